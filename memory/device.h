@@ -1,0 +1,187 @@
+// The seam between the server and a GPU. Two implementations stand behind it, in server/device/: the CUDA driver, and
+// ordinary processors that run PTX. Both pass test/conformance.
+//
+// Threads. A Device and all that it made are called by one thread, the executor's, except where a declaration says otherwise.
+// Nothing here blocks except the functions that say so: work is queued on streams, in order within a stream and
+// unordered between streams unless events or slots order it. Callbacks (ContextObserver) come from the device's own threads.
+//
+// Trust. Callers have checked every argument that came from a client: ranges are mapped, handles live, shapes within
+// limits. What a kernel does is not checked; a kernel that faults kills its Context and nothing else, where the
+// hardware allows it (it does not for CUDA contexts: there the whole device reports the fault).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "memory/module.h"
+#include "schemas/base/range.h"
+#include "schemas/base/result.h"
+#include "schemas/wire/layout.h"
+
+namespace rouse::memory {
+
+// What an operator and a program may know of a device. Attributes are numbered as cudaDeviceAttr; those a back end does
+// not know are absent (0).
+struct DeviceProperties {
+  std::string name;
+  std::string uuid;        // "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
+  std::string pciAddress;  // "0000:3b:00.0"
+  std::uint64_t memoryBytes = 0;
+  std::uint32_t computeMajor = 0, computeMinor = 0;
+  std::vector<std::int32_t> attributes;  // index: cudaDeviceAttr
+};
+
+// A piece of physical device memory, made at start-up. All are a multiple of kGranuleBytes.
+struct Chunk {
+  std::uint32_t id = 0;
+  std::uint64_t bytes = 0;
+};
+
+struct Dim3 {
+  std::uint32_t x = 1, y = 1, z = 1;
+};
+
+// Any two ranges that the context has mapped, device or host. depth planes of height rows of width bytes.
+struct CopyShape {
+  std::uint64_t destination = 0, destinationPitch = 0, destinationSlicePitch = 0;
+  std::uint64_t source = 0, sourcePitch = 0, sourceSlicePitch = 0;
+  std::uint64_t width = 0, height = 1, depth = 1;
+};
+
+struct FillShape {
+  std::uint64_t destination = 0, pitch = 0, slicePitch = 0;
+  std::uint64_t width = 0, height = 1, depth = 1;  // width in elements
+  std::uint32_t value = 0;
+  std::uint32_t elementBytes = 1;  // 1, 2 or 4
+};
+
+// A module's code, loaded once per device, shared by every context; knows no addresses.
+class Image {
+ public:
+  virtual ~Image() = default;
+  virtual const ModuleDescription& description() const = 0;
+};
+
+// A module in one context: its variables have addresses and values.
+class ModuleInstance {
+ public:
+  virtual ~ModuleInstance() = default;
+};
+
+struct LaunchRequest {
+  ModuleInstance* module = nullptr;
+  std::uint32_t function = 0;  // index in the image's description
+  Dim3 grid, block;
+  std::uint32_t sharedBytes = 0;
+  bool cooperative = false;
+  std::span<const std::byte> parameters;  // copied before launch() returns
+};
+
+// In-order queue of work. Destroying one completes what is queued first, without blocking the caller.
+class Stream {
+ public:
+  virtual ~Stream() = default;
+  // True when all that was queued has completed. Exact for the calling thread's own submissions.
+  virtual bool idle() const = 0;
+};
+
+// Marks a point in one stream for others to wait for. May be recorded again; a wait refers to the latest record before it.
+class Event {
+ public:
+  virtual ~Event() = default;
+};
+
+// Called from the device's threads. Must return quickly and must not call the device.
+class ContextObserver {
+ public:
+  virtual ~ContextObserver() = default;
+  // A kernel or copy failed; the context is dead when the error is sticky: work still queued is dropped, but its slot
+  // signals are delivered (with this error as their result) so that nobody waits for ever.
+  virtual void onFault(CudaError error, std::string_view message) = 0;
+  // Text printed by a kernel, whole records, in order within a thread.
+  virtual void onOutput(std::string_view text, bool toStderr) = 0;
+  // Work has completed in this context since the last call; may be merged. For an executor that waits for a drain.
+  virtual void onProgress() = 0;
+};
+
+enum class ContextLimit : std::uint32_t { stackBytes = 0, printfBytes = 1, heapBytes = 2 };
+
+// What one function sees as its GPU: address windows, streams, modules. Destroying it cancels queued work that has not begun,
+// waits (blocking) for running kernels, which a back end may stop, and unmaps everything.
+class Context {
+ public:
+  virtual ~Context() = default;
+
+  // Chunks appear in the device window. Takes effect at once: the caller orders it against queued work.
+  virtual Status map(std::uint64_t address, Chunk chunk) = 0;
+  virtual Status unmap(AddressRange range) = 0;
+  // Memory of the host window that becomes usable by copies and kernels at its own address.
+  virtual Status mapHost(AddressRange range) = 0;
+  virtual Status unmapHost(AddressRange range) = 0;
+
+  virtual std::unique_ptr<Stream> createStream(int priority) = 0;
+  virtual std::unique_ptr<Event> createEvent() = 0;
+  virtual void record(Stream&, Event&) = 0;
+  virtual void wait(Stream&, Event&) = 0;
+
+  virtual void copy(Stream&, const CopyShape&) = 0;
+  // The bytes are copied before this returns.
+  virtual void copyInline(Stream&, std::uint64_t destination, std::span<const std::byte>) = 0;
+  virtual void fill(Stream&, const FillShape&) = 0;
+  virtual void launch(Stream&, const LaunchRequest&) = 0;
+
+  // Slots outlive the context's queued work.
+  virtual void signal(Stream&, wire::Slot&, std::uint64_t value, bool timestamp) = 0;
+  virtual void waitFor(Stream&, const wire::Slot&, std::uint64_t value) = 0;
+
+  // Variables get the given addresses (one each, in the image's order; the memory is mapped) and their initial values.
+  virtual Result<std::unique_ptr<ModuleInstance>> instantiate(std::shared_ptr<Image>, std::span<const std::uint64_t> addresses) = 0;
+
+  virtual Status setLimit(ContextLimit, std::uint64_t value) = 0;
+  virtual bool idle() const = 0;  // all streams
+};
+
+struct ContextOptions {
+  AddressRange deviceWindow;
+  AddressRange hostWindow;
+  int hostFd = -1;  // memfd behind the host window, offset 0 at its base; borrowed, dup it to keep it
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  virtual const DeviceProperties& properties() const = 0;
+
+  // All physical memory there is, made at start-up, whole. The executor hands chunks out; it alone knows who has which.
+  virtual std::span<const Chunk> chunks() const = 0;
+  // Makes the chunk read as zero before it goes to another function. Not mapped anywhere meanwhile.
+  virtual Status scrub(Chunk) = 0;
+
+  virtual Result<std::unique_ptr<Context>> createContext(const ContextOptions&, ContextObserver&) = 0;
+
+  // Parses, checks and prepares a module (a fatbin, a cubin or PTX text). Slow; called from any thread. A module that needs
+  // something the device cannot do fails here with the instruction and line named.
+  virtual Result<std::shared_ptr<Image>> load(std::span<const std::byte> module) = 0;
+
+  // Looks after what needs looking after from the executor's thread (parked slot waits, say). Returns true if it did
+  // anything; `waiting` is set while something needs poll() again soon without any new command.
+  virtual bool poll(bool& waiting) = 0;
+};
+
+struct DeviceOptions {
+  std::uint32_t ordinal = 0;
+  std::uint64_t memoryBytes = 0;  // cpu: capacity to offer; cuda: at most, 0 for all
+  std::uint32_t workers = 0;      // cpu: threads that run kernels; 0: one a core
+};
+
+// Each back end is a shared object with this one entry point, found by name: librouse-device-<kind>.so.
+inline constexpr const char* kOpenDeviceSymbol = "rouse_open_device";
+using OpenDevice = Result<std::unique_ptr<Device>> (*)(const DeviceOptions&);
+
+}  // namespace rouse::memory

@@ -1,0 +1,67 @@
+// The CUDA runtime's error codes that cross a process boundary. Values are those of `cudaError_t` (CUDA Runtime API,
+// "Data types used by CUDA Runtime"), so that the client library can return them as they are. The server does not
+// include CUDA's headers: this enum is all it knows of them.
+#pragma once
+
+#include <cstdint>
+
+namespace rouse {
+
+enum class CudaError : std::uint32_t {
+  success = 0,
+  invalidValue = 1,
+  memoryAllocation = 2,
+  initializationError = 3,
+  invalidConfiguration = 9,
+  invalidPitchValue = 12,
+  invalidSymbol = 13,
+  invalidDevicePointer = 17,
+  invalidMemcpyDirection = 21,
+  insufficientDriver = 35,
+  devicesUnavailable = 46,
+  invalidDeviceFunction = 98,
+  noDevice = 100,
+  invalidDevice = 101,
+  invalidKernelImage = 200,
+  noKernelImageForDevice = 209,
+  invalidPtx = 218,
+  unsupportedPtxVersion = 222,
+  jitCompilationDisabled = 223,
+  invalidResourceHandle = 400,
+  symbolNotFound = 500,
+  notReady = 600,
+  illegalAddress = 700,
+  launchOutOfResources = 701,
+  launchTimeout = 702,
+  assertion = 710,
+  hardwareStackError = 714,
+  illegalInstruction = 715,
+  misalignedAddress = 716,
+  launchFailure = 719,
+  cooperativeLaunchTooLarge = 720,
+  notPermitted = 800,
+  notSupported = 801,
+  systemNotReady = 802,
+  unknown = 999,
+};
+
+// True for errors after which CUDA leaves the context unusable until it is reset (CUDA Runtime API, descriptions of the
+// codes: "The process must be terminated and relaunched").
+constexpr bool isSticky(CudaError error) {
+  switch (error) {
+    case CudaError::illegalAddress:
+    case CudaError::launchTimeout:
+    case CudaError::assertion:
+    case CudaError::hardwareStackError:
+    case CudaError::illegalInstruction:
+    case CudaError::misalignedAddress:
+    case CudaError::launchFailure:
+    case CudaError::devicesUnavailable:
+    case CudaError::unknown:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace rouse

@@ -1,0 +1,161 @@
+@0xe1a1f6f3c7a4d2b9;
+# The control plane: attaching, modules, status. Messages travel over Unix stream sockets, each in a frame (frame.h) that may
+# carry descriptors. Whoever sends a request picks its id; the answer bears the same one. Notifications have id 0.
+#
+# Versioned: a peer with another protocol version is refused with an Error that names both. Later fields are added at the end.
+
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("rouse::control");
+
+const protocolVersion :UInt32 = 1;
+
+struct Message {
+  id @0 :UInt64;
+  union {
+    error @1 :Error;
+    # A function's client library -> daemon.
+    attach @2 :Attach;
+    attached @3 :Attached;              # fds: session segment, host window, then for each device: ring segment, wake eventfd
+    loadModule @4 :LoadModule;          # fds: a file or memfd that holds the module
+    moduleInfo @5 :ModuleInfo;
+    # Daemon -> function, unasked: the connection is about to be closed, and why.
+    cutOff @6 :Error;
+    # CLI -> daemon.
+    prepare @7 :Prepare;
+    prepared @8 :Prepared;
+    statusRequest @9 :StatusRequest;
+    status @10 :StatusReply;
+    # Daemon <-> executor.
+    executorReady @11 :ExecutorReady;
+    openSession @12 :OpenSession;       # fds: session segment, host window, ring segment, wake eventfd
+    closeSession @13 :UInt64;           # session id; answered by ok when nothing of it is left
+    installModule @14 :InstallModule;   # fds: a sealed memfd that holds the module; answered by moduleInfo
+    ok @15 :Void;
+    sessionFault @16 :SessionFault;     # executor -> daemon: this client broke the protocol; cut it off
+    executorStatusRequest @17 :Void;
+    executorStatus @18 :ExecutorStatus;
+    shutdown @19 :Void;
+  }
+}
+
+struct Error {
+  code @0 :UInt32;      # cudaError_t
+  message @1 :Text;     # what, where, the limit
+}
+
+struct Range { base @0 :UInt64; bytes @1 :UInt64; }
+
+struct Attach {
+  protocol @0 :UInt32;
+  wireHash @1 :UInt64;
+  token @2 :Text;          # from ROUSE_TOKEN; empty: an anonymous function with the default limits
+  library @3 :Text;        # "libcudart.so.13"
+  apiNames @4 :UInt32;     # number of names in the client's generated table; must match
+  program @5 :Text;        # for people only
+}
+
+struct Attached {
+  sessionId @0 :UInt64;
+  hostWindow @1 :Range;
+  devices @2 :List(VirtualDevice);
+}
+
+struct VirtualDevice {
+  window @0 :Range;        # device addresses of this virtual device
+  memoryLimit @1 :UInt64;  # bytes this function may reserve on it
+  properties @2 :DeviceInfo;
+  spin @3 :Bool;           # false: cores are scarce; never spin while waiting
+}
+
+struct DeviceInfo {
+  name @0 :Text;
+  uuid @1 :Text;
+  pciAddress @2 :Text;
+  memoryBytes @3 :UInt64;
+  computeMajor @4 :UInt32;
+  computeMinor @5 :UInt32;
+  attributes @6 :List(Int32);
+}
+
+struct LoadModule {
+  offset @0 :UInt64;
+  size @1 :UInt64;
+  deviceIndex @2 :UInt32;  # virtual device whose executor needs it
+}
+
+struct InstallModule {
+  sessionId @0 :UInt64;
+  moduleId @1 :UInt64;     # the daemon's number for this content; the session may bind it from now on
+  size @2 :UInt64;
+}
+
+struct ModuleInfo {
+  moduleId @0 :UInt64;
+  kernels @1 :List(Kernel);
+  variables @2 :List(Variable);
+
+  struct Kernel {
+    name @0 :Text;
+    parameterOffsets @1 :List(UInt32);
+    parameterBytes @2 :List(UInt32);
+    blockBytes @3 :UInt32;           # of the whole parameter block
+    staticSharedBytes @4 :UInt32;
+    localBytes @5 :UInt32;
+    constantBytes @6 :UInt32;
+    maxThreadsPerBlock @7 :UInt32;
+    registers @8 :UInt32;
+    ptxVersion @9 :UInt32;
+    binaryVersion @10 :UInt32;
+  }
+  struct Variable {
+    name @0 :Text;
+    bytes @1 :UInt64;
+    alignment @2 :UInt32;
+    space @3 :UInt8;                 # memory::VariableSpace
+  }
+}
+
+struct Prepare {
+  # `rouse run`: the next process that attaches with the token is this function.
+  name @0 :Text;
+  gpus @1 :UInt32;          # 0: the daemon's default
+  gpuMemory @2 :UInt64;     # bytes on each; 0: the daemon's default
+}
+struct Prepared { token @0 :Text; clientLibraries @1 :Text; }
+
+struct StatusRequest { unsupported @0 :Bool; }
+struct StatusReply { json @0 :Text; }   # schema: docs of `rouse status --json`
+
+struct ExecutorReady {
+  device @0 :DeviceInfo;
+  pid @1 :UInt32;
+  wireHash @2 :UInt64;
+}
+
+struct OpenSession {
+  sessionId @0 :UInt64;
+  deviceIndex @1 :UInt32;      # in the function's view: DeviceStatus and ring it owns
+  deviceWindow @2 :Range;
+  hostWindow @3 :Range;
+  memoryLimit @4 :UInt64;
+  name @5 :Text;
+}
+
+struct SessionFault { sessionId @0 :UInt64; error @1 :Error; }
+
+struct ExecutorStatus {
+  totalBytes @0 :UInt64;
+  freeBytes @1 :UInt64;
+  sessions @2 :List(SessionUsage);
+  commands @3 :UInt64;
+  launches @4 :UInt64;
+  struct SessionUsage {
+    sessionId @0 :UInt64;
+    reservedBytes @1 :UInt64;
+    mappedBytes @2 :UInt64;
+    hostBytes @3 :UInt64;
+    commands @4 :UInt64;
+    launches @5 :UInt64;
+    error @6 :UInt32;
+  }
+}

@@ -1,0 +1,101 @@
+// The contract between generated machine code (codegen/) and the runtime that runs it (runtime/). Generated code reads these
+// structures by offset, so each offset is fixed by an assertion, and codegen takes them from here (offsetof), never by number.
+//
+// A kernel is compiled to KernelEntry: it runs ONE thread of the grid from start to end. When a block has to wait (barrier, warp
+// operation), generated code calls the runtime, which switches to another thread of the block (fibers) and returns when the
+// wait is over. A kernel whose whole call graph never waits also gets a BlockLoop, which runs all threads of a block in
+// loops that the optimizer can see through; the runtime prefers it.
+//
+// State spaces. Global and generic addresses are plain host addresses. A shared-space address is an offset from
+// BlockContext::shared (cvta adds the base, cvta.to subtracts it). Local memory is the thread's stack: local-space addresses
+// are plain host addresses. Constant and global variables are found through BlockContext::variables. Parameters of a kernel are
+// read from the `parameters` pointer.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rouse::cpu {
+
+struct BlockContext {
+  std::uint32_t ctaid[3];
+  std::uint32_t threads;  // ntid.x * ntid.y * ntid.z
+  std::uint32_t ntid[3];
+  std::uint32_t reserved0;
+  std::uint32_t nctaid[3];
+  std::uint32_t sharedBytes;       // static + dynamic
+  std::byte* shared;               // base of the block's shared memory, aligned to 128
+  const std::uint64_t* variables;  // addresses, in the order of ModuleDescription::variables
+  std::uint32_t dynamicSharedBytes;
+  std::uint32_t misaligned;        // BlockLoop only: see ThreadContext::misaligned
+  std::uint64_t gridId;
+  void* runtime;                   // the runtime's own
+};
+
+struct ThreadContext {
+  std::uint32_t tid[3];
+  std::uint32_t lane;
+  std::uint32_t warp;
+  std::uint32_t linear;  // tid.x + ntid.x * (tid.y + ntid.y * tid.z)
+  // OR over (address & (size - 1)) of all accesses so far, where generated code does not trap at once: the runtime reports a
+  // misaligned address when the thread ends. Keeps loops vectorisable.
+  std::uint32_t misaligned;
+  std::uint32_t reserved0;
+  BlockContext* block;
+  void* runtime;  // the runtime's own (fiber)
+};
+
+using KernelEntry = void (*)(ThreadContext*, const std::byte* parameters);
+using BlockLoop = void (*)(BlockContext*, const std::byte* parameters);
+
+// What the compiler hands to the runtime for one kernel.
+struct KernelCode {
+  KernelEntry entry = nullptr;
+  BlockLoop loop = nullptr;  // null: needs fibers
+  std::uint32_t staticSharedBytes = 0;
+  std::uint32_t localBytes = 0;  // stack a thread needs at least, call graph included where known
+};
+
+// Functions of the runtime that generated code calls, resolved by name when code is linked. None returns when the
+// launch has failed.
+extern "C" {
+
+// bar.sync / barrier.sync id[, count]; count 0: all threads of the block. Returns when the barrier completes.
+void rouse_cpu_barrier(ThreadContext*, std::uint32_t id, std::uint32_t count);
+// bar.arrive
+void rouse_cpu_barrier_arrive(ThreadContext*, std::uint32_t id, std::uint32_t count);
+// bar.red.{popc,and,or}: op 0 popc, 1 and, 2 or. Returns the reduction over `predicate`.
+std::uint32_t rouse_cpu_barrier_reduce(ThreadContext*, std::uint32_t id, std::uint32_t count, std::uint32_t op, std::uint32_t predicate);
+// bar.warp.sync mask
+void rouse_cpu_warp_sync(ThreadContext*, std::uint32_t mask);
+// shfl.sync: mode 0 up, 1 down, 2 bfly, 3 idx; c is PTX's packed clamp/segment operand. Bit 32 of the result is the predicate.
+std::uint64_t rouse_cpu_shuffle(ThreadContext*, std::uint32_t mode, std::uint32_t value, std::uint32_t lane, std::uint32_t c, std::uint32_t mask);
+// vote.sync: mode 0 all, 1 any, 2 uni, 3 ballot.
+std::uint32_t rouse_cpu_vote(ThreadContext*, std::uint32_t mode, std::uint32_t predicate, std::uint32_t mask);
+// match.sync: any (all = 0) or all (all = 1) over a 64-bit value (zero-extended for b32). Bit 32 of the result: the predicate of match.all.
+std::uint64_t rouse_cpu_match(ThreadContext*, std::uint32_t all, std::uint64_t value, std::uint32_t mask);
+// redux.sync: op 0 add, 1 min, 2 max, 3 and, 4 or, 5 xor; isSigned for min and max.
+std::uint32_t rouse_cpu_redux(ThreadContext*, std::uint32_t op, std::uint32_t isSigned, std::uint32_t value, std::uint32_t mask);
+// activemask: the lanes of the warp that are at this instruction once every lane has run as far as it can.
+std::uint32_t rouse_cpu_activemask(ThreadContext*);
+// Lets other threads of the block, and other blocks, run: emitted in loops that may spin on memory (nanosleep, and loop back
+// edges around volatile or atomic loads).
+void rouse_cpu_yield(ThreadContext*);
+// Device printf: CUDA's vprintf(format, arguments): arguments packed at natural alignment. Returns what vprintf returns.
+std::int32_t rouse_cpu_vprintf(ThreadContext*, const char* format, const std::byte* arguments);
+// __assertfail: message, file, line, function. Ends the launch with cudaErrorAssert.
+void rouse_cpu_assert_fail(ThreadContext*, const char* message, const char* file, std::uint32_t line, const char* function);
+// trap; brkpt: ends the launch with cudaErrorLaunchFailure (trap) / cudaErrorIllegalInstruction.
+void rouse_cpu_trap(ThreadContext*, std::uint32_t reason);
+// An access that is known to be misaligned. Ends the launch with cudaErrorMisalignedAddress.
+void rouse_cpu_misaligned(ThreadContext*, std::uint64_t address, std::uint32_t bytes);
+// Device-side malloc and free.
+void* rouse_cpu_malloc(ThreadContext*, std::uint64_t bytes);
+void rouse_cpu_free(ThreadContext*, void* pointer);
+// Grid-wide barrier of a cooperative launch (cooperative_groups::grid_group::sync uses memory and barriers; this is the yield
+// between blocks it needs). clock64 and globaltimer in nanoseconds.
+std::uint64_t rouse_cpu_clock(void);
+
+}  // extern "C"
+
+}  // namespace rouse::cpu

@@ -1,0 +1,48 @@
+// PTX in, machine code out: the whole of the compiler as the rest of the CPU device sees it. Implemented in ptx/ (parser,
+// checks) and codegen/ (LLVM); nothing outside those two folders includes LLVM's headers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "memory/module.h"
+#include "schemas/base/result.h"
+#include "server/device/cpu/abi.h"
+
+namespace rouse::cpu {
+
+// A 64-bit word in a variable's initial value that holds an address known only once the module is instantiated.
+struct Relocation {
+  std::uint64_t offset = 0;  // in the variable
+  enum class Target : std::uint8_t { variable, function } target = Target::variable;
+  std::uint32_t index = 0;   // variable, or function (see Program::functionAddress)
+  std::int64_t addend = 0;
+};
+
+struct InitialValue {
+  std::vector<std::byte> bytes;  // shorter than the variable: the rest is zero
+  std::vector<Relocation> relocations;
+};
+
+class Program {
+ public:
+  // Parses and checks the whole module. Fails with invalidPtx (malformed: line and what was expected) or notSupported (the
+  // first instruction, directive or type that is not covered: its text and line). No code is generated yet.
+  static Result<std::unique_ptr<Program>> translate(std::string_view ptx);
+
+  virtual ~Program() = default;
+  virtual const memory::ModuleDescription& description() const = 0;
+  virtual const std::vector<InitialValue>& initialValues() const = 0;  // one for each variable
+
+  // Compiles a kernel with all that it calls, once; later calls return the same code. Any thread; slow the first time.
+  virtual Result<KernelCode> compile(std::uint32_t kernel) = 0;
+
+  // The code address that a function pointer to function `index` holds, for relocations. Compiles what is needed.
+  virtual Result<std::uint64_t> functionAddress(std::uint32_t index) = 0;
+};
+
+}  // namespace rouse::cpu

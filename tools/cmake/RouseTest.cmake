@@ -1,0 +1,30 @@
+# rouse_test(NAME SOURCES … LIBS … [LABELS …] [TIMEOUT s]): one Catch2 executable, one ctest entry. tools/test adds up the
+# test cases of all of them.
+function(rouse_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LIBS;LABELS" ${ARGN})
+  add_executable(test-${name} ${ARG_SOURCES})
+  target_link_libraries(test-${name} PRIVATE rouse-test-main ${ARG_LIBS})
+  set_target_properties(test-${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test)
+  add_test(NAME ${name} COMMAND test-${name})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
+endfunction()
+
+# rouse_fuzzer(NAME SOURCES … LIBS …): a libFuzzer target in build/<preset>/fuzz, run briefly from its committed corpus
+# test/fuzz/corpus/NAME. Sources define LLVMFuzzerTestOneInput.
+function(rouse_fuzzer name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
+  if(NOT ROUSE_FUZZ)
+    return()
+  endif()
+  add_executable(fuzz-${name} ${ARG_SOURCES})
+  target_link_libraries(fuzz-${name} PRIVATE ${ARG_LIBS})
+  target_compile_options(fuzz-${name} PRIVATE -fsanitize=fuzzer)
+  target_link_options(fuzz-${name} PRIVATE -fsanitize=fuzzer)
+  set_target_properties(fuzz-${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
+  add_test(NAME fuzz-${name}
+    COMMAND ${CMAKE_SOURCE_DIR}/tools/fuzz-briefly $<TARGET_FILE:fuzz-${name}> ${CMAKE_SOURCE_DIR}/test/fuzz/corpus/${name})
+  set_tests_properties(fuzz-${name} PROPERTIES LABELS fuzz TIMEOUT 120)
+endfunction()
