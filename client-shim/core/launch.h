@@ -23,9 +23,9 @@ struct LaunchShape {
 };
 
 // `arguments`: one pointer for each parameter of the kernel, read before the call returns. Checks at the call, as CUDA
-// does: a zero or too large grid or block is invalidConfiguration; more threads than the kernel was compiled for is
-// launchOutOfResources; more dynamic shared memory than the kernel may have, null arguments are invalidValue; a stream
-// of another device is invalidResourceHandle. Then the latched error, if any; else it is queued. No heap allocation.
+// does: a zero or too large grid or block is invalidConfiguration; more threads than the kernel was compiled for, more
+// dynamic shared memory than it may have, null arguments are invalidValue; a stream of another device than the
+// kernel's is invalidResourceHandle. Then the latched error, if any; else it is queued. No heap allocation.
 CudaError launch(Stream& stream, const Kernel& kernel, const LaunchShape& shape, const void* const* arguments);
 
 // The same with the parameter block as it is (CU_LAUNCH_PARAM_BUFFER_POINTER); must be at least the kernel's block
