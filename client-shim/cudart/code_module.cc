@@ -5,11 +5,15 @@
 #include "client-shim/core/device.h"
 #include "client-shim/core/process.h"
 #include "client-shim/cudart/device_attributes.h"
+#include "client-shim/cudart/mapped_file.h"
 #include "client-shim/cudart/module_registry.h"
 #include "client-shim/cudart/session.h"
 
 namespace rouse::cudart {
 namespace {
+
+// Smaller modules are cheaper to copy than their files are to find.
+constexpr std::size_t kOfferAsFile = std::size_t{256} << 10;
 
 bool worthAnotherTry(cudaError_t error) {
   return error == cudaErrorMemoryAllocation || isSticky(static_cast<CudaError>(error));
@@ -66,6 +70,13 @@ cudaError_t CodeModule::loadFrom(client::Device& device, std::unique_ptr<client:
     if (const cudaError_t error = wrappedImage(*wrapper_, &joined, &source.bytes); error != cudaSuccess) return error;
   } else {
     source.bytes = image_;
+  }
+  MappedFile file;
+  if (wrapper_ != nullptr && joined.empty() && source.bytes.size() >= kOfferAsFile &&
+      findMappedFile(source.bytes, &file)) {
+    source.fd = file.fd.get();
+    source.offset = file.offset;
+    source.size = source.bytes.size();
   }
   std::vector<client::ManagedPlace> places;
   places.reserve(managedPlaces_.size());

@@ -156,6 +156,7 @@ cudaError_t cudaDeviceReset() {
   const CudaError error = device.reset();
   ModuleRegistry::get().forgetDevice(device.index());
   deviceFlags[device.index()] = 0;
+  if (error == CudaError::success) threadState.lastError = cudaSuccess;
   return toCuda(error);
 }
 

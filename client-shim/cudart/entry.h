@@ -39,7 +39,8 @@ inline cudaError_t call(Body&& body) noexcept {
   } catch (const std::bad_alloc&) {
     error = cudaErrorMemoryAllocation;
   } catch (...) {
-    error = cudaErrorUnknown;
+    error =
+        cudaErrorOperatingSystem;  // what the standard library throws else: locks and threads that the system refuses
   }
   if constexpr ((flags & Entry::records) != 0) {
     if (error != cudaSuccess) [[unlikely]]
@@ -54,7 +55,7 @@ inline Value callPlain(Body&& body) noexcept {
   try {
     return body();
   } catch (...) {
-    threadState.lastError = cudaErrorUnknown;
+    threadState.lastError = cudaErrorOperatingSystem;
   }
   return Value();
 }

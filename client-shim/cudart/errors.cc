@@ -4,6 +4,7 @@
 #include "client-shim/cudart/error_texts.h"
 #include "client-shim/cudart/implementations.h"
 #include "client-shim/cudart/thread_state.h"
+#include "schemas/base/cuda_error.h"
 
 namespace rouse::cudart::impl {
 namespace {
@@ -18,9 +19,10 @@ constexpr const char* kUnrecognized = "unrecognized error code";
 
 }  // namespace
 
+// An error that leaves the device unusable stays, as the device does, until it is reset.
 cudaError_t cudaGetLastError() {
   const cudaError_t error = threadState.lastError;
-  threadState.lastError = cudaSuccess;
+  if (!isSticky(static_cast<CudaError>(error))) threadState.lastError = cudaSuccess;
   return error;
 }
 
