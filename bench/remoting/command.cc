@@ -1,0 +1,67 @@
+#include "bench/remoting/command.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "bench/remoting/client.h"
+#include "bench/remoting/pool.h"
+#include "bench/report.h"
+
+namespace rouse::bench {
+namespace {
+
+using nlohmann::json;
+
+// Each measurement runs in a process of its own under `rouse run`, against a pool started for it.
+json measure(bool discardLaunches, const std::string& what) {
+  Pool pool({.discardLaunches = discardLaunches});
+  return pool.runClient(what);
+}
+
+json all(bool progress) {
+  json report{{"schema", 1}, {"benchmark", "remoting"}, {"environment", environment()}};
+  const auto step = [&](const char* name, auto&& body) {
+    if (progress) std::fprintf(stderr, "measuring %s\n", name);
+    report.update(body());
+  };
+  step("enqueue", [] { return measure(false, "enqueue"); });
+  step("launch rate, launches discarded", [] { return measure(true, "launch-rate"); });
+  step("round trips", [] { return measure(false, "round-trips"); });
+  step("copies", [] { return measure(false, "copies"); });
+  step("attach", [] { return measureAttach(); });
+  step("idle daemon with 50 clients", [] { return measureIdle(); });
+  return report;
+}
+
+void print(const json& report) {
+  for (const auto& [key, value] : report.items()) {
+    if (value.is_number()) std::printf("%-28s %.6g\n", key.c_str(), value.get<double>());
+  }
+}
+
+}  // namespace
+
+void addRemoting(CLI::App& app, int& status) {
+  auto* command = app.add_subcommand("remoting", "Launches, round trips, copies, attach time, idle cost");
+  auto asJson = std::make_shared<bool>(false);
+  command->add_flag("--json", *asJson, "Print one JSON object");
+  command->callback([asJson] {
+    const json report = all(true);
+    if (*asJson) {
+      std::cout << report.dump(2) << '\n';
+    } else {
+      print(report);
+    }
+  });
+
+  // What `remoting` runs inside the pool.
+  auto* client = app.add_subcommand("remoting-client", "One measurement, run inside the pool")->group("");
+  auto what = std::make_shared<std::string>();
+  client->add_option("what", *what)->required()->check(CLI::IsMember(clientMeasurements()));
+  client->callback([what, &status] { status = runMeasurement(*what); });
+}
+
+}  // namespace rouse::bench
