@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "bench/remoting/attach.h"
 #include "bench/remoting/client.h"
 #include "bench/remoting/pool.h"
 #include "bench/report.h"

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "bench/remoting/attach.h"
 #include "bench/remoting/client.h"
 #include "bench/remoting/pool.h"
 #include "bench/report.h"
