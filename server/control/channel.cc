@@ -16,12 +16,12 @@ constexpr std::chrono::seconds kLastWords{1};
 
 }  // namespace
 
-Channel::Channel(boost::asio::any_io_executor executor, UniqueFd socket, Limits limits)
+Channel::Channel(boost::asio::any_io_executor executor, wire::OwnedFd socket, Limits limits)
     : socket_(std::move(executor), socket.release()), limits_(limits), reader_(limits.frames) {
   socket_.non_blocking(true);
 }
 
-std::shared_ptr<Channel> Channel::create(boost::asio::any_io_executor executor, UniqueFd socket, Limits limits) {
+std::shared_ptr<Channel> Channel::create(boost::asio::any_io_executor executor, wire::OwnedFd socket, Limits limits) {
   return std::shared_ptr<Channel>(new Channel(std::move(executor), std::move(socket), limits));
 }
 
@@ -61,7 +61,7 @@ void Channel::resume() {
   awaitReadable();
 }
 
-void Channel::send(std::uint64_t id, const Body& body, std::vector<UniqueFd> fds) {
+void Channel::send(std::uint64_t id, const Body& body, std::vector<wire::OwnedFd> fds) {
   if (!open() || closing_) return;
   if (Status status = writer_.push(encode(id, body), std::move(fds)); !status) return fail(status.error());
   if (writer_.queuedBytes() > limits_.queuedBytes) {

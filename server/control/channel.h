@@ -23,10 +23,10 @@ class Channel : public std::enable_shared_from_this<Channel> {
   // frame or message format, does not read, or the socket failed.
   using OnClosed = std::function<void(const Error&)>;
 
-  static std::shared_ptr<Channel> create(boost::asio::any_io_executor, UniqueFd socket, Limits);
+  static std::shared_ptr<Channel> create(boost::asio::any_io_executor, wire::OwnedFd socket, Limits);
 
   void start(OnMessage, OnClosed);
-  void send(std::uint64_t id, const Body&, std::vector<UniqueFd> fds = {});
+  void send(std::uint64_t id, const Body&, std::vector<wire::OwnedFd> fds = {});
 
   // Back-pressure: while paused nothing is read. Nests.
   void pause() { ++paused_; }
@@ -41,7 +41,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   int socket() { return socket_.native_handle(); }
 
  private:
-  Channel(boost::asio::any_io_executor, UniqueFd socket, Limits);
+  Channel(boost::asio::any_io_executor, wire::OwnedFd socket, Limits);
   void awaitReadable();
   void awaitWritable();
   void read();

@@ -11,21 +11,21 @@
 namespace rouse::channel {
 namespace {
 
-namespace wire = rouse::control;
+namespace capnproto = rouse::control;
 
 struct OutOfRange {
   std::string message;
 };
 
-void write(wire::Error::Builder to, const Error& from) {
+void write(capnproto::Error::Builder to, const Error& from) {
   to.setCode(static_cast<std::uint32_t>(from.code));
   to.setMessage(from.message);
 }
-void write(wire::Range::Builder to, AddressRange from) {
+void write(capnproto::Range::Builder to, AddressRange from) {
   to.setBase(from.base);
   to.setBytes(from.bytes);
 }
-void write(wire::DeviceInfo::Builder to, const memory::DeviceProperties& from) {
+void write(capnproto::DeviceInfo::Builder to, const memory::DeviceProperties& from) {
   to.setName(from.name);
   to.setUuid(from.uuid);
   to.setPciAddress(from.pciAddress);
@@ -35,7 +35,7 @@ void write(wire::DeviceInfo::Builder to, const memory::DeviceProperties& from) {
   auto attributes = to.initAttributes(static_cast<unsigned>(from.attributes.size()));
   for (unsigned i = 0; i < attributes.size(); ++i) attributes.set(i, from.attributes[i]);
 }
-void write(wire::Attach::Builder to, const Attach& from) {
+void write(capnproto::Attach::Builder to, const Attach& from) {
   to.setProtocol(from.protocol);
   to.setWireHash(from.wireHash);
   to.setToken(from.token);
@@ -43,7 +43,7 @@ void write(wire::Attach::Builder to, const Attach& from) {
   to.setApiNames(from.apiNames);
   to.setProgram(from.program);
 }
-void write(wire::Attached::Builder to, const Attached& from) {
+void write(capnproto::Attached::Builder to, const Attached& from) {
   to.setSessionId(from.sessionId);
   write(to.initHostWindow(), from.hostWindow);
   auto devices = to.initDevices(static_cast<unsigned>(from.devices.size()));
@@ -54,12 +54,12 @@ void write(wire::Attached::Builder to, const Attached& from) {
     devices[i].setSpin(from.devices[i].spin);
   }
 }
-void write(wire::LoadModule::Builder to, const LoadModule& from) {
+void write(capnproto::LoadModule::Builder to, const LoadModule& from) {
   to.setOffset(from.offset);
   to.setSize(from.size);
   to.setDeviceIndex(from.deviceIndex);
 }
-void write(wire::ModuleInfo::Builder to, const ModuleInfo& from) {
+void write(capnproto::ModuleInfo::Builder to, const ModuleInfo& from) {
   to.setModuleId(from.moduleId);
   auto kernels = to.initKernels(static_cast<unsigned>(from.description.kernels.size()));
   for (unsigned i = 0; i < kernels.size(); ++i) {
@@ -91,7 +91,7 @@ void write(wire::ModuleInfo::Builder to, const ModuleInfo& from) {
     variables[i].setSpace(static_cast<std::uint8_t>(variable.space));
   }
 }
-void write(wire::ExecutorStatus::Builder to, const ExecutorStatus& from) {
+void write(capnproto::ExecutorStatus::Builder to, const ExecutorStatus& from) {
   to.setTotalBytes(from.totalBytes);
   to.setFreeBytes(from.freeBytes);
   to.setCommands(from.commands);
@@ -110,7 +110,7 @@ void write(wire::ExecutorStatus::Builder to, const ExecutorStatus& from) {
 }
 
 struct BodyWriter {
-  wire::Message::Builder to;
+  capnproto::Message::Builder to;
 
   void operator()(const Error& body) { write(to.initError(), body); }
   void operator()(const Attach& body) { write(to.initAttach(), body); }
@@ -165,15 +165,15 @@ struct BodyWriter {
 };
 
 std::string read(capnp::Text::Reader text) { return {text.begin(), text.size()}; }
-Error read(wire::Error::Reader from) { return {static_cast<CudaError>(from.getCode()), read(from.getMessage())}; }
+Error read(capnproto::Error::Reader from) { return {static_cast<CudaError>(from.getCode()), read(from.getMessage())}; }
 
-AddressRange read(wire::Range::Reader from) {
+AddressRange read(capnproto::Range::Reader from) {
   const AddressRange range{from.getBase(), from.getBytes()};
   if (range.end() < range.base) throw OutOfRange{"an address range wraps round"};
   return range;
 }
 
-memory::DeviceProperties read(wire::DeviceInfo::Reader from) {
+memory::DeviceProperties read(capnproto::DeviceInfo::Reader from) {
   memory::DeviceProperties to;
   to.name = read(from.getName());
   to.uuid = read(from.getUuid());
@@ -185,7 +185,7 @@ memory::DeviceProperties read(wire::DeviceInfo::Reader from) {
   return to;
 }
 
-Attach read(wire::Attach::Reader from) {
+Attach read(capnproto::Attach::Reader from) {
   return {.protocol = from.getProtocol(),
           .wireHash = from.getWireHash(),
           .token = read(from.getToken()),
@@ -194,7 +194,7 @@ Attach read(wire::Attach::Reader from) {
           .program = read(from.getProgram())};
 }
 
-Attached read(wire::Attached::Reader from) {
+Attached read(capnproto::Attached::Reader from) {
   Attached to{.sessionId = from.getSessionId(), .hostWindow = read(from.getHostWindow()), .devices = {}};
   for (auto device : from.getDevices()) {
     to.devices.push_back({.window = read(device.getWindow()),
@@ -205,7 +205,7 @@ Attached read(wire::Attached::Reader from) {
   return to;
 }
 
-memory::KernelDescription read(wire::ModuleInfo::Kernel::Reader from) {
+memory::KernelDescription read(capnproto::ModuleInfo::Kernel::Reader from) {
   memory::KernelDescription to;
   to.name = read(from.getName());
   const auto offsets = from.getParameterOffsets();
@@ -224,7 +224,7 @@ memory::KernelDescription read(wire::ModuleInfo::Kernel::Reader from) {
   return to;
 }
 
-ModuleInfo read(wire::ModuleInfo::Reader from) {
+ModuleInfo read(capnproto::ModuleInfo::Reader from) {
   ModuleInfo to{.moduleId = from.getModuleId(), .description = {}};
   for (auto kernel : from.getKernels()) to.description.kernels.push_back(read(kernel));
   for (auto variable : from.getVariables()) {
@@ -239,7 +239,7 @@ ModuleInfo read(wire::ModuleInfo::Reader from) {
   return to;
 }
 
-ExecutorStatus read(wire::ExecutorStatus::Reader from) {
+ExecutorStatus read(capnproto::ExecutorStatus::Reader from) {
   ExecutorStatus to{.totalBytes = from.getTotalBytes(),
                     .freeBytes = from.getFreeBytes(),
                     .sessions = {},
@@ -257,39 +257,39 @@ ExecutorStatus read(wire::ExecutorStatus::Reader from) {
   return to;
 }
 
-Body readBody(wire::Message::Reader from) {
+Body readBody(capnproto::Message::Reader from) {
   switch (from.which()) {
-    case wire::Message::ERROR:
+    case capnproto::Message::ERROR:
       return read(from.getError());
-    case wire::Message::ATTACH:
+    case capnproto::Message::ATTACH:
       return read(from.getAttach());
-    case wire::Message::ATTACHED:
+    case capnproto::Message::ATTACHED:
       return read(from.getAttached());
-    case wire::Message::LOAD_MODULE: {
+    case capnproto::Message::LOAD_MODULE: {
       const auto body = from.getLoadModule();
       return LoadModule{body.getOffset(), body.getSize(), body.getDeviceIndex()};
     }
-    case wire::Message::MODULE_INFO:
+    case capnproto::Message::MODULE_INFO:
       return read(from.getModuleInfo());
-    case wire::Message::CUT_OFF:
+    case capnproto::Message::CUT_OFF:
       return CutOff{read(from.getCutOff())};
-    case wire::Message::PREPARE: {
+    case capnproto::Message::PREPARE: {
       const auto body = from.getPrepare();
       return Prepare{read(body.getName()), body.getGpus(), body.getGpuMemory()};
     }
-    case wire::Message::PREPARED: {
+    case capnproto::Message::PREPARED: {
       const auto body = from.getPrepared();
       return Prepared{read(body.getToken()), read(body.getClientLibraries())};
     }
-    case wire::Message::STATUS_REQUEST:
+    case capnproto::Message::STATUS_REQUEST:
       return StatusRequest{from.getStatusRequest().getUnsupported()};
-    case wire::Message::STATUS:
+    case capnproto::Message::STATUS:
       return StatusReply{read(from.getStatus().getJson())};
-    case wire::Message::EXECUTOR_READY: {
+    case capnproto::Message::EXECUTOR_READY: {
       const auto body = from.getExecutorReady();
       return ExecutorReady{read(body.getDevice()), body.getPid(), body.getWireHash()};
     }
-    case wire::Message::OPEN_SESSION: {
+    case capnproto::Message::OPEN_SESSION: {
       const auto body = from.getOpenSession();
       return OpenSession{.sessionId = body.getSessionId(),
                          .deviceIndex = body.getDeviceIndex(),
@@ -298,23 +298,23 @@ Body readBody(wire::Message::Reader from) {
                          .memoryLimit = body.getMemoryLimit(),
                          .name = read(body.getName())};
     }
-    case wire::Message::CLOSE_SESSION:
+    case capnproto::Message::CLOSE_SESSION:
       return CloseSession{from.getCloseSession()};
-    case wire::Message::INSTALL_MODULE: {
+    case capnproto::Message::INSTALL_MODULE: {
       const auto body = from.getInstallModule();
       return InstallModule{body.getSessionId(), body.getModuleId(), body.getSize()};
     }
-    case wire::Message::OK:
+    case capnproto::Message::OK:
       return Ok{};
-    case wire::Message::SESSION_FAULT: {
+    case capnproto::Message::SESSION_FAULT: {
       const auto body = from.getSessionFault();
       return SessionFault{body.getSessionId(), read(body.getError())};
     }
-    case wire::Message::EXECUTOR_STATUS_REQUEST:
+    case capnproto::Message::EXECUTOR_STATUS_REQUEST:
       return ExecutorStatusRequest{};
-    case wire::Message::EXECUTOR_STATUS:
+    case capnproto::Message::EXECUTOR_STATUS:
       return read(from.getExecutorStatus());
-    case wire::Message::SHUTDOWN:
+    case capnproto::Message::SHUTDOWN:
       return Shutdown{};
   }
   throw OutOfRange{"message kind " + std::to_string(static_cast<unsigned>(from.which())) + " is unknown"};
@@ -324,7 +324,7 @@ Body readBody(wire::Message::Reader from) {
 
 std::vector<std::uint64_t> encode(std::uint64_t id, const Body& body) {
   capnp::MallocMessageBuilder builder;
-  auto root = builder.initRoot<wire::Message>();
+  auto root = builder.initRoot<capnproto::Message>();
   root.setId(id);
   std::visit(BodyWriter{root}, body);
   const kj::Array<capnp::word> flat = capnp::messageToFlatArray(builder);
@@ -345,7 +345,7 @@ Result<Message> decode(std::span<const std::uint64_t> words) {
     static_assert(sizeof(capnp::word) == sizeof(std::uint64_t));
     const auto* begin = reinterpret_cast<const capnp::word*>(words.data());
     capnp::FlatArrayMessageReader reader(kj::arrayPtr(begin, words.size()), options);
-    const auto root = reader.getRoot<wire::Message>();
+    const auto root = reader.getRoot<capnproto::Message>();
     Message message;
     message.id = root.getId();
     message.body = readBody(root);

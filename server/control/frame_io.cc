@@ -118,7 +118,7 @@ Frame FrameReader::take() {
   return frame;
 }
 
-Status FrameWriter::push(std::vector<std::uint64_t> words, std::vector<UniqueFd> fds) {
+Status FrameWriter::push(std::vector<std::uint64_t> words, std::vector<wire::OwnedFd> fds) {
   const std::size_t bytes = words.size() * 8;
   if (bytes == 0 || bytes > control::kMaxFrameBytes) {
     return broken("cannot send " + std::to_string(bytes) + " bytes, the limit is " +

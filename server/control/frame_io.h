@@ -13,7 +13,7 @@
 
 #include "schemas/base/result.h"
 #include "schemas/control/frame.h"
-#include "server/control/unique_fd.h"
+#include "schemas/wire/owned_fd.h"
 
 namespace rouse::channel {
 
@@ -28,7 +28,7 @@ inline constexpr FrameLimits kUntrustedLimits{.bytes = 64u << 10, .fds = 1};
 
 struct Frame {
   std::vector<std::uint64_t> words;
-  std::vector<UniqueFd> fds;
+  std::vector<wire::OwnedFd> fds;
 };
 
 class FrameReader {
@@ -62,7 +62,7 @@ class FrameWriter {
  public:
   // Takes the descriptors; they are closed once sent. Bodies longer than kMaxFrameBytes and more than kMaxFrameFds
   // descriptors are errors of the caller and refused.
-  Status push(std::vector<std::uint64_t> words, std::vector<UniqueFd> fds);
+  Status push(std::vector<std::uint64_t> words, std::vector<wire::OwnedFd> fds);
 
   // Writes until everything is sent (true) or the socket takes no more (false).
   Result<bool> write(int socket);

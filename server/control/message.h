@@ -13,7 +13,7 @@
 #include "memory/module.h"
 #include "schemas/base/range.h"
 #include "schemas/base/result.h"
-#include "server/control/unique_fd.h"
+#include "schemas/wire/owned_fd.h"
 
 namespace rouse::channel {
 
@@ -120,7 +120,7 @@ using Body = std::variant<Error, Attach, Attached, LoadModule, ModuleInfo, CutOf
 struct Message {
   std::uint64_t id = 0;  // of a request, chosen by who asks; the answer bears the same; 0 for notifications
   Body body;
-  std::vector<UniqueFd> fds;  // order as in control.capnp
+  std::vector<wire::OwnedFd> fds;  // order as in control.capnp
 };
 
 // The name of a body in control.capnp, for messages to people.

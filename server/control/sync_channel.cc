@@ -17,7 +17,7 @@ using Clock = std::chrono::steady_clock;
 
 }  // namespace
 
-Result<UniqueFd> SyncChannel::connect(const std::string& path) {
+Result<wire::OwnedFd> SyncChannel::connect(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) {
@@ -25,7 +25,7 @@ Result<UniqueFd> SyncChannel::connect(const std::string& path) {
                                               std::to_string(sizeof address.sun_path - 1) + ": " + path};
   }
   std::memcpy(address.sun_path, path.data(), path.size());
-  UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  wire::OwnedFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!socket) return Error{CudaError::systemNotReady, std::string("socket: ") + std::strerror(errno)};
   if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     return Error{CudaError::systemNotReady, "no daemon at " + path + ": " + std::strerror(errno)};
@@ -33,7 +33,7 @@ Result<UniqueFd> SyncChannel::connect(const std::string& path) {
   return socket;
 }
 
-Status SyncChannel::send(std::uint64_t id, const Body& body, std::vector<UniqueFd> fds) {
+Status SyncChannel::send(std::uint64_t id, const Body& body, std::vector<wire::OwnedFd> fds) {
   FrameWriter writer;
   if (Status status = writer.push(encode(id, body), std::move(fds)); !status) return status;
   const std::lock_guard lock(sendMutex_);

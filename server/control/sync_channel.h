@@ -15,12 +15,12 @@ namespace rouse::channel {
 class SyncChannel {
  public:
   // Takes a connected stream socket, blocking or not.
-  explicit SyncChannel(UniqueFd socket, FrameLimits limits = {}) : socket_(std::move(socket)), reader_(limits) {}
+  explicit SyncChannel(wire::OwnedFd socket, FrameLimits limits = {}) : socket_(std::move(socket)), reader_(limits) {}
   // Connects to a socket by its path. Fails with systemNotReady and the path when nothing listens there.
-  static Result<UniqueFd> connect(const std::string& path);
+  static Result<wire::OwnedFd> connect(const std::string& path);
 
   // Blocks until all is written.
-  Status send(std::uint64_t id, const Body&, std::vector<UniqueFd> fds = {});
+  Status send(std::uint64_t id, const Body&, std::vector<wire::OwnedFd> fds = {});
 
   // Blocks for the next message, at most `timeout` when given. nullopt: the peer closed the connection. A timeout is
   // the error notReady; every other error is final.
@@ -31,7 +31,7 @@ class SyncChannel {
   int socket() const { return socket_.get(); }
 
  private:
-  UniqueFd socket_;
+  wire::OwnedFd socket_;
   FrameReader reader_;
   std::mutex sendMutex_;
 };

@@ -21,7 +21,7 @@ namespace {
 
 struct Loop {
   boost::asio::io_context io;
-  UniqueFd peer;
+  wire::OwnedFd peer;
   std::shared_ptr<Channel> channel;
   std::vector<Message> received;
   std::optional<rouse::Error> closed;
@@ -30,7 +30,7 @@ struct Loop {
     int fds[2];
     REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
     peer.reset(fds[1]);
-    channel = Channel::create(io.get_executor(), UniqueFd(fds[0]), limits);
+    channel = Channel::create(io.get_executor(), wire::OwnedFd(fds[0]), limits);
     channel->start([this](Message message) { received.push_back(std::move(message)); },
                    [this](const rouse::Error& error) { closed = error; });
   }
@@ -45,7 +45,7 @@ struct Loop {
 TEST_CASE("a message with a descriptor passes both ways") {
   Loop loop;
   SyncChannel other(std::move(loop.peer));
-  std::vector<UniqueFd> fds;
+  std::vector<wire::OwnedFd> fds;
   fds.emplace_back(::memfd_create("module", MFD_CLOEXEC));
   REQUIRE(other.send(5, LoadModule{1, 2, 3}, std::move(fds)).ok());
   loop.io.run_one();
@@ -136,8 +136,8 @@ TEST_CASE("a peer that never reads its last words does not keep the connection")
 TEST_CASE("a synchronous receive times out, also in the middle of a message") {
   int fds[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
-  UniqueFd peer(fds[1]);
-  SyncChannel channel{UniqueFd(fds[0])};
+  wire::OwnedFd peer(fds[1]);
+  SyncChannel channel{wire::OwnedFd(fds[0])};
   const control::FrameHeader header{control::kFrameMagic, 64, 0, 0};
   REQUIRE(::write(peer.get(), &header, sizeof header) == sizeof header);
   auto message = channel.receive(30ms);
@@ -148,7 +148,7 @@ TEST_CASE("a synchronous receive times out, also in the middle of a message") {
 TEST_CASE("the kernel says who the peer is") {
   int fds[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
-  const UniqueFd a(fds[0]), b(fds[1]);
+  const wire::OwnedFd a(fds[0]), b(fds[1]);
   auto peer = peerOf(a.get());
   REQUIRE(peer.ok());
   CHECK(peer->pid == ::getpid());

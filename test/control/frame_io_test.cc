@@ -17,7 +17,7 @@ using control::kFrameMagic;
 namespace {
 
 struct Pair {
-  UniqueFd a, b;
+  wire::OwnedFd a, b;
   Pair() {
     int fds[2];
     REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
@@ -34,8 +34,8 @@ std::size_t openFds() {
   return count;
 }
 
-UniqueFd someFile(const char* content) {
-  UniqueFd fd(::memfd_create("frame", MFD_CLOEXEC));
+wire::OwnedFd someFile(const char* content) {
+  wire::OwnedFd fd(::memfd_create("frame", MFD_CLOEXEC));
   REQUIRE(::write(fd.get(), content, std::strlen(content)) == static_cast<ssize_t>(std::strlen(content)));
   return fd;
 }
@@ -72,7 +72,7 @@ TEST_CASE("frames and descriptors arrive in order, close-on-exec, with one owner
   const std::size_t before = openFds();
   {
     FrameWriter writer;
-    std::vector<UniqueFd> fds;
+    std::vector<wire::OwnedFd> fds;
     fds.push_back(someFile("first"));
     fds.push_back(someFile("second"));
     REQUIRE(writer.push({1, 2, 3}, std::move(fds)).ok());
@@ -106,7 +106,7 @@ TEST_CASE("a large frame goes through a small socket buffer in pieces") {
   std::vector<std::uint64_t> words(3'000'000 / 8);
   for (std::size_t i = 0; i < words.size(); ++i) words[i] = i * 0x9e3779b97f4a7c15;
   FrameWriter writer;
-  std::vector<UniqueFd> fds;
+  std::vector<wire::OwnedFd> fds;
   fds.push_back(someFile("x"));
   REQUIRE(writer.push(words, std::move(fds)).ok());
   FrameReader reader({});
@@ -162,7 +162,7 @@ TEST_CASE("broken frames are refused with the reason, before their body") {
 
 TEST_CASE("descriptors that nobody asked for are closed") {
   const FrameHeader header{kFrameMagic, 8, 0, 0};
-  const UniqueFd file = someFile("x");
+  const wire::OwnedFd file = someFile("x");
   const std::size_t before = openFds();
   SECTION("with the header, not announced") {
     Pair pair;
@@ -210,6 +210,6 @@ TEST_CASE("a writer refuses what the peer would refuse") {
   FrameWriter writer;
   CHECK_FALSE(writer.push({}, {}).ok());
   CHECK_FALSE(writer.push(std::vector<std::uint64_t>(control::kMaxFrameBytes / 8 + 1), {}).ok());
-  CHECK_FALSE(writer.push({1}, std::vector<UniqueFd>(65)).ok());
+  CHECK_FALSE(writer.push({1}, std::vector<wire::OwnedFd>(65)).ok());
   CHECK(writer.empty());
 }
