@@ -8,7 +8,7 @@
 int main(int argc, char** argv) {
   CLI::App app{"Benchmarks of the Rouse GPU pool", "rouse-bench"};
   app.require_subcommand(1);
-  app.footer("Exit codes: 0 measured, 1 a measurement failed, 2 usage.");
+  app.footer("Exit codes: 0 measured, 1 a measurement failed, 2 usage, 4 a promised figure is missed (--check).");
   int status = 0;
   rouse::bench::addRemoting(app, status);
   try {

@@ -9,6 +9,7 @@
 #include "bench/remoting/attach.h"
 #include "bench/remoting/client.h"
 #include "bench/remoting/pool.h"
+#include "bench/remoting/targets.h"
 #include "bench/report.h"
 
 namespace rouse::bench {
@@ -49,13 +50,20 @@ void addRemoting(CLI::App& app, int& status) {
   auto* command = app.add_subcommand("remoting", "Launches, round trips, copies, attach time, idle cost");
   auto asJson = std::make_shared<bool>(false);
   command->add_flag("--json", *asJson, "Print one JSON object");
-  command->callback([asJson] {
+  auto slack = std::make_shared<double>(0);
+  command->add_option("--check", *slack, "Exit with 4 where a promised figure is missed by more than this factor (1: the promise itself)")
+      ->check(CLI::Range(1.0, 100.0));
+  command->callback([asJson, slack, &status] {
     const json report = all(true);
     if (*asJson) {
       std::cout << report.dump(2) << '\n';
     } else {
       print(report);
     }
+    if (*slack == 0) return;
+    const auto missed = missedTargets(report, *slack);
+    for (const auto& line : missed) std::fprintf(stderr, "missed: %s\n", line.c_str());
+    if (!missed.empty()) status = 4;
   });
 
   // What `remoting` runs inside the pool.
