@@ -1,5 +1,6 @@
 // cudaDeviceReset of a healthy device: memory is given back, modules come back with their initial values, the program starts anew;
 // cudaDeviceSynchronize and flags around it.
+// alone
 #include "check.h"
 
 __device__ int state = 17;

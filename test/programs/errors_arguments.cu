@@ -1,5 +1,6 @@
 // Errors that leave the device usable: launch configurations, null and foreign pointers, sizes, directions, devices; each with
 // CUDA's code, each reported once by cudaGetLastError, the program going on.
+// alone
 #include <climits>
 
 #include "check.h"

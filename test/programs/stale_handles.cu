@@ -1,5 +1,5 @@
-// Handles of destroyed objects and handles that never were: an error each time, never a crash, never another object's work. (CUDA calls
-// this undefined; its own runtime answers with these errors too.)
+// Handles of destroyed objects and handles that never were: an error each time, never a crash, never another object's work. (CUDA leaves
+// this undefined: the one program here that asks for more than CUDA promises.)
 #include "check.h"
 
 __global__ void bump(int* counter) { atomicAdd(counter, 1); }
