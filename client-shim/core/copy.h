@@ -40,9 +40,9 @@ struct CopyShape {
   std::uint64_t width = 0, height = 1, depth = 1;
 };
 
-// invalidMemcpyDirection where `kind` contradicts where the addresses lie (pinned and managed memory may count as
-// either side), invalidValue for null or out-of-range ranges, invalidPitchValue where width exceeds a pitch. Nothing to
-// copy is success.
+// invalidMemcpyDirection: no such kind. invalidValue: a kind that contradicts where the addresses lie (pinned, managed
+// and registered memory may count as either side), null or out-of-range ranges. invalidPitchValue: width exceeds a
+// pitch. Nothing to copy is success.
 CudaError copy(Stream& stream, void* destination, const void* source, std::uint64_t bytes, CopyKind kind,
                Completion completion);
 CudaError copy(Stream& stream, const CopyShape& shape, CopyKind kind, Completion completion);

@@ -1,8 +1,8 @@
 // One virtual device of this process: its ring, streams, memory, limits and latched error. Lives as long as the
 // process.
 //
-// Threads: any. Lock order: an object's own mutex (Event, memory, modules), then the ring lock, which nothing else is
-// taken under.
+// Threads: any. Lock order: memory pool, host memory, device memory, the device's list of streams, an event, the ring;
+// under the ring lock only leaves are taken (slot numbers, host functions).
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,9 @@
 namespace rouse::client {
 
 class CommandQueue;
+class DeviceHeap;
 class DeviceMemory;
+class Event;
 class MemoryPool;
 class Session;
 class Stream;
@@ -43,6 +45,8 @@ class Device {
                ? CudaError::success
                : takeError();
   }
+  // The same without taking it.
+  CudaError peekError() const;
 
   // --- Streams
   Stream& legacyStream();
@@ -75,29 +79,44 @@ class Device {
   // Writes out what kernels have printed so far. Called by every synchronising call.
   void drainOutput();
 
-  // For the core's own verbs.
+  // --- For the core's own verbs
   CommandQueue& queue() { return *queue_; }
   Session& session() { return *session_; }
+  DeviceHeap& heap();
+  // synchronize() without its effects on memory, text and errors.
+  CudaError waitForAll();
+  // What no stream of the program may see: copies between devices run on it.
+  CudaError internalStream(Stream** stream);
+  // destroyStream() of any stream but the legacy one.
+  CudaError endStream(Stream& stream);
+  // Numbers for module instances, in ring order: call under a Batch.
+  wire::Handle takeModuleNumber();
+  void giveModuleNumber(wire::Handle handle);
+  void poolDestroyed(MemoryPool& pool);
+  // The executor or the connection is gone.
+  bool markLost() { return !lost_.exchange(true, std::memory_order_relaxed); }  // true the first time
+  bool lost() const { return lost_.load(std::memory_order_relaxed); }
+  wire::DeviceStatus& status() { return *status_; }
+
+  Device(Session& session, std::uint32_t index, DeviceInfo info, std::unique_ptr<CommandQueue> queue,
+         wire::DeviceStatus& status);
+  ~Device();
+  Device(const Device&) = delete;
 
  private:
-  friend class Process;
-  friend class Stream;
-  friend class Event;
-  Device(Session& session, std::uint32_t index);
   CudaError takeError();
+  CudaError makeStream(const StreamOptions& options, bool hidden, Stream** stream);
+  void dropObjects();
 
   Session* session_;
-  std::uint32_t index_;
-  DeviceInfo info_;
+  const std::uint32_t index_;
+  const DeviceInfo info_;
   wire::DeviceStatus* status_;
   std::atomic<bool> lost_{false};
   std::atomic<std::uint64_t> incarnation_{0};
   std::unique_ptr<CommandQueue> queue_;
   struct Parts;
   std::unique_ptr<Parts> parts_;
-
- public:
-  ~Device();
 };
 
 }  // namespace rouse::client

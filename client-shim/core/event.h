@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "client-shim/core/mark.h"
 #include "schemas/base/cuda_error.h"
 
 namespace rouse::client {
@@ -28,25 +29,25 @@ class Event {
   CudaError synchronize();
   // success (also: never recorded), notReady, or the latched error.
   CudaError query();
-  // Milliseconds between two completed records, to 0.5 us as CUDA has it. invalidResourceHandle: never recorded, or
+  // Milliseconds between two completed records. invalidResourceHandle: never recorded, or
   // without timing; notReady: not completed.
   static CudaError elapsed(Event& start, Event& end, float* milliseconds);
 
- private:
-  friend class Device;
-  friend class Stream;
-  friend class EventTable;
-  struct Mark {
-    std::uint32_t slot = 0;
-    std::uint64_t value = 0;  // 0: never recorded
-  };
+  // For the core's own verbs. The latest record, or value 0.
   Mark latest();
+  // After a reset of the device: lets waiters go and ends the event.
+  void abandon();
+
+ private:
+  friend CudaError createEvent(Device& device, const EventOptions& options, Event** event);
+  friend CudaError destroyEvent(Event& event);
 
   Device* device_ = nullptr;
   std::uint64_t handle_ = 0;
   EventOptions options_;
   std::mutex mutex_;  // guards what follows; taken before a ring lock
-  Mark mark_;
+  Mark mark_;         // the latest record; before the first, where the slot's values go on from
+  bool recorded_ = false;
   std::uint64_t streamId_ = 0;  // of the latest record
 };
 

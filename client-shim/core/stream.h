@@ -14,6 +14,18 @@ class Event;
 // status: success, or the error the stream's device has latched.
 using HostFunction = void (*)(void* data, CudaError status);
 
+// What has been written to the ring for a stream. Guarded by the ring lock of its device.
+struct StreamAccount {
+  std::uint64_t submitted = 0;       // commands so far
+  std::uint64_t marked = 0;          // `submitted` when the last mark was sent
+  std::uint64_t markedBlocking = 0;  // the queue's count of all blocking streams then (legacy stream only)
+  std::uint32_t markSlot = 0;
+  std::uint64_t markValue = 0;  // of the last mark
+  // Host functions: the stream signals `reached`, the callback thread answers with `returned`. Slot 0: none so far.
+  std::uint32_t reachedSlot = 0, returnedSlot = 0;
+  std::uint64_t reachedValue = 0, returnedValue = 0;
+};
+
 class Stream {
  public:
   Device& device() const { return *device_; }
@@ -34,23 +46,22 @@ class Stream {
   // sticky error it runs only if `evenAfterError`, with that error as its argument.
   CudaError launchHostFunction(HostFunction function, void* data, bool evenAfterError);
 
+  // A thread's default stream: not the program's to destroy.
+  bool threadDefault() const { return threadDefault_; }
+
+  // For the core's own verbs.
+  StreamAccount account;
+  void setThreadDefault() { threadDefault_ = true; }
+
  private:
   friend class Device;
-  friend class StreamTable;
   Device* device_ = nullptr;
   std::uint64_t handle_ = 0;
   std::uint64_t id_ = 0;
   wire::Handle wire_{};
   std::int32_t priority_ = 0;
   bool nonBlocking_ = false;
-  // Guarded by the device's ring lock.
-  std::uint64_t submitted_ = 0;  // commands so far
-  std::uint64_t marked_ = 0;     // `submitted_` when the last completion mark was sent
-  std::uint64_t markValue_ = 0;  // its value
-  std::uint32_t markSlot_ = 0;
-  std::uint32_t callSlot_ = 0;      // host functions: "the stream is here"; 0: none yet
-  std::uint32_t callDoneSlot_ = 0;  // host functions: "the function has returned"
-  std::uint64_t calls_ = 0;         // host functions submitted
+  bool threadDefault_ = false;
 };
 
 }  // namespace rouse::client

@@ -33,9 +33,8 @@ inline constexpr std::size_t kMaxDevices = 16;
 // made of them. The writer stores `result` and `timestampNs` first and `value` last (release); a reader that sees
 // `value` (acquire) sees the rest. Values of one slot only grow.
 //
-// Sleeping: a waiter increments `waiters`, fences (seq_cst), looks at `value` again and sleeps with FUTEX_WAIT on the
-// low 32 bits of `value` (a shared futex, not a private one). A writer stores `value`, fences, and wakes if `waiters`
-// != 0.
+// Sleeping: a waiter increments `waiters`, fences (seq_cst), looks at `value` again and sleeps with FUTEX_WAIT on the low
+// 32 bits of `value` (a shared futex, not a private one). A writer stores `value`, fences, and wakes if `waiters` != 0.
 struct alignas(64) Slot {
   std::atomic<std::uint64_t> value;
   std::atomic<std::uint32_t> waiters;
@@ -84,17 +83,17 @@ inline constexpr std::size_t kSessionSegmentBytes = kSlotsOffset + std::size_t{k
 
 // --- Ring segment ------------------------------------------------------------------------------------------------
 //
-// A single-producer, single-consumer byte ring. The data pages are mapped twice in a row by both sides, so that a
-// command is always contiguous. Cursors count bytes since the beginning and never wrap; position = cursor & (kRingBytes
-// - 1). Commands begin at multiples of kCommandAlign and are at most kMaxCommandBytes long, header included.
+// A single-producer, single-consumer byte ring. The data pages are mapped twice in a row by both sides, so that a command
+// is always contiguous. Cursors count bytes since the beginning and never wrap; position = cursor & (kRingBytes - 1).
+// Commands begin at multiples of kCommandAlign and are at most kMaxCommandBytes long, header included.
 
 inline constexpr std::size_t kRingBytes = std::size_t{1} << 20;
 inline constexpr std::size_t kCommandAlign = 16;
 inline constexpr std::size_t kMaxCommandBytes = std::size_t{64} << 10;
 inline constexpr std::size_t kOutputBytes = std::size_t{1} << 20;  // cudaLimitPrintfFifoSize's default
 
-// Who must wake the executor. It writes its state before it rests, fences (seq_cst) and looks at the ring once more;
-// the producer stores `tail`, fences (seq_cst) and then reads the state. Without both fences wake-ups get lost.
+// Who must wake the executor. It writes its state before it rests, fences (seq_cst) and looks at the ring once more; the
+// producer stores `tail`, fences (seq_cst) and then reads the state. Without both fences wake-ups get lost.
 enum class ConsumerState : std::uint32_t {
   polling = 0,  // a command is seen as soon as it is published; nobody needs to wake anybody
   napping = 1,  // looks again by itself within kNapNs: wake it at a batch boundary or for a blocking call
@@ -102,8 +101,7 @@ enum class ConsumerState : std::uint32_t {
 };
 inline constexpr std::uint64_t kNapNs = 200'000;
 
-// Batch boundary while the consumer naps: this many bytes or commands published since the last wake. Age is bounded by
-// kNapNs.
+// Batch boundary while the consumer naps: this many bytes or commands published since the last wake. Age is bounded by kNapNs.
 inline constexpr std::size_t kBatchBytes = std::size_t{32} << 10;
 inline constexpr std::uint32_t kBatchCommands = 64;
 
@@ -111,13 +109,11 @@ struct RingHeader {
   std::uint32_t magic;
   std::uint32_t deviceIndex;
   alignas(64) std::atomic<std::uint64_t> tail;  // producer: bytes published
-  alignas(
-      64) std::atomic<std::uint64_t> head;  // consumer: bytes taken; a full ring's producer sleeps on its low 32 bits
-  std::atomic<std::uint32_t> producerWaiting;  // producer: set before it sleeps on `head`
+  alignas(64) std::atomic<std::uint64_t> head;  // consumer: bytes taken; a full ring's producer sleeps on its low 32 bits
+  std::atomic<std::uint32_t> producerWaiting;   // producer: set before it sleeps on `head`
   alignas(64) std::atomic<ConsumerState> consumerState;
-  // Text that kernels print (device printf, assert), produced by the executor, consumed by the client at CUDA's flush
-  // points. Records: u32 length | kOutputToStderr, then the bytes, padded to 4. When it is full, new text is dropped
-  // and counted.
+  // Text that kernels print (device printf, assert), produced by the executor, consumed by the client at CUDA's flush points.
+  // Records: u32 length | kOutputToStderr, then the bytes, padded to 4. When it is full, new text is dropped and counted.
   alignas(64) std::atomic<std::uint64_t> outputTail;
   std::atomic<std::uint64_t> outputDropped;
   alignas(64) std::atomic<std::uint64_t> outputHead;
@@ -131,8 +127,8 @@ inline constexpr std::size_t kRingSegmentBytes = kOutputOffset + kOutputBytes;
 
 // --- Host window -------------------------------------------------------------------------------------------------
 
-// The first part of the host window is the client's staging for pageable copies. The executor knows it only as memory
-// the function may name in a copy.
+// The first part of the host window is the client's staging for pageable copies. The executor knows it only as memory the
+// function may name in a copy.
 inline constexpr std::size_t kStagingBytes = std::size_t{8} << 20;
 
 // --- Commands ----------------------------------------------------------------------------------------------------
