@@ -54,9 +54,11 @@ void choose(int device) {
 
 }  // namespace
 
+// Says 0 where there is none, as well as failing.
 cudaError_t cudaGetDeviceCount(int* count) {
-  *count = static_cast<int>(client::Process::get().deviceCount());
-  return cudaSuccess;
+  const cudaError_t error = attach();
+  *count = error == cudaSuccess ? static_cast<int>(client::Process::get().deviceCount()) : 0;
+  return error;
 }
 
 cudaError_t cudaGetDevice(int* device) {
