@@ -70,7 +70,7 @@ __global__ void everything(Results* r, const int* values, int n, unsigned* seenT
     atomicAdd(&r->addF, float(v & 255) * 0.5f);
     atomicHighest(&r->highF, float(v) * 0.25f);
     atomicAdd(&r->addD, double(v) * 0.125);
-    atomicMultiply(&r->productD, i & 1 ? 2.0 : 0.5);
+    if (i < 1000) atomicMultiply(&r->productD, i & 1 ? 2.0 : 0.5);
     if (i < 1000) atomicAdd(&r->addH, __floats2half2_rn(1, -1));
     atomicAdd_system(&r->scoped, 1);
     atomicAdd_block(&sharedSum, v);
@@ -140,7 +140,7 @@ int main() {
   EXPECT(got.addF == wanted.addF);
   EXPECT(got.highF == wanted.highF);
   EXPECT(got.addD == wanted.addD);
-  EXPECT(got.productD == 1);  // as many doublings as halvings; every prefix stays far from the ends of the range
+  EXPECT(got.productD == 1);  // as many doublings as halvings, at most 500 of either in a row
   EXPECT(__half2float(got.addH.x) == 1000 && __half2float(got.addH.y) == -1000);
   EXPECT(got.scoped == n && got.tickets == n);
   EXPECT(got.shared == wanted.shared);

@@ -16,7 +16,7 @@ __global__ void votes(const int* values, unsigned* out) {
   r[2] = __all_sync(full, v < 95);
   r[3] = __match_any_sync(full, v % 5);
   int same = -1;
-  r[4] = __match_all_sync(full, v / 1000, &same);
+  r[4] = __match_all_sync(full, v / 50, &same);
   r[5] = same;
   r[6] = __reduce_add_sync(full, unsigned(v));
   r[7] = unsigned(__reduce_min_sync(full, v - 50));
@@ -43,8 +43,8 @@ __global__ void votes(const int* values, unsigned* out) {
 __global__ void blockVotes(const int* values, int* out) {
   int v = values[threadIdx.x];
   out[threadIdx.x * 3] = __syncthreads_count(v % 3 == 0);
-  out[threadIdx.x * 3 + 1] = __syncthreads_and(v >= 0);
-  out[threadIdx.x * 3 + 2] = __syncthreads_or(v == 1000000);
+  out[threadIdx.x * 3 + 1] = __syncthreads_and(v >= 0) != 0;
+  out[threadIdx.x * 3 + 2] = __syncthreads_or(v == 1000000) != 0;
 }
 
 // Only those inside the branch are active; the mask names no other lane and names oneself.
@@ -85,7 +85,7 @@ int main() {
       r[1] |= w[l] > 90;
       r[2] &= w[l] < 95;
       r[3] |= unsigned(w[l] % 5 == v % 5) << l;
-      alike &= w[l] / 1000 == v / 1000;
+      alike &= w[l] / 50 == v / 50;
       r[6] += w[l];
       low = std::min(low, w[l] - 50);
       r[8] = std::max(r[8], unsigned(w[l]));
