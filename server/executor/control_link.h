@@ -11,7 +11,7 @@ namespace rouse::executor {
 
 class ControlLink {
  public:
-  explicit ControlLink(channel::UniqueFd socket) : socket_(std::move(socket)), reader_(channel::FrameLimits{}) {}
+  explicit ControlLink(wire::OwnedFd socket) : socket_(std::move(socket)), reader_(channel::FrameLimits{}) {}
 
   struct Received {
     std::optional<channel::Message> message;
@@ -28,7 +28,7 @@ class ControlLink {
   int fd() const { return socket_.get(); }
 
  private:
-  channel::UniqueFd socket_;
+  wire::OwnedFd socket_;
   channel::FrameReader reader_;
   channel::FrameWriter writer_;
 };

@@ -4,7 +4,7 @@
 
 namespace rouse::executor {
 
-void Executor::on(std::uint64_t id, channel::OpenSession& request, std::vector<channel::UniqueFd> fds) {
+void Executor::on(std::uint64_t id, channel::OpenSession& request, std::vector<wire::OwnedFd> fds) {
   const std::string name = "session " + std::to_string(request.sessionId);
   if (find(request.sessionId) != nullptr) return send(id, Error{CudaError::invalidValue, name + " is open already"});
   auto session = Session::open(request, std::move(fds), surroundings_);
@@ -15,7 +15,7 @@ void Executor::on(std::uint64_t id, channel::OpenSession& request, std::vector<c
   send(id, channel::Ok{});
 }
 
-void Executor::on(std::uint64_t id, channel::CloseSession& request, std::vector<channel::UniqueFd>) {
+void Executor::on(std::uint64_t id, channel::CloseSession& request, std::vector<wire::OwnedFd>) {
   Served* served = find(request.sessionId);
   if (served == nullptr)
     return send(id, Error{CudaError::invalidValue, "no session " + std::to_string(request.sessionId)});
@@ -26,7 +26,7 @@ void Executor::on(std::uint64_t id, channel::CloseSession& request, std::vector<
   served->session->beginClose();
 }
 
-void Executor::on(std::uint64_t id, channel::InstallModule& request, std::vector<channel::UniqueFd> fds) {
+void Executor::on(std::uint64_t id, channel::InstallModule& request, std::vector<wire::OwnedFd> fds) {
   Served* served = find(request.sessionId);
   if (served == nullptr)
     return send(id, Error{CudaError::invalidValue, "no session " + std::to_string(request.sessionId)});
@@ -68,7 +68,7 @@ void Executor::finishLoads() {
   }
 }
 
-void Executor::on(std::uint64_t id, channel::ExecutorStatusRequest&, std::vector<channel::UniqueFd>) {
+void Executor::on(std::uint64_t id, channel::ExecutorStatusRequest&, std::vector<wire::OwnedFd>) {
   channel::ExecutorStatus status{.totalBytes = memory_.totalBytes(),
                                  .freeBytes = memory_.freeBytes(),
                                  .sessions = {},
@@ -82,10 +82,10 @@ void Executor::on(std::uint64_t id, channel::ExecutorStatusRequest&, std::vector
   send(id, status);
 }
 
-void Executor::on(std::uint64_t, channel::Shutdown&, std::vector<channel::UniqueFd>) { stopping_ = true; }
+void Executor::on(std::uint64_t, channel::Shutdown&, std::vector<wire::OwnedFd>) { stopping_ = true; }
 
 template <class Other>
-void Executor::on(std::uint64_t id, Other& body, std::vector<channel::UniqueFd>) {
+void Executor::on(std::uint64_t id, Other& body, std::vector<wire::OwnedFd>) {
   const std::string_view name = channel::name(channel::Body(std::move(body)));
   send(id, Error{CudaError::invalidValue, "an executor does not take " + std::string(name)});
 }

@@ -28,7 +28,7 @@ struct ExecutorOptions {
 class Executor {
  public:
   // Says executorReady. `control`: a connected stream socket, of the daemon.
-  static Result<std::unique_ptr<Executor>> create(std::unique_ptr<memory::Device> device, channel::UniqueFd control,
+  static Result<std::unique_ptr<Executor>> create(std::unique_ptr<memory::Device> device, wire::OwnedFd control,
                                                   const ExecutorOptions& options);
   ~Executor();
 
@@ -46,7 +46,7 @@ class Executor {
     std::uint64_t session;
   };
 
-  Executor(std::unique_ptr<memory::Device> device, PhysicalMemory memory, Poller poller, channel::UniqueFd control,
+  Executor(std::unique_ptr<memory::Device> device, PhysicalMemory memory, Poller poller, wire::OwnedFd control,
            const ExecutorOptions& options);
 
   bool turn();
@@ -61,13 +61,13 @@ class Executor {
   void fail(Error error);
   Served* find(std::uint64_t sessionId);
 
-  void on(std::uint64_t id, channel::OpenSession&, std::vector<channel::UniqueFd>);
-  void on(std::uint64_t id, channel::CloseSession&, std::vector<channel::UniqueFd>);
-  void on(std::uint64_t id, channel::InstallModule&, std::vector<channel::UniqueFd>);
-  void on(std::uint64_t id, channel::ExecutorStatusRequest&, std::vector<channel::UniqueFd>);
-  void on(std::uint64_t id, channel::Shutdown&, std::vector<channel::UniqueFd>);
+  void on(std::uint64_t id, channel::OpenSession&, std::vector<wire::OwnedFd>);
+  void on(std::uint64_t id, channel::CloseSession&, std::vector<wire::OwnedFd>);
+  void on(std::uint64_t id, channel::InstallModule&, std::vector<wire::OwnedFd>);
+  void on(std::uint64_t id, channel::ExecutorStatusRequest&, std::vector<wire::OwnedFd>);
+  void on(std::uint64_t id, channel::Shutdown&, std::vector<wire::OwnedFd>);
   template <class Other>
-  void on(std::uint64_t id, Other&, std::vector<channel::UniqueFd>);
+  void on(std::uint64_t id, Other&, std::vector<wire::OwnedFd>);
 
   std::unique_ptr<memory::Device> device_;
   PhysicalMemory memory_;

@@ -60,7 +60,7 @@ int run(int argc, char** argv) {
     return kExitUsage;
   }
   if (!dieWithParent()) return kExitFailed;
-  channel::UniqueFd socket(control);
+  wire::OwnedFd socket(control);
 
   options.cores = usableCores();
   auto opened = openDevice(backends, kind, device);

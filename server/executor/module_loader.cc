@@ -22,7 +22,7 @@ ModuleLoader::~ModuleLoader() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-Status ModuleLoader::load(std::uint64_t moduleId, channel::UniqueFd module, std::uint64_t bytes) {
+Status ModuleLoader::load(std::uint64_t moduleId, wire::OwnedFd module, std::uint64_t bytes) {
   const std::string name = "module " + std::to_string(moduleId);
   constexpr int kNeeded = F_SEAL_SHRINK | F_SEAL_WRITE;
   const int seals = ::fcntl(module.get(), F_GET_SEALS);

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "memory/device.h"
-#include "server/control/unique_fd.h"
+#include "schemas/wire/owned_fd.h"
 #include "server/executor/progress_flag.h"
 
 namespace rouse::executor {
@@ -29,14 +29,14 @@ class ModuleLoader {
   ~ModuleLoader();
 
   // `module`: a memfd sealed against writing and shrinking, of at least `bytes`. Fails at once if it is not.
-  Status load(std::uint64_t moduleId, channel::UniqueFd module, std::uint64_t bytes);
+  Status load(std::uint64_t moduleId, wire::OwnedFd module, std::uint64_t bytes);
   // What has been loaded since the last call.
   std::vector<Loaded> take();
 
  private:
   struct Job {
     std::uint64_t moduleId;
-    channel::UniqueFd module;
+    wire::OwnedFd module;
     std::uint64_t bytes;
   };
   void run();

@@ -25,7 +25,7 @@ Status add(int poller, int fd, std::uint32_t events, std::uint32_t kind) {
 }  // namespace
 
 Result<Poller> Poller::create() {
-  channel::UniqueFd fd(::epoll_create1(EPOLL_CLOEXEC));
+  wire::OwnedFd fd(::epoll_create1(EPOLL_CLOEXEC));
   if (!fd) return failed("epoll_create1");
   return Poller(std::move(fd));
 }

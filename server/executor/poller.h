@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "schemas/base/result.h"
-#include "server/control/unique_fd.h"
+#include "schemas/wire/owned_fd.h"
 
 namespace rouse::executor {
 
@@ -25,8 +25,8 @@ class Poller {
   bool wait(std::optional<std::chrono::nanoseconds> atMost);
 
  private:
-  explicit Poller(channel::UniqueFd fd) : fd_(std::move(fd)) {}
-  channel::UniqueFd fd_;
+  explicit Poller(wire::OwnedFd fd) : fd_(std::move(fd)) {}
+  wire::OwnedFd fd_;
 };
 
 }  // namespace rouse::executor

@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-#include "server/control/unique_fd.h"
+#include "schemas/wire/owned_fd.h"
 #include "server/executor/session.h"
 
 namespace rouse::executor {
@@ -28,7 +28,7 @@ class ProgressFlag final : public ProgressListener {
   int fd() const { return fd_.get(); }
 
  private:
-  channel::UniqueFd fd_;
+  wire::OwnedFd fd_;
   std::atomic<bool> progress_{false};
   std::atomic<bool> resting_{false};
 };

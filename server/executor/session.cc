@@ -41,7 +41,7 @@ Status checkEventFd(int fd) {
 
 }  // namespace
 
-Result<std::unique_ptr<Session>> Session::open(const channel::OpenSession& request, std::vector<channel::UniqueFd> fds,
+Result<std::unique_ptr<Session>> Session::open(const channel::OpenSession& request, std::vector<wire::OwnedFd> fds,
                                                Surroundings& surroundings) {
   if (fds.size() != 4) return refused(std::to_string(fds.size()) + " descriptors, needed are 4");
   if (request.deviceIndex >= wire::kMaxDevices)
@@ -72,7 +72,7 @@ Result<std::unique_ptr<Session>> Session::open(const channel::OpenSession& reque
 }
 
 Session::Session(const channel::OpenSession& request, wire::SessionSegment segment, wire::RingSegment ring,
-                 channel::UniqueFd host, channel::UniqueFd wake, Surroundings& surroundings)
+                 wire::OwnedFd host, wire::OwnedFd wake, Surroundings& surroundings)
     : id_(request.sessionId),
       name_(request.name),
       deviceIndex_(request.deviceIndex),

@@ -62,7 +62,7 @@ inline constexpr std::size_t kMaxHostRanges = 65536;
 class Session final : private memory::ContextObserver {
  public:
   // Checks everything that came with the request. `fds`: as control.capnp says.
-  static Result<std::unique_ptr<Session>> open(const channel::OpenSession&, std::vector<channel::UniqueFd> fds,
+  static Result<std::unique_ptr<Session>> open(const channel::OpenSession&, std::vector<wire::OwnedFd> fds,
                                                Surroundings&);
   ~Session() override;
 
@@ -169,8 +169,8 @@ class Session final : private memory::ContextObserver {
 
   enum class Stage { serving, condemned, closing, closed };
 
-  Session(const channel::OpenSession&, wire::SessionSegment, wire::RingSegment, channel::UniqueFd host,
-          channel::UniqueFd wake, Surroundings&);
+  Session(const channel::OpenSession&, wire::SessionSegment, wire::RingSegment, wire::OwnedFd host, wire::OwnedFd wake,
+          Surroundings&);
 
   bool parked() const { return parked_.index() != 0; }
   // Resumes at once; parks what is not done then.
@@ -208,7 +208,7 @@ class Session final : private memory::ContextObserver {
 
   wire::SessionSegment segment_;
   wire::RingSegment ring_;
-  channel::UniqueFd hostFd_, wake_;
+  wire::OwnedFd hostFd_, wake_;
   wire::RingConsumer consumer_;
   wire::ConsumerState declared_ = wire::ConsumerState::polling;
   FaultLatch latch_;
