@@ -43,8 +43,8 @@ class Client {
         output(ring.header(), ring.output()) {}
 
   // What goes with the request: the test keeps its own.
-  std::vector<channel::UniqueFd> fds() const {
-    std::vector<channel::UniqueFd> result;
+  std::vector<wire::OwnedFd> fds() const {
+    std::vector<wire::OwnedFd> result;
     for (const int fd : {sessionFd.get(), hostFd.get(), ringFd.get(), wakeFd.get()})
       result.emplace_back(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
     return result;

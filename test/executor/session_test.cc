@@ -336,7 +336,7 @@ TEST_CASE("what comes with an open request is verified") {
     expected = "open session: 3 descriptors, needed are 4";
   }
   SECTION("an unsealed segment") {
-    fds[0] = channel::UniqueFd(::memfd_create("open", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    fds[0] = wire::OwnedFd(::memfd_create("open", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     expected = "session segment: seals are 0";
   }
   SECTION("a host window of another size") {
@@ -356,7 +356,7 @@ TEST_CASE("what comes with an open request is verified") {
     expected = "open session: device index 16, the limit is 15";
   }
   SECTION("no eventfd") {
-    fds[3] = channel::UniqueFd(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    fds[3] = wire::OwnedFd(::open("/dev/null", O_RDWR | O_CLOEXEC));
     expected = "open session: the wake descriptor is no eventfd";
   }
   SECTION("an unaligned window") {
