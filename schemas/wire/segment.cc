@@ -6,8 +6,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <memory>
-#include <new>
 #include <string>
 
 #include "schemas/wire/commands.h"
@@ -149,15 +147,12 @@ Result<RingSegment> RingSegment::map(int fd, ForkedChild child) {
   if (Status status = checkSealedMemfd(fd, "ring segment", kRingSegmentBytes); !status) return status.error();
   Result<Mapping> mapping = reserve(kRingSegmentBytes + kRingBytes);
   if (!mapping) return mapping.error();
-  const struct {
-    std::size_t at, offset, bytes;
-  } parts[] = {
-      {0, 0, kRingDataOffset + kRingBytes},
-      {kRingDataOffset + kRingBytes, kRingDataOffset, kRingBytes},
-      {kRingDataOffset + 2 * kRingBytes, kOutputOffset, kOutputBytes},
-  };
-  for (const auto& part : parts) {
-    if (Status status = place(*mapping, part.at, fd, part.offset, part.bytes); !status) return status.error();
+  static_assert(kOutputOffset == kRingDataOffset + kRingBytes);
+  // Header and data; then data once more, with the output behind it as in the file.
+  const std::size_t first = kRingDataOffset + kRingBytes;
+  if (Status status = place(*mapping, 0, fd, 0, first); !status) return status.error();
+  if (Status status = place(*mapping, first, fd, kRingDataOffset, kRingBytes + kOutputBytes); !status) {
+    return status.error();
   }
   if (Status status = applyFork(*mapping, child); !status) return status.error();
   return RingSegment{std::move(*mapping)};
