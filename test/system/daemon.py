@@ -1,0 +1,102 @@
+"""A roused of one's own for a test: starts it on a private socket, watches its processes, ends it."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def children(pid):
+    """All processes below pid, as (pid, command) pairs."""
+    below, parents = [], {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                stat = pathlib.Path(f"/proc/{entry}/stat").read_text()
+            except OSError:
+                continue
+            name, rest = stat[stat.index("(") + 1 : stat.rindex(")")], stat[stat.rindex(")") + 2 :].split()
+            parents.setdefault(int(rest[1]), []).append((int(entry), name, rest[0]))
+    queue = [pid]
+    while queue:
+        for child, name, state in parents.get(queue.pop(), []):
+            queue.append(child)
+            if state != "Z":
+                below.append((child, name))
+    return below
+
+
+def descriptors(pid):
+    """What each open descriptor of a process refers to."""
+    folder, found = f"/proc/{pid}/fd", []
+    for fd in os.listdir(folder):
+        try:
+            found.append(os.readlink(f"{folder}/{fd}"))
+        except OSError:
+            pass
+    return found
+
+
+def threads(pid):
+    return len(os.listdir(f"/proc/{pid}/task"))
+
+
+def mappings(pid, what):
+    """Number of mappings of a process whose name contains `what`."""
+    return sum(what in line for line in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines())
+
+
+class Daemon:
+    """Use as a context manager. `environment` is what a client needs to find this daemon."""
+
+    def __init__(self, build, gpus=1, gpu_memory="512MiB", arguments=()):
+        self.build = pathlib.Path(build)
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="rouse-test-"))
+        self.socket = self.folder / "rouse.sock"
+        self.log = self.folder / "roused.log"
+        self.command = [str(self.build / "bin/roused"), "--no-config", "--socket", str(self.socket), "--device", "cpu",
+                        "--gpus", str(gpus), "--gpu-memory", gpu_memory, *arguments]
+        self.process = None
+
+    @property
+    def environment(self):
+        return {**os.environ, "ROUSE_SOCKET": str(self.socket), "LD_LIBRARY_PATH": str(self.build / "lib/rouse")}
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def __enter__(self):
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen(self.command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        deadline = time.monotonic() + 30
+        while not self.socket.exists():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                text = self.text()
+                self.__exit__(None, None, None)
+                raise RuntimeError(f"roused did not start: {' '.join(self.command)}\n{text}")
+            time.sleep(0.02)
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(10)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def alive(self):
+        return self.process.poll() is None
+
+    def executors(self):
+        return [pid for pid, name in children(self.pid) if name.startswith("rouse-executo")]
+
+    def text(self):
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
