@@ -60,7 +60,7 @@ bool Block::begin(Grid& grid, std::uint64_t index) {
 }
 
 void Block::runLoop() {
-  runner_.enterKernelCode();
+  enterKernelCode();
   grid_->options().code.loop(&context_, grid_->parameters());
   runner_.leaveKernelCode();
   if (context_.misaligned != 0) {
@@ -138,7 +138,7 @@ void Block::threadBody(Fiber* self) {
   for (;;) {
     Block& block = *self->block;
     Grid& grid = *block.grid_;
-    block.runner_.enterKernelCode();
+    block.enterKernelCode();
     grid.options().code.entry(&self->context, grid.parameters());
     block.runner_.leaveKernelCode();
     if (self->context.misaligned != 0) {
@@ -234,6 +234,11 @@ std::string Block::where(const ThreadContext* thread) const {
 
 void Block::fail(const ThreadContext* thread, CudaError error) {
   grid_->fail(error, where(thread) + runner_.scratch());
+  runner_.leaveForGood(runner_.current());
+}
+
+void Block::leaveStopped() {
+  runner_.leaveKernelCode();
   runner_.leaveForGood(runner_.current());
 }
 
