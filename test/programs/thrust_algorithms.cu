@@ -1,6 +1,4 @@
-// Thrust from the toolkit: device_vector, sort, sort_by_key, reduce, transform_reduce, scans, copy_if, unique, reduce_by_key, zip and counting
-// iterators.
-// nvcc: --extended-lambda
+// Thrust from the toolkit: device_vector, sort, sort_by_key, reduce, transform_reduce, scans, copy_if, unique, reduce_by_key, counting iterators.
 // timeout: 180
 #include <thrust/copy.h>
 #include <thrust/device_vector.h>
@@ -27,6 +25,13 @@ std::vector<T> host(const thrust::device_vector<T>& v) {
   return out;
 }
 
+struct Square {
+  __host__ __device__ long long operator()(int x) const { return static_cast<long long>(x) * x; }
+};
+struct IsThird {
+  __host__ __device__ bool operator()(int x) const { return x % 3 == 0; }
+};
+
 int main() {
   const int n = 5000;
   check::Random random(46);
@@ -35,7 +40,7 @@ int main() {
   thrust::device_vector<int> device(data.begin(), data.end());
   EXPECT(thrust::reduce(device.begin(), device.end(), 0) == std::accumulate(data.begin(), data.end(), 0));
   long long squares = thrust::transform_reduce(
-      device.begin(), device.end(), [] __device__(int x) { return (long long)x * x; }, 0ll, thrust::plus<long long>());
+      device.begin(), device.end(), Square(), 0ll, thrust::plus<long long>());
   long long wantedSquares = 0;
   for (int v : data) wantedSquares += (long long)v * v;
   EXPECT(squares == wantedSquares);
@@ -51,7 +56,7 @@ int main() {
   check::equal("exclusive", host(scanned), wanted);
 
   thrust::device_vector<int> kept(n);
-  auto end = thrust::copy_if(device.begin(), device.end(), kept.begin(), [] __device__(int x) { return x % 3 == 0; });
+  auto end = thrust::copy_if(device.begin(), device.end(), kept.begin(), IsThird());
   kept.resize(end - kept.begin());
   wanted.clear();
   std::copy_if(data.begin(), data.end(), std::back_inserter(wanted), [](int x) { return x % 3 == 0; });
