@@ -117,6 +117,11 @@ class Context {
  public:
   virtual ~Context() = default;
 
+  // Begins what destruction does, without waiting: queued work that has not begun is dropped, its slot signals delivered, slot
+  // waits given up, running kernels asked to stop. idle() tells when that is over; destroying is then immediate. No work is
+  // submitted after it. False: the back end cannot, and destruction is the only way.
+  virtual bool cancel() { return false; }
+
   // Chunks appear in the device window. Takes effect at once: the caller orders it against queued work.
   virtual Status map(std::uint64_t address, Chunk chunk) = 0;
   virtual Status unmap(AddressRange range) = 0;

@@ -1,6 +1,6 @@
 // Reads the containers that nvcc puts device code in. A fatbin is a header, then entries, each PTX or a cubin for one
-// architecture, raw or compressed (LZ4, zstd). Input is hostile: every length is checked against what is there and against
-// kMaxImageBytes before anything is allocated.
+// architecture, raw or compressed (LZ4, zstd). Input is hostile: every length is checked against what is there and
+// against kMaxImageBytes before anything is allocated.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,14 @@ inline constexpr std::uint64_t kMaxImageBytes = std::uint64_t{1} << 30;  // of o
 
 enum class EntryKind : std::uint16_t { ptx = 1, cubin = 2 };
 enum class Compression : std::uint8_t { none, lz4, zstd };
+// Which devices an entry is for: its architecture and all later ones, its family (sm_100f), or nothing else (sm_90a).
+enum class Reach : std::uint8_t { later, family, exact };
 
 struct Entry {
   EntryKind kind = EntryKind::ptx;
   std::uint32_t architecture = 0;  // 75, 80, 90
   Compression compression = Compression::none;
+  Reach reach = Reach::later;
   std::span<const std::byte> payload;  // within the input
   std::uint64_t imageBytes = 0;        // once decompressed
 };
@@ -32,8 +35,8 @@ Result<std::vector<Entry>> entries(std::span<const std::byte> bytes);
 // The entry's content, decompressed; PTX without its trailing NULs.
 Result<std::string> image(const Entry&);
 
-// Finds the PTX to run on a device of the given capability (75, 80, 90…): the highest architecture not above it. `module` is a
-// fatbin or plain PTX text. Says what there is when nothing fits.
+// Finds the PTX to run on a device of the given capability (75, 80, 90…): the highest architecture not above it.
+// `module` is a fatbin or plain PTX text. Says what there is when nothing fits.
 Result<std::string> selectPtx(std::span<const std::byte> module, std::uint32_t capability);
 
 }  // namespace rouse::fatbin

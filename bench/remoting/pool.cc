@@ -1,0 +1,168 @@
+#include "bench/remoting/pool.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+#include "bench/report.h"
+
+namespace rouse::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path binaryDirectory() { return fs::read_symlink("/proc/self/exe").parent_path(); }
+
+struct Child {
+  pid_t pid = -1;
+  int in = -1;   // to its standard input
+  int out = -1;  // from its standard output
+};
+
+Child start(const std::vector<std::string>& arguments, const std::vector<std::string>& environment, bool pipes) {
+  int in[2] = {-1, -1}, out[2] = {-1, -1};
+  if (pipes && (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0)) throw std::runtime_error("pipe failed");
+  const pid_t pid = fork();
+  if (pid < 0) throw std::runtime_error("fork failed");
+  if (pid == 0) {
+    if (pipes) {
+      dup2(in[0], STDIN_FILENO);
+      dup2(out[1], STDOUT_FILENO);
+    }
+    for (const auto& entry : environment) putenv(strdup(entry.c_str()));
+    std::vector<char*> argv;
+    for (const auto& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+    argv.push_back(nullptr);
+    execv(argv[0], argv.data());
+    _exit(127);
+  }
+  if (pipes) {
+    close(in[0]);
+    close(out[1]);
+  }
+  return {pid, in[1], out[0]};
+}
+
+std::string readAll(int fd) {
+  std::string text;
+  char bytes[4096];
+  for (ssize_t n = 0; (n = read(fd, bytes, sizeof bytes)) > 0;) text.append(bytes, static_cast<std::size_t>(n));
+  return text;
+}
+
+bool accepts(const fs::path& socketPath) {
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, socketPath.c_str(), sizeof address.sun_path - 1);
+  const bool ok = connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  close(fd);
+  return ok;
+}
+
+// User and system ticks of one process, and its children's by pid.
+double ticks(pid_t pid) {
+  std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+  std::string text((std::istreambuf_iterator<char>(stat)), {});
+  const auto afterName = text.rfind(')');
+  if (afterName == std::string::npos) return 0;
+  std::istringstream fields(text.substr(afterName + 2));
+  std::string field;
+  double user = 0, system = 0;
+  for (int i = 3; i <= 15 && fields >> field; ++i) {
+    if (i == 14) user = std::stod(field);
+    if (i == 15) system = std::stod(field);
+  }
+  return user + system;
+}
+
+std::vector<pid_t> childrenOf(pid_t pid) {
+  std::vector<pid_t> children;
+  for (const auto& task : fs::directory_iterator("/proc/" + std::to_string(pid) + "/task")) {
+    std::ifstream list(task.path() / "children");
+    for (pid_t child = 0; list >> child;) children.push_back(child);
+  }
+  return children;
+}
+
+}  // namespace
+
+IdleClients::~IdleClients() {
+  for (const int fd : stdins_) close(fd);
+  for (const pid_t pid : pids_) waitpid(pid, nullptr, 0);
+}
+
+Pool::Pool(const PoolOptions& options) {
+  char path[] = "/tmp/rouse-bench-XXXXXX";
+  if (!mkdtemp(path)) throw std::runtime_error("cannot make a folder in /tmp");
+  directory_ = path;
+  const fs::path config = directory_ / "rouse.toml";
+  std::ofstream(config) << "[daemon]\nsocket = \"" << (directory_ / "rouse.sock").string() << "\"\n\n"
+                        << "[devices]\nkind = \"cpu\"\ncount = 1\nmemory = \"1GiB\"\n\n"
+                        << "[executor]\ndiscard_launches = " << (options.discardLaunches ? "true" : "false") << "\n";
+  daemon_ = start({binaryDirectory() / "roused", "--config", config}, {}, false).pid;
+  const double deadline = now() + 20;
+  while (!accepts(directory_ / "rouse.sock")) {
+    if (waitpid(daemon_, nullptr, WNOHANG) == daemon_ || now() > deadline) {
+      throw std::runtime_error("the private roused did not start");
+    }
+    usleep(2000);
+  }
+}
+
+Pool::~Pool() {
+  kill(daemon_, SIGTERM);
+  waitpid(daemon_, nullptr, 0);
+  std::error_code ignored;
+  fs::remove_all(directory_, ignored);
+}
+
+std::vector<std::string> Pool::environment() const {
+  return {"ROUSE_SOCKET=" + (directory_ / "rouse.sock").string()};
+}
+
+nlohmann::json Pool::runClient(const std::string& what) const {
+  const Child child = start({binaryDirectory() / "rouse-bench", "remoting-client", what}, environment(), true);
+  close(child.in);
+  const std::string text = readAll(child.out);
+  close(child.out);
+  int status = 0;
+  waitpid(child.pid, &status, 0);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) throw std::runtime_error("measurement '" + what + "' failed");
+  return nlohmann::json::parse(text);
+}
+
+IdleClients Pool::startIdleClients(int count) const {
+  IdleClients clients;
+  std::vector<int> outputs;
+  for (int i = 0; i < count; ++i) {
+    const Child child = start({binaryDirectory() / "rouse-bench", "remoting-client", "wait-idle"}, environment(), true);
+    clients.pids_.push_back(child.pid);
+    clients.stdins_.push_back(child.in);
+    outputs.push_back(child.out);
+  }
+  for (const int out : outputs) {
+    char line[16];
+    const bool attached = read(out, line, sizeof line) > 0;
+    close(out);
+    if (!attached) throw std::runtime_error("an idle client could not attach");
+  }
+  return clients;
+}
+
+double Pool::cpuSeconds() const {
+  double total = ticks(daemon_);
+  for (const pid_t child : childrenOf(daemon_)) total += ticks(child);
+  return total / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+}  // namespace rouse::bench

@@ -1,0 +1,277 @@
+#include "client-shim/core/device_heap.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <new>
+
+#include "client-shim/core/command_queue.h"
+#include "client-shim/core/device.h"
+#include "client-shim/core/log.h"
+#include "client-shim/core/session.h"
+#include "client-shim/core/session_handles.h"
+#include "client-shim/core/stream_ordered_pool.h"
+
+namespace rouse::client {
+
+namespace {
+
+constexpr std::uint64_t kUnit =
+    256;  // CUDA Programming Guide: addresses from cudaMalloc are aligned to at least 256 bytes
+constexpr std::uint64_t kLeastStep = std::uint64_t{32} << 20;  // of a reservation
+constexpr std::uint64_t kMostStep = std::uint64_t{256} << 20;
+constexpr std::uint64_t kLeastIdle = std::uint64_t{64} << 20;    // mapped without users
+constexpr std::uint64_t kLeastSpare = std::uint64_t{256} << 20;  // reserved without being mapped
+
+AddressRange wholeGranules(AddressRange window) {
+  const std::uint64_t base = roundUp(window.base, kGranuleBytes);
+  return {base, roundDown(window.end(), kGranuleBytes) - base};
+}
+
+}  // namespace
+
+DeviceHeap::DeviceHeap(Device& device)
+    : device_(device), window_(wholeGranules(device.info().window)), space_(window_, kUnit) {
+  const std::uint64_t granules = window_.bytes / kGranuleBytes;
+  users_.reset(static_cast<std::uint32_t*>(std::calloc(granules + 1, sizeof(std::uint32_t))));
+  if (users_ == nullptr) throw std::bad_alloc();
+  isMapped_.resize(granules);
+}
+
+DeviceHeap::~DeviceHeap() = default;
+
+DeviceHeap::Granules DeviceHeap::granulesOf(AddressRange range) const {
+  return {(range.base - window_.base) / kGranuleBytes,
+          (roundUp(range.end(), kGranuleBytes) - window_.base) / kGranuleBytes};
+}
+
+CudaError DeviceHeap::allocate(std::uint64_t bytes, std::uint64_t* address, std::uint64_t alignment) {
+  *address = 0;
+  if (const CudaError error = device_.asyncError(); error != CudaError::success) return error;
+  if (bytes == 0) return CudaError::success;
+  const Allocation tags{.kind = MemoryKind::device, .deviceIndex = device_.index()};
+  const CudaError error = allocateFor(tags, bytes, alignment, address);
+  if (error != CudaError::memoryAllocation || !StreamOrderedPool::giveBackAll(device_)) return error;
+  return allocateFor(tags, bytes, alignment, address);
+}
+
+CudaError DeviceHeap::allocateFor(const Allocation& tags, std::uint64_t bytes, std::uint64_t alignment,
+                                  std::uint64_t* address) {
+  if (bytes > device_.info().memoryLimit || bytes > window_.bytes) return CudaError::memoryAllocation;
+  // A large block begins with a granule, so that it shares none with what lives longer, but for its end.
+  if (bytes >= kGranuleBytes) alignment = std::max(alignment, kGranuleBytes);
+  const std::lock_guard lock(mutex_);
+  const auto taken = space_.take(bytes, alignment);
+  if (!taken) return CudaError::memoryAllocation;
+  if (const CudaError error = back(taken->range); error != CudaError::success) {
+    space_.give(taken->range, taken->epoch);
+    return error;
+  }
+  {
+    CommandQueue::Batch batch(device_.queue());
+    if (taken->epoch > settled_) {
+      settled_ = epoch();
+      batch.put(wire::Fence{});
+    }
+  }
+  mapMissing(granulesOf(taken->range));
+  Block& block = blocks_[taken->range.base];
+  block.allocation = tags;
+  block.allocation.range = {taken->range.base, bytes};
+  block.allocation.deviceBase = taken->range.base;
+  block.allocation.bufferId = device_.session().handles().nextId();
+  block.occupiedBytes = taken->range.bytes;
+  block.resting = false;
+  *address = taken->range.base;
+  return CudaError::success;
+}
+
+CudaError DeviceHeap::release(std::uint64_t address) {
+  if (const CudaError error = device_.asyncError(); error != CudaError::success) return error;
+  if (address == 0) return CudaError::success;
+  std::uint64_t pool;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = blocks_.find(address);
+    if (found == blocks_.end() || found->second.resting || found->second.allocation.variable) {
+      return CudaError::invalidValue;
+    }
+    pool = found->second.allocation.pool;
+  }
+  return pool != 0 ? StreamOrderedPool::releaseUnordered(device_, address) : releaseFor(address);
+}
+
+CudaError DeviceHeap::releaseFor(std::uint64_t address) {
+  const std::lock_guard lock(mutex_);
+  const auto found = blocks_.find(address);
+  if (found == blocks_.end()) return CudaError::invalidValue;
+  const AddressRange range{address, found->second.occupiedBytes};
+  blocks_.erase(found);
+  space_.give(range, epoch_.fetch_add(1, std::memory_order_acq_rel) + 1);
+  vacate(granulesOf(range));
+  shrink();
+  return CudaError::success;
+}
+
+void DeviceHeap::retag(std::uint64_t address, std::uint64_t bytes, std::uint64_t stream, bool resting) {
+  const std::lock_guard lock(mutex_);
+  const auto found = blocks_.find(address);
+  if (found == blocks_.end()) return;
+  Block& block = found->second;
+  block.resting = resting;
+  block.allocation.range.bytes = bytes;
+  block.allocation.stream = stream;
+  if (!resting) block.allocation.bufferId = device_.session().handles().nextId();
+}
+
+bool DeviceHeap::find(std::uint64_t address, Allocation* found) const {
+  const std::lock_guard lock(mutex_);
+  auto after = blocks_.upper_bound(address);
+  if (after == blocks_.begin()) return false;
+  const Block& block = std::prev(after)->second;
+  if (block.resting || !block.allocation.range.contains(address)) return false;
+  *found = block.allocation;
+  return true;
+}
+
+DeviceHeap::Usage DeviceHeap::usage() const {
+  const std::lock_guard lock(mutex_);
+  return {occupiedGranules_ * kGranuleBytes, mappedGranules_ * kGranuleBytes, reservedBytes_};
+}
+
+void DeviceHeap::settle(std::uint64_t epoch) {
+  const std::lock_guard lock(mutex_);
+  settled_ = std::max(settled_, epoch);
+}
+
+void DeviceHeap::forgetEverything() {
+  blocks_.clear();
+  space_ = RangeAllocator(window_, kUnit);
+  const std::uint64_t granules = isMapped_.size();
+  std::fill_n(users_.get(), granules, 0);
+  isMapped_.assign(granules, false);
+  idle_.clear();
+  occupiedGranules_ = mappedGranules_ = reservedBytes_ = 0;
+  settled_ = epoch();
+}
+
+// --- Backing
+
+void DeviceHeap::occupy(Granules granules) {
+  for (std::uint64_t granule = granules.first; granule < granules.end; ++granule) {
+    if (users_[granule]++ != 0) continue;
+    ++occupiedGranules_;
+    if (isMapped_[granule]) idle_.erase(granule);
+  }
+}
+
+void DeviceHeap::vacate(Granules granules) {
+  for (std::uint64_t granule = granules.first; granule < granules.end; ++granule) {
+    if (--users_[granule] != 0) continue;
+    --occupiedGranules_;
+    if (isMapped_[granule]) idle_.insert(granule);
+  }
+}
+
+CudaError DeviceHeap::back(AddressRange range) {
+  const Granules granules = granulesOf(range);
+  occupy(granules);
+  std::uint64_t missing = 0;
+  for (std::uint64_t granule = granules.first; granule < granules.end; ++granule) missing += !isMapped_[granule];
+  const std::uint64_t needed = (mappedGranules_ + missing) * kGranuleBytes;
+  if (needed > reservedBytes_ && !reserveMore(needed - reservedBytes_)) {
+    vacate(granules);
+    shrink();
+    const CudaError error = device_.peekError();
+    return error != CudaError::success ? error : CudaError::memoryAllocation;
+  }
+  return CudaError::success;
+}
+
+bool DeviceHeap::reserveMore(std::uint64_t shortBytes) {
+  const std::uint64_t limit = roundDown(device_.info().memoryLimit, kGranuleBytes);
+  const std::uint64_t left = limit - std::min(limit, reservedBytes_);
+  if (shortBytes <= left) {
+    const std::uint64_t step = std::clamp(roundUp(reservedBytes_ / 4, kGranuleBytes), kLeastStep, kMostStep);
+    const std::uint64_t wanted = std::max(shortBytes, std::min(step, left));
+    if (ask(wanted) || (wanted > shortBytes && ask(shortBytes))) return true;
+  }
+  // What lies idle can be had without asking.
+  const std::uint64_t unmapped = unmapIdle(shortBytes);
+  if (unmapped >= shortBytes) return true;
+  const std::uint64_t rest = shortBytes - unmapped;
+  return rest <= left && unmapped != 0 && ask(rest);
+}
+
+bool DeviceHeap::ask(std::uint64_t bytes) {
+  Session& session = device_.session();
+  if (replySlot_ == 0) {
+    const auto lease = session.slots().take();
+    if (!lease) return false;
+    replySlot_ = lease->index;
+    replyValue_ = lease->value;
+  }
+  const Mark reply{replySlot_, ++replyValue_};
+  {
+    CommandQueue::Batch batch(device_.queue());
+    batch.put(wire::MemReserve{.bytes = bytes, .value = reply.value, .slot = reply.slot});
+    batch.flush();
+  }
+  if (session.wait(device_.index(), reply) != CudaError::success) return false;
+  const auto result = static_cast<CudaError>(session.slot(reply.slot).result.load(std::memory_order_relaxed));
+  if (result != CudaError::success) {
+    log(LogLevel::info,
+        "device %u: %" PRIu64 " more bytes refused (error %u): %" PRIu64 " reserved, the limit is %" PRIu64,
+        device_.index(), bytes, static_cast<unsigned>(result), reservedBytes_, device_.info().memoryLimit);
+    return false;
+  }
+  reservedBytes_ += bytes;
+  return true;
+}
+
+void DeviceHeap::mapMissing(Granules granules) {
+  std::uint64_t granule = granules.first;
+  while (granule < granules.end) {
+    if (isMapped_[granule]) {
+      ++granule;
+      continue;
+    }
+    const std::uint64_t first = granule;
+    while (granule < granules.end && !isMapped_[granule]) isMapped_[granule++] = true;
+    mappedGranules_ += granule - first;
+    device_.queue().put(wire::MemMap{.base = addressOf(first), .bytes = (granule - first) * kGranuleBytes});
+  }
+}
+
+std::uint64_t DeviceHeap::unmapIdle(std::uint64_t bytes) {
+  std::uint64_t unmapped = 0;
+  while (unmapped < bytes && !idle_.empty()) {
+    // From the top: the low addresses are the first to be used again.
+    std::uint64_t last = *idle_.rbegin(), first = last;
+    for (;;) {
+      idle_.erase(first);
+      isMapped_[first] = false;
+      --mappedGranules_;
+      unmapped += kGranuleBytes;
+      if (unmapped >= bytes || first == 0 || !idle_.contains(first - 1)) break;
+      --first;
+    }
+    device_.queue().put(wire::MemUnmap{.base = addressOf(first), .bytes = (last - first + 1) * kGranuleBytes});
+  }
+  return unmapped;
+}
+
+void DeviceHeap::shrink() {
+  const std::uint64_t occupied = occupiedGranules_ * kGranuleBytes;
+  const std::uint64_t idle = idle_.size() * kGranuleBytes;
+  const std::uint64_t keptIdle = std::max(kLeastIdle, occupied / 8);
+  if (idle > keptIdle) unmapIdle(idle - keptIdle / 2);
+  const std::uint64_t spare = reservedBytes_ - mappedGranules_ * kGranuleBytes;
+  const std::uint64_t keptSpare = std::max(kLeastSpare, occupied / 4);
+  if (spare > keptSpare) {
+    const std::uint64_t returned = roundDown(spare - keptSpare / 2, kGranuleBytes);
+    device_.queue().put(wire::MemReturn{.bytes = returned});
+    reservedBytes_ -= returned;
+  }
+}
+
+}  // namespace rouse::client

@@ -1,0 +1,95 @@
+// Device memory, behind DeviceMemory: which addresses are whose, which granules are backed, and how much physical
+// memory is reserved.
+//
+//   reserved >= mapped >= occupied       (bytes; mapped and occupied in whole granules)
+//
+// Granules that no allocation touches any more stay mapped up to a point (hysteresis), so that a program that frees and
+// allocates in a loop sends nothing but Fences.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <vector>
+
+#include "client-shim/core/allocation.h"
+#include "client-shim/core/device_memory.h"
+#include "client-shim/core/range_allocator.h"
+
+namespace rouse::client {
+
+class Device;
+
+class DeviceHeap final : public DeviceMemory {
+ public:
+  explicit DeviceHeap(Device& device);
+  ~DeviceHeap() override;
+
+  CudaError allocate(std::uint64_t bytes, std::uint64_t* address, std::uint64_t alignment) override;
+  CudaError release(std::uint64_t address) override;
+  bool find(std::uint64_t address, Allocation* found) const override;
+
+  // For variables and pools: `tags` gives everything but the range. Pools are not asked to give memory back.
+  CudaError allocateFor(const Allocation& tags, std::uint64_t bytes, std::uint64_t alignment, std::uint64_t* address);
+  // Whatever the owner.
+  CudaError releaseFor(std::uint64_t address);
+  // A pooled block that is given out again or rests in its pool (then nothing is found at its address).
+  void retag(std::uint64_t address, std::uint64_t bytes, std::uint64_t stream, bool resting);
+
+  struct Usage {
+    std::uint64_t occupiedBytes = 0, mappedBytes = 0, reservedBytes = 0;
+  };
+  Usage usage() const;
+
+  // Everything freed up to an epoch may be used again without a Fence: all work queued before has been waited for.
+  std::uint64_t epoch() const { return epoch_.load(std::memory_order_acquire); }
+  void settle(std::uint64_t epoch);
+
+  // After a reset, under lock(): nothing is allocated, mapped or reserved.
+  std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
+  void forgetEverything();
+
+ private:
+  struct Block {
+    Allocation allocation;
+    std::uint64_t occupiedBytes = 0;  // rounded to the unit
+    bool resting = false;
+  };
+  struct Granules {
+    std::uint64_t first, end;
+  };
+  Granules granulesOf(AddressRange range) const;
+  std::uint64_t addressOf(std::uint64_t granule) const { return window_.base + granule * kGranuleBytes; }
+
+  CudaError back(AddressRange range);
+  void occupy(Granules granules);
+  void vacate(Granules granules);
+  bool reserveMore(std::uint64_t shortBytes);
+  bool ask(std::uint64_t bytes);
+  void mapMissing(Granules granules);
+  std::uint64_t unmapIdle(std::uint64_t bytes);
+  void shrink();
+
+  Device& device_;
+  const AddressRange window_;
+  mutable std::mutex mutex_;
+  RangeAllocator space_;
+  std::map<std::uint64_t, Block> blocks_;
+  struct Free {
+    void operator()(std::uint32_t* array) const { std::free(array); }
+  };
+  std::unique_ptr<std::uint32_t[], Free> users_;  // allocations that touch a granule
+  std::vector<bool> isMapped_;
+  std::set<std::uint64_t> idle_;  // mapped, no users
+  std::uint64_t occupiedGranules_ = 0, mappedGranules_ = 0, reservedBytes_ = 0;
+  std::atomic<std::uint64_t> epoch_{0};  // counts releases
+  std::uint64_t settled_ = 0;            // epochs up to this one need no Fence
+  std::uint32_t replySlot_ = 0;
+  std::uint64_t replyValue_ = 0;
+};
+
+}  // namespace rouse::client

@@ -1,0 +1,120 @@
+#include "client-shim/core/event.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "client-shim/core/command_queue.h"
+#include "client-shim/core/device.h"
+#include "client-shim/core/session.h"
+#include "client-shim/core/session_handles.h"
+#include "schemas/wire/slot_wait.h"
+
+namespace rouse::client {
+
+CudaError createEvent(Device& device, const EventOptions& options, Event** event) {
+  if (const CudaError error = device.asyncError(); error != CudaError::success) return error;
+  auto& events = device.session().handles().events;
+  const auto made = events.make();
+  if (made.object == nullptr) return CudaError::memoryAllocation;
+  Event& fresh = *made.object;
+  {
+    const std::lock_guard lock(fresh.mutex_);
+    fresh.device_ = &device;
+    fresh.handle_ = made.handle;
+    fresh.options_ = options;
+    fresh.mark_ = {};
+    fresh.recorded_ = false;
+    fresh.streamId_ = 0;
+  }
+  events.publish(made.handle);
+  *event = &fresh;
+  return CudaError::success;
+}
+
+CudaError destroyEvent(Event& event) {
+  Session& session = event.device().session();
+  auto& events = session.handles().events;
+  const std::uint64_t handle = event.handle();
+  if (!events.withdraw(handle)) return CudaError::invalidResourceHandle;
+  {
+    const std::lock_guard lock(event.mutex_);
+    if (event.mark_.slot != 0) session.slots().give({event.mark_.slot, event.mark_.value});
+    event.mark_ = {};
+    event.recorded_ = false;
+  }
+  events.recycle(handle);
+  return CudaError::success;
+}
+
+void Event::abandon() {
+  Session& session = device().session();
+  {
+    const std::lock_guard lock(mutex_);
+    if (mark_.slot != 0 && !session.reached(mark_)) wire::signal(session.slot(mark_.slot), mark_.value);
+  }
+  (void)destroyEvent(*this);
+}
+
+CudaError Event::record(Stream& stream) {
+  if (&stream.device() != device_) return CudaError::invalidResourceHandle;
+  if (const CudaError error = device_->asyncError(); error != CudaError::success) return error;
+  Session& session = device_->session();
+  const std::lock_guard lock(mutex_);
+  // Two records in one slot must be stored in their order: another stream may overtake a record that is not complete,
+  // so it gets a slot of its own.
+  if (mark_.slot == 0 || (streamId_ != stream.id() && !session.reached(mark_))) {
+    const auto lease = session.slots().take();
+    if (!lease) return CudaError::memoryAllocation;
+    if (mark_.slot != 0) session.slots().give({mark_.slot, mark_.value});
+    mark_ = {lease->index, lease->value};
+  }
+  ++mark_.value;
+  recorded_ = true;
+  streamId_ = stream.id();
+  device_->queue().put(
+      stream, wire::SlotSignal{.value = mark_.value, .slot = mark_.slot, .flags = options_.disableTiming ? 0u : 1u});
+  return CudaError::success;
+}
+
+Mark Event::latest() {
+  const std::lock_guard lock(mutex_);
+  return recorded_ ? mark_ : Mark{};
+}
+
+CudaError Event::synchronize() {
+  const Mark mark = latest();
+  Session& session = device_->session();
+  if (mark.value != 0 && !session.reached(mark)) {
+    {
+      CommandQueue::Batch batch(device_->queue());
+      batch.flush();
+    }
+    const auto waiting = options_.blockingSync ? Session::Waiting::sleeps : Session::Waiting::spins;
+    if (const CudaError error = session.wait(device_->index(), mark, waiting); error != CudaError::success)
+      return error;
+  }
+  device_->drainOutput();
+  return device_->asyncError();
+}
+
+CudaError Event::query() {
+  if (const CudaError error = device_->asyncError(); error != CudaError::success) return error;
+  const Mark mark = latest();
+  Session& session = device_->session();
+  if (mark.value == 0 || session.reached(mark)) return device_->asyncError();
+  return session.probe(device_->index()) ? CudaError::notReady : device_->peekError();
+}
+
+CudaError Event::elapsed(Event& start, Event& end, float* milliseconds) {
+  if (start.options_.disableTiming || end.options_.disableTiming) return CudaError::invalidResourceHandle;
+  const Mark marks[] = {start.latest(), end.latest()};
+  if (marks[0].value == 0 || marks[1].value == 0) return CudaError::invalidResourceHandle;
+  Session& session = start.device().session();
+  if (!session.reached(marks[0]) || !session.reached(marks[1])) return CudaError::notReady;
+  const auto time = [&](Mark mark) { return session.slot(mark.slot).timestampNs.load(std::memory_order_relaxed); };
+  const auto nanoseconds = static_cast<std::int64_t>(time(marks[1]) - time(marks[0]));
+  *milliseconds = static_cast<float>(static_cast<double>(nanoseconds) * 1e-6);
+  return end.device().asyncError();
+}
+
+}  // namespace rouse::client

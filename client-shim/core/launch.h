@@ -1,0 +1,36 @@
+// Launching kernels: the parameter block is written straight into the ring.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "client-shim/core/module.h"
+#include "schemas/base/cuda_error.h"
+
+namespace rouse::client {
+
+class Stream;
+
+struct Dim3 {
+  std::uint32_t x = 1, y = 1, z = 1;
+};
+
+struct LaunchShape {
+  Dim3 grid, block;
+  std::uint32_t sharedBytes = 0;  // dynamic
+  bool cooperative = false;       // the caller has checked that the grid fits at once
+};
+
+// `arguments`: one pointer for each parameter of the kernel, read before the call returns. Checks at the call, as CUDA
+// does: a zero or too large grid or block is invalidConfiguration; more threads than the kernel was compiled for, more
+// dynamic shared memory than it may have, null arguments are invalidValue; a stream of another device than the
+// kernel's is invalidResourceHandle. Then the latched error, if any; else it is queued. No heap allocation.
+CudaError launch(Stream& stream, const Kernel& kernel, const LaunchShape& shape, const void* const* arguments);
+
+// The same with the parameter block as it is (CU_LAUNCH_PARAM_BUFFER_POINTER); must be at least the kernel's block
+// long.
+CudaError launchPacked(Stream& stream, const Kernel& kernel, const LaunchShape& shape,
+                       std::span<const std::byte> block);
+
+}  // namespace rouse::client

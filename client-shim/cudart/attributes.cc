@@ -1,0 +1,65 @@
+// cudaDeviceGetAttribute.
+#include "client-shim/cudart/device_attributes.h"
+#include "client-shim/cudart/implementations.h"
+#include "client-shim/cudart/session.h"
+
+namespace rouse::cudart {
+
+int deviceAttribute(const client::DeviceInfo& info, cudaDeviceAttr attribute) {
+  switch (attribute) {
+    // What this library does or does not do, whatever the device could.
+    case cudaDevAttrComputeCapabilityMajor:
+      return static_cast<int>(info.computeMajor);
+    case cudaDevAttrComputeCapabilityMinor:
+      return static_cast<int>(info.computeMinor);
+    case cudaDevAttrUnifiedAddressing:
+    case cudaDevAttrCanMapHostMemory:
+    case cudaDevAttrManagedMemory:
+    case cudaDevAttrConcurrentManagedAccess:
+    case cudaDevAttrHostRegisterSupported:
+    case cudaDevAttrMemoryPoolsSupported:
+    case cudaDevAttrStreamPrioritiesSupported:
+      return 1;
+    case cudaDevAttrComputeMode:
+      return cudaComputeModeDefault;
+    case cudaDevAttrPageableMemoryAccess:
+    case cudaDevAttrPageableMemoryAccessUsesHostPageTables:
+    case cudaDevAttrCanUseHostPointerForRegisteredMem:  // registered pages have another address on the device
+    case cudaDevAttrHostRegisterReadOnlySupported:
+    case cudaDevAttrSparseCudaArraySupported:
+    case cudaDevAttrDeferredMappingCudaArraySupported:
+    case cudaDevAttrTimelineSemaphoreInteropSupported:
+    case cudaDevAttrMemoryPoolSupportedHandleTypes:
+    case cudaDevAttrIpcEventSupport:
+    case cudaDevAttrClusterLaunch:
+    case cudaDevAttrGPUDirectRDMASupported:
+    case cudaDevAttrMaxAccessPolicyWindowSize:
+    case cudaDevAttrMaxPersistingL2CacheSize:
+    case cudaDevAttrMpsEnabled:
+    case cudaDevAttrHostNumaMemoryPoolsSupported:
+    case cudaDevAttrHostMemoryPoolsSupported:
+    case cudaDevAttrHostNumaMultinodeIpcSupported:
+    case cudaDevAttrD3D12CigSupported:
+    case cudaDevAttrVulkanCigSupported:
+    case cudaDevAttrIsMultiGpuBoard:
+      return 0;
+    case cudaDevAttrNumaId:
+    case cudaDevAttrHostNumaId:
+      return -1;
+    default:
+      return info.attribute(static_cast<std::uint32_t>(attribute));
+  }
+}
+
+namespace impl {
+
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attr, int device) {
+  client::Device* found = nullptr;
+  if (const cudaError_t error = findDevice(device, &found); error != cudaSuccess) return error;
+  if (attr < cudaDevAttrMaxThreadsPerBlock || attr >= cudaDevAttrMax) return cudaErrorInvalidValue;
+  *value = deviceAttribute(found->info(), attr);
+  return cudaSuccess;
+}
+
+}  // namespace impl
+}  // namespace rouse::cudart

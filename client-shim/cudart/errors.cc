@@ -1,0 +1,41 @@
+// CUDA Runtime API, "Error Handling".
+#include <algorithm>
+
+#include "client-shim/cudart/error_texts.h"
+#include "client-shim/cudart/implementations.h"
+#include "client-shim/cudart/thread_state.h"
+#include "schemas/base/cuda_error.h"
+
+namespace rouse::cudart::impl {
+namespace {
+
+const ErrorText* find(cudaError_t error) {
+  const auto* found = std::lower_bound(kErrorTexts.begin(), kErrorTexts.end(), error,
+                                       [](const ErrorText& text, cudaError_t code) { return text.code < code; });
+  return found != kErrorTexts.end() && found->code == error ? found : nullptr;
+}
+
+constexpr const char* kUnrecognized = "unrecognized error code";
+
+}  // namespace
+
+// An error that leaves the device unusable stays, as the device does, until it is reset.
+cudaError_t cudaGetLastError() {
+  const cudaError_t error = threadState.lastError;
+  if (!isSticky(static_cast<CudaError>(error))) threadState.lastError = cudaSuccess;
+  return error;
+}
+
+cudaError_t cudaPeekAtLastError() { return threadState.lastError; }
+
+const char* cudaGetErrorName(cudaError_t error) {
+  const ErrorText* text = find(error);
+  return text != nullptr ? text->name : kUnrecognized;
+}
+
+const char* cudaGetErrorString(cudaError_t error) {
+  const ErrorText* text = find(error);
+  return text != nullptr ? text->description : kUnrecognized;
+}
+
+}  // namespace rouse::cudart::impl

@@ -1,0 +1,161 @@
+// CUDA Runtime API, "Execution Control": launches, and the configuration that <<<>>> leaves for the stub it calls.
+#include "client-shim/core/launch.h"
+
+#include <limits>
+
+#include "client-shim/core/event.h"
+#include "client-shim/core/stream.h"
+#include "client-shim/cudart/device_attributes.h"
+#include "client-shim/cudart/implementations.h"
+#include "client-shim/cudart/module_registry.h"
+#include "client-shim/cudart/occupancy_calculation.h"
+#include "client-shim/cudart/session.h"
+
+namespace rouse::cudart::impl {
+namespace {
+
+constexpr client::Dim3 toCore(dim3 d) { return {d.x, d.y, d.z}; }
+
+// A cooperative grid's blocks wait for each other: all must be resident at once.
+cudaError_t checkCooperative(const client::Device& device, const client::Kernel& kernel, dim3 grid, dim3 block,
+                             std::size_t sharedBytes) {
+  if (deviceAttribute(device.info(), cudaDevAttrCooperativeLaunch) == 0) return cudaErrorNotSupported;
+  const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
+  if (threads == 0 || threads > 1024) return cudaErrorInvalidConfiguration;
+  const std::uint64_t blocks = std::uint64_t{grid.x} * grid.y * grid.z;
+  const std::uint64_t resident =
+      std::uint64_t{maxActiveBlocks(multiprocessorLimits(device.info()), kernelNeeds(kernel),
+                                    static_cast<std::uint32_t>(threads), sharedBytes)} *
+      static_cast<std::uint64_t>(deviceAttribute(device.info(), cudaDevAttrMultiProcessorCount));
+  return blocks <= resident ? cudaSuccess : cudaErrorCooperativeLaunchTooLarge;
+}
+
+cudaError_t launchOn(client::Stream& stream, const void* func, dim3 grid, dim3 block, void** args,
+                     std::size_t sharedBytes, bool cooperative) {
+  client::Device& device = currentDevice();
+  client::Kernel* kernel = nullptr;
+  if (const cudaError_t error = findKernel(func, device, &kernel); error != cudaSuccess) [[unlikely]]
+    return error;
+  if (sharedBytes > std::numeric_limits<std::uint32_t>::max()) return cudaErrorInvalidValue;
+  if (cooperative) {
+    const cudaError_t error = checkCooperative(device, *kernel, grid, block, sharedBytes);
+    if (error != cudaSuccess) return error;
+  }
+  const client::LaunchShape shape{toCore(grid), toCore(block), static_cast<std::uint32_t>(sharedBytes), cooperative};
+  return toCuda(client::launch(stream, *kernel, shape, args));
+}
+
+cudaError_t launch(const void* func, dim3 grid, dim3 block, void** args, std::size_t sharedBytes, cudaStream_t handle,
+                   bool cooperative) {
+  client::Stream* stream = nullptr;
+  if (const cudaError_t error = findStream(handle, &stream); error != cudaSuccess) [[unlikely]]
+    return error;
+  return launchOn(*stream, func, grid, block, args, sharedBytes, cooperative);
+}
+
+// What a launch asks for beside its shape.
+struct LaunchWishes {
+  bool cooperative = false;
+  client::Event* afterwards[2] = {};  // recorded behind the kernel
+};
+
+bool singleBlockCluster(unsigned x, unsigned y, unsigned z) { return x <= 1 && y <= 1 && z <= 1; }
+
+cudaError_t readAttribute(const cudaLaunchAttribute& attribute, LaunchWishes* wishes) {
+  const cudaLaunchAttributeValue& value = attribute.val;
+  switch (attribute.id) {
+    case cudaLaunchAttributeCooperative:
+      wishes->cooperative = value.cooperative != 0;
+      return cudaSuccess;
+    case cudaLaunchAttributeClusterDimension:
+      return singleBlockCluster(value.clusterDim.x, value.clusterDim.y, value.clusterDim.z) ? cudaSuccess
+                                                                                            : cudaErrorNotSupported;
+    case cudaLaunchAttributePreferredClusterDimension:
+      return singleBlockCluster(value.preferredClusterDim.x, value.preferredClusterDim.y, value.preferredClusterDim.z)
+                 ? cudaSuccess
+                 : cudaErrorNotSupported;
+    // Both events may be recorded at any time from a point within the kernel's run on: its end is one such time.
+    case cudaLaunchAttributeProgrammaticEvent:
+      return findEvent(value.programmaticEvent.event, &wishes->afterwards[0]);
+    case cudaLaunchAttributeLaunchCompletionEvent:
+      return findEvent(value.launchCompletionEvent.event, &wishes->afterwards[1]);
+    case cudaLaunchAttributeDeviceUpdatableKernelNode:
+      return value.deviceUpdatableKernelNode.deviceUpdatable == 0 ? cudaSuccess : cudaErrorNotSupported;
+    // Permission to begin early, or hints about scheduling and caches: keeping to the plain order satisfies them.
+    case cudaLaunchAttributeIgnore:
+    case cudaLaunchAttributeProgrammaticStreamSerialization:
+    case cudaLaunchAttributePriority:
+    case cudaLaunchAttributeAccessPolicyWindow:
+    case cudaLaunchAttributeSynchronizationPolicy:
+    case cudaLaunchAttributeClusterSchedulingPolicyPreference:
+    case cudaLaunchAttributeMemSyncDomainMap:
+    case cudaLaunchAttributeMemSyncDomain:
+    case cudaLaunchAttributePreferredSharedMemoryCarveout:
+    case cudaLaunchAttributeNvlinkUtilCentricScheduling:
+      return cudaSuccess;
+    default:
+      return cudaErrorInvalidValue;
+  }
+}
+
+}  // namespace
+
+unsigned int __cudaPushCallConfiguration(dim3 gridDim, dim3 blockDim, size_t sharedMem, cudaStream_t stream) {
+  ThreadState& state = threadState;
+  if (state.configured) state.outer = new OuterConfiguration{state.configuration, state.outer};
+  state.configuration = {gridDim, blockDim, sharedMem, stream};
+  state.configured = true;
+  return 0;
+}
+
+cudaError_t __cudaPopCallConfiguration(dim3* gridDim, dim3* blockDim, size_t* sharedMem, void* stream) {
+  ThreadState& state = threadState;
+  if (!state.configured || stream == nullptr) return cudaErrorMissingConfiguration;
+  *gridDim = state.configuration.grid;
+  *blockDim = state.configuration.block;
+  *sharedMem = state.configuration.sharedBytes;
+  *static_cast<cudaStream_t*>(stream) = state.configuration.stream;
+  if (OuterConfiguration* outer = state.outer) {
+    state.configuration = outer->configuration;
+    state.outer = outer->outer;
+    delete outer;
+  } else {
+    state.configured = false;
+  }
+  return cudaSuccess;
+}
+
+cudaError_t cudaLaunchKernel(const void* func, dim3 gridDim, dim3 blockDim, void** args, size_t sharedMem,
+                             cudaStream_t stream) {
+  return launch(func, gridDim, blockDim, args, sharedMem, stream, false);
+}
+
+cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 gridDim, dim3 blockDim, void** args, size_t sharedMem,
+                               cudaStream_t stream) {
+  return launch(kernel, gridDim, blockDim, args, sharedMem, stream, false);
+}
+
+cudaError_t cudaLaunchCooperativeKernel(const void* func, dim3 gridDim, dim3 blockDim, void** args, size_t sharedMem,
+                                        cudaStream_t stream) {
+  return launch(func, gridDim, blockDim, args, sharedMem, stream, true);
+}
+
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* func, void** args,
+                                cudaStream_t defaultStream) {
+  if (config->numAttrs > 0 && config->attrs == nullptr) return cudaErrorInvalidValue;
+  LaunchWishes wishes;
+  for (unsigned i = 0; i < config->numAttrs; ++i) {
+    if (const cudaError_t error = readAttribute(config->attrs[i], &wishes); error != cudaSuccess) return error;
+  }
+  client::Stream* stream = nullptr;
+  cudaError_t error = findStream(config->stream != nullptr ? config->stream : defaultStream, &stream);
+  if (error != cudaSuccess) return error;
+  error =
+      launchOn(*stream, func, config->gridDim, config->blockDim, args, config->dynamicSmemBytes, wishes.cooperative);
+  for (client::Event* event : wishes.afterwards) {
+    if (error == cudaSuccess && event != nullptr) error = toCuda(event->record(*stream));
+  }
+  return error;
+}
+
+}  // namespace rouse::cudart::impl

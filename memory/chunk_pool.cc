@@ -1,0 +1,135 @@
+#include "memory/chunk_pool.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace rouse::memory {
+
+Result<ChunkPool> ChunkPool::create(std::span<const Chunk> chunks) {
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    if (chunks[i].id != i)
+      return Error{CudaError::invalidValue,
+                   "chunk " + std::to_string(i) + " has id " + std::to_string(chunks[i].id) + ": ids count from 0"};
+    if (chunks[i].bytes != kGranuleBytes)
+      return Error{CudaError::notSupported, "chunk " + std::to_string(i) + " has " + std::to_string(chunks[i].bytes) +
+                                                " bytes: only chunks of " + std::to_string(kGranuleBytes) +
+                                                " are handled"};
+  }
+  if (chunks.size() > std::uint32_t(-1)) return Error{CudaError::invalidValue, "more than 4294967295 chunks"};
+  return ChunkPool(static_cast<std::uint32_t>(chunks.size()));
+}
+
+ChunkPool::ChunkPool(std::uint32_t count) : chunkCount_(count), cleanCount_(count) {
+  if (count != 0) {
+    clean_.emplace(0, count);
+    cleanBySize_.emplace(count, 0);
+  }
+}
+
+Status ChunkPool::reserve(OwnerId owner, std::uint64_t bytes) {
+  if (bytes > reservableBytes())
+    return Error{CudaError::memoryAllocation, "reserve " + std::to_string(bytes) +
+                                                  " bytes: " + std::to_string(reservableBytes()) +
+                                                  " free of the device's " + std::to_string(capacityBytes())};
+  accounts_[owner].reserved += bytes;
+  reservedBytes_ += bytes;
+  return {};
+}
+
+void ChunkPool::giveBack(OwnerId owner, std::uint64_t bytes) {
+  Account& account = accounts_[owner];
+  assert(bytes <= account.reserved - account.taken);
+  account.reserved -= bytes;
+  reservedBytes_ -= bytes;
+}
+
+std::size_t ChunkPool::take(OwnerId owner, std::size_t count, std::vector<Chunk>& to) {
+  Account& account = accounts_[owner];
+  assert(count * kGranuleBytes <= account.reserved - account.taken);
+  const std::size_t wanted = std::min(count, cleanCount_);
+  const std::size_t first = to.size();
+  for (std::size_t left = wanted; left != 0;) {
+    // Best fit: the smallest run that holds all, so that long runs are kept for those who need them; else the longest.
+    auto size = cleanBySize_.lower_bound({static_cast<std::uint32_t>(left), 0});
+    if (size == cleanBySize_.end()) --size;
+    const std::uint32_t taken = static_cast<std::uint32_t>(std::min<std::size_t>(left, size->first));
+    cut(clean_.find({size->second, size->first}), taken, to);
+    left -= taken;
+  }
+  std::sort(to.begin() + static_cast<std::ptrdiff_t>(first), to.end(),
+            [](const Chunk& a, const Chunk& b) { return a.id < b.id; });
+  cleanCount_ -= wanted;
+  account.taken += wanted * kGranuleBytes;
+  return wanted;
+}
+
+void ChunkPool::cut(Runs::iterator run, std::uint32_t count, std::vector<Chunk>& to) {
+  const auto [first, length] = *run;
+  clean_.erase(run);
+  cleanBySize_.erase({length, first});
+  for (std::uint32_t id = first; id != first + count; ++id) to.push_back(Chunk{id, kGranuleBytes});
+  if (count != length) {
+    clean_.emplace(first + count, length - count);
+    cleanBySize_.emplace(length - count, first + count);
+  }
+}
+
+void ChunkPool::put(OwnerId owner, Chunk chunk) {
+  Account& account = accounts_[owner];
+  assert(account.taken >= chunk.bytes);
+  account.taken -= chunk.bytes;
+  dirty_.push_back(chunk.id);
+}
+
+std::optional<Chunk> ChunkPool::beginScrub() {
+  if (dirty_.empty()) return std::nullopt;
+  const std::uint32_t id = dirty_.back();
+  dirty_.pop_back();
+  return Chunk{id, kGranuleBytes};
+}
+
+void ChunkPool::scrubbed(Chunk chunk) { insertClean(chunk.id); }
+
+void ChunkPool::insertClean(std::uint32_t id) {
+  std::uint32_t first = id, count = 1;
+  auto next = clean_.lower_bound({id, 0});
+  assert(next == clean_.end() || next->first != id);
+  if (next != clean_.end() && next->first == id + 1) {
+    count += next->second;
+    cleanBySize_.erase({next->second, next->first});
+    next = clean_.erase(next);
+  }
+  if (next != clean_.begin()) {
+    const auto previous = std::prev(next);
+    assert(previous->first + previous->second <= id);
+    if (previous->first + previous->second == id) {
+      first = previous->first;
+      count += previous->second;
+      cleanBySize_.erase({previous->second, previous->first});
+      clean_.erase(previous);
+    }
+  }
+  clean_.emplace(first, count);
+  cleanBySize_.emplace(count, first);
+  ++cleanCount_;
+}
+
+void ChunkPool::release(OwnerId owner) {
+  const auto account = accounts_.find(owner);
+  if (account == accounts_.end()) return;
+  assert(account->second.taken == 0);
+  reservedBytes_ -= account->second.reserved;
+  accounts_.erase(account);
+}
+
+std::uint64_t ChunkPool::reservedBytes(OwnerId owner) const {
+  const auto account = accounts_.find(owner);
+  return account == accounts_.end() ? 0 : account->second.reserved;
+}
+
+std::uint64_t ChunkPool::takenBytes(OwnerId owner) const {
+  const auto account = accounts_.find(owner);
+  return account == accounts_.end() ? 0 : account->second.taken;
+}
+
+}  // namespace rouse::memory

@@ -1,0 +1,78 @@
+// The free physical memory of one device, and who has promises on it.
+//
+// A chunk is clean (reads as zero) or dirty (held somebody's bytes); only clean ones are handed out. Bytes are promised
+// (reserve) before chunks are taken, so that taking cannot fail: that is what makes out-of-memory exact and immediate.
+// It also asks that any chunk can back any granule: all chunks are of one size, kGranuleBytes.
+//
+// Invariants: taken + free = all chunks; taken by an owner <= reserved by it; sum of reservations <= capacity.
+// Pure: scrubbing is the caller's. Not thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "memory/device.h"
+
+namespace rouse::memory {
+
+using OwnerId = std::uint64_t;
+
+class ChunkPool {
+ public:
+  // The device's chunks, all clean. Fails if their ids are not 0, 1, 2… or a size is not kGranuleBytes.
+  static Result<ChunkPool> create(std::span<const Chunk> chunks);
+
+  // memoryAllocation, naming what is free, when the promises would pass the capacity.
+  Status reserve(OwnerId owner, std::uint64_t bytes);
+  // The owner has that much reserved and not taken.
+  void giveBack(OwnerId owner, std::uint64_t bytes);
+
+  // Up to `count` clean chunks for an owner that has them reserved, appended to `to` in ascending order of ids, in as
+  // few runs of consecutive ids as is cheap: consecutive chunks at consecutive addresses become one mapping. Returns
+  // how many; fewer only if the rest of the free chunks is dirty.
+  std::size_t take(OwnerId owner, std::size_t count, std::vector<Chunk>& to);
+  // A chunk comes back, dirty. The bytes stay reserved.
+  void put(OwnerId owner, Chunk chunk);
+
+  // A dirty chunk to scrub, which is nobody's until it is returned by scrubbed().
+  std::optional<Chunk> beginScrub();
+  void scrubbed(Chunk chunk);
+
+  // Forgets an owner that has put back all its chunks.
+  void release(OwnerId owner);
+
+  std::uint64_t capacityBytes() const { return std::uint64_t{chunkCount_} * kGranuleBytes; }
+  std::uint64_t reservedBytes() const { return reservedBytes_; }
+  std::uint64_t reservableBytes() const { return capacityBytes() - reservedBytes_; }
+  std::size_t cleanChunks() const { return cleanCount_; }
+  std::size_t dirtyChunks() const { return dirty_.size(); }
+  std::uint64_t reservedBytes(OwnerId owner) const;
+  std::uint64_t takenBytes(OwnerId owner) const;
+
+ private:
+  struct Account {
+    std::uint64_t reserved = 0;
+    std::uint64_t taken = 0;
+  };
+  // Consecutive clean ids, by first id. Merged at once.
+  using Runs = std::set<std::pair<std::uint32_t, std::uint32_t>>;  // {first, count}
+
+  explicit ChunkPool(std::uint32_t count);
+  void insertClean(std::uint32_t id);
+  void cut(Runs::iterator run, std::uint32_t count, std::vector<Chunk>& to);
+
+  std::uint32_t chunkCount_;
+  Runs clean_;
+  std::set<std::pair<std::uint32_t, std::uint32_t>> cleanBySize_;  // {count, first}: the same runs
+  std::size_t cleanCount_ = 0;
+  std::vector<std::uint32_t> dirty_;
+  std::uint64_t reservedBytes_ = 0;
+  std::unordered_map<OwnerId, Account> accounts_;
+};
+
+}  // namespace rouse::memory

@@ -1,0 +1,63 @@
+// A control connection on an Asio event loop. One thread runs the loop and calls everything here.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <functional>
+#include <memory>
+
+#include "server/control/frame_io.h"
+#include "server/control/message.h"
+
+namespace rouse::channel {
+
+// Lives while it has an owner or a pending wait on its socket. After close() no handler is called again.
+class Channel : public std::enable_shared_from_this<Channel> {
+ public:
+  struct Limits {
+    FrameLimits frames;                    // what the peer may send
+    std::size_t queuedBytes = 128u << 20;  // unsent; beyond it the peer is not reading and is cut off
+  };
+  using OnMessage = std::function<void(Message)>;
+  // Called once, when the connection is over for any reason but close(): the peer closed it (code success), broke the
+  // frame or message format, does not read, or the socket failed.
+  using OnClosed = std::function<void(const Error&)>;
+
+  static std::shared_ptr<Channel> create(boost::asio::any_io_executor, wire::OwnedFd socket, Limits);
+
+  void start(OnMessage, OnClosed);
+  void send(std::uint64_t id, const Body&, std::vector<wire::OwnedFd> fds = {});
+
+  // Back-pressure: while paused nothing is read. Nests.
+  void pause() { ++paused_; }
+  void resume();
+
+  // At once; what is queued is dropped.
+  void close();
+  // Reads no more; closes when what is queued is sent, at the latest after a second.
+  void closeAfterSending();
+
+  bool open() const { return socket_.is_open(); }
+  int socket() { return socket_.native_handle(); }
+
+ private:
+  Channel(boost::asio::any_io_executor, wire::OwnedFd socket, Limits);
+  void awaitReadable();
+  void awaitWritable();
+  void read();
+  void write();
+  void fail(const Error&);
+
+  boost::asio::posix::stream_descriptor socket_;
+  Limits limits_;
+  FrameReader reader_;
+  FrameWriter writer_;
+  OnMessage onMessage_;
+  OnClosed onClosed_;
+  int paused_ = 0;
+  bool reading_ = false;  // a wait is pending
+  bool writing_ = false;
+  bool closing_ = false;  // closes when the queue is empty
+};
+
+}  // namespace rouse::channel

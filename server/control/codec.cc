@@ -1,0 +1,387 @@
+#include "server/control/codec.h"
+
+#include <capnp/message.h>
+#include <capnp/serialize.h>
+#include <kj/exception.h>
+
+#include <cstring>
+
+#include "control.capnp.h"
+
+namespace rouse::channel {
+namespace {
+
+namespace capnproto = rouse::control;
+
+static_assert(kProtocolVersion == capnproto::PROTOCOL_VERSION);
+
+struct OutOfRange {
+  std::string message;
+};
+
+void write(capnproto::Error::Builder to, const Error& from) {
+  to.setCode(static_cast<std::uint32_t>(from.code));
+  to.setMessage(from.message);
+}
+void write(capnproto::Range::Builder to, AddressRange from) {
+  to.setBase(from.base);
+  to.setBytes(from.bytes);
+}
+void write(capnproto::DeviceInfo::Builder to, const memory::DeviceProperties& from) {
+  to.setName(from.name);
+  to.setUuid(from.uuid);
+  to.setPciAddress(from.pciAddress);
+  to.setMemoryBytes(from.memoryBytes);
+  to.setComputeMajor(from.computeMajor);
+  to.setComputeMinor(from.computeMinor);
+  auto attributes = to.initAttributes(static_cast<unsigned>(from.attributes.size()));
+  for (unsigned i = 0; i < attributes.size(); ++i) attributes.set(i, from.attributes[i]);
+}
+void write(capnproto::Attach::Builder to, const Attach& from) {
+  to.setProtocol(from.protocol);
+  to.setWireHash(from.wireHash);
+  to.setToken(from.token);
+  to.setLibrary(from.library);
+  to.setApiNames(from.apiNames);
+  to.setProgram(from.program);
+}
+void write(capnproto::Attached::Builder to, const Attached& from) {
+  to.setSessionId(from.sessionId);
+  write(to.initHostWindow(), from.hostWindow);
+  auto devices = to.initDevices(static_cast<unsigned>(from.devices.size()));
+  for (unsigned i = 0; i < devices.size(); ++i) {
+    write(devices[i].initWindow(), from.devices[i].window);
+    devices[i].setMemoryLimit(from.devices[i].memoryLimit);
+    write(devices[i].initProperties(), from.devices[i].properties);
+    devices[i].setSpin(from.devices[i].spin);
+  }
+}
+void write(capnproto::LoadModule::Builder to, const LoadModule& from) {
+  to.setOffset(from.offset);
+  to.setSize(from.size);
+  to.setDeviceIndex(from.deviceIndex);
+}
+void write(capnproto::ModuleInfo::Builder to, const ModuleInfo& from) {
+  to.setModuleId(from.moduleId);
+  auto kernels = to.initKernels(static_cast<unsigned>(from.description.kernels.size()));
+  for (unsigned i = 0; i < kernels.size(); ++i) {
+    const memory::KernelDescription& kernel = from.description.kernels[i];
+    auto out = kernels[i];
+    out.setName(kernel.name);
+    const auto count = static_cast<unsigned>(kernel.parameters.size());
+    auto offsets = out.initParameterOffsets(count);
+    auto bytes = out.initParameterBytes(count);
+    for (unsigned p = 0; p < count; ++p) {
+      offsets.set(p, kernel.parameters[p].offset);
+      bytes.set(p, kernel.parameters[p].bytes);
+    }
+    out.setBlockBytes(kernel.parameterBytes);
+    out.setStaticSharedBytes(kernel.staticSharedBytes);
+    out.setLocalBytes(kernel.localBytes);
+    out.setConstantBytes(kernel.constantBytes);
+    out.setMaxThreadsPerBlock(kernel.maxThreadsPerBlock);
+    out.setRegisters(kernel.registers);
+    out.setPtxVersion(kernel.ptxVersion);
+    out.setBinaryVersion(kernel.binaryVersion);
+  }
+  auto variables = to.initVariables(static_cast<unsigned>(from.description.variables.size()));
+  for (unsigned i = 0; i < variables.size(); ++i) {
+    const memory::VariableDescription& variable = from.description.variables[i];
+    variables[i].setName(variable.name);
+    variables[i].setBytes(variable.bytes);
+    variables[i].setAlignment(variable.alignment);
+    variables[i].setSpace(static_cast<std::uint8_t>(variable.space));
+  }
+}
+void write(capnproto::ExecutorStatus::Builder to, const ExecutorStatus& from) {
+  to.setTotalBytes(from.totalBytes);
+  to.setFreeBytes(from.freeBytes);
+  to.setCommands(from.commands);
+  to.setLaunches(from.launches);
+  auto sessions = to.initSessions(static_cast<unsigned>(from.sessions.size()));
+  for (unsigned i = 0; i < sessions.size(); ++i) {
+    const SessionUsage& usage = from.sessions[i];
+    sessions[i].setSessionId(usage.sessionId);
+    sessions[i].setReservedBytes(usage.reservedBytes);
+    sessions[i].setMappedBytes(usage.mappedBytes);
+    sessions[i].setHostBytes(usage.hostBytes);
+    sessions[i].setCommands(usage.commands);
+    sessions[i].setLaunches(usage.launches);
+    sessions[i].setError(usage.error);
+  }
+}
+
+struct BodyWriter {
+  capnproto::Message::Builder to;
+
+  void operator()(const Error& body) { write(to.initError(), body); }
+  void operator()(const Attach& body) { write(to.initAttach(), body); }
+  void operator()(const Attached& body) { write(to.initAttached(), body); }
+  void operator()(const LoadModule& body) { write(to.initLoadModule(), body); }
+  void operator()(const ModuleInfo& body) { write(to.initModuleInfo(), body); }
+  void operator()(const CutOff& body) { write(to.initCutOff(), body.error); }
+  void operator()(const Prepare& body) {
+    auto out = to.initPrepare();
+    out.setName(body.name);
+    out.setGpus(body.gpus);
+    out.setGpuMemory(body.gpuMemory);
+  }
+  void operator()(const Prepared& body) {
+    auto out = to.initPrepared();
+    out.setToken(body.token);
+    out.setClientLibraries(body.clientLibraries);
+  }
+  void operator()(const StatusRequest& body) { to.initStatusRequest().setUnsupported(body.unsupported); }
+  void operator()(const StatusReply& body) { to.initStatus().setJson(body.json); }
+  void operator()(const ExecutorReady& body) {
+    auto out = to.initExecutorReady();
+    write(out.initDevice(), body.device);
+    out.setPid(body.pid);
+    out.setWireHash(body.wireHash);
+  }
+  void operator()(const OpenSession& body) {
+    auto out = to.initOpenSession();
+    out.setSessionId(body.sessionId);
+    out.setDeviceIndex(body.deviceIndex);
+    write(out.initDeviceWindow(), body.deviceWindow);
+    write(out.initHostWindow(), body.hostWindow);
+    out.setMemoryLimit(body.memoryLimit);
+    out.setName(body.name);
+  }
+  void operator()(const CloseSession& body) { to.setCloseSession(body.sessionId); }
+  void operator()(const InstallModule& body) {
+    auto out = to.initInstallModule();
+    out.setSessionId(body.sessionId);
+    out.setModuleId(body.moduleId);
+    out.setSize(body.size);
+  }
+  void operator()(const Ok&) { to.setOk(); }
+  void operator()(const SessionFault& body) {
+    auto out = to.initSessionFault();
+    out.setSessionId(body.sessionId);
+    write(out.initError(), body.error);
+  }
+  void operator()(const ExecutorStatusRequest&) { to.setExecutorStatusRequest(); }
+  void operator()(const ExecutorStatus& body) { write(to.initExecutorStatus(), body); }
+  void operator()(const Shutdown&) { to.setShutdown(); }
+};
+
+std::string read(capnp::Text::Reader text) { return {text.begin(), text.size()}; }
+Error read(capnproto::Error::Reader from) { return {static_cast<CudaError>(from.getCode()), read(from.getMessage())}; }
+
+AddressRange read(capnproto::Range::Reader from) {
+  const AddressRange range{from.getBase(), from.getBytes()};
+  if (range.end() < range.base) throw OutOfRange{"an address range wraps round"};
+  return range;
+}
+
+memory::DeviceProperties read(capnproto::DeviceInfo::Reader from) {
+  memory::DeviceProperties to;
+  to.name = read(from.getName());
+  to.uuid = read(from.getUuid());
+  to.pciAddress = read(from.getPciAddress());
+  to.memoryBytes = from.getMemoryBytes();
+  to.computeMajor = from.getComputeMajor();
+  to.computeMinor = from.getComputeMinor();
+  for (std::int32_t attribute : from.getAttributes()) to.attributes.push_back(attribute);
+  return to;
+}
+
+Attach read(capnproto::Attach::Reader from) {
+  return {.protocol = from.getProtocol(),
+          .wireHash = from.getWireHash(),
+          .token = read(from.getToken()),
+          .library = read(from.getLibrary()),
+          .apiNames = from.getApiNames(),
+          .program = read(from.getProgram())};
+}
+
+Attached read(capnproto::Attached::Reader from) {
+  Attached to{.sessionId = from.getSessionId(), .hostWindow = read(from.getHostWindow()), .devices = {}};
+  for (auto device : from.getDevices()) {
+    to.devices.push_back({.window = read(device.getWindow()),
+                          .memoryLimit = device.getMemoryLimit(),
+                          .properties = read(device.getProperties()),
+                          .spin = device.getSpin()});
+  }
+  return to;
+}
+
+memory::KernelDescription read(capnproto::ModuleInfo::Kernel::Reader from) {
+  memory::KernelDescription to;
+  to.name = read(from.getName());
+  const auto offsets = from.getParameterOffsets();
+  const auto bytes = from.getParameterBytes();
+  if (offsets.size() != bytes.size())
+    throw OutOfRange{"a kernel's parameterOffsets and parameterBytes differ in length"};
+  for (unsigned i = 0; i < offsets.size(); ++i) to.parameters.push_back({offsets[i], bytes[i]});
+  to.parameterBytes = from.getBlockBytes();
+  to.staticSharedBytes = from.getStaticSharedBytes();
+  to.localBytes = from.getLocalBytes();
+  to.constantBytes = from.getConstantBytes();
+  to.maxThreadsPerBlock = from.getMaxThreadsPerBlock();
+  to.registers = from.getRegisters();
+  to.ptxVersion = from.getPtxVersion();
+  to.binaryVersion = from.getBinaryVersion();
+  return to;
+}
+
+ModuleInfo read(capnproto::ModuleInfo::Reader from) {
+  ModuleInfo to{.moduleId = from.getModuleId(), .description = {}};
+  for (auto kernel : from.getKernels()) to.description.kernels.push_back(read(kernel));
+  for (auto variable : from.getVariables()) {
+    if (variable.getSpace() > static_cast<std::uint8_t>(memory::VariableSpace::managed)) {
+      throw OutOfRange{"a variable's space is " + std::to_string(variable.getSpace()) + ", the greatest is 2"};
+    }
+    to.description.variables.push_back({.name = read(variable.getName()),
+                                        .bytes = variable.getBytes(),
+                                        .alignment = variable.getAlignment(),
+                                        .space = static_cast<memory::VariableSpace>(variable.getSpace())});
+  }
+  return to;
+}
+
+ExecutorStatus read(capnproto::ExecutorStatus::Reader from) {
+  ExecutorStatus to{.totalBytes = from.getTotalBytes(),
+                    .freeBytes = from.getFreeBytes(),
+                    .sessions = {},
+                    .commands = from.getCommands(),
+                    .launches = from.getLaunches()};
+  for (auto usage : from.getSessions()) {
+    to.sessions.push_back({.sessionId = usage.getSessionId(),
+                           .reservedBytes = usage.getReservedBytes(),
+                           .mappedBytes = usage.getMappedBytes(),
+                           .hostBytes = usage.getHostBytes(),
+                           .commands = usage.getCommands(),
+                           .launches = usage.getLaunches(),
+                           .error = usage.getError()});
+  }
+  return to;
+}
+
+Body readBody(capnproto::Message::Reader from) {
+  switch (from.which()) {
+    case capnproto::Message::ERROR:
+      return read(from.getError());
+    case capnproto::Message::ATTACH:
+      return read(from.getAttach());
+    case capnproto::Message::ATTACHED:
+      return read(from.getAttached());
+    case capnproto::Message::LOAD_MODULE: {
+      const auto body = from.getLoadModule();
+      return LoadModule{body.getOffset(), body.getSize(), body.getDeviceIndex()};
+    }
+    case capnproto::Message::MODULE_INFO:
+      return read(from.getModuleInfo());
+    case capnproto::Message::CUT_OFF:
+      return CutOff{read(from.getCutOff())};
+    case capnproto::Message::PREPARE: {
+      const auto body = from.getPrepare();
+      return Prepare{read(body.getName()), body.getGpus(), body.getGpuMemory()};
+    }
+    case capnproto::Message::PREPARED: {
+      const auto body = from.getPrepared();
+      return Prepared{read(body.getToken()), read(body.getClientLibraries())};
+    }
+    case capnproto::Message::STATUS_REQUEST:
+      return StatusRequest{from.getStatusRequest().getUnsupported()};
+    case capnproto::Message::STATUS:
+      return StatusReply{read(from.getStatus().getJson())};
+    case capnproto::Message::EXECUTOR_READY: {
+      const auto body = from.getExecutorReady();
+      return ExecutorReady{read(body.getDevice()), body.getPid(), body.getWireHash()};
+    }
+    case capnproto::Message::OPEN_SESSION: {
+      const auto body = from.getOpenSession();
+      return OpenSession{.sessionId = body.getSessionId(),
+                         .deviceIndex = body.getDeviceIndex(),
+                         .deviceWindow = read(body.getDeviceWindow()),
+                         .hostWindow = read(body.getHostWindow()),
+                         .memoryLimit = body.getMemoryLimit(),
+                         .name = read(body.getName())};
+    }
+    case capnproto::Message::CLOSE_SESSION:
+      return CloseSession{from.getCloseSession()};
+    case capnproto::Message::INSTALL_MODULE: {
+      const auto body = from.getInstallModule();
+      return InstallModule{body.getSessionId(), body.getModuleId(), body.getSize()};
+    }
+    case capnproto::Message::OK:
+      return Ok{};
+    case capnproto::Message::SESSION_FAULT: {
+      const auto body = from.getSessionFault();
+      return SessionFault{body.getSessionId(), read(body.getError())};
+    }
+    case capnproto::Message::EXECUTOR_STATUS_REQUEST:
+      return ExecutorStatusRequest{};
+    case capnproto::Message::EXECUTOR_STATUS:
+      return read(from.getExecutorStatus());
+    case capnproto::Message::SHUTDOWN:
+      return Shutdown{};
+  }
+  throw OutOfRange{"message kind " + std::to_string(static_cast<unsigned>(from.which())) + " is unknown"};
+}
+
+}  // namespace
+
+std::vector<std::uint64_t> encode(std::uint64_t id, const Body& body) {
+  capnp::MallocMessageBuilder builder;
+  auto root = builder.initRoot<capnproto::Message>();
+  root.setId(id);
+  std::visit(BodyWriter{root}, body);
+  const kj::Array<capnp::word> flat = capnp::messageToFlatArray(builder);
+  std::vector<std::uint64_t> words(flat.size());
+  std::memcpy(words.data(), flat.begin(), flat.asBytes().size());
+  return words;
+}
+
+Result<Message> decode(std::span<const std::uint64_t> words) {
+  try {
+    // Each word of an honest message is visited once. Pointers may share what they point to: the traversal limit bounds
+    // how much a message can swell when it is copied out (Cap'n Proto, "Security tips: amplification").
+    capnp::ReaderOptions options;
+    options.traversalLimitInWords = 2 * words.size() + 64;
+    options.nestingLimit = 8;
+    // capnp::word has no members and the size and alignment of a 64-bit word; the library reads it through byte-wise
+    // accessors.
+    static_assert(sizeof(capnp::word) == sizeof(std::uint64_t));
+    const auto* begin = reinterpret_cast<const capnp::word*>(words.data());
+    capnp::FlatArrayMessageReader reader(kj::arrayPtr(begin, words.size()), options);
+    const auto root = reader.getRoot<capnproto::Message>();
+    Message message;
+    message.id = root.getId();
+    message.body = readBody(root);
+    return message;
+  } catch (const kj::Exception& exception) {
+    return Error{CudaError::invalidValue,
+                 std::string("malformed control message: ") + exception.getDescription().cStr()};
+  } catch (const OutOfRange& outOfRange) {
+    return Error{CudaError::invalidValue, "malformed control message: " + outOfRange.message};
+  }
+}
+
+std::string_view name(const Body& body) {
+  static constexpr std::string_view kNames[] = {"error",
+                                                "attach",
+                                                "attached",
+                                                "loadModule",
+                                                "moduleInfo",
+                                                "cutOff",
+                                                "prepare",
+                                                "prepared",
+                                                "statusRequest",
+                                                "status",
+                                                "executorReady",
+                                                "openSession",
+                                                "closeSession",
+                                                "installModule",
+                                                "ok",
+                                                "sessionFault",
+                                                "executorStatusRequest",
+                                                "executorStatus",
+                                                "shutdown"};
+  static_assert(std::size(kNames) == std::variant_size_v<Body>);
+  return kNames[body.index()];
+}
+
+}  // namespace rouse::channel

@@ -1,0 +1,132 @@
+// Control messages as plain values. Everything that comes from a socket is decoded into these, whole and checked,
+// before any other code looks at it; Cap'n Proto stays inside codec.cc. Meanings and units:
+// schemas/control/control.capnp.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "memory/device.h"
+#include "memory/module.h"
+#include "schemas/base/range.h"
+#include "schemas/base/result.h"
+#include "schemas/wire/owned_fd.h"
+
+namespace rouse::channel {
+
+// A peer with another one is refused (control.capnp, protocolVersion).
+inline constexpr std::uint32_t kProtocolVersion = 1;
+
+// Function -> daemon.
+struct Attach {
+  std::uint32_t protocol = 0;
+  std::uint64_t wireHash = 0;
+  std::string token;
+  std::string library;
+  std::uint32_t apiNames = 0;
+  std::string program;
+};
+struct VirtualDevice {
+  AddressRange window;
+  std::uint64_t memoryLimit = 0;
+  memory::DeviceProperties properties;
+  bool spin = true;
+};
+struct Attached {
+  std::uint64_t sessionId = 0;
+  AddressRange hostWindow;
+  std::vector<VirtualDevice> devices;
+};
+struct LoadModule {
+  std::uint64_t offset = 0;
+  std::uint64_t size = 0;
+  std::uint32_t deviceIndex = 0;
+};
+struct ModuleInfo {
+  std::uint64_t moduleId = 0;
+  memory::ModuleDescription description;
+};
+struct CutOff {
+  Error error;
+};
+
+// Command line tool -> daemon.
+struct Prepare {
+  std::string name;
+  std::uint32_t gpus = 0;
+  std::uint64_t gpuMemory = 0;
+};
+struct Prepared {
+  std::string token;
+  std::string clientLibraries;
+};
+struct StatusRequest {
+  bool unsupported = false;
+};
+struct StatusReply {
+  std::string json;
+};
+
+// Daemon <-> executor.
+struct ExecutorReady {
+  memory::DeviceProperties device;
+  std::uint32_t pid = 0;
+  std::uint64_t wireHash = 0;
+};
+struct OpenSession {
+  std::uint64_t sessionId = 0;
+  std::uint32_t deviceIndex = 0;
+  AddressRange deviceWindow;
+  AddressRange hostWindow;
+  std::uint64_t memoryLimit = 0;
+  std::string name;
+};
+struct CloseSession {
+  std::uint64_t sessionId = 0;
+};
+struct InstallModule {
+  std::uint64_t sessionId = 0;
+  std::uint64_t moduleId = 0;
+  std::uint64_t size = 0;
+};
+struct Ok {};
+struct SessionFault {
+  std::uint64_t sessionId = 0;
+  Error error;
+};
+struct ExecutorStatusRequest {};
+struct SessionUsage {
+  std::uint64_t sessionId = 0;
+  std::uint64_t reservedBytes = 0;
+  std::uint64_t mappedBytes = 0;
+  std::uint64_t hostBytes = 0;
+  std::uint64_t commands = 0;
+  std::uint64_t launches = 0;
+  std::uint32_t error = 0;
+};
+struct ExecutorStatus {
+  std::uint64_t totalBytes = 0;
+  std::uint64_t freeBytes = 0;
+  std::vector<SessionUsage> sessions;
+  std::uint64_t commands = 0;
+  std::uint64_t launches = 0;
+};
+struct Shutdown {};
+
+using Body = std::variant<Error, Attach, Attached, LoadModule, ModuleInfo, CutOff, Prepare, Prepared, StatusRequest,
+                          StatusReply, ExecutorReady, OpenSession, CloseSession, InstallModule, Ok, SessionFault,
+                          ExecutorStatusRequest, ExecutorStatus, Shutdown>;
+
+struct Message {
+  std::uint64_t id = 0;  // of a request, chosen by who asks; the answer bears the same; 0 for notifications
+  Body body;
+  std::vector<wire::OwnedFd> fds;  // order as in control.capnp
+};
+
+// The name of a body in control.capnp, for messages to people.
+std::string_view name(const Body&);
+
+}  // namespace rouse::channel

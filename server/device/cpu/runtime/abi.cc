@@ -1,0 +1,217 @@
+// The functions that generated code calls (abi.h).
+#include "server/device/cpu/abi.h"
+
+#include <cstddef>
+#include <cstdio>
+#include <ctime>
+#include <string>
+
+#include "server/device/cpu/runtime/block.h"
+#include "server/device/cpu/runtime/format.h"
+#include "server/device/cpu/runtime/interruption.h"
+
+using namespace rouse;
+using namespace rouse::cpu;
+
+// codegen/ reads these by offset.
+static_assert(offsetof(BlockContext, ctaid) == 0 && offsetof(BlockContext, threads) == 12);
+static_assert(offsetof(BlockContext, ntid) == 16 && offsetof(BlockContext, nctaid) == 32);
+static_assert(offsetof(BlockContext, sharedBytes) == 44 && offsetof(BlockContext, shared) == 48);
+static_assert(offsetof(BlockContext, variables) == 56 && offsetof(BlockContext, dynamicSharedBytes) == 64);
+static_assert(offsetof(BlockContext, misaligned) == 68 && offsetof(BlockContext, gridId) == 72);
+static_assert(offsetof(BlockContext, runtime) == 80 && sizeof(BlockContext) == 88);
+static_assert(offsetof(ThreadContext, tid) == 0 && offsetof(ThreadContext, lane) == 12);
+static_assert(offsetof(ThreadContext, warp) == 16 && offsetof(ThreadContext, linear) == 20);
+static_assert(offsetof(ThreadContext, misaligned) == 24 && offsetof(ThreadContext, block) == 32);
+static_assert(offsetof(ThreadContext, runtime) == 40 && sizeof(ThreadContext) == 48);
+
+namespace {
+
+Fiber* fiberOf(ThreadContext* thread) { return static_cast<Fiber*>(thread->runtime); }
+
+Block& blockOf(ThreadContext* thread) { return *static_cast<Block*>(thread->block->runtime); }
+
+std::uint64_t meet(ThreadContext* thread, WarpOperation operation, std::uint32_t mask, const LaneOperands& operands) {
+  Block& block = blockOf(thread);
+  RuntimeSection section(block);
+  return block.meet(fiberOf(thread), operation, mask, operands);
+}
+
+WarpOperation at(WarpOperation first, std::uint32_t offset) {
+  return static_cast<WarpOperation>(static_cast<std::uint32_t>(first) + offset);
+}
+
+WarpOperation reduction(std::uint32_t op, bool isSigned) {
+  switch (op) {
+    case 0:
+      return WarpOperation::reduceAdd;
+    case 1:
+      return isSigned ? WarpOperation::reduceMinSigned : WarpOperation::reduceMinUnsigned;
+    case 2:
+      return isSigned ? WarpOperation::reduceMaxSigned : WarpOperation::reduceMaxUnsigned;
+    case 3:
+      return WarpOperation::reduceAnd;
+    case 4:
+      return WarpOperation::reduceOr;
+    default:
+      return WarpOperation::reduceXor;
+  }
+}
+
+// Appending to the runner's own string: a fiber that is left for good runs no destructors.
+void appendHex(std::string& text, std::uint64_t value) {
+  char digits[24];
+  std::snprintf(digits, sizeof digits, "0x%llx", static_cast<unsigned long long>(value));
+  text += digits;
+}
+
+void appendNumber(std::string& text, std::uint32_t value) {
+  char digits[16];
+  std::snprintf(digits, sizeof digits, "%u", value);
+  text += digits;
+}
+
+void appendTriple(std::string& text, const std::uint32_t (&value)[3]) {
+  char digits[48];
+  std::snprintf(digits, sizeof digits, "[%u,%u,%u]", value[0], value[1], value[2]);
+  text += digits;
+}
+
+void appendText(std::string& text, const char* more) { text += more != nullptr ? more : "?"; }
+
+}  // namespace
+
+extern "C" {
+
+void rouse_cpu_barrier(ThreadContext* thread, std::uint32_t id, std::uint32_t count) {
+  Block& block = blockOf(thread);
+  RuntimeSection section(block);
+  block.barrier(fiberOf(thread), id, count);
+}
+
+void rouse_cpu_barrier_arrive(ThreadContext* thread, std::uint32_t id, std::uint32_t count) {
+  Block& block = blockOf(thread);
+  RuntimeSection section(block);
+  block.barrierArrive(id, count);
+}
+
+std::uint32_t rouse_cpu_barrier_reduce(ThreadContext* thread, std::uint32_t id, std::uint32_t count, std::uint32_t op,
+                                       std::uint32_t predicate) {
+  Block& block = blockOf(thread);
+  RuntimeSection section(block);
+  return static_cast<std::uint32_t>(block.barrierReduce(fiberOf(thread), id, count, op, predicate != 0));
+}
+
+void rouse_cpu_warp_sync(ThreadContext* thread, std::uint32_t mask) { meet(thread, WarpOperation::sync, mask, {}); }
+
+std::uint64_t rouse_cpu_shuffle(ThreadContext* thread, std::uint32_t mode, std::uint32_t value, std::uint32_t lane,
+                                std::uint32_t c, std::uint32_t mask) {
+  return meet(thread, at(WarpOperation::shuffleUp, mode & 3), mask, {value, lane, c});
+}
+
+std::uint32_t rouse_cpu_vote(ThreadContext* thread, std::uint32_t mode, std::uint32_t predicate, std::uint32_t mask) {
+  return static_cast<std::uint32_t>(meet(thread, at(WarpOperation::voteAll, mode & 3), mask, {predicate, 0, 0}));
+}
+
+std::uint64_t rouse_cpu_match(ThreadContext* thread, std::uint32_t all, std::uint64_t value, std::uint32_t mask) {
+  return meet(thread, all != 0 ? WarpOperation::matchAll : WarpOperation::matchAny, mask, {value, 0, 0});
+}
+
+std::uint32_t rouse_cpu_redux(ThreadContext* thread, std::uint32_t op, std::uint32_t isSigned, std::uint32_t value,
+                              std::uint32_t mask) {
+  return static_cast<std::uint32_t>(meet(thread, reduction(op, isSigned != 0), mask, {value, 0, 0}));
+}
+
+__attribute__((noinline)) std::uint32_t rouse_cpu_activemask(ThreadContext* thread) {
+  const void* site = __builtin_return_address(0);
+  Block& block = blockOf(thread);
+  RuntimeSection section(block);
+  return block.activemask(fiberOf(thread), site);
+}
+
+void rouse_cpu_yield(ThreadContext* thread) {
+  Block& block = blockOf(thread);
+  RuntimeSection section(block);
+  block.yield(fiberOf(thread));
+}
+
+std::int32_t rouse_cpu_vprintf(ThreadContext* thread, const char* text, const std::byte* arguments) {
+  if (text == nullptr) return -1;
+  Block& block = blockOf(thread);
+  RuntimeSection section(block);
+  Runner& runner = block.runner();
+  std::string& scratch = runner.scratch();
+  scratch.clear();
+  const std::int32_t taken = format(scratch, text, arguments);
+  runner.print(runner.current(), scratch, false);
+  return taken;
+}
+
+void rouse_cpu_assert_fail(ThreadContext* thread, const char* message, const char* file, std::uint32_t line,
+                           const char* function) {
+  Block& block = blockOf(thread);
+  RuntimeSection section(block);
+  std::string& text = block.runner().scratch();
+  text.clear();
+  appendText(text, file);
+  text += ':';
+  appendNumber(text, line);
+  text += ": ";
+  appendText(text, function);
+  text += ": block: ";
+  appendTriple(text, thread->block->ctaid);
+  text += ", thread: ";
+  appendTriple(text, thread->tid);
+  text += " Assertion `";
+  appendText(text, message);
+  text += "` failed.\n";
+  block.runner().print(block.runner().current(), text, true);
+  text = "assertion failed";
+  block.fail(thread, CudaError::assertion);
+}
+
+void rouse_cpu_trap(ThreadContext* thread, std::uint32_t reason) {
+  Block& block = blockOf(thread);
+  RuntimeSection section(block);
+  block.runner().scratch() = reason == 0 ? "trap" : "breakpoint without a debugger";
+  block.fail(thread, reason == 0 ? CudaError::launchFailure : CudaError::illegalInstruction);
+}
+
+void rouse_cpu_misaligned(ThreadContext* thread, std::uint64_t address, std::uint32_t bytes) {
+  Block& block = blockOf(thread);
+  RuntimeSection section(block);
+  std::string& text = block.runner().scratch();
+  text = "misaligned access to ";
+  appendHex(text, address);
+  text += " of ";
+  appendNumber(text, bytes);
+  text += " bytes";
+  block.fail(thread, CudaError::misalignedAddress);
+}
+
+void* rouse_cpu_malloc(ThreadContext* thread, std::uint64_t bytes) {
+  Block& block = blockOf(thread);
+  RuntimeSection section(block);
+  DeviceHeap* heap = block.grid().options().heap;
+  return heap != nullptr ? heap->allocate(bytes) : nullptr;
+}
+
+void rouse_cpu_free(ThreadContext* thread, void* pointer) {
+  Block& block = blockOf(thread);
+  RuntimeSection section(block);
+  DeviceHeap* heap = block.grid().options().heap;
+  if (heap != nullptr && heap->release(pointer)) return;
+  std::string& text = block.runner().scratch();
+  text = "free of ";
+  appendHex(text, reinterpret_cast<std::uint64_t>(pointer));
+  text += ", which malloc did not give or which is free already";
+  block.fail(thread, CudaError::launchFailure);
+}
+
+std::uint64_t rouse_cpu_clock(void) {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+}  // extern "C"

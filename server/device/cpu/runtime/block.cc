@@ -1,0 +1,292 @@
+#include "server/device/cpu/runtime/block.h"
+
+#include <cstdio>
+
+#include "server/device/cpu/runtime/interruption.h"
+#include "server/device/cpu/runtime/signal_faults.h"
+
+namespace rouse::cpu {
+namespace {
+
+constexpr std::uint32_t kYieldsPerSwitch = 8;     // a loop that yields is not always one that spins
+constexpr std::uint32_t kSpinsPerThread = 4;      // rounds of all spinning threads before other blocks get a turn
+constexpr std::uint32_t kTurnsPerFairness = 256;  // switches between turns of those that come last
+
+std::string triple(const std::uint32_t (&value)[3]) {
+  return "[" + std::to_string(value[0]) + "," + std::to_string(value[1]) + "," + std::to_string(value[2]) + "]";
+}
+
+}  // namespace
+
+bool Block::begin(Grid& grid, std::uint64_t index) {
+  grid_ = &grid;
+  const GridOptions& options = grid.options();
+  context_.ctaid[0] = static_cast<std::uint32_t>(index % options.grid.x);
+  context_.ctaid[1] = static_cast<std::uint32_t>(index / options.grid.x % options.grid.y);
+  context_.ctaid[2] = static_cast<std::uint32_t>(index / options.grid.x / options.grid.y);
+  context_.threads = grid.threadsPerBlock();
+  context_.ntid[0] = options.block.x;
+  context_.ntid[1] = options.block.y;
+  context_.ntid[2] = options.block.z;
+  context_.nctaid[0] = options.grid.x;
+  context_.nctaid[1] = options.grid.y;
+  context_.nctaid[2] = options.grid.z;
+  context_.sharedBytes = grid.sharedBytes();
+  context_.shared = shared_.prepare(grid.sharedBytes());
+  context_.variables = options.variables;
+  context_.dynamicSharedBytes = options.dynamicSharedBytes;
+  context_.misaligned = 0;
+  context_.gridId = options.gridId;
+  context_.runtime = this;
+  if (context_.shared == nullptr) {
+    grid.fail(CudaError::launchOutOfResources, where(nullptr) + "no memory for shared memory");
+    return false;
+  }
+
+  ready_.clear();
+  yielded_.clear();
+  activemasks_.clear();
+  begun_ = 0;
+  live_ = context_.threads;
+  spins_ = 0;
+  barriers_.reset();
+  if (options.code.loop == nullptr) {
+    const std::uint32_t warps = (live_ + kWarpLanes - 1) / kWarpLanes;
+    if (warps_.size() < warps) warps_.resize(warps);
+    for (std::uint32_t warp = 0; warp < warps; ++warp) warps_[warp].reset(live_ - warp * kWarpLanes);
+    if (fibers_.size() < live_) fibers_.resize(live_);
+  }
+  return true;
+}
+
+void Block::runLoop() {
+  enterKernelCode();
+  grid_->options().code.loop(&context_, grid_->parameters());
+  runner_.leaveKernelCode();
+  if (context_.misaligned != 0) {
+    runner_.scratch() = "misaligned access";
+    fail(nullptr, CudaError::misalignedAddress);
+  }
+}
+
+Block::Outcome Block::run() {
+  spins_ = 0;
+  while (live_ != 0) {
+    if (grid_->stopped()) {
+      abandonThreads();
+      return Outcome::failed;
+    }
+    Fiber* next = runner_.takeFlushRequest();
+    if (next == nullptr) next = pick();
+    if (next == nullptr && begun_ < context_.threads) {
+      grid_->fail(CudaError::launchOutOfResources, where(nullptr) + "no memory for the threads' stacks");
+      continue;
+    }
+    if (next == nullptr) {
+      if (resolveActivemasks()) continue;
+      if (!yielded_.empty()) return Outcome::spinning;
+      failDeadlocked();
+      continue;
+    }
+    Fault fault;
+    runner_.enter(next, fault);
+    runner_.flushOutput(*grid_);
+    if (fault.signal != 0) {
+      failFor(fault, runner_.faulted());
+      abandonThreads();
+      return Outcome::failed;
+    }
+  }
+  return Outcome::finished;
+}
+
+Fiber* Block::pick() {
+  ++turns_;
+  if (turns_ % kTurnsPerFairness == 0) {
+    if (begun_ < context_.threads) return beginThread();
+    if (!yielded_.empty()) return yielded_.pop();
+  }
+  if (!ready_.empty()) {
+    spins_ = 0;
+    return ready_.pop();
+  }
+  if (begun_ < context_.threads) return beginThread();
+  if (!yielded_.empty() && spins_ < kSpinsPerThread * (yielded_.size() + 1)) return yielded_.pop();
+  return nullptr;
+}
+
+Fiber* Block::beginThread() {
+  Fiber* fiber = runner_.takeFiber(grid_->stackBytes(), &Block::threadBody);
+  if (fiber != nullptr) place(fiber, begun_++);
+  return fiber;
+}
+
+void Block::place(Fiber* fiber, std::uint32_t linear) {
+  fiber->block = this;
+  fiber->yields = 0;
+  ThreadContext& thread = fiber->context;
+  thread.tid[0] = linear % context_.ntid[0];
+  thread.tid[1] = linear / context_.ntid[0] % context_.ntid[1];
+  thread.tid[2] = linear / context_.ntid[0] / context_.ntid[1];
+  thread.lane = linear % kWarpLanes;
+  thread.warp = linear / kWarpLanes;
+  thread.linear = linear;
+  thread.misaligned = 0;
+  thread.block = &context_;
+  thread.runtime = fiber;
+  fibers_[linear] = fiber;
+}
+
+void Block::threadBody(Fiber* self) {
+  for (;;) {
+    Block& block = *self->block;
+    Grid& grid = *block.grid_;
+    block.enterKernelCode();
+    grid.options().code.entry(&self->context, grid.parameters());
+    block.runner_.leaveKernelCode();
+    if (self->context.misaligned != 0) {
+      block.runner_.scratch() = "misaligned access";
+      block.fail(&self->context, CudaError::misalignedAddress);
+    }
+    block.threadEnded(self);
+    if (!block.ready_.empty() || block.begun_ == block.context_.threads || grid.stopped()) {
+      block.runner_.retire(self, grid.stopped() || block.live_ == 0 ? nullptr : block.pick());
+      return;
+    }
+    block.place(self, block.begun_++);
+  }
+}
+
+void Block::threadEnded(Fiber* self) {
+  fibers_[self->context.linear] = nullptr;
+  --live_;
+  warps_[self->context.warp].laneExited(self->context.lane, ready_);
+  barriers_.threadExited(live_, ready_);
+}
+
+void Block::suspend(Fiber* self) {
+  Fiber* next = grid_->stopped() ? nullptr : pick();
+  if (next != self) runner_.leave(self, next);
+  self->wait = Wait::none;
+}
+
+void Block::barrier(Fiber* self, std::uint32_t id, std::uint32_t count) {
+  if (!barriers_.arriveAndWait(self, id, count, live_, ready_)) suspend(self);
+}
+
+void Block::barrierArrive(std::uint32_t id, std::uint32_t count) { barriers_.arrive(id, count, live_, ready_); }
+
+std::uint64_t Block::barrierReduce(Fiber* self, std::uint32_t id, std::uint32_t count, std::uint32_t op,
+                                   bool predicate) {
+  if (!barriers_.reduce(self, id, count, live_, op, predicate, ready_)) suspend(self);
+  return self->result;
+}
+
+std::uint64_t Block::meet(Fiber* self, WarpOperation operation, std::uint32_t mask, const LaneOperands& operands) {
+  if (!warps_[self->context.warp].meet(self, operation, mask, operands, ready_)) suspend(self);
+  return self->result;
+}
+
+void Block::yield(Fiber* self) {
+  if (++self->yields % kYieldsPerSwitch != 0) {
+    __builtin_ia32_pause();
+    return;
+  }
+  ++spins_;
+  self->wait = Wait::yielded;
+  yielded_.push(self);
+  suspend(self);
+}
+
+std::uint32_t Block::activemask(Fiber* self, const void* site) {
+  self->result = reinterpret_cast<std::uint64_t>(site);
+  self->wait = Wait::activemask;
+  activemasks_.push(self);
+  suspend(self);
+  return static_cast<std::uint32_t>(self->result);
+}
+
+// Every lane has run as far as it can: those that stand at the same place in the program are the active ones there.
+bool Block::resolveActivemasks() {
+  if (activemasks_.empty()) return false;
+  for (Fiber* fiber = activemasks_.front(); fiber != nullptr; fiber = fiber->next) {
+    if (fiber->wait == Wait::none) continue;
+    const std::uint64_t site = fiber->result;
+    std::uint32_t mask = 0;
+    for (Fiber* other = fiber; other != nullptr; other = other->next) {
+      if (other->wait == Wait::activemask && other->result == site && other->context.warp == fiber->context.warp) {
+        mask |= std::uint32_t{1} << other->context.lane;
+      }
+    }
+    for (Fiber* other = fiber; other != nullptr; other = other->next) {
+      if (other->wait == Wait::activemask && other->result == site && other->context.warp == fiber->context.warp) {
+        other->wait = Wait::none;
+        other->result = mask;
+      }
+    }
+  }
+  ready_.append(activemasks_);
+  return true;
+}
+
+std::string Block::where(const ThreadContext* thread) const {
+  std::string text = "kernel " + grid_->options().kernel + ", block " + triple(context_.ctaid);
+  if (thread != nullptr) text += ", thread " + triple(thread->tid);
+  return text + ": ";
+}
+
+void Block::fail(const ThreadContext* thread, CudaError error) {
+  grid_->fail(error, where(thread) + runner_.scratch());
+  runner_.leaveForGood(runner_.current());
+}
+
+void Block::leaveStopped() {
+  runner_.leaveKernelCode();
+  runner_.leaveForGood(runner_.current());
+}
+
+void Block::failFor(const Fault& fault, const Fiber* fiber) {
+  if (fault.signal == interruptSignal()) return;  // stopped: whoever stopped it has said why
+  const bool isThread = grid_->options().code.loop == nullptr;
+  const bool misaligned = isThread ? fiber->context.misaligned != 0 : context_.misaligned != 0;
+  Error error = describe(fault, misaligned);
+  grid_->fail(error.code, where(isThread ? &fiber->context : nullptr) + error.message);
+}
+
+void Block::failDeadlocked() {
+  std::uint32_t atBarrier[kBarriers] = {};
+  std::uint32_t inWarp = 0;
+  std::uint32_t mask = 0;
+  for (std::uint32_t thread = 0; thread < context_.threads; ++thread) {
+    const Fiber* fiber = fibers_[thread];
+    if (fiber == nullptr) continue;
+    if (fiber->wait == Wait::barrier) ++atBarrier[fiber->detail % kBarriers];
+    if (fiber->wait == Wait::warp) {
+      ++inWarp;
+      mask = fiber->detail;
+    }
+  }
+  std::string text = where(nullptr) + "deadlock: ";
+  for (std::uint32_t id = 0; id < kBarriers; ++id) {
+    if (atBarrier[id] != 0) {
+      text += std::to_string(atBarrier[id]) + " threads wait at barrier " + std::to_string(id) + ", ";
+    }
+  }
+  if (inWarp != 0) {
+    char hex[16];
+    std::snprintf(hex, sizeof hex, "0x%x", mask);
+    text += std::to_string(inWarp) + " threads wait in warp operations (mask " + hex + "), ";
+  }
+  grid_->fail(CudaError::launchFailure, text + "no thread can run");
+}
+
+void Block::abandonThreads() {
+  for (std::uint32_t thread = 0; thread < begun_; ++thread) {
+    if (fibers_[thread] == nullptr) continue;
+    runner_.abandon(fibers_[thread]);
+    fibers_[thread] = nullptr;
+  }
+  live_ = 0;
+}
+
+}  // namespace rouse::cpu

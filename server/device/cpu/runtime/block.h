@@ -1,0 +1,95 @@
+// One block of a grid on one worker: its threads as fibers, and which of them runs next.
+//
+// Order: threads that became runnable first, then threads that have not begun (in order), then those that spin (yield),
+// so that a block of threads that never wait uses one stack. Every few hundred switches a spinning thread goes first:
+// one that others wait for in a loop must not starve.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/device/cpu/runtime/barrier.h"
+#include "server/device/cpu/runtime/fiber.h"
+#include "server/device/cpu/runtime/grid.h"
+#include "server/device/cpu/runtime/runner.h"
+#include "server/device/cpu/runtime/shared_memory.h"
+#include "server/device/cpu/runtime/warp.h"
+
+namespace rouse::cpu {
+
+class Block {
+ public:
+  explicit Block(Runner& runner) : runner_(runner) {}
+  Block(const Block&) = delete;
+
+  // --- Worker's own stack ---
+
+  // Takes on block `index` of the grid. False: no memory; the grid has been failed.
+  bool begin(Grid& grid, std::uint64_t index);
+
+  enum class Outcome { finished, spinning, failed };
+  // Runs threads until all have ended, or all that could run only spin, or the launch has failed. A failed block has
+  // ended.
+  Outcome run();
+
+  // Runs the block as a loop (KernelCode::loop) on the calling fiber.
+  void runLoop();
+  // Ends the launch for a fault of this block's code. `fiber`: where it happened.
+  void failFor(const Fault& fault, const Fiber* fiber);
+
+  // --- Fibers of the block ---
+
+  void barrier(Fiber* self, std::uint32_t id, std::uint32_t count);
+  void barrierArrive(std::uint32_t id, std::uint32_t count);
+  std::uint64_t barrierReduce(Fiber* self, std::uint32_t id, std::uint32_t count, std::uint32_t op, bool predicate);
+  std::uint64_t meet(Fiber* self, WarpOperation operation, std::uint32_t mask, const LaneOperands& operands);
+  // `site` tells calls of different places in the program apart.
+  std::uint32_t activemask(Fiber* self, const void* site);
+  void yield(Fiber* self);
+
+  // Ends the launch; the message is the kernel, block and thread, then what stands in Runner::scratch(). `thread` null:
+  // unknown. On a fiber of this block.
+  [[noreturn]] void fail(const ThreadContext* thread, CudaError error);
+
+  // On the way into generated code; does not return when the launch has been stopped.
+  void enterKernelCode() {
+    runner_.enterKernelCode();
+    if (grid_->stopped()) leaveStopped();
+  }
+
+  Grid& grid() { return *grid_; }
+  Runner& runner() { return runner_; }
+  const BlockContext& context() const { return context_; }
+
+ private:
+  static void threadBody(Fiber* self);
+  // The next thread to run, taken out of its queue; null when none can or all spin.
+  Fiber* pick();
+  Fiber* beginThread();
+  void place(Fiber* fiber, std::uint32_t linear);
+  void threadEnded(Fiber* self);
+  void suspend(Fiber* self);
+  bool resolveActivemasks();
+  void leaveStopped();
+  std::string where(const ThreadContext* thread) const;
+  void failDeadlocked();
+  void abandonThreads();
+
+  Runner& runner_;
+  Grid* grid_ = nullptr;
+  BlockContext context_{};
+  SharedMemory shared_;
+  FiberQueue ready_;
+  FiberQueue yielded_;
+  FiberQueue activemasks_;
+  std::uint32_t begun_ = 0;  // threads that have begun
+  std::uint32_t live_ = 0;   // threads that have not ended
+  std::uint32_t spins_ = 0;  // yields since a thread last became runnable otherwise
+  std::uint32_t turns_ = 0;
+  Barriers barriers_;
+  std::vector<Warp> warps_;
+  std::vector<Fiber*> fibers_;  // by thread; null: not begun, or ended
+};
+
+}  // namespace rouse::cpu

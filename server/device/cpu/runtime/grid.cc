@@ -1,0 +1,74 @@
+#include "server/device/cpu/runtime/grid.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "schemas/base/range.h"
+#include "server/device/cpu/runtime/stack_pool.h"
+
+namespace rouse::cpu {
+namespace {
+
+// What the runtime's own functions need below a kernel's frames (formatting a double takes the most).
+constexpr std::size_t kRuntimeStackBytes = std::size_t{24} << 10;
+// A frame on this processor is larger than on a GPU: return addresses, saved and spilled registers.
+constexpr std::size_t kFrameGrowth = 4;
+constexpr std::size_t kParameterAlign = 64;
+
+}  // namespace
+
+Grid::Grid(GridOptions options) : options_(std::move(options)) {
+  const auto& grid = options_.grid;
+  const auto& block = options_.block;
+  blocks_ = std::uint64_t{grid.x} * grid.y * grid.z;
+  threads_ = block.x * block.y * block.z;
+  unfinished_ = blocks_;
+  stackBytes_ = StackPool::classFor(options_.code.localBytes + kRuntimeStackBytes +
+                                    kFrameGrowth * std::min<std::uint64_t>(options_.stackLimitBytes, kMaxStackBytes));
+  storage_.resize(options_.parameters.size() + kParameterAlign);
+  auto* aligned =
+      reinterpret_cast<std::byte*>(roundUp(reinterpret_cast<std::uint64_t>(storage_.data()), kParameterAlign));
+  if (!options_.parameters.empty()) std::memcpy(aligned, options_.parameters.data(), options_.parameters.size());
+  parameters_ = aligned;
+}
+
+std::uint64_t Grid::claim(std::uint64_t most, std::uint64_t& first) {
+  if (!claimable()) return 0;
+  first = next_.fetch_add(most, std::memory_order_relaxed);
+  if (first >= blocks_) return 0;
+  return std::min(most, blocks_ - first);
+}
+
+bool Grid::beginBlock(bool first) {
+  const std::uint64_t before = resident_.fetch_add(1, std::memory_order_relaxed);
+  if (first || before < options_.residentBlocks) return true;
+  resident_.fetch_sub(1, std::memory_order_relaxed);
+  return false;
+}
+
+void Grid::endBlocks(std::uint64_t count, bool begun) {
+  if (begun) resident_.fetch_sub(count, std::memory_order_relaxed);
+  unfinished_.fetch_sub(count, std::memory_order_acq_rel);
+}
+
+bool Grid::takeCompletion() {
+  return unfinished_.load(std::memory_order_acquire) == 0 && !completed_.exchange(true, std::memory_order_acq_rel);
+}
+
+void Grid::fail(CudaError error, std::string message) {
+  {
+    std::lock_guard lock(failureMutex_);
+    if (failure_.code == CudaError::success) failure_ = Error{error, std::move(message)};
+  }
+  stopped_.store(true, std::memory_order_relaxed);
+  // Blocks that nobody has claimed end here.
+  const std::uint64_t claimed = std::min(next_.exchange(blocks_, std::memory_order_relaxed), blocks_);
+  if (claimed < blocks_) unfinished_.fetch_sub(blocks_ - claimed, std::memory_order_acq_rel);
+}
+
+Error Grid::failure() const {
+  std::lock_guard lock(failureMutex_);
+  return failure_;
+}
+
+}  // namespace rouse::cpu

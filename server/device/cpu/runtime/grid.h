@@ -1,0 +1,82 @@
+// One launch, shared by the workers that run its blocks.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "memory/device.h"
+#include "server/device/cpu/abi.h"
+#include "server/device/cpu/runtime/device_heap.h"
+
+namespace rouse::cpu {
+
+// Where kernels' text goes. Called from workers, on their own stacks.
+class OutputSink {
+ public:
+  virtual ~OutputSink() = default;
+  virtual void onOutput(std::string_view text, bool toStderr) = 0;
+};
+
+struct GridOptions {
+  std::string kernel;  // name, for messages
+  KernelCode code;
+  memory::Dim3 grid, block;
+  std::uint32_t dynamicSharedBytes = 0;
+  std::uint64_t stackLimitBytes = 1024;  // cudaLimitStackSize
+  std::uint64_t gridId = 0;
+  std::uint64_t residentBlocks =
+      1;  // at most so many blocks begun and not ended at once, and at least one for each worker
+  std::vector<std::byte> parameters;
+  const std::uint64_t* variables = nullptr;
+  DeviceHeap* heap = nullptr;
+  OutputSink* output = nullptr;
+};
+
+class Grid {
+ public:
+  explicit Grid(GridOptions options);
+
+  const GridOptions& options() const { return options_; }
+  const std::byte* parameters() const { return parameters_; }
+  std::uint64_t blocks() const { return blocks_; }
+  std::uint32_t threadsPerBlock() const { return threads_; }
+  std::size_t stackBytes() const { return stackBytes_; }
+  std::uint32_t sharedBytes() const { return options_.code.staticSharedBytes + options_.dynamicSharedBytes; }
+
+  // Claims up to `most` blocks in a row, in grid order: the first's index, and how many; none once all are claimed.
+  std::uint64_t claim(std::uint64_t most, std::uint64_t& first);
+  bool claimable() const { return next_.load(std::memory_order_relaxed) < blocks_; }
+  // Blocks begun and not ended. beginBlock fails at the limit unless `first`, the worker's only one.
+  bool beginBlock(bool first);
+  void endBlocks(std::uint64_t count, bool begun);
+  // True for exactly one caller, once every block has ended: that one completes the launch. Asked by a worker after it
+  // ended blocks or found nothing to claim.
+  bool takeCompletion();
+
+  // First failure wins; nothing more is begun, and what runs stops where it can. Any thread.
+  void fail(CudaError error, std::string message);
+  bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
+  Error failure() const;  // code success when there was none
+
+ private:
+  GridOptions options_;
+  std::vector<std::byte> storage_;
+  const std::byte* parameters_ = nullptr;
+  std::uint64_t blocks_ = 0;
+  std::uint32_t threads_ = 0;
+  std::size_t stackBytes_ = 0;
+  alignas(64) std::atomic<std::uint64_t> next_{0};
+  alignas(64) std::atomic<std::uint64_t> unfinished_{0};
+  std::atomic<std::uint64_t> resident_{0};
+  std::atomic<bool> stopped_{false};
+  std::atomic<bool> completed_{false};
+  mutable std::mutex failureMutex_;
+  Error failure_{CudaError::success, {}};
+};
+
+}  // namespace rouse::cpu

@@ -1,0 +1,130 @@
+#include "server/device/cpu/runtime/residency.h"
+
+#include <algorithm>
+
+namespace rouse::cpu {
+namespace {
+
+constexpr std::chrono::milliseconds kSlice{2};
+constexpr std::uint64_t kMaxBatch = 64;
+constexpr std::uint64_t kBatchesPerWorker = 16;
+constexpr std::size_t kLoopStackBytes = std::size_t{256} << 10;
+
+}  // namespace
+
+Residency::Residency(Runner& runner, Grid& grid, std::uint32_t workers) : runner_(runner), grid_(grid) {
+  // Fibers cost far more than a claim; loops may be shorter than one.
+  batch_ = grid.options().code.loop == nullptr
+               ? 1
+               : std::clamp<std::uint64_t>(grid.blocks() / (workers * kBatchesPerWorker), 1, kMaxBatch);
+}
+
+bool Residency::claimed() {
+  if (left_ == 0 && !grid_.stopped()) left_ = grid_.claim(batch_, next_);
+  return left_ != 0;
+}
+
+bool Residency::sliceOver(const std::atomic<std::uint32_t>& others) {
+  return others.load(std::memory_order_relaxed) != 0 && Clock::now() >= sliceEnd_;
+}
+
+Residency::Progress Residency::run(const std::atomic<std::uint32_t>& others) {
+  sliceEnd_ = Clock::now() + kSlice;
+  return grid_.options().code.loop != nullptr ? runLoops(others) : runBlocks(others);
+}
+
+void Residency::loopBody(Fiber* self) {
+  auto& share = *static_cast<Residency*>(self->context.runtime);
+  while (share.claimed() && !share.grid_.stopped()) {
+    if (!share.loopBlock_->begin(share.grid_, share.next_)) break;
+    share.loopBlock_->runLoop();
+    ++share.next_;
+    --share.left_;
+    ++share.loopsEnded_;
+    if (share.sliceOver(*share.others_)) break;
+  }
+  self->detail = 1;
+  share.runner_.retire(self, nullptr);
+}
+
+Residency::Progress Residency::runLoops(const std::atomic<std::uint32_t>& others) {
+  if (loopBlock_ == nullptr) loopBlock_ = runner_.takeBlock();
+  others_ = &others;
+  const std::size_t stackBytes = std::max(grid_.stackBytes(), kLoopStackBytes);
+  Fiber* fiber = nullptr;
+  if (claimed()) {
+    fiber = runner_.takeFiber(stackBytes, &Residency::loopBody);
+    if (fiber == nullptr) {
+      grid_.fail(CudaError::launchOutOfResources, "kernel " + grid_.options().kernel + ": no memory for a stack");
+    }
+  }
+  if (fiber != nullptr) {
+    fiber->block = loopBlock_.get();
+    fiber->context.runtime = this;
+    fiber->detail = 0;
+    loopsEnded_ = 0;
+    for (Fiber* next = fiber; next != nullptr;) {
+      Fault fault;
+      runner_.enter(next, fault);
+      runner_.flushOutput(grid_);
+      if (fault.signal != 0) loopBlock_->failFor(fault, fiber);
+      next = grid_.stopped() ? nullptr : runner_.takeFlushRequest();
+    }
+    (void)runner_.takeFlushRequest();
+    if (fiber->detail == 0) runner_.abandon(fiber);
+    grid_.endBlocks(loopsEnded_, false);
+  }
+  if (grid_.stopped()) {
+    grid_.endBlocks(left_, false);
+    left_ = 0;
+  }
+  if (claimed()) return Progress::more;
+  runner_.giveBlock(std::move(loopBlock_));
+  return Progress::done;
+}
+
+// Null when there is nothing to claim, or as many blocks as allowed are begun already.
+std::unique_ptr<Block> Residency::beginNext() {
+  if (!claimed() || !grid_.beginBlock(spinning_.empty())) return nullptr;
+  auto block = runner_.takeBlock();
+  const bool begun = block->begin(grid_, next_);
+  ++next_;
+  --left_;
+  if (begun) return block;
+  grid_.endBlocks(1, true);
+  runner_.giveBlock(std::move(block));
+  return nullptr;
+}
+
+Residency::Progress Residency::runBlocks(const std::atomic<std::uint32_t>& others) {
+  // First one turn for each block that spun last time, then new ones as long as there are any.
+  std::size_t turns = spinning_.size();
+  for (;;) {
+    std::unique_ptr<Block> block;
+    if (turns != 0) {
+      block = std::move(spinning_.front());
+      spinning_.pop_front();
+      --turns;
+    } else {
+      block = beginNext();
+      if (block == nullptr) break;
+    }
+    if (block->run() == Block::Outcome::spinning) {
+      spinning_.push_back(std::move(block));
+    } else {
+      grid_.endBlocks(1, true);
+      runner_.giveBlock(std::move(block));
+      // Its end may be what the others wait for: they come before new ones.
+      turns = std::max(turns, spinning_.size());
+    }
+    if (sliceOver(others)) break;
+  }
+  if (grid_.stopped()) {
+    grid_.endBlocks(left_, false);
+    left_ = 0;
+  }
+  if (spinning_.empty() && !claimed()) return Progress::done;
+  return turns == 0 && !spinning_.empty() ? Progress::spinning : Progress::more;
+}
+
+}  // namespace rouse::cpu

@@ -1,0 +1,114 @@
+// A worker thread's own part of the runtime: fibers, stacks, the way between its own stack and theirs, and what a
+// signal handler must know of it. Everything here belongs to one thread, but for interrupt().
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <csignal>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/device/cpu/runtime/fiber.h"
+#include "server/device/cpu/runtime/grid.h"
+#include "server/device/cpu/runtime/stack_pool.h"
+
+namespace rouse::cpu {
+
+class Block;
+
+// What a signal handler saw when it took the thread off a fiber.
+struct Fault {
+  int signal = 0;  // 0: none
+  int code = 0;
+  std::uint64_t address = 0;
+  bool guardHit = false;
+};
+
+class Runner {
+ public:
+  // Binds to the calling thread; destroyed on it.
+  Runner();
+  ~Runner();
+  Runner(const Runner&) = delete;
+
+  // The calling thread's, null elsewhere. Safe in a signal handler.
+  static Runner* active();
+
+  // --- On the thread's own stack ---
+
+  // A fiber whose stack holds at least `stackBytes` (a StackPool class), at the beginning of `body`; null: out of
+  // memory.
+  Fiber* takeFiber(std::size_t stackBytes, void (*body)(Fiber*));
+  // Gives back a fiber that was left in the middle of something.
+  void abandon(Fiber* fiber);
+  // Continues a fiber; returns when one switches to the thread's own stack. Fills `fault` when a signal ended it
+  // instead.
+  void enter(Fiber* fiber, Fault& fault);
+  // Who was running when the last fault came.
+  const Fiber* faulted() const { return faulted_; }
+
+  std::unique_ptr<Block> takeBlock();
+  void giveBlock(std::unique_ptr<Block> block);
+
+  // Hands the text that kernels printed to the grid's sink.
+  void flushOutput(Grid& grid);
+
+  // --- On a fiber ---
+
+  // Leaves `self` (to be continued later) for `next`, or for the thread's own stack when null.
+  void leave(Fiber* self, Fiber* next);
+  // Its body has ended for now: keeps the fiber for reuse and goes on with `next` or the thread's own stack. Returns
+  // when it is taken again.
+  void retire(Fiber* self, Fiber* next);
+  // Leaves for good: the launch has failed.
+  [[noreturn]] void leaveForGood(Fiber* self);
+  // Appends text; goes to the thread's own stack to flush it when there is much.
+  void print(Fiber* self, std::string_view text, bool toStderr);
+
+  Fiber* current() const { return current_; }
+  // Set by a fiber that went to the thread's own stack only to have its output flushed: to be entered again at once.
+  Fiber* takeFlushRequest() {
+    Fiber* fiber = flushRequest_;
+    flushRequest_ = nullptr;
+    return fiber;
+  }
+
+  std::string& scratch() { return scratch_; }
+
+  // --- Interruption (signal_faults.cc, interruption.h) ---
+
+  // Any thread: makes the thread leave a kernel that has been stopped (Grid::stopped), unless it is inside the runtime.
+  void interrupt() const;
+  // Whether generated code runs, which may be interrupted at any instruction.
+  void enterKernelCode() { inKernelCode_.store(true, std::memory_order_relaxed); }
+  void leaveKernelCode() { inKernelCode_.store(false, std::memory_order_relaxed); }
+  bool inKernelCode() const { return inKernelCode_.load(std::memory_order_relaxed); }
+  // In a handler: where to continue so that enter() returns with this fault.
+  void* landing(const Fault& fault);
+
+ private:
+  static void fiberMain(void* fiber);
+  void prepare(Fiber* fiber);
+
+  void* ownStack_ = nullptr;  // while a fiber runs
+  StackAnnotation ownAnnotation_;
+  Fiber* current_ = nullptr;
+  Fiber* faulted_ = nullptr;
+  Fiber* flushRequest_ = nullptr;
+  std::atomic<bool> inKernelCode_{false};
+  Fault fault_;
+  StackPool stacks_;
+  std::vector<std::unique_ptr<Fiber>> fibers_;
+  std::vector<Fiber*> idle_[16];  // by size class
+  std::vector<std::unique_ptr<Block>> blocks_;
+  std::string output_;
+  bool outputToStderr_ = false;
+  std::string scratch_;
+  pthread_t thread_;
+  std::unique_ptr<std::byte[]> signalStack_;
+  stack_t previousSignalStack_{};
+};
+
+}  // namespace rouse::cpu

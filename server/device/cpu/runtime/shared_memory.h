@@ -1,0 +1,27 @@
+// A block's shared memory. A shared-space address is an offset of 32 bits, so the region reserves 4 GiB of addresses
+// behind the base: whatever a kernel computes from an offset lands in its own memory or faults, and an index just past
+// the end faults.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rouse::cpu {
+
+inline constexpr std::uint32_t kMaxSharedBytes = 227u << 10;  // a block's limit on compute capability 9.0
+
+class SharedMemory {
+ public:
+  SharedMemory() = default;
+  SharedMemory(const SharedMemory&) = delete;
+  ~SharedMemory();
+
+  // Base for `bytes` (at most kMaxSharedBytes), aligned to 128; null when the system has no room. Contents are
+  // undefined.
+  std::byte* prepare(std::uint32_t bytes);
+
+ private:
+  std::byte* region_ = nullptr;
+};
+
+}  // namespace rouse::cpu

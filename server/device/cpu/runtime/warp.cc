@@ -1,0 +1,62 @@
+#include "server/device/cpu/runtime/warp.h"
+
+#include <bit>
+
+namespace rouse::cpu {
+
+void Warp::reset(std::uint32_t lanes) {
+  gone_ = lanes >= kWarpLanes ? 0 : ~std::uint32_t{0} << lanes;
+  meetings_ = 0;
+}
+
+bool Warp::meet(Fiber* fiber, WarpOperation operation, std::uint32_t mask, const LaneOperands& operands,
+                FiberQueue& ready) {
+  const std::uint32_t lane = fiber->context.lane;
+  const std::uint32_t self = std::uint32_t{1} << lane;
+  // Undefined by PTX; harmless is to meet nobody.
+  if ((mask & self) == 0) mask = self;
+
+  std::uint32_t index = 0;
+  while (index < meetings_ && (pending_[index].mask != mask || pending_[index].operation != operation)) ++index;
+  if (index == meetings_) {
+    pending_[index] = {operation, mask, 0};
+    ++meetings_;
+  }
+  pending_[index].arrived |= self;
+  operands_[lane] = operands;
+  waiting_[lane] = fiber;
+  if (pending_[index].arrived == (mask & ~gone_)) {
+    complete(index, fiber, ready);
+    return true;
+  }
+  fiber->wait = Wait::warp;
+  fiber->detail = mask;
+  return false;
+}
+
+void Warp::laneExited(std::uint32_t lane, FiberQueue& ready) {
+  gone_ |= std::uint32_t{1} << lane;
+  for (std::uint32_t index = 0; index < meetings_;) {
+    const Meeting& meeting = pending_[index];
+    if (meeting.arrived == (meeting.mask & ~gone_)) {
+      complete(index, nullptr, ready);
+    } else {
+      ++index;
+    }
+  }
+}
+
+void Warp::complete(std::uint32_t index, Fiber* last, FiberQueue& ready) {
+  const Meeting meeting = pending_[index];
+  pending_[index] = pending_[--meetings_];
+  std::array<std::uint64_t, kWarpLanes> results;
+  if (meeting.operation != WarpOperation::sync) evaluate(meeting.operation, meeting.arrived, operands_, results);
+  for (std::uint32_t left = meeting.arrived; left != 0; left &= left - 1) {
+    const int lane = std::countr_zero(left);
+    Fiber* fiber = waiting_[lane];
+    if (meeting.operation != WarpOperation::sync) fiber->result = results[lane];
+    if (fiber != last) ready.push(fiber);
+  }
+}
+
+}  // namespace rouse::cpu

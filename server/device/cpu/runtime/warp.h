@@ -1,0 +1,76 @@
+// Operations in which lanes of a warp meet (PTX ISA: bar.warp.sync, shfl.sync, vote.sync, match.sync, redux.sync).
+// Threads are scheduled independently: a lane waits until all lanes of its mask that have not exited have come to the
+// same operation with the same mask, wherever in the program that is; lanes outside the mask are not concerned.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "server/device/cpu/runtime/fiber.h"
+
+namespace rouse::cpu {
+
+inline constexpr std::uint32_t kWarpLanes = 32;
+
+enum class WarpOperation : std::uint32_t {
+  sync,
+  shuffleUp,
+  shuffleDown,
+  shuffleButterfly,
+  shuffleIndex,
+  voteAll,
+  voteAny,
+  voteUniform,
+  voteBallot,
+  matchAny,
+  matchAll,
+  reduceAdd,
+  reduceMinUnsigned,
+  reduceMaxUnsigned,
+  reduceMinSigned,
+  reduceMaxSigned,
+  reduceAnd,
+  reduceOr,
+  reduceXor,
+};
+
+// What one lane brings.
+struct LaneOperands {
+  std::uint64_t value = 0;
+  std::uint32_t lane = 0;     // shuffles: the lane, delta or lane mask
+  std::uint32_t control = 0;  // shuffles: clamp and segment mask
+};
+
+// Fills results[lane] for every lane of `lanes` (those that took part). Bit 32 is the predicate of shuffles and
+// match.all.
+void evaluate(WarpOperation operation, std::uint32_t lanes, const std::array<LaneOperands, kWarpLanes>& operands,
+              std::array<std::uint64_t, kWarpLanes>& results);
+
+class Warp {
+ public:
+  // `lanes`: how many of the 32 there are.
+  void reset(std::uint32_t lanes);
+
+  // The lane arrives, and waits unless it is the last: then true, and the others are moved to `ready`, results in
+  // Fiber::result.
+  bool meet(Fiber* fiber, WarpOperation operation, std::uint32_t mask, const LaneOperands& operands, FiberQueue& ready);
+  // A lane has exited: nobody waits for it any more.
+  void laneExited(std::uint32_t lane, FiberQueue& ready);
+
+ private:
+  struct Meeting {
+    WarpOperation operation;
+    std::uint32_t mask;
+    std::uint32_t arrived;
+  };
+  // Moves everyone but `last` to `ready` and ends the meeting.
+  void complete(std::uint32_t index, Fiber* last, FiberQueue& ready);
+
+  std::uint32_t gone_ = 0;  // lanes that have exited or never were
+  std::uint32_t meetings_ = 0;
+  std::array<Meeting, kWarpLanes> pending_;  // each has at least one lane that waits in no other
+  std::array<LaneOperands, kWarpLanes> operands_;
+  std::array<Fiber*, kWarpLanes> waiting_;
+};
+
+}  // namespace rouse::cpu

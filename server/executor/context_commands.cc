@@ -1,0 +1,23 @@
+#include "schemas/wire/slot_wait.h"
+#include "server/executor/session.h"
+
+namespace rouse::executor {
+
+void Session::on(const wire::SetLimit& command) {
+  if (Status status = context_->setLimit(static_cast<memory::ContextLimit>(command.limit), command.value); !status)
+    latch_.latch(status.error().code, status.error().message);
+}
+
+void Session::on(const wire::Reset& command) { start(StartAnew{command.value, command.slot}); }
+
+bool Session::resume(StartAnew& command) {
+  if (!dismantle()) return false;
+  fenced_ = false;
+  latch_.clear();
+  const Status status = createContext();
+  wire::signal(segment_.slot(command.slot), command.value, status.error().code);
+  if (!status) condemn(status.error());
+  return true;
+}
+
+}  // namespace rouse::executor

@@ -1,0 +1,114 @@
+// What the daemon asks for.
+#include "server/executor/executor.h"
+#include "server/executor/log.h"
+
+namespace rouse::executor {
+
+void Executor::on(std::uint64_t id, channel::OpenSession& request, std::vector<wire::OwnedFd> fds) {
+  const std::string name = "session " + std::to_string(request.sessionId);
+  if (find(request.sessionId) != nullptr) return send(id, Error{CudaError::invalidValue, name + " is open already"});
+  auto session = Session::open(request, std::move(fds), surroundings_);
+  if (!session) return send(id, session.error());
+  if (Status status = poller_.watchEvents((*session)->wakeFd()); !status) return send(id, status.error());
+  if (logs(LogLevel::info)) log(LogLevel::info, name + " (" + request.name + ") is open");
+  served_.push_back({.session = std::move(*session), .faultTold = false, .closeRequest = {}});
+  send(id, channel::Ok{});
+}
+
+void Executor::on(std::uint64_t id, channel::CloseSession& request, std::vector<wire::OwnedFd>) {
+  Served* served = find(request.sessionId);
+  if (served == nullptr)
+    return send(id, Error{CudaError::invalidValue, "no session " + std::to_string(request.sessionId)});
+  if (served->closeRequest)
+    return send(id, Error{CudaError::invalidValue,
+                          "session " + std::to_string(request.sessionId) + " is being closed already"});
+  served->closeRequest = id;
+  served->session->beginClose();
+}
+
+void Executor::on(std::uint64_t id, channel::InstallModule& request, std::vector<wire::OwnedFd> fds) {
+  Served* served = find(request.sessionId);
+  if (served == nullptr)
+    return send(id, Error{CudaError::invalidValue, "no session " + std::to_string(request.sessionId)});
+  if (fds.size() != 1)
+    return send(id, Error{CudaError::invalidValue,
+                          "install module: " + std::to_string(fds.size()) + " descriptors, needed is 1"});
+  const auto known = images_.find(request.moduleId);
+  if (known != images_.end())
+    if (std::shared_ptr<memory::Image> image = known->second.lock()) {
+      const memory::ModuleDescription description = image->description();
+      served->session->install(request.moduleId, std::move(image));
+      return send(id, channel::ModuleInfo{request.moduleId, description});
+    }
+  const auto loading = loading_.find(request.moduleId);
+  if (loading != loading_.end()) {
+    loading->second.push_back({id, request.sessionId});
+    return;
+  }
+  if (Status status = loader_.load(request.moduleId, std::move(fds[0]), request.size); !status)
+    return send(id, status.error());
+  loading_[request.moduleId].push_back({id, request.sessionId});
+}
+
+void Executor::finishLoads() {
+  for (ModuleLoader::Loaded& loaded : loader_.take()) {
+    const auto node = loading_.extract(loaded.moduleId);
+    if (loaded.image) images_[loaded.moduleId] = *loaded.image;
+    for (const Waiter& waiter : node.mapped()) {
+      Served* served = find(waiter.session);
+      if (!loaded.image) {
+        send(waiter.request, loaded.image.error());
+      } else if (served == nullptr || served->closeRequest) {
+        send(waiter.request, Error{CudaError::invalidValue, "session " + std::to_string(waiter.session) + " is gone"});
+      } else {
+        served->session->install(loaded.moduleId, *loaded.image);
+        send(waiter.request, channel::ModuleInfo{loaded.moduleId, (*loaded.image)->description()});
+      }
+    }
+  }
+}
+
+void Executor::on(std::uint64_t id, channel::ExecutorStatusRequest&, std::vector<wire::OwnedFd>) {
+  channel::ExecutorStatus status{.totalBytes = memory_.totalBytes(),
+                                 .freeBytes = memory_.freeBytes(),
+                                 .sessions = {},
+                                 .commands = pastCommands_,
+                                 .launches = pastLaunches_};
+  for (const Served& served : served_) {
+    status.sessions.push_back(served.session->usage());
+    status.commands += status.sessions.back().commands;
+    status.launches += status.sessions.back().launches;
+  }
+  send(id, status);
+}
+
+void Executor::on(std::uint64_t, channel::Shutdown&, std::vector<wire::OwnedFd>) { stopping_ = true; }
+
+template <class Other>
+void Executor::on(std::uint64_t id, Other& body, std::vector<wire::OwnedFd>) {
+  const std::string_view name = channel::name(channel::Body(std::move(body)));
+  send(id, Error{CudaError::invalidValue, "an executor does not take " + std::string(name)});
+}
+
+void Executor::readControl() {
+  while (!stopping_) {
+    Result<ControlLink::Received> received = control_.receive();
+    if (!received) return fail(std::move(received).error());
+    if (received->ended) {
+      log(LogLevel::info, "the daemon closed the control connection");
+      stopping_ = true;
+      return;
+    }
+    if (!received->message) break;
+    channel::Message message = std::move(*received->message);
+    std::visit([&](auto& body) { on(message.id, body, std::move(message.fds)); }, message.body);
+  }
+  if (control_.unsent())
+    if (Status status = control_.flush(); !status) return fail(status.error());
+  if (control_.unsent() != writeWatched_) {
+    writeWatched_ = control_.unsent();
+    poller_.wantWrite(control_.fd(), writeWatched_);
+  }
+}
+
+}  // namespace rouse::executor

@@ -1,0 +1,175 @@
+#include "server/executor/executor.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "schemas/wire/commands.h"
+#include "schemas/wire/futex.h"
+#include "server/executor/log.h"
+
+namespace rouse::executor {
+namespace {
+
+// While rings keep the reactor busy it looks at the control socket every so many turns.
+constexpr unsigned kTurnsBetweenControl = 64;
+// A device that waits for something nobody will wake us for (a slot that a client writes, say).
+constexpr std::chrono::nanoseconds kDevicePollNs{1'000'000};
+
+std::uint64_t nowNs() {
+  timespec time;
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Executor>> Executor::create(std::unique_ptr<memory::Device> device, wire::OwnedFd control,
+                                                   const ExecutorOptions& options) {
+  Result<PhysicalMemory> memory = PhysicalMemory::create(*device);
+  if (!memory) return std::move(memory).error();
+  Result<Poller> poller = Poller::create();
+  if (!poller) return std::move(poller).error();
+  std::unique_ptr<Executor> executor(
+      new Executor(std::move(device), std::move(*memory), std::move(*poller), std::move(control), options));
+  if (Status status = executor->poller_.watchControl(executor->control_.fd()); !status) return status.error();
+  if (Status status = executor->poller_.watchEvents(executor->flag_.fd()); !status) return status.error();
+  executor->send(0, channel::ExecutorReady{.device = executor->device_->properties(),
+                                           .pid = static_cast<std::uint32_t>(::getpid()),
+                                           .wireHash = wire::kWireHash});
+  return executor;
+}
+
+Executor::Executor(std::unique_ptr<memory::Device> device, PhysicalMemory memory, Poller poller, wire::OwnedFd control,
+                   const ExecutorOptions& options)
+    : device_(std::move(device)),
+      memory_(std::move(memory)),
+      poller_(std::move(poller)),
+      control_(std::move(control)),
+      loader_(*device_, flag_, std::max(2u, options.cores)),
+      policy_(options.cores),
+      surroundings_{*device_, memory_, flag_, buffer_, options.discardLaunches} {}
+
+Executor::~Executor() = default;
+
+Status Executor::run() {
+  while (!stopping_) {
+    const bool did = turn();
+    if (stopping_) break;
+    if (did) {
+      policy_.worked(nowNs());
+      continue;
+    }
+    const Rest kind = policy_.next(nowNs(), anyBusy());
+    if (kind == Rest::spin)
+      wire::cpuRelax();
+    else
+      rest(kind);
+  }
+  for (Served& served : served_) served.session->declareLost();
+  return failure_;
+}
+
+bool Executor::turn() {
+  bool did = flag_.take();
+  did = pollSessions() || did;
+  deviceWaiting_ = false;
+  did = device_->poll(deviceWaiting_) || did;
+  if (turnsToControl_-- == 0) {
+    turnsToControl_ = kTurnsBetweenControl;
+    if (poller_.wait(std::chrono::nanoseconds{0})) readControl();
+    finishLoads();
+  }
+  if (!did && memory_.scrubbing()) {
+    if (Result<bool> scrubbed = memory_.scrubOne(); !scrubbed) fail(scrubbed.error());
+    did = true;
+  }
+  publishMemory();
+  return did;
+}
+
+bool Executor::pollSessions() {
+  bool did = false;
+  const std::size_t count = served_.size();
+  if (first_ >= count) first_ = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t index = first_ + i < count ? first_ + i : first_ + i - count;
+    did = served_[index].session->poll() || did;
+  }
+  ++first_;
+  if (did)
+    for (std::size_t index = served_.size(); index-- > 0;) settle(index);
+  return did;
+}
+
+// Tells the daemon what has become of a session.
+void Executor::settle(std::size_t index) {
+  Served& served = served_[index];
+  Session& session = *served.session;
+  if (session.fault() && !served.faultTold) {
+    served.faultTold = true;
+    send(0, channel::SessionFault{session.id(), *session.fault()});
+  }
+  if (!session.closed() || !served.closeRequest) return;
+  const std::uint64_t request = *served.closeRequest;
+  const channel::SessionUsage usage = session.usage();
+  pastCommands_ += usage.commands;
+  pastLaunches_ += usage.launches;
+  poller_.forget(session.wakeFd());
+  if (logs(LogLevel::info)) log(LogLevel::info, "session " + std::to_string(session.id()) + " is closed");
+  served_.erase(served_.begin() + static_cast<std::ptrdiff_t>(index));
+  std::erase_if(images_, [](const auto& entry) { return entry.second.expired(); });
+  send(request, channel::Ok{});
+}
+
+bool Executor::anyBusy() const {
+  return std::any_of(served_.begin(), served_.end(), [](const Served& served) { return served.session->busy(); });
+}
+
+void Executor::rest(Rest kind) {
+  bool awaitsProgress = false;
+  for (Served& served : served_) {
+    if (!(kind == Rest::nap ? served.session->restNapping() : served.session->restSleeping())) return;
+    awaitsProgress = awaitsProgress || served.session->awaitsProgress();
+  }
+  if (awaitsProgress && !flag_.prepareRest()) return;
+  std::optional<std::chrono::nanoseconds> atMost;
+  if (kind == Rest::nap)
+    atMost = std::chrono::nanoseconds{wire::kNapNs};
+  else if (deviceWaiting_)
+    atMost = kDevicePollNs;
+  const bool control = poller_.wait(atMost);
+  flag_.endRest();
+  if (control) readControl();
+  finishLoads();
+}
+
+void Executor::send(std::uint64_t id, const channel::Body& body) {
+  if (Status status = control_.send(id, body); !status) return fail(status.error());
+  if (control_.unsent() != writeWatched_) {
+    writeWatched_ = control_.unsent();
+    poller_.wantWrite(control_.fd(), writeWatched_);
+  }
+}
+
+void Executor::fail(Error error) {
+  if (stopping_) return;
+  log(LogLevel::error, error.message);
+  failure_ = std::move(error);
+  stopping_ = true;
+}
+
+void Executor::publishMemory() {
+  if (memory_.version() == publishedVersion_) return;
+  publishedVersion_ = memory_.version();
+  for (Served& served : served_) served.session->publishMemory(memory_.freeBytes(), memory_.totalBytes());
+}
+
+Executor::Served* Executor::find(std::uint64_t sessionId) {
+  const auto served =
+      std::find_if(served_.begin(), served_.end(), [&](const Served& each) { return each.session->id() == sessionId; });
+  return served == served_.end() ? nullptr : &*served;
+}
+
+}  // namespace rouse::executor

@@ -1,0 +1,96 @@
+// Drives one device for all its sessions: one thread, the reactor, that takes commands from their rings in turn,
+// answers the daemon, scrubs memory when there is nothing better to do, and rests when there is nothing to do at all.
+//
+// The reactor never waits for a client, a kernel or a compiler. Everything here belongs to the thread that calls run().
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "server/executor/control_link.h"
+#include "server/executor/module_loader.h"
+#include "server/executor/physical_memory.h"
+#include "server/executor/poller.h"
+#include "server/executor/progress_flag.h"
+#include "server/executor/rest_policy.h"
+#include "server/executor/session.h"
+
+namespace rouse::executor {
+
+struct ExecutorOptions {
+  unsigned cores = 1;  // that this process may run on
+  bool discardLaunches = false;
+};
+
+class Executor {
+ public:
+  // Says executorReady. `control`: a connected stream socket, of the daemon.
+  static Result<std::unique_ptr<Executor>> create(std::unique_ptr<memory::Device> device, wire::OwnedFd control,
+                                                  const ExecutorOptions& options);
+  ~Executor();
+
+  // Serves until the daemon says shutdown or closes the connection. Fails when the connection or the device does.
+  Status run();
+
+ private:
+  struct Served {
+    std::unique_ptr<Session> session;
+    bool faultTold = false;
+    std::optional<std::uint64_t> closeRequest;  // to be answered
+  };
+  struct Waiter {
+    std::uint64_t request;
+    std::uint64_t session;
+  };
+
+  Executor(std::unique_ptr<memory::Device> device, PhysicalMemory memory, Poller poller, wire::OwnedFd control,
+           const ExecutorOptions& options);
+
+  bool turn();
+  bool pollSessions();
+  void settle(std::size_t index);
+  void rest(Rest kind);
+  bool anyBusy() const;
+  void readControl();
+  void finishLoads();
+  void publishMemory();
+  void send(std::uint64_t id, const channel::Body& body);
+  void fail(Error error);
+  Served* find(std::uint64_t sessionId);
+
+  void on(std::uint64_t id, channel::OpenSession&, std::vector<wire::OwnedFd>);
+  void on(std::uint64_t id, channel::CloseSession&, std::vector<wire::OwnedFd>);
+  void on(std::uint64_t id, channel::InstallModule&, std::vector<wire::OwnedFd>);
+  void on(std::uint64_t id, channel::ExecutorStatusRequest&, std::vector<wire::OwnedFd>);
+  void on(std::uint64_t id, channel::Shutdown&, std::vector<wire::OwnedFd>);
+  template <class Other>
+  void on(std::uint64_t id, Other&, std::vector<wire::OwnedFd>);
+
+  std::unique_ptr<memory::Device> device_;
+  PhysicalMemory memory_;
+  Poller poller_;
+  ControlLink control_;
+  bool writeWatched_ = false;
+  ProgressFlag flag_;
+  ModuleLoader loader_;
+  RestPolicy policy_;
+  wire::CommandBuffer buffer_;
+  Surroundings surroundings_;
+
+  std::vector<Served> served_;
+  std::size_t first_ = 0;  // whose turn it is to be first
+  std::unordered_map<std::uint64_t, std::weak_ptr<memory::Image>> images_;
+  std::unordered_map<std::uint64_t, std::vector<Waiter>> loading_;
+  std::uint64_t publishedVersion_ = 0;
+  bool deviceWaiting_ = false;
+  unsigned turnsToControl_ = 0;
+  std::uint64_t pastCommands_ = 0, pastLaunches_ = 0;  // of sessions that are gone
+
+  bool stopping_ = false;
+  Status failure_;
+};
+
+}  // namespace rouse::executor

@@ -1,0 +1,85 @@
+// rouse-executor: drives one device for the daemon that started it. Not for people to start.
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <cstdlib>
+
+#include "server/executor/backend.h"
+#include "server/executor/executor.h"
+#include "server/executor/log.h"
+
+namespace rouse::executor {
+namespace {
+
+constexpr int kExitUsage = 2, kExitNoDevice = 3, kExitFailed = 4;
+
+unsigned usableCores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return static_cast<unsigned>(CPU_COUNT(&set));
+}
+
+// The executor must not outlive the daemon, whose death closes the control socket; this covers an executor that is too
+// busy to look.
+bool dieWithParent() {
+  const pid_t parent = ::getppid();
+  return ::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && ::getppid() == parent;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{"Drives one device for roused, which starts it"};
+  std::string kind = "cpu", backends = defaultBackendDirectory();
+  memory::DeviceOptions device;
+  ExecutorOptions options;
+  int control = -1;
+  app.add_option("--device", kind, "kind of device: cpu or cuda")->capture_default_str();
+  app.add_option("--backend-dir", backends, "where librouse-device-KIND.so lies")->capture_default_str();
+  app.add_option("--ordinal", device.ordinal, "which device of its kind");
+  app.add_option("--memory", device.memoryBytes, "bytes of device memory to offer; 0: all there is (cuda)");
+  app.add_option("--workers", device.workers, "threads that run kernels (cpu); 0: one a core");
+  app.add_option("--control-fd", control, "connected socket to the daemon")->required();
+  app.add_flag("--discard-launches", options.discardLaunches, "check launches, then drop them (benchmarks)");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kExitUsage;
+  }
+
+  openLog();
+  ::signal(SIGPIPE, SIG_IGN);
+  int type = 0;
+  socklen_t length = sizeof type;
+  if (::getsockopt(control, SOL_SOCKET, SO_TYPE, &type, &length) != 0 || type != SOCK_STREAM) {
+    std::fprintf(stderr, "rouse-executor: --control-fd %d is not a stream socket\n", control);
+    return kExitUsage;
+  }
+  if (!dieWithParent()) return kExitFailed;
+  wire::OwnedFd socket(control);
+
+  options.cores = usableCores();
+  auto opened = openDevice(backends, kind, device);
+  if (!opened) {
+    std::fprintf(stderr, "rouse-executor: %s\n", opened.error().message.c_str());
+    return kExitNoDevice;
+  }
+  auto executor = Executor::create(std::move(*opened), std::move(socket), options);
+  if (!executor) {
+    std::fprintf(stderr, "rouse-executor: %s\n", executor.error().message.c_str());
+    return kExitNoDevice;
+  }
+  const Status status = (*executor)->run();
+  // Kernels may still run and need not end: the process does, with all it holds.
+  std::fflush(nullptr);
+  ::_exit(status ? 0 : kExitFailed);
+}
+
+}  // namespace
+}  // namespace rouse::executor
+
+int main(int argc, char** argv) { return rouse::executor::run(argc, argv); }

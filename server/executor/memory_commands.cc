@@ -1,0 +1,90 @@
+#include <cinttypes>
+#include <cstdio>
+
+#include "schemas/wire/slot_wait.h"
+#include "server/executor/session.h"
+
+namespace rouse::executor {
+namespace {
+
+// Mapping a chunk is a system call or two; this many a turn keep the neighbours' rings moving.
+constexpr std::size_t kChunksPerTurn = 64;
+
+wire::DecodeStatus refuse(const char* command, AddressRange range, const char* why, AddressRange window) {
+  char text[256];
+  std::snprintf(text, sizeof text,
+                "%s: range [0x%" PRIx64 ", +%" PRIu64 ") %s; the window is [0x%" PRIx64 ", +%" PRIu64 ")", command,
+                range.base, range.bytes, why, window.base, window.bytes);
+  return wire::Rejection{text};
+}
+
+}  // namespace
+
+wire::DecodeStatus Session::on(const wire::MemReserve& command) {
+  Status status = quota_.reserve(command.bytes);
+  if (status) {
+    status = surroundings_.memory.reserve(id_, command.bytes);
+    // Nothing of it is mapped, so it can be given back.
+    if (!status && !quota_.giveBack(command.bytes)) std::abort();
+  }
+  wire::Slot& slot = segment_.slot(command.slot);
+  wire::signal(slot, command.value, status.error().code);
+  return {};
+}
+
+wire::DecodeStatus Session::on(const wire::MemReturn& command) {
+  if (Status status = quota_.giveBack(command.bytes); !status)
+    return wire::Rejection{"MemReturn.bytes: " + status.error().message};
+  surroundings_.memory.giveBack(id_, command.bytes);
+  return {};
+}
+
+wire::DecodeStatus Session::on(const wire::MemMap& command) {
+  const AddressRange range{command.base, command.bytes};
+  if (!deviceWindow_.contains(range)) return refuse("MemMap", range, "is not in the device window", deviceWindow_);
+  if (!extents_.none(range)) return refuse("MemMap", range, "is mapped in part already", deviceWindow_);
+  if (Status status = quota_.map(command.bytes); !status)
+    return wire::Rejection{"MemMap.bytes: " + status.error().message};
+  start(Map{range});
+  return {};
+}
+
+bool Session::resume(Map& command) {
+  turnOver_ = true;
+  auto chunks =
+      surroundings_.memory.take(id_, std::min<std::size_t>(command.left.bytes / kGranuleBytes, kChunksPerTurn));
+  if (!chunks) {
+    condemn(chunks.error());
+    return true;
+  }
+  for (const memory::Chunk& chunk : *chunks) {
+    // Entered first: whatever happens, the chunk goes back with the extent.
+    extents_.insert(command.left.base, chunk.id);
+    if (Status status = context_->map(command.left.base, chunk); !status && !fault_) condemn(status.error());
+    command.left = {command.left.base + chunk.bytes, command.left.bytes - chunk.bytes};
+  }
+  return command.left.empty() || fault_;
+}
+
+wire::DecodeStatus Session::on(const wire::MemUnmap& command) {
+  const AddressRange range{command.base, command.bytes};
+  if (!deviceWindow_.contains(range)) return refuse("MemUnmap", range, "is not in the device window", deviceWindow_);
+  if (!extents_.all(range)) return refuse("MemUnmap", range, "is not wholly mapped", deviceWindow_);
+  start(Unmap{range});
+  return {};
+}
+
+bool Session::resume(Unmap& command) {
+  if (!context_->idle()) return false;
+  fenced_ = false;
+  if (Status status = context_->unmap(command.range); !status) {
+    condemn(status.error());
+    return true;
+  }
+  for (std::uint64_t at = command.range.base; at != command.range.end(); at += kGranuleBytes)
+    surroundings_.memory.put(id_, {extents_.erase(at), kGranuleBytes});
+  if (!quota_.unmap(command.range.bytes)) std::abort();
+  return true;
+}
+
+}  // namespace rouse::executor

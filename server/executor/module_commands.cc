@@ -1,0 +1,107 @@
+#include "server/executor/session.h"
+
+namespace rouse::executor {
+namespace {
+
+// cudaDevAttrMaxSharedMemoryPerBlockOptin (CUDA Runtime API, cudaDeviceAttr)
+constexpr std::size_t kMaxSharedOptinAttribute = 97;
+
+wire::DecodeStatus refuse(const std::string& field, std::uint64_t value, const std::string& limit) {
+  return wire::Rejection{field + " = " + std::to_string(value) + ": " + limit};
+}
+
+}  // namespace
+
+wire::DecodeStatus Session::on(const wire::ModuleBind& command, std::span<const std::uint64_t> addresses) {
+  const auto installed = installed_.find(command.moduleId);
+  if (installed == installed_.end())
+    return refuse("ModuleBind.moduleId", command.moduleId, "no such module is loaded for this session");
+  if (command.module.index >= kMaxModuleInstances)
+    return refuse("ModuleBind.module.index", command.module.index,
+                  "above the limit " + std::to_string(kMaxModuleInstances - 1));
+  const auto& variables = installed->second->description().variables;
+  if (addresses.size() != variables.size())
+    return refuse("ModuleBind.variableAddresses", addresses.size(),
+                  "the module has " + std::to_string(variables.size()) + " variables");
+  for (std::size_t i = 0; i < variables.size(); ++i) {
+    const std::string field = "ModuleBind.variableAddresses[" + std::to_string(i) + "]";
+    if (!isAligned(addresses[i], variables[i].alignment))
+      return refuse(field, addresses[i], "not a multiple of " + std::to_string(variables[i].alignment));
+    if (variables[i].bytes != 0 &&
+        !rangeMapped({addresses[i], variables[i].bytes}, wire::Access::write, wire::Where::any))
+      return refuse(field, addresses[i], std::to_string(variables[i].bytes) + " bytes there are not mapped");
+  }
+  start(Bind{command.module, installed->second, {addresses.begin(), addresses.end()}});
+  return {};
+}
+
+// Initial values are written at once, not on a stream: behind everything that may still use the memory.
+bool Session::resume(Bind& command) {
+  if (fenced_) {
+    if (!context_->idle()) return false;
+    fenced_ = false;
+  }
+  auto instance = context_->instantiate(command.image, command.addresses);
+  BoundModule bound{command.image, nullptr};
+  if (instance)
+    bound.instance = std::move(*instance);
+  else
+    latch_.latch(instance.error().code, instance.error().message);
+  modules_.insert(command.module, std::move(bound));
+  return true;
+}
+
+void Session::on(const wire::ModuleUnbind& command) { start(Unbind{command.module}); }
+
+bool Session::resume(Unbind& command) {
+  if (!context_->idle()) return false;
+  fenced_ = false;
+  modules_.take(command.module);
+  return true;
+}
+
+wire::DecodeStatus Session::on(const wire::Launch& command, std::span<const std::byte> parameters) {
+  const BoundModule& bound = modules_.at(command.module);
+  const auto& kernels = bound.image->description().kernels;
+  if (command.function >= kernels.size()) [[unlikely]]
+    return refuse("Launch.function", command.function, "the module has " + std::to_string(kernels.size()) + " kernels");
+  const memory::KernelDescription& kernel = kernels[command.function];
+  if (parameters.size() != kernel.parameterBytes) [[unlikely]]
+    return refuse("Launch.parameters", parameters.size(),
+                  kernel.name + " takes exactly " + std::to_string(kernel.parameterBytes) + " bytes");
+  ++launches_;
+  if (surroundings_.discardLaunches) return {};
+
+  // Limits that programs may well pass: reported as CUDA reports them.
+  const std::uint32_t threads = command.block.x * command.block.y * command.block.z;
+  if (threads > kernel.maxThreadsPerBlock) [[unlikely]] {
+    latch_.latch(CudaError::launchOutOfResources, kernel.name + ": " + std::to_string(threads) +
+                                                      " threads a block, the limit is " +
+                                                      std::to_string(kernel.maxThreadsPerBlock));
+    return {};
+  }
+  const auto& attributes = surroundings_.device.properties().attributes;
+  const std::uint64_t shared = std::uint64_t{kernel.staticSharedBytes} + command.sharedBytes;
+  if (attributes.size() > kMaxSharedOptinAttribute && attributes[kMaxSharedOptinAttribute] > 0 &&
+      shared > static_cast<std::uint64_t>(attributes[kMaxSharedOptinAttribute])) [[unlikely]] {
+    latch_.latch(CudaError::invalidValue, kernel.name + ": " + std::to_string(shared) +
+                                              " bytes of shared memory, the limit is " +
+                                              std::to_string(attributes[kMaxSharedOptinAttribute]));
+    return {};
+  }
+  if (!bound.instance) [[unlikely]] {
+    latch_.latch(CudaError::invalidKernelImage, kernel.name + ": its module could not be instantiated");
+    return {};
+  }
+  context_->launch(streams_->forWork(command.stream, parameters.size()),
+                   {.module = bound.instance.get(),
+                    .function = command.function,
+                    .grid = {command.grid.x, command.grid.y, command.grid.z},
+                    .block = {command.block.x, command.block.y, command.block.z},
+                    .sharedBytes = command.sharedBytes,
+                    .cooperative = (command.flags & 1) != 0,
+                    .parameters = parameters});
+  return {};
+}
+
+}  // namespace rouse::executor

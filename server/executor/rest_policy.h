@@ -1,0 +1,50 @@
+// When the reactor, having found nothing to do, looks again at once (spin), soon (nap) or only when woken (sleep).
+//
+// Spinning makes the next command cheap for both sides and costs a core; it is worth it only while commands come in
+// quick succession. So the budget is full as long as the last pause would have been covered by it and halves with each
+// that would not. It is zero where cores are scarce, and short while kernels need the cores.
+//
+// Pure: time is passed in. Nanoseconds of any steady clock.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace rouse::executor {
+
+enum class Rest : std::uint8_t { spin, nap, sleep };
+
+class RestPolicy {
+ public:
+  static constexpr std::uint64_t kMostSpinNs = 50'000;
+  static constexpr std::uint64_t kLeastSpinNs = 2'000;
+  static constexpr std::uint64_t kBusySpinNs = 5'000;
+  static constexpr std::uint64_t kNappingNs = 2'000'000;
+
+  explicit RestPolicy(unsigned cores) : scarce_(cores < 2), budget_(scarce_ ? 0 : kMostSpinNs) {}
+
+  // Something was done. If it ended a rest, the budget learns from how long that was.
+  void worked(std::uint64_t now) {
+    if (rested_ && !scarce_) budget_ = now - last_ <= kMostSpinNs ? kMostSpinNs : std::max(kLeastSpinNs, budget_ / 2);
+    rested_ = false;
+    last_ = now;
+  }
+
+  // Nothing was to be done. `deviceBusy`: kernels or copies are running.
+  Rest next(std::uint64_t now, bool deviceBusy) {
+    const std::uint64_t idle = now - last_;
+    if (idle < (deviceBusy ? std::min(budget_, kBusySpinNs) : budget_)) return Rest::spin;
+    rested_ = true;
+    return idle < kNappingNs ? Rest::nap : Rest::sleep;
+  }
+
+  std::uint64_t spinBudget() const { return budget_; }
+
+ private:
+  bool scarce_;
+  bool rested_ = false;
+  std::uint64_t budget_;
+  std::uint64_t last_ = 0;
+};
+
+}  // namespace rouse::executor

@@ -1,0 +1,245 @@
+#include "server/executor/session.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstdio>
+
+#include "schemas/wire/decode.h"
+#include "server/executor/log.h"
+
+namespace rouse::executor {
+namespace {
+
+Error refused(std::string message) { return {CudaError::invalidValue, "open session: " + std::move(message)}; }
+
+std::string text(AddressRange range) {
+  char buffer[64];
+  std::snprintf(buffer, sizeof buffer, "[0x%llx, +%llu)", static_cast<unsigned long long>(range.base),
+                static_cast<unsigned long long>(range.bytes));
+  return buffer;
+}
+
+Status checkWindow(const char* what, AddressRange window, std::uint64_t alignment, std::uint64_t least) {
+  if (!isAligned(window.base, alignment) || !isAligned(window.bytes, alignment))
+    return refused(std::string(what) + " " + text(window) + ": not a multiple of " + std::to_string(alignment));
+  if (window.bytes < least || window.bytes > memory::kMaxWindowBytes || window.end() < window.base)
+    return refused(std::string(what) + " " + text(window) + ": between " + std::to_string(least) + " and " +
+                   std::to_string(memory::kMaxWindowBytes) + " bytes are possible");
+  return {};
+}
+
+Status checkEventFd(int fd) {
+  char target[PATH_MAX];
+  const ssize_t length = ::readlink(("/proc/self/fd/" + std::to_string(fd)).c_str(), target, sizeof target);
+  if (length < 0 || std::string_view(target, static_cast<std::size_t>(length)) != "anon_inode:[eventfd]")
+    return refused("the wake descriptor is no eventfd");
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Session>> Session::open(const channel::OpenSession& request, std::vector<wire::OwnedFd> fds,
+                                               Surroundings& surroundings) {
+  if (fds.size() != 4) return refused(std::to_string(fds.size()) + " descriptors, needed are 4");
+  if (request.deviceIndex >= wire::kMaxDevices)
+    return refused("device index " + std::to_string(request.deviceIndex) + ", the limit is " +
+                   std::to_string(wire::kMaxDevices - 1));
+  if (Status status = checkWindow("device window", request.deviceWindow, kGranuleBytes, kGranuleBytes); !status)
+    return status.error();
+  if (Status status = checkWindow("host window", request.hostWindow, wire::kPageBytes, wire::kStagingBytes); !status)
+    return status.error();
+  if (request.deviceWindow.overlaps(request.hostWindow)) return refused("the windows overlap");
+
+  auto segment = wire::SessionSegment::map(fds[0].get(), wire::ForkedChild::inherits);
+  if (!segment) return std::move(segment).error();
+  if (Status status = wire::checkSealedMemfd(fds[1].get(), "host window", request.hostWindow.bytes); !status)
+    return status.error();
+  auto ring = wire::RingSegment::map(fds[2].get(), wire::ForkedChild::inherits);
+  if (!ring) return std::move(ring).error();
+  if (Status status = ring->checkHeader(request.deviceIndex); !status) return status.error();
+  if (Status status = checkEventFd(fds[3].get()); !status) return status.error();
+
+  std::unique_ptr<Session> session(
+      new Session(request, std::move(*segment), std::move(*ring), std::move(fds[1]), std::move(fds[3]), surroundings));
+  if (Status status = session->createContext(); !status) return status.error();
+  wire::DeviceStatus& device = session->segment_.header().devices[session->deviceIndex_];
+  session->publishMemory(surroundings.memory.freeBytes(), surroundings.memory.totalBytes());
+  device.state.store(wire::DeviceState::serving, std::memory_order_release);
+  return session;
+}
+
+Session::Session(const channel::OpenSession& request, wire::SessionSegment segment, wire::RingSegment ring,
+                 wire::OwnedFd host, wire::OwnedFd wake, Surroundings& surroundings)
+    : id_(request.sessionId),
+      name_(request.name),
+      deviceIndex_(request.deviceIndex),
+      deviceWindow_(request.deviceWindow),
+      hostWindow_(request.hostWindow),
+      surroundings_(surroundings),
+      segment_(std::move(segment)),
+      ring_(std::move(ring)),
+      hostFd_(std::move(host)),
+      wake_(std::move(wake)),
+      consumer_(ring_.header(), ring_.data(), surroundings.buffer),
+      latch_(segment_.header().devices[deviceIndex_]),
+      output_(ring_.header(), ring_.output()),
+      quota_(roundDown(request.memoryLimit, kGranuleBytes)),
+      extents_(deviceWindow_) {}
+
+Session::~Session() {
+  if (context_) context_->cancel();
+  modules_.clear();
+  streams_.reset();
+  context_.reset();
+  extents_.forEach([&](std::uint64_t, std::uint32_t chunk) { surroundings_.memory.put(id_, {chunk, kGranuleBytes}); });
+  surroundings_.memory.release(id_);
+}
+
+Status Session::createContext() {
+  auto context = surroundings_.device.createContext(
+      {.deviceWindow = deviceWindow_, .hostWindow = hostWindow_, .hostFd = hostFd_.get()}, *this);
+  if (!context) return std::move(context).error();
+  const AddressRange staging{hostWindow_.base, wire::kStagingBytes};
+  if (Status status = (*context)->mapHost(staging); !status) return status;
+  hostRanges_.insert(staging);
+  context_ = std::move(*context);
+  streams_ = std::make_unique<Streams>(*context_);
+  return {};
+}
+
+bool Session::poll() {
+  if (stage_ != Stage::serving) {
+    if (stage_ != Stage::closing || !dismantle()) return false;
+    stage_ = Stage::closed;
+    return true;
+  }
+  turnOver_ = false;
+  bool did = streams_->draining() && streams_->collect();
+  if (parked()) {
+    const bool done = resumeParked();
+    did = did || done || turnOver_;
+    if (!done) return did;
+  }
+  const std::uint64_t lastByte = consumer_.taken() + kBurstBytes;
+  for (unsigned taken = 0; taken < kBurstCommands && consumer_.taken() < lastByte && !turnOver_ && !fault_; ++taken) {
+    const wire::Take take = consumer_.next();
+    if (take == wire::Take::empty) break;
+    did = true;
+    if (take == wire::Take::rejected) {
+      reject(consumer_.rejection().message);
+      break;
+    }
+    if (taken == 0) awake();
+    if (wire::DecodeStatus status = wire::decodeAndDispatch(consumer_.command(), *this, *this); !status) [[unlikely]]
+      reject(status.message());
+  }
+  if (!fault_ && !parked() && streams_->queuedAbove(kMaxQueuedBytes)) parked_ = Backlog{};
+  return did;
+}
+
+void Session::awake() {
+  if (declared_ == wire::ConsumerState::polling) return;
+  consumer_.awake();
+  declared_ = wire::ConsumerState::polling;
+}
+
+bool Session::resumeParked() {
+  const bool done = std::visit([this](auto& command) { return resume(command); }, parked_);
+  if (done) parked_ = std::monostate{};
+  return done;
+}
+
+bool Session::resume(Backlog) { return !streams_->queuedAbove(kMaxQueuedBytes / 2); }
+
+void Session::install(std::uint64_t moduleId, std::shared_ptr<memory::Image> image) {
+  installed_.insert_or_assign(moduleId, std::move(image));
+}
+
+void Session::condemn(Error error) {
+  if (fault_) return;
+  log(LogLevel::warning, "session " + std::to_string(id_) + " (" + name_ + ") is cut off: " + error.message);
+  fault_ = std::move(error);
+  stage_ = Stage::condemned;
+  if (context_) context_->cancel();
+}
+
+void Session::beginClose() {
+  if (stage_ == Stage::closed) return;
+  stage_ = Stage::closing;
+  parked_ = std::monostate{};
+}
+
+bool Session::dismantle() {
+  if (context_) {
+    if (!dismantling_) {
+      dismantling_ = true;
+      // Without cancel() the destructor below is what ends the work.
+      if (context_->cancel() && !context_->idle()) return false;
+    } else if (!context_->idle()) {
+      return false;
+    }
+    modules_.clear();
+    streams_.reset();
+    context_.reset();
+  }
+  dismantling_ = false;
+  extents_.forEach([&](std::uint64_t, std::uint32_t chunk) { surroundings_.memory.put(id_, {chunk, kGranuleBytes}); });
+  extents_ = memory::ExtentMap(deviceWindow_);
+  hostRanges_.clear();
+  quota_.clear();
+  surroundings_.memory.release(id_);
+  return true;
+}
+
+bool Session::restNapping() {
+  if (stage_ != Stage::serving || parked() || declared_ != wire::ConsumerState::polling) return true;
+  if (!consumer_.prepareNap()) return false;
+  declared_ = wire::ConsumerState::napping;
+  return true;
+}
+
+bool Session::restSleeping() {
+  if (stage_ != Stage::serving || parked() || declared_ == wire::ConsumerState::asleep) return true;
+  if (!consumer_.prepareSleep()) {
+    declared_ = wire::ConsumerState::polling;
+    return false;
+  }
+  declared_ = wire::ConsumerState::asleep;
+  return true;
+}
+
+bool Session::awaitsProgress() const {
+  return (stage_ == Stage::serving && parked()) || stage_ == Stage::closing || (streams_ && streams_->draining());
+}
+
+void Session::declareLost() {
+  segment_.header().devices[deviceIndex_].state.store(wire::DeviceState::lost, std::memory_order_release);
+}
+
+void Session::publishMemory(std::uint64_t freeBytes, std::uint64_t totalBytes) {
+  wire::DeviceStatus& device = segment_.header().devices[deviceIndex_];
+  device.freeBytes.store(freeBytes, std::memory_order_relaxed);
+  device.totalBytes.store(totalBytes, std::memory_order_relaxed);
+}
+
+channel::SessionUsage Session::usage() const {
+  return {.sessionId = id_,
+          .reservedBytes = quota_.reserved(),
+          .mappedBytes = quota_.mapped(),
+          .hostBytes = hostRanges_.bytes() - std::min(hostRanges_.bytes(), wire::kStagingBytes),
+          .commands = consumer_.commands(),
+          .launches = launches_,
+          .error = static_cast<std::uint32_t>(latch_.last())};
+}
+
+void Session::onFault(CudaError error, std::string_view message) { latch_.latch(error, message); }
+
+void Session::onOutput(std::string_view text, bool toStderr) {
+  const std::lock_guard lock(outputMutex_);
+  output_.write(text, toStderr);
+}
+
+}  // namespace rouse::executor

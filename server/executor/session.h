@@ -1,0 +1,244 @@
+// One function process on this device: its ring, its context, and everything its commands may name. All state that
+// commands are checked against is private to this object; what lies in shared memory is written, never believed.
+//
+// A session never waits. A command that has to (MemUnmap until the context is idle, say) is parked: the session's ring
+// is not read until it is done, and nobody else notices.
+//
+//   open() → serving → (reject | fail → condemned) → beginClose() → closed()
+//
+// Reactor thread only, except the ContextObserver's functions.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "memory/device.h"
+#include "memory/extent_map.h"
+#include "memory/quota.h"
+#include "memory/range_map.h"
+#include "schemas/wire/check.h"
+#include "schemas/wire/output_ring.h"
+#include "schemas/wire/ring_consumer.h"
+#include "schemas/wire/segment.h"
+#include "server/control/message.h"
+#include "server/executor/fault_latch.h"
+#include "server/executor/handle_table.h"
+#include "server/executor/physical_memory.h"
+#include "server/executor/streams.h"
+
+namespace rouse::executor {
+
+// Why a session waits is known here; that it may go on, only the device's threads know. Any thread.
+class ProgressListener {
+ public:
+  virtual ~ProgressListener() = default;
+  virtual void onProgress() = 0;
+};
+
+// What all sessions of an executor share. Outlives them.
+struct Surroundings {
+  memory::Device& device;
+  PhysicalMemory& memory;
+  ProgressListener& progress;
+  wire::CommandBuffer& buffer;
+  bool discardLaunches = false;  // check launches, then drop them: measures the path itself
+};
+
+inline constexpr unsigned kBurstCommands = 256;
+inline constexpr std::uint64_t kBurstBytes = std::uint64_t{128} << 10;
+
+inline constexpr std::size_t kMaxModuleInstances = 16384;
+inline constexpr std::size_t kMaxHostRanges = 65536;
+
+class Session final : private memory::ContextObserver {
+ public:
+  // Checks everything that came with the request. `fds`: as control.capnp says.
+  static Result<std::unique_ptr<Session>> open(const channel::OpenSession&, std::vector<wire::OwnedFd> fds,
+                                               Surroundings&);
+  ~Session() override;
+
+  // Takes a bounded number of commands: at most kBurstCommands, fewer when they are long or slow. True if anything was
+  // done.
+  bool poll();
+
+  // The module may be bound from now on.
+  void install(std::uint64_t moduleId, std::shared_ptr<memory::Image> image);
+
+  // Set once, when the client broke a rule or the device failed it: nothing is taken from the ring any more, its work
+  // is cancelled, and the daemon is to be told.
+  const std::optional<Error>& fault() const { return fault_; }
+
+  // Cancels everything. closed() is true once nothing is left but this object; poll() gets it there.
+  void beginClose();
+  bool closed() const { return stage_ == Stage::closed; }
+
+  // How the ring's producer may rely on us. False: there is something to take.
+  bool restNapping();
+  bool restSleeping();
+  // Waits for the device's threads rather than for its ring.
+  bool awaitsProgress() const;
+  bool busy() const { return context_ && !context_->idle(); }
+
+  // The executor is going away.
+  void declareLost();
+  void publishMemory(std::uint64_t freeBytes, std::uint64_t totalBytes);
+  channel::SessionUsage usage() const;
+  std::uint64_t id() const { return id_; }
+  const std::string& name() const { return name_; }
+  int wakeFd() const { return wake_.get(); }
+
+  // CommandSession: what the decoder asks.
+  bool streamLive(wire::Handle handle) const { return streams_->live(handle); }
+  bool newStream(wire::Handle handle) const { return streams_->mayCreate(handle); }
+  bool moduleLive(wire::Handle handle) const { return modules_.live(handle); }
+  bool newModule(wire::Handle handle) const { return modules_.mayInsert(handle); }
+  bool rangeMapped(AddressRange range, wire::Access, wire::Where where) const {
+    if (where != wire::Where::host && extents_.contains(range.base, range.bytes)) return true;
+    return where != wire::Where::device && hostRanges_.contains(range.base, range.bytes);
+  }
+
+  // The commands, in one file a family: stream_, memory_, host_, copy_, module_, slot_, context_commands.cc.
+  wire::DecodeStatus on(const wire::StreamCreate&);
+  wire::DecodeStatus on(const wire::StreamDestroy&);
+  void on(const wire::Fence&);
+  wire::DecodeStatus on(const wire::MemReserve&);
+  wire::DecodeStatus on(const wire::MemReturn&);
+  wire::DecodeStatus on(const wire::MemMap&);
+  wire::DecodeStatus on(const wire::MemUnmap&);
+  wire::DecodeStatus on(const wire::HostMap&);
+  wire::DecodeStatus on(const wire::HostUnmap&);
+  void on(const wire::Copy&);
+  void on(const wire::Copy3D&);
+  void on(const wire::CopyInline&, std::span<const std::byte> data);
+  wire::DecodeStatus on(const wire::Fill&);
+  void on(const wire::Fill3D&);
+  wire::DecodeStatus on(const wire::ModuleBind&, std::span<const std::uint64_t> addresses);
+  void on(const wire::ModuleUnbind&);
+  wire::DecodeStatus on(const wire::Launch&, std::span<const std::byte> parameters);
+  void on(const wire::SlotSignal&);
+  void on(const wire::SlotWait&);
+  void on(const wire::SetLimit&);
+  void on(const wire::Reset&);
+
+ private:
+  struct BoundModule {
+    std::shared_ptr<memory::Image> image;
+    std::unique_ptr<memory::ModuleInstance> instance;  // null: the device could not make it, launches fail
+  };
+
+  // Parked commands: all of what is left to do. Each resume() goes on as far as it can without waiting; true: done.
+  struct Map {
+    AddressRange left;
+  };
+  struct Unmap {
+    AddressRange range;
+  };
+  struct UnmapHost {
+    AddressRange range;
+    std::uint64_t value;
+    std::uint32_t slot;
+  };
+  struct Bind {
+    wire::Handle module;
+    std::shared_ptr<memory::Image> image;
+    std::vector<std::uint64_t> addresses;
+  };
+  struct Unbind {
+    wire::Handle module;
+  };
+  struct CreateStream {
+    wire::Handle stream;
+    bool nonBlocking;
+    int priority;
+  };
+  struct StartAnew {
+    std::uint64_t value;
+    std::uint32_t slot;
+  };
+  struct Backlog {};
+  using Parked = std::variant<std::monostate, Map, Unmap, UnmapHost, Bind, Unbind, CreateStream, StartAnew, Backlog>;
+
+  enum class Stage { serving, condemned, closing, closed };
+
+  Session(const channel::OpenSession&, wire::SessionSegment, wire::RingSegment, wire::OwnedFd host, wire::OwnedFd wake,
+          Surroundings&);
+
+  bool parked() const { return parked_.index() != 0; }
+  // Resumes at once; parks what is not done then.
+  template <class Command>
+  void start(Command command);
+  bool resumeParked();
+  bool resume(std::monostate) { return true; }
+  bool resume(Map&);
+  bool resume(Unmap&);
+  bool resume(UnmapHost&);
+  bool resume(Bind&);
+  bool resume(Unbind&);
+  bool resume(CreateStream&);
+  bool resume(StartAnew&);
+  bool resume(Backlog);
+
+  Status createContext();
+  // Cancels what runs; true once the context and all that lived in it are gone and its memory is on its way to the
+  // pool.
+  bool dismantle();
+  void reject(std::string message) { condemn({CudaError::invalidValue, std::move(message)}); }
+  void condemn(Error error);
+  void awake();
+
+  // ContextObserver, from the device's threads.
+  void onFault(CudaError error, std::string_view message) override;
+  void onOutput(std::string_view text, bool toStderr) override;
+  void onProgress() override { surroundings_.progress.onProgress(); }
+
+  const std::uint64_t id_;
+  const std::string name_;
+  const std::uint32_t deviceIndex_;
+  const AddressRange deviceWindow_, hostWindow_;
+  Surroundings& surroundings_;
+
+  wire::SessionSegment segment_;
+  wire::RingSegment ring_;
+  wire::OwnedFd hostFd_, wake_;
+  wire::RingConsumer consumer_;
+  wire::ConsumerState declared_ = wire::ConsumerState::polling;
+  FaultLatch latch_;
+  std::mutex outputMutex_;
+  wire::OutputProducer output_;
+
+  Stage stage_ = Stage::serving;
+  std::optional<Error> fault_;
+  Parked parked_;
+  bool dismantling_ = false;
+  bool turnOver_ = false;  // something that takes long has been done: let the neighbours go on
+  // A Fence has come and the context has not been idle since: memory that the client uses again may still be in use.
+  bool fenced_ = false;
+
+  memory::Quota quota_;
+  memory::ExtentMap extents_;
+  memory::RangeMap hostRanges_;
+  std::unordered_map<std::uint64_t, std::shared_ptr<memory::Image>> installed_;
+  std::uint64_t launches_ = 0;
+
+  // In this order: streams and instances end before their context.
+  std::unique_ptr<memory::Context> context_;
+  std::unique_ptr<Streams> streams_;
+  HandleTable<BoundModule> modules_;
+};
+
+template <class Command>
+void Session::start(Command command) {
+  turnOver_ = true;
+  if (!resume(command)) parked_ = std::move(command);
+}
+
+}  // namespace rouse::executor

@@ -1,0 +1,86 @@
+#include <cstring>
+
+#include "server/fatbin/fatbin.h"
+#include "server/fatbin/format.h"
+
+namespace rouse::fatbin {
+namespace {
+
+bool isContainer(std::span<const std::byte> module) {
+  std::uint32_t magic = 0;
+  if (module.size() < sizeof magic) return false;
+  std::memcpy(&magic, module.data(), sizeof magic);
+  return magic == kMagic;
+}
+
+bool isElf(std::span<const std::byte> module) {
+  return module.size() >= 4 && std::memcmp(module.data(), "\177ELF", 4) == 0;
+}
+
+std::string listing(const std::vector<Entry>& found) {
+  if (found.empty()) return "nothing";
+  std::string text;
+  for (const Entry& entry : found) {
+    if (!text.empty()) text += ", ";
+    text += entry.kind == EntryKind::ptx ? "PTX compute_" : "code sm_";
+    text += std::to_string(entry.architecture);
+    if (entry.reach == Reach::exact) text += "a";
+    if (entry.reach == Reach::family) text += "f";
+  }
+  return text;
+}
+
+bool fits(const Entry& entry, std::uint32_t capability) {
+  if (entry.kind != EntryKind::ptx || entry.architecture > capability) return false;
+  switch (entry.reach) {
+    case Reach::exact:
+      return entry.architecture == capability;
+    case Reach::family:
+      return entry.architecture / 10 == capability / 10;
+    case Reach::later:
+      break;
+  }
+  return true;
+}
+
+// Of two for the same architecture the more portable one: it uses less that a back end might lack.
+bool better(const Entry& a, const Entry& b) {
+  if (a.architecture != b.architecture) return a.architecture > b.architecture;
+  return a.reach < b.reach;
+}
+
+// Plain PTX: text, with at most trailing NULs.
+Result<std::string> plainText(std::span<const std::byte> module) {
+  std::string text(reinterpret_cast<const char*>(module.data()), module.size());
+  while (!text.empty() && text.back() == '\0') text.pop_back();
+  if (text.find('\0') != std::string::npos || text.find(".version") == std::string::npos) {
+    return Error{CudaError::invalidKernelImage,
+                 "module of " + std::to_string(module.size()) + " bytes is neither a fatbin nor PTX text"};
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<std::string> selectPtx(std::span<const std::byte> module, std::uint32_t capability) {
+  if (isElf(module)) {
+    return Error{CudaError::noKernelImageForDevice,
+                 "module is a cubin (machine code of one GPU) without PTX; compile with -gencode "
+                 "arch=compute_XX,code=compute_XX"};
+  }
+  if (!isContainer(module)) return plainText(module);
+  auto found = entries(module);
+  if (!found) return std::move(found).error();
+  const Entry* best = nullptr;
+  for (const Entry& entry : *found) {
+    if (fits(entry, capability) && (best == nullptr || better(entry, *best))) best = &entry;
+  }
+  if (best == nullptr) {
+    return Error{CudaError::noKernelImageForDevice, "no PTX for compute capability " + std::to_string(capability / 10) +
+                                                        "." + std::to_string(capability % 10) +
+                                                        " or below; the fatbin holds " + listing(*found)};
+  }
+  return image(*best);
+}
+
+}  // namespace rouse::fatbin

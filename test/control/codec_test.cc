@@ -1,0 +1,220 @@
+#include "server/control/codec.h"
+
+#include <capnp/message.h>
+#include <capnp/serialize.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <random>
+
+#include "control.capnp.h"
+
+using namespace rouse;
+using namespace rouse::channel;
+
+namespace {
+
+Message roundTrip(std::uint64_t id, const Body& body) {
+  auto message = decode(encode(id, body));
+  REQUIRE(message.ok());
+  REQUIRE(message->id == id);
+  REQUIRE(message->body.index() == body.index());
+  return std::move(*message);
+}
+
+memory::DeviceProperties someDevice() {
+  memory::DeviceProperties device;
+  device.name = "CPU device";
+  device.uuid = "GPU-00000000-0000-0000-0000-000000000001";
+  device.pciAddress = "0000:3b:00.0";
+  device.memoryBytes = 1ull << 34;
+  device.computeMajor = 9;
+  device.attributes = {0, 1024, -1};
+  return device;
+}
+
+std::vector<std::uint64_t> flat(capnp::MessageBuilder& builder) {
+  const auto array = capnp::messageToFlatArray(builder);
+  std::vector<std::uint64_t> words(array.size());
+  std::memcpy(words.data(), array.begin(), words.size() * 8);
+  return words;
+}
+
+}  // namespace
+
+TEST_CASE("every field of the messages between function and daemon survives") {
+  const Attach attach =
+      std::get<Attach>(roundTrip(7, Attach{1, 0xfeed, "token", "libcudart.so.13", 412, "/bin/app"}).body);
+  CHECK(attach.protocol == 1);
+  CHECK(attach.wireHash == 0xfeed);
+  CHECK(attach.token == "token");
+  CHECK(attach.library == "libcudart.so.13");
+  CHECK(attach.apiNames == 412);
+  CHECK(attach.program == "/bin/app");
+
+  Attached sent{.sessionId = 3, .hostWindow = {0x1000, 0x2000}, .devices = {}};
+  sent.devices.push_back({{0x7000'0000, 1 << 30}, 1 << 20, someDevice(), false});
+  const Attached attached = std::get<Attached>(roundTrip(7, sent).body);
+  CHECK(attached.sessionId == 3);
+  CHECK(attached.hostWindow == AddressRange{0x1000, 0x2000});
+  REQUIRE(attached.devices.size() == 1);
+  CHECK(attached.devices[0].window == AddressRange{0x7000'0000, 1 << 30});
+  CHECK(attached.devices[0].memoryLimit == 1 << 20);
+  CHECK_FALSE(attached.devices[0].spin);
+  CHECK(attached.devices[0].properties.uuid == someDevice().uuid);
+  CHECK(attached.devices[0].properties.attributes == someDevice().attributes);
+
+  const CutOff cutOff = std::get<CutOff>(roundTrip(0, CutOff{{CudaError::illegalAddress, "out"}}).body);
+  CHECK(cutOff.error.code == CudaError::illegalAddress);
+  CHECK(cutOff.error.message == "out");
+}
+
+TEST_CASE("a module's description survives") {
+  ModuleInfo sent{.moduleId = 5, .description = {}};
+  memory::KernelDescription kernel;
+  kernel.name = "_Z3addPf";
+  kernel.parameters = {{0, 8}, {8, 4}};
+  kernel.parameterBytes = 12;
+  kernel.staticSharedBytes = 1;
+  kernel.localBytes = 2;
+  kernel.constantBytes = 3;
+  kernel.maxThreadsPerBlock = 256;
+  kernel.registers = 32;
+  kernel.ptxVersion = 75;
+  kernel.binaryVersion = 90;
+  sent.description.kernels.push_back(kernel);
+  sent.description.variables.push_back({"table", 4096, 16, memory::VariableSpace::managed});
+  const ModuleInfo got = std::get<ModuleInfo>(roundTrip(1, sent).body);
+  REQUIRE(got.description.kernels.size() == 1);
+  const auto& k = got.description.kernels[0];
+  CHECK(k.name == kernel.name);
+  REQUIRE(k.parameters.size() == 2);
+  CHECK(k.parameters[1].offset == 8);
+  CHECK(k.parameters[1].bytes == 4);
+  CHECK(k.parameterBytes == 12);
+  CHECK(k.staticSharedBytes == 1);
+  CHECK(k.localBytes == 2);
+  CHECK(k.constantBytes == 3);
+  CHECK(k.maxThreadsPerBlock == 256);
+  CHECK(k.registers == 32);
+  CHECK(k.ptxVersion == 75);
+  CHECK(k.binaryVersion == 90);
+  REQUIRE(got.description.variables.size() == 1);
+  CHECK(got.description.variables[0].name == "table");
+  CHECK(got.description.variables[0].bytes == 4096);
+  CHECK(got.description.variables[0].alignment == 16);
+  CHECK(got.description.variables[0].space == memory::VariableSpace::managed);
+}
+
+TEST_CASE("every other kind survives") {
+  const auto status =
+      std::get<ExecutorStatus>(roundTrip(1, ExecutorStatus{9, 8, {{1, 2, 3, 4, 5, 6, 7}}, 10, 11}).body);
+  CHECK(status.totalBytes == 9);
+  CHECK(status.freeBytes == 8);
+  CHECK(status.commands == 10);
+  CHECK(status.launches == 11);
+  REQUIRE(status.sessions.size() == 1);
+  CHECK(status.sessions[0].hostBytes == 4);
+  CHECK(status.sessions[0].error == 7);
+  const auto open = std::get<OpenSession>(roundTrip(1, OpenSession{1, 2, {4, 8}, {16, 32}, 64, "f"}).body);
+  CHECK(open.deviceIndex == 2);
+  CHECK(open.deviceWindow == AddressRange{4, 8});
+  CHECK(open.hostWindow == AddressRange{16, 32});
+  CHECK(open.memoryLimit == 64);
+  CHECK(open.name == "f");
+  const auto ready = std::get<ExecutorReady>(roundTrip(1, ExecutorReady{someDevice(), 77, 88}).body);
+  CHECK(ready.device.name == someDevice().name);
+  CHECK(ready.pid == 77);
+  CHECK(ready.wireHash == 88);
+  CHECK(std::get<CloseSession>(roundTrip(1, CloseSession{4}).body).sessionId == 4);
+  CHECK(std::get<InstallModule>(roundTrip(1, InstallModule{4, 5, 6}).body).size == 6);
+  CHECK(std::get<LoadModule>(roundTrip(1, LoadModule{4, 5, 6}).body).deviceIndex == 6);
+  CHECK(std::get<Prepare>(roundTrip(1, Prepare{"n", 2, 3}).body).gpuMemory == 3);
+  CHECK(std::get<Prepared>(roundTrip(1, Prepared{"t", "/lib"}).body).clientLibraries == "/lib");
+  CHECK(std::get<StatusRequest>(roundTrip(1, StatusRequest{true}).body).unsupported);
+  CHECK(std::get<StatusReply>(roundTrip(1, StatusReply{"{}"}).body).json == "{}");
+  CHECK(std::get<SessionFault>(roundTrip(1, SessionFault{3, {CudaError::invalidValue, "bad"}}).body).sessionId == 3);
+  CHECK(std::get<rouse::Error>(roundTrip(1, rouse::Error{CudaError::noDevice, "none"}).body).message == "none");
+  roundTrip(1, Ok{});
+  roundTrip(1, ExecutorStatusRequest{});
+  roundTrip(1, Shutdown{});
+}
+
+TEST_CASE("malformed encodings are errors, never exceptions or crashes") {
+  CHECK_FALSE(decode({}).ok());
+  const std::vector<std::uint64_t> good = encode(1, Attach{1, 2, "token", "libcudart.so.13", 4, "program"});
+  for (std::size_t words = 0; words < good.size(); ++words) {
+    CHECK_FALSE(decode(std::span(good).first(words)).ok());
+  }
+  std::mt19937_64 random(1);
+  for (int round = 0; round < 20000; ++round) {
+    std::vector<std::uint64_t> bad = good;
+    for (int flips = 0; flips < 3; ++flips) bad[random() % bad.size()] ^= std::uint64_t{1} << (random() % 64);
+    auto message = decode(bad);  // may or may not be well-formed; must come back
+    if (!message) CHECK_THAT(message.error().message, Catch::StartsWith("malformed control message: "));
+  }
+}
+
+TEST_CASE("values out of range are named") {
+  capnp::MallocMessageBuilder builder;
+  auto variables = builder.initRoot<control::Message>().initModuleInfo().initVariables(1);
+  variables[0].setSpace(3);
+  auto message = decode(flat(builder));
+  REQUIRE_FALSE(message.ok());
+  CHECK_THAT(message.error().message, Catch::Contains("space is 3, the greatest is 2"));
+
+  capnp::MallocMessageBuilder mismatched;
+  mismatched.initRoot<control::Message>().initModuleInfo().initKernels(1)[0].initParameterOffsets(2);
+  CHECK_THAT(decode(flat(mismatched)).error().message, Catch::Contains("differ in length"));
+
+  capnp::MallocMessageBuilder wrapping;
+  auto window = wrapping.initRoot<control::Message>().initOpenSession().initDeviceWindow();
+  window.setBase(~0ull);
+  window.setBytes(2);
+  CHECK_THAT(decode(flat(wrapping)).error().message, Catch::Contains("wraps round"));
+}
+
+TEST_CASE("a message whose pointers share their target does not swell when it is copied out") {
+  // 4096 kernels that share one name of 64,000 bytes would be 256 MiB.
+  constexpr unsigned kKernels = 4096;
+  capnp::MallocMessageBuilder builder(1 << 18);  // one segment: near pointers only
+  auto kernels = builder.initRoot<control::Message>().initModuleInfo().initKernels(kKernels);
+  for (unsigned i = 0; i < kKernels; ++i) kernels[i].setName(i == 0 ? std::string(64000, 'x') : "");
+  std::vector<std::uint64_t> words = flat(builder);
+  CHECK(decode(words).ok());
+  const auto isText = [](std::uint64_t word) { return (word & 3) == 1 && ((word >> 32) & 7) == 2; };
+  const auto first = std::find_if(words.begin(), words.end(), isText);
+  REQUIRE(first != words.end());
+  const auto second = std::find_if(first + 1, words.end(), isText);
+  const auto stride = second - first;
+  const std::uint64_t offset = (*first & 0xffff'ffff) >> 2;
+  for (unsigned i = 1; i < kKernels; ++i) {
+    first[i * stride] =
+        ((offset - i * static_cast<std::uint64_t>(stride)) << 2 & 0xffff'ffff) | (*first & ~0xffff'fffcull);
+  }
+  const auto shared = decode(words);
+  REQUIRE_FALSE(shared.ok());
+  CHECK_THAT(shared.error().message,
+             Catch::Contains("amplif") || Catch::Contains("traversal") || Catch::Contains("limit"));
+
+  // A list of empty structs claims a huge count in no space: the limit counts each element.
+  capnp::MallocMessageBuilder empty;
+  empty.initRoot<control::Message>().initModuleInfo().initKernels(1);
+  words = flat(empty);
+  bool refused = false;
+  for (std::uint64_t& word : words) {
+    const std::uint64_t saved = word;
+    // A list pointer (type 1) of composite elements (code 7): point at a tag that claims 2^29 - 1 elements of size 0.
+    if ((word & 3) == 1 && ((word >> 32) & 7) == 7) {
+      word = (word & 0xffff'ffff) | (std::uint64_t{7} << 32);
+      const std::size_t index =
+          static_cast<std::size_t>(&word - words.data()) + 1 + (static_cast<std::uint32_t>(saved) >> 2);
+      REQUIRE(index < words.size());
+      words[index] = (std::uint64_t{0x1fff'ffff} << 2);
+      refused = !decode(words).ok();
+      break;
+    }
+  }
+  CHECK(refused);
+}

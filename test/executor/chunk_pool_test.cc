@@ -1,0 +1,142 @@
+#include "memory/chunk_pool.h"
+
+#include <catch2/catch.hpp>
+#include <map>
+#include <random>
+#include <set>
+
+namespace rouse::memory {
+namespace {
+
+std::vector<Chunk> chunks(std::uint32_t count) {
+  std::vector<Chunk> result;
+  for (std::uint32_t id = 0; id < count; ++id) result.push_back({id, kGranuleBytes});
+  return result;
+}
+
+std::size_t runs(const std::vector<Chunk>& taken) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < taken.size(); ++i) count += i == 0 || taken[i].id != taken[i - 1].id + 1;
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("a pool refuses chunks it cannot promise exactly") {
+  auto odd = chunks(3);
+  odd[1].bytes = 2 * kGranuleBytes;
+  REQUIRE(ChunkPool::create(odd).error().message == "chunk 1 has 4194304 bytes: only chunks of 2097152 are handled");
+  odd = chunks(3);
+  odd[2].id = 5;
+  REQUIRE(ChunkPool::create(odd).error().message == "chunk 2 has id 5: ids count from 0");
+}
+
+TEST_CASE("promises are exact") {
+  ChunkPool pool = ChunkPool::create(chunks(10)).value();
+  REQUIRE(pool.reserve(1, 7 * kGranuleBytes).ok());
+  const Status refused = pool.reserve(2, 4 * kGranuleBytes);
+  REQUIRE(refused.error().code == CudaError::memoryAllocation);
+  REQUIRE(refused.error().message == "reserve 8388608 bytes: 6291456 free of the device's 20971520");
+  REQUIRE(pool.reserve(2, 3 * kGranuleBytes).ok());
+  REQUIRE(pool.reservableBytes() == 0);
+  pool.giveBack(1, 2 * kGranuleBytes);
+  REQUIRE(pool.reservableBytes() == 2 * kGranuleBytes);
+  REQUIRE_FALSE(pool.reserve(3, ~0ull).ok());
+}
+
+TEST_CASE("chunks come in long runs") {
+  ChunkPool pool = ChunkPool::create(chunks(64)).value();
+  REQUIRE(pool.reserve(1, 64 * kGranuleBytes).ok());
+  std::vector<Chunk> all;
+  REQUIRE(pool.take(1, 64, all) == 64);
+  REQUIRE(runs(all) == 1);
+  // 0..7 and 20..39 come back: a demand of 8 fits the small run exactly and leaves the long one whole.
+  for (std::uint32_t id = 0; id < 64; ++id)
+    if (id < 8 || (id >= 20 && id < 40)) pool.put(1, {id, kGranuleBytes});
+  while (auto chunk = pool.beginScrub()) pool.scrubbed(*chunk);
+  std::vector<Chunk> small, large;
+  REQUIRE(pool.take(1, 8, small) == 8);
+  REQUIRE(small.front().id == 0);
+  REQUIRE(pool.take(1, 20, large) == 20);
+  REQUIRE(runs(large) == 1);
+}
+
+TEST_CASE("random owners: no chunk has two owners, none goes from one to another unscrubbed, none is lost") {
+  constexpr std::uint32_t kCount = 97;
+  std::mt19937_64 random(4);
+  ChunkPool pool = ChunkPool::create(chunks(kCount)).value();
+  struct Owner {
+    std::uint64_t reserved = 0;
+    std::vector<Chunk> held;
+  };
+  std::map<OwnerId, Owner> owners;
+  std::set<std::uint32_t> taken, dirty;
+  std::uint64_t reserved = 0;
+  for (int i = 0; i < 40000; ++i) {
+    const OwnerId id = random() % 5;
+    Owner& owner = owners[id];
+    const std::uint64_t count = 1 + random() % 30;
+    switch (random() % 6) {
+      case 0: {
+        const bool fits = reserved + count <= kCount;
+        REQUIRE(pool.reserve(id, count * kGranuleBytes).ok() == fits);
+        if (fits) owner.reserved += count, reserved += count;
+        break;
+      }
+      case 1: {
+        const std::uint64_t back = std::min(count, owner.reserved - owner.held.size());
+        pool.giveBack(id, back * kGranuleBytes);
+        owner.reserved -= back, reserved -= back;
+        break;
+      }
+      case 2: {
+        const std::uint64_t wanted = std::min(count, owner.reserved - owner.held.size());
+        const std::size_t clean = kCount - taken.size() - dirty.size(), before = owner.held.size();
+        REQUIRE(pool.take(id, wanted, owner.held) == std::min<std::size_t>(wanted, clean));
+        REQUIRE(owner.held.size() - before == std::min<std::size_t>(wanted, clean));
+        for (std::size_t c = before; c < owner.held.size(); ++c) {
+          REQUIRE(owner.held[c].id < kCount);
+          REQUIRE(dirty.count(owner.held[c].id) == 0);
+          REQUIRE(taken.insert(owner.held[c].id).second);
+          REQUIRE((c == before || owner.held[c - 1].id < owner.held[c].id));
+        }
+        break;
+      }
+      case 3:
+        for (std::uint64_t c = 0; c < count && !owner.held.empty(); ++c) {
+          const Chunk chunk = owner.held.back();
+          owner.held.pop_back();
+          pool.put(id, chunk);
+          taken.erase(chunk.id);
+          dirty.insert(chunk.id);
+        }
+        break;
+      case 4:
+        for (std::uint64_t c = 0; c < count; ++c) {
+          const auto chunk = pool.beginScrub();
+          REQUIRE(chunk.has_value() == !dirty.empty());
+          if (!chunk) break;
+          REQUIRE(dirty.erase(chunk->id) == 1);
+          pool.scrubbed(*chunk);
+        }
+        break;
+      default:
+        if (random() % 20 != 0) break;
+        for (const Chunk& chunk : owner.held) {
+          pool.put(id, chunk);
+          taken.erase(chunk.id);
+          dirty.insert(chunk.id);
+        }
+        pool.release(id);
+        reserved -= owner.reserved;
+        owner = {};
+    }
+    REQUIRE(pool.reservedBytes(id) == owner.reserved * kGranuleBytes);
+    REQUIRE(pool.takenBytes(id) == owner.held.size() * kGranuleBytes);
+    REQUIRE(pool.reservedBytes() == reserved * kGranuleBytes);
+    REQUIRE(pool.dirtyChunks() == dirty.size());
+    REQUIRE(pool.cleanChunks() == kCount - dirty.size() - taken.size());
+  }
+}
+
+}  // namespace rouse::memory

@@ -1,0 +1,152 @@
+#include "test/executor/fake_device.h"
+
+#include <algorithm>
+
+namespace rouse::executor {
+namespace {
+
+FakeQueue& queueOf(memory::Stream& stream) { return *static_cast<FakeStream&>(stream).queue; }
+std::string on(memory::Stream& stream) { return " s" + std::to_string(queueOf(stream).number); }
+
+}  // namespace
+
+FakeContext::~FakeContext() {
+  for (const auto& queue : queues_)
+    if (queue->streamLives) device_.broken("context destroyed before its streams");
+  for (const auto& [address, chunk] : mapped_) device_.inUse_.erase(chunk);
+  device_.contexts_.erase(this);
+}
+
+bool FakeContext::cancel() {
+  cancelled_ = true;
+  return true;
+}
+
+Status FakeContext::map(std::uint64_t address, memory::Chunk chunk) {
+  if (device_.dirty_[chunk.id]) device_.broken("chunk mapped unscrubbed");
+  if (!device_.inUse_.insert(chunk.id).second) device_.broken("chunk mapped twice");
+  device_.dirty_[chunk.id] = true;
+  mapped_.push_back({address, chunk.id});
+  return {};
+}
+
+Status FakeContext::unmap(AddressRange range) {
+  if (!idle()) device_.broken("unmap in a busy context");
+  std::erase_if(mapped_, [&](const auto& entry) {
+    if (!range.contains(entry.first)) return false;
+    device_.inUse_.erase(entry.second);
+    return true;
+  });
+  return {};
+}
+
+Status FakeContext::mapHost(AddressRange range) {
+  device_.write("mapHost " + std::to_string(range.bytes));
+  return {};
+}
+
+Status FakeContext::unmapHost(AddressRange range) {
+  if (!idle()) device_.broken("unmapHost in a busy context");
+  device_.write("unmapHost " + std::to_string(range.bytes));
+  return {};
+}
+
+std::unique_ptr<memory::Stream> FakeContext::createStream(int) {
+  auto queue = std::make_shared<FakeQueue>();
+  queue->number = device_.streamNumber_++;
+  queues_.push_back(queue);
+  return std::make_unique<FakeStream>(std::move(queue));
+}
+
+void FakeContext::push(memory::Stream& stream, std::function<bool()> work) {
+  if (cancelled_) device_.broken("work submitted after cancel");
+  queueOf(stream).work.push_back(std::move(work));
+}
+
+// Work of the kind that `hold` holds.
+void FakeContext::run(memory::Stream& stream, std::string line) {
+  device_.write(std::move(line));
+  push(stream, [this] { return !device_.hold.load(std::memory_order_acquire); });
+}
+
+void FakeContext::record(memory::Stream& stream, memory::Event& event) {
+  auto& fake = static_cast<FakeEvent&>(event);
+  device_.write("record" + on(stream));
+  push(stream, [reached = fake.reached, value = ++fake.recorded] {
+    *reached = value;
+    return true;
+  });
+}
+
+void FakeContext::wait(memory::Stream& stream, memory::Event& event) {
+  auto& fake = static_cast<FakeEvent&>(event);
+  if (fake.recorded == 0) device_.broken("wait for an event that was never recorded");
+  device_.write("wait" + on(stream));
+  push(stream, [reached = fake.reached, value = fake.recorded] { return *reached >= value; });
+}
+
+void FakeContext::copy(memory::Stream& stream, const memory::CopyShape& shape) {
+  run(stream, "copy " + std::to_string(shape.width) + on(stream));
+}
+
+void FakeContext::copyInline(memory::Stream& stream, std::uint64_t, std::span<const std::byte> bytes) {
+  run(stream, "copyInline " + std::to_string(bytes.size()) + on(stream));
+}
+
+void FakeContext::fill(memory::Stream& stream, const memory::FillShape& shape) {
+  run(stream, "fill " + std::to_string(shape.width) + on(stream));
+}
+
+void FakeContext::launch(memory::Stream& stream, const memory::LaunchRequest& request) {
+  if (request.module == nullptr) device_.broken("launch without a module");
+  run(stream, "launch " + std::to_string(request.function) + on(stream));
+}
+
+void FakeContext::signal(memory::Stream& stream, wire::Slot& slot, std::uint64_t value, bool timestamp) {
+  device_.signals += 1;
+  push(stream, [this, &slot, value, timestamp] {
+    wire::signal(slot, value, cancelled_ ? CudaError::unknown : CudaError::success, timestamp ? 1 : 0);
+    return true;
+  });
+}
+
+void FakeContext::waitFor(memory::Stream& stream, const wire::Slot& slot, std::uint64_t value) {
+  device_.write("waitFor" + on(stream));
+  push(stream, [&slot, value] { return slot.value.load(std::memory_order_acquire) >= value; });
+}
+
+Result<std::unique_ptr<memory::ModuleInstance>> FakeContext::instantiate(std::shared_ptr<memory::Image>,
+                                                                         std::span<const std::uint64_t> addresses) {
+  if (device_.failInstantiate) return Error{CudaError::memoryAllocation, "no room for code"};
+  device_.write("instantiate " + std::to_string(addresses.size()));
+  return std::unique_ptr<memory::ModuleInstance>(std::make_unique<FakeInstance>());
+}
+
+Status FakeContext::setLimit(memory::ContextLimit limit, std::uint64_t value) {
+  if (value > 1'000'000) return Error{CudaError::invalidValue, "limit too large"};
+  device_.write("limit " + std::to_string(static_cast<unsigned>(limit)) + " " + std::to_string(value));
+  return {};
+}
+
+bool FakeContext::idle() const {
+  return std::all_of(queues_.begin(), queues_.end(), [](const auto& queue) { return queue->work.empty(); });
+}
+
+bool FakeContext::pump() {
+  bool any = false;
+  for (bool did = true; did;) {
+    did = false;
+    for (const auto& queue : queues_) {
+      while (!queue->work.empty()) {
+        const bool done = queue->work.front()();
+        if (!done && (!cancelled_ || device_.keepRunningWhenCancelled)) break;
+        queue->work.pop_front();
+        did = any = true;
+      }
+    }
+  }
+  std::erase_if(queues_, [](const auto& queue) { return !queue->streamLives && queue->work.empty(); });
+  return any;
+}
+
+}  // namespace rouse::executor

@@ -1,0 +1,160 @@
+// A device that runs nothing by itself: it writes down what it is asked to do, keeps work in queues while `hold` is
+// set, and fails the test when its contract (memory/device.h) is broken: memory handed on unscrubbed, objects used
+// after their context. Queues are run by poll(), on the executor's thread.
+#pragma once
+
+#include <atomic>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "memory/device.h"
+#include "schemas/wire/slot_wait.h"
+
+namespace rouse::executor {
+
+class FakeDevice;
+
+struct FakeImage final : memory::Image {
+  memory::ModuleDescription described;
+  const memory::ModuleDescription& description() const override { return described; }
+};
+
+struct FakeInstance final : memory::ModuleInstance {
+  std::vector<std::uint64_t> addresses;
+};
+
+struct FakeQueue {
+  std::deque<std::function<bool()>> work;  // each says whether it is done
+  int number = 0;
+  bool streamLives = true;
+};
+
+struct FakeStream final : memory::Stream {
+  explicit FakeStream(std::shared_ptr<FakeQueue> queue) : queue(std::move(queue)) {}
+  ~FakeStream() override { queue->streamLives = false; }
+  bool idle() const override { return queue->work.empty(); }
+  std::shared_ptr<FakeQueue> queue;
+};
+
+struct FakeEvent final : memory::Event {
+  std::uint64_t recorded = 0;  // records so far
+  std::shared_ptr<std::uint64_t> reached = std::make_shared<std::uint64_t>(0);
+};
+
+class FakeContext final : public memory::Context {
+ public:
+  FakeContext(FakeDevice& device, memory::ContextObserver& observer) : device_(device), observer_(observer) {}
+  ~FakeContext() override;
+
+  bool cancel() override;
+  Status map(std::uint64_t address, memory::Chunk chunk) override;
+  Status unmap(AddressRange range) override;
+  Status mapHost(AddressRange range) override;
+  Status unmapHost(AddressRange range) override;
+  std::unique_ptr<memory::Stream> createStream(int priority) override;
+  std::unique_ptr<memory::Event> createEvent() override { return std::make_unique<FakeEvent>(); }
+  void record(memory::Stream&, memory::Event&) override;
+  void wait(memory::Stream&, memory::Event&) override;
+  void copy(memory::Stream&, const memory::CopyShape&) override;
+  void copyInline(memory::Stream&, std::uint64_t destination, std::span<const std::byte>) override;
+  void fill(memory::Stream&, const memory::FillShape&) override;
+  void launch(memory::Stream&, const memory::LaunchRequest&) override;
+  void signal(memory::Stream&, wire::Slot&, std::uint64_t value, bool timestamp) override;
+  void waitFor(memory::Stream&, const wire::Slot&, std::uint64_t value) override;
+  Result<std::unique_ptr<memory::ModuleInstance>> instantiate(std::shared_ptr<memory::Image>,
+                                                              std::span<const std::uint64_t> addresses) override;
+  Status setLimit(memory::ContextLimit, std::uint64_t value) override;
+  bool idle() const override;
+
+  bool pump();
+  memory::ContextObserver& observer() { return observer_; }
+
+ private:
+  friend class FakeDevice;
+  void push(memory::Stream&, std::function<bool()>);
+  void run(memory::Stream&, std::string line);
+
+  FakeDevice& device_;
+  memory::ContextObserver& observer_;
+  std::vector<std::shared_ptr<FakeQueue>> queues_;
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> mapped_;  // address, chunk
+  bool cancelled_ = false;
+};
+
+class FakeDevice final : public memory::Device {
+ public:
+  explicit FakeDevice(std::uint32_t chunkCount = 64) : dirty_(chunkCount) {
+    for (std::uint32_t id = 0; id < chunkCount; ++id) chunks_.push_back({id, kGranuleBytes});
+    properties_.name = "fake";
+    properties_.memoryBytes = chunkCount * kGranuleBytes;
+  }
+
+  const memory::DeviceProperties& properties() const override { return properties_; }
+  std::span<const memory::Chunk> chunks() const override { return chunks_; }
+  Status scrub(memory::Chunk chunk) override {
+    if (inUse_.count(chunk.id)) broken("scrub of a mapped chunk");
+    dirty_[chunk.id] = false;
+    ++scrubs;
+    return {};
+  }
+  Result<std::unique_ptr<memory::Context>> createContext(const memory::ContextOptions&,
+                                                         memory::ContextObserver& observer) override {
+    auto context = std::make_unique<FakeContext>(*this, observer);
+    contexts_.insert(context.get());
+    return std::unique_ptr<memory::Context>(std::move(context));
+  }
+  Result<std::shared_ptr<memory::Image>> load(std::span<const std::byte> module) override {
+    ++loads;
+    const std::string text(reinterpret_cast<const char*>(module.data()), module.size());
+    if (text.rfind("bad", 0) == 0) return Error{CudaError::invalidPtx, "line 1: bad"};
+    auto loaded = std::make_shared<FakeImage>(image);
+    return std::shared_ptr<memory::Image>(std::move(loaded));
+  }
+  bool poll(bool& waiting) override {
+    bool did = false;
+    for (FakeContext* context : contexts_) did = context->pump() || did;
+    for (FakeContext* context : contexts_) waiting = waiting || (!hold && !context->idle());
+    return did;
+  }
+
+  // From any thread: queued work may run.
+  void release() {
+    hold = false;
+    progress();
+  }
+  void progress() {
+    for (FakeContext* context : contexts_) context->observer().onProgress();
+  }
+  FakeContext& context() { return **contexts_.begin(); }
+  std::size_t contexts() const { return contexts_.size(); }
+  std::size_t mappedChunks() const { return inUse_.size(); }
+
+  // What was submitted, in order: "launch 0 s1", "copy 4 s0" …
+  std::vector<std::string> taken;
+  void write(std::string line) { taken.push_back(std::move(line)); }
+  void broken(const std::string& what) { violations.push_back(what); }
+
+  std::atomic<bool> hold{false};
+  std::atomic<int> scrubs{0}, loads{0}, signals{0};
+  bool failInstantiate = false;
+  bool keepRunningWhenCancelled = false;
+  std::vector<std::string> violations;
+  FakeImage image;
+  memory::DeviceProperties properties_;
+
+ private:
+  friend class FakeContext;
+  std::vector<memory::Chunk> chunks_;
+  std::vector<bool> dirty_;
+  std::set<std::uint32_t> inUse_;
+  std::set<FakeContext*> contexts_;
+  int streamNumber_ = 0;
+};
+
+}  // namespace rouse::executor
