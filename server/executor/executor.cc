@@ -55,7 +55,9 @@ Executor::~Executor() = default;
 
 Status Executor::run() {
   while (!stopping_) {
-    if (turn()) {
+    const bool did = turn();
+    if (stopping_) break;
+    if (did) {
       policy_.worked(nowNs());
       continue;
     }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -75,6 +76,15 @@ class Bench {
   // Signals a fresh slot on the stream and waits for it. Returns its result.
   CudaError finish(memory::Stream& stream);
   void poll();
+  // A stream becomes idle soon after its last signal, not with it.
+  template <class Idle>
+  bool becomesIdle(const Idle& what) {
+    for (int round = 0; round < 100'000 && !what.idle(); ++round) {
+      poll();
+      if (round > 100) usleep(100);
+    }
+    return what.idle();
+  }
 
   // Plain copies, waited for.
   void write(memory::Stream& stream, std::uint64_t to, const std::vector<std::uint8_t>& bytes);

@@ -57,7 +57,7 @@ class Program {
 
   void check() {
     for (auto& stream : streams_) REQUIRE(bench_.finish(*stream) == CudaError::success);
-    CHECK(bench_.context->idle());
+    CHECK(bench_.becomesIdle(*bench_.context));
     REQUIRE(bench_.read(*streams_[0], base_, model_.size()) == model_);
     CHECK(bench_.observer.faults().empty());
   }

@@ -146,7 +146,8 @@ void transfer(const CopyShape& shape) {
   if (bytesOf(shape) == 0) return;
   const CopyShape flat = flattened(shape);
   const Cut pieces = cutOf(flat);
-  for (std::uint64_t piece = 0; piece < pieces.pieces(); ++piece) copyPiece(flat, pieces, piece, bytesOf(shape) >= kStreamCopyBytes);
+  for (std::uint64_t piece = 0; piece < pieces.pieces(); ++piece)
+    copyPiece(flat, pieces, piece, bytesOf(shape) >= kStreamCopyBytes);
 }
 
 void transfer(const FillShape& shape) {

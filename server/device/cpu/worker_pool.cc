@@ -16,8 +16,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // A worker that has just run out of work looks for more for this long before it sleeps: a wake-up costs 5–50 µs, more
-// than many kernels. Only one worker at a time does.
-constexpr std::chrono::microseconds kSpin{40};
+// than many kernels. Only one worker at a time does. Where cores are scarce it would take them from client and executor.
+std::chrono::microseconds spinTime() {
+  return std::chrono::microseconds(std::thread::hardware_concurrency() > 2 ? 40 : 5);
+}
+
 // Blocks that spin wait for something outside their worker: first busily, then leaving the core to others, then in
 // naps.
 constexpr std::uint32_t kBusyRounds = 256;
@@ -55,7 +58,7 @@ bool Worker::runResidue(bool& spinning) {
   return true;
 }
 
-WorkerPool::WorkerPool(std::uint32_t workers) {
+WorkerPool::WorkerPool(std::uint32_t workers) : spin_(spinTime()) {
   for (std::uint32_t index = 0; index < std::max(workers, 1u); ++index) {
     threads_.emplace_back([this, index] { main(index); });
   }
@@ -145,7 +148,7 @@ void WorkerPool::main(std::uint32_t index) {
       fruitless = 0;
       continue;
     }
-    rest(resident, fruitless++);
+    rest(worker, resident, fruitless++);
   }
   {
     std::lock_guard lock(workersMutex_);
@@ -153,7 +156,7 @@ void WorkerPool::main(std::uint32_t index) {
   }
 }
 
-void WorkerPool::rest(bool holdsResidue, std::uint32_t fruitless) {
+void WorkerPool::rest(Worker& worker, bool holdsResidue, std::uint32_t fruitless) {
   const std::uint32_t seen = submissions_.load();
   if (holdsResidue) {
     if (fruitless < kBusyRounds) return;
@@ -171,7 +174,7 @@ void WorkerPool::rest(bool holdsResidue, std::uint32_t fruitless) {
     if (!waiting_.empty() || ending_) return;
   }
   if (spinners_.fetch_add(1) == 0) {
-    const auto end = Clock::now() + kSpin;
+    const auto end = Clock::now() + spin_;
     bool found = false;
     for (std::uint32_t round = 0; !found; ++round) {
       __builtin_ia32_pause();
@@ -183,6 +186,7 @@ void WorkerPool::rest(bool holdsResidue, std::uint32_t fruitless) {
   } else {
     spinners_.fetch_sub(1);
   }
+  worker.runner_->trim();
   sleepers_.fetch_add(1);
   futexWait(submissions_, seen, nullptr);
   sleepers_.fetch_sub(1);

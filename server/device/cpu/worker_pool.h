@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -95,9 +96,10 @@ class WorkerPool {
 
   void main(std::uint32_t index);
   bool runOne(Worker& worker);
-  void rest(bool holdsResidue, std::uint32_t fruitless);
+  void rest(Worker& worker, bool holdsResidue, std::uint32_t fruitless);
   void wake(std::uint32_t workers);
 
+  const std::chrono::microseconds spin_;
   std::mutex mutex_;
   std::vector<std::shared_ptr<Waiting>> waiting_;  // in order of last service
   std::atomic<std::uint32_t> unattended_{0};       // entries of waiting_ that no worker attends to

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint32_t kYieldsPerSwitch = 8;     // a loop that yields is not always one that spins
 constexpr std::uint32_t kSpinsPerThread = 4;      // rounds of all spinning threads before other blocks get a turn
-constexpr std::uint32_t kTurnsPerFairness = 256;  // switches between turns of a spinning thread
+constexpr std::uint32_t kTurnsPerFairness = 256;  // switches between turns of those that come last
 
 std::string triple(const std::uint32_t (&value)[3]) {
   return "[" + std::to_string(value[0]) + "," + std::to_string(value[1]) + "," + std::to_string(value[2]) + "]";
@@ -102,7 +102,10 @@ Block::Outcome Block::run() {
 
 Fiber* Block::pick() {
   ++turns_;
-  if (!yielded_.empty() && turns_ % kTurnsPerFairness == 0) return yielded_.pop();
+  if (turns_ % kTurnsPerFairness == 0) {
+    if (begun_ < context_.threads) return beginThread();
+    if (!yielded_.empty()) return yielded_.pop();
+  }
   if (!ready_.empty()) {
     spins_ = 0;
     return ready_.pop();

@@ -7,8 +7,8 @@
 
 namespace rouse::cpu {
 
-// From a call out of generated code to the return into it. An interrupt() in between is not lost: it comes after the launch was
-// stopped, which is looked at on the way back.
+// From a call out of generated code to the return into it. An interrupt() in between is not lost: it comes after the
+// launch was stopped, which is looked at on the way back.
 class RuntimeSection {
  public:
   explicit RuntimeSection(Block& block) : block_(block) { block_.runner().leaveKernelCode(); }
