@@ -41,8 +41,8 @@ Result<std::unique_ptr<Executor>> Executor::create(std::unique_ptr<memory::Devic
   return executor;
 }
 
-Executor::Executor(std::unique_ptr<memory::Device> device, PhysicalMemory memory, Poller poller,
-                   wire::OwnedFd control, const ExecutorOptions& options)
+Executor::Executor(std::unique_ptr<memory::Device> device, PhysicalMemory memory, Poller poller, wire::OwnedFd control,
+                   const ExecutorOptions& options)
     : device_(std::move(device)),
       memory_(std::move(memory)),
       poller_(std::move(poller)),
@@ -55,7 +55,9 @@ Executor::~Executor() = default;
 
 Status Executor::run() {
   while (!stopping_) {
-    if (turn()) {
+    const bool did = turn();
+    if (stopping_) break;
+    if (did) {
       policy_.worked(nowNs());
       continue;
     }

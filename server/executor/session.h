@@ -169,8 +169,8 @@ class Session final : private memory::ContextObserver {
 
   enum class Stage { serving, condemned, closing, closed };
 
-  Session(const channel::OpenSession&, wire::SessionSegment, wire::RingSegment, wire::OwnedFd host,
-          wire::OwnedFd wake, Surroundings&);
+  Session(const channel::OpenSession&, wire::SessionSegment, wire::RingSegment, wire::OwnedFd host, wire::OwnedFd wake,
+          Surroundings&);
 
   bool parked() const { return parked_.index() != 0; }
   // Resumes at once; parks what is not done then.

@@ -33,7 +33,7 @@ Block& blockOf(ThreadContext* thread) { return *static_cast<Block*>(thread->bloc
 
 std::uint64_t meet(ThreadContext* thread, WarpOperation operation, std::uint32_t mask, const LaneOperands& operands) {
   Block& block = blockOf(thread);
-  RuntimeSection section(block.runner());
+  RuntimeSection section(block);
   return block.meet(fiberOf(thread), operation, mask, operands);
 }
 
@@ -85,20 +85,20 @@ extern "C" {
 
 void rouse_cpu_barrier(ThreadContext* thread, std::uint32_t id, std::uint32_t count) {
   Block& block = blockOf(thread);
-  RuntimeSection section(block.runner());
+  RuntimeSection section(block);
   block.barrier(fiberOf(thread), id, count);
 }
 
 void rouse_cpu_barrier_arrive(ThreadContext* thread, std::uint32_t id, std::uint32_t count) {
   Block& block = blockOf(thread);
-  RuntimeSection section(block.runner());
+  RuntimeSection section(block);
   block.barrierArrive(id, count);
 }
 
 std::uint32_t rouse_cpu_barrier_reduce(ThreadContext* thread, std::uint32_t id, std::uint32_t count, std::uint32_t op,
                                        std::uint32_t predicate) {
   Block& block = blockOf(thread);
-  RuntimeSection section(block.runner());
+  RuntimeSection section(block);
   return static_cast<std::uint32_t>(block.barrierReduce(fiberOf(thread), id, count, op, predicate != 0));
 }
 
@@ -125,20 +125,21 @@ std::uint32_t rouse_cpu_redux(ThreadContext* thread, std::uint32_t op, std::uint
 __attribute__((noinline)) std::uint32_t rouse_cpu_activemask(ThreadContext* thread) {
   const void* site = __builtin_return_address(0);
   Block& block = blockOf(thread);
-  RuntimeSection section(block.runner());
+  RuntimeSection section(block);
   return block.activemask(fiberOf(thread), site);
 }
 
 void rouse_cpu_yield(ThreadContext* thread) {
   Block& block = blockOf(thread);
-  RuntimeSection section(block.runner());
+  RuntimeSection section(block);
   block.yield(fiberOf(thread));
 }
 
 std::int32_t rouse_cpu_vprintf(ThreadContext* thread, const char* text, const std::byte* arguments) {
   if (text == nullptr) return -1;
-  Runner& runner = blockOf(thread).runner();
-  RuntimeSection section(runner);
+  Block& block = blockOf(thread);
+  RuntimeSection section(block);
+  Runner& runner = block.runner();
   std::string& scratch = runner.scratch();
   scratch.clear();
   const std::int32_t taken = format(scratch, text, arguments);
@@ -149,7 +150,7 @@ std::int32_t rouse_cpu_vprintf(ThreadContext* thread, const char* text, const st
 void rouse_cpu_assert_fail(ThreadContext* thread, const char* message, const char* file, std::uint32_t line,
                            const char* function) {
   Block& block = blockOf(thread);
-  RuntimeSection section(block.runner());
+  RuntimeSection section(block);
   std::string& text = block.runner().scratch();
   text.clear();
   appendText(text, file);
@@ -171,14 +172,14 @@ void rouse_cpu_assert_fail(ThreadContext* thread, const char* message, const cha
 
 void rouse_cpu_trap(ThreadContext* thread, std::uint32_t reason) {
   Block& block = blockOf(thread);
-  RuntimeSection section(block.runner());
+  RuntimeSection section(block);
   block.runner().scratch() = reason == 0 ? "trap" : "breakpoint without a debugger";
   block.fail(thread, reason == 0 ? CudaError::launchFailure : CudaError::illegalInstruction);
 }
 
 void rouse_cpu_misaligned(ThreadContext* thread, std::uint64_t address, std::uint32_t bytes) {
   Block& block = blockOf(thread);
-  RuntimeSection section(block.runner());
+  RuntimeSection section(block);
   std::string& text = block.runner().scratch();
   text = "misaligned access to ";
   appendHex(text, address);
@@ -190,14 +191,14 @@ void rouse_cpu_misaligned(ThreadContext* thread, std::uint64_t address, std::uin
 
 void* rouse_cpu_malloc(ThreadContext* thread, std::uint64_t bytes) {
   Block& block = blockOf(thread);
-  RuntimeSection section(block.runner());
+  RuntimeSection section(block);
   DeviceHeap* heap = block.grid().options().heap;
   return heap != nullptr ? heap->allocate(bytes) : nullptr;
 }
 
 void rouse_cpu_free(ThreadContext* thread, void* pointer) {
   Block& block = blockOf(thread);
-  RuntimeSection section(block.runner());
+  RuntimeSection section(block);
   DeviceHeap* heap = block.grid().options().heap;
   if (heap != nullptr && heap->release(pointer)) return;
   std::string& text = block.runner().scratch();

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint32_t kYieldsPerSwitch = 8;     // a loop that yields is not always one that spins
 constexpr std::uint32_t kSpinsPerThread = 4;      // rounds of all spinning threads before other blocks get a turn
-constexpr std::uint32_t kTurnsPerFairness = 256;  // switches between turns of a spinning thread
+constexpr std::uint32_t kTurnsPerFairness = 256;  // switches between turns of those that come last
 
 std::string triple(const std::uint32_t (&value)[3]) {
   return "[" + std::to_string(value[0]) + "," + std::to_string(value[1]) + "," + std::to_string(value[2]) + "]";
@@ -60,7 +60,7 @@ bool Block::begin(Grid& grid, std::uint64_t index) {
 }
 
 void Block::runLoop() {
-  runner_.enterKernelCode();
+  enterKernelCode();
   grid_->options().code.loop(&context_, grid_->parameters());
   runner_.leaveKernelCode();
   if (context_.misaligned != 0) {
@@ -102,7 +102,10 @@ Block::Outcome Block::run() {
 
 Fiber* Block::pick() {
   ++turns_;
-  if (!yielded_.empty() && turns_ % kTurnsPerFairness == 0) return yielded_.pop();
+  if (turns_ % kTurnsPerFairness == 0) {
+    if (begun_ < context_.threads) return beginThread();
+    if (!yielded_.empty()) return yielded_.pop();
+  }
   if (!ready_.empty()) {
     spins_ = 0;
     return ready_.pop();
@@ -138,7 +141,7 @@ void Block::threadBody(Fiber* self) {
   for (;;) {
     Block& block = *self->block;
     Grid& grid = *block.grid_;
-    block.runner_.enterKernelCode();
+    block.enterKernelCode();
     grid.options().code.entry(&self->context, grid.parameters());
     block.runner_.leaveKernelCode();
     if (self->context.misaligned != 0) {
@@ -234,6 +237,11 @@ std::string Block::where(const ThreadContext* thread) const {
 
 void Block::fail(const ThreadContext* thread, CudaError error) {
   grid_->fail(error, where(thread) + runner_.scratch());
+  runner_.leaveForGood(runner_.current());
+}
+
+void Block::leaveStopped() {
+  runner_.leaveKernelCode();
   runner_.leaveForGood(runner_.current());
 }
 

@@ -52,6 +52,12 @@ class Block {
   // unknown. On a fiber of this block.
   [[noreturn]] void fail(const ThreadContext* thread, CudaError error);
 
+  // On the way into generated code; does not return when the launch has been stopped.
+  void enterKernelCode() {
+    runner_.enterKernelCode();
+    if (grid_->stopped()) leaveStopped();
+  }
+
   Grid& grid() { return *grid_; }
   Runner& runner() { return runner_; }
   const BlockContext& context() const { return context_; }
@@ -65,6 +71,7 @@ class Block {
   void threadEnded(Fiber* self);
   void suspend(Fiber* self);
   bool resolveActivemasks();
+  void leaveStopped();
   std::string where(const ThreadContext* thread) const;
   void failDeadlocked();
   void abandonThreads();

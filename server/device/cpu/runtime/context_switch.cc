@@ -51,11 +51,11 @@ rouse_enter_stack:
 namespace rouse::cpu {
 
 void* prepareStack(void* top, void (*entry)(void*), void* argument) {
-  // rouse_enter_stack is reached by `ret`, so the pointer is a multiple of 16 there and its call aligns the callee.
+  // rouse_enter_stack is reached by `ret`, which must leave the pointer a multiple of 16, so that its call aligns the
+  // callee.
   auto* words = reinterpret_cast<std::uint64_t*>(reinterpret_cast<std::uint64_t>(top) & ~std::uint64_t{15});
-  words -= 2;
+  words -= 3;
   words[0] = reinterpret_cast<std::uint64_t>(&rouse_enter_stack);
-  words[1] = 0;
   words -= 6;
   words[0] = 0;                                          // r15
   words[1] = 0;                                          // r14

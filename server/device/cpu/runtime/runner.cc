@@ -1,7 +1,10 @@
 #include "server/device/cpu/runtime/runner.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <bit>
+#include <iterator>
 
 #include "server/device/cpu/runtime/block.h"
 #include "server/device/cpu/runtime/context_switch.h"
@@ -16,6 +19,7 @@ __attribute__((tls_model("initial-exec"))) thread_local Runner* activeRunner = n
 constexpr std::size_t kSignalStackBytes = std::size_t{64} << 10;
 constexpr std::size_t kOutputFlushBytes = std::size_t{16} << 10;
 constexpr std::size_t kIdleBlocks = 64;
+constexpr std::size_t kLargeStackBytes = std::size_t{128} << 10;
 
 std::size_t classIndex(std::size_t stackBytes) { return std::countr_zero(stackBytes / kMinStackBytes); }
 
@@ -60,9 +64,21 @@ Fiber* Runner::takeFiber(std::size_t stackBytes, void (*body)(Fiber*)) {
     idle.reserve(fibers_.size());  // retire() and abandon() must not allocate
     prepare(fiber);
   }
+  if (stackBytes >= kLargeStackBytes) largeUsed_ = true;
   fiber->body = body;
   fiber->wait = Wait::none;
   return fiber;
+}
+
+void Runner::trim() {
+  if (!largeUsed_) return;
+  largeUsed_ = false;
+  for (std::size_t index = classIndex(kLargeStackBytes); index < std::size(idle_); ++index) {
+    for (Fiber* fiber : idle_[index]) {
+      madvise(fiber->stack.base, fiber->stack.bytes, MADV_DONTNEED);
+      prepare(fiber);
+    }
+  }
 }
 
 void Runner::abandon(Fiber* fiber) {

@@ -52,6 +52,9 @@ class Runner {
   std::unique_ptr<Block> takeBlock();
   void giveBlock(std::unique_ptr<Block> block);
 
+  // Gives the memory of large stacks that no fiber uses back to the system. For when there is nothing better to do.
+  void trim();
+
   // Hands the text that kernels printed to the grid's sink.
   void flushOutput(Grid& grid);
 
@@ -102,6 +105,7 @@ class Runner {
   StackPool stacks_;
   std::vector<std::unique_ptr<Fiber>> fibers_;
   std::vector<Fiber*> idle_[16];  // by size class
+  bool largeUsed_ = false;        // since the last trim()
   std::vector<std::unique_ptr<Block>> blocks_;
   std::string output_;
   bool outputToStderr_ = false;

@@ -1,0 +1,80 @@
+// atom and red (PTX ISA, "Parallel Synchronization and Communication Instructions").
+#include "server/device/cpu/codegen/families.h"
+#include "server/device/cpu/codegen/floating_point.h"
+
+namespace rouse::cpu::codegen {
+namespace {
+
+using Operation = llvm::AtomicRMWInst::BinOp;
+
+llvm::AtomicOrdering orderingOf(const Instruction& i) {
+  if (i.has(Modifier::acq_rel)) return llvm::AtomicOrdering::AcquireRelease;
+  if (i.has(Modifier::acquire)) return llvm::AtomicOrdering::Acquire;
+  if (i.has(Modifier::release)) return llvm::AtomicOrdering::Release;
+  return llvm::AtomicOrdering::Monotonic;
+}
+
+Operation operationOf(const Instruction& i) {
+  const bool isSigned = ptx::isSigned(i.type());
+  if (i.has(Modifier::add)) return ptx::isFloat(i.type()) ? Operation::FAdd : Operation::Add;
+  if (i.has(Modifier::min)) return isSigned ? Operation::Min : Operation::UMin;
+  if (i.has(Modifier::max)) return isSigned ? Operation::Max : Operation::UMax;
+  if (i.has(Modifier::inc)) return Operation::UIncWrap;
+  if (i.has(Modifier::dec)) return Operation::UDecWrap;
+  if (i.has(Modifier::op_and)) return Operation::And;
+  if (i.has(Modifier::op_or)) return Operation::Or;
+  if (i.has(Modifier::op_xor)) return Operation::Xor;
+  return Operation::Xchg;
+}
+
+// Compare-and-swap until nobody came between, for what the processor has no instruction for: the half types. The value
+// that was there.
+llvm::Value* addHalf(Emitter& e, llvm::Value* pointer, llvm::Value* addend, Type type, llvm::AtomicOrdering ordering) {
+  const std::uint32_t bits = ptx::bitsOf(type);
+  llvm::BasicBlock* const before = e.b.GetInsertBlock();
+  llvm::LoadInst* const first = e.b.CreateAlignedLoad(e.bits(bits), pointer, llvm::Align(bits / 8));
+  first->setAtomic(llvm::AtomicOrdering::Monotonic);
+  llvm::BasicBlock* const loop = e.newBlock("atomic");
+  llvm::BasicBlock* const done = e.newBlock("atomic.done");
+  e.b.CreateBr(loop);
+  e.b.SetInsertPoint(loop);
+  llvm::PHINode* const seen = e.b.CreatePHI(e.bits(bits), 2);
+  seen->addIncoming(first, before);
+  llvm::Value* const sum = e.b.CreateFAdd(widen(e, e.fromBits(seen, type), type), widen(e, addend, type));
+  llvm::Value* const next = e.toBits(narrow(e, sum, type));
+  llvm::Value* const pair =
+      e.b.CreateAtomicCmpXchg(pointer, seen, next, llvm::Align(bits / 8), ordering, llvm::AtomicOrdering::Monotonic);
+  seen->addIncoming(e.b.CreateExtractValue(pair, 0), loop);
+  e.b.CreateCondBr(e.b.CreateExtractValue(pair, 1), done, loop);
+  e.b.SetInsertPoint(done);
+  return seen;
+}
+
+}  // namespace
+
+void lowerAtomic(Emitter& e, const Instruction& i) {
+  const Type type = i.type();
+  const bool isReduction = i.opcode == ptx::Opcode::red;
+  const std::size_t first = isReduction ? 0 : 1;  // operands: [d,] [a], b [, c]
+  const std::uint32_t bytes = ptx::bytesOf(type);
+  const llvm::AtomicOrdering ordering = orderingOf(i);
+  const Emitter::Address address = e.address(i.operands[first], ptx::spaceOf(i));
+  e.checkAlignment(address, bytes, true);
+  llvm::Value* const operand = e.read(i.operands[first + 1], type);
+  llvm::Value* old = nullptr;
+  if (i.has(Modifier::cas)) {
+    llvm::AtomicOrdering failure = ordering;
+    if (ordering == llvm::AtomicOrdering::AcquireRelease) failure = llvm::AtomicOrdering::Acquire;
+    if (ordering == llvm::AtomicOrdering::Release) failure = llvm::AtomicOrdering::Monotonic;
+    llvm::Value* const pair = e.b.CreateAtomicCmpXchg(address.pointer, operand, e.read(i.operands[first + 2], type),
+                                                      llvm::Align(bytes), ordering, failure);
+    old = e.b.CreateExtractValue(pair, 0);
+  } else if (isHalfLike(type)) {
+    old = e.fromBits(addHalf(e, address.pointer, operand, type, ordering), type);
+  } else {
+    old = e.b.CreateAtomicRMW(operationOf(i), address.pointer, operand, llvm::Align(bytes), ordering);
+  }
+  if (!isReduction) e.write(i.operands[0], type, old);
+}
+
+}  // namespace rouse::cpu::codegen

@@ -1,0 +1,131 @@
+// Which family lowers which opcode. instruction_table.cc says which forms of it come here.
+#include <array>
+
+#include "server/device/cpu/codegen/families.h"
+
+namespace rouse::cpu::codegen {
+namespace {
+
+using ptx::Opcode;
+
+bool isFloating(const Instruction& i) {
+  const Type type = i.type();
+  return ptx::isFloat(type) || type == Type::f16x2 || type == Type::bf16x2;
+}
+
+// Opcodes that integers and floating point share.
+template <Lower integers, Lower floats>
+void byType(Emitter& e, const Instruction& i) {
+  isFloating(i) ? floats(e, i) : integers(e, i);
+}
+
+template <Lower plain>
+void withCarry(Emitter& e, const Instruction& i) {
+  i.has(Modifier::cc) ? lowerCarry(e, i) : plain(e, i);
+}
+
+struct Row {
+  Opcode opcode;
+  Lower lower;
+};
+
+constexpr Row kRows[] = {
+    {Opcode::add, byType<withCarry<lowerIntegerAddSub>, lowerFloatArithmetic>},
+    {Opcode::sub, byType<withCarry<lowerIntegerAddSub>, lowerFloatArithmetic>},
+    {Opcode::mul, byType<lowerIntegerMultiply, lowerFloatArithmetic>},
+    {Opcode::mad, byType<withCarry<lowerIntegerMultiply>, lowerFloatArithmetic>},
+    {Opcode::div, byType<lowerIntegerDivide, lowerFloatArithmetic>},
+    {Opcode::min, byType<lowerIntegerMinMax, lowerFloatMinMax>},
+    {Opcode::max, byType<lowerIntegerMinMax, lowerFloatMinMax>},
+    {Opcode::abs, byType<lowerIntegerUnary, lowerFloatUnary>},
+    {Opcode::neg, byType<lowerIntegerUnary, lowerFloatUnary>},
+    {Opcode::addc, lowerCarry},
+    {Opcode::subc, lowerCarry},
+    {Opcode::madc, lowerCarry},
+    {Opcode::mul24, lowerMultiply24},
+    {Opcode::mad24, lowerMultiply24},
+    {Opcode::rem, lowerIntegerDivide},
+    {Opcode::sad, lowerSad},
+    {Opcode::dp2a, lowerDotProduct},
+    {Opcode::dp4a, lowerDotProduct},
+    {Opcode::fma, lowerFloatArithmetic},
+    {Opcode::rcp, lowerSpecialFunction},
+    {Opcode::sqrt, lowerSpecialFunction},
+    {Opcode::rsqrt, lowerSpecialFunction},
+    {Opcode::sin, lowerSpecialFunction},
+    {Opcode::cos, lowerSpecialFunction},
+    {Opcode::lg2, lowerSpecialFunction},
+    {Opcode::ex2, lowerSpecialFunction},
+    {Opcode::tanh, lowerSpecialFunction},
+    {Opcode::copysign, lowerCopySign},
+    {Opcode::testp, lowerTestProperty},
+    {Opcode::and_, lowerLogic},
+    {Opcode::or_, lowerLogic},
+    {Opcode::xor_, lowerLogic},
+    {Opcode::not_, lowerLogic},
+    {Opcode::cnot, lowerLogic},
+    {Opcode::lop3, lowerLop3},
+    {Opcode::shl, lowerShift},
+    {Opcode::shr, lowerShift},
+    {Opcode::shf, lowerFunnelShift},
+    {Opcode::prmt, lowerPermute},
+    {Opcode::popc, lowerCount},
+    {Opcode::clz, lowerCount},
+    {Opcode::brev, lowerCount},
+    {Opcode::bfind, lowerCount},
+    {Opcode::fns, lowerFindNthSet},
+    {Opcode::bfe, lowerBitField},
+    {Opcode::bfi, lowerBitField},
+    {Opcode::bmsk, lowerBitField},
+    {Opcode::szext, lowerBitField},
+    {Opcode::set, lowerSet},
+    {Opcode::setp, lowerSet},
+    {Opcode::selp, lowerSelect},
+    {Opcode::slct, lowerSelect},
+    {Opcode::mov, lowerMove},
+    {Opcode::cvt, lowerConvert},
+    {Opcode::cvta, lowerConvertAddress},
+    {Opcode::isspacep, lowerIsSpace},
+    {Opcode::ld, lowerLoad},
+    {Opcode::ldu, lowerLoad},
+    {Opcode::st, lowerStore},
+    {Opcode::prefetch, lowerNothing},
+    {Opcode::prefetchu, lowerNothing},
+    {Opcode::applypriority, lowerNothing},
+    {Opcode::discard, lowerNothing},
+    {Opcode::atom, lowerAtomic},
+    {Opcode::red, lowerAtomic},
+    {Opcode::membar, lowerFence},
+    {Opcode::fence, lowerFence},
+    {Opcode::cp, lowerCopyAsync},
+    {Opcode::bar, lowerBarrier},
+    {Opcode::barrier, lowerBarrier},
+    {Opcode::shfl, lowerShuffle},
+    {Opcode::vote, lowerVote},
+    {Opcode::match, lowerMatch},
+    {Opcode::redux, lowerRedux},
+    {Opcode::activemask, lowerActiveMask},
+    {Opcode::nanosleep, lowerNanosleep},
+    {Opcode::bra, lowerBranch},
+    {Opcode::brx, lowerIndexedBranch},
+    {Opcode::call, lowerCall},
+    {Opcode::ret, lowerReturn},
+    {Opcode::exit, lowerReturn},
+    {Opcode::trap, lowerTrap},
+    {Opcode::brkpt, lowerTrap},
+    {Opcode::nop, lowerNothing},
+    {Opcode::pmevent, lowerNothing},
+};
+
+}  // namespace
+
+Lower lowerOf(ptx::Opcode opcode) {
+  static constexpr auto kIndex = [] {
+    std::array<Lower, static_cast<std::size_t>(Opcode::count)> index{};
+    for (const Row& row : kRows) index[static_cast<std::size_t>(row.opcode)] = row.lower;
+    return index;
+  }();
+  return kIndex[static_cast<std::size_t>(opcode)];
+}
+
+}  // namespace rouse::cpu::codegen

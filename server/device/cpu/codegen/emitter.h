@@ -1,0 +1,112 @@
+// Emits one function's body. Registers are stack slots that LLVM promotes to SSA values; the instruction families (*.cc
+// here) read operands, build IR and write the destination.
+#pragma once
+
+#include <functional>
+
+#include "server/device/cpu/codegen/module_emitter.h"
+
+namespace rouse::cpu::codegen {
+
+using ptx::Instruction;
+using ptx::Modifier;
+using ptx::Operand;
+using ptx::Space;
+using ptx::Type;
+
+enum class Rounding : std::uint8_t { nearest, zero, down, up };
+
+class Emitter {
+ public:
+  Emitter(ModuleEmitter& module, std::uint32_t index);
+  void emit();
+
+  llvm::IRBuilder<> b;
+
+  ModuleEmitter& module() { return module_; }
+  const ptx::Function& source() const { return source_; }
+  [[noreturn]] void unsupported(const Instruction&, const char* what) const;
+
+  // LLVM's type for values of a PTX type: iN, float, double, half, <2 x half>; bf16 is i16 (its bits), packed integers
+  // <2 x i16>.
+  llvm::Type* type(Type);
+  llvm::IntegerType* bits(std::uint32_t count) { return b.getIntNTy(count); }
+  llvm::Constant* integer(std::uint32_t bits, std::uint64_t value) {
+    return llvm::ConstantInt::get(b.getIntNTy(bits), value);
+  }
+
+  // Operands
+  llvm::Value* read(const Operand&, Type);
+  llvm::Value* readPredicate(const Operand&);
+  // Extends the value to the register's width, by sign if the type is signed. A sink takes nothing.
+  void write(const Operand&, Type, llvm::Value*);
+  llvm::Value* readRegister(std::uint32_t index);
+  void writeRegister(std::uint32_t index, llvm::Value* bits);
+  llvm::Value* toBits(llvm::Value*);  // any scalar or vector to iN of the same size
+  llvm::Value* fromBits(llvm::Value*, Type);
+
+  // Addresses. `pointer` is a host pointer.
+  struct Address {
+    llvm::Value* pointer = nullptr;
+    llvm::Value* number = nullptr;  // integer with the same low bits; null: aligned as the variable it names
+    std::uint32_t alignment = 1;    // known, with number null
+  };
+  Address address(const Operand& memory, Space);
+  // Notes an access of `bytes` (a power of two) that is not aligned; `stop`: ends the launch at once.
+  void checkAlignment(const Address&, std::uint32_t bytes, bool stop);
+  // Address of a variable in its own state space, as mov yields it, 64 bits.
+  llvm::Value* symbolAddress(const Operand&);
+  llvm::Value* toGeneric(llvm::Value* address, Space);
+  llvm::Value* fromGeneric(llvm::Value* address, Space);
+  Space spaceOfSymbol(const Operand&) const;
+
+  // Control flow
+  llvm::BasicBlock* label(std::uint32_t index) { return labels_[index]; }
+  llvm::BasicBlock* newBlock(const char* name);
+  void returnFromFunction(bool threadEnds);
+  // Runs `body` only where the condition holds; `likely` false: it is the exception.
+  void when(llvm::Value* condition, const std::function<void()>& body);
+
+  // The thread and its block
+  llvm::Value* thread() { return thread_; }
+  llvm::Value* threadField(std::size_t offset, std::uint32_t bits);
+  llvm::Value* blockField(std::size_t offset, std::uint32_t bits);
+  llvm::Value* sharedBase();
+  llvm::Value* parameterPointer(std::uint32_t index);  // of ptx::Function::parameters
+  llvm::Value* carry();                                // slot of CC.CF, i1
+  llvm::AllocaInst* slot(llvm::Type*, std::uint32_t alignment, const llvm::Twine& name);
+  llvm::Value* callExternal(llvm::StringRef name, llvm::Type* result, llvm::ArrayRef<llvm::Value*> arguments);
+
+ private:
+  llvm::Value* constant(const Operand&, Type);
+  llvm::Value* blockPointer();
+  llvm::Value* variableAddress(std::uint32_t index);
+  void prepareParameters();
+  void emitInstruction(const Instruction&);
+
+  ModuleEmitter& module_;
+  const ptx::Function& source_;
+  llvm::Function* function_;
+  llvm::BasicBlock* entry_;
+  llvm::IRBuilder<> prologue_;  // at the end of the entry block
+  llvm::Value* thread_ = nullptr;
+  llvm::Value* block_ = nullptr;
+  llvm::Value* shared_ = nullptr;
+  llvm::Value* kernelParameters_ = nullptr;
+  llvm::AllocaInst* misaligned_ = nullptr;
+  llvm::AllocaInst* carry_ = nullptr;
+  std::vector<llvm::AllocaInst*> registers_;
+  std::vector<llvm::AllocaInst*> locals_;
+  std::vector<llvm::Value*> parameters_;
+  std::vector<llvm::BasicBlock*> labels_;
+  std::unordered_map<std::uint64_t, llvm::Value*> fields_;
+  std::unordered_map<std::uint32_t, llvm::Value*> variables_;
+};
+
+llvm::Value* emitSpecialRegister(Emitter&, const Operand&);  // i32, i64 or i1
+
+// Lowers an instruction whose form the parser has checked.
+using Lower = void (*)(Emitter&, const Instruction&);
+Lower lowerOf(ptx::Opcode);
+
+}  // namespace rouse::cpu::codegen

@@ -1,0 +1,79 @@
+// The handlers of all instruction families, by file; dispatch.cc says which opcode goes to which.
+#pragma once
+
+#include "server/device/cpu/codegen/emitter.h"
+
+namespace rouse::cpu::codegen {
+
+// arithmetic_integer.cc, for integer types; the float families forward to each other by type in dispatch.cc
+void lowerIntegerAddSub(Emitter&, const Instruction&);
+void lowerIntegerMultiply(Emitter&, const Instruction&);  // mul, mad
+void lowerMultiply24(Emitter&, const Instruction&);       // mul24, mad24
+void lowerIntegerDivide(Emitter&, const Instruction&);    // div, rem
+void lowerIntegerMinMax(Emitter&, const Instruction&);
+void lowerIntegerUnary(Emitter&, const Instruction&);  // abs, neg
+void lowerSad(Emitter&, const Instruction&);
+// carry.cc
+void lowerCarry(Emitter&, const Instruction&);  // add.cc, addc, sub.cc, subc, mad.cc, madc
+// dot_product.cc
+void lowerDotProduct(Emitter&, const Instruction&);  // dp4a, dp2a
+
+// arithmetic_float.cc
+void lowerFloatArithmetic(Emitter&, const Instruction&);  // add, sub, mul, fma, mad, div
+void lowerFloatUnary(Emitter&, const Instruction&);       // abs, neg
+void lowerFloatMinMax(Emitter&, const Instruction&);
+// special_functions.cc
+void lowerSpecialFunction(Emitter&, const Instruction&);  // rcp, sqrt, rsqrt, sin, cos, lg2, ex2, tanh
+void lowerCopySign(Emitter&, const Instruction&);
+void lowerTestProperty(Emitter&, const Instruction&);
+
+// bits.cc
+void lowerLogic(Emitter&, const Instruction&);  // and, or, xor, not, cnot
+void lowerLop3(Emitter&, const Instruction&);
+void lowerShift(Emitter&, const Instruction&);  // shl, shr
+void lowerFunnelShift(Emitter&, const Instruction&);
+void lowerPermute(Emitter&, const Instruction&);
+void lowerCount(Emitter&, const Instruction&);  // popc, clz, brev, bfind
+// bit_fields.cc
+void lowerBitField(Emitter&, const Instruction&);  // bfe, bfi, bmsk, szext
+void lowerFindNthSet(Emitter&, const Instruction&);
+
+// comparison.cc
+void lowerSet(Emitter&, const Instruction&);     // set, setp
+void lowerSelect(Emitter&, const Instruction&);  // selp, slct
+
+// conversion.cc, conversion_packed.cc
+void lowerConvert(Emitter&, const Instruction&);
+void lowerPackedConvert(Emitter&, const Instruction&);
+
+// movement.cc
+void lowerMove(Emitter&, const Instruction&);
+void lowerConvertAddress(Emitter&, const Instruction&);
+void lowerIsSpace(Emitter&, const Instruction&);
+
+// memory.cc
+void lowerLoad(Emitter&, const Instruction&);
+void lowerStore(Emitter&, const Instruction&);
+void lowerFence(Emitter&, const Instruction&);
+void lowerCopyAsync(Emitter&, const Instruction&);
+void lowerNothing(Emitter&, const Instruction&);  // hints
+// atomics.cc
+void lowerAtomic(Emitter&, const Instruction&);  // atom, red
+
+// barriers.cc, warp.cc
+void lowerBarrier(Emitter&, const Instruction&);
+void lowerShuffle(Emitter&, const Instruction&);
+void lowerVote(Emitter&, const Instruction&);
+void lowerMatch(Emitter&, const Instruction&);
+void lowerRedux(Emitter&, const Instruction&);
+void lowerActiveMask(Emitter&, const Instruction&);
+void lowerNanosleep(Emitter&, const Instruction&);
+
+// control_flow.cc, calls.cc
+void lowerBranch(Emitter&, const Instruction&);
+void lowerIndexedBranch(Emitter&, const Instruction&);
+void lowerReturn(Emitter&, const Instruction&);  // ret, exit
+void lowerTrap(Emitter&, const Instruction&);
+void lowerCall(Emitter&, const Instruction&);
+
+}  // namespace rouse::cpu::codegen

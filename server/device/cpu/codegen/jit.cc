@@ -1,0 +1,100 @@
+#include "server/device/cpu/codegen/jit.h"
+
+#include <llvm/ExecutionEngine/Orc/LLJIT.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Module.h>
+#include <llvm/Support/SmallVectorMemoryBuffer.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Target/TargetMachine.h>
+
+#include <mutex>
+
+#include "server/device/cpu/codegen/runtime_symbols.h"
+
+namespace rouse::cpu::codegen {
+namespace {
+
+Error failure(const char* what, llvm::Error error) {
+  return Error{CudaError::invalidKernelImage, std::string(what) + ": " + llvm::toString(std::move(error))};
+}
+
+llvm::Expected<llvm::orc::JITTargetMachineBuilder> hostBuilder() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+  });
+  auto builder = llvm::orc::JITTargetMachineBuilder::detectHost();
+  if (!builder) return builder;
+  builder->setRelocationModel(llvm::Reloc::PIC_);
+  builder->setCodeModel(llvm::CodeModel::Small);
+  builder->setCodeGenOptLevel(llvm::CodeGenOptLevel::Default);
+  // A product and a sum are fused only where the program says so.
+  builder->getOptions().AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  return builder;
+}
+
+}  // namespace
+
+struct Jit::State {
+  std::unique_ptr<llvm::orc::LLJIT> jit;
+};
+
+std::unique_ptr<llvm::TargetMachine> hostTarget() {
+  auto builder = hostBuilder();
+  if (!builder) {
+    llvm::consumeError(builder.takeError());
+    return nullptr;
+  }
+  auto target = builder->createTargetMachine();
+  if (!target) {
+    llvm::consumeError(target.takeError());
+    return nullptr;
+  }
+  return std::move(*target);
+}
+
+Jit::Jit(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Jit::~Jit() = default;
+
+Result<std::unique_ptr<Jit>> Jit::create() {
+  auto builder = hostBuilder();
+  if (!builder) return failure("no code generator for this processor", builder.takeError());
+  auto jit = llvm::orc::LLJITBuilder().setJITTargetMachineBuilder(std::move(*builder)).create();
+  if (!jit) return failure("the linker of generated code", jit.takeError());
+  llvm::orc::SymbolMap symbols;
+  for (const RuntimeSymbol& symbol : runtimeSymbols()) {
+    symbols[(*jit)->mangleAndIntern(symbol.name)] = {llvm::orc::ExecutorAddr(symbol.address),
+                                                     llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
+  }
+  if (auto error = (*jit)->getMainJITDylib().define(llvm::orc::absoluteSymbols(std::move(symbols)))) {
+    return failure("the runtime's functions", std::move(error));
+  }
+  auto state = std::make_unique<State>();
+  state->jit = std::move(*jit);
+  return std::unique_ptr<Jit>(new Jit(std::move(state)));
+}
+
+Status Jit::add(llvm::Module& module, llvm::TargetMachine& target) {
+  llvm::SmallVector<char, 0> object;
+  {
+    llvm::raw_svector_ostream stream(object);
+    llvm::legacy::PassManager passes;
+    if (target.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile)) {
+      return Error{CudaError::invalidKernelImage, "no object files for this processor"};
+    }
+    passes.run(module);
+  }
+  auto buffer = std::make_unique<llvm::SmallVectorMemoryBuffer>(std::move(object), module.getName(), false);
+  if (auto error = state_->jit->addObjectFile(std::move(buffer)))
+    return failure("linking generated code", std::move(error));
+  return {};
+}
+
+Result<std::uint64_t> Jit::find(const std::string& name) {
+  auto address = state_->jit->lookupLinkerMangled(name);
+  if (!address) return failure("linking generated code", address.takeError());
+  return address->getValue();
+}
+
+}  // namespace rouse::cpu::codegen

@@ -1,0 +1,36 @@
+// Machine code in this process: objects are linked against the runtime's functions and looked up by name. Knows nothing
+// of PTX.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "schemas/base/result.h"
+
+namespace llvm {
+class Module;
+class TargetMachine;
+}  // namespace llvm
+
+namespace rouse::cpu::codegen {
+
+// For the processor that this runs on. One compilation at a time for each.
+std::unique_ptr<llvm::TargetMachine> hostTarget();
+
+// One linking scope: a module of PTX and all that is compiled of it. Its code is freed with it. Any thread.
+class Jit {
+ public:
+  static Result<std::unique_ptr<Jit>> create();
+  ~Jit();
+
+  Status add(llvm::Module&, llvm::TargetMachine&);
+  Result<std::uint64_t> find(const std::string& name);
+
+ private:
+  struct State;
+  explicit Jit(std::unique_ptr<State>);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace rouse::cpu::codegen

@@ -1,0 +1,108 @@
+// mov, cvta, isspacep (PTX ISA, "Data Movement and Conversion Instructions").
+#include "server/device/cpu/codegen/families.h"
+
+namespace rouse::cpu::codegen {
+namespace {
+
+// Local variables lie on the thread's stack: near the frame of the function that asks.
+constexpr std::uint64_t kStackNeighbourhood = std::uint64_t{512} << 10;
+
+llvm::Value* pack(Emitter& e, const Operand& vector, std::uint32_t bits) {
+  llvm::Value* result = e.integer(bits, 0);
+  std::uint32_t shift = 0;
+  for (const Operand& element : vector.elements) {
+    llvm::Value* const part = e.readRegister(element.index);
+    const std::uint32_t width = part->getType()->getIntegerBitWidth();
+    result = e.b.CreateOr(result, e.b.CreateShl(e.b.CreateZExt(part, e.bits(bits)), shift));
+    shift += width;
+  }
+  return result;
+}
+
+void unpack(Emitter& e, const Operand& vector, llvm::Value* value) {
+  const std::uint32_t bits = value->getType()->getIntegerBitWidth();
+  std::uint32_t shift = 0;
+  for (const Operand& element : vector.elements) {
+    // A sink is as wide as the others.
+    std::uint32_t width = bits / static_cast<std::uint32_t>(vector.elements.size());
+    if (element.kind == Operand::Kind::reg) {
+      width = ptx::bitsOf(e.source().registers[element.index]);
+      e.writeRegister(element.index, e.b.CreateTrunc(e.b.CreateLShr(value, shift), e.bits(width)));
+    }
+    shift += width;
+  }
+}
+
+}  // namespace
+
+void lowerMove(Emitter& e, const Instruction& i) {
+  const Type type = i.type();
+  const Operand& to = i.operands[0];
+  const Operand& from = i.operands[1];
+  const std::uint32_t bits = ptx::bitsOf(type);
+  if (to.kind == Operand::Kind::vector) {
+    llvm::Value* const value = e.toBits(e.read(from, type));
+    return unpack(e, to, value);
+  }
+  if (from.kind == Operand::Kind::vector) {
+    llvm::Value* const value = pack(e, from, bits);
+    if (to.kind == Operand::Kind::reg) e.writeRegister(to.index, value);
+    return;
+  }
+  e.write(to, type, e.read(from, type));
+}
+
+void lowerConvertAddress(Emitter& e, const Instruction& i) {
+  const Space space = ptx::spaceOf(i);
+  llvm::Value* const address = e.read(i.operands[1], Type::b64);
+  e.write(i.operands[0], Type::b64, i.has(Modifier::to) ? e.fromGeneric(address, space) : e.toGeneric(address, space));
+}
+
+void lowerIsSpace(Emitter& e, const Instruction& i) {
+  llvm::Value* const address = e.read(i.operands[1], Type::b64);
+  const auto within = [&](llvm::Value* base, llvm::Value* bytes) {
+    return e.b.CreateICmpULT(e.b.CreateSub(address, base), bytes);
+  };
+  const auto isShared = [&] {
+    return within(e.b.CreatePtrToInt(e.sharedBase(), e.b.getInt64Ty()),
+                  e.b.CreateZExt(e.blockField(offsetof(BlockContext, sharedBytes), 32), e.b.getInt64Ty()));
+  };
+  const auto isLocal = [&] {
+    llvm::Value* const frame = e.b.CreatePtrToInt(
+        e.b.CreateIntrinsic(llvm::Intrinsic::frameaddress, {e.b.getPtrTy()}, {e.b.getInt32(0)}), e.b.getInt64Ty());
+    return within(e.b.CreateSub(frame, e.b.getInt64(kStackNeighbourhood)), e.b.getInt64(2 * kStackNeighbourhood));
+  };
+  const auto isConstant = [&] {
+    llvm::Value* found = e.b.getFalse();
+    const auto& variables = e.module().source().variables;
+    for (std::uint32_t index = 0; index < variables.size(); ++index) {
+      if (variables[index].space != Space::constant) continue;
+      Operand symbol;
+      symbol.kind = Operand::Kind::symbol;
+      symbol.symbol = ptx::SymbolKind::variable;
+      symbol.index = index;
+      found = e.b.CreateOr(found, within(e.symbolAddress(symbol), e.b.getInt64(variables[index].bytes)));
+    }
+    return found;
+  };
+  llvm::Value* result = nullptr;
+  switch (ptx::spaceOf(i)) {
+    case Space::shared:
+      result = isShared();
+      break;
+    case Space::local:
+      result = isLocal();
+      break;
+    case Space::constant:
+      result = isConstant();
+      break;
+    case Space::global:
+      result = e.b.CreateNot(e.b.CreateOr(e.b.CreateOr(isShared(), isLocal()), isConstant()));
+      break;
+    default:
+      e.unsupported(i, "this state space");
+  }
+  e.write(i.operands[0], Type::pred, result);
+}
+
+}  // namespace rouse::cpu::codegen

@@ -1,0 +1,120 @@
+#include <llvm/Analysis/TargetLibraryInfo.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/Transforms/IPO/AlwaysInliner.h>
+#include <llvm/Transforms/IPO/GlobalDCE.h>
+#include <llvm/Transforms/IPO/ModuleInliner.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/ADCE.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
+
+#include "server/device/cpu/codegen/passes.h"
+
+namespace rouse::cpu::codegen {
+namespace {
+
+// Instructions of emitted, not yet simplified code.
+constexpr std::size_t kLargestFull = 60'000;
+constexpr std::size_t kLargestLess = 400'000;
+
+constexpr const char* kAccessGroupName = "rouse.access.group";
+
+class RecoverPointers : public llvm::PassInfoMixin<RecoverPointers> {
+ public:
+  llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager&) {
+    recoverPointers(function);
+    return llvm::PreservedAnalyses::none();
+  }
+};
+
+// The analyses that passes share, tied together.
+class Analyses {
+ public:
+  explicit Analyses(llvm::TargetMachine& target) : builder(&target, tuning()) {
+    builder.registerModuleAnalyses(modules);
+    builder.registerCGSCCAnalyses(components);
+    builder.registerFunctionAnalyses(functions);
+    builder.registerLoopAnalyses(loops);
+    builder.crossRegisterProxies(loops, functions, components, modules);
+  }
+
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder;
+
+ private:
+  static llvm::PipelineTuningOptions tuning() {
+    llvm::PipelineTuningOptions options;
+    options.LoopVectorization = true;
+    options.SLPVectorization = true;
+    options.LoopInterleaving = true;
+    return options;
+  }
+};
+
+llvm::FunctionPassManager cleanUp() {
+  llvm::FunctionPassManager passes;
+  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+  passes.addPass(llvm::EarlyCSEPass());
+  passes.addPass(llvm::InstCombinePass());
+  passes.addPass(llvm::SimplifyCFGPass());
+  return passes;
+}
+
+}  // namespace
+
+Effort effortFor(const llvm::Module& module) {
+  const std::size_t size = module.getInstructionCount();
+  return size <= kLargestFull ? Effort::full : size <= kLargestLess ? Effort::less : Effort::least;
+}
+
+llvm::MDNode* accessGroup(llvm::Module& module, bool create) {
+  llvm::NamedMDNode* list = module.getNamedMetadata(kAccessGroupName);
+  if (list == nullptr && create) {
+    list = module.getOrInsertNamedMetadata(kAccessGroupName);
+    list->addOperand(llvm::MDNode::getDistinct(module.getContext(), {}));
+  }
+  return list == nullptr ? nullptr : list->getOperand(0);
+}
+
+void simplify(llvm::Module& module, llvm::TargetMachine& target, Effort effort) {
+  Analyses analyses(target);
+  llvm::ModulePassManager passes;
+  passes.addPass(llvm::createModuleToFunctionPassAdaptor(cleanUp()));
+  if (effort != Effort::least) {
+    passes.addPass(llvm::ModuleInlinerWrapperPass(llvm::getInlineParams(275)));
+    passes.addPass(llvm::GlobalDCEPass());
+  }
+  llvm::FunctionPassManager addresses;
+  addresses.addPass(RecoverPointers());
+  // Local variables whose addresses have become plain are promoted, which lays bare the addresses that were kept in
+  // them.
+  addresses.addPass(cleanUp());
+  addresses.addPass(RecoverPointers());
+  addresses.addPass(cleanUp());
+  passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(addresses)));
+  passes.run(module, analyses.modules);
+}
+
+void optimize(llvm::Module& module, llvm::TargetMachine& target, Effort effort) {
+  Analyses analyses(target);
+  llvm::ModulePassManager passes;
+  switch (effort) {
+    case Effort::full:
+      passes = analyses.builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2);
+      break;
+    case Effort::less:
+      passes = analyses.builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O1);
+      break;
+    case Effort::least:
+      passes.addPass(llvm::AlwaysInlinerPass());
+      break;
+  }
+  passes.run(module, analyses.modules);
+}
+
+}  // namespace rouse::cpu::codegen

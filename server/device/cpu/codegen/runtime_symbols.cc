@@ -1,0 +1,91 @@
+#include "server/device/cpu/codegen/runtime_symbols.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "server/device/cpu/abi.h"
+#include "server/device/cpu/codegen/math_functions.h"
+
+// Conversions of half for processors without F16C, from the compiler's support library, which no header declares. The
+// argument travels in an SSE register as a _Float16.
+extern "C" {
+_Float16 __truncsfhf2(float);
+_Float16 __truncdfhf2(double);
+float __extendhfsf2(_Float16);
+}
+
+namespace rouse::cpu::codegen {
+namespace {
+
+template <class Function>
+std::uint64_t address(Function* function) {
+  return reinterpret_cast<std::uintptr_t>(function);
+}
+
+}  // namespace
+
+#define ROUSE_SYMBOL(name) {#name, address(&name)}
+#define ROUSE_MATH1(name) \
+  {#name, address<double(double)>(&::name)}, { #name "f", address<float(float)>(&::name##f) }
+
+const std::vector<RuntimeSymbol>& runtimeSymbols() {
+  static const auto* symbols = new std::vector<RuntimeSymbol>{
+      ROUSE_SYMBOL(rouse_cpu_barrier),
+      ROUSE_SYMBOL(rouse_cpu_barrier_arrive),
+      ROUSE_SYMBOL(rouse_cpu_barrier_reduce),
+      ROUSE_SYMBOL(rouse_cpu_warp_sync),
+      ROUSE_SYMBOL(rouse_cpu_shuffle),
+      ROUSE_SYMBOL(rouse_cpu_vote),
+      ROUSE_SYMBOL(rouse_cpu_match),
+      ROUSE_SYMBOL(rouse_cpu_redux),
+      ROUSE_SYMBOL(rouse_cpu_activemask),
+      ROUSE_SYMBOL(rouse_cpu_yield),
+      ROUSE_SYMBOL(rouse_cpu_vprintf),
+      ROUSE_SYMBOL(rouse_cpu_assert_fail),
+      ROUSE_SYMBOL(rouse_cpu_trap),
+      ROUSE_SYMBOL(rouse_cpu_misaligned),
+      ROUSE_SYMBOL(rouse_cpu_malloc),
+      ROUSE_SYMBOL(rouse_cpu_free),
+      ROUSE_SYMBOL(rouse_cpu_clock),
+      ROUSE_SYMBOL(rouse_ptx_add_f64),
+      ROUSE_SYMBOL(rouse_ptx_sub_f64),
+      ROUSE_SYMBOL(rouse_ptx_mul_f64),
+      ROUSE_SYMBOL(rouse_ptx_div_f64),
+      ROUSE_SYMBOL(rouse_ptx_fma_f64),
+      ROUSE_SYMBOL(rouse_ptx_sqrt_f64),
+      ROUSE_SYMBOL(rouse_ptx_fns),
+      ROUSE_SYMBOL(rouse_ptx_to_fp8),
+      ROUSE_SYMBOL(rouse_ptx_from_fp8),
+      {"memcpy", address(&::memcpy)},
+      {"memmove", address(&::memmove)},
+      {"memset", address(&::memset)},
+      {"memcmp", address<int(const void*, const void*, std::size_t)>(&::memcmp)},
+      {"bcmp", address<int(const void*, const void*, std::size_t)>(&::memcmp)},
+      ROUSE_MATH1(sin),
+      ROUSE_MATH1(cos),
+      ROUSE_MATH1(log2),
+      ROUSE_MATH1(exp2),
+      ROUSE_MATH1(tanh),
+      ROUSE_MATH1(sqrt),
+      ROUSE_MATH1(floor),
+      ROUSE_MATH1(ceil),
+      ROUSE_MATH1(trunc),
+      ROUSE_MATH1(rint),
+      ROUSE_MATH1(nearbyint),
+      {"roundeven", address<double(double)>(&::nearbyint)},
+      {"roundevenf", address<float(float)>(&::nearbyintf)},
+      {"fma", address<double(double, double, double)>(&::fma)},
+      {"fmaf", address<float(float, float, float)>(&::fmaf)},
+      {"ldexp", address<double(double, int)>(&::ldexp)},
+      {"ldexpf", address<float(float, int)>(&::ldexpf)},
+      {"sincos", address<void(double, double*, double*)>(&::sincos)},
+      {"sincosf", address<void(float, float*, float*)>(&::sincosf)},
+      ROUSE_SYMBOL(__truncsfhf2),
+      ROUSE_SYMBOL(__truncdfhf2),
+      ROUSE_SYMBOL(__extendhfsf2),
+  };
+  return *symbols;
+}
+
+}  // namespace rouse::cpu::codegen

@@ -1,0 +1,98 @@
+// Predefined registers (PTX ISA, "Special Registers"), from the thread's and the block's context.
+#include "server/device/cpu/codegen/families.h"
+
+namespace rouse::cpu::codegen {
+namespace {
+
+using ptx::SpecialRegister;
+
+constexpr std::uint32_t kWarpsOfMultiprocessor = 64;  // CUDA C++ Programming Guide, compute capability 8.0
+
+// ThreadContext or BlockContext holds three components; w reads zero.
+llvm::Value* component(Emitter& e, const Operand& operand, bool ofThread, std::size_t offset) {
+  if (operand.component > 2) return e.b.getInt32(0);
+  const std::size_t at = offset + operand.component * sizeof(std::uint32_t);
+  return ofThread ? e.threadField(at, 32) : e.blockField(at, 32);
+}
+
+llvm::Value* lane(Emitter& e) { return e.threadField(offsetof(ThreadContext, lane), 32); }
+llvm::Value* laneBit(Emitter& e) { return e.b.CreateShl(e.b.getInt32(1), lane(e)); }
+llvm::Value* below(Emitter& e) { return e.b.CreateSub(laneBit(e), e.b.getInt32(1)); }
+
+llvm::Value* clock(Emitter& e) { return e.callExternal("rouse_cpu_clock", e.b.getInt64Ty(), {}); }
+llvm::Value* low(Emitter& e, llvm::Value* value) { return e.b.CreateTrunc(value, e.b.getInt32Ty()); }
+llvm::Value* high(Emitter& e, llvm::Value* value) { return low(e, e.b.CreateLShr(value, 32)); }
+
+}  // namespace
+
+llvm::Value* emitSpecialRegister(Emitter& e, const Operand& operand) {
+  switch (operand.special) {
+    case SpecialRegister::tid:
+      return component(e, operand, true, offsetof(ThreadContext, tid));
+    case SpecialRegister::ntid:
+      return component(e, operand, false, offsetof(BlockContext, ntid));
+    // Without clusters every block is a cluster of its own.
+    case SpecialRegister::clusterid:
+    case SpecialRegister::ctaid:
+      return component(e, operand, false, offsetof(BlockContext, ctaid));
+    case SpecialRegister::nclusterid:
+    case SpecialRegister::nctaid:
+      return component(e, operand, false, offsetof(BlockContext, nctaid));
+    case SpecialRegister::cluster_ctaid:
+      return e.b.getInt32(0);
+    case SpecialRegister::cluster_nctaid:
+      return e.b.getInt32(operand.component < 3 ? 1 : 0);
+    case SpecialRegister::cluster_ctarank:
+      return e.b.getInt32(0);
+    case SpecialRegister::cluster_nctarank:
+      return e.b.getInt32(1);
+    case SpecialRegister::is_explicit_cluster:
+      return e.b.getFalse();
+    case SpecialRegister::laneid:
+      return lane(e);
+    case SpecialRegister::warpid:
+      return e.threadField(offsetof(ThreadContext, warp), 32);
+    case SpecialRegister::nwarpid:
+      return e.b.getInt32(kWarpsOfMultiprocessor);
+    case SpecialRegister::smid:
+      return e.b.getInt32(0);
+    case SpecialRegister::nsmid:
+      return e.b.getInt32(1);
+    case SpecialRegister::gridid:
+      return e.blockField(offsetof(BlockContext, gridId), 64);
+    case SpecialRegister::lanemask_eq:
+      return laneBit(e);
+    case SpecialRegister::lanemask_lt:
+      return below(e);
+    case SpecialRegister::lanemask_le:
+      return e.b.CreateOr(below(e), laneBit(e));
+    case SpecialRegister::lanemask_ge:
+      return e.b.CreateNot(below(e));
+    case SpecialRegister::lanemask_gt:
+      return e.b.CreateNot(e.b.CreateOr(below(e), laneBit(e)));
+    case SpecialRegister::clock:
+    case SpecialRegister::globaltimer_lo:
+      return low(e, clock(e));
+    case SpecialRegister::clock_hi:
+    case SpecialRegister::globaltimer_hi:
+      return high(e, clock(e));
+    case SpecialRegister::clock64:
+    case SpecialRegister::globaltimer:
+      return clock(e);
+    case SpecialRegister::dynamic_smem_size:
+      return e.blockField(offsetof(BlockContext, dynamicSharedBytes), 32);
+    case SpecialRegister::total_smem_size:
+    case SpecialRegister::aggr_smem_size:
+      return e.blockField(offsetof(BlockContext, sharedBytes), 32);
+    // Environment registers belong to the driver, performance counters to the hardware.
+    case SpecialRegister::envreg:
+    case SpecialRegister::pm:
+      return e.b.getInt32(0);
+    case SpecialRegister::current_graph_exec:
+    case SpecialRegister::count:
+      break;
+  }
+  return e.b.getInt64(0);
+}
+
+}  // namespace rouse::cpu::codegen

@@ -1,0 +1,184 @@
+#include "server/device/cpu/context.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "server/device/cpu/module_instance.h"
+#include "server/device/cpu/runtime/stack_pool.h"
+#include "server/device/cpu/slot.h"
+#include "server/device/cpu/stream_queue.h"
+#include "server/device/cpu/transfer.h"
+
+namespace rouse::cpu {
+namespace {
+
+class CpuStream final : public memory::Stream {
+ public:
+  explicit CpuStream(std::shared_ptr<StreamQueue> queue) : queue_(std::move(queue)) {}
+  bool idle() const override { return queue_->idle(); }
+  StreamQueue& queue() { return *queue_; }
+
+ private:
+  std::shared_ptr<StreamQueue> queue_;  // also held by whoever drives it
+};
+
+class CpuEvent final : public memory::Event {
+ public:
+  // The latest record; null: none, or reached when it was made.
+  std::shared_ptr<Marker> latest;
+};
+
+StreamQueue& queueOf(memory::Stream& stream) { return static_cast<CpuStream&>(stream).queue(); }
+
+// cudaLimitStackSize's largest value on compute capability 9.0: local memory of a thread (Programming Guide, table of
+// limits).
+constexpr std::uint64_t kMaxStackLimit = std::uint64_t{512} << 10;
+
+}  // namespace
+
+Result<std::unique_ptr<memory::Context>> CpuContext::create(const memory::ContextOptions& options,
+                                                            PhysicalMemory& memory,
+                                                            std::shared_ptr<ContextState> state) {
+  std::unique_ptr<CpuContext> context(new CpuContext(memory, std::move(state)));
+  auto device = AddressWindow::reserve(options.deviceWindow, "device window");
+  if (!device) return std::move(device).error();
+  context->deviceWindow_ = std::move(device).value();
+  auto host = AddressWindow::reserve(options.hostWindow, "host window");
+  if (!host) return std::move(host).error();
+  context->hostWindow_ = std::move(host).value();
+  if (options.hostFd >= 0) {
+    context->hostFd_ = fcntl(options.hostFd, F_DUPFD_CLOEXEC, 0);
+    if (context->hostFd_ < 0) {
+      return Error{CudaError::initializationError,
+                   std::string("descriptor of the host window: ") + std::strerror(errno)};
+    }
+  }
+  return std::unique_ptr<memory::Context>(std::move(context));
+}
+
+CpuContext::~CpuContext() {
+  state_->cancelAndWait();
+  if (hostFd_ >= 0) close(hostFd_);
+}
+
+Status CpuContext::map(std::uint64_t address, memory::Chunk chunk) {
+  if (auto status = memory_.check(chunk); !status) return status;
+  return deviceWindow_->map({address, chunk.bytes}, memory_.fd(), memory_.offsetOf(chunk));
+}
+
+Status CpuContext::unmap(AddressRange range) { return deviceWindow_->unmap(range); }
+
+Status CpuContext::mapHost(AddressRange range) {
+  if (hostFd_ < 0) return Error{CudaError::invalidValue, "the context has no host memory"};
+  return hostWindow_->map(range, hostFd_, range.base - hostWindow_->range().base);
+}
+
+Status CpuContext::unmapHost(AddressRange range) { return hostWindow_->unmap(range); }
+
+std::unique_ptr<memory::Stream> CpuContext::createStream(int priority) {
+  return std::make_unique<CpuStream>(std::make_shared<StreamQueue>(state_, priority));
+}
+
+std::unique_ptr<memory::Event> CpuContext::createEvent() { return std::make_unique<CpuEvent>(); }
+
+void CpuContext::record(memory::Stream& stream, memory::Event& event) {
+  StreamQueue& queue = queueOf(stream);
+  auto& latest = static_cast<CpuEvent&>(event).latest;
+  latest.reset();
+  if (queue.idle()) return;
+  latest = std::make_shared<Marker>();
+  queue.push(RecordOperation{latest});
+}
+
+void CpuContext::wait(memory::Stream& stream, memory::Event& event) {
+  auto& latest = static_cast<CpuEvent&>(event).latest;
+  if (latest == nullptr) return;
+  if (latest->reached()) {
+    latest.reset();
+    return;
+  }
+  queueOf(stream).push(EventWaitOperation{latest});
+}
+
+void CpuContext::copy(memory::Stream& stream, const memory::CopyShape& shape) {
+  StreamQueue& queue = queueOf(stream);
+  if (!queue.idle() || bytesOf(shape) > kInlineBytes) {
+    queue.push(CopyOperation{shape});
+  } else if (alive()) {
+    transfer(shape);
+  }
+}
+
+void CpuContext::copyInline(memory::Stream& stream, std::uint64_t destination, std::span<const std::byte> bytes) {
+  StreamQueue& queue = queueOf(stream);
+  if (!queue.idle() || bytes.size() > kInlineBytes) {
+    queue.push(InlineCopyOperation{destination, {bytes.begin(), bytes.end()}});
+  } else if (alive()) {
+    std::memcpy(reinterpret_cast<void*>(destination), bytes.data(), bytes.size());
+  }
+}
+
+void CpuContext::fill(memory::Stream& stream, const memory::FillShape& shape) {
+  StreamQueue& queue = queueOf(stream);
+  if (!queue.idle() || bytesOf(shape) > kInlineBytes) {
+    queue.push(FillOperation{shape});
+  } else if (alive()) {
+    transfer(shape);
+  }
+}
+
+void CpuContext::launch(memory::Stream& stream, const memory::LaunchRequest& request) {
+  queueOf(stream).push(LaunchOperation{static_cast<CpuModuleInstance*>(request.module)->bound(),
+                                       request.function,
+                                       request.grid,
+                                       request.block,
+                                       request.sharedBytes,
+                                       request.cooperative,
+                                       {request.parameters.begin(), request.parameters.end()}});
+}
+
+void CpuContext::signal(memory::Stream& stream, wire::Slot& slot, std::uint64_t value, bool timestamp) {
+  StreamQueue& queue = queueOf(stream);
+  if (!queue.idle()) {
+    queue.push(SignalOperation{&slot, value, timestamp});
+    return;
+  }
+  signalSlot(slot, value, timestamp, state_->dead());
+  if (!state_->slotWaits.empty()) {
+    for (auto& waiting : state_->slotWaits.takeReady()) waiting->resume();
+  }
+}
+
+void CpuContext::waitFor(memory::Stream& stream, const wire::Slot& slot, std::uint64_t value) {
+  StreamQueue& queue = queueOf(stream);
+  if (queue.idle() && slotReached(slot, value)) return;
+  queue.push(SlotWaitOperation{&slot, value});
+}
+
+Result<std::unique_ptr<memory::ModuleInstance>> CpuContext::instantiate(std::shared_ptr<memory::Image> image,
+                                                                        std::span<const std::uint64_t> addresses) {
+  return bindModule(std::move(image), addresses);
+}
+
+Status CpuContext::setLimit(memory::ContextLimit limit, std::uint64_t value) {
+  switch (limit) {
+    case memory::ContextLimit::stackBytes:
+      if (value > kMaxStackLimit) {
+        return Error{CudaError::invalidValue,
+                     "stack of " + std::to_string(value) + " bytes a thread, limit " + std::to_string(kMaxStackLimit)};
+      }
+      state_->stackLimitBytes = value;
+      return {};
+    case memory::ContextLimit::printfBytes:
+      return {};  // text goes to the observer as it comes; the ring that the client reads has a size of its own
+    case memory::ContextLimit::heapBytes:
+      state_->heap.setLimit(value);
+      return {};
+  }
+  return Error{CudaError::invalidValue, "limit " + std::to_string(static_cast<std::uint32_t>(limit)) + " is none"};
+}
+
+}  // namespace rouse::cpu

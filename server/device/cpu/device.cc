@@ -1,0 +1,42 @@
+#include "server/device/cpu/device.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "server/device/cpu/context.h"
+#include "server/device/cpu/module_instance.h"
+#include "server/device/cpu/properties.h"
+#include "server/device/cpu/runtime/signal_faults.h"
+#include "server/device/cpu/stream_queue.h"
+
+namespace rouse::cpu {
+
+CpuDevice::CpuDevice(std::unique_ptr<PhysicalMemory> memory, std::uint32_t ordinal, std::uint32_t workers)
+    : memory_(std::move(memory)),
+      properties_(describeDevice(ordinal, memory_->chunks().size() * kGranuleBytes, workers)),
+      pool_(workers) {}
+
+Result<std::unique_ptr<memory::Device>> CpuDevice::open(const memory::DeviceOptions& options) {
+  const std::uint32_t workers =
+      options.workers != 0 ? options.workers : std::max(std::thread::hardware_concurrency(), 1u);
+  auto memory = PhysicalMemory::create(options.memoryBytes);
+  if (!memory) return std::move(memory).error();
+  installFaultHandlers();
+  return std::unique_ptr<memory::Device>(new CpuDevice(std::move(memory).value(), options.ordinal, workers));
+}
+
+Result<std::unique_ptr<memory::Context>> CpuDevice::createContext(const memory::ContextOptions& options,
+                                                                  memory::ContextObserver& observer) {
+  return CpuContext::create(options, *memory_, std::make_shared<ContextState>(pool_, slotWaits_, observer));
+}
+
+Result<std::shared_ptr<memory::Image>> CpuDevice::load(std::span<const std::byte> module) { return loadImage(module); }
+
+bool CpuDevice::poll(bool& waiting) {
+  const auto ready = slotWaits_.takeReady();
+  for (const auto& stream : ready) stream->resumeHere();
+  waiting = !slotWaits_.empty();
+  return !ready.empty();
+}
+
+}  // namespace rouse::cpu

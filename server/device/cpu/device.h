@@ -1,0 +1,35 @@
+// The CPU device: memory::Device over shared memory, worker threads and translated PTX.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "memory/device.h"
+#include "server/device/cpu/physical_memory.h"
+#include "server/device/cpu/slot_waits.h"
+#include "server/device/cpu/worker_pool.h"
+
+namespace rouse::cpu {
+
+class CpuDevice final : public memory::Device {
+ public:
+  static Result<std::unique_ptr<memory::Device>> open(const memory::DeviceOptions& options);
+
+  const memory::DeviceProperties& properties() const override { return properties_; }
+  std::span<const memory::Chunk> chunks() const override { return memory_->chunks(); }
+  Status scrub(memory::Chunk chunk) override { return memory_->scrub(chunk); }
+  Result<std::unique_ptr<memory::Context>> createContext(const memory::ContextOptions& options,
+                                                         memory::ContextObserver& observer) override;
+  Result<std::shared_ptr<memory::Image>> load(std::span<const std::byte> module) override;
+  bool poll(bool& waiting) override;
+
+ private:
+  CpuDevice(std::unique_ptr<PhysicalMemory> memory, std::uint32_t ordinal, std::uint32_t workers);
+
+  std::unique_ptr<PhysicalMemory> memory_;
+  memory::DeviceProperties properties_;
+  SlotWaits slotWaits_;
+  WorkerPool pool_;
+};
+
+}  // namespace rouse::cpu

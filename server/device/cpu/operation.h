@@ -1,0 +1,61 @@
+// What a stream holds.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <variant>
+#include <vector>
+
+#include "memory/device.h"
+#include "schemas/wire/layout.h"
+#include "server/device/cpu/marker.h"
+#include "server/device/cpu/module_instance.h"
+
+namespace rouse::cpu {
+
+struct CopyOperation {
+  memory::CopyShape shape;
+};
+
+struct InlineCopyOperation {
+  std::uint64_t destination;
+  std::vector<std::byte> bytes;
+};
+
+struct FillOperation {
+  memory::FillShape shape;
+};
+
+struct LaunchOperation {
+  std::shared_ptr<const BoundModule> module;
+  std::uint32_t function;
+  memory::Dim3 grid, block;
+  std::uint32_t sharedBytes;
+  bool cooperative;
+  std::vector<std::byte> parameters;
+};
+
+struct SignalOperation {
+  wire::Slot* slot;
+  std::uint64_t value;
+  bool timestamp;
+};
+
+struct SlotWaitOperation {
+  const wire::Slot* slot;
+  std::uint64_t value;
+};
+
+struct RecordOperation {
+  std::shared_ptr<Marker> marker;
+};
+
+struct EventWaitOperation {
+  std::shared_ptr<Marker> marker;
+};
+
+using Operation = std::variant<CopyOperation, InlineCopyOperation, FillOperation, LaunchOperation, SignalOperation,
+                               SlotWaitOperation, RecordOperation, EventWaitOperation>;
+
+}  // namespace rouse::cpu

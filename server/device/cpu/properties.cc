@@ -1,0 +1,130 @@
+#include "server/device/cpu/properties.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <string>
+#include <utility>
+
+#include "server/device/cpu/runtime/shared_memory.h"
+
+namespace rouse::cpu {
+namespace {
+
+// FNV-1a, 64 bits: spreads a name over the digits of a UUID; no secret depends on it.
+std::uint64_t spread(const std::string& text) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash;
+}
+
+// Stable for a machine and ordinal: tools name GPUs by it.
+std::string uuidOf(std::uint32_t ordinal) {
+  std::string machine;
+  std::ifstream("/etc/machine-id") >> machine;
+  if (machine.empty()) {
+    std::array<char, 256> host{};
+    gethostname(host.data(), host.size() - 1);
+    machine = host.data();
+  }
+  const std::uint64_t high = spread(machine + "/rouse-cpu/" + std::to_string(ordinal));
+  const std::uint64_t low = spread(std::to_string(high) + machine);
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "GPU-%08x-%04x-%04x-%04x-%012llx", static_cast<unsigned>(high >> 32),
+                static_cast<unsigned>(high >> 16 & 0xffff), static_cast<unsigned>(0x4000 | (high & 0xfff)),
+                static_cast<unsigned>(0x8000 | (low >> 48 & 0x3fff)),
+                static_cast<unsigned long long>(low & 0xffff'ffff'ffff));
+  return text.data();
+}
+
+std::int32_t coreKilohertz() {
+  std::int32_t value = 0;
+  std::ifstream("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq") >> value;
+  return value > 0 ? value : 2'000'000;
+}
+
+std::int32_t cacheBytes() {
+  const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  return bytes > 0 ? static_cast<std::int32_t>(std::min(bytes, 1L << 30)) : 8 << 20;
+}
+
+}  // namespace
+
+memory::DeviceProperties describeDevice(std::uint32_t ordinal, std::uint64_t memoryBytes, std::uint32_t workers) {
+  memory::DeviceProperties properties;
+  properties.name = "Rouse CPU Device";
+  properties.uuid = uuidOf(ordinal);
+  std::array<char, 32> pci{};
+  std::snprintf(pci.data(), pci.size(), "0000:%02x:00.0", ordinal & 0xff);
+  properties.pciAddress = pci.data();
+  properties.memoryBytes = memoryBytes;
+  properties.computeMajor = kComputeMajor;
+  properties.computeMinor = kComputeMinor;
+
+  // cudaDeviceAttr (CUDA Runtime API, "Data types"). What is not listed is 0: textures, surfaces and arrays, clusters,
+  // RDMA, IPC, and access to memory that CUDA did not allocate.
+  const std::pair<int, std::int32_t> values[] = {
+      {1, kMaxThreadsPerBlock},                         // MaxThreadsPerBlock
+      {2, 1024},                                        // MaxBlockDimX
+      {3, 1024},                                        // MaxBlockDimY
+      {4, 64},                                          // MaxBlockDimZ
+      {5, 2147483647},                                  // MaxGridDimX
+      {6, 65535},                                       // MaxGridDimY
+      {7, 65535},                                       // MaxGridDimZ
+      {8, 48 << 10},                                    // MaxSharedMemoryPerBlock
+      {9, 64 << 10},                                    // TotalConstantMemory
+      {10, 32},                                         // WarpSize
+      {11, 2147483647},                                 // MaxPitch
+      {12, 65536},                                      // MaxRegistersPerBlock
+      {13, coreKilohertz()},                            // ClockRate
+      {14, 512},                                        // TextureAlignment
+      {15, 1},                                          // GpuOverlap
+      {16, static_cast<std::int32_t>(workers)},         // MultiProcessorCount
+      {19, 1},                                          // CanMapHostMemory
+      {30, 512},                                        // SurfaceAlignment
+      {31, 1},                                          // ConcurrentKernels
+      {33, static_cast<std::int32_t>(ordinal & 0xff)},  // PciBusId
+      {36, 1'600'000},                                  // MemoryClockRate
+      {37, 128},                                        // GlobalMemoryBusWidth
+      {38, cacheBytes()},                               // L2CacheSize
+      {39, kThreadsPerMultiprocessor},                  // MaxThreadsPerMultiProcessor
+      {40, 2},                                          // AsyncEngineCount
+      {41, 1},                                          // UnifiedAddressing
+      {51, 32},                                         // TexturePitchAlignment
+      {75, kComputeMajor},                              // ComputeCapabilityMajor
+      {76, kComputeMinor},                              // ComputeCapabilityMinor
+      {78, 1},                                          // StreamPrioritiesSupported
+      {79, 1},                                          // GlobalL1CacheSupported
+      {80, 1},                                          // LocalL1CacheSupported
+      {81, kSharedPerMultiprocessor},                   // MaxSharedMemoryPerMultiprocessor
+      {82, 65536},                                      // MaxRegistersPerMultiprocessor
+      {83, 1},                                          // ManagedMemory
+      {85, static_cast<std::int32_t>(ordinal)},         // MultiGpuBoardGroupID
+      {86, 1},                                          // HostNativeAtomicSupported
+      {87, 2},                                          // SingleToDoublePrecisionPerfRatio
+      {89, 1},                                          // ConcurrentManagedAccess
+      {90, 1},                                          // ComputePreemptionSupported
+      {95, 1},                                          // CooperativeLaunch
+      {97, kMaxSharedBytes},                            // MaxSharedMemoryPerBlockOptin
+      {101, 1},                                         // DirectManagedMemAccessFromHost
+      {106, kBlocksPerMultiprocessor},                  // MaxBlocksPerMultiprocessor
+      {111, kReservedSharedPerBlock},                   // ReservedSharedMemoryPerBlock
+      {115, 1},                                         // MemoryPoolsSupported
+      {134, -1},                                        // HostNumaId
+  };
+  properties.attributes.assign(148, 0);
+  for (const auto& [attribute, value] : values) properties.attributes[attribute] = value;
+  return properties;
+}
+
+std::uint64_t residentBlocks(std::uint32_t workers, std::uint32_t threadsPerBlock, std::uint32_t sharedBytes) {
+  const std::uint32_t warps = (threadsPerBlock + 31) / 32;
+  const std::uint32_t byThreads = kThreadsPerMultiprocessor / 32 / std::max(warps, 1u);
+  const std::uint32_t byShared = kSharedPerMultiprocessor / (sharedBytes + kReservedSharedPerBlock);
+  return std::uint64_t{workers} * std::min({byThreads, byShared, kBlocksPerMultiprocessor});
+}
+
+}  // namespace rouse::cpu

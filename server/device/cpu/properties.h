@@ -1,0 +1,24 @@
+// What the CPU device says of itself.
+#pragma once
+
+#include <cstdint>
+
+#include "memory/device.h"
+
+namespace rouse::cpu {
+
+inline constexpr std::uint32_t kComputeMajor = 9, kComputeMinor = 0;
+inline constexpr std::uint32_t kCapability = kComputeMajor * 10 + kComputeMinor;
+inline constexpr std::uint32_t kMaxThreadsPerBlock = 1024;
+inline constexpr std::uint32_t kThreadsPerMultiprocessor = 2048;
+inline constexpr std::uint32_t kBlocksPerMultiprocessor = 32;
+inline constexpr std::uint32_t kSharedPerMultiprocessor = 228u << 10;
+inline constexpr std::uint32_t kReservedSharedPerBlock = 1024;
+
+// One worker stands for one multiprocessor.
+memory::DeviceProperties describeDevice(std::uint32_t ordinal, std::uint64_t memoryBytes, std::uint32_t workers);
+
+// How many blocks the device holds at once, as occupancy calculations of compute capability 9.0 have it.
+std::uint64_t residentBlocks(std::uint32_t workers, std::uint32_t threadsPerBlock, std::uint32_t sharedBytes);
+
+}  // namespace rouse::cpu

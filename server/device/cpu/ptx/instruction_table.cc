@@ -1,0 +1,443 @@
+#include "server/device/cpu/ptx/instruction_table.h"
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <unordered_map>
+
+namespace rouse::cpu::ptx {
+namespace {
+
+// How to read a row.
+//   types      one word for each type the instruction has, alternatives joined by commas; names from kTypeFamilies
+//   stand for
+//              several types
+//   modifiers  one word a group of alternatives joined by |; a ? behind a group makes it optional; names from
+//   kModifierFamilies operands   role and type: d destination, x wide destination, s source, y wide source, L loaded, S
+//   stored, a address,
+//              m memory, c constant, l label, t target list; type: 0 1 2 the instruction's, w twice the first,
+//              p predicate, h i q 16, 32, 64 bits; |p or |i an optional second destination; ? optional
+struct Row {
+  std::string_view opcode, types, modifiers, operands;
+};
+
+struct Family {
+  std::string_view name, members;
+};
+
+constexpr Family kTypeFamilies[] = {
+    {"INT", "u16,u32,u64,s16,s32,s64"},
+    {"INT32", "u32,s32"},
+    {"INT3264", "u32,s32,u64,s64"},
+    {"BITS", "b16,b32,b64"},
+    {"PACKED", "u16x2,s16x2"},
+    {"SELECT", "b16,u16,s16,b32,u32,s32,b64,u64,s64,f32,f64,f16,bf16,f16x2,bf16x2"},
+    {"MEMORY", "b8,u8,s8,b16,u16,s16,b32,u32,s32,b64,u64,s64,f32,f64,f16,bf16,f16x2,bf16x2,b128"},
+    {"CONVERT", "u8,s8,u16,s16,u32,s32,u64,s64,f16,bf16,f32,f64"},
+};
+
+constexpr Family kModifierFamilies[] = {
+    {"ROUND", "rn|rz|rm|rp"},
+    {"COMPARE", "eq|ne|lt|le|gt|ge|lo|ls|hi|hs|equ|neu|ltu|leu|gtu|geu|num|isnan"},
+    {"BOOLEAN", "op_and|op_or|op_xor"},
+    {"SPACE", "global|shared|shared_cta|local|constant|param|param_entry|param_func"},
+    {"SCOPE", "cta|cluster|gpu|sys"},
+    {"ORDER", "weak|op_volatile|relaxed|acquire|release|acq_rel|mmio"},
+    {"VECTOR", "v2|v4|v8"},
+    {"LOADCACHE", "ca|cg|cs|lu|cv|nc"},
+    {"STORECACHE", "wb|cg|cs|wt"},
+    {"EVICT", "l1_evict_normal|l1_evict_unchanged|l1_evict_first|l1_evict_last|l1_no_allocate"},
+    {"EVICT2", "l2_evict_normal|l2_evict_first|l2_evict_last"},
+    {"PREFETCH", "l2_64|l2_128|l2_256"},
+};
+
+constexpr Row kRows[] = {
+    // Integer arithmetic
+    {"add", "INT,PACKED", "", "d0 s0 s0"},
+    {"add", "s32", "sat", "d0 s0 s0"},
+    {"add", "INT3264", "cc", "d0 s0 s0"},
+    {"addc", "INT3264", "cc?", "d0 s0 s0"},
+    {"sub", "INT,PACKED", "", "d0 s0 s0"},
+    {"sub", "s32", "sat", "d0 s0 s0"},
+    {"sub", "INT3264", "cc", "d0 s0 s0"},
+    {"subc", "INT3264", "cc?", "d0 s0 s0"},
+    {"mul", "INT", "lo|hi", "d0 s0 s0"},
+    {"mul", "u16,s16,u32,s32", "wide", "dw s0 s0"},
+    {"mul24", "INT32", "lo|hi", "d0 s0 s0"},
+    {"mad", "INT", "lo|hi", "d0 s0 s0 s0"},
+    {"mad", "s32", "hi sat", "d0 s0 s0 s0"},
+    {"mad", "u16,s16,u32,s32", "wide", "dw s0 s0 sw"},
+    {"mad", "INT3264", "lo|hi cc", "d0 s0 s0 s0"},
+    {"madc", "INT3264", "lo|hi cc?", "d0 s0 s0 s0"},
+    {"mad24", "INT32", "lo|hi", "d0 s0 s0 s0"},
+    {"mad24", "s32", "hi sat", "d0 s0 s0 s0"},
+    {"sad", "INT", "", "d0 s0 s0 s0"},
+    {"div", "INT", "", "d0 s0 s0"},
+    {"rem", "INT", "", "d0 s0 s0"},
+    {"abs", "s16,s32,s64", "", "d0 s0"},
+    {"neg", "s16,s32,s64", "", "d0 s0"},
+    {"min", "INT,PACKED", "", "d0 s0 s0"},
+    {"min", "s32,s16x2", "relu", "d0 s0 s0"},
+    {"max", "INT,PACKED", "", "d0 s0 s0"},
+    {"max", "s32,s16x2", "relu", "d0 s0 s0"},
+    {"dp4a", "INT32 INT32", "", "di si si si"},
+    {"dp2a", "INT32 INT32", "lo|hi", "di si si si"},
+
+    // Floating-point arithmetic
+    {"add", "f32", "ROUND? ftz? sat?", "d0 s0 s0"},
+    {"add", "f64", "ROUND?", "d0 s0 s0"},
+    {"add", "f16,f16x2", "rn? ftz? sat?", "d0 s0 s0"},
+    {"add", "bf16,bf16x2", "rn?", "d0 s0 s0"},
+    {"sub", "f32", "ROUND? ftz? sat?", "d0 s0 s0"},
+    {"sub", "f64", "ROUND?", "d0 s0 s0"},
+    {"sub", "f16,f16x2", "rn? ftz? sat?", "d0 s0 s0"},
+    {"sub", "bf16,bf16x2", "rn?", "d0 s0 s0"},
+    {"mul", "f32", "ROUND? ftz? sat?", "d0 s0 s0"},
+    {"mul", "f64", "ROUND?", "d0 s0 s0"},
+    {"mul", "f16,f16x2", "rn? ftz? sat?", "d0 s0 s0"},
+    {"mul", "bf16,bf16x2", "rn?", "d0 s0 s0"},
+    {"fma", "f32", "ROUND ftz? sat?", "d0 s0 s0 s0"},
+    {"fma", "f64", "ROUND", "d0 s0 s0 s0"},
+    {"fma", "f16,f16x2", "rn ftz? sat|relu?", "d0 s0 s0 s0"},
+    {"fma", "bf16,bf16x2", "rn relu?", "d0 s0 s0 s0"},
+    {"mad", "f32", "ROUND? ftz? sat?", "d0 s0 s0 s0"},
+    {"mad", "f64", "ROUND", "d0 s0 s0 s0"},
+    {"div", "f32", "approx|full|rn|rz|rm|rp ftz?", "d0 s0 s0"},
+    {"div", "f64", "ROUND", "d0 s0 s0"},
+    {"abs", "f32,f16,f16x2", "ftz?", "d0 s0"},
+    {"abs", "f64,bf16,bf16x2", "", "d0 s0"},
+    {"neg", "f32,f16,f16x2", "ftz?", "d0 s0"},
+    {"neg", "f64,bf16,bf16x2", "", "d0 s0"},
+    {"min", "f32,f16,f16x2", "ftz? nan? xorsign? abs?", "d0 s0 s0"},
+    {"min", "bf16,bf16x2", "nan? xorsign? abs?", "d0 s0 s0"},
+    {"min", "f64", "", "d0 s0 s0"},
+    {"max", "f32,f16,f16x2", "ftz? nan? xorsign? abs?", "d0 s0 s0"},
+    {"max", "bf16,bf16x2", "nan? xorsign? abs?", "d0 s0 s0"},
+    {"max", "f64", "", "d0 s0 s0"},
+    {"rcp", "f32", "approx|rn|rz|rm|rp ftz?", "d0 s0"},
+    {"rcp", "f64", "ROUND", "d0 s0"},
+    {"rcp", "f64", "approx ftz", "d0 s0"},
+    {"sqrt", "f32", "approx|rn|rz|rm|rp ftz?", "d0 s0"},
+    {"sqrt", "f64", "ROUND", "d0 s0"},
+    {"rsqrt", "f32,f64", "approx ftz?", "d0 s0"},
+    {"sin", "f32", "approx ftz?", "d0 s0"},
+    {"cos", "f32", "approx ftz?", "d0 s0"},
+    {"lg2", "f32", "approx ftz?", "d0 s0"},
+    {"ex2", "f32,f16,f16x2,bf16,bf16x2", "approx ftz?", "d0 s0"},
+    {"tanh", "f32,f16,f16x2,bf16,bf16x2", "approx", "d0 s0"},
+    {"copysign", "f32,f64", "", "d0 s0 s0"},
+    {"testp", "f32,f64", "finite|infinite|number|notanumber|normal|subnormal", "dp s0"},
+
+    // Bits
+    {"and", "pred,BITS", "", "d0 s0 s0"},
+    {"or", "pred,BITS", "", "d0 s0 s0"},
+    {"xor", "pred,BITS", "", "d0 s0 s0"},
+    {"not", "pred,BITS", "", "d0 s0"},
+    {"cnot", "BITS", "", "d0 s0"},
+    {"lop3", "b32", "", "d0 s0 s0 s0 c"},
+    {"lop3", "b32", "op_and|op_or", "d0|p s0 s0 s0 c sp"},
+    {"shl", "BITS", "", "d0 s0 si"},
+    {"shr", "BITS,INT", "", "d0 s0 si"},
+    {"shf", "b32", "l|r wrap|clamp", "d0 s0 s0 si"},
+    {"prmt", "b32", "f4e|b4e|rc8|ecl|ecr|rc16?", "d0 s0 s0 si"},
+    {"popc", "b32,b64", "", "di s0"},
+    {"clz", "b32,b64", "", "di s0"},
+    {"brev", "b32,b64", "", "d0 s0"},
+    {"bfind", "INT3264", "shiftamt?", "di s0"},
+    {"fns", "b32", "", "di si si si"},
+    {"bfe", "INT3264", "", "d0 s0 si si"},
+    {"bfi", "b32,b64", "", "d0 s0 s0 si si"},
+    {"bmsk", "b32", "clamp|wrap", "di si si"},
+    {"szext", "INT32", "clamp|wrap", "di si si"},
+
+    // Comparison and selection
+    {"set", "u32,s32,f32 u16,u32,u64,s16,s32,s64,b16,b32,b64,f64", "COMPARE", "d0 s1 s1"},
+    {"set", "u32,s32,f32 u16,u32,u64,s16,s32,s64,b16,b32,b64,f64", "COMPARE BOOLEAN", "d0 s1 s1 sp"},
+    {"set", "u32,s32,f32 f32", "COMPARE ftz?", "d0 s1 s1"},
+    {"set", "u32,s32,f32 f32", "COMPARE BOOLEAN ftz?", "d0 s1 s1 sp"},
+    {"set", "f16,bf16,u16,s16,u32,s32 f16,bf16", "COMPARE ftz?", "d0 s1 s1"},
+    {"set", "f16,bf16,u16,s16,u32,s32 f16,bf16", "COMPARE BOOLEAN ftz?", "d0 s1 s1 sp"},
+    {"set", "f16x2,bf16x2,u32,s32 f16x2,bf16x2", "COMPARE ftz?", "d0 s1 s1"},
+    {"set", "f16x2,bf16x2,u32,s32 f16x2,bf16x2", "COMPARE BOOLEAN ftz?", "d0 s1 s1 sp"},
+    {"setp", "INT,BITS,f32,f64,f16,bf16,f16x2,bf16x2", "COMPARE ftz?", "dp|p s0 s0"},
+    {"setp", "INT,BITS,f32,f64,f16,bf16,f16x2,bf16x2", "COMPARE BOOLEAN ftz?", "dp|p s0 s0 sp"},
+    {"selp", "SELECT", "", "d0 s0 s0 sp"},
+    {"slct", "SELECT s32", "", "d0 s0 s0 s1"},
+    {"slct", "SELECT f32", "ftz?", "d0 s0 s0 s1"},
+
+    // Movement and conversion
+    {"mov", "pred,SELECT,b128", "", "d0 s0"},
+    {"cvt", "CONVERT CONVERT", "rn|rz|rm|rp|rni|rzi|rmi|rpi? ftz? sat|relu?", "x0 y1"},
+    {"cvt", "f16x2,bf16x2 f32", "rn|rz relu? satfinite?", "d0 s1 s1"},
+    {"cvt", "tf32,b32 f32", "rna|rn|rz relu? satfinite?", "di s1"},
+    {"cvt", "e4m3x2,e5m2x2 f32", "rn satfinite relu?", "dh s1 s1"},
+    {"cvt", "e4m3x2,e5m2x2 f16x2", "rn satfinite relu?", "dh s1"},
+    {"cvt", "f16x2 e4m3x2,e5m2x2", "rn relu?", "di sh"},
+    {"cvt", "u16,s16 s32", "pack sat", "di s1 s1"},
+    {"cvt", "u8,s8 s32 b32", "pack sat", "di s1 s1 s2"},
+    {"cvta", "u64", "global|shared|shared_cta|local|constant|param|param_entry to?", "d0 a0"},
+    {"isspacep", "", "global|shared|shared_cta|local|constant|param|param_entry", "dp a"},
+
+    // Memory
+    {"ld", "MEMORY", "ORDER? SCOPE? SPACE? LOADCACHE? EVICT? EVICT2? PREFETCH? VECTOR?", "L0 m"},
+    {"ld", "MEMORY", "ORDER? SCOPE? SPACE? LOADCACHE? EVICT? EVICT2? PREFETCH? VECTOR? l2_cache_hint", "L0 m sq"},
+    {"ldu", "MEMORY", "global? VECTOR?", "L0 m"},
+    {"st", "MEMORY", "ORDER? SCOPE? SPACE? STORECACHE? EVICT? EVICT2? VECTOR?", "m S0"},
+    {"st", "MEMORY", "ORDER? SCOPE? SPACE? STORECACHE? EVICT? EVICT2? VECTOR? l2_cache_hint", "m S0 sq"},
+    {"prefetch", "", "global|local? l1|l2|l2_evict_last|l2_evict_normal", "m"},
+    {"prefetchu", "", "l1", "m"},
+    {"applypriority", "", "global? l2_evict_normal", "m c"},
+    {"discard", "", "global? l2", "m c"},
+    {"atom", "u32,s32,u64,f32,f64", "ORDER? SCOPE? global|shared|shared_cta? add", "d0 m s0"},
+    {"atom", "f16,f16x2,bf16,bf16x2", "ORDER? SCOPE? global|shared|shared_cta? add noftz", "d0 m s0"},
+    {"atom", "u32,s32,u64,s64", "ORDER? SCOPE? global|shared|shared_cta? min|max", "d0 m s0"},
+    {"atom", "u32", "ORDER? SCOPE? global|shared|shared_cta? inc|dec", "d0 m s0"},
+    {"atom", "b32,b64", "ORDER? SCOPE? global|shared|shared_cta? op_and|op_or|op_xor", "d0 m s0"},
+    {"atom", "b32,b64,b128", "ORDER? SCOPE? global|shared|shared_cta? exch", "d0 m s0"},
+    {"atom", "b16,b32,b64,b128", "ORDER? SCOPE? global|shared|shared_cta? cas", "d0 m s0 s0"},
+    {"red", "u32,s32,u64,f32,f64", "ORDER? SCOPE? global|shared|shared_cta? add", "m s0"},
+    {"red", "f16,f16x2,bf16,bf16x2", "ORDER? SCOPE? global|shared|shared_cta? add noftz", "m s0"},
+    {"red", "u32,s32,u64,s64", "ORDER? SCOPE? global|shared|shared_cta? min|max", "m s0"},
+    {"red", "u32", "ORDER? SCOPE? global|shared|shared_cta? inc|dec", "m s0"},
+    {"red", "b32,b64", "ORDER? SCOPE? global|shared|shared_cta? op_and|op_or|op_xor", "m s0"},
+    {"membar", "", "gl|cta|sys", ""},
+    {"fence", "", "sc|acq_rel|acquire|release? SCOPE", ""},
+    {"cp", "", "async ca|cg shared|shared_cta global PREFETCH?", "m m c s?i"},
+    {"cp", "", "async commit_group", ""},
+    {"cp", "", "async wait_group", "c"},
+    {"cp", "", "async wait_all", ""},
+
+    // Barriers and warps
+    {"bar", "", "sync|arrive cta?", "si s?i"},
+    {"bar", "u32", "cta? red popc", "di si s?i sp"},
+    {"bar", "pred", "cta? red op_and|op_or", "dp si s?i sp"},
+    {"bar", "", "warp sync", "si"},
+    {"barrier", "", "sync|arrive cta? aligned?", "si s?i"},
+    {"barrier", "u32", "cta? red popc aligned?", "di si s?i sp"},
+    {"barrier", "pred", "cta? red op_and|op_or aligned?", "dp si s?i sp"},
+    {"shfl", "b32", "sync up|down|bfly|idx", "d0|p s0 si si si"},
+    {"vote", "pred", "sync all|any|uni", "dp sp si"},
+    {"vote", "b32", "sync ballot", "di sp si"},
+    {"match", "b32,b64", "sync any", "di s0 si"},
+    {"match", "b32,b64", "sync all", "di|p s0 si"},
+    {"redux", "u32,s32", "sync add|min|max", "d0 s0 si"},
+    {"redux", "b32", "sync op_and|op_or|op_xor", "d0 s0 si"},
+    {"activemask", "b32", "", "di"},
+    {"nanosleep", "u32", "", "si"},
+
+    // Control flow
+    {"bra", "", "uni?", "l"},
+    {"brx", "", "idx uni?", "si t"},
+    {"call", "", "uni?", ""},
+    {"ret", "", "uni?", ""},
+    {"exit", "", "", ""},
+    {"trap", "", "", ""},
+    {"brkpt", "", "", ""},
+    {"nop", "", "", ""},
+    {"pmevent", "", "", "c"},
+};
+
+// The table is part of the program: a row that cannot be read is a mistake of ours, not of the module's.
+[[noreturn]] void badRow(const Row& row, std::string_view word) {
+  std::fprintf(stderr, "instruction table: row '%.*s', word '%.*s'\n", static_cast<int>(row.opcode.size()),
+               row.opcode.data(), static_cast<int>(word.size()), word.data());
+  std::abort();
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> words;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(separator), text.size());
+    if (end > 0) words.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return words;
+}
+
+template <std::size_t n>
+std::string_view membersOf(const Family (&families)[n], std::string_view name) {
+  for (const Family& family : families) {
+    if (family.name == name) return family.members;
+  }
+  return {};
+}
+
+TypeSet readTypes(const Row& row, std::string_view words) {
+  TypeSet set = 0;
+  for (const std::string_view word : split(words, ',')) {
+    if (const auto members = membersOf(kTypeFamilies, word); !members.empty()) {
+      set |= readTypes(row, members);
+    } else if (const auto type = typeNamed(word)) {
+      set |= TypeSet{1} << static_cast<unsigned>(*type);
+    } else {
+      badRow(row, word);
+    }
+  }
+  return set;
+}
+
+// Rows name modifiers by enumerator, so that `.and` and `.nan` can be told from what C++ and other modifiers mean by
+// them.
+ModifierSet readModifiers(const Row& row, std::string_view words) {
+  static const auto* names = new std::unordered_map<std::string_view, Modifier>{
+#define ROUSE_PTX_NAME(name, word) {#name, Modifier::name},
+      ROUSE_PTX_MODIFIERS(ROUSE_PTX_NAME)
+#undef ROUSE_PTX_NAME
+  };
+  ModifierSet set;
+  for (const std::string_view word : split(words, '|')) {
+    if (const auto members = membersOf(kModifierFamilies, word); !members.empty()) {
+      set |= readModifiers(row, members);
+    } else if (const auto found = names->find(word); found != names->end()) {
+      set.insert(found->second);
+    } else {
+      badRow(row, word);
+    }
+  }
+  return set;
+}
+
+OperandForm readOperand(const Row& row, std::string_view word) {
+  using Role = OperandForm::Role;
+  OperandForm form;
+  switch (word[0]) {
+    case 'd':
+      form.role = Role::destination;
+      break;
+    case 'x':
+      form.role = Role::wideDestination;
+      break;
+    case 's':
+      form.role = Role::source;
+      break;
+    case 'y':
+      form.role = Role::wideSource;
+      break;
+    case 'L':
+      form.role = Role::loaded;
+      break;
+    case 'S':
+      form.role = Role::stored;
+      break;
+    case 'a':
+      form.role = Role::address;
+      break;
+    case 'm':
+      form.role = Role::memory;
+      break;
+    case 'c':
+      form.role = Role::constant;
+      break;
+    case 'l':
+      form.role = Role::label;
+      break;
+    case 't':
+      form.role = Role::targets;
+      break;
+    default:
+      badRow(row, word);
+  }
+  form.typeIndex = -1;
+  form.fixed = Type::b64;
+  bool second = false;
+  for (const char c : word.substr(1)) {
+    Type fixed = Type::none;
+    switch (c) {
+      case '?':
+        form.optional = true;
+        break;
+      case '|':
+        second = true;
+        break;
+      case '0':
+        form.typeIndex = 0;
+        break;
+      case '1':
+        form.typeIndex = 1;
+        break;
+      case '2':
+        form.typeIndex = 2;
+        break;
+      case 'w':
+        form.typeIndex = -2;
+        break;
+      case 'p':
+        fixed = Type::pred;
+        break;
+      case 'h':
+        fixed = Type::b16;
+        break;
+      case 'i':
+        fixed = Type::b32;
+        break;
+      case 'q':
+        fixed = Type::b64;
+        break;
+      default:
+        badRow(row, word);
+    }
+    if (fixed != Type::none) (second ? form.second : form.fixed) = fixed;
+  }
+  return form;
+}
+
+std::vector<InstructionForm> readTable() {
+  std::vector<InstructionForm> forms;
+  for (const Row& row : kRows) {
+    InstructionForm form;
+    const auto opcode = opcodeNamed(row.opcode);
+    if (!opcode) badRow(row, row.opcode);
+    form.opcode = *opcode;
+    for (const std::string_view word : split(row.types, ' ')) form.types.push_back(readTypes(row, word));
+    for (std::string_view word : split(row.modifiers, ' ')) {
+      ModifierGroup group;
+      group.required = word.back() != '?';
+      if (!group.required) word.remove_suffix(1);
+      group.choices = readModifiers(row, word);
+      form.allowed |= group.choices;
+      form.groups.push_back(group);
+    }
+    for (const std::string_view word : split(row.operands, ' ')) form.operands.push_back(readOperand(row, word));
+    forms.push_back(std::move(form));
+  }
+  return forms;
+}
+
+Type twice(Type type) {
+  switch (type) {
+    case Type::u16:
+      return Type::u32;
+    case Type::s16:
+      return Type::s32;
+    case Type::u32:
+      return Type::u64;
+    default:
+      return Type::s64;
+  }
+}
+
+}  // namespace
+
+const std::vector<InstructionForm>& instructionForms() {
+  static const auto* forms = new std::vector<InstructionForm>(readTable());
+  return *forms;
+}
+
+const std::vector<const InstructionForm*>& formsOf(Opcode opcode) {
+  using Index = std::array<std::vector<const InstructionForm*>, static_cast<std::size_t>(Opcode::count)>;
+  static const auto* index = [] {
+    auto* made = new Index;
+    for (const InstructionForm& form : instructionForms())
+      (*made)[static_cast<std::size_t>(form.opcode)].push_back(&form);
+    return made;
+  }();
+  return (*index)[static_cast<std::size_t>(opcode)];
+}
+
+Type operandType(const OperandForm& form, const Type* types) {
+  if (form.typeIndex == -1) return form.fixed;
+  if (form.typeIndex == -2) return twice(types[0]);
+  return types[form.typeIndex];
+}
+
+}  // namespace rouse::cpu::ptx

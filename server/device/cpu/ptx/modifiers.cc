@@ -1,0 +1,18 @@
+#include "server/device/cpu/ptx/modifiers.h"
+
+#include <unordered_map>
+
+namespace rouse::cpu::ptx {
+
+std::optional<Modifier> modifierNamed(std::string_view word) {
+  static const auto* names = new std::unordered_map<std::string_view, Modifier>{
+#define ROUSE_PTX_NAME(name, word) {word, Modifier::name},
+      ROUSE_PTX_MODIFIERS(ROUSE_PTX_NAME)
+#undef ROUSE_PTX_NAME
+  };
+  const auto found = names->find(word);
+  if (found == names->end()) return std::nullopt;
+  return found->second;
+}
+
+}  // namespace rouse::cpu::ptx

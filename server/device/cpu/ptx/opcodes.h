@@ -1,0 +1,30 @@
+// Every opcode that is covered; what forms of it are is in instruction_table.cc.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace rouse::cpu::ptx {
+
+#define ROUSE_PTX_OPCODES(X)                                                                                           \
+  X(abs)                                                                                                               \
+  X(activemask) X(add) X(addc) X(and_, "and") X(applypriority) X(atom) X(bar) X(barrier) X(bfe) X(bfi) X(bfind)        \
+      X(bmsk) X(bra) X(brev) X(brkpt) X(brx) X(call) X(clz) X(cnot) X(copysign) X(cos) X(cp) X(cvt) X(cvta) X(discard) \
+          X(div) X(dp2a) X(dp4a) X(ex2) X(exit) X(fence) X(fma) X(fns) X(isspacep) X(ld) X(ldu) X(lg2) X(lop3) X(mad)  \
+              X(mad24) X(madc) X(match) X(max) X(membar) X(min) X(mov) X(mul) X(mul24) X(nanosleep) X(neg) X(nop)      \
+                  X(not_, "not") X(or_, "or") X(pmevent) X(popc) X(prefetch) X(prefetchu) X(prmt) X(rcp) X(red)        \
+                      X(redux) X(rem) X(ret) X(rsqrt) X(sad) X(selp) X(set) X(setp) X(shf) X(shfl) X(shl) X(shr)       \
+                          X(sin) X(slct) X(sqrt) X(st) X(sub) X(subc) X(szext) X(tanh) X(testp) X(trap) X(vote)        \
+                              X(xor_, "xor")
+
+enum class Opcode : std::uint8_t {
+#define ROUSE_PTX_ENUMERATOR(name, ...) name,
+  ROUSE_PTX_OPCODES(ROUSE_PTX_ENUMERATOR)
+#undef ROUSE_PTX_ENUMERATOR
+      count
+};
+
+std::optional<Opcode> opcodeNamed(std::string_view word);
+
+}  // namespace rouse::cpu::ptx

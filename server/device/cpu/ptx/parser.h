@@ -1,0 +1,125 @@
+// The parser's own header: one class, its parts in parse_*.cc. Others call parse().
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "server/device/cpu/ptx/lexer.h"
+#include "server/device/cpu/ptx/module.h"
+
+namespace rouse::cpu::ptx {
+
+// Parses, resolves and checks a module. Throws Failure.
+Module parse(std::string_view text);
+
+// Checks one instruction against the instruction table. Throws Failure.
+void checkInstruction(const Module&, const Function&, const Instruction&);
+
+class Parser {
+ public:
+  explicit Parser(Module& module) : module_(module), lexer_(module.text) { advance(); }
+  void run();
+
+ private:
+  struct Symbol {
+    enum class Kind : std::uint8_t { reg, registers, variable, shared, local, parameter, function, prototype, targets };
+    Kind kind;
+    std::uint32_t index = 0;
+    Type type = Type::none;   // registers
+    std::uint32_t count = 0;  // registers: %r<count>
+  };
+  using Names = std::unordered_map<std::string_view, Symbol>;
+  struct LabelScope {
+    std::uint32_t parent = kNone;
+    std::unordered_map<std::string_view, std::uint32_t> labels;
+  };
+  struct LabelUse {
+    std::string_view name;
+    std::uint32_t scope, line;
+    std::uint32_t instruction;  // kNone: of a target list
+    std::uint32_t list = 0, element = 0;
+  };
+  struct VariableHead {  // what stands before a variable's name
+    Type type = Type::none;
+    std::uint32_t alignment = 0, vector = 1;
+    bool isManaged = false;
+  };
+
+  // Tokens (parse_module.cc)
+  void advance();
+  const Token& peek();
+  bool accept(char);
+  bool acceptDotted(std::string_view);
+  void expect(char, std::string_view where);
+  std::string_view expectWord(std::string_view what);
+  std::uint64_t expectInteger(std::string_view what);
+  std::int64_t constantExpression(std::string_view what);
+  [[noreturn]] void unexpected(std::string_view expected);
+
+  // Module level (parse_module.cc)
+  void header();
+  void moduleStatement();
+  void skipSection();
+  void skipLocation();
+  void skipParenthesised();
+
+  // Declarations (parse_declarations.cc)
+  VariableHead variableHead(bool typeRequired);
+  void moduleVariable(Space, bool isExtern);
+  Variable variable(const VariableHead&, Space, bool isExtern, std::vector<std::uint64_t>& dimensions);
+  void declareVariable(Variable, Function*);
+  void registers(Function&);
+  Parameter parameter(Parameter::Role);
+  void parameterVariable(Function&);
+  std::vector<Parameter> parameterList(Parameter::Role);
+
+  // Initial values (parse_initial_value.cc)
+  void initialValue(Variable&, std::vector<std::uint64_t>& dimensions);
+  void initialList(Variable&, const std::vector<std::uint64_t>& dimensions, std::size_t depth, std::uint64_t base,
+                   std::uint64_t& reached);
+  void initialElement(Variable&, std::uint64_t element);
+  void initialAddress(Variable&, std::uint64_t offset, std::uint64_t mask);
+
+  // Functions (parse_function.cc)
+  void function(bool isKernel, bool isExtern);
+  void functionDirectives(Function&, Signature&);
+  void prepareBody(Function&, const Signature&);
+  void body(Function&);
+  void statement(Function&);
+  void bodyDirective(Function&);
+  void labelled(Function&);
+  void resolveLabels(Function&);
+  Signature prototype();
+  void aliasDirective();
+
+  // Instructions (parse_instruction.cc)
+  void instruction(Function&);
+  void callOperands(Function&, Instruction&);
+  Operand operand(Function&, Instruction&);
+  Operand memoryOperand(Function&);
+  Operand vectorOperand(Function&);
+  Operand wordOperand(Function&);
+  Operand constantOperand();
+  std::uint32_t registerNamed(Function&, std::string_view name);  // kNone: none
+  const Symbol* find(std::string_view name) const;
+  void declare(std::string_view name, Symbol);
+  std::string quoteFrom(const Token&) const;
+
+  Module& module_;
+  Lexer lexer_;
+  Token token_;
+  Token ahead_;
+  bool hasAhead_ = false;
+  std::size_t instructionCount_ = 0;
+  std::size_t declaredVariables_ = 0;
+  std::vector<Names> scopes_{1};                                     // innermost last
+  std::unordered_map<std::uint64_t, std::uint32_t> rangeRegisters_;  // range and number → register
+  std::uint32_t rangeCount_ = 0;
+  std::vector<LabelScope> labelScopes_;  // of the function at hand
+  std::uint32_t labelScope_ = kNone;
+  std::vector<LabelUse> labelUses_;
+};
+
+}  // namespace rouse::cpu::ptx

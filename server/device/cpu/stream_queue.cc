@@ -1,0 +1,144 @@
+#include "server/device/cpu/stream_queue.h"
+
+#include <cstring>
+
+#include "server/device/cpu/launch_work.h"
+#include "server/device/cpu/slot.h"
+#include "server/device/cpu/transfer.h"
+#include "server/device/cpu/transfer_work.h"
+
+namespace rouse::cpu {
+
+void StreamQueue::push(Operation operation) {
+  ++submitted_;
+  context_->outstanding.fetch_add(1, std::memory_order_relaxed);
+  {
+    std::lock_guard lock(mutex_);
+    operations_.push_back(std::move(operation));
+    if (driven_) return;
+    driven_ = true;
+    context_->beginDriving();
+  }
+  resume();
+}
+
+void StreamQueue::resume() { context_->pool.submit(shared_from_this()); }
+
+Work::Turn StreamQueue::run(Worker& worker) {
+  drive(&worker);
+  return Turn::taken;
+}
+
+void StreamQueue::completed(Worker& worker) {
+  completeFront();
+  drive(&worker);
+}
+
+void StreamQueue::completeFront() {
+  std::unique_lock lock(mutex_);
+  Operation done = std::move(operations_.front());
+  operations_.pop_front();
+  lock.unlock();
+  context_->outstanding.fetch_sub(1, std::memory_order_acq_rel);
+  completed_.fetch_add(1, std::memory_order_release);
+}
+
+void StreamQueue::drive(Worker* worker) {
+  const std::shared_ptr<ContextState> context =
+      context_;  // the last reference to this queue may go while others drive it
+  for (;;) {
+    Operation* front = nullptr;
+    {
+      std::lock_guard lock(mutex_);
+      if (operations_.empty()) {
+        driven_ = false;
+        break;
+      }
+      front = &operations_.front();  // stays where it is while more are queued behind it
+    }
+    switch (step(*front, worker)) {
+      case Step::done:
+        completeFront();
+        continue;
+      case Step::worker:
+        resume();
+        return;
+      case Step::waiting:
+        return;
+    }
+  }
+  if (worker != nullptr) context->progress();
+  context->endDriving();
+}
+
+StreamQueue::Step StreamQueue::step(Operation& operation, Worker* worker) {
+  return std::visit([&](auto& each) { return step(each, worker); }, operation);
+}
+
+template <class Shape>
+StreamQueue::Step StreamQueue::stepTransfer(const Shape& shape, Worker* worker) {
+  if (context_->dead() != CudaError::success) return Step::done;
+  const std::uint64_t bytes = bytesOf(shape);
+  if (worker == nullptr && bytes > kInlineBytes) return Step::worker;
+  if (bytes < kPieceBytes || context_->pool.size() == 1) {
+    transfer(shape);
+    return Step::done;
+  }
+  auto work = std::make_shared<TransferWork<Shape>>(shape, shared_from_this());
+  context_->pool.submit(work, work->helpers());
+  return Step::waiting;
+}
+
+StreamQueue::Step StreamQueue::step(CopyOperation& operation, Worker* worker) {
+  return stepTransfer(operation.shape, worker);
+}
+
+StreamQueue::Step StreamQueue::step(FillOperation& operation, Worker* worker) {
+  return stepTransfer(operation.shape, worker);
+}
+
+StreamQueue::Step StreamQueue::step(InlineCopyOperation& operation, Worker*) {
+  if (context_->dead() == CudaError::success) {
+    std::memcpy(reinterpret_cast<void*>(operation.destination), operation.bytes.data(), operation.bytes.size());
+  }
+  return Step::done;
+}
+
+StreamQueue::Step StreamQueue::step(LaunchOperation& operation, Worker* worker) {
+  if (context_->dead() != CudaError::success) return Step::done;
+  if (worker == nullptr) return Step::worker;
+  return startLaunch(operation, shared_from_this()) ? Step::waiting : Step::done;
+}
+
+StreamQueue::Step StreamQueue::step(SignalOperation& operation, Worker* worker) {
+  signalSlot(*operation.slot, operation.value, operation.timestamp, context_->dead());
+  if (!context_->slotWaits.empty()) {
+    for (auto& stream : context_->slotWaits.takeReady()) stream->resume();
+  }
+  return Step::done;
+}
+
+StreamQueue::Step StreamQueue::step(SlotWaitOperation& operation, Worker* worker) {
+  if (context_->dead() != CudaError::success || slotReached(*operation.slot, operation.value)) return Step::done;
+  const std::shared_ptr<ContextState> context = context_;
+  if (!context->slotWaits.waitFor(shared_from_this(), *operation.slot, operation.value)) return Step::done;
+  // From here on another thread may drive this queue. The executor must poll for writers it cannot see.
+  if (worker != nullptr) context->progress();
+  // A context that died in between has looked through the waits already.
+  if (context->dead() != CudaError::success) {
+    for (auto& stream : context->slotWaits.takeOf(*context)) stream->resume();
+  }
+  return Step::waiting;
+}
+
+StreamQueue::Step StreamQueue::step(RecordOperation& operation, Worker*) {
+  for (auto& stream : operation.marker->reach()) stream->resume();
+  return Step::done;
+}
+
+StreamQueue::Step StreamQueue::step(EventWaitOperation& operation, Worker*) {
+  if (context_->dead() != CudaError::success) return Step::done;
+  return operation.marker->waitFor(shared_from_this()) ? Step::waiting : Step::done;
+}
+
+}  // namespace rouse::cpu

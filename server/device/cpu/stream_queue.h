@@ -1,0 +1,76 @@
+// An in-order queue of operations.
+//
+// At any time at most one thread drives it: takes the operation at the front, does it or starts it, and goes on to the
+// next. It stops where an operation is under way on the workers or waits for something; whoever ends that wait drives
+// on. Operations are queued by the executor's thread only; when the queue is idle that thread may do small ones itself,
+// unqueued.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+
+#include "server/device/cpu/context_state.h"
+#include "server/device/cpu/operation.h"
+#include "server/device/cpu/worker_pool.h"
+
+namespace rouse::cpu {
+
+class StreamQueue final : public Work, public std::enable_shared_from_this<StreamQueue> {
+ public:
+  StreamQueue(std::shared_ptr<ContextState> context, int priority)
+      : context_(std::move(context)), priority_(priority) {}
+
+  // --- The executor's thread ---
+  bool idle() const { return completed_.load(std::memory_order_acquire) == submitted_; }
+  void push(Operation operation);
+  // A wait is over: does what is small at once and leaves the rest to the workers.
+  void resumeHere() { drive(nullptr); }
+
+  // --- Any thread ---
+  // A wait is over: leaves the driving to the workers.
+  void resume();
+  ContextState& context() const { return *context_; }
+  const std::shared_ptr<ContextState>& sharedContext() const { return context_; }
+
+  // --- Workers ---
+  // The operation at the front, which was under way, has ended.
+  void completed(Worker& worker);
+  Turn run(Worker& worker) override;
+  int priority() const override { return priority_; }
+
+ private:
+  enum class Step {
+    done,     // completed
+    waiting,  // somebody else drives on
+    worker,   // needs a worker
+  };
+  void drive(Worker* worker);
+  void completeFront();
+  Step step(Operation& operation, Worker* worker);
+  Step step(CopyOperation& operation, Worker* worker);
+  Step step(InlineCopyOperation& operation, Worker* worker);
+  Step step(FillOperation& operation, Worker* worker);
+  Step step(LaunchOperation& operation, Worker* worker);
+  Step step(SignalOperation& operation, Worker* worker);
+  Step step(SlotWaitOperation& operation, Worker* worker);
+  Step step(RecordOperation& operation, Worker* worker);
+  Step step(EventWaitOperation& operation, Worker* worker);
+  template <class Shape>
+  Step stepTransfer(const Shape& shape, Worker* worker);
+
+  std::shared_ptr<ContextState> context_;
+  int priority_;
+  std::uint64_t submitted_ = 0;  // the executor's thread only
+  std::atomic<std::uint64_t> completed_{0};
+  std::mutex mutex_;
+  std::deque<Operation> operations_;
+  bool driven_ = false;
+};
+
+// Copies and fills up to this size are done where they are met, others by workers.
+inline constexpr std::uint64_t kInlineBytes = std::uint64_t{64} << 10;
+
+}  // namespace rouse::cpu

@@ -1,0 +1,25 @@
+// Copies and fills of memory, whole or in pieces that several threads take.
+#pragma once
+
+#include <cstdint>
+
+#include "memory/device.h"
+
+namespace rouse::cpu {
+
+inline constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 20;
+
+std::uint64_t bytesOf(const memory::CopyShape& shape);
+std::uint64_t bytesOf(const memory::FillShape& shape);
+
+// How many pieces of about kPieceBytes a shape is cut into, at least one; and the doing of one of them.
+std::uint64_t piecesOf(const memory::CopyShape& shape);
+std::uint64_t piecesOf(const memory::FillShape& shape);
+void transferPiece(const memory::CopyShape& shape, std::uint64_t piece);
+void transferPiece(const memory::FillShape& shape, std::uint64_t piece);
+
+// All of it, on the calling thread.
+void transfer(const memory::CopyShape& shape);
+void transfer(const memory::FillShape& shape);
+
+}  // namespace rouse::cpu

@@ -1,0 +1,150 @@
+#include "test/conformance/backend.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+namespace rouse::conformance {
+
+std::vector<std::string> kinds() { return {"cpu"}; }
+
+std::unique_ptr<memory::Device> open(const std::string& kind, std::uint32_t workers, std::uint64_t memoryBytes) {
+  const std::string path = std::string(ROUSE_BACKENDS) + "/librouse-device-" + kind + ".so";
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) FAIL(dlerror());
+  auto open = reinterpret_cast<memory::OpenDevice>(dlsym(library, memory::kOpenDeviceSymbol));
+  REQUIRE(open != nullptr);
+  memory::DeviceOptions options;
+  options.memoryBytes = memoryBytes;
+  options.workers = workers;
+  auto device = open(options);
+  if (!device) FAIL(device.error().message);
+  return std::move(device).value();
+}
+
+AddressRange freeAddresses(std::uint64_t bytes) {
+  const std::uint64_t whole = bytes + kGranuleBytes;
+  void* at = mmap(nullptr, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  REQUIRE(at != MAP_FAILED);
+  munmap(at, whole);
+  return {roundUp(address(at), kGranuleBytes), bytes};
+}
+
+void Observer::onFault(CudaError error, std::string_view message) {
+  std::lock_guard lock(mutex_);
+  faults_.emplace_back(error, message);
+}
+
+void Observer::onOutput(std::string_view text, bool toStderr) {
+  std::lock_guard lock(mutex_);
+  output_[toStderr ? 1 : 0] += text;
+}
+
+std::vector<std::pair<CudaError, std::string>> Observer::faults() {
+  std::lock_guard lock(mutex_);
+  return faults_;
+}
+
+std::string Observer::output(bool toStderr) {
+  std::lock_guard lock(mutex_);
+  return output_[toStderr ? 1 : 0];
+}
+
+Slots::Slots() {
+  void* memory = mmap(nullptr, sizeof(wire::Slot) * 100'000, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(memory != MAP_FAILED);
+  slots_ = static_cast<wire::Slot*>(memory);
+}
+
+Slots::~Slots() { munmap(slots_, sizeof(wire::Slot) * 100'000); }
+
+Bench::Bench(const std::string& kind, std::uint32_t workers) : device(open(kind, workers)) {
+  deviceWindow = freeAddresses(std::uint64_t{8} << 30);
+  memory::ContextOptions options;
+  options.deviceWindow = deviceWindow;
+  hostFd = memfd_create("host-window", MFD_CLOEXEC);
+  REQUIRE(ftruncate(hostFd, std::int64_t{1} << 30) == 0);
+  // Free addresses are found one after the other: the device window must be taken before the next is looked for.
+  void* hold = mmap(reinterpret_cast<void*>(deviceWindow.base), deviceWindow.bytes, PROT_NONE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  REQUIRE(hold != MAP_FAILED);
+  hostWindow = freeAddresses(std::uint64_t{1} << 30);
+  munmap(hold, deviceWindow.bytes);
+  options.hostWindow = hostWindow;
+  options.hostFd = hostFd;
+  auto made = device->createContext(options, observer);
+  if (!made) FAIL(made.error().message);
+  context = std::move(made).value();
+}
+
+Bench::~Bench() {
+  context.reset();
+  device.reset();
+  close(hostFd);
+}
+
+std::uint64_t Bench::allocate(std::uint64_t bytes) {
+  const std::uint64_t base = deviceWindow.base + nextDevice_;
+  for (std::uint64_t done = 0; done < bytes;) {
+    REQUIRE(nextChunk_ < device->chunks().size());
+    const memory::Chunk chunk = device->chunks()[nextChunk_++];
+    const Status status = context->map(base + done, chunk);
+    if (!status) FAIL(status.error().message);
+    done += chunk.bytes;
+    nextDevice_ += chunk.bytes;
+  }
+  return base;
+}
+
+std::uint8_t* Bench::host(std::uint64_t bytes) {
+  const std::uint64_t rounded = roundUp(bytes, 4096);
+  const AddressRange range{hostWindow.base + nextHost_, rounded};
+  nextHost_ += rounded;
+  const Status status = context->mapHost(range);
+  if (!status) FAIL(status.error().message);
+  return reinterpret_cast<std::uint8_t*>(range.base);
+}
+
+void Bench::poll() {
+  bool waiting = false;
+  device->poll(waiting);
+}
+
+void Bench::await(std::size_t slot, std::uint64_t value) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  for (int round = 0; slots[slot].value.load() < value; ++round) {
+    poll();
+    if (round > 1000) std::this_thread::sleep_for(std::chrono::microseconds(20));
+    if (std::chrono::steady_clock::now() > end) {
+      std::string faults;
+      for (const auto& [error, message] : observer.faults()) faults += message + "; ";
+      FAIL("slot " << slot << " did not reach " << value << " " << faults);
+    }
+  }
+}
+
+CudaError Bench::finish(memory::Stream& stream) {
+  const std::size_t slot = nextSlot_++;
+  context->signal(stream, slots[slot], 1, false);
+  await(slot);
+  return static_cast<CudaError>(slots[slot].result.load());
+}
+
+void Bench::write(memory::Stream& stream, std::uint64_t to, const std::vector<std::uint8_t>& bytes) {
+  std::uint8_t* from = host(bytes.size());
+  std::memcpy(from, bytes.data(), bytes.size());
+  context->copy(stream, linear(to, address(from), bytes.size()));
+  REQUIRE(finish(stream) == CudaError::success);
+}
+
+std::vector<std::uint8_t> Bench::read(memory::Stream& stream, std::uint64_t from, std::uint64_t bytes) {
+  std::uint8_t* to = host(bytes);
+  context->copy(stream, linear(address(to), from, bytes));
+  REQUIRE(finish(stream) == CudaError::success);
+  return {to, to + bytes};
+}
+
+}  // namespace rouse::conformance

@@ -1,0 +1,58 @@
+// Runs a kernel written in C++ on the runtime, with as many workers as asked for.
+#pragma once
+
+#include <catch2/catch.hpp>
+#include <functional>
+#include <mutex>
+#include <string>
+
+#include "server/device/cpu/runtime/grid.h"
+
+namespace rouse::cpu {
+
+class Output final : public OutputSink {
+ public:
+  void onOutput(std::string_view text, bool toStderr) override {
+    std::lock_guard lock(mutex_);
+    (toStderr ? errors : text_) += text;
+  }
+  std::string text_, errors;
+
+ private:
+  std::mutex mutex_;
+};
+
+struct Launch {
+  KernelEntry entry = nullptr;
+  BlockLoop loop = nullptr;
+  memory::Dim3 grid{}, block{};
+  std::uint32_t workers = 2;
+  std::uint32_t sharedBytes = 0;
+  std::uint32_t localBytes = 0;
+  std::uint64_t residentBlocks = 64;
+  DeviceHeap* heap = nullptr;
+  Output* output = nullptr;
+};
+
+// `parameters`: what the kernel's second argument points to. Returns how the launch ended.
+Error launch(const Launch& launch, const void* parameters, std::size_t bytes);
+
+template <class Parameters>
+Error run(const Launch& request, const Parameters& parameters) {
+  return launch(request, &parameters, sizeof parameters);
+}
+
+// As run, and nothing may fail.
+template <class Parameters>
+void mustRun(const Launch& request, const Parameters& parameters) {
+  const Error error = run(request, parameters);
+  INFO(error.message);
+  REQUIRE(error.code == CudaError::success);
+}
+
+template <class Parameters>
+const Parameters& as(const std::byte* parameters) {
+  return *reinterpret_cast<const Parameters*>(parameters);
+}
+
+}  // namespace rouse::cpu

@@ -1,0 +1,222 @@
+// Warp operations, in step and divergent.
+#include "server/device/cpu/runtime/warp.h"
+
+#include <array>
+#include <atomic>
+#include <vector>
+
+#include "test/cpu/launcher.h"
+
+using namespace rouse;
+using namespace rouse::cpu;
+
+namespace {
+
+constexpr std::uint32_t kAll = 0xffff'ffff;
+constexpr std::uint32_t kWhole = 0x1f;  // c of a shuffle over the whole warp: segment mask 0, clamp 31
+
+struct Words {
+  std::uint32_t* words;
+};
+
+std::uint32_t sum(ThreadContext* thread, std::uint32_t value) {
+  for (std::uint32_t offset = 16; offset != 0; offset /= 2) {
+    value += static_cast<std::uint32_t>(rouse_cpu_shuffle(thread, 1, value, offset, kWhole, kAll));
+  }
+  return value;
+}
+
+void warpSum(ThreadContext* thread, const std::byte* parameters) {
+  const std::uint32_t total = sum(thread, thread->linear);
+  if (thread->lane == 0) as<Words>(parameters).words[thread->warp] = total;
+}
+
+// Even and odd lanes meet separately, at different places, then all together.
+void diverge(ThreadContext* thread, const std::byte* parameters) {
+  std::uint32_t seen;
+  if (thread->lane % 2 == 0) {
+    seen = rouse_cpu_vote(thread, 3, 1, 0x5555'5555);
+    rouse_cpu_warp_sync(thread, 0x5555'5555);
+  } else {
+    rouse_cpu_warp_sync(thread, 0xaaaa'aaaa);
+    seen = rouse_cpu_vote(thread, 3, thread->lane > 15, 0xaaaa'aaaa);
+  }
+  const std::uint64_t other = rouse_cpu_shuffle(thread, 2, seen, 1, kWhole, kAll);
+  as<Words>(parameters).words[thread->linear] = static_cast<std::uint32_t>(other);
+}
+
+// Masks that share a lane: lane 0 meets lane 1, then lane 2, while lanes 1 and 2 come in the other order.
+void overlapping(ThreadContext* thread, const std::byte* parameters) {
+  std::uint32_t got = 0;
+  if (thread->lane == 0) {
+    got = rouse_cpu_vote(thread, 3, 1, 0b011);
+    got = got * 100 + rouse_cpu_vote(thread, 3, 1, 0b101);
+  } else if (thread->lane == 1) {
+    for (int i = 0; i < 100; ++i) rouse_cpu_yield(thread);
+    got = rouse_cpu_vote(thread, 3, 1, 0b011);
+  } else if (thread->lane == 2) {
+    got = rouse_cpu_vote(thread, 3, 0, 0b101);
+  }
+  as<Words>(parameters).words[thread->linear] = got;
+}
+
+// Lanes from 20 on leave; the mask still names them.
+void exited(ThreadContext* thread, const std::byte* parameters) {
+  if (thread->lane >= 20) return;
+  const std::uint32_t votes = rouse_cpu_vote(thread, 3, thread->lane & 1, kAll);
+  const auto down = static_cast<std::uint32_t>(rouse_cpu_shuffle(thread, 1, thread->lane, 4, kWhole, kAll));
+  as<Words>(parameters).words[thread->linear] = votes + (thread->lane + 4 < 20 ? down : 0);
+}
+
+// Every operation of one kind after another, results checked by each lane.
+void everything(ThreadContext* thread, const std::byte* parameters) {
+  const std::uint32_t lane = thread->lane;
+  std::uint32_t right = 0;
+  const auto expect = [&](bool ok) { right += ok ? 1 : 0; };
+  expect(rouse_cpu_vote(thread, 0, 1, kAll) == 1);
+  expect(rouse_cpu_vote(thread, 0, lane != 3, kAll) == 0);
+  expect(rouse_cpu_vote(thread, 1, lane == 3, kAll) == 1);
+  expect(rouse_cpu_vote(thread, 1, 0, kAll) == 0);
+  expect(rouse_cpu_vote(thread, 2, 0, kAll) == 1);
+  expect(rouse_cpu_vote(thread, 2, lane == 3, kAll) == 0);
+  expect(rouse_cpu_vote(thread, 3, lane % 3 == 0, kAll) == 0x49249249);
+  expect(rouse_cpu_redux(thread, 0, 0, lane, kAll) == 496);
+  expect(rouse_cpu_redux(thread, 1, 1, lane - 16, kAll) == static_cast<std::uint32_t>(-16));
+  expect(rouse_cpu_redux(thread, 1, 0, lane - 16, kAll) == 0);
+  expect(rouse_cpu_redux(thread, 2, 1, lane - 16, kAll) == 15);
+  expect(rouse_cpu_redux(thread, 2, 0, lane - 16, kAll) == 0xffff'ffff);
+  expect(rouse_cpu_redux(thread, 3, 0, ~(1u << lane), kAll) == 0);
+  expect(rouse_cpu_redux(thread, 4, 0, 1u << lane, kAll) == kAll);
+  expect(rouse_cpu_redux(thread, 5, 0, lane, kAll) == 0);
+  expect(rouse_cpu_match(thread, 0, std::uint64_t{lane % 4} << 40, kAll) == (0x1111'1111u << lane % 4));
+  expect(rouse_cpu_match(thread, 1, 42, kAll) == (std::uint64_t{1} << 32 | kAll));
+  expect(rouse_cpu_match(thread, 1, lane / 31, kAll) == 0);
+  // Segments of eight: c = (segment mask 0x18) << 8 | clamp.
+  const std::uint32_t index = 0x181f, up = 0x1800;
+  expect(rouse_cpu_shuffle(thread, 3, lane * 10, 2, index, kAll) == (std::uint64_t{1} << 32 | (lane / 8 * 8 + 2) * 10));
+  const std::uint64_t expectedUp = lane % 8 < 3 ? lane : std::uint64_t{1} << 32 | (lane - 3);
+  expect(rouse_cpu_shuffle(thread, 0, lane, 3, up, kAll) == expectedUp);
+  const std::uint64_t expectedDown = lane % 8 > 4 ? lane : std::uint64_t{1} << 32 | (lane + 3);
+  expect(rouse_cpu_shuffle(thread, 1, lane, 3, index, kAll) == expectedDown);
+  as<Words>(parameters).words[thread->linear] = right;
+}
+
+void activemasks(ThreadContext* thread, const std::byte* parameters) {
+  std::uint32_t mask = 0;
+  if (thread->lane % 4 == 0) {
+    mask = rouse_cpu_activemask(thread);
+  } else if (thread->lane % 4 == 1) {
+    rouse_cpu_warp_sync(thread, 0x2222'2222);
+    mask = rouse_cpu_activemask(thread) + 1;
+  }
+  as<Words>(parameters).words[thread->linear] = mask;
+}
+
+// One lane holds a lock while the others of its warp spin for it: needs threads that are scheduled independently.
+struct Lock {
+  std::atomic<std::uint32_t>* lock;
+  std::uint32_t* counter;
+};
+
+void spinLock(ThreadContext* thread, const std::byte* parameters) {
+  const Lock& lock = as<Lock>(parameters);
+  std::uint32_t expected = 0;
+  while (!lock.lock->compare_exchange_weak(expected, 1)) {
+    expected = 0;
+    rouse_cpu_yield(thread);
+  }
+  const std::uint32_t before = *lock.counter;
+  rouse_cpu_yield(thread);
+  *lock.counter = before + 1;
+  lock.lock->store(0);
+}
+
+// Lanes loop on a vote until one of them, which spins on memory, sees a flag that the last thread of the block sets.
+struct Flag {
+  std::atomic<std::uint32_t>* flag;
+};
+
+void votingLoop(ThreadContext* thread, const std::byte* parameters) {
+  auto& flag = *as<Flag>(parameters).flag;
+  if (thread->linear == thread->block->threads - 1) {
+    for (int i = 0; i < 1000; ++i) rouse_cpu_yield(thread);
+    flag.store(1);
+    return;
+  }
+  if (thread->warp != 0) return;
+  while (rouse_cpu_vote(thread, 1, flag.load(), kAll) == 0) {
+  }
+}
+
+Launch threads(KernelEntry entry, std::uint32_t count) {
+  Launch request;
+  request.entry = entry;
+  request.block = {count, 1, 1};
+  return request;
+}
+
+}  // namespace
+
+TEST_CASE("shuffles add up a warp") {
+  std::vector<std::uint32_t> words(8);
+  mustRun(threads(&warpSum, 256), Words{words.data()});
+  for (std::uint32_t warp = 0; warp < 8; ++warp) CHECK(words[warp] == 496 + warp * 32 * 32);
+}
+
+TEST_CASE("halves of a warp meet separately, then together") {
+  std::vector<std::uint32_t> words(64);
+  mustRun(threads(&diverge, 64), Words{words.data()});
+  for (std::uint32_t i = 0; i < 64; ++i) CHECK(words[i] == (i % 2 == 0 ? 0xaaaa'0000 : 0x5555'5555));
+}
+
+TEST_CASE("meetings with different masks that share lanes are kept apart") {
+  std::vector<std::uint32_t> words(32);
+  mustRun(threads(&overlapping, 32), Words{words.data()});
+  CHECK(words[0] == 0b011 * 100 + 0b001);
+  CHECK(words[1] == 0b011);
+  CHECK(words[2] == 0b001);
+}
+
+TEST_CASE("lanes that have exited are not waited for") {
+  std::vector<std::uint32_t> words(32);
+  mustRun(threads(&exited, 32), Words{words.data()});
+  const std::uint32_t votes = 0xaaaa'aaaa & 0xf'ffff;
+  for (std::uint32_t i = 0; i < 20; ++i) CHECK(words[i] == votes + (i + 4 < 20 ? i + 4 : 0));
+}
+
+TEST_CASE("a warp that is not full works like one whose other lanes have exited") {
+  std::vector<std::uint32_t> words(40);
+  mustRun(threads(&exited, 40), Words{words.data()});
+  CHECK(words[32] == (0xaau & 0xff) + 36 - 32);
+}
+
+TEST_CASE("votes, reductions, matches and segmented shuffles") {
+  std::vector<std::uint32_t> words(96);
+  mustRun(threads(&everything, 96), Words{words.data()});
+  CHECK(words == std::vector<std::uint32_t>(96, 21));
+}
+
+TEST_CASE("the active mask is who stands at the same place") {
+  std::vector<std::uint32_t> words(64);
+  mustRun(threads(&activemasks, 64), Words{words.data()});
+  for (std::uint32_t i = 0; i < 64; ++i) {
+    CHECK(words[i] == (i % 4 == 0 ? 0x1111'1111u : i % 4 == 1 ? 0x2222'2223u : 0u));
+  }
+}
+
+TEST_CASE("a lane may hold a lock that others of its warp spin for") {
+  std::atomic<std::uint32_t> lock{0};
+  std::uint32_t counter = 0;
+  Launch request = threads(&spinLock, 128);
+  request.grid = {6, 1, 1};
+  mustRun(request, Lock{&lock, &counter});
+  CHECK(counter == 128 * 6);
+}
+
+TEST_CASE("a warp that never stops voting does not starve a thread that yields") {
+  std::atomic<std::uint32_t> flag{0};
+  Launch request = threads(&votingLoop, 65);
+  request.workers = 1;
+  mustRun(request, Flag{&flag});
+  CHECK(flag.load() == 1);
+}
