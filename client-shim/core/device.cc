@@ -73,7 +73,9 @@ CudaError Device::takeError() {
   if (lost_.load(std::memory_order_relaxed)) return CudaError::devicesUnavailable;
   auto error = static_cast<CudaError>(status_->error.load(std::memory_order_acquire));
   if (error == CudaError::success) return error;
-  log(LogLevel::error, "device %u: error %u: %.447s", index_, static_cast<unsigned>(error), status_->message);
+  if (!isSticky(error) || !saidSticky_.exchange(true, std::memory_order_relaxed)) {
+    log(LogLevel::error, "device %u: error %u: %.447s", index_, static_cast<unsigned>(error), status_->message);
+  }
   if (isSticky(error)) return error;
   return static_cast<CudaError>(status_->error.exchange(0, std::memory_order_acq_rel));
 }
@@ -305,6 +307,7 @@ CudaError Device::reset() {
       parts_->moduleNumbers.reset();
     }
     incarnation_.fetch_add(1, std::memory_order_acq_rel);
+    saidSticky_.store(false, std::memory_order_relaxed);
     error = session_->wait(index_, done);
     session_->slots().give({done.slot, done.value});
     parts_->heap.forgetEverything();

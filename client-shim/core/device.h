@@ -113,6 +113,7 @@ class Device {
   const DeviceInfo info_;
   wire::DeviceStatus* status_;
   std::atomic<bool> lost_{false};
+  std::atomic<bool> saidSticky_{false};  // the log has it
   std::atomic<std::uint64_t> incarnation_{0};
   std::unique_ptr<CommandQueue> queue_;
   struct Parts;

@@ -8,8 +8,11 @@
 //   }
 //
 // To rest: prepareNap() or prepareSleep(); when that says true for every ring, wait for their eventfds (a nap at most
-// kNapNs); afterwards read the eventfds first, then awake() and next(). In another order a wake-up can be lost. A
-// consumer that rests with commands that it does not want to take yet must come back by itself.
+// kNapNs); afterwards take note of the eventfds first (read them, or consume their edges), then awake() and next(). In
+// another order a wake-up can be lost. awake() may be put off until there is a command, which spares the cache line;
+// but then, whenever events have been consumed since the last next(), mayHaveMore() has to be asked before resting
+// again: the producer rings once for what it publishes and then waits to see it taken. A consumer that rests with
+// commands that it does not want to take yet must come back by itself.
 //
 // One thread at a time. Nothing here blocks.
 #pragma once

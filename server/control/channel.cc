@@ -74,7 +74,10 @@ void Channel::send(std::uint64_t id, const Body& body, std::vector<wire::OwnedFd
 
 void Channel::write() {
   auto sent = writer_.write(socket());
-  if (!sent) return fail(sent.error());
+  if (!sent) {
+    const bool gone = sent.error().code == CudaError::systemNotReady;
+    return fail({gone ? CudaError::success : sent.error().code, sent.error().message});
+  }
   if (!*sent) return awaitWritable();
   if (closing_) close();
 }

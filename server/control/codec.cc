@@ -13,6 +13,8 @@ namespace {
 
 namespace capnproto = rouse::control;
 
+static_assert(kProtocolVersion == capnproto::PROTOCOL_VERSION);
+
 struct OutOfRange {
   std::string message;
 };

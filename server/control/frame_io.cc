@@ -168,6 +168,8 @@ Result<bool> FrameWriter::write(int socket) {
     if (sent < 0) {
       if (errno == EINTR) continue;
       if (errno == EAGAIN || errno == EWOULDBLOCK) return false;
+      if (errno == EPIPE || errno == ECONNRESET)
+        return Error{CudaError::systemNotReady, "the peer closed the connection"};
       return failed("sendmsg");
     }
     out.frame.fds.clear();

@@ -64,7 +64,7 @@ class FrameWriter {
   // descriptors are errors of the caller and refused.
   Status push(std::vector<std::uint64_t> words, std::vector<wire::OwnedFd> fds);
 
-  // Writes until everything is sent (true) or the socket takes no more (false).
+  // Writes until everything is sent (true) or the socket takes no more (false). systemNotReady: the peer is gone.
   Result<bool> write(int socket);
 
   bool empty() const { return queue_.empty(); }

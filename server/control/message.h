@@ -17,6 +17,9 @@
 
 namespace rouse::channel {
 
+// A peer with another one is refused (control.capnp, protocolVersion).
+inline constexpr std::uint32_t kProtocolVersion = 1;
+
 // Function -> daemon.
 struct Attach {
   std::uint32_t protocol = 0;

@@ -41,8 +41,8 @@ Result<std::unique_ptr<Executor>> Executor::create(std::unique_ptr<memory::Devic
   return executor;
 }
 
-Executor::Executor(std::unique_ptr<memory::Device> device, PhysicalMemory memory, Poller poller,
-                   wire::OwnedFd control, const ExecutorOptions& options)
+Executor::Executor(std::unique_ptr<memory::Device> device, PhysicalMemory memory, Poller poller, wire::OwnedFd control,
+                   const ExecutorOptions& options)
     : device_(std::move(device)),
       memory_(std::move(memory)),
       poller_(std::move(poller)),
@@ -55,11 +55,13 @@ Executor::~Executor() = default;
 
 Status Executor::run() {
   while (!stopping_) {
-    if (turn()) {
+    const bool did = turn();
+    if (stopping_) break;
+    if (did) {
       policy_.worked(nowNs());
       continue;
     }
-    const Rest kind = policy_.next(nowNs(), anyBusy());
+    const Rest kind = policy_.next(nowNs(), anyBusy(), deviceWaiting_);
     if (kind == Rest::spin)
       wire::cpuRelax();
     else
@@ -126,7 +128,8 @@ bool Executor::anyBusy() const {
 }
 
 void Executor::rest(Rest kind) {
-  bool awaitsProgress = false;
+  // What a sleeper is not told by anybody else: work has come to a point where the device needs to be polled.
+  bool awaitsProgress = kind == Rest::sleep && anyBusy();
   for (Served& served : served_) {
     if (!(kind == Rest::nap ? served.session->restNapping() : served.session->restSleeping())) return;
     awaitsProgress = awaitsProgress || served.session->awaitsProgress();

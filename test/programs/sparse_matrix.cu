@@ -131,7 +131,7 @@ int main() {
   CHECK(cudaMemcpy(r, dy, rows * sizeof(double), cudaMemcpyDeviceToDevice));
   CHECK(cudaMemcpy(p, dy, rows * sizeof(double), cudaMemcpyDeviceToDevice));
   dot<<<1, 256>>>(rows, r, r, scalars);
-  for (int step = 0; step < 120; ++step) {
+  for (int step = 0; step < 300; ++step) {
     rowPerThread<<<blocks, 128>>>(rows, dstarts, dcolumns, dvalues, p, q);
     dot<<<1, 256>>>(rows, p, q, scalars + 1);
     advance<<<blocks, 128>>>(rows, scalars, p, q, z, r);

@@ -9,7 +9,7 @@ from pathlib import Path
 HEADER_BYTES = 8
 MAX_COMMAND_BYTES = 64 << 10
 
-# name: (bytes, alignment, C++ type, zero)
+# name: (bytes, alignment, C++ type)
 TYPES = {
     "u32": (4, 4, "std::uint32_t"),
     "u64": (8, 8, "std::uint64_t"),
@@ -21,7 +21,7 @@ TYPES = {
     "dim3": (12, 4, "Dim3"),
 }
 HANDLES = {"stream", "module"}
-INTEGERS = {"u32", "u64", "i32"}
+BOUNDS = {"u32": (0, (1 << 32) - 1), "u64": (0, (1 << 64) - 1), "i32": (-(1 << 31), (1 << 31) - 1)}
 UNSIGNED = {"u32", "u64"}
 ELEMENTS = {"byte": (1, "std::byte"), "u32": (4, "std::uint32_t"), "u64": (8, "std::uint64_t")}
 
@@ -165,7 +165,20 @@ def parse_field(command, raw, offset) -> Field:
     if "align" in checks:
         align = checks["align"]
         require(align > 0 and align & (align - 1) == 0, where, f"align = {align} is not a power of two")
+    check_bounds(where, raw["type"], checks)
     return Field(raw["name"], raw["type"], offset, checks, raw.get("doc", ""))
+
+
+def check_bounds(where, type_, checks):
+    """Bounds that a field cannot exceed anyway, or that leave no value, are mistakes in the description."""
+    low, high = BOUNDS.get(type_, (0, (1 << 32) - 1))
+    for key in ("min", "max", "values", "flags"):
+        value = checks.get(key, [])
+        for bound in value if isinstance(value, list) else [value]:
+            require(isinstance(bound, int) and low <= bound <= high, where, f"{key} = {bound} is outside what a {type_} holds")
+    smallest, largest = checks.get("min"), checks.get("max")
+    if isinstance(smallest, int) and isinstance(largest, int):
+        require(smallest <= largest, where, f"min = {smallest} is above max = {largest}")
 
 
 def check_layout(command, end):
@@ -190,6 +203,9 @@ def parse_payload(command, raw) -> Payload:
     element = raw.get("element", "byte")
     require(element in ELEMENTS, where, f"element {element!r} is not one of {sorted(ELEMENTS)}")
     payload = Payload(raw["name"], raw["min"], raw["max"], element)
+    require(payload.min <= payload.max, where, f"min = {payload.min} is above max = {payload.max}")
+    require(payload.min % payload.element_bytes == 0 and payload.max % payload.element_bytes == 0, where,
+            f"min and max are whole elements of {payload.element_bytes} bytes")
     require(command.bytes % payload.element_bytes == 0, where, f"begins at offset {command.bytes}, not aligned for {element}")
     require(command.bytes + payload.max <= MAX_COMMAND_BYTES, where,
             f"max = {payload.max} makes a command longer than {MAX_COMMAND_BYTES} bytes")

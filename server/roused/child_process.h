@@ -1,0 +1,30 @@
+// Starting a process that must not outlive us.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "schemas/base/result.h"
+#include "schemas/wire/owned_fd.h"
+
+namespace rouse::daemon {
+
+struct ChildProcess {
+  pid_t pid = -1;
+  wire::OwnedFd exit;  // pidfd: readable once it has ended
+};
+
+// Starts argv in its own process group with `inherited` as descriptor 3 and nothing else but 0 to 2. It gets
+// `deathSignal` when the calling thread ends. `environment` ("NAME=value") is added to ours; "LISTEN_PID=" gets the
+// child's pid appended.
+Result<ChildProcess> startChild(const std::vector<std::string>& argv, int inherited, int deathSignal,
+                                const std::vector<std::string>& environment = {});
+
+inline constexpr int kInheritedFd = 3;
+
+// "exited with status 1", "was killed by signal 9 (Killed)", from waitpid's status.
+std::string describeExit(int status);
+
+}  // namespace rouse::daemon

@@ -1,0 +1,124 @@
+#include "server/roused/config.h"
+
+#include <toml++/toml.h>
+
+#include <algorithm>
+
+namespace rouse::daemon {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Reading {
+ public:
+  Settings settings;
+  ConfigErrors errors;
+
+  void file(const fs::path& path) {
+    std::error_code error;
+    if (!fs::is_regular_file(path, error)) return fail(path.string(), error ? error.message() : "not a file");
+    try {
+      const toml::table root = toml::parse_file(path.string());
+      for (const auto& [section, node] : root) {
+        const std::string where = path.string() + ":" + std::to_string(node.source().begin.line);
+        const toml::table* table = node.as_table();
+        if (table == nullptr || !knownSection(section.str())) {
+          fail(where, "unknown section or key '" + std::string(section.str()) + "'" + sectionsHint());
+          continue;
+        }
+        for (const auto& [key, value] : *table) keyed(path, section.str(), key, value);
+      }
+    } catch (const toml::parse_error& broken) {
+      fail(path.string() + ":" + std::to_string(broken.source().begin.line), std::string(broken.description()));
+    }
+  }
+
+  void text(const std::string& where, const SettingKey& key, const std::string& value) {
+    if (Status status = assign(settings, key, value); !status)
+      fail(where, dottedName(key) + ": " + status.error().message);
+  }
+
+  void fail(const std::string& where, const std::string& what) { errors.messages.push_back(where + ": " + what); }
+
+ private:
+  void keyed(const fs::path& path, std::string_view section, const toml::key& name, const toml::node& node) {
+    const std::string where = path.string() + ":" + std::to_string(name.source().begin.line);
+    const std::string dotted = std::string(section) + "." + std::string(name.str());
+    const SettingKey* key = findSetting(section, name.str());
+    if (key == nullptr) return fail(where, "unknown key '" + dotted + "'" + keysHint(section));
+    std::optional<SettingValue> value;
+    if (const auto* text = node.as_string()) value = text->get();
+    if (const auto* number = node.as_integer()) value = number->get();
+    if (const auto* flag = node.as_boolean()) value = flag->get();
+    if (!value) return fail(where, dotted + ": must be text, a whole number or a boolean");
+    if (Status status = assign(settings, *key, *value); !status) fail(where, dotted + ": " + status.error().message);
+  }
+
+  static bool knownSection(std::string_view name) {
+    return std::ranges::any_of(settingKeys(), [&](const SettingKey& key) { return key.section == name; });
+  }
+  static std::string sectionsHint() {
+    std::string hint = " (sections are:";
+    std::string_view last;
+    for (const SettingKey& key : settingKeys()) {
+      if (key.section != last) hint += " " + std::string(last = key.section);
+    }
+    return hint + ")";
+  }
+  static std::string keysHint(std::string_view section) {
+    std::string hint = " (keys of " + std::string(section) + " are:";
+    for (const SettingKey& key : settingKeys()) {
+      if (key.section == section) hint += " " + std::string(key.key);
+    }
+    return hint + ")";
+  }
+};
+
+}  // namespace
+
+std::vector<fs::path> configFiles(const ConfigSources& sources) {
+  std::vector<fs::path> files;
+  if (sources.file.empty()) return files;
+  if (sources.required || fs::exists(sources.file)) files.push_back(sources.file);
+  std::vector<fs::path> dropIns;
+  std::error_code none;  // no folder: no drop-ins
+  for (const auto& entry : fs::directory_iterator(sources.file.parent_path() / "rouse.d", none)) {
+    if (entry.path().extension() == ".toml") dropIns.push_back(entry.path());
+  }
+  std::ranges::sort(dropIns);
+  files.insert(files.end(), dropIns.begin(), dropIns.end());
+  return files;
+}
+
+std::variant<Settings, ConfigErrors> readConfig(const ConfigSources& sources) {
+  Reading reading;
+  for (const fs::path& path : configFiles(sources)) reading.file(path);
+  if (sources.environment) {
+    for (const SettingKey& key : settingKeys()) {
+      const char* value = key.environment ? sources.environment(key.environment) : nullptr;
+      if (value != nullptr) reading.text(key.environment, key, value);
+    }
+  }
+  for (const auto& [dotted, value] : sources.flags) {
+    const auto dot = dotted.find('.');
+    const SettingKey* key = findSetting(dotted.substr(0, dot), dot == std::string::npos ? "" : dotted.substr(dot + 1));
+    if (key == nullptr) {
+      reading.fail("command line", "unknown key '" + dotted + "'");
+    } else {
+      reading.text("command line", *key, value);
+    }
+  }
+  if (!reading.errors.messages.empty()) return std::move(reading.errors);
+  return std::move(reading.settings);
+}
+
+std::vector<std::string> changesThatNeedRestart(const Settings& before, const Settings& after) {
+  std::vector<std::string> names;
+  for (const SettingKey& key : settingKeys()) {
+    const bool same = std::visit([&](auto field) { return before.*field == after.*field; }, key.field);
+    if (!same && !key.reloadable) names.push_back(dottedName(key));
+  }
+  return names;
+}
+
+}  // namespace rouse::daemon

@@ -1,0 +1,236 @@
+#include "server/roused/connection.h"
+
+#include <fcntl.h>
+#include <spdlog/spdlog.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+
+#include "server/roused/byte_size.h"
+#include "server/roused/printable.h"
+
+namespace rouse::daemon {
+namespace {
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77  // Linux 6.5; Debian 12's headers are older
+#endif
+
+// A handle on the process at the other end that a reused pid cannot confuse, where the kernel has it.
+wire::OwnedFd openProcess(int socket, pid_t pid) {
+  int fd = -1;
+  socklen_t size = sizeof fd;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &fd, &size) == 0) {
+    wire::OwnedFd process(fd);
+    ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+    return process;
+  }
+  if (errno != ENOPROTOOPT) return {};  // it is gone: so will be the socket
+  if (pid <= 0) return {};              // in another pid namespace: the socket alone has to do
+  return wire::OwnedFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+}
+
+Error refused(CudaError code, std::string message) { return {code, std::move(message)}; }
+
+std::string hex(std::uint64_t value) {
+  char text[19];
+  std::snprintf(text, sizeof text, "0x%016llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+}  // namespace
+
+Connection::Connection(ConnectionServices& services, wire::OwnedFd socket, channel::Peer peer)
+    : services_(services),
+      peer_(peer),
+      channel_(channel::Channel::create(services.io.get_executor(), std::move(socket),
+                                        {.frames = channel::kUntrustedLimits, .queuedBytes = 16u << 20})),
+      process_(services.io) {}
+
+void Connection::start(std::function<void(Connection&)> over) {
+  over_ = std::move(over);
+  channel_->start([self = shared_from_this()](channel::Message message) { self->onMessage(std::move(message)); },
+                  [self = shared_from_this()](const Error& error) {
+                    if (error.code != CudaError::success) {
+                      spdlog::warn("process {} (uid {}) is cut off: {}", self->peer_.pid, self->peer_.uid,
+                                   error.message);
+                    }
+                    self->end();
+                  });
+}
+
+void Connection::end() {
+  if (std::exchange(ended_, true)) return;
+  boost::system::error_code ignored;
+  process_.close(ignored);
+  if (sessionId_ != 0) {
+    spdlog::info("session {} ({}, process {}) ended", sessionId_, name_, peer_.pid);
+    services_.sessions.close(sessionId_);
+  }
+  over_(*this);
+}
+
+void Connection::cutOff(const Error& error) {
+  if (ended_) return;
+  const bool ours = error.code == CudaError::devicesUnavailable;  // nothing the peer has done
+  spdlog::log(ours ? spdlog::level::info : spdlog::level::warn, "process {} (uid {}{}{}) is cut off: {}", peer_.pid,
+              peer_.uid, name_.empty() ? "" : ", ", name_, error.message);
+  channel_->send(0, channel::CutOff{error});
+  channel_->closeAfterSending();
+  end();
+}
+
+void Connection::reply(std::uint64_t id, const channel::Body& body, std::vector<wire::OwnedFd> fds) {
+  if (!ended_) channel_->send(id, body, std::move(fds));
+}
+
+void Connection::onMessage(channel::Message message) {
+  const auto id = message.id;
+  if (id == 0) return cutOff(refused(CudaError::invalidValue, "a request with id 0"));
+  if (const auto* load = std::get_if<channel::LoadModule>(&message.body))
+    return loadModule(id, *load, std::move(message.fds));
+  if (!message.fds.empty()) {
+    return cutOff(refused(CudaError::invalidValue,
+                          std::string(channel::name(message.body)) + " with a descriptor, which it has none of"));
+  }
+  if (const auto* attach = std::get_if<channel::Attach>(&message.body)) return this->attach(id, *attach);
+  if (const auto* prepare = std::get_if<channel::Prepare>(&message.body)) return this->prepare(id, *prepare);
+  if (const auto* status = std::get_if<channel::StatusRequest>(&message.body)) {
+    channel_->pause();
+    return services_.status(status->unsupported, [self = shared_from_this(), id](std::string json) {
+      self->reply(id, channel::StatusReply{std::move(json)});
+      self->channel_->resume();
+    });
+  }
+  cutOff(refused(CudaError::invalidValue, "unexpected message " + std::string(channel::name(message.body))));
+}
+
+Result<SessionRequest> Connection::admit(const channel::Attach& attach) const {
+  const Settings& settings = services_.settings;
+  const ClientContract& contract = services_.contract;
+  if (attach.protocol != channel::kProtocolVersion) {
+    return refused(CudaError::insufficientDriver, "the client library speaks control protocol " +
+                                                      std::to_string(attach.protocol) + ", this daemon " +
+                                                      std::to_string(channel::kProtocolVersion));
+  }
+  if (attach.wireHash != contract.wireHash || attach.apiNames != contract.apiNames.size()) {
+    return refused(CudaError::insufficientDriver,
+                   "the client library is of another build: wire " + hex(attach.wireHash) + " with " +
+                       std::to_string(attach.apiNames) + " names, this daemon's is " + hex(contract.wireHash) +
+                       " with " + std::to_string(contract.apiNames.size()));
+  }
+  if (services_.sessions.attached() >= settings.maxSessions) {
+    return refused(CudaError::devicesUnavailable, std::to_string(settings.maxSessions) +
+                                                      " processes are attached, the limit (functions.max_sessions)");
+  }
+  Function function{.name = "", .gpus = settings.gpus, .gpuMemory = 0};
+  if (!attach.token.empty()) {
+    auto prepared = services_.tokens.find(attach.token, peer_.uid);
+    if (!prepared) return refused(CudaError::notPermitted, "the token in ROUSE_TOKEN is not valid for this user");
+    function = std::move(*prepared);
+  } else if (!settings.anonymous) {
+    return refused(CudaError::notPermitted,
+                   "no token, and this daemon serves none without (functions.anonymous): use rouse run");
+  }
+  if (function.gpuMemory == 0) function.gpuMemory = settings.gpuMemory;
+  std::string program = printable(attach.program);
+  if (function.name.empty()) function.name = program.substr(program.rfind('/') + 1);
+  if (function.name.empty()) function.name = "process-" + std::to_string(peer_.pid);
+  return SessionRequest{.name = std::move(function.name),
+                        .program = std::move(program),
+                        .pid = peer_.pid,
+                        .uid = peer_.uid,
+                        .gpus = function.gpus,
+                        .gpuMemory = function.gpuMemory,
+                        .hostMemory = settings.hostMemory,
+                        .moduleMemory = settings.moduleMemory};
+}
+
+void Connection::attach(std::uint64_t id, const channel::Attach& attach) {
+  if (sessionId_ != 0)
+    return cutOff(refused(CudaError::invalidValue, "attach on a connection that is attached already"));
+  auto request = admit(attach);
+  if (!request) {
+    spdlog::warn("process {} (uid {}) was not attached: {}", peer_.pid, peer_.uid, request.error().message);
+    return reply(id, request.error());
+  }
+  name_ = request->name;
+  channel_->pause();
+  services_.sessions.open(std::move(*request), [self = shared_from_this(), id](Result<Opened> opened) {
+    self->channel_->resume();
+    if (!opened) {
+      spdlog::warn("process {} ({}) was not attached: {}", self->peer_.pid, self->name_, opened.error().message);
+      return self->reply(id, opened.error());
+    }
+    if (self->ended_) return self->services_.sessions.close(opened->attached.sessionId);
+    self->sessionId_ = opened->attached.sessionId;
+    spdlog::info("session {}: {} (process {}, uid {}) on {} GPU(s)", self->sessionId_, self->name_, self->peer_.pid,
+                 self->peer_.uid, opened->attached.devices.size());
+    self->watchProcess();
+    self->reply(id, opened->attached, std::move(opened->fds));
+  });
+}
+
+// Children of a fork keep the socket open after the process has died; the session is the process's alone.
+void Connection::watchProcess() {
+  wire::OwnedFd process = openProcess(channel_->socket(), peer_.pid);
+  if (!process) return;
+  process_.assign(process.release());
+  process_.async_wait(process_.wait_read, [self = shared_from_this()](const boost::system::error_code& error) {
+    if (error) return;
+    self->channel_->close();
+    self->end();
+  });
+}
+
+void Connection::loadModule(std::uint64_t id, const channel::LoadModule& load, std::vector<wire::OwnedFd> fds) {
+  if (sessionId_ == 0) return cutOff(refused(CudaError::invalidValue, "loadModule before attach"));
+  if (fds.size() != 1) return cutOff(refused(CudaError::invalidValue, "loadModule without a descriptor"));
+  channel_->pause();
+  services_.sessions.loadModule(
+      sessionId_, load, std::move(fds[0]), [self = shared_from_this(), id](Result<channel::ModuleInfo> info) {
+        if (info) {
+          self->reply(id, *info);
+        } else {
+          spdlog::info("session {} ({}): module not loaded: {}", self->sessionId_, self->name_, info.error().message);
+          self->reply(id, info.error());
+        }
+        self->channel_->resume();
+      });
+}
+
+Status Connection::checkPrepare(const channel::Prepare& prepare) const {
+  const Settings& settings = services_.settings;
+  const std::size_t gpus = services_.pool.links().size();
+  if (prepare.gpus > gpus) {
+    return refused(CudaError::invalidValue,
+                   std::to_string(prepare.gpus) + " GPUs were asked for, this pool has " + std::to_string(gpus));
+  }
+  if (settings.gpuMemory != 0 && prepare.gpuMemory > settings.gpuMemory) {
+    return refused(CudaError::invalidValue, formatByteSize(prepare.gpuMemory) +
+                                                " of GPU memory were asked for, the limit is " +
+                                                formatByteSize(settings.gpuMemory) + " (functions.gpu_memory)");
+  }
+  std::uint64_t largest = 0;
+  for (const auto& link : services_.pool.links()) largest = std::max(largest, link->properties().memoryBytes);
+  if (prepare.gpuMemory > largest) {
+    return refused(CudaError::invalidValue, formatByteSize(prepare.gpuMemory) +
+                                                " of GPU memory were asked for, the largest GPU has " +
+                                                formatByteSize(largest));
+  }
+  return {};
+}
+
+void Connection::prepare(std::uint64_t id, const channel::Prepare& prepare) {
+  if (Status status = checkPrepare(prepare); !status) return reply(id, status.error());
+  Function function{.name = printable(prepare.name),
+                    .gpus = prepare.gpus != 0 ? prepare.gpus : services_.settings.gpus,
+                    .gpuMemory = prepare.gpuMemory};
+  reply(id, channel::Prepared{services_.tokens.issue(peer_.uid, std::move(function)), services_.clientLibraries});
+}
+
+}  // namespace rouse::daemon

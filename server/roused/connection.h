@@ -1,0 +1,69 @@
+// One connection to the daemon's socket: a function's client library, or a tool. Decides what a peer may say when.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "server/control/channel.h"
+#include "server/control/peer.h"
+#include "server/roused/session_table.h"
+#include "server/roused/settings.h"
+#include "server/roused/token_table.h"
+
+namespace rouse::daemon {
+
+// What client libraries must agree with (control.capnp, Attach).
+struct ClientContract {
+  std::uint64_t wireHash = 0;
+  std::span<const std::string_view> apiNames;
+};
+
+// What connections need of the daemon; outlives them.
+struct ConnectionServices {
+  boost::asio::io_context& io;
+  const Settings& settings;  // as of now: may change between messages
+  const ClientContract& contract;
+  const std::string& clientLibraries;
+  DevicePool& pool;
+  SessionTable& sessions;
+  TokenTable& tokens;
+  std::function<void(bool unsupported, std::function<void(std::string json)>)> status;
+};
+
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(ConnectionServices&, wire::OwnedFd socket, channel::Peer);
+
+  // `over` is called once when the connection has ended, whoever ended it.
+  void start(std::function<void(Connection&)> over);
+  // Tells the peer why and ends the connection.
+  void cutOff(const Error&);
+
+  std::uint64_t sessionId() const { return sessionId_; }
+  const channel::Peer& peer() const { return peer_; }
+
+ private:
+  void onMessage(channel::Message);
+  void attach(std::uint64_t id, const channel::Attach&);
+  Result<SessionRequest> admit(const channel::Attach&) const;
+  void loadModule(std::uint64_t id, const channel::LoadModule&, std::vector<wire::OwnedFd>);
+  void prepare(std::uint64_t id, const channel::Prepare&);
+  Status checkPrepare(const channel::Prepare&) const;
+  void reply(std::uint64_t id, const channel::Body&, std::vector<wire::OwnedFd> fds = {});
+  void watchProcess();
+  void end();
+
+  ConnectionServices& services_;
+  channel::Peer peer_;
+  std::shared_ptr<channel::Channel> channel_;
+  boost::asio::posix::stream_descriptor process_;  // pidfd of an attached process
+  std::function<void(Connection&)> over_;
+  std::uint64_t sessionId_ = 0;
+  std::string name_;
+  bool ended_ = false;
+};
+
+}  // namespace rouse::daemon

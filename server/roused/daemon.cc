@@ -1,0 +1,217 @@
+#include "server/roused/daemon.h"
+
+#include <signal.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+
+#include "server/roused/listening_socket.h"
+#include "server/roused/service_notify.h"
+#include "server/roused/status_report.h"
+
+namespace rouse::daemon {
+namespace {
+
+using namespace std::chrono_literals;
+
+// An executor that is busy with something long is reported without its numbers.
+constexpr auto kStatusPatience = 1s;
+// Of one user other than root, attached or not: a user must not take all of the daemon's descriptors.
+constexpr std::size_t kConnectionsPerUser = 2048;
+
+DevicePoolOptions poolOptions(const Settings& settings, const ClientContract& contract) {
+  return {.kind = settings.kind,
+          .count = settings.count,
+          .memory = settings.memory,
+          .workers = settings.workers,
+          .discardLaunches = settings.discardLaunches,
+          .executor = settings.executor,
+          .backends = settings.backends,
+          .wireHash = contract.wireHash};
+}
+
+}  // namespace
+
+Daemon::Daemon(boost::asio::io_context& io, DaemonOptions options)
+    : io_(io),
+      settings_(std::move(options.settings)),
+      contract_(options.contract),
+      stopGrace_(options.stopGrace),
+      reload_(std::move(options.reload)),
+      startedAt_(std::chrono::steady_clock::now()),
+      pool_(io, poolOptions(settings_, contract_),
+            {.onStarted = [this](Status status) { onStarted(std::move(status)); },
+             .onLost = [this](ExecutorLink& link, const Error& reason) { sessions_.markLost(link, reason); },
+             .onChanged = [this] { tellService(); },
+             .onSessionFault = [this](std::uint64_t session, const Error& error) { onSessionFault(session, error); }}),
+      modules_(io),
+      sessions_(pool_, modules_, contract_.apiNames),
+      services_{.io = io_,
+                .settings = settings_,
+                .contract = contract_,
+                .clientLibraries = settings_.clientLibraries,
+                .pool = pool_,
+                .sessions = sessions_,
+                .tokens = tokens_,
+                .status = [this](bool unsupported,
+                                 std::function<void(std::string)> done) { report(unsupported, std::move(done)); }},
+      inherited_(std::move(options.listener)),
+      signals_(io, SIGTERM, SIGINT, SIGHUP),
+      watchdog_(io) {}
+
+Daemon::~Daemon() = default;
+
+Status Daemon::start() {
+  const bool activated = inherited_.has_value();
+  auto socket = activated ? Result<wire::OwnedFd>(std::move(*inherited_))
+                          : makeListeningSocket(settings_.socket, settings_.socketMode, settings_.socketGroup);
+  if (!socket) return std::move(socket).error();
+  listener_ = std::make_unique<Listener>(
+      io_, std::move(*socket), activated ? "" : settings_.socket,
+      [this](wire::OwnedFd connection, channel::Peer peer) { onConnection(std::move(connection), peer); });
+  awaitSignal();
+  feedWatchdog();
+  pool_.start();
+  return {};
+}
+
+void Daemon::onStarted(Status status) {
+  if (stopping_) return;
+  if (!status) {
+    exitCode_ = 1;
+    return stop("no GPU can be served: " + status.error().message);
+  }
+  listener_->start();
+  notifyService("READY=1");
+  tellService();
+}
+
+void Daemon::awaitSignal() {
+  signals_.async_wait([this](const boost::system::error_code& error, int signal) {
+    if (error) return;
+    if (signal == SIGHUP) {
+      reload();
+    } else if (!stopping_) {
+      stop("the daemon is shutting down");
+    }
+    awaitSignal();
+  });
+}
+
+void Daemon::reload() {
+  auto read = reload_();
+  if (const auto* errors = std::get_if<ConfigErrors>(&read)) {
+    for (const std::string& message : errors->messages) spdlog::error("configuration: {}", message);
+    return spdlog::error("the configuration is not reloaded, nothing has changed");
+  }
+  Settings& fresh = std::get<Settings>(read);
+  const auto fixed = changesThatNeedRestart(settings_, fresh);
+  for (const std::string& name : fixed) spdlog::error("configuration: {} changes only with a restart", name);
+  if (!fixed.empty()) return spdlog::error("the configuration is not reloaded, nothing has changed");
+  settings_ = std::move(fresh);
+  spdlog::set_level(spdlog::level::from_str(settings_.logLevel));
+  spdlog::info("configuration reloaded");
+}
+
+void Daemon::onConnection(wire::OwnedFd socket, channel::Peer peer) {
+  const auto theirs =
+      std::ranges::count_if(connections_, [&](const auto& other) { return other->peer().uid == peer.uid; });
+  if (peer.uid != 0 && static_cast<std::size_t>(theirs) >= kConnectionsPerUser) {
+    return spdlog::warn("process {} (uid {}): connection refused, this user has {}", peer.pid, peer.uid, theirs);
+  }
+  auto connection = std::make_shared<Connection>(services_, std::move(socket), peer);
+  connections_.insert(connection);
+  connection->start([this](Connection& over) {
+    connections_.erase(over.shared_from_this());
+    tellService();
+  });
+}
+
+void Daemon::onSessionFault(std::uint64_t sessionId, const Error& error) {
+  const auto found = std::ranges::find_if(connections_, [&](const auto& c) { return c->sessionId() == sessionId; });
+  if (found != connections_.end()) (*found)->cutOff(error);
+}
+
+void Daemon::report(bool unsupported, std::function<void(std::string)> done) {
+  struct Gathering {
+    explicit Gathering(boost::asio::io_context& io) : patience(io) {}
+    std::map<std::uint32_t, channel::ExecutorStatus> executors;
+    std::size_t awaited = 1;  // one more than is asked: executors that are down answer at once
+    boost::asio::steady_timer patience;
+    std::function<void(std::string)> done;
+  };
+  auto gathering = std::make_shared<Gathering>(io_);
+  gathering->done = std::move(done);
+  const auto finish = [this, gathering, unsupported] {
+    if (!gathering->done) return;
+    gathering->patience.cancel();
+    StatusInput input{
+        .pool = pool_,
+        .sessions = sessions_,
+        .modules = modules_,
+        .socket = settings_.socket,
+        .clientLibraries = settings_.clientLibraries,
+        .uptime = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - startedAt_),
+        .executors = std::move(gathering->executors),
+        .unsupported = unsupported};
+    std::exchange(gathering->done, {})(statusReport(input));
+  };
+  const auto arrived = [gathering, finish] {
+    if (--gathering->awaited == 0) finish();
+  };
+  for (const auto& link : pool_.links()) {
+    ++gathering->awaited;
+    link->request(channel::ExecutorStatusRequest{}, {},
+                  [gathering, arrived, ordinal = link->ordinal()](Result<channel::Message> answer) {
+                    auto* status = answer ? std::get_if<channel::ExecutorStatus>(&answer->body) : nullptr;
+                    if (status != nullptr) gathering->executors[ordinal] = std::move(*status);
+                    arrived();
+                  });
+  }
+  gathering->patience.expires_after(kStatusPatience);
+  gathering->patience.async_wait([finish](const boost::system::error_code& error) {
+    if (!error) finish();
+  });
+  arrived();
+}
+
+// The loop turns: that is the progress a daemon that never computes can show.
+void Daemon::feedWatchdog() {
+  const auto interval = watchdogInterval();
+  if (!interval) return;
+  notifyService("WATCHDOG=1");
+  watchdog_.expires_after(std::max<std::chrono::microseconds>(*interval / 2, 1s));
+  watchdog_.async_wait([this](const boost::system::error_code& error) {
+    if (!error) feedWatchdog();
+  });
+}
+
+void Daemon::tellService() {
+  if (stopping_) return;
+  notifyService("STATUS=" + std::to_string(pool_.serving()) + " of " + std::to_string(pool_.links().size()) +
+                " GPUs (" + std::string(pool_.kind()) + "), " + std::to_string(sessions_.attached()) +
+                " processes attached");
+}
+
+void Daemon::stop(const std::string& why) {
+  if (std::exchange(stopping_, true)) return;
+  if (exitCode_ == 0) {
+    spdlog::info("stopping: {}", why);
+  } else {
+    spdlog::critical("{}", why);
+  }
+  notifyService("STOPPING=1");
+  listener_->stop();
+  const Error reason{CudaError::devicesUnavailable, why};
+  sessions_.markAllLost(reason);
+  const auto connections = connections_;
+  for (const auto& connection : connections) connection->cutOff(reason);
+  pool_.stop(stopGrace_, [this] {
+    boost::system::error_code ignored;
+    signals_.cancel(ignored);
+    watchdog_.cancel();
+  });
+}
+
+}  // namespace rouse::daemon

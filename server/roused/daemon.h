@@ -1,0 +1,79 @@
+// The daemon: constructs everything, ties it together, and takes it down again.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+
+#include "server/roused/config.h"
+#include "server/roused/connection.h"
+#include "server/roused/device_pool.h"
+#include "server/roused/listener.h"
+#include "server/roused/module_store.h"
+#include "server/roused/session_table.h"
+#include "server/roused/settings.h"
+#include "server/roused/token_table.h"
+
+namespace rouse::daemon {
+
+struct DaemonOptions {
+  Settings settings;  // with every path filled in
+  ClientContract contract;
+  // Reads the configuration again, for SIGHUP.
+  std::function<std::variant<Settings, ConfigErrors>()> reload;
+  // From socket activation; otherwise the daemon makes its own at settings.socket.
+  std::optional<wire::OwnedFd> listener;
+  // How long executors may take to end before they are killed.
+  std::chrono::milliseconds stopGrace{5000};
+};
+
+class Daemon {
+ public:
+  Daemon(boost::asio::io_context&, DaemonOptions);
+  ~Daemon();
+
+  // Starts everything. The daemon accepts connections once a GPU serves; if none does it stops by itself and exitCode()
+  // is 1.
+  Status start();
+  // Cuts all functions off, ends the executors, removes the socket. The event loop runs out of work when that is done.
+  void stop(const std::string& why);
+  int exitCode() const { return exitCode_; }
+
+ private:
+  void awaitSignal();
+  void reload();
+  void onStarted(Status);
+  void onConnection(wire::OwnedFd, channel::Peer);
+  void onSessionFault(std::uint64_t sessionId, const Error&);
+  void report(bool unsupported, std::function<void(std::string)>);
+  void feedWatchdog();
+  void tellService();
+
+  boost::asio::io_context& io_;
+  Settings settings_;
+  ClientContract contract_;
+  std::chrono::milliseconds stopGrace_;
+  std::function<std::variant<Settings, ConfigErrors>()> reload_;
+  std::chrono::steady_clock::time_point startedAt_;
+
+  DevicePool pool_;
+  ModuleStore modules_;
+  SessionTable sessions_;
+  TokenTable tokens_;
+  ConnectionServices services_;
+  std::optional<wire::OwnedFd> inherited_;
+  std::unique_ptr<Listener> listener_;
+  std::set<std::shared_ptr<Connection>> connections_;
+  boost::asio::signal_set signals_;
+  boost::asio::steady_timer watchdog_;
+  bool stopping_ = false;
+  int exitCode_ = 0;
+};
+
+}  // namespace rouse::daemon

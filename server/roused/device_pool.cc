@@ -1,0 +1,143 @@
+#include "server/roused/device_pool.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <cctype>
+#include <filesystem>
+
+namespace rouse::daemon {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kCpuDeviceMemory = std::uint64_t{2} << 30;
+
+// The kernel driver makes one node /dev/nvidiaN for each GPU.
+std::uint32_t nvidiaDevices() {
+  std::uint32_t count = 0;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator("/dev", none)) {
+    const std::string name = entry.path().filename();
+    constexpr std::string_view kPrefix = "nvidia";
+    if (name.size() > kPrefix.size() && name.starts_with(kPrefix) &&
+        std::all_of(name.begin() + kPrefix.size(), name.end(), [](unsigned char c) { return std::isdigit(c) != 0; })) {
+      ++count;
+    }
+  }
+  return count;
+}
+
+bool backendExists(const std::string& folder, DeviceKind kind) {
+  return fs::exists(fs::path(folder) / ("librouse-device-" + std::string(name(kind)) + ".so"));
+}
+
+}  // namespace
+
+DevicePool::DevicePool(boost::asio::io_context& io, DevicePoolOptions options, Events events)
+    : io_(io), options_(std::move(options)), events_(std::move(events)) {}
+
+void DevicePool::start() {
+  if (options_.kind != DeviceKind::automatic) return open(options_.kind);
+  const bool gpus = nvidiaDevices() > 0 && backendExists(options_.backends, DeviceKind::cuda);
+  open(gpus ? DeviceKind::cuda : DeviceKind::cpu);
+}
+
+void DevicePool::open(DeviceKind kind) {
+  kind_ = kind;
+  const bool cpu = kind == DeviceKind::cpu;
+  const std::uint32_t count = options_.count != 0 ? options_.count : cpu ? 1 : std::max(1u, nvidiaDevices());
+  heardOf_.assign(count, false);
+  for (std::uint32_t ordinal = 0; ordinal < count; ++ordinal) {
+    ExecutorOptions executor{.program = options_.executor,
+                             .kind = std::string(name(kind)),
+                             .backends = options_.backends,
+                             .ordinal = ordinal,
+                             .memory = options_.memory == 0 && cpu ? kCpuDeviceMemory : options_.memory,
+                             .workers = options_.workers,
+                             .discardLaunches = options_.discardLaunches,
+                             .wireHash = options_.wireHash,
+                             .backOff = options_.backOff};
+    ExecutorLink::Events events{
+        .onReady =
+            [this](ExecutorLink& link) {
+              spdlog::info("GPU {} serves: {} (executor pid {})", link.ordinal(), link.properties().name, link.pid());
+              heardOf_[link.ordinal()] = true;
+              events_.onChanged();
+              settle();
+            },
+        .onDown = [this](ExecutorLink& link, bool served, const Error& reason) { onDown(link, served, reason); },
+        .onSessionFault = [this](std::uint64_t session,
+                                 const Error& error) { events_.onSessionFault(session, error); }};
+    links_.push_back(std::make_unique<ExecutorLink>(io_, std::move(executor), std::move(events)));
+  }
+  for (const auto& link : links_) link->start();
+}
+
+void DevicePool::onDown(ExecutorLink& link, bool served, const Error& reason) {
+  if (served) {
+    spdlog::error("GPU {} is lost: {}", link.ordinal(), reason.message);
+    events_.onLost(link, reason);
+    events_.onChanged();
+    return;
+  }
+  spdlog::error("GPU {} cannot be served: {}", link.ordinal(), reason.message);
+  if (firstFailure_.message.empty())
+    firstFailure_ = {CudaError::systemNotReady, "GPU " + std::to_string(link.ordinal()) + ": " + reason.message};
+  heardOf_[link.ordinal()] = true;
+  settle();
+}
+
+void DevicePool::settle() {
+  if (settled_ || std::ranges::find(heardOf_, false) != heardOf_.end()) return;
+  if (serving() > 0) {
+    settled_ = true;
+    return events_.onStarted({});
+  }
+  if (options_.kind == DeviceKind::automatic && kind_ == DeviceKind::cuda) {
+    spdlog::warn("no GPU opens, using the CPU device: {}", firstFailure_.message);
+    abandoned_ = std::move(links_);
+    links_.clear();
+    for (const auto& link : abandoned_) link->stop(std::chrono::milliseconds(0), [] {});
+    return boost::asio::post(io_, [this] { open(DeviceKind::cpu); });
+  }
+  settled_ = true;
+  events_.onStarted(firstFailure_);
+}
+
+void DevicePool::stop(std::chrono::milliseconds grace, std::function<void()> stopped) {
+  auto left = std::make_shared<std::size_t>(links_.size() + abandoned_.size());
+  const auto one = [left, stopped] {
+    if (--*left == 0) stopped();
+  };
+  if (*left == 0) return boost::asio::post(io_, stopped);
+  for (const auto& link : links_) link->stop(grace, one);
+  for (const auto& link : abandoned_) link->stop(grace, one);
+}
+
+std::size_t DevicePool::serving() const {
+  return static_cast<std::size_t>(std::ranges::count_if(links_, [](const auto& link) { return link->serving(); }));
+}
+
+Result<std::vector<ExecutorLink*>> DevicePool::choose(
+    std::uint32_t count, const std::function<std::uint64_t(const ExecutorLink&)>& load) const {
+  if (count > links_.size()) {
+    return Error{CudaError::invalidValue,
+                 std::to_string(count) + " GPUs were asked for, this pool has " + std::to_string(links_.size())};
+  }
+  std::vector<ExecutorLink*> candidates;
+  for (const auto& link : links_) {
+    if (link->serving()) candidates.push_back(link.get());
+  }
+  if (count > candidates.size()) {
+    return Error{CudaError::systemNotReady, std::to_string(count) + " GPUs were asked for, " +
+                                                std::to_string(candidates.size()) + " of " +
+                                                std::to_string(links_.size()) + " are being served at the moment"};
+  }
+  std::ranges::stable_sort(candidates, {}, [&](const ExecutorLink* link) { return load(*link); });
+  candidates.resize(count);
+  return candidates;
+}
+
+}  // namespace rouse::daemon

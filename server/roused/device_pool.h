@@ -1,0 +1,69 @@
+// The GPUs of this node, and which of them a function gets.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "schemas/base/result.h"
+#include "server/roused/executor_link.h"
+#include "server/roused/settings.h"
+
+namespace rouse::daemon {
+
+struct DevicePoolOptions {
+  DeviceKind kind = DeviceKind::automatic;
+  std::uint32_t count = 0;
+  std::uint64_t memory = 0;
+  std::uint32_t workers = 0;
+  bool discardLaunches = false;
+  std::string executor;
+  std::string backends;
+  std::uint64_t wireHash = 0;
+  std::chrono::milliseconds backOff{100};
+};
+
+class DevicePool {
+ public:
+  // `started` is called once, when every GPU serves or has failed to: with an error when none serves.
+  struct Events {
+    std::function<void(Status)> onStarted;
+    std::function<void(ExecutorLink&, const Error& reason)> onLost;
+    std::function<void()> onChanged;
+    std::function<void(std::uint64_t sessionId, const Error&)> onSessionFault;
+  };
+  DevicePool(boost::asio::io_context&, DevicePoolOptions, Events);
+
+  void start();
+  void stop(std::chrono::milliseconds grace, std::function<void()> stopped);
+
+  std::span<const std::unique_ptr<ExecutorLink>> links() const { return links_; }
+  std::size_t serving() const;
+  std::string_view kind() const { return name(kind_); }
+
+  // `count` different serving GPUs, those with the smallest `load` first. systemNotReady when fewer serve, invalidValue
+  // when there are not so many at all.
+  Result<std::vector<ExecutorLink*>> choose(std::uint32_t count,
+                                            const std::function<std::uint64_t(const ExecutorLink&)>& load) const;
+
+ private:
+  void open(DeviceKind);
+  void onDown(ExecutorLink&, bool served, const Error&);
+  void settle();
+
+  boost::asio::io_context& io_;
+  DevicePoolOptions options_;
+  Events events_;
+  DeviceKind kind_ = DeviceKind::cpu;
+  std::vector<std::unique_ptr<ExecutorLink>> links_;
+  // Of a GPU back end that did not open; kept until their processes are gone.
+  std::vector<std::unique_ptr<ExecutorLink>> abandoned_;
+  std::vector<bool> heardOf_;  // by ordinal: ready or failed at least once
+  Error firstFailure_;
+  bool settled_ = false;
+};
+
+}  // namespace rouse::daemon

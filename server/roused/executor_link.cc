@@ -1,0 +1,203 @@
+#include "server/roused/executor_link.h"
+
+#include <signal.h>
+#include <spdlog/spdlog.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "server/roused/child_process.h"
+
+namespace rouse::daemon {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kStartUpLimit = 60s;
+constexpr auto kDyingLimit = 1s;
+// A process that has served this long starts the back-off afresh.
+constexpr auto kStableAfter = 30s;
+constexpr std::uint32_t kMaxBackOffFactor = 100;
+
+}  // namespace
+
+ExecutorLink::ExecutorLink(boost::asio::io_context& io, ExecutorOptions options, Events events)
+    : io_(io), options_(std::move(options)), events_(std::move(events)), exit_(io), timer_(io) {}
+
+ExecutorLink::~ExecutorLink() {
+  if (channel_) channel_->close();
+  if (pid_ > 0) {
+    killNow();
+    ::waitpid(pid_, nullptr, 0);
+  }
+}
+
+void ExecutorLink::killNow() {
+  ::kill(-pid_, SIGKILL);  // its group: set by the child itself, so perhaps not there yet
+  ::kill(pid_, SIGKILL);
+}
+
+void ExecutorLink::start() {
+  if (Status status = spawn(); !status) {
+    state_ = State::starting;
+    goDown(status.error());
+    scheduleRestart();
+  }
+}
+
+Status ExecutorLink::spawn() {
+  int pair[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
+    return Error{CudaError::systemNotReady, std::string("socketpair: ") + std::strerror(errno)};
+  }
+  wire::OwnedFd ours(pair[0]), theirs(pair[1]);
+  std::vector<std::string> argv = {options_.program,
+                                   "--device",
+                                   options_.kind,
+                                   "--backend-dir",
+                                   options_.backends,
+                                   "--ordinal",
+                                   std::to_string(options_.ordinal),
+                                   "--memory",
+                                   std::to_string(options_.memory),
+                                   "--workers",
+                                   std::to_string(options_.workers),
+                                   "--control-fd",
+                                   std::to_string(kInheritedFd)};
+  if (options_.discardLaunches) argv.emplace_back("--discard-launches");
+  auto child = startChild(argv, theirs.get(), SIGKILL);
+  if (!child) return std::move(child).error();
+  pid_ = child->pid;
+  exit_.assign(child->exit.release());
+  state_ = State::starting;
+  ++incarnation_;
+
+  exit_.async_wait(exit_.wait_read, [this](const boost::system::error_code& error) {
+    if (!error) onExit();
+  });
+  channel_ = channel::Channel::create(io_.get_executor(), std::move(ours),
+                                      {.frames = {.bytes = control::kMaxFrameBytes, .fds = 0}});
+  channel_->start([this](channel::Message message) { onMessage(std::move(message)); },
+                  [this](const Error& error) {
+                    if (state_ == State::stopping) return;  // it ends as it was asked to
+                    if (error.code == CudaError::success) return awaitDeath();
+                    goDown({CudaError::devicesUnavailable, error.message});
+                    killNow();
+                  });
+  timer_.expires_after(kStartUpLimit);
+  timer_.async_wait([this](const boost::system::error_code& error) {
+    if (error || state_ != State::starting) return;
+    goDown({CudaError::devicesUnavailable, "not ready within 60 s"});
+    killNow();
+  });
+  return {};
+}
+
+// Its end of the connection is closed: it is dying, and how, its exit status will tell.
+void ExecutorLink::awaitDeath() {
+  timer_.expires_after(kDyingLimit);
+  timer_.async_wait([this](const boost::system::error_code& error) {
+    if (!error && pid_ > 0) killNow();
+  });
+}
+
+void ExecutorLink::onMessage(channel::Message message) {
+  if (auto* ready = std::get_if<channel::ExecutorReady>(&message.body); ready && state_ == State::starting) {
+    if (ready->wireHash != options_.wireHash) {
+      goDown({CudaError::initializationError, "speaks another wire than this daemon: install both from one build"});
+      return killNow();
+    }
+    properties_ = std::move(ready->device);
+    state_ = State::serving;
+    readyAt_ = std::chrono::steady_clock::now();
+    timer_.cancel();
+    return events_.onReady(*this);
+  }
+  if (auto* fault = std::get_if<channel::SessionFault>(&message.body); fault && message.id == 0) {
+    return events_.onSessionFault(fault->sessionId, fault->error);
+  }
+  const auto waiting = pending_.find(message.id);
+  if (waiting == pending_.end()) {
+    goDown({CudaError::unknown, "sent an unexpected " + std::string(channel::name(message.body))});
+    return killNow();
+  }
+  const Answer answer = std::move(waiting->second);
+  pending_.erase(waiting);
+  if (auto* error = std::get_if<Error>(&message.body)) return answer(std::move(*error));
+  answer(std::move(message));
+}
+
+void ExecutorLink::request(const channel::Body& body, std::vector<wire::OwnedFd> fds, Answer answer) {
+  if (!serving()) {
+    return answer(Error{CudaError::devicesUnavailable, "GPU " + std::to_string(ordinal()) + " is not being served"});
+  }
+  const std::uint64_t id = nextRequest_++;
+  pending_.emplace(id, std::move(answer));
+  channel_->send(id, body, std::move(fds));
+}
+
+void ExecutorLink::goDown(const Error& reason) {
+  if (state_ == State::down) return;
+  const State before = std::exchange(state_, State::down);
+  if (channel_) channel_->close();
+  timer_.cancel();
+  // Answers may start new requests: those find it down.
+  auto pending = std::exchange(pending_, {});
+  for (auto& [id, answer] : pending) {
+    answer(Error{CudaError::devicesUnavailable, "GPU " + std::to_string(ordinal()) + " was lost: " + reason.message});
+  }
+  if (before == State::stopping) return;
+  if (before == State::serving && std::chrono::steady_clock::now() - readyAt_ > kStableAfter) failuresInARow_ = 0;
+  events_.onDown(*this, before == State::serving, reason);
+}
+
+void ExecutorLink::onExit() {
+  int status = 0;
+  ::waitpid(pid_, &status, 0);  // the pidfd is readable: does not block
+  boost::system::error_code ignored;
+  exit_.close(ignored);
+  const std::string how = describeExit(status);
+  if (!stopRequested_) spdlog::warn("executor of GPU {} (pid {}) {}", ordinal(), pid_, how);
+  pid_ = -1;
+  goDown({CudaError::devicesUnavailable, "the executor " + how});
+  if (stopped_) {
+    timer_.cancel();
+    return std::exchange(stopped_, {})();
+  }
+  scheduleRestart();
+}
+
+void ExecutorLink::scheduleRestart() {
+  if (stopRequested_) return;
+  const auto factor = std::min(kMaxBackOffFactor, 1u << std::min(failuresInARow_, 10u));
+  ++failuresInARow_;
+  ++restarts_;
+  timer_.expires_after(options_.backOff * factor);
+  timer_.async_wait([this](const boost::system::error_code& error) {
+    if (!error) start();
+  });
+}
+
+void ExecutorLink::stop(std::chrono::milliseconds grace, std::function<void()> stopped) {
+  stopRequested_ = true;
+  timer_.cancel();
+  if (pid_ < 0) return stopped();
+  stopped_ = std::move(stopped);
+  if (state_ == State::serving) {
+    channel_->send(0, channel::Shutdown{});
+    state_ = State::stopping;
+  } else {
+    killNow();
+  }
+  timer_.expires_after(grace);
+  timer_.async_wait([this](const boost::system::error_code& error) {
+    if (error || pid_ < 0) return;
+    spdlog::warn("executor of GPU {} (pid {}) does not end: killed", ordinal(), pid_);
+    killNow();
+  });
+}
+
+}  // namespace rouse::daemon

@@ -1,0 +1,99 @@
+// One GPU of the pool: its executor process, started again when it dies, and the requests on their way to it.
+// Everything happens on the event loop's thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "memory/device.h"
+#include "schemas/base/result.h"
+#include "server/control/channel.h"
+#include "server/control/message.h"
+
+namespace rouse::daemon {
+
+struct ExecutorOptions {
+  std::string program;
+  std::string kind;  // "cpu", "cuda"
+  std::string backends;
+  std::uint32_t ordinal = 0;
+  std::uint64_t memory = 0;
+  std::uint32_t workers = 0;
+  bool discardLaunches = false;
+  std::uint64_t wireHash = 0;  // an executor that speaks another wire is refused
+  // Before the first restart; doubles with each failure in a row, up to a hundredfold.
+  std::chrono::milliseconds backOff{100};
+};
+
+class ExecutorLink {
+ public:
+  struct Events {
+    std::function<void(ExecutorLink&)> onReady;
+    // It had been serving (`served`) or had never come up. Requests under way have been answered with an error already.
+    std::function<void(ExecutorLink&, bool served, const Error& reason)> onDown;
+    std::function<void(std::uint64_t sessionId, const Error&)> onSessionFault;
+  };
+  using Answer = std::function<void(Result<channel::Message>)>;
+
+  ExecutorLink(boost::asio::io_context&, ExecutorOptions, Events);
+  ~ExecutorLink();  // kills what is left
+  ExecutorLink(const ExecutorLink&) = delete;
+  ExecutorLink& operator=(const ExecutorLink&) = delete;
+
+  void start();
+  // Asks it to end; after `grace` it is killed. `stopped` is called when the process is gone.
+  void stop(std::chrono::milliseconds grace, std::function<void()> stopped);
+
+  bool serving() const { return state_ == State::serving; }
+  // Grows with each start: tells sessions of a dead process from those of its successor.
+  std::uint64_t incarnation() const { return incarnation_; }
+  pid_t pid() const { return pid_; }
+  std::uint32_t ordinal() const { return options_.ordinal; }
+  std::uint32_t restarts() const { return restarts_; }
+  // Of the latest process that became ready.
+  const memory::DeviceProperties& properties() const { return properties_; }
+
+  // The answer is called exactly once; with devicesUnavailable when the executor dies or is not serving, and with the
+  // executor's own error when that is what it answers.
+  void request(const channel::Body&, std::vector<wire::OwnedFd> fds, Answer);
+
+ private:
+  enum class State : std::uint8_t { down, starting, serving, stopping };
+
+  Status spawn();
+  void onMessage(channel::Message);
+  void goDown(const Error& reason);
+  void awaitDeath();
+  void onExit();
+  void scheduleRestart();
+  void killNow();
+
+  boost::asio::io_context& io_;
+  ExecutorOptions options_;
+  Events events_;
+  State state_ = State::down;
+  std::uint64_t incarnation_ = 0;
+  std::uint32_t restarts_ = 0;
+  std::uint32_t failuresInARow_ = 0;
+  pid_t pid_ = -1;
+  boost::asio::posix::stream_descriptor exit_;  // pidfd
+  boost::asio::steady_timer timer_;             // start-up deadline, restart, grace
+  std::shared_ptr<channel::Channel> channel_;
+  std::chrono::steady_clock::time_point readyAt_;
+  memory::DeviceProperties properties_;
+  std::uint64_t nextRequest_ = 1;
+  std::unordered_map<std::uint64_t, Answer> pending_;
+  bool stopRequested_ = false;
+  std::function<void()> stopped_;
+};
+
+}  // namespace rouse::daemon

@@ -1,0 +1,128 @@
+// roused: the daemon that owns the GPUs of a node.
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <boost/asio/io_context.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+
+#include "schemas/api/api_ids.h"
+#include "schemas/wire/commands.h"
+#include "server/roused/config.h"
+#include "server/roused/daemon.h"
+#include "server/roused/service_notify.h"
+#include "server/roused/version.h"
+
+using namespace rouse;
+using namespace rouse::daemon;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kUsage = 2;
+
+// Flags that stand for a setting, each under the name people expect.
+struct Flag {
+  const char* flag;
+  const char* setting;
+  const char* help;
+};
+constexpr Flag kFlags[] = {
+    {"--socket", "daemon.socket", "Path of the socket to listen on"},
+    {"--device", "devices.kind", "cpu, cuda or auto"},
+    {"--gpus", "devices.count", "Number of GPUs to serve; 0: all there are, one with the CPU device"},
+    {"--gpu-memory", "devices.memory", "Memory of each GPU to offer, such as 2GiB"},
+    {"--workers", "devices.workers", "Threads that run kernels on the CPU device; 0: one a core"},
+    {"--log-level", "daemon.log_level", "trace, debug, info, warning, error or critical"},
+};
+
+void fillPaths(Settings& settings) {
+  const fs::path bin = fs::read_symlink("/proc/self/exe").parent_path();
+  const fs::path lib = (bin / ".." / "lib").lexically_normal();
+  if (settings.executor.empty()) settings.executor = bin / "rouse-executor";
+  if (settings.backends.empty()) settings.backends = lib / "rouse-backends";
+  if (settings.clientLibraries.empty()) settings.clientLibraries = lib / "rouse";
+}
+
+// Each attached process takes a few descriptors for as long as it lives.
+void raiseDescriptorLimit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Serves the GPUs of this node to unprivileged processes.", "roused"};
+  app.set_version_flag("--version", std::string("roused ") + kVersion);
+  ConfigSources sources;
+  sources.environment = [](const char* name) -> const char* { return std::getenv(name); };
+  std::string file;
+  bool noConfig = false, discardLaunches = false;
+  app.add_option("--config", file,
+                 "Configuration file (default /etc/rouse/rouse.toml); rouse.d/*.toml beside it is read too");
+  app.add_flag("--no-config", noConfig, "Read no files and no environment");
+  app.add_flag("--discard-launches", discardLaunches, "Decode kernel launches and drop them (for measurements)");
+  std::vector<std::string> values(std::size(kFlags));
+  for (std::size_t i = 0; i < std::size(kFlags); ++i) app.add_option(kFlags[i].flag, values[i], kFlags[i].help);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kUsage;
+  }
+  if (!file.empty()) {
+    sources.file = file;
+    sources.required = true;
+  }
+  if (noConfig) {
+    sources.file.clear();
+    sources.environment = nullptr;
+  }
+  for (std::size_t i = 0; i < std::size(kFlags); ++i) {
+    if (!values[i].empty()) sources.flags.emplace_back(kFlags[i].setting, values[i]);
+  }
+  if (discardLaunches) sources.flags.emplace_back("executor.discard_launches", "true");
+
+  const auto read = [sources]() -> std::variant<Settings, ConfigErrors> {
+    auto result = readConfig(sources);
+    if (auto* settings = std::get_if<Settings>(&result)) fillPaths(*settings);
+    return result;
+  };
+  auto config = read();
+  if (const auto* errors = std::get_if<ConfigErrors>(&config)) {
+    for (const std::string& message : errors->messages) std::cerr << "roused: " << message << "\n";
+    return kUsage;
+  }
+  auto listener = inheritedListener();
+  if (!listener) {
+    std::cerr << "roused: " << listener.error().message << "\n";
+    return 1;
+  }
+
+  auto& settings = std::get<Settings>(config);
+  auto log = spdlog::stderr_logger_st("roused");
+  // The journal has its own clock.
+  log->set_pattern(std::getenv("JOURNAL_STREAM") != nullptr ? "%l: %v" : "%Y-%m-%dT%H:%M:%S.%e roused[%P] %l: %v");
+  spdlog::set_default_logger(log);
+  spdlog::set_level(spdlog::level::from_str(settings.logLevel));
+  raiseDescriptorLimit();
+
+  boost::asio::io_context io(1);
+  Daemon daemon(io, {.settings = settings,
+                     .contract = {.wireHash = wire::kWireHash, .apiNames = api::kApiNames},
+                     .reload = read,
+                     .listener = std::move(*listener)});
+  if (Status status = daemon.start(); !status) {
+    std::cerr << "roused: " << status.error().message << "\n";
+    return 1;
+  }
+  io.run();
+  return daemon.exitCode();
+}

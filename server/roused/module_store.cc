@@ -1,0 +1,169 @@
+#include "server/roused/module_store.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <openssl/evp.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <boost/asio/post.hpp>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace rouse::daemon {
+namespace {
+
+constexpr std::size_t kCopyStepBytes = std::size_t{1} << 20;
+constexpr std::size_t kRecentContents = 64;
+constexpr std::uint64_t kRecentBytes = std::uint64_t{256} << 20;
+constexpr std::size_t kRememberedRanges = 16384;
+constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+// Change times come from the kernel's coarse clock, and some file systems keep whole seconds (ext3) or two (FAT).
+constexpr std::int64_t kSettledNs = 2 * kNsPerSecond;
+
+Error refused(std::string message) { return {CudaError::invalidValue, "module: " + std::move(message)}; }
+Error failed(const char* what) {
+  return {CudaError::systemNotReady, std::string("module: ") + what + ": " + std::strerror(errno)};
+}
+
+std::int64_t nanoseconds(const timespec& time) { return time.tv_sec * kNsPerSecond + time.tv_nsec; }
+
+Result<FileRange> examine(int file, std::uint64_t offset, std::uint64_t bytes) {
+  // fstat also works on O_PATH descriptors, which are no proof that their holder may read the file.
+  const int flags = ::fcntl(file, F_GETFL);
+  if (flags < 0) return failed("fcntl");
+  if ((flags & O_PATH) != 0 || (flags & O_ACCMODE) == O_WRONLY)
+    return refused("the descriptor is not open for reading");
+  struct stat status{};
+  if (::fstat(file, &status) != 0) return failed("fstat");
+  if (!S_ISREG(status.st_mode)) return refused("the descriptor is neither a regular file nor a memfd");
+  if (bytes == 0) return refused("0 bytes");
+  if (bytes > kMaxModuleBytes) {
+    return refused(std::to_string(bytes) + " bytes, the limit is " + std::to_string(kMaxModuleBytes));
+  }
+  const auto fileBytes = static_cast<std::uint64_t>(status.st_size);
+  if (offset > fileBytes || bytes > fileBytes - offset) {
+    return refused(std::to_string(bytes) + " bytes at offset " + std::to_string(offset) + " of a file of " +
+                   std::to_string(fileBytes));
+  }
+  return FileRange{.device = status.st_dev,
+                   .inode = status.st_ino,
+                   .fileBytes = status.st_size,
+                   .changedNs = nanoseconds(status.st_ctim),
+                   .modifiedNs = nanoseconds(status.st_mtim),
+                   .offset = offset,
+                   .bytes = bytes};
+}
+
+// Whether an equal FileRange, later, will mean equal bytes.
+bool recallable(int file, const FileRange& range) {
+  struct statfs system{};
+  if (::fstatfs(file, &system) != 0) return false;
+  // Shared memory does not note writes through mappings.
+  if (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC || system.f_type == HUGETLBFS_MAGIC) return false;
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return nanoseconds(now) - std::max(range.changedNs, range.modifiedNs) > kSettledNs;
+}
+
+}  // namespace
+
+ModuleStore::ModuleStore(boost::asio::io_context& io, std::size_t threads) : io_(io), threads_(threads) {}
+
+ModuleStore::~ModuleStore() {
+  *alive_ = false;
+  threads_.join();
+}
+
+Result<ModuleStore::Copied> ModuleStore::copy(int file, std::uint64_t offset, std::uint64_t bytes) {
+  wire::OwnedFd memfd(::memfd_create("rouse-module", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!memfd) return failed("memfd_create");
+  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> hash(EVP_MD_CTX_new(), &EVP_MD_CTX_free);
+  if (!hash || EVP_DigestInit_ex(hash.get(), EVP_sha256(), nullptr) != 1) return refused("SHA-256 is not available");
+  // What is hashed is what is kept, byte for byte, even if the client writes to the file meanwhile.
+  std::vector<std::byte> step(std::min<std::uint64_t>(bytes, kCopyStepBytes));
+  for (std::uint64_t done = 0; done < bytes;) {
+    const ssize_t got = ::pread(file, step.data(), std::min<std::uint64_t>(step.size(), bytes - done),
+                                static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return failed("read");
+    if (got == 0) return refused("the file became shorter while it was read");
+    if (EVP_DigestUpdate(hash.get(), step.data(), static_cast<std::size_t>(got)) != 1) return refused("SHA-256 failed");
+    for (ssize_t written = 0; written < got;) {
+      const ssize_t more = ::write(memfd.get(), step.data() + written, static_cast<std::size_t>(got - written));
+      if (more < 0 && errno == EINTR) continue;
+      if (more < 0) return failed("write");
+      written += more;
+    }
+    done += static_cast<std::uint64_t>(got);
+  }
+  Copied copied{.digest = {}, .memfd = std::move(memfd)};
+  if (EVP_DigestFinal_ex(hash.get(), copied.digest.data(), nullptr) != 1) return refused("SHA-256 failed");
+  constexpr int kSeals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+  if (::fcntl(copied.memfd.get(), F_ADD_SEALS, kSeals) != 0) return failed("sealing");
+  return copied;
+}
+
+void ModuleStore::intern(wire::OwnedFd file, std::uint64_t offset, std::uint64_t bytes, Done done) {
+  auto range = examine(file.get(), offset, bytes);
+  if (!range) return done(std::move(range).error());
+  if (const auto known = ranges_.find(*range); known != ranges_.end()) {
+    if (ModuleContentPtr content = known->second.lock()) return done(std::move(content));
+    ranges_.erase(known);
+  }
+  ++copies_;
+  auto owned = std::make_shared<wire::OwnedFd>(std::move(file));
+  boost::asio::post(threads_, [this, alive = alive_, owned, range = *range, done = std::move(done)]() mutable {
+    auto copied = std::make_shared<Result<Copied>>(copy(owned->get(), range.offset, range.bytes));
+    const auto after = examine(owned->get(), range.offset, range.bytes);
+    const bool recall = copied->ok() && after.ok() && *after == range && recallable(owned->get(), range);
+    boost::asio::post(io_, [this, alive, copied, range, recall, done = std::move(done)] {
+      if (!*alive) return;
+      if (!*copied) return done(copied->error());
+      const ModuleContentPtr content = keep(std::move(**copied), range.bytes);
+      if (recall) remember(range, content);
+      done(content);
+    });
+  });
+}
+
+ModuleContentPtr ModuleStore::keep(Copied copied, std::uint64_t bytes) {
+  std::weak_ptr<const ModuleContent>& known = contents_[copied.digest];
+  ModuleContentPtr content = known.lock();
+  if (!content) {
+    std::erase_if(contents_, [&](const auto& entry) { return entry.first != copied.digest && entry.second.expired(); });
+    auto fresh = std::make_shared<ModuleContent>();
+    fresh->id = nextId_++;
+    fresh->bytes = bytes;
+    fresh->digest = copied.digest;
+    fresh->memfd = std::move(copied.memfd);
+    content = std::move(fresh);
+    known = content;
+  }
+  std::erase(recent_, content);
+  recent_.push_back(content);
+  std::uint64_t total = 0;
+  for (const ModuleContentPtr& recent : recent_) total += recent->bytes;
+  while (!recent_.empty() && (recent_.size() > kRecentContents || total > kRecentBytes)) {
+    total -= recent_.front()->bytes;
+    recent_.pop_front();
+  }
+  return content;
+}
+
+void ModuleStore::remember(const FileRange& range, const ModuleContentPtr& content) {
+  if (ranges_.size() >= kRememberedRanges) ranges_.clear();
+  ranges_[range] = content;
+}
+
+std::size_t ModuleStore::contents() const {
+  std::size_t count = 0;
+  for (const auto& [digest, content] : contents_) count += content.expired() ? 0 : 1;
+  return count;
+}
+
+}  // namespace rouse::daemon

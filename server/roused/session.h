@@ -1,0 +1,71 @@
+// One attached process: its segments, its address windows and the executors that serve it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "schemas/base/range.h"
+#include "schemas/wire/segment.h"
+#include "server/control/message.h"
+#include "server/roused/executor_link.h"
+#include "server/roused/module_store.h"
+
+namespace rouse::daemon {
+
+// What the daemon knows of who attaches, from the socket and the token.
+struct SessionRequest {
+  std::string name;
+  std::string program;  // what it says of itself, for people
+  pid_t pid = 0;
+  uid_t uid = 0;
+  std::uint32_t gpus = 1;
+  std::uint64_t gpuMemory = 0;   // bytes on each; 0: all there is
+  std::uint64_t hostMemory = 0;  // bytes of pinned and managed memory, staging not counted
+  std::uint64_t moduleMemory = 0;
+};
+
+// What the process gets when it has been attached.
+struct Opened {
+  channel::Attached attached;
+  std::vector<wire::OwnedFd> fds;  // in the order of control.capnp, Attached
+};
+
+struct Session {
+  enum class State : std::uint8_t { opening, open, closing };
+
+  struct Device {
+    ExecutorLink* executor = nullptr;
+    std::uint64_t incarnation = 0;  // of the executor; another one knows nothing of this session
+    AddressRange window;
+    std::uint64_t memoryLimit = 0;
+    bool refused = false;                                  // the executor would not open the session
+    std::map<std::uint64_t, channel::ModuleInfo> modules;  // installed, by content number
+
+    bool served() const { return !refused && executor->serving() && executor->incarnation() == incarnation; }
+  };
+
+  std::uint64_t id = 0;
+  State state = State::opening;
+  SessionRequest who;
+  std::chrono::system_clock::time_point since;
+  AddressRange hostAddresses;  // as reserved for this session
+  AddressRange hostWindow;     // what of it there is memory for
+  std::optional<wire::SessionSegment> segment;
+  std::vector<Device> devices;
+  std::map<std::uint64_t, ModuleContentPtr> contents;  // held for this session, by number
+  std::uint64_t moduleBytes = 0;                       // of them
+
+  std::size_t awaited = 0;  // answers of executors to openSession and closeSession
+  Opened opened;            // while opening
+  std::optional<Error> failure;
+  std::function<void(Result<Opened>)> whenOpen;  // called once
+};
+
+}  // namespace rouse::daemon

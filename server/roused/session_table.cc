@@ -1,0 +1,335 @@
+#include "server/roused/session_table.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <spdlog/spdlog.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <thread>
+
+#include "schemas/wire/layout.h"
+
+namespace rouse::daemon {
+namespace {
+
+// Room for freed ranges that may not be used again yet (DESIGN.md, Memory) and for holes: a window is this many times
+// the limit.
+constexpr std::uint64_t kWindowFactor = 2;
+
+Error systemError(const char* what) {
+  return {CudaError::systemNotReady, std::string(what) + ": " + std::strerror(errno)};
+}
+
+Result<wire::OwnedFd> duplicate(const wire::OwnedFd& fd) {
+  wire::OwnedFd copy(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 0));
+  if (!copy) return systemError("duplicating a descriptor");
+  return copy;
+}
+
+std::size_t usableCores() {
+  cpu_set_t set;
+  if (::sched_getaffinity(0, sizeof set, &set) == 0) return static_cast<std::size_t>(CPU_COUNT(&set));
+  return std::thread::hardware_concurrency();
+}
+
+// The segment is the client's as much as ours: nothing there is read back.
+void setLost(const wire::SessionSegment& segment, std::size_t device, const Error& reason) {
+  wire::DeviceStatus& status = segment.header().devices[device];
+  std::strncpy(status.message, reason.message.c_str(), sizeof status.message - 1);
+  status.message[sizeof status.message - 1] = '\0';
+  status.error.store(static_cast<std::uint32_t>(CudaError::devicesUnavailable), std::memory_order_release);
+  status.state.store(wire::DeviceState::lost, std::memory_order_release);
+}
+
+}  // namespace
+
+SessionTable::SessionTable(DevicePool& pool, ModuleStore& store, std::span<const std::string_view> apiNames)
+    : pool_(pool), store_(store), apiNames_(apiNames), callsOfEnded_(apiNames.size()) {}
+
+Session* SessionTable::find(std::uint64_t id) const {
+  const auto found = sessions_.find(id);
+  return found == sessions_.end() ? nullptr : found->second.get();
+}
+
+std::uint64_t SessionTable::loadOf(const ExecutorLink& link) const {
+  std::uint64_t load = 0;
+  for (const auto& [id, session] : sessions_) {
+    for (const Session::Device& device : session->devices) load += device.executor == &link ? 1 : 0;
+  }
+  return load;
+}
+
+// Spinning pays while each spinner has a core of its own beside the executors'.
+bool SessionTable::spins() const { return attached() + pool_.links().size() <= usableCores(); }
+
+std::size_t SessionTable::attached() const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      sessions_, [](const auto& entry) { return entry.second->state != Session::State::closing; }));
+}
+
+Status SessionTable::assignWindows(Session& session) {
+  for (Session::Device& device : session.devices) {
+    const std::uint64_t physical = device.executor->properties().memoryBytes;
+    const std::uint64_t wanted = session.who.gpuMemory == 0 ? physical : roundUp(session.who.gpuMemory, kGranuleBytes);
+    if (wanted > physical) {
+      return Error{CudaError::memoryAllocation, std::to_string(wanted) + " bytes of GPU memory were asked for, GPU " +
+                                                    std::to_string(device.executor->ordinal()) + " has " +
+                                                    std::to_string(physical)};
+    }
+    device.memoryLimit = wanted;
+    auto window = addresses_.allocate(wanted * kWindowFactor);
+    if (!window) return std::move(window).error();
+    device.window = *window;
+  }
+  const std::uint64_t hostBytes = roundUp(session.who.hostMemory, kGranuleBytes) + wire::kStagingBytes;
+  auto hostWindow = addresses_.allocate(hostBytes);
+  if (!hostWindow) return std::move(hostWindow).error();
+  session.hostAddresses = *hostWindow;
+  session.hostWindow = {hostWindow->base, hostBytes};
+  return {};
+}
+
+Status SessionTable::prepare(Session& session) {
+  auto chosen = pool_.choose(session.who.gpus, [this](const ExecutorLink& link) { return loadOf(link); });
+  if (!chosen) return std::move(chosen).error();
+  for (ExecutorLink* link : *chosen) {
+    session.devices.push_back({.executor = link, .incarnation = link->incarnation(), .window = {}, .modules = {}});
+  }
+  if (Status status = assignWindows(session); !status) return status;
+
+  auto segmentFd = wire::SessionSegment::create(session.id, static_cast<std::uint32_t>(session.devices.size()));
+  if (!segmentFd) return std::move(segmentFd).error();
+  auto segment = wire::SessionSegment::map(segmentFd->get(), wire::ForkedChild::without);
+  if (!segment) return std::move(segment).error();
+  session.segment = std::move(*segment);
+  // Sparse: a page exists once it is touched.
+  auto host = wire::createSealedMemfd("rouse-host", session.hostWindow.bytes);
+  if (!host) return std::move(host).error();
+  Opened& opened = session.opened;
+  opened.fds.push_back(std::move(*segmentFd));
+  opened.fds.push_back(std::move(*host));
+
+  opened.attached.sessionId = session.id;
+  opened.attached.hostWindow = session.hostWindow;
+  const bool spin = spins();
+  for (std::uint32_t index = 0; index < session.devices.size(); ++index) {
+    const Session::Device& device = session.devices[index];
+    auto ring = wire::RingSegment::create(index);
+    if (!ring) return std::move(ring).error();
+    wire::OwnedFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!wake) return systemError("eventfd");
+    opened.fds.push_back(std::move(*ring));
+    opened.fds.push_back(std::move(wake));
+    opened.attached.devices.push_back({.window = device.window,
+                                       .memoryLimit = device.memoryLimit,
+                                       .properties = device.executor->properties(),
+                                       .spin = spin});
+  }
+  return {};
+}
+
+void SessionTable::open(SessionRequest request, std::function<void(Result<Opened>)> done) {
+  auto owned = std::make_unique<Session>();
+  Session& session = *owned;
+  session.id = nextId_++;
+  session.who = std::move(request);
+  session.since = std::chrono::system_clock::now();
+  if (Status status = prepare(session); !status) {
+    release(session);
+    return done(status.error());
+  }
+  session.whenOpen = std::move(done);
+  const std::uint64_t id = session.id;
+  sessions_.emplace(id, std::move(owned));
+
+  // One more than is sent: an executor that is down answers before request() returns.
+  session.awaited = 1 + session.devices.size();
+  for (std::uint32_t index = 0; index < session.devices.size(); ++index) {
+    if (Status status = openOn(session, index); !status) opened(id, index, status.error());
+  }
+  arrived(id);
+}
+
+Status SessionTable::openOn(const Session& session, std::uint32_t index) {
+  const Session::Device& device = session.devices[index];
+  std::vector<wire::OwnedFd> fds;
+  for (const std::size_t which :
+       {std::size_t{0}, std::size_t{1}, std::size_t{2} + 2 * index, std::size_t{3} + 2 * index}) {
+    auto copy = duplicate(session.opened.fds[which]);
+    if (!copy) return std::move(copy).error();
+    fds.push_back(std::move(*copy));
+  }
+  device.executor->request(channel::OpenSession{.sessionId = session.id,
+                                                .deviceIndex = index,
+                                                .deviceWindow = device.window,
+                                                .hostWindow = session.hostWindow,
+                                                .memoryLimit = device.memoryLimit,
+                                                .name = session.who.name},
+                           std::move(fds), [this, id = session.id, index](Result<channel::Message> answer) {
+                             opened(id, index, std::move(answer));
+                           });
+  return {};
+}
+
+void SessionTable::opened(std::uint64_t id, std::uint32_t device, Result<channel::Message> answer) {
+  Session* session = find(id);
+  std::optional<Error> failure;
+  if (!answer) {
+    failure = std::move(answer).error();
+  } else if (!std::holds_alternative<channel::Ok>(answer->body)) {
+    failure =
+        Error{CudaError::unknown, "the executor answered openSession with " + std::string(channel::name(answer->body))};
+  }
+  if (failure) {
+    session->devices[device].refused = true;
+    if (!session->failure) session->failure = std::move(failure);
+  }
+  arrived(id);
+}
+
+// One awaited answer less; when there is none left, what was begun is finished.
+void SessionTable::arrived(std::uint64_t id) {
+  Session* session = find(id);
+  if (--session->awaited > 0) return;
+  if (session->state == Session::State::opening) {
+    const auto done = std::exchange(session->whenOpen, {});
+    if (session->failure) {
+      const Error failure = *session->failure;
+      close(id);
+      return done(failure);
+    }
+    session->state = Session::State::open;
+    return done(std::exchange(session->opened, {}));
+  }
+  if (session->state != Session::State::closing) return;
+  release(*session);
+  count(*session, callsOfEnded_);
+  const auto done = std::exchange(session->whenOpen, {});
+  sessions_.erase(id);
+  if (done) done(Error{CudaError::systemNotReady, "the process ended while it attached"});
+}
+
+void SessionTable::close(std::uint64_t id) {
+  Session* session = find(id);
+  if (session == nullptr || session->state == Session::State::closing) return;
+  session->state = Session::State::closing;
+  session->contents.clear();
+  session->opened = {};
+  ++session->awaited;
+  for (const Session::Device& device : session->devices) {
+    if (!device.served()) continue;  // what it held of the session went with it
+    ++session->awaited;
+    device.executor->request(channel::CloseSession{id}, {}, [this, id](Result<channel::Message> answer) {
+      if (!answer && answer.error().code != CudaError::devicesUnavailable) {
+        spdlog::error("session {}: an executor could not close it: {}", id, answer.error().message);
+      }
+      arrived(id);
+    });
+  }
+  arrived(id);
+}
+
+void SessionTable::release(Session& session) {
+  const auto free = [this](AddressRange& window) {
+    if (window.empty()) return;
+    if (Status status = addresses_.free(window); !status) spdlog::error("address window: {}", status.error().message);
+    window = {};
+  };
+  for (Session::Device& device : session.devices) free(device.window);
+  free(session.hostAddresses);
+}
+
+bool SessionTable::mayHold(const Session& session, std::uint64_t bytes, Error& error) const {
+  if (bytes <= session.who.moduleMemory && session.moduleBytes <= session.who.moduleMemory - bytes) return true;
+  error = {CudaError::memoryAllocation, "modules of " + std::to_string(session.moduleBytes) + " bytes are loaded, " +
+                                            std::to_string(bytes) + " more would exceed functions.module_memory of " +
+                                            std::to_string(session.who.moduleMemory)};
+  return false;
+}
+
+void SessionTable::loadModule(std::uint64_t id, const channel::LoadModule& load, wire::OwnedFd file,
+                              std::function<void(Result<channel::ModuleInfo>)> done) {
+  Session* session = find(id);
+  if (session == nullptr || session->state != Session::State::open)
+    return done(Error{CudaError::unknown, "no such session"});
+  if (load.deviceIndex >= session->devices.size()) {
+    return done(Error{CudaError::invalidDevice, "module for device " + std::to_string(load.deviceIndex) +
+                                                    ", the session has " + std::to_string(session->devices.size())});
+  }
+  Error tooMuch;
+  if (load.size <= kMaxModuleBytes && !mayHold(*session, load.size, tooMuch)) return done(tooMuch);
+  store_.intern(
+      std::move(file), load.offset, load.size,
+      [this, id, device = load.deviceIndex, done = std::move(done)](Result<ModuleContentPtr> content) mutable {
+        if (!content) return done(std::move(content).error());
+        install(id, device, std::move(*content), std::move(done));
+      });
+}
+
+void SessionTable::install(std::uint64_t id, std::uint32_t deviceIndex, ModuleContentPtr content,
+                           std::function<void(Result<channel::ModuleInfo>)> done) {
+  Session* session = find(id);
+  if (session == nullptr || session->state != Session::State::open)
+    return done(Error{CudaError::unknown, "the session has ended"});
+  Session::Device& device = session->devices[deviceIndex];
+  if (!device.served()) return done(Error{CudaError::devicesUnavailable, "the GPU of this session was lost"});
+  if (const auto installed = device.modules.find(content->id); installed != device.modules.end())
+    return done(installed->second);
+  if (session->contents.emplace(content->id, content).second) session->moduleBytes += content->bytes;
+
+  auto fd = duplicate(content->memfd);
+  if (!fd) return done(std::move(fd).error());
+  std::vector<wire::OwnedFd> fds;
+  fds.push_back(std::move(*fd));
+  device.executor->request(
+      channel::InstallModule{id, content->id, content->bytes}, std::move(fds),
+      [this, id, deviceIndex, moduleId = content->id, done = std::move(done)](Result<channel::Message> answer) {
+        if (!answer) return done(std::move(answer).error());
+        auto* info = std::get_if<channel::ModuleInfo>(&answer->body);
+        if (info == nullptr || info->moduleId != moduleId) {
+          return done(Error{CudaError::unknown,
+                            "the executor answered installModule with " + std::string(channel::name(answer->body))});
+        }
+        if (Session* session = find(id)) session->devices[deviceIndex].modules.emplace(moduleId, *info);
+        done(std::move(*info));
+      });
+}
+
+void SessionTable::markLost(const ExecutorLink& link, const Error& reason) {
+  for (const auto& [id, session] : sessions_) {
+    for (std::size_t index = 0; index < session->devices.size(); ++index) {
+      const Session::Device& device = session->devices[index];
+      if (device.executor != &link || device.incarnation != link.incarnation() || !session->segment) continue;
+      setLost(*session->segment, index, reason);
+      spdlog::warn("session {} ({}): device {} is lost: {}", id, session->who.name, index, reason.message);
+    }
+  }
+}
+
+void SessionTable::markAllLost(const Error& reason) {
+  for (const auto& [id, session] : sessions_) {
+    for (std::size_t index = 0; index < session->devices.size(); ++index) setLost(*session->segment, index, reason);
+  }
+}
+
+void SessionTable::count(const Session& session, std::vector<std::uint64_t>& calls) const {
+  const auto& counters = session.segment->header().unsupportedCalls;
+  for (std::size_t i = 0; i < std::min(calls.size(), wire::kMaxApiNames); ++i) {
+    calls[i] += counters[i].load(std::memory_order_relaxed);
+  }
+}
+
+std::map<std::string_view, std::uint64_t> SessionTable::unsupportedCalls() const {
+  std::vector<std::uint64_t> calls = callsOfEnded_;
+  for (const auto& [id, session] : sessions_) count(*session, calls);
+  std::map<std::string_view, std::uint64_t> named;
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    if (calls[i] != 0) named.emplace(apiNames_[i], calls[i]);
+  }
+  return named;
+}
+
+}  // namespace rouse::daemon

@@ -1,0 +1,67 @@
+// All attached processes. Opens a session on the executors it gets, installs its modules, marks what it loses, and
+// takes everything back when it ends. On the event loop's thread.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "memory/address_plan.h"
+#include "server/roused/device_pool.h"
+#include "server/roused/module_store.h"
+#include "server/roused/session.h"
+
+namespace rouse::daemon {
+
+class SessionTable {
+ public:
+  // `apiNames`: what SessionHeader::unsupportedCalls is indexed by; outlives the table.
+  SessionTable(DevicePool&, ModuleStore&, std::span<const std::string_view> apiNames);
+
+  // Answers once every executor involved has; the session exists only if the answer is a success. Until then and
+  // afterwards it is ended with close().
+  void open(SessionRequest, std::function<void(Result<Opened>)>);
+  void close(std::uint64_t id);
+  // Installs a module where it is not installed yet.
+  void loadModule(std::uint64_t id, const channel::LoadModule&, wire::OwnedFd file,
+                  std::function<void(Result<channel::ModuleInfo>)>);
+
+  // An executor has died: what it served is lost, and the clients are told through their segments.
+  void markLost(const ExecutorLink&, const Error& reason);
+  void markAllLost(const Error& reason);
+
+  const std::map<std::uint64_t, std::unique_ptr<Session>>& sessions() const { return sessions_; }
+  std::size_t attached() const;
+  // Calls of each unsupported name so far, of live and ended sessions, by name; names never called are absent.
+  std::map<std::string_view, std::uint64_t> unsupportedCalls() const;
+  const memory::AddressPlan& addresses() const { return addresses_; }
+
+ private:
+  Status prepare(Session&);
+  Status assignWindows(Session&);
+  Status openOn(const Session&, std::uint32_t device);
+  void opened(std::uint64_t id, std::uint32_t device, Result<channel::Message>);
+  void arrived(std::uint64_t id);
+  void release(Session&);
+  void install(std::uint64_t id, std::uint32_t device, ModuleContentPtr,
+               std::function<void(Result<channel::ModuleInfo>)>);
+  bool mayHold(const Session&, std::uint64_t bytes, Error&) const;
+  void count(const Session&, std::vector<std::uint64_t>& calls) const;
+  Session* find(std::uint64_t id) const;
+  std::uint64_t loadOf(const ExecutorLink&) const;
+  bool spins() const;
+
+  DevicePool& pool_;
+  ModuleStore& store_;
+  std::span<const std::string_view> apiNames_;
+  memory::AddressPlan addresses_;
+  std::uint64_t nextId_ = 1;
+  std::map<std::uint64_t, std::unique_ptr<Session>> sessions_;
+  std::vector<std::uint64_t> callsOfEnded_;  // by ApiId
+};
+
+}  // namespace rouse::daemon

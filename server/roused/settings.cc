@@ -1,0 +1,158 @@
+#include "server/roused/settings.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "schemas/wire/layout.h"
+#include "server/roused/byte_size.h"
+
+namespace rouse::daemon {
+namespace {
+
+using Type = SettingKey::Type;
+
+constexpr std::array kKeys = {
+    SettingKey{"daemon", "socket", Type::text, &Settings::socket, "ROUSE_SOCKET", false},
+    SettingKey{"daemon", "socket_mode", Type::mode, &Settings::socketMode, nullptr, false},
+    SettingKey{"daemon", "socket_group", Type::text, &Settings::socketGroup, nullptr, false},
+    SettingKey{"daemon", "log_level", Type::level, &Settings::logLevel, "ROUSE_LOG_LEVEL", true},
+    SettingKey{"daemon", "executor", Type::text, &Settings::executor, nullptr, false},
+    SettingKey{"daemon", "backends", Type::text, &Settings::backends, nullptr, false},
+    SettingKey{"daemon", "client_libraries", Type::text, &Settings::clientLibraries, nullptr, false},
+    SettingKey{"devices", "kind", Type::kind, &Settings::kind, "ROUSE_DEVICE", false},
+    SettingKey{"devices", "count", Type::count, &Settings::count, "ROUSE_GPUS", false},
+    SettingKey{"devices", "memory", Type::bytes, &Settings::memory, "ROUSE_GPU_MEMORY", false},
+    SettingKey{"devices", "workers", Type::count, &Settings::workers, "ROUSE_WORKERS", false},
+    SettingKey{"functions", "gpus", Type::count, &Settings::gpus, nullptr, true},
+    SettingKey{"functions", "gpu_memory", Type::bytes, &Settings::gpuMemory, nullptr, true},
+    SettingKey{"functions", "host_memory", Type::bytes, &Settings::hostMemory, nullptr, true},
+    SettingKey{"functions", "module_memory", Type::bytes, &Settings::moduleMemory, nullptr, true},
+    SettingKey{"functions", "max_sessions", Type::count, &Settings::maxSessions, nullptr, true},
+    SettingKey{"functions", "anonymous", Type::flag, &Settings::anonymous, nullptr, true},
+    SettingKey{"executor", "discard_launches", Type::flag, &Settings::discardLaunches, nullptr, false},
+};
+
+constexpr std::array<std::string_view, 6> kLevels = {"trace", "debug", "info", "warning", "error", "critical"};
+
+Error expected(const std::string& what, const std::string& got) {
+  return {CudaError::invalidValue, "'" + got + "' is not " + what};
+}
+
+std::string shown(const SettingValue& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  if (const auto* number = std::get_if<std::int64_t>(&value)) return std::to_string(*number);
+  return std::get<bool>(value) ? "true" : "false";
+}
+
+std::optional<std::uint64_t> integer(const SettingValue& value, int base) {
+  if (const auto* number = std::get_if<std::int64_t>(&value)) {
+    if (*number < 0) return std::nullopt;
+    return static_cast<std::uint64_t>(*number);
+  }
+  const auto* text = std::get_if<std::string>(&value);
+  if (text == nullptr || text->empty()) return std::nullopt;
+  std::uint64_t result = 0;
+  const char* const last = text->data() + text->size();
+  const auto [end, error] = std::from_chars(text->data(), last, result, base);
+  if (error != std::errc{} || end != last) return std::nullopt;
+  return result;
+}
+
+Status assignCount(Settings& settings, const SettingKey& key, const SettingValue& value) {
+  const auto field = std::get<std::uint32_t Settings::*>(key.field);
+  const bool devices = field == &Settings::count || field == &Settings::gpus;
+  const std::uint64_t limit = devices ? wire::kMaxDevices : 4096;
+  const std::uint64_t least = field == &Settings::gpus || field == &Settings::maxSessions ? 1 : 0;
+  const auto number = integer(value, 10);
+  if (!number || *number > limit || *number < least) {
+    return expected("a whole number from " + std::to_string(least) + " to " + std::to_string(limit), shown(value));
+  }
+  settings.*field = static_cast<std::uint32_t>(*number);
+  return {};
+}
+
+Status assignBytes(Settings& settings, const SettingKey& key, const SettingValue& value) {
+  const auto bytes =
+      std::holds_alternative<std::string>(value) ? parseByteSize(std::get<std::string>(value)) : integer(value, 10);
+  constexpr std::uint64_t kLimit = std::uint64_t{1} << 42;
+  if (!bytes) return expected("a size, such as \"2GiB\"", shown(value));
+  if (*bytes > kLimit) return expected("a size of at most 4TiB", shown(value));
+  settings.*std::get<std::uint64_t Settings::*>(key.field) = *bytes;
+  return {};
+}
+
+Status assignText(Settings& settings, const SettingKey& key, const SettingValue& value) {
+  if (!std::holds_alternative<std::string>(value)) return expected("text in quotes", shown(value));
+  settings.*std::get<std::string Settings::*>(key.field) = std::get<std::string>(value);
+  return {};
+}
+
+}  // namespace
+
+std::span<const SettingKey> settingKeys() { return kKeys; }
+
+const SettingKey* findSetting(std::string_view section, std::string_view key) {
+  const auto found =
+      std::ranges::find_if(kKeys, [&](const SettingKey& k) { return k.section == section && k.key == key; });
+  return found == kKeys.end() ? nullptr : &*found;
+}
+
+std::string dottedName(const SettingKey& key) { return std::string(key.section) + "." + std::string(key.key); }
+
+Status assign(Settings& settings, const SettingKey& key, const SettingValue& value) {
+  switch (key.type) {
+    case Type::text:
+      return assignText(settings, key, value);
+    case Type::level:
+      if (std::ranges::find(kLevels, shown(value)) == kLevels.end()) {
+        return expected("one of trace, debug, info, warning, error, critical", shown(value));
+      }
+      return assignText(settings, key, value);
+    case Type::count:
+      return assignCount(settings, key, value);
+    case Type::bytes:
+      return assignBytes(settings, key, value);
+    case Type::mode: {
+      const auto mode = integer(value, 8);
+      if (!std::holds_alternative<std::string>(value) || !mode || *mode > 0777) {
+        return expected("a file mode in quotes, such as \"0660\"", shown(value));
+      }
+      settings.*std::get<std::uint32_t Settings::*>(key.field) = static_cast<std::uint32_t>(*mode);
+      return {};
+    }
+    case Type::flag: {
+      const std::string text = shown(value);
+      if (std::holds_alternative<std::int64_t>(value) || (text != "true" && text != "false")) {
+        return expected("true or false", text);
+      }
+      settings.*std::get<bool Settings::*>(key.field) = text == "true";
+      return {};
+    }
+    case Type::kind: {
+      const std::string text = shown(value);
+      for (const DeviceKind kind : {DeviceKind::automatic, DeviceKind::cpu, DeviceKind::cuda}) {
+        if (text == name(kind)) {
+          settings.*std::get<DeviceKind Settings::*>(key.field) = kind;
+          return {};
+        }
+      }
+      return expected("one of cpu, cuda, auto", text);
+    }
+  }
+  return expected("known", shown(value));
+}
+
+std::string_view name(DeviceKind kind) {
+  switch (kind) {
+    case DeviceKind::automatic:
+      return "auto";
+    case DeviceKind::cpu:
+      return "cpu";
+    case DeviceKind::cuda:
+      return "cuda";
+  }
+  return "?";
+}
+
+}  // namespace rouse::daemon

@@ -1,0 +1,75 @@
+// What roused can be told, and the table of names under which it can be told it. Values come, weakest first, from the
+// built-in defaults here, /etc/rouse/rouse.toml and rouse.d/*.toml (by name), the environment, and flags.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "schemas/base/result.h"
+
+namespace rouse::daemon {
+
+enum class DeviceKind : std::uint8_t {
+  automatic,  // GPUs if there are any that open, else the CPU device
+  cpu,
+  cuda,
+};
+
+struct Settings {
+  // [daemon]
+  std::string socket = "/run/rouse/rouse.sock";
+  std::uint32_t socketMode = 0660;
+  std::string socketGroup;  // empty: the daemon's own
+  std::string logLevel = "info";
+  std::string executor;         // program; empty: rouse-executor beside roused
+  std::string backends;         // folder; empty: ../lib/rouse-backends beside roused
+  std::string clientLibraries;  // folder; empty: ../lib/rouse beside roused
+
+  // [devices]
+  DeviceKind kind = DeviceKind::automatic;
+  std::uint32_t count = 0;    // 0: cuda: all there are; cpu: 1
+  std::uint64_t memory = 0;   // bytes of each; 0: cuda: all there is; cpu: 2 GiB
+  std::uint32_t workers = 0;  // cpu: threads that run kernels; 0: one a core
+
+  // [functions]: limits of one attached process
+  std::uint32_t gpus = 1;                               // when it does not say how many it wants
+  std::uint64_t gpuMemory = 0;                          // bytes on each GPU; 0: all of it
+  std::uint64_t hostMemory = std::uint64_t{16} << 30;   // bytes of pinned and managed memory
+  std::uint64_t moduleMemory = std::uint64_t{4} << 30;  // bytes of modules it may load
+  std::uint32_t maxSessions = 512;                      // processes attached at once
+  bool anonymous = true;                                // processes without a token may attach
+
+  // [executor]
+  bool discardLaunches = false;  // kernels are decoded and dropped, for measuring the path itself
+
+  bool operator==(const Settings&) const = default;
+};
+
+// One name in the table.
+struct SettingKey {
+  enum class Type : std::uint8_t { text, count, bytes, mode, flag, kind, level };
+  using Field = std::variant<std::string Settings::*, std::uint32_t Settings::*, std::uint64_t Settings::*,
+                             bool Settings::*, DeviceKind Settings::*>;
+  std::string_view section, key;
+  Type type;
+  Field field;
+  const char* environment;  // null: only in files
+  bool reloadable;          // by SIGHUP; others need a restart
+};
+
+std::span<const SettingKey> settingKeys();
+const SettingKey* findSetting(std::string_view section, std::string_view key);
+std::string dottedName(const SettingKey&);
+
+// What a file, the environment or a flag gives. Text is converted to what the key wants; text that is no such thing is
+// an error that says what was expected. The message does not name the key.
+using SettingValue = std::variant<std::string, std::int64_t, bool>;
+Status assign(Settings&, const SettingKey&, const SettingValue&);
+
+std::string_view name(DeviceKind);
+
+}  // namespace rouse::daemon

@@ -1,0 +1,115 @@
+#include "server/roused/status_report.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "server/roused/version.h"
+
+namespace rouse::daemon {
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string isoTime(std::chrono::system_clock::time_point when) {
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(when);
+  std::tm utc{};
+  ::gmtime_r(&seconds, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+const channel::SessionUsage* usageOf(const StatusInput& input, const ExecutorLink& link, std::uint64_t session) {
+  const auto status = input.executors.find(link.ordinal());
+  if (status == input.executors.end()) return nullptr;
+  const auto found = std::ranges::find(status->second.sessions, session, &channel::SessionUsage::sessionId);
+  return found == status->second.sessions.end() ? nullptr : &*found;
+}
+
+ordered_json gpu(const StatusInput& input, const ExecutorLink& link) {
+  const memory::DeviceProperties& properties = link.properties();
+  ordered_json json{{"index", link.ordinal()},      {"state", link.serving() ? "serving" : "lost"},
+                    {"name", properties.name},      {"uuid", properties.uuid},
+                    {"pci", properties.pciAddress}, {"executor_pid", link.pid()},
+                    {"restarts", link.restarts()},  {"memory_total_bytes", properties.memoryBytes}};
+  if (const auto status = input.executors.find(link.ordinal()); status != input.executors.end()) {
+    json["memory_total_bytes"] = status->second.totalBytes;
+    json["memory_free_bytes"] = status->second.freeBytes;
+    json["sessions"] = status->second.sessions.size();
+    json["commands"] = status->second.commands;
+    json["launches"] = status->second.launches;
+  }
+  return json;
+}
+
+ordered_json function(const StatusInput& input, const Session& session) {
+  ordered_json gpus = ordered_json::array();
+  channel::SessionUsage total;
+  for (const Session::Device& device : session.devices) {
+    ordered_json one{{"index", device.executor->ordinal()},
+                     {"state", device.served() ? "serving" : "lost"},
+                     {"limit_bytes", device.memoryLimit}};
+    if (const channel::SessionUsage* usage = device.served() ? usageOf(input, *device.executor, session.id) : nullptr) {
+      one["reserved_bytes"] = usage->reservedBytes;
+      one["mapped_bytes"] = usage->mappedBytes;
+      one["commands"] = usage->commands;
+      one["launches"] = usage->launches;
+      one["error"] = usage->error;
+      total.reservedBytes += usage->reservedBytes;
+      total.mappedBytes += usage->mappedBytes;
+      total.commands += usage->commands;
+      total.launches += usage->launches;
+      // One host window, mapped by each executor.
+      total.hostBytes = std::max(total.hostBytes, usage->hostBytes);
+      if (total.error == 0) total.error = usage->error;
+    }
+    gpus.push_back(std::move(one));
+  }
+  return {{"session", session.id},
+          {"name", session.who.name},
+          {"pid", session.who.pid},
+          {"uid", session.who.uid},
+          {"program", session.who.program},
+          {"since", isoTime(session.since)},
+          {"gpus", std::move(gpus)},
+          {"reserved_bytes", total.reservedBytes},
+          {"mapped_bytes", total.mappedBytes},
+          {"host_bytes", total.hostBytes},
+          {"module_bytes", session.moduleBytes},
+          {"commands", total.commands},
+          {"launches", total.launches},
+          {"error", total.error}};
+}
+
+}  // namespace
+
+std::string statusReport(const StatusInput& input) {
+  ordered_json json{{"schema", kStatusSchema},
+                    {"daemon",
+                     {{"version", kVersion},
+                      {"pid", ::getpid()},
+                      {"uptime_seconds", input.uptime.count()},
+                      {"socket", input.socket},
+                      {"device_kind", input.pool.kind()},
+                      {"client_libraries", input.clientLibraries},
+                      {"module_contents", input.modules.contents()},
+                      {"module_copies", input.modules.copies()}}},
+                    {"gpus", ordered_json::array()},
+                    {"functions", ordered_json::array()}};
+  for (const auto& link : input.pool.links()) json["gpus"].push_back(gpu(input, *link));
+  for (const auto& [id, session] : input.sessions.sessions()) {
+    if (session->state == Session::State::open) json["functions"].push_back(function(input, *session));
+  }
+  if (input.unsupported) {
+    json["unsupported_calls"] = ordered_json::object();
+    for (const auto& [name, calls] : input.sessions.unsupportedCalls())
+      json["unsupported_calls"][std::string(name)] = calls;
+  }
+  // Names that executors and programs give need not be UTF-8.
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace rouse::daemon

@@ -1,0 +1,41 @@
+// What `rouse run` prepared: functions that processes may attach as, each under an unguessable token.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+namespace rouse::daemon {
+
+struct Function {
+  std::string name;
+  std::uint32_t gpus = 1;
+  std::uint64_t gpuMemory = 0;  // bytes on each; 0: as the settings say
+};
+
+class TokenTable {
+ public:
+  // Of one user. With more, that user's oldest token is forgotten; others' are not touched.
+  static constexpr std::size_t kTokensPerUser = 1024;
+
+  // A token is good for this user's processes (a program's children attach with it too), and for root's.
+  std::string issue(uid_t user, Function);
+  // nullopt for tokens that were never issued, were forgotten, or are another user's: indistinguishable.
+  std::optional<Function> find(const std::string& token, uid_t user) const;
+
+  std::size_t size() const { return functions_.size(); }
+
+ private:
+  struct Issued {
+    uid_t user;
+    Function function;
+  };
+  std::unordered_map<std::string, Issued> functions_;
+  std::unordered_map<uid_t, std::deque<std::string>> order_;  // oldest first
+};
+
+}  // namespace rouse::daemon

@@ -1,0 +1,142 @@
+#include "server/roused/config.h"
+
+#include "server/roused/byte_size.h"
+#include "server/roused/service_notify.h"
+#include "test/control/daemon_fixture.h"
+
+using namespace rouse;
+using namespace rouse::daemon;
+using rouse::test::Scratch;
+
+namespace {
+
+ConfigSources sourcesOf(const std::filesystem::path& file) {
+  return {.file = file, .required = true, .environment = nullptr, .flags = {}};
+}
+
+std::vector<std::string> errorsOf(const ConfigSources& sources) {
+  auto read = readConfig(sources);
+  const auto* errors = std::get_if<ConfigErrors>(&read);
+  return errors == nullptr ? std::vector<std::string>{} : errors->messages;
+}
+
+}  // namespace
+
+TEST_CASE("sizes") {
+  CHECK(parseByteSize("4096") == 4096);
+  CHECK(parseByteSize("2GiB") == std::uint64_t{2} << 30);
+  CHECK(parseByteSize("1.5 GiB") == std::uint64_t{3} << 29);
+  CHECK(parseByteSize("512M") == std::uint64_t{512} << 20);
+  CHECK(parseByteSize("7B") == 7);
+  for (const char* bad : {"", "GiB", "-1", "2 parsecs", "2GB", "1e3", "nan", "9999999TiB", "2GiBs"}) {
+    INFO(bad);
+    CHECK_FALSE(parseByteSize(bad));
+  }
+  CHECK(formatByteSize(12) == "12 B");
+  CHECK(formatByteSize(std::uint64_t{3} << 29) == "1.5 GiB");
+  CHECK(formatByteSize(std::uint64_t{512} << 20) == "512 MiB");
+}
+
+TEST_CASE("every key is read, later sources win") {
+  Scratch scratch;
+  const auto file = scratch.write("rouse.toml", R"(
+[daemon]
+socket = "/tmp/a.sock"
+socket_mode = "0600"
+[devices]
+kind = "cpu"
+count = 2
+memory = "1GiB"
+[functions]
+anonymous = false
+host_memory = 1048576
+[executor]
+discard_launches = true
+)");
+  scratch.write("rouse.d/20-b.toml", "[devices]\ncount = 4\n");
+  scratch.write("rouse.d/10-a.toml", "[devices]\ncount = 3\nworkers = 1\n");
+  scratch.write("rouse.d/ignored.txt", "nonsense");
+  ConfigSources sources = sourcesOf(file);
+  auto settings = std::get<Settings>(readConfig(sources));
+  CHECK(settings.socket == "/tmp/a.sock");
+  CHECK(settings.socketMode == 0600);
+  CHECK(settings.kind == DeviceKind::cpu);
+  CHECK(settings.count == 4);
+  CHECK(settings.workers == 1);
+  CHECK(settings.memory == std::uint64_t{1} << 30);
+  CHECK_FALSE(settings.anonymous);
+  CHECK(settings.hostMemory == 1048576);
+  CHECK(settings.discardLaunches);
+
+  sources.environment = [](const char* name) { return std::string_view(name) == "ROUSE_GPUS" ? "5" : nullptr; };
+  CHECK(std::get<Settings>(readConfig(sources)).count == 5);
+  sources.flags = {{"devices.count", "6"}};
+  CHECK(std::get<Settings>(readConfig(sources)).count == 6);
+}
+
+TEST_CASE("errors name file, line and key, all of them") {
+  Scratch scratch;
+  const auto file = scratch.write("rouse.toml", R"([devices]
+memry = "1GiB"
+memory = "2 parsecs"
+count = 17
+kind = "gpu"
+[functions]
+gpus = 0
+anonymous = "perhaps"
+[daemon]
+socket_mode = 660
+log_level = "loud"
+socket = 3
+[extra]
+x = 1
+)");
+  const auto errors = errorsOf(sourcesOf(file));
+  const auto at = [&](int line) { return file.string() + ":" + std::to_string(line) + ": "; };
+  const std::vector<std::string> expected = {
+      at(2) + "unknown key 'devices.memry'",
+      at(3) + "devices.memory: '2 parsecs' is not a size",
+      at(4) + "devices.count: '17' is not a whole number from 0 to 16",
+      at(5) + "devices.kind: 'gpu' is not one of cpu, cuda, auto",
+      at(7) + "functions.gpus: '0' is not a whole number from 1 to 16",
+      at(8) + "functions.anonymous: 'perhaps' is not true or false",
+      at(10) + "daemon.socket_mode: '660' is not a file mode in quotes",
+      at(11) + "daemon.log_level: 'loud' is not one of",
+      at(12) + "daemon.socket: '3' is not text in quotes",
+      at(13) + "unknown section or key 'extra'",
+  };
+  CHECK(errors.size() == expected.size());
+  for (const std::string& start : expected) {
+    INFO(start);
+    CHECK(
+        std::any_of(errors.begin(), errors.end(), [&](const std::string& error) { return error.starts_with(start); }));
+  }
+}
+
+TEST_CASE("broken syntax, missing files, bad environment and flags are errors") {
+  Scratch scratch;
+  const auto broken = scratch.write("rouse.toml", "[devices]\ncount = = 2\n");
+  REQUIRE(errorsOf(sourcesOf(broken)).size() == 1);
+  CHECK_THAT(errorsOf(sourcesOf(broken))[0], Catch::StartsWith(broken.string() + ":2: "));
+  CHECK_THAT(errorsOf(sourcesOf(scratch.path() / "none.toml")).at(0),
+             Catch::StartsWith((scratch.path() / "none.toml").string()));
+  ConfigSources optional = sourcesOf(scratch.path() / "none.toml");
+  optional.required = false;
+  CHECK(errorsOf(optional).empty());
+  optional.environment = [](const char* name) { return std::string_view(name) == "ROUSE_GPUS" ? "many" : nullptr; };
+  CHECK_THAT(errorsOf(optional).at(0), Catch::StartsWith("ROUSE_GPUS: devices.count: 'many' is not"));
+  optional.environment = nullptr;
+  optional.flags = {{"devices.memory", "lots"}, {"devices.colour", "red"}};
+  CHECK_THAT(errorsOf(optional).at(0), Catch::StartsWith("command line: devices.memory: 'lots' is not a size"));
+  CHECK_THAT(errorsOf(optional).at(1), Catch::Contains("unknown key 'devices.colour'"));
+}
+
+TEST_CASE("what a reload may change") {
+  Settings before, after;
+  after.maxSessions = 7;
+  after.logLevel = "debug";
+  CHECK(changesThatNeedRestart(before, after).empty());
+  after.count = 3;
+  after.socket = "/elsewhere";
+  CHECK(changesThatNeedRestart(before, after) == std::vector<std::string>{"daemon.socket", "devices.count"});
+}
