@@ -168,6 +168,22 @@ TEST_CASE("a kernel that spins on memory lets copies, other kernels and the host
   }
 }
 
+TEST_CASE("an urgent kernel that spins does not keep others from the worker") {
+  Bench bench(EACH_BACKEND(), 1);
+  Kernels kernels(bench);
+  auto urgent = bench.context->createStream(-5);
+  auto patient = bench.context->createStream(5);
+  const std::uint64_t flag = bench.allocate(kGranuleBytes);
+  auto* seen = reinterpret_cast<std::uint32_t*>(bench.host(1 << 20));
+  // More blocks than the device holds at once: some are not begun.
+  kernels.launch(*urgent, "waitForFlag", {{200, 1, 1}, {256, 1, 1}}, flag, address(seen));
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  kernels.launch(*patient, "setFlag", {}, flag);
+  CHECK(bench.finish(*patient) == CudaError::success);
+  CHECK(bench.finish(*urgent) == CudaError::success);
+  CHECK(seen[199] == 9);
+}
+
 TEST_CASE("a short kernel does not wait for the end of a long one") {
   Bench bench(EACH_BACKEND(), 1);
   Kernels kernels(bench);

@@ -61,15 +61,22 @@ Result<std::unique_ptr<memory::Context>> CpuContext::create(const memory::Contex
 
 CpuContext::~CpuContext() {
   state_->cancelAndWait();
+  state_->prefault->stop();
   if (hostFd_ >= 0) close(hostFd_);
 }
 
 Status CpuContext::map(std::uint64_t address, memory::Chunk chunk) {
   if (auto status = memory_.check(chunk); !status) return status;
-  return deviceWindow_->map({address, chunk.bytes}, memory_.fd(), memory_.offsetOf(chunk));
+  if (auto status = deviceWindow_->map({address, chunk.bytes}, memory_.fd(), memory_.offsetOf(chunk)); !status)
+    return status;
+  state_->prefault->mapped(address, memory_.takeKept(chunk));
+  return {};
 }
 
-Status CpuContext::unmap(AddressRange range) { return deviceWindow_->unmap(range); }
+Status CpuContext::unmap(AddressRange range) {
+  state_->prefault->unmapped(range);
+  return deviceWindow_->unmap(range);
+}
 
 Status CpuContext::mapHost(AddressRange range) {
   if (hostFd_ < 0) return Error{CudaError::invalidValue, "the context has no host memory"};

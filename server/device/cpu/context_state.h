@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "memory/device.h"
+#include "server/device/cpu/prefault.h"
 #include "server/device/cpu/runtime/device_heap.h"
 #include "server/device/cpu/runtime/grid.h"
 #include "server/device/cpu/slot_waits.h"
@@ -18,11 +19,15 @@ namespace rouse::cpu {
 
 class ContextState final : public OutputSink {
  public:
-  ContextState(WorkerPool& pool, SlotWaits& slotWaits, memory::ContextObserver& observer)
-      : pool(pool), slotWaits(slotWaits), observer_(observer) {}
+  ContextState(WorkerPool& pool, SlotWaits& slotWaits, memory::ContextObserver& observer, AddressRange deviceWindow)
+      : pool(pool),
+        slotWaits(slotWaits),
+        prefault(std::make_shared<Prefault>(deviceWindow, pool)),
+        observer_(observer) {}
 
   WorkerPool& pool;
   SlotWaits& slotWaits;
+  const std::shared_ptr<Prefault> prefault;
   DeviceHeap heap;
   std::atomic<std::uint64_t> stackLimitBytes{1024};
   std::atomic<std::uint64_t> nextGridId{1};

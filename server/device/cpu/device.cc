@@ -27,7 +27,8 @@ Result<std::unique_ptr<memory::Device>> CpuDevice::open(const memory::DeviceOpti
 
 Result<std::unique_ptr<memory::Context>> CpuDevice::createContext(const memory::ContextOptions& options,
                                                                   memory::ContextObserver& observer) {
-  return CpuContext::create(options, *memory_, std::make_shared<ContextState>(pool_, slotWaits_, observer));
+  return CpuContext::create(options, *memory_,
+                            std::make_shared<ContextState>(pool_, slotWaits_, observer, options.deviceWindow));
 }
 
 Result<std::shared_ptr<memory::Image>> CpuDevice::load(std::span<const std::byte> module) { return loadImage(module); }

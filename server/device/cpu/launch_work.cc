@@ -9,6 +9,8 @@
 namespace rouse::cpu {
 namespace {
 
+class Share;
+
 class LaunchWork final : public Work, public std::enable_shared_from_this<LaunchWork> {
  public:
   LaunchWork(GridOptions options, std::shared_ptr<const BoundModule> module, std::shared_ptr<StreamQueue> stream)
@@ -21,6 +23,7 @@ class LaunchWork final : public Work, public std::enable_shared_from_this<Launch
   bool shared() const override { return true; }
   int priority() const override { return stream_->priority(); }
   Turn run(Worker& worker) override;
+  bool wants(const Worker& worker) const override;
   // Called by a worker after it ended blocks.
   void completeIfOver(Worker& worker);
 
@@ -61,12 +64,14 @@ Work::Turn LaunchWork::run(Worker& worker) {
     completeIfOver(worker);
     return Turn::taken;
   }
-  if (worker.holds([&](const Residue& residue) { return static_cast<const Share&>(residue).belongsTo(*this); })) {
-    return Turn::nothing;
-  }
   auto share = std::make_unique<Share>(shared_from_this(), worker);
   if (share->run(worker) != Residue::Turn::done) worker.keep(std::move(share));
   return grid_->claimable() ? Turn::more : Turn::taken;
+}
+
+// A worker has one share at most; it goes on with that one by itself.
+bool LaunchWork::wants(const Worker& worker) const {
+  return !worker.holds([&](const Residue& residue) { return static_cast<const Share&>(residue).belongsTo(*this); });
 }
 
 void LaunchWork::completeIfOver(Worker& worker) {

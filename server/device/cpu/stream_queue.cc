@@ -80,7 +80,7 @@ StreamQueue::Step StreamQueue::stepTransfer(const Shape& shape, Worker* worker) 
   if (context_->dead() != CudaError::success) return Step::done;
   const std::uint64_t bytes = bytesOf(shape);
   if (worker == nullptr && bytes > kInlineBytes) return Step::worker;
-  if (bytes < kPieceBytes || context_->pool.size() == 1) {
+  if (bytes < kPieceBytes) {
     transfer(shape);
     return Step::done;
   }

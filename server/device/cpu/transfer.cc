@@ -100,6 +100,17 @@ void fillRow(std::uint64_t destination, std::uint64_t bytes, const FillShape& sh
 Cut cutOf(const CopyShape& shape) { return cut(shape.width, shape.height * shape.depth); }
 Cut cutOf(const FillShape& shape) { return cut(shape.width * shape.elementBytes, shape.height * shape.depth); }
 
+AddressRange extentOf(const Cut& cut, std::uint64_t piece, std::uint64_t height, std::uint64_t base,
+                      std::uint64_t pitch, std::uint64_t slicePitch) {
+  std::uint64_t begin = ~std::uint64_t{0}, end = 0;
+  forRows(cut, piece, [&](std::uint64_t row, std::uint64_t offset, std::uint64_t bytes) {
+    const std::uint64_t at = base + row / height * slicePitch + row % height * pitch + offset;
+    begin = std::min(begin, at);
+    end = std::max(end, at + bytes);
+  });
+  return begin < end ? AddressRange{begin, end - begin} : AddressRange{};
+}
+
 void copyPiece(const CopyShape& shape, const Cut& cut, std::uint64_t piece, bool stream) {
   forRows(cut, piece, [&](std::uint64_t row, std::uint64_t offset, std::uint64_t bytes) {
     const std::uint64_t y = row % shape.height;
@@ -140,6 +151,16 @@ void transferPiece(const FillShape& shape, std::uint64_t piece) {
   if (bytesOf(shape) == 0) return;
   const FillShape flat = flattened(shape);
   fillPiece(flat, cutOf(flat), piece);
+}
+
+AddressRange destinationOf(const CopyShape& shape, std::uint64_t piece) {
+  const CopyShape flat = flattened(shape);
+  return extentOf(cutOf(flat), piece, flat.height, flat.destination, flat.destinationPitch, flat.destinationSlicePitch);
+}
+
+AddressRange destinationOf(const FillShape& shape, std::uint64_t piece) {
+  const FillShape flat = flattened(shape);
+  return extentOf(cutOf(flat), piece, flat.height, flat.destination, flat.pitch, flat.slicePitch);
 }
 
 void transfer(const CopyShape& shape) {

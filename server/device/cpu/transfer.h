@@ -18,6 +18,10 @@ std::uint64_t piecesOf(const memory::FillShape& shape);
 void transferPiece(const memory::CopyShape& shape, std::uint64_t piece);
 void transferPiece(const memory::FillShape& shape, std::uint64_t piece);
 
+// The range that holds all that a piece writes.
+AddressRange destinationOf(const memory::CopyShape& shape, std::uint64_t piece);
+AddressRange destinationOf(const memory::FillShape& shape, std::uint64_t piece);
+
 // All of it, on the calling thread.
 void transfer(const memory::CopyShape& shape);
 void transfer(const memory::FillShape& shape);

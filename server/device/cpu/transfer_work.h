@@ -27,6 +27,8 @@ class TransferWork final : public Work {
     for (;;) {
       const std::uint64_t piece = next_.fetch_add(1, std::memory_order_relaxed);
       if (piece >= pieces_) return Turn::taken;
+      const AddressRange written = destinationOf(shape_, piece);
+      stream_->context().prefault->touch(written.base, written.bytes);
       transferPiece(shape_, piece);
       if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
         stream_->completed(worker);

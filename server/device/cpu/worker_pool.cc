@@ -16,7 +16,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // A worker that has just run out of work looks for more for this long before it sleeps: a wake-up costs 5–50 µs, more
-// than many kernels. Only one worker at a time does. Where cores are scarce it would take them from client and executor.
+// than many kernels. Only one worker at a time does. Where cores are scarce it would take them from client and
+// executor.
 std::chrono::microseconds spinTime() {
   return std::chrono::microseconds(std::thread::hardware_concurrency() > 2 ? 40 : 5);
 }
@@ -100,6 +101,7 @@ bool WorkerPool::runOne(Worker& worker) {
     // The most urgent; of those one that nobody attends to; of those the one that was served longest ago.
     auto best = waiting_.end();
     for (auto it = waiting_.begin(); it != waiting_.end(); ++it) {
+      if (!(*it)->work->wants(worker)) continue;
       if (best == waiting_.end() || (*it)->work->priority() < (*best)->work->priority() ||
           ((*it)->work->priority() == (*best)->work->priority() && (*it)->attending < (*best)->attending)) {
         best = it;
@@ -126,7 +128,7 @@ bool WorkerPool::runOne(Worker& worker) {
       unattended_.fetch_add(1, std::memory_order_relaxed);
     }
   }
-  return turn != Work::Turn::nothing;
+  return true;
 }
 
 void WorkerPool::main(std::uint32_t index) {

@@ -22,12 +22,13 @@ class Work {
   virtual ~Work() = default;
 
   enum class Turn {
-    taken,    // no worker need look at it again
-    more,     // there is more to do, also for others
-    nothing,  // likewise, but not for this worker now
+    taken,  // no worker need look at it again
+    more,   // there is more to do, also for others
   };
   // Called by a worker without locks.
   virtual Turn run(Worker& worker) = 0;
+  // False while this worker cannot do anything for it. Called under the pool's lock.
+  virtual bool wants(const Worker& worker) const { return true; }
   // Whether several workers may run it at the same time. One that is not shared runs once for each time it is
   // submitted.
   virtual bool shared() const { return false; }
