@@ -254,9 +254,11 @@ void FakeServer::attachClient(int connection, std::uint64_t id) {
     auto attributes = properties.initAttributes(3);
     attributes.set(1, 1024);
   }
+  {
+    const std::lock_guard lock(mutex_);
+    sessionFd_.reset(::dup(session.get()));
+  }
   send(connection, builder, fds);
-  const std::lock_guard lock(mutex_);
-  sessionFd_ = std::move(session);
 }
 
 void FakeServer::cutOff(const std::string& reason) {
