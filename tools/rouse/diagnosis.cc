@@ -29,9 +29,9 @@ constexpr std::string_view kNotForwarded[] = {"libcuda.so",   "libcublas.so", "l
                                               "libnccl.so",   "libnvrtc",     "libnvJitLink",   "libcupti",
                                               "libnvidia-ml", "libcutensor",  "libnpp"};
 
-// Texts of the toolkit's runtime itself: the name of its shared memory, and of an error only it gives names to. A
-// program that links it dynamically has neither, stripped or not.
-constexpr std::string_view kStaticMarkers[] = {"/cudart.shm.", "cudaErrorCudartUnloading"};
+// What only the toolkit's runtime itself contains, stripped or not: the name of its shared memory. Put together when it
+// is needed, so that this program does not contain it.
+std::string staticMarker() { return std::string("/cudart") + ".shm."; }
 
 // A file mapped to be read.
 class MappedFile {
@@ -81,8 +81,7 @@ void examineRuntime(const ElfFile& elf, std::span<const std::byte> bytes, Diagno
     found.runtime = Runtime::otherMajor;
     found.problems.push_back("It needs " + runtime + "; the pool serves " + std::string(kServedRuntime) + ".");
     found.hints.push_back("Build it with the CUDA 13 toolkit.");
-  } else if (!elf.soname.starts_with(kRuntime) &&
-             std::ranges::any_of(kStaticMarkers, [&](std::string_view marker) { return contains(bytes, marker); })) {
+  } else if (!elf.soname.starts_with(kRuntime) && contains(bytes, staticMarker())) {
     found.runtime = Runtime::statically;
     found.problems.push_back(
         "The CUDA runtime is linked into it: it would look for a GPU of its own and never find the pool.");

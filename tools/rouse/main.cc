@@ -48,7 +48,9 @@ int main(int argc, char** argv) {
       ->excludes(isPrivate);
   runCommand->add_option("--name", runOptions.name, "Name of the function (default the program's)");
   runCommand->prefix_command();
-  runCommand->footer("The program and its arguments follow; everything behind -- is theirs: rouse run --gpus 2 -- ./program --verbose");
+  runCommand->footer(
+      "The program and its arguments follow; everything behind -- is theirs: rouse run --gpus 2 -- ./program "
+      "--verbose");
 
   StatusOptions statusOptions;
   CLI::App* statusCommand = app.add_subcommand("status", "Show the daemon and its GPUs");
