@@ -4,7 +4,7 @@
 
 #include "client-shim/core/device.h"
 #include "client-shim/core/process.h"
-#include "client-shim/cudart/device_attributes.h"
+#include "client-shim/core/stream.h"
 #include "client-shim/cudart/mapped_file.h"
 #include "client-shim/cudart/module_registry.h"
 #include "client-shim/cudart/session.h"
@@ -47,18 +47,20 @@ cudaError_t CodeModule::load(client::Device& device, client::Module** module) {
   if (*module != nullptr) return cudaSuccess;
   if (instance.failure != cudaSuccess) return instance.failure;
 
-  if (const cudaError_t error = loadFrom(device, &instance.module); error != cudaSuccess) {
+  std::unique_ptr<client::Module> made;
+  if (const cudaError_t error = loadFrom(device, &made); error != cudaSuccess) {
     if (!worthAnotherTry(error)) instance.failure = error;
     return error;
   }
-  placeManaged(*instance.module);
-
-  // Without an opt-in a kernel may use what every block may have, its static shared memory included.
-  const auto perBlock = static_cast<std::uint32_t>(deviceAttribute(device.info(), cudaDevAttrMaxSharedMemoryPerBlock));
-  for (const auto& kernel : instance.module->kernels()) {
-    if (perBlock == 0) break;  // not said: the core's default stays
-    kernel->maxDynamicSharedBytes = perBlock - std::min(perBlock, kernel->staticSharedBytes);
+  if (bringsManaged(*made)) {
+    // The host may write to them from now on: not before the device has written their initial values.
+    if (const cudaError_t error = toCuda(device.legacyStream().synchronize()); error != cudaSuccess) {
+      (void)client::unloadModule(std::move(made));
+      return error;
+    }
+    placeManaged(*made);
   }
+  instance.module = std::move(made);
   *module = instance.module.get();
   instance.loaded.store(*module, std::memory_order_release);
   return cudaSuccess;
@@ -83,6 +85,12 @@ cudaError_t CodeModule::loadFrom(client::Device& device, std::unique_ptr<client:
   places.reserve(managedPlaces_.size());
   for (const auto& [name, address] : managedPlaces_) places.push_back({name, address});
   return toCuda(client::loadModule(device, source, places, module));
+}
+
+bool CodeModule::bringsManaged(const client::Module& module) const {
+  return std::any_of(module.variables().begin(), module.variables().end(), [&](const client::Variable& variable) {
+    return variable.space == client::VariableSpace::managed && !managedPlaces_.contains(variable.name);
+  });
 }
 
 void CodeModule::placeManaged(const client::Module& module) {

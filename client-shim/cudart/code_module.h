@@ -78,6 +78,8 @@ class CodeModule {
  private:
   cudaError_t loadFrom(client::Device& device, std::unique_ptr<client::Module>* module);
   Function* makeFunction(const void* hostFunction, std::string_view name);
+  // Whether variables get their place in the host window by this module.
+  bool bringsManaged(const client::Module& module) const;
   void placeManaged(const client::Module& module);
 
   struct Instance {

@@ -14,43 +14,75 @@
 namespace rouse::cudart::impl {
 namespace {
 
-constexpr client::Dim3 toCore(dim3 d) { return {d.x, d.y, d.z}; }
+// A launch as the program asks for it. Made once and handed on by reference: this is the path that counts.
+struct Request {
+  client::LaunchShape shape;
+  const void* function = nullptr;
+  void** arguments = nullptr;
+};
+
+// Member by member: a temporary copied as a whole would be read back in wider pieces than it was written in, which
+// stalls.
+inline void assign(client::Dim3& to, const dim3& from) {
+  to.x = from.x;
+  to.y = from.y;
+  to.z = from.z;
+}
+
+inline void assign(dim3& to, const dim3& from) {
+  to.x = from.x;
+  to.y = from.y;
+  to.z = from.z;
+}
+
+inline cudaError_t makeRequest(const void* func, const dim3& grid, const dim3& block, void** args,
+                               std::size_t sharedBytes, bool cooperative, Request& request) {
+  if (sharedBytes > std::numeric_limits<std::uint32_t>::max()) [[unlikely]]
+    return cudaErrorInvalidValue;
+  assign(request.shape.grid, grid);
+  assign(request.shape.block, block);
+  request.shape.sharedBytes = static_cast<std::uint32_t>(sharedBytes);
+  request.shape.cooperative = cooperative;
+  request.function = func;
+  request.arguments = args;
+  return cudaSuccess;
+}
 
 // A cooperative grid's blocks wait for each other: all must be resident at once.
-cudaError_t checkCooperative(const client::Device& device, const client::Kernel& kernel, dim3 grid, dim3 block,
-                             std::size_t sharedBytes) {
+cudaError_t checkCooperative(const client::Device& device, const client::Kernel& kernel,
+                             const client::LaunchShape& shape) {
   if (deviceAttribute(device.info(), cudaDevAttrCooperativeLaunch) == 0) return cudaErrorNotSupported;
+  const client::Dim3 &grid = shape.grid, &block = shape.block;
   const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
   if (threads == 0 || threads > 1024) return cudaErrorInvalidConfiguration;
   const std::uint64_t blocks = std::uint64_t{grid.x} * grid.y * grid.z;
   const std::uint64_t resident =
       std::uint64_t{maxActiveBlocks(multiprocessorLimits(device.info()), kernelNeeds(kernel),
-                                    static_cast<std::uint32_t>(threads), sharedBytes)} *
+                                    static_cast<std::uint32_t>(threads), shape.sharedBytes)} *
       static_cast<std::uint64_t>(deviceAttribute(device.info(), cudaDevAttrMultiProcessorCount));
   return blocks <= resident ? cudaSuccess : cudaErrorCooperativeLaunchTooLarge;
 }
 
-cudaError_t launchOn(client::Stream& stream, const void* func, dim3 grid, dim3 block, void** args,
-                     std::size_t sharedBytes, bool cooperative) {
+inline cudaError_t launchOn(client::Stream& stream, const Request& request) {
   client::Device& device = currentDevice();
   client::Kernel* kernel = nullptr;
-  if (const cudaError_t error = findKernel(func, device, &kernel); error != cudaSuccess) [[unlikely]]
+  if (const cudaError_t error = findKernel(request.function, device, &kernel); error != cudaSuccess) [[unlikely]] {
     return error;
-  if (sharedBytes > std::numeric_limits<std::uint32_t>::max()) return cudaErrorInvalidValue;
-  if (cooperative) {
-    const cudaError_t error = checkCooperative(device, *kernel, grid, block, sharedBytes);
+  }
+  if (request.shape.cooperative) [[unlikely]] {
+    const cudaError_t error = checkCooperative(device, *kernel, request.shape);
     if (error != cudaSuccess) return error;
   }
-  const client::LaunchShape shape{toCore(grid), toCore(block), static_cast<std::uint32_t>(sharedBytes), cooperative};
-  return toCuda(client::launch(stream, *kernel, shape, args));
+  return toCuda(client::launch(stream, *kernel, request.shape, request.arguments));
 }
 
-cudaError_t launch(const void* func, dim3 grid, dim3 block, void** args, std::size_t sharedBytes, cudaStream_t handle,
-                   bool cooperative) {
+inline cudaError_t launch(const void* func, const dim3& grid, const dim3& block, void** args, std::size_t sharedBytes,
+                          cudaStream_t handle, bool cooperative) {
+  Request request;
   client::Stream* stream = nullptr;
-  if (const cudaError_t error = findStream(handle, &stream); error != cudaSuccess) [[unlikely]]
-    return error;
-  return launchOn(*stream, func, grid, block, args, sharedBytes, cooperative);
+  cudaError_t error = makeRequest(func, grid, block, args, sharedBytes, cooperative, request);
+  if (error == cudaSuccess) error = findStream(handle, &stream);
+  return error == cudaSuccess ? launchOn(*stream, request) : error;
 }
 
 // What a launch asks for beside its shape.
@@ -103,7 +135,10 @@ cudaError_t readAttribute(const cudaLaunchAttribute& attribute, LaunchWishes* wi
 unsigned int __cudaPushCallConfiguration(dim3 gridDim, dim3 blockDim, size_t sharedMem, cudaStream_t stream) {
   ThreadState& state = threadState;
   if (state.configured) state.outer = new OuterConfiguration{state.configuration, state.outer};
-  state.configuration = {gridDim, blockDim, sharedMem, stream};
+  assign(state.configuration.grid, gridDim);
+  assign(state.configuration.block, blockDim);
+  state.configuration.sharedBytes = sharedMem;
+  state.configuration.stream = stream;
   state.configured = true;
   return 0;
 }
@@ -111,8 +146,8 @@ unsigned int __cudaPushCallConfiguration(dim3 gridDim, dim3 blockDim, size_t sha
 cudaError_t __cudaPopCallConfiguration(dim3* gridDim, dim3* blockDim, size_t* sharedMem, void* stream) {
   ThreadState& state = threadState;
   if (!state.configured || stream == nullptr) return cudaErrorMissingConfiguration;
-  *gridDim = state.configuration.grid;
-  *blockDim = state.configuration.block;
+  assign(*gridDim, state.configuration.grid);
+  assign(*blockDim, state.configuration.block);
   *sharedMem = state.configuration.sharedBytes;
   *static_cast<cudaStream_t*>(stream) = state.configuration.stream;
   if (OuterConfiguration* outer = state.outer) {
@@ -150,8 +185,10 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
   client::Stream* stream = nullptr;
   cudaError_t error = findStream(config->stream != nullptr ? config->stream : defaultStream, &stream);
   if (error != cudaSuccess) return error;
+  Request request;
   error =
-      launchOn(*stream, func, config->gridDim, config->blockDim, args, config->dynamicSmemBytes, wishes.cooperative);
+      makeRequest(func, config->gridDim, config->blockDim, args, config->dynamicSmemBytes, wishes.cooperative, request);
+  if (error == cudaSuccess) error = launchOn(*stream, request);
   for (client::Event* event : wishes.afterwards) {
     if (error == cudaSuccess && event != nullptr) error = toCuda(event->record(*stream));
   }
