@@ -7,6 +7,8 @@
 #include <cstring>
 #include <thread>
 
+#include "memory/address_plan.h"
+
 namespace rouse::conformance {
 
 std::vector<std::string> kinds() { return {"cpu"}; }
@@ -26,11 +28,13 @@ std::unique_ptr<memory::Device> open(const std::string& kind, std::uint32_t work
 }
 
 AddressRange freeAddresses(std::uint64_t bytes) {
-  const std::uint64_t whole = bytes + kGranuleBytes;
-  void* at = mmap(nullptr, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  REQUIRE(at != MAP_FAILED);
-  munmap(at, whole);
-  return {roundUp(address(at), kGranuleBytes), bytes};
+  // Where the daemon puts windows, too: nothing else is mapped there by itself, unlike near other mappings, where
+  // threads that start would take what looked free.
+  static std::uint64_t next = memory::AddressPlan::defaultRange().base;
+  const AddressRange range{next, bytes};
+  next += roundUp(bytes, kGranuleBytes) + kGranuleBytes;
+  REQUIRE(memory::AddressPlan::defaultRange().contains(range));
+  return range;
 }
 
 void Observer::onFault(CudaError error, std::string_view message) {
@@ -67,12 +71,7 @@ Bench::Bench(const std::string& kind, std::uint32_t workers) : device(open(kind,
   options.deviceWindow = deviceWindow;
   hostFd = memfd_create("host-window", MFD_CLOEXEC);
   REQUIRE(ftruncate(hostFd, std::int64_t{1} << 30) == 0);
-  // Free addresses are found one after the other: the device window must be taken before the next is looked for.
-  void* hold = mmap(reinterpret_cast<void*>(deviceWindow.base), deviceWindow.bytes, PROT_NONE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-  REQUIRE(hold != MAP_FAILED);
   hostWindow = freeAddresses(std::uint64_t{1} << 30);
-  munmap(hold, deviceWindow.bytes);
   options.hostWindow = hostWindow;
   options.hostFd = hostFd;
   auto made = device->createContext(options, observer);
