@@ -8,6 +8,8 @@
 namespace rouse::executor {
 namespace {
 
+bool opened = false;
+
 spdlog::level::level_enum native(LogLevel level) {
   switch (level) {
     case LogLevel::debug:
@@ -31,9 +33,12 @@ void openLog() {
   logger->set_level(wanted == nullptr || *wanted == '\0' ? spdlog::level::warn : spdlog::level::from_str(wanted));
   logger->flush_on(spdlog::level::debug);
   spdlog::set_default_logger(std::move(logger));
+  opened = true;
 }
 
-bool logs(LogLevel level) { return spdlog::should_log(native(level)); }
-void log(LogLevel level, std::string_view text) { spdlog::log(native(level), "{}", text); }
+bool logs(LogLevel level) { return opened && spdlog::should_log(native(level)); }
+void log(LogLevel level, std::string_view text) {
+  if (opened) spdlog::log(native(level), "{}", text);
+}
 
 }  // namespace rouse::executor

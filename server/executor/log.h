@@ -7,7 +7,7 @@ namespace rouse::executor {
 
 enum class LogLevel { debug, info, warning, error };
 
-// From ROUSE_LOG: debug, info, warning (the default), error, off.
+// From ROUSE_LOG: debug, info, warning (the default), error, off. Before this nothing is logged.
 void openLog();
 bool logs(LogLevel level);
 void log(LogLevel level, std::string_view text);

@@ -24,7 +24,7 @@ class ProgressFlag final : public ProgressListener {
   // Reactor: whether there has been progress since the last call.
   bool take() { return progress_.load(std::memory_order_relaxed) && progress_.exchange(false); }
 
-  // Readable, edge after edge, when rung. Never read.
+  // Readable, edge after edge, when rung. Never read. Negative if there was no descriptor to be had.
   int fd() const { return fd_.get(); }
 
  private:

@@ -23,7 +23,7 @@ namespace rouse::executor {
 
 class Client {
  public:
-  static constexpr std::uint64_t kHostBytes = wire::kStagingBytes + (std::uint64_t{4} << 20);
+  static constexpr std::uint64_t kHostBytes = wire::kStagingBytes + (std::uint64_t{32} << 20);
   static constexpr std::uint64_t kWindowBytes = std::uint64_t{256} << 20;
 
   // `base`: where the windows of all clients of a test begin.

@@ -133,7 +133,14 @@ TEST_CASE_METHOD(Hostile, "memory: beyond reservation, window, what is mapped") 
   }
   SECTION("host memory outside") {
     client.send(wire::HostMap{.base = client.staging() + Client::kHostBytes - 4096, .bytes = 8192});
-    refused("HostMap: range [0x2000c0bff000, +8192) is not in the host window");
+    refused("HostMap: range [0x2000c27ff000, +8192) is not in the host window");
+  }
+  SECTION("host ranges without end") {
+    for (std::uint64_t i = 0; i < kMaxHostRanges && fault().empty(); ++i)
+      send(wire::HostMap{.base = client.pinned() + 2 * i * wire::kPageBytes, .bytes = wire::kPageBytes});
+    client.send(wire::HostMap{.base = client.pinned() + wire::kPageBytes, .bytes = wire::kPageBytes});
+    device.taken.clear();
+    refused("HostMap: range [0x2000c0801000, +4096) is one too many: the limit is 4096");
   }
   SECTION("an unaligned fill") {
     client.send(wire::Fill{.stream = kLegacy, .destination = client.window() + 2, .count = 1, .elementBytes = 4});
