@@ -21,8 +21,9 @@ constexpr bool within(std::uint32_t value, std::uint32_t limit) { return value -
 CudaError check(const Stream& stream, const Kernel& kernel, const LaunchShape& shape) {
   const Dim3& grid = shape.grid;
   const Dim3& block = shape.block;
-  const bool dimensions = within(grid.x, kMostGridX) & within(grid.y, kMostGridYZ) & within(grid.z, kMostGridYZ) &
-                          within(block.x, kMostThreads) & within(block.y, kMostThreads) & within(block.z, kMostBlockZ);
+  const bool dimensions = within(grid.x, kMostGridX) && within(grid.y, kMostGridYZ) && within(grid.z, kMostGridYZ) &&
+                          within(block.x, kMostThreads) && within(block.y, kMostThreads) &&
+                          within(block.z, kMostBlockZ);
   if (!dimensions) [[unlikely]]
     return CudaError::invalidConfiguration;
   const std::uint32_t threads = block.x * block.y * block.z;

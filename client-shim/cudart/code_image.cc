@@ -52,7 +52,8 @@ std::uint64_t elfBytes(const std::byte* data) {
 }
 
 bool isText(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](unsigned char c) { return c >= ' ' || (c >= '\t' && c <= '\r'); });
+  return std::all_of(text.begin(), text.end(),
+                     [](unsigned char c) { return (c >= ' ' && c != 0x7f) || (c >= '\t' && c <= '\r'); });
 }
 
 }  // namespace

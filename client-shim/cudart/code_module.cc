@@ -56,6 +56,7 @@ cudaError_t CodeModule::load(client::Device& device, client::Module** module) {
   // Without an opt-in a kernel may use what every block may have, its static shared memory included.
   const auto perBlock = static_cast<std::uint32_t>(deviceAttribute(device.info(), cudaDevAttrMaxSharedMemoryPerBlock));
   for (const auto& kernel : instance.module->kernels()) {
+    if (perBlock == 0) break;  // not said: the core's default stays
     kernel->maxDynamicSharedBytes = perBlock - std::min(perBlock, kernel->staticSharedBytes);
   }
   *module = instance.module.get();

@@ -1,5 +1,7 @@
 // CUDA Runtime API, "Memory Management": copies of planes and boxes. CUDA arrays cannot be made here, so none can be
 // named.
+#include <algorithm>
+
 #include "client-shim/core/stream.h"
 #include "client-shim/cudart/copy_kind.h"
 #include "client-shim/cudart/device_attributes.h"
@@ -16,7 +18,8 @@ cudaError_t copy(const client::CopyShape& shape, cudaMemcpyKind kind, cudaStream
   if (const cudaError_t error = copyKind(kind, &direction); error != cudaSuccess) return error;
   if (const cudaError_t error = findStream(handle, &stream); error != cudaSuccess) return error;
   const auto maxPitch = static_cast<std::uint64_t>(deviceAttribute(stream->device().info(), cudaDevAttrMaxPitch));
-  if (shape.destinationPitch > maxPitch || shape.sourcePitch > maxPitch) return cudaErrorInvalidPitchValue;
+  if (maxPitch != 0 && std::max(shape.destinationPitch, shape.sourcePitch) > maxPitch)
+    return cudaErrorInvalidPitchValue;
   return toCuda(client::copy(*stream, shape, direction, completion));
 }
 

@@ -20,9 +20,10 @@ int defaultDevice() { return theDefaultDevice.load(std::memory_order_relaxed); }
 void setDefaultDevice(int device) { theDefaultDevice.store(device, std::memory_order_relaxed); }
 
 client::Device& selectDevice() {
-  client::Device& device = client::Process::get().device(static_cast<std::uint32_t>(currentDeviceIndex()));
-  // Only a choice is remembered: the default may still change.
-  if (threadState.chosenDevice != 0) threadState.device = &device;
+  const int index = currentDeviceIndex();
+  client::Device& device = client::Process::get().device(static_cast<std::uint32_t>(index));
+  threadState.chosenDevice = index + 1;
+  threadState.device = &device;
   return device;
 }
 

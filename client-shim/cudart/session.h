@@ -23,7 +23,7 @@ constexpr cudaError_t toCuda(CudaError error) { return static_cast<cudaError_t>(
 
 inline cudaError_t attach() { return toCuda(client::Process::get().attach()); }
 
-// The device whose turn it is when a thread has chosen none: cudaSetValidDevices may change it.
+// The device of threads that reach a device before they have chosen one: cudaSetValidDevices may change it.
 int defaultDevice();
 void setDefaultDevice(int device);
 

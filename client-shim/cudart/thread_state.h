@@ -27,7 +27,7 @@ struct OuterConfiguration {
 // opened later.
 struct ThreadState {
   cudaError_t lastError = cudaSuccess;
-  int chosenDevice = 0;              // by cudaSetDevice, plus 1; 0: none
+  int chosenDevice = 0;              // by cudaSetDevice or at the first use, plus 1; 0: none
   client::Device* device = nullptr;  // the chosen one; null: not looked up
   cudaStreamCaptureMode captureMode = cudaStreamCaptureModeGlobal;
   bool inHostFunction = false;  // CUDA forbids calls that reach a device from there

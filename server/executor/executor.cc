@@ -61,7 +61,7 @@ Status Executor::run() {
       policy_.worked(nowNs());
       continue;
     }
-    const Rest kind = policy_.next(nowNs(), anyBusy());
+    const Rest kind = policy_.next(nowNs(), anyBusy(), deviceWaiting_);
     if (kind == Rest::spin)
       wire::cpuRelax();
     else
@@ -128,7 +128,8 @@ bool Executor::anyBusy() const {
 }
 
 void Executor::rest(Rest kind) {
-  bool awaitsProgress = false;
+  // What a sleeper is not told by anybody else: work has come to a point where the device needs to be polled.
+  bool awaitsProgress = kind == Rest::sleep && anyBusy();
   for (Served& served : served_) {
     if (!(kind == Rest::nap ? served.session->restNapping() : served.session->restSleeping())) return;
     awaitsProgress = awaitsProgress || served.session->awaitsProgress();

@@ -20,6 +20,7 @@ class RestPolicy {
   static constexpr std::uint64_t kLeastSpinNs = 2'000;
   static constexpr std::uint64_t kBusySpinNs = 5'000;
   static constexpr std::uint64_t kNappingNs = 2'000'000;
+  static constexpr std::uint64_t kWaitingNapsNs = 20'000'000;
 
   explicit RestPolicy(unsigned cores) : scarce_(cores < 2), budget_(scarce_ ? 0 : kMostSpinNs) {}
 
@@ -30,12 +31,13 @@ class RestPolicy {
     last_ = now;
   }
 
-  // Nothing was to be done. `deviceBusy`: kernels or copies are running.
-  Rest next(std::uint64_t now, bool deviceBusy) {
+  // Nothing was to be done. `deviceBusy`: kernels or copies are running. `deviceWaiting`: the device has to be polled
+  // for something that nobody will wake us for, often the end of a host function: worth looking for a while longer.
+  Rest next(std::uint64_t now, bool deviceBusy, bool deviceWaiting = false) {
     const std::uint64_t idle = now - last_;
     if (idle < (deviceBusy ? std::min(budget_, kBusySpinNs) : budget_)) return Rest::spin;
     rested_ = true;
-    return idle < kNappingNs ? Rest::nap : Rest::sleep;
+    return idle < (deviceWaiting ? kWaitingNapsNs : kNappingNs) ? Rest::nap : Rest::sleep;
   }
 
   std::uint64_t spinBudget() const { return budget_; }

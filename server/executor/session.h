@@ -57,7 +57,8 @@ inline constexpr unsigned kBurstCommands = 256;
 inline constexpr std::uint64_t kBurstBytes = std::uint64_t{128} << 10;
 
 inline constexpr std::size_t kMaxModuleInstances = 16384;
-inline constexpr std::size_t kMaxHostRanges = 65536;
+// Each may cost the executor a mapping, of which Linux allows a process 65530 by default (vm.max_map_count).
+inline constexpr std::size_t kMaxHostRanges = 4096;
 
 class Session final : private memory::ContextObserver {
  public:

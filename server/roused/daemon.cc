@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <boost/asio/post.hpp>
 
+#include "server/roused/listening_socket.h"
 #include "server/roused/service_notify.h"
 #include "server/roused/status_report.h"
 

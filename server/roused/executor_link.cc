@@ -17,6 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kStartUpLimit = 60s;
+constexpr auto kDyingLimit = 1s;
 // A process that has served this long starts the back-off afresh.
 constexpr auto kStableAfter = 30s;
 constexpr std::uint32_t kMaxBackOffFactor = 100;
@@ -82,8 +83,7 @@ Status ExecutorLink::spawn() {
   channel_->start([this](channel::Message message) { onMessage(std::move(message)); },
                   [this](const Error& error) {
                     if (state_ == State::stopping) return;  // it ends as it was asked to
-                    // It is dying: how, its exit status will tell.
-                    if (error.code == CudaError::success) return killNow();
+                    if (error.code == CudaError::success) return awaitDeath();
                     goDown({CudaError::devicesUnavailable, error.message});
                     killNow();
                   });
@@ -94,6 +94,14 @@ Status ExecutorLink::spawn() {
     killNow();
   });
   return {};
+}
+
+// Its end of the connection is closed: it is dying, and how, its exit status will tell.
+void ExecutorLink::awaitDeath() {
+  timer_.expires_after(kDyingLimit);
+  timer_.async_wait([this](const boost::system::error_code& error) {
+    if (!error && pid_ > 0) killNow();
+  });
 }
 
 void ExecutorLink::onMessage(channel::Message message) {

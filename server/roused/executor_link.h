@@ -72,6 +72,7 @@ class ExecutorLink {
   Status spawn();
   void onMessage(channel::Message);
   void goDown(const Error& reason);
+  void awaitDeath();
   void onExit();
   void scheduleRestart();
   void killNow();

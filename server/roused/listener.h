@@ -1,7 +1,5 @@
-// The daemon's socket: makes it (or takes the one systemd made), accepts connections, removes it.
+// Accepts connections on the daemon's socket.
 #pragma once
-
-#include <sys/types.h>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -9,15 +7,10 @@
 #include <functional>
 #include <string>
 
-#include "schemas/base/result.h"
 #include "schemas/wire/owned_fd.h"
 #include "server/control/peer.h"
 
 namespace rouse::daemon {
-
-// Binds and listens. Makes the folder if it is missing, takes over a socket nobody listens on any more, and refuses one
-// that somebody does.
-Result<wire::OwnedFd> makeListeningSocket(const std::string& path, mode_t mode, const std::string& group);
 
 class Listener {
  public:

@@ -26,7 +26,7 @@ AddressRange freeRange(std::uint64_t bytes) {
   return {next.fetch_add(roundUp(bytes, kGranuleBytes) + kGranuleBytes), bytes};
 }
 
-bool receive(int socket, std::vector<capnp::word>& words, std::vector<int>& fds) {
+bool receive(int socket, kj::Array<capnp::word>& words, std::vector<int>& fds) {
   control::FrameHeader header;
   iovec part{&header, sizeof header};
   alignas(cmsghdr) char space[CMSG_SPACE(sizeof(int) * control::kMaxFrameFds)];
@@ -41,8 +41,8 @@ bool receive(int socket, std::vector<capnp::word>& words, std::vector<int>& fds)
     fds.resize(count);
     std::memcpy(fds.data(), CMSG_DATA(c), count * sizeof(int));
   }
-  words.resize(header.bytes / 8);
-  return ::recv(socket, words.data(), header.bytes, MSG_WAITALL) == static_cast<ssize_t>(header.bytes);
+  words = kj::heapArray<capnp::word>(header.bytes / 8);
+  return ::recv(socket, words.begin(), header.bytes, MSG_WAITALL) == static_cast<ssize_t>(header.bytes);
 }
 
 void send(int socket, capnp::MessageBuilder& builder, const std::vector<int>& fds = {}) {
@@ -174,10 +174,10 @@ void FakeServer::listen() {
 
 void FakeServer::serve(int connection) {
   for (;;) {
-    std::vector<capnp::word> words;
+    kj::Array<capnp::word> words;
     std::vector<int> fds;
     if (!receive(connection, words, fds)) return;
-    capnp::FlatArrayMessageReader reader(kj::arrayPtr(words.data(), words.size()));
+    capnp::FlatArrayMessageReader reader(words.asPtr());
     const auto message = reader.getRoot<control::Message>();
     if (message.isAttach()) {
       if (setting_.refusal != CudaError::success) {

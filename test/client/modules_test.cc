@@ -156,7 +156,8 @@ TEST_CASE("a module in a file is offered as it lies there") {
   ::unlink(path);
   REQUIRE(::write(fd, "xxxxgood inside", 15) == 15);
   std::unique_ptr<Module> module;
-  REQUIRE(loadModule(session->device(0), {.bytes = {}, .fd = fd, .offset = 4, .size = 8}, {}, &module) == CudaError::success);
+  REQUIRE(loadModule(session->device(0), {.bytes = {}, .fd = fd, .offset = 4, .size = 8}, {}, &module) ==
+          CudaError::success);
   CHECK(server.lastModule() == "good ins");
   ::close(fd);
 }

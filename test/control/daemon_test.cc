@@ -8,7 +8,7 @@
 #include <set>
 
 #include "schemas/wire/segment.h"
-#include "server/roused/service_notify.h"
+#include "server/roused/listening_socket.h"
 #include "test/control/daemon_fixture.h"
 
 using namespace rouse;

@@ -26,11 +26,13 @@ class Client {
   static constexpr std::uint64_t kHostBytes = wire::kStagingBytes + (std::uint64_t{4} << 20);
   static constexpr std::uint64_t kWindowBytes = std::uint64_t{256} << 20;
 
-  explicit Client(std::uint64_t id, std::uint64_t memoryLimit = std::uint64_t{64} << 20)
+  // `base`: where the windows of all clients of a test begin.
+  explicit Client(std::uint64_t id, std::uint64_t memoryLimit = std::uint64_t{64} << 20,
+                  std::uint64_t base = 0x2000'0000'0000)
       : request{.sessionId = id,
                 .deviceIndex = 0,
-                .deviceWindow = {0x2000'0000'0000 + id * (std::uint64_t{2} << 30), kWindowBytes},
-                .hostWindow = {0x2000'0000'0000 + id * (std::uint64_t{2} << 30) + (std::uint64_t{1} << 30), kHostBytes},
+                .deviceWindow = {base + id * (std::uint64_t{2} << 30), kWindowBytes},
+                .hostWindow = {base + id * (std::uint64_t{2} << 30) + (std::uint64_t{1} << 30), kHostBytes},
                 .memoryLimit = memoryLimit,
                 .name = "test-" + std::to_string(id)},
         sessionFd(wire::SessionSegment::create(id, 1).value()),

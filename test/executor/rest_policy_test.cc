@@ -16,6 +16,13 @@ TEST_CASE("after work: spin, then nap, then sleep") {
   REQUIRE(policy.next(900'000 * kUs, false) == Rest::sleep);
 }
 
+TEST_CASE("while the device waits for somebody who will not wake us, naps go on longer") {
+  RestPolicy policy(2);
+  policy.worked(0);
+  REQUIRE(policy.next(10'000 * kUs, false, true) == Rest::nap);
+  REQUIRE(policy.next(20'000 * kUs, false, true) == Rest::sleep);
+}
+
 TEST_CASE("one core: never spin") {
   RestPolicy policy(1);
   policy.worked(0);

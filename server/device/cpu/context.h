@@ -16,6 +16,11 @@ class CpuContext final : public memory::Context {
                                                          std::shared_ptr<ContextState> state);
   ~CpuContext() override;
 
+  bool cancel() override {
+    state_->cancel();
+    return true;
+  }
+
   Status map(std::uint64_t address, memory::Chunk chunk) override;
   Status unmap(AddressRange range) override;
   Status mapHost(AddressRange range) override;

@@ -28,7 +28,7 @@ void ContextState::fault(CudaError error, const std::string& message) {
 }
 
 void ContextState::cancelAndWait() {
-  kill(CudaError::devicesUnavailable);
+  cancel();
   std::unique_lock lock(mutex_);
   ended_.wait(lock, [&] {
     return driven_.load(std::memory_order_acquire) == 0 && outstanding.load(std::memory_order_acquire) == 0;

@@ -35,7 +35,9 @@ class ContextState final : public OutputSink {
   // Reports an error; a sticky one kills the context: running launches are stopped, slot waits are given up. Any
   // thread.
   void fault(CudaError error, const std::string& message);
-  // As a fault that nobody is told of. Then waits until no stream is driven and nothing is left queued.
+  // As a fault that nobody is told of: `outstanding` goes to 0 by itself.
+  void cancel() { kill(CudaError::devicesUnavailable); }
+  // Then waits until no stream is driven and nothing is left queued.
   void cancelAndWait();
 
   void addGrid(std::shared_ptr<Grid> grid);

@@ -137,6 +137,7 @@ bool startLaunch(const LaunchOperation& operation, const std::shared_ptr<StreamQ
   options.dynamicSharedBytes = operation.sharedBytes;
   options.stackLimitBytes = context.stackLimitBytes;
   options.gridId = context.nextGridId.fetch_add(1, std::memory_order_relaxed);
+  options.cooperative = operation.cooperative;
   options.residentBlocks = resident;
   options.parameters = operation.parameters;
   options.variables = operation.module->addresses.data();

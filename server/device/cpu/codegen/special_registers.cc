@@ -84,7 +84,11 @@ llvm::Value* emitSpecialRegister(Emitter& e, const Operand& operand) {
     case SpecialRegister::total_smem_size:
     case SpecialRegister::aggr_smem_size:
       return e.blockField(offsetof(BlockContext, sharedBytes), 32);
-    // Environment registers belong to the driver, performance counters to the hardware.
+    case SpecialRegister::envreg1:
+      return high(e, e.blockField(offsetof(BlockContext, gridWorkspace), 64));
+    case SpecialRegister::envreg2:
+      return low(e, e.blockField(offsetof(BlockContext, gridWorkspace), 64));
+    // Other environment registers belong to the driver, performance counters to the hardware.
     case SpecialRegister::envreg:
     case SpecialRegister::pm:
       return e.b.getInt32(0);

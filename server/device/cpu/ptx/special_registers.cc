@@ -39,6 +39,8 @@ std::optional<SpecialRegisterInfo> specialRegisterNamed(std::string_view word) {
       {"%cluster_nctarank", {cluster_nctarank, Type::u32, false}},
       {"%is_explicit_cluster", {is_explicit_cluster, Type::pred, false}},
       {"%current_graph_exec", {current_graph_exec, Type::u64, false}},
+      {"%envreg1", {envreg1, Type::b32, false}},
+      {"%envreg2", {envreg2, Type::b32, false}},
   };
   if (const auto found = names->find(word); found != names->end()) return found->second;
   const std::size_t digits = word.find_last_not_of("0123456789") + 1;

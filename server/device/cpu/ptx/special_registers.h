@@ -41,6 +41,8 @@ enum class SpecialRegister : std::uint8_t {
   cluster_ctarank,
   cluster_nctarank,
   is_explicit_cluster,
+  envreg1,  // with envreg2: the address of a cooperative grid's workspace
+  envreg2,
   envreg,
   pm,
   current_graph_exec,

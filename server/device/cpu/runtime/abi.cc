@@ -19,7 +19,8 @@ static_assert(offsetof(BlockContext, ntid) == 16 && offsetof(BlockContext, nctai
 static_assert(offsetof(BlockContext, sharedBytes) == 44 && offsetof(BlockContext, shared) == 48);
 static_assert(offsetof(BlockContext, variables) == 56 && offsetof(BlockContext, dynamicSharedBytes) == 64);
 static_assert(offsetof(BlockContext, misaligned) == 68 && offsetof(BlockContext, gridId) == 72);
-static_assert(offsetof(BlockContext, runtime) == 80 && sizeof(BlockContext) == 88);
+static_assert(offsetof(BlockContext, runtime) == 80 && offsetof(BlockContext, gridWorkspace) == 88);
+static_assert(sizeof(BlockContext) == 96);
 static_assert(offsetof(ThreadContext, tid) == 0 && offsetof(ThreadContext, lane) == 12);
 static_assert(offsetof(ThreadContext, warp) == 16 && offsetof(ThreadContext, linear) == 20);
 static_assert(offsetof(ThreadContext, misaligned) == 24 && offsetof(ThreadContext, block) == 32);

@@ -37,6 +37,7 @@ bool Block::begin(Grid& grid, std::uint64_t index) {
   context_.dynamicSharedBytes = options.dynamicSharedBytes;
   context_.misaligned = 0;
   context_.gridId = options.gridId;
+  context_.gridWorkspace = grid.workspace();
   context_.runtime = this;
   if (context_.shared == nullptr) {
     grid.fail(CudaError::launchOutOfResources, where(nullptr) + "no memory for shared memory");

@@ -29,6 +29,7 @@ struct GridOptions {
   std::uint32_t dynamicSharedBytes = 0;
   std::uint64_t stackLimitBytes = 1024;  // cudaLimitStackSize
   std::uint64_t gridId = 0;
+  bool cooperative = false;
   std::uint64_t residentBlocks =
       1;  // at most so many blocks begun and not ended at once, and at least one for each worker
   std::vector<std::byte> parameters;
@@ -43,6 +44,8 @@ class Grid {
 
   const GridOptions& options() const { return options_; }
   const std::byte* parameters() const { return parameters_; }
+  // BlockContext::gridWorkspace
+  std::uint64_t workspace() const { return options_.cooperative ? reinterpret_cast<std::uint64_t>(&workspace_) : 0; }
   std::uint64_t blocks() const { return blocks_; }
   std::uint32_t threadsPerBlock() const { return threads_; }
   std::size_t stackBytes() const { return stackBytes_; }
@@ -65,6 +68,11 @@ class Grid {
 
  private:
   GridOptions options_;
+  struct Workspace {
+    std::uint32_t bytes = sizeof(Workspace);
+    std::uint32_t barrier = 0;
+  };
+  alignas(64) Workspace workspace_;
   std::vector<std::byte> storage_;
   const std::byte* parameters_ = nullptr;
   std::uint64_t blocks_ = 0;

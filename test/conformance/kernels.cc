@@ -1,0 +1,71 @@
+#include "test/conformance/kernels.h"
+
+#include <fstream>
+#include <iterator>
+
+namespace rouse::conformance {
+
+std::vector<std::byte> kernelsFatbin() {
+  std::ifstream file(KERNELS_FATBIN, std::ios::binary);
+  REQUIRE(file);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
+Kernels::Kernels(Bench& bench) : bench_(bench) {
+  const auto fatbin = kernelsFatbin();
+  auto image = bench.device->load(fatbin);
+  if (!image) FAIL(image.error().message);
+  image_ = *image;
+  // Not zero: variables without an initial value must become so.
+  std::uint64_t next = bench.allocate(kGranuleBytes);
+  auto stream = bench.context->createStream(0);
+  memory::FillShape fill;
+  fill.destination = next;
+  fill.width = kGranuleBytes;
+  fill.value = 0xee;
+  bench.context->fill(*stream, fill);
+  REQUIRE(bench.finish(*stream) == CudaError::success);
+  for (const auto& variable : image_->description().variables) {
+    next = roundUp(next, 256);
+    addresses_.push_back(next);
+    next += variable.bytes;
+  }
+  auto instance = bench.context->instantiate(image_, addresses_);
+  if (!instance) FAIL(instance.error().message);
+  instance_ = std::move(instance).value();
+}
+
+std::uint32_t Kernels::function(const std::string& name) const {
+  const auto& kernels = image_->description().kernels;
+  for (std::uint32_t i = 0; i < kernels.size(); ++i) {
+    if (kernels[i].name == name) return i;
+  }
+  FAIL("no kernel " << name);
+  return 0;
+}
+
+std::uint64_t Kernels::variable(const std::string& name) const {
+  const auto& variables = image_->description().variables;
+  for (std::size_t i = 0; i < variables.size(); ++i) {
+    if (variables[i].name == name) return addresses_[i];
+  }
+  FAIL("no variable " << name);
+  return 0;
+}
+
+void Kernels::start(memory::Stream& stream, std::uint32_t function, const Shape& shape,
+                    const std::vector<std::byte>& block) {
+  memory::LaunchRequest request;
+  request.module = instance_.get();
+  request.function = function;
+  request.grid = shape.grid;
+  request.block = shape.block;
+  request.sharedBytes = shape.sharedBytes;
+  request.cooperative = shape.cooperative;
+  request.parameters = block;
+  bench_.context->launch(stream, request);
+}
+
+}  // namespace rouse::conformance

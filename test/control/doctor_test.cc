@@ -1,0 +1,85 @@
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <random>
+
+#include "tools/rouse/diagnosis.h"
+#include "tools/rouse/elf_file.h"
+
+using namespace rouse;
+using namespace rouse::cli;
+
+namespace {
+
+std::string program(const char* name) { return std::string(DOCTOR_PROGRAMS) + "/" + name; }
+
+std::vector<std::byte> contents(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::vector<char> bytes((std::istreambuf_iterator<char>(file)), {});
+  std::vector<std::byte> result(bytes.size());
+  std::memcpy(result.data(), bytes.data(), bytes.size());
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("a program with the shared runtime is ready") {
+  const Diagnosis found = diagnose(program("shared"));
+  CHECK(found.verdict == Verdict::runs);
+  CHECK(found.runtime == Runtime::shared);
+  CHECK(found.cudaLibraries == std::vector<std::string>{"libcudart.so.13"});
+  CHECK_THAT(found.imports, Catch::VectorContains(std::string("cudaMalloc")));
+  CHECK(found.unsupported.empty());
+  CHECK(found.ptx == std::set<std::uint32_t>{75});
+  CHECK(found.problems.empty());
+}
+
+TEST_CASE("a static runtime is found, also in a stripped program") {
+  for (const char* name : {"static", "static-stripped"}) {
+    const Diagnosis found = diagnose(program(name));
+    CHECK(found.verdict == Verdict::no);
+    CHECK(found.runtime == Runtime::statically);
+    REQUIRE(found.hints.size() == 1);
+    CHECK_THAT(found.hints[0], Catch::Contains("-cudart shared"));
+  }
+}
+
+TEST_CASE("names that are not supported are listed") {
+  const Diagnosis found = diagnose(program("textures"));
+  CHECK(found.verdict == Verdict::partly);
+  CHECK(found.unsupported == std::vector<std::string>{"cudaDestroyTextureObject"});
+}
+
+TEST_CASE("device code without PTX is a problem, and which architectures there are is told") {
+  const Diagnosis found = diagnose(program("no-ptx"));
+  CHECK(found.verdict == Verdict::no);
+  CHECK(found.ptx.empty());
+  CHECK(found.cubins == std::set<std::uint32_t>{80, 90});
+  REQUIRE(found.problems.size() == 1);
+  CHECK_THAT(found.problems[0], Catch::Contains("no PTX"));
+}
+
+TEST_CASE("what is no CUDA program") {
+  CHECK(diagnose("/proc/self/exe").verdict == Verdict::noCuda);  // though it knows the marks of a static runtime
+  CHECK_THAT(diagnose("/etc/passwd").problems.at(0), Catch::Contains("not an ELF file"));
+  CHECK_THAT(diagnose("/nonexistent").problems.at(0), Catch::Contains("No such file"));
+  CHECK_THAT(diagnose("/tmp").problems.at(0), Catch::Contains("not a regular file"));
+}
+
+TEST_CASE("a damaged file is examined without harm") {
+  const std::vector<std::byte> good = contents(program("shared"));
+  REQUIRE(readElf(good).ok());
+  std::mt19937_64 random(7);
+  for (int round = 0; round < 300; ++round) {
+    std::vector<std::byte> bad = good;
+    if (round % 2 == 0) bad.resize(random() % bad.size());
+    // Headers are where the offsets are: the file's at the beginning, the sections' at the end.
+    for (int flips = 0; flips < 8 && !bad.empty(); ++flips) {
+      const std::size_t near = random() % std::min<std::size_t>(bad.size(), 4096);
+      const std::size_t at = random() % 2 == 0 ? near : bad.size() - 1 - near;
+      bad[at] ^= static_cast<std::byte>(1u << (random() % 8));
+    }
+    (void)readElf(bad);
+  }
+}

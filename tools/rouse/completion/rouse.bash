@@ -1,0 +1,50 @@
+# Completion of rouse for bash; installed as /usr/share/bash-completion/completions/rouse.
+_rouse() {
+  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]:-} i
+  COMPREPLY=()
+  if ((COMP_CWORD == 1)); then
+    mapfile -t COMPREPLY < <(compgen -W 'run status ps doctor config --help --version' -- "$current")
+    return
+  fi
+  case $previous in
+    --device) mapfile -t COMPREPLY < <(compgen -W 'cpu cuda auto' -- "$current"); return ;;
+    --socket | --config) mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+    --gpus | --gpu-memory | --name) return ;;
+  esac
+  case $verb in
+    run)
+      # Behind the program's name its own completion goes on.
+      for ((i = 2; i < COMP_CWORD; i++)); do
+        case ${COMP_WORDS[i]} in
+          --) ((i + 1 < COMP_CWORD)) && { _command_offset $((i + 1)) 2>/dev/null; return; }
+              mapfile -t COMPREPLY < <(compgen -c -- "$current"; compgen -f -- "$current"); return ;;
+          --gpus | --gpu-memory | --device | --socket | --name) ((i++)) ;;
+          -*) ;;
+          *) _command_offset "$i" 2>/dev/null; return ;;
+        esac
+      done
+      if [[ $current == -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W '--gpus --gpu-memory --device --private --socket --name --help --' -- "$current")
+      else
+        mapfile -t COMPREPLY < <(compgen -c -- "$current"; compgen -f -- "$current")
+      fi
+      ;;
+    status) mapfile -t COMPREPLY < <(compgen -W '--json --unsupported --socket --help' -- "$current") ;;
+    ps) mapfile -t COMPREPLY < <(compgen -W '--json --socket --help' -- "$current") ;;
+    doctor)
+      if [[ $current == -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W '--json --help' -- "$current")
+      else
+        mapfile -t COMPREPLY < <(compgen -f -- "$current")
+      fi
+      ;;
+    config)
+      if ((COMP_CWORD == 2)); then
+        mapfile -t COMPREPLY < <(compgen -W 'check --help' -- "$current")
+      else
+        mapfile -t COMPREPLY < <(compgen -W '--config --help' -- "$current")
+      fi
+      ;;
+  esac
+}
+complete -o filenames -F _rouse rouse

@@ -1,0 +1,35 @@
+// A tool's connection to a daemon.
+#pragma once
+
+#include <string>
+
+#include "schemas/base/result.h"
+#include "server/control/message.h"
+#include "server/control/sync_channel.h"
+
+namespace rouse::cli {
+
+// --socket, else $ROUSE_SOCKET, else the system's daemon. `chosen` is set unless it is the last.
+struct SocketChoice {
+  std::string path;
+  bool chosen = false;
+};
+SocketChoice chooseSocket(const std::string& flag);
+
+class DaemonClient {
+ public:
+  // systemNotReady when nobody listens there.
+  static Result<DaemonClient> connect(const std::string& path);
+
+  Result<channel::Prepared> prepare(const channel::Prepare&);
+  Result<channel::StatusReply> status(bool unsupported);
+
+ private:
+  explicit DaemonClient(wire::OwnedFd socket) : channel_(std::make_unique<channel::SyncChannel>(std::move(socket))) {}
+  template <class Answer>
+  Result<Answer> call(const channel::Body& request);
+
+  std::unique_ptr<channel::SyncChannel> channel_;
+};
+
+}  // namespace rouse::cli

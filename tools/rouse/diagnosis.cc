@@ -1,0 +1,161 @@
+#include "tools/rouse/diagnosis.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "schemas/api/api_ids.h"
+#include "schemas/wire/owned_fd.h"
+#include "server/fatbin/fatbin.h"
+#include "tools/rouse/elf_file.h"
+
+namespace rouse::cli {
+namespace {
+
+constexpr std::string_view kRuntime = "libcudart.so.";
+constexpr std::string_view kServedRuntime = "libcudart.so.13";
+
+// Libraries that reach the driver by themselves, past the runtime.
+constexpr std::string_view kNotForwarded[] = {"libcuda.so",   "libcublas.so", "libcublasLt.so", "libcudnn",
+                                              "libcufft",     "libcurand.so", "libcusparse",    "libcusolver",
+                                              "libnccl.so",   "libnvrtc",     "libnvJitLink",   "libcupti",
+                                              "libnvidia-ml", "libcutensor",  "libnpp"};
+
+// What only the toolkit's runtime itself contains, stripped or not: the name of its shared memory. Put together when it
+// is needed, so that this program does not contain it.
+std::string staticMarker() { return std::string("/cudart") + ".shm."; }
+
+// A file mapped to be read.
+class MappedFile {
+ public:
+  static Result<MappedFile> open(const std::string& path) {
+    const wire::OwnedFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    struct stat status{};
+    if (!fd || ::fstat(fd.get(), &status) != 0) return Error{CudaError::invalidValue, std::strerror(errno)};
+    if (!S_ISREG(status.st_mode)) return Error{CudaError::invalidValue, "not a regular file"};
+    if (status.st_size == 0) return Error{CudaError::invalidValue, "the file is empty"};
+    const auto bytes = static_cast<std::size_t>(status.st_size);
+    void* base = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, fd.get(), 0);
+    if (base == MAP_FAILED) return Error{CudaError::invalidValue, std::strerror(errno)};
+    return MappedFile(static_cast<std::byte*>(base), bytes);
+  }
+  MappedFile(MappedFile&& other) noexcept : base_(std::exchange(other.base_, nullptr)), bytes_(other.bytes_) {}
+  MappedFile& operator=(MappedFile&&) = delete;
+  ~MappedFile() {
+    if (base_ != nullptr) ::munmap(base_, bytes_);
+  }
+  std::span<const std::byte> bytes() const { return {base_, bytes_}; }
+
+ private:
+  MappedFile(std::byte* base, std::size_t bytes) : base_(base), bytes_(bytes) {}
+  std::byte* base_;
+  std::size_t bytes_;
+};
+
+bool contains(std::span<const std::byte> bytes, std::string_view text) {
+  return ::memmem(bytes.data(), bytes.size(), text.data(), text.size()) != nullptr;
+}
+
+bool isRuntimeName(std::string_view name) { return name.starts_with("cuda") || name.starts_with("__cuda"); }
+
+void examineRuntime(const ElfFile& elf, std::span<const std::byte> bytes, Diagnosis& found) {
+  std::string runtime;
+  for (const std::string& library : elf.needed) {
+    const bool known =
+        library.starts_with(kRuntime) ||
+        std::ranges::any_of(kNotForwarded, [&](std::string_view prefix) { return library.starts_with(prefix); });
+    if (known) found.cudaLibraries.push_back(library);
+    if (library.starts_with(kRuntime)) runtime = library;
+  }
+  if (runtime == kServedRuntime) {
+    found.runtime = Runtime::shared;
+  } else if (!runtime.empty()) {
+    found.runtime = Runtime::otherMajor;
+    found.problems.push_back("It needs " + runtime + "; the pool serves " + std::string(kServedRuntime) + ".");
+    found.hints.push_back("Build it with the CUDA 13 toolkit.");
+  } else if (!elf.soname.starts_with(kRuntime) && contains(bytes, staticMarker())) {
+    found.runtime = Runtime::statically;
+    found.problems.push_back(
+        "The CUDA runtime is linked into it: it would look for a GPU of its own and never find the pool.");
+    found.hints.push_back("Link it with `nvcc -cudart shared` (CMake: set CUDA_RUNTIME_LIBRARY to Shared).");
+  }
+  for (const std::string& library : found.cudaLibraries) {
+    if (library.starts_with(kRuntime)) continue;
+    found.problems.push_back("It needs " + library + ", which goes to the driver directly and is not forwarded.");
+  }
+}
+
+void examineImports(const ElfFile& elf, Diagnosis& found) {
+  if (found.runtime != Runtime::shared) return;
+  for (const std::string& name : elf.imports) {
+    if (!isRuntimeName(name)) continue;
+    found.imports.push_back(name);
+    const auto known = std::ranges::find(api::kApiNames, name);
+    if (known == api::kApiNames.end()) {
+      found.unknown.push_back(name);
+    } else if (!api::kApiSupported[static_cast<std::size_t>(known - api::kApiNames.begin())]) {
+      found.unsupported.push_back(name);
+    }
+  }
+  if (!found.unknown.empty()) {
+    found.problems.push_back("It imports " + std::to_string(found.unknown.size()) + " names that " +
+                             std::string(kServedRuntime) + " does not have: it will not start.");
+  }
+}
+
+void examineDeviceCode(const ElfFile& elf, Diagnosis& found) {
+  for (const auto section : elf.fatbins) {
+    auto entries = fatbin::entries(section);
+    if (!entries) {
+      found.problems.push_back("Its device code cannot be read: " + entries.error().message + ".");
+      continue;
+    }
+    for (const fatbin::Entry& entry : *entries) {
+      (entry.kind == fatbin::EntryKind::ptx ? found.ptx : found.cubins).insert(entry.architecture);
+    }
+  }
+  if (found.ptx.empty() && !found.cubins.empty()) {
+    found.problems.push_back(
+        "Its device code has no PTX: only GPUs of the listed architectures can run it, the CPU device cannot.");
+    found.hints.push_back("Compile it with PTX, for example `nvcc -gencode arch=compute_75,code=compute_75`.");
+  }
+}
+
+}  // namespace
+
+Diagnosis diagnose(const std::string& file) {
+  Diagnosis found;
+  found.file = file;
+  auto mapped = MappedFile::open(file);
+  auto elf = mapped ? readElf(mapped->bytes()) : Result<ElfFile>(mapped.error());
+  if (!elf) {
+    found.verdict = Verdict::no;
+    found.problems.push_back("It cannot be examined: " + elf.error().message + ".");
+    return found;
+  }
+  examineRuntime(*elf, mapped->bytes(), found);
+  examineImports(*elf, found);
+  examineDeviceCode(*elf, found);
+  const bool cuda = found.runtime != Runtime::none || !found.cudaLibraries.empty() || !elf->fatbins.empty();
+  if (cuda && elf->machine != EM_X86_64) found.problems.push_back("It is not for x86-64.");
+  if (!found.problems.empty()) {
+    found.verdict = Verdict::no;
+  } else if (!found.unsupported.empty()) {
+    found.verdict = Verdict::partly;
+    found.hints.push_back(
+        "Those calls return cudaErrorNotSupported; `rouse status --unsupported` counts them while it runs.");
+  } else if (cuda) {
+    found.verdict = Verdict::runs;
+  }
+  return found;
+}
+
+}  // namespace rouse::cli

@@ -1,0 +1,17 @@
+// What `rouse` ends with. Documented in rouse(1).
+#pragma once
+
+namespace rouse::cli {
+
+inline constexpr int kOk = 0;
+inline constexpr int kFailed = 1;
+inline constexpr int kUsage = 2;
+inline constexpr int kUnreachable = 3;   // no daemon answers
+inline constexpr int kProblemFound = 4;  // doctor, config check
+
+// `rouse run` otherwise ends with the program's own status, 128 + N if signal N killed it. As env(1) and containers do:
+inline constexpr int kRunFailed = 125;  // rouse itself failed
+inline constexpr int kCannotExecute = 126;
+inline constexpr int kNotFound = 127;
+
+}  // namespace rouse::cli

@@ -1,0 +1,109 @@
+// rouse: the command line of the pool.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "server/roused/byte_size.h"
+#include "server/roused/version.h"
+#include "tools/rouse/config_check.h"
+#include "tools/rouse/doctor.h"
+#include "tools/rouse/exit_codes.h"
+#include "tools/rouse/run.h"
+#include "tools/rouse/status.h"
+
+using namespace rouse;
+using namespace rouse::cli;
+
+namespace {
+
+constexpr std::uint32_t kMaxGpus = 16;
+
+std::string checkSize(const std::string& text) {
+  return daemon::parseByteSize(text) ? "" : "'" + text + "' is not a size, such as 2GiB";
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Runs CUDA programs on a pool of GPUs, and shows what the pool does.", "rouse"};
+  app.set_version_flag("--version", std::string("rouse ") + daemon::kVersion);
+  app.require_subcommand(1);
+  std::string socket;
+
+  RunOptions runOptions;
+  std::string gpuMemory;
+  CLI::App* runCommand = app.add_subcommand("run", "Run a program on the pool, or on a private one if no daemon runs");
+  runCommand->add_option("--gpus", runOptions.gpus, "Number of GPUs the program sees")->check(CLI::Range(1u, kMaxGpus));
+  runCommand->add_option("--gpu-memory", gpuMemory, "Memory it may use on each, such as 2GiB")->check(checkSize);
+  auto* device =
+      runCommand->add_option("--device", runOptions.device, "Start a private daemon with this kind of device")
+          ->check(CLI::IsMember({"cpu", "cuda", "auto"}));
+  auto* isPrivate =
+      runCommand->add_flag("--private", runOptions.privateDaemon, "Start a private daemon even if one runs");
+  runCommand->add_option("--socket", socket, "Socket of the daemon (default $ROUSE_SOCKET, then the system's)")
+      ->excludes(device)
+      ->excludes(isPrivate);
+  runCommand->add_option("--name", runOptions.name, "Name of the function (default the program's)");
+  runCommand->prefix_command();
+  runCommand->footer(
+      "The program and its arguments follow; everything behind -- is theirs: rouse run --gpus 2 -- ./program "
+      "--verbose");
+
+  StatusOptions statusOptions;
+  CLI::App* statusCommand = app.add_subcommand("status", "Show the daemon and its GPUs");
+  statusCommand->add_option("--socket", socket, "Socket of the daemon");
+  statusCommand->add_flag("--json", statusOptions.json, "Everything, as JSON");
+  statusCommand->add_flag("--unsupported", statusOptions.unsupported, "Calls of names that are not supported, by name");
+
+  PsOptions psOptions;
+  CLI::App* psCommand = app.add_subcommand("ps", "Show the attached functions");
+  psCommand->add_option("--socket", socket, "Socket of the daemon");
+  psCommand->add_flag("--json", psOptions.json, "As JSON");
+
+  std::vector<std::string> files;
+  bool doctorJson = false;
+  CLI::App* doctorCommand = app.add_subcommand("doctor", "Tell whether programs can use the pool, and if not, why");
+  doctorCommand->add_option("FILE", files, "Programs or shared libraries")->required();
+  doctorCommand->add_flag("--json", doctorJson, "As JSON");
+
+  std::string configFile;
+  CLI::App* configCommand = app.add_subcommand("config", "The daemon's configuration");
+  configCommand->require_subcommand(1);
+  CLI::App* checkCommand = configCommand->add_subcommand("check", "Check it: file, line and key of every error");
+  checkCommand->add_option("--config", configFile, "Configuration file (default /etc/rouse/rouse.toml)");
+
+  // Everything behind the first "--" is the program's, untouched.
+  const auto dashes =
+      std::find_if(argv + 1, argv + argc, [](const char* argument) { return std::string_view(argument) == "--"; });
+  const bool hasDashes = dashes != argv + argc && argc > 1 && std::string_view(argv[1]) == "run";
+  try {
+    app.parse(hasDashes ? static_cast<int>(dashes - argv) : argc, argv);
+    if (*runCommand) {
+      runOptions.command = runCommand->remaining();
+      if (hasDashes && !runOptions.command.empty()) throw CLI::ExtrasError("run", runOptions.command);
+      if (hasDashes) runOptions.command.assign(std::next(dashes), argv + argc);
+      if (runOptions.command.empty()) throw CLI::RequiredError("PROGRAM");
+    }
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kOk : kUsage;
+  }
+
+  if (*runCommand) {
+    runOptions.socket = socket;
+    if (!gpuMemory.empty()) runOptions.gpuMemory = *daemon::parseByteSize(gpuMemory);
+    return run(runOptions);
+  }
+  if (*statusCommand) {
+    statusOptions.socket = socket;
+    return status(statusOptions);
+  }
+  if (*psCommand) {
+    psOptions.socket = socket;
+    return ps(psOptions);
+  }
+  if (*doctorCommand) return doctor(files, doctorJson);
+  return configCheck(configFile);
+}

@@ -1,0 +1,122 @@
+#include "tools/rouse/status.h"
+
+#include <cstdio>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "server/roused/byte_size.h"
+#include "tools/rouse/daemon_client.h"
+#include "tools/rouse/exit_codes.h"
+#include "tools/rouse/table.h"
+
+namespace rouse::cli {
+namespace {
+
+using daemon::formatByteSize;
+using nlohmann::ordered_json;
+
+Result<ordered_json> ask(const std::string& socketFlag, bool unsupported) {
+  const SocketChoice socket = chooseSocket(socketFlag);
+  auto client = DaemonClient::connect(socket.path);
+  if (!client) return std::move(client).error();
+  auto reply = client->status(unsupported);
+  if (!reply) return std::move(reply).error();
+  ordered_json json = ordered_json::parse(reply->json, nullptr, false);
+  if (json.is_discarded() || json.value("schema", 0) != 1) {
+    return Error{CudaError::systemNotReady,
+                 "the daemon at " + socket.path + " reports in a form this tool does not know"};
+  }
+  return json;
+}
+
+int unreachable(const Error& error) {
+  std::cerr << "rouse: " << error.message << "\n";
+  return kUnreachable;
+}
+
+std::string bytes(const ordered_json& object, const char* key) {
+  return object.contains(key) ? formatByteSize(object[key].get<std::uint64_t>()) : "-";
+}
+std::string number(const ordered_json& object, const char* key) {
+  return object.contains(key) ? std::to_string(object[key].get<std::uint64_t>()) : "-";
+}
+
+std::string duration(std::uint64_t seconds) {
+  char text[32];
+  if (seconds >= 86400) {
+    std::snprintf(text, sizeof text, "%llud %lluh", static_cast<unsigned long long>(seconds / 86400),
+                  static_cast<unsigned long long>(seconds / 3600 % 24));
+  } else {
+    std::snprintf(text, sizeof text, "%02llu:%02llu:%02llu", static_cast<unsigned long long>(seconds / 3600),
+                  static_cast<unsigned long long>(seconds / 60 % 60), static_cast<unsigned long long>(seconds % 60));
+  }
+  return text;
+}
+
+void printGpus(const ordered_json& report) {
+  Table table({"GPU", "STATE", "NAME", "MEMORY", "FREE", "FUNCTIONS", "LAUNCHES", "EXECUTOR"});
+  for (const auto& gpu : report["gpus"]) {
+    table.add({number(gpu, "index"), gpu["state"], gpu["name"], bytes(gpu, "memory_total_bytes"),
+               bytes(gpu, "memory_free_bytes"), number(gpu, "sessions"), number(gpu, "launches"),
+               std::to_string(gpu["executor_pid"].get<int>())});
+  }
+  table.print();
+}
+
+void printFunctions(const ordered_json& report) {
+  Table table({"SESSION", "NAME", "PID", "GPUS", "MAPPED", "HOST", "COMMANDS", "LAUNCHES", "ERROR"});
+  for (const auto& function : report["functions"]) {
+    std::string gpus;
+    for (const auto& gpu : function["gpus"]) gpus += (gpus.empty() ? "" : ",") + number(gpu, "index");
+    table.add({number(function, "session"), function["name"], number(function, "pid"), gpus,
+               bytes(function, "mapped_bytes"), bytes(function, "host_bytes"), number(function, "commands"),
+               number(function, "launches"), function["error"] == 0 ? "-" : number(function, "error")});
+  }
+  table.print();
+}
+
+void printUnsupported(const ordered_json& report) {
+  const auto& calls = report["unsupported_calls"];
+  if (calls.empty()) {
+    std::cerr << "No program has called a name that is not supported.\n";
+    return;
+  }
+  Table table({"CALLS", "NAME"});
+  for (const auto& [name, count] : calls.items()) table.add({std::to_string(count.get<std::uint64_t>()), name});
+  table.print();
+}
+
+}  // namespace
+
+int status(const StatusOptions& options) {
+  auto report = ask(options.socket, options.unsupported);
+  if (!report) return unreachable(report.error());
+  if (options.json) {
+    std::cout << report->dump(2) << "\n";
+    return kOk;
+  }
+  if (options.unsupported) {
+    printUnsupported(*report);
+    return kOk;
+  }
+  const ordered_json& daemon = (*report)["daemon"];
+  std::cout << "roused " << daemon["version"].get<std::string>() << ", pid " << number(daemon, "pid") << ", up "
+            << duration(daemon["uptime_seconds"].get<std::uint64_t>()) << ", device "
+            << daemon["device_kind"].get<std::string>() << ", " << (*report)["functions"].size() << " functions, "
+            << number(daemon, "module_contents") << " modules\n\n";
+  printGpus(*report);
+  return kOk;
+}
+
+int ps(const PsOptions& options) {
+  auto report = ask(options.socket, false);
+  if (!report) return unreachable(report.error());
+  if (options.json) {
+    std::cout << ordered_json{{"schema", (*report)["schema"]}, {"functions", (*report)["functions"]}}.dump(2) << "\n";
+  } else {
+    printFunctions(*report);
+  }
+  return kOk;
+}
+
+}  // namespace rouse::cli

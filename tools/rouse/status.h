@@ -1,0 +1,21 @@
+// `rouse status` and `rouse ps`.
+#pragma once
+
+#include <string>
+
+namespace rouse::cli {
+
+struct StatusOptions {
+  std::string socket;
+  bool json = false;
+  bool unsupported = false;
+};
+int status(const StatusOptions&);
+
+struct PsOptions {
+  std::string socket;
+  bool json = false;
+};
+int ps(const PsOptions&);
+
+}  // namespace rouse::cli
