@@ -30,6 +30,9 @@ struct BlockContext {
   std::uint32_t misaligned;        // BlockLoop only: see ThreadContext::misaligned
   std::uint64_t gridId;
   void* runtime;                   // the runtime's own
+  // What %envreg1 (high half) and %envreg2 (low half) hold: the address of the grid's barrier word, behind a size word, as
+  // cooperative groups have it from the driver (cooperative_groups/details/driver_abi.h). 0 unless launched cooperatively.
+  std::uint64_t gridWorkspace;
 };
 
 struct ThreadContext {
