@@ -364,11 +364,11 @@ TEST_CASE("memory that was not granted") {
   }
 }
 
-TEST_CASE("modules and launches") {
+TEST_CASE("modules that were never loaded here") {
   Attacker attacker;
   attacker.giveMemory(kGranule);
   const std::uint64_t base = attacker.window().base;
-  SECTION("a module that was never loaded here") {
+  SECTION("a number of no module") {
     attacker.send(wire::ModuleBind{.module = {0, 1}, .moduleId = 123456789}, std::span<const std::uint64_t>());
     refused(attacker, "ModuleBind.moduleId = 123456789");
   }
@@ -380,6 +380,12 @@ TEST_CASE("modules and launches") {
                   std::span<const std::uint64_t>(addresses));
     refused(attacker, "ModuleBind.moduleId");
   }
+}
+
+TEST_CASE("modules and launches") {
+  Attacker attacker;
+  attacker.giveMemory(kGranule);
+  const std::uint64_t base = attacker.window().base;
   const channel::ModuleInfo info = attacker.load(kModule);
   const std::uint64_t addresses[] = {base + 4096};
   const auto bind = [&] {
