@@ -81,8 +81,8 @@ int main() {
   EXPECT_ERROR(cudaErrorSymbolNotFound, cudaLibraryGetKernel(&kernel, library, "scales"));
   EXPECT_ERROR(cudaErrorSymbolNotFound, cudaLibraryGetGlobal(&address, &bytes, library, "nothing"));
   cudaLibrary_t broken;
-  const char* nonsense = ".version 7.0\n.target sm_70\n.address_size 64\n.entry k() { nonsense; }\n";
-  cudaError_t error = cudaLibraryLoadData(&broken, nonsense, nullptr, nullptr, 0, nullptr, nullptr, 0);
+  const char* malformed = ".version 7.0\n.target sm_70\n.address_size 64\n.entry k()\n{\n  .reg .b32 %r1;\n  mov.u32 %r1,;\n}\n";
+  cudaError_t error = cudaLibraryLoadData(&broken, malformed, nullptr, nullptr, 0, nullptr, nullptr, 0);
   // With lazy loading the text is looked at when the kernel is first needed.
   if (error == cudaSuccess) error = cudaLibraryGetKernel(&kernel, broken, "k");
   if (error == cudaSuccess) error = cudaFuncGetAttributes(&attributes, reinterpret_cast<void*>(kernel));

@@ -58,13 +58,16 @@ class Daemon:
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="rouse-test-"))
         self.socket = self.folder / "rouse.sock"
         self.log = self.folder / "roused.log"
+        # Temporary files of the daemon and its clients, apart from everybody else's.
+        self.temporary = self.folder / "tmp"
+        self.temporary.mkdir()
         self.command = [str(self.build / "bin/roused"), "--no-config", "--socket", str(self.socket), "--device", "cpu",
                         "--gpus", str(gpus), "--gpu-memory", gpu_memory, *arguments]
         self.process = None
 
     @property
     def environment(self):
-        return {**os.environ, "ROUSE_SOCKET": str(self.socket), "LD_LIBRARY_PATH": str(self.build / "lib/rouse")}
+        return {**os.environ, "TMPDIR": str(self.temporary), "ROUSE_SOCKET": str(self.socket), "LD_LIBRARY_PATH": str(self.build / "lib/rouse")}
 
     @property
     def pid(self):
@@ -72,7 +75,8 @@ class Daemon:
 
     def __enter__(self):
         with open(self.log, "wb") as log:
-            self.process = subprocess.Popen(self.command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+            self.process = subprocess.Popen(self.command, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                                            env={**os.environ, "TMPDIR": str(self.temporary)})
         deadline = time.monotonic() + 30
         while not self.socket.exists():
             if self.process.poll() is not None or time.monotonic() > deadline:
