@@ -202,7 +202,9 @@ bool Session::restNapping() {
 }
 
 bool Session::restSleeping() {
-  if (stage_ != Stage::serving || parked() || declared_ == wire::ConsumerState::asleep) return true;
+  if (stage_ != Stage::serving || parked()) return true;
+  // Declared before: whoever polls the descriptors meanwhile may have taken the wake that belongs to a new command.
+  if (declared_ == wire::ConsumerState::asleep) return !consumer_.mayHaveMore();
   if (!consumer_.prepareSleep()) {
     declared_ = wire::ConsumerState::polling;
     return false;
