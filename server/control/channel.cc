@@ -1,9 +1,14 @@
 #include "server/control/channel.h"
 
+#include <sys/socket.h>
+
+#include <array>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <cerrno>
 #include <chrono>
 #include <string>
+#include <utility>
 
 #include "server/control/codec.h"
 
@@ -13,6 +18,7 @@ namespace {
 // A peer that sends without pause must not keep the loop from the others.
 constexpr int kMessagesPerTurn = 16;
 constexpr std::chrono::seconds kLastWords{1};
+constexpr std::size_t kMostDrainedBytes = std::size_t{4} << 20;
 
 }  // namespace
 
@@ -32,7 +38,7 @@ void Channel::start(OnMessage onMessage, OnClosed onClosed) {
 }
 
 void Channel::awaitReadable() {
-  if (reading_ || paused_ > 0 || closing_ || !open()) return;
+  if (reading_ || paused_ > 0 || closing_ || failed_ || !open()) return;
   reading_ = true;
   socket_.async_wait(socket_.wait_read, [self = shared_from_this()](const boost::system::error_code& error) {
     self->reading_ = false;
@@ -42,7 +48,7 @@ void Channel::awaitReadable() {
 
 void Channel::read() {
   for (int taken = 0; taken < kMessagesPerTurn; ++taken) {
-    if (paused_ > 0 || closing_ || !open()) return;
+    if (paused_ > 0 || closing_ || failed_ || !open()) return;
     auto progress = reader_.read(socket());
     if (!progress) return fail(progress.error());
     if (*progress == FrameReader::Progress::ended) return fail({CudaError::success, "the peer closed the connection"});
@@ -62,10 +68,10 @@ void Channel::resume() {
 }
 
 void Channel::send(std::uint64_t id, const Body& body, std::vector<wire::OwnedFd> fds) {
-  if (!open() || closing_) return;
-  if (Status status = writer_.push(encode(id, body), std::move(fds)); !status) return fail(status.error());
+  if (!open() || closing_ || unwritable_) return;
+  if (Status status = writer_.push(encode(id, body), std::move(fds)); !status) return failWriting(status.error());
   if (writer_.queuedBytes() > limits_.queuedBytes) {
-    return fail({CudaError::invalidValue, "the peer does not read: " + std::to_string(writer_.queuedBytes()) +
+    return failWriting({CudaError::invalidValue, "the peer does not read: " + std::to_string(writer_.queuedBytes()) +
                                               " bytes are unsent, the limit is " +
                                               std::to_string(limits_.queuedBytes)});
   }
@@ -76,10 +82,10 @@ void Channel::write() {
   auto sent = writer_.write(socket());
   if (!sent) {
     const bool gone = sent.error().code == CudaError::systemNotReady;
-    return fail({gone ? CudaError::success : sent.error().code, sent.error().message});
+    return failWriting({gone ? CudaError::success : sent.error().code, sent.error().message});
   }
   if (!*sent) return awaitWritable();
-  if (closing_) close();
+  if (closing_) drain();
 }
 
 void Channel::awaitWritable() {
@@ -100,20 +106,52 @@ void Channel::close() {
 
 void Channel::closeAfterSending() {
   if (!open() || closing_) return;
+  if (unwritable_) return close();
   closing_ = true;
-  if (writer_.empty()) return close();
   auto timer = std::make_shared<boost::asio::steady_timer>(socket_.get_executor(), kLastWords);
   timer->async_wait([self = shared_from_this(), timer](const boost::system::error_code&) {
     if (self->open()) self->close();
   });
+  if (writer_.empty()) drain();
+}
+
+// A Unix socket that is closed with bytes unread resets the connection, and a peer that finds it reset while it still
+// writes never reads why it was cut off. So what the peer still sends is taken, up to a limit, until it closes too.
+void Channel::drain() {
+  if (std::exchange(draining_, true)) return;
+  ::shutdown(socket(), SHUT_WR);
+  discard();
+}
+
+void Channel::discard() {
+  std::array<std::byte, 16384> dropped;  // descriptors that come along are closed by recv
+  while (open() && drainedBytes_ < kMostDrainedBytes) {
+    const ssize_t got = ::recv(socket(), dropped.data(), dropped.size(), MSG_DONTWAIT);
+    if (got > 0) {
+      drainedBytes_ += static_cast<std::size_t>(got);
+      continue;
+    }
+    if (got < 0 && errno == EINTR) continue;
+    if (got == 0 || (errno != EAGAIN && errno != EWOULDBLOCK)) break;
+    socket_.async_wait(socket_.wait_read, [self = shared_from_this()](const boost::system::error_code& error) {
+      if (!error) self->discard();
+    });
+    return;
+  }
+  if (open()) close();
 }
 
 void Channel::fail(const Error& error) {
-  if (!open()) return;
-  OnClosed onClosed = std::move(onClosed_);
-  const bool wanted = !closing_;
-  close();
-  if (wanted && onClosed) onClosed(error);
+  if (!open() || failed_) return;
+  if (closing_) return close();
+  failed_ = true;
+  if (OnClosed onClosed = std::move(onClosed_)) onClosed(error);
+  if (!closing_ && open()) close();
+}
+
+void Channel::failWriting(const Error& error) {
+  unwritable_ = true;
+  fail(error);
 }
 
 }  // namespace rouse::channel

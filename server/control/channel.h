@@ -20,7 +20,8 @@ class Channel : public std::enable_shared_from_this<Channel> {
   };
   using OnMessage = std::function<void(Message)>;
   // Called once, when the connection is over for any reason but close(): the peer closed it (code success), broke the
-  // frame or message format, does not read, or the socket failed.
+  // frame or message format, does not read, or the socket failed. Nothing more is read; the handler may still send why
+  // and closeAfterSending(), else the channel closes when it returns.
   using OnClosed = std::function<void(const Error&)>;
 
   static std::shared_ptr<Channel> create(boost::asio::any_io_executor, wire::OwnedFd socket, Limits);
@@ -34,7 +35,8 @@ class Channel : public std::enable_shared_from_this<Channel> {
 
   // At once; what is queued is dropped.
   void close();
-  // Reads no more; closes when what is queued is sent, at the latest after a second.
+  // Hands no more messages over; closes when what is queued is sent and the peer has closed too, at the latest after a
+  // second. What the peer still sends is dropped.
   void closeAfterSending();
 
   bool open() const { return socket_.is_open(); }
@@ -46,7 +48,10 @@ class Channel : public std::enable_shared_from_this<Channel> {
   void awaitWritable();
   void read();
   void write();
+  void drain();
+  void discard();
   void fail(const Error&);
+  void failWriting(const Error&);
 
   boost::asio::posix::stream_descriptor socket_;
   Limits limits_;
@@ -57,7 +62,11 @@ class Channel : public std::enable_shared_from_this<Channel> {
   int paused_ = 0;
   bool reading_ = false;  // a wait is pending
   bool writing_ = false;
-  bool closing_ = false;  // closes when the queue is empty
+  bool closing_ = false;  // closes when the queue is empty and the peer has closed
+  bool draining_ = false;
+  bool failed_ = false;      // the owner has been told
+  bool unwritable_ = false;  // nothing can be sent any more
+  std::size_t drainedBytes_ = 0;
 };
 
 }  // namespace rouse::channel

@@ -55,11 +55,8 @@ void Connection::start(std::function<void(Connection&)> over) {
   over_ = std::move(over);
   channel_->start([self = shared_from_this()](channel::Message message) { self->onMessage(std::move(message)); },
                   [self = shared_from_this()](const Error& error) {
-                    if (error.code != CudaError::success) {
-                      spdlog::warn("process {} (uid {}) is cut off: {}", self->peer_.pid, self->peer_.uid,
-                                   error.message);
-                    }
-                    self->end();
+                    // An orderly end has nothing to tell.
+                    error.code == CudaError::success ? self->end() : self->cutOff(error);
                   });
 }
 
