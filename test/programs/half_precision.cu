@@ -1,7 +1,6 @@
 // half, half2 and bfloat16: conversions over all 65536 values, arithmetic, fused operations, comparisons, packed forms, a
 // half matrix product accumulated in float; bit for bit against rounding from double done by hand.
 // nvcc: -arch=sm_80
-// known-gap: PTX: a literal as an element of mov.b32 {…} is refused
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 

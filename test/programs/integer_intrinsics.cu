@@ -1,6 +1,5 @@
 // Integer intrinsics against plain C++: __popc, __clz, __ffs, __brev, __byte_perm, __mulhi, __mul24, __sad, __hadd,
 // funnel shifts, __dp4a, their 64-bit forms, saturation, bit field extraction by shifts, video-like byte operations.
-// known-gap: PTX: vabsdiff4 and its like are not covered
 #include "check.h"
 
 constexpr int kResults = 32;

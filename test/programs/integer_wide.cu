@@ -1,6 +1,5 @@
 // 64- and 128-bit integers: carries through inline PTX (add.cc, addc, mad with carry), long multiplication, division and
 // remainder of all widths and signs, multiword modular exponentiation.
-// known-gap: 128-bit remainder: some results are wrong
 #include "check.h"
 
 struct Wide {

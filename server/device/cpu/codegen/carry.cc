@@ -7,23 +7,29 @@ namespace {
 
 using ptx::Opcode;
 
-// x ± y ± carry-in with the carry or borrow out.
 struct Sum {
   llvm::Value* value;
   llvm::Value* carry;
 };
 
-Sum combine(Emitter& e, llvm::Value* x, llvm::Value* y, bool subtract, bool carryIn) {
-  const auto operation = subtract ? llvm::Intrinsic::usub_with_overflow : llvm::Intrinsic::uadd_with_overflow;
-  llvm::Value* const first = e.b.CreateBinaryIntrinsic(operation, x, y);
+// x + y + carryIn (an i1, or null for 0) with the carry out.
+Sum add(Emitter& e, llvm::Value* x, llvm::Value* y, llvm::Value* carryIn) {
+  llvm::Value* const first = e.b.CreateBinaryIntrinsic(llvm::Intrinsic::uadd_with_overflow, x, y);
   Sum sum{e.b.CreateExtractValue(first, 0), e.b.CreateExtractValue(first, 1)};
-  if (carryIn) {
-    llvm::Value* const in = e.b.CreateZExt(e.b.CreateLoad(e.b.getInt1Ty(), e.carry()), x->getType());
-    llvm::Value* const second = e.b.CreateBinaryIntrinsic(operation, sum.value, in);
+  if (carryIn != nullptr) {
+    llvm::Value* const second = e.b.CreateBinaryIntrinsic(llvm::Intrinsic::uadd_with_overflow, sum.value,
+                                                          e.b.CreateZExt(carryIn, x->getType()));
     sum.value = e.b.CreateExtractValue(second, 0);
     sum.carry = e.b.CreateOr(sum.carry, e.b.CreateExtractValue(second, 1));
   }
   return sum;
+}
+
+// x - y - borrow is x + ~y + CC.CF, with CC.CF the carry of that sum: set when nothing was borrowed. The ISA leaves open how
+// a borrow is kept, chains of subtractions alone cannot tell; but the compiler's own 128-bit division ends a chain of
+// subc.cc with addc and takes 1 for "no borrow".
+Sum subtract(Emitter& e, llvm::Value* x, llvm::Value* y, llvm::Value* carryIn) {
+  return add(e, x, e.b.CreateNot(y), carryIn != nullptr ? carryIn : e.b.getTrue());
 }
 
 }  // namespace
@@ -45,7 +51,9 @@ void lowerCarry(Emitter& e, const Instruction& i) {
     }
     y = e.read(i.operands[3], type);
   }
-  const Sum sum = combine(e, x, y, i.opcode == Opcode::sub || i.opcode == Opcode::subc, carryIn);
+  llvm::Value* const in = carryIn ? e.b.CreateLoad(e.b.getInt1Ty(), e.carry()) : nullptr;
+  const bool subtracts = i.opcode == Opcode::sub || i.opcode == Opcode::subc;
+  const Sum sum = subtracts ? subtract(e, x, y, in) : add(e, x, y, in);
   if (i.has(Modifier::cc)) e.b.CreateStore(sum.carry, e.carry());
   e.write(i.operands[0], type, sum.value);
 }

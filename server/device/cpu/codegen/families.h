@@ -17,6 +17,7 @@ void lowerSad(Emitter&, const Instruction&);
 void lowerCarry(Emitter&, const Instruction&);  // add.cc, addc, sub.cc, subc, mad.cc, madc
 // dot_product.cc
 void lowerDotProduct(Emitter&, const Instruction&);  // dp4a, dp2a
+void lowerVideo(Emitter&, const Instruction&);       // vadd2 … vabsdiff4
 
 // arithmetic_float.cc
 void lowerFloatArithmetic(Emitter&, const Instruction&);  // add, sub, mul, fma, mad, div

@@ -7,12 +7,18 @@ namespace {
 // Local variables lie on the thread's stack: near the frame of the function that asks.
 constexpr std::uint64_t kStackNeighbourhood = std::uint64_t{512} << 10;
 
+// All elements are of one width (checked at parsing).
+std::uint32_t widthOf(const Operand& vector, std::uint32_t bits) {
+  return bits / static_cast<std::uint32_t>(vector.elements.size());
+}
+
 llvm::Value* pack(Emitter& e, const Operand& vector, std::uint32_t bits) {
+  const std::uint32_t width = widthOf(vector, bits);
   llvm::Value* result = e.integer(bits, 0);
   std::uint32_t shift = 0;
   for (const Operand& element : vector.elements) {
-    llvm::Value* const part = e.readRegister(element.index);
-    const std::uint32_t width = part->getType()->getIntegerBitWidth();
+    llvm::Value* const part = element.kind == Operand::Kind::reg ? e.readRegister(element.index)
+                                                                 : e.integer(width, element.value);
     result = e.b.CreateOr(result, e.b.CreateShl(e.b.CreateZExt(part, e.bits(bits)), shift));
     shift += width;
   }
@@ -20,13 +26,10 @@ llvm::Value* pack(Emitter& e, const Operand& vector, std::uint32_t bits) {
 }
 
 void unpack(Emitter& e, const Operand& vector, llvm::Value* value) {
-  const std::uint32_t bits = value->getType()->getIntegerBitWidth();
+  const std::uint32_t width = widthOf(vector, value->getType()->getIntegerBitWidth());
   std::uint32_t shift = 0;
   for (const Operand& element : vector.elements) {
-    // A sink is as wide as the others.
-    std::uint32_t width = bits / static_cast<std::uint32_t>(vector.elements.size());
     if (element.kind == Operand::Kind::reg) {
-      width = ptx::bitsOf(e.source().registers[element.index]);
       e.writeRegister(element.index, e.b.CreateTrunc(e.b.CreateLShr(value, shift), e.bits(width)));
     }
     shift += width;

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "server/device/cpu/ptx/failure.h"
 #include "server/device/cpu/ptx/instruction_table.h"
 #include "server/device/cpu/ptx/parser.h"
@@ -183,38 +185,27 @@ class OperandCheck {
   const Instruction& instruction_;
 };
 
-// mov also packs and unpacks vectors and takes addresses.
+// mov also packs and unpacks vectors: all elements are of one width, the type's bits divided by their number (PTX ISA,
+// "mov" with vector operands). Literals may be packed, and what is unpacked may be dropped.
 std::string checkMove(const Function& function, const Instruction& instruction) {
-  const Type type = instruction.type();
-  const auto bitsOfElements = [&](const Operand& vector) {
-    std::uint32_t bits = 0;
-    for (const Operand& element : vector.elements) {
-      if (element.kind == Operand::Kind::sink) return ~std::uint32_t{0};
-      if (element.kind != Operand::Kind::reg || function.registers[element.index] == Type::pred)
-        return std::uint32_t{0};
-      bits += bitsOf(function.registers[element.index]);
-    }
-    return bits;
-  };
+  const std::size_t bits = bitsOf(instruction.type());
   if (instruction.operands.size() != 2 || instruction.hasSecond) return "two operands";
   const Operand& to = instruction.operands[0];
   const Operand& from = instruction.operands[1];
   if (to.kind == Operand::Kind::vector && from.kind == Operand::Kind::vector) return "one vector";
+  const auto fits = [&](const Operand& element, std::size_t width, Operand::Kind other) {
+    if (element.isMemory || element.negated) return false;
+    if (element.kind == other) return true;
+    return element.kind == Operand::Kind::reg && function.registers[element.index] != Type::pred &&
+           bitsOf(function.registers[element.index]) == width;
+  };
   for (const Operand* operand : {&to, &from}) {
     if (operand->kind != Operand::Kind::vector) continue;
-    // With sinks, all elements are as wide as those that are registers: the type's bits divided by their number.
-    const std::uint32_t bits = bitsOfElements(*operand);
-    const bool hasSink = bits == ~std::uint32_t{0};
-    if (hasSink && operand == &from) return "registers to pack";
-    if (!hasSink && bits != bitsOf(type)) return "elements of " + std::to_string(bitsOf(type)) + " bits in all";
-    if (hasSink) {
-      for (const Operand& element : operand->elements) {
-        if (element.kind == Operand::Kind::sink) continue;
-        if (element.kind != Operand::Kind::reg ||
-            bitsOf(function.registers[element.index]) * operand->elements.size() != bitsOf(type)) {
-          return "elements of " + std::to_string(bitsOf(type)) + " bits in all";
-        }
-      }
+    const Operand::Kind other = operand == &to ? Operand::Kind::sink : Operand::Kind::integer;
+    const std::size_t width = bits / operand->elements.size();
+    const bool even = width * operand->elements.size() == bits;
+    if (!even || !std::ranges::all_of(operand->elements, [&](const Operand& e) { return fits(e, width, other); })) {
+      return "elements of " + std::to_string(bits) + " bits in all";
     }
   }
   return {};

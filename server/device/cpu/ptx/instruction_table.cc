@@ -82,6 +82,16 @@ constexpr Row kRows[] = {
     {"max", "s32,s16x2", "relu", "d0 s0 s0"},
     {"dp4a", "INT32 INT32", "", "di si si si"},
     {"dp2a", "INT32 INT32", "lo|hi", "di si si si"},
+    {"vabsdiff2", "INT32 INT32 INT32", "sat? add?", "di si si si"},
+    {"vabsdiff4", "INT32 INT32 INT32", "sat? add?", "di si si si"},
+    {"vadd2", "INT32 INT32 INT32", "sat? add?", "di si si si"},
+    {"vadd4", "INT32 INT32 INT32", "sat? add?", "di si si si"},
+    {"vmax2", "INT32 INT32 INT32", "sat? add?", "di si si si"},
+    {"vmax4", "INT32 INT32 INT32", "sat? add?", "di si si si"},
+    {"vmin2", "INT32 INT32 INT32", "sat? add?", "di si si si"},
+    {"vmin4", "INT32 INT32 INT32", "sat? add?", "di si si si"},
+    {"vsub2", "INT32 INT32 INT32", "sat? add?", "di si si si"},
+    {"vsub4", "INT32 INT32 INT32", "sat? add?", "di si si si"},
 
     // Floating-point arithmetic
     {"add", "f32", "ROUND? ftz? sat?", "d0 s0 s0"},
