@@ -222,6 +222,7 @@ void Device::poolDestroyed(MemoryPool& pool) {
 
 CudaError Device::memoryInfo(std::uint64_t* freeBytes, std::uint64_t* totalBytes) {
   if (const CudaError error = asyncError(); error != CudaError::success) return error;
+  parts_->heap.settleReturns();
   const DeviceHeap::Usage usage = parts_->heap.usage();
   const std::uint64_t elsewhere = status_->freeBytes.load(std::memory_order_relaxed);
   *totalBytes = info_.memoryLimit;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cinttypes>
 #include <new>
+#include <utility>
 
 #include "client-shim/core/command_queue.h"
 #include "client-shim/core/device.h"
@@ -133,6 +134,11 @@ bool DeviceHeap::find(std::uint64_t address, Allocation* found) const {
   return true;
 }
 
+void DeviceHeap::settleReturns() {
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(returning_, false)) ask(0);
+}
+
 DeviceHeap::Usage DeviceHeap::usage() const {
   const std::lock_guard lock(mutex_);
   return {occupiedGranules_ * kGranuleBytes, mappedGranules_ * kGranuleBytes, reservedBytes_};
@@ -151,6 +157,7 @@ void DeviceHeap::forgetEverything() {
   isMapped_.assign(granules, false);
   idle_.clear();
   occupiedGranules_ = mappedGranules_ = reservedBytes_ = 0;
+  returning_ = false;
   settled_ = epoch();
 }
 
@@ -271,6 +278,7 @@ void DeviceHeap::shrink() {
     const std::uint64_t returned = roundDown(spare - keptSpare / 2, kGranuleBytes);
     device_.queue().put(wire::MemReturn{.bytes = returned});
     reservedBytes_ -= returned;
+    returning_ = true;
   }
 }
 

@@ -44,6 +44,8 @@ class DeviceHeap final : public DeviceMemory {
     std::uint64_t occupiedBytes = 0, mappedBytes = 0, reservedBytes = 0;
   };
   Usage usage() const;
+  // Waits, if it must, until what was given back is counted as free by the executor.
+  void settleReturns();
 
   // Everything freed up to an epoch may be used again without a Fence: all work queued before has been waited for.
   std::uint64_t epoch() const { return epoch_.load(std::memory_order_acquire); }
@@ -86,6 +88,7 @@ class DeviceHeap final : public DeviceMemory {
   std::vector<bool> isMapped_;
   std::set<std::uint64_t> idle_;  // mapped, no users
   std::uint64_t occupiedGranules_ = 0, mappedGranules_ = 0, reservedBytes_ = 0;
+  bool returning_ = false;  // something given back may not be counted yet
   std::atomic<std::uint64_t> epoch_{0};  // counts releases
   std::uint64_t settled_ = 0;            // epochs up to this one need no Fence
   std::uint32_t replySlot_ = 0;

@@ -15,6 +15,7 @@ bool Session::resume(StartAnew& command) {
   fenced_ = false;
   latch_.clear();
   const Status status = createContext();
+  publishMemory();
   wire::signal(segment_.slot(command.slot), command.value, status.error().code);
   if (!status) condemn(status.error());
   return true;

@@ -164,7 +164,7 @@ void Executor::fail(Error error) {
 void Executor::publishMemory() {
   if (memory_.version() == publishedVersion_) return;
   publishedVersion_ = memory_.version();
-  for (Served& served : served_) served.session->publishMemory(memory_.freeBytes(), memory_.totalBytes());
+  for (Served& served : served_) served.session->publishMemory();
 }
 
 Executor::Served* Executor::find(std::uint64_t sessionId) {

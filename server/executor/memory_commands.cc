@@ -27,8 +27,8 @@ wire::DecodeStatus Session::on(const wire::MemReserve& command) {
     // Nothing of it is mapped, so it can be given back.
     if (!status && !quota_.giveBack(command.bytes)) std::abort();
   }
-  wire::Slot& slot = segment_.slot(command.slot);
-  wire::signal(slot, command.value, status.error().code);
+  publishMemory();
+  wire::signal(segment_.slot(command.slot), command.value, status.error().code);
   return {};
 }
 

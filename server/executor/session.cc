@@ -66,7 +66,7 @@ Result<std::unique_ptr<Session>> Session::open(const channel::OpenSession& reque
       new Session(request, std::move(*segment), std::move(*ring), std::move(fds[1]), std::move(fds[3]), surroundings));
   if (Status status = session->createContext(); !status) return status.error();
   wire::DeviceStatus& device = session->segment_.header().devices[session->deviceIndex_];
-  session->publishMemory(surroundings.memory.freeBytes(), surroundings.memory.totalBytes());
+  session->publishMemory();
   device.state.store(wire::DeviceState::serving, std::memory_order_release);
   return session;
 }
@@ -221,10 +221,10 @@ void Session::declareLost() {
   segment_.header().devices[deviceIndex_].state.store(wire::DeviceState::lost, std::memory_order_release);
 }
 
-void Session::publishMemory(std::uint64_t freeBytes, std::uint64_t totalBytes) {
+void Session::publishMemory() {
   wire::DeviceStatus& device = segment_.header().devices[deviceIndex_];
-  device.freeBytes.store(freeBytes, std::memory_order_relaxed);
-  device.totalBytes.store(totalBytes, std::memory_order_relaxed);
+  device.freeBytes.store(surroundings_.memory.freeBytes(), std::memory_order_relaxed);
+  device.totalBytes.store(surroundings_.memory.totalBytes(), std::memory_order_relaxed);
 }
 
 channel::SessionUsage Session::usage() const {

@@ -91,7 +91,8 @@ class Session final : private memory::ContextObserver {
 
   // The executor is going away.
   void declareLost();
-  void publishMemory(std::uint64_t freeBytes, std::uint64_t totalBytes);
+  // What the program is told of the device's free memory.
+  void publishMemory();
   channel::SessionUsage usage() const;
   std::uint64_t id() const { return id_; }
   const std::string& name() const { return name_; }

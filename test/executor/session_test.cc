@@ -315,11 +315,26 @@ TEST_CASE_METHOD(SessionFixture, "closing while busy leaves nothing") {
   REQUIRE_FALSE(session->awaitsProgress());
 }
 
-TEST_CASE_METHOD(SessionFixture, "free memory is published") {
-  session->publishMemory(5, 7);
-  REQUIRE(client.segment.header().devices[0].freeBytes == 5);
-  REQUIRE(client.segment.header().devices[0].totalBytes == 7);
-  REQUIRE(client.segment.header().devices[0].state == wire::DeviceState::serving);
+TEST_CASE_METHOD(SessionFixture, "what the program is told of free memory counts all that was answered") {
+  const wire::DeviceStatus& status = client.segment.header().devices[0];
+  const std::uint64_t total = memory.totalBytes();
+  REQUIRE(status.state == wire::DeviceState::serving);
+  REQUIRE(status.totalBytes == total);
+  REQUIRE(status.freeBytes == total);
+  client.send(wire::MemReserve{.bytes = 3 * kG, .value = 1, .slot = 7});
+  settle();
+  REQUIRE(client.segment.slot(7).value == 1);
+  REQUIRE(status.freeBytes == total - 3 * kG);
+  client.send(wire::MemReturn{.bytes = 2 * kG});
+  client.send(wire::MemReserve{.bytes = 0, .value = 2, .slot = 7});
+  settle();
+  REQUIRE(client.segment.slot(7).value == 2);
+  REQUIRE(client.segment.slot(7).result == 0);
+  REQUIRE(status.freeBytes == total - kG);
+  client.send(wire::Reset{.value = 3, .slot = 7});
+  settle();
+  REQUIRE(client.segment.slot(7).value == 3);
+  REQUIRE(status.freeBytes == total);
 }
 
 TEST_CASE("what comes with an open request is verified") {

@@ -1,7 +1,6 @@
 // cudaDeviceReset of a healthy device: memory is given back, modules come back with their initial values, the program starts anew;
 // cudaDeviceSynchronize and flags around it.
 // alone
-// known-gap: cudaMemGetInfo right after cudaDeviceReset does not yet count what is being scrubbed
 #include "check.h"
 
 __device__ int state = 17;
