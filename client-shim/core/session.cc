@@ -1,6 +1,7 @@
 #include "client-shim/core/session.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <time.h>
 
 #include <cstdlib>
@@ -122,6 +123,12 @@ bool Session::findAllocation(std::uint64_t address, Allocation* found) {
 CudaError Session::wait(std::uint32_t deviceIndex, Mark mark, Waiting waiting) {
   thread_local wire::SpinBudget learned;
   wire::SpinBudget none{true};
+  // An executor that rests has just been woken, often on this very core, where looking out for it would only keep it from
+  // running. Where it has a core of its own this returns at once.
+  if (devices_[deviceIndex]->queue().header().consumerState.load(std::memory_order_relaxed) !=
+      wire::ConsumerState::polling) {
+    ::sched_yield();
+  }
   const bool spins = waiting == Waiting::spins && devices_[deviceIndex]->info().spin;
   const wire::WaitResult result =
       wire::waitUntil(slot(mark.slot), mark.value, spins ? learned : none, [&] { return alive(deviceIndex); });

@@ -109,6 +109,7 @@ struct RingHeader {
   std::uint32_t magic;
   std::uint32_t deviceIndex;
   alignas(64) std::atomic<std::uint64_t> tail;  // producer: bytes published
+  std::atomic<std::uint32_t> producerCore;       // producer: one more than the CPU it last waited on; a hint, 0: unknown
   alignas(64) std::atomic<std::uint64_t> head;  // consumer: bytes taken; a full ring's producer sleeps on its low 32 bits
   std::atomic<std::uint32_t> producerWaiting;   // producer: set before it sleeps on `head`
   alignas(64) std::atomic<ConsumerState> consumerState;
@@ -119,6 +120,9 @@ struct RingHeader {
   alignas(64) std::atomic<std::uint64_t> outputHead;
 };
 static_assert(sizeof(RingHeader) <= kPageBytes);
+
+// What `producerCore`, which starts as 0, means before it is set.
+inline constexpr std::uint32_t kNoCore = ~std::uint32_t{0};
 
 inline constexpr std::uint32_t kOutputToStderr = 0x8000'0000;
 inline constexpr std::size_t kRingDataOffset = kPageBytes;

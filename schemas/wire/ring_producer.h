@@ -8,6 +8,8 @@
 // One thread at a time (the device's lock); reserve() may block, nothing else does.
 #pragma once
 
+#include <sched.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -81,6 +83,7 @@ class RingProducer {
   // Before waiting for an answer: a napping consumer is woken for whatever it has not taken, however little.
   template <class Wake>
   void flush(Wake&& wake) {
+    header_.producerCore.store(static_cast<std::uint32_t>(::sched_getcpu() + 1), std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (header_.consumerState.load(std::memory_order_relaxed) == ConsumerState::polling) return;
     if (header_.head.load(std::memory_order_relaxed) != tail_ && wokenFor_ != tail_) ring(wake);

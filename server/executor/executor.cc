@@ -1,9 +1,11 @@
 #include "server/executor/executor.h"
 
+#include <sched.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "schemas/wire/commands.h"
 #include "schemas/wire/futex.h"
@@ -59,11 +61,14 @@ Status Executor::run() {
     if (stopping_) break;
     if (did) {
       policy_.worked(nowNs());
+      placed_ = false;
       continue;
     }
     const Rest kind = policy_.next(nowNs(), anyBusy(), deviceWaiting_);
     if (kind == Rest::spin)
       wire::cpuRelax();
+    else if (kind == Rest::yield)
+      ::sched_yield();
     else
       rest(kind);
   }
@@ -95,7 +100,10 @@ bool Executor::pollSessions() {
   if (first_ >= count) first_ = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t index = first_ + i < count ? first_ + i : first_ + i - count;
-    did = served_[index].session->poll() || did;
+    Session& session = *served_[index].session;
+    if (!session.poll()) continue;
+    did = true;
+    clientCore_ = session.clientCore();
   }
   ++first_;
   if (did)
@@ -128,6 +136,8 @@ bool Executor::anyBusy() const {
 }
 
 void Executor::rest(Rest kind) {
+  // While commands are still looked for: moving may take until another thread's time on that core is over.
+  if (kind == Rest::sleep && !std::exchange(placed_, true)) return placement_.moveTo(clientCore_);
   // What a sleeper is not told by anybody else: work has come to a point where the device needs to be polled.
   bool awaitsProgress = kind == Rest::sleep && anyBusy();
   for (Served& served : served_) {

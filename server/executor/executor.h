@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "server/executor/control_link.h"
+#include "server/executor/core_placement.h"
 #include "server/executor/module_loader.h"
 #include "server/executor/physical_memory.h"
 #include "server/executor/poller.h"
@@ -77,6 +78,9 @@ class Executor {
   ProgressFlag flag_;
   ModuleLoader loader_;
   RestPolicy policy_;
+  CorePlacement placement_;
+  std::uint32_t clientCore_ = wire::kNoCore;  // of the program served last
+  bool placed_ = false;                       // since then
   wire::CommandBuffer buffer_;
   Surroundings surroundings_;
 

@@ -87,6 +87,8 @@ class Session final : private memory::ContextObserver {
   bool restSleeping();
   // Waits for the device's threads rather than for its ring.
   bool awaitsProgress() const;
+  // Where the program last waited (wire::kNoCore: unknown). Any number at all, if it is hostile.
+  std::uint32_t clientCore() const { return ring_.header().producerCore.load(std::memory_order_relaxed) - 1; }
   bool busy() const { return context_ && !context_->idle(); }
 
   // The executor is going away.

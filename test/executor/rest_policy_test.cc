@@ -6,10 +6,11 @@ namespace rouse::executor {
 
 constexpr std::uint64_t kUs = 1000;
 
-TEST_CASE("after work: spin, then nap, then sleep") {
+TEST_CASE("after work: spin, yield once, then nap, then sleep") {
   RestPolicy policy(2);
   policy.worked(1000 * kUs);
   REQUIRE(policy.next(1049 * kUs, false) == Rest::spin);
+  REQUIRE(policy.next(1050 * kUs, false) == Rest::yield);
   REQUIRE(policy.next(1050 * kUs, false) == Rest::nap);
   REQUIRE(policy.next(2999 * kUs, false) == Rest::nap);
   REQUIRE(policy.next(3000 * kUs, false) == Rest::sleep);
@@ -19,6 +20,7 @@ TEST_CASE("after work: spin, then nap, then sleep") {
 TEST_CASE("while the device waits for somebody who will not wake us, naps go on longer") {
   RestPolicy policy(2);
   policy.worked(0);
+  REQUIRE(policy.next(9'000 * kUs, false, true) == Rest::yield);
   REQUIRE(policy.next(10'000 * kUs, false, true) == Rest::nap);
   REQUIRE(policy.next(20'000 * kUs, false, true) == Rest::sleep);
 }
@@ -26,8 +28,10 @@ TEST_CASE("while the device waits for somebody who will not wake us, naps go on 
 TEST_CASE("one core: never spin") {
   RestPolicy policy(1);
   policy.worked(0);
+  REQUIRE(policy.next(0, false) == Rest::yield);
   REQUIRE(policy.next(0, false) == Rest::nap);
   policy.worked(10);
+  REQUIRE(policy.next(10, false) == Rest::yield);
   REQUIRE(policy.next(10, false) == Rest::nap);
 }
 
@@ -35,6 +39,7 @@ TEST_CASE("while kernels need the cores the budget is short") {
   RestPolicy policy(2);
   policy.worked(0);
   REQUIRE(policy.next(4 * kUs, true) == Rest::spin);
+  REQUIRE(policy.next(5 * kUs, true) == Rest::yield);
   REQUIRE(policy.next(5 * kUs, true) == Rest::nap);
 }
 
@@ -43,10 +48,12 @@ TEST_CASE("pauses longer than any budget shorten it, one that it would have cove
   std::uint64_t now = 0;
   policy.worked(now);
   for (int i = 0; i < 10; ++i) {
+    REQUIRE(policy.next(now + 100 * kUs, false) == Rest::yield);
     REQUIRE(policy.next(now + 100 * kUs, false) == Rest::nap);
     policy.worked(now += 1000 * kUs);
   }
   REQUIRE(policy.spinBudget() == RestPolicy::kLeastSpinNs);
+  REQUIRE(policy.next(now + 10 * kUs, false) == Rest::yield);
   REQUIRE(policy.next(now + 10 * kUs, false) == Rest::nap);
   policy.worked(now += 20 * kUs);
   REQUIRE(policy.spinBudget() == RestPolicy::kMostSpinNs);
