@@ -189,8 +189,11 @@ TEST_CASE("a fault is reported by the calls after it, until the device is reset"
 
   auto code = static_cast<std::uint32_t>(CudaError::illegalAddress);
   const void* arguments[] = {&code};
+  // Held back, for the record may report the fault as soon as it has happened.
+  server.executor(0).hold(true);
   REQUIRE(launch(*stream, *module->findKernel("fault"), {}, arguments) == CudaError::success);
   REQUIRE(event->record(*stream) == CudaError::success);
+  server.executor(0).hold(false);
   CHECK(stream->synchronize() == CudaError::illegalAddress);
   CHECK(event->query() == CudaError::illegalAddress);
   CHECK(device.synchronize() == CudaError::illegalAddress);
