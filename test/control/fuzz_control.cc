@@ -12,8 +12,8 @@ using namespace rouse::channel;
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   int fds[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0) std::abort();
-  const wire::OwnedFd reading(fds[0]);
-  wire::OwnedFd writing(fds[1]);
+  const rouse::wire::OwnedFd reading(fds[0]);
+  rouse::wire::OwnedFd writing(fds[1]);
   if (size > 0 && ::send(writing.get(), data, size, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) return 0;
   writing.reset();
   FrameReader reader(kUntrustedLimits);
