@@ -175,9 +175,11 @@ void ExecutorDouble::queueBehindEverything(std::function<bool()> run) {
   pending_.push_back({.stream = ~0u, .everything = true, .evenAfterFault = true, .run = std::move(run)});
 }
 
+// An address of neither window gives a pointer that nobody may follow.
 std::byte* ExecutorDouble::at(std::uint64_t address) {
-  if (setting_.window.contains(address)) return memory_.base() + (address - setting_.window.base);
-  return host_.base() + (address - setting_.hostWindow.base);
+  const bool onDevice = setting_.window.contains(address);
+  const auto base = reinterpret_cast<std::uint64_t>(onDevice ? memory_.base() : host_.base());
+  return reinterpret_cast<std::byte*>(base + (address - (onDevice ? setting_.window : setting_.hostWindow).base));
 }
 
 bool ExecutorDouble::rangeMapped(AddressRange range, wire::Access, wire::Where where) const {
