@@ -51,17 +51,21 @@ def mappings(pid, what):
 
 
 class Daemon:
-    """Use as a context manager. `environment` is what a client needs to find this daemon."""
+    """Use as a context manager. `environment` is what a client needs to find this daemon. `daemon_build`: daemon and executors
+    come from there, one built with a sanitizer, say; client library, tools and programs from `build`."""
 
-    def __init__(self, build, gpus=1, gpu_memory="512MiB", arguments=()):
-        self.build = pathlib.Path(build)
+    def __init__(self, build, gpus=1, gpu_memory="512MiB", arguments=(), daemon_build=None):
+        self.build = pathlib.Path(build).resolve()
+        daemon_build = pathlib.Path(daemon_build or build).resolve()
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="rouse-test-"))
         self.socket = self.folder / "rouse.sock"
         self.log = self.folder / "roused.log"
         # Temporary files of the daemon and its clients, apart from everybody else's.
         self.temporary = self.folder / "tmp"
         self.temporary.mkdir()
-        self.command = [str(self.build / "bin/roused"), "--no-config", "--socket", str(self.socket), "--device", "cpu",
+        configuration = self.folder / "rouse.toml"
+        configuration.write_text(f'[daemon]\nclient_libraries = "{self.build / "lib/rouse"}"\n')
+        self.command = [str(daemon_build / "bin/roused"), "--config", str(configuration), "--socket", str(self.socket), "--device", "cpu",
                         "--gpus", str(gpus), "--gpu-memory", gpu_memory, *arguments]
         self.process = None
 
