@@ -49,7 +49,7 @@ Protection protectionOf(AddressRange pages) {
 
 // Whole pages, with what lies beside the range. In a program built with AddressSanitizer that is poisoned, and memcpy is the
 // sanitizer's: so not memcpy.
-[[gnu::no_sanitize("address", "thread")]] void copyPages(std::byte* to, const std::byte* from, std::uint64_t bytes) {
+__attribute__((no_sanitize("address", "thread"))) void copyPages(std::byte* to, const std::byte* from, std::uint64_t bytes) {
 #if defined(__x86_64__)
   asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
 #else

@@ -248,7 +248,7 @@ TEST_CASE("copies that leave their allocation, or contradict their kind, copy no
 char hostFunctionBytes[64];
 // The copy that reads these bytes is ordered behind this function by way of the executor, which a race detector that
 // watches one process does not see.
-[[gnu::no_sanitize("thread")]] void writeTwos(void*, CudaError) {
+__attribute__((no_sanitize("thread"))) void writeTwos(void*, CudaError) {
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   for (volatile char& byte : hostFunctionBytes) byte = 2;
 }
