@@ -6,6 +6,7 @@
 
 #include "schemas/base/range.h"
 #include "schemas/wire/futex.h"
+#include "schemas/wire/race_detector.h"
 
 namespace rouse::wire {
 
@@ -47,6 +48,7 @@ bool RingConsumer::lookAtTail() {
   if (rejected_) return false;
   const std::uint64_t tail = header_.tail.load(std::memory_order_acquire);
   if (tail == position_) return false;
+  sawPeer();
   if (tail - position_ > kRingBytes) [[unlikely]] {
     const bool backwards = tail < position_;
     reject("ring tail " + std::to_string(tail) + (backwards ? ": behind " : ": too far ahead of ") +

@@ -3,12 +3,14 @@
 #include <algorithm>
 
 #include "schemas/wire/futex.h"
+#include "schemas/wire/race_detector.h"
 
 namespace rouse::wire {
 
 void signal(Slot& slot, std::uint64_t value, CudaError result, std::uint64_t timestampNs) {
   if (timestampNs != 0) slot.timestampNs.store(timestampNs, std::memory_order_relaxed);
   slot.result.store(static_cast<std::uint32_t>(result), std::memory_order_relaxed);
+  peerMaySee();
   slot.value.store(value, std::memory_order_release);
   // Pairs with the fence in sleepUntil(): either we see the waiter or it sees the value.
   std::atomic_thread_fence(std::memory_order_seq_cst);

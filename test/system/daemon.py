@@ -7,6 +7,8 @@ import subprocess
 import tempfile
 import time
 
+# Where daemon and executors are built with a sanitizer, its first report ends them, and so fails the test.
+SANITIZER_OPTIONS = {"TSAN_OPTIONS": "halt_on_error=1", "UBSAN_OPTIONS": "print_stacktrace=1"}
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -80,7 +82,7 @@ class Daemon:
     def __enter__(self):
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(self.command, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
-                                            env={**os.environ, "TMPDIR": str(self.temporary)})
+                                            env={**SANITIZER_OPTIONS, **os.environ, "TMPDIR": str(self.temporary)})
         deadline = time.monotonic() + 30
         while not self.socket.exists():
             if self.process.poll() is not None or time.monotonic() > deadline:
