@@ -4,17 +4,31 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <sstream>
 #include <thread>
 
 #include "memory/address_plan.h"
 
 namespace rouse::conformance {
 
-std::vector<std::string> kinds() { return {"cpu"}; }
+std::vector<std::string> kinds() {
+  const char* chosen = std::getenv("ROUSE_CONFORMANCE");
+  if (chosen == nullptr) return {"cpu"};
+  std::vector<std::string> names;
+  std::istringstream list(chosen);
+  for (std::string name; std::getline(list, name, ',');) names.push_back(name);
+  return names;
+}
+
+std::string besideThisProgram(const std::string& path) {
+  return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / path).string();
+}
 
 std::unique_ptr<memory::Device> open(const std::string& kind, std::uint32_t workers, std::uint64_t memoryBytes) {
-  const std::string path = std::string(ROUSE_BACKENDS) + "/librouse-device-" + kind + ".so";
+  const std::string path = besideThisProgram("../lib/rouse-backends/librouse-device-" + kind + ".so");
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) FAIL(dlerror());
   auto open = reinterpret_cast<memory::OpenDevice>(dlsym(library, memory::kOpenDeviceSymbol));

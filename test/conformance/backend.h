@@ -17,7 +17,11 @@
 
 namespace rouse::conformance {
 
+// Of all there are, those that ROUSE_CONFORMANCE names (with commas), where it is set.
 std::vector<std::string> kinds();
+
+// A file by where it lies relative to this program, in a build folder as in a bundle (tools/bundle).
+std::string besideThisProgram(const std::string& path);
 
 // GENERATE must stand in the test case itself.
 #define EACH_BACKEND() GENERATE(from_range(rouse::conformance::kinds()))

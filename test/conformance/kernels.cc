@@ -6,7 +6,7 @@
 namespace rouse::conformance {
 
 std::vector<std::byte> kernelsFatbin() {
-  std::ifstream file(KERNELS_FATBIN, std::ios::binary);
+  std::ifstream file(besideThisProgram("conformance/kernels.fatbin"), std::ios::binary);
   REQUIRE(file);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   const auto bytes = std::as_bytes(std::span(text));

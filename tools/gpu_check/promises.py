@@ -1,13 +1,14 @@
 """The figures a GPU must show, from one result. Nothing here is judged in a dry run."""
 
+from .programs import LAUNCH_HEAVY
+
 
 def promises(data):
     """List of {name, bound, value (None: not measured), met}."""
     steps = data["steps"]
     found = []
     programs = (steps.get("programs", {}).get("data") or {}).get("programs", {})
-    heavy = (steps.get("programs", {}).get("data") or {}).get("launch_heavy", [])
-    for name in heavy:
+    for name in LAUNCH_HEAVY:
         value = programs.get(f"o3/{name}", {}).get("ratio")
         found.append({"name": f"{name} through the pool, wall time / native", "bound": "≤ 1.05", "value": value,
                       "met": value is not None and value <= 1.05})

@@ -113,7 +113,7 @@ VERDICT = re.compile(r'<OverallResult success="(true|false)"')
 
 
 def conformance_command(context, limit):
-    return [str(context.place.conformance), "-r", "xml"]
+    return ["env", "ROUSE_CONFORMANCE=cuda", str(context.place.conformance), "-r", "xml"]
 
 
 def conformance_read(context, outcome):
