@@ -1,4 +1,4 @@
-# Third-party code as the distribution's static archives, or as headers where there is no archive. Cap'n Proto is static in any case.
+# Third-party code as the distribution's static archives, or as headers where there is no archive.
 foreach(library lz4 zstd crypto jemalloc)
   find_library(ROUSE_STATIC_${library} NAMES lib${library}.a REQUIRED)
   set_property(TARGET PkgConfig::${library} PROPERTY INTERFACE_LINK_LIBRARIES ${ROUSE_STATIC_${library}})
@@ -6,6 +6,15 @@ endforeach()
 # In the archives' own order of need: jemalloc's arithmetic, crypto's threads and loader.
 set_property(TARGET PkgConfig::jemalloc APPEND PROPERTY INTERFACE_LINK_LIBRARIES m Threads::Threads ${CMAKE_DL_LIBS})
 set_property(TARGET PkgConfig::crypto APPEND PROPERTY INTERFACE_LINK_LIBRARIES Threads::Threads ${CMAKE_DL_LIBS})
+
+foreach(library capnp kj)
+  find_library(ROUSE_STATIC_${library} NAMES lib${library}.a REQUIRED)
+  set_target_properties(CapnProto::${library} PROPERTIES IMPORTED_LOCATION ${ROUSE_STATIC_${library}} IMPORTED_SONAME "")
+endforeach()
+
+# toml++ is headers alone, unless told that there is a library.
+set_target_properties(tomlplusplus::tomlplusplus PROPERTIES INTERFACE_COMPILE_OPTIONS "")
+add_library(tomlplusplus INTERFACE)
 
 find_path(ROUSE_SPDLOG_INCLUDE spdlog/spdlog.h REQUIRED)
 find_path(ROUSE_FMT_INCLUDE fmt/core.h REQUIRED)
