@@ -25,3 +25,9 @@ set_target_properties(spdlog::spdlog PROPERTIES
   INTERFACE_LINK_LIBRARIES Threads::Threads)
 
 add_link_options(-static-libstdc++ -static-libgcc)
+
+# Asked for by name at the beginning of each link: libstdc++, which needs it, comes last.
+add_library(rouse-arc4random STATIC ${CMAKE_SOURCE_DIR}/tools/packaging/arc4random.c)
+set_target_properties(rouse-arc4random PROPERTIES C_EXTENSIONS ON)
+link_libraries(rouse-arc4random)
+add_link_options(-Wl,--undefined=arc4random)

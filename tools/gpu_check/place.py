@@ -18,7 +18,7 @@ class Place:
         self.conformance = self.build / "test/test-conformance"
         self.programs = self.build / "test/programs"
         self.run_programs = ROOT / "test/programs/run-programs"
-        # The toolkit's own runtime, for native runs; C++ libraries for programs on machines that have none.
+        # The toolkit's own runtime, for native runs; C++ libraries for programs, used on machines that have none.
         self.native_runtime = self.build / "lib/native"
         self.program_libraries = self.build / "lib/programs"
         # Only a build tree has these: they need LLVM.

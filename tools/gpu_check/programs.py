@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import concurrent.futures
 import contextlib
+import ctypes
 import importlib.machinery
 import importlib.util
 import json
@@ -77,7 +78,20 @@ def summary(lines):
                 data["failed"].append(name)
         elif kind == "timed":
             entry.update(native_s=median(line["native_s"]), pool_s=median(line["pool_s"]), ratio=ratio(line), timed_runs=len(line["pool_s"]))
+        elif kind == "untimed":  # passed before, and now not: that is a failure
+            entry["when_timed"] = line["problems"]
+            if name not in data["failed"]:
+                data["failed"].append(name)
+                data["passed"] -= 1
     return data
+
+
+def has_cxx_library():
+    try:
+        ctypes.CDLL("libstdc++.so.6")
+        return True
+    except OSError:
+        return False
 
 
 class Runner:
@@ -86,9 +100,12 @@ class Runner:
     def __init__(self, rules, place, gpus, pool, reference):
         self._rules, self._place, self._gpus = rules, place, gpus
         self._pool, self._reference = pool, reference  # sockets; reference is None for native runs
+        self._carried = [] if has_cxx_library() else [place.program_libraries]
 
     def _environment(self, *first):
-        folders = [str(f) for f in (*first, self._place.program_libraries) if f.exists()]
+        folders = [str(f) for f in (*first, *self._carried) if f.exists()]
+        if os.environ.get("LD_LIBRARY_PATH"):
+            folders.append(os.environ["LD_LIBRARY_PATH"])  # the driver may be found by it
         return {**os.environ, "LD_LIBRARY_PATH": ":".join(folders)}
 
     def run(self, program, variant, where, limit):
@@ -131,23 +148,24 @@ def compare(runner, program, variant, deadline):
 
 
 def time_programs(runner, programs, deadline):
-    order = sorted(programs, key=lambda p: (p.name not in LAUNCH_HEAVY, p.name))
-    for program in order:
-        native, pool = [], []
-        runs = TIMED_RUNS if program.name in LAUNCH_HEAVY else 1
-        for _ in range(runs):
-            if time.monotonic() + 2 * sum(x[-1] if x else 1.0 for x in (native, pool)) > deadline:
-                break
-            bad = False
-            for where, into in (("native", native), ("pool", pool)):
-                problem, _, seconds = runner.run(program, "o3", where, min(program.timeout, deadline - time.monotonic()))
-                bad = bad or problem is not None
-                into.append(round(seconds, 4))
-            if bad:
-                native, pool = [], []
-                break
-        if native:
-            emit(line="timed", program=f"o3/{program.name}", native_s=native, pool_s=pool)
+    """Rounds over all programs while there is time; the launch-heavy ones get all their runs in the first. What is known is printed after
+    every program."""
+    times = {program: ([], []) for program in sorted(programs, key=lambda p: (p.name not in LAUNCH_HEAVY, p.name))}
+    for _ in range(TIMED_RUNS):
+        for program, (native, pool) in times.items():
+            wanted = TIMED_RUNS if program.name in LAUNCH_HEAVY else len(pool) + 1
+            while len(pool) < wanted:
+                last = sum(x[-1] if x else 1.0 for x in (native, pool))
+                if time.monotonic() + 2 * last > deadline:
+                    return
+                results = [runner.run(program, "o3", where, min(program.timeout, deadline - time.monotonic())) for where in ("native", "pool")]
+                if any(problem for problem, _, _ in results):
+                    emit(line="untimed", program=f"o3/{program.name}", problems=[problem for problem, _, _ in results])
+                    break
+                native.append(round(results[0][2], 4))
+                pool.append(round(results[1][2], 4))
+            if pool:
+                emit(line="timed", program=f"o3/{program.name}", native_s=native, pool_s=pool)
 
 
 def unsupported(place, socket):

@@ -80,7 +80,7 @@ def _programs(data):
              f"{len(data['not_run'])} not run."]
     for name in data["failed"]:
         entry = data["programs"][name]
-        why = entry["pool"] and f"pool: {entry['pool']}" or entry["native"] and f"native: {entry['native']}" or "output differs from the native one"
+        why = entry.get("when_timed") and f"when run again: {next(p for p in entry['when_timed'] if p)}" or entry["pool"] and f"pool: {entry['pool']}" or entry["native"] and f"native: {entry['native']}" or "output differs from the native one"
         lines.append(f"- failed: {name}: {_cell(why)}")
     lines += [f"- known gap: {name}: {_cell(data['programs'][name]['known_gap'])}" for name in data["known_gaps"]]
     lines += [f"- not run: {', '.join(data['not_run'])}"] if data["not_run"] else []
