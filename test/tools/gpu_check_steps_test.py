@@ -14,7 +14,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
-from gpu_check import check, limits, promises, results, steps  # noqa: E402
+from gpu_check import check, limits, networks, promises, results, steps  # noqa: E402
 from gpu_check.place import Place  # noqa: E402
 
 limits.adopt_orphans()
@@ -193,6 +193,21 @@ class Readings(unittest.TestCase):
         self.assertEqual((missing.status, missing.data["not_run"]), ("failed", ["o3/b"]))
         gap = self.programs(self.compared("o3/a"), self.compared("o3/b", pool="exit code 1", gap="textures"))
         self.assertEqual((gap.status, gap.data["known_gaps"]), ("passed", ["o3/b"]))
+
+    def test_networks(self):
+        native = {"name": "n", "hashes": ["aa"], "ms_p50": 2.0, "sample": [1.0], "magnitude": 1.0, "count": 1}
+        def outputs(a, b):
+            return networks.compare("n", a, b, None, None)["outputs"]
+        self.assertEqual(outputs(native, {**native, "ms_p50": 3.0}), "same")
+        self.assertEqual(outputs(native, {**native, "hashes": ["bb"]}), "different")
+        self.assertEqual(outputs(native, {**native, "hashes": ["aa", "bb"]}), "different")
+        self.assertEqual(outputs(native, {"name": "n", "error": "no"}), "not compared")
+        self.assertEqual(outputs(native, None), "not compared")
+        self.assertEqual(outputs(None, native), "not compared")
+        unsteady = {**native, "hashes": ["aa", "bb"]}
+        self.assertEqual((outputs(unsteady, {**native, "sample": [1.0005]}), outputs(unsteady, {**native, "sample": [1.1]})), ("same", "different"))
+        line = {"networks": [networks.compare("n", native, None, None, None)], "unsupported_calls": {}}
+        self.assertEqual(steps.networks_read(self.context(), self.outcome(json.dumps(line) + "\n")).status, "incomplete")
 
     def test_memory(self):
         line = '{{"name": "GPU"}}\n{{"free_bytes": {}}}\n'

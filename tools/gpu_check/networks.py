@@ -71,6 +71,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path)
     parser.add_argument("--limit", type=float, required=True, help="seconds")
+    parser.add_argument("--device", default="cuda", help="kind of device of the pool")
     options = parser.parse_args()
     deadline = time.monotonic() + options.limit
     place = places.Place(options.build)
@@ -83,7 +84,7 @@ def main():
     result["networks"] = [compare(n, native.get(n), None, native_why, "not run yet") for n in names]
     print(json.dumps(result), flush=True)
 
-    with Daemon(place.build, gpus=1, gpu_memory=str(8 << 30), device="cuda") as daemon:
+    with Daemon(place.build, gpus=1, gpu_memory=str(8 << 30), device=options.device) as daemon:
         command = [str(place.bin / "rouse"), "run", "--socket", str(daemon.socket), "--", sys.executable, str(MODELS)]
         pool, result["pool_libraries"], _, pool_why = run(command, environment, max(deadline - time.monotonic() - 3, 1))
         # A PyTorch that brings a runtime of another name or its own path never came to us: what it did is native, and no result.
