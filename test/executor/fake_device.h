@@ -27,6 +27,7 @@ struct FakeImage final : memory::Image {
 
 struct FakeInstance final : memory::ModuleInstance {
   std::vector<std::uint64_t> addresses;
+  std::uint64_t variableAddress(std::uint32_t variable) const override { return addresses.at(variable); }
 };
 
 struct FakeQueue {
