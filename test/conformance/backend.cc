@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <thread>
 
@@ -11,7 +12,46 @@
 
 namespace rouse::conformance {
 
-std::vector<std::string> kinds() { return {"cpu"}; }
+namespace {
+
+// The double counts broken rules of the driver API; a real driver has no such function.
+using Violations = unsigned (*)();
+Violations violations = nullptr;
+
+bool chooseDriver() {
+  setenv("ROUSE_DOUBLE_CPU_DEVICE", ROUSE_BACKENDS "/librouse-device-cpu.so", 0);
+  const char* chosen = getenv("ROUSE_LIBCUDA");
+  if (chosen == nullptr && dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL) == nullptr) {
+    setenv("ROUSE_LIBCUDA", ROUSE_CUDA_DOUBLE, 1);
+    chosen = ROUSE_CUDA_DOUBLE;
+  }
+  if (chosen == nullptr) return true;
+  if (void* library = dlopen(chosen, RTLD_NOW | RTLD_LOCAL); library != nullptr)
+    violations = reinterpret_cast<Violations>(dlsym(library, "rouse_double_violations"));
+  return true;
+}
+
+bool isCpu(const std::string& kind) { return kind == "cpu"; }
+
+}  // namespace
+
+std::vector<std::string> kinds() {
+  static const bool chosen = chooseDriver();
+  (void)chosen;
+  return {"cpu", "cuda"};
+}
+
+bool containsFaults(const std::string& kind) { return isCpu(kind); }
+bool stopsKernels(const std::string& kind) { return isCpu(kind); }
+bool observesText(const std::string& kind) { return isCpu(kind); }
+bool sharesMemory(const std::string& kind) { return isCpu(kind); }
+
+std::vector<std::string> kindsThat(bool (*can)(const std::string&), bool yes) {
+  std::vector<std::string> found;
+  for (const std::string& kind : kinds())
+    if (can(kind) == yes) found.push_back(kind);
+  return found;
+}
 
 std::unique_ptr<memory::Device> open(const std::string& kind, std::uint32_t workers, std::uint64_t memoryBytes) {
   const std::string path = std::string(ROUSE_BACKENDS) + "/librouse-device-" + kind + ".so";
@@ -83,6 +123,7 @@ Bench::~Bench() {
   context.reset();
   device.reset();
   close(hostFd);
+  if (violations != nullptr) CHECK(violations() == 0);
 }
 
 std::uint64_t Bench::allocate(std::uint64_t bytes) {

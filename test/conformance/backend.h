@@ -17,7 +17,17 @@
 
 namespace rouse::conformance {
 
+// "cuda" runs on the driver that ROUSE_LIBCUDA names or that is installed, else on the double (test/cuda-double).
 std::vector<std::string> kinds();
+
+// What hardware decides. CUDA: a fault ends the work of all contexts of a GPU; a kernel cannot be stopped; what kernels print goes
+// to the process's own output (server/device/cuda/README.md).
+bool containsFaults(const std::string& kind);
+bool stopsKernels(const std::string& kind);
+bool observesText(const std::string& kind);
+// Device memory can be read by the test itself.
+bool sharesMemory(const std::string& kind);
+std::vector<std::string> kindsThat(bool (*can)(const std::string&), bool yes = true);
 
 // GENERATE must stand in the test case itself.
 #define EACH_BACKEND() GENERATE(from_range(rouse::conformance::kinds()))
