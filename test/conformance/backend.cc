@@ -9,14 +9,14 @@
 #include <thread>
 
 #include "memory/address_plan.h"
+#include "test/cuda-double/double.h"
 
 namespace rouse::conformance {
 
 namespace {
 
 // The double counts broken rules of the driver API; a real driver has no such function.
-using Violations = unsigned (*)();
-Violations violations = nullptr;
+decltype(&rouse_double_violations) violations = nullptr;
 
 bool chooseDriver() {
   setenv("ROUSE_DOUBLE_CPU_DEVICE", ROUSE_BACKENDS "/librouse-device-cpu.so", 0);
@@ -27,7 +27,7 @@ bool chooseDriver() {
   }
   if (chosen == nullptr) return true;
   if (void* library = dlopen(chosen, RTLD_NOW | RTLD_LOCAL); library != nullptr)
-    violations = reinterpret_cast<Violations>(dlsym(library, "rouse_double_violations"));
+    violations = reinterpret_cast<decltype(violations)>(dlsym(library, "rouse_double_violations"));
   return true;
 }
 
