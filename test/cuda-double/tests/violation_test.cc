@@ -146,6 +146,8 @@ TEST_CASE("ranges of copies and fills") {
   box.srcHeight = box.dstHeight = 2;
   box.WidthInBytes = 17;
   BREAKS("pitch", cuMemcpy3DAsync(&box, bench.stream));
+  box.srcLOD = 1;
+  BREAKS("reserved", cuMemcpy3DAsync(&box, bench.stream));
   box.srcMemoryType = static_cast<CUmemorytype>(9);
   BREAKS("memory-type", cuMemcpy3DAsync(&box, bench.stream));
   BREAKS("null-argument", cuMemcpyHtoDAsync(device, nullptr, 16, bench.stream));
