@@ -14,7 +14,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
-from gpu_check import check, limits, networks, promises, results, steps  # noqa: E402
+from gpu_check import check, conformance, limits, networks, promises, results, steps  # noqa: E402
 from gpu_check.place import Place  # noqa: E402
 
 limits.adopt_orphans()
@@ -166,15 +166,35 @@ class Readings(unittest.TestCase):
         self.assertEqual((bad.status, len(bad.data["measurements"])), ("failed", 2))
         self.assertEqual(steps.probe_read(self.context(), self.outcome('{"name": "GPU"}\n')).status, "failed")
 
+    def conformance(self, *results, **how):
+        lines = [{"line": "begin", "cases": ["one", "two"]}, *({"line": "case", "case": c, "result": r, "reason": "why"} for c, r in results)]
+        return steps.conformance_read(self.context(), self.outcome("".join(json.dumps(line) + "\n" for line in lines), **how))
+
     def test_conformance(self):
-        case = '<TestCase name="{}" tags="x">\n<OverallResult success="{}"/>\n</TestCase>\n'
-        good = steps.conformance_read(self.context(), self.outcome(case.format("one", "true")))
-        self.assertEqual((good.status, good.data["passed"]), ("passed", 1))
-        bad = steps.conformance_read(self.context(), self.outcome(case.format("one", "true") + case.format("two", "false"), 1))
-        self.assertEqual((bad.status, bad.data["failed"]), ("failed", ["two"]))
-        cut = steps.conformance_read(self.context(), self.outcome(case.format("one", "true") + '<TestCase name="three">', -9, timed_out=True))
-        self.assertEqual((cut.status, cut.data["passed"], cut.data["unfinished"]), ("failed", 1, "three"))
-        self.assertEqual(steps.conformance_read(self.context(), self.outcome("No tests ran")).status, "failed")
+        good = self.conformance(("one", "passed"), ("two", "left out"))
+        self.assertEqual((good.status, good.data["passed"], good.data["left_out"]), ("passed", 1, ["two"]))
+        bad = self.conformance(("one", "failed"), ("two", "passed"))
+        self.assertEqual((bad.status, bad.data["failed"]), ("failed", {"one": "why"}))
+        cut = self.conformance(("one", "passed"), code=-9, timed_out=True)
+        self.assertEqual((cut.status, cut.data["passed"], cut.data["not_run"]), ("failed", 1, ["two"]))
+        self.assertEqual(self.conformance(("one", "passed")).status, "failed")
+        self.assertEqual(self.conformance(("one", "left out"), ("two", "left out")).status, "failed")
+        self.assertEqual(steps.conformance_read(self.context(), self.outcome("")).status, "failed")
+
+    def test_a_case_in_a_process_of_its_own(self):
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="rouse-test-"))
+        self.addCleanup(shutil.rmtree, folder)
+        program = folder / "suite"
+        def case(script, name="a, b"):
+            program.write_text(f"#!/bin/bash\n{script}\n")
+            program.chmod(0o755)
+            return conformance.run_case(program, name, dict(os.environ), 1.0)
+        self.assertEqual(case('[ "$1" = "a\\\\, b" ] || exit 1')[0], "passed")
+        self.assertEqual(case("echo 'x.cc:3: FAILED:'; echo CHECK; exit 1"), ("failed", "x.cc:3: FAILED: CHECK"))
+        self.assertEqual(case("sleep 5")[0], "failed")
+        self.assertEqual(case("kill -SEGV $$")[0], "failed")
+        self.assertEqual(case("echo 'No test cases matched'")[0], "failed")
+        self.assertEqual(case("echo 'warning: left out: no such back end'")[0], "left out")
 
     def programs(self, *compared):
         lines = [{"line": "begin", "reference": "native", "work": ["o3/a", "o3/b"]}, *compared]

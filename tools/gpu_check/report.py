@@ -68,11 +68,10 @@ def _probe(data):
 
 
 def _conformance(data):
-    lines = [f"{data['passed']} cases passed, {len(data['failed'])} failed."]
-    lines += [f"- failed: {_cell(case)}" for case in data["failed"]]
-    if data["unfinished"]:
-        lines.append(f"- not finished: {_cell(data['unfinished'])}")
-    return lines
+    lines = [f"{data['passed']} cases passed, {len(data['failed'])} failed, {len(data['left_out'])} left out, {len(data['not_run'])} not run."]
+    lines += [f"- failed: {_cell(case)}: {_cell(why)}" for case, why in data["failed"].items()]
+    lines += [f"- left out: {_cell(case)}" for case in data["left_out"]]
+    return lines + [f"- not run: {_cell(case)}" for case in data["not_run"]]
 
 
 def _programs(data):

@@ -108,32 +108,20 @@ def probe_read(context, outcome):
 
 # (b)
 
-CASE = re.compile(r'<TestCase name="([^"]*)"')
-VERDICT = re.compile(r'<OverallResult success="(true|false)"')
-
-
 def conformance_command(context, limit):
-    return ["env", "ROUSE_CONFORMANCE=cuda", str(context.place.conformance), "-r", "xml"]
+    return [sys.executable, str(HERE / "conformance.py"), "--build", str(context.place.build), "--limit", f"{limit - 3:.0f}"]
 
 
 def conformance_read(context, outcome):
-    """The report is read case by case: one that was cut short still says which cases passed."""
-    passed, failed, unfinished, case = 0, [], None, None
-    for line in outcome.stdout.splitlines():
-        begin, verdict = CASE.search(line), VERDICT.search(line)
-        if begin:
-            case = unfinished = begin.group(1)
-        elif verdict and case is not None:
-            if verdict.group(1) == "true":
-                passed += 1
-            else:
-                failed.append(case)
-            case = unfinished = None
-    data = {"passed": passed, "failed": failed, "unfinished": unfinished}
+    from . import conformance
+    data = conformance.summary(json_lines(outcome.stdout))
     problem = ended(outcome)
-    if failed:
-        problem = f"{len(failed)} cases failed, the first: {failed[0]}"
-    elif problem is None and passed == 0:
+    if data["failed"]:
+        name, why = next(iter(data["failed"].items()))
+        problem = f"{len(data['failed'])} cases failed, the first: {name}: {why}"
+    elif problem is None and data["not_run"]:
+        problem = f"no time for {len(data['not_run'])} cases"
+    elif problem is None and data["passed"] == 0:
         problem = "no case ran"
     return Reading("failed" if problem else "passed", problem, data)
 
