@@ -17,6 +17,8 @@ namespace {
 
 // The double counts broken rules of the driver API; a real driver has no such function.
 decltype(&rouse_double_violations) violations = nullptr;
+decltype(&rouse_double_violation) violation = nullptr;
+decltype(&rouse_double_forgive) forgive = nullptr;
 
 bool chooseDriver() {
   setenv("ROUSE_DOUBLE_CPU_DEVICE", ROUSE_BACKENDS "/librouse-device-cpu.so", 0);
@@ -26,8 +28,11 @@ bool chooseDriver() {
     chosen = ROUSE_CUDA_DOUBLE;
   }
   if (chosen == nullptr) return true;
-  if (void* library = dlopen(chosen, RTLD_NOW | RTLD_LOCAL); library != nullptr)
+  if (void* library = dlopen(chosen, RTLD_NOW | RTLD_LOCAL); library != nullptr) {
     violations = reinterpret_cast<decltype(violations)>(dlsym(library, "rouse_double_violations"));
+    violation = reinterpret_cast<decltype(violation)>(dlsym(library, "rouse_double_violation"));
+    forgive = reinterpret_cast<decltype(forgive)>(dlsym(library, "rouse_double_forgive"));
+  }
   return true;
 }
 
@@ -123,7 +128,10 @@ Bench::~Bench() {
   context.reset();
   device.reset();
   close(hostFd);
-  if (violations != nullptr) CHECK(violations() == 0);
+  if (violations == nullptr || violations() == 0) return;
+  for (unsigned i = 0; violation(i) != nullptr; ++i) UNSCOPED_INFO(violation(i));
+  CHECK(violations() == 0);
+  forgive();
 }
 
 std::uint64_t Bench::allocate(std::uint64_t bytes) {
