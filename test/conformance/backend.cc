@@ -46,6 +46,11 @@ std::vector<std::string> kinds() {
   return {"cpu", "cuda"};
 }
 
+bool onDouble() {
+  (void)kinds();
+  return violations != nullptr;
+}
+
 bool containsFaults(const std::string& kind) { return isCpu(kind); }
 bool stopsKernels(const std::string& kind) { return isCpu(kind); }
 bool observesText(const std::string& kind) { return isCpu(kind); }

@@ -29,6 +29,9 @@ bool observesText(const std::string& kind);
 bool sharesMemory(const std::string& kind);
 std::vector<std::string> kindsThat(bool (*can)(const std::string&), bool yes = true);
 
+// The cuda kind runs on the double.
+bool onDouble();
+
 // GENERATE must stand in the test case itself.
 #define EACH_BACKEND() GENERATE(from_range(rouse::conformance::kinds()))
 
