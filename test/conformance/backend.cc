@@ -21,6 +21,8 @@ const std::string kBackends = "../lib/rouse-backends/librouse-device-";
 
 // The double counts broken rules of the driver API; a real driver has no such function.
 decltype(&rouse_double_violations) violations = nullptr;
+decltype(&rouse_double_violation) violation = nullptr;
+decltype(&rouse_double_forgive) forgive = nullptr;
 
 bool chooseDriver() {
   setenv("ROUSE_DOUBLE_CPU_DEVICE", besideThisProgram(kBackends + "cpu.so").c_str(), 0);
@@ -32,8 +34,11 @@ bool chooseDriver() {
     chosen = twin.c_str();
   }
   if (chosen == nullptr) return true;
-  if (void* library = dlopen(chosen, RTLD_NOW | RTLD_LOCAL); library != nullptr)
+  if (void* library = dlopen(chosen, RTLD_NOW | RTLD_LOCAL); library != nullptr) {
     violations = reinterpret_cast<decltype(violations)>(dlsym(library, "rouse_double_violations"));
+    violation = reinterpret_cast<decltype(violation)>(dlsym(library, "rouse_double_violation"));
+    forgive = reinterpret_cast<decltype(forgive)>(dlsym(library, "rouse_double_forgive"));
+  }
   return true;
 }
 
@@ -52,6 +57,11 @@ std::vector<std::string> kinds() {
   return names;
 }
 
+bool onDouble() {
+  (void)kinds();
+  return violations != nullptr;
+}
+
 bool containsFaults(const std::string& kind) { return isCpu(kind); }
 bool stopsKernels(const std::string& kind) { return isCpu(kind); }
 bool observesText(const std::string& kind) { return isCpu(kind); }
@@ -66,9 +76,11 @@ std::vector<std::string> kindsThat(bool (*can)(const std::string&), bool yes) {
 
 bool leftOut(const std::vector<std::string>& kinds) {
   if (!kinds.empty()) return false;
-  WARN("left out: no back end of this run is of the kind that this shows");
+  leaveOut("no back end of this run is of the kind that this shows");
   return true;
 }
+
+void leaveOut(const std::string& why) { WARN("left out: " << why); }
 
 std::string besideThisProgram(const std::string& path) {
   return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / path).string();
@@ -144,7 +156,10 @@ Bench::~Bench() {
   context.reset();
   device.reset();
   close(hostFd);
-  if (violations != nullptr) CHECK(violations() == 0);
+  if (violations == nullptr || violations() == 0) return;
+  for (unsigned i = 0; violation(i) != nullptr; ++i) UNSCOPED_INFO(violation(i));
+  CHECK(violations() == 0);
+  forgive();
 }
 
 std::uint64_t Bench::allocate(std::uint64_t bytes) {

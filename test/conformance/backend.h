@@ -31,9 +31,14 @@ bool sharesMemory(const std::string& kind);
 std::vector<std::string> kindsThat(bool (*can)(const std::string&), bool yes = true);
 // True, and said in the report, when there are none: the case has nothing to show then.
 bool leftOut(const std::vector<std::string>& kinds);
+// Says in the report that this case shows nothing here, and why.
+void leaveOut(const std::string& why);
 
 // A file by where it lies relative to this program, in a build folder as in a bundle (tools/bundle).
 std::string besideThisProgram(const std::string& path);
+
+// The cuda kind runs on the double.
+bool onDouble();
 
 // GENERATE must stand in the test case itself.
 #define EACH_BACKEND() GENERATE(from_range(rouse::conformance::kinds()))

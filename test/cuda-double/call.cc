@@ -45,7 +45,7 @@ CUresult Call::before() {
       return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     }
     const std::string_view name = function_;
-    for (const char* part : {"Destroy", "Unregister", "Unload"}) releases_ |= name.find(part) != name.npos;
+    for (const char* part : {"Destroy", "Unregister", "Unload", "Synchronize"}) releases_ |= name.find(part) != name.npos;
     failed = context->takeError();
   }
   if (null_ != nullptr) {

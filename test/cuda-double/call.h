@@ -69,7 +69,7 @@ class Call {
 
   const char* function_;
   Needs needs_;
-  bool releases_ = false;  // frees something even in a context that has failed
+  bool releases_ = false;  // frees or waits, even in a context that has failed
   bool mayRun_ = true;
   const char* null_ = nullptr;
   std::string text_;

@@ -27,6 +27,7 @@ constexpr Text kTexts[] = {
     RESULT(CUDA_ERROR_INVALID_IMAGE, "device kernel image is invalid"),
     RESULT(CUDA_ERROR_INVALID_CONTEXT, "invalid device context"),
     RESULT(CUDA_ERROR_NO_BINARY_FOR_GPU, "no kernel image is available for execution on the device"),
+    RESULT(CUDA_ERROR_UNSUPPORTED_LIMIT, "limit is not supported on this architecture"),
     RESULT(CUDA_ERROR_INVALID_PTX, "a PTX JIT compilation failed"),
     RESULT(CUDA_ERROR_UNSUPPORTED_PTX_VERSION, "the provided PTX was compiled with an unsupported toolchain."),
     RESULT(CUDA_ERROR_JIT_COMPILATION_DISABLED, "PTX JIT compilation was disabled"),

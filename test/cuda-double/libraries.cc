@@ -1,4 +1,8 @@
 // cuLibrary… and cuKernel….
+#include <algorithm>
+#include <cstring>
+#include <string>
+
 #include "test/cuda-double/implementations.h"
 #include "test/cuda-double/kernels.h"
 #include "test/cuda-double/state.h"
@@ -15,6 +19,20 @@ CUresult variableOf(CUdeviceptr* address, size_t* bytes, CUlibrary handle, const
   return library->variable(*here(), name, managed, address, bytes);
 }
 
+// The text goes where CU_JIT_ERROR_LOG_BUFFER says, as far as CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES lets it.
+void writeLog(const std::string& text, const CUjit_option* options, void** values, unsigned int count) {
+  char* buffer = nullptr;
+  std::size_t room = 0;
+  for (unsigned int i = 0; i < count; ++i) {
+    if (options[i] == CU_JIT_ERROR_LOG_BUFFER) buffer = static_cast<char*>(values[i]);
+    if (options[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES) room = reinterpret_cast<std::size_t>(values[i]);
+  }
+  if (buffer == nullptr || room == 0) return;
+  const std::size_t length = std::min(text.size(), room - 1);
+  std::memcpy(buffer, text.data(), length);
+  buffer[length] = '\0';
+}
+
 }  // namespace
 
 CUresult cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option* jitOptions, void** jitOptionsValues,
@@ -28,7 +46,10 @@ CUresult cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option* j
   Gpu* gpu = context != nullptr ? &context->gpu : state().gpu(0);
   if (gpu == nullptr) return CUDA_ERROR_INVALID_DEVICE;
   // Options tune or tell; none changes what a kernel computes.
-  return Library::load(*gpu, code, nullptr, *library);
+  std::string log;
+  const CUresult result = Library::load(*gpu, code, nullptr, *library, &log);
+  if (result != CUDA_SUCCESS) writeLog(log, jitOptions, jitOptionsValues, numJitOptions);
+  return result;
 }
 
 CUresult cuLibraryUnload(CUlibrary library) { return Library::unload(library, false); }

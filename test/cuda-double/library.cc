@@ -46,10 +46,11 @@ std::span<const std::byte> bytesOf(const void* code) {
 
 }  // namespace
 
-CUresult Library::load(Gpu& gpu, const void* code, Context* owner, CUlibrary& handle) {
+CUresult Library::load(Gpu& gpu, const void* code, Context* owner, CUlibrary& handle, std::string* log) {
   auto image = gpu.device->load(bytesOf(code));
   if (!image) {
     note(image.error().message);
+    if (log != nullptr) *log = image.error().message;
     return static_cast<CUresult>(image.error().code);
   }
   auto library = std::make_shared<Library>();

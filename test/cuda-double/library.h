@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <string>
 #include <mutex>
 #include <span>
 #include <vector>
@@ -28,7 +29,8 @@ struct Kernel {
 class Library : public std::enable_shared_from_this<Library> {
  public:
   // `code` is a fatbin, one as nvcc wraps it, a cubin or PTX text; it says itself where it ends.
-  static CUresult load(Gpu& gpu, const void* code, Context* owner, CUlibrary& handle);
+  // `log`: what the driver's compiler says; may be null.
+  static CUresult load(Gpu& gpu, const void* code, Context* owner, CUlibrary& handle, std::string* log = nullptr);
   static CUresult unload(CUlibrary handle, bool module);
   ~Library();
 

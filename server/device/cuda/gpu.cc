@@ -127,6 +127,8 @@ void Gpu::lose(Error error) {
   loss_ = std::move(error);
   lost_.store(true, std::memory_order_release);
   for (Lanes* context : contexts) context->die(loss_);
+  // What the GPU still had is over before anything that it names is given back. It fails at once, with the same error.
+  driver_->cuCtxSynchronize();
 }
 
 }  // namespace rouse::cuda

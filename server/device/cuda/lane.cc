@@ -171,9 +171,10 @@ Lane::Step Lane::step(Operation& operation) {
 }
 
 bool Lane::settle() {
+  if (this == owner_.setup()) return true;
   if (owner_.deviceWindow->unsettled() && !owner_.settleMemory()) return false;
   Lane* setup = owner_.setup();
-  if (setup == nullptr || setup == this || settled_ == owner_.setupSequence()) return true;
+  if (setup == nullptr || settled_ == owner_.setupSequence()) return true;
   settled_ = owner_.setupSequence();
   waitFor(*setup, settled_);
   return true;

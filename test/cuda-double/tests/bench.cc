@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "memory/address_plan.h"
 #include "server/device/cuda/driver/load.h"
 #include "test/cuda-double/double.h"
 
@@ -56,6 +57,13 @@ const cuda::Driver& driver() {
 const std::string& beforeInit() {
   driver();
   return beforeInitText;
+}
+
+CUdeviceptr freeAddresses(std::uint64_t bytes) {
+  static CUdeviceptr next = memory::AddressPlan::defaultRange().base;
+  const CUdeviceptr at = next;
+  next += roundUp(bytes, 2 * kMiB) + 2 * kMiB;
+  return at;
 }
 
 std::string violated() {

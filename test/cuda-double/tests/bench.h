@@ -18,6 +18,9 @@ const cuda::Driver& driver();
 // What broke a rule before cuInit was called, by then.
 const std::string& beforeInit();
 
+// Addresses that nothing else takes by itself.
+CUdeviceptr freeAddresses(std::uint64_t bytes);
+
 // The rules broken since the last call of this, in order, "a, b"; forgotten with it.
 std::string violated();
 std::string lastViolation();

@@ -140,7 +140,7 @@ TEST_CASE("what is no module is refused") {
 
 TEST_CASE("a stray access kills the context, and every call says so") {
   Bench bench;
-  CUdeviceptr nowhere = 0x7300'0000'0000;
+  CUdeviceptr nowhere = freeAddresses(2 * kMiB);
   REQUIRE(bench.launch(bench.kernel("store"), 1, 1, {&nowhere}) == CUDA_SUCCESS);
   CHECK(driver().cuStreamSynchronize(bench.stream) == CUDA_ERROR_ILLEGAL_ADDRESS);
   CHECK(driver().cuCtxSynchronize() == CUDA_ERROR_ILLEGAL_ADDRESS);

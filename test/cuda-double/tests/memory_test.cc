@@ -8,20 +8,20 @@ using namespace rouse::cuda_double_test;
 
 TEST_CASE("memory lies where it was asked for, and moves with its handle") {
   Bench bench;
-  constexpr CUdeviceptr kAt = 0x7100'0000'0000;
+  const CUdeviceptr asked = freeAddresses(64 * kMiB);
   const auto properties = onDevice();
   CUdeviceptr window = 0;
-  REQUIRE(driver().cuMemAddressReserve(&window, 64 * kMiB, 0, kAt, 0) == CUDA_SUCCESS);
-  CHECK(window == kAt);
+  REQUIRE(driver().cuMemAddressReserve(&window, 64 * kMiB, 0, asked, 0) == CUDA_SUCCESS);
+  CHECK(window == asked);
   CUmemGenericAllocationHandle handle = 0;
   REQUIRE(driver().cuMemCreate(&handle, 4 * kMiB, &properties, 0) == CUDA_SUCCESS);
   CUmemAccessDesc access{properties.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
   std::uint8_t* host = bench.host(4096);
 
-  for (const CUdeviceptr at : {kAt + 6 * kMiB, kAt + 32 * kMiB}) {
+  for (const CUdeviceptr at : {asked + 6 * kMiB, asked + 32 * kMiB}) {
     REQUIRE(driver().cuMemMap(at, 4 * kMiB, 0, handle, 0) == CUDA_SUCCESS);
     REQUIRE(driver().cuMemSetAccess(at, 4 * kMiB, &access, 1) == CUDA_SUCCESS);
-    if (at == kAt + 6 * kMiB) {
+    if (at == asked + 6 * kMiB) {
       REQUIRE(driver().cuMemsetD32Async(at + 2 * kMiB, 0xcafe, 1024, bench.stream) == CUDA_SUCCESS);
     }
     std::memset(host, 0, 4096);
@@ -39,9 +39,10 @@ TEST_CASE("memory lies where it was asked for, and moves with its handle") {
 TEST_CASE("an address that is taken is only a hint") {
   Bench bench;
   CUdeviceptr first = 0, second = 0;
-  REQUIRE(driver().cuMemAddressReserve(&first, 2 * kMiB, 0, 0x7200'0000'0000, 0) == CUDA_SUCCESS);
-  REQUIRE(driver().cuMemAddressReserve(&second, 2 * kMiB, 0, 0x7200'0000'0000, 0) == CUDA_SUCCESS);
-  CHECK(first == 0x7200'0000'0000);
+  const CUdeviceptr asked = freeAddresses(2 * kMiB);
+  REQUIRE(driver().cuMemAddressReserve(&first, 2 * kMiB, 0, asked, 0) == CUDA_SUCCESS);
+  REQUIRE(driver().cuMemAddressReserve(&second, 2 * kMiB, 0, asked, 0) == CUDA_SUCCESS);
+  CHECK(first == asked);
   CHECK(second != first);
   CHECK(driver().cuMemAddressFree(first, 2 * kMiB) == CUDA_SUCCESS);
   CHECK(driver().cuMemAddressFree(second, 2 * kMiB) == CUDA_SUCCESS);
