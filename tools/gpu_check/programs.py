@@ -97,8 +97,9 @@ def has_cxx_library():
 class Runner:
     """Runs one program one way. `problem` is None when the program did what it must."""
 
-    def __init__(self, rules, place, gpus, pool, reference):
+    def __init__(self, rules, place, gpus, pool, reference, own_pool):
         self._rules, self._place, self._gpus = rules, place, gpus
+        self._own_pool = own_pool  # arguments of `rouse run` for a program that takes its GPU down
         self._pool, self._reference = pool, reference  # sockets; reference is None for native runs
         self._carried = [] if has_cxx_library() else [place.program_libraries]
 
@@ -115,9 +116,10 @@ class Runner:
         if where == "native" and self._reference is None:
             command, environment = [str(binary)], self._environment(self._place.native_runtime)
         else:
-            socket = self._pool if where == "pool" else self._reference
-            command = [str(self._place.bin / "rouse"), "run", "--socket", str(socket), "--gpus", str(min(program.gpus, self._gpus)), "--",
-                       str(binary)]
+            pool = ["--socket", str(self._pool if where == "pool" else self._reference)]
+            if where == "pool" and program.faults:
+                pool = self._own_pool
+            command = [str(self._place.bin / "rouse"), "run", *pool, "--gpus", str(min(program.gpus, self._gpus)), "--", str(binary)]
             environment = self._environment()
         problem, code, out, err, seconds = self._rules.execute(command, limit, environment)
         problem = problem or self._rules.complaint(program, code, out, err)
@@ -200,17 +202,17 @@ def main():
         memory = str(options.gpu_memory)
         pool = stack.enter_context(Daemon(place.build, gpus=gpus, gpu_memory=memory, device=options.device))
         reference = stack.enter_context(Daemon(place.build, gpus=gpus, gpu_memory=memory)).socket if options.dry_run else None
-        runner = Runner(rules, place, gpus, pool.socket, reference)
+        runner = Runner(rules, place, gpus, pool.socket, reference, ["--device", options.device, "--gpu-memory", memory])
         good = set()
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as threads:
-            together = {threads.submit(compare, runner, p, v, deadline): (p, v) for p, v in work if not p.alone}
+            together = {threads.submit(compare, runner, p, v, deadline): (p, v) for p, v in work if not p.alone and not p.faults}
             for done in concurrent.futures.as_completed(together):
                 if done.result():
                     good.add(together[done])
         for program, variant in work:
-            if program.alone and compare(runner, program, variant, deadline):
+            if (program.alone or program.faults) and compare(runner, program, variant, deadline):
                 good.add((program, variant))
-        time_programs(runner, [p for p in programs if (p, "o3") in good], deadline)
+        time_programs(runner, [p for p in programs if (p, "o3") in good and not p.faults], deadline)
         emit(line="end", unsupported_calls=unsupported(place, pool.socket))
     return 0
 
