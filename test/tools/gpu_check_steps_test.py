@@ -230,11 +230,23 @@ class Readings(unittest.TestCase):
         self.assertEqual(steps.networks_read(self.context(), self.outcome(json.dumps(line) + "\n")).status, "incomplete")
 
     def test_memory(self):
-        line = '{{"name": "GPU"}}\n{{"free_bytes": {}}}\n'
+        line = '{{"name": "Rouse CUDA double"}}\n{{"free_bytes": {}}}\n'
         read = steps.memory_read_with(lambda: 10 << 30)
         self.assertEqual(read(self.context(), self.outcome(line.format(10 << 30))).status, "passed")
         self.assertEqual(read(self.context(), self.outcome(line.format(9 << 30))).status, "failed")
         self.assertEqual(steps.memory_read_with(lambda: None)(self.context(), self.outcome(line.format(1))).status, "failed")
+
+    def test_which_gpu(self):
+        def read(name, dry_run):
+            lines = json.dumps({"name": name}) + '\n{"free_bytes": 5}\n'
+            return steps.gpu_read(steps.Context(Place(), dry_run, {}), self.outcome(lines))
+        self.assertEqual(read("NVIDIA H200", False).status, "passed")
+        self.assertEqual(read("Rouse CUDA double", True).status, "passed")
+        # Neither is taken for the other.
+        self.assertEqual(read("Rouse CUDA double", False).status, "failed")
+        self.assertEqual(read("NVIDIA H200", True).status, "failed")
+        none = steps.gpu_read(self.context(), self.outcome("", 3, "rouse-probe: no CUDA driver: not found\n"))
+        self.assertEqual(none.reason, "no CUDA driver: not found")
 
     def test_promises(self):
         data = {"steps": {"programs": {"data": {"launch_heavy": ["many_launches"], "programs": {"o3/many_launches": {"ratio": 1.2}}}},

@@ -74,6 +74,8 @@ class Results:
         """Without a GPU there is no result."""
         for path in (self.path, self.path.with_suffix(".md")):
             path.unlink(missing_ok=True)
+        if not any(self.folder.iterdir()):
+            self.folder.rmdir()
 
     def _free_stem(self, gpu):
         for number in range(1, 1000):

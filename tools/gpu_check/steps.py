@@ -80,11 +80,18 @@ def gpu_command(context, limit):
     return [str(context.place.bin / "rouse-probe"), "--memory", "--json"]
 
 
+DOUBLE = "Rouse CUDA double"  # what the double calls its device
+
+
 def gpu_read(context, outcome):
     problem = ended(outcome)
     if problem:
-        return Reading("failed", problem)
+        # Exit code 3 is what rouse-probe says in one line.
+        return Reading("failed", re.sub("^rouse-probe: ", "", last_line(outcome.stderr)) if outcome.code == 3 else problem)
     device, memory = json_lines(outcome.stdout)
+    if (device["name"] == DOUBLE) != context.dry_run:
+        return Reading("failed", f"a dry run needs the double of the driver, and found {device['name']}" if context.dry_run else
+                       "libcuda.so.1 is the double of test/cuda-double, which is no GPU; see LD_LIBRARY_PATH")
     context.gpu = device
     return Reading("passed", None, {"device": device, "memory": memory})
 
