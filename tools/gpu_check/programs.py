@@ -28,6 +28,7 @@ from daemon import Daemon  # noqa: E402
 # Time goes to launches, not to kernels or copies: these must come close to native.
 LAUNCH_HEAVY = ("many_launches", "mixed_work", "pipeline", "sort_bitonic")
 TIMED_RUNS = 5
+DRY_PATIENCE = 5  # the double is slow, and its times say nothing: longer limits, no repetitions
 
 
 def load_expectations(path):
@@ -132,35 +133,35 @@ def emit(**line):
     print(json.dumps(line), flush=True)
 
 
-def compare(runner, program, variant, deadline):
+def compare(runner, program, variant, deadline, patience):
     began, left = time.monotonic(), deadline - time.monotonic()
     if left < 1:
         return False
-    limit = min(program.timeout, left)
+    limit = min(program.timeout * patience, left)
     native, native_out, native_s = runner.run(program, variant, "native", limit)
     left = deadline - time.monotonic()
     if left < 0.5:
         return False
-    pool, pool_out, pool_s = runner.run(program, variant, "pool", min(program.timeout, left))
-    if time.monotonic() >= deadline and time.monotonic() - began < program.timeout:
+    pool, pool_out, pool_s = runner.run(program, variant, "pool", min(program.timeout * patience, left))
+    if time.monotonic() >= deadline and time.monotonic() - began < program.timeout * patience:
         return False  # cut short by this step's time, not by its own: it says nothing
     emit(line="compared", program=f"{variant}/{program.name}", native=native, pool=pool, same_output=native_out == pool_out,
-         first_native_s=round(native_s, 4), first_pool_s=round(pool_s, 4), gap=program.gap)
+         first_native_s=round(native_s, 4), first_pool_s=round(pool_s, 4), gap=program.gap or program.cuda_gap)
     return native is None and pool is None
 
 
-def time_programs(runner, programs, deadline):
+def time_programs(runner, programs, deadline, most, patience):
     """Rounds over all programs while there is time; the launch-heavy ones get all their runs in the first. What is known is printed after
     every program."""
     times = {program: ([], []) for program in sorted(programs, key=lambda p: (p.name not in LAUNCH_HEAVY, p.name))}
-    for _ in range(TIMED_RUNS):
+    for _ in range(most):
         for program, (native, pool) in times.items():
-            wanted = TIMED_RUNS if program.name in LAUNCH_HEAVY else len(pool) + 1
+            wanted = most if program.name in LAUNCH_HEAVY else len(pool) + 1
             while len(pool) < wanted:
                 last = sum(x[-1] if x else 1.0 for x in (native, pool))
                 if time.monotonic() + 2 * last > deadline:
                     return
-                results = [runner.run(program, "o3", where, min(program.timeout, deadline - time.monotonic())) for where in ("native", "pool")]
+                results = [runner.run(program, "o3", where, min(program.timeout * patience, deadline - time.monotonic())) for where in ("native", "pool")]
                 if any(problem for problem, _, _ in results):
                     emit(line="untimed", program=f"o3/{program.name}", problems=[problem for problem, _, _ in results])
                     break
@@ -203,16 +204,16 @@ def main():
         pool = stack.enter_context(Daemon(place.build, gpus=gpus, gpu_memory=memory, device=options.device))
         reference = stack.enter_context(Daemon(place.build, gpus=gpus, gpu_memory=memory)).socket if options.dry_run else None
         runner = Runner(rules, place, gpus, pool.socket, reference, ["--device", options.device, "--gpu-memory", memory])
-        good = set()
+        good, patience = set(), DRY_PATIENCE if options.dry_run else 1
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as threads:
-            together = {threads.submit(compare, runner, p, v, deadline): (p, v) for p, v in work if not p.alone and not p.faults}
+            together = {threads.submit(compare, runner, p, v, deadline, patience): (p, v) for p, v in work if not p.alone and not p.faults}
             for done in concurrent.futures.as_completed(together):
                 if done.result():
                     good.add(together[done])
         for program, variant in work:
-            if (program.alone or program.faults) and compare(runner, program, variant, deadline):
+            if (program.alone or program.faults) and compare(runner, program, variant, deadline, patience):
                 good.add((program, variant))
-        time_programs(runner, [p for p in programs if (p, "o3") in good and not p.faults], deadline)
+        time_programs(runner, [p for p in programs if (p, "o3") in good and not p.faults], deadline, 1 if options.dry_run else TIMED_RUNS, patience)
         emit(line="end", unsupported_calls=unsupported(place, pool.socket))
     return 0
 
