@@ -161,7 +161,8 @@ def time_programs(runner, programs, deadline, most, patience):
                 last = sum(x[-1] if x else 1.0 for x in (native, pool))
                 if time.monotonic() + 2 * last > deadline:
                     return
-                results = [runner.run(program, "o3", where, min(program.timeout * patience, deadline - time.monotonic())) for where in ("native", "pool")]
+                limit = min(program.timeout * patience, deadline - time.monotonic())
+                results = [runner.run(program, "o3", where, limit) for where in ("native", "pool")]
                 if any(problem for problem, _, _ in results):
                     emit(line="untimed", program=f"o3/{program.name}", problems=[problem for problem, _, _ in results])
                     break

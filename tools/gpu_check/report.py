@@ -79,7 +79,11 @@ def _programs(data):
              f"{len(data['not_run'])} not run."]
     for name in data["failed"]:
         entry = data["programs"][name]
-        why = entry.get("when_timed") and f"when run again: {next(p for p in entry['when_timed'] if p)}" or entry["pool"] and f"pool: {entry['pool']}" or entry["native"] and f"native: {entry['native']}" or "output differs from the native one"
+        why = "output differs from the native one"
+        for side in ("native", "pool"):
+            why = f"{side}: {entry[side]}" if entry[side] else why
+        if "when_timed" in entry:
+            why = f"when run again: {next(p for p in entry['when_timed'] if p)}"
         lines.append(f"- failed: {name}: {_cell(why)}")
     lines += [f"- known gap: {name}: {_cell(data['programs'][name]['known_gap'])}" for name in data["known_gaps"]]
     lines += [f"- not run: {', '.join(data['not_run'])}"] if data["not_run"] else []
