@@ -402,8 +402,9 @@ Lane::Step Lane::step(SignalOperation& operation) {
     owner_.deliver();
     Lanes::deliverSlot(*operation.slot, operation.value, operation.timestamp, owner_.dead());
   } else {
-    mark();
+    // In this order: marking may meet a fault, which delivers all that is pending, for the last time.
     owner_.signalled(*this, submitted_, *operation.slot, operation.value, operation.timestamp);
+    mark();
   }
   owner_.retry();
   return Step::done;
