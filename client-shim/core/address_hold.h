@@ -1,5 +1,6 @@
-// Addresses that a device has given to module variables. They lie outside all windows, so that nothing keeps this process from
-// having memory of its own there, and a pointer would then mean two things: the pages are kept from being used here.
+// Addresses that a device has given to module variables. They lie outside all windows, so that nothing keeps this
+// process from having memory of its own there, and a pointer would then mean two things: the pages are kept from being
+// used here.
 //
 // Not thread-safe.
 #pragma once

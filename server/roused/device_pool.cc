@@ -13,7 +13,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Another driver for the CUDA back end than the installed one (server/device/cuda/driver/load.h): tests run without nodes.
+// Another driver for the CUDA back end than the installed one (server/device/cuda/driver/load.h): tests run without
+// nodes.
 constexpr const char* kDriverVariable = "ROUSE_LIBCUDA";
 constexpr std::uint64_t kCpuDeviceMemory = std::uint64_t{2} << 30;
 

@@ -21,8 +21,8 @@ namespace rouse::conformance {
 // one. Of all there are, those that ROUSE_CONFORMANCE names (with commas), where it is set.
 std::vector<std::string> kinds();
 
-// What hardware decides. CUDA: a fault ends the work of all contexts of a GPU; a kernel cannot be stopped; what kernels print goes
-// to the process's own output (server/device/cuda/README.md).
+// What hardware decides. CUDA: a fault ends the work of all contexts of a GPU; a kernel cannot be stopped; what kernels
+// print goes to the process's own output (server/device/cuda/README.md).
 bool containsFaults(const std::string& kind);
 bool stopsKernels(const std::string& kind);
 bool observesText(const std::string& kind);

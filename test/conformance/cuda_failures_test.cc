@@ -1,5 +1,5 @@
-// What the double can pretend: a machine where the CUDA device cannot be had, and a GPU that lets it down. Each ends in one line
-// that says what is wrong, where, and what to do; the executor's exit code says that there is no device.
+// What the double can pretend: a machine where the CUDA device cannot be had, and a GPU that lets it down. Each ends in
+// one line that says what is wrong, where, and what to do; the executor's exit code says that there is no device.
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -25,7 +25,8 @@ Ended runExecutor(const std::map<std::string, std::string>& environment, std::ve
   int sockets[2], output[2];
   REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) == 0);
   REQUIRE(pipe2(output, O_CLOEXEC) == 0);
-  std::vector<std::string> words{besideThisProgram("../bin/rouse-executor"), "--device", "cuda", "--backend-dir", besideThisProgram("../lib/rouse-backends"),
+  std::vector<std::string> words{besideThisProgram("../bin/rouse-executor"), "--device", "cuda",
+                                 "--backend-dir", besideThisProgram("../lib/rouse-backends"),
                                  "--control-fd", std::to_string(sockets[0])};
   words.insert(words.end(), more.begin(), more.end());
   std::vector<char*> arguments;
@@ -44,7 +45,7 @@ Ended runExecutor(const std::map<std::string, std::string>& environment, std::ve
   close(sockets[0]);
   char ready = 0;
   (void)!read(sockets[1], &ready, 1);  // or the end
-  close(sockets[1]);  // the daemon is gone: an executor that has a device ends, too
+  close(sockets[1]);                   // the daemon is gone: an executor that has a device ends, too
   Ended ended;
   char buffer[4096];
   for (ssize_t got; (got = read(output[0], buffer, sizeof buffer)) > 0;)

@@ -68,7 +68,8 @@ TEST_CASE("a fault that the hardware cannot contain is told to every context, on
   CHECK(static_cast<CudaError>(bench.slots[5].result.load()) == CudaError::illegalAddress);
   REQUIRE(observer.faults().size() == 1);
   CHECK(observer.faults()[0].first == CudaError::illegalAddress);
-  CHECK(observer.faults()[0].second.find("store") == std::string::npos);  // other functions' kernels are their own affair
+  CHECK(observer.faults()[0].second.find("store") ==
+        std::string::npos);  // other functions' kernels are their own affair
   REQUIRE(bench.observer.faults().size() == 1);
   CHECK(bench.observer.faults()[0].second.find("store") != std::string::npos);
   CHECK(bench.device->health().error().code == CudaError::illegalAddress);

@@ -1,4 +1,5 @@
 // Launches of kernels.
+#include <algorithm>
 #include <cstring>
 
 #include "test/cuda-double/implementations.h"
@@ -39,8 +40,20 @@ CUresult pack(const memory::KernelDescription& kernel, void** parameters, void**
   return CUDA_SUCCESS;
 }
 
+// The most blocks that run at once, by the limits of a multiprocessor (Programming Guide, "Hardware multithreading").
+std::uint64_t residentBlocks(const Gpu& gpu, std::uint64_t threads, std::uint64_t sharedBytes) {
+  const auto limit = [&](CUdevice_attribute attribute) { return static_cast<std::uint64_t>(gpu.attribute(attribute)); };
+  const std::uint64_t warpSize = limit(CU_DEVICE_ATTRIBUTE_WARP_SIZE);
+  const std::uint64_t warps = (threads + warpSize - 1) / warpSize;
+  return limit(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT) *
+         std::min({limit(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR) / warpSize / warps,
+                   limit(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR) /
+                       (sharedBytes + limit(CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK)),
+                   limit(CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR)});
+}
+
 // What drivers check at the call. Limits are no rules: callers pass on what a program asked for.
-CUresult checkShape(const CUlaunchConfig& config, const Kernel& kernel, const Gpu& gpu) {
+CUresult checkShape(const CUlaunchConfig& config, const Kernel& kernel, const Gpu& gpu, bool cooperative) {
   const auto limit = [&](CUdevice_attribute attribute) { return static_cast<unsigned>(gpu.attribute(attribute)); };
   if (config.gridDimX == 0 || config.gridDimY == 0 || config.gridDimZ == 0 || config.blockDimX == 0 ||
       config.blockDimY == 0 || config.blockDimZ == 0) {
@@ -57,6 +70,9 @@ CUresult checkShape(const CUlaunchConfig& config, const Kernel& kernel, const Gp
     return CUDA_ERROR_INVALID_VALUE;
   }
   if (threads > kernel.description->maxThreadsPerBlock) return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+  const std::uint64_t blocks = std::uint64_t{config.gridDimX} * config.gridDimY * config.gridDimZ;
+  const std::uint64_t shared = std::uint64_t{config.sharedMemBytes} + kernel.description->staticSharedBytes;
+  if (cooperative && blocks > residentBlocks(gpu, threads, shared)) return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
   return CUDA_SUCCESS;
 }
 
@@ -88,7 +104,8 @@ CUresult launch(const CUlaunchConfig& config, CUfunction function, void** parame
   if (stream == nullptr || library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   bool cooperative = false;
   if (const CUresult result = readAttributes(config, cooperative); result != CUDA_SUCCESS) return result;
-  if (const CUresult result = checkShape(config, *kernel, context->gpu); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = checkShape(config, *kernel, context->gpu, cooperative); result != CUDA_SUCCESS)
+    return result;
   std::vector<std::byte> block;
   if (const CUresult result = pack(*kernel->description, parameters, extra, block); result != CUDA_SUCCESS)
     return result;

@@ -1,4 +1,5 @@
-// Copies and fills cut into what the driver can do, carried out on a model of memory, against the plain meaning of a shape.
+// Copies and fills cut into what the driver can do, carried out on a model of memory, against the plain meaning of a
+// shape.
 #include "server/device/cuda/pieces.h"
 
 #include <catch2/catch.hpp>

@@ -95,7 +95,8 @@ TEST_CASE("what is no module is refused, and no bytes make it read where there a
     for (int round = 0; round < 300; ++round) {
       std::string broken = whole;
       for (int i = 0; i < 8; ++i)
-        broken[random() % std::min<std::size_t>(broken.size(), round % 2 == 0 ? 64 : broken.size())] = static_cast<char>(random());
+        broken[random() % std::min<std::size_t>(broken.size(), round % 2 == 0 ? 64 : broken.size())] =
+            static_cast<char>(random());
       if (round % 3 == 0) broken.resize(random() % broken.size());
       (void)cuda::variablesOfElf(broken);
       (void)cuda::variablesOfPtx(broken);

@@ -8,7 +8,8 @@ constexpr std::uint64_t kSmallBlocks = 1024, kLargeBlocks = 32;
 }  // namespace
 
 Result<std::unique_ptr<Bounce>> Bounce::create(std::shared_ptr<Gpu> gpu) {
-  auto memory = PinnedMemory::create(std::move(gpu), kSmallBlocks * kSmall + kLargeBlocks * kLarge, "buffers for inline copies");
+  auto memory =
+      PinnedMemory::create(std::move(gpu), kSmallBlocks * kSmall + kLargeBlocks * kLarge, "buffers for inline copies");
   if (!memory) return std::move(memory).error();
   return std::unique_ptr<Bounce>(new Bounce(std::move(*memory)));
 }

@@ -69,8 +69,8 @@ Result<std::unique_ptr<memory::Context>> CudaContext::create(std::shared_ptr<Gpu
   if (!bounce) return std::move(bounce).error();
   lanes->bounce = std::move(*bounce);
   lanes->maxPitch = static_cast<std::uint64_t>(std::max(gpu->attribute(CU_DEVICE_ATTRIBUTE_MAX_PITCH), 0));
-  lanes->maxSharedBytes = static_cast<std::uint32_t>(
-      std::max(gpu->attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN), 0));
+  lanes->maxSharedBytes =
+      static_cast<std::uint32_t>(std::max(gpu->attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN), 0));
   gpu->contexts.push_back(lanes.get());
   return std::unique_ptr<memory::Context>(new CudaContext(std::move(lanes)));
 }
@@ -106,7 +106,8 @@ Status CudaContext::unmap(AddressRange range) {
   // Fresh memory that nobody has used may still be being zeroed.
   if (Lane* setup = lanes_->setup(); setup != nullptr && setup->completed() < lanes_->setupSequence()) {
     gpu_->makeCurrent();
-    if (Status status = gpu_->status(gpu_->driver().cuStreamSynchronize(setup->stream()), "cuStreamSynchronize"); !status)
+    if (Status status = gpu_->status(gpu_->driver().cuStreamSynchronize(setup->stream()), "cuStreamSynchronize");
+        !status)
       return status;
   }
   return lanes_->deviceWindow->unmap(range);
@@ -242,7 +243,8 @@ Status CudaContext::setLimit(memory::ContextLimit limit, std::uint64_t value) {
   const std::lock_guard lock(gpu_->mutex);
   gpu_->makeCurrent();
   std::size_t now = 0;
-  if (Status status = gpu_->status(gpu_->driver().cuCtxGetLimit(&now, which), "cuCtxGetLimit", what); !status) return status;
+  if (Status status = gpu_->status(gpu_->driver().cuCtxGetLimit(&now, which), "cuCtxGetLimit", what); !status)
+    return status;
   if (value <= now) return {};
   Status status = gpu_->status(gpu_->driver().cuCtxSetLimit(which, value), "cuCtxSetLimit", what);
   if (status || gpu_->lost()) return status;

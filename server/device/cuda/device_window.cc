@@ -27,9 +27,8 @@ Result<std::unique_ptr<DeviceWindow>> DeviceWindow::reserve(std::shared_ptr<Gpu>
   // The address is a wish only (CUDA Driver API, cuMemAddressReserve).
   if (got != range.base) {
     driver.cuMemAddressFree(got, range.bytes);
-    return Error{CudaError::initializationError,
-                 "device window " + text(range) + " is taken: the driver of " + gpu->name() + " offers " +
-                     text({got, range.bytes}) + " instead"};
+    return Error{CudaError::initializationError, "device window " + text(range) + " is taken: the driver of " +
+                                                     gpu->name() + " offers " + text({got, range.bytes}) + " instead"};
   }
   return std::unique_ptr<DeviceWindow>(new DeviceWindow(std::move(gpu), memory, range));
 }
@@ -55,23 +54,25 @@ Status DeviceWindow::map(std::uint64_t address, memory::Chunk chunk) {
   if (Status status = check(range); !status) return status;
   if (mapped_.contains(address)) return Error{CudaError::invalidValue, "range " + text(range) + " is mapped already"};
   gpu_->makeCurrent();
-  if (Status status = gpu_->status(gpu_->driver().cuMemMap(address, chunk.bytes, 0, memory_.handle(chunk), 0), "cuMemMap",
-                                   text(range));
+  if (Status status = gpu_->status(gpu_->driver().cuMemMap(address, chunk.bytes, 0, memory_.handle(chunk), 0),
+                                   "cuMemMap", text(range));
       !status)
     return status;
   mapped_[address] = fresh_[address] = chunk;
   return {};
 }
 
-// Granule by granule: "cuMemUnmap cannot unmap a sub-range of an address range mapped by" one cuMemMap, and says nothing of
-// several together (CUDA Driver API).
+// Granule by granule: "cuMemUnmap cannot unmap a sub-range of an address range mapped by" one cuMemMap, and says
+// nothing of several together (CUDA Driver API).
 Status DeviceWindow::unmap(AddressRange range) {
   if (Status status = check(range); !status) return status;
   gpu_->makeCurrent();
   for (std::uint64_t at = range.base; at != range.end(); at += kGranuleBytes) {
     const auto found = mapped_.find(at);
-    if (found == mapped_.end()) return Error{CudaError::invalidValue, "nothing is mapped at " + text({at, kGranuleBytes})};
-    if (Status status = gpu_->status(gpu_->driver().cuMemUnmap(at, kGranuleBytes), "cuMemUnmap", text({at, kGranuleBytes}));
+    if (found == mapped_.end())
+      return Error{CudaError::invalidValue, "nothing is mapped at " + text({at, kGranuleBytes})};
+    if (Status status =
+            gpu_->status(gpu_->driver().cuMemUnmap(at, kGranuleBytes), "cuMemUnmap", text({at, kGranuleBytes}));
         !status)
       return status;
     mapped_.erase(found);
@@ -89,8 +90,8 @@ Status DeviceWindow::settle(const std::function<Status(AddressRange)>& zero) {
     AddressRange run{first->first, 0};
     auto end = first;
     for (; end != fresh_.end() && end->first == run.end(); ++end) run.bytes += end->second.bytes;
-    if (Status status = gpu_->status(gpu_->driver().cuMemSetAccess(run.base, run.bytes, &access, 1), "cuMemSetAccess",
-                                     text(run));
+    if (Status status =
+            gpu_->status(gpu_->driver().cuMemSetAccess(run.base, run.bytes, &access, 1), "cuMemSetAccess", text(run));
         !status)
       return status;
     for (auto at = first; at != end;) {

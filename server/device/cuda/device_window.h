@@ -1,7 +1,7 @@
 // A function's device window: addresses reserved with the driver, granules mapped into them.
 //
-// cuMemMap takes effect at once; access, which costs far more a call, is granted to neighbouring granules together, before the
-// next work is queued (settle).
+// cuMemMap takes effect at once; access, which costs far more a call, is granted to neighbouring granules together,
+// before the next work is queued (settle).
 //
 // Locked, all of it.
 #pragma once

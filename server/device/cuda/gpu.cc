@@ -11,9 +11,9 @@ namespace {
 std::atomic<std::uint64_t> nextSerial{1};
 thread_local std::uint64_t currentSerial = 0;
 
-// Before the driver looks at its environment (CUDA Programming Guide, "CUDA Environment Variables"); what an operator has set
-// stays. Kernels are loaded when their module is: loading at the first launch may wait for running kernels. As many hardware
-// queues as there are: streams that share one wait for each other.
+// Before the driver looks at its environment (CUDA Programming Guide, "CUDA Environment Variables"); what an operator
+// has set stays. Kernels are loaded when their module is: loading at the first launch may wait for running kernels. As
+// many hardware queues as there are: streams that share one wait for each other.
 void prepareEnvironment() {
   ::setenv("CUDA_MODULE_LOADING", "EAGER", 0);
   ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
@@ -22,8 +22,9 @@ void prepareEnvironment() {
 std::string notOpened(const std::string& name, CUresult result, int computeMode) {
   if (result == CUDA_ERROR_DEVICE_UNAVAILABLE || result == CUDA_ERROR_INVALID_DEVICE) {
     if (computeMode == CU_COMPUTEMODE_EXCLUSIVE_PROCESS)
-      return name + " is in exclusive compute mode and another process uses it; stop that process (nvidia-smi shows it) or "
-                    "set the mode to DEFAULT (nvidia-smi -c DEFAULT)";
+      return name +
+             " is in exclusive compute mode and another process uses it; stop that process (nvidia-smi shows it) or "
+             "set the mode to DEFAULT (nvidia-smi -c DEFAULT)";
     if (computeMode == CU_COMPUTEMODE_PROHIBITED)
       return name + " is in compute mode PROHIBITED; set it to DEFAULT (nvidia-smi -c DEFAULT)";
     return name + " is not available: another process holds it, or it needs a reset (nvidia-smi -q shows its state)";
@@ -53,7 +54,8 @@ Result<std::shared_ptr<Gpu>> Gpu::open(std::uint32_t ordinal) {
   if (Status status = check(driver, result, "cuInit", "the CUDA driver does not start; nvidia-smi says more"); !status)
     return status.error();
   int count = 0;
-  if (Status status = check(driver, driver.cuDeviceGetCount(&count), "cuDeviceGetCount"); !status) return status.error();
+  if (Status status = check(driver, driver.cuDeviceGetCount(&count), "cuDeviceGetCount"); !status)
+    return status.error();
   if (count == 0) return Error{CudaError::noDevice, "no GPU: the CUDA driver counts none; or use the cpu device"};
   if (ordinal >= static_cast<std::uint32_t>(count))
     return Error{CudaError::invalidDevice,

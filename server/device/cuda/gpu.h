@@ -1,7 +1,7 @@
 // One GPU as all parts of the back end see it: the driver, the context, whether it is lost.
 //
-// Threads. The executor's thread and the watcher (watcher.h) share everything below `mutex`; whoever calls a function that says
-// "locked" holds it. Module loads run on other threads and take it only to report that the GPU is lost.
+// Threads. The executor's thread and the watcher (watcher.h) share everything below `mutex`; whoever calls a function
+// that says "locked" holds it. Module loads run on other threads and take it only to report that the GPU is lost.
 #pragma once
 
 #include <cuda.h>
@@ -22,8 +22,8 @@ class Lanes;
 
 class Gpu {
  public:
-  // Initialises the driver and takes the GPU's primary context: the one that NVIDIA's own libraries use, too, so that they can
-  // work on the same memory. Errors say what is in the way and what to do about it.
+  // Initialises the driver and takes the GPU's primary context: the one that NVIDIA's own libraries use, too, so that
+  // they can work on the same memory. Errors say what is in the way and what to do about it.
   static Result<std::shared_ptr<Gpu>> open(std::uint32_t ordinal);
   ~Gpu();
   Gpu(const Gpu&) = delete;
@@ -34,10 +34,12 @@ class Gpu {
   const std::string& name() const { return name_; }
   int attribute(CUdevice_attribute attribute) const;  // 0: the driver does not know it
 
-  // Binds the context to the calling thread, which nothing else in this process does. A load and a comparison when it is.
+  // Binds the context to the calling thread, which nothing else in this process does. A load and a comparison when it
+  // is.
   void makeCurrent() const;
 
-  // A result that no caller can be told of: reported to the context, and to all when the GPU is lost. Locked. True: success.
+  // A result that no caller can be told of: reported to the context, and to all when the GPU is lost. Locked. True:
+  // success.
   bool good(CUresult result, const char* call, Lanes* whose, std::string_view what = {});
   // The same for functions that return a Status; loses the GPU when the result says so.
   Status status(CUresult result, const char* call, std::string_view what = {});

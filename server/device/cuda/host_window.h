@@ -1,4 +1,5 @@
-// A function's host window in this process: pieces of its memfd at their fixed addresses, each pinned when it is declared.
+// A function's host window in this process: pieces of its memfd at their fixed addresses, each pinned when it is
+// declared.
 //
 // Locked, all of it.
 #pragma once

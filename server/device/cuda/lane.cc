@@ -10,8 +10,8 @@
 namespace rouse::cuda {
 namespace {
 
-// Operations of one stream that the driver may have at a time. Its queues take about a thousand launches and then block the
-// caller; eight streams may share one (CUDA_DEVICE_MAX_CONNECTIONS, gpu.cc).
+// Operations of one stream that the driver may have at a time. Its queues take about a thousand launches and then block
+// the caller; eight streams may share one (CUDA_DEVICE_MAX_CONNECTIONS, gpu.cc).
 constexpr std::uint64_t kMostInFlight = 128;
 constexpr std::uint64_t kMarkEvery = 32;
 constexpr std::size_t kKernelsNamed = 4;
@@ -52,9 +52,9 @@ std::uint64_t Lane::completed() const {
 void Lane::mark() {
   if (marked_ == submitted_ || owner_.gpu->lost()) return;
   const auto counter = reinterpret_cast<CUdeviceptr>(counter_);
-  if (owner_.gpu->good(owner_.gpu->driver().cuStreamWriteValue64(stream_, counter, submitted_, CU_STREAM_WRITE_VALUE_DEFAULT),
-                       "cuStreamWriteValue64", &owner_))
-  {
+  if (owner_.gpu->good(
+          owner_.gpu->driver().cuStreamWriteValue64(stream_, counter, submitted_, CU_STREAM_WRITE_VALUE_DEFAULT),
+          "cuStreamWriteValue64", &owner_)) {
     marked_ = submitted_;
     owner_.watch();
   }
@@ -154,9 +154,7 @@ bool Lane::attempt(Operation& operation) {
   return result == Step::done;
 }
 
-bool Lane::waitsForSlot() const {
-  return !held_.empty() && std::holds_alternative<SlotWaitOperation>(held_.front());
-}
+bool Lane::waitsForSlot() const { return !held_.empty() && std::holds_alternative<SlotWaitOperation>(held_.front()); }
 
 void Lane::dropHeld(CudaError error) {
   for (Operation& operation : held_) {
@@ -249,8 +247,9 @@ bool Lane::submitCopy(const CopyPiece& piece) {
   return owner_.gpu->good(driver.cuMemcpy3DAsync(&box, stream_), "cuMemcpy3DAsync", &owner_);
 }
 
-// The driver copies between host memory while its caller waits (CUDA Driver API, "API synchronization behavior"), so it is
-// done where the stream gets to it, on a thread of the driver's. Not called once the GPU is lost: then the process ends.
+// The driver copies between host memory while its caller waits (CUDA Driver API, "API synchronization behavior"), so it
+// is done where the stream gets to it, on a thread of the driver's. Not called once the GPU is lost: then the process
+// ends.
 bool Lane::submitHostCopy(const CopyPiece& piece) {
   auto copy = std::make_unique<CopyPiece>(piece);
   const auto run = [](void* data) {
@@ -312,8 +311,8 @@ Lane::Step Lane::step(FillOperation& operation) {
       left = piece.width;
       if (owner_.hostWindow->contains(piece.destination))
         piece.width =
-            std::min(piece.width, std::max<std::uint64_t>(
-                                      owner_.hostWindow->pinnedFrom(piece.destination) / piece.elementBytes, 1));
+            std::min(piece.width,
+                     std::max<std::uint64_t>(owner_.hostWindow->pinnedFrom(piece.destination) / piece.elementBytes, 1));
       left -= piece.width;
     }
     if (!submitFill(piece)) return Step::done;
@@ -386,8 +385,8 @@ Lane::Step Lane::step(LaunchOperation& operation) {
   config.hStream = stream_;
   config.attrs = &cooperative;
   config.numAttrs = operation.cooperative ? 1 : 0;
-  const CUresult result = owner_.gpu->driver().cuLaunchKernelEx(&config, operation.instance->function(operation.function),
-                                                                parameters.data(), nullptr);
+  const CUresult result = owner_.gpu->driver().cuLaunchKernelEx(
+      &config, operation.instance->function(operation.function), parameters.data(), nullptr);
   if (!owner_.gpu->good(result, "cuLaunchKernelEx", &owner_, kernel.name)) return Step::done;
   counted();
   launched_.push_back({submitted_, &kernel.name});
@@ -403,8 +402,9 @@ Lane::Step Lane::step(SignalOperation& operation) {
     owner_.deliver();
     Lanes::deliverSlot(*operation.slot, operation.value, operation.timestamp, owner_.dead());
   } else {
-    mark();
+    // In this order: marking may meet a fault, which delivers all that is pending, for the last time.
     owner_.signalled(*this, submitted_, *operation.slot, operation.value, operation.timestamp);
+    mark();
   }
   owner_.retry();
   return Step::done;

@@ -1,12 +1,12 @@
 // A stream: what the driver has of it, and what it has not yet.
 //
-// The driver is given work only when nothing of this process's doing can hold it up: a stream that waits for a slot which
-// nobody has promised to write, or which is far ahead of the GPU, keeps its work here. So a hardware queue, which streams share,
-// is never blocked by a program; the driver's queues never fill up, where a launch would block the executor; and a context that
-// ends drops what has not begun.
+// The driver is given work only when nothing of this process's doing can hold it up: a stream that waits for a slot
+// which nobody has promised to write, or which is far ahead of the GPU, keeps its work here. So a hardware queue, which
+// streams share, is never blocked by a program; the driver's queues never fill up, where a launch would block the
+// executor; and a context that ends drops what has not begun.
 //
-// Progress. After some operations, and where somebody wants to know, the stream writes how many it has done to a word of pinned
-// memory (cuStreamWriteValue64). Looking at it costs a load.
+// Progress. After some operations, and where somebody wants to know, the stream writes how many it has done to a word
+// of pinned memory (cuStreamWriteValue64). Looking at it costs a load.
 //
 // Locked, all of it.
 #pragma once
@@ -56,8 +56,8 @@ class Lane final : public std::enable_shared_from_this<Lane> {
   // The stream is gone from the driver; all was done.
   void finish() { stream_ = nullptr; }
 
-  bool destroyed = false;   // by its owner; ends when it is idle
-  bool isActive = false;    // in Lanes' list
+  bool destroyed = false;     // by its owner; ends when it is idle
+  bool isActive = false;      // in Lanes' list
   std::uint32_t signals = 0;  // pending
 
  private:

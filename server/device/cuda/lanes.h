@@ -1,8 +1,8 @@
 // The streams of one context, and who is told when they get somewhere.
 //
-// Slots are signalled by this process: the GPU cannot store a result and a time or wake a sleeper. A signal asks for its stream's
-// counter; who looks next, executor or watcher, delivers what has been reached. Signals are delivered in an order that keeps
-// cause before effect: see deliver().
+// Slots are signalled by this process: the GPU cannot store a result and a time or wake a sleeper. A signal asks for
+// its stream's counter; who looks next, executor or watcher, delivers what has been reached. Signals are delivered in
+// an order that keeps cause before effect: see deliver().
 //
 // Locked, all of it, but for the constructor.
 #pragma once
@@ -69,7 +69,8 @@ class Lanes final {
   void pump();
   CUevent takeEvent();
   void giveEvent(CUevent event);
-  // The stream on which fresh memory is zeroed, and how far it must be before other streams use it. Null: nothing ever was.
+  // The stream on which fresh memory is zeroed, and how far it must be before other streams use it. Null: nothing ever
+  // was.
   Lane* setup() const { return setup_.get(); }
   std::uint64_t setupSequence() const { return setupSequence_; }
   bool settleMemory();

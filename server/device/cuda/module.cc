@@ -18,7 +18,8 @@ std::uint32_t attributeOf(const Driver& driver, CUfunction_attribute attribute, 
              : 0;
 }
 
-// From any thread: a module that cannot be loaded is nobody's fault but its own, a GPU that is lost is known soon enough.
+// From any thread: a module that cannot be loaded is nobody's fault but its own, a GPU that is lost is known soon
+// enough.
 Status loadStatus(const Driver& driver, CUresult result, std::string_view call, std::string_view what = {}) {
   return check(driver, result, call, what);
 }
@@ -72,7 +73,9 @@ Result<memory::ModuleDescription> LoadedLibrary::describe(std::span<const std::s
       made.parameters.push_back({static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(bytes)});
       made.parameterBytes = std::max(made.parameterBytes, static_cast<std::uint32_t>(offset + bytes));
     }
-    const auto attribute = [&](CUfunction_attribute which) { return attributeOf(driver, which, kernel, gpu_->device()); };
+    const auto attribute = [&](CUfunction_attribute which) {
+      return attributeOf(driver, which, kernel, gpu_->device());
+    };
     made.staticSharedBytes = attribute(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
     made.localBytes = attribute(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
     made.constantBytes = attribute(CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES);
@@ -105,8 +108,8 @@ Status LoadedLibrary::bind(const memory::ModuleDescription& description) {
   gpu_->makeCurrent();
   for (const memory::KernelDescription& wanted : description.kernels) {
     CUkernel kernel = nullptr;
-    if (Status status =
-            loadStatus(driver, driver.cuLibraryGetKernel(&kernel, library_, wanted.name.c_str()), "cuLibraryGetKernel", wanted.name);
+    if (Status status = loadStatus(driver, driver.cuLibraryGetKernel(&kernel, library_, wanted.name.c_str()),
+                                   "cuLibraryGetKernel", wanted.name);
         !status)
       return status;
     kernels_.push_back(kernel);
@@ -140,7 +143,8 @@ Result<std::shared_ptr<memory::Image>> CudaImage::load(std::shared_ptr<Gpu> gpu,
   auto description = (*library)->describe(all);
   if (!description) return std::move(description).error();
   for (memory::VariableDescription& variable : description->variables) {
-    const auto named = std::find_if(names->begin(), names->end(), [&](const auto& n) { return n.name == variable.name; });
+    const auto named =
+        std::find_if(names->begin(), names->end(), [&](const auto& n) { return n.name == variable.name; });
     if (named->constant) variable.space = memory::VariableSpace::constant;
   }
   image->description_ = std::move(*description);
@@ -163,8 +167,8 @@ Status CudaInstance::allowShared(std::uint32_t function, std::uint32_t dynamicBy
   const std::uint32_t bytes = kernel(function).staticSharedBytes + dynamicBytes;
   if (bytes <= allowed_[function]) return {};
   const Status status = gpu_->status(
-      gpu_->driver().cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(dynamicBytes),
-                                          library_->kernel(function), gpu_->device()),
+      gpu_->driver().cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                          static_cast<int>(dynamicBytes), library_->kernel(function), gpu_->device()),
       "cuKernelSetAttribute", kernel(function).name);
   if (status) allowed_[function] = bytes;
   return status;

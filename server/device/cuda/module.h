@@ -1,4 +1,5 @@
-// Modules: the driver takes fatbins as they are and says what is in them, but for the names of variables (variable_names.h).
+// Modules: the driver takes fatbins as they are and says what is in them, but for the names of variables
+// (variable_names.h).
 #pragma once
 
 #include <memory>
@@ -42,8 +43,8 @@ class CudaImage final : public memory::Image {
                                                      std::uint32_t capability);
 
   const memory::ModuleDescription& description() const override { return description_; }
-  // Code is shared; variables are a function's own, so a module that has any is loaded for each instance. The first gets what
-  // load() has loaded. Executor's thread.
+  // Code is shared; variables are a function's own, so a module that has any is loaded for each instance. The first
+  // gets what load() has loaded. Executor's thread.
   Result<std::shared_ptr<LoadedLibrary>> instance();
 
  private:
@@ -63,7 +64,9 @@ class CudaInstance final : public memory::ModuleInstance {
 
   std::uint64_t variableAddress(std::uint32_t variable) const override { return library_->variable(variable); }
 
-  const memory::KernelDescription& kernel(std::uint32_t function) const { return image_->description().kernels[function]; }
+  const memory::KernelDescription& kernel(std::uint32_t function) const {
+    return image_->description().kernels[function];
+  }
   CUfunction function(std::uint32_t function) const { return reinterpret_cast<CUfunction>(library_->kernel(function)); }
   // Dynamic shared memory beyond what every kernel may have has to be asked for. Locked.
   Status allowShared(std::uint32_t function, std::uint32_t dynamicBytes);

@@ -21,9 +21,9 @@ Result<std::unique_ptr<PhysicalMemory>> PhysicalMemory::create(std::shared_ptr<G
   property.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   property.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = gpu->device()};
   std::size_t granularity = 0;
-  Status status = gpu->status(
-      driver.cuMemGetAllocationGranularity(&granularity, &property, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
-      "cuMemGetAllocationGranularity");
+  Status status =
+      gpu->status(driver.cuMemGetAllocationGranularity(&granularity, &property, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
+                  "cuMemGetAllocationGranularity");
   if (!status) return status.error();
   if (granularity == 0 || kGranuleBytes % granularity != 0)
     return Error{CudaError::notSupported, gpu->name() + " maps memory in pieces of " + std::to_string(granularity) +
@@ -36,11 +36,12 @@ Result<std::unique_ptr<PhysicalMemory>> PhysicalMemory::create(std::shared_ptr<G
   const std::uint64_t wanted = atMost == 0 ? possible : roundDown(atMost, kGranuleBytes);
   if (wanted == 0 || wanted > possible) {
     const std::string needed = wanted == 0 ? mebibytes(kGranuleBytes) : mebibytes(wanted);
-    return Error{CudaError::memoryAllocation,
-                 gpu->name() + " is too full: " + mebibytes(free) + " of " + mebibytes(total) + " are free, needed are " +
-                     needed + " and " + mebibytes(headRoom) +
-                     " for the driver; other processes hold the rest (nvidia-smi shows them): stop them, or ask for less "
-                     "memory"};
+    return Error{
+        CudaError::memoryAllocation,
+        gpu->name() + " is too full: " + mebibytes(free) + " of " + mebibytes(total) + " are free, needed are " +
+            needed + " and " + mebibytes(headRoom) +
+            " for the driver; other processes hold the rest (nvidia-smi shows them): stop them, or ask for less "
+            "memory"};
   }
 
   const auto count = static_cast<std::uint32_t>(wanted / kGranuleBytes);
@@ -52,7 +53,8 @@ Result<std::unique_ptr<PhysicalMemory>> PhysicalMemory::create(std::shared_ptr<G
       // Somebody else was faster: what there is will do, if it was not asked for by size.
       if (result == CUDA_ERROR_OUT_OF_MEMORY && atMost == 0 && id >= count / 2) break;
       Error error = gpu->status(result, "cuMemCreate").error();
-      error.message = gpu->name() + ", granule " + std::to_string(id) + " of " + std::to_string(count) + ": " + error.message;
+      error.message =
+          gpu->name() + ", granule " + std::to_string(id) + " of " + std::to_string(count) + ": " + error.message;
       return error;
     }
     memory->handles_.push_back(handle);

@@ -1,7 +1,7 @@
 // All of the GPU's memory that is for functions: one driver allocation for each granule.
 //
-// Larger ones cannot be shared out: cuMemMap maps a whole allocation ("offset: currently must be zero", CUDA Driver API,
-// "Virtual Memory Management"), and executors hand out single granules.
+// Larger ones cannot be shared out: cuMemMap maps a whole allocation ("offset: currently must be zero", CUDA Driver
+// API, "Virtual Memory Management"), and executors hand out single granules.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,8 @@ class PhysicalMemory {
   Status check(memory::Chunk chunk) const;
   CUmemGenericAllocationHandle handle(memory::Chunk chunk) const { return handles_[chunk.id]; }
 
-  // Whether its bytes may be another's; whoever maps it zeroes it then. The driver does not promise that fresh memory is zero.
+  // Whether its bytes may be another's; whoever maps it zeroes it then. The driver does not promise that fresh memory
+  // is zero.
   bool dirty(memory::Chunk chunk) const { return dirty_[chunk.id]; }
   void setDirty(memory::Chunk chunk, bool dirty) { dirty_[chunk.id] = dirty; }
 

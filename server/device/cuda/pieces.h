@@ -1,4 +1,5 @@
-// Copies and fills of any shape as calls that the driver can do: one where possible, else a row, a plane or a slice at a time.
+// Copies and fills of any shape as calls that the driver can do: one where possible, else a row, a plane or a slice at
+// a time.
 //
 // Pieces are made one after another, as a stream has room for them: a shape of a billion rows holds nobody up. Pure.
 #pragma once
@@ -19,8 +20,8 @@ struct CopyPiece {
 
 class CopyPieces {
  public:
-  // `maxPitch`: CU_DEVICE_ATTRIBUTE_MAX_PITCH. `unbroken(address, bytes)`: the driver takes the range as one piece of memory;
-  // where a side of the shape is not, all is done row by row, and rows are cut where rowBytes(address) ends.
+  // `maxPitch`: CU_DEVICE_ATTRIBUTE_MAX_PITCH. `unbroken(address, bytes)`: the driver takes the range as one piece of
+  // memory; where a side of the shape is not, all is done row by row, and rows are cut where rowBytes(address) ends.
   CopyPieces(const memory::CopyShape& shape, std::uint64_t maxPitch,
              const std::function<bool(std::uint64_t address, std::uint64_t bytes)>& unbroken);
 

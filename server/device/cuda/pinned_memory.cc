@@ -33,8 +33,9 @@ Status registerHost(Gpu& gpu, void* address, std::uint64_t bytes, const std::str
   Status status = gpu.status(driver.cuMemHostGetDevicePointer(&there, address, 0), "cuMemHostGetDevicePointer", what);
   if (status && there != reinterpret_cast<CUdeviceptr>(address)) {
     status = Error{CudaError::notSupported,
-                   gpu.name() + " sees " + what + " at another address than the processor does; Rouse needs a GPU with "
-                   "unified addressing of registered memory (compute capability 7.0 or higher on Linux)"};
+                   gpu.name() + " sees " + what +
+                       " at another address than the processor does; Rouse needs a GPU with "
+                       "unified addressing of registered memory (compute capability 7.0 or higher on Linux)"};
   }
   if (!status) driver.cuMemHostUnregister(address);
   return status;

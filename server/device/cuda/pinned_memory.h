@@ -15,7 +15,8 @@ void unregisterHost(Gpu& gpu, void* address);
 class PinnedMemory {
  public:
   // Zeroed. Locked, as is the destructor.
-  static Result<std::unique_ptr<PinnedMemory>> create(std::shared_ptr<Gpu> gpu, std::uint64_t bytes, const std::string& what);
+  static Result<std::unique_ptr<PinnedMemory>> create(std::shared_ptr<Gpu> gpu, std::uint64_t bytes,
+                                                      const std::string& what);
   ~PinnedMemory();
   PinnedMemory(const PinnedMemory&) = delete;
 

@@ -10,8 +10,8 @@ namespace {
 
 constexpr int kAttributes = 148;  // cudaDevAttrMax of CUDA 13.0 is one less
 
-// CUDA Runtime API, cudaDeviceAttr: what a GPU may well do and programs do not get through Rouse. The numbers are the driver's,
-// too.
+// CUDA Runtime API, cudaDeviceAttr: what a GPU may well do and programs do not get through Rouse. The numbers are the
+// driver's, too.
 constexpr int kNotServed[] = {
     88,   // PageableMemoryAccess: the program's own pages are in another process
     91,   // CanUseHostPointerForRegisteredMem: registered memory has an address of its own for kernels
@@ -55,7 +55,8 @@ memory::DeviceProperties describe(const Gpu& gpu, std::uint64_t memoryBytes) {
   properties.memoryBytes = memoryBytes;
   properties.attributes.assign(kAttributes, 0);
   for (int attribute = 1; attribute < kAttributes; ++attribute)
-    properties.attributes[static_cast<std::size_t>(attribute)] = gpu.attribute(static_cast<CUdevice_attribute>(attribute));
+    properties.attributes[static_cast<std::size_t>(attribute)] =
+        gpu.attribute(static_cast<CUdevice_attribute>(attribute));
   for (const int attribute : kNotServed) properties.attributes[static_cast<std::size_t>(attribute)] = 0;
   properties.computeMajor =
       static_cast<std::uint32_t>(properties.attributes[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR]);

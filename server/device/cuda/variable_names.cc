@@ -13,7 +13,9 @@
 namespace rouse::cuda {
 namespace {
 
-bool isWord(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' || c == '.' || c == '%'; }
+bool isWord(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' || c == '.' || c == '%';
+}
 
 // Strings and other constants that the compiler made and no program can name.
 bool isCompilers(std::string_view name) { return name.empty() || name[0] == '$' || name.starts_with("__unnamed"); }
@@ -26,7 +28,8 @@ bool read(std::string_view file, std::uint64_t offset, T& value) {
 }
 
 std::string_view stringAt(std::string_view file, const Elf64_Shdr& table, std::uint64_t index) {
-  if (table.sh_offset > file.size() || table.sh_size > file.size() - table.sh_offset || index >= table.sh_size) return {};
+  if (table.sh_offset > file.size() || table.sh_size > file.size() - table.sh_offset || index >= table.sh_size)
+    return {};
   const std::string_view strings = file.substr(table.sh_offset, table.sh_size);
   const std::string_view rest = strings.substr(index);
   return rest.substr(0, std::min(rest.find('\0'), rest.size()));
@@ -64,7 +67,8 @@ std::vector<NamedVariable> variablesOfPtx(std::string_view text) {
       while (end < text.size() && isWord(text[end])) ++end;
       const std::string_view word = text.substr(at, end - at);
       // Directives that end with their line.
-      if (words.empty() && (word == ".version" || word == ".target" || word == ".address_size" || word == ".file" || word == ".loc"))
+      if (words.empty() &&
+          (word == ".version" || word == ".target" || word == ".address_size" || word == ".file" || word == ".loc"))
         end = std::min(text.find('\n', at), text.size());
       else if (!named)
         words.push_back(word);
@@ -76,7 +80,9 @@ std::vector<NamedVariable> variablesOfPtx(std::string_view text) {
       }
       if (c == ';') {
         if (!named && !words.empty()) name = words.back();
-        const auto has = [&](std::string_view directive) { return std::find(words.begin(), words.end(), directive) != words.end(); };
+        const auto has = [&](std::string_view directive) {
+          return std::find(words.begin(), words.end(), directive) != words.end();
+        };
         const bool constant = has(".const");
         if ((constant || has(".global")) && !has(".extern") && !isCompilers(name) && name[0] != '.')
           found.push_back({std::string(name), constant});
@@ -109,7 +115,8 @@ std::vector<NamedVariable> variablesOfElf(std::string_view file) {
       const std::string_view section = stringAt(file, sections[header.e_shstrndx], sections[symbol.st_shndx].sh_name);
       const std::string_view name = stringAt(file, sections[table.sh_link], symbol.st_name);
       const bool constant = section.starts_with(".nv.constant3");
-      if ((constant || section.starts_with(".nv.global")) && !isCompilers(name)) found.push_back({std::string(name), constant});
+      if ((constant || section.starts_with(".nv.global")) && !isCompilers(name))
+        found.push_back({std::string(name), constant});
     }
   }
   return found;
@@ -127,7 +134,8 @@ Result<std::vector<NamedVariable>> variableNames(std::span<const std::byte> modu
   }
   auto entries = fatbin::entries(module);
   if (!entries) return std::move(entries).error();
-  // Machine code for this GPU if there is any, else PTX. Which of several the driver takes does not matter: they are one source.
+  // Machine code for this GPU if there is any, else PTX. Which of several the driver takes does not matter: they are
+  // one source.
   std::vector<NamedVariable> found;
   std::set<std::string> known;
   for (const fatbin::Entry& entry : *entries) {
@@ -136,7 +144,8 @@ Result<std::vector<NamedVariable>> variableNames(std::span<const std::byte> modu
     if (!fits) continue;
     auto image = fatbin::image(entry);
     if (!image) return std::move(image).error();
-    for (NamedVariable& variable : entry.kind == fatbin::EntryKind::ptx ? variablesOfPtx(*image) : variablesOfElf(*image))
+    for (NamedVariable& variable :
+         entry.kind == fatbin::EntryKind::ptx ? variablesOfPtx(*image) : variablesOfElf(*image))
       if (known.insert(variable.name).second) found.push_back(std::move(variable));
   }
   return found;

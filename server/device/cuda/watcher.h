@@ -1,5 +1,5 @@
-// A thread that looks at streams while the executor does not: delivers signals, hands on held work, finds out that the GPU is
-// lost. While the executor polls it keeps out of the way; while nothing is under way it sleeps.
+// A thread that looks at streams while the executor does not: delivers signals, hands on held work, finds out that the
+// GPU is lost. While the executor polls it keeps out of the way; while nothing is under way it sleeps.
 #pragma once
 
 #include <atomic>

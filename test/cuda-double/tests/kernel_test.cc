@@ -80,6 +80,31 @@ TEST_CASE("shared memory beyond the default is to be asked for first") {
   bench.finish();
 }
 
+TEST_CASE("a cooperative grid is refused at the call unless all of it fits") {
+  Bench bench;
+  unsigned rounds = 1;
+  CUdeviceptr counters = bench.allocate(2 * kMiB);
+  REQUIRE(driver().cuMemsetD8Async(counters, 0, 64, bench.stream) == CUDA_SUCCESS);
+  const auto launch = [&](unsigned blocks) {
+    CUlaunchAttribute cooperative{};
+    cooperative.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+    cooperative.value.cooperative = 1;
+    CUlaunchConfig config{blocks, 1, 1, 1024, 1, 1, 0, bench.stream, &cooperative, 1};
+    void* parameters[] = {&counters, &rounds};
+    return driver().cuLaunchKernelEx(&config, reinterpret_cast<CUfunction>(bench.kernel("gridSync")), parameters,
+                                     nullptr);
+  };
+  int multiprocessors = 0;
+  REQUIRE(driver().cuDeviceGetAttribute(&multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0) == CUDA_SUCCESS);
+  const unsigned most = 2 * static_cast<unsigned>(multiprocessors);  // 2048 threads each
+  CHECK(launch(most + 1) == CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
+  CHECK(launch(most) == CUDA_SUCCESS);
+  bench.finish();
+  unsigned met = 0;
+  REQUIRE(driver().cuMemcpyDtoHAsync(&met, counters, 4, bench.stream) == CUDA_SUCCESS);
+  CHECK(met == most);
+}
+
 TEST_CASE("variables lie where the driver put them, with their values") {
   Bench bench;
   CUdeviceptr counter = 0, table = 0;
