@@ -34,6 +34,9 @@ struct DeviceProperties {
   std::uint64_t memoryBytes = 0;
   std::uint32_t computeMajor = 0, computeMinor = 0;
   std::vector<std::int32_t> attributes;  // index: cudaDeviceAttr
+  // The back end decides where a module's variables lie, outside all windows (a driver does): instantiate() is given no
+  // addresses, variableAddress() tells them. Otherwise they lie where instantiate() is told.
+  bool placesVariables = false;
 };
 
 // A piece of physical device memory, made at start-up. All are a multiple of kGranuleBytes.
@@ -71,6 +74,8 @@ class Image {
 class ModuleInstance {
  public:
   virtual ~ModuleInstance() = default;
+  // Of a variable of the image's description, for as long as the instance lives.
+  virtual std::uint64_t variableAddress(std::uint32_t variable) const = 0;
 };
 
 struct LaunchRequest {
@@ -144,7 +149,8 @@ class Context {
   virtual void signal(Stream&, wire::Slot&, std::uint64_t value, bool timestamp) = 0;
   virtual void waitFor(Stream&, const wire::Slot&, std::uint64_t value) = 0;
 
-  // Variables get the given addresses (one each, in the image's order; the memory is mapped) and their initial values.
+  // Variables get the given addresses (one each, in the image's order; the memory is mapped; none where the device places
+  // variables itself) and their initial values.
   virtual Result<std::unique_ptr<ModuleInstance>> instantiate(std::shared_ptr<Image>, std::span<const std::uint64_t> addresses) = 0;
 
   virtual Status setLimit(ContextLimit, std::uint64_t value) = 0;
@@ -177,6 +183,10 @@ class Device {
   // Looks after what needs looking after from the executor's thread (parked slot waits, say). Returns true if it did
   // anything; `waiting` is set while something needs poll() again soon without any new command.
   virtual bool poll(bool& waiting) = 0;
+
+  // An error once the device as a whole is lost (a fault that its hardware cannot contain): every context has been told, and
+  // only opening the device anew, in another process, helps.
+  virtual Status health() const { return {}; }
 };
 
 struct DeviceOptions {

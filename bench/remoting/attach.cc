@@ -27,17 +27,17 @@ nlohmann::json waitIdle() {
   return {{"idle", true}};
 }
 
-nlohmann::json measureAttach() {
-  Pool pool({});
+nlohmann::json measureAttach(const std::string& device) {
+  Pool pool({.device = device});
   std::vector<double> milliseconds;
   for (int i = 0; i < 31; ++i) milliseconds.push_back(pool.runClient("first-call").at("attach_ms").get<double>());
   return {{"attach_ms_p50", median(milliseconds)}, {"attach_ms_p99", percentile(milliseconds, 0.99)}};
 }
 
-nlohmann::json measureIdle() {
+nlohmann::json measureIdle(const std::string& device) {
   constexpr int kClients = 50;
   constexpr double kSeconds = 5;
-  Pool pool({});
+  Pool pool({.device = device});
   auto clients = pool.startIdleClients(kClients);
   sleep(1);
   const double cpuBefore = pool.cpuSeconds(), begin = now();

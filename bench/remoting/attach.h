@@ -2,10 +2,11 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <string>
 
 namespace rouse::bench {
 
-nlohmann::json measureAttach();
-nlohmann::json measureIdle();
+nlohmann::json measureAttach(const std::string& device);
+nlohmann::json measureIdle(const std::string& device);
 
 }  // namespace rouse::bench

@@ -18,23 +18,23 @@ namespace {
 using nlohmann::json;
 
 // Each measurement runs in a process of its own under `rouse run`, against a pool started for it.
-json measure(bool discardLaunches, const std::string& what) {
-  Pool pool({.discardLaunches = discardLaunches});
+json measure(const std::string& device, bool discardLaunches, const std::string& what) {
+  Pool pool({.discardLaunches = discardLaunches, .device = device});
   return pool.runClient(what);
 }
 
-json all(bool progress) {
-  json report{{"schema", 1}, {"benchmark", "remoting"}, {"environment", environment()}};
+json all(const std::string& device, bool progress) {
+  json report{{"schema", 1}, {"benchmark", "remoting"}, {"device", device}, {"environment", environment()}};
   const auto step = [&](const char* name, auto&& body) {
     if (progress) std::fprintf(stderr, "measuring %s\n", name);
     report.update(body());
   };
-  step("enqueue", [] { return measure(false, "enqueue"); });
-  step("launch rate, launches discarded", [] { return measure(true, "launch-rate"); });
-  step("round trips", [] { return measure(false, "round-trips"); });
-  step("copies", [] { return measure(false, "copies"); });
-  step("attach", [] { return measureAttach(); });
-  step("idle daemon with 50 clients", [] { return measureIdle(); });
+  step("enqueue", [&] { return measure(device, false, "enqueue"); });
+  step("launch rate, launches discarded", [&] { return measure(device, true, "launch-rate"); });
+  step("round trips", [&] { return measure(device, false, "round-trips"); });
+  step("copies", [&] { return measure(device, false, "copies"); });
+  step("attach", [&] { return measureAttach(device); });
+  step("idle daemon with 50 clients", [&] { return measureIdle(device); });
   return report;
 }
 
@@ -50,11 +50,13 @@ void addRemoting(CLI::App& app, int& status) {
   auto* command = app.add_subcommand("remoting", "Launches, round trips, copies, attach time, idle cost");
   auto asJson = std::make_shared<bool>(false);
   command->add_flag("--json", *asJson, "Print one JSON object");
+  auto device = std::make_shared<std::string>("cpu");
+  command->add_option("--device", *device, "Kind of device of the pool: cpu (default) or cuda")->check(CLI::IsMember({"cpu", "cuda"}));
   auto slack = std::make_shared<double>(0);
   command->add_option("--check", *slack, "Exit with 4 where a promised figure is missed by more than this factor (1: the promise itself)")
       ->check(CLI::Range(1.0, 100.0));
-  command->callback([asJson, slack, &status] {
-    const json report = all(true);
+  command->callback([asJson, device, slack, &status] {
+    const json report = all(*device, true);
     if (*asJson) {
       std::cout << report.dump(2) << '\n';
     } else {

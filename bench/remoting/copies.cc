@@ -46,35 +46,38 @@ nlohmann::json measureCopies() {
   check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
 
   std::vector<double> plain;
-  std::vector<double> ratios[4];
-  const auto measure = [&](std::vector<double>& into, void* to, const void* from, cudaMemcpyKind kind) {
+  std::vector<double> ratios[4], rates[4];
+  const auto measure = [&](int which, void* to, const void* from, cudaMemcpyKind kind) {
     const double reference = seconds([&] { std::memcpy(destination.get(), source.get(), kBytes); });
     const double copied = seconds([&] { check(cudaMemcpy(to, from, kBytes, kind), "cudaMemcpy"); });
     plain.push_back(kBytes / reference * 1e-9);
-    into.push_back(reference / copied);
+    ratios[which].push_back(reference / copied);
+    rates[which].push_back(kBytes / copied * 1e-9);
   };
   Buffer pageable = buffer(5);
   for (int run = -2; run < kRuns; ++run) {
     if (run == 0) {
       plain.clear();
       for (auto& ratio : ratios) ratio.clear();
+      for (auto& rate : rates) rate.clear();
     }
     for (std::size_t i = 0; i < kBytes; i += 4096) pageable.get()[i] = static_cast<char>(run + 7);
-    measure(ratios[0], device, pageable.get(), cudaMemcpyHostToDevice);
-    measure(ratios[1], destination.get(), device, cudaMemcpyDeviceToHost);
+    measure(0, device, pageable.get(), cudaMemcpyHostToDevice);
+    measure(1, destination.get(), device, cudaMemcpyDeviceToHost);
     if (std::memcmp(destination.get(), pageable.get(), kBytes) != 0) throw std::runtime_error("pageable copy: bytes differ");
     for (std::size_t i = 0; i < kBytes; i += 4096) static_cast<char*>(pinned)[i] = static_cast<char>(run + 9);
     std::memcpy(pageable.get(), pinned, kBytes);
-    measure(ratios[2], device, pinned, cudaMemcpyHostToDevice);
+    measure(2, device, pinned, cudaMemcpyHostToDevice);
     std::memset(pinned, 0, kBytes);
-    measure(ratios[3], pinned, device, cudaMemcpyDeviceToHost);
+    measure(3, pinned, device, cudaMemcpyDeviceToHost);
     if (std::memcmp(pinned, pageable.get(), kBytes) != 0) throw std::runtime_error("pinned copy: bytes differ");
   }
   check(cudaFreeHost(pinned), "cudaFreeHost");
   check(cudaFree(device), "cudaFree");
   return {{"memcpy_gb_per_s", median(plain)},      {"h2d_pageable_ratio", median(ratios[0])},
           {"d2h_pageable_ratio", median(ratios[1])}, {"h2d_pinned_ratio", median(ratios[2])},
-          {"d2h_pinned_ratio", median(ratios[3])}};
+          {"d2h_pinned_ratio", median(ratios[3])},  {"h2d_pinned_gb_per_s", median(rates[2])},
+          {"d2h_pinned_gb_per_s", median(rates[3])}};
 }
 
 }  // namespace rouse::bench

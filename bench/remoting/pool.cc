@@ -107,7 +107,7 @@ Pool::Pool(const PoolOptions& options) {
   directory_ = path;
   const fs::path config = directory_ / "rouse.toml";
   std::ofstream(config) << "[daemon]\nsocket = \"" << (directory_ / "rouse.sock").string() << "\"\n\n"
-                        << "[devices]\nkind = \"cpu\"\ncount = 1\nmemory = \"1GiB\"\n\n"
+                        << "[devices]\nkind = \"" << options.device << "\"\ncount = 1\nmemory = \"512MiB\"\n\n"
                         << "[executor]\ndiscard_launches = " << (options.discardLaunches ? "true" : "false") << "\n";
   daemon_ = start({binaryDirectory() / "roused", "--config", config}, {}, false).pid;
   const double deadline = now() + 20;

@@ -12,6 +12,7 @@ namespace rouse::bench {
 
 struct PoolOptions {
   bool discardLaunches = false;
+  std::string device = "cpu";
 };
 
 // Processes that are attached and do nothing; they end with the object.

@@ -38,6 +38,7 @@ DeviceInfo infoOf(control::VirtualDevice::Reader device) {
   info.computeMinor = properties.getComputeMinor();
   const auto attributes = properties.getAttributes();
   for (const std::int32_t attribute : attributes) info.attributes.push_back(attribute);
+  info.placesVariables = properties.getPlacesVariables();
   info.window = rangeOf(device.getWindow());
   info.memoryLimit = device.getMemoryLimit();
   info.spin = device.getSpin();

@@ -64,14 +64,15 @@ DeviceHeap& Device::heap() { return parts_->heap; }
 
 // --- Errors
 
+// What happened before the executor went away says more than that it did.
 CudaError Device::peekError() const {
-  if (lost_.load(std::memory_order_relaxed)) return CudaError::devicesUnavailable;
-  return static_cast<CudaError>(status_->error.load(std::memory_order_acquire));
+  const auto error = static_cast<CudaError>(status_->error.load(std::memory_order_acquire));
+  return lost_.load(std::memory_order_relaxed) && !isSticky(error) ? CudaError::devicesUnavailable : error;
 }
 
 CudaError Device::takeError() {
-  if (lost_.load(std::memory_order_relaxed)) return CudaError::devicesUnavailable;
-  auto error = static_cast<CudaError>(status_->error.load(std::memory_order_acquire));
+  const CudaError error = peekError();
+  if (lost_.load(std::memory_order_relaxed) && !isSticky(error)) return CudaError::devicesUnavailable;
   if (error == CudaError::success) return error;
   if (!isSticky(error) || !saidSticky_.exchange(true, std::memory_order_relaxed)) {
     log(LogLevel::error, "device %u: error %u: %.447s", index_, static_cast<unsigned>(error), status_->message);

@@ -82,7 +82,22 @@ CudaError DeviceHeap::allocateFor(const Allocation& tags, std::uint64_t bytes, s
   block.allocation.bufferId = device_.session().handles().nextId();
   block.occupiedBytes = taken->range.bytes;
   block.resting = false;
+  block.adopted = false;
   *address = taken->range.base;
+  return CudaError::success;
+}
+
+CudaError DeviceHeap::adopt(const Allocation& tags, AddressRange range) {
+  const std::lock_guard lock(mutex_);
+  if (window_.overlaps(range) || !adopted_.hold(range)) return CudaError::invalidValue;
+  Block& block = blocks_[range.base];
+  block.allocation = tags;
+  block.allocation.range = range;
+  block.allocation.deviceBase = range.base;
+  block.allocation.bufferId = device_.session().handles().nextId();
+  block.occupiedBytes = range.bytes;
+  block.resting = false;
+  block.adopted = true;
   return CudaError::success;
 }
 
@@ -106,6 +121,11 @@ CudaError DeviceHeap::releaseFor(std::uint64_t address) {
   const auto found = blocks_.find(address);
   if (found == blocks_.end()) return CudaError::invalidValue;
   const AddressRange range{address, found->second.occupiedBytes};
+  if (found->second.adopted) {
+    adopted_.release(range);
+    blocks_.erase(found);
+    return CudaError::success;
+  }
   blocks_.erase(found);
   space_.give(range, epoch_.fetch_add(1, std::memory_order_acq_rel) + 1);
   vacate(granulesOf(range));
@@ -150,6 +170,8 @@ void DeviceHeap::settle(std::uint64_t epoch) {
 }
 
 void DeviceHeap::forgetEverything() {
+  for (const auto& [address, block] : blocks_)
+    if (block.adopted) adopted_.release({address, block.occupiedBytes});
   blocks_.clear();
   space_ = RangeAllocator(window_, kUnit);
   const std::uint64_t granules = isMapped_.size();

@@ -16,6 +16,7 @@
 #include <set>
 #include <vector>
 
+#include "client-shim/core/address_hold.h"
 #include "client-shim/core/allocation.h"
 #include "client-shim/core/device_memory.h"
 #include "client-shim/core/range_allocator.h"
@@ -35,6 +36,9 @@ class DeviceHeap final : public DeviceMemory {
 
   // For variables and pools: `tags` gives everything but the range. Pools are not asked to give memory back.
   CudaError allocateFor(const Allocation& tags, std::uint64_t bytes, std::uint64_t alignment, std::uint64_t* address);
+  // A variable that the device has placed: known here from now on, backed by nothing of ours. Ended by releaseFor().
+  // invalidValue: the process has memory of its own at these addresses.
+  CudaError adopt(const Allocation& tags, AddressRange range);
   // Whatever the owner.
   CudaError releaseFor(std::uint64_t address);
   // A pooled block that is given out again or rests in its pool (then nothing is found at its address).
@@ -60,6 +64,7 @@ class DeviceHeap final : public DeviceMemory {
     Allocation allocation;
     std::uint64_t occupiedBytes = 0;  // rounded to the unit
     bool resting = false;
+    bool adopted = false;
   };
   struct Granules {
     std::uint64_t first, end;
@@ -81,6 +86,7 @@ class DeviceHeap final : public DeviceMemory {
   mutable std::mutex mutex_;
   RangeAllocator space_;
   std::map<std::uint64_t, Block> blocks_;
+  AddressHold adopted_;
   struct Free {
     void operator()(std::uint32_t* array) const { std::free(array); }
   };

@@ -101,7 +101,7 @@ CudaError loadModule(Device& device, const ModuleSource& source, std::span<const
   };
   std::vector<Kept> kept;
   std::vector<std::uint64_t> addresses;
-  for (std::size_t i = 0; i < made->variables_.size(); ++i) {
+  for (std::size_t i = 0; i < made->variables_.size() && !device.info().placesVariables; ++i) {
     Variable& variable = made->variables_[i];
     const std::uint64_t bytes = std::max<std::uint64_t>(variable.bytes, 1);
     CudaError error = CudaError::success;
@@ -134,6 +134,12 @@ CudaError loadModule(Device& device, const ModuleSource& source, std::span<const
     // So that a synchronisation of the legacy stream waits for it.
     batch.count(device.legacyStream());
   }
+  if (device.info().placesVariables && !made->variables_.empty()) {
+    if (const CudaError error = made->findVariables(); error != CudaError::success) {
+      (void)unloadModule(std::move(made));
+      return error;
+    }
+  }
   if (!kept.empty()) {
     if (const CudaError error = device.legacyStream().synchronize(); error != CudaError::success) return abandon(error);
     for (const Kept& each : kept) std::memcpy(each.at, each.bytes.data(), each.bytes.size());
@@ -142,6 +148,40 @@ CudaError loadModule(Device& device, const ModuleSource& source, std::span<const
   return CudaError::success;
 } catch (const std::bad_alloc&) {
   return CudaError::memoryAllocation;
+}
+
+CudaError Module::findVariables() {
+  Session& session = device_->session();
+  const auto lease = session.slots().take();
+  if (!lease) return CudaError::memoryAllocation;
+  Mark reply{lease->index, lease->value};
+  CudaError error = CudaError::success;
+  for (std::uint32_t i = 0; i < variables_.size() && error == CudaError::success; ++i) {
+    Variable& variable = variables_[i];
+    ++reply.value;
+    {
+      CommandQueue::Batch batch(device_->queue());
+      batch.put(wire::VariableAddress{.module = wire_, .value = reply.value, .slot = reply.slot, .variable = i});
+      batch.flush();
+    }
+    error = session.wait(device_->index(), reply);
+    if (error != CudaError::success) break;
+    const wire::Slot& slot = session.slot(reply.slot);
+    error = static_cast<CudaError>(slot.result.load(std::memory_order_relaxed));
+    if (error != CudaError::success) break;
+    variable.address = slot.payload.load(std::memory_order_relaxed);
+    const Allocation tags{.kind = MemoryKind::device, .variable = true, .deviceIndex = device_->index()};
+    error = device_->heap().adopt(tags, {variable.address, std::max<std::uint64_t>(variable.bytes, 1)});
+    if (error == CudaError::success) {
+      owned_.push_back(variable.address);
+    } else {
+      log(LogLevel::error, "variable %s: the device has put it at 0x%llx, where this program has memory of its own",
+          variable.name.c_str(), static_cast<unsigned long long>(variable.address));
+      error = CudaError::notSupported;
+    }
+  }
+  session.slots().give({reply.slot, reply.value});
+  return error;
 }
 
 CudaError unloadModule(std::unique_ptr<Module> module) {

@@ -74,6 +74,9 @@ class Module {
  private:
   friend CudaError loadModule(Device&, const ModuleSource&, std::span<const ManagedPlace>, std::unique_ptr<Module>*);
   friend CudaError unloadModule(std::unique_ptr<Module>);
+  // Asks where the device has put them; one round trip each.
+  CudaError findVariables();
+
   Device* device_ = nullptr;
   std::uint64_t incarnation_ = 0;
   wire::Handle wire_{};

@@ -112,6 +112,10 @@ Device* Session::deviceAt(std::uint64_t address) {
   for (const auto& device : devices_) {
     if (device->info().window.contains(address)) return device.get();
   }
+  Allocation found;
+  for (const auto& device : devices_) {
+    if (device->info().placesVariables && device->memory().find(address, &found)) return device.get();
+  }
   return nullptr;
 }
 

@@ -45,7 +45,8 @@ class Session {
   std::uint64_t id() const { return id_; }  // among the sessions of this process
   std::uint32_t deviceCount() const { return static_cast<std::uint32_t>(devices_.size()); }
   Device& device(std::uint32_t index) { return *devices_[index]; }
-  Device* deviceAt(std::uint64_t address);  // whose window the address lies in, or null
+  // Whose window the address lies in, or whose variable is there; or null.
+  Device* deviceAt(std::uint64_t address);
 
   SessionHandles& handles() { return *handles_; }
   SlotAllocator& slots() { return *slots_; }

@@ -75,6 +75,7 @@ struct DeviceInfo {
   computeMajor @4 :UInt32;
   computeMinor @5 :UInt32;
   attributes @6 :List(Int32);
+  placesVariables @7 :Bool;  # module variables lie where VariableAddress says, not where the client puts them
 }
 
 struct LoadModule {

@@ -36,6 +36,7 @@ void write(capnproto::DeviceInfo::Builder to, const memory::DeviceProperties& fr
   to.setComputeMinor(from.computeMinor);
   auto attributes = to.initAttributes(static_cast<unsigned>(from.attributes.size()));
   for (unsigned i = 0; i < attributes.size(); ++i) attributes.set(i, from.attributes[i]);
+  to.setPlacesVariables(from.placesVariables);
 }
 void write(capnproto::Attach::Builder to, const Attach& from) {
   to.setProtocol(from.protocol);
@@ -184,6 +185,7 @@ memory::DeviceProperties read(capnproto::DeviceInfo::Reader from) {
   to.computeMajor = from.getComputeMajor();
   to.computeMinor = from.getComputeMinor();
   for (std::int32_t attribute : from.getAttributes()) to.attributes.push_back(attribute);
+  to.placesVariables = from.getPlacesVariables();
   return to;
 }
 

@@ -81,6 +81,8 @@ bool Executor::turn() {
   did = pollSessions() || did;
   deviceWaiting_ = false;
   did = device_->poll(deviceWaiting_) || did;
+  // Programs have been told by now; whoever starts this executor again gets a device that works.
+  if (Status health = device_->health(); !health) fail(health.error());
   if (turnsToControl_-- == 0) {
     turnsToControl_ = kTurnsBetweenControl;
     if (poller_.wait(std::chrono::nanoseconds{0})) readControl();

@@ -1,3 +1,4 @@
+#include "schemas/wire/slot_wait.h"
 #include "server/executor/session.h"
 
 namespace rouse::executor {
@@ -20,6 +21,12 @@ wire::DecodeStatus Session::on(const wire::ModuleBind& command, std::span<const 
     return refuse("ModuleBind.module.index", command.module.index,
                   "above the limit " + std::to_string(kMaxModuleInstances - 1));
   const auto& variables = installed->second->description().variables;
+  if (surroundings_.device.properties().placesVariables) {
+    if (!addresses.empty())
+      return refuse("ModuleBind.variableAddresses", addresses.size(), "this device places variables itself");
+    start(Bind{command.module, installed->second, {}});
+    return {};
+  }
   if (addresses.size() != variables.size())
     return refuse("ModuleBind.variableAddresses", addresses.size(),
                   "the module has " + std::to_string(variables.size()) + " variables");
@@ -47,6 +54,7 @@ bool Session::resume(Bind& command) {
     bound.instance = std::move(*instance);
   else
     latch_.latch(instance.error().code, instance.error().message);
+  enterVariables(bound);
   modules_.insert(command.module, std::move(bound));
   return true;
 }
@@ -56,8 +64,34 @@ void Session::on(const wire::ModuleUnbind& command) { start(Unbind{command.modul
 bool Session::resume(Unbind& command) {
   if (!context_->idle()) return false;
   fenced_ = false;
-  modules_.take(command.module);
+  forgetVariables(modules_.take(command.module));
   return true;
+}
+
+void Session::enterVariables(const BoundModule& module) {
+  if (!surroundings_.device.properties().placesVariables || !module.instance) return;
+  const auto& variables = module.image->description().variables;
+  for (std::uint32_t i = 0; i < variables.size(); ++i)
+    variableRanges_.insert({module.instance->variableAddress(i), variables[i].bytes});
+}
+
+void Session::forgetVariables(const BoundModule& module) {
+  if (!surroundings_.device.properties().placesVariables || !module.instance) return;
+  const auto& variables = module.image->description().variables;
+  for (std::uint32_t i = 0; i < variables.size(); ++i)
+    variableRanges_.erase({module.instance->variableAddress(i), variables[i].bytes});
+}
+
+wire::DecodeStatus Session::on(const wire::VariableAddress& command) {
+  const BoundModule& bound = modules_.at(command.module);
+  const auto& variables = bound.image->description().variables;
+  if (command.variable >= variables.size())
+    return refuse("VariableAddress.variable", command.variable,
+                  "the module has " + std::to_string(variables.size()) + " variables");
+  wire::Slot& slot = segment_.slot(command.slot);
+  slot.payload.store(bound.instance ? bound.instance->variableAddress(command.variable) : 0, std::memory_order_relaxed);
+  wire::signal(slot, command.value, bound.instance ? CudaError::success : CudaError::invalidKernelImage);
+  return {};
 }
 
 wire::DecodeStatus Session::on(const wire::Launch& command, std::span<const std::byte> parameters) {

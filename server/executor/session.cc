@@ -189,6 +189,7 @@ bool Session::dismantle() {
   extents_.forEach([&](std::uint64_t, std::uint32_t chunk) { surroundings_.memory.put(id_, {chunk, kGranuleBytes}); });
   extents_ = memory::ExtentMap(deviceWindow_);
   hostRanges_.clear();
+  variableRanges_.clear();
   quota_.clear();
   surroundings_.memory.release(id_);
   return true;

@@ -107,7 +107,8 @@ class Session final : private memory::ContextObserver {
   bool newModule(wire::Handle handle) const { return modules_.mayInsert(handle); }
   bool rangeMapped(AddressRange range, wire::Access, wire::Where where) const {
     if (where != wire::Where::host && extents_.contains(range.base, range.bytes)) return true;
-    return where != wire::Where::device && hostRanges_.contains(range.base, range.bytes);
+    if (where != wire::Where::device && hostRanges_.contains(range.base, range.bytes)) return true;
+    return where != wire::Where::host && variableRanges_.contains(range.base, range.bytes);
   }
 
   // The commands, in one file a family: stream_, memory_, host_, copy_, module_, slot_, context_commands.cc.
@@ -127,6 +128,7 @@ class Session final : private memory::ContextObserver {
   void on(const wire::Fill3D&);
   wire::DecodeStatus on(const wire::ModuleBind&, std::span<const std::uint64_t> addresses);
   void on(const wire::ModuleUnbind&);
+  wire::DecodeStatus on(const wire::VariableAddress&);
   wire::DecodeStatus on(const wire::Launch&, std::span<const std::byte> parameters);
   void on(const wire::SlotSignal&);
   void on(const wire::SlotWait&);
@@ -192,6 +194,8 @@ class Session final : private memory::ContextObserver {
   bool resume(Backlog);
 
   Status createContext();
+  void enterVariables(const BoundModule& module);
+  void forgetVariables(const BoundModule& module);
   // Cancels what runs; true once the context and all that lived in it are gone and its memory is on its way to the
   // pool.
   bool dismantle();
@@ -230,6 +234,7 @@ class Session final : private memory::ContextObserver {
   memory::Quota quota_;
   memory::ExtentMap extents_;
   memory::RangeMap hostRanges_;
+  memory::RangeMap variableRanges_;  // of bound modules, where the device places them
   std::unordered_map<std::uint64_t, std::shared_ptr<memory::Image>> installed_;
   std::uint64_t launches_ = 0;
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <cctype>
+#include <cstdlib>
 #include <filesystem>
 
 namespace rouse::daemon {
@@ -12,6 +13,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Another driver for the CUDA back end than the installed one (server/device/cuda/driver/load.h): tests run without
+// nodes.
+constexpr const char* kDriverVariable = "ROUSE_LIBCUDA";
 constexpr std::uint64_t kCpuDeviceMemory = std::uint64_t{2} << 30;
 
 // The kernel driver makes one node /dev/nvidiaN for each GPU.
@@ -40,8 +44,12 @@ DevicePool::DevicePool(boost::asio::io_context& io, DevicePoolOptions options, E
 
 void DevicePool::start() {
   if (options_.kind != DeviceKind::automatic) return open(options_.kind);
-  const bool gpus = nvidiaDevices() > 0 && backendExists(options_.backends, DeviceKind::cuda);
-  open(gpus ? DeviceKind::cuda : DeviceKind::cpu);
+  const std::string missing = !backendExists(options_.backends, DeviceKind::cuda) ? "this build has no CUDA back end"
+                              : nvidiaDevices() == 0 && std::getenv(kDriverVariable) == nullptr
+                                  ? "there is no device node /dev/nvidia*"
+                                  : "";
+  if (!missing.empty()) spdlog::info("no GPU ({}), using the CPU device", missing);
+  open(missing.empty() ? DeviceKind::cuda : DeviceKind::cpu);
 }
 
 void DevicePool::open(DeviceKind kind) {

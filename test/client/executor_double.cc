@@ -358,6 +358,10 @@ wire::DecodeStatus ExecutorDouble::on(const wire::ModuleBind& command, std::span
 
 void ExecutorDouble::on(const wire::ModuleUnbind& command) { modules_.end(command.module); }
 
+wire::DecodeStatus ExecutorDouble::on(const wire::VariableAddress&) {
+  return wire::Rejection{"VariableAddress: this device does not place variables"};
+}
+
 wire::DecodeStatus ExecutorDouble::on(const wire::Launch& command, std::span<const std::byte> parameters) {
   const std::size_t wanted[] = {20, 16, 4, 4, 4};
   if (command.function >= 5 || parameters.size() != wanted[command.function])

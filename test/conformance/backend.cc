@@ -4,17 +4,90 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <sstream>
 #include <thread>
 
 #include "memory/address_plan.h"
+#include "test/cuda-double/double.h"
 
 namespace rouse::conformance {
 
-std::vector<std::string> kinds() { return {"cpu"}; }
+namespace {
+
+const std::string kBackends = "../lib/rouse-backends/librouse-device-";
+
+// The double counts broken rules of the driver API; a real driver has no such function.
+decltype(&rouse_double_violations) violations = nullptr;
+decltype(&rouse_double_violation) violation = nullptr;
+decltype(&rouse_double_forgive) forgive = nullptr;
+
+bool chooseDriver() {
+  setenv("ROUSE_DOUBLE_CPU_DEVICE", besideThisProgram(kBackends + "cpu.so").c_str(), 0);
+  const char* chosen = getenv("ROUSE_LIBCUDA");
+  if (chosen == nullptr && dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL) == nullptr) {
+    static const std::string twin = besideThisProgram("cuda-double/libcuda.so.1");
+    if (!std::filesystem::exists(twin)) return true;
+    setenv("ROUSE_LIBCUDA", twin.c_str(), 1);
+    chosen = twin.c_str();
+  }
+  if (chosen == nullptr) return true;
+  if (void* library = dlopen(chosen, RTLD_NOW | RTLD_LOCAL); library != nullptr) {
+    violations = reinterpret_cast<decltype(violations)>(dlsym(library, "rouse_double_violations"));
+    violation = reinterpret_cast<decltype(violation)>(dlsym(library, "rouse_double_violation"));
+    forgive = reinterpret_cast<decltype(forgive)>(dlsym(library, "rouse_double_forgive"));
+  }
+  return true;
+}
+
+bool isCpu(const std::string& kind) { return kind == "cpu"; }
+
+}  // namespace
+
+std::vector<std::string> kinds() {
+  static const bool chosen = chooseDriver();
+  (void)chosen;
+  const char* named = std::getenv("ROUSE_CONFORMANCE");
+  if (named == nullptr) return {"cpu", "cuda"};
+  std::vector<std::string> names;
+  std::istringstream list(named);
+  for (std::string name; std::getline(list, name, ',');) names.push_back(name);
+  return names;
+}
+
+bool onDouble() {
+  (void)kinds();
+  return violations != nullptr;
+}
+
+bool containsFaults(const std::string& kind) { return isCpu(kind); }
+bool stopsKernels(const std::string& kind) { return isCpu(kind); }
+bool observesText(const std::string& kind) { return isCpu(kind); }
+bool sharesMemory(const std::string& kind) { return isCpu(kind); }
+
+std::vector<std::string> kindsThat(bool (*can)(const std::string&), bool yes) {
+  std::vector<std::string> found;
+  for (const std::string& kind : kinds())
+    if (can(kind) == yes) found.push_back(kind);
+  return found;
+}
+
+bool leftOut(const std::vector<std::string>& kinds) {
+  if (!kinds.empty()) return false;
+  leaveOut("no back end of this run is of the kind that this shows");
+  return true;
+}
+
+void leaveOut(const std::string& why) { WARN("left out: " << why); }
+
+std::string besideThisProgram(const std::string& path) {
+  return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / path).string();
+}
 
 std::unique_ptr<memory::Device> open(const std::string& kind, std::uint32_t workers, std::uint64_t memoryBytes) {
-  const std::string path = std::string(ROUSE_BACKENDS) + "/librouse-device-" + kind + ".so";
+  const std::string path = besideThisProgram(kBackends + kind + ".so");
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) FAIL(dlerror());
   auto open = reinterpret_cast<memory::OpenDevice>(dlsym(library, memory::kOpenDeviceSymbol));
@@ -83,6 +156,10 @@ Bench::~Bench() {
   context.reset();
   device.reset();
   close(hostFd);
+  if (violations == nullptr || violations() == 0) return;
+  for (unsigned i = 0; violation(i) != nullptr; ++i) UNSCOPED_INFO(violation(i));
+  CHECK(violations() == 0);
+  forgive();
 }
 
 std::uint64_t Bench::allocate(std::uint64_t bytes) {

@@ -17,7 +17,28 @@
 
 namespace rouse::conformance {
 
+// "cuda" runs on the driver that ROUSE_LIBCUDA names or that is installed, else on the double (test/cuda-double) where there is
+// one. Of all there are, those that ROUSE_CONFORMANCE names (with commas), where it is set.
 std::vector<std::string> kinds();
+
+// What hardware decides. CUDA: a fault ends the work of all contexts of a GPU; a kernel cannot be stopped; what kernels
+// print goes to the process's own output (server/device/cuda/README.md).
+bool containsFaults(const std::string& kind);
+bool stopsKernels(const std::string& kind);
+bool observesText(const std::string& kind);
+// Device memory can be read by the test itself.
+bool sharesMemory(const std::string& kind);
+std::vector<std::string> kindsThat(bool (*can)(const std::string&), bool yes = true);
+// True, and said in the report, when there are none: the case has nothing to show then.
+bool leftOut(const std::vector<std::string>& kinds);
+// Says in the report that this case shows nothing here, and why.
+void leaveOut(const std::string& why);
+
+// A file by where it lies relative to this program, in a build folder as in a bundle (tools/bundle).
+std::string besideThisProgram(const std::string& path);
+
+// The cuda kind runs on the double.
+bool onDouble();
 
 // GENERATE must stand in the test case itself.
 #define EACH_BACKEND() GENERATE(from_range(rouse::conformance::kinds()))

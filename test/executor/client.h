@@ -78,6 +78,9 @@ class Client {
   CudaError result(std::uint32_t slot) const {
     return static_cast<CudaError>(segment.slot(slot).result.load(std::memory_order_relaxed));
   }
+  std::uint64_t payload(std::uint32_t slot) const {
+    return segment.slot(slot).payload.load(std::memory_order_relaxed);
+  }
   CudaError latched() const {
     return static_cast<CudaError>(segment.header().devices[0].error.load(std::memory_order_acquire));
   }

@@ -115,11 +115,16 @@ void FakeContext::waitFor(memory::Stream& stream, const wire::Slot& slot, std::u
   push(stream, [&slot, value] { return slot.value.load(std::memory_order_acquire) >= value; });
 }
 
-Result<std::unique_ptr<memory::ModuleInstance>> FakeContext::instantiate(std::shared_ptr<memory::Image>,
+Result<std::unique_ptr<memory::ModuleInstance>> FakeContext::instantiate(std::shared_ptr<memory::Image> image,
                                                                          std::span<const std::uint64_t> addresses) {
   if (device_.failInstantiate) return Error{CudaError::memoryAllocation, "no room for code"};
   device_.write("instantiate " + std::to_string(addresses.size()));
-  return std::unique_ptr<memory::ModuleInstance>(std::make_unique<FakeInstance>());
+  auto made = std::make_unique<FakeInstance>();
+  made->addresses.assign(addresses.begin(), addresses.end());
+  if (device_.properties().placesVariables)
+    for (std::size_t i = 0; i < image->description().variables.size(); ++i)
+      made->addresses.push_back(kPlacedVariables + i * 4096);
+  return std::unique_ptr<memory::ModuleInstance>(std::move(made));
 }
 
 Status FakeContext::setLimit(memory::ContextLimit limit, std::uint64_t value) {

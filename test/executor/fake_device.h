@@ -25,8 +25,12 @@ struct FakeImage final : memory::Image {
   const memory::ModuleDescription& description() const override { return described; }
 };
 
+// Where a fake that places variables itself puts the first of a module; each is a page behind the one before.
+inline constexpr std::uint64_t kPlacedVariables = 0x7000'0000'0000;
+
 struct FakeInstance final : memory::ModuleInstance {
   std::vector<std::uint64_t> addresses;
+  std::uint64_t variableAddress(std::uint32_t variable) const override { return addresses.at(variable); }
 };
 
 struct FakeQueue {

@@ -148,6 +148,62 @@ TEST_CASE_METHOD(Hostile, "memory: beyond reservation, window, what is mapped") 
   }
 }
 
+TEST_CASE_METHOD(SessionFixture, "variables that the device places: told, usable while bound, and no longer") {
+  device.properties_.placesVariables = true;
+  give(1);
+  install(40, true);
+  const std::uint64_t window = client.window();
+  const auto copyFrom = [&](std::uint64_t source, std::uint64_t bytes) {
+    send(wire::Copy{.stream = kLegacy, .destination = window, .source = source, .bytes = bytes});
+  };
+  SECTION("before they are bound") {
+    copyFrom(kPlacedVariables, 4);
+    CHECK(fault().substr(0, 11) == "Copy.source");
+  }
+  SECTION("with addresses of the client's choice") {
+    const std::uint64_t addresses[] = {window};
+    send(wire::ModuleBind{.module = {0, 0}, .moduleId = 40}, std::span<const std::uint64_t>(addresses));
+    CHECK(fault() == "ModuleBind.variableAddresses = 1: this device places variables itself");
+  }
+  SECTION("bound") {
+    send(wire::ModuleBind{.module = {0, 0}, .moduleId = 40}, std::span<const std::uint64_t>());
+    send(wire::VariableAddress{.module = {0, 0}, .value = 5, .slot = 11, .variable = 0});
+    REQUIRE(fault() == "");
+    CHECK(client.value(11) == 5);
+    CHECK(client.result(11) == CudaError::success);
+    CHECK(client.payload(11) == kPlacedVariables);
+    copyFrom(kPlacedVariables, 64);
+    copyFrom(kPlacedVariables + 60, 4);
+    CHECK(fault() == "");
+    SECTION("beyond the end") {
+      copyFrom(kPlacedVariables, 65);
+      CHECK(fault().substr(0, 11) == "Copy.source");
+    }
+    SECTION("no such variable") {
+      send(wire::VariableAddress{.module = {0, 0}, .value = 6, .slot = 11, .variable = 1});
+      CHECK(fault() == "VariableAddress.variable = 1: the module has 1 variables");
+    }
+    SECTION("after they are gone") {
+      send(wire::ModuleUnbind{.module = {0, 0}});
+      copyFrom(kPlacedVariables, 4);
+      CHECK(fault().substr(0, 11) == "Copy.source");
+    }
+    SECTION("after a reset") {
+      send(wire::Reset{.value = 1, .slot = 12});
+      give(1);
+      copyFrom(kPlacedVariables, 4);
+      CHECK(fault().substr(0, 11) == "Copy.source");
+    }
+  }
+  SECTION("a module that could not be made") {
+    device.failInstantiate = true;
+    send(wire::ModuleBind{.module = {0, 0}, .moduleId = 40}, std::span<const std::uint64_t>());
+    send(wire::VariableAddress{.module = {0, 0}, .value = 5, .slot = 11, .variable = 0});
+    CHECK(fault() == "");
+    CHECK(client.result(11) == CudaError::invalidKernelImage);
+  }
+}
+
 TEST_CASE_METHOD(Hostile, "modules: unknown, with wrong addresses, launches with wrong parameters") {
   const std::byte bytes[64] = {};
   SECTION("not installed for this session") {

@@ -2,6 +2,7 @@
 // costs nothing. The message goes to stderr.
 // expect-stderr: device_assert.cu:
 // expect-stderr: Assertion `data[i] < limit
+// faults
 #include <cassert>
 
 #include "check.h"

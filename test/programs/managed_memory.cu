@@ -1,5 +1,6 @@
 // Managed memory: cudaMallocManaged and __managed__ variables used in turn by host and device, linked structures shared by both,
 // prefetch and advice, attributes of managed pointers.
+// known-gap-cuda: the driver places __managed__ variables where programs cannot use them
 #include "check.h"
 
 __managed__ int total = 5;

@@ -56,7 +56,7 @@ class Daemon:
     """Use as a context manager. `environment` is what a client needs to find this daemon. `daemon_build`: daemon and executors
     come from there, one built with a sanitizer, say; client library, tools and programs from `build`."""
 
-    def __init__(self, build, gpus=1, gpu_memory="512MiB", arguments=(), daemon_build=None):
+    def __init__(self, build, gpus=1, gpu_memory="512MiB", arguments=(), daemon_build=None, device="cpu"):
         self.build = pathlib.Path(build).resolve()
         daemon_build = pathlib.Path(daemon_build or build).resolve()
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="rouse-test-"))
@@ -67,7 +67,7 @@ class Daemon:
         self.temporary.mkdir()
         configuration = self.folder / "rouse.toml"
         configuration.write_text(f'[daemon]\nclient_libraries = "{self.build / "lib/rouse"}"\n')
-        self.command = [str(daemon_build / "bin/roused"), "--config", str(configuration), "--socket", str(self.socket), "--device", "cpu",
+        self.command = [str(daemon_build / "bin/roused"), "--config", str(configuration), "--socket", str(self.socket), "--device", device,
                         "--gpus", str(gpus), "--gpu-memory", gpu_memory, *arguments]
         self.process = None
 

@@ -7,12 +7,19 @@ find_package(Catch2 2.13 REQUIRED)
 find_package(CLI11 2.1 REQUIRED)
 find_package(tomlplusplus REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
-find_package(spdlog REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(lz4 REQUIRED IMPORTED_TARGET liblz4)
 pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(crypto REQUIRED IMPORTED_TARGET libcrypto)
 pkg_check_modules(jemalloc REQUIRED IMPORTED_TARGET jemalloc)
+
+# What tools/bundle packs runs on machines that have nothing but a C library.
+option(ROUSE_BUNDLE "Link third-party code statically and leave the CPU device (LLVM) out" OFF)
+if(ROUSE_BUNDLE)
+  include(RouseStatic)
+else()
+  find_package(spdlog REQUIRED)
+endif()
 
 # The CUDA toolkit is needed at build time only: headers for the client library's types, nvcc for the test programs.
 set(ROUSE_CUDA_HOME "" CACHE PATH "CUDA 13 toolkit; empty: CUDA_HOME, /usr/local/cuda, or build/cuda as tools/setup leaves it")

@@ -43,10 +43,10 @@ Result<std::unique_ptr<memory::Context>> CpuContext::create(const memory::Contex
                                                             PhysicalMemory& memory,
                                                             std::shared_ptr<ContextState> state) {
   std::unique_ptr<CpuContext> context(new CpuContext(memory, std::move(state)));
-  auto device = AddressWindow::reserve(options.deviceWindow, "device window");
+  auto device = device::AddressWindow::reserve(options.deviceWindow, "device window");
   if (!device) return std::move(device).error();
   context->deviceWindow_ = std::move(device).value();
-  auto host = AddressWindow::reserve(options.hostWindow, "host window");
+  auto host = device::AddressWindow::reserve(options.hostWindow, "host window");
   if (!host) return std::move(host).error();
   context->hostWindow_ = std::move(host).value();
   if (options.hostFd >= 0) {

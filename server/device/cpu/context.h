@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "memory/device.h"
-#include "server/device/cpu/address_window.h"
+#include "server/device/address_window.h"
 #include "server/device/cpu/context_state.h"
 #include "server/device/cpu/physical_memory.h"
 
@@ -49,8 +49,8 @@ class CpuContext final : public memory::Context {
 
   PhysicalMemory& memory_;
   std::shared_ptr<ContextState> state_;
-  std::unique_ptr<AddressWindow> deviceWindow_;
-  std::unique_ptr<AddressWindow> hostWindow_;
+  std::unique_ptr<device::AddressWindow> deviceWindow_;
+  std::unique_ptr<device::AddressWindow> hostWindow_;
   int hostFd_ = -1;
 };
 

@@ -32,6 +32,7 @@ class CpuModuleInstance final : public memory::ModuleInstance {
  public:
   explicit CpuModuleInstance(std::shared_ptr<const BoundModule> bound) : bound_(std::move(bound)) {}
   const std::shared_ptr<const BoundModule>& bound() const { return bound_; }
+  std::uint64_t variableAddress(std::uint32_t variable) const override { return bound_->addresses.at(variable); }
 
  private:
   std::shared_ptr<const BoundModule> bound_;

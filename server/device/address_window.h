@@ -9,7 +9,7 @@
 #include "schemas/base/range.h"
 #include "schemas/base/result.h"
 
-namespace rouse::cpu {
+namespace rouse::device {
 
 class AddressWindow {
  public:
@@ -31,4 +31,4 @@ class AddressWindow {
   std::string name_;
 };
 
-}  // namespace rouse::cpu
+}  // namespace rouse::device

@@ -1,4 +1,4 @@
-#include "server/device/cpu/address_window.h"
+#include "server/device/address_window.h"
 
 #include <sys/mman.h>
 
@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <cstring>
 
-namespace rouse::cpu {
+namespace rouse::device {
 namespace {
 
 constexpr std::uint64_t kPage = 4096;
@@ -72,4 +72,4 @@ Status AddressWindow::unmap(AddressRange range) {
   return {};
 }
 
-}  // namespace rouse::cpu
+}  // namespace rouse::device

@@ -1,0 +1,49 @@
+// One function's view of the GPU. All functions of an executor share the GPU's one CUDA context: that is what makes
+// switching between them cheap, and why a fault of one ends them all.
+#pragma once
+
+#include <memory>
+
+#include "server/device/cuda/lanes.h"
+
+namespace rouse::cuda {
+
+class CudaContext final : public memory::Context {
+ public:
+  static Result<std::unique_ptr<memory::Context>> create(std::shared_ptr<Gpu> gpu, Watcher& watcher,
+                                                         PhysicalMemory& memory, const memory::ContextOptions& options,
+                                                         memory::ContextObserver& observer);
+  ~CudaContext() override;
+
+  bool cancel() override;
+  Status map(std::uint64_t address, memory::Chunk chunk) override;
+  Status unmap(AddressRange range) override;
+  Status mapHost(AddressRange range) override;
+  Status unmapHost(AddressRange range) override;
+
+  std::unique_ptr<memory::Stream> createStream(int priority) override;
+  std::unique_ptr<memory::Event> createEvent() override;
+  void record(memory::Stream& stream, memory::Event& event) override;
+  void wait(memory::Stream& stream, memory::Event& event) override;
+
+  void copy(memory::Stream& stream, const memory::CopyShape& shape) override;
+  void copyInline(memory::Stream& stream, std::uint64_t destination, std::span<const std::byte> bytes) override;
+  void fill(memory::Stream& stream, const memory::FillShape& shape) override;
+  void launch(memory::Stream& stream, const memory::LaunchRequest& request) override;
+  void signal(memory::Stream& stream, wire::Slot& slot, std::uint64_t value, bool timestamp) override;
+  void waitFor(memory::Stream& stream, const wire::Slot& slot, std::uint64_t value) override;
+
+  Result<std::unique_ptr<memory::ModuleInstance>> instantiate(std::shared_ptr<memory::Image> image,
+                                                              std::span<const std::uint64_t> addresses) override;
+  Status setLimit(memory::ContextLimit limit, std::uint64_t value) override;
+  bool idle() const override;
+
+ private:
+  explicit CudaContext(std::shared_ptr<Lanes> lanes) : gpu_(lanes->gpu), lanes_(std::move(lanes)) {}
+  bool unbroken(std::uint64_t address, std::uint64_t bytes) const;
+
+  std::shared_ptr<Gpu> gpu_;
+  std::shared_ptr<Lanes> lanes_;
+};
+
+}  // namespace rouse::cuda

@@ -1,0 +1,70 @@
+#include "server/device/cuda/device.h"
+
+#include "server/device/cuda/context.h"
+#include "server/device/cuda/module.h"
+#include "server/device/cuda/properties.h"
+
+namespace rouse::cuda {
+namespace {
+
+// What the back end cannot do without, and what to say if a GPU lacks it.
+struct Needed {
+  CUdevice_attribute attribute;
+  const char* what;
+};
+constexpr Needed kNeeded[] = {
+    {CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, "unified addressing"},
+    {CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, "virtual memory management"},
+    {CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS, "64-bit stream memory operations"},
+};
+
+}  // namespace
+
+CudaDevice::CudaDevice(std::shared_ptr<Gpu> gpu, std::unique_ptr<PhysicalMemory> memory)
+    : gpu_(std::move(gpu)),
+      memory_(std::move(memory)),
+      properties_(describe(*gpu_, memory_->chunks().size() * kGranuleBytes)),
+      watcher_(std::make_unique<Watcher>(gpu_)) {}
+
+Result<std::unique_ptr<memory::Device>> CudaDevice::open(const memory::DeviceOptions& options) {
+  auto gpu = Gpu::open(options.ordinal);
+  if (!gpu) return std::move(gpu).error();
+  for (const Needed& needed : kNeeded) {
+    if ((*gpu)->attribute(needed.attribute) == 0)
+      return Error{CudaError::notSupported, (*gpu)->name() + " has no " + needed.what +
+                                                "; Rouse serves GPUs of compute capability 7.0 and higher on Linux"};
+  }
+  std::unique_lock lock((*gpu)->mutex);
+  auto memory = PhysicalMemory::create(*gpu, options.memoryBytes);
+  lock.unlock();
+  if (!memory) return std::move(memory).error();
+  return std::unique_ptr<memory::Device>(new CudaDevice(std::move(*gpu), std::move(*memory)));
+}
+
+CudaDevice::~CudaDevice() {
+  watcher_.reset();
+  memory_.reset();
+}
+
+Status CudaDevice::scrub(memory::Chunk chunk) {
+  if (Status status = memory_->check(chunk); !status) return status;
+  const std::lock_guard lock(gpu_->mutex);
+  memory_->setDirty(chunk, true);
+  return {};
+}
+
+Result<std::unique_ptr<memory::Context>> CudaDevice::createContext(const memory::ContextOptions& options,
+                                                                   memory::ContextObserver& observer) {
+  return CudaContext::create(gpu_, *watcher_, *memory_, options, observer);
+}
+
+Result<std::shared_ptr<memory::Image>> CudaDevice::load(std::span<const std::byte> module) {
+  return CudaImage::load(gpu_, module, properties_.computeMajor * 10 + properties_.computeMinor);
+}
+
+bool CudaDevice::poll(bool& waiting) {
+  const std::lock_guard lock(gpu_->mutex);
+  return watcher_->poll(waiting);
+}
+
+}  // namespace rouse::cuda

@@ -1,0 +1,136 @@
+#include "server/device/cuda/gpu.h"
+
+#include <cstdlib>
+
+#include "server/device/cuda/driver/error.h"
+#include "server/device/cuda/lanes.h"
+
+namespace rouse::cuda {
+namespace {
+
+std::atomic<std::uint64_t> nextSerial{1};
+thread_local std::uint64_t currentSerial = 0;
+
+// Before the driver looks at its environment (CUDA Programming Guide, "CUDA Environment Variables"); what an operator
+// has set stays. Kernels are loaded when their module is: loading at the first launch may wait for running kernels. As
+// many hardware queues as there are: streams that share one wait for each other.
+void prepareEnvironment() {
+  ::setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+  ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+}
+
+std::string notOpened(const std::string& name, CUresult result, int computeMode) {
+  if (result == CUDA_ERROR_DEVICE_UNAVAILABLE || result == CUDA_ERROR_INVALID_DEVICE) {
+    if (computeMode == CU_COMPUTEMODE_EXCLUSIVE_PROCESS)
+      return name +
+             " is in exclusive compute mode and another process uses it; stop that process (nvidia-smi shows it) or "
+             "set the mode to DEFAULT (nvidia-smi -c DEFAULT)";
+    if (computeMode == CU_COMPUTEMODE_PROHIBITED)
+      return name + " is in compute mode PROHIBITED; set it to DEFAULT (nvidia-smi -c DEFAULT)";
+    return name + " is not available: another process holds it, or it needs a reset (nvidia-smi -q shows its state)";
+  }
+  if (result == CUDA_ERROR_OUT_OF_MEMORY)
+    return name + " has no memory left for a context: other processes fill it (nvidia-smi shows them); stop them";
+  return {};
+}
+
+}  // namespace
+
+Gpu::Gpu(std::unique_ptr<Driver> driver)
+    : driver_(std::move(driver)), serial_(nextSerial.fetch_add(1, std::memory_order_relaxed)) {}
+
+Result<std::shared_ptr<Gpu>> Gpu::open(std::uint32_t ordinal) {
+  prepareEnvironment();
+  auto loaded = loadDriver();
+  if (!loaded) return std::move(loaded).error();
+  std::shared_ptr<Gpu> gpu(new Gpu(std::move(*loaded)));
+  const Driver& driver = gpu->driver();
+
+  CUresult result = driver.cuInit(0);
+  if (result == CUDA_ERROR_NO_DEVICE)
+    return Error{CudaError::noDevice,
+                 "no GPU: the CUDA driver finds none; check nvidia-smi, CUDA_VISIBLE_DEVICES and the device nodes "
+                 "/dev/nvidia*, or use the cpu device"};
+  if (Status status = check(driver, result, "cuInit", "the CUDA driver does not start; nvidia-smi says more"); !status)
+    return status.error();
+  int count = 0;
+  if (Status status = check(driver, driver.cuDeviceGetCount(&count), "cuDeviceGetCount"); !status)
+    return status.error();
+  if (count == 0) return Error{CudaError::noDevice, "no GPU: the CUDA driver counts none; or use the cpu device"};
+  if (ordinal >= static_cast<std::uint32_t>(count))
+    return Error{CudaError::invalidDevice,
+                 "GPU " + std::to_string(ordinal) + ": there are " + std::to_string(count) + " (numbered from 0)"};
+  result = driver.cuDeviceGet(&gpu->device_, static_cast<int>(ordinal));
+  if (Status status = check(driver, result, "cuDeviceGet"); !status) return status.error();
+
+  char text[256] = {}, pci[32] = {};
+  driver.cuDeviceGetName(text, sizeof text, gpu->device_);
+  driver.cuDeviceGetPCIBusId(pci, sizeof pci, gpu->device_);
+  gpu->name_ = "GPU " + std::to_string(ordinal) + " (" + text + ", " + pci + ")";
+
+  // Waits are the watcher's, not the driver's.
+  driver.cuDevicePrimaryCtxSetFlags(gpu->device_, CU_CTX_SCHED_BLOCKING_SYNC);
+  CUcontext context = nullptr;
+  result = driver.cuDevicePrimaryCtxRetain(&context, gpu->device_);
+  if (result != CUDA_SUCCESS) {
+    Error error = driverError(driver, result, "cuDevicePrimaryCtxRetain", gpu->name_);
+    const std::string known = notOpened(gpu->name_, result, gpu->attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_MODE));
+    if (!known.empty()) error.message = known;
+    return error;
+  }
+  gpu->context_ = context;
+  gpu->makeCurrent();
+  return gpu;
+}
+
+Gpu::~Gpu() {
+  if (context_ == nullptr) return;
+  driver_->cuCtxSetCurrent(nullptr);
+  currentSerial = 0;
+  driver_->cuDevicePrimaryCtxRelease(device_);
+}
+
+int Gpu::attribute(CUdevice_attribute attribute) const {
+  int value = 0;
+  return driver_->cuDeviceGetAttribute(&value, attribute, device_) == CUDA_SUCCESS ? value : 0;
+}
+
+void Gpu::makeCurrent() const {
+  if (currentSerial == serial_) return;
+  if (driver_->cuCtxSetCurrent(context_) == CUDA_SUCCESS) currentSerial = serial_;
+}
+
+bool Gpu::good(CUresult result, const char* call, Lanes* whose, std::string_view what) {
+  if (result == CUDA_SUCCESS) [[likely]]
+    return true;
+  Error error = driverError(*driver_, result, call, what);
+  if (isFatal(result))
+    lose(std::move(error));
+  else if (whose != nullptr)
+    whose->report(error);
+  return false;
+}
+
+Status Gpu::status(CUresult result, const char* call, std::string_view what) {
+  if (result == CUDA_SUCCESS) return {};
+  Error error = driverError(*driver_, result, call, what);
+  if (isFatal(result)) lose(error);
+  return error;
+}
+
+Status Gpu::health() const {
+  if (!lost()) return {};
+  const std::lock_guard lock(mutex);
+  return Error{loss_.code, name_ + " is lost: " + loss_.message};
+}
+
+void Gpu::lose(Error error) {
+  if (lost()) return;
+  loss_ = std::move(error);
+  lost_.store(true, std::memory_order_release);
+  for (Lanes* context : contexts) context->die(loss_);
+  // What the GPU still had is over before anything that it names is given back. It fails at once, with the same error.
+  driver_->cuCtxSynchronize();
+}
+
+}  // namespace rouse::cuda

@@ -1,0 +1,103 @@
+// A stream: what the driver has of it, and what it has not yet.
+//
+// The driver is given work only when nothing of this process's doing can hold it up: a stream that waits for a slot
+// which nobody has promised to write, or which is far ahead of the GPU, keeps its work here. So a hardware queue, which
+// streams share, is never blocked by a program; the driver's queues never fill up, where a launch would block the
+// executor; and a context that ends drops what has not begun.
+//
+// Progress. After some operations, and where somebody wants to know, the stream writes how many it has done to a word
+// of pinned memory (cuStreamWriteValue64). Looking at it costs a load.
+//
+// Locked, all of it.
+#pragma once
+
+#include <deque>
+#include <memory>
+
+#include "server/device/cuda/gpu.h"
+#include "server/device/cuda/operation.h"
+
+namespace rouse::cuda {
+
+class Lanes;
+
+class Lane final : public std::enable_shared_from_this<Lane> {
+ public:
+  // `counter`: a word of its own in pinned memory, 0 now.
+  Lane(Lanes& owner, CUstream stream, std::uint64_t* counter) : owner_(owner), stream_(stream), counter_(counter) {}
+
+  void push(Operation operation);
+  // Gives the driver what it can of what is held. True if anything moved.
+  bool drain();
+  bool holds() const { return !held_.empty(); }
+  bool waitsForSlot() const;
+  // Drops what is held; its signals are delivered with the error.
+  void dropHeld(CudaError error);
+
+  std::uint64_t submitted() const { return submitted_; }
+  std::uint64_t completed() const;
+  // Asks for the counter to be written when all submitted so far is done; once.
+  void mark();
+  // Everything submitted and held is done. Marks.
+  bool idle();
+  // The driver's stream waits until another stream's counter is there, for which that has been marked.
+  void waitFor(Lane& other, std::uint64_t sequence);
+  void setSettled(std::uint64_t sequence) { settled_ = sequence; }
+
+  // Looks how far it is; gives back what is no longer needed. True if it is further than last time.
+  bool look();
+  bool outstanding() const { return seen_ != submitted_; }
+  bool watched() const { return marked_ > seen_; }
+  // Of launches that may be running.
+  std::string kernelsUnderWay() const;
+
+  CUstream stream() const { return stream_; }
+  std::uint64_t* counter() const { return counter_; }
+  // The stream is gone from the driver; all was done.
+  void finish() { stream_ = nullptr; }
+
+  bool destroyed = false;     // by its owner; ends when it is idle
+  bool isActive = false;      // in Lanes' list
+  std::uint32_t signals = 0;  // pending
+
+ private:
+  enum class Step : std::uint8_t { done, blocked };
+  bool attempt(Operation& operation);  // true: done, or refused for good
+  Step step(Operation& operation);
+  Step step(CopyOperation& operation);
+  Step step(InlineOperation& operation);
+  Step step(FillOperation& operation);
+  Step step(LaunchOperation& operation);
+  Step step(SignalOperation& operation);
+  Step step(SlotWaitOperation& operation);
+  Step step(RecordOperation& operation);
+  Step step(EventWaitOperation& operation);
+
+  bool room();
+  void counted();
+  // Memory mapped since the last work of this stream is usable. False: it will not be.
+  bool settle();
+  bool submitCopy(const CopyPiece& piece);
+  bool submitHostCopy(const CopyPiece& piece);
+  bool submitFill(const FillPiece& piece);
+
+  Lanes& owner_;
+  CUstream stream_;
+  std::uint64_t* counter_;
+  std::uint64_t submitted_ = 0, marked_ = 0, seen_ = 0;
+  std::uint64_t settled_ = 0;  // of the setup stream: what this one has waited for
+  std::deque<Operation> held_;
+  bool stepping_ = false;
+  struct Lent {
+    std::uint64_t sequence;
+    std::byte* block;
+  };
+  std::deque<Lent> lent_;
+  struct Launched {
+    std::uint64_t sequence;
+    const std::string* kernel;
+  };
+  std::deque<Launched> launched_;  // the latest ones
+};
+
+}  // namespace rouse::cuda

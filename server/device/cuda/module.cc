@@ -1,0 +1,177 @@
+#include "server/device/cuda/module.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+
+#include "server/device/cuda/driver/error.h"
+#include "server/device/cuda/variable_names.h"
+
+namespace rouse::cuda {
+namespace {
+
+std::uint32_t attributeOf(const Driver& driver, CUfunction_attribute attribute, CUkernel kernel, CUdevice device) {
+  int value = 0;
+  return driver.cuKernelGetAttribute(&value, attribute, kernel, device) == CUDA_SUCCESS && value > 0
+             ? static_cast<std::uint32_t>(value)
+             : 0;
+}
+
+// From any thread: a module that cannot be loaded is nobody's fault but its own, a GPU that is lost is known soon
+// enough.
+Status loadStatus(const Driver& driver, CUresult result, std::string_view call, std::string_view what = {}) {
+  return check(driver, result, call, what);
+}
+
+}  // namespace
+
+// --- Libraries
+
+Result<std::unique_ptr<LoadedLibrary>> LoadedLibrary::load(std::shared_ptr<Gpu> gpu, const std::string& module) {
+  gpu->makeCurrent();
+  const Driver& driver = gpu->driver();
+  std::array<char, 8192> log{};
+  std::array<CUjit_option, 2> options{CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  std::array<void*, 2> values{log.data(), reinterpret_cast<void*>(log.size())};  // NOLINT(performance-no-int-to-ptr)
+  std::unique_ptr<LoadedLibrary> library(new LoadedLibrary(std::move(gpu)));
+  const CUresult result = driver.cuLibraryLoadData(&library->library_, module.data(), options.data(), values.data(),
+                                                   options.size(), nullptr, nullptr, 0);
+  if (result != CUDA_SUCCESS) {
+    library->library_ = nullptr;
+    return loadStatus(driver, result, "cuLibraryLoadData", std::string(log.data(), ::strnlen(log.data(), log.size())))
+        .error();
+  }
+  return library;
+}
+
+LoadedLibrary::~LoadedLibrary() {
+  if (library_ == nullptr) return;
+  gpu_->makeCurrent();
+  gpu_->driver().cuLibraryUnload(library_);
+}
+
+Result<memory::ModuleDescription> LoadedLibrary::describe(std::span<const std::string> names) {
+  const Driver& driver = gpu_->driver();
+  memory::ModuleDescription description;
+  unsigned count = 0;
+  Status status = loadStatus(driver, driver.cuLibraryGetKernelCount(&count, library_), "cuLibraryGetKernelCount");
+  if (!status) return status.error();
+  std::vector<CUkernel> kernels(count);
+  if (count != 0)
+    status = loadStatus(driver, driver.cuLibraryEnumerateKernels(kernels.data(), count, library_),
+                        "cuLibraryEnumerateKernels");
+  if (!status) return status.error();
+  for (const CUkernel kernel : kernels) {
+    memory::KernelDescription made;
+    const char* name = nullptr;
+    if (status = loadStatus(driver, driver.cuKernelGetName(&name, kernel), "cuKernelGetName"); !status)
+      return status.error();
+    made.name = name;
+    std::size_t offset = 0, bytes = 0;
+    for (std::size_t i = 0; driver.cuKernelGetParamInfo(kernel, i, &offset, &bytes) == CUDA_SUCCESS; ++i) {
+      made.parameters.push_back({static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(bytes)});
+      made.parameterBytes = std::max(made.parameterBytes, static_cast<std::uint32_t>(offset + bytes));
+    }
+    const auto attribute = [&](CUfunction_attribute which) {
+      return attributeOf(driver, which, kernel, gpu_->device());
+    };
+    made.staticSharedBytes = attribute(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
+    made.localBytes = attribute(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
+    made.constantBytes = attribute(CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES);
+    made.maxThreadsPerBlock = attribute(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+    made.registers = attribute(CU_FUNC_ATTRIBUTE_NUM_REGS);
+    made.ptxVersion = attribute(CU_FUNC_ATTRIBUTE_PTX_VERSION);
+    made.binaryVersion = attribute(CU_FUNC_ATTRIBUTE_BINARY_VERSION);
+    description.kernels.push_back(std::move(made));
+  }
+  for (const std::string& name : names) {
+    CUdeviceptr address = 0;
+    std::size_t bytes = 0;
+    if (driver.cuLibraryGetManaged(&address, &bytes, library_, name.c_str()) == CUDA_SUCCESS)
+      return Error{CudaError::notSupported, "managed variable " + name +
+                                                ": the driver places it where the program's own process cannot use it; "
+                                                "use cudaMallocManaged, or __device__ and copies"};
+    if (driver.cuLibraryGetGlobal(&address, &bytes, library_, name.c_str()) != CUDA_SUCCESS) continue;
+    memory::VariableDescription made;
+    made.name = name;
+    made.bytes = bytes;
+    // What it happens to have: nobody else places it.
+    made.alignment = 1u << std::min(std::countr_zero(address), 8);
+    description.variables.push_back(std::move(made));
+  }
+  return description;
+}
+
+Status LoadedLibrary::bind(const memory::ModuleDescription& description) {
+  const Driver& driver = gpu_->driver();
+  gpu_->makeCurrent();
+  for (const memory::KernelDescription& wanted : description.kernels) {
+    CUkernel kernel = nullptr;
+    if (Status status = loadStatus(driver, driver.cuLibraryGetKernel(&kernel, library_, wanted.name.c_str()),
+                                   "cuLibraryGetKernel", wanted.name);
+        !status)
+      return status;
+    kernels_.push_back(kernel);
+  }
+  for (const memory::VariableDescription& wanted : description.variables) {
+    CUdeviceptr address = 0;
+    std::size_t bytes = 0;
+    if (Status status = loadStatus(driver, driver.cuLibraryGetGlobal(&address, &bytes, library_, wanted.name.c_str()),
+                                   "cuLibraryGetGlobal", wanted.name);
+        !status)
+      return status;
+    variables_.push_back(address);
+  }
+  return {};
+}
+
+// --- Images
+
+Result<std::shared_ptr<memory::Image>> CudaImage::load(std::shared_ptr<Gpu> gpu, std::span<const std::byte> module,
+                                                       std::uint32_t capability) {
+  auto names = variableNames(module, capability);
+  if (!names) return std::move(names).error();
+  // The driver finds the end of PTX by its NUL.
+  auto image = std::make_shared<CudaImage>();
+  image->gpu_ = gpu;
+  image->module_.assign(reinterpret_cast<const char*>(module.data()), module.size());
+  auto library = LoadedLibrary::load(gpu, image->module_);
+  if (!library) return std::move(library).error();
+  std::vector<std::string> all;
+  for (const NamedVariable& variable : *names) all.push_back(variable.name);
+  auto description = (*library)->describe(all);
+  if (!description) return std::move(description).error();
+  for (memory::VariableDescription& variable : description->variables) {
+    const auto named =
+        std::find_if(names->begin(), names->end(), [&](const auto& n) { return n.name == variable.name; });
+    if (named->constant) variable.space = memory::VariableSpace::constant;
+  }
+  image->description_ = std::move(*description);
+  image->shared_ = std::move(*library);
+  if (Status status = image->shared_->bind(image->description_); !status) return status.error();
+  if (image->description_.variables.empty()) std::string().swap(image->module_);
+  return std::shared_ptr<memory::Image>(std::move(image));
+}
+
+Result<std::shared_ptr<LoadedLibrary>> CudaImage::instance() {
+  if (description_.variables.empty()) return shared_;
+  if (shared_) return std::exchange(shared_, nullptr);
+  auto library = LoadedLibrary::load(gpu_, module_);
+  if (!library) return std::move(library).error();
+  if (Status status = (*library)->bind(description_); !status) return status.error();
+  return std::shared_ptr<LoadedLibrary>(std::move(*library));
+}
+
+Status CudaInstance::allowShared(std::uint32_t function, std::uint32_t dynamicBytes) {
+  const std::uint32_t bytes = kernel(function).staticSharedBytes + dynamicBytes;
+  if (bytes <= allowed_[function]) return {};
+  const Status status = gpu_->status(
+      gpu_->driver().cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                          static_cast<int>(dynamicBytes), library_->kernel(function), gpu_->device()),
+      "cuKernelSetAttribute", kernel(function).name);
+  if (status) allowed_[function] = bytes;
+  return status;
+}
+
+}  // namespace rouse::cuda

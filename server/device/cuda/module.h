@@ -1,0 +1,83 @@
+// Modules: the driver takes fatbins as they are and says what is in them, but for the names of variables
+// (variable_names.h).
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "server/device/cuda/gpu.h"
+
+namespace rouse::cuda {
+
+// Loaded code, the handles of its kernels and the places of its variables, in a description's order.
+class LoadedLibrary {
+ public:
+  // `error` says what the driver's compiler said. Any thread.
+  static Result<std::unique_ptr<LoadedLibrary>> load(std::shared_ptr<Gpu> gpu, const std::string& module);
+  ~LoadedLibrary();
+  LoadedLibrary(const LoadedLibrary&) = delete;
+
+  // Of all kernels, and of those names that are variables. Any thread.
+  Result<memory::ModuleDescription> describe(std::span<const std::string> names);
+  // Finds everything that the description names. Any thread.
+  Status bind(const memory::ModuleDescription& description);
+
+  CUkernel kernel(std::uint32_t index) const { return kernels_[index]; }
+  std::uint64_t variable(std::uint32_t index) const { return variables_[index]; }
+
+ private:
+  explicit LoadedLibrary(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)) {}
+
+  std::shared_ptr<Gpu> gpu_;
+  CUlibrary library_ = nullptr;
+  std::vector<CUkernel> kernels_;
+  std::vector<std::uint64_t> variables_;
+};
+
+class CudaImage final : public memory::Image {
+ public:
+  // Any thread; slow where the driver has to compile PTX.
+  static Result<std::shared_ptr<memory::Image>> load(std::shared_ptr<Gpu> gpu, std::span<const std::byte> module,
+                                                     std::uint32_t capability);
+
+  const memory::ModuleDescription& description() const override { return description_; }
+  // Code is shared; variables are a function's own, so a module that has any is loaded for each instance. The first
+  // gets what load() has loaded. Executor's thread.
+  Result<std::shared_ptr<LoadedLibrary>> instance();
+
+ private:
+  std::shared_ptr<Gpu> gpu_;
+  memory::ModuleDescription description_;
+  std::string module_;  // kept while it may be loaded again
+  std::shared_ptr<LoadedLibrary> shared_;
+};
+
+class CudaInstance final : public memory::ModuleInstance {
+ public:
+  CudaInstance(std::shared_ptr<Gpu> gpu, std::shared_ptr<CudaImage> image, std::shared_ptr<LoadedLibrary> library)
+      : gpu_(std::move(gpu)),
+        image_(std::move(image)),
+        library_(std::move(library)),
+        allowed_(image_->description().kernels.size(), kDefaultShared) {}
+
+  std::uint64_t variableAddress(std::uint32_t variable) const override { return library_->variable(variable); }
+
+  const memory::KernelDescription& kernel(std::uint32_t function) const {
+    return image_->description().kernels[function];
+  }
+  CUfunction function(std::uint32_t function) const { return reinterpret_cast<CUfunction>(library_->kernel(function)); }
+  // Dynamic shared memory beyond what every kernel may have has to be asked for. Locked.
+  Status allowShared(std::uint32_t function, std::uint32_t dynamicBytes);
+
+ private:
+  static constexpr std::uint32_t kDefaultShared = 48 << 10;
+
+  std::shared_ptr<Gpu> gpu_;
+  std::shared_ptr<CudaImage> image_;
+  std::shared_ptr<LoadedLibrary> library_;
+  std::vector<std::uint32_t> allowed_;  // static and dynamic bytes together
+};
+
+}  // namespace rouse::cuda

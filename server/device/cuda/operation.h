@@ -1,0 +1,71 @@
+// What a stream has to do, as it is kept while it cannot be given to the driver yet.
+#pragma once
+
+#include <cuda.h>
+
+#include <memory>
+#include <variant>
+#include <vector>
+
+#include "server/device/cuda/pieces.h"
+
+namespace rouse::cuda {
+
+class CudaInstance;
+class Lane;
+class Lanes;
+
+// A point in a stream that others wait for.
+struct Record {
+  Record(Lanes& owner, std::shared_ptr<Lane> lane) : owner(owner), lane(std::move(lane)) {}
+  ~Record();  // locked; gives the event back
+  Record(const Record&) = delete;
+
+  Lanes& owner;
+  std::shared_ptr<Lane> lane;
+  CUevent event = nullptr;  // null: not with the driver yet, or reached when it was made
+  std::uint64_t sequence = 0;
+  bool submitted = false;
+};
+
+struct CopyOperation {
+  CopyPieces pieces;
+  std::uint64_t cut = 0;  // bytes of the current row that are done
+};
+struct InlineOperation {
+  std::uint64_t destination;
+  std::vector<std::byte> bytes;
+  std::size_t done = 0;
+};
+struct FillOperation {
+  FillPieces pieces;
+  std::uint64_t cut = 0;  // elements of the current row that are done
+};
+struct LaunchOperation {
+  CudaInstance* instance;
+  std::uint32_t function;
+  memory::Dim3 grid, block;
+  std::uint32_t sharedBytes;
+  bool cooperative;
+  std::vector<std::byte> parameters;
+};
+struct SignalOperation {
+  wire::Slot* slot;
+  std::uint64_t value;
+  bool timestamp;
+};
+struct SlotWaitOperation {
+  const wire::Slot* slot;
+  std::uint64_t value;
+};
+struct RecordOperation {
+  std::shared_ptr<Record> record;
+};
+struct EventWaitOperation {
+  std::shared_ptr<Record> record;
+};
+
+using Operation = std::variant<CopyOperation, InlineOperation, FillOperation, LaunchOperation, SignalOperation,
+                               SlotWaitOperation, RecordOperation, EventWaitOperation>;
+
+}  // namespace rouse::cuda

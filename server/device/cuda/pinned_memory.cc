@@ -1,0 +1,67 @@
+#include "server/device/cuda/pinned_memory.h"
+
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace rouse::cuda {
+namespace {
+
+std::string limitText() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return "unlimited";
+  return std::to_string(limit.rlim_cur) + " bytes";
+}
+
+}  // namespace
+
+Status registerHost(Gpu& gpu, void* address, std::uint64_t bytes, const std::string& what) {
+  gpu.makeCurrent();
+  const Driver& driver = gpu.driver();
+  const CUresult result =
+      driver.cuMemHostRegister(address, bytes, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
+  if (result != CUDA_SUCCESS) {
+    Error error = gpu.status(result, "cuMemHostRegister", what).error();
+    error.message += ": " + std::to_string(bytes) + " bytes of memory could not be pinned for " + gpu.name() +
+                     "; the limit on locked memory is " + limitText() +
+                     ": raise it (LimitMEMLOCK=infinity in the service, ulimit -l unlimited), or free memory";
+    return error;
+  }
+  CUdeviceptr there = 0;
+  Status status = gpu.status(driver.cuMemHostGetDevicePointer(&there, address, 0), "cuMemHostGetDevicePointer", what);
+  if (status && there != reinterpret_cast<CUdeviceptr>(address)) {
+    status = Error{CudaError::notSupported,
+                   gpu.name() + " sees " + what +
+                       " at another address than the processor does; Rouse needs a GPU with "
+                       "unified addressing of registered memory (compute capability 7.0 or higher on Linux)"};
+  }
+  if (!status) driver.cuMemHostUnregister(address);
+  return status;
+}
+
+void unregisterHost(Gpu& gpu, void* address) {
+  gpu.makeCurrent();
+  gpu.good(gpu.driver().cuMemHostUnregister(address), "cuMemHostUnregister", nullptr);
+}
+
+Result<std::unique_ptr<PinnedMemory>> PinnedMemory::create(std::shared_ptr<Gpu> gpu, std::uint64_t bytes,
+                                                           const std::string& what) {
+  void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED)
+    return Error{CudaError::memoryAllocation, what + ": " + std::to_string(bytes) + " bytes: " + std::strerror(errno)};
+  std::unique_ptr<PinnedMemory> pinned(new PinnedMemory(std::move(gpu), static_cast<std::byte*>(memory), bytes));
+  // A child of fork() must not make the pages copy on write under the GPU.
+  ::madvise(memory, bytes, MADV_DONTFORK);
+  if (Status status = registerHost(*pinned->gpu_, memory, bytes, what); !status) return status.error();
+  pinned->registered_ = true;
+  return pinned;
+}
+
+PinnedMemory::~PinnedMemory() {
+  if (registered_) unregisterHost(*gpu_, data_);
+  ::munmap(data_, bytes_);
+}
+
+}  // namespace rouse::cuda

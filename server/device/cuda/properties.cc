@@ -1,0 +1,69 @@
+#include "server/device/cuda/properties.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdio>
+
+namespace rouse::cuda {
+namespace {
+
+constexpr int kAttributes = 148;  // cudaDevAttrMax of CUDA 13.0 is one less
+
+// CUDA Runtime API, cudaDeviceAttr: what a GPU may well do and programs do not get through Rouse. The numbers are the
+// driver's, too.
+constexpr int kNotServed[] = {
+    88,   // PageableMemoryAccess: the program's own pages are in another process
+    91,   // CanUseHostPointerForRegisteredMem: registered memory has an address of its own for kernels
+    99,   // HostRegisterSupported, read-only registration included: see 91
+    100,  // PageableMemoryAccessUsesHostPageTables
+    102,  // virtual memory management and its handles: the client core does it
+    103, 104, 105,
+    113,  // HostRegisterReadOnlySupported
+    116,  // GPUDirectRDMA
+    119,  // MemoryPoolSupportedHandleTypes
+    120,  // ClusterLaunch
+    121,  // DeferredMappingCudaArraySupported
+    125,  // IpcEventSupport
+};
+
+}  // namespace
+
+memory::DeviceProperties describe(const Gpu& gpu, std::uint64_t memoryBytes) {
+  const Driver& driver = gpu.driver();
+  memory::DeviceProperties properties;
+  std::array<char, 256> name{};
+  driver.cuDeviceGetName(name.data(), name.size(), gpu.device());
+  properties.name = name.data();
+
+  CUuuid uuid{};
+  driver.cuDeviceGetUuid(&uuid, gpu.device());
+  properties.uuid = "GPU-";
+  for (int i = 0; i < 16; ++i) {
+    std::array<char, 4> digits{};
+    std::snprintf(digits.data(), digits.size(), "%02x", static_cast<unsigned char>(uuid.bytes[i]));
+    properties.uuid += digits.data();
+    if (i == 3 || i == 5 || i == 7 || i == 9) properties.uuid += '-';
+  }
+
+  std::array<char, 32> pci{};
+  driver.cuDeviceGetPCIBusId(pci.data(), pci.size(), gpu.device());
+  properties.pciAddress = pci.data();
+  std::transform(properties.pciAddress.begin(), properties.pciAddress.end(), properties.pciAddress.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+
+  properties.memoryBytes = memoryBytes;
+  properties.attributes.assign(kAttributes, 0);
+  for (int attribute = 1; attribute < kAttributes; ++attribute)
+    properties.attributes[static_cast<std::size_t>(attribute)] =
+        gpu.attribute(static_cast<CUdevice_attribute>(attribute));
+  for (const int attribute : kNotServed) properties.attributes[static_cast<std::size_t>(attribute)] = 0;
+  properties.computeMajor =
+      static_cast<std::uint32_t>(properties.attributes[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR]);
+  properties.computeMinor =
+      static_cast<std::uint32_t>(properties.attributes[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR]);
+  properties.placesVariables = true;
+  return properties;
+}
+
+}  // namespace rouse::cuda

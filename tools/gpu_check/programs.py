@@ -1,0 +1,223 @@
+#!/usr/bin/env python3
+"""Step (c): every program of test/programs natively and through a pool, outputs compared, times as ratios.
+
+First all of them are compared, several at once; then, one process at a time, native and pool in turn, they are timed for as long as there
+is time: the programs that are mostly launches first. Prints one JSON object a line, so that what was done is kept if this is killed.
+In a dry run, without a GPU, the CPU device's pool stands in for native runs."""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import contextlib
+import ctypes
+import importlib.machinery
+import importlib.util
+import json
+import os
+import pathlib
+import statistics
+import sys
+import time
+
+if __package__ in (None, ""):
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from gpu_check import place as places  # noqa: E402
+from daemon import Daemon  # noqa: E402
+
+# Time goes to launches, not to kernels or copies: these must come close to native.
+LAUNCH_HEAVY = ("many_launches", "mixed_work", "pipeline", "sort_bitonic")
+TIMED_RUNS = 5
+DRY_PATIENCE = 5  # the double is slow, and its times say nothing: longer limits, no repetitions
+
+
+def load_expectations(path):
+    """test/programs/run-programs as a module: what a program must print is written down there and nowhere else."""
+    loader = importlib.machinery.SourceFileLoader("run_programs", str(path))
+    spec = importlib.util.spec_from_loader("run_programs", loader)
+    module = importlib.util.module_from_spec(spec)
+    sys.dont_write_bytecode = True
+    loader.exec_module(module)
+    return module
+
+
+def median(values):
+    return round(statistics.median(values), 4)
+
+
+def ratio(timed):
+    return round(statistics.median(timed["pool_s"]) / max(statistics.median(timed["native_s"]), 1e-6), 3)
+
+
+def summary(lines):
+    """What goes into the result, from the lines printed so far."""
+    data = {"reference": None, "runs": 0, "passed": 0, "failed": [], "known_gaps": [], "not_run": [], "launch_heavy": list(LAUNCH_HEAVY),
+            "programs": {}}
+    for line in lines:
+        kind = line["line"]
+        if kind == "begin":
+            data["reference"] = line["reference"]
+            data["not_run"] = list(line["work"])
+            continue
+        if kind == "end":
+            data["unsupported_calls"] = line["unsupported_calls"]
+            continue
+        name = line["program"]
+        entry = data["programs"].setdefault(name, {})
+        if kind == "compared":
+            data["runs"] += 1
+            data["not_run"].remove(name)
+            entry.update({key: line[key] for key in ("native", "pool", "same_output", "first_native_s", "first_pool_s")})
+            good = line["native"] is None and line["pool"] is None and line["same_output"]
+            if line["gap"] is not None:
+                entry["known_gap"] = line["gap"]
+            if good:
+                data["passed"] += 1
+            elif line["gap"] is not None and line["native"] is None:
+                data["known_gaps"].append(name)
+            else:
+                data["failed"].append(name)
+        elif kind == "timed":
+            entry.update(native_s=median(line["native_s"]), pool_s=median(line["pool_s"]), ratio=ratio(line), timed_runs=len(line["pool_s"]))
+        elif kind == "untimed":  # passed before, and now not: that is a failure
+            entry["when_timed"] = line["problems"]
+            if name not in data["failed"]:
+                data["failed"].append(name)
+                data["passed"] -= 1
+    return data
+
+
+def has_cxx_library():
+    try:
+        ctypes.CDLL("libstdc++.so.6")
+        return True
+    except OSError:
+        return False
+
+
+class Runner:
+    """Runs one program one way. `problem` is None when the program did what it must."""
+
+    def __init__(self, rules, place, gpus, pool, reference, own_pool):
+        self._rules, self._place, self._gpus = rules, place, gpus
+        self._own_pool = own_pool  # arguments of `rouse run` for a program that takes its GPU down
+        self._pool, self._reference = pool, reference  # sockets; reference is None for native runs
+        self._carried = [] if has_cxx_library() else [place.program_libraries]
+
+    def _environment(self, *first):
+        folders = [str(f) for f in (*first, *self._carried) if f.exists()]
+        if os.environ.get("LD_LIBRARY_PATH"):
+            folders.append(os.environ["LD_LIBRARY_PATH"])  # the driver may be found by it
+        return {**os.environ, "LD_LIBRARY_PATH": ":".join(folders)}
+
+    def run(self, program, variant, where, limit):
+        binary = self._place.programs / variant / program.name
+        if not binary.exists():
+            return "not built", "", 0.0
+        if where == "native" and self._reference is None:
+            command, environment = [str(binary)], self._environment(self._place.native_runtime)
+        else:
+            pool = ["--socket", str(self._pool if where == "pool" else self._reference)]
+            if where == "pool" and program.faults:
+                pool = self._own_pool
+            command = [str(self._place.bin / "rouse"), "run", *pool, "--gpus", str(min(program.gpus, self._gpus)), "--", str(binary)]
+            environment = self._environment()
+        problem, code, out, err, seconds = self._rules.execute(command, limit, environment)
+        problem = problem or self._rules.complaint(program, code, out, err)
+        if problem and err.strip():
+            problem += f" ({err.strip().splitlines()[0][:200]})"
+        return problem, out, seconds
+
+
+def emit(**line):
+    print(json.dumps(line), flush=True)
+
+
+def compare(runner, program, variant, deadline, patience):
+    began, left = time.monotonic(), deadline - time.monotonic()
+    if left < 1:
+        return False
+    limit = min(program.timeout * patience, left)
+    native, native_out, native_s = runner.run(program, variant, "native", limit)
+    left = deadline - time.monotonic()
+    if left < 0.5:
+        return False
+    pool, pool_out, pool_s = runner.run(program, variant, "pool", min(program.timeout * patience, left))
+    if time.monotonic() >= deadline and time.monotonic() - began < program.timeout * patience:
+        return False  # cut short by this step's time, not by its own: it says nothing
+    emit(line="compared", program=f"{variant}/{program.name}", native=native, pool=pool, same_output=native_out == pool_out,
+         first_native_s=round(native_s, 4), first_pool_s=round(pool_s, 4), gap=program.gap or program.cuda_gap)
+    return native is None and pool is None
+
+
+def time_programs(runner, programs, deadline, most, patience):
+    """Rounds over all programs while there is time; the launch-heavy ones get all their runs in the first. What is known is printed after
+    every program."""
+    times = {program: ([], []) for program in sorted(programs, key=lambda p: (p.name not in LAUNCH_HEAVY, p.name))}
+    for _ in range(most):
+        for program, (native, pool) in times.items():
+            wanted = most if program.name in LAUNCH_HEAVY else len(pool) + 1
+            while len(pool) < wanted:
+                last = sum(x[-1] if x else 1.0 for x in (native, pool))
+                if time.monotonic() + 2 * last > deadline:
+                    return
+                limit = min(program.timeout * patience, deadline - time.monotonic())
+                results = [runner.run(program, "o3", where, limit) for where in ("native", "pool")]
+                if any(problem for problem, _, _ in results):
+                    emit(line="untimed", program=f"o3/{program.name}", problems=[problem for problem, _, _ in results])
+                    break
+                native.append(round(results[0][2], 4))
+                pool.append(round(results[1][2], 4))
+            if pool:
+                emit(line="timed", program=f"o3/{program.name}", native_s=native, pool_s=pool)
+
+
+def unsupported(place, socket):
+    import subprocess
+    asked = subprocess.run([str(place.bin / "rouse"), "status", "--unsupported", "--json", "--socket", str(socket)], capture_output=True,
+                           text=True, timeout=20)
+    return json.loads(asked.stdout).get("unsupported_calls") if asked.returncode == 0 else None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path)
+    parser.add_argument("--limit", type=float, required=True, help="seconds")
+    parser.add_argument("--gpus", type=int, default=1, help="GPUs of this machine")
+    parser.add_argument("--gpu-memory", type=int, default=1 << 30, help="bytes the pool takes of each")
+    parser.add_argument("--jobs", type=int, default=min(4, os.cpu_count() or 1), help="programs at once while comparing")
+    parser.add_argument("--dry-run", action="store_true", help="the CPU device's pool in place of native runs")
+    parser.add_argument("--device", default="cuda", help="kind of device of the pool")
+    parser.add_argument("names", nargs="*", help="programs (default: all)")
+    options = parser.parse_args()
+    deadline = time.monotonic() + options.limit
+    place = places.Place(options.build)
+    rules = load_expectations(place.run_programs)
+    programs = [rules.Program(source) for source in sorted(place.run_programs.parent.glob("*.cu"))]
+    if options.names:
+        programs = [p for p in programs if p.name in options.names]
+    variants = [v for v in ("o3", "g") if (place.programs / v).is_dir()]
+    work = [(p, v) for v in variants for p in programs]
+    emit(line="begin", reference="CPU device" if options.dry_run else "native", work=[f"{v}/{p.name}" for p, v in work])
+    gpus = max(1, min(options.gpus, max((p.gpus for p in programs), default=1)))
+    with contextlib.ExitStack() as stack:
+        memory = str(options.gpu_memory)
+        pool = stack.enter_context(Daemon(place.build, gpus=gpus, gpu_memory=memory, device=options.device))
+        reference = stack.enter_context(Daemon(place.build, gpus=gpus, gpu_memory=memory)).socket if options.dry_run else None
+        runner = Runner(rules, place, gpus, pool.socket, reference, ["--device", options.device, "--gpu-memory", memory])
+        good, patience = set(), DRY_PATIENCE if options.dry_run else 1
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as threads:
+            together = {threads.submit(compare, runner, p, v, deadline, patience): (p, v) for p, v in work if not p.alone and not p.faults}
+            for done in concurrent.futures.as_completed(together):
+                if done.result():
+                    good.add(together[done])
+        for program, variant in work:
+            if (program.alone or program.faults) and compare(runner, program, variant, deadline, patience):
+                good.add((program, variant))
+        time_programs(runner, [p for p in programs if (p, "o3") in good and not p.faults], deadline, 1 if options.dry_run else TIMED_RUNS, patience)
+        emit(line="end", unsupported_calls=unsupported(place, pool.socket))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
