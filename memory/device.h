@@ -37,6 +37,8 @@ struct DeviceProperties {
   // The back end decides where a module's variables lie, outside all windows (a driver does): instantiate() is given no
   // addresses, variableAddress() tells them. Otherwise they lie where instantiate() is told.
   bool placesVariables = false;
+  // takeWritten() tells which restored granules have been written since; otherwise any may have been.
+  bool noticesWrites = false;
 };
 
 // A piece of physical device memory, made at start-up. All are a multiple of kGranuleBytes.
@@ -130,6 +132,17 @@ class Context {
   // Chunks appear in the device window. Takes effect at once: the caller orders it against queued work.
   virtual Status map(std::uint64_t address, Chunk chunk) = 0;
   virtual Status unmap(AddressRange range) = 0;
+
+  // One visit of a granule to the device. restore() backs it with the chunk, every byte of it overwritten, when the stream gets there, with
+  // those at `source`; before that the granule must not be used, and where the device can help it, using it is a fault. It
+  // fails as a copy does, by a fault. save() writes a mapped granule's bytes to `destination`. Both: a whole granule, and
+  // kGranuleBytes of what Device::useHost() was given, which nobody changes meanwhile.
+  virtual void restore(Stream&, std::uint64_t address, Chunk chunk, const std::byte* source) = 0;
+  virtual void save(Stream&, std::uint64_t address, std::byte* destination) = 0;
+  // Of the restored granules that are still mapped: appends those that anything but their restore has written, each once
+  // for each restore. Only where DeviceProperties::noticesWrites, and while the context is idle.
+  virtual void takeWritten(std::vector<std::uint64_t>& addresses) = 0;
+
   // Memory of the host window that becomes usable by copies and kernels at its own address.
   virtual Status mapHost(AddressRange range) = 0;
   virtual Status unmapHost(AddressRange range) = 0;
@@ -175,6 +188,10 @@ class Device {
   virtual Status scrub(Chunk) = 0;
 
   virtual Result<std::unique_ptr<Context>> createContext(const ContextOptions&, ContextObserver&) = 0;
+
+  // Host memory of the server's own, for restore() and save() of every context: made ready for transfers (slow). Borrowed for
+  // as long as the device lives; once.
+  virtual Status useHost(std::span<std::byte> memory) = 0;
 
   // Parses, checks and prepares a module (a fatbin, a cubin or PTX text). Slow; called from any thread. A module that needs
   // something the device cannot do fails here with the instruction and line named.

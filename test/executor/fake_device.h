@@ -59,6 +59,9 @@ class FakeContext final : public memory::Context {
   bool cancel() override;
   Status map(std::uint64_t address, memory::Chunk chunk) override;
   Status unmap(AddressRange range) override;
+  void restore(memory::Stream&, std::uint64_t address, memory::Chunk chunk, const std::byte* source) override;
+  void save(memory::Stream&, std::uint64_t address, std::byte* destination) override;
+  void takeWritten(std::vector<std::uint64_t>& addresses) override;
   Status mapHost(AddressRange range) override;
   Status unmapHost(AddressRange range) override;
   std::unique_ptr<memory::Stream> createStream(int priority) override;
@@ -88,6 +91,7 @@ class FakeContext final : public memory::Context {
   memory::ContextObserver& observer_;
   std::vector<std::shared_ptr<FakeQueue>> queues_;
   std::vector<std::pair<std::uint64_t, std::uint32_t>> mapped_;  // address, chunk
+  std::set<std::uint64_t> restored_;
   bool cancelled_ = false;
 };
 
@@ -101,6 +105,10 @@ class FakeDevice final : public memory::Device {
 
   const memory::DeviceProperties& properties() const override { return properties_; }
   std::span<const memory::Chunk> chunks() const override { return chunks_; }
+  Status useHost(std::span<std::byte> memory) override {
+    homes = memory;
+    return {};
+  }
   Status scrub(memory::Chunk chunk) override {
     if (inUse_.count(chunk.id)) broken("scrub of a mapped chunk");
     dirty_[chunk.id] = false;
@@ -147,6 +155,9 @@ class FakeDevice final : public memory::Device {
   std::atomic<bool> hold{false};
   std::atomic<int> scrubs{0}, loads{0}, signals{0};
   bool failInstantiate = false;
+  // What saves leave behind and restores find: the first byte of a granule.
+  std::span<std::byte> homes;
+  std::set<std::uint64_t> written;  // restored granules that takeWritten() will tell of
   bool keepRunningWhenCancelled = false;
   std::vector<std::string> violations;
   FakeImage image;

@@ -46,6 +46,7 @@ Result<std::unique_ptr<memory::Context>> CpuContext::create(const memory::Contex
   auto device = device::AddressWindow::reserve(options.deviceWindow, "device window");
   if (!device) return std::move(device).error();
   context->deviceWindow_ = std::move(device).value();
+  if (auto status = context->state_->visits.open(*context->deviceWindow_, memory.fd()); !status) return status.error();
   auto host = device::AddressWindow::reserve(options.hostWindow, "host window");
   if (!host) return std::move(host).error();
   context->hostWindow_ = std::move(host).value();
@@ -61,6 +62,7 @@ Result<std::unique_ptr<memory::Context>> CpuContext::create(const memory::Contex
 
 CpuContext::~CpuContext() {
   state_->cancelAndWait();
+  state_->visits.close();
   state_->prefault->stop();
   if (hostFd_ >= 0) close(hostFd_);
 }
@@ -75,7 +77,23 @@ Status CpuContext::map(std::uint64_t address, memory::Chunk chunk) {
 
 Status CpuContext::unmap(AddressRange range) {
   state_->prefault->unmapped(range);
+  state_->visits.left(range);
   return deviceWindow_->unmap(range);
+}
+
+// Through the device's own mapping of its memory: until all bytes are there, the program's address leads nowhere.
+void CpuContext::restore(memory::Stream& stream, std::uint64_t address, memory::Chunk chunk, const std::byte* source) {
+  memory_.takeKept(chunk);
+  StreamQueue& queue = queueOf(stream);
+  queue.push(CopyOperation{{.destination = reinterpret_cast<std::uint64_t>(memory_.alias(chunk)),
+                            .source = reinterpret_cast<std::uint64_t>(source),
+                            .width = chunk.bytes}});
+  queue.push(ArriveOperation{address, memory_.offsetOf(chunk)});
+}
+
+void CpuContext::save(memory::Stream& stream, std::uint64_t address, std::byte* destination) {
+  queueOf(stream).push(CopyOperation{
+      {.destination = reinterpret_cast<std::uint64_t>(destination), .source = address, .width = kGranuleBytes}});
 }
 
 Status CpuContext::mapHost(AddressRange range) {

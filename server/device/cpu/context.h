@@ -23,6 +23,9 @@ class CpuContext final : public memory::Context {
 
   Status map(std::uint64_t address, memory::Chunk chunk) override;
   Status unmap(AddressRange range) override;
+  void restore(memory::Stream& stream, std::uint64_t address, memory::Chunk chunk, const std::byte* source) override;
+  void save(memory::Stream& stream, std::uint64_t address, std::byte* destination) override;
+  void takeWritten(std::vector<std::uint64_t>& addresses) override { state_->visits.takeWritten(addresses); }
   Status mapHost(AddressRange range) override;
   Status unmapHost(AddressRange range) override;
 
@@ -48,8 +51,8 @@ class CpuContext final : public memory::Context {
   bool alive() const { return state_->dead() == CudaError::success; }
 
   PhysicalMemory& memory_;
-  std::shared_ptr<ContextState> state_;
   std::unique_ptr<device::AddressWindow> deviceWindow_;
+  std::shared_ptr<ContextState> state_;
   std::unique_ptr<device::AddressWindow> hostWindow_;
   int hostFd_ = -1;
 };

@@ -13,6 +13,7 @@
 #include "server/device/cpu/runtime/device_heap.h"
 #include "server/device/cpu/runtime/grid.h"
 #include "server/device/cpu/slot_waits.h"
+#include "server/device/cpu/visits.h"
 #include "server/device/cpu/worker_pool.h"
 
 namespace rouse::cpu {
@@ -28,6 +29,7 @@ class ContextState final : public OutputSink {
   WorkerPool& pool;
   SlotWaits& slotWaits;
   const std::shared_ptr<Prefault> prefault;
+  Visits visits;
   DeviceHeap heap;
   std::atomic<std::uint64_t> stackLimitBytes{1024};
   std::atomic<std::uint64_t> nextGridId{1};

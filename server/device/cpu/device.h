@@ -20,6 +20,7 @@ class CpuDevice final : public memory::Device {
   Status scrub(memory::Chunk chunk) override { return memory_->scrub(chunk); }
   Result<std::unique_ptr<memory::Context>> createContext(const memory::ContextOptions& options,
                                                          memory::ContextObserver& observer) override;
+  Status useHost(std::span<std::byte>) override { return {}; }  // any memory of this process will do
   Result<std::shared_ptr<memory::Image>> load(std::span<const std::byte> module) override;
   bool poll(bool& waiting) override;
 

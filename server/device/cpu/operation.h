@@ -47,6 +47,12 @@ struct SlotWaitOperation {
   std::uint64_t value;
 };
 
+// The granule's bytes have been copied into the chunk: it appears at its address.
+struct ArriveOperation {
+  std::uint64_t address;
+  std::uint64_t offset;  // of the chunk in the device's memory
+};
+
 struct RecordOperation {
   std::shared_ptr<Marker> marker;
 };
@@ -56,6 +62,6 @@ struct EventWaitOperation {
 };
 
 using Operation = std::variant<CopyOperation, InlineCopyOperation, FillOperation, LaunchOperation, SignalOperation,
-                               SlotWaitOperation, RecordOperation, EventWaitOperation>;
+                               SlotWaitOperation, ArriveOperation, RecordOperation, EventWaitOperation>;
 
 }  // namespace rouse::cpu

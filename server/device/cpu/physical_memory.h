@@ -20,6 +20,7 @@ class PhysicalMemory {
 
   int fd() const { return fd_; }
   const std::vector<memory::Chunk>& chunks() const { return chunks_; }
+  std::byte* alias(memory::Chunk chunk) const { return alias_ + offsetOf(chunk); }
   std::uint64_t offsetOf(memory::Chunk chunk) const { return std::uint64_t{chunk.id} * kGranuleBytes; }
   // Fails for a chunk that is not one of these.
   Status check(memory::Chunk chunk) const;
@@ -32,7 +33,7 @@ class PhysicalMemory {
   Status zero(std::uint64_t begin, std::uint64_t end);
 
   int fd_;
-  std::byte* alias_ = nullptr;  // all of it, for zeroing
+  std::byte* alias_ = nullptr;  // all of it, for zeroing and for what arrives
   std::vector<memory::Chunk> chunks_;
   std::vector<bool> kept_;
   std::uint64_t keptChunks_ = 0, mostKept_ = 0;

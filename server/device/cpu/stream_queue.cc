@@ -131,6 +131,13 @@ StreamQueue::Step StreamQueue::step(SlotWaitOperation& operation, Worker* worker
   return Step::waiting;
 }
 
+StreamQueue::Step StreamQueue::step(ArriveOperation& operation, Worker*) {
+  if (context_->dead() != CudaError::success) return Step::done;
+  if (Status status = context_->visits.arrived(operation.address, operation.offset); !status)
+    context_->fault(status.error().code, status.error().message);
+  return Step::done;
+}
+
 StreamQueue::Step StreamQueue::step(RecordOperation& operation, Worker*) {
   for (auto& stream : operation.marker->reach()) stream->resume();
   return Step::done;

@@ -113,6 +113,24 @@ Status CudaContext::unmap(AddressRange range) {
   return lanes_->deviceWindow->unmap(range);
 }
 
+void CudaContext::move(memory::Stream& stream, std::uint64_t to, std::uint64_t from) {
+  if (const std::shared_ptr<Lane>& lane = laneOf(stream))
+    lane->push(CopyOperation{CopyPieces({.destination = to, .source = from, .width = kGranuleBytes}, lanes_->maxPitch,
+                                        [](std::uint64_t, std::uint64_t) { return true; })});
+}
+
+// Mapped at once: the driver maps while its caller waits, not in a stream.
+void CudaContext::restore(memory::Stream& stream, std::uint64_t address, memory::Chunk chunk, const std::byte* source) {
+  const std::lock_guard lock(gpu_->mutex);
+  if (Status status = lanes_->deviceWindow->mapOver(address, chunk); !status) return lanes_->report(status.error());
+  move(stream, address, reinterpret_cast<std::uint64_t>(source));
+}
+
+void CudaContext::save(memory::Stream& stream, std::uint64_t address, std::byte* destination) {
+  const std::lock_guard lock(gpu_->mutex);
+  move(stream, reinterpret_cast<std::uint64_t>(destination), address);
+}
+
 Status CudaContext::mapHost(AddressRange range) {
   const std::lock_guard lock(gpu_->mutex);
   return lanes_->hostWindow->map(range);

@@ -18,6 +18,9 @@ class CudaContext final : public memory::Context {
   bool cancel() override;
   Status map(std::uint64_t address, memory::Chunk chunk) override;
   Status unmap(AddressRange range) override;
+  void restore(memory::Stream& stream, std::uint64_t address, memory::Chunk chunk, const std::byte* source) override;
+  void save(memory::Stream& stream, std::uint64_t address, std::byte* destination) override;
+  void takeWritten(std::vector<std::uint64_t>&) override {}  // the driver does not say
   Status mapHost(AddressRange range) override;
   Status unmapHost(AddressRange range) override;
 
@@ -40,6 +43,7 @@ class CudaContext final : public memory::Context {
 
  private:
   explicit CudaContext(std::shared_ptr<Lanes> lanes) : gpu_(lanes->gpu), lanes_(std::move(lanes)) {}
+  void move(memory::Stream& stream, std::uint64_t to, std::uint64_t from);
   bool unbroken(std::uint64_t address, std::uint64_t bytes) const;
 
   std::shared_ptr<Gpu> gpu_;

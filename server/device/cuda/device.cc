@@ -2,6 +2,7 @@
 
 #include "server/device/cuda/context.h"
 #include "server/device/cuda/module.h"
+#include "server/device/cuda/pinned_memory.h"
 #include "server/device/cuda/properties.h"
 
 namespace rouse::cuda {
@@ -44,6 +45,8 @@ Result<std::unique_ptr<memory::Device>> CudaDevice::open(const memory::DeviceOpt
 CudaDevice::~CudaDevice() {
   watcher_.reset();
   memory_.reset();
+  const std::lock_guard lock(gpu_->mutex);
+  if (!gpu_->homes.empty()) unregisterHost(*gpu_, reinterpret_cast<void*>(gpu_->homes.base));
 }
 
 Status CudaDevice::scrub(memory::Chunk chunk) {
@@ -56,6 +59,14 @@ Status CudaDevice::scrub(memory::Chunk chunk) {
 Result<std::unique_ptr<memory::Context>> CudaDevice::createContext(const memory::ContextOptions& options,
                                                                    memory::ContextObserver& observer) {
   return CudaContext::create(gpu_, *watcher_, *memory_, options, observer);
+}
+
+Status CudaDevice::useHost(std::span<std::byte> memory) {
+  const std::lock_guard lock(gpu_->mutex);
+  if (!gpu_->homes.empty()) return Error{CudaError::invalidValue, "host memory has been given to " + gpu_->name() + " already"};
+  if (Status status = registerHost(*gpu_, memory.data(), memory.size(), "homes of models"); !status) return status;
+  gpu_->homes = {reinterpret_cast<std::uint64_t>(memory.data()), memory.size()};
+  return {};
 }
 
 Result<std::shared_ptr<memory::Image>> CudaDevice::load(std::span<const std::byte> module) {

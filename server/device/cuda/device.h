@@ -19,6 +19,7 @@ class CudaDevice final : public memory::Device {
   Status scrub(memory::Chunk chunk) override;
   Result<std::unique_ptr<memory::Context>> createContext(const memory::ContextOptions& options,
                                                          memory::ContextObserver& observer) override;
+  Status useHost(std::span<std::byte> memory) override;
   Result<std::shared_ptr<memory::Image>> load(std::span<const std::byte> module) override;
   bool poll(bool& waiting) override;
   Status health() const override { return gpu_->health(); }

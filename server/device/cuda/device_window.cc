@@ -62,6 +62,12 @@ Status DeviceWindow::map(std::uint64_t address, memory::Chunk chunk) {
   return {};
 }
 
+Status DeviceWindow::mapOver(std::uint64_t address, memory::Chunk chunk) {
+  if (Status status = map(address, chunk); !status) return status;
+  memory_.setDirty(chunk, false);
+  return {};
+}
+
 // Granule by granule: "cuMemUnmap cannot unmap a sub-range of an address range mapped by" one cuMemMap, and says
 // nothing of several together (CUDA Driver API).
 Status DeviceWindow::unmap(AddressRange range) {

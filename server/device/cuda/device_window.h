@@ -21,6 +21,8 @@ class DeviceWindow {
   ~DeviceWindow();
 
   Status map(std::uint64_t address, memory::Chunk chunk);
+  // The chunk will be overwritten whole: what it holds now does not matter.
+  Status mapOver(std::uint64_t address, memory::Chunk chunk);
   Status unmap(AddressRange range);
 
   bool unsettled() const { return !fresh_.empty(); }

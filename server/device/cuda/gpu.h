@@ -51,6 +51,8 @@ class Gpu {
 
   // Contexts that live. Locked.
   std::vector<Lanes*> contexts;
+  // Registered host memory of the server's own (memory/device.h, useHost()). Locked.
+  AddressRange homes;
   mutable std::mutex mutex;
 
  private:

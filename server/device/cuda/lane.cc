@@ -211,8 +211,9 @@ Lane::Step Lane::step(CopyOperation& operation) {
 
 bool Lane::submitCopy(const CopyPiece& piece) {
   const Driver& driver = owner_.gpu->driver();
-  const bool toHost = owner_.hostWindow->contains(piece.destination);
-  const bool fromHost = owner_.hostWindow->contains(piece.source);
+  const AddressRange& homes = owner_.gpu->homes;
+  const bool toHost = owner_.hostWindow->contains(piece.destination) || homes.contains(piece.destination);
+  const bool fromHost = owner_.hostWindow->contains(piece.source) || homes.contains(piece.source);
   if (toHost && fromHost) return submitHostCopy(piece);
   if (piece.height == 1 && piece.depth == 1) {
     if (fromHost)

@@ -7,6 +7,7 @@
 
 #include "server/device/cpu/runtime/block.h"
 #include "server/device/cpu/runtime/context_switch.h"
+#include "server/device/cpu/runtime/write_watch.h"
 
 namespace rouse::cpu {
 namespace {
@@ -46,6 +47,9 @@ __attribute__((no_sanitize("address", "thread"))) void passOn(int signal, siginf
 }
 
 __attribute__((no_sanitize("address", "thread"))) void onFault(int signal, siginfo_t* info, void* opaque) {
+  if (signal == SIGSEGV && info->si_code == SEGV_ACCERR &&
+      WriteWatch::onFault(reinterpret_cast<std::uint64_t>(info->si_addr)))
+    return;
   Runner* runner = Runner::active();
   Fiber* fiber = runner != nullptr ? runner->current() : nullptr;
   // Sent by somebody (si_code <= 0) rather than raised by an instruction: not ours.

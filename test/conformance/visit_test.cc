@@ -1,0 +1,219 @@
+// Granules that leave for host memory and come back, elsewhere or much later.
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+
+#include "test/conformance/backend.h"
+#include "test/conformance/kernels.h"
+
+using namespace rouse;
+using namespace rouse::conformance;
+
+namespace {
+
+// Host memory given to the device, as long as the device.
+class Homes {
+ public:
+  Homes(memory::Device& device, std::size_t granules) : bytes_(granules * kGranuleBytes) {
+    void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(memory != MAP_FAILED);
+    memory_ = static_cast<std::byte*>(memory);
+    REQUIRE(device.useHost({memory_, bytes_}));
+  }
+  std::byte* operator[](std::size_t granule) { return memory_ + granule * kGranuleBytes; }
+
+ private:
+  std::size_t bytes_;
+  std::byte* memory_;  // unmapped by the end of the process: the device may be destroyed later than this
+};
+
+std::vector<std::uint8_t> pattern(std::uint64_t bytes, std::uint64_t seed) {
+  std::vector<std::uint8_t> made(bytes);
+  for (std::uint64_t i = 0; i < bytes; i += 8) {
+    const std::uint64_t word = (i + seed) * 0x9e3779b97f4a7c15;
+    std::memcpy(&made[i], &word, 8);
+  }
+  return made;
+}
+
+}  // namespace
+
+TEST_CASE("a granule goes home and comes back in another chunk with the same bytes") {
+  const std::string kind = EACH_BACKEND();
+  Bench bench(kind);
+  Homes homes(*bench.device, 3);
+  const auto stream = bench.context->createStream(0);
+  const std::uint64_t address = bench.allocate(3 * kGranuleBytes);
+  const auto bytes = pattern(3 * kGranuleBytes, 7);
+  bench.write(*stream, address, bytes);
+  for (std::size_t i = 0; i < 3; ++i) bench.context->save(*stream, address + i * kGranuleBytes, homes[2 - i]);
+  REQUIRE(bench.finish(*stream) == CudaError::success);
+  for (std::size_t i = 0; i < 3; ++i)
+    CHECK(std::memcmp(homes[2 - i], bytes.data() + i * kGranuleBytes, kGranuleBytes) == 0);
+
+  REQUIRE(bench.becomesIdle(*bench.context));
+  REQUIRE(bench.context->unmap({address, 3 * kGranuleBytes}));
+  const auto chunks = bench.device->chunks();
+  // The chunks it had are somebody else's now; nobody scrubs what is overwritten whole.
+  for (std::size_t i = 0; i < 3; ++i)
+    bench.context->restore(*stream, address + i * kGranuleBytes, chunks[chunks.size() - 1 - 2 * i], homes[2 - i]);
+  CHECK(bench.read(*stream, address, 3 * kGranuleBytes) == bytes);
+}
+
+TEST_CASE("what is queued behind a restore sees its bytes") {
+  const std::string kind = EACH_BACKEND();
+  Bench bench(kind);
+  Homes homes(*bench.device, 16);
+  const auto stream = bench.context->createStream(0), other = bench.context->createStream(0);
+  const auto event = bench.context->createEvent();
+  const auto bytes = pattern(16 * kGranuleBytes, 11);
+  std::memcpy(homes[0], bytes.data(), bytes.size());
+  const std::uint64_t address = bench.deviceWindow.base + 32 * kGranuleBytes;
+  for (int round = 0; round < 4; ++round) {
+    for (std::size_t i = 0; i < 16; ++i)
+      bench.context->restore(*stream, address + i * kGranuleBytes, bench.device->chunks()[40 + i], homes[i]);
+    bench.context->record(*stream, *event);
+    bench.context->wait(*other, *event);
+    CHECK(bench.read(*other, address, bytes.size()) == bytes);
+    REQUIRE(bench.becomesIdle(*bench.context));
+    REQUIRE(bench.context->unmap({address, bytes.size()}));
+  }
+}
+
+TEST_CASE("a device that notices writes tells which restored granules were written, by whatever work") {
+  const std::string kind = EACH_BACKEND();
+  Bench bench(kind);
+  if (!bench.device->properties().noticesWrites) return leaveOut(kind + " does not notice writes");
+  constexpr std::size_t kGranules = 12;
+  Homes homes(*bench.device, kGranules);
+  const auto stream = bench.context->createStream(0);
+  const std::uint64_t address = bench.deviceWindow.base + 8 * kGranuleBytes;
+  const auto bytes = pattern(kGranules * kGranuleBytes, 3);
+  std::memcpy(homes[0], bytes.data(), bytes.size());
+  std::uint8_t* host = bench.host(kGranuleBytes);
+  std::memset(host, 1, kGranuleBytes);
+  const auto at = [&](std::size_t granule) { return address + granule * kGranuleBytes; };
+  const auto restore = [&] {
+    for (std::size_t i = 0; i < kGranules; ++i)
+      bench.context->restore(*stream, at(i), bench.device->chunks()[60 + i], homes[i]);
+  };
+  const auto written = [&] {
+    REQUIRE(bench.finish(*stream) == CudaError::success);
+    REQUIRE(bench.becomesIdle(*bench.context));
+    std::vector<std::uint64_t> addresses;
+    bench.context->takeWritten(addresses);
+    std::sort(addresses.begin(), addresses.end());
+    return addresses;
+  };
+
+  restore();
+  CHECK(written().empty());
+  CHECK(bench.read(*stream, address, bytes.size()) == bytes);  // reading is not writing
+  CHECK(written().empty());
+
+  bench.context->copy(*stream, linear(at(1) + 5, conformance::address(host), 3));  // small, where it is met
+  bench.context->copyInline(*stream, at(2) + kGranuleBytes - 1, {reinterpret_cast<std::byte*>(host), 1});
+  memory::FillShape fill;
+  fill.destination = at(3) + kGranuleBytes - 8;
+  fill.width = 16;  // and the first bytes of granule 4
+  fill.value = 9;
+  bench.context->fill(*stream, fill);
+  bench.context->copy(*stream, linear(at(6), at(0), 2 * kGranuleBytes));  // large, by workers
+  CHECK(written() == std::vector<std::uint64_t>{at(1), at(2), at(3), at(4), at(6), at(7)});
+  CHECK(written().empty());  // told once
+  bench.context->copyInline(*stream, at(1), {reinterpret_cast<std::byte*>(host), 1});
+  CHECK(written().empty());
+
+  // A second visit starts anew, also for what was not asked about.
+  bench.context->copyInline(*stream, at(8), {reinterpret_cast<std::byte*>(host), 1});
+  REQUIRE(bench.finish(*stream) == CudaError::success);
+  REQUIRE(bench.becomesIdle(*bench.context));
+  REQUIRE(bench.context->unmap({address, bytes.size()}));
+  restore();
+  CHECK(written().empty());
+  CHECK(bench.read(*stream, address, bytes.size()) == bytes);
+  bench.context->copyInline(*stream, at(8), {reinterpret_cast<std::byte*>(host), 1});
+  CHECK(written() == std::vector<std::uint64_t>{at(8)});
+}
+
+TEST_CASE("kernels write restored granules, and it is noticed where a device notices") {
+  const std::string kind = EACH_BACKEND();
+  Bench bench(kind);
+  Homes homes(*bench.device, 4);
+  Kernels kernels(bench);
+  const auto stream = bench.context->createStream(0);
+  const std::uint64_t address = bench.deviceWindow.base + 1024 * kGranuleBytes;
+  for (std::size_t i = 0; i < 4; ++i)
+    bench.context->restore(*stream, address + i * kGranuleBytes, bench.device->chunks()[60 + i], homes[i]);
+  // Two granules, with a first write from many blocks at a time.
+  const std::uint32_t blocks = 2 * kGranuleBytes / sizeof(int) / 256;
+  kernels.launch(*stream, "store", {.grid = {blocks}, .block = {256}}, address + kGranuleBytes);
+  const auto back = bench.read(*stream, address, 4 * kGranuleBytes);
+  for (std::uint64_t i = 0; i < back.size(); i += 4) {
+    const bool stored = i >= kGranuleBytes && i < 3 * kGranuleBytes;
+    if (back[i] != (stored ? 7 : 0)) FAIL("byte " << i << " is " << int{back[i]});
+  }
+  CHECK(bench.observer.faults().empty());
+  if (!bench.device->properties().noticesWrites) return;
+  REQUIRE(bench.becomesIdle(*bench.context));
+  std::vector<std::uint64_t> written;
+  bench.context->takeWritten(written);
+  std::sort(written.begin(), written.end());
+  CHECK(written == std::vector<std::uint64_t>{address + kGranuleBytes, address + 2 * kGranuleBytes});
+}
+
+TEST_CASE("what has not been restored, or has left, is not there for kernels") {
+  const auto able = kindsThat(containsFaults);
+  if (leftOut(able)) return;
+  const std::string kind = GENERATE_COPY(from_range(able));
+  Bench bench(kind);
+  Homes homes(*bench.device, 2);
+  Kernels kernels(bench);
+  const auto stream = bench.context->createStream(0);
+  const std::uint64_t address = bench.deviceWindow.base + 1024 * kGranuleBytes;
+  bench.context->restore(*stream, address, bench.device->chunks()[60], homes[0]);
+  kernels.launch(*stream, "store", {.grid = {1}, .block = {32}}, address);
+  REQUIRE(bench.finish(*stream) == CudaError::success);
+  REQUIRE(bench.becomesIdle(*bench.context));
+  REQUIRE(bench.context->unmap({address, kGranuleBytes}));
+  kernels.launch(*stream, "store", {.grid = {1}, .block = {32}}, address);
+  CHECK(bench.finish(*stream) == CudaError::illegalAddress);
+}
+
+TEST_CASE("many threads that write the same granules for the first time are all let through") {
+  const std::string kind = EACH_BACKEND();
+  Bench bench(kind, 4);
+  if (!bench.device->properties().noticesWrites) return leaveOut(kind + " does not notice writes");
+  constexpr std::size_t kGranules = 8;
+  Homes homes(*bench.device, kGranules);
+  const auto copying = bench.context->createStream(0);
+  const std::uint64_t address = bench.deviceWindow.base + 8 * kGranuleBytes;
+  for (int round = 0; round < 20; ++round) {
+    for (std::size_t i = 0; i < kGranules; ++i)
+      bench.context->restore(*copying, address + i * kGranuleBytes, bench.device->chunks()[60 + i], homes[i]);
+    REQUIRE(bench.finish(*copying) == CudaError::success);
+    std::vector<std::thread> threads;
+    std::atomic<bool> go{false};
+    for (unsigned t = 0; t < 4; ++t)
+      threads.emplace_back([&, t] {
+        while (!go.load()) {
+        }
+        for (std::size_t i = 0; i < kGranules; ++i)
+          reinterpret_cast<std::atomic<std::uint8_t>*>(address + i * kGranuleBytes + t * 64)->store(
+              static_cast<std::uint8_t>(round + 1));
+      });
+    go = true;
+    for (auto& thread : threads) thread.join();
+    std::vector<std::uint64_t> addresses;
+    REQUIRE(bench.becomesIdle(*bench.context));
+    bench.context->takeWritten(addresses);
+    CHECK(addresses.size() == kGranules);
+    const auto back = bench.read(*copying, address, kGranules * kGranuleBytes);
+    for (std::size_t i = 0; i < kGranules; ++i)
+      for (unsigned t = 0; t < 4; ++t) CHECK(back[i * kGranuleBytes + t * 64] == round + 1);
+    REQUIRE(bench.becomesIdle(*bench.context));
+    REQUIRE(bench.context->unmap({address, kGranules * kGranuleBytes}));
+  }
+}
