@@ -26,13 +26,51 @@ ChunkPool::ChunkPool(std::uint32_t count) : chunkCount_(count), cleanCount_(coun
   }
 }
 
+Status ChunkPool::enroll(OwnerId owner, Tenure tenure) {
+  Account& account = accounts_[owner];
+  if (account.tenure == tenure) return {};
+  account.tenure = tenure;
+  findLargestVisitor();
+  if (tenure == Tenure::visits) {
+    stayingBytes_ -= account.reserved;
+    findLargestVisitor();
+    return {};
+  }
+  if (account.reserved > reservableBytes()) {
+    account.tenure = Tenure::visits;
+    const std::uint64_t room = reservableBytes();
+    findLargestVisitor();
+    return Error{CudaError::memoryAllocation, "keep " + std::to_string(account.reserved) + " bytes on the device: " +
+                                                  std::to_string(room) + " can be kept of its " +
+                                                  std::to_string(capacityBytes())};
+  }
+  stayingBytes_ += account.reserved;
+  return {};
+}
+
+void ChunkPool::findLargestVisitor() {
+  largestVisitor_ = 0;
+  for (const auto& [owner, account] : accounts_)
+    if (account.tenure == Tenure::visits) largestVisitor_ = std::max(largestVisitor_, account.reserved);
+}
+
+std::uint64_t ChunkPool::reservableBytes(OwnerId owner) const {
+  const auto account = accounts_.find(owner);
+  if (account == accounts_.end() || account->second.tenure == Tenure::stays) return reservableBytes();
+  return capacityBytes() - stayingBytes_ - account->second.reserved;
+}
+
 Status ChunkPool::reserve(OwnerId owner, std::uint64_t bytes) {
-  if (bytes > reservableBytes())
-    return Error{CudaError::memoryAllocation, "reserve " + std::to_string(bytes) +
-                                                  " bytes: " + std::to_string(reservableBytes()) +
+  Account& account = accounts_[owner];
+  const std::uint64_t room = reservableBytes(owner);
+  if (bytes > room)
+    return Error{CudaError::memoryAllocation, "reserve " + std::to_string(bytes) + " bytes: " + std::to_string(room) +
                                                   " free of the device's " + std::to_string(capacityBytes())};
-  accounts_[owner].reserved += bytes;
-  reservedBytes_ += bytes;
+  account.reserved += bytes;
+  if (account.tenure == Tenure::stays)
+    stayingBytes_ += bytes;
+  else
+    largestVisitor_ = std::max(largestVisitor_, account.reserved);
   return {};
 }
 
@@ -40,15 +78,29 @@ void ChunkPool::giveBack(OwnerId owner, std::uint64_t bytes) {
   Account& account = accounts_[owner];
   assert(bytes <= account.reserved - account.taken);
   account.reserved -= bytes;
-  reservedBytes_ -= bytes;
+  if (account.tenure == Tenure::stays)
+    stayingBytes_ -= bytes;
+  else
+    findLargestVisitor();
 }
 
-std::size_t ChunkPool::take(OwnerId owner, std::size_t count, std::vector<Chunk>& to) {
+std::size_t ChunkPool::take(OwnerId owner, std::size_t count, std::vector<Chunk>& to, Content content) {
   Account& account = accounts_[owner];
   assert(count * kGranuleBytes <= account.reserved - account.taken);
-  const std::size_t wanted = std::min(count, cleanCount_);
   const std::size_t first = to.size();
-  for (std::size_t left = wanted; left != 0;) {
+  // Dirty ones first where it does not matter: each saves a scrub.
+  if (content == Content::any) {
+    for (; to.size() - first < count && !dirty_.empty(); dirty_.pop_back()) to.push_back(Chunk{dirty_.back(), kGranuleBytes});
+  }
+  takeClean(std::min(count - (to.size() - first), cleanCount_), to);
+  std::sort(to.begin() + static_cast<std::ptrdiff_t>(first), to.end(),
+            [](const Chunk& a, const Chunk& b) { return a.id < b.id; });
+  account.taken += (to.size() - first) * kGranuleBytes;
+  return to.size() - first;
+}
+
+void ChunkPool::takeClean(std::size_t count, std::vector<Chunk>& to) {
+  for (std::size_t left = count; left != 0;) {
     // Best fit: the smallest run that holds all, so that long runs are kept for those who need them; else the longest.
     auto size = cleanBySize_.lower_bound({static_cast<std::uint32_t>(left), 0});
     if (size == cleanBySize_.end()) --size;
@@ -56,11 +108,7 @@ std::size_t ChunkPool::take(OwnerId owner, std::size_t count, std::vector<Chunk>
     cut(clean_.find({size->second, size->first}), taken, to);
     left -= taken;
   }
-  std::sort(to.begin() + static_cast<std::ptrdiff_t>(first), to.end(),
-            [](const Chunk& a, const Chunk& b) { return a.id < b.id; });
-  cleanCount_ -= wanted;
-  account.taken += wanted * kGranuleBytes;
-  return wanted;
+  cleanCount_ -= count;
 }
 
 void ChunkPool::cut(Runs::iterator run, std::uint32_t count, std::vector<Chunk>& to) {
@@ -118,8 +166,9 @@ void ChunkPool::release(OwnerId owner) {
   const auto account = accounts_.find(owner);
   if (account == accounts_.end()) return;
   assert(account->second.taken == 0);
-  reservedBytes_ -= account->second.reserved;
+  if (account->second.tenure == Tenure::stays) stayingBytes_ -= account->second.reserved;
   accounts_.erase(account);
+  findLargestVisitor();
 }
 
 std::uint64_t ChunkPool::reservedBytes(OwnerId owner) const {

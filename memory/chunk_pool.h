@@ -1,10 +1,16 @@
 // The free physical memory of one device, and who has promises on it.
 //
-// A chunk is clean (reads as zero) or dirty (held somebody's bytes); only clean ones are handed out. Bytes are promised
-// (reserve) before chunks are taken, so that taking cannot fail: that is what makes out-of-memory exact and immediate.
-// It also asks that any chunk can back any granule: all chunks are of one size, kGranuleBytes.
+// A chunk is clean (reads as zero) or dirty (held somebody's bytes); only clean ones are handed out, unless every byte is about
+// to be overwritten. Bytes are promised (reserve) before chunks are taken: that is what makes out-of-memory exact and
+// immediate. It also asks that any chunk can back any granule: all chunks are of one size, kGranuleBytes.
 //
-// Invariants: taken + free = all chunks; taken by an owner <= reserved by it; sum of reservations <= capacity.
+// An owner stays, or visits. Who stays has chunks set aside for all that it was promised. Who visits has a home elsewhere
+// for all of it and can be asked to leave; together visitors may be promised far more than there is, but each of them no
+// more than what those who stay leave over: so there is always room for any one of them, if need be for it alone. Taking
+// may find too few chunks while visitors are there; never otherwise.
+//
+// Invariants: taken + free = all chunks; taken by an owner <= reserved by it; sum of the reservations of those who stay + the
+// largest of a visitor <= capacity.
 // Pure: scrubbing is the caller's. Not thread-safe.
 #pragma once
 
@@ -22,20 +28,27 @@ namespace rouse::memory {
 
 using OwnerId = std::uint64_t;
 
+enum class Tenure : std::uint8_t { stays, visits };
+// What a chunk must hold when it is taken.
+enum class Content : std::uint8_t { zeros, any };
+
 class ChunkPool {
  public:
   // The device's chunks, all clean. Fails if their ids are not 0, 1, 2… or a size is not kGranuleBytes.
   static Result<ChunkPool> create(std::span<const Chunk> chunks);
 
+  // An owner that has not been enrolled stays. memoryAllocation, naming what is free, and nothing changes, when one that
+  // visited cannot stay.
+  Status enroll(OwnerId owner, Tenure tenure);
   // memoryAllocation, naming what is free, when the promises would pass the capacity.
   Status reserve(OwnerId owner, std::uint64_t bytes);
   // The owner has that much reserved and not taken.
   void giveBack(OwnerId owner, std::uint64_t bytes);
 
-  // Up to `count` clean chunks for an owner that has them reserved, appended to `to` in ascending order of ids, in as
+  // Up to `count` chunks for an owner that has them reserved, appended to `to` in ascending order of ids, in as
   // few runs of consecutive ids as is cheap: consecutive chunks at consecutive addresses become one mapping. Returns
-  // how many; fewer only if the rest of the free chunks is dirty.
-  std::size_t take(OwnerId owner, std::size_t count, std::vector<Chunk>& to);
+  // how many; fewer only if no more are free, or (zeros) the rest of the free ones is dirty.
+  std::size_t take(OwnerId owner, std::size_t count, std::vector<Chunk>& to, Content content = Content::zeros);
   // A chunk comes back, dirty. The bytes stay reserved.
   void put(OwnerId owner, Chunk chunk);
 
@@ -47,8 +60,12 @@ class ChunkPool {
   void release(OwnerId owner);
 
   std::uint64_t capacityBytes() const { return std::uint64_t{chunkCount_} * kGranuleBytes; }
-  std::uint64_t reservedBytes() const { return reservedBytes_; }
-  std::uint64_t reservableBytes() const { return capacityBytes() - reservedBytes_; }
+  // By those who stay, and by the visitor that was promised most.
+  std::uint64_t reservedBytes() const { return stayingBytes_ + largestVisitor_; }
+  // What an owner that stays can still be promised, and what this one can.
+  std::uint64_t reservableBytes() const { return capacityBytes() - reservedBytes(); }
+  std::uint64_t reservableBytes(OwnerId owner) const;
+  std::size_t freeChunks() const { return cleanCount_ + dirty_.size(); }
   std::size_t cleanChunks() const { return cleanCount_; }
   std::size_t dirtyChunks() const { return dirty_.size(); }
   std::uint64_t reservedBytes(OwnerId owner) const;
@@ -58,12 +75,15 @@ class ChunkPool {
   struct Account {
     std::uint64_t reserved = 0;
     std::uint64_t taken = 0;
+    Tenure tenure = Tenure::stays;
   };
   // Consecutive clean ids, by first id. Merged at once.
   using Runs = std::set<std::pair<std::uint32_t, std::uint32_t>>;  // {first, count}
 
   explicit ChunkPool(std::uint32_t count);
   void insertClean(std::uint32_t id);
+  void takeClean(std::size_t count, std::vector<Chunk>& to);
+  void findLargestVisitor();
   void cut(Runs::iterator run, std::uint32_t count, std::vector<Chunk>& to);
 
   std::uint32_t chunkCount_;
@@ -71,7 +91,7 @@ class ChunkPool {
   std::set<std::pair<std::uint32_t, std::uint32_t>> cleanBySize_;  // {count, first}: the same runs
   std::size_t cleanCount_ = 0;
   std::vector<std::uint32_t> dirty_;
-  std::uint64_t reservedBytes_ = 0;
+  std::uint64_t stayingBytes_ = 0, largestVisitor_ = 0;
   std::unordered_map<OwnerId, Account> accounts_;
 };
 

@@ -14,6 +14,8 @@
 namespace rouse::memory {
 
 inline constexpr std::uint64_t kMaxWindowBytes = std::uint64_t{16} << 40;
+// Of a granule whose bytes are not on the device at the moment.
+inline constexpr std::uint32_t kNoChunk = ~std::uint32_t{0};
 
 class ExtentMap {
  public:
@@ -24,6 +26,12 @@ class ExtentMap {
   void insert(std::uint64_t address, std::uint32_t chunk);
   // Ends the backing of the granule at `address`, which is backed, and returns its chunk.
   std::uint32_t erase(std::uint64_t address);
+
+  // The chunk of a backed granule, and its change.
+  std::uint32_t chunk(std::uint64_t address) const { return chunks_[(address - window_.base) / kGranuleBytes]; }
+  void setChunk(std::uint64_t address, std::uint32_t chunk) {
+    chunks_[(address - window_.base) / kGranuleBytes] = chunk;
+  }
 
   // Every byte of [address, address + bytes) is backed; bytes != 0.
   bool contains(std::uint64_t address, std::uint64_t bytes) const {

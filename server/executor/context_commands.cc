@@ -14,6 +14,7 @@ bool Session::resume(StartAnew& command) {
   if (!dismantle()) return false;
   fenced_ = false;
   latch_.clear();
+  presence_.startAnew();
   const Status status = createContext();
   publishMemory();
   wire::signal(segment_.slot(command.slot), command.value, status.error().code);

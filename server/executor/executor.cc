@@ -35,6 +35,13 @@ Result<std::unique_ptr<Executor>> Executor::create(std::unique_ptr<memory::Devic
   if (!poller) return std::move(poller).error();
   std::unique_ptr<Executor> executor(
       new Executor(std::move(device), std::move(*memory), std::move(*poller), std::move(control), options));
+  if (options.homesBytes != 0) {
+    const wire::OwnedFd file(options.homesFd);
+    auto homes = Homes::open(*executor->device_, file, options.homesOffset, options.homesBytes);
+    if (!homes) return std::move(homes).error();
+    executor->homes_ = std::move(*homes);
+    executor->surroundings_.homes = executor->homes_.get();
+  }
   if (Status status = executor->poller_.watchControl(executor->control_.fd()); !status) return status.error();
   if (Status status = executor->poller_.watchEvents(executor->flag_.fd()); !status) return status.error();
   executor->send(0, channel::ExecutorReady{.device = executor->device_->properties(),
@@ -51,7 +58,11 @@ Executor::Executor(std::unique_ptr<memory::Device> device, PhysicalMemory memory
       control_(std::move(control)),
       loader_(*device_, flag_, std::max(2u, options.cores)),
       policy_(options.cores),
-      surroundings_{*device_, memory_, flag_, buffer_, options.discardLaunches} {}
+      surroundings_{.device = *device_,
+                    .memory = memory_,
+                    .progress = flag_,
+                    .buffer = buffer_,
+                    .discardLaunches = options.discardLaunches} {}
 
 Executor::~Executor() = default;
 
@@ -79,6 +90,7 @@ Status Executor::run() {
 bool Executor::turn() {
   bool did = flag_.take();
   did = pollSessions() || did;
+  if (homes_) did = share() || did;
   deviceWaiting_ = false;
   did = device_->poll(deviceWaiting_) || did;
   // Programs have been told by now; whoever starts this executor again gets a device that works.
@@ -111,6 +123,15 @@ bool Executor::pollSessions() {
   if (did)
     for (std::size_t index = served_.size(); index-- > 0;) settle(index);
   return did;
+}
+
+bool Executor::share() {
+  sharers_.clear();
+  for (const Served& served : served_) sharers_.push_back(served.session.get());
+  timespec time;
+  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+  return sharing_.turn(sharers_, static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
+                                     static_cast<std::uint64_t>(time.tv_nsec));
 }
 
 // Tells the daemon what has become of a session.
@@ -150,7 +171,7 @@ void Executor::rest(Rest kind) {
   std::optional<std::chrono::nanoseconds> atMost;
   if (kind == Rest::nap)
     atMost = std::chrono::nanoseconds{wire::kNapNs};
-  else if (deviceWaiting_)
+  else if (deviceWaiting_ || sharing_.waiting())
     atMost = kDevicePollNs;
   const bool control = poller_.wait(atMost);
   flag_.endRest();

@@ -18,12 +18,16 @@
 #include "server/executor/progress_flag.h"
 #include "server/executor/rest_policy.h"
 #include "server/executor/session.h"
+#include "server/executor/sharing.h"
 
 namespace rouse::executor {
 
 struct ExecutorOptions {
   unsigned cores = 1;  // that this process may run on
   bool discardLaunches = false;
+  // Part of the daemon's host store for the homes of this executor's sessions; 0 bytes: none leaves the device.
+  int homesFd = -1;
+  std::uint64_t homesOffset = 0, homesBytes = 0;
 };
 
 class Executor {
@@ -52,6 +56,7 @@ class Executor {
 
   bool turn();
   bool pollSessions();
+  bool share();
   void settle(std::size_t index);
   void rest(Rest kind);
   bool anyBusy() const;
@@ -70,6 +75,7 @@ class Executor {
   template <class Other>
   void on(std::uint64_t id, Other&, std::vector<wire::OwnedFd>);
 
+  std::unique_ptr<Homes> homes_;  // which the device uses for as long as it lives
   std::unique_ptr<memory::Device> device_;
   PhysicalMemory memory_;
   Poller poller_;
@@ -83,8 +89,10 @@ class Executor {
   bool placed_ = false;                       // since then
   wire::CommandBuffer buffer_;
   Surroundings surroundings_;
+  Sharing sharing_{surroundings_};
 
   std::vector<Served> served_;
+  std::vector<Session*> sharers_;  // those served, for one turn
   std::size_t first_ = 0;  // whose turn it is to be first
   std::unordered_map<std::uint64_t, std::weak_ptr<memory::Image>> images_;
   std::unordered_map<std::uint64_t, std::vector<Waiter>> loading_;

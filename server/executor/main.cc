@@ -44,6 +44,9 @@ int run(int argc, char** argv) {
   app.add_option("--memory", device.memoryBytes, "bytes of device memory to offer; 0: all there is (cuda)");
   app.add_option("--workers", device.workers, "threads that run kernels (cpu); 0: one a core");
   app.add_option("--control-fd", control, "connected socket to the daemon")->required();
+  app.add_option("--homes-fd", options.homesFd, "memfd of the host store");
+  app.add_option("--homes-offset", options.homesOffset, "where this executor's part of it begins");
+  app.add_option("--homes-bytes", options.homesBytes, "its length; 0: no function's memory leaves the device");
   app.add_flag("--discard-launches", options.discardLaunches, "check launches, then drop them (benchmarks)");
   try {
     app.parse(argc, argv);

@@ -24,6 +24,10 @@ wire::DecodeStatus Session::on(const wire::MemReserve& command) {
   Status status = quota_.reserve(command.bytes);
   if (status) {
     status = surroundings_.memory.reserve(id_, command.bytes);
+    if (status) {
+      status = presence_.promise(command.bytes);
+      if (!status) surroundings_.memory.giveBack(id_, command.bytes);
+    }
     // Nothing of it is mapped, so it can be given back.
     if (!status && !quota_.giveBack(command.bytes)) std::abort();
   }
@@ -36,6 +40,7 @@ wire::DecodeStatus Session::on(const wire::MemReturn& command) {
   if (Status status = quota_.giveBack(command.bytes); !status)
     return wire::Rejection{"MemReturn.bytes: " + status.error().message};
   surroundings_.memory.giveBack(id_, command.bytes);
+  presence_.giveBack(command.bytes);
   return {};
 }
 
@@ -50,6 +55,8 @@ wire::DecodeStatus Session::on(const wire::MemMap& command) {
 }
 
 bool Session::resume(Map& command) {
+  // Who waits for memory comes before who asks for more.
+  if (surroundings_.contended && !admitted_) return false;
   turnOver_ = true;
   auto chunks =
       surroundings_.memory.take(id_, std::min<std::size_t>(command.left.bytes / kGranuleBytes, kChunksPerTurn));
@@ -63,7 +70,9 @@ bool Session::resume(Map& command) {
     if (Status status = context_->map(command.left.base, chunk); !status && !fault_) condemn(status.error());
     command.left = {command.left.base + chunk.bytes, command.left.bytes - chunk.bytes};
   }
-  return command.left.empty() || fault_;
+  if (!command.left.empty() && !fault_) return false;
+  admitted_ = false;
+  return true;
 }
 
 wire::DecodeStatus Session::on(const wire::MemUnmap& command) {
@@ -81,8 +90,10 @@ bool Session::resume(Unmap& command) {
     condemn(status.error());
     return true;
   }
-  for (std::uint64_t at = command.range.base; at != command.range.end(); at += kGranuleBytes)
+  for (std::uint64_t at = command.range.base; at != command.range.end(); at += kGranuleBytes) {
+    presence_.forget(at);
     surroundings_.memory.put(id_, {extents_.erase(at), kGranuleBytes});
+  }
   if (!quota_.unmap(command.range.bytes)) std::abort();
   return true;
 }

@@ -8,6 +8,11 @@ Result<PhysicalMemory> PhysicalMemory::create(memory::Device& device) {
   return PhysicalMemory(device, std::move(*pool));
 }
 
+Status PhysicalMemory::enroll(memory::OwnerId owner, memory::Tenure tenure) {
+  ++version_;
+  return pool_.enroll(owner, tenure);
+}
+
 Status PhysicalMemory::reserve(memory::OwnerId owner, std::uint64_t bytes) {
   ++version_;
   return pool_.reserve(owner, bytes);
@@ -24,6 +29,12 @@ Result<std::vector<memory::Chunk>> PhysicalMemory::take(memory::OwnerId owner, s
     if (Result<bool> scrubbed = scrubOne(); !scrubbed) return std::move(scrubbed).error();
     pool_.take(owner, 1, chunks);
   }
+  return chunks;
+}
+
+std::vector<memory::Chunk> PhysicalMemory::takeAny(memory::OwnerId owner, std::size_t count) {
+  std::vector<memory::Chunk> chunks;
+  if (pool_.take(owner, count, chunks, memory::Content::any) != count) std::abort();
   return chunks;
 }
 

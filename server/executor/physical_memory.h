@@ -14,11 +14,14 @@ class PhysicalMemory {
  public:
   static Result<PhysicalMemory> create(memory::Device& device);
 
+  Status enroll(memory::OwnerId owner, memory::Tenure tenure);
   Status reserve(memory::OwnerId owner, std::uint64_t bytes);
   void giveBack(memory::OwnerId owner, std::uint64_t bytes);
-  // One to `count` chunks that read as zero, which the owner has reserved; scrubs one if it must. The chunk that cannot
-  // be scrubbed is lost, and the device is not fit for use.
+  // Up to `count` chunks that read as zero, which the owner has reserved; scrubs one if it must. None only while visitors
+  // (memory/chunk_pool.h) have them. The chunk that cannot be scrubbed is lost, and the device is not fit for use.
   Result<std::vector<memory::Chunk>> take(memory::OwnerId owner, std::size_t count);
+  // Exactly `count` chunks, which are free, to be overwritten whole.
+  std::vector<memory::Chunk> takeAny(memory::OwnerId owner, std::size_t count);
   void put(memory::OwnerId owner, memory::Chunk chunk) { pool_.put(owner, chunk); }
   void release(memory::OwnerId owner);
 
@@ -27,7 +30,10 @@ class PhysicalMemory {
   bool scrubbing() const { return pool_.dirtyChunks() != 0; }
 
   std::uint64_t totalBytes() const { return pool_.capacityBytes(); }
+  // What can be promised, and to this owner.
   std::uint64_t freeBytes() const { return pool_.reservableBytes(); }
+  std::uint64_t freeBytes(memory::OwnerId owner) const { return pool_.reservableBytes(owner); }
+  std::size_t freeChunks() const { return pool_.freeChunks(); }
   // Changes whenever freeBytes() may have.
   std::uint64_t version() const { return version_; }
 

@@ -87,15 +87,16 @@ Session::Session(const channel::OpenSession& request, wire::SessionSegment segme
       latch_(segment_.header().devices[deviceIndex_]),
       output_(ring_.header(), ring_.output()),
       quota_(roundDown(request.memoryLimit, kGranuleBytes)),
-      extents_(deviceWindow_) {}
+      extents_(deviceWindow_),
+      presence_(id_, surroundings.device, surroundings.memory, surroundings.homes, extents_) {}
 
 Session::~Session() {
   if (context_) context_->cancel();
   modules_.clear();
   streams_.reset();
+  presence_.endStream();
   context_.reset();
-  extents_.forEach([&](std::uint64_t, std::uint32_t chunk) { surroundings_.memory.put(id_, {chunk, kGranuleBytes}); });
-  surroundings_.memory.release(id_);
+  presence_.release();
 }
 
 Status Session::createContext() {
@@ -117,6 +118,9 @@ bool Session::poll() {
     return true;
   }
   turnOver_ = false;
+  if (!presence_.here() || leaveAsked_) {
+    if (const bool moved = pollElsewhere(); moved || !presence_.here() || leaveAsked_) return moved;
+  }
   bool did = streams_->draining() && streams_->collect();
   if (parked()) {
     const bool done = resumeParked();
@@ -133,11 +137,62 @@ bool Session::poll() {
       break;
     }
     if (taken == 0) awake();
+    tookCommands_ = true;
     if (wire::DecodeStatus status = wire::decodeAndDispatch(consumer_.command(), *this, *this); !status) [[unlikely]]
       reject(status.message());
   }
   if (!fault_ && !parked() && streams_->queuedAbove(kMaxQueuedBytes)) parked_ = Backlog{};
   return did;
+}
+
+// On its way from or to the device, or away: its commands wait.
+bool Session::pollElsewhere() {
+  Result<bool> done = false;
+  switch (presence_.where()) {
+    case Presence::Where::here:
+      // What is parked goes on until it waits for memory, with which it may as well wait elsewhere.
+      if (parked() && !std::holds_alternative<Map>(parked_)) return resumeParked();
+      if (!context_->idle()) return false;
+      presence_.beginLeaving(*context_);
+      return true;
+    case Presence::Where::leaving:
+      done = presence_.leave(*context_);
+      if (done && *done) leaveAsked_ = false;
+      break;
+    case Presence::Where::away:
+      if (!admitted_) return false;
+      presence_.beginArriving(*context_);
+      admitted_ = std::holds_alternative<Map>(parked_);  // which has more to take
+      return true;
+    case Presence::Where::arriving:
+      done = presence_.arrive(*context_);
+      break;
+  }
+  if (!done) condemn(done.error());
+  return !done || *done;
+}
+
+bool Session::elsewhere() const {
+  if (leaveAsked_) return true;
+  if (presence_.where() == Presence::Where::away) return consumer_.mayHaveMore();
+  return !presence_.here();
+}
+
+bool Session::quiet() const {
+  return stage_ == Stage::serving && !parked() && context_->idle() && !consumer_.mayHaveMore();
+}
+
+bool Session::mayLeave() const {
+  return presence_.mayLeave() && presence_.here() && stage_ == Stage::serving && !leaveAsked_ && heldChunks() != 0;
+}
+
+std::uint64_t Session::wantedChunks() const {
+  if (stage_ != Stage::serving || admitted_ || leaveAsked_) return 0;
+  const auto* map = std::get_if<Map>(&parked_);
+  const std::uint64_t toMap = map != nullptr ? map->left.bytes / kGranuleBytes : 0;
+  if (presence_.here()) return toMap;
+  if (presence_.where() != Presence::Where::away || (!parked() && !consumer_.mayHaveMore())) return 0;
+  return presence_.wantedBytes() / kGranuleBytes + toMap;
 }
 
 void Session::awake() {
@@ -183,27 +238,28 @@ bool Session::dismantle() {
     }
     modules_.clear();
     streams_.reset();
+    presence_.endStream();
     context_.reset();
   }
   dismantling_ = false;
-  extents_.forEach([&](std::uint64_t, std::uint32_t chunk) { surroundings_.memory.put(id_, {chunk, kGranuleBytes}); });
+  leaveAsked_ = admitted_ = false;
+  presence_.release();
   extents_ = memory::ExtentMap(deviceWindow_);
   hostRanges_.clear();
   variableRanges_.clear();
   quota_.clear();
-  surroundings_.memory.release(id_);
   return true;
 }
 
 bool Session::restNapping() {
-  if (stage_ != Stage::serving || parked() || declared_ != wire::ConsumerState::polling) return true;
+  if (stage_ != Stage::serving || parked() || elsewhere() || declared_ != wire::ConsumerState::polling) return true;
   if (!consumer_.prepareNap()) return false;
   declared_ = wire::ConsumerState::napping;
   return true;
 }
 
 bool Session::restSleeping() {
-  if (stage_ != Stage::serving || parked()) return true;
+  if (stage_ != Stage::serving || parked() || elsewhere()) return true;
   // Declared before: whoever polls the descriptors meanwhile may have taken the wake that belongs to a new command.
   if (declared_ == wire::ConsumerState::asleep) return !consumer_.mayHaveMore();
   if (!consumer_.prepareSleep()) {
@@ -215,7 +271,7 @@ bool Session::restSleeping() {
 }
 
 bool Session::awaitsProgress() const {
-  return (stage_ == Stage::serving && parked()) || stage_ == Stage::closing || (streams_ && streams_->draining());
+  return (stage_ == Stage::serving && (parked() || (elsewhere() && wantedChunks() == 0))) || stage_ == Stage::closing || (streams_ && streams_->draining());
 }
 
 void Session::declareLost() {
@@ -224,7 +280,9 @@ void Session::declareLost() {
 
 void Session::publishMemory() {
   wire::DeviceStatus& device = segment_.header().devices[deviceIndex_];
-  device.freeBytes.store(surroundings_.memory.freeBytes(), std::memory_order_relaxed);
+  std::uint64_t free = surroundings_.memory.freeBytes(id_);
+  if (surroundings_.homes != nullptr) free = std::min(free, surroundings_.homes->promisableBytes());
+  device.freeBytes.store(free, std::memory_order_relaxed);
   device.totalBytes.store(surroundings_.memory.totalBytes(), std::memory_order_relaxed);
 }
 

@@ -18,6 +18,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -33,6 +34,7 @@
 #include "server/executor/fault_latch.h"
 #include "server/executor/handle_table.h"
 #include "server/executor/physical_memory.h"
+#include "server/executor/presence.h"
 #include "server/executor/streams.h"
 
 namespace rouse::executor {
@@ -50,6 +52,9 @@ struct Surroundings {
   PhysicalMemory& memory;
   ProgressListener& progress;
   wire::CommandBuffer& buffer;
+  Homes* homes = nullptr;  // null: nobody leaves the device
+  // Somebody waits for chunks: nobody takes any that he has not been given.
+  bool contended = false;
   bool discardLaunches = false;  // check launches, then drop them: measures the path itself
 };
 
@@ -90,6 +95,27 @@ class Session final : private memory::ContextObserver {
   // Where the program last waited (wire::kNoCore: unknown). Any number at all, if it is hostile.
   std::uint32_t clientCore() const { return ring_.header().producerCore.load(std::memory_order_relaxed) - 1; }
   bool busy() const { return context_ && !context_->idle(); }
+
+  // --- Sharing the device's memory (Sharing, sharing.h). All only where there are homes.
+  // Chunks that the session cannot go on without; 0: none.
+  std::uint64_t wantedChunks() const;
+  // It may take as many as it wants, and has not taken them all yet.
+  void admit() { admitted_ = true; }
+  bool admitted() const { return admitted_; }
+  // To give its chunks up as soon as its queued work has ended; until then it reads no more commands.
+  void askToLeave() { leaveAsked_ = true; }
+  void letStay() { leaveAsked_ = false; }
+  bool leaveAsked() const { return leaveAsked_; }
+  bool mayLeave() const;
+  // Neither work nor commands, as far as can be seen.
+  bool quiet() const;
+  const Presence& presence() const { return presence_; }
+  std::uint64_t heldChunks() const { return presence_.heldBytes() / kGranuleBytes; }
+  struct Shares {  // Sharing's notes. Times in nanoseconds; 0: never.
+    std::uint64_t activeAt = 0, hereSince = 0, waitingSince = 0, askedAt = 0, staysUntil = 0;
+    bool wasHere = false;
+  } shares;
+  bool tookCommands() { return std::exchange(tookCommands_, false); }
 
   // The executor is going away.
   void declareLost();
@@ -193,6 +219,9 @@ class Session final : private memory::ContextObserver {
   bool resume(StartAnew&);
   bool resume(Backlog);
 
+  bool pollElsewhere();
+  // Its ring is not read, whatever is in it: it is on its way, or waits for memory with a command to do.
+  bool elsewhere() const;
   Status createContext();
   void enterVariables(const BoundModule& module);
   void forgetVariables(const BoundModule& module);
@@ -233,6 +262,10 @@ class Session final : private memory::ContextObserver {
 
   memory::Quota quota_;
   memory::ExtentMap extents_;
+  Presence presence_;
+  bool leaveAsked_ = false;
+  bool admitted_ = false;
+  bool tookCommands_ = false;
   memory::RangeMap hostRanges_;
   memory::RangeMap variableRanges_;  // of bound modules, where the device places them
   std::unordered_map<std::uint64_t, std::shared_ptr<memory::Image>> installed_;

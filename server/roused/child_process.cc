@@ -51,7 +51,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 
 }  // namespace
 
-Result<ChildProcess> startChild(const std::vector<std::string>& argv, int inherited, int deathSignal,
+Result<ChildProcess> startChild(const std::vector<std::string>& argv, const std::vector<int>& inherited, int deathSignal,
                                 const std::vector<std::string>& environment) {
   constexpr std::string_view kListenPid = "LISTEN_PID=";
   std::vector<std::string> arguments = argv;
@@ -65,6 +65,7 @@ Result<ChildProcess> startChild(const std::vector<std::string>& argv, int inheri
   const std::vector<char*> argvPointers = pointers(arguments);
   const std::vector<char*> environmentPointers = pointers(variables);
   const pid_t parent = ::getpid();
+  std::vector<int> aside(inherited.size());
 
   const pid_t pid = ::fork();
   if (pid < 0) return Error{CudaError::systemNotReady, "fork: " + std::string(std::strerror(errno))};
@@ -75,12 +76,11 @@ Result<ChildProcess> startChild(const std::vector<std::string>& argv, int inheri
     sigset_t none;
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    if (inherited == kInheritedFd) {
-      ::fcntl(kInheritedFd, F_SETFD, 0);
-    } else {
-      ::dup2(inherited, kInheritedFd);
-    }
-    ::syscall(SYS_close_range, kInheritedFd + 1, ~0u, 0);
+    // Out of the way first: one may have the number that another is to get.
+    const int count = static_cast<int>(inherited.size());
+    for (int i = 0; i < count; ++i) aside[i] = ::fcntl(inherited[i], F_DUPFD, kInheritedFd + count);
+    for (int i = 0; i < count; ++i) ::dup2(aside[i], kInheritedFd + i);
+    ::syscall(SYS_close_range, kInheritedFd + count, ~0u, 0);
     if (listenPid != nullptr) appendNumber(listenPid, ::getpid());
     ::execve(argvPointers[0], argvPointers.data(), environmentPointers.data());
     ::_exit(127);

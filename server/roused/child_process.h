@@ -16,13 +16,13 @@ struct ChildProcess {
   wire::OwnedFd exit;  // pidfd: readable once it has ended
 };
 
-// Starts argv in its own process group with `inherited` as descriptor 3 and nothing else but 0 to 2. It gets
+// Starts argv in its own process group with `inherited` as descriptors 3, 4, … and nothing else but 0 to 2. It gets
 // `deathSignal` when the calling thread ends. `environment` ("NAME=value") is added to ours; "LISTEN_PID=" gets the
 // child's pid appended.
-Result<ChildProcess> startChild(const std::vector<std::string>& argv, int inherited, int deathSignal,
+Result<ChildProcess> startChild(const std::vector<std::string>& argv, const std::vector<int>& inherited, int deathSignal,
                                 const std::vector<std::string>& environment = {});
 
-inline constexpr int kInheritedFd = 3;
+inline constexpr int kInheritedFd = 3;  // the first
 
 // "exited with status 1", "was killed by signal 9 (Killed)", from waitpid's status.
 std::string describeExit(int status);

@@ -25,6 +25,7 @@ DevicePoolOptions poolOptions(const Settings& settings, const ClientContract& co
           .count = settings.count,
           .memory = settings.memory,
           .workers = settings.workers,
+          .hostStore = settings.hostStore,
           .discardLaunches = settings.discardLaunches,
           .executor = settings.executor,
           .backends = settings.backends,

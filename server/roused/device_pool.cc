@@ -1,11 +1,16 @@
 #include "server/roused/device_pool.h"
 
+#include <fcntl.h>
 #include <spdlog/spdlog.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <cctype>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
 namespace rouse::daemon {
@@ -52,11 +57,28 @@ void DevicePool::start() {
   open(missing.empty() ? DeviceKind::cuda : DeviceKind::cpu);
 }
 
+// One file for the node, which executors map a part of each: it outlives them.
+Status DevicePool::makeHostStore() {
+  if (options_.hostStore == 0 || hostStore_) return {};
+  wire::OwnedFd file(::memfd_create("rouse-host-store", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!file || ::ftruncate(file.get(), static_cast<off_t>(options_.hostStore)) != 0 ||
+      ::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+    return Error{CudaError::memoryAllocation, "devices.host_store: memory of " + std::to_string(options_.hostStore) +
+                                                  " bytes: " + std::strerror(errno)};
+  hostStore_ = std::move(file);
+  return {};
+}
+
 void DevicePool::open(DeviceKind kind) {
   kind_ = kind;
   const bool cpu = kind == DeviceKind::cpu;
   const std::uint32_t count = options_.count != 0 ? options_.count : cpu ? 1 : std::max(1u, nvidiaDevices());
   heardOf_.assign(count, false);
+  if (Status status = makeHostStore(); !status) {
+    settled_ = true;
+    return boost::asio::post(io_, [this, status] { events_.onStarted(status); });
+  }
+  const std::uint64_t part = roundDown(options_.hostStore / count, kGranuleBytes);
   for (std::uint32_t ordinal = 0; ordinal < count; ++ordinal) {
     ExecutorOptions executor{.program = options_.executor,
                              .kind = std::string(name(kind)),
@@ -65,6 +87,9 @@ void DevicePool::open(DeviceKind kind) {
                              .memory = options_.memory == 0 && cpu ? kCpuDeviceMemory : options_.memory,
                              .workers = options_.workers,
                              .discardLaunches = options_.discardLaunches,
+                             .homesFd = hostStore_.get(),
+                             .homesOffset = ordinal * part,
+                             .homesBytes = part,
                              .wireHash = options_.wireHash,
                              .backOff = options_.backOff};
     ExecutorLink::Events events{

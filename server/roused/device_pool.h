@@ -19,6 +19,7 @@ struct DevicePoolOptions {
   std::uint32_t count = 0;
   std::uint64_t memory = 0;
   std::uint32_t workers = 0;
+  std::uint64_t hostStore = 0;  // bytes, for all GPUs together; 0: nobody's memory leaves its GPU
   bool discardLaunches = false;
   std::string executor;
   std::string backends;
@@ -51,6 +52,7 @@ class DevicePool {
 
  private:
   void open(DeviceKind);
+  Status makeHostStore();
   void onDown(ExecutorLink&, bool served, const Error&);
   void settle();
 
@@ -62,6 +64,7 @@ class DevicePool {
   // Of a GPU back end that did not open; kept until their processes are gone.
   std::vector<std::unique_ptr<ExecutorLink>> abandoned_;
   std::vector<bool> heardOf_;  // by ordinal: ready or failed at least once
+  wire::OwnedFd hostStore_;
   Error firstFailure_;
   bool settled_ = false;
 };

@@ -68,7 +68,13 @@ Status ExecutorLink::spawn() {
                                    "--control-fd",
                                    std::to_string(kInheritedFd)};
   if (options_.discardLaunches) argv.emplace_back("--discard-launches");
-  auto child = startChild(argv, theirs.get(), SIGKILL);
+  std::vector<int> inherited = {theirs.get()};
+  if (options_.homesBytes != 0) {
+    inherited.push_back(options_.homesFd);
+    argv.insert(argv.end(), {"--homes-fd", std::to_string(kInheritedFd + 1), "--homes-offset",
+                             std::to_string(options_.homesOffset), "--homes-bytes", std::to_string(options_.homesBytes)});
+  }
+  auto child = startChild(argv, inherited, SIGKILL);
   if (!child) return std::move(child).error();
   pid_ = child->pid;
   exit_.assign(child->exit.release());

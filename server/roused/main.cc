@@ -37,6 +37,7 @@ constexpr Flag kFlags[] = {
     {"--device", "devices.kind", "cpu, cuda or auto"},
     {"--gpus", "devices.count", "Number of GPUs to serve; 0: all there are, one with the CPU device"},
     {"--gpu-memory", "devices.memory", "Memory of each GPU to offer, such as 2GiB"},
+    {"--host-store", "devices.host_store", "Host memory for models while others use their GPU, such as 16GiB; 0: none leaves"},
     {"--workers", "devices.workers", "Threads that run kernels on the CPU device; 0: one a core"},
     {"--log-level", "daemon.log_level", "trace, debug, info, warning, error or critical"},
 };

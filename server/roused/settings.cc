@@ -24,6 +24,7 @@ constexpr std::array kKeys = {
     SettingKey{"devices", "count", Type::count, &Settings::count, "ROUSE_GPUS", false},
     SettingKey{"devices", "memory", Type::bytes, &Settings::memory, "ROUSE_GPU_MEMORY", false},
     SettingKey{"devices", "workers", Type::count, &Settings::workers, "ROUSE_WORKERS", false},
+    SettingKey{"devices", "host_store", Type::bytes, &Settings::hostStore, "ROUSE_HOST_STORE", false},
     SettingKey{"functions", "gpus", Type::count, &Settings::gpus, nullptr, true},
     SettingKey{"functions", "gpu_memory", Type::bytes, &Settings::gpuMemory, nullptr, true},
     SettingKey{"functions", "host_memory", Type::bytes, &Settings::hostMemory, nullptr, true},

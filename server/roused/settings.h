@@ -34,6 +34,8 @@ struct Settings {
   std::uint32_t count = 0;    // 0: cuda: all there are; cpu: 1
   std::uint64_t memory = 0;   // bytes of each; 0: cuda: all there is; cpu: 2 GiB
   std::uint32_t workers = 0;  // cpu: threads that run kernels; 0: one a core
+  // Host memory that functions' device memory goes to while others need theirs, for all GPUs together; 0: it never leaves its GPU.
+  std::uint64_t hostStore = 0;
 
   // [functions]: limits of one attached process
   std::uint32_t gpus = 1;                               // when it does not say how many it wants

@@ -61,6 +61,51 @@ TEST_CASE("chunks come in long runs") {
   REQUIRE(runs(large) == 1);
 }
 
+TEST_CASE("visitors are promised more than there is, each of them what can be there at once") {
+  ChunkPool pool = ChunkPool::create(chunks(10)).value();
+  for (OwnerId owner = 1; owner <= 5; ++owner) {
+    REQUIRE(pool.enroll(owner, Tenure::visits).ok());
+    REQUIRE(pool.reserve(owner, (owner + 1) * kGranuleBytes).ok());
+  }
+  REQUIRE(pool.reservedBytes() == 6 * kGranuleBytes);
+  REQUIRE(pool.reservableBytes(1) == 8 * kGranuleBytes);
+  // One that stays leaves the largest visitor its room.
+  REQUIRE(pool.reserve(9, 5 * kGranuleBytes).error().message ==
+          "reserve 10485760 bytes: 8388608 free of the device's 20971520");
+  REQUIRE(pool.reserve(9, 4 * kGranuleBytes).ok());
+  REQUIRE(pool.reservableBytes(5) == 0);
+  REQUIRE_FALSE(pool.reserve(5, kGranuleBytes).ok());
+  REQUIRE(pool.reserve(1, 4 * kGranuleBytes).ok());
+  // Nor can a visitor stay that leaves too little.
+  REQUIRE(pool.enroll(5, Tenure::stays).error().message ==
+          "keep 12582912 bytes on the device: 0 can be kept of its 20971520");
+  REQUIRE(pool.reservedBytes() == 10 * kGranuleBytes);
+  for (const OwnerId gone : {1, 2, 3, 4}) pool.release(gone);
+  REQUIRE(pool.enroll(5, Tenure::stays).ok());
+  REQUIRE(pool.reservableBytes() == 0);
+  REQUIRE(pool.enroll(5, Tenure::visits).ok());
+  REQUIRE(pool.reservedBytes() == 10 * kGranuleBytes);
+}
+
+TEST_CASE("who overwrites takes dirty chunks as they are") {
+  ChunkPool pool = ChunkPool::create(chunks(6)).value();
+  REQUIRE(pool.enroll(1, Tenure::visits).ok());
+  REQUIRE(pool.enroll(2, Tenure::visits).ok());
+  REQUIRE(pool.reserve(1, 6 * kGranuleBytes).ok());
+  REQUIRE(pool.reserve(2, 6 * kGranuleBytes).ok());
+  std::vector<Chunk> first, second;
+  REQUIRE(pool.take(1, 4, first) == 4);
+  pool.put(1, first[3]);
+  pool.put(1, first[1]);
+  REQUIRE(pool.freeChunks() == 4);
+  REQUIRE(pool.take(2, 3, second, Content::any) == 3);
+  REQUIRE(second[0].id == 1);
+  REQUIRE(second[1].id == 3);
+  REQUIRE(pool.dirtyChunks() == 0);
+  REQUIRE(pool.take(2, 3, second, Content::any) == 1);
+  REQUIRE(pool.freeChunks() == 0);
+}
+
 TEST_CASE("random owners: no chunk has two owners, none goes from one to another unscrubbed, none is lost") {
   constexpr std::uint32_t kCount = 97;
   std::mt19937_64 random(4);

@@ -51,7 +51,7 @@ Result<PrivateDaemon> PrivateDaemon::start(const PrivateDaemonOptions& options) 
   if (!options.device.empty()) argv.insert(argv.end(), {"--device", options.device});
   if (options.gpus != 0) argv.insert(argv.end(), {"--gpus", std::to_string(options.gpus)});
   if (options.gpuMemory != 0) argv.insert(argv.end(), {"--gpu-memory", std::to_string(options.gpuMemory)});
-  auto child = daemon::startChild(argv, listener->get(), SIGTERM, {"LISTEN_FDS=1", "LISTEN_PID="});
+  auto child = daemon::startChild(argv, {listener->get()}, SIGTERM, {"LISTEN_FDS=1", "LISTEN_PID="});
   if (!child) return std::move(child).error();
   daemon.pid_ = child->pid;
   daemon.exit_ = std::move(child->exit);

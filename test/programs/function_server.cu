@@ -1,0 +1,265 @@
+// A function that keeps state in device memory between requests, in five ways, and checks every answer against a model on the
+// host. Without arguments: a few requests of each kind. With "serve KIND MIB SEED": one request for each line on
+// standard input ("NUMBER"), answered by "NUMBER ok" or "NUMBER wrong: WHAT" (test/system/swap-storm).
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "check.h"
+
+using Word = unsigned long long;
+
+__host__ __device__ inline Word mix(Word x) {
+  x += 0x9e3779b97f4a7c15ull;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+  return x ^ (x >> 31);
+}
+
+constexpr int kBlock = 256, kGrid = 64;
+
+// *out += sum of w[i] * (x + i)
+__global__ void weigh(const unsigned* w, Word n, Word x, Word* out) {
+  Word sum = 0;
+  for (Word i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += Word(gridDim.x) * blockDim.x) sum += w[i] * (x + i);
+  atomicAdd(out, sum);
+}
+
+__global__ void cast(const unsigned short* from, unsigned* to, Word n) {
+  for (Word i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += Word(gridDim.x) * blockDim.x) to[i] = from[i] * 3u + 1;
+}
+
+__global__ void bump(unsigned* counters, Word first, Word count, unsigned by) {
+  for (Word i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += Word(gridDim.x) * blockDim.x) counters[first + i] += by;
+}
+
+struct Node {
+  Node* next;
+  Word value;
+};
+
+__global__ void walk(const Node* at, int steps, Word* out) {
+  Word sum = 0;
+  for (int i = 0; i < steps; ++i, at = at->next) sum = mix(sum ^ at->value);
+  *out = sum;
+}
+
+__global__ void rewrite(Node* nodes, Word index, Word value) { nodes[index].value = value; }
+
+struct Function {
+  virtual ~Function() = default;
+  // Empty: the answer was right.
+  virtual std::string answer(Word request) = 0;
+};
+
+std::string compare(const char* what, Word got, Word expected) {
+  if (got == expected) return "";
+  char text[128];
+  std::snprintf(text, sizeof text, "%s: %llx, expected %llx", what, got, expected);
+  return text;
+}
+
+// Weights that are read and never written.
+struct Weights : Function {
+  Word n, a = 0, b = 0;
+  unsigned* device = nullptr;
+  Word* sum = nullptr;
+  Weights(Word bytes, Word seed) : n(bytes / 4) {
+    std::vector<unsigned> host(n);
+    for (Word i = 0; i < n; ++i) host[i] = unsigned(mix(seed + i));
+    upload(host);
+  }
+  Weights() = default;
+  void upload(const std::vector<unsigned>& host) {
+    CHECK(cudaMalloc(&device, n * 4));
+    CHECK(cudaMemcpy(device, host.data(), n * 4, cudaMemcpyHostToDevice));
+    expect(host);
+  }
+  void expect(const std::vector<unsigned>& host) {
+    CHECK(cudaMalloc(&sum, sizeof *sum));
+    for (Word i = 0; i < n; ++i) a += host[i], b += host[i] * i;
+  }
+  std::string answer(Word request) override {
+    CHECK(cudaMemset(sum, 0, sizeof *sum));
+    weigh<<<kGrid, kBlock>>>(device, n, request, sum);
+    Word got = 0;
+    CHECK(cudaMemcpy(&got, sum, sizeof got, cudaMemcpyDeviceToHost));
+    return compare("sum of weights", got, a * request + b);
+  }
+  ~Weights() override {
+    CHECK(cudaFree(device));
+    CHECK(cudaFree(sum));
+  }
+};
+
+// Weights that a kernel made from others, which are gone.
+struct Casts : Weights {
+  Casts(Word bytes, Word seed) {
+    n = bytes / 4;
+    std::vector<unsigned short> small(n);
+    std::vector<unsigned> host(n);
+    for (Word i = 0; i < n; ++i) small[i] = static_cast<unsigned short>(mix(seed + i)), host[i] = small[i] * 3u + 1;
+    unsigned short* from = nullptr;
+    CHECK(cudaMalloc(&from, n * 2));
+    CHECK(cudaMemcpy(from, small.data(), n * 2, cudaMemcpyHostToDevice));
+    CHECK(cudaMalloc(&device, n * 4));
+    cast<<<kGrid, kBlock>>>(from, device, n);
+    CHECK(cudaFree(from));
+    expect(host);
+  }
+};
+
+// A cache that requests change here and there, and whose sum is known.
+struct Counters : Function {
+  Word n, seed;
+  std::vector<unsigned> model;
+  unsigned* device = nullptr;
+  Counters(Word bytes, Word seed) : n(bytes / 4), seed(seed), model(n) {
+    CHECK(cudaMalloc(&device, n * 4));
+    CHECK(cudaMemset(device, 0, n * 4));
+  }
+  std::string answer(Word request) override {
+    const Word count = 1 + mix(seed ^ request) % 5000, first = mix(seed + request) % (n - count);
+    const unsigned by = unsigned(request) + 1;
+    bump<<<4, kBlock>>>(device, first, count, by);
+    for (Word i = 0; i < count; ++i) model[first + i] += by;
+    // What was just changed, and something from elsewhere, perhaps of long ago.
+    std::vector<unsigned> got(count);
+    CHECK(cudaMemcpy(got.data(), device + first, count * 4, cudaMemcpyDeviceToHost));
+    if (std::memcmp(got.data(), &model[first], count * 4) != 0) return "counters that were just changed";
+    const Word other = mix(seed ^ (request << 20)) % (n - count);
+    CHECK(cudaMemcpy(got.data(), device + other, count * 4, cudaMemcpyDeviceToHost));
+    if (std::memcmp(got.data(), &model[other], count * 4) != 0) return "counters of before";
+    return "";
+  }
+  ~Counters() override { CHECK(cudaFree(device)); }
+};
+
+// Device memory that holds addresses of device memory, in an order that jumps about.
+struct Linked : Function {
+  Word n, seed;
+  Node* nodes = nullptr;
+  Word* out = nullptr;
+  std::vector<Word> next, values;
+  Linked(Word bytes, Word seed) : n(bytes / sizeof(Node)), seed(seed), next(n), values(n) {
+    CHECK(cudaMalloc(&nodes, n * sizeof(Node)));
+    CHECK(cudaMalloc(&out, sizeof *out));
+    std::vector<Node> host(n);
+    for (Word i = 0; i < n; ++i) {
+      next[i] = mix(seed ^ i) % n;
+      values[i] = mix(seed + 7 * i);
+      host[i] = {nodes + next[i], values[i]};
+    }
+    CHECK(cudaMemcpy(nodes, host.data(), n * sizeof(Node), cudaMemcpyHostToDevice));
+  }
+  std::string answer(Word request) override {
+    const Word start = mix(request) % n, changed = mix(request + seed) % n;
+    const int steps = 200;
+    walk<<<1, 1>>>(nodes + start, steps, out);
+    Word got = 0, expected = 0, at = start;
+    CHECK(cudaMemcpy(&got, out, sizeof got, cudaMemcpyDeviceToHost));
+    for (int i = 0; i < steps; ++i, at = next[at]) expected = mix(expected ^ values[at]);
+    rewrite<<<1, 1>>>(nodes, changed, request);
+    values[changed] = request;
+    return compare("walk", got, expected);
+  }
+  ~Linked() override {
+    CHECK(cudaFree(nodes));
+    CHECK(cudaFree(out));
+  }
+};
+
+// Two threads with two streams each; work crosses between streams by events.
+struct Streams : Function {
+  struct Part {
+    std::unique_ptr<Weights> weights;
+    std::unique_ptr<Counters> counters;
+    cudaStream_t a, b;
+    cudaEvent_t ready;
+    Word* sum;
+    Word* back;
+  };
+  std::vector<std::unique_ptr<Part>> parts;
+  Streams(Word bytes, Word seed) {
+    for (Word i = 0; i < 2; ++i) {
+      auto part = std::make_unique<Part>();
+      part->weights = std::make_unique<Weights>(bytes / 4, seed + i);
+      part->counters = std::make_unique<Counters>(bytes / 4, seed + 9 * i);
+      CHECK(cudaStreamCreateWithFlags(&part->a, cudaStreamNonBlocking));
+      CHECK(cudaStreamCreateWithFlags(&part->b, cudaStreamNonBlocking));
+      CHECK(cudaEventCreateWithFlags(&part->ready, cudaEventDisableTiming));
+      CHECK(cudaMalloc(&part->sum, sizeof(Word)));
+      CHECK(cudaMallocHost(&part->back, sizeof(Word)));
+      parts.push_back(std::move(part));
+    }
+  }
+  static std::string one(Part& part, Word request) {
+    CHECK(cudaMemsetAsync(part.sum, 0, sizeof(Word), part.a));
+    weigh<<<kGrid, kBlock, 0, part.a>>>(part.weights->device, part.weights->n, request, part.sum);
+    CHECK(cudaEventRecord(part.ready, part.a));
+    CHECK(cudaStreamWaitEvent(part.b, part.ready));
+    CHECK(cudaMemcpyAsync(part.back, part.sum, sizeof(Word), cudaMemcpyDeviceToHost, part.b));
+    CHECK(cudaStreamSynchronize(part.b));
+    std::string wrong = compare("sum on streams", *part.back, part.weights->a * request + part.weights->b);
+    return wrong.empty() ? part.counters->answer(request) : wrong;
+  }
+  std::string answer(Word request) override {
+    std::string other;
+    std::thread thread([&] { other = one(*parts[1], request + 1); });
+    std::string first = one(*parts[0], request);
+    thread.join();
+    return first.empty() ? other : first;
+  }
+  ~Streams() override {
+    for (auto& part : parts) {
+      CHECK(cudaStreamDestroy(part->a));
+      CHECK(cudaStreamDestroy(part->b));
+      CHECK(cudaEventDestroy(part->ready));
+      CHECK(cudaFree(part->sum));
+      CHECK(cudaFreeHost(part->back));
+    }
+  }
+};
+
+std::unique_ptr<Function> make(const std::string& kind, Word bytes, Word seed) {
+  if (kind == "weights") return std::make_unique<Weights>(bytes, seed);
+  if (kind == "casts") return std::make_unique<Casts>(bytes, seed);
+  if (kind == "counters") return std::make_unique<Counters>(bytes, seed);
+  if (kind == "linked") return std::make_unique<Linked>(bytes, seed);
+  if (kind == "streams") return std::make_unique<Streams>(bytes, seed);
+  std::fprintf(stderr, "no kind '%s'\n", kind.c_str());
+  std::exit(2);
+}
+
+int main(int argc, char** argv) {
+  if (argc == 5 && std::strcmp(argv[1], "serve") == 0) {
+    const auto function = make(argv[2], std::strtoull(argv[3], nullptr, 10) << 20, std::strtoull(argv[4], nullptr, 10));
+    std::printf("ready\n");
+    std::fflush(stdout);
+    for (Word request = 0; std::scanf("%llu", &request) == 1;) {
+      const std::string wrong = function->answer(request);
+      if (wrong.empty())
+        std::printf("%llu ok\n", request);
+      else
+        std::printf("%llu wrong: %s\n", request, wrong.c_str());
+      std::fflush(stdout);
+    }
+    return 0;
+  }
+  for (const char* kind : {"weights", "casts", "counters", "linked", "streams"}) {
+    const auto function = make(kind, Word{4} << 20, 42);
+    for (Word request = 0; request < 20; ++request) {
+      const std::string wrong = function->answer(request);
+      if (!wrong.empty()) {
+        std::printf("%s: request %llu: %s\n", kind, request, wrong.c_str());
+        return 1;
+      }
+    }
+  }
+  std::printf("PASS\n");
+  return 0;
+}
