@@ -158,5 +158,12 @@ struct ExecutorStatus {
     commands @4 :UInt64;
     launches @5 :UInt64;
     error @6 :UInt32;
+    residentBytes @7 :UInt64;  # of mappedBytes: on the device now
+    homeBytes @8 :UInt64;      # its places in the host store
+    arrivals @9 :UInt64;       # times that its memory came to the device, and left it
+    departures @10 :UInt64;
+    savedBytes @11 :UInt64;    # by all departures: what had changed, or had no copy at home
   }
+  hostStoreBytes @5 :UInt64;      # this executor's part
+  hostStoreUsedBytes @6 :UInt64;
 }

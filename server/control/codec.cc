@@ -99,6 +99,8 @@ void write(capnproto::ExecutorStatus::Builder to, const ExecutorStatus& from) {
   to.setFreeBytes(from.freeBytes);
   to.setCommands(from.commands);
   to.setLaunches(from.launches);
+  to.setHostStoreBytes(from.hostStoreBytes);
+  to.setHostStoreUsedBytes(from.hostStoreUsedBytes);
   auto sessions = to.initSessions(static_cast<unsigned>(from.sessions.size()));
   for (unsigned i = 0; i < sessions.size(); ++i) {
     const SessionUsage& usage = from.sessions[i];
@@ -109,6 +111,11 @@ void write(capnproto::ExecutorStatus::Builder to, const ExecutorStatus& from) {
     sessions[i].setCommands(usage.commands);
     sessions[i].setLaunches(usage.launches);
     sessions[i].setError(usage.error);
+    sessions[i].setResidentBytes(usage.residentBytes);
+    sessions[i].setHomeBytes(usage.homeBytes);
+    sessions[i].setArrivals(usage.arrivals);
+    sessions[i].setDepartures(usage.departures);
+    sessions[i].setSavedBytes(usage.savedBytes);
   }
 }
 
@@ -248,7 +255,9 @@ ExecutorStatus read(capnproto::ExecutorStatus::Reader from) {
                     .freeBytes = from.getFreeBytes(),
                     .sessions = {},
                     .commands = from.getCommands(),
-                    .launches = from.getLaunches()};
+                    .launches = from.getLaunches(),
+                    .hostStoreBytes = from.getHostStoreBytes(),
+                    .hostStoreUsedBytes = from.getHostStoreUsedBytes()};
   for (auto usage : from.getSessions()) {
     to.sessions.push_back({.sessionId = usage.getSessionId(),
                            .reservedBytes = usage.getReservedBytes(),
@@ -256,7 +265,12 @@ ExecutorStatus read(capnproto::ExecutorStatus::Reader from) {
                            .hostBytes = usage.getHostBytes(),
                            .commands = usage.getCommands(),
                            .launches = usage.getLaunches(),
-                           .error = usage.getError()});
+                           .error = usage.getError(),
+                           .residentBytes = usage.getResidentBytes(),
+                           .homeBytes = usage.getHomeBytes(),
+                           .arrivals = usage.getArrivals(),
+                           .departures = usage.getDepartures(),
+                           .savedBytes = usage.getSavedBytes()});
   }
   return to;
 }

@@ -106,6 +106,10 @@ struct SessionUsage {
   std::uint64_t commands = 0;
   std::uint64_t launches = 0;
   std::uint32_t error = 0;
+  std::uint64_t residentBytes = 0;
+  std::uint64_t homeBytes = 0;
+  std::uint64_t arrivals = 0, departures = 0;
+  std::uint64_t savedBytes = 0;
 };
 struct ExecutorStatus {
   std::uint64_t totalBytes = 0;
@@ -113,6 +117,7 @@ struct ExecutorStatus {
   std::vector<SessionUsage> sessions;
   std::uint64_t commands = 0;
   std::uint64_t launches = 0;
+  std::uint64_t hostStoreBytes = 0, hostStoreUsedBytes = 0;
 };
 struct Shutdown {};
 

@@ -49,7 +49,6 @@ void Presence::beginLeaving(memory::Context& context) {
   assert(here() && mayLeave());
   where_ = Where::leaving;
   findChanges(context);
-  savedBytes_ = 0;
   extents_.forEach([&](std::uint64_t address, std::uint32_t) {
     const auto [home, fresh] = homed_.try_emplace(address, Home{Homes::kNone, false});
     if (fresh) home->second.slot = homes_->take(owner_);

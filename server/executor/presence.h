@@ -57,7 +57,7 @@ class Presence {
   std::uint64_t wantedBytes() const { return where_ == Where::away ? extents_.backedBytes() : 0; }
   std::uint64_t heldBytes() const { return where_ == Where::away ? 0 : extents_.backedBytes(); }
   std::uint64_t homeBytes() const { return homed_.size() * kGranuleBytes; }
-  // Of the latest departure: what had to be saved.
+  // By all departures: what had changed, or had no copy at home.
   std::uint64_t savedBytes() const { return savedBytes_; }
   std::uint64_t arrivals() const { return arrivals_; }
   std::uint64_t departures() const { return departures_; }

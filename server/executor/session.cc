@@ -293,7 +293,12 @@ channel::SessionUsage Session::usage() const {
           .hostBytes = hostRanges_.bytes() - std::min(hostRanges_.bytes(), wire::kStagingBytes),
           .commands = consumer_.commands(),
           .launches = launches_,
-          .error = static_cast<std::uint32_t>(latch_.last())};
+          .error = static_cast<std::uint32_t>(latch_.last()),
+          .residentBytes = presence_.heldBytes(),
+          .homeBytes = presence_.homeBytes(),
+          .arrivals = presence_.arrivals(),
+          .departures = presence_.departures(),
+          .savedBytes = presence_.savedBytes()};
 }
 
 void Session::onFault(CudaError error, std::string_view message) { latch_.latch(error, message); }

@@ -41,6 +41,8 @@ ordered_json gpu(const StatusInput& input, const ExecutorLink& link) {
     json["sessions"] = status->second.sessions.size();
     json["commands"] = status->second.commands;
     json["launches"] = status->second.launches;
+    json["host_store_bytes"] = status->second.hostStoreBytes;
+    json["host_store_used_bytes"] = status->second.hostStoreUsedBytes;
   }
   return json;
 }
@@ -55,11 +57,18 @@ ordered_json function(const StatusInput& input, const Session& session) {
     if (const channel::SessionUsage* usage = device.served() ? usageOf(input, *device.executor, session.id) : nullptr) {
       one["reserved_bytes"] = usage->reservedBytes;
       one["mapped_bytes"] = usage->mappedBytes;
+      one["resident_bytes"] = usage->residentBytes;
+      one["home_bytes"] = usage->homeBytes;
+      one["arrivals"] = usage->arrivals;
+      one["departures"] = usage->departures;
+      one["saved_bytes"] = usage->savedBytes;
       one["commands"] = usage->commands;
       one["launches"] = usage->launches;
       one["error"] = usage->error;
       total.reservedBytes += usage->reservedBytes;
       total.mappedBytes += usage->mappedBytes;
+      total.residentBytes += usage->residentBytes;
+      total.homeBytes += usage->homeBytes;
       total.commands += usage->commands;
       total.launches += usage->launches;
       // One host window, mapped by each executor.
@@ -77,6 +86,8 @@ ordered_json function(const StatusInput& input, const Session& session) {
           {"gpus", std::move(gpus)},
           {"reserved_bytes", total.reservedBytes},
           {"mapped_bytes", total.mappedBytes},
+          {"resident_bytes", total.residentBytes},
+          {"home_bytes", total.homeBytes},
           {"host_bytes", total.hostBytes},
           {"module_bytes", session.moduleBytes},
           {"commands", total.commands},
