@@ -53,6 +53,7 @@ bool Sharing::turn(std::span<Session* const> sessions, std::uint64_t now) {
 
 bool Sharing::makeRoom(std::span<Session* const> sessions, Session& head, std::uint64_t chunks, std::uint64_t now) {
   std::uint64_t coming = 0;
+  bool did = false;
   std::vector<Session*> asked;
   std::vector<swap::Resident> residents;
   for (Session* session : sessions) {
@@ -60,6 +61,7 @@ bool Sharing::makeRoom(std::span<Session* const> sessions, Session& head, std::u
     if (session->leaveAsked() && session->presence().here() && now - notes.askedAt > kPatienceNs) {
       session->letStay();
       notes.staysUntil = now + kPatienceNs;
+      did = true;
     }
     if (session->leaveAsked()) coming += session->heldChunks();
     if (session == &head || !session->mayLeave() || now < notes.staysUntil) continue;
@@ -71,13 +73,13 @@ bool Sharing::makeRoom(std::span<Session* const> sessions, Session& head, std::u
                          .activeAt = notes.activeAt,
                          .hereSince = notes.hereSince});
   }
-  if (coming >= chunks) return false;
+  if (coming >= chunks) return did;
   const std::vector<std::size_t> leaving = swap::planEviction(chunks - coming, residents, now);
   for (const std::size_t index : leaving) {
     asked[index]->askToLeave();
     asked[index]->shares.askedAt = now;
   }
-  return !leaving.empty();
+  return did || !leaving.empty();
 }
 
 }  // namespace rouse::executor

@@ -1,0 +1,299 @@
+// Several sessions on a device that does not hold them all: a fake device of eight chunks, and homes in a memfd.
+#include "server/executor/sharing.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "test/executor/client.h"
+#include "test/executor/fake_device.h"
+#include "test/executor/session_fixture.h"
+
+namespace rouse::executor {
+namespace {
+
+constexpr std::uint64_t kG = kGranuleBytes;
+constexpr std::uint64_t kMs = 1'000'000;
+
+struct SharingFixture {
+  SharingFixture() : surroundings{device, memory, listener, buffer, homes.get()} {}
+  ~SharingFixture() {
+    sessions.clear();
+    CHECK(device.violations == std::vector<std::string>{});
+    CHECK(memory.freeBytes() == memory.totalBytes());
+    CHECK(homes->usedBytes() == 0);
+    CHECK(homes->promisableBytes() == homes->totalBytes());
+    CHECK(device.mappedChunks() == 0);
+  }
+  static wire::OwnedFd file(std::uint64_t bytes) {
+    wire::OwnedFd fd(::memfd_create("homes", MFD_CLOEXEC));
+    REQUIRE(::ftruncate(fd.get(), static_cast<off_t>(bytes)) == 0);
+    return fd;
+  }
+
+  // A session with memory for `granules` promised and mapped, as far as there is any.
+  std::size_t add(std::uint64_t granules) {
+    clients.push_back(std::make_unique<Client>(clients.size() + 1));
+    Client& client = *clients.back();
+    auto opened = Session::open(client.request, client.fds(), surroundings);
+    REQUIRE(opened.ok());
+    sessions.push_back(std::move(*opened));
+    client.send(wire::MemReserve{.bytes = granules * kG, .value = 1, .slot = 9});
+    settle();
+    REQUIRE(client.result(9) == CudaError::success);
+    client.send(wire::MemMap{.base = client.window(), .bytes = granules * kG});
+    settle();
+    return sessions.size() - 1;
+  }
+  // Until nothing more happens. Time stands still.
+  void settle() {
+    // One round more than anything happened: what ends late in a round is seen early in the next.
+    for (int still = 0; still < 2; ++still) {
+      bool waiting = false;
+      bool did = device.poll(waiting);
+      std::vector<Session*> all;
+      for (const auto& session : sessions) {
+        did = session->poll() || did;
+        all.push_back(session.get());
+      }
+      did = sharing.turn(all, now) || did;
+      if (did) still = -1;
+    }
+  }
+  // A command of the session's; the slot tells when it has been done.
+  void touch(std::size_t who) {
+    clients[who]->send(wire::SlotSignal{.stream = wire::kLegacyStream, .value = ++signals, .slot = 1});
+    settle();
+  }
+  bool done(std::size_t who) { return clients[who]->value(1) == signals; }
+  bool here(std::size_t who) { return sessions[who]->presence().here(); }
+  // Lines that begin with `what`, since the last call.
+  std::size_t count(const std::string& what) {
+    return static_cast<std::size_t>(std::count_if(device.taken.begin(), device.taken.end(),
+                                                  [&](const std::string& line) { return line.starts_with(what); }));
+  }
+
+  FakeDevice device{8};
+  PhysicalMemory memory = PhysicalMemory::create(device).value();
+  std::unique_ptr<Homes> homes = Homes::open(device, file(40 * kG), 0, 40 * kG).value();
+  CountingListener listener;
+  wire::CommandBuffer buffer;
+  Surroundings surroundings;
+  Sharing sharing{surroundings};
+  std::vector<std::unique_ptr<Client>> clients;
+  std::vector<std::unique_ptr<Session>> sessions;
+  std::uint64_t now = 1000 * kMs, signals = 0;
+};
+
+}  // namespace
+
+TEST_CASE("homes: promises are exact, and parts must lie in the file") {
+  FakeDevice device;
+  const auto file = SharingFixture::file(10 * kG);
+  for (const auto& [offset, bytes] : std::vector<std::pair<std::uint64_t, std::uint64_t>>{
+           {0, 11 * kG}, {kG, 10 * kG}, {1, kG}, {0, kG + 1}, {0, 0}, {~0ull - kG + 1, 2 * kG}})
+    REQUIRE_FALSE(Homes::open(device, file, offset, bytes).ok());
+  auto homes = Homes::open(device, file, 4 * kG, 6 * kG).value();
+  REQUIRE(homes->promise(1, 4).ok());
+  REQUIRE(homes->promise(2, 3).error().message == "host store: 6291456 bytes more: 4194304 left of 12582912");
+  REQUIRE(homes->promise(2, 2).ok());
+  const auto a = homes->take(1), b = homes->take(2);
+  REQUIRE(a != b);
+  *homes->at(a) = std::byte{7};
+  homes->giveBack(1, 3);
+  REQUIRE(homes->promisableBytes() == 3 * kG);
+  homes->drop(1, a);
+  homes->drop(2, b);
+  homes->release(1);
+  homes->release(2);
+  REQUIRE(homes->promisableBytes() == 6 * kG);
+}
+
+TEST_CASE_METHOD(SharingFixture, "who has something to do comes, and the least recently used goes") {
+  const auto a = add(4);
+  now += 100 * kMs;
+  const auto b = add(4);
+  now += 100 * kMs;
+  REQUIRE((here(a) && here(b)));
+  const auto c = add(4);
+  REQUIRE((!here(a) && here(b) && here(c)));
+  REQUIRE(count("save") == 4);  // all of it: none was ever at home
+  REQUIRE(sessions[a]->usage().residentBytes == 0);
+  REQUIRE(sessions[a]->usage().homeBytes == 4 * kG);
+  now += 100 * kMs;
+  touch(b);
+  now += 100 * kMs;
+  touch(a);
+  REQUIRE(done(a));
+  REQUIRE((here(a) && here(b) && !here(c)));
+  REQUIRE(count("restore") == 4);
+  REQUIRE(sessions[a]->usage().arrivals == 1);
+  REQUIRE_FALSE(sharing.waiting());
+}
+
+TEST_CASE_METHOD(SharingFixture, "what comes back is what left, and only what changed is saved again") {
+  device.properties_.noticesWrites = true;
+  const auto a = add(8);
+  now += 100 * kMs;
+  const auto b = add(8);
+  REQUIRE(count("save") == 8);
+  now += 100 * kMs;
+  touch(a);
+  REQUIRE(here(a));
+  REQUIRE(count("save") == 16);
+  // Each granule came from the home that it was saved to: the fake saves a granule's number as its first byte.
+  for (std::uint64_t granule = 0; granule < 8; ++granule) {
+    const int number = static_cast<int>((clients[a]->window() / kG + granule) % 256);
+    REQUIRE(count("restore " + std::to_string(number) + " ") == 1);
+  }
+  device.written = {clients[a]->window() + 3 * kG, clients[a]->window() + 5 * kG};
+  device.taken.clear();
+  now += 100 * kMs;
+  touch(b);
+  REQUIRE((here(b) && done(b)));
+  REQUIRE(count("save") == 2);
+  device.taken.clear();
+  now += 100 * kMs;
+  touch(a);
+  REQUIRE(count("save") == 0);  // b has not written anything
+  REQUIRE(count("restore") == 8);
+  REQUIRE(sessions[a]->usage().savedBytes == 10 * kG);
+}
+
+TEST_CASE_METHOD(SharingFixture, "a device that notices nothing saves everything") {
+  const auto a = add(8);
+  now += 100 * kMs;
+  const auto b = add(8);
+  for (const auto who : {a, b, a}) {
+    now += 100 * kMs;
+    device.taken.clear();
+    touch(who);
+    REQUIRE(done(who));
+  }
+  REQUIRE(count("save") == 8);
+}
+
+TEST_CASE_METHOD(SharingFixture, "memory is asked for while it is short: who maps waits for who leaves, and nobody is in between") {
+  const auto a = add(6);
+  now += 100 * kMs;
+  // Two are there, and six more must come: the session waits in the middle of its life, with what it has.
+  const auto b = add(2);
+  REQUIRE((here(a) && here(b)));
+  device.hold = true;  // a works
+  clients[a]->send(wire::Fill{.stream = wire::kLegacyStream, .destination = clients[a]->window(), .count = 8, .elementBytes = 1});
+  clients[b]->send(wire::MemReserve{.bytes = 5 * kG, .value = 2, .slot = 9});
+  clients[b]->send(wire::MemMap{.base = clients[b]->window() + 2 * kG, .bytes = 5 * kG});
+  settle();
+  REQUIRE(sharing.waiting());
+  REQUIRE(sessions[b]->wantedChunks() == 5);
+  now += 100 * kMs;  // a has had its turn
+  settle();
+  REQUIRE(sessions[a]->leaveAsked());
+  REQUIRE(sessions[a]->restSleeping());
+  REQUIRE(sessions[a]->awaitsProgress());
+  device.release();
+  settle();
+  REQUIRE((!here(a) && here(b)));
+  REQUIRE(sessions[b]->usage().mappedBytes == 7 * kG);
+  touch(a);
+  REQUIRE((here(a) && done(a)));
+}
+
+TEST_CASE_METHOD(SharingFixture, "two that want more than is left: one of them leaves with what it has, and comes again") {
+  const auto a = add(3), b = add(3);
+  for (const auto who : {a, b}) {
+    clients[who]->send(wire::MemReserve{.bytes = 4 * kG, .value = 2, .slot = 9});
+    clients[who]->send(wire::MemMap{.base = clients[who]->window() + 3 * kG, .bytes = 4 * kG});
+    clients[who]->send(wire::SlotSignal{.stream = wire::kLegacyStream, .value = 1, .slot = 2});
+  }
+  for (int i = 0; i < 10; ++i) {
+    settle();
+    now += 100 * kMs;
+  }
+  REQUIRE(clients[a]->value(2) == 1);
+  REQUIRE(clients[b]->value(2) == 1);
+}
+
+TEST_CASE_METHOD(SharingFixture, "who cannot stop is left alone for a while") {
+  const auto a = add(6), b = add(2);
+  device.hold = true;
+  clients[a]->send(wire::Fill{.stream = wire::kLegacyStream, .destination = clients[a]->window(), .count = 8, .elementBytes = 1});
+  settle();
+  clients[b]->send(wire::MemReserve{.bytes = kG, .value = 2, .slot = 9});
+  clients[b]->send(wire::MemMap{.base = clients[b]->window() + 2 * kG, .bytes = kG});
+  now += 100 * kMs;
+  settle();
+  REQUIRE(sessions[a]->leaveAsked());
+  clients[a]->send(wire::SlotSignal{.stream = wire::kLegacyStream, .value = 1, .slot = 3});
+  settle();
+  REQUIRE(sessions[a]->usage().commands == 3);  // it reads no more
+  now += Sharing::kPatienceNs + kMs;
+  settle();
+  REQUIRE_FALSE(sessions[a]->leaveAsked());
+  REQUIRE(sessions[a]->usage().commands == 4);
+  now += Sharing::kPatienceNs + kMs;
+  settle();
+  REQUIRE(sessions[a]->leaveAsked());
+  device.release();
+  settle();
+  REQUIRE(sessions[b]->usage().mappedBytes == 3 * kG);
+}
+
+TEST_CASE_METHOD(SharingFixture, "a session that ends while it is away, or on its way, leaves nothing behind") {
+  const auto a = add(6);
+  now += 100 * kMs;
+  add(6);
+  REQUIRE_FALSE(here(a));
+  sessions[a]->beginClose();
+  settle();
+  REQUIRE(sessions[a]->closed());
+  const auto c = add(6);
+  device.hold = true;
+  now += 100 * kMs;
+  touch(1);
+  REQUIRE(sessions[c]->presence().where() == Presence::Where::leaving);
+  sessions[c]->beginClose();
+  settle();
+  REQUIRE(sessions[c]->closed());
+  settle();
+  REQUIRE(sessions[1]->presence().where() == Presence::Where::arriving);
+  sessions[1]->beginClose();
+  settle();
+  REQUIRE(sessions[1]->closed());
+}
+
+TEST_CASE_METHOD(SharingFixture, "a reset gives back homes, and the session goes on") {
+  const auto a = add(6);
+  now += 100 * kMs;
+  const auto b = add(6);
+  now += 100 * kMs;
+  touch(a);
+  clients[a]->send(wire::Reset{.value = 1, .slot = 4});
+  settle();
+  REQUIRE(clients[a]->value(4) == 1);
+  REQUIRE(sessions[a]->usage().homeBytes == 0);
+  touch(b);
+  REQUIRE(done(b));
+  clients[a]->send(wire::MemReserve{.bytes = 8 * kG, .value = 3, .slot = 9});
+  settle();
+  REQUIRE(clients[a]->result(9) == CudaError::success);
+}
+
+TEST_CASE_METHOD(SharingFixture, "promises beyond the device or the host store are refused with the numbers free") {
+  const auto a = add(2);
+  clients[a]->send(wire::MemReserve{.bytes = 7 * kG, .value = 2, .slot = 9});
+  settle();
+  REQUIRE(clients[a]->result(9) == CudaError::memoryAllocation);
+  for (int i = 0; i < 4; ++i) add(8);
+  const auto last = add(4);
+  REQUIRE(homes->promisableBytes() == 2 * kG);
+  clients[last]->send(wire::MemReserve{.bytes = 3 * kG, .value = 2, .slot = 9});
+  settle();
+  REQUIRE(clients[last]->result(9) == CudaError::memoryAllocation);
+  REQUIRE(sessions[last]->usage().reservedBytes == 4 * kG);
+  sessions[last]->publishMemory();
+  REQUIRE(clients[last]->segment.header().devices[0].freeBytes.load() == 2 * kG);
+}
+
+}  // namespace rouse::executor
