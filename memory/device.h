@@ -39,12 +39,21 @@ struct DeviceProperties {
   bool placesVariables = false;
   // takeWritten() tells which restored granules have been written since; otherwise any may have been.
   bool noticesWrites = false;
+  // Using a granule before it has arrived brings it there and then; otherwise that gives no defined result, or a fault.
+  bool arrivesOnDemand = false;
 };
 
 // A piece of physical device memory, made at start-up. All are a multiple of kGranuleBytes.
 struct Chunk {
   std::uint32_t id = 0;
   std::uint64_t bytes = 0;
+};
+
+// A granule that comes to the device: every byte of the chunk becomes that at `home`, kGranuleBytes of what Device::useHost() was given.
+struct Arrival {
+  std::uint64_t address = 0;
+  Chunk chunk;
+  const std::byte* home = nullptr;
 };
 
 struct Dim3 {
@@ -133,12 +142,12 @@ class Context {
   virtual Status map(std::uint64_t address, Chunk chunk) = 0;
   virtual Status unmap(AddressRange range) = 0;
 
-  // One visit of a granule to the device. restore() backs it with the chunk, every byte of it overwritten, when the stream gets there, with
-  // those at `source`; before that the granule must not be used, and where the device can help it, using it is a fault. It
-  // fails as a copy does, by a fault. save() writes a mapped granule's bytes to `destination`. Both: a whole granule, and
-  // kGranuleBytes of what Device::useHost() was given, which nobody changes meanwhile.
-  virtual void restore(Stream&, std::uint64_t address, Chunk chunk, const std::byte* source) = 0;
-  virtual void save(Stream&, std::uint64_t address, std::byte* destination) = 0;
+  // Granules come, all of them when the stream gets past this; in their order as far as that costs nothing. Until then they are not to
+  // be used (but see DeviceProperties::arrivesOnDemand). Nobody changes their homes meanwhile. Fails as a copy does, by a
+  // fault.
+  virtual void restore(Stream&, std::span<const Arrival>) = 0;
+  // Writes a mapped granule's bytes to its home.
+  virtual void save(Stream&, std::uint64_t address, std::byte* home) = 0;
   // Of the restored granules that are still mapped: appends those that anything but their restore has written, each once
   // for each restore. Only where DeviceProperties::noticesWrites, and while the context is idle.
   virtual void takeWritten(std::vector<std::uint64_t>& addresses) = 0;

@@ -51,11 +51,10 @@ Status AddressWindow::check(AddressRange range) const {
                "range " + text(range) + " is not one of whole pages in the " + name_ + " " + text(range_)};
 }
 
-Status AddressWindow::map(AddressRange range, int fd, std::uint64_t offset, Access access) {
+Status AddressWindow::map(AddressRange range, int fd, std::uint64_t offset) {
   if (auto status = check(range); !status) return status;
-  const int protection = access == Access::readOnly ? PROT_READ : PROT_READ | PROT_WRITE;
-  void* got =
-      mmap(pointer(range.base), range.bytes, protection, MAP_SHARED | MAP_FIXED, fd, static_cast<off_t>(offset));
+  void* got = mmap(pointer(range.base), range.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+                   static_cast<off_t>(offset));
   if (got == MAP_FAILED) {
     return Error{CudaError::memoryAllocation,
                  "mapping " + text(range) + " in the " + name_ + ": " + std::strerror(errno)};

@@ -18,9 +18,8 @@ class AddressWindow {
   ~AddressWindow();
   AddressWindow(const AddressWindow&) = delete;
 
-  enum class Access : std::uint8_t { readWrite, readOnly };
-  // Shares bytes [offset, offset + range.bytes) of the file at the range. Any thread, as long as nobody else is about the same range.
-  Status map(AddressRange range, int fd, std::uint64_t offset, Access access = Access::readWrite);
+  // Shares bytes [offset, offset + range.bytes) of the file at the range.
+  Status map(AddressRange range, int fd, std::uint64_t offset);
   Status unmap(AddressRange range);
   AddressRange range() const { return range_; }
 

@@ -90,10 +90,12 @@ void Presence::beginArriving(memory::Context& context) {
   where_ = Where::arriving;
   std::vector<memory::Chunk> chunks = memory_.takeAny(owner_, extents_.backedBytes() / kGranuleBytes);
   auto next = chunks.begin();
+  std::vector<memory::Arrival> arrivals;
   extents_.forEach([&](std::uint64_t address, std::uint32_t) {
     extents_.setChunk(address, next->id);
-    context.restore(stream(context), address, *next++, homes_->at(homed_.at(address).slot));
+    arrivals.push_back({address, *next++, homes_->at(homed_.at(address).slot)});
   });
+  context.restore(stream(context), arrivals);
 }
 
 Result<bool> Presence::arrive(memory::Context& context) {

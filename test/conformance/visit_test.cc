@@ -29,6 +29,14 @@ class Homes {
   std::byte* memory_;  // unmapped by the end of the process: the device may be destroyed later than this
 };
 
+void restore(Bench& bench, memory::Stream& stream, std::uint64_t address, Homes& homes, std::size_t granules,
+             std::size_t firstChunk = 60) {
+  std::vector<memory::Arrival> arrivals;
+  for (std::size_t i = 0; i < granules; ++i)
+    arrivals.push_back({address + i * kGranuleBytes, bench.device->chunks()[firstChunk + i], homes[i]});
+  bench.context->restore(stream, arrivals);
+}
+
 std::vector<std::uint8_t> pattern(std::uint64_t bytes, std::uint64_t seed) {
   std::vector<std::uint8_t> made(bytes);
   for (std::uint64_t i = 0; i < bytes; i += 8) {
@@ -57,8 +65,10 @@ TEST_CASE("a granule goes home and comes back in another chunk with the same byt
   REQUIRE(bench.context->unmap({address, 3 * kGranuleBytes}));
   const auto chunks = bench.device->chunks();
   // The chunks it had are somebody else's now; nobody scrubs what is overwritten whole.
+  std::vector<memory::Arrival> arrivals;
   for (std::size_t i = 0; i < 3; ++i)
-    bench.context->restore(*stream, address + i * kGranuleBytes, chunks[chunks.size() - 1 - 2 * i], homes[2 - i]);
+    arrivals.push_back({address + i * kGranuleBytes, chunks[chunks.size() - 1 - 2 * i], homes[2 - i]});
+  bench.context->restore(*stream, arrivals);
   CHECK(bench.read(*stream, address, 3 * kGranuleBytes) == bytes);
 }
 
@@ -72,8 +82,7 @@ TEST_CASE("what is queued behind a restore sees its bytes") {
   std::memcpy(homes[0], bytes.data(), bytes.size());
   const std::uint64_t address = bench.deviceWindow.base + 32 * kGranuleBytes;
   for (int round = 0; round < 4; ++round) {
-    for (std::size_t i = 0; i < 16; ++i)
-      bench.context->restore(*stream, address + i * kGranuleBytes, bench.device->chunks()[40 + i], homes[i]);
+    restore(bench, *stream, address, homes, 16, 40);
     bench.context->record(*stream, *event);
     bench.context->wait(*other, *event);
     CHECK(bench.read(*other, address, bytes.size()) == bytes);
@@ -95,10 +104,7 @@ TEST_CASE("a device that notices writes tells which restored granules were writt
   std::uint8_t* host = bench.host(kGranuleBytes);
   std::memset(host, 1, kGranuleBytes);
   const auto at = [&](std::size_t granule) { return address + granule * kGranuleBytes; };
-  const auto restore = [&] {
-    for (std::size_t i = 0; i < kGranules; ++i)
-      bench.context->restore(*stream, at(i), bench.device->chunks()[60 + i], homes[i]);
-  };
+  const auto come = [&] { restore(bench, *stream, address, homes, kGranules); };
   const auto written = [&] {
     REQUIRE(bench.finish(*stream) == CudaError::success);
     REQUIRE(bench.becomesIdle(*bench.context));
@@ -108,7 +114,7 @@ TEST_CASE("a device that notices writes tells which restored granules were writt
     return addresses;
   };
 
-  restore();
+  come();
   CHECK(written().empty());
   CHECK(bench.read(*stream, address, bytes.size()) == bytes);  // reading is not writing
   CHECK(written().empty());
@@ -131,7 +137,7 @@ TEST_CASE("a device that notices writes tells which restored granules were writt
   REQUIRE(bench.finish(*stream) == CudaError::success);
   REQUIRE(bench.becomesIdle(*bench.context));
   REQUIRE(bench.context->unmap({address, bytes.size()}));
-  restore();
+  come();
   CHECK(written().empty());
   CHECK(bench.read(*stream, address, bytes.size()) == bytes);
   bench.context->copyInline(*stream, at(8), {reinterpret_cast<std::byte*>(host), 1});
@@ -145,8 +151,7 @@ TEST_CASE("kernels write restored granules, and it is noticed where a device not
   Kernels kernels(bench);
   const auto stream = bench.context->createStream(0);
   const std::uint64_t address = bench.deviceWindow.base + 1024 * kGranuleBytes;
-  for (std::size_t i = 0; i < 4; ++i)
-    bench.context->restore(*stream, address + i * kGranuleBytes, bench.device->chunks()[60 + i], homes[i]);
+  restore(bench, *stream, address, homes, 4);
   // Two granules, with a first write from many blocks at a time.
   const std::uint32_t blocks = 2 * kGranuleBytes / sizeof(int) / 256;
   kernels.launch(*stream, "store", {.grid = {blocks}, .block = {256}}, address + kGranuleBytes);
@@ -164,6 +169,42 @@ TEST_CASE("kernels write restored granules, and it is noticed where a device not
   CHECK(written == std::vector<std::uint64_t>{address + kGranuleBytes, address + 2 * kGranuleBytes});
 }
 
+TEST_CASE("a granule that is used before its turn comes there and then, with the right bytes") {
+  const std::string kind = EACH_BACKEND();
+  Bench bench(kind, 4);
+  if (!bench.device->properties().arrivesOnDemand) return leaveOut(kind + " brings nothing on demand");
+  constexpr std::size_t kGranules = 24;
+  Homes homes(*bench.device, kGranules);
+  Kernels kernels(bench);
+  const auto coming = bench.context->createStream(0), working = bench.context->createStream(0);
+  const std::uint64_t address = bench.deviceWindow.base + 1024 * kGranuleBytes;
+  const auto bytes = pattern(kGranules * kGranuleBytes, 5);
+  for (int round = 0; round < 6; ++round) {
+    std::memcpy(homes[0], bytes.data(), bytes.size());
+    restore(bench, *coming, address, homes, kGranules);
+    // From the end, without waiting for anything: kernels that write, copies that read.
+    const std::uint64_t last = address + (kGranules - 2) * kGranuleBytes;
+    kernels.launch(*working, "store", {.grid = {64}, .block = {256}}, last);
+    std::uint8_t* host = bench.host(kGranuleBytes);
+    bench.context->copy(*working, linear(conformance::address(host), last - kGranuleBytes, kGranuleBytes));
+    REQUIRE(bench.finish(*working) == CudaError::success);
+    CHECK(std::memcmp(host, bytes.data() + (kGranules - 3) * kGranuleBytes, kGranuleBytes) == 0);
+    REQUIRE(bench.finish(*coming) == CudaError::success);
+    auto expected = bytes;
+    for (std::size_t i = 0; i < 64 * 256; ++i) {
+      const int seven = 7;
+      std::memcpy(expected.data() + (kGranules - 2) * kGranuleBytes + i * 4, &seven, 4);
+    }
+    CHECK(bench.read(*working, address, bytes.size()) == expected);
+    REQUIRE(bench.becomesIdle(*bench.context));
+    std::vector<std::uint64_t> written;
+    bench.context->takeWritten(written);
+    CHECK(written == std::vector<std::uint64_t>{last});
+    REQUIRE(bench.context->unmap({address, bytes.size()}));
+  }
+  CHECK(bench.observer.faults().empty());
+}
+
 TEST_CASE("what has not been restored, or has left, is not there for kernels") {
   const auto able = kindsThat(containsFaults);
   if (leftOut(able)) return;
@@ -173,7 +214,7 @@ TEST_CASE("what has not been restored, or has left, is not there for kernels") {
   Kernels kernels(bench);
   const auto stream = bench.context->createStream(0);
   const std::uint64_t address = bench.deviceWindow.base + 1024 * kGranuleBytes;
-  bench.context->restore(*stream, address, bench.device->chunks()[60], homes[0]);
+  restore(bench, *stream, address, homes, 1);
   kernels.launch(*stream, "store", {.grid = {1}, .block = {32}}, address);
   REQUIRE(bench.finish(*stream) == CudaError::success);
   REQUIRE(bench.becomesIdle(*bench.context));
@@ -191,8 +232,7 @@ TEST_CASE("many threads that write the same granules for the first time are all 
   const auto copying = bench.context->createStream(0);
   const std::uint64_t address = bench.deviceWindow.base + 8 * kGranuleBytes;
   for (int round = 0; round < 20; ++round) {
-    for (std::size_t i = 0; i < kGranules; ++i)
-      bench.context->restore(*copying, address + i * kGranuleBytes, bench.device->chunks()[60 + i], homes[i]);
+    restore(bench, *copying, address, homes, kGranules);
     REQUIRE(bench.finish(*copying) == CudaError::success);
     std::vector<std::thread> threads;
     std::atomic<bool> go{false};

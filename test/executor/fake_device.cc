@@ -40,23 +40,25 @@ Status FakeContext::unmap(AddressRange range) {
   return {};
 }
 
-void FakeContext::restore(memory::Stream& stream, std::uint64_t address, memory::Chunk chunk, const std::byte* source) {
-  if (source < device_.homes.data() || source >= device_.homes.data() + device_.homes.size())
-    device_.broken("restore from memory that is no home");
-  if (!device_.inUse_.insert(chunk.id).second) device_.broken("chunk mapped twice");
-  device_.dirty_[chunk.id] = true;
-  mapped_.push_back({address, chunk.id});
-  restored_.insert(address);
-  run(stream, "restore " + std::to_string(static_cast<int>(*source)) + on(stream));
+void FakeContext::restore(memory::Stream& stream, std::span<const memory::Arrival> arrivals) {
+  for (const memory::Arrival& arrival : arrivals) {
+    if (arrival.home < device_.homes.data() || arrival.home >= device_.homes.data() + device_.homes.size())
+      device_.broken("restore from memory that is no home");
+    if (!device_.inUse_.insert(arrival.chunk.id).second) device_.broken("chunk mapped twice");
+    device_.dirty_[arrival.chunk.id] = true;
+    mapped_.push_back({arrival.address, arrival.chunk.id});
+    restored_.insert(arrival.address);
+    run(stream, "restore " + std::to_string(static_cast<int>(*arrival.home)) + on(stream));
+  }
 }
 
-void FakeContext::save(memory::Stream& stream, std::uint64_t address, std::byte* destination) {
-  if (destination < device_.homes.data() || destination >= device_.homes.data() + device_.homes.size())
+void FakeContext::save(memory::Stream& stream, std::uint64_t address, std::byte* home) {
+  if (home < device_.homes.data() || home >= device_.homes.data() + device_.homes.size())
     device_.broken("save to memory that is no home");
   const bool mapped = std::any_of(mapped_.begin(), mapped_.end(), [&](const auto& entry) { return entry.first == address; });
   if (!mapped) device_.broken("save of what is not mapped");
   run(stream, "save " + std::to_string(address / kGranuleBytes % 256) + on(stream));
-  *destination = static_cast<std::byte>(address / kGranuleBytes);
+  *home = static_cast<std::byte>(address / kGranuleBytes);
 }
 
 void FakeContext::takeWritten(std::vector<std::uint64_t>& addresses) {

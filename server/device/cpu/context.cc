@@ -46,7 +46,7 @@ Result<std::unique_ptr<memory::Context>> CpuContext::create(const memory::Contex
   auto device = device::AddressWindow::reserve(options.deviceWindow, "device window");
   if (!device) return std::move(device).error();
   context->deviceWindow_ = std::move(device).value();
-  if (auto status = context->state_->visits.open(*context->deviceWindow_, memory.fd()); !status) return status.error();
+  if (auto status = context->state_->visits.open(options.deviceWindow, memory.fd(), memory.alias({})); !status) return status.error();
   auto host = device::AddressWindow::reserve(options.hostWindow, "host window");
   if (!host) return std::move(host).error();
   context->hostWindow_ = std::move(host).value();
@@ -81,19 +81,19 @@ Status CpuContext::unmap(AddressRange range) {
   return deviceWindow_->unmap(range);
 }
 
-// Through the device's own mapping of its memory: until all bytes are there, the program's address leads nowhere.
-void CpuContext::restore(memory::Stream& stream, std::uint64_t address, memory::Chunk chunk, const std::byte* source) {
-  memory_.takeKept(chunk);
-  StreamQueue& queue = queueOf(stream);
-  queue.push(CopyOperation{{.destination = reinterpret_cast<std::uint64_t>(memory_.alias(chunk)),
-                            .source = reinterpret_cast<std::uint64_t>(source),
-                            .width = chunk.bytes}});
-  queue.push(ArriveOperation{address, memory_.offsetOf(chunk)});
+void CpuContext::restore(memory::Stream& stream, std::span<const memory::Arrival> arrivals) {
+  RestoreOperation operation;
+  for (const memory::Arrival& arrival : arrivals) {
+    memory_.takeKept(arrival.chunk);
+    state_->visits.expect(arrival.address, memory_.offsetOf(arrival.chunk), arrival.home);
+    operation.addresses.push_back(arrival.address);
+  }
+  queueOf(stream).push(std::move(operation));
 }
 
-void CpuContext::save(memory::Stream& stream, std::uint64_t address, std::byte* destination) {
+void CpuContext::save(memory::Stream& stream, std::uint64_t address, std::byte* home) {
   queueOf(stream).push(CopyOperation{
-      {.destination = reinterpret_cast<std::uint64_t>(destination), .source = address, .width = kGranuleBytes}});
+      {.destination = reinterpret_cast<std::uint64_t>(home), .source = address, .width = kGranuleBytes}});
 }
 
 Status CpuContext::mapHost(AddressRange range) {

@@ -23,8 +23,8 @@ class CpuContext final : public memory::Context {
 
   Status map(std::uint64_t address, memory::Chunk chunk) override;
   Status unmap(AddressRange range) override;
-  void restore(memory::Stream& stream, std::uint64_t address, memory::Chunk chunk, const std::byte* source) override;
-  void save(memory::Stream& stream, std::uint64_t address, std::byte* destination) override;
+  void restore(memory::Stream& stream, std::span<const memory::Arrival> arrivals) override;
+  void save(memory::Stream& stream, std::uint64_t address, std::byte* home) override;
   void takeWritten(std::vector<std::uint64_t>& addresses) override { state_->visits.takeWritten(addresses); }
   Status mapHost(AddressRange range) override;
   Status unmapHost(AddressRange range) override;

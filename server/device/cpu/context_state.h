@@ -12,8 +12,8 @@
 #include "server/device/cpu/prefault.h"
 #include "server/device/cpu/runtime/device_heap.h"
 #include "server/device/cpu/runtime/grid.h"
+#include "server/device/cpu/runtime/visits.h"
 #include "server/device/cpu/slot_waits.h"
-#include "server/device/cpu/visits.h"
 #include "server/device/cpu/worker_pool.h"
 
 namespace rouse::cpu {

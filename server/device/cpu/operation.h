@@ -47,10 +47,9 @@ struct SlotWaitOperation {
   std::uint64_t value;
 };
 
-// The granule's bytes have been copied into the chunk: it appears at its address.
-struct ArriveOperation {
-  std::uint64_t address;
-  std::uint64_t offset;  // of the chunk in the device's memory
+// Granules that are expected (visits.h).
+struct RestoreOperation {
+  std::vector<std::uint64_t> addresses;
 };
 
 struct RecordOperation {
@@ -62,6 +61,6 @@ struct EventWaitOperation {
 };
 
 using Operation = std::variant<CopyOperation, InlineCopyOperation, FillOperation, LaunchOperation, SignalOperation,
-                               SlotWaitOperation, ArriveOperation, RecordOperation, EventWaitOperation>;
+                               SlotWaitOperation, RestoreOperation, RecordOperation, EventWaitOperation>;
 
 }  // namespace rouse::cpu

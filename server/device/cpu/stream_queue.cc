@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "server/device/cpu/launch_work.h"
+#include "server/device/cpu/restore_work.h"
 #include "server/device/cpu/slot.h"
 #include "server/device/cpu/transfer.h"
 #include "server/device/cpu/transfer_work.h"
@@ -131,11 +132,12 @@ StreamQueue::Step StreamQueue::step(SlotWaitOperation& operation, Worker* worker
   return Step::waiting;
 }
 
-StreamQueue::Step StreamQueue::step(ArriveOperation& operation, Worker*) {
-  if (context_->dead() != CudaError::success) return Step::done;
-  if (Status status = context_->visits.arrived(operation.address, operation.offset); !status)
-    context_->fault(status.error().code, status.error().message);
-  return Step::done;
+StreamQueue::Step StreamQueue::step(RestoreOperation& operation, Worker* worker) {
+  if (context_->dead() != CudaError::success || operation.addresses.empty()) return Step::done;
+  if (worker == nullptr) return Step::worker;
+  auto work = std::make_shared<RestoreWork>(operation.addresses, shared_from_this());
+  context_->pool.submit(work, work->helpers());
+  return Step::waiting;
 }
 
 StreamQueue::Step StreamQueue::step(RecordOperation& operation, Worker*) {

@@ -120,15 +120,18 @@ void CudaContext::move(memory::Stream& stream, std::uint64_t to, std::uint64_t f
 }
 
 // Mapped at once: the driver maps while its caller waits, not in a stream.
-void CudaContext::restore(memory::Stream& stream, std::uint64_t address, memory::Chunk chunk, const std::byte* source) {
+void CudaContext::restore(memory::Stream& stream, std::span<const memory::Arrival> arrivals) {
   const std::lock_guard lock(gpu_->mutex);
-  if (Status status = lanes_->deviceWindow->mapOver(address, chunk); !status) return lanes_->report(status.error());
-  move(stream, address, reinterpret_cast<std::uint64_t>(source));
+  for (const memory::Arrival& arrival : arrivals)
+    if (Status status = lanes_->deviceWindow->mapOver(arrival.address, arrival.chunk); !status)
+      return lanes_->report(status.error());
+  for (const memory::Arrival& arrival : arrivals)
+    move(stream, arrival.address, reinterpret_cast<std::uint64_t>(arrival.home));
 }
 
-void CudaContext::save(memory::Stream& stream, std::uint64_t address, std::byte* destination) {
+void CudaContext::save(memory::Stream& stream, std::uint64_t address, std::byte* home) {
   const std::lock_guard lock(gpu_->mutex);
-  move(stream, reinterpret_cast<std::uint64_t>(destination), address);
+  move(stream, reinterpret_cast<std::uint64_t>(home), address);
 }
 
 Status CudaContext::mapHost(AddressRange range) {

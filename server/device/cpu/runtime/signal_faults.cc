@@ -7,7 +7,7 @@
 
 #include "server/device/cpu/runtime/block.h"
 #include "server/device/cpu/runtime/context_switch.h"
-#include "server/device/cpu/runtime/write_watch.h"
+#include "server/device/cpu/runtime/visits.h"
 
 namespace rouse::cpu {
 namespace {
@@ -47,8 +47,10 @@ __attribute__((no_sanitize("address", "thread"))) void passOn(int signal, siginf
 }
 
 __attribute__((no_sanitize("address", "thread"))) void onFault(int signal, siginfo_t* info, void* opaque) {
+  // The processor's error code: bit 1 is set where the access was a write (Intel SDM, volume 3, "Page-Fault Exceptions").
+  const bool write = (static_cast<ucontext_t*>(opaque)->uc_mcontext.gregs[REG_ERR] & 2) != 0;
   if (signal == SIGSEGV && info->si_code == SEGV_ACCERR &&
-      WriteWatch::onFault(reinterpret_cast<std::uint64_t>(info->si_addr)))
+      Visits::onFault(reinterpret_cast<std::uint64_t>(info->si_addr), write))
     return;
   Runner* runner = Runner::active();
   Fiber* fiber = runner != nullptr ? runner->current() : nullptr;

@@ -1,5 +1,6 @@
 // Turns a fault of kernel code into the end of its launch. The handlers are the process's, but act only on threads that
-// are on a fiber at that moment; anything else goes to the handler that was there before.
+// are on a fiber at that moment; anything else goes to the handler that was there before. Accesses to
+// visiting granules (visits.h) are let through on every thread.
 #pragma once
 
 #include <string>

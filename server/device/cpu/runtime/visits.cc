@@ -1,0 +1,164 @@
+#include "server/device/cpu/runtime/visits.h"
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+
+namespace rouse::cpu {
+namespace {
+
+// What the handler may look at: it must not touch a window's object unless the fault lies in that window, which keeps it
+// alive.
+struct Entry {
+  std::atomic<std::uint64_t> base{0}, end{0};
+  std::atomic<Visits*> visits{nullptr};
+};
+Entry entries[kMaxVisitedWindows];
+std::atomic<std::size_t> entriesUsed{0};  // no entry at or beyond it was ever used
+std::mutex entriesMutex;
+
+template <class T>
+T* lazily(std::size_t count) {
+  return static_cast<T*>(std::calloc(count, sizeof(T)));
+}
+
+// The system call itself: nothing between it and the handler that a sanitizer or the C library might add.
+__attribute__((no_sanitize("address", "thread"))) bool mapped(std::uint64_t address, int protection, int file,
+                                                              std::uint64_t offset) {
+  return syscall(SYS_mmap, address, kGranuleBytes, protection, MAP_SHARED | MAP_FIXED, file, offset) ==
+         static_cast<long>(address);
+}
+
+}  // namespace
+
+Status Visits::open(AddressRange window, int memory, std::byte* alias) {
+  window_ = window;
+  memory_ = memory;
+  alias_ = alias;
+  const std::size_t granules = window.bytes / kGranuleBytes + 1;
+  states_.reset(lazily<std::atomic<State>>(granules));
+  origins_.reset(lazily<Origin>(granules));
+  written_.reset(lazily<std::uint32_t>(granules));
+  const std::lock_guard lock(entriesMutex);
+  for (std::size_t i = 0; i < kMaxVisitedWindows; ++i) {
+    if (entries[i].visits.load(std::memory_order_relaxed) != nullptr) continue;
+    entry_ = i;
+    entries[i].visits.store(this, std::memory_order_release);
+    entries[i].base.store(window.base, std::memory_order_release);
+    entries[i].end.store(window.end(), std::memory_order_release);
+    if (entriesUsed.load(std::memory_order_relaxed) <= i) entriesUsed.store(i + 1, std::memory_order_release);
+    return {};
+  }
+  return Error{CudaError::memoryAllocation, "device window: " + std::to_string(kMaxVisitedWindows) +
+                                                " are in use, which is the limit of one executor"};
+}
+
+void Visits::close() {
+  if (entry_ == kMaxVisitedWindows) return;
+  const std::lock_guard lock(entriesMutex);
+  entries[entry_].end.store(0, std::memory_order_release);
+  entries[entry_].visits.store(nullptr, std::memory_order_release);
+  entry_ = kMaxVisitedWindows;
+}
+
+void Visits::expect(std::uint64_t address, std::uint64_t offset, const std::byte* home) {
+  const std::size_t granule = index(address);
+  origins_[granule] = {home, offset};
+  states_[granule].store(State::expected, std::memory_order_release);
+}
+
+void Visits::left(AddressRange granules) {
+  for (std::uint64_t at = granules.base; at < granules.end(); at += kGranuleBytes)
+    states_[index(at)].store(State::nothing, std::memory_order_release);
+}
+
+void Visits::takeWritten(std::vector<std::uint64_t>& addresses) {
+  const std::size_t granules = window_.bytes / kGranuleBytes;
+  const std::size_t count = writtenCount_.exchange(0, std::memory_order_acq_rel);
+  const bool complete = count <= granules;
+  for (std::size_t i = 0; i < (complete ? count : granules); ++i) {
+    const std::size_t granule = complete ? written_[i] : i;
+    // Unmapped since, and perhaps here anew: then it is not what was asked for.
+    State written = State::written;
+    if (states_[granule].compare_exchange_strong(written, State::nothing, std::memory_order_acq_rel))
+      addresses.push_back(addressOf(granule));
+  }
+}
+
+__attribute__((no_sanitize("address", "thread"))) bool Visits::bring(std::uint64_t address) noexcept {
+  const std::size_t granule = index(address);
+  std::atomic<State>& state = states_[granule];
+  State expected = State::expected;
+  if (!state.compare_exchange_strong(expected, State::coming, std::memory_order_acq_rel)) {
+    while (state.load(std::memory_order_acquire) == State::coming) __builtin_ia32_pause();
+    return state.load(std::memory_order_acquire) != State::expected;
+  }
+  // Through the device's own mapping of its memory: until all bytes are there, the address leads nowhere.
+  const Origin origin = origins_[granule];
+  std::memcpy(alias_ + origin.offset, origin.home, kGranuleBytes);
+  if (!mapped(addressOf(granule), PROT_READ, memory_, origin.offset)) {
+    state.store(State::expected, std::memory_order_release);
+    return false;
+  }
+  state.store(State::here, std::memory_order_release);
+  return true;
+}
+
+__attribute__((no_sanitize("address", "thread"))) bool Visits::letWrite(std::size_t granule) noexcept {
+  // vm.max_map_count may stand in the way: the write is a fault then.
+  if (syscall(SYS_mprotect, addressOf(granule), kGranuleBytes, PROT_READ | PROT_WRITE) != 0) return false;
+  const std::size_t at = writtenCount_.fetch_add(1, std::memory_order_acq_rel);
+  if (at < window_.bytes / kGranuleBytes) written_[at] = static_cast<std::uint32_t>(granule);
+  return true;
+}
+
+__attribute__((no_sanitize("address", "thread"))) bool Visits::access(std::uint64_t address, bool write) noexcept {
+  const std::size_t granule = index(address);
+  std::atomic<State>& state = states_[granule];
+  for (;;) {
+    switch (State now = state.load(std::memory_order_acquire)) {
+      case State::nothing:
+        return false;
+      case State::expected:
+        demanded_.fetch_add(1, std::memory_order_relaxed);
+        return bring(addressOf(granule));
+      case State::coming:
+        return bring(addressOf(granule));
+      case State::here:
+        if (!write) return true;  // it has come since the access failed
+        if (!state.compare_exchange_strong(now, State::opening, std::memory_order_acq_rel)) continue;
+        if (const bool open = letWrite(granule); !open) {
+          state.store(State::here, std::memory_order_release);
+          return false;
+        }
+        state.store(State::written, std::memory_order_release);
+        return true;
+      case State::opening:
+        __builtin_ia32_pause();
+        continue;
+      case State::written:
+        return true;  // another thread has been at it since the access failed
+    }
+  }
+}
+
+__attribute__((no_sanitize("address", "thread"))) bool Visits::onFault(std::uint64_t address, bool write) noexcept {
+  const std::size_t used = entriesUsed.load(std::memory_order_acquire);
+  for (std::size_t i = 0; i < used; ++i) {
+    if (address >= entries[i].end.load(std::memory_order_acquire) ||
+        address < entries[i].base.load(std::memory_order_acquire))
+      continue;
+    Visits* visits = entries[i].visits.load(std::memory_order_acquire);
+    const int before = errno;
+    const bool handled = visits != nullptr && visits->access(address, write);
+    errno = before;
+    return handled;
+  }
+  return false;
+}
+
+}  // namespace rouse::cpu
