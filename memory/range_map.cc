@@ -47,4 +47,11 @@ bool RangeMap::find(std::uint64_t address, std::uint64_t bytes) const {
   return true;
 }
 
+AddressRange RangeMap::at(std::uint64_t address) const {
+  auto after = ends_.upper_bound(address);
+  if (after == ends_.begin()) return {};
+  --after;
+  return address < after->second ? AddressRange{after->first, after->second - after->first} : AddressRange{};
+}
+
 }  // namespace rouse::memory

@@ -23,6 +23,8 @@ class RangeMap {
     return last_.contains(address, bytes) || find(address, bytes);
   }
   bool overlaps(AddressRange range) const;
+  // The range that holds the address; empty: none does.
+  AddressRange at(std::uint64_t address) const;
 
   std::size_t size() const { return ends_.size(); }
   std::uint64_t bytes() const { return bytes_; }

@@ -75,6 +75,7 @@ CudaError DeviceHeap::allocateFor(const Allocation& tags, std::uint64_t bytes, s
     }
   }
   mapMissing(granulesOf(taken->range));
+  device_.queue().put(wire::Allocated{.base = taken->range.base, .bytes = taken->range.bytes});
   Block& block = blocks_[taken->range.base];
   block.allocation = tags;
   block.allocation.range = {taken->range.base, bytes};
@@ -127,6 +128,7 @@ CudaError DeviceHeap::releaseFor(std::uint64_t address) {
     return CudaError::success;
   }
   blocks_.erase(found);
+  device_.queue().put(wire::Freed{.base = range.base, .bytes = range.bytes});
   space_.give(range, epoch_.fetch_add(1, std::memory_order_acq_rel) + 1);
   vacate(granulesOf(range));
   shrink();

@@ -75,6 +75,24 @@ bool Session::resume(Map& command) {
   return true;
 }
 
+wire::DecodeStatus Session::on(const wire::Allocated& command) {
+  const AddressRange range{command.base, command.bytes};
+  if (!deviceWindow_.contains(range)) return refuse("Allocated", range, "is not in the device window", deviceWindow_);
+  if (objects_.size() >= kMaxObjects) {
+    allObjectsKnown_ = false;
+    return {};
+  }
+  if (!objects_.insert(range)) return refuse("Allocated", range, "overlaps another", deviceWindow_);
+  return {};
+}
+
+wire::DecodeStatus Session::on(const wire::Freed& command) {
+  const AddressRange range{command.base, command.bytes};
+  if (!objects_.erase(range) && allObjectsKnown_)
+    return refuse("Freed", range, "is not one that was Allocated", deviceWindow_);
+  return {};
+}
+
 wire::DecodeStatus Session::on(const wire::MemUnmap& command) {
   const AddressRange range{command.base, command.bytes};
   if (!deviceWindow_.contains(range)) return refuse("MemUnmap", range, "is not in the device window", deviceWindow_);

@@ -247,6 +247,8 @@ bool Session::dismantle() {
   extents_ = memory::ExtentMap(deviceWindow_);
   hostRanges_.clear();
   variableRanges_.clear();
+  objects_.clear();
+  allObjectsKnown_ = true;
   quota_.clear();
   return true;
 }

@@ -64,6 +64,8 @@ inline constexpr std::uint64_t kBurstBytes = std::uint64_t{128} << 10;
 inline constexpr std::size_t kMaxModuleInstances = 16384;
 // Each may cost the executor a mapping, of which Linux allows a process 65530 by default (vm.max_map_count).
 inline constexpr std::size_t kMaxHostRanges = 4096;
+// Allocations of the program that are known as such. Those beyond are not: launches then wait for all that is on its way.
+inline constexpr std::size_t kMaxObjects = std::size_t{1} << 18;
 
 class Session final : private memory::ContextObserver {
  public:
@@ -159,6 +161,8 @@ class Session final : private memory::ContextObserver {
   void on(const wire::SlotSignal&);
   void on(const wire::SlotWait&);
   void on(const wire::SetLimit&);
+  wire::DecodeStatus on(const wire::Allocated&);
+  wire::DecodeStatus on(const wire::Freed&);
   void on(const wire::Reset&);
 
  private:
@@ -267,6 +271,8 @@ class Session final : private memory::ContextObserver {
   bool admitted_ = false;
   bool tookCommands_ = false;
   memory::RangeMap hostRanges_;
+  memory::RangeMap objects_;  // the program's allocations, kMaxObjects of them
+  bool allObjectsKnown_ = true;
   memory::RangeMap variableRanges_;  // of bound modules, where the device places them
   std::unordered_map<std::uint64_t, std::shared_ptr<memory::Image>> installed_;
   std::uint64_t launches_ = 0;

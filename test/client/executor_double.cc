@@ -260,6 +260,25 @@ wire::DecodeStatus ExecutorDouble::on(const wire::MemMap& command) {
   return {};
 }
 
+wire::DecodeStatus ExecutorDouble::on(const wire::Allocated& command) {
+  if (!rangeMapped({command.base, command.bytes}, wire::Access::write, wire::Where::device))
+    return wire::Rejection{"Allocated where nothing is mapped"};
+  const auto after = objects_.lower_bound(command.base);
+  if (after != objects_.end() && after->first < command.base + command.bytes)
+    return wire::Rejection{"Allocated over another"};
+  if (after != objects_.begin() && std::prev(after)->first + std::prev(after)->second > command.base)
+    return wire::Rejection{"Allocated in another"};
+  objects_.emplace_hint(after, command.base, command.bytes);
+  return {};
+}
+
+wire::DecodeStatus ExecutorDouble::on(const wire::Freed& command) {
+  const auto found = objects_.find(command.base);
+  if (found == objects_.end() || found->second != command.bytes) return wire::Rejection{"Freed what was not Allocated"};
+  objects_.erase(found);
+  return {};
+}
+
 wire::DecodeStatus ExecutorDouble::on(const wire::MemUnmap& command) {
   for (std::uint64_t granule = command.base; granule < command.base + command.bytes; granule += kGranuleBytes) {
     if (mapped_.erase(granule) != 1) return wire::Rejection{"MemUnmap of what is not mapped"};
@@ -423,6 +442,7 @@ void ExecutorDouble::on(const wire::Reset& command) {
   modules_.clear();
   nonBlocking_.clear();
   mapped_.clear();
+  objects_.clear();
   hostRanges_.clear();
   hostRanges_[setting_.hostWindow.base] = wire::kStagingBytes;
   hostRangeCount_.store(0);

@@ -94,6 +94,8 @@ class ExecutorDouble {
   void on(const wire::SlotSignal&);
   void on(const wire::SlotWait&);
   void on(const wire::SetLimit&) {}
+  wire::DecodeStatus on(const wire::Allocated&);
+  wire::DecodeStatus on(const wire::Freed&);
   void on(const wire::Reset&);
 
  private:
@@ -155,6 +157,7 @@ class ExecutorDouble {
   Numbers streams_, modules_;
   std::set<std::uint32_t> nonBlocking_;
   std::set<std::uint64_t> mapped_;                     // granules
+  std::map<std::uint64_t, std::uint64_t> objects_;     // base -> bytes
   std::map<std::uint64_t, std::uint64_t> hostRanges_;  // base, bytes
   std::vector<Operation> pending_;
   CudaError fault_ = CudaError::success;
