@@ -17,10 +17,9 @@
 #include <vector>
 
 #include "memory/device.h"
+#include "memory/owner_id.h"
 
 namespace rouse::memory {
-
-using OwnerId = std::uint64_t;
 
 class ChunkPool {
  public:
