@@ -14,7 +14,7 @@ class OwnerTable {
  public:
   using Handle = std::uint32_t;  // 0: nobody
 
-  OwnerTable() : slots_(64) {}
+  OwnerTable() : slots_(64) { unused_.reserve(slots_.size()); }
 
   Handle find(OwnerId owner) const {
     for (std::size_t i = home(owner);; i = next(i)) {
@@ -75,6 +75,7 @@ class OwnerTable {
   void grow() {
     std::vector<Slot> old(slots_.size() * 2);
     old.swap(slots_);
+    unused_.reserve(slots_.size());
     for (const Slot& slot : old)
       if (slot.handle != 0) place(slot);
   }

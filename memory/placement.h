@@ -42,7 +42,7 @@ class Placement {
   static constexpr std::uint32_t kLargeBlock = 32;       // granules: 64 MiB
   static constexpr std::uint32_t kPartlyUsedShare = 16;
   static constexpr std::uint32_t kPackShare = 10;
-  static constexpr std::uint32_t kOrders = 33;
+  static constexpr std::uint32_t kOrders = 32;
 
   explicit Placement(std::uint32_t granules);
 

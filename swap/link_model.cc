@@ -13,7 +13,10 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 }  // namespace
 
 LinkModel::LinkModel(std::span<const memory::Link> links, Nanoseconds now) : origin_(now) {
-  for (const memory::Link& link : links) links_.push_back({link.bytesPerSecond * 1e-9, link.latencySeconds * 1e9, 0});
+  for (const memory::Link& link : links) {
+    assert(link.bytesPerSecond > 0);
+    links_.push_back({link.bytesPerSecond * 1e-9, link.latencySeconds * 1e9, 0});
+  }
 }
 
 TransferId LinkModel::start(Nanoseconds now, std::span<const memory::LinkId> path, std::uint64_t bytes) {
@@ -52,7 +55,7 @@ std::optional<Nanoseconds> LinkModel::nextCompletion() const {
 
 // From event to event: a transfer begins to move, or its last byte has.
 void LinkModel::progress(double until) {
-  assert(until >= now_);
+  until = std::max(until, now_);
   for (;;) {
     double at = kNever;
     Transfer* next = nullptr;

@@ -6,7 +6,7 @@
 // that of somebody who has no more. Concurrent copies through one PCIe switch then slow each other as in Torpor's Table 3.
 // A start or a completion changes all rates at once.
 //
-// Times are nanoseconds of one clock, which never goes back. Not thread-safe.
+// Times are nanoseconds of one clock; one that is before the last counts as the last. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -29,10 +29,11 @@ class LinkModel {
     bool operator==(const Completion&) const = default;
   };
 
+  // Links have bandwidths above 0.
   explicit LinkModel(std::span<const memory::Link> links, Nanoseconds now = 0);
 
-  // The path names no link twice. Without links, or without bytes, it takes no longer than the latencies. `now` is not
-  // before what advance() was last told: call that first, completions that are due are returned by the next one.
+  // The path names no link twice. Without links, or without bytes, it takes no longer than the latencies. Completions that
+  // are due by now are returned by the next advance().
   TransferId start(Nanoseconds now, std::span<const memory::LinkId> path, std::uint64_t bytes);
   // False if it is complete, or never was.
   bool cancel(Nanoseconds now, TransferId id);

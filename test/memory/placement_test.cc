@@ -2,10 +2,28 @@
 
 #include <catch2/catch.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
+#include <new>
 #include <random>
 
 #include "bench/swap/placement.h"
+
+namespace {
+std::size_t allocations = 0;
+}
+
+void* operator new(std::size_t bytes) {
+  ++allocations;
+  if (void* memory = std::malloc(bytes)) return memory;
+  throw std::bad_alloc();
+}
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  ++allocations;
+  return std::malloc(bytes);
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace rouse::memory {
 namespace {
@@ -183,6 +201,25 @@ TEST_CASE("blocks over 128 MiB are reclaimed, and exhaustion is an answer") {
   }
 }
 
+TEST_CASE("once as many owners were there as will be, nothing is allocated any more") {
+  std::mt19937_64 random(5);
+  Placement placement(4096);
+  std::vector<Extent> out;
+  out.reserve(4096);
+  std::size_t before = 0;
+  for (int step = 0; step < 40'000; ++step) {
+    if (step == 200) before = allocations;
+    const OwnerId owner = step < 200 ? static_cast<OwnerId>(step) : random();  // new ones all the time, in the place of others
+    static OwnerId present[200];
+    const std::size_t place = step < 200 ? static_cast<std::size_t>(step) : random() % 200;
+    if (step >= 200) placement.freeAll(present[place]);
+    present[place] = owner;
+    out.clear();
+    placement.allocate(owner, 1 + static_cast<std::uint32_t>(random() % 60), out);
+  }
+  REQUIRE(allocations == before);
+}
+
 TEST_CASE("a million random steps agree with an owner for each granule") {
   const std::uint32_t granules = GENERATE(0u, 1u, 31u, 32u, 33u, 130u, 1000u, 5000u, 40960u);
   const std::uint64_t seed = 20250707 + granules;
@@ -254,6 +291,7 @@ TEST_CASE("models come and go at nine tenths: at most 15% of what is free is out
                 figures == &ours ? "ours" : "first-fit", figures->fragmentationMean, figures->fragmentationMax,
                 figures->extentsPerAllocation, figures->allocateNsP50, figures->allocateNsP99);
   CHECK(ours.refused == 0);
+  CHECK(ours.allocateNsP50 <= 2000);  // promised: 200, on a machine that does nothing else
   if (churn == bench::Churn::singles) return;  // nothing can be promised; printed
   // A model that asks for its granules a few at a time is laid into holes until they are filled: what is left right after many
   // have gone at once is more than the bound (0.23), though not for long. Who knows the whole model asks for it at once.
