@@ -54,8 +54,8 @@ Status HomeStore::cover(OwnerId owner, std::uint32_t count) {
   if (count <= have) return {};
   if (count - have > coverable())
     return Error{CudaError::memoryAllocation,
-                 "host memory: cover for " + text(count) + " pages of owner " + text(owner) + " that may be written was asked for, " +
-                     text(std::uint64_t{coverable()} + have) + " of " + text(slots()) + " are left (" + text(used_) + " used, " +
+                 "host memory: cover for " + text(count) + " pages of owner " + text(owner) +
+                     " that may be written was asked for, " + text(std::uint64_t{coverable()} + have) + " of " + text(slots()) + " are left (" + text(used_) + " used, " +
                      text(open_) + " promised, " + text(cover_ - have) + " cover others)"};
   accounts_[owner].cover = count;
   cover_ += count - have;

@@ -44,7 +44,8 @@ Status checkGroup(const MemoryRequest& request, const fs::path& group, const fs:
     if (!limit) continue;
     const std::uint64_t left = *limit > used.value_or(0) ? *limit - used.value_or(0) : 0;
     if (request.bytes > left)
-      return tooMuch(request, "the control group " + shown.string() + " leaves " + mebibytes(left) + " of " + mebibytes(*limit) + " (" + name + ")",
+      return tooMuch(request, "the control group " + shown.string() + " leaves " + mebibytes(left) + " of " + mebibytes(*limit) +
+                                  " (" + name + ")",
                      "raise its limit (systemd: MemoryMax=; containers: --memory) or make the arena smaller");
   }
   return {};
@@ -100,7 +101,8 @@ Status checkMemoryLimits(const MemoryRequest& request, const fs::path& root) {
                 {RLIMIT_MEMLOCK, "RLIMIT_MEMLOCK", request.lock && !mayLockAnyAmount()}};
   for (const auto& [resource, name, matters] : limits) {
     rlimit limit{};
-    if (!matters || ::getrlimit(static_cast<__rlimit_resource_t>(resource), &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) continue;
+    if (!matters || ::getrlimit(static_cast<__rlimit_resource_t>(resource), &limit) != 0) continue;
+    if (limit.rlim_cur == RLIM_INFINITY) continue;
     if (request.bytes > limit.rlim_cur)
       return tooMuch(request, std::string(name) + " is " + mebibytes(limit.rlim_cur),
                      "raise it (ulimit; systemd: Limit" + std::string(name).substr(7) + "=)" +

@@ -110,7 +110,8 @@ Status PinnedArena::fault(unsigned threads) {
       int code = ::madvise(base_ + at, count, MADV_POPULATE_WRITE) == 0 ? 0 : errno;
       if (code == EINVAL) {  // an older kernel: allocate in the file, which may fail, then touch
         code = ::fallocate(fd_, 0, static_cast<off_t>(at), static_cast<off_t>(count)) == 0 ? 0 : errno;
-        for (std::uint64_t page = at; code == 0 && page < at + count; page += 4096) *static_cast<volatile std::byte*>(base_ + page) = std::byte{0};
+        for (std::uint64_t page = at; code == 0 && page < at + count; page += 4096)
+          *static_cast<volatile std::byte*>(base_ + page) = std::byte{0};
       }
       if (code != 0) error = code;
     }

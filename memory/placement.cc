@@ -55,7 +55,8 @@ Placement::Placement(std::uint32_t granules)
       accounts_(1) {
   holes_.fill(BitTree(bits_.size()));
   const std::uint32_t whole = granules / kLargeBlock;
-  for (std::uint32_t order = 0; order == 0 || whole >> order != 0; ++order) orders_.emplace_back((whole >> order) + 2);  // a buddy may lie behind the end
+  for (std::uint32_t order = 0; order == 0 || whole >> order != 0; ++order)
+    orders_.emplace_back((whole >> order) + 2);  // a buddy may lie behind the end
   for (std::uint32_t block = 0; block < whole; ++block) setFree(block, kAll);
   if (granules % kLargeBlock != 0) setFree(whole, lowBits(granules % kLargeBlock));
 }
@@ -66,13 +67,14 @@ bool Placement::allocate(OwnerId owner, std::uint32_t count, std::vector<Extent>
   const std::uint32_t handle = owners_.findOrAdd(owner);
   if (handle >= accounts_.size()) accounts_.resize(handle + 1);
   if (accounts_[handle].granules == 0) accounts_[handle].recent.fill(kNoBlock);
+  const bool growing = accounts_[handle].granules != 0;
   accounts_[handle].granules += count;
 
   const std::size_t before = out.size();
   const std::uint32_t partly = free_ - freeLarge_ * kLargeBlock, bound = (free_ - count) / kPackShare;
   if (count >= kLargeBlock && partly > bound) {
     const std::uint32_t packed = std::min(count, partly - bound);
-    takeFromHoles(handle, packed, out);
+    takeFromHoles(handle, packed, growing, out);
     count -= packed;
   }
   const std::uint32_t blocks = std::min(count / kLargeBlock, freeLarge_);
@@ -80,7 +82,7 @@ bool Placement::allocate(OwnerId owner, std::uint32_t count, std::vector<Extent>
   if (rest != 0 && rest < kLargeBlock && takeBesideOwn(handle, rest, out)) rest = 0;
   const bool open = rest != 0 && rest < kLargeBlock && blocks < freeLarge_ && mayOpenBlock(blocks * kLargeBlock, rest);
   if (blocks != 0 || open) takeBlocks(handle, blocks, open ? rest : 0, out);
-  if (rest != 0 && !open) takeFromHoles(handle, rest, out);
+  if (rest != 0 && !open) takeFromHoles(handle, rest, growing, out);
   joinNeighbours(out, before);
   return true;
 }
@@ -114,13 +116,14 @@ bool Placement::takeBesideOwn(std::uint32_t handle, std::uint32_t count, std::ve
   return false;
 }
 
-void Placement::takeFromHoles(std::uint32_t handle, std::uint32_t count, std::vector<Extent>& out) {
+void Placement::takeFromHoles(std::uint32_t handle, std::uint32_t count, bool growing, std::vector<Extent>& out) {
   while (count != 0) {
     const std::uint32_t fitting = count < kLargeBlock ? holeSizes_ >> count << count : 0;
     if (holeSizes_ == 0 || (fitting == 0 && free_ - freeLarge_ * kLargeBlock < count && freeLarge_ != 0))
       return takeBlocks(handle, 0, count, out);  // at most a block is missing: whole ones were taken before
-    const std::uint32_t size =
-        fitting != 0 ? static_cast<std::uint32_t>(std::countr_zero(fitting)) : floorLog2(holeSizes_);
+    const auto best = static_cast<std::uint32_t>(std::countr_zero(fitting));
+    const bool bestFits = fitting != 0 && (best == count || !growing);
+    const std::uint32_t size = bestFits ? best : floorLog2(holeSizes_);
     const std::uint32_t taken = std::min(size, count);
     takeFromBlock(handle, static_cast<std::uint32_t>(holes_[size].first()), taken, out);
     count -= taken;

@@ -7,7 +7,8 @@
 //   2. a fresh large block (behind the whole ones, so that it is one extent), as long as free granules in partly used
 //      blocks stay below 1/kPartlyUsedShare of all free ones;
 //   3. the partly used block whose longest hole fits best: an exact fit is what another owner's block of the same
-//      size left behind, so common sizes are shared;
+//      size left behind, so common sizes are shared. An owner that had some already and finds no exact fit gets the largest
+//      hole instead: it is likely to ask for more, which will be there;
 //   4. several holes, the largest first; and a fresh block only when no hole is left.
 // When departures have left more than 1/kPackShare of the free granules in partly used blocks, a request of a large block
 // or more first takes the excess from there, the largest holes first: what is free stays in large blocks at the price of
@@ -40,7 +41,7 @@ struct Extent {
 class Placement {
  public:
   static constexpr std::uint32_t kLargeBlock = 32;       // granules: 64 MiB
-  static constexpr std::uint32_t kPartlyUsedShare = 16;
+  static constexpr std::uint32_t kPartlyUsedShare = 32;
   static constexpr std::uint32_t kPackShare = 10;
   static constexpr std::uint32_t kOrders = 32;
 
@@ -77,7 +78,7 @@ class Placement {
   bool mayOpenBlock(std::uint32_t count, std::uint32_t rest) const;
   void takeBlocks(std::uint32_t handle, std::uint32_t blocks, std::uint32_t rest, std::vector<Extent>& out);
   bool takeBesideOwn(std::uint32_t handle, std::uint32_t count, std::vector<Extent>& out);
-  void takeFromHoles(std::uint32_t handle, std::uint32_t count, std::vector<Extent>& out);
+  void takeFromHoles(std::uint32_t handle, std::uint32_t count, bool growing, std::vector<Extent>& out);
   void takeFromBlock(std::uint32_t handle, std::uint32_t block, std::uint32_t count, std::vector<Extent>& out);
   bool hasPart(std::uint32_t handle, std::uint32_t block) const;
   void remember(std::uint32_t handle, std::uint32_t block);

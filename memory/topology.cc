@@ -80,7 +80,8 @@ bool Topology::shareSwitch(std::size_t a, std::size_t b) const {
 }
 
 const Topology::Nvlink* Topology::nvlink(std::size_t from, std::size_t to) const {
-  const auto found = std::find_if(nvlinks_.begin(), nvlinks_.end(), [&](const Nvlink& one) { return one.from == from && one.to == to; });
+  const auto found = std::find_if(nvlinks_.begin(), nvlinks_.end(),
+                                  [&](const Nvlink& one) { return one.from == from && one.to == to; });
   return found == nvlinks_.end() ? nullptr : &*found;
 }
 

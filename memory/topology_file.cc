@@ -78,8 +78,9 @@ class TopologyReader {
     return std::nullopt;
   }
 
-  // A number in [least, most].
-  std::optional<double> number(const toml::table& table, const std::string& name, const std::string& key, double least, double most) {
+  // A number from `least` to `most`.
+  std::optional<double> number(const toml::table& table, const std::string& name, const std::string& key, double least,
+                               double most) {
     const toml::node* node = table.get(name);
     if (node == nullptr) return std::nullopt;
     std::optional<double> value;

@@ -67,7 +67,8 @@ void LinkModel::progress(double until) {
     for (Transfer& transfer : transfers_) {
       if (!transfer.moving || transfer.path.empty()) continue;
       // The one that ends moves all it has left: rounding of times neither loses nor adds a byte.
-      const double moved = &transfer == next && at <= until ? transfer.remaining : std::min(transfer.remaining, transfer.rate * (to - now_));
+      const bool ends = &transfer == next && at <= until;
+      const double moved = ends ? transfer.remaining : std::min(transfer.remaining, transfer.rate * (to - now_));
       transfer.remaining -= moved;
       for (const memory::LinkId link : transfer.path) links_[link].carried += moved;
     }
