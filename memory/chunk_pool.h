@@ -23,10 +23,9 @@
 #include <vector>
 
 #include "memory/device.h"
+#include "memory/owner_id.h"
 
 namespace rouse::memory {
-
-using OwnerId = std::uint64_t;
 
 enum class Tenure : std::uint8_t { stays, visits };
 // What a chunk must hold when it is taken.

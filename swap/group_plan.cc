@@ -1,0 +1,141 @@
+#include "swap/group_plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+namespace rouse::swap {
+namespace {
+
+void addGroup(TransferPlan& plan, std::vector<AddressRange>& pieces) {
+  std::sort(pieces.begin(), pieces.end(), [](AddressRange a, AddressRange b) { return a.base < b.base; });
+  TransferPlan::Group group{static_cast<std::uint32_t>(plan.pieces.size()), 0, 0};
+  for (const AddressRange& piece : pieces) {
+    if (piece.empty()) continue;
+    group.bytes += piece.bytes;
+    if (group.pieces != 0 && plan.pieces.back().end() == piece.base) {
+      plan.pieces.back().bytes += piece.bytes;
+    } else {
+      plan.pieces.push_back(piece);
+      ++group.pieces;
+    }
+  }
+  if (group.pieces != 0) plan.groups.push_back(group);
+  pieces.clear();
+}
+
+// visit(granules) for each group of a model: `first`, doubled up to `group`, then `group` until all are in one.
+template <class Visit>
+void forEachGroup(std::uint32_t first, std::uint32_t group, std::uint32_t total, Visit&& visit) {
+  for (std::uint32_t size = first, left = total; left != 0; size = std::min(group, size * 2)) {
+    const std::uint32_t taken = std::min(size, left);
+    visit(taken);
+    left -= taken;
+  }
+}
+
+double transferSeconds(const BandwidthCurve& curve, std::uint32_t first, std::uint32_t group, std::uint32_t total) {
+  double sum = 0;
+  forEachGroup(first, group, total, [&](std::uint32_t granules) { sum += curve.seconds(granules * kGranuleBytes); });
+  return sum;
+}
+
+}  // namespace
+
+Result<BandwidthCurve> BandwidthCurve::create(std::vector<CurvePoint> points) {
+  if (points.empty()) return Error{CudaError::invalidValue, "bandwidth curve: no points"};
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const auto wrong = [&](const char* why) {
+      return Error{CudaError::invalidValue, "bandwidth curve: point " + std::to_string(i) + " (" +
+                                                std::to_string(points[i].bytes) + " bytes): " + why};
+    };
+    if (points[i].bytes == 0 || (i != 0 && points[i].bytes <= points[i - 1].bytes)) return wrong("sizes must ascend from above 0");
+    if (!std::isfinite(points[i].bytesPerSecond) || points[i].bytesPerSecond <= 0) return wrong("bandwidth must be above 0");
+  }
+  return BandwidthCurve(std::move(points));
+}
+
+double BandwidthCurve::bestBytesPerSecond() const {
+  return std::max_element(points_.begin(), points_.end(), [](const CurvePoint& a, const CurvePoint& b) {
+           return a.bytesPerSecond < b.bytesPerSecond;
+         })->bytesPerSecond;
+}
+
+std::uint64_t BandwidthCurve::elbowBytes() const {
+  const double enough = kElbowShare * bestBytesPerSecond();
+  return std::find_if(points_.begin(), points_.end(), [&](const CurvePoint& p) { return p.bytesPerSecond >= enough; })->bytes;
+}
+
+double BandwidthCurve::seconds(std::uint64_t bytes) const {
+  if (bytes == 0) return 0;
+  const auto next = std::lower_bound(points_.begin(), points_.end(), bytes,
+                                     [](const CurvePoint& point, std::uint64_t size) { return point.bytes < size; });
+  const auto index = static_cast<std::size_t>(next - points_.begin());
+  if (index == points_.size())
+    return timeOf(index - 1) + static_cast<double>(bytes - points_.back().bytes) / points_.back().bytesPerSecond;
+  if (next->bytes == bytes) return timeOf(index);
+  const std::size_t low = index == 0 ? 0 : index - 1;
+  if (points_.size() == 1) return static_cast<double>(bytes) / points_[0].bytesPerSecond;
+  const double slope = (timeOf(low + 1) - timeOf(low)) / static_cast<double>(points_[low + 1].bytes - points_[low].bytes);
+  const double time = timeOf(low) + slope * (static_cast<double>(bytes) - static_cast<double>(points_[low].bytes));
+  return index == 0 ? std::max(time, static_cast<double>(bytes) / points_[0].bytesPerSecond) : time;
+}
+
+std::uint32_t groupGranules(const BandwidthCurve& curve) {
+  return static_cast<std::uint32_t>(std::max<std::uint64_t>(1, (curve.elbowBytes() + kGranuleBytes - 1) / kGranuleBytes));
+}
+
+std::uint32_t firstGroupGranules(const BandwidthCurve& curve, std::uint32_t group, std::uint32_t total) {
+  const double plain = transferSeconds(curve, group, group, total);
+  for (std::uint32_t first = 1; first < group; first *= 2) {
+    const double gain = curve.seconds(std::min(group, total) * kGranuleBytes) - curve.seconds(first * kGranuleBytes);
+    const double loss = transferSeconds(curve, first, group, total) - plain;
+    if (first < total && gain > 1e-9 && gain >= loss) return first;
+  }
+  return group;
+}
+
+std::uint64_t TransferPlan::bytes() const {
+  std::uint64_t sum = 0;
+  for (const Group& group : groups) sum += group.bytes;
+  return sum;
+}
+
+TransferPlan planGroups(std::span<const std::uint32_t> granules, std::uint64_t windowBase, const BandwidthCurve& curve) {
+  TransferPlan plan;
+  const auto total = static_cast<std::uint32_t>(granules.size());
+  const std::uint32_t group = groupGranules(curve);
+  std::vector<AddressRange> pieces;
+  std::size_t at = 0;
+  forEachGroup(firstGroupGranules(curve, group, total), group, total, [&](std::uint32_t count) {
+    for (; count != 0; --count) pieces.push_back({windowBase + granules[at++] * kGranuleBytes, kGranuleBytes});
+    addGroup(plan, pieces);
+  });
+  return plan;
+}
+
+TransferPlan planNaive(std::span<const AddressRange> allocations) {
+  TransferPlan plan = planPerParameter(allocations);
+  plan.pinned = plan.pipelined = false;
+  return plan;
+}
+
+TransferPlan planWholeModel(std::span<const AddressRange> allocations) {
+  TransferPlan plan;
+  std::vector<AddressRange> pieces(allocations.begin(), allocations.end());
+  addGroup(plan, pieces);
+  plan.pipelined = false;
+  return plan;
+}
+
+TransferPlan planPerParameter(std::span<const AddressRange> parameters) {
+  TransferPlan plan;
+  std::vector<AddressRange> piece;
+  for (const AddressRange& parameter : parameters) {
+    piece.push_back(parameter);
+    addGroup(plan, piece);
+  }
+  return plan;
+}
+
+}  // namespace rouse::swap
