@@ -172,6 +172,8 @@ TEST_CASE("random transfers: bytes are conserved, no link is above its capacity,
       REQUIRE(flying.erase(one.id) == 1);
     }
   };
+  now += 1'000'000'000'000'000;  // after eleven days, times are exact to an eighth of a nanosecond: not a byte is lost to that
+  REQUIRE(model.advance(now).empty());
   for (int step = 0; step < 5000; ++step) {
     if (flying.size() < 12 && random() % 2 == 0) {
       Flying one{{}, random() % 50'000'000, now};
@@ -200,7 +202,7 @@ TEST_CASE("random transfers: bytes are conserved, no link is above its capacity,
   take(model.advance(now));
   REQUIRE(flying.empty());
   REQUIRE(model.inFlight() == 0);
-  for (LinkId link = 0; link < links.size(); ++link) REQUIRE(model.carriedBytes(link) == Approx(sent[link]));
+  for (LinkId link = 0; link < links.size(); ++link) REQUIRE(model.carriedBytes(link) == Approx(sent[link]).epsilon(1e-12));
 }
 
 }  // namespace rouse::swap
