@@ -151,6 +151,8 @@ class Context {
   // Of the restored granules that are still mapped: appends those that anything but their restore has written, each once
   // for each restore. Only where DeviceProperties::noticesWrites, and while the context is idle.
   virtual void takeWritten(std::vector<std::uint64_t>& addresses) = 0;
+  // Granules so far that came with an access rather than in their turn (DeviceProperties::arrivesOnDemand).
+  virtual std::uint64_t demandedGranules() const { return 0; }
 
   // Memory of the host window that becomes usable by copies and kernels at its own address.
   virtual Status mapHost(AddressRange range) = 0;
