@@ -15,6 +15,7 @@
 
 #include "memory/device.h"
 #include "server/device/cuda/driver/load.h"
+#include "server/device/cuda/kernel_text.h"
 
 namespace rouse::cuda {
 
@@ -51,6 +52,8 @@ class Gpu {
 
   // Contexts that live. Locked.
   std::vector<Lanes*> contexts;
+  // Locked.
+  KernelText text;
   mutable std::mutex mutex;
 
  private:

@@ -90,6 +90,27 @@ bool Lane::look() {
   return std::exchange(seen_, now) != now;
 }
 
+// Synchronizing with an event is one of the ways to have the text written (Programming Guide, "Formatted output"), and the only one that waits
+// for nothing: the kernel is known to be done.
+bool Lane::flushText() {
+  CUevent latest = nullptr;
+  const std::uint64_t now = completed();
+  while (!printed_.empty() && printed_.front().sequence <= now) {
+    if (latest != nullptr) owner_.giveEvent(latest);
+    latest = printed_.front().event;
+    printed_.pop_front();
+  }
+  if (latest == nullptr) return false;
+  owner_.gpu->good(owner_.gpu->driver().cuEventSynchronize(latest), "cuEventSynchronize", &owner_);
+  owner_.giveEvent(latest);
+  return true;
+}
+
+void Lane::forgetText() {
+  for (const Printed& printed : printed_) owner_.giveEvent(printed.event);
+  printed_.clear();
+}
+
 std::string Lane::kernelsUnderWay() const {
   std::string names;
   const std::uint64_t now = completed();
@@ -366,6 +387,13 @@ Lane::Step Lane::step(LaunchOperation& operation) {
     owner_.report(status.error());
     return Step::done;
   }
+  const bool prints = operation.instance->prints(operation.function);
+  if (prints && !owner_.gpu->text.take(owner_)) return Step::blocked;
+  const CUevent printed = prints ? owner_.takeEvent() : nullptr;
+  if (prints && printed == nullptr) {
+    owner_.fetchText();  // ends its turn if nothing else of it prints
+    return Step::done;
+  }
   std::vector<void*> parameters;
   parameters.reserve(kernel.parameters.size());
   for (const memory::ParameterLayout& parameter : kernel.parameters)
@@ -387,11 +415,27 @@ Lane::Step Lane::step(LaunchOperation& operation) {
   config.numAttrs = operation.cooperative ? 1 : 0;
   const CUresult result = owner_.gpu->driver().cuLaunchKernelEx(
       &config, operation.instance->function(operation.function), parameters.data(), nullptr);
-  if (!owner_.gpu->good(result, "cuLaunchKernelEx", &owner_, kernel.name)) return Step::done;
+  if (!owner_.gpu->good(result, "cuLaunchKernelEx", &owner_, kernel.name)) {
+    if (prints) {
+      owner_.giveEvent(printed);
+      owner_.fetchText();
+    }
+    return Step::done;
+  }
   counted();
   launched_.push_back({submitted_, &kernel.name});
   if (launched_.size() > kKernelsNamed) launched_.pop_front();
+  if (prints) willPrint(printed);
   return Step::done;
+}
+
+// At once: whoever sees that something behind this launch is reached must find its text fetched.
+void Lane::willPrint(CUevent event) {
+  if (!owner_.gpu->good(owner_.gpu->driver().cuEventRecord(event, stream_), "cuEventRecord", &owner_))
+    return owner_.giveEvent(event);
+  counted();
+  printed_.push_back({submitted_, event});
+  mark();
 }
 
 // --- Order between streams and processes

@@ -53,6 +53,10 @@ class Lanes final {
   void cancel();
   void report(const Error& error) { observer_.onFault(error.code, error.message); }
 
+  // Gives what finished kernels have printed to the function.
+  void fetchText();
+  void print(std::string_view text, bool toStderr) { observer_.onOutput(text, toStderr); }
+
   // --- For lanes
   void active(Lane& lane);
   void watch();  // a counter will move
@@ -85,6 +89,7 @@ class Lanes final {
     bool timestamp;
     bool reached;
   };
+  void forgetText();
   std::uint64_t* takeCounter();
   void reap();
 
