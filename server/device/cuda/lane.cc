@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "server/device/cuda/fingerprint_kernel.h"
 #include "server/device/cuda/lanes.h"
 #include "server/device/cuda/module.h"
 
@@ -368,6 +369,39 @@ bool Lane::submitFill(const FillPiece& p) {
                     "cuMemsetD2D16Async", &owner_);
   return gpu.good(driver.cuMemsetD2D32Async(p.destination, p.pitch, p.value, p.width, p.height, stream_),
                   "cuMemsetD2D32Async", &owner_);
+}
+
+// --- Fingerprints
+
+// By way of pinned memory: the caller's need not be known to the GPU.
+Lane::Step Lane::step(FingerprintOperation& operation) {
+  if (!settle()) return Step::done;
+  const std::uint64_t pages = operation.granules.bytes / kGranuleBytes;
+  while (operation.done < pages) {
+    if (!room()) return Step::blocked;
+    const std::uint64_t count = std::min(pages - operation.done, Bounce::kLarge / sizeof(memory::PageFingerprint));
+    const std::uint64_t bytes = count * sizeof(memory::PageFingerprint);
+    std::byte* block = owner_.bounce->take(bytes);
+    if (block == nullptr) {
+      mark();
+      return Step::blocked;
+    }
+    const CUresult result = owner_.fingerprints->launch(
+        owner_.gpu->driver(), stream_, operation.granules.base + operation.done * kGranuleBytes,
+        static_cast<std::uint32_t>(count), reinterpret_cast<std::uint64_t>(block), *operation.key);
+    if (!owner_.gpu->good(result, "cuLaunchKernelEx", &owner_, "fingerprints")) {
+      owner_.bounce->give(block);
+      return Step::done;
+    }
+    counted();
+    if (submitHostCopy({.destination = reinterpret_cast<std::uint64_t>(operation.out + operation.done),
+                        .source = reinterpret_cast<std::uint64_t>(block),
+                        .width = bytes}))
+      counted();
+    lent_.push_back({submitted_, block});
+    operation.done += count;
+  }
+  return Step::done;
 }
 
 // --- Launches

@@ -72,6 +72,7 @@ class Lane final : public std::enable_shared_from_this<Lane> {
   Step step(CopyOperation& operation);
   Step step(InlineOperation& operation);
   Step step(FillOperation& operation);
+  Step step(FingerprintOperation& operation);
   Step step(LaunchOperation& operation);
   Step step(SignalOperation& operation);
   Step step(SlotWaitOperation& operation);

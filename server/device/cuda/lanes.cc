@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "schemas/wire/slot_wait.h"
+#include "server/device/cuda/fingerprint_kernel.h"
 #include "server/device/cuda/watcher.h"
 
 namespace rouse::cuda {
@@ -38,6 +39,7 @@ void Lanes::end() {
   events_.clear();
   ended_ = true;
   bounce.reset();
+  fingerprints.reset();
   counterPages_.clear();
   hostWindow.reset();
   deviceWindow.reset();

@@ -18,6 +18,7 @@
 
 namespace rouse::cuda {
 
+class FingerprintKernel;
 class Watcher;
 
 class Lanes final {
@@ -32,6 +33,7 @@ class Lanes final {
   std::unique_ptr<DeviceWindow> deviceWindow;
   std::unique_ptr<HostWindow> hostWindow;
   std::unique_ptr<Bounce> bounce;
+  std::shared_ptr<FingerprintKernel> fingerprints;
   std::uint64_t maxPitch = 0;
   std::uint32_t maxSharedBytes = 0;
 
