@@ -146,10 +146,10 @@ class Context {
   virtual void fill(Stream&, const FillShape&) = 0;
   virtual void launch(Stream&, const LaunchRequest&) = 0;
 
-  // The fingerprints of the granules' content at this point of the stream, lowest address first: one each. `out` may be any host memory; it
-  // is written by the time that a signal behind this is delivered, and must live until the stream has passed. The key is copied. Same bits
-  // on every device. Refused (invalidValue), with nothing queued: a range that is not whole granules of the device window, all mapped,
-  // or another number of places in `out`.
+  // The fingerprints of the granules' content at this point of the stream, lowest address first: one each. `out` may be
+  // any host memory; it is written by the time that a signal behind this is delivered, and must live until the stream
+  // has passed. The key is copied. Same bits on every device. Refused (invalidValue), with nothing queued: a range that
+  // is not whole granules of the device window, all mapped, or another number of places in `out`.
   virtual Status fingerprint(Stream&, const FingerprintKey&, AddressRange granules, std::span<PageFingerprint> out) = 0;
 
   // Slots outlive the context's queued work.

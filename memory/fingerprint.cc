@@ -13,8 +13,8 @@ using namespace fingerprints;
 
 static_assert(kPageWords * sizeof(std::uint64_t) == kGranuleBytes);
 
-constexpr unsigned kRegionGives = kColumns * kWays;                    // words of level 0
-constexpr unsigned kNodesOverRegion = kRegionGives / kNodeWords;       // of level 1
+constexpr unsigned kRegionGives = kColumns * kWays;               // words of level 0
+constexpr unsigned kNodesOverRegion = kRegionGives / kNodeWords;  // of level 1
 constexpr unsigned kLevelTwoWords = kRegions * kNodesOverRegion * kWays;
 
 std::uint64_t wordAt(const std::byte* at, std::size_t index) {
@@ -45,13 +45,14 @@ ROUSE_AVX2 inline __m256i terms(__m256i words, __m256i keys) {
   return _mm256_mul_epu32(sums, _mm256_srli_epi64(sums, 32));
 }
 
-// Eight columns at a time: as many sums as there are registers for. A region fits into the first-level cache; one that comes later is fetched
-// into the second meanwhile, since hardware follows no 64 rows at once.
+// Eight columns at a time: as many sums as there are registers for. A region fits into the first-level cache; one that
+// comes later is fetched into the second meanwhile, since hardware follows no 64 rows at once.
 ROUSE_AVX2 void fastColumns(const Keys& keys, const std::byte* region, std::uint64_t (&gives)[kRegionGives]) {
   constexpr unsigned kAtOnce = 8, kAhead = 4, kLine = 64;
   for (unsigned column = 0; column < kColumns; column += kAtOnce) {
     const std::byte* at = region + column * sizeof(std::uint64_t);
-    const std::byte* ahead = region + kAhead * kRegionWords * sizeof(std::uint64_t) + std::size_t{column / kAtOnce} * kNodeWords * kLine;
+    const std::byte* ahead =
+        region + kAhead * kRegionWords * sizeof(std::uint64_t) + std::size_t{column / kAtOnce} * kNodeWords * kLine;
     __m256i sums[2][kWays];
 #pragma GCC unroll 2
     for (auto& half : sums)
@@ -109,7 +110,8 @@ PageFingerprint compute(const Keys& keys, const std::byte* page, Columns columns
     for (unsigned i = 0; i < kNodesOverRegion; ++i)
       node(keys.levels[1], first + i * kNodeWords, second + (region * kNodesOverRegion + i) * kWays);
   }
-  for (unsigned i = 0; i < kLevelTwoWords / kNodeWords; ++i) node(keys.levels[2], second + i * kNodeWords, third + i * kWays);
+  for (unsigned i = 0; i < kLevelTwoWords / kNodeWords; ++i)
+    node(keys.levels[2], second + i * kNodeWords, third + i * kWays);
   node(keys.levels[3], third, last);
   const Sealed sealed = sipHash(keys.seal, last);
   return {sealed.low, sealed.high};
@@ -136,18 +138,21 @@ Status checkGranules(AddressRange granules, AddressRange window, std::size_t pla
     return std::string(buffer);
   };
   if (!isAligned(granules.base, kGranuleBytes) || !isAligned(granules.bytes, kGranuleBytes))
-    return Error{CudaError::invalidValue, "fingerprints of " + text(granules) + ": not whole granules of " + std::to_string(kGranuleBytes)};
+    return Error{CudaError::invalidValue,
+                 "fingerprints of " + text(granules) + ": not whole granules of " + std::to_string(kGranuleBytes)};
   if (granules.end() < granules.base || !window.contains(granules))
-    return Error{CudaError::invalidValue, "fingerprints of " + text(granules) + ": not in the device window " + text(window)};
+    return Error{CudaError::invalidValue,
+                 "fingerprints of " + text(granules) + ": not in the device window " + text(window)};
   if (places != granules.bytes / kGranuleBytes)
-    return Error{CudaError::invalidValue, "fingerprints of " + std::to_string(granules.bytes / kGranuleBytes) + " granules: there is room for " +
-                                              std::to_string(places)};
+    return Error{CudaError::invalidValue, "fingerprints of " + std::to_string(granules.bytes / kGranuleBytes) +
+                                              " granules: there is room for " + std::to_string(places)};
   return {};
 }
 
 Error notMapped(std::uint64_t granule) {
   char text[80];
-  std::snprintf(text, sizeof text, "fingerprints of memory that is not mapped, at 0x%llx", static_cast<unsigned long long>(granule));
+  std::snprintf(text, sizeof text, "fingerprints of memory that is not mapped, at 0x%llx",
+                static_cast<unsigned long long>(granule));
   return {CudaError::invalidValue, text};
 }
 

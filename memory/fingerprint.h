@@ -1,9 +1,9 @@
-// 128 bits that stand for the content of a page (kGranuleBytes), the same on every device: for finding pages that have changed, and pages that
-// are alike, without moving them.
+// 128 bits that stand for the content of a page (kGranuleBytes), the same on every device: for finding pages that have
+// changed, and pages that are alike, without moving them.
 //
-// Not cryptographic hashes. Two pages that differ have the same fingerprint with a probability of about 2^-126 over the choice of the key,
-// as long as who wrote them does not know it; who does can make such pages. So a key is random, and secret from programs, and so are
-// fingerprints that could be compared with guesses.
+// Not cryptographic hashes. Two pages that differ have the same fingerprint with a probability of about 2^-126 over the
+// choice of the key, as long as who wrote them does not know it; who does can make such pages. So a key is random, and
+// secret from programs, and so are fingerprints that could be compared with guesses.
 #pragma once
 
 #include <cstddef>

@@ -1,19 +1,20 @@
-// What the fingerprints of the CPU (fingerprint.cc) and of a GPU (server/device/cuda/fingerprint.cu) are made of. fingerprint.h says what
-// they are for.
+// What the fingerprints of the CPU (fingerprint.cc) and of a GPU (server/device/cuda/fingerprint.cu) are made of.
+// fingerprint.h says what they are for.
 //
-// A page is hashed in a tree. One node takes 64 words of 8 bytes and gives 4: NH with four keys, each the one before moved by one word
-// ("Toeplitz"), which for a random key makes the same of two different inputs with a probability of at most 2^-128 (Black, Halevi,
-// Krawczyk, Krovetz, Rogaway: "UMAC: Fast and Secure Message Authentication", CRYPTO 1999, sections 4 and 5). Each level has keys of its
-// own:
+// A page is hashed in a tree. One node takes 64 words of 8 bytes and gives 4: NH with four keys, each the one before
+// moved by one word (Toeplitz), which for a random key makes the same of two different inputs with a probability of at
+// most 2^-128 (Black, Halevi, Krawczyk, Krovetz, Rogaway: "UMAC: Fast and Secure Message Authentication", CRYPTO 1999,
+// sections 4 and 5). Each level has keys of its own:
 //
-//   level 0   4096 nodes. The page is 64 regions of 32 KiB, a region 64 rows of 64 words; node c of a region takes the words of
+//   level 0   4096 nodes. The page is 64 regions of 32 KiB, a region 64 rows of 64 words; node c of a region takes
 //             column c, so that neighbouring threads, or lanes of a vector, read neighbouring words and share a key.
 //   level 1   256 nodes over the words of level 0 as they lie one behind another: by region, column, word
 //   level 2   16 nodes, likewise
 //   level 3   1 node
 //
-// What is left, 32 bytes, is sealed with SipHash-2-4 with 128 bits (Aumasson, Bernstein: "SipHash: a fast short-input PRF", 2012): every bit
-// of the fingerprint then depends on every bit of the page, and fingerprints tell nothing of the key.
+// What is left, 32 bytes, is sealed with SipHash-2-4 with 128 bits (Aumasson, Bernstein: "SipHash: a fast short-input
+// PRF", 2012): every bit of the fingerprint then depends on every bit of the page, and fingerprints tell nothing of the
+// key.
 #pragma once
 
 #include <cstdint>

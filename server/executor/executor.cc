@@ -74,7 +74,8 @@ Status Executor::run() {
       rest(kind);
   }
   for (Served& served : served_) served.session->declareLost();
-  // The process may take a while to end, with a driver in it: until then the daemon must not take it for one that serves.
+  // The process may take a while to end, with a driver in it: until then the daemon must not take it for one that
+  // serves.
   if (!failure_) ::shutdown(control_.fd(), SHUT_RDWR);
   return failure_;
 }

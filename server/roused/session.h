@@ -68,7 +68,7 @@ struct Session {
   std::size_t awaited = 0;  // answers of executors to openSession and closeSession
   Opened opened;            // while opening
   std::optional<Error> failure;
-  bool lostWhileOpening = false;  // the failure is that an executor died
+  bool lostWhileOpening = false;                 // the failure is that an executor died
   std::function<void(Result<Opened>)> whenOpen;  // called once
 };
 

@@ -37,8 +37,8 @@ std::size_t usableCores() {
   return std::thread::hardware_concurrency();
 }
 
-// The segment is the client's as much as ours: what is read there decides only what that client is told. An error that its own kernel
-// ended the executor with says more than that the executor is gone.
+// The segment is the client's as much as ours: what is read there decides only what that client is told. An error that
+// its own kernel ended the executor with says more than that the executor is gone.
 void setLost(const wire::SessionSegment& segment, std::size_t device, const Error& reason) {
   wire::DeviceStatus& status = segment.header().devices[device];
   if (!isSticky(static_cast<CudaError>(status.error.load(std::memory_order_acquire)))) {

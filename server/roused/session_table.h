@@ -27,8 +27,8 @@ class SessionTable {
   SessionTable(boost::asio::io_context&, DevicePool&, ModuleStore&, std::span<const std::string_view> apiNames);
 
   // Answers once every executor involved has; the session exists only if the answer is a success. Until then and
-  // afterwards it is ended with close(). While GPUs that it needs are being started again it waits for them, as long as the request says;
-  // also when one dies under its hands, but only once: it may be what kills it.
+  // afterwards it is ended with close(). While GPUs that it needs are being started again it waits for them, as long as
+  // the request says; also when one dies under its hands, but only once: it may be what kills it.
   void open(SessionRequest, std::function<void(Result<Opened>)>);
   void close(std::uint64_t id);
   // Installs a module where it is not installed yet.

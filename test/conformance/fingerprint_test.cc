@@ -28,10 +28,12 @@ std::vector<std::uint8_t> randomPages(std::size_t pages, std::uint64_t seed) {
 
 PageFingerprint reference(const FingerprintKey& key, const std::vector<std::uint8_t>& bytes, std::size_t page) {
   const auto all = std::as_bytes(std::span(bytes));
-  return memory::plainFingerprintOf(key, std::span<const std::byte, kGranuleBytes>(all.data() + page * kGranuleBytes, kGranuleBytes));
+  return memory::plainFingerprintOf(
+      key, std::span<const std::byte, kGranuleBytes>(all.data() + page * kGranuleBytes, kGranuleBytes));
 }
 
-std::vector<PageFingerprint> prints(Bench& bench, memory::Stream& stream, const FingerprintKey& key, std::uint64_t at, std::size_t pages) {
+std::vector<PageFingerprint> prints(Bench& bench, memory::Stream& stream, const FingerprintKey& key, std::uint64_t at,
+                                    std::size_t pages) {
   std::vector<PageFingerprint> out(pages);
   const Status status = bench.context->fingerprint(stream, key, {at, pages * kGranuleBytes}, out);
   if (!status) FAIL(status.error().message);
@@ -56,7 +58,8 @@ TEST_CASE("known fingerprints, the same on every device") {
   auto stream = bench.context->createStream(0);
   const std::uint64_t page = bench.allocate(kGranuleBytes);
   fill(bench, *stream, page, kGranuleBytes, 0);
-  CHECK(prints(bench, *stream, FingerprintKey(0, 0), page, 1)[0] == PageFingerprint{0xf359eb0a98403084, 0x65d6643ee1249f33});
+  CHECK(prints(bench, *stream, FingerprintKey(0, 0), page, 1)[0] ==
+        PageFingerprint{0xf359eb0a98403084, 0x65d6643ee1249f33});
   std::vector<std::uint64_t> counted(kWords);
   for (std::uint64_t i = 0; i < kWords; ++i) counted[i] = i * 0x9e3779b97f4a7c15;
   bench.write(*stream, page, bytesOf(counted));

@@ -358,7 +358,8 @@ TEST_CASE("waiting for a GPU has an end") {
     killExecutor(daemon);
     Client client(daemon.settings.socket);
     const auto began = Clock::now();
-    CHECK_THAT(refusal(client.attach()), Catch::Contains("0 of 1 are being served") && Catch::Contains("within 1 s (functions.attach_wait)"));
+    CHECK_THAT(refusal(client.attach()), Catch::Contains("0 of 1 are being served") &&
+                                             Catch::Contains("within 1 s (functions.attach_wait)"));
     CHECK(Clock::now() - began >= 900ms);
   }
   SECTION("at once, where the limit is 0") {

@@ -41,7 +41,8 @@ TEST_CASE("machine code and PTX tell the kernels that print from the others") {
     CHECK(found.prints("print"));
     CHECK(found.prints("printAround"));
     // It has a message for a failed assertion, which is no printf.
-    for (const char* quiet : {"assertEqual", "saxpy", "store", "waitForFlag", "gridSync"}) CHECK_FALSE(found.prints(quiet));
+    for (const char* quiet : {"assertEqual", "saxpy", "store", "waitForFlag", "gridSync"})
+      CHECK_FALSE(found.prints(quiet));
   }
 }
 
@@ -60,7 +61,8 @@ TEST_CASE("machine code that does not say who calls counts as printing") {
     if (!image.ptx) bytes = image.content;
   std::string graphless = bytes;
   // The section of calls, as another type.
-  for (std::size_t at = 0; (at = graphless.find(std::string("\x01\0\0\x70", 4), at)) != std::string::npos; ++at) graphless[at] = '\x7f';
+  for (std::size_t at = 0; (at = graphless.find(std::string("\x01\0\0\x70", 4), at)) != std::string::npos; ++at)
+    graphless[at] = '\x7f';
   CHECK(ofElf(graphless).prints("saxpy"));
   CHECK(ofElf("no ELF file").prints("anything"));
   CHECK(ofElf(bytes.substr(0, bytes.size() / 2)).prints("print"));
@@ -73,7 +75,9 @@ TEST_CASE("no bytes make the search for printing kernels read where there are no
       ModuleImage broken = image;
       broken.content.resize(random() % (broken.content.size() + 1));
       for (int change = 0; change < 8 && !broken.content.empty(); ++change)
-        broken.content[random() % std::min<std::size_t>(broken.content.size(), round % 2 ? 4096 : broken.content.size())] = static_cast<char>(random());
+        broken.content[random() %
+                       std::min<std::size_t>(broken.content.size(), round % 2 ? 4096 : broken.content.size())] =
+            static_cast<char>(random());
       (void)cuda::printingKernels(std::span(&broken, 1));
     }
   }

@@ -146,7 +146,8 @@ Status CpuContext::fingerprint(memory::Stream& stream, const memory::Fingerprint
   for (std::uint64_t at = granules.base; at < granules.end(); at += kGranuleBytes)
     if (!mapped_.contains(at)) return memory::notMapped(at);
   if (!out.empty())
-    queueOf(stream).push(FingerprintOperation{std::make_shared<const memory::FingerprintKey>(key), granules, out.data()});
+    queueOf(stream).push(
+        FingerprintOperation{std::make_shared<const memory::FingerprintKey>(key), granules, out.data()});
   return {};
 }
 

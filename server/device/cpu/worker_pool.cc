@@ -36,7 +36,8 @@ const std::atomic<std::uint32_t> kAlways{1};
 
 // False: the time was over.
 bool futexWait(std::atomic<std::uint32_t>& word, std::uint32_t value, const timespec* timeout) {
-  return syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAIT_PRIVATE, value, timeout, nullptr, 0) == 0 ||
+  return syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAIT_PRIVATE, value, timeout, nullptr, 0) ==
+             0 ||
          errno != ETIMEDOUT;
 }
 

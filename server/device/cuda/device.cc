@@ -42,8 +42,7 @@ Result<std::unique_ptr<memory::Device>> CudaDevice::open(const memory::DeviceOpt
   if (!memory) return std::move(memory).error();
   auto fingerprints = FingerprintKernel::load(*gpu);
   if (!fingerprints) return std::move(fingerprints).error();
-  return std::unique_ptr<memory::Device>(
-      new CudaDevice(std::move(*gpu), std::move(*memory), std::move(*fingerprints)));
+  return std::unique_ptr<memory::Device>(new CudaDevice(std::move(*gpu), std::move(*memory), std::move(*fingerprints)));
 }
 
 CudaDevice::~CudaDevice() {

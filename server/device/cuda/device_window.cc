@@ -83,7 +83,8 @@ Status DeviceWindow::unmap(AddressRange range) {
 
 std::uint64_t DeviceWindow::firstUnmapped(AddressRange granules) const {
   std::uint64_t at = granules.base;
-  for (auto mapped = mapped_.lower_bound(at); at < granules.end() && mapped != mapped_.end() && mapped->first == at; ++mapped)
+  for (auto mapped = mapped_.lower_bound(at); at < granules.end() && mapped != mapped_.end() && mapped->first == at;
+       ++mapped)
     at += mapped->second.bytes;
   return std::min(at, granules.end());
 }

@@ -1,5 +1,5 @@
-// Fingerprints of pages on the GPU: one block a page. What is computed is said in memory/fingerprint_parts.h. Compiled to PTX when Rouse is
-// built, to machine code by the driver.
+// Fingerprints of pages on the GPU: one block a page. What is computed is said in memory/fingerprint_parts.h. Compiled
+// to PTX when Rouse is built, to machine code by the driver.
 #include "memory/fingerprint_parts.h"
 
 namespace fp = rouse::memory::fingerprints;
@@ -7,10 +7,11 @@ namespace fp = rouse::memory::fingerprints;
 namespace {
 
 constexpr unsigned kWarps = 16, kWarp = 32;
-constexpr unsigned kRegionGives = fp::kColumns * fp::kWays;           // words of level 0
-constexpr unsigned kNodes1 = kRegionGives / fp::kNodeWords;           // of level 1, of a region
+constexpr unsigned kRegionGives = fp::kColumns * fp::kWays;  // words of level 0
+constexpr unsigned kNodes1 = kRegionGives / fp::kNodeWords;  // of level 1, of a region
 constexpr unsigned kNodes2 = kNodes1 * fp::kRegions * fp::kWays / fp::kNodeWords;
-static_assert(kNodes2 == kWarps && kNodes2 * fp::kWays == fp::kNodeWords, "a warp a node on level 2, one node on level 3");
+static_assert(kNodes2 == kWarps && kNodes2 * fp::kWays == fp::kNodeWords,
+              "a warp a node on level 2, one node on level 3");
 
 // Sums over neighbouring threads; each of `threads` has the sum.
 __device__ void add(std::uint64_t (&sums)[fp::kWays], unsigned threads) {
@@ -20,7 +21,8 @@ __device__ void add(std::uint64_t (&sums)[fp::kWays], unsigned threads) {
 
 // A node by some neighbouring threads of a warp.
 template <unsigned kThreads>
-__device__ void node(const std::uint64_t* words, const std::uint64_t* key, unsigned thread, std::uint64_t (&sums)[fp::kWays]) {
+__device__ void node(const std::uint64_t* words, const std::uint64_t* key, unsigned thread,
+                     std::uint64_t (&sums)[fp::kWays]) {
   for (std::uint64_t& sum : sums) sum = 0;
   for (unsigned i = thread; i < fp::kNodeWords; i += kThreads)
     for (unsigned way = 0; way < fp::kWays; ++way) sums[way] += fp::term(words[i], key[i + way]);
@@ -30,7 +32,8 @@ __device__ void node(const std::uint64_t* words, const std::uint64_t* key, unsig
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(kWarps* kWarp, 2)
-    rouse_fingerprint(const ulonglong2* __restrict__ pages, fp::Sealed* __restrict__ out, const __grid_constant__ fp::Keys keys) {
+    rouse_fingerprint(const ulonglong2* __restrict__ pages, fp::Sealed* __restrict__ out,
+                      const __grid_constant__ fp::Keys keys) {
   __shared__ std::uint64_t first[kWarps][kRegionGives];
   __shared__ std::uint64_t second[kNodes2 * fp::kNodeWords];
   __shared__ std::uint64_t third[fp::kNodeWords];

@@ -57,8 +57,8 @@ bool KernelText::take(Lanes& who) {
 
 void KernelText::fetch(Lanes& who) {
   const std::string text = contents();
-  // A thread that loads a module may have text written at any time: not oftener than has to be, since what it writes between these
-  // lines is lost.
+  // A thread that loads a module may have text written at any time: not oftener than has to be, since what it writes
+  // between these lines is lost.
   if (read_ > static_cast<off_t>(kMostBytes / 2)) rewind();
   if (text.empty()) return;
   if (mixed_)
@@ -71,8 +71,11 @@ void KernelText::finish(Lanes& who) {
   if (!isOn(who)) return;
   fetch(who);
   if (lost_)
-    who.print("rouse: text that kernels printed is lost: a kernel of another function that prints, too, ran beside them for longer than a "
-              "second, and the driver does not tell whose text is whose\n", true);
+    who.print(
+        "rouse: text that kernels printed is lost: a kernel of another function that prints, too, ran beside them for "
+        "longer than a "
+        "second, and the driver does not tell whose text is whose\n",
+        true);
   std::erase(turn_, &who);
   if (!turn_.empty()) return;
   mixed_ = lost_ = false;
@@ -88,11 +91,13 @@ void KernelText::forget(Lanes& who) {
   finish(who);
 }
 
-// A file of fixed size: writing to it never waits for a reader, and what is beyond its end is refused, however much a kernel prints.
+// A file of fixed size: writing to it never waits for a reader, and what is beyond its end is refused, however much a
+// kernel prints.
 bool KernelText::redirect() {
   if (file_ < 0) {
     file_ = ::memfd_create("kernel-text", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (file_ >= 0 && (::ftruncate(file_, kMostBytes) != 0 || ::fcntl(file_, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK) != 0)) {
+    if (file_ >= 0 &&
+        (::ftruncate(file_, kMostBytes) != 0 || ::fcntl(file_, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK) != 0)) {
       ::close(file_);
       file_ = -1;
     }

@@ -1,10 +1,12 @@
-// The text that kernels print. The driver keeps it in one buffer for the whole CUDA context and writes it to this process's standard
-// output when it is called next in one of certain ways; it says neither whose it is nor where one kernel's ends. So functions
-// take turns: only one has kernels under way that can print (printing_kernels.h), standard output leads to a file of ours meanwhile, and
-// all that is in it is that function's. Others' launches of such kernels wait until these are done and their text is fetched.
+// The text that kernels print. The driver keeps it in one buffer for the whole CUDA context and writes it to this
+// process's standard output when it is called next in one of certain ways; it says neither whose it is nor where one
+// kernel's ends. So functions take turns: only one has kernels under way that can print (printing_kernels.h), standard
+// output leads to a file of ours meanwhile, and all that is in it is that function's. Others' launches of such kernels
+// wait until these are done and their text is fetched.
 //
-// A kernel that never ends must not keep others waiting for ever: after kMostWaitNs they go on beside it. Whose text is whose
-// cannot be told then, so none of it is shown to anybody until all these kernels are done; each function is told so.
+// A kernel that never ends must not keep others waiting for ever: after kMostWaitNs they go on beside it. Whose text is
+// whose cannot be told then, so none of it is shown to anybody until all these kernels are done; each function is told
+// so.
 //
 // Locked, all of it.
 #pragma once

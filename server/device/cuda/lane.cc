@@ -91,8 +91,8 @@ bool Lane::look() {
   return std::exchange(seen_, now) != now;
 }
 
-// Synchronizing with an event is one of the ways to have the text written (Programming Guide, "Formatted output"), and the only one that waits
-// for nothing: the kernel is known to be done.
+// Synchronizing with an event is one of the ways to have the text written (Programming Guide, "Formatted output"), and
+// the only one that waits for nothing: the kernel is known to be done.
 bool Lane::flushText() {
   CUevent latest = nullptr;
   const std::uint64_t now = completed();

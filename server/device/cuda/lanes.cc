@@ -164,7 +164,8 @@ Lanes::Promise Lanes::promised(const wire::Slot& slot, std::uint64_t value) cons
 }
 
 // What caused a signal was given to the driver before it, so it is looked at after it (newest first: once a signal is
-// seen to be reached, so are its causes), and delivered before it (oldest first). What was printed before it is there before it.
+// seen to be reached, so are its causes), and delivered before it (oldest first). What was printed before it is there
+// before it.
 void Lanes::deliver() {
   bool any = false;
   for (auto pending = pending_.rbegin(); pending != pending_.rend(); ++pending) {

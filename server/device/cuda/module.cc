@@ -145,8 +145,7 @@ Result<std::shared_ptr<memory::Image>> CudaImage::load(std::shared_ptr<Gpu> gpu,
   auto description = (*library)->describe(all);
   if (!description) return std::move(description).error();
   for (memory::VariableDescription& variable : description->variables) {
-    const auto named =
-        std::find_if(names.begin(), names.end(), [&](const auto& n) { return n.name == variable.name; });
+    const auto named = std::find_if(names.begin(), names.end(), [&](const auto& n) { return n.name == variable.name; });
     if (named->constant) variable.space = memory::VariableSpace::constant;
   }
   const PrintingKernels printing = printingKernels(*images);

@@ -1,5 +1,5 @@
-// Which kernels of a module may print: those from which vprintf can be called, the function behind the device's printf (CUDA
-// Programming Guide, "Formatted output"). Where code does not say who calls it, all of them may.
+// Which kernels of a module may print: those from which vprintf can be called, the function behind the device's printf
+// (CUDA Programming Guide, "Formatted output"). Where code does not say who calls it, all of them may.
 #pragma once
 
 #include <functional>

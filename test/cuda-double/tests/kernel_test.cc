@@ -256,13 +256,25 @@ TEST_CASE("what kernels print appears at the calls that the driver names, and no
     before = captured.text();
     CUlibrary other = nullptr;
     switch (point) {
-      case 0: driver().cuStreamSynchronize(bench.stream); break;
-      case 1: driver().cuCtxSynchronize(); break;
-      case 2: driver().cuEventSynchronize(event); break;
-      case 3: bench.launch(bench.kernel("trap"), 0, 0, {}); break;  // refused before it begins: nothing
-      case 4: driver().cuLibraryLoadData(&other, ".version 8.0\n.target sm_80\n.address_size 64\n", nullptr, nullptr, 0, nullptr, nullptr, 0); break;
+      case 0:
+        driver().cuStreamSynchronize(bench.stream);
+        break;
+      case 1:
+        driver().cuCtxSynchronize();
+        break;
+      case 2:
+        driver().cuEventSynchronize(event);
+        break;
+      case 3:
+        bench.launch(bench.kernel("trap"), 0, 0, {});
+        break;  // refused before it begins: nothing
+      case 4:
+        driver().cuLibraryLoadData(&other, ".version 8.0\n.target sm_80\n.address_size 64\n", nullptr, nullptr, 0,
+                                   nullptr, nullptr, 0);
+        break;
       default:
-        driver().cuLaunchHostFunc(bench.stream, [](void*) {}, nullptr);
+        driver().cuLaunchHostFunc(
+            bench.stream, [](void*) {}, nullptr);
         while (driver().cuStreamQuery(bench.stream) == CUDA_ERROR_NOT_READY) usleep(100);
     }
     after = captured.text();
