@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "memory/fingerprint.h"
 #include "memory/module.h"
 #include "schemas/base/range.h"
 #include "schemas/base/result.h"
@@ -168,6 +169,12 @@ class Context {
   virtual void copyInline(Stream&, std::uint64_t destination, std::span<const std::byte>) = 0;
   virtual void fill(Stream&, const FillShape&) = 0;
   virtual void launch(Stream&, const LaunchRequest&) = 0;
+
+  // The fingerprints of the granules' content at this point of the stream, lowest address first: one each. `out` may be
+  // any host memory; it is written by the time that a signal behind this is delivered, and must live until the stream
+  // has passed. The key is copied. Same bits on every device. Refused (invalidValue), with nothing queued: a range that
+  // is not whole granules of the device window, all mapped, or another number of places in `out`.
+  virtual Status fingerprint(Stream&, const FingerprintKey&, AddressRange granules, std::span<PageFingerprint> out) = 0;
 
   // Slots outlive the context's queued work.
   virtual void signal(Stream&, wire::Slot&, std::uint64_t value, bool timestamp) = 0;

@@ -44,10 +44,14 @@ Daemon::Daemon(boost::asio::io_context& io, DaemonOptions options)
       pool_(io, poolOptions(settings_, contract_),
             {.onStarted = [this](Status status) { onStarted(std::move(status)); },
              .onLost = [this](ExecutorLink& link, const Error& reason) { sessions_.markLost(link, reason); },
-             .onChanged = [this] { tellService(); },
+             .onChanged =
+                 [this] {
+                   sessions_.onPoolChanged();
+                   tellService();
+                 },
              .onSessionFault = [this](std::uint64_t session, const Error& error) { onSessionFault(session, error); }}),
       modules_(io),
-      sessions_(pool_, modules_, contract_.apiNames),
+      sessions_(io, pool_, modules_, contract_.apiNames),
       services_{.io = io_,
                 .settings = settings_,
                 .contract = contract_,
@@ -205,6 +209,7 @@ void Daemon::stop(const std::string& why) {
   notifyService("STOPPING=1");
   listener_->stop();
   const Error reason{CudaError::devicesUnavailable, why};
+  sessions_.refuseWaiting(reason);
   sessions_.markAllLost(reason);
   const auto connections = connections_;
   for (const auto& connection : connections) connection->cutOff(reason);

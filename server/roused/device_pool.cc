@@ -153,6 +153,11 @@ std::size_t DevicePool::serving() const {
   return static_cast<std::size_t>(std::ranges::count_if(links_, [](const auto& link) { return link->serving(); }));
 }
 
+bool DevicePool::mayServe(std::uint32_t count) const {
+  return std::ranges::count_if(links_, [](const auto& link) { return link->serving() || link->returning(); }) >=
+         static_cast<std::ptrdiff_t>(count);
+}
+
 Result<std::vector<ExecutorLink*>> DevicePool::choose(
     std::uint32_t count, const std::function<std::uint64_t(const ExecutorLink&)>& load) const {
   if (count > links_.size()) {

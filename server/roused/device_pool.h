@@ -45,6 +45,9 @@ class DevicePool {
   std::size_t serving() const;
   std::string_view kind() const { return name(kind_); }
 
+  // Whether `count` may be serving soon: those that do, and those that are being started again.
+  bool mayServe(std::uint32_t count) const;
+
   // `count` different serving GPUs, those with the smallest `load` first. systemNotReady when fewer serve, invalidValue
   // when there are not so many at all.
   Result<std::vector<ExecutorLink*>> choose(std::uint32_t count,

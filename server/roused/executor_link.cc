@@ -79,6 +79,7 @@ Status ExecutorLink::spawn() {
   pid_ = child->pid;
   exit_.assign(child->exit.release());
   state_ = State::starting;
+  ending_ = false;
   ++incarnation_;
 
   exit_.async_wait(exit_.wait_read, [this](const boost::system::error_code& error) {
@@ -104,6 +105,7 @@ Status ExecutorLink::spawn() {
 
 // Its end of the connection is closed: it is dying, and how, its exit status will tell.
 void ExecutorLink::awaitDeath() {
+  ending_ = true;
   timer_.expires_after(kDyingLimit);
   timer_.async_wait([this](const boost::system::error_code& error) {
     if (!error && pid_ > 0) killNow();
@@ -118,6 +120,7 @@ void ExecutorLink::onMessage(channel::Message message) {
     }
     properties_ = std::move(ready->device);
     state_ = State::serving;
+    hasServed_ = true;
     readyAt_ = std::chrono::steady_clock::now();
     timer_.cancel();
     return events_.onReady(*this);

@@ -56,7 +56,9 @@ class ExecutorLink {
   // Asks it to end; after `grace` it is killed. `stopped` is called when the process is gone.
   void stop(std::chrono::milliseconds grace, std::function<void()> stopped);
 
-  bool serving() const { return state_ == State::serving; }
+  bool serving() const { return state_ == State::serving && !ending_; }
+  // It has served before and is to serve again.
+  bool returning() const { return hasServed_ && !serving() && !stopRequested_; }
   // Grows with each start: tells sessions of a dead process from those of its successor.
   std::uint64_t incarnation() const { return incarnation_; }
   pid_t pid() const { return pid_; }
@@ -84,6 +86,8 @@ class ExecutorLink {
   ExecutorOptions options_;
   Events events_;
   State state_ = State::down;
+  bool ending_ = false;  // it has closed its end of the connection
+  bool hasServed_ = false;
   std::uint64_t incarnation_ = 0;
   std::uint32_t restarts_ = 0;
   std::uint32_t failuresInARow_ = 0;

@@ -64,7 +64,7 @@ bool onDouble() {
 
 bool containsFaults(const std::string& kind) { return isCpu(kind); }
 bool stopsKernels(const std::string& kind) { return isCpu(kind); }
-bool observesText(const std::string& kind) { return isCpu(kind); }
+bool observesAssertions(const std::string& kind) { return isCpu(kind); }
 bool sharesMemory(const std::string& kind) { return isCpu(kind); }
 
 std::vector<std::string> kindsThat(bool (*can)(const std::string&), bool yes) {
@@ -138,7 +138,11 @@ Slots::Slots() {
 
 Slots::~Slots() { munmap(slots_, sizeof(wire::Slot) * 100'000); }
 
-Bench::Bench(const std::string& kind, std::uint32_t workers) : device(open(kind, workers)) {
+Bench::Bench(const std::string& kind, std::uint32_t workers) : device(conformance::open(kind, workers)) { open(); }
+
+Bench::Bench(Bench& neighbour) : device(neighbour.device), nextChunk_(device->chunks().size() / 2) { open(); }
+
+void Bench::open() {
   deviceWindow = freeAddresses(std::uint64_t{8} << 30);
   memory::ContextOptions options;
   options.deviceWindow = deviceWindow;

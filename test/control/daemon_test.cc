@@ -282,7 +282,108 @@ TEST_CASE("an executor that dies while a session opens fails the attach, nothing
   Client client(daemon.settings.socket);
   CHECK_THAT(refusal(client.attach(daemon.prepare({"crash", 1, 0}))), Catch::Contains("was lost"));
   REQUIRE(eventually([&] { return daemon.status()["gpus"][0]["state"] == "serving"; }));
+  CHECK(daemon.status()["gpus"][0]["restarts"] == 2);  // tried once more: it might have been another's fault
   attached(client.attach());
+}
+
+TEST_CASE("a process is told its own fault rather than that the executor ended of it") {
+  const auto [fault, told] = GENERATE(std::pair{CudaError::illegalAddress, CudaError::illegalAddress},
+                                      std::pair{CudaError::invalidValue, CudaError::devicesUnavailable});
+  RunningDaemon daemon;
+  Client client(daemon.settings.socket);
+  const Message answer = client.attach();
+  auto session = wire::SessionSegment::map(answer.fds[0].get(), wire::ForkedChild::without);
+  REQUIRE(session.ok());
+  auto& device = session->header().devices[0];
+  std::strcpy(device.message, "what the kernel did");  // as an executor writes it
+  device.error.store(static_cast<std::uint32_t>(fault));
+  REQUIRE(::kill(daemon.status()["gpus"][0]["executor_pid"], SIGKILL) == 0);
+  REQUIRE(eventually([&] { return device.state.load() == wire::DeviceState::lost; }));
+  CHECK(device.error.load() == static_cast<std::uint32_t>(told));
+  CHECK((std::string(device.message) == "what the kernel did") == (fault == told));
+}
+
+namespace {
+
+// Returns when the daemon knows.
+void killExecutor(RunningDaemon& daemon) {
+  const auto before = daemon.status()["gpus"][0];
+  REQUIRE(::kill(before["executor_pid"], SIGKILL) == 0);
+  REQUIRE(eventually([&] {
+    const auto now = daemon.status()["gpus"][0];
+    return now["state"] == "lost" || now["restarts"] != before["restarts"];
+  }));
+}
+
+RunningDaemon::Options patience(std::uint32_t seconds) {
+  return {.change = [seconds](daemon::Settings& settings) { settings.attachWait = seconds; }};
+}
+
+}  // namespace
+
+TEST_CASE("whoever attaches while a GPU is started again waits for it") {
+  RunningDaemon daemon(patience(5));
+  Client first(daemon.settings.socket), second(daemon.settings.socket);
+  killExecutor(daemon);
+  const auto attachment = Client::attachment();
+  REQUIRE(first.channel.send(1, attachment).ok());
+  REQUIRE(second.channel.send(1, attachment).ok());
+  for (Client* client : {&first, &second}) {
+    auto answer = client->channel.receive(5000ms);
+    REQUIRE((answer.ok() && answer->has_value()));
+    attached(**answer);
+  }
+  CHECK(daemon.status()["gpus"][0]["sessions"] == 2);
+}
+
+TEST_CASE("an attach under way when an executor dies is begun again with the next one") {
+  std::optional<Environment> mode("deaf");
+  RunningDaemon daemon({.waitUntilServing = false});
+  Client client(daemon.settings.socket);
+  REQUIRE(client.channel.send(1, Client::attachment()).ok());
+  CHECK_FALSE(client.channel.receive(100ms).ok());
+  mode.reset();
+  REQUIRE(::kill(daemon.status()["gpus"][0]["executor_pid"], SIGKILL) == 0);
+  auto answer = client.channel.receive(5000ms);
+  REQUIRE((answer.ok() && answer->has_value()));
+  attached(**answer);
+  CHECK(daemon.status()["gpus"][0]["sessions"] == 1);
+}
+
+TEST_CASE("waiting for a GPU has an end") {
+  using Clock = std::chrono::steady_clock;
+  SECTION("the limit, which the message names") {
+    RunningDaemon daemon(patience(1));
+    const Environment silent("silent");
+    killExecutor(daemon);
+    Client client(daemon.settings.socket);
+    const auto began = Clock::now();
+    CHECK_THAT(refusal(client.attach()), Catch::Contains("0 of 1 are being served") &&
+                                             Catch::Contains("within 1 s (functions.attach_wait)"));
+    CHECK(Clock::now() - began >= 900ms);
+  }
+  SECTION("at once, where the limit is 0") {
+    RunningDaemon daemon(patience(0));
+    const Environment silent("silent");
+    killExecutor(daemon);
+    Client client(daemon.settings.socket);
+    const auto began = Clock::now();
+    CHECK_THAT(refusal(client.attach()), Catch::Contains("0 of 1 are being served"));
+    CHECK(Clock::now() - began < 900ms);
+  }
+  SECTION("the daemon's own") {
+    RunningDaemon daemon(patience(4000));
+    const Environment silent("silent");
+    killExecutor(daemon);
+    Client client(daemon.settings.socket), gone(daemon.settings.socket);
+    REQUIRE(client.channel.send(1, Client::attachment()).ok());
+    REQUIRE(gone.channel.send(1, Client::attachment()).ok());
+    gone.channel.shutdown();
+    CHECK_FALSE(client.channel.receive(100ms).ok());
+    const auto began = Clock::now();
+    daemon.stop();
+    CHECK(Clock::now() - began < 5s);
+  }
 }
 
 TEST_CASE("an executor that opens no session") {

@@ -1,6 +1,7 @@
 // Speaks an executor's side of the control connection, drives no GPU. Behaves as $FAKE_EXECUTOR says:
 //   (unset)     serves      dead      exits at once       silent    never becomes ready
 //   other-wire  announces another wire hash      refuse    opens no session      linger     ignores Shutdown
+//   deaf        becomes ready and reads nothing
 // and does as a session's name says: "fault" reports it as soon as it is open, "crash" dies instead of opening it.
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -68,6 +69,7 @@ int main(int argc, char** argv) {
   const std::uint64_t hash = wire::kWireHash + (behaviour == "other-wire" ? 1 : 0);
   if (!channel.send(0, ExecutorReady{device, static_cast<std::uint32_t>(::getpid()), hash}).ok()) return 1;
 
+  if (behaviour == "deaf") ::pause();
   std::map<std::uint64_t, OpenSession> sessions;
   while (true) {
     auto received = channel.receive();

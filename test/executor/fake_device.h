@@ -72,6 +72,10 @@ class FakeContext final : public memory::Context {
   void copyInline(memory::Stream&, std::uint64_t destination, std::span<const std::byte>) override;
   void fill(memory::Stream&, const memory::FillShape&) override;
   void launch(memory::Stream&, const memory::LaunchRequest&) override;
+  Status fingerprint(memory::Stream&, const memory::FingerprintKey&, AddressRange,
+                     std::span<memory::PageFingerprint>) override {
+    return Error{CudaError::notSupported, "the fake device has no memory"};
+  }
   void signal(memory::Stream&, wire::Slot&, std::uint64_t value, bool timestamp) override;
   void waitFor(memory::Stream&, const wire::Slot&, std::uint64_t value) override;
   Result<std::unique_ptr<memory::ModuleInstance>> instantiate(std::shared_ptr<memory::Image>,

@@ -98,6 +98,14 @@ StreamQueue::Step StreamQueue::step(FillOperation& operation, Worker* worker) {
   return stepTransfer(operation.shape, worker);
 }
 
+StreamQueue::Step StreamQueue::step(FingerprintOperation& operation, Worker* worker) {
+  if (context_->dead() != CudaError::success) return Step::done;
+  if (worker == nullptr) return Step::worker;
+  auto work = std::make_shared<TransferWork<FingerprintOperation>>(operation, shared_from_this());
+  context_->pool.submit(work, work->helpers());
+  return Step::waiting;
+}
+
 StreamQueue::Step StreamQueue::step(InlineCopyOperation& operation, Worker*) {
   if (context_->dead() == CudaError::success) {
     std::memcpy(reinterpret_cast<void*>(operation.destination), operation.bytes.data(), operation.bytes.size());

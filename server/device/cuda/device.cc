@@ -21,9 +21,11 @@ constexpr Needed kNeeded[] = {
 
 }  // namespace
 
-CudaDevice::CudaDevice(std::shared_ptr<Gpu> gpu, std::unique_ptr<PhysicalMemory> memory)
+CudaDevice::CudaDevice(std::shared_ptr<Gpu> gpu, std::unique_ptr<PhysicalMemory> memory,
+                       std::shared_ptr<FingerprintKernel> fingerprints)
     : gpu_(std::move(gpu)),
       memory_(std::move(memory)),
+      fingerprints_(std::move(fingerprints)),
       properties_(describe(*gpu_, memory_->chunks().size() * kGranuleBytes)),
       watcher_(std::make_unique<Watcher>(gpu_)) {}
 
@@ -39,11 +41,14 @@ Result<std::unique_ptr<memory::Device>> CudaDevice::open(const memory::DeviceOpt
   auto memory = PhysicalMemory::create(*gpu, options.memoryBytes);
   lock.unlock();
   if (!memory) return std::move(memory).error();
-  return std::unique_ptr<memory::Device>(new CudaDevice(std::move(*gpu), std::move(*memory)));
+  auto fingerprints = FingerprintKernel::load(*gpu);
+  if (!fingerprints) return std::move(fingerprints).error();
+  return std::unique_ptr<memory::Device>(new CudaDevice(std::move(*gpu), std::move(*memory), std::move(*fingerprints)));
 }
 
 CudaDevice::~CudaDevice() {
   watcher_.reset();
+  fingerprints_.reset();
   memory_.reset();
   const std::lock_guard lock(gpu_->mutex);
   if (!gpu_->homes.empty()) unregisterHost(*gpu_, reinterpret_cast<void*>(gpu_->homes.base));
@@ -58,7 +63,7 @@ Status CudaDevice::scrub(memory::Chunk chunk) {
 
 Result<std::unique_ptr<memory::Context>> CudaDevice::createContext(const memory::ContextOptions& options,
                                                                    memory::ContextObserver& observer) {
-  return CudaContext::create(gpu_, *watcher_, *memory_, options, observer);
+  return CudaContext::create(gpu_, *watcher_, *memory_, fingerprints_, options, observer);
 }
 
 Status CudaDevice::useHost(std::span<std::byte> memory) {
