@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "memory/link.h"
 #include "memory/module.h"
 #include "schemas/base/range.h"
 #include "schemas/base/result.h"
@@ -37,6 +38,10 @@ struct DeviceProperties {
   // The back end decides where a module's variables lie, outside all windows (a driver does): instantiate() is given no
   // addresses, variableAddress() tells them. Otherwise they lie where instantiate() is told.
   bool placesVariables = false;
+  // For operators; a function is not told these.
+  std::uint64_t physicalBytes = 0;  // memory that the device has, offered or not; 0: unknown
+  std::string driverVersion;        // "580.65.06"; empty: unknown
+  LinkDescription link;
 };
 
 // A piece of physical device memory, made at start-up. All are a multiple of kGranuleBytes.
@@ -193,6 +198,7 @@ struct DeviceOptions {
   std::uint32_t ordinal = 0;
   std::uint64_t memoryBytes = 0;  // cpu: capacity to offer; cuda: at most, 0 for all
   std::uint32_t workers = 0;      // cpu: threads that run kernels; 0: one a core
+  bool measureLink = false;       // fill in LinkDescription's curves: takes up to about 0.2 s
 };
 
 // Each back end is a shared object with this one entry point, found by name: librouse-device-<kind>.so.
