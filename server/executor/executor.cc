@@ -73,6 +73,7 @@ Status Executor::run() {
       rest(kind);
   }
   for (Served& served : served_) served.session->declareLost();
+  if (!failure_) (void)control_.send(0, failure_.error());  // the daemon, if that is still there, says why we end
   return failure_;
 }
 

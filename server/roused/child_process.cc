@@ -52,7 +52,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 }  // namespace
 
 Result<ChildProcess> startChild(const std::vector<std::string>& argv, int inherited, int deathSignal,
-                                const std::vector<std::string>& environment) {
+                                const std::vector<std::string>& environment, int standardError) {
   constexpr std::string_view kListenPid = "LISTEN_PID=";
   std::vector<std::string> arguments = argv;
   std::vector<std::string> variables = mergedEnvironment(environment);
@@ -75,6 +75,7 @@ Result<ChildProcess> startChild(const std::vector<std::string>& argv, int inheri
     sigset_t none;
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    if (standardError >= 0) ::dup2(standardError, STDERR_FILENO);
     if (inherited == kInheritedFd) {
       ::fcntl(kInheritedFd, F_SETFD, 0);
     } else {

@@ -48,7 +48,10 @@ void DevicePool::start() {
                               : nvidiaDevices() == 0 && std::getenv(kDriverVariable) == nullptr
                                   ? "there is no device node /dev/nvidia*"
                                   : "";
-  if (!missing.empty()) spdlog::info("no GPU ({}), using the CPU device", missing);
+  if (!missing.empty()) {
+    substituted_ = "no GPU: " + missing;
+    spdlog::info("using the CPU device: {}", substituted_);
+  }
   open(missing.empty() ? DeviceKind::cuda : DeviceKind::cpu);
 }
 
@@ -57,6 +60,7 @@ void DevicePool::open(DeviceKind kind) {
   const bool cpu = kind == DeviceKind::cpu;
   const std::uint32_t count = options_.count != 0 ? options_.count : cpu ? 1 : std::max(1u, nvidiaDevices());
   heardOf_.assign(count, false);
+  problem_.assign(count, "");
   for (std::uint32_t ordinal = 0; ordinal < count; ++ordinal) {
     ExecutorOptions executor{.program = options_.executor,
                              .kind = std::string(name(kind)),
@@ -72,6 +76,7 @@ void DevicePool::open(DeviceKind kind) {
             [this](ExecutorLink& link) {
               spdlog::info("GPU {} serves: {} (executor pid {})", link.ordinal(), link.properties().name, link.pid());
               heardOf_[link.ordinal()] = true;
+              problem_[link.ordinal()].clear();
               events_.onChanged();
               settle();
             },
@@ -85,26 +90,37 @@ void DevicePool::open(DeviceKind kind) {
 
 void DevicePool::onDown(ExecutorLink& link, bool served, const Error& reason) {
   if (served) {
-    spdlog::error("GPU {} is lost: {}", link.ordinal(), reason.message);
+    spdlog::error("lost: {}", link.problem());
     events_.onLost(link, reason);
     events_.onChanged();
     return;
   }
-  spdlog::error("GPU {} cannot be served: {}", link.ordinal(), reason.message);
-  if (firstFailure_.message.empty())
-    firstFailure_ = {CudaError::systemNotReady, "GPU " + std::to_string(link.ordinal()) + ": " + reason.message};
+  if (settled_) return logProblem(link);
+  if (firstFailure_.message.empty()) {
+    firstFailure_ = {reason.code, link.problem()};
+  }
   heardOf_[link.ordinal()] = true;
   settle();
+}
+
+// It is tried again and again; each reason is logged once.
+void DevicePool::logProblem(const ExecutorLink& link) {
+  if (std::exchange(problem_[link.ordinal()], link.problem()) != link.problem())
+    spdlog::error("not served: {}", link.problem());
 }
 
 void DevicePool::settle() {
   if (settled_ || std::ranges::find(heardOf_, false) != heardOf_.end()) return;
   if (serving() > 0) {
     settled_ = true;
+    for (const auto& link : links_)
+      if (!link->serving()) logProblem(*link);
     return events_.onStarted({});
   }
   if (options_.kind == DeviceKind::automatic && kind_ == DeviceKind::cuda) {
-    spdlog::warn("no GPU opens, using the CPU device: {}", firstFailure_.message);
+    substituted_ = firstFailure_.message;
+    spdlog::warn("using the CPU device: {}", substituted_);
+    firstFailure_ = {};
     abandoned_ = std::move(links_);
     links_.clear();
     for (const auto& link : abandoned_) link->stop(std::chrono::milliseconds(0), [] {});

@@ -28,7 +28,8 @@ struct DevicePoolOptions {
 
 class DevicePool {
  public:
-  // `started` is called once, when every GPU serves or has failed to: with an error when none serves.
+  // `onStarted` is called once, when every GPU serves or has failed to. With an error when none serves: the first
+  // one's, its code as its device gave it (memory/start_failure.h).
   struct Events {
     std::function<void(Status)> onStarted;
     std::function<void(ExecutorLink&, const Error& reason)> onLost;
@@ -43,6 +44,8 @@ class DevicePool {
   std::span<const std::unique_ptr<ExecutorLink>> links() const { return links_; }
   std::size_t serving() const;
   std::string_view kind() const { return name(kind_); }
+  // Why the CPU device serves where a GPU would have been taken (DeviceKind::automatic); empty otherwise.
+  const std::string& substituted() const { return substituted_; }
 
   // `count` different serving GPUs, those with the smallest `load` first. systemNotReady when fewer serve, invalidValue
   // when there are not so many at all.
@@ -53,6 +56,7 @@ class DevicePool {
   void open(DeviceKind);
   void onDown(ExecutorLink&, bool served, const Error&);
   void settle();
+  void logProblem(const ExecutorLink&);
 
   boost::asio::io_context& io_;
   DevicePoolOptions options_;
@@ -61,7 +65,9 @@ class DevicePool {
   std::vector<std::unique_ptr<ExecutorLink>> links_;
   // Of a GPU back end that did not open; kept until their processes are gone.
   std::vector<std::unique_ptr<ExecutorLink>> abandoned_;
-  std::vector<bool> heardOf_;  // by ordinal: ready or failed at least once
+  std::vector<bool> heardOf_;         // by ordinal: ready or failed at least once
+  std::vector<std::string> problem_;  // by ordinal: what has been logged of one that does not start
+  std::string substituted_;
   Error firstFailure_;
   bool settled_ = false;
 };

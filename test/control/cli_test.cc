@@ -182,7 +182,16 @@ TEST_CASE("rouse's own failures are 125 and say why") {
   PrivateRuns runs;
   const Outcome dead = runs.run({"--private", "--", "/bin/true"}, "dead");
   CHECK(dead.exit == 125);
-  CHECK_THAT(dead.err, Catch::Contains("executor exited with status 3"));
+  CHECK(dead.err == "rouse: no private daemon: GPU 0: the executor exited with status 3\n");
+  const Outcome refused = runs.run({"--private", "--", "/bin/true"}, "refused");
+  CHECK(refused.exit == 125);
+  CHECK(refused.err == "rouse: no private daemon: GPU 0 is taken; give it back\n");
+  const Outcome aborted = runs.run({"--private", "--", "/bin/true"}, "aborts");
+  CHECK(aborted.exit == 125);
+  CHECK_THAT(aborted.err, Catch::StartsWith("first line\nlibrary: "));  // passed on as it is
+  CHECK_THAT(aborted.err,
+             Catch::EndsWith("rouse: no private daemon: GPU 0: the executor was killed by signal 6 (Aborted): "
+                             "library: ?[31massertion failed\n"));
   const Outcome unreachable = runs.run({"--socket", "/nonexistent/rouse.sock", "--", "/bin/true"});
   CHECK(unreachable.exit == 125);
   CHECK_THAT(unreachable.err, Catch::Contains("/nonexistent/rouse.sock"));

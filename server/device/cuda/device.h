@@ -24,7 +24,7 @@ class CudaDevice final : public memory::Device {
   Status health() const override { return gpu_->health(); }
 
  private:
-  CudaDevice(std::shared_ptr<Gpu> gpu, std::unique_ptr<PhysicalMemory> memory);
+  CudaDevice(std::shared_ptr<Gpu> gpu, std::unique_ptr<PhysicalMemory> memory, memory::LinkDescription link);
 
   std::shared_ptr<Gpu> gpu_;
   std::unique_ptr<PhysicalMemory> memory_;
