@@ -21,8 +21,9 @@ constexpr auto kStatusPatience = 1s;
 // Of one user other than root, attached or not: a user must not take all of the daemon's descriptors.
 constexpr std::size_t kConnectionsPerUser = 2048;
 
-DevicePoolOptions poolOptions(const Settings& settings, const ClientContract& contract) {
+DevicePoolOptions poolOptions(const Settings& settings, const ClientContract& contract, bool kindAsked) {
   return {.kind = settings.kind,
+          .kindAsked = kindAsked,
           .count = settings.count,
           .memory = settings.memory,
           .workers = settings.workers,
@@ -42,7 +43,7 @@ Daemon::Daemon(boost::asio::io_context& io, DaemonOptions options)
       quietFailure_(options.quietFailure),
       reload_(std::move(options.reload)),
       startedAt_(std::chrono::steady_clock::now()),
-      pool_(io, poolOptions(settings_, contract_),
+      pool_(io, poolOptions(settings_, contract_, options.kindAsked),
             {.onStarted = [this](Status status) { onStarted(std::move(status)); },
              .onLost = [this](ExecutorLink& link, const Error& reason) { sessions_.markLost(link, reason); },
              .onChanged = [this] { tellService(); },

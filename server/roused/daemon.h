@@ -31,6 +31,8 @@ struct DaemonOptions {
   std::optional<wire::OwnedFd> listener;
   // How long executors may take to end before they are killed.
   std::chrono::milliseconds stopGrace{5000};
+  // The kind of device was named on the command line.
+  bool kindAsked = false;
   // Why no GPU can be served is not logged: who started this daemon reads it beside the socket (start_failure.h).
   bool quietFailure = false;
 };

@@ -50,7 +50,8 @@ void DevicePool::start() {
                                   : "";
   if (!missing.empty()) {
     substituted_ = "no GPU: " + missing;
-    spdlog::info("using the CPU device: {}", substituted_);
+    spdlog::log(options_.kindAsked ? spdlog::level::warn : spdlog::level::info, "using the CPU device: {}",
+                substituted_);
   }
   open(missing.empty() ? DeviceKind::cuda : DeviceKind::cpu);
 }

@@ -16,6 +16,7 @@ namespace rouse::daemon {
 
 struct DevicePoolOptions {
   DeviceKind kind = DeviceKind::automatic;
+  bool kindAsked = false;  // on the command line: who asks there is told what comes of it
   std::uint32_t count = 0;
   std::uint64_t memory = 0;
   std::uint32_t workers = 0;

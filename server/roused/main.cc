@@ -119,6 +119,7 @@ int main(int argc, char** argv) {
                      .contract = {.wireHash = wire::kWireHash, .apiNames = api::kApiNames},
                      .reload = read,
                      .listener = std::move(*listener),
+                     .kindAsked = app.count("--device") != 0,
                      .quietFailure = quietFailure});
   if (Status status = daemon.start(); !status) {
     std::cerr << "roused: " << status.error().message << "\n";
