@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "memory/start_failure.h"
+
 namespace rouse::daemon {
 namespace {
 
@@ -16,6 +18,8 @@ namespace fs = std::filesystem;
 // Another driver for the CUDA back end than the installed one (server/device/cuda/driver/load.h): tests run without
 // nodes.
 constexpr const char* kDriverVariable = "ROUSE_LIBCUDA";
+// A bundle is without it, say.
+constexpr const char* kNoSubstitute = "; and this installation has no CPU device to use instead";
 constexpr std::uint64_t kCpuDeviceMemory = std::uint64_t{2} << 30;
 
 // The kernel driver makes one node /dev/nvidiaN for each GPU.
@@ -49,6 +53,12 @@ void DevicePool::start() {
                                   ? "there is no device node /dev/nvidia*"
                                   : "";
   if (!missing.empty()) {
+    if (!backendExists(options_.backends, DeviceKind::cpu)) {
+      settled_ = true;
+      return boost::asio::post(io_, [this, missing] {
+        events_.onStarted(Error{memory::kNoGpu, "no GPU: " + missing + kNoSubstitute});
+      });
+    }
     substituted_ = "no GPU: " + missing;
     spdlog::log(options_.kindAsked ? spdlog::level::warn : spdlog::level::info, "using the CPU device: {}",
                 substituted_);
@@ -118,7 +128,9 @@ void DevicePool::settle() {
       if (!link->serving()) logProblem(*link);
     return events_.onStarted({});
   }
-  if (options_.kind == DeviceKind::automatic && kind_ == DeviceKind::cuda) {
+  const bool automatic = options_.kind == DeviceKind::automatic && kind_ == DeviceKind::cuda;
+  if (automatic && !backendExists(options_.backends, DeviceKind::cpu)) firstFailure_.message += kNoSubstitute;
+  if (automatic && backendExists(options_.backends, DeviceKind::cpu)) {
     substituted_ = firstFailure_.message;
     spdlog::warn("using the CPU device: {}", substituted_);
     firstFailure_ = {};
