@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "memory/fingerprint.h"
+#include "memory/link.h"
 #include "memory/module.h"
 #include "schemas/base/range.h"
 #include "schemas/base/result.h"
@@ -42,6 +43,10 @@ struct DeviceProperties {
   bool noticesWrites = false;
   // Using a granule before it has arrived brings it there and then; otherwise that gives no defined result, or a fault.
   bool arrivesOnDemand = false;
+  // For operators; a function is not told these.
+  std::uint64_t physicalBytes = 0;  // memory that the device has, offered or not; 0: unknown
+  std::string driverVersion;        // "580.65.06"; empty: unknown
+  LinkDescription link;
 };
 
 // A piece of physical device memory, made at start-up. All are a multiple of kGranuleBytes.
@@ -228,6 +233,7 @@ struct DeviceOptions {
   std::uint32_t ordinal = 0;
   std::uint64_t memoryBytes = 0;  // cpu: capacity to offer; cuda: at most, 0 for all
   std::uint32_t workers = 0;      // cpu: threads that run kernels; 0: one a core
+  bool measureLink = false;       // fill in LinkDescription's curves: takes up to about 0.2 s
 };
 
 // Each back end is a shared object with this one entry point, found by name: librouse-device-<kind>.so.

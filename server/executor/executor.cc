@@ -85,9 +85,12 @@ Status Executor::run() {
       rest(kind);
   }
   for (Served& served : served_) served.session->declareLost();
-  // The process may take a while to end, with a driver in it: until then the daemon must not take it for one that
-  // serves.
-  if (!failure_) ::shutdown(control_.fd(), SHUT_RDWR);
+  if (!failure_) {
+    (void)control_.send(0, failure_.error());  // the daemon, if that is still there, says why we end
+    // The process may take a while to end, with a driver in it: until then the daemon must not take it for one that
+    // serves.
+    ::shutdown(control_.fd(), SHUT_RDWR);
+  }
   return failure_;
 }
 

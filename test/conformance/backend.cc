@@ -86,7 +86,8 @@ std::string besideThisProgram(const std::string& path) {
   return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / path).string();
 }
 
-std::unique_ptr<memory::Device> open(const std::string& kind, std::uint32_t workers, std::uint64_t memoryBytes) {
+std::unique_ptr<memory::Device> open(const std::string& kind, std::uint32_t workers, std::uint64_t memoryBytes,
+                                     bool measureLink) {
   const std::string path = besideThisProgram(kBackends + kind + ".so");
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) FAIL(dlerror());
@@ -95,6 +96,7 @@ std::unique_ptr<memory::Device> open(const std::string& kind, std::uint32_t work
   memory::DeviceOptions options;
   options.memoryBytes = memoryBytes;
   options.workers = workers;
+  options.measureLink = measureLink;
   auto device = open(options);
   if (!device) FAIL(device.error().message);
   return std::move(device).value();

@@ -17,8 +17,8 @@
 
 namespace rouse::conformance {
 
-// "cuda" runs on the driver that ROUSE_LIBCUDA names or that is installed, else on the double (test/cuda-double) where there is
-// one. Of all there are, those that ROUSE_CONFORMANCE names (with commas), where it is set.
+// "cuda" runs on the driver that ROUSE_LIBCUDA names or that is installed, else on the double (test/cuda-double) where
+// there is one. Of all there are, those that ROUSE_CONFORMANCE names (with commas), where it is set.
 std::vector<std::string> kinds();
 
 // What hardware decides. CUDA: a fault ends the work of all contexts of a GPU; a kernel cannot be stopped; the text of
@@ -44,7 +44,7 @@ bool onDouble();
 #define EACH_BACKEND() GENERATE(from_range(rouse::conformance::kinds()))
 
 std::unique_ptr<memory::Device> open(const std::string& kind, std::uint32_t workers = 2,
-                                     std::uint64_t memoryBytes = std::uint64_t{256} << 20);
+                                     std::uint64_t memoryBytes = std::uint64_t{256} << 20, bool measureLink = false);
 
 // Addresses that nothing else of this process uses.
 AddressRange freeAddresses(std::uint64_t bytes);

@@ -7,8 +7,10 @@
 
 #include <set>
 
+#include "memory/start_failure.h"
 #include "schemas/wire/segment.h"
 #include "server/roused/listening_socket.h"
+#include "server/roused/start_failure.h"
 #include "test/control/daemon_fixture.h"
 
 using namespace rouse;
@@ -394,13 +396,68 @@ TEST_CASE("an executor that opens no session") {
   CHECK(daemon.status()["functions"].empty());
 }
 
-TEST_CASE("a daemon with no GPU to serve stops with exit code 1") {
-  const char* mode = GENERATE("dead", "other-wire");
-  const Environment environment(mode);
-  RunningDaemon daemon({.waitUntilServing = false});
-  daemon.thread.join();
-  CHECK(daemon.daemon->exitCode() == 1);
-  CHECK_FALSE(fs::exists(daemon.settings.socket));
+TEST_CASE("a daemon with no GPU to serve stops, and leaves the reason beside its socket until one starts") {
+  struct Case {
+    const char* mode;
+    int exitCode;
+    const char* reason;
+  };
+  const Case wanted = GENERATE(Case{"dead", 16, "GPU 0: the executor exited with status 3"},
+                               Case{"other-wire", 16, "GPU 0: speaks another wire than this daemon"},
+                               Case{"refused", 13, "GPU 0 is taken"});
+  Scratch scratch;
+  const std::string socket = scratch.path() / "rouse.sock";
+  const auto change = [&](daemon::Settings& settings) { settings.socket = socket; };
+  {
+    const Environment environment(wanted.mode);
+    RunningDaemon daemon({.change = change, .waitUntilServing = false});
+    daemon.thread.join();
+    CHECK(daemon.daemon->exitCode() == wanted.exitCode);
+    CHECK_FALSE(fs::exists(socket));
+  }
+  CHECK_THAT(daemon::readStartFailure(socket), Catch::StartsWith(wanted.reason));
+  const RunningDaemon works({.change = change});
+  CHECK(daemon::readStartFailure(socket) == "");
+}
+
+TEST_CASE("what is left beside a socket is read as one printable line, whoever left it") {
+  Scratch scratch;
+  const std::string socket = scratch.path() / "rouse.sock";
+  CHECK(daemon::readStartFailure(socket) == "");
+  daemon::leaveStartFailure(socket, "first\nsecond \x1b[31m" + std::string(5000, 'x'));
+  const std::string left = daemon::readStartFailure(socket);
+  CHECK_THAT(left, Catch::StartsWith("first?second ?[31mxxx"));
+  CHECK(left.size() < 1024);
+  scratch.write("rouse.sock.failed", "a\x07line\nand more");
+  CHECK(daemon::readStartFailure(socket) == "a?line");
+  fs::remove(socket + ".failed");
+  fs::create_symlink("/etc/passwd", socket + ".failed");
+  CHECK(daemon::readStartFailure(socket) == "");
+  daemon::forgetStartFailure(socket);
+  CHECK_FALSE(fs::is_symlink(socket + ".failed"));
+}
+
+TEST_CASE("each reason has its exit code") {
+  using daemon::exitCodeOf;
+  CHECK(exitCodeOf(memory::kNoDriver) == 10);
+  CHECK(exitCodeOf(memory::kDriverTooOld) == 11);
+  CHECK(exitCodeOf(memory::kNoGpu) == 12);
+  CHECK(exitCodeOf(memory::kNoSuchGpu) == 12);
+  CHECK(exitCodeOf(memory::kGpuTaken) == 13);
+  CHECK(exitCodeOf(memory::kGpuFull) == 14);
+  CHECK(exitCodeOf(memory::kNotPinned) == 15);
+  CHECK(exitCodeOf(CudaError::systemNotReady) == 16);
+}
+
+TEST_CASE("a GPU that does not open beside one that does is reported with its reason, and tried again") {
+  const Environment environment("second-refused");
+  RunningDaemon daemon({.gpus = 2});
+  const auto status = daemon.status();
+  CHECK(status["gpus"][0]["state"] == "serving");
+  CHECK_FALSE(status["gpus"][0].contains("problem"));
+  CHECK(status["gpus"][1]["state"] == "lost");
+  CHECK(status["gpus"][1]["problem"] == "GPU 1 is taken; give it back");
+  CHECK(eventually([&] { return daemon.status()["gpus"][1]["restarts"] > 1; }));
 }
 
 TEST_CASE("a module is kept once, installed once, and described") {
@@ -565,7 +622,7 @@ TEST_CASE("the socket is made with its mode, taken over when dead, refused when 
   {
     auto socket = daemon::makeListeningSocket(path, 0620, "");
     REQUIRE(socket.ok());
-    struct stat status{};
+    struct stat status {};
     REQUIRE(::stat(path.c_str(), &status) == 0);
     CHECK((status.st_mode & 0777) == 0620);
     auto second = daemon::makeListeningSocket(path, 0600, "");

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "server/device/cpu/context.h"
+#include "server/device/cpu/link.h"
 #include "server/device/cpu/module_instance.h"
 #include "server/device/cpu/properties.h"
 #include "server/device/cpu/runtime/signal_faults.h"
@@ -22,7 +23,9 @@ Result<std::unique_ptr<memory::Device>> CpuDevice::open(const memory::DeviceOpti
   auto memory = PhysicalMemory::create(options.memoryBytes);
   if (!memory) return std::move(memory).error();
   installFaultHandlers();
-  return std::unique_ptr<memory::Device>(new CpuDevice(std::move(memory).value(), options.ordinal, workers));
+  std::unique_ptr<CpuDevice> device(new CpuDevice(std::move(memory).value(), options.ordinal, workers));
+  if (options.measureLink) device->properties_.link = measureLink();
+  return std::unique_ptr<memory::Device>(std::move(device));
 }
 
 Result<std::unique_ptr<memory::Context>> CpuDevice::createContext(const memory::ContextOptions& options,

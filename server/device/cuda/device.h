@@ -27,7 +27,7 @@ class CudaDevice final : public memory::Device {
 
  private:
   CudaDevice(std::shared_ptr<Gpu> gpu, std::unique_ptr<PhysicalMemory> memory,
-             std::shared_ptr<FingerprintKernel> fingerprints);
+             std::shared_ptr<FingerprintKernel> fingerprints, memory::LinkDescription link);
 
   std::shared_ptr<Gpu> gpu_;
   std::unique_ptr<PhysicalMemory> memory_;
