@@ -45,7 +45,7 @@ void Presence::giveBack(std::uint64_t bytes) {
 void Presence::forget(std::uint64_t address) {
   const auto home = homed_.find(address);
   if (home == homed_.end()) return;
-  homes_->drop(owner_, home->second.slot);
+  if (home->second.slot != Homes::kNone) homes_->drop(owner_, home->second.slot);
   homed_.erase(home);
   order_.forget({address, kGranuleBytes});
 }
@@ -55,26 +55,63 @@ memory::Stream& Presence::stream(memory::Context& context) {
   return *stream_;
 }
 
+template <class Visit>
+void Presence::forEachRun(Visit&& visit) const {
+  AddressRange run{};
+  extents_.forEach([&](std::uint64_t address, std::uint32_t) {
+    if (address != run.end() || run.empty()) {
+      if (!run.empty()) visit(run);
+      run = {address, 0};
+    }
+    run.bytes += kGranuleBytes;
+  });
+  if (!run.empty()) visit(run);
+}
+
 void Presence::findChanges(memory::Context& context) {
-  if (!device_.properties().noticesWrites) {
-    for (auto& [address, home] : homed_) home.current = false;
-    return;
-  }
   changed_.clear();
   context.takeWritten(changed_);
   for (const std::uint64_t address : changed_)
     if (const auto home = homed_.find(address); home != homed_.end()) home->second.current = false;
 }
 
-void Presence::beginLeaving(memory::Context& context) {
+Status Presence::beginPrints(memory::Context& context) {
+  prints_.resize(extents_.backedBytes() / kGranuleBytes);
+  std::size_t first = 0;
+  Status status;
+  forEachRun([&](AddressRange run) {
+    const std::size_t count = run.bytes / kGranuleBytes;
+    if (status) status = context.fingerprint(stream(context), homes_->key(), run, std::span(prints_).subspan(first, count));
+    first += count;
+  });
+  return status;
+}
+
+void Presence::endPrints() {
+  auto print = prints_.begin();
+  extents_.forEach([&](std::uint64_t address, std::uint32_t) {
+    Home& home = homed_.try_emplace(address, Home{Homes::kNone, false, {}}).first->second;
+    home.current = home.current && home.print == *print;
+    home.print = *print++;
+  });
+  prints_.clear();
+}
+
+Status Presence::beginLeaving(memory::Context& context) {
   assert(here() && mayLeave());
   where_ = Where::leaving;
+  if (!device_.properties().noticesWrites && extents_.backedBytes() != 0) return beginPrints(context);
   findChanges(context);
+  saveChanged(context);
+  return {};
+}
+
+void Presence::saveChanged(memory::Context& context) {
   extents_.forEach([&](std::uint64_t address, std::uint32_t) {
-    const auto [home, fresh] = homed_.try_emplace(address, Home{Homes::kNone, false});
-    if (fresh) home->second.slot = homes_->take(owner_);
-    if (home->second.current) return;
-    context.save(stream(context), address, homes_->at(home->second.slot));
+    Home& home = homed_.try_emplace(address, Home{Homes::kNone, false, {}}).first->second;
+    if (home.slot == Homes::kNone) home.slot = homes_->take(owner_);
+    if (home.current) return;
+    context.save(stream(context), address, homes_->at(home.slot));
     savedBytes_ += kGranuleBytes;
   });
 }
@@ -82,19 +119,15 @@ void Presence::beginLeaving(memory::Context& context) {
 Result<bool> Presence::leave(memory::Context& context) {
   assert(where_ == Where::leaving);
   if (!context.idle()) return false;
-  AddressRange run{};
+  if (!prints_.empty()) {
+    endPrints();
+    saveChanged(context);
+    if (!context.idle()) return false;
+  }
   Status status;
-  const auto unmap = [&] {
-    if (!run.empty() && status) status = context.unmap(run);
-  };
-  extents_.forEach([&](std::uint64_t address, std::uint32_t) {
-    if (address != run.end()) {
-      unmap();
-      run = {address, 0};
-    }
-    run.bytes += kGranuleBytes;
+  forEachRun([&](AddressRange run) {
+    if (status) status = context.unmap(run);
   });
-  unmap();
   if (!status) return status.error();
   extents_.forEach([&](std::uint64_t address, std::uint32_t chunk) {
     memory_.put(owner_, {chunk, kGranuleBytes});
@@ -180,7 +213,8 @@ void Presence::release() {
   });
   memory_.release(owner_);
   if (homes_ != nullptr) {
-    for (const auto& [address, home] : homed_) homes_->drop(owner_, home.slot);
+    for (const auto& [address, home] : homed_)
+      if (home.slot != Homes::kNone) homes_->drop(owner_, home.slot);
     homed_.clear();
     homes_->release(owner_);
     order_ = swap::AccessOrder(extents_.window());
@@ -188,6 +222,7 @@ void Presence::release() {
   }
   arrivedBefore_ += groups_;
   groups_ = 0;
+  prints_.clear();
   where_ = Where::here;
 }
 

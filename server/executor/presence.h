@@ -3,7 +3,8 @@
 //   here ── beginLeaving() → leaving ── away ── beginArriving() → arriving ── here
 //
 // What is on the device and has changed since it came, or never was at home, is saved before its chunk is given up: there
-// is no moment at which the only copy of a granule is dropped.
+// is no moment at which the only copy of a granule is dropped. What has changed the device tells, or fingerprints of the
+// granules do (memory/fingerprint.h).
 //
 // It comes in groups (swap/group_plan.h), in the order in which it was used before (swap/access_order.h), and work is
 // queued meanwhile, each operation behind the groups that it names. What a kernel reaches without naming it is either
@@ -49,7 +50,7 @@ class Presence {
   void forget(std::uint64_t address);
 
   // --- Leaving: the context is idle, and nothing is submitted to it until the session is here or arrives.
-  void beginLeaving(memory::Context& context);
+  Status beginLeaving(memory::Context& context);
   // True once it is away: the chunks are the pool's.
   Result<bool> leave(memory::Context& context);
   // --- Arriving: the pool has wantedBytes() of chunks.
@@ -87,10 +88,17 @@ class Presence {
   struct Home {
     Homes::Slot slot;
     bool current;  // holds what the granule holds, or held when it last left
+    memory::PageFingerprint print;  // of what it holds, where the device does not notice writes
   };
   void enroll();
   memory::Stream& stream(memory::Context& context);
   void findChanges(memory::Context& context);
+  Status beginPrints(memory::Context& context);
+  void endPrints();
+  void saveChanged(memory::Context& context);
+  // visit(range) for each run of neighbouring granules.
+  template <class Visit>
+  void forEachRun(Visit&& visit) const;
   std::uint32_t granule(std::uint64_t address) const {
     return static_cast<std::uint32_t>((address - extents_.window().base) / kGranuleBytes);
   }
@@ -105,6 +113,7 @@ class Presence {
   std::unordered_map<std::uint64_t, Home> homed_;  // by address
   std::unique_ptr<memory::Stream> stream_;         // for what moves
   std::vector<std::uint64_t> changed_;
+  std::vector<memory::PageFingerprint> prints_;  // of all granules, ascending, while they are being made
   Where where_ = Where::here;
 
   swap::AccessOrder order_;

@@ -153,7 +153,7 @@ bool Session::pollElsewhere() {
       // What is parked goes on until it waits for memory, with which it may as well wait elsewhere.
       if (parked() && !std::holds_alternative<Map>(parked_)) return resumeParked();
       if (!context_->idle()) return false;
-      presence_.beginLeaving(*context_);
+      if (Status status = presence_.beginLeaving(*context_); !status) condemn(status.error());
       return true;
     case Presence::Where::leaving:
       done = presence_.leave(*context_);

@@ -161,17 +161,27 @@ TEST_CASE_METHOD(SharingFixture, "what comes back is what left, and only what ch
   REQUIRE(sessions[a]->usage().savedBytes == 10 * kG);
 }
 
-TEST_CASE_METHOD(SharingFixture, "a device that notices nothing saves everything") {
+TEST_CASE_METHOD(SharingFixture, "where the device notices nothing, fingerprints tell what has changed") {
   const auto a = add(8);
   now += 100 * kMs;
   const auto b = add(8);
+  REQUIRE(count("fingerprint") == 1);
+  REQUIRE(count("save") == 8);  // the first time, all
+  now += 100 * kMs;
+  touch(a);
+  device.taken.clear();
+  device.written = {clients[a]->window() + 2 * kG, clients[a]->window() + 6 * kG};
+  now += 100 * kMs;
+  touch(b);
+  REQUIRE((done(b) && !here(a)));
+  REQUIRE(count("save") == 2);
+  device.taken.clear();
   for (const auto who : {a, b, a}) {
     now += 100 * kMs;
-    device.taken.clear();
     touch(who);
-    REQUIRE(done(who));
   }
-  REQUIRE(count("save") == 8);
+  REQUIRE(count("fingerprint") == 3);
+  REQUIRE(count("save") == 0);
 }
 
 TEST_CASE_METHOD(SharingFixture, "memory is asked for while it is short: who maps waits for who leaves, and nobody is in between") {
