@@ -224,7 +224,8 @@ void ExecutorLink::scheduleRestart() {
   ++restarts_;
   timer_.expires_after(options_.backOff * factor);
   timer_.async_wait([this](const boost::system::error_code& error) {
-    if (!error) start();
+    // It may have expired already when stop() cancelled it.
+    if (!error && !stopRequested_) start();
   });
 }
 
