@@ -1,16 +1,11 @@
 #include "server/roused/device_pool.h"
 
-#include <fcntl.h>
 #include <spdlog/spdlog.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <cctype>
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 
 #include "memory/start_failure.h"
@@ -71,15 +66,15 @@ void DevicePool::start() {
   open(missing.empty() ? DeviceKind::cuda : DeviceKind::cpu);
 }
 
-// One file for the node, which executors map a part of each: it outlives them.
+// One file for the node, which executors map a part of each: it outlives them. A driver pins it, all of it; the CPU device
+// needs no more than what is used.
 Status DevicePool::makeHostStore() {
   if (options_.hostStore == 0 || hostStore_) return {};
-  wire::OwnedFd file(::memfd_create("rouse-host-store", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!file || ::ftruncate(file.get(), static_cast<off_t>(options_.hostStore)) != 0 ||
-      ::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
-    return Error{CudaError::memoryAllocation, "devices.host_store: memory of " + std::to_string(options_.hostStore) +
-                                                  " bytes: " + std::strerror(errno)};
-  hostStore_ = std::move(file);
+  const bool pinned = kind_ == DeviceKind::cuda;
+  auto made = memory::PinnedArena::create({.bytes = options_.hostStore, .hugePages = pinned, .present = pinned});
+  if (!made) return Error{memory::kNotPinned, "devices.host_store: " + made.error().message};
+  if (pinned) spdlog::info("host store: {} bytes on {}", made->bytes(), memory::name(made->pages()));
+  hostStore_ = std::move(made).value();
   return {};
 }
 
@@ -102,7 +97,7 @@ void DevicePool::open(DeviceKind kind) {
                              .memory = options_.memory == 0 && cpu ? kCpuDeviceMemory : options_.memory,
                              .workers = options_.workers,
                              .discardLaunches = options_.discardLaunches,
-                             .homesFd = hostStore_.get(),
+                             .homesFd = hostStore_ ? hostStore_->fd() : -1,
                              .homesOffset = ordinal * part,
                              .homesBytes = part,
                              .wireHash = options_.wireHash,

@@ -4,10 +4,12 @@
 #include <boost/asio/io_context.hpp>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "memory/pinned_arena.h"
 #include "schemas/base/result.h"
 #include "server/roused/executor_link.h"
 #include "server/roused/settings.h"
@@ -74,7 +76,7 @@ class DevicePool {
   std::vector<bool> heardOf_;         // by ordinal: ready or failed at least once
   std::vector<std::string> problem_;  // by ordinal: what has been logged of one that does not start
   std::string substituted_;
-  wire::OwnedFd hostStore_;
+  std::optional<memory::PinnedArena> hostStore_;
   Error firstFailure_;
   bool settled_ = false;
 };
