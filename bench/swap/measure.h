@@ -1,0 +1,32 @@
+// The measurements of `rouse-bench swap`, each into a report.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/swap/chart.h"
+#include "bench/swap/figures.h"
+
+namespace rouse::bench {
+
+struct SwapOptions {
+  std::string device = "cpu";
+  std::vector<std::string> networks;
+  double scale = 1;
+  int repetitions = 7;
+  unsigned stride = 0;    // 0: for each network, so that execution takes about as long as its transfer
+  double linkGbPerS = 0;  // 0: no link is modelled
+  double groupBytes = 4 << 20;
+};
+
+// Resident, from host memory, cold, transfer alone. Returns the stride used. `chart`: a traced swap is put there.
+unsigned measureNetwork(const SwapOptions& options, const std::string& network, Figures& figures, std::optional<SwapChart>* chart);
+// Needs stride and figures of resnet152, unless they are to be measured for this alone.
+void measureLadder(const SwapOptions& options, unsigned stride, Figures& figures);
+void measureSharedSwitch(const SwapOptions& options, Figures& figures);
+void measureInstances(const SwapOptions& options, Figures& figures);
+void measureAllocation(Figures& figures);
+
+}  // namespace rouse::bench

@@ -1,0 +1,92 @@
+#include <algorithm>
+#include <cmath>
+
+#include "bench/report.h"
+#include "bench/swap/measure.h"
+#include "bench/swap/stage.h"
+#include "bench/swap/trace.h"
+#include "bench/swap/weights.h"
+
+namespace rouse::bench {
+namespace {
+
+using nlohmann::json;
+
+std::string inferLine(std::uint64_t request, unsigned stride) {
+  return "infer " + std::to_string(request) + " " + std::to_string(stride);
+}
+
+// The smallest stride with which an inference takes at most about as long as the transfer.
+unsigned chooseStride(Client& client, Figures& figures, const std::string& network, double transferMs) {
+  unsigned stride = 1;
+  for (;; stride *= 2) {
+    double least = INFINITY;
+    for (int run = 0; run < 2; ++run) least = std::min(least, figures.take(network, client.ask(inferLine(stride + run, stride))));
+    if (least <= 1.2 * transferMs || stride == kMostStride) return stride;
+  }
+}
+
+}  // namespace
+
+unsigned measureNetwork(const SwapOptions& options, const std::string& network, Figures& figures, std::optional<SwapChart>* chart) {
+  const Stage stage({.device = options.device, .linkGbPerS = options.linkGbPerS}, network, options.scale);
+  std::uint64_t request = 0;
+  unsigned stride = options.stride;
+  {
+    // Once with each word of the network read: behind the first upload, and after a swap.
+    Client client = stage.serve();
+    figures.take(network, client.ask(inferLine(++request, 1)));
+    stage.evict();
+    const double transferMs = client.ask("touch").at("ms");
+    figures.take(network, client.ask(inferLine(++request, 1)));
+    if (stride == 0) stride = chooseStride(client, figures, network, transferMs);
+  }
+
+  std::vector<double> cold, resident, host, transfer, named, evicting, taking;
+  std::optional<Client> client;
+  for (int i = 0; i < std::min(options.repetitions, 5); ++i) {
+    client.reset();
+    json loaded;
+    client.emplace(stage.serve(0, &loaded));
+    cold.push_back(loaded.at("attach_ms").get<double>() + loaded.at("load_ms").get<double>() +
+                   figures.take(network, client->ask(inferLine(++request, stride))));
+  }
+  stage.evict();  // the first time, all of it is written home
+  figures.take(network, client->ask(inferLine(++request, stride)));
+  for (int i = 0; i < options.repetitions; ++i) {
+    resident.push_back(figures.take(network, client->ask(inferLine(++request, stride))));
+    evicting.push_back(stage.evict().at(0));
+    host.push_back(figures.take(network, client->ask(inferLine(++request, stride))));
+    named.push_back(client->ask("touch").at("ms"));
+    evicting.push_back(stage.evict().at(0));
+    taking.push_back(stage.evict().at(0));  // nobody is in the way
+    transfer.push_back(client->ask("touch").at("ms"));
+  }
+  // The launches that name each tensor cost something of their own.
+  const double naming = median(named);
+  for (double& ms : transfer) ms = std::max(ms - naming, 1e-3);
+
+  figures.add("cold_ms_" + network, cold);
+  const double executionMs = figures.add("resident_ms_" + network, resident);
+  const double hostMs = figures.add("host_ms_" + network, host);
+  const double transferMs = figures.add("transfer_ms_" + network, transfer);
+  const double bytes = static_cast<double>(stage.bytes());
+  const double rate = bytes / transferMs * 1e-6;
+  figures.set("transfer_gb_per_s_" + network, rate);
+  figures.set("bytes_" + network, stage.bytes());
+  figures.set("stride_" + network, stride);
+  figures.set("overlap_ratio_" + network,
+              hostMs / (std::max(transferMs, executionMs) + transferMs * std::min(1.0, options.groupBytes / bytes)));
+  figures.set("evict_clean_us_" + network, (median(evicting) - median(taking)) * 1e3);
+  if (options.linkGbPerS > 0) figures.set("link_ratio_" + network, rate / options.linkGbPerS);
+
+  if (chart != nullptr && !*chart) {
+    stage.evict();
+    const json answer = client->ask(inferLine(++request, stride) + " trace");
+    figures.take(network, answer);
+    *chart = chartOf(scaled(bench::network(network), options.scale), answer);
+  }
+  return stride;
+}
+
+}  // namespace rouse::bench

@@ -1,0 +1,94 @@
+#include "bench/swap/stage.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+#include "bench/report.h"
+
+namespace rouse::bench {
+namespace {
+
+constexpr std::uint64_t kGranule = std::uint64_t{2} << 20;
+
+// The file's path.
+std::string writeTopology(unsigned gpus, double gbPerS) {
+  char path[] = "/tmp/rouse-bench-XXXXXX";
+  const int fd = mkstemp(path);
+  if (fd < 0) throw std::runtime_error("cannot make a file in /tmp");
+  close(fd);
+  std::ofstream file(path);
+  file << "name = \"rouse-bench\"\n";
+  if (gpus > 1) file << "[[switch]]\nname = \"shared\"\nuplink_gb_per_s = " << std::fixed << gbPerS << "\n";
+  for (unsigned gpu = 0; gpu < gpus; ++gpu)
+    file << "[[gpu]]\nlink_gb_per_s = " << std::fixed << gbPerS << "\n" << (gpus > 1 ? "switch = \"shared\"\n" : "");
+  return path;
+}
+
+}  // namespace
+
+bool knowsPlan(const std::string& plan) { return rousedAccepts("--swap-plan", plan); }
+
+bool knowsTopology() {
+  const std::string file = writeTopology(1, 1);
+  const bool known = rousedAccepts("--topology", file);
+  unlink(file.c_str());
+  return known;
+}
+
+Stage::Stage(const StageOptions& options, const std::string& network, double scale)
+    : network_(network), scale_(scale), bytes_(scaled(bench::network(network), scale).bytes()) {
+  // Tensors of a granule and more begin with one, so their ends leave gaps.
+  const std::uint64_t one = bytes_ + bytes_ / 4 + 16 * kGranule;
+  memoryBytes_ = (one * options.instances + kGranule - 1) / kGranule * kGranule;
+  PoolOptions pool{.device = options.device, .gpus = options.gpus, .memoryBytes = memoryBytes_};
+  // Whoever attaches must have room at home: those that serve, and the one that takes everything.
+  pool.hostStoreBytes = options.gpus * (2 * memoryBytes_ + 64 * kGranule);
+  if (!options.plan.empty()) pool.arguments.insert(pool.arguments.end(), {"--swap-plan", options.plan});
+  if (options.linkGbPerS > 0) {
+    topology_ = writeTopology(options.gpus, options.linkGbPerS);
+    pool.arguments.insert(pool.arguments.end(), {"--topology", topology_});
+  }
+  pool_.emplace(pool);
+}
+
+Stage::~Stage() {
+  pool_.reset();
+  if (!topology_.empty()) unlink(topology_.c_str());
+}
+
+Client Stage::serve(unsigned gpu, nlohmann::json* loaded) const {
+  std::ostringstream scale;
+  scale << scale_;
+  Client client = pool_->startClient({"swap-client", "--network", network_, "--scale", scale.str(), "--gpu", std::to_string(gpu)});
+  nlohmann::json first = client.hear();
+  if (loaded != nullptr) *loaded = std::move(first);
+  return client;
+}
+
+std::vector<double> Stage::evict() const {
+  const auto before = status().at("functions").size();
+  std::vector<double> milliseconds;
+  {
+    Client other = pool_->startClient({"swap-client", "--occupy", std::to_string(memoryBytes_)});
+    milliseconds = other.hear().at("ms").get<std::vector<double>>();
+  }
+  // It has ended; until the daemon has noticed, its memory is not free. (What is promised to functions that are away counts as
+  // not free in "memory_free_bytes".)
+  const double deadline = now() + 20;
+  for (;;) {
+    const nlohmann::json seen = status();
+    std::uint64_t resident = 0;
+    for (const auto& function : seen.at("functions")) resident += function.at("resident_bytes").get<std::uint64_t>();
+    if (seen.at("functions").size() == before && resident == 0) return milliseconds;
+    if (now() > deadline) {
+      throw std::runtime_error("20 s after an eviction " + std::to_string(resident) + " bytes of functions are on the GPU");
+    }
+    usleep(2000);
+  }
+}
+
+}  // namespace rouse::bench

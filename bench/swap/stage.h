@@ -1,0 +1,51 @@
+// Where swaps are made to happen: a pool in which a network fits but not much beside it, and a second function that takes all of
+// the memory for a moment, so that the network has to go home.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/pool.h"
+#include "bench/swap/networks.h"
+
+namespace rouse::bench {
+
+struct StageOptions {
+  std::string device = "cpu";
+  unsigned gpus = 1;
+  unsigned instances = 1;    // that fit on a GPU at once
+  std::string plan{};        // of --swap-plan; empty: the pool's own
+  double linkGbPerS = 0;     // of each GPU, and of the switch they share; 0: none is modelled
+};
+
+class Stage {
+ public:
+  Stage(const StageOptions& options, const std::string& network, double scale);
+  ~Stage();
+
+  // A program with the network on this GPU. `loaded`: its first answer, where wanted.
+  Client serve(unsigned gpu = 0, nlohmann::json* loaded = nullptr) const;
+
+  // Another function takes all memory of all GPUs and ends. Returns the milliseconds until it had that of each GPU. Throws if
+  // anything of the others stayed.
+  std::vector<double> evict() const;
+
+  nlohmann::json status() const { return pool_->status(); }
+  std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  std::string network_;
+  double scale_;
+  std::uint64_t bytes_, memoryBytes_;
+  std::string topology_;  // file; empty: none
+  std::optional<Pool> pool_;
+};
+
+// Whether roused knows --swap-plan with this plan, and --topology.
+bool knowsPlan(const std::string& plan);
+bool knowsTopology();
+
+}  // namespace rouse::bench
