@@ -23,6 +23,7 @@ json answerTo(Model& model, const std::string& line) {
   std::string what, extra;
   words >> what;
   if (what == "touch") return {{"ms", model.touch() * 1e3}};
+  if (what == "spoil") return model.spoil(), json::object();
   std::uint64_t request = 0;
   std::uint32_t stride = 0;
   if (what != "infer" || !(words >> request >> stride) || stride == 0 || kMostStride % stride != 0)

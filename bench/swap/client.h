@@ -10,6 +10,7 @@ namespace rouse::bench {
 //   (at first)                      {"attach_ms", "load_ms", "bytes"}
 //   infer REQUEST STRIDE [trace]    {"ms", "wrong"}, with trace also {"began", "queued", "ended", "times"}
 //   touch                           {"ms"}
+//   spoil                           {}
 int serveNetwork(const std::string& network, double scale, std::uint64_t seed, int gpu);
 
 // Takes `bytes` of each GPU it sees, all at once, says how long that took, each GPU in turn: {"ms": […]}, and ends.

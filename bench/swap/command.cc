@@ -65,8 +65,10 @@ json all(SwapOptions options, std::optional<SwapChart>* chart) {
   }
   figures.set("evict_clean_us", slowest);
   figures.note("evict_clean_us",
-               "the slowest network's; from outside, since the executor does not count it: how much longer another function waits for all of the "
-               "memory when the network is in the way, its activations' granule written back included");
+               "the slowest network's; from outside, since the executor does not count it: how much longer an instance takes to arrive when another "
+               "one, clean, is in the way. As exact as two medians of arrivals are");
+  figures.note("make_room_ms", "how much longer a new function waits for all of the memory when the network is in the way: with what was written "
+                               "(evict_saved_bytes, activations) written back, and the chunks scrubbed for their new owner");
   figures.note("overlap_ratio", "a group is taken as group_bytes, which this executor does not report");
   step("the ladder");
   measureLadder(options, ladderStride, figures);
@@ -159,6 +161,7 @@ void addSwap(CLI::App& app, int& status) {
   command->add_option("--trace", request->trace, "Write the same swap into this file, as JSON for Perfetto or chrome://tracing");
   command->add_option("--check", request->slack, "Exit with 4 where a promised figure is missed by more than this factor (1: the promise itself), or not measured")
       ->check(CLI::Range(1.0, 100.0));
+  command->add_flag("--spoiled", request->swap.spoiled)->group("");
   command->callback([request, &status] { status = measure(*request); });
   addClient(app, status);
 }

@@ -18,7 +18,8 @@ struct SwapOptions {
   int repetitions = 7;
   unsigned stride = 0;    // 0: for each network, so that execution takes about as long as its transfer
   double linkGbPerS = 0;  // 0: no link is modelled
-  double groupBytes = 4 << 20;
+  double groupBytes = 4 << 20;  // numbers of an H100: its elbow is at 2 to 4 MiB
+  bool spoiled = false;   // a byte of each network is made wrong: the run has to fail
 };
 
 // Resident, from host memory, cold, transfer alone. Returns the stride used. `chart`: a traced swap is put there.

@@ -35,6 +35,7 @@ unsigned measureNetwork(const SwapOptions& options, const std::string& network, 
   {
     // Once with each word of the network read: behind the first upload, and after a swap.
     Client client = stage.serve();
+    if (options.spoiled) client.ask("spoil");
     figures.take(network, client.ask(inferLine(++request, 1)));
     stage.evict();
     const double transferMs = client.ask("touch").at("ms");
@@ -42,7 +43,7 @@ unsigned measureNetwork(const SwapOptions& options, const std::string& network, 
     if (stride == 0) stride = chooseStride(client, figures, network, transferMs);
   }
 
-  std::vector<double> cold, resident, host, transfer, named, evicting, taking;
+  std::vector<double> cold, resident, host, transfer, named, evicting, taking, saved;
   std::optional<Client> client;
   for (int i = 0; i < std::min(options.repetitions, 5); ++i) {
     client.reset();
@@ -55,7 +56,9 @@ unsigned measureNetwork(const SwapOptions& options, const std::string& network, 
   figures.take(network, client->ask(inferLine(++request, stride)));
   for (int i = 0; i < options.repetitions; ++i) {
     resident.push_back(figures.take(network, client->ask(inferLine(++request, stride))));
+    const std::uint64_t savedBefore = stage.usage().savedBytes;
     evicting.push_back(stage.evict().at(0));
+    saved.push_back(static_cast<double>(stage.usage().savedBytes - savedBefore));
     host.push_back(figures.take(network, client->ask(inferLine(++request, stride))));
     named.push_back(client->ask("touch").at("ms"));
     evicting.push_back(stage.evict().at(0));
@@ -77,7 +80,8 @@ unsigned measureNetwork(const SwapOptions& options, const std::string& network, 
   figures.set("stride_" + network, stride);
   figures.set("overlap_ratio_" + network,
               hostMs / (std::max(transferMs, executionMs) + transferMs * std::min(1.0, options.groupBytes / bytes)));
-  figures.set("evict_clean_us_" + network, (median(evicting) - median(taking)) * 1e3);
+  figures.set("evict_saved_bytes_" + network, median(saved));
+  figures.set("make_room_ms_" + network, median(evicting) - median(taking));
   if (options.linkGbPerS > 0) figures.set("link_ratio_" + network, rate / options.linkGbPerS);
 
   if (chart != nullptr && !*chart) {
@@ -86,6 +90,20 @@ unsigned measureNetwork(const SwapOptions& options, const std::string& network, 
     figures.take(network, answer);
     *chart = chartOf(scaled(bench::network(network), options.scale), answer);
   }
+  // Clean to the last byte: nothing is written from here on. Arrivals take chunks as they are, so none is scrubbed in between.
+  Client other = stage.serve();
+  std::vector<double> inTheWay, alone;
+  for (int i = 0; i <= options.repetitions; ++i) {
+    other.ask("touch");
+    const double behind = client->ask("touch").at("ms");
+    stage.evict();
+    const double free = client->ask("touch").at("ms");
+    if (i == 0) continue;  // the other one was written home
+    inTheWay.push_back(behind);
+    alone.push_back(free);
+  }
+  figures.take(network, other.ask(inferLine(++request, 1)));
+  figures.set("evict_clean_us_" + network, (median(inTheWay) - median(alone)) * 1e3);
   return stride;
 }
 

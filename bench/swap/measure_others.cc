@@ -96,10 +96,9 @@ void measureInstances(const SwapOptions& options, Figures& figures) {
     clients.push_back(stage.serve());
     figures.take("instances", clients.back().ask("infer 1 1"));
   }
-  double used = 0;  // "memory_free_bytes" is about promises
-  for (const auto& function : stage.status().at("functions")) used += function.at("resident_bytes").get<double>();
+  const auto used = static_cast<double>(stage.usage().residentBytes);
   stage.evict();
-  const double home = stage.status().at("gpus").at(0).at("host_store_used_bytes").get<double>();
+  const auto home = static_cast<double>(stage.usage().hostStoreUsedBytes);
   for (Client& client : clients) figures.take("instances", client.ask("infer 2 1"));
   figures.set("instances", kInstances);
   figures.set("instances_gpu_bytes", used);

@@ -31,6 +31,8 @@ class Model {
   double loadSeconds() const { return loadSeconds_; }
 
   Answer infer(std::uint64_t request, std::uint32_t stride, bool traced);
+  // Flips one bit of the first tensor on the device, behind everybody's back: for the test that a wrong byte is noticed.
+  void spoil();
   // Kernels that do nothing, but name each tensor: they run when all of it has arrived. Seconds.
   double touch();
 

@@ -45,8 +45,8 @@ Stage::Stage(const StageOptions& options, const std::string& network, double sca
   const std::uint64_t one = bytes_ + bytes_ / 4 + 16 * kGranule;
   memoryBytes_ = (one * options.instances + kGranule - 1) / kGranule * kGranule;
   PoolOptions pool{.device = options.device, .gpus = options.gpus, .memoryBytes = memoryBytes_};
-  // Whoever attaches must have room at home: those that serve, and the one that takes everything.
-  pool.hostStoreBytes = options.gpus * (2 * memoryBytes_ + 64 * kGranule);
+  // Whoever attaches must have room at home: those that serve (two take turns), and the one that takes everything.
+  pool.hostStoreBytes = options.gpus * (3 * memoryBytes_ + 64 * kGranule);
   if (!options.plan.empty()) pool.arguments.insert(pool.arguments.end(), {"--swap-plan", options.plan});
   if (options.linkGbPerS > 0) {
     topology_ = writeTopology(options.gpus, options.linkGbPerS);
@@ -69,8 +69,31 @@ Client Stage::serve(unsigned gpu, nlohmann::json* loaded) const {
   return client;
 }
 
+Stage::Usage Stage::usage() const {
+  const double deadline = now() + 20;
+  for (;; usleep(2000)) {
+    const nlohmann::json seen = pool_->status();
+    Usage usage{.functions = seen.at("functions").size()};
+    // An executor that is busy for longer than the daemon waits is missing from what it says.
+    bool complete = true;
+    for (const auto& gpu : seen.at("gpus")) {
+      complete = complete && gpu.contains("host_store_used_bytes");
+      usage.hostStoreUsedBytes += gpu.value("host_store_used_bytes", std::uint64_t{0});
+    }
+    for (const auto& function : seen.at("functions")) {
+      for (const auto& gpu : function.at("gpus")) {
+        complete = complete && gpu.contains("resident_bytes");
+        usage.residentBytes += gpu.value("resident_bytes", std::uint64_t{0});
+        usage.savedBytes += gpu.value("saved_bytes", std::uint64_t{0});
+      }
+    }
+    if (complete) return usage;
+    if (now() > deadline) throw std::runtime_error("for 20 s no executor has said what is resident");
+  }
+}
+
 std::vector<double> Stage::evict() const {
-  const auto before = status().at("functions").size();
+  const std::size_t before = usage().functions;
   std::vector<double> milliseconds;
   {
     Client other = pool_->startClient({"swap-client", "--occupy", std::to_string(memoryBytes_)});
@@ -79,15 +102,12 @@ std::vector<double> Stage::evict() const {
   // It has ended; until the daemon has noticed, its memory is not free. (What is promised to functions that are away counts as
   // not free in "memory_free_bytes".)
   const double deadline = now() + 20;
-  for (;;) {
-    const nlohmann::json seen = status();
-    std::uint64_t resident = 0;
-    for (const auto& function : seen.at("functions")) resident += function.at("resident_bytes").get<std::uint64_t>();
-    if (seen.at("functions").size() == before && resident == 0) return milliseconds;
+  for (;; usleep(2000)) {
+    const Usage seen = usage();
+    if (seen.functions == before && seen.residentBytes == 0) return milliseconds;
     if (now() > deadline) {
-      throw std::runtime_error("20 s after an eviction " + std::to_string(resident) + " bytes of functions are on the GPU");
+      throw std::runtime_error("20 s after an eviction " + std::to_string(seen.residentBytes) + " bytes of functions are on the GPU");
     }
-    usleep(2000);
   }
 }
 

@@ -33,7 +33,14 @@ class Stage {
   // anything of the others stayed.
   std::vector<double> evict() const;
 
-  nlohmann::json status() const { return pool_->status(); }
+  // Of all functions together, as the executors count them.
+  struct Usage {
+    std::size_t functions = 0;
+    std::uint64_t residentBytes = 0;
+    std::uint64_t savedBytes = 0;  // by all departures
+    std::uint64_t hostStoreUsedBytes = 0;
+  };
+  Usage usage() const;
   std::uint64_t bytes() const { return bytes_; }
 
  private:
