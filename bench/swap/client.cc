@@ -45,6 +45,19 @@ int serveNetwork(const std::string& name, double scale, std::uint64_t seed, int 
   return 0;
 }
 
+int hold(std::uint64_t bytes, int gpu) {
+  check(cudaSetDevice(gpu), "cudaSetDevice");
+  const Naming naming;
+  const double begin = now();
+  void* memory = nullptr;
+  check(cudaMalloc(&memory, bytes), "cudaMalloc");
+  check(cudaMemset(memory, 0, bytes), "cudaMemset");
+  check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  say({{"ms", (now() - begin) * 1e3}});
+  for (std::string line; std::getline(std::cin, line);) say({{"ms", naming.run({memory}) * 1e3}});
+  return 0;
+}
+
 int occupy(std::uint64_t bytes) {
   int gpus = 0;
   check(cudaGetDeviceCount(&gpus), "cudaGetDeviceCount");

@@ -13,6 +13,10 @@ namespace rouse::bench {
 //   spoil                           {}
 int serveNetwork(const std::string& network, double scale, std::uint64_t seed, int gpu);
 
+// Takes `bytes` of a GPU and keeps them: {"ms"}. Then each line is answered when they are there, by {"ms"}: a function that others have to
+// leave for.
+int hold(std::uint64_t bytes, int gpu);
+
 // Takes `bytes` of each GPU it sees, all at once, says how long that took, each GPU in turn: {"ms": […]}, and ends.
 int occupy(std::uint64_t bytes);
 

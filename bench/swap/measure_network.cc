@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 #include "bench/report.h"
 #include "bench/swap/measure.h"
@@ -52,18 +53,34 @@ unsigned measureNetwork(const SwapOptions& options, const std::string& network, 
     cold.push_back(loaded.at("attach_ms").get<double>() + loaded.at("load_ms").get<double>() +
                    figures.take(network, client->ask(inferLine(++request, stride))));
   }
-  stage.evict();  // the first time, all of it is written home
-  figures.take(network, client->ask(inferLine(++request, stride)));
-  for (int i = 0; i < options.repetitions; ++i) {
-    resident.push_back(figures.take(network, client->ask(inferLine(++request, stride))));
-    const std::uint64_t savedBefore = stage.usage().savedBytes;
-    evicting.push_back(stage.evict().at(0));
-    saved.push_back(static_cast<double>(stage.usage().savedBytes - savedBefore));
-    host.push_back(figures.take(network, client->ask(inferLine(++request, stride))));
-    named.push_back(client->ask("touch").at("ms"));
+  const std::uint64_t mapped = stage.usage().mappedBytes;
+  {
+    // A holder beside it; both were written home when they have left for the first time.
+    Client holder = stage.holder();
+    figures.take(network, client->ask(inferLine(++request, stride)));
+    stage.turnTo(holder);
+    client->ask("touch");
+    for (int i = 0; i < options.repetitions; ++i) {
+      resident.push_back(figures.take(network, client->ask(inferLine(++request, stride))));
+      const std::uint64_t savedBefore = stage.usage().savedBytes;
+      stage.turnTo(holder);
+      saved.push_back(static_cast<double>(stage.usage().savedBytes - savedBefore));
+      host.push_back(figures.take(network, client->ask(inferLine(++request, stride))));
+      named.push_back(client->ask("touch").at("ms"));
+      stage.turnTo(holder);
+      transfer.push_back(client->ask("touch").at("ms"));
+    }
+    if (chart != nullptr && !*chart) {
+      stage.turnTo(holder);
+      const json answer = client->ask(inferLine(++request, stride) + " trace");
+      figures.take(network, answer);
+      *chart = chartOf(scaled(bench::network(network), options.scale), answer);
+    }
+  }
+  for (int i = 0; i < std::min(options.repetitions, 5); ++i) {
+    client->ask("touch");
     evicting.push_back(stage.evict().at(0));
     taking.push_back(stage.evict().at(0));  // nobody is in the way
-    transfer.push_back(client->ask("touch").at("ms"));
   }
   // The launches that name each tensor cost something of their own.
   const double naming = median(named);
@@ -84,27 +101,27 @@ unsigned measureNetwork(const SwapOptions& options, const std::string& network, 
   figures.set("make_room_ms_" + network, median(evicting) - median(taking));
   if (options.linkGbPerS > 0) figures.set("link_ratio_" + network, rate / options.linkGbPerS);
 
-  if (chart != nullptr && !*chart) {
-    stage.evict();
-    const json answer = client->ask(inferLine(++request, stride) + " trace");
-    figures.take(network, answer);
-    *chart = chartOf(scaled(bench::network(network), options.scale), answer);
-  }
-  // Clean to the last byte: nothing is written from here on. Arrivals take chunks as they are, so none is scrubbed in between.
-  Client other = stage.serve();
-  std::vector<double> inTheWay, alone;
-  for (int i = 0; i <= options.repetitions; ++i) {
-    other.ask("touch");
-    const double behind = client->ask("touch").at("ms");
-    stage.evict();
-    const double free = client->ask("touch").at("ms");
-    if (i == 0) continue;  // the other one was written home
-    inTheWay.push_back(behind);
-    alone.push_back(free);
-  }
-  figures.take(network, other.ask(inferLine(++request, 1)));
-  figures.set("evict_clean_us_" + network, (median(inTheWay) - median(alone)) * 1e3);
+  figures.add("evict_tiny_us_" + network, tinyBehind(options, network, mapped, figures));
   return stride;
+}
+
+std::vector<double> tinyBehind(const SwapOptions& options, const std::string& network, std::uint64_t memoryBytes, Figures& figures) {
+  constexpr std::uint64_t kGranule = std::uint64_t{2} << 20;
+  const Stage stage({.device = options.device, .memoryBytes = memoryBytes, .linkGbPerS = options.linkGbPerS}, network.empty() ? "resnet50" : network,
+                    options.scale);
+  // In the way is the network, or whatever takes all memory.
+  Client large = network.empty() ? stage.holder() : stage.serve();
+  if (!network.empty()) figures.take(network, large.ask(inferLine(1, 1)));
+  Client tiny = stage.hold(kGranule);
+  std::vector<double> microseconds;
+  for (int i = -1; i < options.repetitions; ++i) {
+    large.ask("touch");
+    const double ms = tiny.ask("touch").at("ms");
+    if (i < 0) continue;  // the large one was written home
+    microseconds.push_back(ms * 1e3);
+    if (stage.usage().residentBytes != kGranule) throw std::runtime_error("who was in the way of one granule has not left");
+  }
+  return microseconds;
 }
 
 }  // namespace rouse::bench

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <memory>
+#include <stdexcept>
 
 #include "bench/report.h"
 #include "bench/swap/measure.h"
@@ -25,7 +27,7 @@ void measureLadder(const SwapOptions& options, unsigned stride, Figures& figures
   struct Rung {
     const Step* step;
     std::unique_ptr<Stage> stage;
-    std::unique_ptr<Client> client;
+    std::unique_ptr<Client> client, holder;
     std::vector<double> milliseconds;
   };
   std::vector<Rung> rungs;
@@ -39,16 +41,18 @@ void measureLadder(const SwapOptions& options, unsigned stride, Figures& figures
       continue;
     }
     StageOptions stage{.device = options.device, .plan = only ? "" : step.plan, .linkGbPerS = options.linkGbPerS};
-    rungs.push_back({&step, std::make_unique<Stage>(stage, kLadderNetwork, options.scale), nullptr, {}});
+    rungs.push_back({&step, std::make_unique<Stage>(stage, kLadderNetwork, options.scale), nullptr, nullptr, {}});
   }
   std::uint64_t request = 0;
   const auto once = [&](Rung& rung) {
-    rung.stage->evict();
+    rung.stage->turnTo(*rung.holder);
     return figures.take(rung.step->key, rung.client->ask("infer " + std::to_string(++request) + " " + std::to_string(stride)));
   };
   for (Rung& rung : rungs) {
     rung.client = std::make_unique<Client>(rung.stage->serve());
     figures.take(rung.step->key, rung.client->ask("infer 1 1"));
+    rung.holder = std::make_unique<Client>(rung.stage->holder());
+    figures.take(rung.step->key, rung.client->ask("infer 2 1"));
     once(rung);
   }
   for (int i = 0; i < options.repetitions; ++i)
@@ -71,11 +75,18 @@ void measureSharedSwitch(const SwapOptions& options, Figures& figures) {
   const Stage stage({.device = options.device, .gpus = 2, .linkGbPerS = options.linkGbPerS}, "resnet50", options.scale);
   Client one = stage.serve(0), other = stage.serve(1);
   for (Client* client : {&one, &other}) figures.take("shared switch", client->ask("infer 1 1"));
+  // Each GPU has its holder. One look at what is resident, for both.
+  Client holder = stage.holder(0), otherHolder = stage.holder(1);
+  const auto away = [&] {
+    otherHolder.ask("touch");
+    holder.ask("touch");
+    if (stage.usage().residentBytes != 2 * stage.memoryBytes()) throw std::runtime_error("a network has not left its GPU");
+  };
   std::vector<double> alone, together;
   for (int i = -1; i < options.repetitions; ++i) {
-    stage.evict();
+    away();
     const double single = one.ask("touch").at("ms");
-    stage.evict();
+    away();
     one.tell("touch");
     other.tell("touch");
     const double both = std::max(one.hear().at("ms").get<double>(), other.hear().at("ms").get<double>());

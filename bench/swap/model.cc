@@ -14,13 +14,21 @@ namespace {
 constexpr unsigned kThreads = 64;
 constexpr std::uint64_t kWordsAThread = 64, kMostBlocks = 64;
 
-const void* kernel(cudaLibrary_t library, const char* name) {
+// Of one library for the whole process, and its life.
+const void* kernel(const char* name) {
+  static const cudaLibrary_t library = [] {
+    cudaLibrary_t loaded = nullptr;
+    check(cudaLibraryLoadData(&loaded, kSwapPtx, nullptr, nullptr, 0, nullptr, nullptr, 0), "cudaLibraryLoadData");
+    return loaded;
+  }();
   cudaKernel_t found = nullptr;
   check(cudaLibraryGetKernel(&found, library, name), "cudaLibraryGetKernel");
   return found;
 }
 
 }  // namespace
+
+Naming::Naming() : kernel_(kernel("name8")) {}
 
 Model::Model(const Network& network, std::uint64_t seed, int gpu) {
   double begin = now();
@@ -29,10 +37,8 @@ Model::Model(const Network& network, std::uint64_t seed, int gpu) {
   attachSeconds_ = now() - begin;
 
   begin = now();
-  cudaLibrary_t library = nullptr;
-  check(cudaLibraryLoadData(&library, kSwapPtx, nullptr, nullptr, 0, nullptr, nullptr, 0), "cudaLibraryLoadData");
-  layerKernel_ = kernel(library, "layer");
-  nameKernel_ = kernel(library, "name8");
+  layerKernel_ = kernel("layer");
+  naming_.emplace();
   void* memory = nullptr;
   check(cudaMalloc(&memory, (3 * network.layers.size() + 1) * sizeof(Word)), "cudaMalloc");
   activations_ = static_cast<Word*>(memory);
@@ -123,13 +129,17 @@ double Model::touch() {
     all.push_back(t.weight);
     if (t.bias != nullptr) all.push_back(t.bias);
   }
+  return naming_->run(all);
+}
+
+double Naming::run(const std::vector<const void*>& all) const {
   const double begin = now();
   for (std::size_t first = 0; first < all.size(); first += 8) {
     std::array<const void*, 8> named{};
     std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(first), std::min<std::size_t>(8, all.size() - first), named.begin());
     std::array<void*, 8> arguments{};
     for (std::size_t i = 0; i < 8; ++i) arguments[i] = &named[i];
-    check(cudaLaunchKernel(nameKernel_, dim3(1), dim3(1), arguments.data(), 0, nullptr), "cudaLaunchKernel");
+    check(cudaLaunchKernel(kernel_, dim3(1), dim3(1), arguments.data(), 0, nullptr), "cudaLaunchKernel");
   }
   check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   return now() - begin;

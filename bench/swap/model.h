@@ -5,6 +5,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,17 @@
 #include "bench/swap/weights.h"
 
 namespace rouse::bench {
+
+// Kernels that do nothing, but name each of these: they run when all of it has arrived.
+class Naming {
+ public:
+  Naming();
+  // Until they have run. Seconds.
+  double run(const std::vector<const void*>& all) const;
+
+ private:
+  const void* kernel_;
+};
 
 class Model {
  public:
@@ -33,7 +45,7 @@ class Model {
   Answer infer(std::uint64_t request, std::uint32_t stride, bool traced);
   // Flips one bit of the first tensor on the device, behind everybody's back: for the test that a wrong byte is noticed.
   void spoil();
-  // Kernels that do nothing, but name each tensor: they run when all of it has arrived. Seconds.
+  // Names each tensor. Seconds.
   double touch();
 
  private:
@@ -50,7 +62,7 @@ class Model {
   Reference reference_;
   Word* activations_ = nullptr;  // of layer i at i + 1; the input at 0; then two times for each layer
   const void* layerKernel_ = nullptr;
-  const void* nameKernel_ = nullptr;
+  std::optional<Naming> naming_;
   double attachSeconds_ = 0, loadSeconds_ = 0;
 };
 

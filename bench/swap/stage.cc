@@ -44,6 +44,7 @@ Stage::Stage(const StageOptions& options, const std::string& network, double sca
   // Tensors of a granule and more begin with one, so their ends leave gaps.
   const std::uint64_t one = bytes_ + bytes_ / 4 + 16 * kGranule;
   memoryBytes_ = (one * options.instances + kGranule - 1) / kGranule * kGranule;
+  if (options.memoryBytes != 0) memoryBytes_ = options.memoryBytes;
   PoolOptions pool{.device = options.device, .gpus = options.gpus, .memoryBytes = memoryBytes_};
   // Whoever attaches must have room at home: those that serve (two take turns), and the one that takes everything.
   pool.hostStoreBytes = options.gpus * (3 * memoryBytes_ + 64 * kGranule);
@@ -84,12 +85,28 @@ Stage::Usage Stage::usage() const {
       for (const auto& gpu : function.at("gpus")) {
         complete = complete && gpu.contains("resident_bytes");
         usage.residentBytes += gpu.value("resident_bytes", std::uint64_t{0});
+        usage.residentOf[function.at("pid")] += gpu.value("resident_bytes", std::uint64_t{0});
+        usage.mappedBytes += gpu.value("mapped_bytes", std::uint64_t{0});
         usage.savedBytes += gpu.value("saved_bytes", std::uint64_t{0});
       }
     }
     if (complete) return usage;
     if (now() > deadline) throw std::runtime_error("for 20 s no executor has said what is resident");
   }
+}
+
+Client Stage::hold(std::uint64_t bytes, unsigned gpu) const {
+  Client client = pool_->startClient({"swap-client", "--hold", std::to_string(bytes), "--gpu", std::to_string(gpu)});
+  client.hear();
+  return client;
+}
+
+void Stage::turnTo(Client& holder) const {
+  holder.ask("touch");
+  std::uint64_t others = 0;
+  for (const auto& [pid, resident] : usage().residentOf)
+    if (pid != holder.pid()) others += resident;
+  if (others != 0) throw std::runtime_error("with all memory of a GPU taken, " + std::to_string(others) + " bytes of others are on it");
 }
 
 std::vector<double> Stage::evict() const {

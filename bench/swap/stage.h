@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -18,6 +19,7 @@ struct StageOptions {
   unsigned gpus = 1;
   unsigned instances = 1;    // that fit on a GPU at once
   std::string plan{};        // of --swap-plan; empty: the pool's own
+  std::uint64_t memoryBytes = 0;  // of each GPU; 0: what the network takes, and a quarter
   double linkGbPerS = 0;     // of each GPU, and of the switch they share; 0: none is modelled
 };
 
@@ -29,6 +31,12 @@ class Stage {
   // A program with the network on this GPU. `loaded`: its first answer, where wanted.
   Client serve(unsigned gpu = 0, nlohmann::json* loaded = nullptr) const;
 
+  // A second function that, when told to, takes all memory of this GPU, so that whoever is there leaves. It keeps what it took.
+  Client holder(unsigned gpu = 0) const { return hold(memoryBytes_, gpu); }
+  Client hold(std::uint64_t bytes, unsigned gpu = 0) const;
+  // Tells it to. Throws if afterwards anything but its own is on a GPU.
+  void turnTo(Client& holder) const;
+
   // Another function takes all memory of all GPUs and ends. Returns the milliseconds until it had that of each GPU. Throws if
   // anything of the others stayed.
   std::vector<double> evict() const;
@@ -37,11 +45,14 @@ class Stage {
   struct Usage {
     std::size_t functions = 0;
     std::uint64_t residentBytes = 0;
+    std::uint64_t mappedBytes = 0;  // resident or not
+    std::map<pid_t, std::uint64_t> residentOf{};  // by process
     std::uint64_t savedBytes = 0;  // by all departures
     std::uint64_t hostStoreUsedBytes = 0;
   };
   Usage usage() const;
   std::uint64_t bytes() const { return bytes_; }
+  std::uint64_t memoryBytes() const { return memoryBytes_; }
 
  private:
   std::string network_;
