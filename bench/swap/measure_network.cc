@@ -48,12 +48,13 @@ unsigned measureNetwork(const SwapOptions& options, const std::string& network, 
   std::optional<Client> client;
   for (int i = 0; i < std::min(options.repetitions, 5); ++i) {
     client.reset();
+    stage.settle(0);
     json loaded;
     client.emplace(stage.serve(0, &loaded));
     cold.push_back(loaded.at("attach_ms").get<double>() + loaded.at("load_ms").get<double>() +
                    figures.take(network, client->ask(inferLine(++request, stride))));
   }
-  const std::uint64_t mapped = stage.usage().mappedBytes;
+  const std::uint64_t mapped = stage.usage().mappedOf.at(client->pid());
   {
     // A holder beside it; both were written home when they have left for the first time.
     Client holder = stage.holder();
@@ -77,6 +78,7 @@ unsigned measureNetwork(const SwapOptions& options, const std::string& network, 
       *chart = chartOf(scaled(bench::network(network), options.scale), answer);
     }
   }
+  stage.settle(1);
   for (int i = 0; i < std::min(options.repetitions, 5); ++i) {
     client->ask("touch");
     evicting.push_back(stage.evict().at(0));

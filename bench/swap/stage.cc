@@ -86,12 +86,20 @@ Stage::Usage Stage::usage() const {
         complete = complete && gpu.contains("resident_bytes");
         usage.residentBytes += gpu.value("resident_bytes", std::uint64_t{0});
         usage.residentOf[function.at("pid")] += gpu.value("resident_bytes", std::uint64_t{0});
-        usage.mappedBytes += gpu.value("mapped_bytes", std::uint64_t{0});
+        usage.mappedOf[function.at("pid")] += gpu.value("mapped_bytes", std::uint64_t{0});
         usage.savedBytes += gpu.value("saved_bytes", std::uint64_t{0});
       }
     }
     if (complete) return usage;
     if (now() > deadline) throw std::runtime_error("for 20 s no executor has said what is resident");
+  }
+}
+
+void Stage::settle(std::size_t functions) const {
+  const double deadline = now() + 20;
+  while (usage().functions != functions) {
+    if (now() > deadline) throw std::runtime_error("20 s after a program has ended, its function is still there");
+    usleep(2000);
   }
 }
 

@@ -31,6 +31,9 @@ class Stage {
   // A program with the network on this GPU. `loaded`: its first answer, where wanted.
   Client serve(unsigned gpu = 0, nlohmann::json* loaded = nullptr) const;
 
+  // Returns when all programs that have ended are gone from the pool too, and only so many are left.
+  void settle(std::size_t functions) const;
+
   // A second function that, when told to, takes all memory of this GPU, so that whoever is there leaves. It keeps what it took.
   Client holder(unsigned gpu = 0) const { return hold(memoryBytes_, gpu); }
   Client hold(std::uint64_t bytes, unsigned gpu = 0) const;
@@ -45,8 +48,7 @@ class Stage {
   struct Usage {
     std::size_t functions = 0;
     std::uint64_t residentBytes = 0;
-    std::uint64_t mappedBytes = 0;  // resident or not
-    std::map<pid_t, std::uint64_t> residentOf{};  // by process
+    std::map<pid_t, std::uint64_t> residentOf{}, mappedOf{};  // by process; mapped: resident or not
     std::uint64_t savedBytes = 0;  // by all departures
     std::uint64_t hostStoreUsedBytes = 0;
   };
