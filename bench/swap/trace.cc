@@ -32,7 +32,8 @@ SwapChart chartOf(const Network& network, const nlohmann::json& answer) {
   }
   const double first = kernels.spans.empty() ? (ended - began) * 1e3 : std::max(0.0, kernels.spans.front().begin);
   chart.note += "Groups that arrive are not reported by the executor: \"no kernel yet\" is the time until the first one ran.";
-  chart.lanes.push_back({"program", {{"commands queued", 0, (queued - began) * 1e3}, {"waits for the output", (queued - began) * 1e3, (ended - began) * 1e3}}});
+  const double queuedMs = (queued - began) * 1e3;
+  chart.lanes.push_back({"program", {{"commands queued", 0, queuedMs}, {"waits for the output", queuedMs, (ended - began) * 1e3}}});
   chart.lanes.push_back({"no kernel yet", {{"until the first kernel", 0, first}}});
   chart.lanes.push_back(std::move(kernels));
   return chart;
