@@ -109,8 +109,8 @@ unsigned measureNetwork(const SwapOptions& options, const std::string& network, 
 
 std::vector<double> tinyBehind(const SwapOptions& options, const std::string& network, std::uint64_t memoryBytes, Figures& figures) {
   constexpr std::uint64_t kGranule = std::uint64_t{2} << 20;
-  const Stage stage({.device = options.device, .memoryBytes = memoryBytes, .linkGbPerS = options.linkGbPerS}, network.empty() ? "resnet50" : network,
-                    options.scale);
+  const Stage stage({.device = options.device, .memoryBytes = memoryBytes, .linkGbPerS = options.linkGbPerS},
+                    network.empty() ? "resnet50" : network, options.scale);
   // In the way is the network, or whatever takes all memory.
   Client large = network.empty() ? stage.holder() : stage.serve();
   if (!network.empty()) figures.take(network, large.ask(inferLine(1, 1)));

@@ -60,7 +60,8 @@ void measureLadder(const SwapOptions& options, unsigned stride, Figures& figures
   for (const Rung& rung : rungs) figures.add(ladderKey(*rung.step), rung.milliseconds);
 
   const auto ratio = [&](const char* key, const Step& above, const Step& below) {
-    const auto &report = figures.report(), a = report.value(ladderKey(above), nlohmann::json()), b = report.value(ladderKey(below), nlohmann::json());
+    const auto a = figures.report().value(ladderKey(above), nlohmann::json());
+    const auto b = figures.report().value(ladderKey(below), nlohmann::json());
     if (a.is_number() && b.is_number()) {
       figures.set(key, a.get<double>() / b.get<double>());
     } else {

@@ -2,9 +2,9 @@
 //
 //   sum over its words w[i], for i = phase, phase + stride, phase + 2 stride, …:   w[i] * (x + i)        modulo 2^64
 //
-// (the bias follows the weight, numbered on from it, but begins with `phase` again), and its result is the next layer's x. So an answer depends
-// on each word read, on its place and on all layers before; stride 1 reads every word, stride 1024 one of each page. Other
-// phases read other words.
+// (the bias follows the weight, numbered on from it, but begins with `phase` again), and its result is the next layer's x. So an
+// answer depends on each word read, on its place and on all layers before; stride 1 reads every word, stride 1024 one of each
+// page. Other phases read other words.
 #pragma once
 
 #include <cstdint>
