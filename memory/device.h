@@ -219,6 +219,9 @@ struct DeviceOptions {
   std::uint32_t ordinal = 0;
   std::uint64_t memoryBytes = 0;  // cpu: capacity to offer; cuda: at most, 0 for all
   std::uint32_t workers = 0;      // cpu: threads that run kernels; 0: one a core
+  // cpu: the node's modelled links, this device being GPU `ordinal` of them (server/device/link_board.h); borrowed while it is
+  // opened. -1: transfers take what they take.
+  int linksFd = -1;
 };
 
 // Each back end is a shared object with this one entry point, found by name: librouse-device-<kind>.so.

@@ -19,6 +19,7 @@ struct DevicePoolOptions {
   std::uint32_t count = 0;
   std::uint64_t memory = 0;
   std::uint32_t workers = 0;
+  std::string link, topology;   // settings.h
   std::uint64_t hostStore = 0;  // bytes, for all GPUs together; 0: nobody's memory leaves its GPU
   bool discardLaunches = false;
   std::string executor;
@@ -53,6 +54,8 @@ class DevicePool {
  private:
   void open(DeviceKind);
   Status makeHostStore();
+  // Of so many GPUs; 0: as many as there are in the topology, which it returns. None without links.
+  Result<std::uint32_t> makeLinks(std::uint32_t count);
   void onDown(ExecutorLink&, bool served, const Error&);
   void settle();
 
@@ -65,6 +68,7 @@ class DevicePool {
   std::vector<std::unique_ptr<ExecutorLink>> abandoned_;
   std::vector<bool> heardOf_;  // by ordinal: ready or failed at least once
   wire::OwnedFd hostStore_;
+  wire::OwnedFd linkBoard_;
   Error firstFailure_;
   bool settled_ = false;
 };

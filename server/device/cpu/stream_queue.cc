@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "server/device/cpu/launch_work.h"
+#include "server/device/cpu/paced_work.h"
 #include "server/device/cpu/restore_work.h"
 #include "server/device/cpu/slot.h"
 #include "server/device/cpu/transfer.h"
@@ -35,6 +36,11 @@ void StreamQueue::completed(Worker& worker) {
   drive(&worker);
 }
 
+void StreamQueue::completed() {
+  completeFront();
+  drive(nullptr);
+}
+
 void StreamQueue::completeFront() {
   std::unique_lock lock(mutex_);
   Operation done = std::move(operations_.front());
@@ -44,7 +50,7 @@ void StreamQueue::completeFront() {
   completed_.fetch_add(1, std::memory_order_release);
 }
 
-void StreamQueue::drive(Worker* worker) {
+void StreamQueue::drive(Worker* worker, bool executor) {
   const std::shared_ptr<ContextState> context =
       context_;  // the last reference to this queue may go while others drive it
   for (;;) {
@@ -68,7 +74,7 @@ void StreamQueue::drive(Worker* worker) {
         return;
     }
   }
-  if (worker != nullptr) context->progress();
+  if (!executor) context->progress();
   context->endDriving();
 }
 
@@ -91,6 +97,7 @@ StreamQueue::Step StreamQueue::stepTransfer(const Shape& shape, Worker* worker) 
 }
 
 StreamQueue::Step StreamQueue::step(CopyOperation& operation, Worker* worker) {
+  if (context_->links != nullptr && startPaced(operation)) return Step::waiting;
   return stepTransfer(operation.shape, worker);
 }
 
@@ -99,6 +106,7 @@ StreamQueue::Step StreamQueue::step(FillOperation& operation, Worker* worker) {
 }
 
 StreamQueue::Step StreamQueue::step(InlineCopyOperation& operation, Worker*) {
+  if (context_->links != nullptr && startPaced(operation)) return Step::waiting;
   if (context_->dead() == CudaError::success) {
     std::memcpy(reinterpret_cast<void*>(operation.destination), operation.bytes.data(), operation.bytes.size());
   }
@@ -124,7 +132,7 @@ StreamQueue::Step StreamQueue::step(SlotWaitOperation& operation, Worker* worker
   const std::shared_ptr<ContextState> context = context_;
   if (!context->slotWaits.waitFor(shared_from_this(), *operation.slot, operation.value)) return Step::done;
   // From here on another thread may drive this queue. The executor must poll for writers it cannot see.
-  if (worker != nullptr) context->progress();
+  if (worker != nullptr || context->links != nullptr) context->progress();
   // A context that died in between has looked through the waits already.
   if (context->dead() != CudaError::success) {
     for (auto& stream : context->slotWaits.takeOf(*context)) stream->resume();
@@ -134,10 +142,54 @@ StreamQueue::Step StreamQueue::step(SlotWaitOperation& operation, Worker* worker
 
 StreamQueue::Step StreamQueue::step(RestoreOperation& operation, Worker* worker) {
   if (context_->dead() != CudaError::success || operation.addresses.empty()) return Step::done;
+  if (context_->links != nullptr && startPaced(operation)) return Step::waiting;
   if (worker == nullptr) return Step::worker;
   auto work = std::make_shared<RestoreWork>(operation.addresses, shared_from_this());
   context_->pool.submit(work, work->helpers());
   return Step::waiting;
+}
+
+bool StreamQueue::startPaced(const CopyOperation& operation) {
+  const memory::CopyShape& shape = operation.shape;
+  const auto direction = directionOf(context_->deviceWindow, shape.destination, shape.source);
+  const std::uint64_t bytes = bytesOf(shape);
+  if (context_->dead() != CudaError::success || !direction || bytes == 0 || context_->links->pass(*direction, bytes)) return false;
+  PacedWork::start(shared_from_this(), *direction, bytes, piecesOf(shape), [shape, context = context_](std::uint64_t piece) {
+    const AddressRange written = destinationOf(shape, piece);
+    context->prefault->touch(written.base, written.bytes);
+    transferPiece(shape, piece);
+    return std::uint64_t{0};
+  });
+  return true;
+}
+
+// The operation stays at the front until it is complete.
+bool StreamQueue::startPaced(const InlineCopyOperation& operation) {
+  const std::uint64_t bytes = operation.bytes.size();
+  constexpr auto kDirection = device::LinkDirection::toDevice;
+  if (context_->dead() != CudaError::success || bytes == 0 || !context_->deviceWindow.contains(operation.destination) ||
+      context_->links->pass(kDirection, bytes))
+    return false;
+  PacedWork::start(shared_from_this(), kDirection, bytes, 1, [&operation](std::uint64_t) {
+    std::memcpy(reinterpret_cast<void*>(operation.destination), operation.bytes.data(), operation.bytes.size());
+    return std::uint64_t{0};
+  });
+  return true;
+}
+
+// What has come with an access has been charged for already.
+bool StreamQueue::startPaced(const RestoreOperation& operation) {
+  auto addresses = operation.addresses;
+  std::erase_if(addresses, [&](std::uint64_t address) { return !context_->visits.expects(address); });
+  if (addresses.size() != operation.addresses.size() && addresses.empty()) return false;
+  const std::uint64_t granules = addresses.size();
+  PacedWork::start(shared_from_this(), device::LinkDirection::toDevice, granules * kGranuleBytes, granules,
+                   [addresses = std::move(addresses), context = context_](std::uint64_t piece) {
+                     const Visits::Brought brought = context->visits.bring(addresses[piece]);
+                     if (brought == Visits::Brought::failed) context->fault(CudaError::memoryAllocation, kNotMapped);
+                     return brought == Visits::Brought::before ? kGranuleBytes : std::uint64_t{0};
+                   });
+  return true;
 }
 
 StreamQueue::Step StreamQueue::step(RecordOperation& operation, Worker*) {

@@ -27,11 +27,13 @@ class StreamQueue final : public Work, public std::enable_shared_from_this<Strea
   bool idle() const { return completed_.load(std::memory_order_acquire) == submitted_; }
   void push(Operation operation);
   // A wait is over: does what is small at once and leaves the rest to the workers.
-  void resumeHere() { drive(nullptr); }
+  void resumeHere() { drive(nullptr, true); }
 
   // --- Any thread ---
   // A wait is over: leaves the driving to the workers.
   void resume();
+  // The operation at the front, which was under way, has ended: does what is small at once and leaves the rest to the workers.
+  void completed();
   ContextState& context() const { return *context_; }
   const std::shared_ptr<ContextState>& sharedContext() const { return context_; }
 
@@ -47,7 +49,7 @@ class StreamQueue final : public Work, public std::enable_shared_from_this<Strea
     waiting,  // somebody else drives on
     worker,   // needs a worker
   };
-  void drive(Worker* worker);
+  void drive(Worker* worker, bool executor = false);
   void completeFront();
   Step step(Operation& operation, Worker* worker);
   Step step(CopyOperation& operation, Worker* worker);
@@ -61,6 +63,10 @@ class StreamQueue final : public Work, public std::enable_shared_from_this<Strea
   Step step(EventWaitOperation& operation, Worker* worker);
   template <class Shape>
   Step stepTransfer(const Shape& shape, Worker* worker);
+  // Starts it if it goes over a modelled link and is to take the time that the model says.
+  bool startPaced(const CopyOperation& operation);
+  bool startPaced(const InlineCopyOperation& operation);
+  bool startPaced(const RestoreOperation& operation);
 
   std::shared_ptr<ContextState> context_;
   int priority_;
