@@ -1,6 +1,7 @@
 #include "server/device/cpu/paced_work.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace rouse::cpu {
 namespace {
@@ -12,35 +13,33 @@ constexpr std::int64_t kRetryNs = 1'000'000;
 
 }  // namespace
 
-PacedWork::PacedWork(std::shared_ptr<StreamQueue> stream, device::LinkDirection direction, std::uint64_t bytes,
-                     std::uint64_t pieces, std::function<std::uint64_t(std::uint64_t)> copyPiece)
-    : stream_(std::move(stream)),
-      direction_(direction),
-      bytes_(bytes),
-      pieces_(pieces),
-      copyPiece_(std::move(copyPiece)),
-      unfinished_(pieces + 1) {}
+PacedWork::PacedWork(std::shared_ptr<StreamQueue> stream, Transfer transfer)
+    : stream_(std::move(stream)), transfer_(std::move(transfer)), unfinished_(transfer_.pieces + 1) {}
 
-void PacedWork::start(std::shared_ptr<StreamQueue> stream, device::LinkDirection direction, std::uint64_t bytes,
-                      std::uint64_t pieces, std::function<std::uint64_t(std::uint64_t)> copyPiece) {
-  const std::shared_ptr<PacedWork> work(
-      new PacedWork(std::move(stream), direction, bytes, pieces, std::move(copyPiece)));
+void PacedWork::start(std::shared_ptr<StreamQueue> stream, Transfer transfer) {
+  const std::shared_ptr<PacedWork> work(new PacedWork(std::move(stream), std::move(transfer)));
   LinkUse& links = work->links();
   const std::int64_t now = AlarmClock::now();
-  work->flow_ = links.board().start(now, direction, bytes);
-  // Workers copy one piece ahead of the model, so that each is there when the model has moved it.
-  work->release(std::min<std::uint64_t>(work->flow_ != 0 ? 2 : 0, pieces));
+  const device::LinkDirection direction = work->transfer_.direction;
+  work->flow_ = links.board().start(now, direction, work->transfer_.bytes);
+  if (work->flow_ != 0) work->release(static_cast<double>(work->transfer_.bytes));
   // From now on the clock's thread alone.
   links.clock().set(now + (work->flow_ != 0 ? links.board().latency(direction) : kRetryNs), work);
 }
 
 // Bytes of the transfer from a piece on.
 double PacedWork::leftBefore(std::uint64_t piece) const {
-  return static_cast<double>(bytes_) * static_cast<double>(pieces_ - piece) / static_cast<double>(pieces_);
+  return static_cast<double>(transfer_.bytes) * static_cast<double>(transfer_.pieces - piece) /
+         static_cast<double>(transfer_.pieces);
 }
 
-void PacedWork::release(std::uint64_t upTo) {
-  for (; released_ < upTo; ++released_) stream_->context().pool.submit(shared_from_this());
+// Workers copy one piece ahead of the model, so that each is there when the model has moved it.
+void PacedWork::release(double remaining) {
+  while (released_ < transfer_.pieces && (released_ < 2 || remaining <= leftBefore(released_ - 1) ||
+                                          (transfer_.there && transfer_.there(released_)))) {
+    ++released_;
+    stream_->context().pool.submit(shared_from_this());
+  }
 }
 
 void PacedWork::ring() {
@@ -48,29 +47,26 @@ void PacedWork::ring() {
   device::LinkBoard& board = links().board();
   if (stream_->context().dead() != CudaError::success) {
     if (flow_ != 0) board.cancel(now, flow_);
-    const std::uint64_t dropped = pieces_ - released_ + 1;
+    const std::uint64_t dropped = transfer_.pieces - released_ + 1;
     if (unfinished_.fetch_sub(dropped, std::memory_order_acq_rel) == dropped) stream_->completed();
     return;
   }
-  if (flow_ == 0) flow_ = board.start(now, direction_, bytes_);
+  if (flow_ == 0) flow_ = board.start(now, transfer_.direction, transfer_.bytes);
   if (flow_ == 0) return links().clock().set(now + kRetryNs, shared_from_this());
   if (const std::uint64_t spared = spared_.exchange(0, std::memory_order_relaxed); spared != 0) board.credit(now, flow_, spared);
   const device::LinkBoard::View view = board.look(now, flow_);
+  release(view.remaining);
   if (view.ended) {
-    release(pieces_);
     if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1) stream_->completed();
     return;
   }
-  std::uint64_t allowed = released_;
-  while (allowed < pieces_ && (allowed < 2 || view.remaining <= leftBefore(allowed - 1))) ++allowed;
-  release(allowed);
-  const std::int64_t next = board.whenLeft(now, flow_, allowed < pieces_ ? leftBefore(allowed - 1) : 0);
+  const std::int64_t next = board.whenLeft(now, flow_, released_ < transfer_.pieces ? leftBefore(released_ - 1) : 0);
   links().clock().set(std::min(next, now + kLongestWaitNs), shared_from_this());
 }
 
 Work::Turn PacedWork::run(Worker& worker) {
   const std::uint64_t piece = next_.fetch_add(1, std::memory_order_relaxed);
-  if (stream_->context().dead() == CudaError::success) spared_.fetch_add(copyPiece_(piece), std::memory_order_relaxed);
+  if (stream_->context().dead() == CudaError::success) spared_.fetch_add(transfer_.copy(piece), std::memory_order_relaxed);
   if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1) stream_->completed(worker);
   return Turn::taken;
 }

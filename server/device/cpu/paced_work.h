@@ -14,26 +14,30 @@ namespace rouse::cpu {
 
 class PacedWork final : public Work, public Alarm, public std::enable_shared_from_this<PacedWork> {
  public:
-  // copyPiece(index), on several workers at once, returns how many of the piece's bytes need not have moved after all.
-  // `bytes` are spread evenly over the pieces; there is at least one of each.
-  static void start(std::shared_ptr<StreamQueue> stream, device::LinkDirection direction, std::uint64_t bytes,
-                    std::uint64_t pieces, std::function<std::uint64_t(std::uint64_t)> copyPiece);
+  struct Transfer {
+    device::LinkDirection direction;
+    std::uint64_t bytes;   // at least one, spread evenly over the pieces
+    std::uint64_t pieces;  // 0: all has been copied, and only the model is waited for
+    // Copies one, on several workers at once; returns how many of its bytes need not have moved after all.
+    std::function<std::uint64_t(std::uint64_t piece)> copy;
+    // Copying it will take no time: it need not wait for its turn. Null: none is.
+    std::function<bool(std::uint64_t piece)> there;
+  };
+  static void start(std::shared_ptr<StreamQueue> stream, Transfer transfer);
 
   Turn run(Worker& worker) override;
   int priority() const override { return stream_->priority(); }
   void ring() override;
 
  private:
-  PacedWork(std::shared_ptr<StreamQueue> stream, device::LinkDirection direction, std::uint64_t bytes, std::uint64_t pieces,
-            std::function<std::uint64_t(std::uint64_t)> copyPiece);
+  PacedWork(std::shared_ptr<StreamQueue> stream, Transfer transfer);
   LinkUse& links() const { return *stream_->context().links; }
   double leftBefore(std::uint64_t piece) const;
-  void release(std::uint64_t upTo);
+  // Gives the workers the pieces whose turn it is when so many bytes are left to move.
+  void release(double remaining);
 
   const std::shared_ptr<StreamQueue> stream_;
-  const device::LinkDirection direction_;
-  const std::uint64_t bytes_, pieces_;
-  const std::function<std::uint64_t(std::uint64_t)> copyPiece_;
+  const Transfer transfer_;
   device::FlowId flow_ = 0;      // this and the next: by whoever the clock rings for, one at a time
   std::uint64_t released_ = 0;   // pieces that workers have been given
   std::atomic<std::uint64_t> next_{0};

@@ -154,26 +154,30 @@ bool StreamQueue::startPaced(const CopyOperation& operation) {
   const auto direction = directionOf(context_->deviceWindow, shape.destination, shape.source);
   const std::uint64_t bytes = bytesOf(shape);
   if (context_->dead() != CudaError::success || !direction || bytes == 0 || context_->links->pass(*direction, bytes)) return false;
-  PacedWork::start(shared_from_this(), *direction, bytes, piecesOf(shape), [shape, context = context_](std::uint64_t piece) {
+  if (bytes <= kInlineBytes) {
+    transfer(shape);
+    PacedWork::start(shared_from_this(), {.direction = *direction, .bytes = bytes, .pieces = 0, .copy = nullptr, .there = nullptr});
+    return true;
+  }
+  const auto copy = [shape, context = context_](std::uint64_t piece) {
     const AddressRange written = destinationOf(shape, piece);
     context->prefault->touch(written.base, written.bytes);
     transferPiece(shape, piece);
     return std::uint64_t{0};
-  });
+  };
+  PacedWork::start(shared_from_this(),
+                   {.direction = *direction, .bytes = bytes, .pieces = piecesOf(shape), .copy = copy, .there = nullptr});
   return true;
 }
 
-// The operation stays at the front until it is complete.
 bool StreamQueue::startPaced(const InlineCopyOperation& operation) {
   const std::uint64_t bytes = operation.bytes.size();
   constexpr auto kDirection = device::LinkDirection::toDevice;
   if (context_->dead() != CudaError::success || bytes == 0 || !context_->deviceWindow.contains(operation.destination) ||
       context_->links->pass(kDirection, bytes))
     return false;
-  PacedWork::start(shared_from_this(), kDirection, bytes, 1, [&operation](std::uint64_t) {
-    std::memcpy(reinterpret_cast<void*>(operation.destination), operation.bytes.data(), operation.bytes.size());
-    return std::uint64_t{0};
-  });
+  std::memcpy(reinterpret_cast<void*>(operation.destination), operation.bytes.data(), bytes);
+  PacedWork::start(shared_from_this(), {.direction = kDirection, .bytes = bytes, .pieces = 0, .copy = nullptr, .there = nullptr});
   return true;
 }
 
@@ -181,14 +185,20 @@ bool StreamQueue::startPaced(const InlineCopyOperation& operation) {
 bool StreamQueue::startPaced(const RestoreOperation& operation) {
   auto addresses = operation.addresses;
   std::erase_if(addresses, [&](std::uint64_t address) { return !context_->visits.expects(address); });
-  if (addresses.size() != operation.addresses.size() && addresses.empty()) return false;
+  if (addresses.empty()) return false;
   const std::uint64_t granules = addresses.size();
-  PacedWork::start(shared_from_this(), device::LinkDirection::toDevice, granules * kGranuleBytes, granules,
-                   [addresses = std::move(addresses), context = context_](std::uint64_t piece) {
-                     const Visits::Brought brought = context->visits.bring(addresses[piece]);
-                     if (brought == Visits::Brought::failed) context->fault(CudaError::memoryAllocation, kNotMapped);
-                     return brought == Visits::Brought::before ? kGranuleBytes : std::uint64_t{0};
-                   });
+  const auto all = std::make_shared<const std::vector<std::uint64_t>>(std::move(addresses));
+  const auto copy = [all, context = context_](std::uint64_t piece) {
+    const Visits::Brought brought = context->visits.bring((*all)[piece]);
+    if (brought == Visits::Brought::failed) context->fault(CudaError::memoryAllocation, kNotMapped);
+    return brought == Visits::Brought::before ? kGranuleBytes : std::uint64_t{0};
+  };
+  const auto there = [all, context = context_](std::uint64_t piece) { return !context->visits.expects((*all)[piece]); };
+  PacedWork::start(shared_from_this(), {.direction = device::LinkDirection::toDevice,
+                                        .bytes = granules * kGranuleBytes,
+                                        .pieces = granules,
+                                        .copy = copy,
+                                        .there = there});
   return true;
 }
 
