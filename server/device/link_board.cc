@@ -260,14 +260,24 @@ void LinkBoard::change(Nanoseconds now, Change change) {
   taken_[mine].store(false, std::memory_order_release);
 }
 
-FlowId LinkBoard::start(Nanoseconds now, LinkDirection direction, std::uint64_t bytes) {
+FlowId LinkBoard::start(Nanoseconds now, LinkDirection direction, std::uint64_t bytes, Nanoseconds since) {
   const LinkPath& path = paths_[gpu_][static_cast<std::size_t>(direction)];
   // 0 and 1 are what charge() adds to.
   const FlowId id = ownerBits(gpu_) | (2 + nextFlow_.fetch_add(1, std::memory_order_relaxed) % ((std::uint64_t{1} << 47) - 2));
   bool added = false;
   change(now, [&](LinkFlows& flows) {
-    const double movesAt = std::max(static_cast<double>(now), flows.now) + static_cast<double>(latency(direction));
-    added = flows.add({.id = id, .movesAt = movesAt, .remaining = static_cast<double>(bytes), .path = path});
+    const bool alone = std::ranges::none_of(flows.all(), [&](const Flow& flow) {
+      return std::ranges::any_of(std::span(flow.path.links).first(flow.path.count), [&](std::uint32_t link) {
+        return std::ranges::find(path.links.begin(), path.links.begin() + path.count, link) != path.links.begin() + path.count;
+      });
+    });
+    const double clock = std::max(static_cast<double>(now), flows.now);
+    const double movesAt = (alone ? static_cast<double>(since) : clock) + static_cast<double>(latency(direction));
+    const double moved = std::max(0.0, clock - movesAt) * bytesPerSecond(direction) * 1e-9;
+    added = flows.add({.id = id,
+                       .movesAt = std::max(movesAt, clock),
+                       .remaining = std::max(0.0, static_cast<double>(bytes) - moved),
+                       .path = path});
   });
   return added ? id : 0;
 }

@@ -38,8 +38,10 @@ class LinkBoard {
   Nanoseconds latency(LinkDirection direction) const;
 
   // --- Any thread
-  // A transfer of this GPU begins. 0: there are kMaxFlows already; try again later.
-  FlowId start(Nanoseconds now, LinkDirection direction, std::uint64_t bytes);
+  // A transfer of this GPU begins. If nothing else is under way on its links, it counts as having begun at `since`: what followed
+  // another at once in the model, and is told a wake-up later, loses nothing. 0: there are kMaxFlows already; try again later.
+  FlowId start(Nanoseconds now, LinkDirection direction, std::uint64_t bytes, Nanoseconds since);
+  FlowId start(Nanoseconds now, LinkDirection direction, std::uint64_t bytes) { return start(now, direction, bytes, now); }
   // It ends, whatever it has left.
   void cancel(Nanoseconds now, FlowId flow);
   // Bytes of it need not be moved after all.

@@ -106,6 +106,14 @@ TEST_CASE("bytes that are charged take their share, from when they were, and nob
   CHECK(std::abs(boards[0].whenLeft(kBegin + kMs, a, 0) - (kBegin + kMs * 6 / 4 + kMs / 10)) <= 20);
 }
 
+TEST_CASE("what follows another at once loses nothing by being told late, unless the link was not its own") {
+  Boards boards(node());
+  const FlowId a = boards[0].start(kBegin + 20'000, kIn, 1'000'000, kBegin);
+  CHECK(std::abs(boards[0].whenLeft(kBegin + 20'000, a, 0) - (kBegin + 4000 + kMs)) <= 2);
+  const FlowId b = boards[1].start(kBegin + 20'000, kIn, 1'000'000, kBegin);
+  CHECK(boards[1].look(kBegin + 24'001, b).remaining == Approx(1'000'000).margin(10));
+}
+
 TEST_CASE("a credit shortens a transfer") {
   Boards boards(node());
   const FlowId a = boards[0].start(kBegin, kIn, 1'000'000);

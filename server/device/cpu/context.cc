@@ -135,7 +135,7 @@ void CpuContext::copy(memory::Stream& stream, const memory::CopyShape& shape) {
   } else if (const auto direction = state_->links == nullptr
                                         ? std::nullopt
                                         : directionOf(state_->deviceWindow, shape.destination, shape.source);
-             direction && !state_->links->pass(*direction, bytesOf(shape))) {
+             direction && !state_->links->pass(*direction, bytesOf(shape), false)) {
     queue.push(CopyOperation{shape});
   } else if (alive()) {
     transfer(shape);
@@ -146,7 +146,7 @@ void CpuContext::copyInline(memory::Stream& stream, std::uint64_t destination, s
   StreamQueue& queue = queueOf(stream);
   if (!queue.idle() || bytes.size() > kInlineBytes ||
       (state_->links != nullptr && state_->deviceWindow.contains(destination) &&
-       !state_->links->pass(device::LinkDirection::toDevice, bytes.size()))) {
+       !state_->links->pass(device::LinkDirection::toDevice, bytes.size(), false))) {
     queue.push(InlineCopyOperation{destination, {bytes.begin(), bytes.end()}});
   } else if (alive()) {
     std::memcpy(reinterpret_cast<void*>(destination), bytes.data(), bytes.size());

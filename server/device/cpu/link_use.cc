@@ -14,7 +14,7 @@ constexpr std::uint64_t kPassedBytes = 4 * kInlineBytes;
 
 }  // namespace
 
-bool LinkUse::pass(device::LinkDirection direction, std::uint64_t bytes) {
+bool LinkUse::pass(device::LinkDirection direction, std::uint64_t bytes, bool refused) {
   if (bytes > kInlineBytes) return false;
   const double nanosecondsPerByte = 1e9 / board_->bytesPerSecond(direction);
   const auto least = static_cast<std::int64_t>(static_cast<double>(kPassedBytes) * nanosecondsPerByte);
@@ -22,11 +22,13 @@ bool LinkUse::pass(device::LinkDirection direction, std::uint64_t bytes) {
   const std::int64_t now = AlarmClock::now();
   auto& until = passedUntil_[static_cast<std::size_t>(direction)];
   std::int64_t before = until.load(std::memory_order_relaxed);
+  bool passes = false;
   do {
-    if (before > now + least) return false;
+    passes = before <= now + least;
+    if (!passes && !refused) return false;
   } while (!until.compare_exchange_weak(before, std::max(before, now) + duration, std::memory_order_relaxed));
-  board_->charge(now, direction, bytes);
-  return true;
+  if (passes) board_->charge(now, direction, bytes);
+  return passes;
 }
 
 // Not what a sanitizer may look into: it is in the handler of a fault.

@@ -20,8 +20,9 @@ class LinkUse final : public DemandObserver {
   AlarmClock& clock() { return clock_; }
 
   // Any thread. Whether a small transfer may be done where it is met: it is charged to the link then, and nobody waits for it.
-  // False once so many have been that a stream of them would be faster than the link.
-  bool pass(device::LinkDirection direction, std::uint64_t bytes);
+  // False once so many have been that a stream of them would be faster than the link; `refused` says that it then begins to wait
+  // for the link, and counts as one of them.
+  bool pass(device::LinkDirection direction, std::uint64_t bytes, bool refused);
   void onDemand(std::uint64_t bytes) noexcept override;
 
  private:

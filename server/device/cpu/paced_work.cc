@@ -8,6 +8,8 @@ namespace {
 
 // At least so often it is looked whether the context has died, or another transfer has ended before its time.
 constexpr std::int64_t kLongestWaitNs = 5'000'000;
+// A wake-up that came later than this is no wake-up that came late.
+constexpr std::int64_t kLongestDelayNs = 1'000'000;
 // Until there may be room for one more flow.
 constexpr std::int64_t kRetryNs = 1'000'000;
 
@@ -16,12 +18,12 @@ constexpr std::int64_t kRetryNs = 1'000'000;
 PacedWork::PacedWork(std::shared_ptr<StreamQueue> stream, Transfer transfer)
     : stream_(std::move(stream)), transfer_(std::move(transfer)), unfinished_(transfer_.pieces + 1) {}
 
-void PacedWork::start(std::shared_ptr<StreamQueue> stream, Transfer transfer) {
+void PacedWork::start(std::shared_ptr<StreamQueue> stream, std::int64_t follows, Transfer transfer) {
   const std::shared_ptr<PacedWork> work(new PacedWork(std::move(stream), std::move(transfer)));
   LinkUse& links = work->links();
   const std::int64_t now = AlarmClock::now();
   const device::LinkDirection direction = work->transfer_.direction;
-  work->flow_ = links.board().start(now, direction, work->transfer_.bytes);
+  work->flow_ = links.board().start(now, direction, work->transfer_.bytes, now - follows < kLongestDelayNs ? follows : now);
   if (work->flow_ != 0) work->release(static_cast<double>(work->transfer_.bytes));
   // From now on the clock's thread alone.
   links.clock().set(now + (work->flow_ != 0 ? links.board().latency(direction) : kRetryNs), work);
@@ -48,7 +50,7 @@ void PacedWork::ring() {
   if (stream_->context().dead() != CudaError::success) {
     if (flow_ != 0) board.cancel(now, flow_);
     const std::uint64_t dropped = transfer_.pieces - released_ + 1;
-    if (unfinished_.fetch_sub(dropped, std::memory_order_acq_rel) == dropped) stream_->completed();
+    if (unfinished_.fetch_sub(dropped, std::memory_order_acq_rel) == dropped) stream_->completed(0);
     return;
   }
   if (flow_ == 0) flow_ = board.start(now, transfer_.direction, transfer_.bytes);
@@ -57,17 +59,19 @@ void PacedWork::ring() {
   const device::LinkBoard::View view = board.look(now, flow_);
   release(view.remaining);
   if (view.ended) {
-    if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1) stream_->completed();
+    if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1) stream_->completed(modelledEnd_);
     return;
   }
-  const std::int64_t next = board.whenLeft(now, flow_, released_ < transfer_.pieces ? leftBefore(released_ - 1) : 0);
+  const bool last = released_ == transfer_.pieces;
+  const std::int64_t next = board.whenLeft(now, flow_, last ? 0 : leftBefore(released_ - 1));
+  if (last) modelledEnd_ = next;
   links().clock().set(std::min(next, now + kLongestWaitNs), shared_from_this());
 }
 
 Work::Turn PacedWork::run(Worker& worker) {
   const std::uint64_t piece = next_.fetch_add(1, std::memory_order_relaxed);
   if (stream_->context().dead() == CudaError::success) spared_.fetch_add(transfer_.copy(piece), std::memory_order_relaxed);
-  if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1) stream_->completed(worker);
+  if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1) stream_->completed(worker, modelledEnd_);
   return Turn::taken;
 }
 

@@ -23,7 +23,8 @@ class PacedWork final : public Work, public Alarm, public std::enable_shared_fro
     // Copying it will take no time: it need not wait for its turn. Null: none is.
     std::function<bool(std::uint64_t piece)> there;
   };
-  static void start(std::shared_ptr<StreamQueue> stream, Transfer transfer);
+  // follows: when the one before it on the stream ended in the model, if this was to begin then; 0: it begins now.
+  static void start(std::shared_ptr<StreamQueue> stream, std::int64_t follows, Transfer transfer);
 
   Turn run(Worker& worker) override;
   int priority() const override { return stream_->priority(); }
@@ -40,6 +41,7 @@ class PacedWork final : public Work, public Alarm, public std::enable_shared_fro
   const Transfer transfer_;
   device::FlowId flow_ = 0;      // this and the next: by whoever the clock rings for, one at a time
   std::uint64_t released_ = 0;   // pieces that workers have been given
+  std::atomic<std::int64_t> modelledEnd_{0};
   std::atomic<std::uint64_t> next_{0};
   std::atomic<std::uint64_t> spared_{0};  // bytes, not told the model yet
   std::atomic<std::uint64_t> unfinished_;  // pieces, and the model

@@ -31,13 +31,15 @@ Work::Turn StreamQueue::run(Worker& worker) {
   return Turn::taken;
 }
 
-void StreamQueue::completed(Worker& worker) {
+void StreamQueue::completed(Worker& worker, std::int64_t modelledEnd) {
   completeFront();
+  follows_ = modelledEnd;
   drive(&worker);
 }
 
-void StreamQueue::completed() {
+void StreamQueue::completed(std::int64_t modelledEnd) {
   completeFront();
+  follows_ = modelledEnd;
   drive(nullptr);
 }
 
@@ -59,6 +61,7 @@ void StreamQueue::drive(Worker* worker, bool executor) {
       std::lock_guard lock(mutex_);
       if (operations_.empty()) {
         driven_ = false;
+        follows_ = 0;
         break;
       }
       front = &operations_.front();  // stays where it is while more are queued behind it
@@ -114,6 +117,7 @@ StreamQueue::Step StreamQueue::step(InlineCopyOperation& operation, Worker*) {
 }
 
 StreamQueue::Step StreamQueue::step(LaunchOperation& operation, Worker* worker) {
+  follows_ = 0;
   if (context_->dead() != CudaError::success) return Step::done;
   if (worker == nullptr) return Step::worker;
   return startLaunch(operation, shared_from_this()) ? Step::waiting : Step::done;
@@ -129,6 +133,7 @@ StreamQueue::Step StreamQueue::step(SignalOperation& operation, Worker* worker) 
 
 StreamQueue::Step StreamQueue::step(SlotWaitOperation& operation, Worker* worker) {
   if (context_->dead() != CudaError::success || slotReached(*operation.slot, operation.value)) return Step::done;
+  follows_ = 0;
   const std::shared_ptr<ContextState> context = context_;
   if (!context->slotWaits.waitFor(shared_from_this(), *operation.slot, operation.value)) return Step::done;
   // From here on another thread may drive this queue. The executor must poll for writers it cannot see.
@@ -153,10 +158,12 @@ bool StreamQueue::startPaced(const CopyOperation& operation) {
   const memory::CopyShape& shape = operation.shape;
   const auto direction = directionOf(context_->deviceWindow, shape.destination, shape.source);
   const std::uint64_t bytes = bytesOf(shape);
-  if (context_->dead() != CudaError::success || !direction || bytes == 0 || context_->links->pass(*direction, bytes)) return false;
+  if (context_->dead() != CudaError::success || !direction || bytes == 0 ||
+      context_->links->pass(*direction, bytes, true))
+    return false;
   if (bytes <= kInlineBytes) {
     transfer(shape);
-    PacedWork::start(shared_from_this(), {.direction = *direction, .bytes = bytes, .pieces = 0, .copy = nullptr, .there = nullptr});
+    PacedWork::start(shared_from_this(), follows_, {.direction = *direction, .bytes = bytes, .pieces = 0, .copy = nullptr, .there = nullptr});
     return true;
   }
   const auto copy = [shape, context = context_](std::uint64_t piece) {
@@ -165,7 +172,7 @@ bool StreamQueue::startPaced(const CopyOperation& operation) {
     transferPiece(shape, piece);
     return std::uint64_t{0};
   };
-  PacedWork::start(shared_from_this(),
+  PacedWork::start(shared_from_this(), follows_,
                    {.direction = *direction, .bytes = bytes, .pieces = piecesOf(shape), .copy = copy, .there = nullptr});
   return true;
 }
@@ -174,10 +181,10 @@ bool StreamQueue::startPaced(const InlineCopyOperation& operation) {
   const std::uint64_t bytes = operation.bytes.size();
   constexpr auto kDirection = device::LinkDirection::toDevice;
   if (context_->dead() != CudaError::success || bytes == 0 || !context_->deviceWindow.contains(operation.destination) ||
-      context_->links->pass(kDirection, bytes))
+      context_->links->pass(kDirection, bytes, true))
     return false;
   std::memcpy(reinterpret_cast<void*>(operation.destination), operation.bytes.data(), bytes);
-  PacedWork::start(shared_from_this(), {.direction = kDirection, .bytes = bytes, .pieces = 0, .copy = nullptr, .there = nullptr});
+  PacedWork::start(shared_from_this(), follows_, {.direction = kDirection, .bytes = bytes, .pieces = 0, .copy = nullptr, .there = nullptr});
   return true;
 }
 
@@ -194,7 +201,7 @@ bool StreamQueue::startPaced(const RestoreOperation& operation) {
     return brought == Visits::Brought::before ? kGranuleBytes : std::uint64_t{0};
   };
   const auto there = [all, context = context_](std::uint64_t piece) { return !context->visits.expects((*all)[piece]); };
-  PacedWork::start(shared_from_this(), {.direction = device::LinkDirection::toDevice,
+  PacedWork::start(shared_from_this(), follows_, {.direction = device::LinkDirection::toDevice,
                                         .bytes = granules * kGranuleBytes,
                                         .pieces = granules,
                                         .copy = copy,
@@ -209,6 +216,7 @@ StreamQueue::Step StreamQueue::step(RecordOperation& operation, Worker*) {
 
 StreamQueue::Step StreamQueue::step(EventWaitOperation& operation, Worker*) {
   if (context_->dead() != CudaError::success) return Step::done;
+  follows_ = 0;
   return operation.marker->waitFor(shared_from_this()) ? Step::waiting : Step::done;
 }
 

@@ -33,13 +33,14 @@ class StreamQueue final : public Work, public std::enable_shared_from_this<Strea
   // A wait is over: leaves the driving to the workers.
   void resume();
   // The operation at the front, which was under way, has ended: does what is small at once and leaves the rest to the workers.
-  void completed();
+  void completed(std::int64_t modelledEnd);
   ContextState& context() const { return *context_; }
   const std::shared_ptr<ContextState>& sharedContext() const { return context_; }
 
   // --- Workers ---
   // The operation at the front, which was under way, has ended.
-  void completed(Worker& worker);
+  // modelledEnd: when that was, over a modelled link, in nanoseconds of the monotonic clock.
+  void completed(Worker& worker, std::int64_t modelledEnd = 0);
   Turn run(Worker& worker) override;
   int priority() const override { return priority_; }
 
@@ -70,6 +71,7 @@ class StreamQueue final : public Work, public std::enable_shared_from_this<Strea
 
   std::shared_ptr<ContextState> context_;
   int priority_;
+  std::int64_t follows_ = 0;     // whoever drives: the modelled end that the operation at the front follows at once; 0: none
   std::uint64_t submitted_ = 0;  // the executor's thread only
   std::atomic<std::uint64_t> completed_{0};
   std::mutex mutex_;
