@@ -68,6 +68,7 @@ int run(int argc, char** argv) {
 
   options.cores = usableCores();
   auto opened = openDevice(backends, kind, device);
+  links.reset();
   if (!opened) {
     std::fprintf(stderr, "rouse-executor: %s\n", opened.error().message.c_str());
     return kExitNoDevice;

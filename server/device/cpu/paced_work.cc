@@ -15,15 +15,15 @@ constexpr std::int64_t kRetryNs = 1'000'000;
 
 }  // namespace
 
-PacedWork::PacedWork(std::shared_ptr<StreamQueue> stream, Transfer transfer)
+PacedWork::PacedWork(std::shared_ptr<StreamQueue> stream, PacedTransfer transfer)
     : stream_(std::move(stream)), transfer_(std::move(transfer)), unfinished_(transfer_.pieces + 1) {}
 
-void PacedWork::start(std::shared_ptr<StreamQueue> stream, std::int64_t follows, Transfer transfer) {
+void PacedWork::start(std::shared_ptr<StreamQueue> stream, std::int64_t due, PacedTransfer transfer) {
   const std::shared_ptr<PacedWork> work(new PacedWork(std::move(stream), std::move(transfer)));
   LinkUse& links = work->links();
   const std::int64_t now = AlarmClock::now();
   const device::LinkDirection direction = work->transfer_.direction;
-  work->flow_ = links.board().start(now, direction, work->transfer_.bytes, now - follows < kLongestDelayNs ? follows : now);
+  work->flow_ = links.board().start(now, direction, work->transfer_.bytes, now - due < kLongestDelayNs ? due : now);
   if (work->flow_ != 0) work->release(static_cast<double>(work->transfer_.bytes));
   // From now on the clock's thread alone.
   links.clock().set(now + (work->flow_ != 0 ? links.board().latency(direction) : kRetryNs), work);

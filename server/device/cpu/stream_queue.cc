@@ -1,5 +1,6 @@
 #include "server/device/cpu/stream_queue.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "server/device/cpu/launch_work.h"
@@ -12,6 +13,12 @@
 namespace rouse::cpu {
 
 void StreamQueue::push(Operation operation) {
+  const std::int64_t now = context_->links != nullptr ? AlarmClock::now() : 0;
+  std::visit(
+      [now](auto& each) {
+        if constexpr (requires { each.queuedAt; }) each.queuedAt = now;
+      },
+      operation);
   ++submitted_;
   context_->outstanding.fetch_add(1, std::memory_order_relaxed);
   {
@@ -19,6 +26,7 @@ void StreamQueue::push(Operation operation) {
     operations_.push_back(std::move(operation));
     if (driven_) return;
     driven_ = true;
+    follows_ = now;
     context_->beginDriving();
   }
   resume();
@@ -154,6 +162,11 @@ StreamQueue::Step StreamQueue::step(RestoreOperation& operation, Worker* worker)
   return Step::waiting;
 }
 
+// Due when what it follows at once ended in the model; after anything else it begins when that has ended, which is now.
+void StreamQueue::pace(std::int64_t queuedAt, PacedTransfer transfer) {
+  PacedWork::start(shared_from_this(), follows_ != 0 ? std::max(follows_, queuedAt) : 0, std::move(transfer));
+}
+
 bool StreamQueue::startPaced(const CopyOperation& operation) {
   const memory::CopyShape& shape = operation.shape;
   const auto direction = directionOf(context_->deviceWindow, shape.destination, shape.source);
@@ -163,7 +176,7 @@ bool StreamQueue::startPaced(const CopyOperation& operation) {
     return false;
   if (bytes <= kInlineBytes) {
     transfer(shape);
-    PacedWork::start(shared_from_this(), follows_, {.direction = *direction, .bytes = bytes, .pieces = 0, .copy = nullptr, .there = nullptr});
+    pace(operation.queuedAt, {.direction = *direction, .bytes = bytes, .pieces = 0, .copy = nullptr, .there = nullptr});
     return true;
   }
   const auto copy = [shape, context = context_](std::uint64_t piece) {
@@ -172,8 +185,7 @@ bool StreamQueue::startPaced(const CopyOperation& operation) {
     transferPiece(shape, piece);
     return std::uint64_t{0};
   };
-  PacedWork::start(shared_from_this(), follows_,
-                   {.direction = *direction, .bytes = bytes, .pieces = piecesOf(shape), .copy = copy, .there = nullptr});
+  pace(operation.queuedAt, {.direction = *direction, .bytes = bytes, .pieces = piecesOf(shape), .copy = copy, .there = nullptr});
   return true;
 }
 
@@ -184,7 +196,7 @@ bool StreamQueue::startPaced(const InlineCopyOperation& operation) {
       context_->links->pass(kDirection, bytes, true))
     return false;
   std::memcpy(reinterpret_cast<void*>(operation.destination), operation.bytes.data(), bytes);
-  PacedWork::start(shared_from_this(), follows_, {.direction = kDirection, .bytes = bytes, .pieces = 0, .copy = nullptr, .there = nullptr});
+  pace(operation.queuedAt, {.direction = kDirection, .bytes = bytes, .pieces = 0, .copy = nullptr, .there = nullptr});
   return true;
 }
 
@@ -201,11 +213,9 @@ bool StreamQueue::startPaced(const RestoreOperation& operation) {
     return brought == Visits::Brought::before ? kGranuleBytes : std::uint64_t{0};
   };
   const auto there = [all, context = context_](std::uint64_t piece) { return !context->visits.expects((*all)[piece]); };
-  PacedWork::start(shared_from_this(), follows_, {.direction = device::LinkDirection::toDevice,
-                                        .bytes = granules * kGranuleBytes,
-                                        .pieces = granules,
-                                        .copy = copy,
-                                        .there = there});
+  constexpr auto kDirection = device::LinkDirection::toDevice;
+  pace(operation.queuedAt,
+       {.direction = kDirection, .bytes = granules * kGranuleBytes, .pieces = granules, .copy = copy, .there = there});
   return true;
 }
 

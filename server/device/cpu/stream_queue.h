@@ -18,6 +18,8 @@
 
 namespace rouse::cpu {
 
+struct PacedTransfer;  // paced_work.h
+
 class StreamQueue final : public Work, public std::enable_shared_from_this<StreamQueue> {
  public:
   StreamQueue(std::shared_ptr<ContextState> context, int priority)
@@ -68,10 +70,12 @@ class StreamQueue final : public Work, public std::enable_shared_from_this<Strea
   bool startPaced(const CopyOperation& operation);
   bool startPaced(const InlineCopyOperation& operation);
   bool startPaced(const RestoreOperation& operation);
+  void pace(std::int64_t queuedAt, PacedTransfer transfer);
 
   std::shared_ptr<ContextState> context_;
   int priority_;
-  std::int64_t follows_ = 0;     // whoever drives: the modelled end that the operation at the front follows at once; 0: none
+  std::int64_t follows_ = 0;     // whoever drives: when what came before the front ended in the model, or the stream was idle; 0: it went
+                                 // over no link
   std::uint64_t submitted_ = 0;  // the executor's thread only
   std::atomic<std::uint64_t> completed_{0};
   std::mutex mutex_;
