@@ -219,9 +219,12 @@ void LinkBoard::change(Nanoseconds now, Change change) {
     for (std::uint32_t gpu = 0; gpu < gpus(); ++gpu) {
       for (std::uint32_t direction = 0; direction < 2; ++direction) {
         auto& charge = header_->charges[gpu][direction];
-        const auto since = static_cast<double>(charge.since.exchange(0, std::memory_order_acq_rel));
+        // In this order: a time that is left over would be too early for bytes that come later; bytes without one begin now.
         const auto bytes = static_cast<double>(charge.bytes.exchange(0, std::memory_order_acq_rel));
-        if (bytes != 0) charges.push_back({bytes, std::min(since, static_cast<double>(now)), gpu, direction});
+        if (bytes == 0) continue;
+        const auto since = static_cast<double>(charge.since.exchange(0, std::memory_order_acq_rel));
+        const auto latest = static_cast<double>(now);
+        charges.push_back({bytes, since == 0 ? latest : std::min(since, latest), gpu, direction});
       }
     }
     std::ranges::sort(charges, {}, &Taken::since);
@@ -265,13 +268,15 @@ FlowId LinkBoard::start(Nanoseconds now, LinkDirection direction, std::uint64_t 
   // 0 and 1 are what charge() adds to.
   const FlowId id = ownerBits(gpu_) | (2 + nextFlow_.fetch_add(1, std::memory_order_relaxed) % ((std::uint64_t{1} << 47) - 2));
   bool added = false;
-  change(now, [&](LinkFlows& flows) {
+  // Whether it had the links for itself shows at the time when it was due: what ends between then and now had its share.
+  change(std::min(since, now), [&](LinkFlows& flows) {
     const bool alone = std::ranges::none_of(flows.all(), [&](const Flow& flow) {
       return std::ranges::any_of(std::span(flow.path.links).first(flow.path.count), [&](std::uint32_t link) {
         return std::ranges::find(path.links.begin(), path.links.begin() + path.count, link) != path.links.begin() + path.count;
       });
     });
-    const double clock = std::max(static_cast<double>(now), flows.now);
+    flows.progress(rates_, static_cast<double>(now));
+    const double clock = flows.now;
     const double movesAt = (alone ? static_cast<double>(since) : clock) + static_cast<double>(latency(direction));
     const double moved = std::max(0.0, clock - movesAt) * bytesPerSecond(direction) * 1e-9;
     added = flows.add({.id = id,

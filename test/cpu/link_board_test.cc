@@ -112,6 +112,17 @@ TEST_CASE("what follows another at once loses nothing by being told late, unless
   CHECK(std::abs(boards[0].whenLeft(kBegin + 20'000, a, 0) - (kBegin + 4000 + kMs)) <= 2);
   const FlowId b = boards[1].start(kBegin + 20'000, kIn, 1'000'000, kBegin);
   CHECK(boards[1].look(kBegin + 24'001, b).remaining == Approx(1'000'000).margin(10));
+
+  // Another was under way when it was due, and is no more.
+  const Nanoseconds later = kBegin + 10 * kMs;
+  boards[3].start(later, kIn, 10'000);
+  const FlowId c = boards[2].start(later + 50'000, kIn, 1'000'000, later + 5'000);
+  CHECK(boards[2].look(later + 54'000, c).remaining == Approx(1'000'000).margin(10));
+  // What it follows had ended by then.
+  const FlowId d = boards[2].start(later + 2 * kMs, kOut, 1'000'000);
+  const Nanoseconds end = boards[2].whenLeft(later + 2 * kMs, d, 0);
+  const FlowId e = boards[2].start(end + 30'000, kOut, 1'000'000, end);
+  CHECK(std::abs(boards[2].whenLeft(end + 30'000, e, 0) - (end + 4000 + kMs)) <= 2);
 }
 
 TEST_CASE("a credit shortens a transfer") {
