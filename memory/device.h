@@ -18,6 +18,8 @@
 #include <string_view>
 #include <vector>
 
+#include "memory/fingerprint.h"
+#include "memory/link.h"
 #include "memory/module.h"
 #include "schemas/base/range.h"
 #include "schemas/base/result.h"
@@ -41,6 +43,10 @@ struct DeviceProperties {
   bool noticesWrites = false;
   // Using a granule before it has arrived brings it there and then; otherwise that gives no defined result, or a fault.
   bool arrivesOnDemand = false;
+  // For operators; a function is not told these.
+  std::uint64_t physicalBytes = 0;  // memory that the device has, offered or not; 0: unknown
+  std::string driverVersion;        // "580.65.06"; empty: unknown
+  LinkDescription link;
 };
 
 // A piece of physical device memory, made at start-up. All are a multiple of kGranuleBytes.
@@ -151,6 +157,8 @@ class Context {
   // Of the restored granules that are still mapped: appends those that anything but their restore has written, each once
   // for each restore. Only where DeviceProperties::noticesWrites, and while the context is idle.
   virtual void takeWritten(std::vector<std::uint64_t>& addresses) = 0;
+  // Granules so far that came with an access rather than in their turn (DeviceProperties::arrivesOnDemand).
+  virtual std::uint64_t demandedGranules() const { return 0; }
 
   // Memory of the host window that becomes usable by copies and kernels at its own address.
   virtual Status mapHost(AddressRange range) = 0;
@@ -166,6 +174,12 @@ class Context {
   virtual void copyInline(Stream&, std::uint64_t destination, std::span<const std::byte>) = 0;
   virtual void fill(Stream&, const FillShape&) = 0;
   virtual void launch(Stream&, const LaunchRequest&) = 0;
+
+  // The fingerprints of the granules' content at this point of the stream, lowest address first: one each. `out` may be
+  // any host memory; it is written by the time that a signal behind this is delivered, and must live until the stream
+  // has passed. The key is copied. Same bits on every device. Refused (invalidValue), with nothing queued: a range that
+  // is not whole granules of the device window, all mapped, or another number of places in `out`.
+  virtual Status fingerprint(Stream&, const FingerprintKey&, AddressRange granules, std::span<PageFingerprint> out) = 0;
 
   // Slots outlive the context's queued work.
   virtual void signal(Stream&, wire::Slot&, std::uint64_t value, bool timestamp) = 0;
@@ -222,6 +236,7 @@ struct DeviceOptions {
   // cpu: the node's modelled links, this device being GPU `ordinal` of them (server/device/link_board.h); borrowed while it is
   // opened. -1: transfers take what they take.
   int linksFd = -1;
+  bool measureLink = false;       // fill in LinkDescription's curves: takes up to about 0.2 s
 };
 
 // Each back end is a shared object with this one entry point, found by name: librouse-device-<kind>.so.

@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "memory/bit_tree.h"
+#include "memory/fingerprint.h"
 #include "memory/owner_id.h"
 #include "schemas/base/result.h"
 
@@ -34,11 +35,8 @@ namespace rouse::memory {
 
 using SlotId = std::uint32_t;
 
-// 128 bits of a hash of a page's content. Equal content has equal fingerprints; the reverse is for the caller to check.
-struct Fingerprint {
-  std::uint64_t low = 0, high = 0;
-  constexpr bool operator==(const Fingerprint&) const = default;
-};
+// Equal content has equal fingerprints; the reverse is for the caller to check.
+using Fingerprint = PageFingerprint;
 
 class HomeStore {
  public:

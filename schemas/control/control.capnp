@@ -12,7 +12,7 @@ const protocolVersion :UInt32 = 1;
 struct Message {
   id @0 :UInt64;
   union {
-    error @1 :Error;
+    error @1 :Error;                    # id 0, from an executor: why it does not serve or ends; code: memory/start_failure.h
     # A function's client library -> daemon.
     attach @2 :Attach;
     attached @3 :Attached;              # fds: session segment, host window, then for each device: ring segment, wake eventfd
@@ -131,6 +131,35 @@ struct ExecutorReady {
   device @0 :DeviceInfo;
   pid @1 :UInt32;
   wireHash @2 :UInt64;
+  physicalBytes @3 :UInt64;    # memory of the device, offered or not; 0: unknown
+  driverVersion @4 :Text;
+  link @5 :Link;
+}
+
+# memory/link.h. For operators: functions are not told.
+struct Link {
+  pcieGeneration @0 :UInt32;   # 0 here and below: unknown
+  pcieGenerationAtMost @1 :UInt32;
+  pcieWidth @2 :UInt32;
+  pcieWidthAtMost @3 :UInt32;
+  toDevice @4 :List(Point);
+  toHost @5 :List(Point);
+  numaNode @6 :Int32 = -1;     # -1: unknown
+  cpus @7 :Text;
+  nvlinksKnown @8 :Bool;
+  nvlinks @9 :UInt32;
+  nvlinksToSwitches @10 :UInt32;
+  peers @11 :List(Peer);
+
+  struct Point { bytes @0 :UInt64; bytesPerSecond @1 :UInt64; }
+  struct Peer {
+    uuid @0 :Text;
+    pciAddress @1 :Text;
+    access @2 :Bool;
+    atomics @3 :Bool;
+    rank @4 :Int32 = -1;
+    nvlinks @5 :UInt32;
+  }
 }
 
 struct OpenSession {

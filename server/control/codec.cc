@@ -38,6 +38,34 @@ void write(capnproto::DeviceInfo::Builder to, const memory::DeviceProperties& fr
   for (unsigned i = 0; i < attributes.size(); ++i) attributes.set(i, from.attributes[i]);
   to.setPlacesVariables(from.placesVariables);
 }
+void write(capnp::List<capnproto::Link::Point>::Builder to, const memory::LinkCurve& from) {
+  for (unsigned i = 0; i < to.size(); ++i) {
+    to[i].setBytes(from[i].bytes);
+    to[i].setBytesPerSecond(from[i].bytesPerSecond);
+  }
+}
+void write(capnproto::Link::Builder to, const memory::LinkDescription& from) {
+  to.setPcieGeneration(from.pcieGeneration);
+  to.setPcieGenerationAtMost(from.pcieGenerationAtMost);
+  to.setPcieWidth(from.pcieWidth);
+  to.setPcieWidthAtMost(from.pcieWidthAtMost);
+  write(to.initToDevice(static_cast<unsigned>(from.toDevice.size())), from.toDevice);
+  write(to.initToHost(static_cast<unsigned>(from.toHost.size())), from.toHost);
+  to.setNumaNode(from.numaNode);
+  to.setCpus(from.cpus);
+  to.setNvlinksKnown(from.nvlinks.has_value());
+  to.setNvlinks(from.nvlinks.value_or(0));
+  to.setNvlinksToSwitches(from.nvlinksToSwitches);
+  auto peers = to.initPeers(static_cast<unsigned>(from.peers.size()));
+  for (unsigned i = 0; i < peers.size(); ++i) {
+    peers[i].setUuid(from.peers[i].uuid);
+    peers[i].setPciAddress(from.peers[i].pciAddress);
+    peers[i].setAccess(from.peers[i].access);
+    peers[i].setAtomics(from.peers[i].atomics);
+    peers[i].setRank(from.peers[i].rank);
+    peers[i].setNvlinks(from.peers[i].nvlinks);
+  }
+}
 void write(capnproto::Attach::Builder to, const Attach& from) {
   to.setProtocol(from.protocol);
   to.setWireHash(from.wireHash);
@@ -146,6 +174,9 @@ struct BodyWriter {
     write(out.initDevice(), body.device);
     out.setPid(body.pid);
     out.setWireHash(body.wireHash);
+    out.setPhysicalBytes(body.device.physicalBytes);
+    out.setDriverVersion(body.device.driverVersion);
+    write(out.initLink(), body.device.link);
   }
   void operator()(const OpenSession& body) {
     auto out = to.initOpenSession();
@@ -193,6 +224,36 @@ memory::DeviceProperties read(capnproto::DeviceInfo::Reader from) {
   to.computeMinor = from.getComputeMinor();
   for (std::int32_t attribute : from.getAttributes()) to.attributes.push_back(attribute);
   to.placesVariables = from.getPlacesVariables();
+  return to;
+}
+
+memory::LinkCurve read(capnp::List<capnproto::Link::Point>::Reader from) {
+  memory::LinkCurve to;
+  for (auto point : from) to.push_back({point.getBytes(), point.getBytesPerSecond()});
+  return to;
+}
+
+memory::LinkDescription read(capnproto::Link::Reader from) {
+  memory::LinkDescription to{.pcieGeneration = from.getPcieGeneration(),
+                             .pcieGenerationAtMost = from.getPcieGenerationAtMost(),
+                             .pcieWidth = from.getPcieWidth(),
+                             .pcieWidthAtMost = from.getPcieWidthAtMost(),
+                             .toDevice = read(from.getToDevice()),
+                             .toHost = read(from.getToHost()),
+                             .numaNode = from.getNumaNode(),
+                             .cpus = read(from.getCpus()),
+                             .nvlinks = {},
+                             .nvlinksToSwitches = from.getNvlinksToSwitches(),
+                             .peers = {}};
+  if (from.getNvlinksKnown()) to.nvlinks = from.getNvlinks();
+  for (auto peer : from.getPeers()) {
+    to.peers.push_back({.uuid = read(peer.getUuid()),
+                        .pciAddress = read(peer.getPciAddress()),
+                        .access = peer.getAccess(),
+                        .atomics = peer.getAtomics(),
+                        .rank = peer.getRank(),
+                        .nvlinks = peer.getNvlinks()});
+  }
   return to;
 }
 
@@ -305,7 +366,11 @@ Body readBody(capnproto::Message::Reader from) {
       return StatusReply{read(from.getStatus().getJson())};
     case capnproto::Message::EXECUTOR_READY: {
       const auto body = from.getExecutorReady();
-      return ExecutorReady{read(body.getDevice()), body.getPid(), body.getWireHash()};
+      ExecutorReady ready{read(body.getDevice()), body.getPid(), body.getWireHash()};
+      ready.device.physicalBytes = body.getPhysicalBytes();
+      ready.device.driverVersion = read(body.getDriverVersion());
+      ready.device.link = read(body.getLink());
+      return ready;
     }
     case capnproto::Message::OPEN_SESSION: {
       const auto body = from.getOpenSession();

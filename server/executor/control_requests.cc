@@ -8,6 +8,7 @@ void Executor::on(std::uint64_t id, channel::OpenSession& request, std::vector<w
   const std::string name = "session " + std::to_string(request.sessionId);
   if (find(request.sessionId) != nullptr) return send(id, Error{CudaError::invalidValue, name + " is open already"});
   auto session = Session::open(request, std::move(fds), surroundings_);
+  if (Status health = device_->health(); !health) return fail(health.error());  // unanswered: see turn()
   if (!session) return send(id, session.error());
   if (Status status = poller_.watchEvents((*session)->wakeFd()); !status) return send(id, status.error());
   if (logs(LogLevel::info)) log(LogLevel::info, name + " (" + request.name + ") is open");

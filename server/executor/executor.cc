@@ -1,6 +1,7 @@
 #include "server/executor/executor.h"
 
 #include <sched.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -84,6 +85,12 @@ Status Executor::run() {
       rest(kind);
   }
   for (Served& served : served_) served.session->declareLost();
+  if (!failure_) {
+    (void)control_.send(0, failure_.error());  // the daemon, if that is still there, says why we end
+    // The process may take a while to end, with a driver in it: until then the daemon must not take it for one that
+    // serves.
+    ::shutdown(control_.fd(), SHUT_RDWR);
+  }
   return failure_;
 }
 
@@ -94,7 +101,10 @@ bool Executor::turn() {
   deviceWaiting_ = false;
   did = device_->poll(deviceWaiting_) || did;
   // Programs have been told by now; whoever starts this executor again gets a device that works.
-  if (Status health = device_->health(); !health) fail(health.error());
+  if (Status health = device_->health(); !health) {
+    fail(health.error());
+    return true;  // no request is answered any more: who waits for one is served by the next executor
+  }
   if (turnsToControl_-- == 0) {
     turnsToControl_ = kTurnsBetweenControl;
     if (poller_.wait(std::chrono::nanoseconds{0})) readControl();

@@ -2,12 +2,23 @@
 
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cassert>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 namespace rouse::executor {
+namespace {
+
+memory::FingerprintKey randomKey() {
+  std::uint64_t bits[2];
+  if (::getentropy(bits, sizeof bits) != 0) std::abort();  // not for so few (getentropy(3))
+  return {bits[0], bits[1]};
+}
+
+}  // namespace
 
 Result<std::unique_ptr<Homes>> Homes::open(memory::Device& device, const wire::OwnedFd& file, std::uint64_t offset,
                                            std::uint64_t bytes) {
@@ -24,12 +35,13 @@ Result<std::unique_ptr<Homes>> Homes::open(memory::Device& device, const wire::O
   if (base == MAP_FAILED)
     return Error{CudaError::memoryAllocation,
                  "host store: mapping " + std::to_string(bytes) + " bytes: " + std::strerror(errno)};
-  std::unique_ptr<Homes> homes(new Homes(static_cast<std::byte*>(base), bytes / kGranuleBytes));
+  std::unique_ptr<Homes> homes(new Homes(static_cast<std::byte*>(base), bytes / kGranuleBytes, randomKey()));
   if (Status status = device.useHost({homes->base_, bytes}); !status) return status.error();
   return homes;
 }
 
-Homes::Homes(std::byte* base, std::uint64_t granules) : base_(base), total_(granules) {
+Homes::Homes(std::byte* base, std::uint64_t granules, const memory::FingerprintKey& key)
+    : base_(base), key_(key), total_(granules) {
   free_.reserve(granules);
   for (std::uint64_t slot = granules; slot-- > 0;) free_.push_back(static_cast<Slot>(slot));
 }

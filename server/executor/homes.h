@@ -38,6 +38,8 @@ class Homes {
   // Forgets an owner that has dropped all its slots.
   void release(memory::OwnerId owner);
 
+  // For telling what has changed: random, and no program ever sees it or what it makes.
+  const memory::FingerprintKey& key() const { return key_; }
   std::byte* at(Slot slot) const { return base_ + std::uint64_t{slot} * kGranuleBytes; }
   std::uint64_t totalBytes() const { return total_ * kGranuleBytes; }
   std::uint64_t promisableBytes() const { return (total_ - promised_) * kGranuleBytes; }
@@ -47,9 +49,10 @@ class Homes {
   struct Account {
     std::uint64_t promised = 0, taken = 0;
   };
-  Homes(std::byte* base, std::uint64_t granules);
+  Homes(std::byte* base, std::uint64_t granules, const memory::FingerprintKey& key);
 
   std::byte* base_;
+  memory::FingerprintKey key_;
   std::uint64_t total_;
   std::uint64_t promised_ = 0;
   std::vector<Slot> free_;

@@ -1,4 +1,5 @@
 // rouse-executor: drives one device for the daemon that started it. Not for people to start.
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -10,6 +11,7 @@
 #include <cstdlib>
 
 #include "server/executor/backend.h"
+#include "server/executor/control_link.h"
 #include "server/executor/executor.h"
 #include "server/executor/log.h"
 
@@ -30,6 +32,13 @@ unsigned usableCores() {
 bool dieWithParent() {
   const pid_t parent = ::getppid();
   return ::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && ::getppid() == parent;
+}
+
+// The daemon says it for us, once, where the operator looks; on standard error only if there is nobody to tell.
+int noDevice(wire::OwnedFd socket, const Error& reason) {
+  ControlLink daemon(std::move(socket));
+  if (!daemon.send(0, reason) || daemon.unsent()) std::fprintf(stderr, "rouse-executor: %s\n", reason.message.c_str());
+  return kExitNoDevice;
 }
 
 int run(int argc, char** argv) {
@@ -67,17 +76,14 @@ int run(int argc, char** argv) {
   wire::OwnedFd socket(control), links(device.linksFd);
 
   options.cores = usableCores();
+  device.measureLink = true;
   auto opened = openDevice(backends, kind, device);
   links.reset();
-  if (!opened) {
-    std::fprintf(stderr, "rouse-executor: %s\n", opened.error().message.c_str());
-    return kExitNoDevice;
-  }
+  if (!opened) return noDevice(std::move(socket), opened.error());
+  wire::OwnedFd spare(::fcntl(control, F_DUPFD_CLOEXEC, 0));
   auto executor = Executor::create(std::move(*opened), std::move(socket), options);
-  if (!executor) {
-    std::fprintf(stderr, "rouse-executor: %s\n", executor.error().message.c_str());
-    return kExitNoDevice;
-  }
+  if (!executor) return noDevice(std::move(spare), executor.error());
+  spare = {};
   const Status status = (*executor)->run();
   // Kernels may still run and need not end: the process does, with all it holds.
   std::fflush(nullptr);

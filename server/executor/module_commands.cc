@@ -1,3 +1,5 @@
+#include <cstring>
+
 #include "schemas/wire/slot_wait.h"
 #include "server/executor/session.h"
 
@@ -44,6 +46,7 @@ wire::DecodeStatus Session::on(const wire::ModuleBind& command, std::span<const 
 
 // Initial values are written at once, not on a stream: behind everything that may still use the memory.
 bool Session::resume(Bind& command) {
+  if (!presence_.here()) return false;
   if (fenced_) {
     if (!context_->idle()) return false;
     fenced_ = false;
@@ -94,6 +97,31 @@ wire::DecodeStatus Session::on(const wire::VariableAddress& command) {
   return {};
 }
 
+// A launch names what its parameters point to, wherever in them, and the variables of its module.
+void Session::attend(memory::Stream& stream, const BoundModule& module, std::span<const std::byte> parameters) {
+  presence_.beginOperation();
+  const bool exactly = presence_.arriving();
+  if (exactly && (!surroundings_.device.properties().arrivesOnDemand || !allObjectsKnown_)) {
+    presence_.useEverything(*context_, stream);
+    return;
+  }
+  // Pointers lie at multiples of their size, but for packed structures.
+  const std::size_t step = exactly ? 1 : sizeof(std::uint64_t);
+  for (std::size_t at = 0; at + sizeof(std::uint64_t) <= parameters.size(); at += step) {
+    std::uint64_t word;
+    std::memcpy(&word, parameters.data() + at, sizeof word);
+    if (deviceWindow_.contains(word)) attendAddress(stream, word);
+  }
+  const auto& variables = module.image->description().variables;
+  for (std::uint32_t i = 0; i < variables.size(); ++i)
+    presence_.use(*context_, stream, {module.instance->variableAddress(i), variables[i].bytes});
+}
+
+void Session::attendAddress(memory::Stream& stream, std::uint64_t address) {
+  const AddressRange object = objects_.at(address);
+  presence_.use(*context_, stream, object.empty() ? AddressRange{address, 1} : object);
+}
+
 wire::DecodeStatus Session::on(const wire::Launch& command, std::span<const std::byte> parameters) {
   const BoundModule& bound = modules_.at(command.module);
   const auto& kernels = bound.image->description().kernels;
@@ -127,7 +155,10 @@ wire::DecodeStatus Session::on(const wire::Launch& command, std::span<const std:
     latch_.latch(CudaError::invalidKernelImage, kernel.name + ": its module could not be instantiated");
     return {};
   }
-  context_->launch(streams_->forWork(command.stream, parameters.size()),
+  memory::Stream& stream = streams_->forWork(command.stream, parameters.size());
+  if (presence_.attentive()) [[unlikely]]
+    attend(stream, bound, parameters);
+  context_->launch(stream,
                    {.module = bound.instance.get(),
                     .function = command.function,
                     .grid = {command.grid.x, command.grid.y, command.grid.z},

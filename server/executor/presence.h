@@ -3,7 +3,14 @@
 //   here ── beginLeaving() → leaving ── away ── beginArriving() → arriving ── here
 //
 // What is on the device and has changed since it came, or never was at home, is saved before its chunk is given up: there
-// is no moment at which the only copy of a granule is dropped. Reactor thread only.
+// is no moment at which the only copy of a granule is dropped. What has changed the device tells, or fingerprints of the
+// granules do (memory/fingerprint.h).
+//
+// It comes in groups (swap/group_plan.h), in the order in which it was used before (swap/access_order.h), and work is
+// queued meanwhile, each operation behind the groups that it names. What a kernel reaches without naming it is either
+// brought on demand (DeviceProperties::arrivesOnDemand), or launches wait for everything.
+//
+// Reactor thread only.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +22,7 @@
 #include "memory/extent_map.h"
 #include "server/executor/homes.h"
 #include "server/executor/physical_memory.h"
+#include "swap/access_order.h"
 
 namespace rouse::executor {
 
@@ -41,17 +49,28 @@ class Presence {
   // A granule that is here is not the session's any more: its chunk is on its way to the pool.
   void forget(std::uint64_t address);
 
-  // --- Leaving: the context is idle, and nothing is submitted to it until the session is here again.
-  void beginLeaving(memory::Context& context);
+  // --- Leaving: the context is idle, and nothing is submitted to it until the session is here or arrives.
+  Status beginLeaving(memory::Context& context);
   // True once it is away: the chunks are the pool's.
   Result<bool> leave(memory::Context& context);
-  // --- Arriving: the pool has wanted() chunks.
+  // --- Arriving: the pool has wantedBytes() of chunks.
   void beginArriving(memory::Context& context);
-  Result<bool> arrive(memory::Context& context);
+  // True once all of it is here.
+  bool arrive();
   // The context is about to end, with whatever is on its way.
-  void endStream() { stream_.reset(); }
+  void endStream();
   // It has ended: gives back all chunks and homes, and all promises. What is mapped is for the caller to forget.
   void release();
+
+  // --- Work that uses device memory. Called for each operation while attentive(), which is soon after the memory came, to
+  // learn the order of use, and for as long as some of it is still on the way.
+  bool attentive() const { return attention_ != 0 || where_ == Where::arriving; }
+  // True: what an operation may use must be known exactly, not only for the order's sake.
+  bool arriving() const { return where_ == Where::arriving; }
+  void beginOperation() { attention_ -= attention_ != 0; }
+  // The operation, queued on the stream next, uses the range (any of it that is the session's), or may use anything.
+  void use(memory::Context& context, memory::Stream& stream, AddressRange range);
+  void useEverything(memory::Context& context, memory::Stream& stream);
 
   // For all of it to be here, while it is away; and what has chunks now.
   std::uint64_t wantedBytes() const { return where_ == Where::away ? extents_.backedBytes() : 0; }
@@ -63,13 +82,28 @@ class Presence {
   std::uint64_t departures() const { return departures_; }
 
  private:
+  // Operations after an arrival (and at first) whose use of memory is noted.
+  static constexpr std::uint32_t kAttention = 20'000;
+
   struct Home {
     Homes::Slot slot;
     bool current;  // holds what the granule holds, or held when it last left
+    memory::PageFingerprint print;  // of what it holds, where the device does not notice writes
   };
   void enroll();
   memory::Stream& stream(memory::Context& context);
   void findChanges(memory::Context& context);
+  Status beginPrints(memory::Context& context);
+  void endPrints();
+  void saveChanged(memory::Context& context);
+  // visit(range) for each run of neighbouring granules.
+  template <class Visit>
+  void forEachRun(Visit&& visit) const;
+  std::uint32_t granule(std::uint64_t address) const {
+    return static_cast<std::uint32_t>((address - extents_.window().base) / kGranuleBytes);
+  }
+  // Waits for the first `groups` of this arrival.
+  void awaitGroups(memory::Context& context, memory::Stream& stream, std::uint32_t groups);
 
   const memory::OwnerId owner_;
   memory::Device& device_;
@@ -79,7 +113,18 @@ class Presence {
   std::unordered_map<std::uint64_t, Home> homed_;  // by address
   std::unique_ptr<memory::Stream> stream_;         // for what moves
   std::vector<std::uint64_t> changed_;
+  std::vector<memory::PageFingerprint> prints_;  // of all granules, ascending, while they are being made
   Where where_ = Where::here;
+
+  swap::AccessOrder order_;
+  std::uint32_t attention_;
+  // Of the arrival under way: groups are numbered from 1 in their order.
+  std::vector<std::uint32_t> groupOf_;                  // by granule; 0: not on its way
+  std::vector<std::unique_ptr<memory::Event>> events_;  // [group - 1]: it is here
+  std::uint32_t groups_ = 0;
+  std::unique_ptr<wire::Slot> arrived_;  // groups that have come, of all arrivals together
+  std::uint64_t arrivedBefore_ = 0;      // as of the beginning of this one
+
   std::uint64_t savedBytes_ = 0, arrivals_ = 0, departures_ = 0;
 };
 

@@ -119,7 +119,7 @@ bool Session::poll() {
   }
   turnOver_ = false;
   if (!presence_.here() || leaveAsked_) {
-    if (const bool moved = pollElsewhere(); moved || !presence_.here() || leaveAsked_) return moved;
+    if (const bool moved = pollElsewhere(); !readsRing()) return moved;
   }
   bool did = streams_->draining() && streams_->collect();
   if (parked()) {
@@ -153,7 +153,7 @@ bool Session::pollElsewhere() {
       // What is parked goes on until it waits for memory, with which it may as well wait elsewhere.
       if (parked() && !std::holds_alternative<Map>(parked_)) return resumeParked();
       if (!context_->idle()) return false;
-      presence_.beginLeaving(*context_);
+      if (Status status = presence_.beginLeaving(*context_); !status) condemn(status.error());
       return true;
     case Presence::Where::leaving:
       done = presence_.leave(*context_);
@@ -165,17 +165,18 @@ bool Session::pollElsewhere() {
       admitted_ = std::holds_alternative<Map>(parked_);  // which has more to take
       return true;
     case Presence::Where::arriving:
-      done = presence_.arrive(*context_);
-      break;
+      return presence_.arrive();
   }
   if (!done) condemn(done.error());
   return !done || *done;
 }
 
+bool Session::readsRing() const {
+  return !leaveAsked_ && (presence_.here() || presence_.arriving());
+}
+
 bool Session::elsewhere() const {
-  if (leaveAsked_) return true;
-  if (presence_.where() == Presence::Where::away) return consumer_.mayHaveMore();
-  return !presence_.here();
+  return presence_.where() == Presence::Where::away ? consumer_.mayHaveMore() : !readsRing();
 }
 
 bool Session::quiet() const {
@@ -190,7 +191,7 @@ std::uint64_t Session::wantedChunks() const {
   if (stage_ != Stage::serving || admitted_ || leaveAsked_) return 0;
   const auto* map = std::get_if<Map>(&parked_);
   const std::uint64_t toMap = map != nullptr ? map->left.bytes / kGranuleBytes : 0;
-  if (presence_.here()) return toMap;
+  if (presence_.here() || presence_.arriving()) return toMap;
   if (presence_.where() != Presence::Where::away || (!parked() && !consumer_.mayHaveMore())) return 0;
   return presence_.wantedBytes() / kGranuleBytes + toMap;
 }

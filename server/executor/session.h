@@ -224,8 +224,18 @@ class Session final : private memory::ContextObserver {
   bool resume(Backlog);
 
   bool pollElsewhere();
+  // What the next operation on the stream uses: see Presence::use().
+  void attend(memory::Stream& stream, AddressRange range) {
+    if (!presence_.attentive()) [[likely]]
+      return;
+    presence_.beginOperation();
+    presence_.use(*context_, stream, range);
+  }
+  void attend(memory::Stream& stream, const BoundModule& module, std::span<const std::byte> parameters);
+  void attendAddress(memory::Stream& stream, std::uint64_t address);
   // Its ring is not read, whatever is in it: it is on its way, or waits for memory with a command to do.
   bool elsewhere() const;
+  bool readsRing() const;
   Status createContext();
   void enterVariables(const BoundModule& module);
   void forgetVariables(const BoundModule& module);

@@ -52,7 +52,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 }  // namespace
 
 Result<ChildProcess> startChild(const std::vector<std::string>& argv, const std::vector<int>& inherited, int deathSignal,
-                                const std::vector<std::string>& environment) {
+                                const std::vector<std::string>& environment, int standardError) {
   constexpr std::string_view kListenPid = "LISTEN_PID=";
   std::vector<std::string> arguments = argv;
   std::vector<std::string> variables = mergedEnvironment(environment);
@@ -76,6 +76,7 @@ Result<ChildProcess> startChild(const std::vector<std::string>& argv, const std:
     sigset_t none;
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    if (standardError >= 0) ::dup2(standardError, STDERR_FILENO);
     // Out of the way first: one may have the number that another is to get.
     const int count = static_cast<int>(inherited.size());
     for (int i = 0; i < count; ++i) aside[i] = ::fcntl(inherited[i], F_DUPFD, kInheritedFd + count);

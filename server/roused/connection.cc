@@ -144,7 +144,8 @@ Result<SessionRequest> Connection::admit(const channel::Attach& attach) const {
                         .gpus = function.gpus,
                         .gpuMemory = function.gpuMemory,
                         .hostMemory = settings.hostMemory,
-                        .moduleMemory = settings.moduleMemory};
+                        .moduleMemory = settings.moduleMemory,
+                        .patience = std::chrono::seconds(settings.attachWait)};
 }
 
 void Connection::attach(std::uint64_t id, const channel::Attach& attach) {

@@ -8,6 +8,7 @@
 
 #include "server/roused/listening_socket.h"
 #include "server/roused/service_notify.h"
+#include "server/roused/start_failure.h"
 #include "server/roused/status_report.h"
 
 namespace rouse::daemon {
@@ -20,8 +21,9 @@ constexpr auto kStatusPatience = 1s;
 // Of one user other than root, attached or not: a user must not take all of the daemon's descriptors.
 constexpr std::size_t kConnectionsPerUser = 2048;
 
-DevicePoolOptions poolOptions(const Settings& settings, const ClientContract& contract) {
+DevicePoolOptions poolOptions(const Settings& settings, const ClientContract& contract, bool kindAsked) {
   return {.kind = settings.kind,
+          .kindAsked = kindAsked,
           .count = settings.count,
           .memory = settings.memory,
           .workers = settings.workers,
@@ -41,15 +43,20 @@ Daemon::Daemon(boost::asio::io_context& io, DaemonOptions options)
       settings_(std::move(options.settings)),
       contract_(options.contract),
       stopGrace_(options.stopGrace),
+      quietFailure_(options.quietFailure),
       reload_(std::move(options.reload)),
       startedAt_(std::chrono::steady_clock::now()),
-      pool_(io, poolOptions(settings_, contract_),
+      pool_(io, poolOptions(settings_, contract_, options.kindAsked),
             {.onStarted = [this](Status status) { onStarted(std::move(status)); },
              .onLost = [this](ExecutorLink& link, const Error& reason) { sessions_.markLost(link, reason); },
-             .onChanged = [this] { tellService(); },
+             .onChanged =
+                 [this] {
+                   sessions_.onPoolChanged();
+                   tellService();
+                 },
              .onSessionFault = [this](std::uint64_t session, const Error& error) { onSessionFault(session, error); }}),
       modules_(io),
-      sessions_(pool_, modules_, contract_.apiNames),
+      sessions_(io, pool_, modules_, contract_.apiNames),
       services_{.io = io_,
                 .settings = settings_,
                 .contract = contract_,
@@ -82,9 +89,11 @@ Status Daemon::start() {
 void Daemon::onStarted(Status status) {
   if (stopping_) return;
   if (!status) {
-    exitCode_ = 1;
+    exitCode_ = exitCodeOf(status.error().code);
+    leaveStartFailure(settings_.socket, status.error().message);
     return stop("no GPU can be served: " + status.error().message);
   }
+  forgetStartFailure(settings_.socket);
   listener_->start();
   notifyService("READY=1");
   tellService();
@@ -199,14 +208,15 @@ void Daemon::tellService() {
 
 void Daemon::stop(const std::string& why) {
   if (std::exchange(stopping_, true)) return;
-  if (exitCode_ == 0) {
+  if (exitCode_ == kExitOk) {
     spdlog::info("stopping: {}", why);
-  } else {
+  } else if (!quietFailure_) {
     spdlog::critical("{}", why);
   }
   notifyService("STOPPING=1");
   listener_->stop();
   const Error reason{CudaError::devicesUnavailable, why};
+  sessions_.refuseWaiting(reason);
   sessions_.markAllLost(reason);
   const auto connections = connections_;
   for (const auto& connection : connections) connection->cutOff(reason);

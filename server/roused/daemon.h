@@ -31,6 +31,10 @@ struct DaemonOptions {
   std::optional<wire::OwnedFd> listener;
   // How long executors may take to end before they are killed.
   std::chrono::milliseconds stopGrace{5000};
+  // The kind of device was named on the command line.
+  bool kindAsked = false;
+  // Why no GPU can be served is not logged: who started this daemon reads it beside the socket (start_failure.h).
+  bool quietFailure = false;
 };
 
 class Daemon {
@@ -38,8 +42,8 @@ class Daemon {
   Daemon(boost::asio::io_context&, DaemonOptions);
   ~Daemon();
 
-  // Starts everything. The daemon accepts connections once a GPU serves; if none does it stops by itself and exitCode()
-  // is 1.
+  // Starts everything. The daemon accepts connections once a GPU serves; if none does it stops by itself, and
+  // exitCode() says why (start_failure.h).
   Status start();
   // Cuts all functions off, ends the executors, removes the socket. The event loop runs out of work when that is done.
   void stop(const std::string& why);
@@ -59,6 +63,7 @@ class Daemon {
   Settings settings_;
   ClientContract contract_;
   std::chrono::milliseconds stopGrace_;
+  bool quietFailure_;
   std::function<std::variant<Settings, ConfigErrors>()> reload_;
   std::chrono::steady_clock::time_point startedAt_;
 

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "memory/start_failure.h"
 #include "memory/topology.h"
 #include "server/device/link_board.h"
 
@@ -24,6 +25,8 @@ namespace fs = std::filesystem;
 // Another driver for the CUDA back end than the installed one (server/device/cuda/driver/load.h): tests run without
 // nodes.
 constexpr const char* kDriverVariable = "ROUSE_LIBCUDA";
+// A bundle is without it, say.
+constexpr const char* kNoSubstitute = "; and this installation has no CPU device to use instead";
 constexpr std::uint64_t kCpuDeviceMemory = std::uint64_t{2} << 30;
 
 // The kernel driver makes one node /dev/nvidiaN for each GPU.
@@ -56,7 +59,17 @@ void DevicePool::start() {
                               : nvidiaDevices() == 0 && std::getenv(kDriverVariable) == nullptr
                                   ? "there is no device node /dev/nvidia*"
                                   : "";
-  if (!missing.empty()) spdlog::info("no GPU ({}), using the CPU device", missing);
+  if (!missing.empty()) {
+    if (!backendExists(options_.backends, DeviceKind::cpu)) {
+      settled_ = true;
+      return boost::asio::post(io_, [this, missing] {
+        events_.onStarted(Error{memory::kNoGpu, "no GPU: " + missing + kNoSubstitute});
+      });
+    }
+    substituted_ = "no GPU: " + missing;
+    spdlog::log(options_.kindAsked ? spdlog::level::warn : spdlog::level::info, "using the CPU device: {}",
+                substituted_);
+  }
   open(missing.empty() ? DeviceKind::cuda : DeviceKind::cpu);
 }
 
@@ -101,6 +114,7 @@ void DevicePool::open(DeviceKind kind) {
   heardOf_.assign(count, false);
   if (Status status = makeHostStore(); !status) return refuse(status.error());
   const std::uint64_t part = roundDown(options_.hostStore / count, kGranuleBytes);
+  problem_.assign(count, "");
   for (std::uint32_t ordinal = 0; ordinal < count; ++ordinal) {
     ExecutorOptions executor{.program = options_.executor,
                              .kind = std::string(name(kind)),
@@ -120,6 +134,7 @@ void DevicePool::open(DeviceKind kind) {
             [this](ExecutorLink& link) {
               spdlog::info("GPU {} serves: {} (executor pid {})", link.ordinal(), link.properties().name, link.pid());
               heardOf_[link.ordinal()] = true;
+              problem_[link.ordinal()].clear();
               events_.onChanged();
               settle();
             },
@@ -133,26 +148,39 @@ void DevicePool::open(DeviceKind kind) {
 
 void DevicePool::onDown(ExecutorLink& link, bool served, const Error& reason) {
   if (served) {
-    spdlog::error("GPU {} is lost: {}", link.ordinal(), reason.message);
+    spdlog::error("lost: {}", link.problem());
     events_.onLost(link, reason);
     events_.onChanged();
     return;
   }
-  spdlog::error("GPU {} cannot be served: {}", link.ordinal(), reason.message);
-  if (firstFailure_.message.empty())
-    firstFailure_ = {CudaError::systemNotReady, "GPU " + std::to_string(link.ordinal()) + ": " + reason.message};
+  if (settled_) return logProblem(link);
+  if (firstFailure_.message.empty()) {
+    firstFailure_ = {reason.code, link.problem()};
+  }
   heardOf_[link.ordinal()] = true;
   settle();
+}
+
+// It is tried again and again; each reason is logged once.
+void DevicePool::logProblem(const ExecutorLink& link) {
+  if (std::exchange(problem_[link.ordinal()], link.problem()) != link.problem())
+    spdlog::error("not served: {}", link.problem());
 }
 
 void DevicePool::settle() {
   if (settled_ || std::ranges::find(heardOf_, false) != heardOf_.end()) return;
   if (serving() > 0) {
     settled_ = true;
+    for (const auto& link : links_)
+      if (!link->serving()) logProblem(*link);
     return events_.onStarted({});
   }
-  if (options_.kind == DeviceKind::automatic && kind_ == DeviceKind::cuda) {
-    spdlog::warn("no GPU opens, using the CPU device: {}", firstFailure_.message);
+  const bool automatic = options_.kind == DeviceKind::automatic && kind_ == DeviceKind::cuda;
+  if (automatic && !backendExists(options_.backends, DeviceKind::cpu)) firstFailure_.message += kNoSubstitute;
+  if (automatic && backendExists(options_.backends, DeviceKind::cpu)) {
+    substituted_ = firstFailure_.message;
+    spdlog::warn("using the CPU device: {}", substituted_);
+    firstFailure_ = {};
     abandoned_ = std::move(links_);
     links_.clear();
     for (const auto& link : abandoned_) link->stop(std::chrono::milliseconds(0), [] {});
@@ -174,6 +202,11 @@ void DevicePool::stop(std::chrono::milliseconds grace, std::function<void()> sto
 
 std::size_t DevicePool::serving() const {
   return static_cast<std::size_t>(std::ranges::count_if(links_, [](const auto& link) { return link->serving(); }));
+}
+
+bool DevicePool::mayServe(std::uint32_t count) const {
+  return std::ranges::count_if(links_, [](const auto& link) { return link->serving() || link->returning(); }) >=
+         static_cast<std::ptrdiff_t>(count);
 }
 
 Result<std::vector<ExecutorLink*>> DevicePool::choose(

@@ -16,6 +16,7 @@ namespace rouse::daemon {
 
 struct DevicePoolOptions {
   DeviceKind kind = DeviceKind::automatic;
+  bool kindAsked = false;  // on the command line: who asks there is told what comes of it
   std::uint32_t count = 0;
   std::uint64_t memory = 0;
   std::uint32_t workers = 0;
@@ -30,7 +31,8 @@ struct DevicePoolOptions {
 
 class DevicePool {
  public:
-  // `started` is called once, when every GPU serves or has failed to: with an error when none serves.
+  // `onStarted` is called once, when every GPU serves or has failed to. With an error when none serves: the first
+  // one's, its code as its device gave it (memory/start_failure.h).
   struct Events {
     std::function<void(Status)> onStarted;
     std::function<void(ExecutorLink&, const Error& reason)> onLost;
@@ -45,6 +47,11 @@ class DevicePool {
   std::span<const std::unique_ptr<ExecutorLink>> links() const { return links_; }
   std::size_t serving() const;
   std::string_view kind() const { return name(kind_); }
+  // Why the CPU device serves where a GPU would have been taken (DeviceKind::automatic); empty otherwise.
+  const std::string& substituted() const { return substituted_; }
+
+  // Whether `count` may be serving soon: those that do, and those that are being started again.
+  bool mayServe(std::uint32_t count) const;
 
   // `count` different serving GPUs, those with the smallest `load` first. systemNotReady when fewer serve, invalidValue
   // when there are not so many at all.
@@ -58,6 +65,7 @@ class DevicePool {
   Result<std::uint32_t> makeLinks(std::uint32_t count);
   void onDown(ExecutorLink&, bool served, const Error&);
   void settle();
+  void logProblem(const ExecutorLink&);
 
   boost::asio::io_context& io_;
   DevicePoolOptions options_;
@@ -66,7 +74,9 @@ class DevicePool {
   std::vector<std::unique_ptr<ExecutorLink>> links_;
   // Of a GPU back end that did not open; kept until their processes are gone.
   std::vector<std::unique_ptr<ExecutorLink>> abandoned_;
-  std::vector<bool> heardOf_;  // by ordinal: ready or failed at least once
+  std::vector<bool> heardOf_;         // by ordinal: ready or failed at least once
+  std::vector<std::string> problem_;  // by ordinal: what has been logged of one that does not start
+  std::string substituted_;
   wire::OwnedFd hostStore_;
   wire::OwnedFd linkBoard_;
   Error firstFailure_;

@@ -18,6 +18,8 @@ using namespace std::chrono_literals;
 
 constexpr auto kStartUpLimit = 60s;
 constexpr auto kDyingLimit = 1s;
+// For what a process that has ended said last: it lies in the socket already.
+constexpr auto kLastWordsLimit = 200ms;
 // A process that has served this long starts the back-off afresh.
 constexpr auto kStableAfter = 30s;
 constexpr std::uint32_t kMaxBackOffFactor = 100;
@@ -25,7 +27,7 @@ constexpr std::uint32_t kMaxBackOffFactor = 100;
 }  // namespace
 
 ExecutorLink::ExecutorLink(boost::asio::io_context& io, ExecutorOptions options, Events events)
-    : io_(io), options_(std::move(options)), events_(std::move(events)), exit_(io), timer_(io) {}
+    : io_(io), options_(std::move(options)), events_(std::move(events)), exit_(io), errors_(io), timer_(io) {}
 
 ExecutorLink::~ExecutorLink() {
   if (channel_) channel_->close();
@@ -35,7 +37,19 @@ ExecutorLink::~ExecutorLink() {
   }
 }
 
+// What the daemon sees of a process. Of one that was still starting it is no code of a device's.
+Error ExecutorLink::failure(std::string text) const {
+  return {state_ == State::starting ? CudaError::systemNotReady : CudaError::devicesUnavailable, std::move(text)};
+}
+
+// Ends a process that is no use any more; where it has ended by itself, goes on from there.
+void ExecutorLink::discard() {
+  if (pid_ < 0) return afterExit();
+  killNow();
+}
+
 void ExecutorLink::killNow() {
+  if (pid_ <= 0) return;
   ::kill(-pid_, SIGKILL);  // its group: set by the child itself, so perhaps not there yet
   ::kill(pid_, SIGKILL);
 }
@@ -78,11 +92,14 @@ Status ExecutorLink::spawn() {
     inherited.push_back(options_.linksFd);
     argv.insert(argv.end(), {"--links-fd", std::to_string(kInheritedFd + static_cast<int>(inherited.size()) - 1)});
   }
-  auto child = startChild(argv, inherited, SIGKILL);
+  auto standardError = errors_.open();
+  if (!standardError) return std::move(standardError).error();
+  auto child = startChild(argv, inherited, SIGKILL, {}, standardError->get());
   if (!child) return std::move(child).error();
   pid_ = child->pid;
   exit_.assign(child->exit.release());
   state_ = State::starting;
+  ending_ = false;
   ++incarnation_;
 
   exit_.async_wait(exit_.wait_read, [this](const boost::system::error_code& error) {
@@ -94,20 +111,22 @@ Status ExecutorLink::spawn() {
                   [this](const Error& error) {
                     if (state_ == State::stopping) return;  // it ends as it was asked to
                     if (error.code == CudaError::success) return awaitDeath();
-                    goDown({CudaError::devicesUnavailable, error.message});
-                    killNow();
+                    goDown(failure(error.message));
+                    discard();
                   });
   timer_.expires_after(kStartUpLimit);
   timer_.async_wait([this](const boost::system::error_code& error) {
     if (error || state_ != State::starting) return;
-    goDown({CudaError::devicesUnavailable, "not ready within 60 s"});
-    killNow();
+    goDown(failure("the executor was not ready within 60 s"));
+    discard();
   });
   return {};
 }
 
 // Its end of the connection is closed: it is dying, and how, its exit status will tell.
 void ExecutorLink::awaitDeath() {
+  ending_ = true;
+  if (pid_ < 0) return afterExit();
   timer_.expires_after(kDyingLimit);
   timer_.async_wait([this](const boost::system::error_code& error) {
     if (!error && pid_ > 0) killNow();
@@ -118,13 +137,21 @@ void ExecutorLink::onMessage(channel::Message message) {
   if (auto* ready = std::get_if<channel::ExecutorReady>(&message.body); ready && state_ == State::starting) {
     if (ready->wireHash != options_.wireHash) {
       goDown({CudaError::initializationError, "speaks another wire than this daemon: install both from one build"});
-      return killNow();
+      return discard();
     }
     properties_ = std::move(ready->device);
+    problem_.clear();
     state_ = State::serving;
+    hasServed_ = true;
     readyAt_ = std::chrono::steady_clock::now();
     timer_.cancel();
     return events_.onReady(*this);
+  }
+  // Why it does not come up, or why it ends: nobody asked. It is about to exit.
+  if (auto* reason = std::get_if<Error>(&message.body);
+      reason && message.id == 0 && (state_ == State::starting || state_ == State::serving)) {
+    goDown(state_ == State::starting ? *reason : failure(reason->message));
+    return awaitDeath();
   }
   if (auto* fault = std::get_if<channel::SessionFault>(&message.body); fault && message.id == 0) {
     return events_.onSessionFault(fault->sessionId, fault->error);
@@ -132,7 +159,7 @@ void ExecutorLink::onMessage(channel::Message message) {
   const auto waiting = pending_.find(message.id);
   if (waiting == pending_.end()) {
     goDown({CudaError::unknown, "sent an unexpected " + std::string(channel::name(message.body))});
-    return killNow();
+    return discard();
   }
   const Answer answer = std::move(waiting->second);
   pending_.erase(waiting);
@@ -152,6 +179,8 @@ void ExecutorLink::request(const channel::Body& body, std::vector<wire::OwnedFd>
 void ExecutorLink::goDown(const Error& reason) {
   if (state_ == State::down) return;
   const State before = std::exchange(state_, State::down);
+  const std::string name = "GPU " + std::to_string(ordinal());
+  problem_ = reason.message.starts_with(name + " ") ? reason.message : name + ": " + reason.message;
   if (channel_) channel_->close();
   timer_.cancel();
   // Answers may start new requests: those find it down.
@@ -169,10 +198,22 @@ void ExecutorLink::onExit() {
   ::waitpid(pid_, &status, 0);  // the pidfd is readable: does not block
   boost::system::error_code ignored;
   exit_.close(ignored);
-  const std::string how = describeExit(status);
-  if (!stopRequested_) spdlog::warn("executor of GPU {} (pid {}) {}", ordinal(), pid_, how);
+  errors_.close();
+  std::string how = describeExit(status);
+  if (const std::string said = errors_.lastLine(); !said.empty() && status != 0) how += ": " + said;
+  spdlog::debug("executor of GPU {} (pid {}) {}", ordinal(), pid_, how);  // the pool says why, once
   pid_ = -1;
-  goDown({CudaError::devicesUnavailable, "the executor " + how});
+  how_ = how;
+  if (ending_ || state_ == State::down || state_ == State::stopping) return afterExit();
+  timer_.expires_after(kLastWordsLimit);
+  timer_.async_wait([this](const boost::system::error_code& error) {
+    if (!error) afterExit();
+  });
+}
+
+void ExecutorLink::afterExit() {
+  if (how_.empty()) return;
+  goDown(failure("the executor " + std::exchange(how_, {})));
   if (stopped_) {
     timer_.cancel();
     return std::exchange(stopped_, {})();
@@ -187,14 +228,20 @@ void ExecutorLink::scheduleRestart() {
   ++restarts_;
   timer_.expires_after(options_.backOff * factor);
   timer_.async_wait([this](const boost::system::error_code& error) {
-    if (!error) start();
+    // It may have expired already when stop() cancelled it.
+    if (!error && !stopRequested_) start();
   });
 }
 
 void ExecutorLink::stop(std::chrono::milliseconds grace, std::function<void()> stopped) {
   stopRequested_ = true;
   timer_.cancel();
-  if (pid_ < 0) return stopped();
+  if (pid_ < 0) {
+    how_.clear();
+    if (state_ != State::down) state_ = State::stopping;  // nobody needs to hear why it ended
+    goDown(failure("the daemon is shutting down"));
+    return stopped();
+  }
   stopped_ = std::move(stopped);
   if (state_ == State::serving) {
     channel_->send(0, channel::Shutdown{});

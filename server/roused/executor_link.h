@@ -18,6 +18,7 @@
 #include "schemas/base/result.h"
 #include "server/control/channel.h"
 #include "server/control/message.h"
+#include "server/roused/error_output.h"
 
 namespace rouse::daemon {
 
@@ -42,7 +43,8 @@ class ExecutorLink {
  public:
   struct Events {
     std::function<void(ExecutorLink&)> onReady;
-    // It had been serving (`served`) or had never come up. Requests under way have been answered with an error already.
+    // It had been serving (`served`) or had never come up; then the code is its device's, if that said why
+    // (memory/start_failure.h). Requests under way have been answered with an error already.
     std::function<void(ExecutorLink&, bool served, const Error& reason)> onDown;
     std::function<void(std::uint64_t sessionId, const Error&)> onSessionFault;
   };
@@ -57,7 +59,9 @@ class ExecutorLink {
   // Asks it to end; after `grace` it is killed. `stopped` is called when the process is gone.
   void stop(std::chrono::milliseconds grace, std::function<void()> stopped);
 
-  bool serving() const { return state_ == State::serving; }
+  bool serving() const { return state_ == State::serving && !ending_; }
+  // It has served before and is to serve again.
+  bool returning() const { return hasServed_ && !serving() && !stopRequested_; }
   // Grows with each start: tells sessions of a dead process from those of its successor.
   std::uint64_t incarnation() const { return incarnation_; }
   pid_t pid() const { return pid_; }
@@ -65,6 +69,8 @@ class ExecutorLink {
   std::uint32_t restarts() const { return restarts_; }
   // Of the latest process that became ready.
   const memory::DeviceProperties& properties() const { return properties_; }
+  // "GPU 0: …", why it does not serve; empty while it does, and before the first process has said anything.
+  const std::string& problem() const { return problem_; }
 
   // The answer is called exactly once; with devicesUnavailable when the executor dies or is not serving, and with the
   // executor's own error when that is what it answers.
@@ -78,22 +84,30 @@ class ExecutorLink {
   void goDown(const Error& reason);
   void awaitDeath();
   void onExit();
+  void afterExit();
+  void discard();
   void scheduleRestart();
   void killNow();
+  Error failure(std::string text) const;
 
   boost::asio::io_context& io_;
   ExecutorOptions options_;
   Events events_;
   State state_ = State::down;
+  bool ending_ = false;  // it has closed its end of the connection
+  bool hasServed_ = false;
   std::uint64_t incarnation_ = 0;
   std::uint32_t restarts_ = 0;
   std::uint32_t failuresInARow_ = 0;
   pid_t pid_ = -1;
+  std::string how_;                             // it ended, while what it said last may still be unread; else empty
   boost::asio::posix::stream_descriptor exit_;  // pidfd
-  boost::asio::steady_timer timer_;             // start-up deadline, restart, grace
+  ErrorOutput errors_;
+  boost::asio::steady_timer timer_;  // start-up deadline, restart, grace
   std::shared_ptr<channel::Channel> channel_;
   std::chrono::steady_clock::time_point readyAt_;
   memory::DeviceProperties properties_;
+  std::string problem_;
   std::uint64_t nextRequest_ = 1;
   std::unordered_map<std::uint64_t, Answer> pending_;
   bool stopRequested_ = false;

@@ -15,6 +15,7 @@
 #include "server/roused/config.h"
 #include "server/roused/daemon.h"
 #include "server/roused/service_notify.h"
+#include "server/roused/start_failure.h"
 #include "server/roused/version.h"
 
 using namespace rouse;
@@ -23,8 +24,6 @@ using namespace rouse::daemon;
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr int kUsage = 2;
 
 // Flags that stand for a setting, each under the name people expect.
 struct Flag {
@@ -68,17 +67,18 @@ int main(int argc, char** argv) {
   ConfigSources sources;
   sources.environment = [](const char* name) -> const char* { return std::getenv(name); };
   std::string file;
-  bool noConfig = false, discardLaunches = false;
+  bool noConfig = false, discardLaunches = false, quietFailure = false;
   app.add_option("--config", file,
                  "Configuration file (default /etc/rouse/rouse.toml); rouse.d/*.toml beside it is read too");
   app.add_flag("--no-config", noConfig, "Read no files and no environment");
   app.add_flag("--discard-launches", discardLaunches, "Decode kernel launches and drop them (for measurements)");
+  app.add_flag("--quiet-failure", quietFailure)->group("");  // for `rouse`, which prints the reason itself
   std::vector<std::string> values(std::size(kFlags));
   for (std::size_t i = 0; i < std::size(kFlags); ++i) app.add_option(kFlags[i].flag, values[i], kFlags[i].help);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kUsage;
+    return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
   if (!file.empty()) {
     sources.file = file;
@@ -101,12 +101,12 @@ int main(int argc, char** argv) {
   auto config = read();
   if (const auto* errors = std::get_if<ConfigErrors>(&config)) {
     for (const std::string& message : errors->messages) std::cerr << "roused: " << message << "\n";
-    return kUsage;
+    return kExitUsage;
   }
   auto listener = inheritedListener();
   if (!listener) {
     std::cerr << "roused: " << listener.error().message << "\n";
-    return 1;
+    return kExitFailed;
   }
 
   auto& settings = std::get<Settings>(config);
@@ -121,10 +121,12 @@ int main(int argc, char** argv) {
   Daemon daemon(io, {.settings = settings,
                      .contract = {.wireHash = wire::kWireHash, .apiNames = api::kApiNames},
                      .reload = read,
-                     .listener = std::move(*listener)});
+                     .listener = std::move(*listener),
+                     .kindAsked = app.count("--device") != 0,
+                     .quietFailure = quietFailure});
   if (Status status = daemon.start(); !status) {
     std::cerr << "roused: " << status.error().message << "\n";
-    return 1;
+    return kExitFailed;
   }
   io.run();
   return daemon.exitCode();

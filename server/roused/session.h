@@ -29,6 +29,7 @@ struct SessionRequest {
   std::uint64_t gpuMemory = 0;   // bytes on each; 0: all there is
   std::uint64_t hostMemory = 0;  // bytes of pinned and managed memory, staging not counted
   std::uint64_t moduleMemory = 0;
+  std::chrono::seconds patience{0};  // how long it waits for GPUs that are being started again
 };
 
 // What the process gets when it has been attached.
@@ -55,6 +56,8 @@ struct Session {
   State state = State::opening;
   SessionRequest who;
   std::chrono::system_clock::time_point since;
+  std::chrono::steady_clock::time_point patientUntil;
+  bool secondAttempt = false;
   AddressRange hostAddresses;  // as reserved for this session
   AddressRange hostWindow;     // what of it there is memory for
   std::optional<wire::SessionSegment> segment;
@@ -65,6 +68,7 @@ struct Session {
   std::size_t awaited = 0;  // answers of executors to openSession and closeSession
   Opened opened;            // while opening
   std::optional<Error> failure;
+  bool lostWhileOpening = false;                 // the failure is that an executor died
   std::function<void(Result<Opened>)> whenOpen;  // called once
 };
 

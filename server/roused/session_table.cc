@@ -15,6 +15,8 @@
 namespace rouse::daemon {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 // Room for freed ranges that may not be used again yet (DESIGN.md, Memory) and for holes: a window is this many times
 // the limit.
 constexpr std::uint64_t kWindowFactor = 2;
@@ -35,19 +37,23 @@ std::size_t usableCores() {
   return std::thread::hardware_concurrency();
 }
 
-// The segment is the client's as much as ours: nothing there is read back.
+// The segment is the client's as much as ours: what is read there decides only what that client is told. An error that
+// its own kernel ended the executor with says more than that the executor is gone.
 void setLost(const wire::SessionSegment& segment, std::size_t device, const Error& reason) {
   wire::DeviceStatus& status = segment.header().devices[device];
-  std::strncpy(status.message, reason.message.c_str(), sizeof status.message - 1);
-  status.message[sizeof status.message - 1] = '\0';
-  status.error.store(static_cast<std::uint32_t>(CudaError::devicesUnavailable), std::memory_order_release);
+  if (!isSticky(static_cast<CudaError>(status.error.load(std::memory_order_acquire)))) {
+    std::strncpy(status.message, reason.message.c_str(), sizeof status.message - 1);
+    status.message[sizeof status.message - 1] = '\0';
+    status.error.store(static_cast<std::uint32_t>(CudaError::devicesUnavailable), std::memory_order_release);
+  }
   status.state.store(wire::DeviceState::lost, std::memory_order_release);
 }
 
 }  // namespace
 
-SessionTable::SessionTable(DevicePool& pool, ModuleStore& store, std::span<const std::string_view> apiNames)
-    : pool_(pool), store_(store), apiNames_(apiNames), callsOfEnded_(apiNames.size()) {}
+SessionTable::SessionTable(boost::asio::io_context& io, DevicePool& pool, ModuleStore& store,
+                           std::span<const std::string_view> apiNames)
+    : pool_(pool), store_(store), apiNames_(apiNames), callsOfEnded_(apiNames.size()), patience_(io) {}
 
 Session* SessionTable::find(std::uint64_t id) const {
   const auto found = sessions_.find(id);
@@ -66,8 +72,9 @@ std::uint64_t SessionTable::loadOf(const ExecutorLink& link) const {
 bool SessionTable::spins() const { return attached() + pool_.links().size() <= usableCores(); }
 
 std::size_t SessionTable::attached() const {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      sessions_, [](const auto& entry) { return entry.second->state != Session::State::closing; }));
+  return waiting_.size() + static_cast<std::size_t>(std::ranges::count_if(sessions_, [](const auto& entry) {
+           return entry.second->state != Session::State::closing;
+         }));
 }
 
 Status SessionTable::assignWindows(Session& session) {
@@ -92,10 +99,8 @@ Status SessionTable::assignWindows(Session& session) {
   return {};
 }
 
-Status SessionTable::prepare(Session& session) {
-  auto chosen = pool_.choose(session.who.gpus, [this](const ExecutorLink& link) { return loadOf(link); });
-  if (!chosen) return std::move(chosen).error();
-  for (ExecutorLink* link : *chosen) {
+Status SessionTable::prepare(Session& session, const std::vector<ExecutorLink*>& chosen) {
+  for (ExecutorLink* link : chosen) {
     session.devices.push_back({.executor = link, .incarnation = link->incarnation(), .window = {}, .modules = {}});
   }
   if (Status status = assignWindows(session); !status) return status;
@@ -132,16 +137,57 @@ Status SessionTable::prepare(Session& session) {
 }
 
 void SessionTable::open(SessionRequest request, std::function<void(Result<Opened>)> done) {
+  const auto until = Clock::now() + request.patience;
+  attempt({std::move(request), std::move(done), until});
+}
+
+void SessionTable::await(Attempt attempt, const Error& why) {
+  if (Clock::now() >= attempt.until) {
+    Error error = why;
+    if (attempt.request.patience.count() != 0)
+      error.message += "; it did not change within " + std::to_string(attempt.request.patience.count()) +
+                       " s (functions.attach_wait)";
+    return attempt.done(error);
+  }
+  spdlog::info("process {} ({}) waits to be attached: {}", attempt.request.pid, attempt.request.name, why.message);
+  waiting_.push_back(std::move(attempt));
+  patience_.expires_at(std::ranges::min(waiting_, {}, &Attempt::until).until);
+  patience_.async_wait([this](const boost::system::error_code& error) {
+    if (!error) onPoolChanged();
+  });
+}
+
+void SessionTable::onPoolChanged() {
+  patience_.cancel();
+  auto waiting = std::exchange(waiting_, {});
+  for (Attempt& each : waiting) attempt(std::move(each));
+}
+
+void SessionTable::refuseWaiting(const Error& reason) {
+  patience_.cancel();
+  auto waiting = std::exchange(waiting_, {});
+  for (Attempt& each : waiting) each.done(reason);
+}
+
+void SessionTable::attempt(Attempt attempt) {
+  auto chosen = pool_.choose(attempt.request.gpus, [this](const ExecutorLink& link) { return loadOf(link); });
+  if (!chosen) {
+    if (chosen.error().code == CudaError::systemNotReady && pool_.mayServe(attempt.request.gpus))
+      return await(std::move(attempt), chosen.error());
+    return attempt.done(std::move(chosen).error());
+  }
   auto owned = std::make_unique<Session>();
   Session& session = *owned;
   session.id = nextId_++;
-  session.who = std::move(request);
+  session.who = std::move(attempt.request);
   session.since = std::chrono::system_clock::now();
-  if (Status status = prepare(session); !status) {
+  session.patientUntil = attempt.until;
+  session.secondAttempt = attempt.second;
+  if (Status status = prepare(session, *chosen); !status) {
     release(session);
-    return done(status.error());
+    return attempt.done(status.error());
   }
-  session.whenOpen = std::move(done);
+  session.whenOpen = std::move(attempt.done);
   const std::uint64_t id = session.id;
   sessions_.emplace(id, std::move(owned));
 
@@ -185,6 +231,9 @@ void SessionTable::opened(std::uint64_t id, std::uint32_t device, Result<channel
   }
   if (failure) {
     session->devices[device].refused = true;
+    const ExecutorLink& executor = *session->devices[device].executor;
+    session->lostWhileOpening = session->lostWhileOpening || !executor.serving() ||
+                                executor.incarnation() != session->devices[device].incarnation;
     if (!session->failure) session->failure = std::move(failure);
   }
   arrived(id);
@@ -198,8 +247,10 @@ void SessionTable::arrived(std::uint64_t id) {
     const auto done = std::exchange(session->whenOpen, {});
     if (session->failure) {
       const Error failure = *session->failure;
+      const bool again = session->lostWhileOpening && !session->secondAttempt && Clock::now() < session->patientUntil;
+      Attempt next{session->who, done, session->patientUntil, true};
       close(id);
-      return done(failure);
+      return again ? attempt(std::move(next)) : done(failure);
     }
     session->state = Session::State::open;
     return done(std::exchange(session->opened, {}));

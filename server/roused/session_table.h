@@ -2,6 +2,10 @@
 // takes everything back when it ends. On the event loop's thread.
 #pragma once
 
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -20,10 +24,11 @@ namespace rouse::daemon {
 class SessionTable {
  public:
   // `apiNames`: what SessionHeader::unsupportedCalls is indexed by; outlives the table.
-  SessionTable(DevicePool&, ModuleStore&, std::span<const std::string_view> apiNames);
+  SessionTable(boost::asio::io_context&, DevicePool&, ModuleStore&, std::span<const std::string_view> apiNames);
 
   // Answers once every executor involved has; the session exists only if the answer is a success. Until then and
-  // afterwards it is ended with close().
+  // afterwards it is ended with close(). While GPUs that it needs are being started again it waits for them, as long as
+  // the request says; also when one dies under its hands, but only once: it may be what kills it.
   void open(SessionRequest, std::function<void(Result<Opened>)>);
   void close(std::uint64_t id);
   // Installs a module where it is not installed yet.
@@ -33,6 +38,9 @@ class SessionTable {
   // An executor has died: what it served is lost, and the clients are told through their segments.
   void markLost(const ExecutorLink&, const Error& reason);
   void markAllLost(const Error& reason);
+  // Tries again for those who wait.
+  void onPoolChanged();
+  void refuseWaiting(const Error& reason);
 
   const std::map<std::uint64_t, std::unique_ptr<Session>>& sessions() const { return sessions_; }
   std::size_t attached() const;
@@ -41,7 +49,15 @@ class SessionTable {
   const memory::AddressPlan& addresses() const { return addresses_; }
 
  private:
-  Status prepare(Session&);
+  struct Attempt {
+    SessionRequest request;
+    std::function<void(Result<Opened>)> done;
+    std::chrono::steady_clock::time_point until;
+    bool second = false;
+  };
+  void attempt(Attempt);
+  void await(Attempt, const Error& why);
+  Status prepare(Session&, const std::vector<ExecutorLink*>&);
   Status assignWindows(Session&);
   Status openOn(const Session&, std::uint32_t device);
   void opened(std::uint64_t id, std::uint32_t device, Result<channel::Message>);
@@ -62,6 +78,8 @@ class SessionTable {
   std::uint64_t nextId_ = 1;
   std::map<std::uint64_t, std::unique_ptr<Session>> sessions_;
   std::vector<std::uint64_t> callsOfEnded_;  // by ApiId
+  std::deque<Attempt> waiting_;
+  boost::asio::steady_timer patience_;  // of the one whose time is over first
 };
 
 }  // namespace rouse::daemon

@@ -33,6 +33,7 @@ constexpr std::array kKeys = {
     SettingKey{"functions", "host_memory", Type::bytes, &Settings::hostMemory, nullptr, true},
     SettingKey{"functions", "module_memory", Type::bytes, &Settings::moduleMemory, nullptr, true},
     SettingKey{"functions", "max_sessions", Type::count, &Settings::maxSessions, nullptr, true},
+    SettingKey{"functions", "attach_wait", Type::count, &Settings::attachWait, nullptr, true},
     SettingKey{"functions", "anonymous", Type::flag, &Settings::anonymous, nullptr, true},
     SettingKey{"executor", "discard_launches", Type::flag, &Settings::discardLaunches, nullptr, false},
 };

@@ -47,6 +47,7 @@ struct Settings {
   std::uint64_t hostMemory = std::uint64_t{16} << 30;   // bytes of pinned and managed memory
   std::uint64_t moduleMemory = std::uint64_t{4} << 30;  // bytes of modules it may load
   std::uint32_t maxSessions = 512;                      // processes attached at once
+  std::uint32_t attachWait = 30;                        // seconds that one waits for a GPU that is being started again
   bool anonymous = true;                                // processes without a token may attach
 
   // [executor]

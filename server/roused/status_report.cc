@@ -29,12 +29,59 @@ const channel::SessionUsage* usageOf(const StatusInput& input, const ExecutorLin
   return found == status->second.sessions.end() ? nullptr : &*found;
 }
 
+// What is not known is null.
+template <class Number>
+ordered_json known(Number value, bool isKnown) {
+  return isKnown ? ordered_json(value) : ordered_json();
+}
+ordered_json known(const std::string& text) { return known(text, !text.empty()); }
+
+ordered_json curve(const memory::LinkCurve& measured) {
+  ordered_json points = ordered_json::array();
+  for (const memory::LinkPoint& point : measured)
+    points.push_back({{"block_bytes", point.bytes}, {"rate_bytes", point.bytesPerSecond}});
+  return points;
+}
+
+ordered_json direction(const memory::LinkCurve& measured) {
+  if (measured.empty()) return {};
+  return {
+      {"rate_bytes", memory::bestRate(measured)}, {"elbow_bytes", memory::elbow(measured)}, {"curve", curve(measured)}};
+}
+
+ordered_json describe(const memory::LinkDescription& link) {
+  ordered_json peers = ordered_json::array();
+  for (const memory::LinkPeer& peer : link.peers) {
+    peers.push_back({{"uuid", peer.uuid},
+                     {"pci", peer.pciAddress},
+                     {"access", peer.access},
+                     {"atomics", peer.atomics},
+                     {"rank", known(peer.rank, peer.rank >= 0)},
+                     {"nvlinks", known(peer.nvlinks, link.nvlinks.has_value())}});
+  }
+  return {{"pcie_generation", known(link.pcieGeneration, link.pcieGeneration != 0)},
+          {"pcie_generation_at_most", known(link.pcieGenerationAtMost, link.pcieGenerationAtMost != 0)},
+          {"pcie_width", known(link.pcieWidth, link.pcieWidth != 0)},
+          {"pcie_width_at_most", known(link.pcieWidthAtMost, link.pcieWidthAtMost != 0)},
+          {"to_device", direction(link.toDevice)},
+          {"to_host", direction(link.toHost)},
+          {"numa_node", known(link.numaNode, link.numaNode >= 0)},
+          {"cpus", known(link.cpus)},
+          {"nvlinks", known(link.nvlinks.value_or(0), link.nvlinks.has_value())},
+          {"nvlinks_to_switches", known(link.nvlinksToSwitches, link.nvlinks.has_value())},
+          {"peers", std::move(peers)}};
+}
+
 ordered_json gpu(const StatusInput& input, const ExecutorLink& link) {
   const memory::DeviceProperties& properties = link.properties();
   ordered_json json{{"index", link.ordinal()},      {"state", link.serving() ? "serving" : "lost"},
                     {"name", properties.name},      {"uuid", properties.uuid},
                     {"pci", properties.pciAddress}, {"executor_pid", link.pid()},
                     {"restarts", link.restarts()},  {"memory_total_bytes", properties.memoryBytes}};
+  if (!link.serving()) json["problem"] = link.problem();
+  json["memory_physical_bytes"] = known(properties.physicalBytes, properties.physicalBytes != 0);
+  json["driver_version"] = known(properties.driverVersion);
+  json["link"] = describe(properties.link);
   if (const auto status = input.executors.find(link.ordinal()); status != input.executors.end()) {
     json["memory_total_bytes"] = status->second.totalBytes;
     json["memory_free_bytes"] = status->second.freeBytes;
@@ -110,6 +157,7 @@ std::string statusReport(const StatusInput& input) {
                       {"module_copies", input.modules.copies()}}},
                     {"gpus", ordered_json::array()},
                     {"functions", ordered_json::array()}};
+  if (!input.pool.substituted().empty()) json["daemon"]["device_reason"] = input.pool.substituted();
   for (const auto& link : input.pool.links()) json["gpus"].push_back(gpu(input, *link));
   for (const auto& [id, session] : input.sessions.sessions()) {
     if (session->state == Session::State::open) json["functions"].push_back(function(input, *session));

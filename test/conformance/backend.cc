@@ -66,7 +66,7 @@ bool onDouble() {
 
 bool containsFaults(const std::string& kind) { return isCpu(kind); }
 bool stopsKernels(const std::string& kind) { return isCpu(kind); }
-bool observesText(const std::string& kind) { return isCpu(kind); }
+bool observesAssertions(const std::string& kind) { return isCpu(kind); }
 bool sharesMemory(const std::string& kind) { return isCpu(kind); }
 
 std::vector<std::string> kindsThat(bool (*can)(const std::string&), bool yes) {
@@ -88,7 +88,8 @@ std::string besideThisProgram(const std::string& path) {
   return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / path).string();
 }
 
-std::unique_ptr<memory::Device> open(const std::string& kind, std::uint32_t workers, std::uint64_t memoryBytes) {
+std::unique_ptr<memory::Device> open(const std::string& kind, std::uint32_t workers, std::uint64_t memoryBytes,
+                                     bool measureLink) {
   const std::string path = besideThisProgram(kBackends + kind + ".so");
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) FAIL(dlerror());
@@ -106,6 +107,7 @@ std::unique_ptr<memory::Device> open(const std::string& kind, std::uint32_t work
     links = std::move(*board);
     options.linksFd = links.get();
   }
+  options.measureLink = measureLink;
   auto device = open(options);
   if (!device) FAIL(device.error().message);
   return std::move(device).value();
@@ -149,7 +151,11 @@ Slots::Slots() {
 
 Slots::~Slots() { munmap(slots_, sizeof(wire::Slot) * 100'000); }
 
-Bench::Bench(const std::string& kind, std::uint32_t workers) : device(open(kind, workers)) {
+Bench::Bench(const std::string& kind, std::uint32_t workers) : device(conformance::open(kind, workers)) { open(); }
+
+Bench::Bench(Bench& neighbour) : device(neighbour.device), nextChunk_(device->chunks().size() / 2) { open(); }
+
+void Bench::open() {
   deviceWindow = freeAddresses(std::uint64_t{8} << 30);
   memory::ContextOptions options;
   options.deviceWindow = deviceWindow;

@@ -17,15 +17,15 @@
 
 namespace rouse::conformance {
 
-// "cuda" runs on the driver that ROUSE_LIBCUDA names or that is installed, else on the double (test/cuda-double) where there is
-// one. Of all there are, those that ROUSE_CONFORMANCE names (with commas), where it is set.
+// "cuda" runs on the driver that ROUSE_LIBCUDA names or that is installed, else on the double (test/cuda-double) where
+// there is one. Of all there are, those that ROUSE_CONFORMANCE names (with commas), where it is set.
 std::vector<std::string> kinds();
 
-// What hardware decides. CUDA: a fault ends the work of all contexts of a GPU; a kernel cannot be stopped; what kernels
-// print goes to the process's own output (server/device/cuda/README.md).
+// What hardware decides. CUDA: a fault ends the work of all contexts of a GPU; a kernel cannot be stopped; the text of
+// a failed assertion goes to the process's own output (server/device/cuda/README.md).
 bool containsFaults(const std::string& kind);
 bool stopsKernels(const std::string& kind);
-bool observesText(const std::string& kind);
+bool observesAssertions(const std::string& kind);
 // Device memory can be read by the test itself.
 bool sharesMemory(const std::string& kind);
 std::vector<std::string> kindsThat(bool (*can)(const std::string&), bool yes = true);
@@ -44,7 +44,7 @@ bool onDouble();
 #define EACH_BACKEND() GENERATE(from_range(rouse::conformance::kinds()))
 
 std::unique_ptr<memory::Device> open(const std::string& kind, std::uint32_t workers = 2,
-                                     std::uint64_t memoryBytes = std::uint64_t{256} << 20);
+                                     std::uint64_t memoryBytes = std::uint64_t{256} << 20, bool measureLink = false);
 
 // Addresses that nothing else of this process uses.
 AddressRange freeAddresses(std::uint64_t bytes);
@@ -79,9 +79,11 @@ class Slots {
 class Bench {
  public:
   explicit Bench(const std::string& kind, std::uint32_t workers = 2);
+  // Another function on the same device.
+  explicit Bench(Bench& neighbour);
   ~Bench();
 
-  std::unique_ptr<memory::Device> device;
+  std::shared_ptr<memory::Device> device;
   Observer observer;
   Slots slots;
   AddressRange deviceWindow, hostWindow;
@@ -112,6 +114,8 @@ class Bench {
   std::vector<std::uint8_t> read(memory::Stream& stream, std::uint64_t from, std::uint64_t bytes);
 
  private:
+  void open();
+
   std::uint64_t nextDevice_ = 0, nextHost_ = 0;
   std::size_t nextChunk_ = 0, nextSlot_ = 1000;
 };

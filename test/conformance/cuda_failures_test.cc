@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <map>
 
+#include "memory/start_failure.h"
+#include "server/control/sync_channel.h"
 #include "test/conformance/kernels.h"
 
 using namespace rouse;
@@ -17,7 +19,8 @@ namespace {
 
 struct Ended {
   int code = -1;
-  std::string text;
+  Error reason{CudaError::success, {}};  // as the daemon is told
+  std::string text;                      // on standard error
 };
 
 // rouse-executor --device cuda with these variables, until it ends by itself.
@@ -25,9 +28,13 @@ Ended runExecutor(const std::map<std::string, std::string>& environment, std::ve
   int sockets[2], output[2];
   REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) == 0);
   REQUIRE(pipe2(output, O_CLOEXEC) == 0);
-  std::vector<std::string> words{besideThisProgram("../bin/rouse-executor"), "--device", "cuda",
-                                 "--backend-dir", besideThisProgram("../lib/rouse-backends"),
-                                 "--control-fd", std::to_string(sockets[0])};
+  std::vector<std::string> words{besideThisProgram("../bin/rouse-executor"),
+                                 "--device",
+                                 "cuda",
+                                 "--backend-dir",
+                                 besideThisProgram("../lib/rouse-backends"),
+                                 "--control-fd",
+                                 std::to_string(sockets[0])};
   words.insert(words.end(), more.begin(), more.end());
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
@@ -43,10 +50,13 @@ Ended runExecutor(const std::map<std::string, std::string>& environment, std::ve
   }
   close(output[1]);
   close(sockets[0]);
-  char ready = 0;
-  (void)!read(sockets[1], &ready, 1);  // or the end
-  close(sockets[1]);                   // the daemon is gone: an executor that has a device ends, too
   Ended ended;
+  {
+    channel::SyncChannel daemon{wire::OwnedFd(sockets[1])};
+    auto said = daemon.receive();
+    if (said && *said && (*said)->id == 0)
+      if (const auto* error = std::get_if<Error>(&(*said)->body)) ended.reason = *error;
+  }  // the daemon is gone: an executor that has a device ends, too
   char buffer[4096];
   for (ssize_t got; (got = read(output[0], buffer, sizeof buffer)) > 0;)
     ended.text.append(buffer, static_cast<std::size_t>(got));
@@ -57,13 +67,16 @@ Ended runExecutor(const std::map<std::string, std::string>& environment, std::ve
   return ended;
 }
 
-void checkRefused(const Ended& ended, const std::vector<std::string>& parts) {
-  INFO(ended.text);
+void checkRefused(const Ended& ended, CudaError code, const std::vector<std::string>& parts) {
+  const std::string& reason = ended.reason.message;
+  INFO(reason);
   CHECK(ended.code == 3);
-  CHECK(std::count(ended.text.begin(), ended.text.end(), '\n') == 1);
+  CHECK(ended.text == "");
+  CHECK(ended.reason.code == code);
+  CHECK(std::count(reason.begin(), reason.end(), '\n') == 0);
   for (const std::string& part : parts) {
     INFO(part);
-    CHECK(ended.text.find(part) != std::string::npos);
+    CHECK(reason.find(part) != std::string::npos);
   }
 }
 
@@ -78,15 +91,24 @@ class Variable {
 
 }  // namespace
 
-TEST_CASE("an executor without a CUDA device says why in one line and exits with 3") {
+TEST_CASE("an executor without a CUDA device tells the daemon why in one line and exits with 3") {
   if (!onDouble()) return leaveOut("a real driver cannot be told to fail");
-  checkRefused(runExecutor({{"ROUSE_LIBCUDA", "/nowhere/libcuda.so.1"}}), {"no CUDA driver", "/nowhere", "ROUSE_LIBCUDA"});
-  checkRefused(runExecutor({{"ROUSE_DOUBLE_DEVICES", "0"}}), {"no GPU", "nvidia-smi"});
-  checkRefused(runExecutor({}, {"--ordinal", "3"}), {"GPU 3", "there are 1"});
-  checkRefused(runExecutor({{"ROUSE_DOUBLE_DRIVER_VERSION", "12040"}}), {"12.4", "13.0", "install"});
-  checkRefused(runExecutor({{"ROUSE_DOUBLE_EXCLUSIVE", "1"}}), {"GPU 0", "exclusive", "nvidia-smi -c DEFAULT"});
-  checkRefused(runExecutor({{"ROUSE_DOUBLE_FREE_BYTES", "10000000"}}), {"GPU 0", "too full", "8 MiB", "stop them"});
-  checkRefused(runExecutor({}, {"--memory", "1099511627776"}), {"GPU 0", "too full", "1048576 MiB", "less memory"});
+  checkRefused(runExecutor({{"ROUSE_LIBCUDA", "/nowhere/libcuda.so.1"}}), memory::kNoDriver,
+               {"no CUDA driver", "/nowhere", "ROUSE_LIBCUDA"});
+  checkRefused(runExecutor({{"ROUSE_DOUBLE_DEVICES", "0"}}), memory::kNoGpu, {"no GPU", "nvidia-smi"});
+  checkRefused(runExecutor({}, {"--ordinal", "3"}), memory::kNoSuchGpu, {"GPU 3", "there are 1"});
+  checkRefused(runExecutor({{"ROUSE_DOUBLE_DRIVER_VERSION", "12040"}}), memory::kDriverTooOld,
+               {"12.4", "13.0", "install"});
+  checkRefused(runExecutor({{"ROUSE_DOUBLE_EXCLUSIVE", "1"}}), memory::kGpuTaken,
+               {"GPU 0", "exclusive", "nvidia-smi -c DEFAULT"});
+  checkRefused(runExecutor({{"ROUSE_DOUBLE_PROHIBITED", "1"}}), memory::kGpuTaken,
+               {"GPU 0", "PROHIBITED", "nvidia-smi -c DEFAULT"});
+  checkRefused(runExecutor({{"ROUSE_DOUBLE_PINNED_BYTES", "1000000"}}), memory::kNotPinned,
+               {"GPU 0", "could not be pinned", "RLIMIT_MEMLOCK"});
+  checkRefused(runExecutor({{"ROUSE_DOUBLE_FREE_BYTES", "10000000"}}), memory::kGpuFull,
+               {"GPU 0", "too full", "8 MiB", "stop them"});
+  checkRefused(runExecutor({}, {"--memory", "1099511627776"}), memory::kGpuFull,
+               {"GPU 0", "too full", "1048576 MiB", "less memory"});
 }
 
 TEST_CASE("an executor with a CUDA device serves until its daemon goes") {
@@ -107,7 +129,7 @@ TEST_CASE("less pinned memory than is needed is an error that names the limit") 
     const Variable none("ROUSE_DOUBLE_PINNED_BYTES", "0");
     auto context = device->createContext(options, observer);
     REQUIRE_FALSE(context.ok());
-    CHECK(context.error().message.find("could not be pinned for GPU 0") != std::string::npos);
+    CHECK(context.error().message.find("could not be pinned") != std::string::npos);
     CHECK(context.error().message.find("limit on locked memory") != std::string::npos);
   }
   options.hostWindow = freeAddresses(std::uint64_t{1} << 30);
@@ -121,7 +143,7 @@ TEST_CASE("less pinned memory than is needed is an error that names the limit") 
     const Status status = (*context)->mapHost(range);
     REQUIRE_FALSE(status.ok());
     CHECK(status.error().message.find(std::to_string(range.bytes)) != std::string::npos);
-    CHECK(status.error().message.find("ulimit -l") != std::string::npos);
+    CHECK(status.error().message.find("RLIMIT_MEMLOCK") != std::string::npos);
   }
   CHECK((*context)->mapHost(range).ok());
   context->reset();

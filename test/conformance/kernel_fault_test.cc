@@ -125,7 +125,7 @@ TEST_CASE("the error codes of CUDA") {
     Kernels kernels(bench);
     CHECK(faulty(bench, kernels, "assertEqual", {}, std::int32_t{1}, std::int32_t{1}) == CudaError::success);
     CHECK(faulty(bench, kernels, "assertEqual", {}, std::int32_t{1}, std::int32_t{2}) == CudaError::assertion);
-    if (observesText(kind))
+    if (observesAssertions(kind))
       CHECK(bench.observer.output(true).find("block: [0,0,0], thread: [0,0,0] Assertion `a == b` failed.") !=
             std::string::npos);
   }

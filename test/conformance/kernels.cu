@@ -38,6 +38,14 @@ extern "C" __global__ void print(int value) {
   if (threadIdx.x == 0) printf("block %d of %u: %d %s\n", blockIdx.x, gridDim.x, value, "text");
 }
 
+// Prints on both sides of a wait.
+extern "C" __global__ void printAround(volatile unsigned* flag, int value) {
+  printf("before %d\n", value);
+  while (*flag == 0) {
+  }
+  printf("after %d\n", value);
+}
+
 extern "C" __global__ void store(int* where) { where[blockIdx.x * blockDim.x + threadIdx.x] = 7; }
 
 extern "C" __global__ void assertEqual(int a, int b) { assert(a == b); }

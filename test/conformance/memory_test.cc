@@ -28,6 +28,29 @@ TEST_CASE("a device says who it is") {
   CHECK(properties.attributes[76] == static_cast<std::int32_t>(properties.computeMinor));
 }
 
+TEST_CASE("a device measures its link when it is asked to, in both directions, and leaves nothing behind") {
+  const std::string kind = EACH_BACKEND();
+  {
+    const auto unasked = open(kind);
+    CHECK(unasked->properties().link.toDevice.empty());
+    CHECK(unasked->properties().link.toHost.empty());
+  }
+  // Also with less memory than the largest block.
+  const std::uint64_t bytes = GENERATE(std::uint64_t{2} << 20, std::uint64_t{256} << 20);
+  const auto device = open(kind, 1, bytes, true);
+  CHECK(device->chunks().size() * kGranuleBytes == bytes);
+  for (const memory::LinkCurve& curve : {device->properties().link.toDevice, device->properties().link.toHost}) {
+    REQUIRE_FALSE(curve.empty());
+    CHECK(curve.front().bytes == std::uint64_t{64} << 10);
+    CHECK(curve.back().bytes <= std::uint64_t{32} << 20);
+    for (std::size_t i = 0; i < curve.size(); ++i) {
+      CHECK(curve[i].bytesPerSecond > 0);
+      CHECK((i == 0 || curve[i].bytes == 2 * curve[i - 1].bytes));
+    }
+    CHECK(memory::elbow(curve) >= curve.front().bytes);
+  }
+}
+
 TEST_CASE("chunks are all of the memory, each with its own number") {
   const auto device = open(EACH_BACKEND(), 1, std::uint64_t{64} << 20);
   std::set<std::uint32_t> ids;

@@ -25,6 +25,7 @@ class Installation {
     fs::copy(ROUSED_PATH, root() / "bin/roused");
     fs::copy(FAKE_EXECUTOR_PATH, root() / "bin/rouse-executor");
     scratch.write("lib/rouse/libcudart.so.13", "");
+    scratch.write("lib/rouse-backends/librouse-device-cpu.so", "");  // the fake executor loads none
   }
   const fs::path& root() const { return scratch.path(); }
   std::string rouse() const { return root() / "bin/rouse"; }
@@ -95,9 +96,12 @@ struct PrivateRuns {
     if (!fake.empty()) result.push_back("FAKE_EXECUTOR=" + fake);
     return result;
   }
-  Outcome run(std::vector<std::string> arguments, const std::string& fake = "") const {
+  Outcome run(std::vector<std::string> arguments, const std::string& fake = "",
+              const std::vector<std::string>& more = {}) const {
     arguments.insert(arguments.begin(), {installation.rouse(), "run"});
-    return finish(begin(arguments, environment(fake)));
+    std::vector<std::string> variables = environment(fake);
+    variables.insert(variables.end(), more.begin(), more.end());
+    return finish(begin(arguments, variables));
   }
 };
 
@@ -182,7 +186,30 @@ TEST_CASE("rouse's own failures are 125 and say why") {
   PrivateRuns runs;
   const Outcome dead = runs.run({"--private", "--", "/bin/true"}, "dead");
   CHECK(dead.exit == 125);
-  CHECK_THAT(dead.err, Catch::Contains("executor exited with status 3"));
+  CHECK(dead.err == "rouse: no private daemon: GPU 0: the executor exited with status 3\n");
+  const Outcome refused = runs.run({"--private", "--", "/bin/true"}, "refused");
+  CHECK(refused.exit == 125);
+  CHECK(refused.err == "rouse: no private daemon: GPU 0 is taken; give it back\n");
+  const Outcome aborted = runs.run({"--private", "--", "/bin/true"}, "aborts");
+  CHECK(aborted.exit == 125);
+  CHECK_THAT(aborted.err, Catch::StartsWith("first line\nlibrary: "));  // passed on as it is
+  CHECK_THAT(aborted.err,
+             Catch::EndsWith("rouse: no private daemon: GPU 0: the executor was killed by signal 6 (Aborted): "
+                             "library: ?[31massertion failed\n"));
+  fs::remove(runs.installation.root() / "lib/rouse-backends/librouse-device-cpu.so");
+  const Outcome neither = runs.run({"--private", "--", "/bin/true"});
+  CHECK(neither.exit == 125);
+  CHECK(neither.err ==
+        "rouse: no private daemon: no GPU: this build has no CUDA back end; and this installation has no CPU "
+        "device to use instead\n");
+  runs.installation.scratch.write("lib/rouse-backends/librouse-device-cuda.so", "");
+  const Outcome driverless = runs.run({"--private", "--", "/bin/true"}, "refused", {"ROUSE_LIBCUDA=/nonexistent"});
+  CHECK(driverless.exit == 125);
+  CHECK(driverless.err ==
+        "rouse: no private daemon: GPU 0 is taken; give it back; and this installation has no CPU "
+        "device to use instead\n");
+  fs::remove(runs.installation.root() / "lib/rouse-backends/librouse-device-cuda.so");
+  runs.installation.scratch.write("lib/rouse-backends/librouse-device-cpu.so", "");
   const Outcome unreachable = runs.run({"--socket", "/nonexistent/rouse.sock", "--", "/bin/true"});
   CHECK(unreachable.exit == 125);
   CHECK_THAT(unreachable.err, Catch::Contains("/nonexistent/rouse.sock"));

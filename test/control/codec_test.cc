@@ -64,6 +64,12 @@ TEST_CASE("every field of the messages between function and daemon survives") {
   CHECK_FALSE(attached.devices[0].spin);
   CHECK(attached.devices[0].properties.uuid == someDevice().uuid);
   CHECK(attached.devices[0].properties.attributes == someDevice().attributes);
+  // A function is not told what hangs beside its device.
+  sent.devices[0].properties.driverVersion = "580.65.06";
+  sent.devices[0].properties.link.peers = {{"GPU-2", "0000:01:00.0", true, true, 0, 1}};
+  const Attached told = std::get<Attached>(roundTrip(7, sent).body);
+  CHECK(told.devices[0].properties.driverVersion == "");
+  CHECK(told.devices[0].properties.link == memory::LinkDescription{});
 
   const CutOff cutOff = std::get<CutOff>(roundTrip(0, CutOff{{CudaError::illegalAddress, "out"}}).body);
   CHECK(cutOff.error.code == CudaError::illegalAddress);
@@ -123,7 +129,27 @@ TEST_CASE("every other kind survives") {
   CHECK(open.hostWindow == AddressRange{16, 32});
   CHECK(open.memoryLimit == 64);
   CHECK(open.name == "f");
-  const auto ready = std::get<ExecutorReady>(roundTrip(1, ExecutorReady{someDevice(), 77, 88}).body);
+  memory::DeviceProperties linked = someDevice();
+  linked.physicalBytes = 1ull << 35;
+  linked.driverVersion = "580.65.06";
+  linked.link = {
+      .pcieGeneration = 4,
+      .pcieGenerationAtMost = 5,
+      .pcieWidth = 8,
+      .pcieWidthAtMost = 16,
+      .toDevice = {{65536, 1}, {131072, 2}},
+      .toHost = {{65536, 3}},
+      .numaNode = 1,
+      .cpus = "0-3",
+      .nvlinks = 18,
+      .nvlinksToSwitches = 17,
+      .peers = {{"GPU-2", "0000:01:00.0", true, true, 0, 1}, {"GPU-3", "0000:02:00.0", false, false, -1, 0}}};
+  const auto ready = std::get<ExecutorReady>(roundTrip(1, ExecutorReady{linked, 77, 88}).body);
+  CHECK(ready.device.physicalBytes == linked.physicalBytes);
+  CHECK(ready.device.driverVersion == linked.driverVersion);
+  CHECK(ready.device.link == linked.link);
+  const auto unlinked = std::get<ExecutorReady>(roundTrip(1, ExecutorReady{someDevice(), 77, 88}).body);
+  CHECK(unlinked.device.link == memory::LinkDescription{});
   CHECK(ready.device.name == someDevice().name);
   CHECK(ready.pid == 77);
   CHECK(ready.wireHash == 88);

@@ -1,11 +1,15 @@
 // Speaks an executor's side of the control connection, drives no GPU. Behaves as $FAKE_EXECUTOR says:
 //   (unset)     serves      dead      exits at once       silent    never becomes ready
+//   aborts      says why on standard error, and dies of a signal
+//   refused     says that its GPU is taken, and ends      second-refused    the same, but the first GPU serves
 //   other-wire  announces another wire hash      refuse    opens no session      linger     ignores Shutdown
+//   deaf        becomes ready and reads nothing
 // and does as a session's name says: "fault" reports it as soon as it is open, "crash" dies instead of opening it.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -60,7 +64,16 @@ int main(int argc, char** argv) {
   const std::string behaviour = mode == nullptr ? "" : mode;
   if (behaviour == "dead") return 3;
   if (behaviour == "silent") ::pause();
+  if (behaviour == "aborts") {
+    std::fputs("first line\nlibrary: \x1b[31massertion failed\n\n", stderr);
+    ::abort();
+  }
   SyncChannel channel{wire::OwnedFd(arguments.controlFd)};
+  if (behaviour == "refused" || (behaviour == "second-refused" && arguments.ordinal == 1)) {
+    const std::string gpu = "GPU " + std::to_string(arguments.ordinal);
+    (void)channel.send(0, Error{CudaError::devicesUnavailable, gpu + " is taken; give it back"});
+    return 3;
+  }
   memory::DeviceProperties device;
   device.name = "fake GPU";
   device.uuid = "GPU-fake-" + std::to_string(arguments.ordinal);
@@ -68,6 +81,7 @@ int main(int argc, char** argv) {
   const std::uint64_t hash = wire::kWireHash + (behaviour == "other-wire" ? 1 : 0);
   if (!channel.send(0, ExecutorReady{device, static_cast<std::uint32_t>(::getpid()), hash}).ok()) return 1;
 
+  if (behaviour == "deaf") ::pause();
   std::map<std::uint64_t, OpenSession> sessions;
   while (true) {
     auto received = channel.receive();
@@ -94,7 +108,7 @@ int main(int argc, char** argv) {
       (void)channel.send(message.id, known ? Body(Ok{}) : Body(Error{CudaError::invalidValue, "no such session"}));
     } else if (auto* install = std::get_if<InstallModule>(&message.body)) {
       const int seals = ::fcntl(message.fds.at(0).get(), F_GET_SEALS);
-      struct stat status{};
+      struct stat status {};
       ::fstat(message.fds[0].get(), &status);
       if ((seals & F_SEAL_WRITE) == 0 || static_cast<std::uint64_t>(status.st_size) != install->size) {
         (void)channel.send(message.id, Error{CudaError::invalidKernelImage, "not sealed or not of that size"});

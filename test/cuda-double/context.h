@@ -71,7 +71,8 @@ class Context final : public memory::ContextObserver {
   bool isRegistered(AddressRange range);
   std::size_t registeredRanges();
 
-  // What kernels printed appears when the program synchronizes (Programming Guide, "Formatted output").
+  // What kernels printed appears when the program launches, synchronizes, loads or unloads a module, when a host
+  // function begins and when the context ends (Programming Guide, "Formatted output"), and at no other time.
   void flushOutput();
 
  private:

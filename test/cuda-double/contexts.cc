@@ -43,6 +43,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext* pctx, CUdevice dev) {
   Gpu* gpu = state().gpu(dev);
   if (gpu == nullptr) return CUDA_ERROR_INVALID_DEVICE;
   if (simulation::exclusive()) return CUDA_ERROR_DEVICE_UNAVAILABLE;
+  if (simulation::prohibited()) return CUDA_ERROR_UNKNOWN;  // CUDA Driver API, cuCtxCreate
   std::lock_guard lock(state().contextMutex);
   if (gpu->retained == 0) {
     auto context = Context::create(*gpu);

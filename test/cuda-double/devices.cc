@@ -82,7 +82,7 @@ CUresult cuDeviceGetAttribute(int* pi, CUdevice_attribute attrib, CUdevice dev) 
 
 CUresult cuDeviceCanAccessPeer(int* canAccessPeer, CUdevice dev, CUdevice peerDev) {
   if (state().gpu(dev) == nullptr || state().gpu(peerDev) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
-  *canAccessPeer = 0;
+  *canAccessPeer = simulation::peers() && dev != peerDev ? 1 : 0;
   return CUDA_SUCCESS;
 }
 
@@ -91,7 +91,9 @@ CUresult cuDeviceGetP2PAttribute(int* value, CUdevice_P2PAttribute attrib, CUdev
   if (srcDevice == dstDevice) {
     return violation(CUDA_ERROR_INVALID_DEVICE, "own-peer", "device " + std::to_string(srcDevice) + " and itself");
   }
-  *value = 0;
+  const bool yes =
+      attrib == CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED || attrib == CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED;
+  *value = simulation::peers() && yes ? 1 : 0;
   return CUDA_SUCCESS;
 }
 

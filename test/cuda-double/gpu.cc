@@ -96,6 +96,7 @@ int Gpu::attribute(int number) const {
   switch (number) {
     // What the double itself does, which the CPU device has no attribute for.
     case CU_DEVICE_ATTRIBUTE_COMPUTE_MODE:
+      if (simulation::prohibited()) return CU_COMPUTEMODE_PROHIBITED;
       return simulation::exclusive() ? CU_COMPUTEMODE_EXCLUSIVE_PROCESS : CU_COMPUTEMODE_DEFAULT;
     case CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR:
     case CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS:

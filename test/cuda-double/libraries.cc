@@ -43,6 +43,7 @@ CUresult cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option* j
     return violation(CUDA_ERROR_INVALID_VALUE, "null-argument", "options are announced and missing");
   }
   const auto context = currentContext != nullptr ? here() : nullptr;
+  if (context != nullptr) context->flushOutput();
   Gpu* gpu = context != nullptr ? &context->gpu : state().gpu(0);
   if (gpu == nullptr) return CUDA_ERROR_INVALID_DEVICE;
   // Options tune or tell; none changes what a kernel computes.
@@ -52,7 +53,10 @@ CUresult cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option* j
   return result;
 }
 
-CUresult cuLibraryUnload(CUlibrary library) { return Library::unload(library, false); }
+CUresult cuLibraryUnload(CUlibrary library) {
+  if (currentContext != nullptr) here()->flushOutput();
+  return Library::unload(library, false);
+}
 
 CUresult cuLibraryGetKernel(CUkernel* pKernel, CUlibrary library, const char* name) {
   return kernelOf(library, name, pKernel);

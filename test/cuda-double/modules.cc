@@ -17,6 +17,7 @@ CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned int nu
     return violation(CUDA_ERROR_INVALID_VALUE, "null-argument", "options are announced and missing");
   }
   const auto context = here();
+  context->flushOutput();
   CUlibrary handle = nullptr;
   const CUresult result = Library::load(context->gpu, image, context.get(), handle);
   if (result != CUDA_SUCCESS) return result;
@@ -24,7 +25,10 @@ CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned int nu
   return CUDA_SUCCESS;
 }
 
-CUresult cuModuleUnload(CUmodule hmod) { return Library::unload(library(hmod), true); }
+CUresult cuModuleUnload(CUmodule hmod) {
+  here()->flushOutput();
+  return Library::unload(library(hmod), true);
+}
 
 CUresult cuModuleGetFunction(CUfunction* hfunc, CUmodule hmod, const char* name) {
   return kernelOf(library(hmod), name, reinterpret_cast<CUkernel*>(hfunc));

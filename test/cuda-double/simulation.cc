@@ -28,6 +28,8 @@ int driverVersion() { return static_cast<int>(number("ROUSE_DOUBLE_DRIVER_VERSIO
 std::uint64_t memoryBytes() { return number("ROUSE_DOUBLE_MEMORY_BYTES").value_or(std::uint64_t{1} << 30); }
 std::optional<std::uint64_t> freeBytes() { return number("ROUSE_DOUBLE_FREE_BYTES"); }
 bool exclusive() { return number("ROUSE_DOUBLE_EXCLUSIVE").value_or(0) != 0; }
+bool peers() { return number("ROUSE_DOUBLE_PEERS").value_or(0) != 0; }
+bool prohibited() { return number("ROUSE_DOUBLE_PROHIBITED").value_or(0) != 0; }
 std::optional<std::uint64_t> pinnedBytes() { return number("ROUSE_DOUBLE_PINNED_BYTES"); }
 std::uint64_t faultLaunch() { return number("ROUSE_DOUBLE_FAULT_LAUNCH").value_or(0); }
 unsigned workers() { return static_cast<unsigned>(number("ROUSE_DOUBLE_WORKERS").value_or(2)); }

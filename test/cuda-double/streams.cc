@@ -131,6 +131,7 @@ CUresult cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void* userData) {
   if (fn == nullptr) return violation(CUDA_ERROR_INVALID_VALUE, "null-argument", "fn is null");
   stream->push({[&context = stream->context, fn, userData] {
                   auto done = std::make_shared<std::atomic<bool>>(false);
+                  context.flushOutput();
                   context.hostThread.call(fn, userData, done);
                   context.waitUntil([&] { return done->load(); });
                   return CUDA_SUCCESS;

@@ -33,6 +33,12 @@ void checkNames(const std::vector<NamedVariable>& names) {
   for (const NamedVariable& name : names) CHECK(name.name.find('$') == std::string::npos);
 }
 
+std::vector<NamedVariable> namesOf(const std::string& module, std::uint32_t capability) {
+  auto images = cuda::imagesFor(std::as_bytes(std::span(module)), capability);
+  REQUIRE(images.ok());
+  return cuda::variableNames(*images);
+}
+
 }  // namespace
 
 TEST_CASE("machine code and PTX of one source name the same variables") {
@@ -46,9 +52,7 @@ TEST_CASE("machine code and PTX of one source name the same variables") {
     const bool isPtx = entry.kind == fatbin::EntryKind::ptx;
     checkNames(isPtx ? cuda::variablesOfPtx(*image) : cuda::variablesOfElf(*image));
     (isPtx ? ptx : cubins) += 1;
-    auto direct = cuda::variableNames(std::as_bytes(std::span(*image)), 80);
-    REQUIRE(direct.ok());
-    checkNames(*direct);
+    checkNames(namesOf(*image, 80));
   }
   CHECK(cubins == 1);
   CHECK(ptx == 1);
@@ -57,10 +61,9 @@ TEST_CASE("machine code and PTX of one source name the same variables") {
 TEST_CASE("a fatbin's variables are listed once, for GPUs that take its machine code and for others") {
   const std::string text = fileText();
   for (const std::uint32_t capability : {80u, 86u, 90u}) {
-    auto names = cuda::variableNames(std::as_bytes(std::span(text)), capability);
-    REQUIRE(names.ok());
-    checkNames(*names);
-    CHECK(std::count(names->begin(), names->end(), NamedVariable{"table", false}) == 1);
+    const auto names = namesOf(text, capability);
+    checkNames(names);
+    CHECK(std::count(names.begin(), names.end(), NamedVariable{"table", false}) == 1);
   }
 }
 
@@ -85,7 +88,7 @@ TEST_CASE("PTX in unusual forms") {
 
 TEST_CASE("what is no module is refused, and no bytes make it read where there are none") {
   const std::string nonsense = "this is not a module";
-  CHECK_FALSE(cuda::variableNames(std::as_bytes(std::span(nonsense)), 90).ok());
+  CHECK_FALSE(cuda::imagesFor(std::as_bytes(std::span(nonsense)), 90).ok());
   const std::string text = fileText();
   auto entries = fatbin::entries(std::as_bytes(std::span(text)));
   REQUIRE(entries.ok());

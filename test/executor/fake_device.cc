@@ -61,6 +61,21 @@ void FakeContext::save(memory::Stream& stream, std::uint64_t address, std::byte*
   *home = static_cast<std::byte>(address / kGranuleBytes);
 }
 
+Status FakeContext::fingerprint(memory::Stream& stream, const memory::FingerprintKey&, AddressRange granules,
+                                std::span<memory::PageFingerprint> out) {
+  if (out.size() != granules.bytes / kGranuleBytes) device_.broken("fingerprints: another number of places");
+  device_.write("fingerprint " + std::to_string(out.size()) + on(stream));
+  push(stream, [this, granules, out] {
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const std::uint64_t address = granules.base + i * kGranuleBytes;
+      if (device_.written.erase(address) != 0) ++device_.versions[address];
+      out[i] = {address, device_.versions[address]};
+    }
+    return true;
+  });
+  return {};
+}
+
 void FakeContext::takeWritten(std::vector<std::uint64_t>& addresses) {
   if (!idle()) device_.broken("takeWritten in a busy context");
   for (const std::uint64_t address : device_.written)

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -72,6 +73,8 @@ class FakeContext final : public memory::Context {
   void copyInline(memory::Stream&, std::uint64_t destination, std::span<const std::byte>) override;
   void fill(memory::Stream&, const memory::FillShape&) override;
   void launch(memory::Stream&, const memory::LaunchRequest&) override;
+  Status fingerprint(memory::Stream&, const memory::FingerprintKey&, AddressRange granules,
+                     std::span<memory::PageFingerprint> out) override;
   void signal(memory::Stream&, wire::Slot&, std::uint64_t value, bool timestamp) override;
   void waitFor(memory::Stream&, const wire::Slot&, std::uint64_t value) override;
   Result<std::unique_ptr<memory::ModuleInstance>> instantiate(std::shared_ptr<memory::Image>,
@@ -157,7 +160,8 @@ class FakeDevice final : public memory::Device {
   bool failInstantiate = false;
   // What saves leave behind and restores find: the first byte of a granule.
   std::span<std::byte> homes;
-  std::set<std::uint64_t> written;  // restored granules that takeWritten() will tell of
+  std::set<std::uint64_t> written;  // granules that takeWritten() will tell of, or that have another fingerprint
+  std::map<std::uint64_t, std::uint64_t> versions;
   bool keepRunningWhenCancelled = false;
   std::vector<std::string> violations;
   FakeImage image;

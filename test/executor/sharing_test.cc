@@ -161,17 +161,27 @@ TEST_CASE_METHOD(SharingFixture, "what comes back is what left, and only what ch
   REQUIRE(sessions[a]->usage().savedBytes == 10 * kG);
 }
 
-TEST_CASE_METHOD(SharingFixture, "a device that notices nothing saves everything") {
+TEST_CASE_METHOD(SharingFixture, "where the device notices nothing, fingerprints tell what has changed") {
   const auto a = add(8);
   now += 100 * kMs;
   const auto b = add(8);
+  REQUIRE(count("fingerprint") == 1);
+  REQUIRE(count("save") == 8);  // the first time, all
+  now += 100 * kMs;
+  touch(a);
+  device.taken.clear();
+  device.written = {clients[a]->window() + 2 * kG, clients[a]->window() + 6 * kG};
+  now += 100 * kMs;
+  touch(b);
+  REQUIRE((done(b) && !here(a)));
+  REQUIRE(count("save") == 2);
+  device.taken.clear();
   for (const auto who : {a, b, a}) {
     now += 100 * kMs;
-    device.taken.clear();
     touch(who);
-    REQUIRE(done(who));
   }
-  REQUIRE(count("save") == 8);
+  REQUIRE(count("fingerprint") == 3);
+  REQUIRE(count("save") == 0);
 }
 
 TEST_CASE_METHOD(SharingFixture, "memory is asked for while it is short: who maps waits for who leaves, and nobody is in between") {
@@ -278,6 +288,102 @@ TEST_CASE_METHOD(SharingFixture, "a reset gives back homes, and the session goes
   clients[a]->send(wire::MemReserve{.bytes = 8 * kG, .value = 3, .slot = 9});
   settle();
   REQUIRE(clients[a]->result(9) == CudaError::success);
+}
+
+namespace {
+
+// Where the fake says that it restored a granule of the session's window, among all lines.
+std::size_t restoredAt(const SharingFixture& fixture, std::size_t who, std::uint64_t granule) {
+  const auto number = static_cast<int>((fixture.clients[who]->window() / kG + granule) % 256);
+  const std::string line = "restore " + std::to_string(number) + " ";
+  for (std::size_t i = 0; i < fixture.device.taken.size(); ++i)
+    if (fixture.device.taken[i].starts_with(line)) return i;
+  return ~std::size_t{0};
+}
+
+wire::Fill fill(std::uint64_t address) {
+  return {.stream = wire::kLegacyStream, .destination = address, .count = 8, .elementBytes = 1};
+}
+
+}  // namespace
+
+TEST_CASE_METHOD(SharingFixture, "memory comes in the order in which it was used, and the rest behind it") {
+  const auto a = add(8);
+  for (const std::uint64_t granule : {5, 2, 7}) clients[a]->send(fill(clients[a]->window() + granule * kG));
+  settle();
+  now += 100 * kMs;
+  add(8);
+  now += 100 * kMs;
+  device.taken.clear();
+  touch(a);
+  std::vector<std::size_t> places;
+  for (const std::uint64_t granule : {5, 2, 7, 0, 1, 3, 4, 6}) places.push_back(restoredAt(*this, a, granule));
+  REQUIRE(std::is_sorted(places.begin(), places.end()));
+  REQUIRE(places.back() != ~std::size_t{0});
+}
+
+TEST_CASE_METHOD(SharingFixture, "work is queued while memory arrives, behind what it names and nothing else") {
+  const auto a = add(8);
+  for (std::uint64_t granule = 0; granule < 8; ++granule) clients[a]->send(fill(clients[a]->window() + granule * kG));
+  settle();
+  now += 100 * kMs;
+  add(8);
+  now += 100 * kMs;
+  device.taken.clear();
+  clients[a]->send(wire::SlotSignal{.stream = wire::kLegacyStream, .value = 1, .slot = 2});
+  for (int i = 0; sessions[a]->presence().where() != Presence::Where::arriving; ++i) {
+    REQUIRE(i < 100);
+    bool waiting = false;
+    for (const auto& session : sessions) session->poll();
+    device.poll(waiting);
+    sharing.turn(std::vector<Session*>{sessions[0].get(), sessions[1].get()}, now);
+    if (sessions[a]->admitted()) device.hold = true;
+  }
+  const std::size_t groups = count("record");
+  REQUIRE(groups > 1);
+  clients[a]->send(fill(clients[a]->window()));
+  clients[a]->send(fill(clients[a]->window() + 7 * kG));
+  clients[a]->send(fill(clients[a]->window() + 7 * kG - 4));  // and the granule before
+  settle();
+  REQUIRE(sessions[a]->presence().arriving());
+  REQUIRE(sessions[a]->usage().commands == 14);
+  REQUIRE(clients[a]->value(2) == 1);  // names nothing
+  REQUIRE(count("wait") == 3);
+  REQUIRE(count("fill") == 3);
+  device.release();
+  settle();
+  REQUIRE(here(a));
+  REQUIRE(sessions[a]->usage().arrivals == 1);
+}
+
+TEST_CASE_METHOD(SharingFixture, "what binds a module or takes memory away waits until all is here") {
+  const auto a = add(8);
+  now += 100 * kMs;
+  add(8);
+  now += 100 * kMs;
+  clients[a]->send(wire::MemUnmap{.base = clients[a]->window() + kG, .bytes = kG});
+  touch(a);
+  REQUIRE(done(a));
+  REQUIRE(here(a));
+  REQUIRE(sessions[a]->usage().mappedBytes == 7 * kG);
+  REQUIRE(sessions[a]->usage().homeBytes == 7 * kG);
+}
+
+TEST_CASE_METHOD(SharingFixture, "objects: they lie in the window, do not overlap, and end as they began") {
+  const auto a = add(2), b = add(2), c = add(2);
+  clients[a]->send(wire::Allocated{.base = clients[a]->window(), .bytes = kG});
+  clients[a]->send(wire::Allocated{.base = clients[a]->window() + kG, .bytes = 1});
+  clients[a]->send(wire::Freed{.base = clients[a]->window(), .bytes = kG});
+  settle();
+  REQUIRE_FALSE(sessions[a]->fault());
+  clients[a]->send(wire::Allocated{.base = clients[a]->window(), .bytes = kG + 1});
+  clients[b]->send(wire::Freed{.base = clients[b]->window(), .bytes = 1});
+  clients[c]->send(wire::Allocated{.base = clients[c]->window() - 1, .bytes = 2});
+  settle();
+  for (const auto who : {a, b, c}) REQUIRE(sessions[who]->fault());
+  REQUIRE(sessions[a]->fault()->message.find("overlaps another") != std::string::npos);
+  REQUIRE(sessions[b]->fault()->message.find("not one that was Allocated") != std::string::npos);
+  REQUIRE(sessions[c]->fault()->message.find("not in the device window") != std::string::npos);
 }
 
 TEST_CASE_METHOD(SharingFixture, "promises beyond the device or the host store are refused with the numbers free") {

@@ -11,7 +11,6 @@
 // expect-stdout: thread 3 of 4
 // expect-stdout: second launch
 // expect-stdout: PASS
-// known-gap-cuda: the driver prints to the executor's own output
 #include "check.h"
 
 __global__ void conversions() {

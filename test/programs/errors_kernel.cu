@@ -1,7 +1,6 @@
 // Kernels that fault: null pointer, wild address, misaligned access, trap. Each in a
 // process of its own, forked before any use of CUDA: the code is CUDA's, it is sticky, and the other processes are not affected.
 // faults
-// known-gap-cuda: a fault ends the executor; until the next one serves, new processes are refused
 #include <sys/wait.h>
 #include <unistd.h>
 

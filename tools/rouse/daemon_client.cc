@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "server/roused/settings.h"
+#include "server/roused/start_failure.h"
 
 namespace rouse::cli {
 namespace {
@@ -23,7 +24,12 @@ SocketChoice chooseSocket(const std::string& flag) {
 
 Result<DaemonClient> DaemonClient::connect(const std::string& path) {
   auto socket = channel::SyncChannel::connect(path);
-  if (!socket) return std::move(socket).error();
+  if (!socket) {
+    Error error = std::move(socket).error();
+    const std::string reason = daemon::readStartFailure(path);
+    if (!reason.empty()) error.message += "; the last daemon there did not start: " + reason;
+    return error;
+  }
   return DaemonClient(std::move(*socket));
 }
 

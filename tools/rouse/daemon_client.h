@@ -18,7 +18,7 @@ SocketChoice chooseSocket(const std::string& flag);
 
 class DaemonClient {
  public:
-  // systemNotReady when nobody listens there.
+  // systemNotReady when nobody listens there; with the reason that the last daemon left, if it could not start.
   static Result<DaemonClient> connect(const std::string& path);
 
   Result<channel::Prepared> prepare(const channel::Prepare&);

@@ -7,6 +7,7 @@
 
 #include "tools/rouse/diagnosis.h"
 #include "tools/rouse/exit_codes.h"
+#include "tools/rouse/node_check.h"
 #include "tools/rouse/table.h"
 
 namespace rouse::cli {
@@ -112,22 +113,38 @@ void print(const Diagnosis& found) {
   for (const std::string& hint : found.hints) std::cout << "  hint: " << hint << "\n";
 }
 
+void print(const NodeFindings& found) {
+  for (const auto& gpu : found.gpus) {
+    if (gpu["state"] != "serving") continue;
+    std::cout << "GPU " << gpu["index"].get<std::uint64_t>() << ": " << gpu["name"].get<std::string>() << ", "
+              << gpu["uuid"].get<std::string>() << ", " << gpu["pci"].get<std::string>() << ": can be served ("
+              << found.asked << " says so)\n";
+  }
+  for (const std::string& problem : found.problems) std::cout << "problem: " << problem << "\n";
+}
+
 }  // namespace
 
-int doctor(const std::vector<std::string>& files, bool json) {
+int doctor(const DoctorOptions& options) {
   ordered_json report{{"schema", kDoctorSchema}, {"files", ordered_json::array()}};
   bool problem = false;
-  for (const std::string& file : files) {
+  for (const std::string& file : options.files) {
     const Diagnosis found = diagnose(file);
     problem = problem || found.verdict == Verdict::no || found.verdict == Verdict::partly;
-    if (json) {
+    if (options.json) {
       report["files"].push_back(asJson(found));
     } else {
       print(found);
     }
   }
+  if (options.files.empty()) {
+    const NodeFindings found = checkNode(options.socket);
+    problem = !found.problems.empty();
+    report["node"] = {{"asked", found.asked}, {"gpus", found.gpus}, {"problems", found.problems}};
+    if (!options.json) print(found);
+  }
   // File names need not be UTF-8.
-  if (json) std::cout << report.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  if (options.json) std::cout << report.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
   return problem ? kProblemFound : kOk;
 }
 

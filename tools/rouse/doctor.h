@@ -1,4 +1,4 @@
-// `rouse doctor`: can these programs use the pool, and if not, why?
+// `rouse doctor`: can these programs use the pool, and if not, why? Without programs: can the GPUs be served?
 #pragma once
 
 #include <string>
@@ -6,6 +6,11 @@
 
 namespace rouse::cli {
 
-int doctor(const std::vector<std::string>& files, bool json);
+struct DoctorOptions {
+  std::vector<std::string> files;
+  std::string socket;  // without files; empty: see chooseSocket
+  bool json = false;
+};
+int doctor(const DoctorOptions&);
 
 }  // namespace rouse::cli

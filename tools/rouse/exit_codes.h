@@ -1,4 +1,4 @@
-// What `rouse` ends with. Documented in rouse(1).
+// What `rouse` ends with. Documented in rouse(1) and in README.md, with roused's own (server/roused/start_failure.h).
 #pragma once
 
 namespace rouse::cli {
@@ -7,7 +7,7 @@ inline constexpr int kOk = 0;
 inline constexpr int kFailed = 1;
 inline constexpr int kUsage = 2;
 inline constexpr int kUnreachable = 3;   // no daemon answers
-inline constexpr int kProblemFound = 4;  // doctor, config check
+inline constexpr int kProblemFound = 4;  // doctor (a program, a GPU), config check
 
 // `rouse run` otherwise ends with the program's own status, 128 + N if signal N killed it. As env(1) and containers do:
 inline constexpr int kRunFailed = 125;  // rouse itself failed

@@ -63,11 +63,13 @@ int main(int argc, char** argv) {
   psCommand->add_option("--socket", socket, "Socket of the daemon");
   psCommand->add_flag("--json", psOptions.json, "As JSON");
 
-  std::vector<std::string> files;
-  bool doctorJson = false;
-  CLI::App* doctorCommand = app.add_subcommand("doctor", "Tell whether programs can use the pool, and if not, why");
-  doctorCommand->add_option("FILE", files, "Programs or shared libraries")->required();
-  doctorCommand->add_flag("--json", doctorJson, "As JSON");
+  DoctorOptions doctorOptions;
+  CLI::App* doctorCommand =
+      app.add_subcommand("doctor", "Tell whether programs can use the pool, or the GPUs be served, and if not, why");
+  auto* files = doctorCommand->add_option("FILE", doctorOptions.files, "Programs or shared libraries; none: the GPUs");
+  doctorCommand->add_option("--socket", doctorOptions.socket, "Socket of the daemon to ask about its GPUs")
+      ->excludes(files);
+  doctorCommand->add_flag("--json", doctorOptions.json, "As JSON");
 
   std::string configFile;
   CLI::App* configCommand = app.add_subcommand("config", "The daemon's configuration");
@@ -104,6 +106,6 @@ int main(int argc, char** argv) {
     psOptions.socket = socket;
     return ps(psOptions);
   }
-  if (*doctorCommand) return doctor(files, doctorJson);
+  if (*doctorCommand) return doctor(doctorOptions);
   return configCheck(configFile);
 }

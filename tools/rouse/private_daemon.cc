@@ -11,6 +11,7 @@
 
 #include "server/roused/child_process.h"
 #include "server/roused/listening_socket.h"
+#include "server/roused/start_failure.h"
 
 namespace rouse::cli {
 namespace {
@@ -46,8 +47,8 @@ Result<PrivateDaemon> PrivateDaemon::start(const PrivateDaemonOptions& options) 
   // The socket exists before the daemon does: nobody has to look for it again and again.
   auto listener = daemon::makeListeningSocket(daemon.socket(), 0600, "");
   if (!listener) return std::move(listener).error();
-  std::vector<std::string> argv = {daemonProgram(), "--no-config", "--socket",
-                                   daemon.socket(), "--log-level", options.logLevel};
+  std::vector<std::string> argv = {daemonProgram(), "--no-config",    "--socket",       daemon.socket(),
+                                   "--log-level",   options.logLevel, "--quiet-failure"};
   if (!options.device.empty()) argv.insert(argv.end(), {"--device", options.device});
   if (options.gpus != 0) argv.insert(argv.end(), {"--gpus", std::to_string(options.gpus)});
   if (options.gpuMemory != 0) argv.insert(argv.end(), {"--gpu-memory", std::to_string(options.gpuMemory)});
@@ -65,7 +66,8 @@ std::string PrivateDaemon::howItEnded() {
   int status = 0;
   ::waitpid(pid_, &status, 0);
   pid_ = -1;
-  return daemon::describeExit(status);
+  const std::string reason = daemon::readStartFailure(socket());
+  return reason.empty() ? daemon::describeExit(status) : reason;
 }
 
 void PrivateDaemon::stop() {

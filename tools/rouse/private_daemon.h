@@ -30,7 +30,7 @@ class PrivateDaemon {
   std::string socket() const;
   // Ends it and everything it started, and removes the folder.
   void stop();
-  // After a failure: how it ended, once it has; empty while it runs.
+  // After a failure: why it ended, once it has; empty while it runs. One line.
   std::string howItEnded();
 
  private:

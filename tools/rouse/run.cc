@@ -41,7 +41,8 @@ Status enterPool(const std::string& socket, const channel::Prepared& prepared) {
   ::setenv("LD_LIBRARY_PATH", path.c_str(), 1);
   ::setenv("ROUSE_SOCKET", socket.c_str(), 1);
   ::setenv("ROUSE_TOKEN", prepared.token.c_str(), 1);
-  // Somebody is watching, and wants to read which instruction of a module is not covered, say. Any level asked for stays.
+  // Somebody is watching, and wants to read which instruction of a module is not covered, say. Any level asked for
+  // stays.
   ::setenv("ROUSE_LOG", "error", 0);
   return {};
 }
@@ -100,7 +101,7 @@ int runPrivately(const RunOptions& options) {
   auto prepared = client ? client->prepare(preparation(options)) : Result<channel::Prepared>(client.error());
   if (!prepared) {
     const std::string ended = daemon->howItEnded();
-    return failed("private daemon: " + (ended.empty() ? prepared.error().message : ended));
+    return failed("no private daemon: " + (ended.empty() ? prepared.error().message : ended));
   }
   if (Status status = enterPool(daemon->socket(), *prepared); !status) return failed(status.error().message);
   return supervise(options.command);

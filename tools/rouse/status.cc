@@ -53,6 +53,44 @@ std::string duration(std::uint64_t seconds) {
   return text;
 }
 
+// "gen 5 x16", "gen 1 x16 (gen 5 x16 at most)"
+std::string pcie(const ordered_json& link) {
+  const auto speed = [&](const char* generation, const char* width) {
+    return link[generation].is_null() || link[width].is_null()
+               ? std::string()
+               : "gen " + link[generation].dump() + " x" + link[width].dump();
+  };
+  const std::string now = speed("pcie_generation", "pcie_width");
+  const std::string most = speed("pcie_generation_at_most", "pcie_width_at_most");
+  if (now.empty()) return "unknown";
+  return now == most || most.empty() ? now : now + " (" + most + " at most)";
+}
+
+std::string rate(const ordered_json& direction) {
+  if (direction.is_null()) return "unknown";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f GB/s", direction["rate_bytes"].get<double>() / 1e9);
+  return text;
+}
+
+std::string orUnknown(const ordered_json& value) {
+  if (value.is_null()) return "unknown";
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+// What hangs where, and how fast: measured at start-up.
+void printLinks(const ordered_json& report) {
+  Table table({"GPU", "UUID", "PCI", "LINK", "TO GPU", "FROM GPU", "NUMA", "NVLINKS", "DRIVER"});
+  for (const auto& gpu : report["gpus"]) {
+    const ordered_json& link = gpu["link"];
+    table.add({number(gpu, "index"), gpu["uuid"], gpu["pci"], pcie(link), rate(link["to_device"]),
+               rate(link["to_host"]), orUnknown(link["numa_node"]), orUnknown(link["nvlinks"]),
+               orUnknown(gpu["driver_version"])});
+  }
+  std::cout << "\n";
+  table.print();
+}
+
 void printGpus(const ordered_json& report) {
   Table table({"GPU", "STATE", "NAME", "MEMORY", "FREE", "FUNCTIONS", "LAUNCHES", "EXECUTOR"});
   for (const auto& gpu : report["gpus"]) {
@@ -61,6 +99,11 @@ void printGpus(const ordered_json& report) {
                std::to_string(gpu["executor_pid"].get<int>())});
   }
   table.print();
+  printLinks(report);
+  for (const auto& gpu : report["gpus"]) {
+    if (gpu["state"] == "serving" || !gpu.contains("problem")) continue;
+    std::cout << gpu["problem"].get<std::string>() << "\n";
+  }
 }
 
 void printFunctions(const ordered_json& report) {
@@ -103,7 +146,9 @@ int status(const StatusOptions& options) {
   std::cout << "roused " << daemon["version"].get<std::string>() << ", pid " << number(daemon, "pid") << ", up "
             << duration(daemon["uptime_seconds"].get<std::uint64_t>()) << ", device "
             << daemon["device_kind"].get<std::string>() << ", " << (*report)["functions"].size() << " functions, "
-            << number(daemon, "module_contents") << " modules\n\n";
+            << number(daemon, "module_contents") << " modules\n";
+  if (daemon.contains("device_reason")) std::cout << daemon["device_reason"].get<std::string>() << "\n";
+  std::cout << "\n";
   printGpus(*report);
   return kOk;
 }

@@ -72,19 +72,23 @@ Status CpuContext::map(std::uint64_t address, memory::Chunk chunk) {
   if (auto status = deviceWindow_->map({address, chunk.bytes}, memory_.fd(), memory_.offsetOf(chunk)); !status)
     return status;
   state_->prefault->mapped(address, memory_.takeKept(chunk));
+  for (std::uint64_t at = 0; at < chunk.bytes; at += kGranuleBytes) mapped_.insert(address + at);
   return {};
 }
 
 Status CpuContext::unmap(AddressRange range) {
   state_->prefault->unmapped(range);
   state_->visits.left(range);
-  return deviceWindow_->unmap(range);
+  if (Status status = deviceWindow_->unmap(range); !status) return status;
+  for (std::uint64_t at = range.base; at < range.end(); at += kGranuleBytes) mapped_.erase(at);
+  return {};
 }
 
 void CpuContext::restore(memory::Stream& stream, std::span<const memory::Arrival> arrivals) {
   RestoreOperation operation;
   for (const memory::Arrival& arrival : arrivals) {
     memory_.takeKept(arrival.chunk);
+    mapped_.insert(arrival.address);
     state_->visits.expect(arrival.address, memory_.offsetOf(arrival.chunk), arrival.home);
     operation.addresses.push_back(arrival.address);
   }
@@ -160,6 +164,17 @@ void CpuContext::fill(memory::Stream& stream, const memory::FillShape& shape) {
   } else if (alive()) {
     transfer(shape);
   }
+}
+
+Status CpuContext::fingerprint(memory::Stream& stream, const memory::FingerprintKey& key, AddressRange granules,
+                               std::span<memory::PageFingerprint> out) {
+  if (Status status = memory::checkGranules(granules, deviceWindow_->range(), out.size()); !status) return status;
+  for (std::uint64_t at = granules.base; at < granules.end(); at += kGranuleBytes)
+    if (!mapped_.contains(at)) return memory::notMapped(at);
+  if (!out.empty())
+    queueOf(stream).push(
+        FingerprintOperation{std::make_shared<const memory::FingerprintKey>(key), granules, out.data()});
+  return {};
 }
 
 void CpuContext::launch(memory::Stream& stream, const memory::LaunchRequest& request) {

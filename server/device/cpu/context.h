@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <unordered_set>
 
 #include "memory/device.h"
 #include "server/device/address_window.h"
@@ -26,6 +27,7 @@ class CpuContext final : public memory::Context {
   void restore(memory::Stream& stream, std::span<const memory::Arrival> arrivals) override;
   void save(memory::Stream& stream, std::uint64_t address, std::byte* home) override;
   void takeWritten(std::vector<std::uint64_t>& addresses) override { state_->visits.takeWritten(addresses); }
+  std::uint64_t demandedGranules() const override { return state_->visits.demanded(); }
   Status mapHost(AddressRange range) override;
   Status unmapHost(AddressRange range) override;
 
@@ -37,6 +39,8 @@ class CpuContext final : public memory::Context {
   void copy(memory::Stream& stream, const memory::CopyShape& shape) override;
   void copyInline(memory::Stream& stream, std::uint64_t destination, std::span<const std::byte> bytes) override;
   void fill(memory::Stream& stream, const memory::FillShape& shape) override;
+  Status fingerprint(memory::Stream& stream, const memory::FingerprintKey& key, AddressRange granules,
+                     std::span<memory::PageFingerprint> out) override;
   void launch(memory::Stream& stream, const memory::LaunchRequest& request) override;
   void signal(memory::Stream& stream, wire::Slot& slot, std::uint64_t value, bool timestamp) override;
   void waitFor(memory::Stream& stream, const wire::Slot& slot, std::uint64_t value) override;
@@ -54,6 +58,7 @@ class CpuContext final : public memory::Context {
   std::unique_ptr<device::AddressWindow> deviceWindow_;
   std::shared_ptr<ContextState> state_;
   std::unique_ptr<device::AddressWindow> hostWindow_;
+  std::unordered_set<std::uint64_t> mapped_;  // granules of the device window
   int hostFd_ = -1;
 };
 

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "server/device/cpu/context.h"
+#include "server/device/cpu/link.h"
 #include "server/device/cpu/module_instance.h"
 #include "server/device/cpu/properties.h"
 #include "server/device/cpu/runtime/signal_faults.h"
@@ -30,8 +31,10 @@ Result<std::unique_ptr<memory::Device>> CpuDevice::open(const memory::DeviceOpti
     links = std::make_unique<LinkUse>(std::move(board).value());
   }
   installFaultHandlers();
-  return std::unique_ptr<memory::Device>(
+  std::unique_ptr<CpuDevice> device(
       new CpuDevice(std::move(memory).value(), std::move(links), options.ordinal, workers));
+  if (options.measureLink) device->properties_.link = device->links_ != nullptr ? device->links_->describe() : measureLink();
+  return std::unique_ptr<memory::Device>(std::move(device));
 }
 
 Result<std::unique_ptr<memory::Context>> CpuDevice::createContext(const memory::ContextOptions& options,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "memory/measure_link.h"
 #include "server/device/cpu/stream_queue.h"
 
 namespace rouse::cpu {
@@ -13,6 +14,22 @@ namespace {
 constexpr std::uint64_t kPassedBytes = 4 * kInlineBytes;
 
 }  // namespace
+
+memory::LinkDescription LinkUse::describe() const {
+  memory::LinkDescription link;
+  const auto curve = [&](device::LinkDirection direction) {
+    memory::LinkCurve points;
+    for (std::uint64_t bytes = memory::kSmallestLinkBlock; bytes <= memory::kLargestLinkBlock; bytes *= 2) {
+      const auto size = static_cast<double>(bytes);
+      const double seconds = size / board_->bytesPerSecond(direction) + static_cast<double>(board_->latency(direction)) * 1e-9;
+      points.push_back({bytes, static_cast<std::uint64_t>(size / seconds)});
+    }
+    return points;
+  };
+  link.toDevice = curve(device::LinkDirection::toDevice);
+  link.toHost = curve(device::LinkDirection::toHost);
+  return link;
+}
 
 bool LinkUse::pass(device::LinkDirection direction, std::uint64_t bytes, bool refused) {
   if (bytes > kInlineBytes) return false;

@@ -19,6 +19,9 @@ class LinkUse final : public DemandObserver {
   device::LinkBoard& board() { return *board_; }
   AlarmClock& clock() { return clock_; }
 
+  // What the model gives: blocks one behind the other, each after the path's latency, and nobody else under way.
+  memory::LinkDescription describe() const;
+
   // Any thread. Whether a small transfer may be done where it is met: it is charged to the link then, and nobody waits for it.
   // False once so many have been that a stream of them would be faster than the link; `refused` says that it then begins to wait
   // for the link, and counts as one of them.

@@ -30,6 +30,12 @@ struct FillOperation {
   memory::FillShape shape;
 };
 
+struct FingerprintOperation {
+  std::shared_ptr<const memory::FingerprintKey> key;
+  AddressRange granules;
+  memory::PageFingerprint* out;
+};
+
 struct LaunchOperation {
   std::shared_ptr<const BoundModule> module;
   std::uint32_t function;
@@ -64,7 +70,7 @@ struct EventWaitOperation {
   std::shared_ptr<Marker> marker;
 };
 
-using Operation = std::variant<CopyOperation, InlineCopyOperation, FillOperation, LaunchOperation, SignalOperation,
-                               SlotWaitOperation, RestoreOperation, RecordOperation, EventWaitOperation>;
+using Operation = std::variant<CopyOperation, InlineCopyOperation, FillOperation, FingerprintOperation, LaunchOperation,
+                               SignalOperation, SlotWaitOperation, RestoreOperation, RecordOperation, EventWaitOperation>;
 
 }  // namespace rouse::cpu

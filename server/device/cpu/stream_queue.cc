@@ -116,6 +116,14 @@ StreamQueue::Step StreamQueue::step(FillOperation& operation, Worker* worker) {
   return stepTransfer(operation.shape, worker);
 }
 
+StreamQueue::Step StreamQueue::step(FingerprintOperation& operation, Worker* worker) {
+  if (context_->dead() != CudaError::success) return Step::done;
+  if (worker == nullptr) return Step::worker;
+  auto work = std::make_shared<TransferWork<FingerprintOperation>>(operation, shared_from_this());
+  context_->pool.submit(work, work->helpers());
+  return Step::waiting;
+}
+
 StreamQueue::Step StreamQueue::step(InlineCopyOperation& operation, Worker*) {
   if (context_->links != nullptr && startPaced(operation)) return Step::waiting;
   if (context_->dead() == CudaError::success) {

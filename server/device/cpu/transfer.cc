@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "server/device/cpu/operation.h"
 #include "server/device/cpu/stream_copy.h"
 
 namespace rouse::cpu {
@@ -162,6 +163,16 @@ AddressRange destinationOf(const FillShape& shape, std::uint64_t piece) {
   const FillShape flat = flattened(shape);
   return extentOf(cutOf(flat), piece, flat.height, flat.destination, flat.pitch, flat.slicePitch);
 }
+
+std::uint64_t piecesOf(const FingerprintOperation& pages) { return pages.granules.bytes / kGranuleBytes; }
+
+void transferPiece(const FingerprintOperation& pages, std::uint64_t piece) {
+  const auto* page = at<const std::byte>(pages.granules.base + piece * kGranuleBytes);
+  pages.out[piece] = memory::fingerprintOf(*pages.key, std::span<const std::byte, kGranuleBytes>(page, kGranuleBytes));
+}
+
+// Nothing of the device's memory.
+AddressRange destinationOf(const FingerprintOperation&, std::uint64_t) { return {}; }
 
 void transfer(const CopyShape& shape) {
   if (bytesOf(shape) == 0) return;

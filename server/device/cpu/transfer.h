@@ -1,4 +1,4 @@
-// Copies and fills of memory, whole or in pieces that several threads take.
+// Copies, fills and fingerprints of memory, whole or in pieces that several threads take.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,15 @@ std::uint64_t piecesOf(const memory::FillShape& shape);
 void transferPiece(const memory::CopyShape& shape, std::uint64_t piece);
 void transferPiece(const memory::FillShape& shape, std::uint64_t piece);
 
+// Fingerprints: a piece is one page.
+struct FingerprintOperation;
+std::uint64_t piecesOf(const FingerprintOperation& pages);
+void transferPiece(const FingerprintOperation& pages, std::uint64_t piece);
+
 // The range that holds all that a piece writes.
 AddressRange destinationOf(const memory::CopyShape& shape, std::uint64_t piece);
 AddressRange destinationOf(const memory::FillShape& shape, std::uint64_t piece);
+AddressRange destinationOf(const FingerprintOperation& pages, std::uint64_t piece);
 
 // All of it, on the calling thread.
 void transfer(const memory::CopyShape& shape);

@@ -1,4 +1,4 @@
-// A copy or fill that several workers share.
+// A copy, a fill, or the fingerprints of some pages, that several workers share.
 #pragma once
 
 #include <algorithm>

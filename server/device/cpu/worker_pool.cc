@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 
@@ -28,10 +29,16 @@ constexpr std::uint32_t kBusyRounds = 256;
 constexpr std::uint32_t kYieldRounds = 2048;
 constexpr long kNapNs = 50'000;
 
+// A worker that has been without work for so long gives the memory of its large stacks back.
+constexpr long kTrimNs = 20'000'000;
+
 const std::atomic<std::uint32_t> kAlways{1};
 
-void futexWait(std::atomic<std::uint32_t>& word, std::uint32_t value, const timespec* timeout) {
-  syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAIT_PRIVATE, value, timeout, nullptr, 0);
+// False: the time was over.
+bool futexWait(std::atomic<std::uint32_t>& word, std::uint32_t value, const timespec* timeout) {
+  return syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAIT_PRIVATE, value, timeout, nullptr, 0) ==
+             0 ||
+         errno != ETIMEDOUT;
 }
 
 void futexWake(std::atomic<std::uint32_t>& word, std::uint32_t waiters) {
@@ -188,9 +195,12 @@ void WorkerPool::rest(Worker& worker, bool holdsResidue, std::uint32_t fruitless
   } else {
     spinners_.fetch_sub(1);
   }
-  worker.runner_->trim();
   sleepers_.fetch_add(1);
-  futexWait(submissions_, seen, nullptr);
+  const timespec quiet{0, kTrimNs};
+  if (!worker.runner_->trimmable() || !futexWait(submissions_, seen, &quiet)) {
+    worker.runner_->trim();
+    futexWait(submissions_, seen, nullptr);
+  }
   sleepers_.fetch_sub(1);
 }
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <thread>
 
+#include "server/device/cuda/fingerprint_kernel.h"
 #include "server/device/cuda/module.h"
 #include "server/device/cuda/watcher.h"
 
@@ -53,6 +54,7 @@ const std::shared_ptr<Lane>& laneOf(memory::Stream& stream) { return static_cast
 
 Result<std::unique_ptr<memory::Context>> CudaContext::create(std::shared_ptr<Gpu> gpu, Watcher& watcher,
                                                              PhysicalMemory& memory,
+                                                             std::shared_ptr<FingerprintKernel> fingerprints,
                                                              const memory::ContextOptions& options,
                                                              memory::ContextObserver& observer) {
   if (Status status = gpu->health(); !status) return status.error();
@@ -68,6 +70,7 @@ Result<std::unique_ptr<memory::Context>> CudaContext::create(std::shared_ptr<Gpu
   auto bounce = Bounce::create(gpu);
   if (!bounce) return std::move(bounce).error();
   lanes->bounce = std::move(*bounce);
+  lanes->fingerprints = std::move(fingerprints);
   lanes->maxPitch = static_cast<std::uint64_t>(std::max(gpu->attribute(CU_DEVICE_ATTRIBUTE_MAX_PITCH), 0));
   lanes->maxSharedBytes =
       static_cast<std::uint32_t>(std::max(gpu->attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN), 0));
@@ -212,6 +215,18 @@ void CudaContext::fill(memory::Stream& stream, const memory::FillShape& shape) {
   lane->push(FillOperation{FillPieces(shape, lanes_->maxPitch, [this](std::uint64_t address, std::uint64_t bytes) {
     return unbroken(address, bytes);
   })});
+}
+
+Status CudaContext::fingerprint(memory::Stream& stream, const memory::FingerprintKey& key, AddressRange granules,
+                                std::span<memory::PageFingerprint> out) {
+  const std::shared_ptr<Lane>& lane = laneOf(stream);
+  const std::lock_guard lock(gpu_->mutex);
+  const DeviceWindow& window = *lanes_->deviceWindow;
+  if (Status status = memory::checkGranules(granules, window.range(), out.size()); !status) return status;
+  if (const std::uint64_t at = window.firstUnmapped(granules); at != granules.end()) return memory::notMapped(at);
+  if (lane && !out.empty())
+    lane->push(FingerprintOperation{std::make_shared<const memory::FingerprintKey>(key), granules, out.data()});
+  return {};
 }
 
 void CudaContext::launch(memory::Stream& stream, const memory::LaunchRequest& request) {

@@ -11,7 +11,9 @@ namespace rouse::cuda {
 class CudaContext final : public memory::Context {
  public:
   static Result<std::unique_ptr<memory::Context>> create(std::shared_ptr<Gpu> gpu, Watcher& watcher,
-                                                         PhysicalMemory& memory, const memory::ContextOptions& options,
+                                                         PhysicalMemory& memory,
+                                                         std::shared_ptr<FingerprintKernel> fingerprints,
+                                                         const memory::ContextOptions& options,
                                                          memory::ContextObserver& observer);
   ~CudaContext() override;
 
@@ -32,6 +34,8 @@ class CudaContext final : public memory::Context {
   void copy(memory::Stream& stream, const memory::CopyShape& shape) override;
   void copyInline(memory::Stream& stream, std::uint64_t destination, std::span<const std::byte> bytes) override;
   void fill(memory::Stream& stream, const memory::FillShape& shape) override;
+  Status fingerprint(memory::Stream& stream, const memory::FingerprintKey& key, AddressRange granules,
+                     std::span<memory::PageFingerprint> out) override;
   void launch(memory::Stream& stream, const memory::LaunchRequest& request) override;
   void signal(memory::Stream& stream, wire::Slot& slot, std::uint64_t value, bool timestamp) override;
   void waitFor(memory::Stream& stream, const wire::Slot& slot, std::uint64_t value) override;

@@ -1,8 +1,10 @@
 #include "server/device/cuda/device.h"
 
 #include "server/device/cuda/context.h"
+#include "server/device/cuda/link.h"
 #include "server/device/cuda/module.h"
 #include "server/device/cuda/pinned_memory.h"
+#include "server/device/cuda/nvml/nvml.h"
 #include "server/device/cuda/properties.h"
 
 namespace rouse::cuda {
@@ -21,11 +23,21 @@ constexpr Needed kNeeded[] = {
 
 }  // namespace
 
-CudaDevice::CudaDevice(std::shared_ptr<Gpu> gpu, std::unique_ptr<PhysicalMemory> memory)
+CudaDevice::CudaDevice(std::shared_ptr<Gpu> gpu, std::unique_ptr<PhysicalMemory> memory,
+                       std::shared_ptr<FingerprintKernel> fingerprints, memory::LinkDescription link)
     : gpu_(std::move(gpu)),
       memory_(std::move(memory)),
+      fingerprints_(std::move(fingerprints)),
       properties_(describe(*gpu_, memory_->chunks().size() * kGranuleBytes)),
-      watcher_(std::make_unique<Watcher>(gpu_)) {}
+      watcher_(std::make_unique<Watcher>(gpu_)) {
+  properties_.link = std::move(link);
+  properties_.link.peers = describePeers(*gpu_);
+  // After the copies: a GPU that has been idle runs its link at a lower speed.
+  if (const auto nvml = nvml::Nvml::open()) {
+    properties_.driverVersion = nvml->driverVersion();
+    nvml->describe(properties_.pciAddress, properties_.link);
+  }
+}
 
 Result<std::unique_ptr<memory::Device>> CudaDevice::open(const memory::DeviceOptions& options) {
   auto gpu = Gpu::open(options.ordinal);
@@ -37,13 +49,20 @@ Result<std::unique_ptr<memory::Device>> CudaDevice::open(const memory::DeviceOpt
   }
   std::unique_lock lock((*gpu)->mutex);
   auto memory = PhysicalMemory::create(*gpu, options.memoryBytes);
-  lock.unlock();
   if (!memory) return std::move(memory).error();
-  return std::unique_ptr<memory::Device>(new CudaDevice(std::move(*gpu), std::move(*memory)));
+  memory::LinkDescription link;
+  if (options.measureLink)
+    if (Status status = measureLink(*gpu, **memory, link); !status) return status.error();
+  lock.unlock();
+  auto fingerprints = FingerprintKernel::load(*gpu);
+  if (!fingerprints) return std::move(fingerprints).error();
+  return std::unique_ptr<memory::Device>(
+      new CudaDevice(std::move(*gpu), std::move(*memory), std::move(*fingerprints), std::move(link)));
 }
 
 CudaDevice::~CudaDevice() {
   watcher_.reset();
+  fingerprints_.reset();
   memory_.reset();
   const std::lock_guard lock(gpu_->mutex);
   if (!gpu_->homes.empty()) unregisterHost(*gpu_, reinterpret_cast<void*>(gpu_->homes.base));
@@ -58,7 +77,7 @@ Status CudaDevice::scrub(memory::Chunk chunk) {
 
 Result<std::unique_ptr<memory::Context>> CudaDevice::createContext(const memory::ContextOptions& options,
                                                                    memory::ContextObserver& observer) {
-  return CudaContext::create(gpu_, *watcher_, *memory_, options, observer);
+  return CudaContext::create(gpu_, *watcher_, *memory_, fingerprints_, options, observer);
 }
 
 Status CudaDevice::useHost(std::span<std::byte> memory) {

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "server/device/cuda/fingerprint_kernel.h"
 #include "server/device/cuda/physical_memory.h"
 #include "server/device/cuda/watcher.h"
 
@@ -25,10 +26,12 @@ class CudaDevice final : public memory::Device {
   Status health() const override { return gpu_->health(); }
 
  private:
-  CudaDevice(std::shared_ptr<Gpu> gpu, std::unique_ptr<PhysicalMemory> memory);
+  CudaDevice(std::shared_ptr<Gpu> gpu, std::unique_ptr<PhysicalMemory> memory,
+             std::shared_ptr<FingerprintKernel> fingerprints, memory::LinkDescription link);
 
   std::shared_ptr<Gpu> gpu_;
   std::unique_ptr<PhysicalMemory> memory_;
+  std::shared_ptr<FingerprintKernel> fingerprints_;
   memory::DeviceProperties properties_;
   std::unique_ptr<Watcher> watcher_;
 };

@@ -87,6 +87,14 @@ Status DeviceWindow::unmap(AddressRange range) {
   return {};
 }
 
+std::uint64_t DeviceWindow::firstUnmapped(AddressRange granules) const {
+  std::uint64_t at = granules.base;
+  for (auto mapped = mapped_.lower_bound(at); at < granules.end() && mapped != mapped_.end() && mapped->first == at;
+       ++mapped)
+    at += mapped->second.bytes;
+  return std::min(at, granules.end());
+}
+
 Status DeviceWindow::settle(const std::function<Status(AddressRange)>& zero) {
   CUmemAccessDesc access{};
   access.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = gpu_->device()};

@@ -25,6 +25,9 @@ class DeviceWindow {
   Status mapOver(std::uint64_t address, memory::Chunk chunk);
   Status unmap(AddressRange range);
 
+  AddressRange range() const { return range_; }
+  // The first granule of the range that nothing is mapped at; its end: none.
+  std::uint64_t firstUnmapped(AddressRange granules) const;
   bool unsettled() const { return !fresh_.empty(); }
   // Grants access to what has been mapped since; calls zero(range) for each range of it that may hold another's bytes.
   Status settle(const std::function<Status(AddressRange)>& zero);

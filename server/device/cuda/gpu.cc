@@ -2,8 +2,10 @@
 
 #include <cstdlib>
 
+#include "memory/start_failure.h"
 #include "server/device/cuda/driver/error.h"
 #include "server/device/cuda/lanes.h"
+#include "server/device/cuda/locked_memory.h"
 
 namespace rouse::cuda {
 namespace {
@@ -19,19 +21,23 @@ void prepareEnvironment() {
   ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
 }
 
-std::string notOpened(const std::string& name, CUresult result, int computeMode) {
-  if (result == CUDA_ERROR_DEVICE_UNAVAILABLE || result == CUDA_ERROR_INVALID_DEVICE) {
-    if (computeMode == CU_COMPUTEMODE_EXCLUSIVE_PROCESS)
-      return name +
-             " is in exclusive compute mode and another process uses it; stop that process (nvidia-smi shows it) or "
-             "set the mode to DEFAULT (nvidia-smi -c DEFAULT)";
-    if (computeMode == CU_COMPUTEMODE_PROHIBITED)
-      return name + " is in compute mode PROHIBITED; set it to DEFAULT (nvidia-smi -c DEFAULT)";
-    return name + " is not available: another process holds it, or it needs a reset (nvidia-smi -q shows its state)";
-  }
+// What is in the way of a context, as far as it is known. Which result a driver gives for a compute mode has changed
+// over the years ("CUDA_ERROR_UNKNOWN if the compute mode is PROHIBITED", CUDA Driver API, cuCtxCreate): the mode
+// decides.
+Error notOpened(const std::string& name, CUresult result, int computeMode, Error otherwise) {
+  if (computeMode == CU_COMPUTEMODE_PROHIBITED)
+    return {memory::kGpuTaken, name + " is in compute mode PROHIBITED; set it to DEFAULT (nvidia-smi -c DEFAULT)"};
   if (result == CUDA_ERROR_OUT_OF_MEMORY)
-    return name + " has no memory left for a context: other processes fill it (nvidia-smi shows them); stop them";
-  return {};
+    return {memory::kGpuFull,
+            name + " has no memory left for a context: other processes fill it (nvidia-smi shows them); stop them"};
+  if (result != CUDA_ERROR_DEVICE_UNAVAILABLE && result != CUDA_ERROR_INVALID_DEVICE) return otherwise;
+  if (computeMode == CU_COMPUTEMODE_EXCLUSIVE_PROCESS)
+    return {memory::kGpuTaken,
+            name +
+                " is in exclusive compute mode and another process uses it; stop that process (nvidia-smi shows it) or "
+                "set the mode to DEFAULT (nvidia-smi -c DEFAULT)"};
+  return {memory::kGpuTaken,
+          name + " is not available: another process holds it, or it needs a reset (nvidia-smi -q shows its state)"};
 }
 
 }  // namespace
@@ -41,6 +47,7 @@ Gpu::Gpu(std::unique_ptr<Driver> driver)
 
 Result<std::shared_ptr<Gpu>> Gpu::open(std::uint32_t ordinal) {
   prepareEnvironment();
+  raiseLockedMemoryLimit();
   auto loaded = loadDriver();
   if (!loaded) return std::move(loaded).error();
   std::shared_ptr<Gpu> gpu(new Gpu(std::move(*loaded)));
@@ -48,7 +55,7 @@ Result<std::shared_ptr<Gpu>> Gpu::open(std::uint32_t ordinal) {
 
   CUresult result = driver.cuInit(0);
   if (result == CUDA_ERROR_NO_DEVICE)
-    return Error{CudaError::noDevice,
+    return Error{memory::kNoGpu,
                  "no GPU: the CUDA driver finds none; check nvidia-smi, CUDA_VISIBLE_DEVICES and the device nodes "
                  "/dev/nvidia*, or use the cpu device"};
   if (Status status = check(driver, result, "cuInit", "the CUDA driver does not start; nvidia-smi says more"); !status)
@@ -56,9 +63,9 @@ Result<std::shared_ptr<Gpu>> Gpu::open(std::uint32_t ordinal) {
   int count = 0;
   if (Status status = check(driver, driver.cuDeviceGetCount(&count), "cuDeviceGetCount"); !status)
     return status.error();
-  if (count == 0) return Error{CudaError::noDevice, "no GPU: the CUDA driver counts none; or use the cpu device"};
+  if (count == 0) return Error{memory::kNoGpu, "no GPU: the CUDA driver counts none; or use the cpu device"};
   if (ordinal >= static_cast<std::uint32_t>(count))
-    return Error{CudaError::invalidDevice,
+    return Error{memory::kNoSuchGpu,
                  "GPU " + std::to_string(ordinal) + ": there are " + std::to_string(count) + " (numbered from 0)"};
   result = driver.cuDeviceGet(&gpu->device_, static_cast<int>(ordinal));
   if (Status status = check(driver, result, "cuDeviceGet"); !status) return status.error();
@@ -73,10 +80,8 @@ Result<std::shared_ptr<Gpu>> Gpu::open(std::uint32_t ordinal) {
   CUcontext context = nullptr;
   result = driver.cuDevicePrimaryCtxRetain(&context, gpu->device_);
   if (result != CUDA_SUCCESS) {
-    Error error = driverError(driver, result, "cuDevicePrimaryCtxRetain", gpu->name_);
-    const std::string known = notOpened(gpu->name_, result, gpu->attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_MODE));
-    if (!known.empty()) error.message = known;
-    return error;
+    return notOpened(gpu->name_, result, gpu->attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_MODE),
+                     driverError(driver, result, "cuDevicePrimaryCtxRetain", gpu->name_));
   }
   gpu->context_ = context;
   gpu->makeCurrent();

@@ -15,6 +15,7 @@
 
 #include "memory/device.h"
 #include "server/device/cuda/driver/load.h"
+#include "server/device/cuda/kernel_text.h"
 
 namespace rouse::cuda {
 
@@ -53,6 +54,8 @@ class Gpu {
   std::vector<Lanes*> contexts;
   // Registered host memory of the server's own (memory/device.h, useHost()). Locked.
   AddressRange homes;
+  // Locked.
+  KernelText text;
   mutable std::mutex mutex;
 
  private:

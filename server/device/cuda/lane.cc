@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "server/device/cuda/fingerprint_kernel.h"
 #include "server/device/cuda/lanes.h"
 #include "server/device/cuda/module.h"
 
@@ -88,6 +89,27 @@ bool Lane::look() {
   }
   while (!launched_.empty() && launched_.front().sequence <= now) launched_.pop_front();
   return std::exchange(seen_, now) != now;
+}
+
+// Synchronizing with an event is one of the ways to have the text written (Programming Guide, "Formatted output"), and
+// the only one that waits for nothing: the kernel is known to be done.
+bool Lane::flushText() {
+  CUevent latest = nullptr;
+  const std::uint64_t now = completed();
+  while (!printed_.empty() && printed_.front().sequence <= now) {
+    if (latest != nullptr) owner_.giveEvent(latest);
+    latest = printed_.front().event;
+    printed_.pop_front();
+  }
+  if (latest == nullptr) return false;
+  owner_.gpu->good(owner_.gpu->driver().cuEventSynchronize(latest), "cuEventSynchronize", &owner_);
+  owner_.giveEvent(latest);
+  return true;
+}
+
+void Lane::forgetText() {
+  for (const Printed& printed : printed_) owner_.giveEvent(printed.event);
+  printed_.clear();
 }
 
 std::string Lane::kernelsUnderWay() const {
@@ -350,6 +372,39 @@ bool Lane::submitFill(const FillPiece& p) {
                   "cuMemsetD2D32Async", &owner_);
 }
 
+// --- Fingerprints
+
+// By way of pinned memory: the caller's need not be known to the GPU.
+Lane::Step Lane::step(FingerprintOperation& operation) {
+  if (!settle()) return Step::done;
+  const std::uint64_t pages = operation.granules.bytes / kGranuleBytes;
+  while (operation.done < pages) {
+    if (!room()) return Step::blocked;
+    const std::uint64_t count = std::min(pages - operation.done, Bounce::kLarge / sizeof(memory::PageFingerprint));
+    const std::uint64_t bytes = count * sizeof(memory::PageFingerprint);
+    std::byte* block = owner_.bounce->take(bytes);
+    if (block == nullptr) {
+      mark();
+      return Step::blocked;
+    }
+    const CUresult result = owner_.fingerprints->launch(
+        owner_.gpu->driver(), stream_, operation.granules.base + operation.done * kGranuleBytes,
+        static_cast<std::uint32_t>(count), reinterpret_cast<std::uint64_t>(block), *operation.key);
+    if (!owner_.gpu->good(result, "cuLaunchKernelEx", &owner_, "fingerprints")) {
+      owner_.bounce->give(block);
+      return Step::done;
+    }
+    counted();
+    if (submitHostCopy({.destination = reinterpret_cast<std::uint64_t>(operation.out + operation.done),
+                        .source = reinterpret_cast<std::uint64_t>(block),
+                        .width = bytes}))
+      counted();
+    lent_.push_back({submitted_, block});
+    operation.done += count;
+  }
+  return Step::done;
+}
+
 // --- Launches
 
 Lane::Step Lane::step(LaunchOperation& operation) {
@@ -365,6 +420,13 @@ Lane::Step Lane::step(LaunchOperation& operation) {
   }
   if (Status status = operation.instance->allowShared(operation.function, operation.sharedBytes); !status) {
     owner_.report(status.error());
+    return Step::done;
+  }
+  const bool prints = operation.instance->prints(operation.function);
+  if (prints && !owner_.gpu->text.take(owner_)) return Step::blocked;
+  const CUevent printed = prints ? owner_.takeEvent() : nullptr;
+  if (prints && printed == nullptr) {
+    owner_.fetchText();  // ends its turn if nothing else of it prints
     return Step::done;
   }
   std::vector<void*> parameters;
@@ -388,11 +450,27 @@ Lane::Step Lane::step(LaunchOperation& operation) {
   config.numAttrs = operation.cooperative ? 1 : 0;
   const CUresult result = owner_.gpu->driver().cuLaunchKernelEx(
       &config, operation.instance->function(operation.function), parameters.data(), nullptr);
-  if (!owner_.gpu->good(result, "cuLaunchKernelEx", &owner_, kernel.name)) return Step::done;
+  if (!owner_.gpu->good(result, "cuLaunchKernelEx", &owner_, kernel.name)) {
+    if (prints) {
+      owner_.giveEvent(printed);
+      owner_.fetchText();
+    }
+    return Step::done;
+  }
   counted();
   launched_.push_back({submitted_, &kernel.name});
   if (launched_.size() > kKernelsNamed) launched_.pop_front();
+  if (prints) willPrint(printed);
   return Step::done;
+}
+
+// At once: whoever sees that something behind this launch is reached must find its text fetched.
+void Lane::willPrint(CUevent event) {
+  if (!owner_.gpu->good(owner_.gpu->driver().cuEventRecord(event, stream_), "cuEventRecord", &owner_))
+    return owner_.giveEvent(event);
+  counted();
+  printed_.push_back({submitted_, event});
+  mark();
 }
 
 // --- Order between streams and processes

@@ -46,6 +46,11 @@ class Lane final : public std::enable_shared_from_this<Lane> {
 
   // Looks how far it is; gives back what is no longer needed. True if it is further than last time.
   bool look();
+  // Makes the driver write what the kernels that are done have printed. True: there were such kernels.
+  bool flushText();
+  // Some that may print are under way, or not flushed.
+  bool printing() const { return !printed_.empty(); }
+  void forgetText();
   bool outstanding() const { return seen_ != submitted_; }
   bool watched() const { return marked_ > seen_; }
   // Of launches that may be running.
@@ -67,6 +72,7 @@ class Lane final : public std::enable_shared_from_this<Lane> {
   Step step(CopyOperation& operation);
   Step step(InlineOperation& operation);
   Step step(FillOperation& operation);
+  Step step(FingerprintOperation& operation);
   Step step(LaunchOperation& operation);
   Step step(SignalOperation& operation);
   Step step(SlotWaitOperation& operation);
@@ -77,6 +83,7 @@ class Lane final : public std::enable_shared_from_this<Lane> {
   void counted();
   // Memory mapped since the last work of this stream is usable. False: it will not be.
   bool settle();
+  void willPrint(CUevent event);
   bool submitCopy(const CopyPiece& piece);
   bool submitHostCopy(const CopyPiece& piece);
   bool submitFill(const FillPiece& piece);
@@ -98,6 +105,11 @@ class Lane final : public std::enable_shared_from_this<Lane> {
     const std::string* kernel;
   };
   std::deque<Launched> launched_;  // the latest ones
+  struct Printed {
+    std::uint64_t sequence;
+    CUevent event;  // behind it
+  };
+  std::deque<Printed> printed_;
 };
 
 }  // namespace rouse::cuda

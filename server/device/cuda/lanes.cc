@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "schemas/wire/slot_wait.h"
+#include "server/device/cuda/fingerprint_kernel.h"
 #include "server/device/cuda/watcher.h"
 
 namespace rouse::cuda {
@@ -22,6 +23,8 @@ std::uint64_t nowNs() {
 
 void Lanes::end() {
   gpu->makeCurrent();
+  if (!gpu->lost()) fetchText();
+  forgetText();
   pending_.clear();
   active_.clear();
   const Driver& driver = gpu->driver();
@@ -36,6 +39,7 @@ void Lanes::end() {
   events_.clear();
   ended_ = true;
   bounce.reset();
+  fingerprints.reset();
   counterPages_.clear();
   hostWindow.reset();
   deviceWindow.reset();
@@ -160,13 +164,15 @@ Lanes::Promise Lanes::promised(const wire::Slot& slot, std::uint64_t value) cons
 }
 
 // What caused a signal was given to the driver before it, so it is looked at after it (newest first: once a signal is
-// seen to be reached, so are its causes), and delivered before it (oldest first).
+// seen to be reached, so are its causes), and delivered before it (oldest first). What was printed before it is there
+// before it.
 void Lanes::deliver() {
   bool any = false;
   for (auto pending = pending_.rbegin(); pending != pending_.rend(); ++pending) {
     pending->reached = pending->lane->completed() >= pending->sequence;
     any = any || pending->reached;
   }
+  fetchText();
   if (!any) return;
   std::erase_if(pending_, [this](const Pending& pending) {
     if (!pending.reached) return false;
@@ -174,6 +180,24 @@ void Lanes::deliver() {
     deliverSlot(*pending.slot, pending.value, pending.timestamp, dead_);
     return true;
   });
+}
+
+// --- Text
+
+void Lanes::fetchText() {
+  if (!gpu->text.isOn(*this)) return;
+  bool any = false, more = false;
+  for (const auto& lane : lanes_) {
+    any = lane->flushText() || any;
+    more = more || lane->printing();
+  }
+  if (any) gpu->text.fetch(*this);
+  if (!more) gpu->text.finish(*this);
+}
+
+void Lanes::forgetText() {
+  for (const auto& lane : lanes_) lane->forgetText();
+  gpu->text.forget(*this);
 }
 
 // --- Progress
@@ -201,6 +225,7 @@ bool Lanes::look() {
     progress = lane->look() || progress;
     held = held || lane->holds();
   }
+  fetchText();
   if (!pending_.empty()) {
     const std::size_t before = pending_.size();
     deliver();
@@ -215,7 +240,7 @@ bool Lanes::look() {
   }
   bool gone = false;
   std::erase_if(active_, [&](const std::shared_ptr<Lane>& lane) {
-    if (lane->outstanding() || lane->holds() || lane->signals != 0) return false;
+    if (lane->outstanding() || lane->holds() || lane->printing() || lane->signals != 0) return false;
     lane->isActive = false;
     gone = gone || lane->destroyed;
     return true;
@@ -251,6 +276,7 @@ CUstream Lanes::anyBusyStream() const {
 // --- Ends
 
 void Lanes::die(const Error& error) {
+  forgetText();
   if (dead_ == CudaError::success) {
     std::string kernels;
     for (const auto& lane : active_) {
@@ -276,6 +302,7 @@ void Lanes::cancel() {
   if (dead_ != CudaError::success) return;
   dead_ = CudaError::devicesUnavailable;
   for (const auto& lane : lanes_) lane->dropHeld(dead_);
+  gpu->text.forgetWait(*this);
   observer_.onProgress();
 }
 

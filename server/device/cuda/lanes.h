@@ -18,6 +18,7 @@
 
 namespace rouse::cuda {
 
+class FingerprintKernel;
 class Watcher;
 
 class Lanes final {
@@ -32,6 +33,7 @@ class Lanes final {
   std::unique_ptr<DeviceWindow> deviceWindow;
   std::unique_ptr<HostWindow> hostWindow;
   std::unique_ptr<Bounce> bounce;
+  std::shared_ptr<FingerprintKernel> fingerprints;
   std::uint64_t maxPitch = 0;
   std::uint32_t maxSharedBytes = 0;
 
@@ -52,6 +54,10 @@ class Lanes final {
   void die(const Error& error);
   void cancel();
   void report(const Error& error) { observer_.onFault(error.code, error.message); }
+
+  // Gives what finished kernels have printed to the function.
+  void fetchText();
+  void print(std::string_view text, bool toStderr) { observer_.onOutput(text, toStderr); }
 
   // --- For lanes
   void active(Lane& lane);
@@ -85,6 +91,7 @@ class Lanes final {
     bool timestamp;
     bool reached;
   };
+  void forgetText();
   std::uint64_t* takeCounter();
   void reap();
 

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "server/device/cuda/driver/error.h"
+#include "server/device/cuda/printing_kernels.h"
 #include "server/device/cuda/variable_names.h"
 
 namespace rouse::cuda {
@@ -130,8 +131,9 @@ Status LoadedLibrary::bind(const memory::ModuleDescription& description) {
 
 Result<std::shared_ptr<memory::Image>> CudaImage::load(std::shared_ptr<Gpu> gpu, std::span<const std::byte> module,
                                                        std::uint32_t capability) {
-  auto names = variableNames(module, capability);
-  if (!names) return std::move(names).error();
+  auto images = imagesFor(module, capability);
+  if (!images) return std::move(images).error();
+  const std::vector<NamedVariable> names = variableNames(*images);
   // The driver finds the end of PTX by its NUL.
   auto image = std::make_shared<CudaImage>();
   image->gpu_ = gpu;
@@ -139,14 +141,16 @@ Result<std::shared_ptr<memory::Image>> CudaImage::load(std::shared_ptr<Gpu> gpu,
   auto library = LoadedLibrary::load(gpu, image->module_);
   if (!library) return std::move(library).error();
   std::vector<std::string> all;
-  for (const NamedVariable& variable : *names) all.push_back(variable.name);
+  for (const NamedVariable& variable : names) all.push_back(variable.name);
   auto description = (*library)->describe(all);
   if (!description) return std::move(description).error();
   for (memory::VariableDescription& variable : description->variables) {
-    const auto named =
-        std::find_if(names->begin(), names->end(), [&](const auto& n) { return n.name == variable.name; });
+    const auto named = std::find_if(names.begin(), names.end(), [&](const auto& n) { return n.name == variable.name; });
     if (named->constant) variable.space = memory::VariableSpace::constant;
   }
+  const PrintingKernels printing = printingKernels(*images);
+  for (const memory::KernelDescription& kernel : description->kernels)
+    image->prints_.push_back(printing.prints(kernel.name));
   image->description_ = std::move(*description);
   image->shared_ = std::move(*library);
   if (Status status = image->shared_->bind(image->description_); !status) return status.error();

@@ -43,6 +43,8 @@ class CudaImage final : public memory::Image {
                                                      std::uint32_t capability);
 
   const memory::ModuleDescription& description() const override { return description_; }
+  // The kernel may print.
+  bool prints(std::uint32_t function) const { return prints_[function]; }
   // Code is shared; variables are a function's own, so a module that has any is loaded for each instance. The first
   // gets what load() has loaded. Executor's thread.
   Result<std::shared_ptr<LoadedLibrary>> instance();
@@ -50,6 +52,7 @@ class CudaImage final : public memory::Image {
  private:
   std::shared_ptr<Gpu> gpu_;
   memory::ModuleDescription description_;
+  std::vector<bool> prints_;
   std::string module_;  // kept while it may be loaded again
   std::shared_ptr<LoadedLibrary> shared_;
 };
@@ -67,6 +70,7 @@ class CudaInstance final : public memory::ModuleInstance {
   const memory::KernelDescription& kernel(std::uint32_t function) const {
     return image_->description().kernels[function];
   }
+  bool prints(std::uint32_t function) const { return image_->prints(function); }
   CUfunction function(std::uint32_t function) const { return reinterpret_cast<CUfunction>(library_->kernel(function)); }
   // Dynamic shared memory beyond what every kernel may have has to be asked for. Locked.
   Status allowShared(std::uint32_t function, std::uint32_t dynamicBytes);

@@ -41,6 +41,12 @@ struct FillOperation {
   FillPieces pieces;
   std::uint64_t cut = 0;  // elements of the current row that are done
 };
+struct FingerprintOperation {
+  std::shared_ptr<const memory::FingerprintKey> key;
+  AddressRange granules;
+  memory::PageFingerprint* out;
+  std::uint64_t done = 0;
+};
 struct LaunchOperation {
   CudaInstance* instance;
   std::uint32_t function;
@@ -65,7 +71,7 @@ struct EventWaitOperation {
   std::shared_ptr<Record> record;
 };
 
-using Operation = std::variant<CopyOperation, InlineOperation, FillOperation, LaunchOperation, SignalOperation,
-                               SlotWaitOperation, RecordOperation, EventWaitOperation>;
+using Operation = std::variant<CopyOperation, InlineOperation, FillOperation, FingerprintOperation, LaunchOperation,
+                               SignalOperation, SlotWaitOperation, RecordOperation, EventWaitOperation>;
 
 }  // namespace rouse::cuda

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "memory/start_failure.h"
+
 namespace rouse::cuda {
 namespace {
 
@@ -37,7 +39,7 @@ Result<std::unique_ptr<PhysicalMemory>> PhysicalMemory::create(std::shared_ptr<G
   if (wanted == 0 || wanted > possible) {
     const std::string needed = wanted == 0 ? mebibytes(kGranuleBytes) : mebibytes(wanted);
     return Error{
-        CudaError::memoryAllocation,
+        memory::kGpuFull,
         gpu->name() + " is too full: " + mebibytes(free) + " of " + mebibytes(total) + " are free, needed are " +
             needed + " and " + mebibytes(headRoom) +
             " for the driver; other processes hold the rest (nvidia-smi shows them): stop them, or ask for less "

@@ -1,32 +1,22 @@
 #include "server/device/cuda/pinned_memory.h"
 
 #include <sys/mman.h>
-#include <sys/resource.h>
 
 #include <cerrno>
 #include <cstring>
 
+#include "server/device/cuda/locked_memory.h"
+
 namespace rouse::cuda {
-namespace {
-
-std::string limitText() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return "unlimited";
-  return std::to_string(limit.rlim_cur) + " bytes";
-}
-
-}  // namespace
-
 Status registerHost(Gpu& gpu, void* address, std::uint64_t bytes, const std::string& what) {
   gpu.makeCurrent();
   const Driver& driver = gpu.driver();
   const CUresult result =
       driver.cuMemHostRegister(address, bytes, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
   if (result != CUDA_SUCCESS) {
-    Error error = gpu.status(result, "cuMemHostRegister", what).error();
-    error.message += ": " + std::to_string(bytes) + " bytes of memory could not be pinned for " + gpu.name() +
-                     "; the limit on locked memory is " + limitText() +
-                     ": raise it (LimitMEMLOCK=infinity in the service, ulimit -l unlimited), or free memory";
+    Error error = gpu.status(result, "cuMemHostRegister").error();
+    error.message = gpu.name() + ": " + std::to_string(bytes) + " bytes of host memory (" + what +
+                    ") could not be pinned; " + adviceOnPinning(bytes, lockedMemoryLimit()) + "; " + error.message;
     return error;
   }
   CUdeviceptr there = 0;

@@ -29,6 +29,28 @@ constexpr int kNotServed[] = {
 
 }  // namespace
 
+std::string uuidOf(const Driver& driver, CUdevice device) {
+  CUuuid uuid{};
+  driver.cuDeviceGetUuid(&uuid, device);
+  std::string text = "GPU-";
+  for (int i = 0; i < 16; ++i) {
+    std::array<char, 4> digits{};
+    std::snprintf(digits.data(), digits.size(), "%02x", static_cast<unsigned char>(uuid.bytes[i]));
+    text += digits.data();
+    if (i == 3 || i == 5 || i == 7 || i == 9) text += '-';
+  }
+  return text;
+}
+
+std::string pciAddressOf(const Driver& driver, CUdevice device) {
+  std::array<char, 32> pci{};
+  driver.cuDeviceGetPCIBusId(pci.data(), pci.size(), device);
+  std::string text = pci.data();
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
 memory::DeviceProperties describe(const Gpu& gpu, std::uint64_t memoryBytes) {
   const Driver& driver = gpu.driver();
   memory::DeviceProperties properties;
@@ -36,21 +58,10 @@ memory::DeviceProperties describe(const Gpu& gpu, std::uint64_t memoryBytes) {
   driver.cuDeviceGetName(name.data(), name.size(), gpu.device());
   properties.name = name.data();
 
-  CUuuid uuid{};
-  driver.cuDeviceGetUuid(&uuid, gpu.device());
-  properties.uuid = "GPU-";
-  for (int i = 0; i < 16; ++i) {
-    std::array<char, 4> digits{};
-    std::snprintf(digits.data(), digits.size(), "%02x", static_cast<unsigned char>(uuid.bytes[i]));
-    properties.uuid += digits.data();
-    if (i == 3 || i == 5 || i == 7 || i == 9) properties.uuid += '-';
-  }
-
-  std::array<char, 32> pci{};
-  driver.cuDeviceGetPCIBusId(pci.data(), pci.size(), gpu.device());
-  properties.pciAddress = pci.data();
-  std::transform(properties.pciAddress.begin(), properties.pciAddress.end(), properties.pciAddress.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  properties.uuid = uuidOf(driver, gpu.device());
+  properties.pciAddress = pciAddressOf(driver, gpu.device());
+  std::size_t physical = 0;
+  if (driver.cuDeviceTotalMem(&physical, gpu.device()) == CUDA_SUCCESS) properties.physicalBytes = physical;
 
   properties.memoryBytes = memoryBytes;
   properties.attributes.assign(kAttributes, 0);

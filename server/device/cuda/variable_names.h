@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "schemas/base/result.h"
+#include "server/device/cuda/module_images.h"
 
 namespace rouse::cuda {
 
@@ -18,9 +18,8 @@ struct NamedVariable {
   bool operator==(const NamedVariable&) const = default;
 };
 
-// `module`: a fatbin, a cubin or PTX text, from a client; anything else is refused, and so is a fatbin whose lengths do
-// not add up, which the driver would read past its end. `capability`: 90. Pure.
-Result<std::vector<NamedVariable>> variableNames(std::span<const std::byte> module, std::uint32_t capability);
+// Each once. Pure; the images come from clients.
+std::vector<NamedVariable> variableNames(std::span<const ModuleImage> images);
 
 // The parts of it.
 std::vector<NamedVariable> variablesOfPtx(std::string_view text);

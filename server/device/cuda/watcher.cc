@@ -64,6 +64,7 @@ void Watcher::lookForLoss(std::uint64_t now) {
 }
 
 bool Watcher::anythingWatched() const {
+  if (gpu_->text.wanted()) return true;
   for (const Lanes* context : gpu_->contexts)
     if (context->watched()) return true;
   return false;

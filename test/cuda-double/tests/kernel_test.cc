@@ -1,4 +1,9 @@
 // Kernels from a fatbin: their descriptions, their variables, their work, their faults.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdio>
+
 #include "test/cuda-double/tests/bench.h"
 
 using namespace rouse;
@@ -205,4 +210,78 @@ TEST_CASE("a context that ends stops kernels and waits that would never end") {
   REQUIRE(driver().cuDevicePrimaryCtxRetain(&bench.context, 0) == CUDA_SUCCESS);
   REQUIRE(driver().cuCtxSetCurrent(bench.context) == CUDA_SUCCESS);
   REQUIRE(driver().cuStreamCreateWithPriority(&bench.stream, CU_STREAM_NON_BLOCKING, 0) == CUDA_SUCCESS);
+}
+
+namespace {
+
+// What is written to standard output meanwhile.
+class Captured {
+ public:
+  Captured() : file_(memfd_create("stdout", MFD_CLOEXEC)) {
+    std::fflush(stdout);
+    output_ = dup(STDOUT_FILENO);
+    dup2(file_, STDOUT_FILENO);
+  }
+  ~Captured() {
+    dup2(output_, STDOUT_FILENO);
+    close(output_);
+    close(file_);
+  }
+  std::string text() const {
+    char buffer[1024];
+    const ssize_t got = pread(file_, buffer, sizeof buffer, 0);
+    return {buffer, static_cast<std::size_t>(std::max<ssize_t>(got, 0))};
+  }
+
+ private:
+  int file_, output_ = -1;
+};
+
+}  // namespace
+
+TEST_CASE("what kernels print appears at the calls that the driver names, and not before") {
+  Bench bench;
+  bench.library();
+  int value = 5;
+  std::string before, after;
+  const int point = GENERATE(range(0, 6));
+  CAPTURE(point);
+  {
+    const Captured captured;
+    REQUIRE(bench.launch(bench.kernel("print"), 1, 1, {&value}) == CUDA_SUCCESS);
+    CUevent event = nullptr;
+    REQUIRE(driver().cuEventCreate(&event, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS);
+    REQUIRE(driver().cuEventRecord(event, bench.stream) == CUDA_SUCCESS);
+    while (driver().cuStreamQuery(bench.stream) == CUDA_ERROR_NOT_READY) usleep(100);
+    before = captured.text();
+    CUlibrary other = nullptr;
+    switch (point) {
+      case 0:
+        driver().cuStreamSynchronize(bench.stream);
+        break;
+      case 1:
+        driver().cuCtxSynchronize();
+        break;
+      case 2:
+        driver().cuEventSynchronize(event);
+        break;
+      case 3:
+        bench.launch(bench.kernel("trap"), 0, 0, {});
+        break;  // refused before it begins: nothing
+      case 4:
+        driver().cuLibraryLoadData(&other, ".version 8.0\n.target sm_80\n.address_size 64\n", nullptr, nullptr, 0,
+                                   nullptr, nullptr, 0);
+        break;
+      default:
+        driver().cuLaunchHostFunc(
+            bench.stream, [](void*) {}, nullptr);
+        while (driver().cuStreamQuery(bench.stream) == CUDA_ERROR_NOT_READY) usleep(100);
+    }
+    after = captured.text();
+    if (other != nullptr) driver().cuLibraryUnload(other);
+    driver().cuEventDestroy(event);
+    driver().cuStreamSynchronize(bench.stream);
+  }
+  CHECK(before.empty());
+  CHECK(after == (point == 3 ? "" : "block 0 of 1: 5 text\n"));
 }

@@ -3,6 +3,7 @@
 
 #include <driver_types.h>
 
+#include "memory/start_failure.h"
 #include "server/device/cuda/driver/error.h"
 #include "test/cuda-double/tests/bench.h"
 
@@ -42,7 +43,7 @@ TEST_CASE("no library: named, with what to do") {
   Variable chosen(cuda::kDriverVariable, "/nonexistent/libcuda.so.1");
   const auto loaded = cuda::loadDriver();
   REQUIRE_FALSE(loaded.ok());
-  CHECK(loaded.error().code == CudaError::insufficientDriver);
+  CHECK(loaded.error().code == memory::kNoDriver);
   CHECK_THAT(loaded.error().message, Contains("/nonexistent/libcuda.so.1") && Contains("ROUSE_LIBCUDA"));
 }
 
@@ -67,7 +68,7 @@ TEST_CASE("an old driver: its version, and the one needed") {
   Variable old("ROUSE_DOUBLE_DRIVER_VERSION", "12040");
   const auto loaded = cuda::loadDriver();
   REQUIRE_FALSE(loaded.ok());
-  CHECK(loaded.error().code == CudaError::insufficientDriver);
+  CHECK(loaded.error().code == memory::kDriverTooOld);
   CHECK_THAT(loaded.error().message, Contains("12.4") && Contains("13.0") && Contains("libcuda.so.1"));
 }
 

@@ -47,6 +47,16 @@ TEST_CASE("a device that another process has") {
   CHECK(mode == CU_COMPUTEMODE_EXCLUSIVE_PROCESS);
 }
 
+TEST_CASE("a device that nobody may have") {
+  driver();
+  Variable prohibited("ROUSE_DOUBLE_PROHIBITED", "1");
+  CUcontext context = nullptr;
+  CHECK(driver().cuDevicePrimaryCtxRetain(&context, 0) == CUDA_ERROR_UNKNOWN);
+  int mode = 0;
+  CHECK(driver().cuDeviceGetAttribute(&mode, CU_DEVICE_ATTRIBUTE_COMPUTE_MODE, 0) == CUDA_SUCCESS);
+  CHECK(mode == CU_COMPUTEMODE_PROHIBITED);
+}
+
 TEST_CASE("a device that others have filled") {
   Bench bench;
   Variable full("ROUSE_DOUBLE_FREE_BYTES", std::to_string(9 * kMiB));

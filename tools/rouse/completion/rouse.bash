@@ -33,7 +33,7 @@ _rouse() {
     ps) mapfile -t COMPREPLY < <(compgen -W '--json --socket --help' -- "$current") ;;
     doctor)
       if [[ $current == -* ]]; then
-        mapfile -t COMPREPLY < <(compgen -W '--json --help' -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W '--json --socket --help' -- "$current")
       else
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
       fi

@@ -24,6 +24,7 @@ struct Fiber {
   Wait wait = Wait::none;
   std::uint32_t detail = 0;  // barrier number, or the mask of a warp operation
   Stack stack;
+  bool warm = false;  // used since Runner::trim() gave its memory back
   StackAnnotation annotation;
 };
 

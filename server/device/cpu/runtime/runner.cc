@@ -64,7 +64,7 @@ Fiber* Runner::takeFiber(std::size_t stackBytes, void (*body)(Fiber*)) {
     idle.reserve(fibers_.size());  // retire() and abandon() must not allocate
     prepare(fiber);
   }
-  if (stackBytes >= kLargeStackBytes) largeUsed_ = true;
+  if (stackBytes >= kLargeStackBytes) fiber->warm = largeUsed_ = true;
   fiber->body = body;
   fiber->wait = Wait::none;
   return fiber;
@@ -75,6 +75,8 @@ void Runner::trim() {
   largeUsed_ = false;
   for (std::size_t index = classIndex(kLargeStackBytes); index < std::size(idle_); ++index) {
     for (Fiber* fiber : idle_[index]) {
+      if (!fiber->warm) continue;
+      fiber->warm = false;
       madvise(fiber->stack.base, fiber->stack.bytes, MADV_DONTNEED);
       prepare(fiber);
     }

@@ -52,8 +52,10 @@ class Runner {
   std::unique_ptr<Block> takeBlock();
   void giveBlock(std::unique_ptr<Block> block);
 
-  // Gives the memory of large stacks that no fiber uses back to the system. For when there is nothing better to do.
+  // Gives the memory of large stacks that no fiber uses back to the system: for when there has been nothing to do for a
+  // while, since a system call and the page faults afterwards for each stack cost more than small kernels.
   void trim();
+  bool trimmable() const { return largeUsed_; }
 
   // Hands the text that kernels printed to the grid's sink.
   void flushOutput(Grid& grid);

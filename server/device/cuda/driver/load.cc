@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "memory/start_failure.h"
+
 namespace rouse::cuda {
 namespace {
 
@@ -19,17 +21,16 @@ std::string pathOf(void* function, const std::string& name) {
 }
 
 Error unusable(const std::string& library, const std::string& reason, bool chosen) {
-  return {
-      CudaError::insufficientDriver,
-      "no CUDA driver: " + reason +
-          (chosen ? "; correct " + std::string(kDriverVariable) + "=" + library + " or unset it"
-                  : "; install NVIDIA's driver (" + versionText(kMinimumDriver) + " or newer), or use the cpu device")};
+  return {memory::kNoDriver, "no CUDA driver: " + reason +
+                                 (chosen ? "; correct " + std::string(kDriverVariable) + "=" + library + " or unset it"
+                                         : "; install NVIDIA's driver (for CUDA " + versionText(kMinimumDriver) +
+                                               " or newer), or use the cpu device")};
 }
 
 Error tooOld(int version, const std::string& path) {
-  return {CudaError::insufficientDriver, "CUDA driver in " + path + " supports CUDA " + versionText(version) +
-                                             ", Rouse needs " + versionText(kMinimumDriver) +
-                                             " or newer; install a newer NVIDIA driver"};
+  return {memory::kDriverTooOld, "CUDA driver in " + path + " supports CUDA " + versionText(version) +
+                                     ", Rouse needs " + versionText(kMinimumDriver) +
+                                     " or newer; install a newer NVIDIA driver"};
 }
 
 Error missing(const std::string& function, const std::string& path) {

@@ -13,8 +13,8 @@ inline constexpr const char* kDriverVariable = "ROUSE_LIBCUDA";
 
 // Finds every function of the table; calls none but cuDriverGetVersion (cuInit is the caller's). The library stays
 // loaded for the life of the process: drivers start threads and register exit handlers. Any thread. Errors, each with
-// what to do about it: no library, or one whose driver is too old (insufficientDriver), a function missing from it
-// (symbolNotFound).
+// what to do about it: no library (memory::kNoDriver), one whose driver is too old (memory::kDriverTooOld), a function
+// missing from it (symbolNotFound).
 Result<std::unique_ptr<Driver>> loadDriver();
 
 }  // namespace rouse::cuda
