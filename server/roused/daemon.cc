@@ -27,6 +27,8 @@ DevicePoolOptions poolOptions(const Settings& settings, const ClientContract& co
           .count = settings.count,
           .memory = settings.memory,
           .workers = settings.workers,
+          .link = settings.link,
+          .topology = settings.topology,
           .hostStore = settings.hostStore,
           .discardLaunches = settings.discardLaunches,
           .executor = settings.executor,

@@ -9,6 +9,8 @@
 #include <filesystem>
 
 #include "memory/start_failure.h"
+#include "memory/topology.h"
+#include "server/device/link_board.h"
 
 namespace rouse::daemon {
 namespace {
@@ -78,15 +80,34 @@ Status DevicePool::makeHostStore() {
   return {};
 }
 
+Result<std::uint32_t> DevicePool::makeLinks(std::uint32_t count) {
+  if (options_.link.empty() && options_.topology.empty()) return count;
+  const bool described = !options_.topology.empty();
+  auto topology = described ? memory::Topology::load(options_.topology)
+                            : memory::Topology::uniform(std::max(count, 1u), options_.link);
+  if (!topology) return Error{CudaError::invalidValue, (described ? "devices.topology: " : "devices.link: ") + topology.error().message};
+  if (count > topology->gpus())
+    return Error{CudaError::invalidValue, "devices.topology: " + options_.topology + " describes " +
+                                              std::to_string(topology->gpus()) + " GPUs, " + std::to_string(count) +
+                                              " are to be served"};
+  auto board = device::LinkBoard::create(*topology);
+  if (!board) return std::move(board).error();
+  linkBoard_ = std::move(*board);
+  return count != 0 ? count : static_cast<std::uint32_t>(topology->gpus());
+}
+
 void DevicePool::open(DeviceKind kind) {
   kind_ = kind;
   const bool cpu = kind == DeviceKind::cpu;
-  const std::uint32_t count = options_.count != 0 ? options_.count : cpu ? 1 : std::max(1u, nvidiaDevices());
-  heardOf_.assign(count, false);
-  if (Status status = makeHostStore(); !status) {
+  const auto refuse = [this](const Error& error) {
     settled_ = true;
-    return boost::asio::post(io_, [this, status] { events_.onStarted(status); });
-  }
+    boost::asio::post(io_, [this, error] { events_.onStarted(error); });
+  };
+  const auto modelled = cpu ? makeLinks(options_.count) : Result<std::uint32_t>(options_.count);
+  if (!modelled) return refuse(modelled.error());
+  const std::uint32_t count = *modelled != 0 ? *modelled : cpu ? 1 : std::max(1u, nvidiaDevices());
+  heardOf_.assign(count, false);
+  if (Status status = makeHostStore(); !status) return refuse(status.error());
   const std::uint64_t part = roundDown(options_.hostStore / count, kGranuleBytes);
   problem_.assign(count, "");
   for (std::uint32_t ordinal = 0; ordinal < count; ++ordinal) {
@@ -100,6 +121,7 @@ void DevicePool::open(DeviceKind kind) {
                              .homesFd = hostStore_ ? hostStore_->fd() : -1,
                              .homesOffset = ordinal * part,
                              .homesBytes = part,
+                             .linksFd = linkBoard_.get(),
                              .wireHash = options_.wireHash,
                              .backOff = options_.backOff};
     ExecutorLink::Events events{

@@ -22,6 +22,7 @@ struct DevicePoolOptions {
   std::uint32_t count = 0;
   std::uint64_t memory = 0;
   std::uint32_t workers = 0;
+  std::string link, topology;   // settings.h
   std::uint64_t hostStore = 0;  // bytes, for all GPUs together; 0: nobody's memory leaves its GPU
   bool discardLaunches = false;
   std::string executor;
@@ -62,6 +63,8 @@ class DevicePool {
  private:
   void open(DeviceKind);
   Status makeHostStore();
+  // Of so many GPUs; 0: as many as there are in the topology, which it returns. None without links.
+  Result<std::uint32_t> makeLinks(std::uint32_t count);
   void onDown(ExecutorLink&, bool served, const Error&);
   void settle();
   void logProblem(const ExecutorLink&);
@@ -77,6 +80,7 @@ class DevicePool {
   std::vector<std::string> problem_;  // by ordinal: what has been logged of one that does not start
   std::string substituted_;
   std::optional<memory::PinnedArena> hostStore_;
+  wire::OwnedFd linkBoard_;
   Error firstFailure_;
   bool settled_ = false;
 };

@@ -88,6 +88,10 @@ Status ExecutorLink::spawn() {
     argv.insert(argv.end(), {"--homes-fd", std::to_string(kInheritedFd + 1), "--homes-offset",
                              std::to_string(options_.homesOffset), "--homes-bytes", std::to_string(options_.homesBytes)});
   }
+  if (options_.linksFd >= 0) {
+    inherited.push_back(options_.linksFd);
+    argv.insert(argv.end(), {"--links-fd", std::to_string(kInheritedFd + static_cast<int>(inherited.size()) - 1)});
+  }
   auto standardError = errors_.open();
   if (!standardError) return std::move(standardError).error();
   auto child = startChild(argv, inherited, SIGKILL, {}, standardError->get());

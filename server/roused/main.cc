@@ -38,6 +38,8 @@ constexpr Flag kFlags[] = {
     {"--gpu-memory", "devices.memory", "Memory of each GPU to offer, such as 2GiB"},
     {"--host-store", "devices.host_store", "Host memory for models while others use their GPU, such as 16GiB; 0: none leaves"},
     {"--workers", "devices.workers", "Threads that run kernels on the CPU device; 0: one a core"},
+    {"--link", "devices.link", "Links that the CPU device's transfers are held to, such as pcie3x16, one for each GPU"},
+    {"--topology", "devices.topology", "The same from a file that says which links there are and who shares them"},
     {"--log-level", "daemon.log_level", "trace, debug, info, warning, error or critical"},
 };
 
