@@ -17,7 +17,7 @@ struct Step {
   const char* plan;
 };
 // The Torpor paper's Figure 7: Baseline, Pinned, Pipeline, Group.
-constexpr Step kLadder[] = {{"naive", "naive"}, {"pinned", "whole"}, {"pipelined", "parameter"}, {"grouped", "grouped"}};
+constexpr Step kLadder[] = {{"naive", "naive"}, {"pinned", "whole"}, {"pipelined", "granule"}, {"grouped", "grouped"}};
 
 std::string ladderKey(const Step& step) { return std::string("ladder_") + step.key + "_ms"; }
 
@@ -33,13 +33,14 @@ void measureLadder(const SwapOptions& options, unsigned stride, Figures& figures
   std::vector<Rung> rungs;
   const bool selectable = std::any_of(std::begin(kLadder), std::end(kLadder), [](const Step& step) { return knowsPlan(step.plan); });
   for (const Step& step : kLadder) {
-    const bool only = !selectable && std::string(step.plan) == "whole";
+    const bool only = !selectable && std::string(step.plan) == "grouped";
     if (only) {
-      figures.note(ladderKey(step), "this roused has one plan, the whole model first from memory that stays in place; it cannot be told another");
+      figures.note(ladderKey(step), "this roused has one plan, and cannot be told another");
     } else if (!knowsPlan(step.plan)) {
       figures.notMeasured(ladderKey(step), std::string("this roused has no --swap-plan ") + step.plan);
       continue;
     }
+    if (std::string(step.plan) == "granule") figures.note(ladderKey(step), "a group for each granule of 2 MiB: nothing smaller moves");
     StageOptions stage{.device = options.device, .plan = only ? "" : step.plan, .linkGbPerS = options.linkGbPerS};
     rungs.push_back({&step, std::make_unique<Stage>(stage, kLadderNetwork, options.scale), nullptr, nullptr, {}});
   }

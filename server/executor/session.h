@@ -55,6 +55,7 @@ struct Surroundings {
   Homes* homes = nullptr;  // null: nobody leaves the device
   // Somebody waits for chunks: nobody takes any that he has not been given.
   bool contended = false;
+  swap::PlanKind plan = swap::PlanKind::grouped;
   bool discardLaunches = false;  // check launches, then drop them: measures the path itself
 };
 

@@ -30,6 +30,7 @@ DevicePoolOptions poolOptions(const Settings& settings, const ClientContract& co
           .link = settings.link,
           .topology = settings.topology,
           .hostStore = settings.hostStore,
+          .swapPlan = settings.swapPlan,
           .discardLaunches = settings.discardLaunches,
           .executor = settings.executor,
           .backends = settings.backends,

@@ -117,6 +117,7 @@ void DevicePool::open(DeviceKind kind) {
                              .ordinal = ordinal,
                              .memory = options_.memory == 0 && cpu ? kCpuDeviceMemory : options_.memory,
                              .workers = options_.workers,
+                             .swapPlan = options_.swapPlan,
                              .discardLaunches = options_.discardLaunches,
                              .homesFd = hostStore_ ? hostStore_->fd() : -1,
                              .homesOffset = ordinal * part,

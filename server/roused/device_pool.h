@@ -24,6 +24,7 @@ struct DevicePoolOptions {
   std::uint32_t workers = 0;
   std::string link, topology;   // settings.h
   std::uint64_t hostStore = 0;  // bytes, for all GPUs together; 0: nobody's memory leaves its GPU
+  std::string swapPlan = "grouped";
   bool discardLaunches = false;
   std::string executor;
   std::string backends;

@@ -29,6 +29,7 @@ struct ExecutorOptions {
   std::uint32_t ordinal = 0;
   std::uint64_t memory = 0;
   std::uint32_t workers = 0;
+  std::string swapPlan = "grouped";
   bool discardLaunches = false;
   // Its part of the host store; 0 bytes: it gets none. The descriptor is the pool's.
   int homesFd = -1;

@@ -35,6 +35,7 @@ constexpr std::array kKeys = {
     SettingKey{"functions", "max_sessions", Type::count, &Settings::maxSessions, nullptr, true},
     SettingKey{"functions", "attach_wait", Type::count, &Settings::attachWait, nullptr, true},
     SettingKey{"functions", "anonymous", Type::flag, &Settings::anonymous, nullptr, true},
+    SettingKey{"executor", "swap_plan", Type::plan, &Settings::swapPlan, nullptr, false},
     SettingKey{"executor", "discard_launches", Type::flag, &Settings::discardLaunches, nullptr, false},
 };
 
@@ -134,6 +135,10 @@ Status assign(Settings& settings, const SettingKey& key, const SettingValue& val
       if (std::ranges::find(kLevels, shown(value)) == kLevels.end()) {
         return expected("one of trace, debug, info, warning, error, critical", shown(value));
       }
+      return assignText(settings, key, value);
+    case Type::plan:
+      if (const std::string text = shown(value); text != "whole" && text != "granule" && text != "grouped")
+        return expected("one of whole, granule, grouped", text);
       return assignText(settings, key, value);
     case Type::count:
       return assignCount(settings, key, value);

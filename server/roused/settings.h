@@ -51,6 +51,7 @@ struct Settings {
   bool anonymous = true;                                // processes without a token may attach
 
   // [executor]
+  std::string swapPlan = "grouped";  // or whole, granule: how memory comes to a GPU, for measuring what groups are worth
   bool discardLaunches = false;  // kernels are decoded and dropped, for measuring the path itself
 
   bool operator==(const Settings&) const = default;
@@ -58,7 +59,7 @@ struct Settings {
 
 // One name in the table.
 struct SettingKey {
-  enum class Type : std::uint8_t { text, count, bytes, mode, flag, kind, level, link, topology };
+  enum class Type : std::uint8_t { text, count, bytes, mode, flag, kind, level, link, plan, topology };
   using Field = std::variant<std::string Settings::*, std::uint32_t Settings::*, std::uint64_t Settings::*,
                              bool Settings::*, DeviceKind Settings::*>;
   std::string_view section, key;
