@@ -39,7 +39,7 @@ struct Message {
     move @20 :Move;
     moved @21 :Moved;
     # Daemon -> executor.
-    moveSession @22 :MoveSession;       # answered by ok once it is so, or by why not, and then nothing has changed
+    moveSession @22 :MoveSession;       # answered by ok once it is so, or by why not; then nothing has changed for it
   }
 }
 
@@ -132,8 +132,8 @@ struct Prepared { token @0 :Text; clientLibraries @1 :Text; }
 struct StatusRequest { unsupported @0 :Bool; }
 struct StatusReply { json @0 :Text; }   # schema: docs of `rouse status --json`
 
-# What an operator asks of functions where there is a host store. Actions: 0 load, it comes to its GPU now; 1 unload, it leaves now;
-# 2 pin, it comes, and stays; 3 unpin, it takes turns again.
+# What an operator asks of functions where there is a host store. Actions: 0 load, it comes to its GPU now; 1 unload, it leaves
+# now; 2 pin, it comes, and stays; 3 unpin, it takes turns again.
 struct Move {
   function @0 :Text;       # a session's number, or a name: then all that bear it
   action @1 :UInt8;

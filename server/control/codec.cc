@@ -373,7 +373,8 @@ ExecutorStatus read(capnproto::ExecutorStatus::Reader from) {
 Moved read(capnproto::Moved::Reader from) {
   Moved to;
   for (auto result : from.getResults()) {
-    to.results.push_back({.sessionId = result.getSessionId(), .name = read(result.getName()), .gpu = result.getGpu(), .status = {}});
+    to.results.push_back(
+        {.sessionId = result.getSessionId(), .name = read(result.getName()), .gpu = result.getGpu(), .status = {}});
     if (Error problem = read(result.getProblem()); problem.code != CudaError::success)
       to.results.back().status = std::move(problem);
   }

@@ -22,7 +22,8 @@ Status Moves::begin(std::uint64_t request, std::uint64_t session, channel::MoveA
 
 bool Moves::turn(std::span<Session* const> sessions, std::uint64_t now, const Answer& answer) {
   bool did = false;
-  std::erase_if(moves_, [&](Move& move) {
+  for (std::size_t i = 0; i < moves_.size();) {
+    Move& move = moves_[i];
     const auto found = std::ranges::find(sessions, move.session, &Session::id);
     std::optional<Status> result;
     if (found == sessions.end() || !(*found)->serving()) {
@@ -35,10 +36,14 @@ bool Moves::turn(std::span<Session* const> sessions, std::uint64_t now, const An
       }
       result = advance(move, **found, now);
     }
-    if (!result) return false;
+    if (!result) {
+      ++i;
+      continue;
+    }
+    did = true;
     answer(move.request, *result);
-    return did = true;
-  });
+    moves_.erase(moves_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
   return did;
 }
 
@@ -53,8 +58,8 @@ std::optional<Status> Moves::advance(Move& move, Session& session, std::uint64_t
     case channel::MoveAction::pin:
       if (!session.pinned()) {
         if (Status status = session.pin(); !status)
-          return Error{status.error().code,
-                       status.error().message + ": others are pinned, or the largest of them needs the rest for its turns"};
+          return Error{status.error().code, status.error().message +
+                                                ": others are pinned, or the largest of them needs the rest for its turns"};
         move.pinnedByThis = true;
       }
       return come(move, session, now);
@@ -91,7 +96,8 @@ std::optional<Status> Moves::leave(Move& move, Session& session, std::uint64_t n
       session.sendAway();
       move.askedAt = now;
     } else if (presence.where() != Where::leaving && now - move.since > kRoomNs) {
-      return Error{CudaError::notReady, "it has been waiting for memory for " + seconds(kRoomNs) + ", and cannot leave meanwhile"};
+      return Error{CudaError::notReady,
+                   "it has been waiting for memory for " + seconds(kRoomNs) + ", and cannot leave meanwhile"};
     }
   } else if (here && now - *move.askedAt > kPatienceNs) {
     session.recall();

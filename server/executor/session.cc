@@ -223,7 +223,8 @@ std::uint64_t Session::wantedChunks() const {
   const auto* map = std::get_if<Map>(&parked_);
   const std::uint64_t toMap = map != nullptr ? map->left.bytes / kGranuleBytes : 0;
   if (presence_.here() || presence_.arriving()) return toMap;
-  if (presence_.where() != Presence::Where::away || (!pinned_ && !summoned_ && !parked() && !consumer_.mayHaveMore())) return 0;
+  const bool wanted = pinned_ || summoned_ || parked() || consumer_.mayHaveMore();
+  if (presence_.where() != Presence::Where::away || !wanted) return 0;
   return presence_.wantedBytes() / kGranuleBytes + toMap;
 }
 

@@ -59,7 +59,7 @@ void moveFunctions(boost::asio::io_context& io, const SessionTable& table, const
   const std::vector<const Session*> sessions = meant(table, move.function);
   if (sessions.empty())
     return done(Error{CudaError::invalidValue, "no function '" + printable(move.function) +
-                                                   "' is attached: it is named by its session's number or its name, as rouse ps shows them"});
+                                                   "' is attached: rouse ps shows numbers and names of those that are"});
   auto asked = std::make_shared<Asked>(io);
   asked->done = std::move(done);
   for (const Session* session : sessions) {

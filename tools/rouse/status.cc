@@ -128,7 +128,8 @@ std::string lastSaved(const ordered_json& function) {
 }
 
 void printFunctions(const ordered_json& report) {
-  Table table({"SESSION", "NAME", "PID", "WHERE", "MAPPED", "RESIDENT", "HOME", "LAST SAVED", "HOST", "COMMANDS", "LAUNCHES", "ERROR"});
+  Table table({"SESSION", "NAME", "PID", "WHERE", "MAPPED", "RESIDENT", "HOME", "LAST SAVED",
+               "HOST", "COMMANDS", "LAUNCHES", "ERROR"});
   for (const auto& function : report["functions"]) {
     std::string places;
     for (const auto& gpu : function["gpus"]) places += (places.empty() ? "" : ", ") + where(gpu);
