@@ -97,7 +97,7 @@ std::optional<Status> Moves::leave(Move& move, Session& session, std::uint64_t n
       move.askedAt = now;
     } else if (presence.where() != Where::leaving && now - move.since > kRoomNs) {
       return Error{CudaError::notReady,
-                   "it has been waiting for memory for " + seconds(kRoomNs) + ", and cannot leave meanwhile"};
+                   "it has been on its way to the device for " + seconds(kRoomNs) + ", and cannot leave meanwhile"};
     }
   } else if (here && now - *move.askedAt > kPatienceNs) {
     session.recall();

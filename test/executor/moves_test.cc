@@ -107,6 +107,40 @@ TEST_CASE_METHOD(MovesFixture, "unload, while others want its memory: sharing's 
   REQUIRE(sessions[b]->usage().mappedBytes == 6 * kG);
 }
 
+TEST_CASE_METHOD(MovesFixture, "unload: who is arriving is sent away once it is there, if that is not too long") {
+  const auto a = add(4);
+  REQUIRE(succeeded(ask(a, MoveAction::unload)));
+  const auto arriving = [&] {
+    clients[a]->send(wire::SlotSignal{.stream = wire::kLegacyStream, .value = ++signals, .slot = 1});
+    for (int i = 0; !sessions[a]->admitted(); ++i) {
+      REQUIRE(i < 10);
+      sharing.turn(std::vector<Session*>{sessions[a].get()}, now);
+    }
+    device.hold = true;
+    settle();
+    REQUIRE(sessions[a]->usage().place == channel::Place::arriving);
+  };
+  arriving();
+  auto request = ask(a, MoveAction::unload);
+  REQUIRE_FALSE(answered(request));
+  device.release();
+  settle();
+  REQUIRE(problem(request) == "done");
+  REQUIRE(sessions[a]->usage().arrivals == 1);
+  REQUIRE_FALSE(here(a));
+  arriving();
+  request = ask(a, MoveAction::unload);
+  now += Moves::kRoomNs;
+  settle();
+  REQUIRE_FALSE(answered(request));
+  now += kMs;
+  settle();
+  REQUIRE(problem(request) == "it has been on its way to the device for 30 s, and cannot leave meanwhile");
+  device.release();
+  settle();
+  REQUIRE((here(a) && done(a)));
+}
+
 TEST_CASE_METHOD(MovesFixture, "load: it comes without a command, others make room, and it is not the next to leave") {
   const auto a = add(4);
   now += 100 * kMs;
