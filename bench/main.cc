@@ -4,13 +4,15 @@
 #include <iostream>
 
 #include "bench/remoting/command.h"
+#include "bench/swap/command.h"
 
 int main(int argc, char** argv) {
   CLI::App app{"Benchmarks of the Rouse GPU pool", "rouse-bench"};
   app.require_subcommand(1);
-  app.footer("Exit codes: 0 measured, 1 a measurement failed, 2 usage, 4 a promised figure is missed (--check).");
+  app.footer("Exit codes: 0 measured, 1 a measurement failed or an output was wrong, 2 usage, 4 a promised figure is missed (--check).");
   int status = 0;
   rouse::bench::addRemoting(app, status);
+  rouse::bench::addSwap(app, status);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

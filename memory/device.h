@@ -233,6 +233,9 @@ struct DeviceOptions {
   std::uint32_t ordinal = 0;
   std::uint64_t memoryBytes = 0;  // cpu: capacity to offer; cuda: at most, 0 for all
   std::uint32_t workers = 0;      // cpu: threads that run kernels; 0: one a core
+  // cpu: the node's modelled links, this device being GPU `ordinal` of them (server/device/link_board.h); borrowed while it is
+  // opened. -1: transfers take what they take.
+  int linksFd = -1;
   bool measureLink = false;       // fill in LinkDescription's curves: takes up to about 0.2 s
 };
 

@@ -67,13 +67,14 @@ Result<PinnedArena> PinnedArena::create(const ArenaOptions& options) {
   // The reserve may be short, be claimed by another at the same moment, or be out of bounds for this process: then without.
   bool ready = false;
   if (options.hugePages && checkMemoryLimits({bytes, true, options.lock}))
-    ready = arena.open(bytes, true).ok() && arena.fault(options.threads).ok();
+    ready = arena.open(bytes, true).ok() && (!options.present || arena.fault(options.threads).ok());
   if (!ready) {
     arena.close();
     if (Status status = checkMemoryLimits({bytes, false, options.lock}); !status) return status.error();
     if (Status status = arena.open(bytes, false); !status) return status.error();
     if (options.hugePages) ::madvise(arena.base_, bytes, MADV_HUGEPAGE);  // where it is refused, pages are plain
-    if (Status status = arena.fault(options.threads); !status) return status.error();
+    if (options.present)
+      if (Status status = arena.fault(options.threads); !status) return status.error();
     arena.hugeBytes_ = transparentBytes(arena.base_);
     if (arena.hugeBytes_ * 2 >= bytes) arena.pages_ = ArenaPages::transparent;
   }

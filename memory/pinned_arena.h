@@ -18,6 +18,7 @@ struct ArenaOptions {
   bool hugePages = true;    // try
   bool lock = false;        // mlock: the CPU device has no driver that pins
   unsigned threads = 0;     // 0: as many as cores, at most 16
+  bool present = true;      // false: limits are checked all the same, but pages come when they are first used
 };
 
 enum class ArenaPages { hugetlb, transparent, plain };

@@ -114,6 +114,20 @@ TransferPlan planGroups(std::span<const std::uint32_t> granules, std::uint64_t w
   return plan;
 }
 
+TransferPlan planTransfer(PlanKind kind, std::span<const std::uint32_t> granules, std::uint64_t windowBase,
+                          const BandwidthCurve& curve) {
+  if (kind == PlanKind::grouped) return planGroups(granules, windowBase, curve);
+  TransferPlan plan;
+  std::vector<AddressRange> pieces;
+  for (const std::uint32_t granule : granules) {
+    pieces.push_back({windowBase + granule * kGranuleBytes, kGranuleBytes});
+    if (kind == PlanKind::granule) addGroup(plan, pieces);
+  }
+  if (!pieces.empty()) addGroup(plan, pieces);
+  plan.pipelined = kind != PlanKind::whole;
+  return plan;
+}
+
 TransferPlan planNaive(std::span<const AddressRange> allocations) {
   TransferPlan plan = planPerParameter(allocations);
   plan.pinned = plan.pipelined = false;

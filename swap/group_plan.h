@@ -63,6 +63,14 @@ struct TransferPlan {
   std::uint64_t bytes() const;
 };
 
+// What an executor can be told to do, the last one for good and the others for measurements: everything before any work,
+// a group for each granule (which is the least that moves: Torpor's group for each parameter, as near as can be), groups.
+enum class PlanKind : std::uint8_t { whole, granule, grouped };
+
+// As planGroups(), of this kind.
+TransferPlan planTransfer(PlanKind kind, std::span<const std::uint32_t> granules, std::uint64_t windowBase,
+                          const BandwidthCurve& curve);
+
 // `granules` of a window with this base, in the order in which they are to arrive, without repetition. Neighbours within a
 // group are one piece. The last group may be smaller.
 TransferPlan planGroups(std::span<const std::uint32_t> granules, std::uint64_t windowBase, const BandwidthCurve& curve);

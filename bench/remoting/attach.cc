@@ -4,7 +4,7 @@
 
 #include "bench/remoting/attach.h"
 #include "bench/remoting/client.h"
-#include "bench/remoting/pool.h"
+#include "bench/pool.h"
 #include "bench/report.h"
 
 namespace rouse::bench {

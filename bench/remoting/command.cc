@@ -8,8 +8,8 @@
 
 #include "bench/remoting/attach.h"
 #include "bench/remoting/client.h"
-#include "bench/remoting/pool.h"
-#include "bench/remoting/targets.h"
+#include "bench/pool.h"
+#include "bench/targets.h"
 #include "bench/report.h"
 
 namespace rouse::bench {
@@ -63,7 +63,7 @@ void addRemoting(CLI::App& app, int& status) {
       print(report);
     }
     if (*slack == 0) return;
-    const auto missed = missedTargets(report, *slack);
+    const auto missed = missedTargets(remotingTargets(), report, *slack);
     for (const auto& line : missed) std::fprintf(stderr, "missed: %s\n", line.c_str());
     if (!missed.empty()) status = 4;
   });

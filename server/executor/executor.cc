@@ -63,6 +63,7 @@ Executor::Executor(std::unique_ptr<memory::Device> device, PhysicalMemory memory
                     .memory = memory_,
                     .progress = flag_,
                     .buffer = buffer_,
+                    .plan = options.plan,
                     .discardLaunches = options.discardLaunches} {}
 
 Executor::~Executor() = default;

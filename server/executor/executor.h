@@ -26,6 +26,7 @@ namespace rouse::executor {
 struct ExecutorOptions {
   unsigned cores = 1;  // that this process may run on
   bool discardLaunches = false;
+  swap::PlanKind plan = swap::PlanKind::grouped;
   // Part of the daemon's host store for the homes of this executor's sessions; 0 bytes: none leaves the device.
   int homesFd = -1;
   std::uint64_t homesOffset = 0, homesBytes = 0;

@@ -56,6 +56,8 @@ int run(int argc, char** argv) {
   app.add_option("--homes-fd", options.homesFd, "memfd of the host store");
   app.add_option("--homes-offset", options.homesOffset, "where this executor's part of it begins");
   app.add_option("--homes-bytes", options.homesBytes, "its length; 0: no function's memory leaves the device");
+  app.add_option("--links-fd", device.linksFd, "memfd of the node's modelled links (cpu)");
+  app.add_option("--swap-plan", options.plan, "how memory comes to the device: 0 all at once, 1 by granules, 2 in groups");
   app.add_flag("--discard-launches", options.discardLaunches, "check launches, then drop them (benchmarks)");
   try {
     app.parse(argc, argv);
@@ -72,11 +74,12 @@ int run(int argc, char** argv) {
     return kExitUsage;
   }
   if (!dieWithParent()) return kExitFailed;
-  wire::OwnedFd socket(control);
+  wire::OwnedFd socket(control), links(device.linksFd);
 
   options.cores = usableCores();
   device.measureLink = true;
   auto opened = openDevice(backends, kind, device);
+  links.reset();
   if (!opened) return noDevice(std::move(socket), opened.error());
   wire::OwnedFd spare(::fcntl(control, F_DUPFD_CLOEXEC, 0));
   auto executor = Executor::create(std::move(*opened), std::move(socket), options);

@@ -3,28 +3,31 @@
 #include <algorithm>
 #include <cassert>
 
-#include "swap/group_plan.h"
 
 namespace rouse::executor {
 namespace {
 
-// Until a device measures its link: groups of 8 MiB, about where PCIe 3.0 to 5.0 reach 95% of their bandwidth.
-const swap::BandwidthCurve& curve() {
-  static const swap::BandwidthCurve assumed =
-      swap::BandwidthCurve::create({{std::uint64_t{2} << 20, 10.5e9}, {std::uint64_t{8} << 20, 11.9e9}, {std::uint64_t{32} << 20, 12.2e9}})
-          .value();
-  return assumed;
+// As the device has measured its link, or its model says.
+swap::BandwidthCurve curveOf(const memory::Device& device) {
+  std::vector<swap::CurvePoint> points;
+  for (const memory::LinkPoint& point : device.properties().link.toDevice)
+    points.push_back({point.bytes, static_cast<double>(point.bytesPerSecond)});
+  if (!points.empty())
+    if (auto curve = swap::BandwidthCurve::create(std::move(points))) return std::move(curve).value();
+  // Otherwise groups of 8 MiB, about where PCIe 3.0 to 5.0 reach 95% of their bandwidth.
+  return swap::BandwidthCurve::create({{std::uint64_t{2} << 20, 10.5e9}, {std::uint64_t{8} << 20, 11.9e9}}).value();
 }
 
 }  // namespace
 
 Presence::Presence(memory::OwnerId owner, memory::Device& device, PhysicalMemory& memory, Homes* homes,
-                   memory::ExtentMap& extents)
+                   memory::ExtentMap& extents, swap::PlanKind plan)
     : owner_(owner),
       device_(device),
       memory_(memory),
       homes_(homes),
       extents_(extents),
+      plan_(plan),
       order_(homes == nullptr ? AddressRange{extents.window().base, 0} : extents.window()),
       attention_(homes == nullptr ? 0 : kAttention) {
   enroll();
@@ -146,7 +149,7 @@ void Presence::beginArriving(memory::Context& context) {
   const std::uint64_t base = extents_.window().base;
   std::vector<std::uint32_t> wanted;
   extents_.forEach([&](std::uint64_t address, std::uint32_t) { wanted.push_back(granule(address)); });
-  const swap::TransferPlan plan = swap::planGroups(order_.arrange(wanted), base, curve());
+  const swap::TransferPlan plan = swap::planTransfer(plan_, order_.arrange(wanted), base, curveOf(device_));
   std::vector<memory::Chunk> chunks = memory_.takeAny(owner_, wanted.size());
 
   groups_ = static_cast<std::uint32_t>(plan.groups.size());

@@ -23,6 +23,7 @@
 #include "server/executor/homes.h"
 #include "server/executor/physical_memory.h"
 #include "swap/access_order.h"
+#include "swap/group_plan.h"
 
 namespace rouse::executor {
 
@@ -33,7 +34,7 @@ class Presence {
   // All outlive it. `extents`: what the session has mapped; its chunks are kNoChunk while they are away. Without homes the session
   // stays for good.
   Presence(memory::OwnerId owner, memory::Device& device, PhysicalMemory& memory, Homes* homes,
-           memory::ExtentMap& extents);
+           memory::ExtentMap& extents, swap::PlanKind plan = swap::PlanKind::grouped);
 
   // Promised nothing, as after release().
   void startAnew() { enroll(); }
@@ -110,6 +111,7 @@ class Presence {
   PhysicalMemory& memory_;
   Homes* const homes_;
   memory::ExtentMap& extents_;
+  const swap::PlanKind plan_;
   std::unordered_map<std::uint64_t, Home> homed_;  // by address
   std::unique_ptr<memory::Stream> stream_;         // for what moves
   std::vector<std::uint64_t> changed_;

@@ -102,7 +102,7 @@ Session::Session(const channel::OpenSession& request, wire::SessionSegment segme
       output_(ring_.header(), ring_.output()),
       quota_(roundDown(request.memoryLimit, kGranuleBytes)),
       extents_(deviceWindow_),
-      presence_(id_, surroundings.device, surroundings.memory, surroundings.homes, extents_) {}
+      presence_(id_, surroundings.device, surroundings.memory, surroundings.homes, extents_, surroundings.plan) {}
 
 Session::~Session() {
   if (context_) context_->cancel();

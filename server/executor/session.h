@@ -55,6 +55,7 @@ struct Surroundings {
   Homes* homes = nullptr;  // null: nobody leaves the device
   // Somebody waits for chunks: nobody takes any that he has not been given.
   bool contended = false;
+  swap::PlanKind plan = swap::PlanKind::grouped;
   bool discardLaunches = false;  // check launches, then drop them: measures the path itself
 };
 
@@ -117,6 +118,7 @@ class Session final : private memory::ContextObserver {
   std::uint64_t heldChunks() const { return presence_.heldBytes() / kGranuleBytes; }
   struct Shares {  // Sharing's notes. Times in nanoseconds; 0: never.
     std::uint64_t activeAt = 0, hereSince = 0, waitingSince = 0, askedAt = 0, staysUntil = 0;
+    unsigned refusals = 0;  // times in a row that it was asked to leave and did not
     bool wasHere = false;
   } shares;
   // --- What an operator asks for (Moves, moves.h). Only where there are homes.

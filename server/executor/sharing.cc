@@ -14,6 +14,7 @@ bool observe(Session& session, std::uint64_t now) {
   if (session.tookCommands() || session.busy()) notes.activeAt = now;
   const bool here = session.presence().here();
   if (here && !notes.wasHere) notes.hereSince = now;
+  if (!here) notes.refusals = 0;
   notes.wasHere = here;
   if (session.wantedChunks() == 0) {
     notes.waitingSince = 0;
@@ -60,7 +61,7 @@ bool Sharing::makeRoom(std::span<Session* const> sessions, Session& head, std::u
     Session::Shares& notes = session->shares;
     if (session->leaveAsked() && session->presence().here() && now - notes.askedAt > kPatienceNs) {
       session->letStay();
-      notes.staysUntil = now + kPatienceNs;
+      notes.staysUntil = now + (kPatienceNs << std::min(notes.refusals++, kMostRefusals));
       did = true;
     }
     if (session->mustLeave()) coming += session->heldChunks();

@@ -3,7 +3,7 @@
 //
 // A session that is asked to leave reads no more commands until its queued work has ended. That may never be: work may wait for
 // something that only commands behind it bring about, on another device say. So asking is for a while only, and then
-// it is left alone for a while.
+// it is left alone for a while, twice as long each time.
 //
 // Reactor thread only.
 #pragma once
@@ -18,6 +18,7 @@ namespace rouse::executor {
 class Sharing {
  public:
   static constexpr std::uint64_t kPatienceNs = 1'000'000'000;
+  static constexpr unsigned kMostRefusals = 6;  // that make a difference: it is left alone for about a minute then
 
   explicit Sharing(Surroundings& surroundings) : surroundings_(surroundings) {}
 

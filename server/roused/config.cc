@@ -108,6 +108,7 @@ std::variant<Settings, ConfigErrors> readConfig(const ConfigSources& sources) {
       reading.text("command line", *key, value);
     }
   }
+  if (reading.errors.messages.empty()) reading.errors.messages = contradictions(reading.settings);
   if (!reading.errors.messages.empty()) return std::move(reading.errors);
   return std::move(reading.settings);
 }

@@ -22,7 +22,7 @@ struct ConfigSources {
 };
 
 // All errors there are, not only the first, each "where: key: what is wrong"; where is FILE:LINE, an environment
-// variable or a flag. Keys nobody knows are errors.
+// variable or a flag (absent where several values contradict each other). Keys nobody knows are errors.
 struct ConfigErrors {
   std::vector<std::string> messages;
 };

@@ -1,19 +1,16 @@
 #include "server/roused/device_pool.h"
 
-#include <fcntl.h>
 #include <spdlog/spdlog.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <cctype>
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 
 #include "memory/start_failure.h"
+#include "memory/topology.h"
+#include "server/device/link_board.h"
 
 namespace rouse::daemon {
 namespace {
@@ -71,27 +68,46 @@ void DevicePool::start() {
   open(missing.empty() ? DeviceKind::cuda : DeviceKind::cpu);
 }
 
-// One file for the node, which executors map a part of each: it outlives them.
+// One file for the node, which executors map a part of each: it outlives them. A driver pins it, all of it; the CPU device
+// needs no more than what is used.
 Status DevicePool::makeHostStore() {
   if (options_.hostStore == 0 || hostStore_) return {};
-  wire::OwnedFd file(::memfd_create("rouse-host-store", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!file || ::ftruncate(file.get(), static_cast<off_t>(options_.hostStore)) != 0 ||
-      ::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
-    return Error{CudaError::memoryAllocation, "devices.host_store: memory of " + std::to_string(options_.hostStore) +
-                                                  " bytes: " + std::strerror(errno)};
-  hostStore_ = std::move(file);
+  const bool pinned = kind_ == DeviceKind::cuda;
+  auto made = memory::PinnedArena::create({.bytes = options_.hostStore, .hugePages = pinned, .present = pinned});
+  if (!made) return Error{memory::kNotPinned, "devices.host_store: " + made.error().message};
+  if (pinned) spdlog::info("host store: {} bytes on {}", made->bytes(), memory::name(made->pages()));
+  hostStore_ = std::move(made).value();
   return {};
+}
+
+Result<std::uint32_t> DevicePool::makeLinks(std::uint32_t count) {
+  if (options_.link.empty() && options_.topology.empty()) return count;
+  const bool described = !options_.topology.empty();
+  auto topology = described ? memory::Topology::load(options_.topology)
+                            : memory::Topology::uniform(std::max(count, 1u), options_.link);
+  if (!topology) return Error{CudaError::invalidValue, (described ? "devices.topology: " : "devices.link: ") + topology.error().message};
+  if (count > topology->gpus())
+    return Error{CudaError::invalidValue, "devices.topology: " + options_.topology + " describes " +
+                                              std::to_string(topology->gpus()) + " GPUs, " + std::to_string(count) +
+                                              " are to be served"};
+  auto board = device::LinkBoard::create(*topology);
+  if (!board) return std::move(board).error();
+  linkBoard_ = std::move(*board);
+  return count != 0 ? count : static_cast<std::uint32_t>(topology->gpus());
 }
 
 void DevicePool::open(DeviceKind kind) {
   kind_ = kind;
   const bool cpu = kind == DeviceKind::cpu;
-  const std::uint32_t count = options_.count != 0 ? options_.count : cpu ? 1 : std::max(1u, nvidiaDevices());
-  heardOf_.assign(count, false);
-  if (Status status = makeHostStore(); !status) {
+  const auto refuse = [this](const Error& error) {
     settled_ = true;
-    return boost::asio::post(io_, [this, status] { events_.onStarted(status); });
-  }
+    boost::asio::post(io_, [this, error] { events_.onStarted(error); });
+  };
+  const auto modelled = cpu ? makeLinks(options_.count) : Result<std::uint32_t>(options_.count);
+  if (!modelled) return refuse(modelled.error());
+  const std::uint32_t count = *modelled != 0 ? *modelled : cpu ? 1 : std::max(1u, nvidiaDevices());
+  heardOf_.assign(count, false);
+  if (Status status = makeHostStore(); !status) return refuse(status.error());
   const std::uint64_t part = roundDown(options_.hostStore / count, kGranuleBytes);
   problem_.assign(count, "");
   for (std::uint32_t ordinal = 0; ordinal < count; ++ordinal) {
@@ -101,10 +117,12 @@ void DevicePool::open(DeviceKind kind) {
                              .ordinal = ordinal,
                              .memory = options_.memory == 0 && cpu ? kCpuDeviceMemory : options_.memory,
                              .workers = options_.workers,
+                             .swapPlan = options_.swapPlan,
                              .discardLaunches = options_.discardLaunches,
-                             .homesFd = hostStore_.get(),
+                             .homesFd = hostStore_ ? hostStore_->fd() : -1,
                              .homesOffset = ordinal * part,
                              .homesBytes = part,
+                             .linksFd = linkBoard_.get(),
                              .wireHash = options_.wireHash,
                              .backOff = options_.backOff};
     ExecutorLink::Events events{

@@ -4,10 +4,12 @@
 #include <boost/asio/io_context.hpp>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "memory/pinned_arena.h"
 #include "schemas/base/result.h"
 #include "server/roused/executor_link.h"
 #include "server/roused/settings.h"
@@ -20,7 +22,9 @@ struct DevicePoolOptions {
   std::uint32_t count = 0;
   std::uint64_t memory = 0;
   std::uint32_t workers = 0;
+  std::string link, topology;   // settings.h
   std::uint64_t hostStore = 0;  // bytes, for all GPUs together; 0: nobody's memory leaves its GPU
+  std::string swapPlan = "grouped";
   bool discardLaunches = false;
   std::string executor;
   std::string backends;
@@ -60,6 +64,8 @@ class DevicePool {
  private:
   void open(DeviceKind);
   Status makeHostStore();
+  // Of so many GPUs; 0: as many as there are in the topology, which it returns. None without links.
+  Result<std::uint32_t> makeLinks(std::uint32_t count);
   void onDown(ExecutorLink&, bool served, const Error&);
   void settle();
   void logProblem(const ExecutorLink&);
@@ -74,7 +80,8 @@ class DevicePool {
   std::vector<bool> heardOf_;         // by ordinal: ready or failed at least once
   std::vector<std::string> problem_;  // by ordinal: what has been logged of one that does not start
   std::string substituted_;
-  wire::OwnedFd hostStore_;
+  std::optional<memory::PinnedArena> hostStore_;
+  wire::OwnedFd linkBoard_;
   Error firstFailure_;
   bool settled_ = false;
 };

@@ -81,12 +81,18 @@ Status ExecutorLink::spawn() {
                                    std::to_string(options_.workers),
                                    "--control-fd",
                                    std::to_string(kInheritedFd)};
+  if (options_.swapPlan != "grouped")
+    argv.insert(argv.end(), {"--swap-plan", options_.swapPlan == "whole" ? "0" : "1"});
   if (options_.discardLaunches) argv.emplace_back("--discard-launches");
   std::vector<int> inherited = {theirs.get()};
   if (options_.homesBytes != 0) {
     inherited.push_back(options_.homesFd);
     argv.insert(argv.end(), {"--homes-fd", std::to_string(kInheritedFd + 1), "--homes-offset",
                              std::to_string(options_.homesOffset), "--homes-bytes", std::to_string(options_.homesBytes)});
+  }
+  if (options_.linksFd >= 0) {
+    inherited.push_back(options_.linksFd);
+    argv.insert(argv.end(), {"--links-fd", std::to_string(kInheritedFd + static_cast<int>(inherited.size()) - 1)});
   }
   auto standardError = errors_.open();
   if (!standardError) return std::move(standardError).error();

@@ -29,10 +29,12 @@ struct ExecutorOptions {
   std::uint32_t ordinal = 0;
   std::uint64_t memory = 0;
   std::uint32_t workers = 0;
+  std::string swapPlan = "grouped";
   bool discardLaunches = false;
   // Its part of the host store; 0 bytes: it gets none. The descriptor is the pool's.
   int homesFd = -1;
   std::uint64_t homesOffset = 0, homesBytes = 0;
+  int linksFd = -1;            // the node's modelled links, the pool's; -1: none
   std::uint64_t wireHash = 0;  // an executor that speaks another wire is refused
   // Before the first restart; doubles with each failure in a row, up to a hundredfold.
   std::chrono::milliseconds backOff{100};

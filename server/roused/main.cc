@@ -38,6 +38,8 @@ constexpr Flag kFlags[] = {
     {"--gpu-memory", "devices.memory", "Memory of each GPU to offer, such as 2GiB"},
     {"--host-store", "devices.host_store", "Host memory for models while others use their GPU, such as 16GiB; 0: none leaves"},
     {"--workers", "devices.workers", "Threads that run kernels on the CPU device; 0: one a core"},
+    {"--link", "devices.link", "Links that the CPU device's transfers are held to, such as pcie3x16, one for each GPU"},
+    {"--topology", "devices.topology", "The same from a file that says which links there are and who shares them"},
     {"--log-level", "daemon.log_level", "trace, debug, info, warning, error or critical"},
 };
 
@@ -65,11 +67,13 @@ int main(int argc, char** argv) {
   ConfigSources sources;
   sources.environment = [](const char* name) -> const char* { return std::getenv(name); };
   std::string file;
+  std::string plan;
   bool noConfig = false, discardLaunches = false, quietFailure = false;
   app.add_option("--config", file,
                  "Configuration file (default /etc/rouse/rouse.toml); rouse.d/*.toml beside it is read too");
   app.add_flag("--no-config", noConfig, "Read no files and no environment");
   app.add_flag("--discard-launches", discardLaunches, "Decode kernel launches and drop them (for measurements)");
+  app.add_option("--swap-plan", plan, "How memory comes to a GPU: whole, granule or grouped (for measurements)");
   app.add_flag("--quiet-failure", quietFailure)->group("");  // for `rouse`, which prints the reason itself
   std::vector<std::string> values(std::size(kFlags));
   for (std::size_t i = 0; i < std::size(kFlags); ++i) app.add_option(kFlags[i].flag, values[i], kFlags[i].help);
@@ -89,6 +93,7 @@ int main(int argc, char** argv) {
   for (std::size_t i = 0; i < std::size(kFlags); ++i) {
     if (!values[i].empty()) sources.flags.emplace_back(kFlags[i].setting, values[i]);
   }
+  if (!plan.empty()) sources.flags.emplace_back("executor.swap_plan", plan);
   if (discardLaunches) sources.flags.emplace_back("executor.discard_launches", "true");
 
   const auto read = [sources]() -> std::variant<Settings, ConfigErrors> {

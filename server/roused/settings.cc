@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 
+#include "memory/topology.h"
 #include "schemas/wire/layout.h"
 #include "server/roused/byte_size.h"
 
@@ -24,6 +25,8 @@ constexpr std::array kKeys = {
     SettingKey{"devices", "count", Type::count, &Settings::count, "ROUSE_GPUS", false},
     SettingKey{"devices", "memory", Type::bytes, &Settings::memory, "ROUSE_GPU_MEMORY", false},
     SettingKey{"devices", "workers", Type::count, &Settings::workers, "ROUSE_WORKERS", false},
+    SettingKey{"devices", "link", Type::link, &Settings::link, "ROUSE_LINK", false},
+    SettingKey{"devices", "topology", Type::topology, &Settings::topology, "ROUSE_TOPOLOGY", false},
     SettingKey{"devices", "host_store", Type::bytes, &Settings::hostStore, "ROUSE_HOST_STORE", false},
     SettingKey{"functions", "gpus", Type::count, &Settings::gpus, nullptr, true},
     SettingKey{"functions", "gpu_memory", Type::bytes, &Settings::gpuMemory, nullptr, true},
@@ -32,6 +35,7 @@ constexpr std::array kKeys = {
     SettingKey{"functions", "max_sessions", Type::count, &Settings::maxSessions, nullptr, true},
     SettingKey{"functions", "attach_wait", Type::count, &Settings::attachWait, nullptr, true},
     SettingKey{"functions", "anonymous", Type::flag, &Settings::anonymous, nullptr, true},
+    SettingKey{"executor", "swap_plan", Type::plan, &Settings::swapPlan, nullptr, false},
     SettingKey{"executor", "discard_launches", Type::flag, &Settings::discardLaunches, nullptr, false},
 };
 
@@ -90,6 +94,27 @@ Status assignText(Settings& settings, const SettingKey& key, const SettingValue&
   return {};
 }
 
+Status assignLink(Settings& settings, const SettingKey& key, const SettingValue& value) {
+  const std::string text = shown(value);
+  if (!text.empty() && memory::findLinkKind(text) == nullptr) {
+    std::string kinds;
+    for (const memory::LinkKind& kind : memory::linkKinds()) kinds += std::string(kinds.empty() ? "" : ", ") + kind.name;
+    return expected("one of " + kinds, text);
+  }
+  return assignText(settings, key, value);
+}
+
+Status assignTopology(Settings& settings, const SettingKey& key, const SettingValue& value) {
+  if (const std::string text = shown(value); !text.empty()) {
+    if (auto topology = memory::Topology::load(text); !topology) {
+      std::string errors = topology.error().message;
+      for (std::size_t at = 0; (at = errors.find('\n', at)) != std::string::npos;) errors.replace(at, 1, "; ");
+      return Error{CudaError::invalidValue, errors};
+    }
+  }
+  return assignText(settings, key, value);
+}
+
 }  // namespace
 
 std::span<const SettingKey> settingKeys() { return kKeys; }
@@ -111,10 +136,18 @@ Status assign(Settings& settings, const SettingKey& key, const SettingValue& val
         return expected("one of trace, debug, info, warning, error, critical", shown(value));
       }
       return assignText(settings, key, value);
+    case Type::plan:
+      if (const std::string text = shown(value); text != "whole" && text != "granule" && text != "grouped")
+        return expected("one of whole, granule, grouped", text);
+      return assignText(settings, key, value);
     case Type::count:
       return assignCount(settings, key, value);
     case Type::bytes:
       return assignBytes(settings, key, value);
+    case Type::link:
+      return assignLink(settings, key, value);
+    case Type::topology:
+      return assignTopology(settings, key, value);
     case Type::mode: {
       const auto mode = integer(value, 8);
       if (!std::holds_alternative<std::string>(value) || !mode || *mode > 0777) {
@@ -143,6 +176,28 @@ Status assign(Settings& settings, const SettingKey& key, const SettingValue& val
     }
   }
   return expected("known", shown(value));
+}
+
+std::vector<std::string> contradictions(const Settings& settings) {
+  std::vector<std::string> found;
+  if (settings.link.empty() && settings.topology.empty()) return found;
+  const std::string key = settings.topology.empty() ? "devices.link" : "devices.topology";
+  if (!settings.link.empty() && !settings.topology.empty())
+    found.push_back("devices.link: devices.topology describes the links already: only one of the two can be");
+  if (settings.kind != DeviceKind::cpu)
+    found.push_back(key + ": links are modelled with the CPU device only, and devices.kind is \"" +
+                    std::string(name(settings.kind)) + "\": it must be \"cpu\"");
+  if (!settings.topology.empty()) {
+    const auto topology = memory::Topology::load(settings.topology);
+    const std::size_t most = topology ? std::min<std::size_t>(topology->gpus(), wire::kMaxDevices) : 0;
+    if (topology && settings.count > topology->gpus())
+      found.push_back("devices.count: " + std::to_string(settings.count) + " GPUs, and " + settings.topology + " describes " +
+                      std::to_string(topology->gpus()));
+    if (topology && settings.count == 0 && most < topology->gpus())
+      found.push_back("devices.count: " + settings.topology + " describes " + std::to_string(topology->gpus()) +
+                      " GPUs, of which " + std::to_string(wire::kMaxDevices) + " can be served: say how many");
+  }
+  return found;
 }
 
 std::string_view name(DeviceKind kind) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "schemas/base/result.h"
 
@@ -34,6 +35,9 @@ struct Settings {
   std::uint32_t count = 0;    // 0: cuda: all there are; cpu: 1
   std::uint64_t memory = 0;   // bytes of each; 0: cuda: all there is; cpu: 2 GiB
   std::uint32_t workers = 0;  // cpu: threads that run kernels; 0: one a core
+  // cpu: links between host and GPUs that transfers are held to: one kind for each GPU (memory/topology.h), or a topology file; of
+  // these one at most. Both empty: none.
+  std::string link, topology;
   // Host memory that functions' device memory goes to while others need theirs, for all GPUs together; 0: it never leaves its GPU.
   std::uint64_t hostStore = 0;
 
@@ -47,6 +51,7 @@ struct Settings {
   bool anonymous = true;                                // processes without a token may attach
 
   // [executor]
+  std::string swapPlan = "grouped";  // or whole, granule: how memory comes to a GPU, for measuring what groups are worth
   bool discardLaunches = false;  // kernels are decoded and dropped, for measuring the path itself
 
   bool operator==(const Settings&) const = default;
@@ -54,7 +59,7 @@ struct Settings {
 
 // One name in the table.
 struct SettingKey {
-  enum class Type : std::uint8_t { text, count, bytes, mode, flag, kind, level };
+  enum class Type : std::uint8_t { text, count, bytes, mode, flag, kind, level, link, plan, topology };
   using Field = std::variant<std::string Settings::*, std::uint32_t Settings::*, std::uint64_t Settings::*,
                              bool Settings::*, DeviceKind Settings::*>;
   std::string_view section, key;
@@ -72,6 +77,9 @@ std::string dottedName(const SettingKey&);
 // an error that says what was expected. The message does not name the key.
 using SettingValue = std::variant<std::string, std::int64_t, bool>;
 Status assign(Settings&, const SettingKey&, const SettingValue&);
+
+// What cannot be together, each "key: what is wrong"; of settings whose values are each right by themselves.
+std::vector<std::string> contradictions(const Settings&);
 
 std::string_view name(DeviceKind);
 

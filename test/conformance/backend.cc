@@ -11,6 +11,8 @@
 #include <thread>
 
 #include "memory/address_plan.h"
+#include "memory/topology.h"
+#include "server/device/link_board.h"
 #include "test/cuda-double/double.h"
 
 namespace rouse::conformance {
@@ -96,6 +98,15 @@ std::unique_ptr<memory::Device> open(const std::string& kind, std::uint32_t work
   memory::DeviceOptions options;
   options.memoryBytes = memoryBytes;
   options.workers = workers;
+  wire::OwnedFd links;
+  if (const char* link = std::getenv("ROUSE_CONFORMANCE_LINK"); link != nullptr && isCpu(kind)) {
+    const auto topology = memory::Topology::uniform(1, link);
+    if (!topology) FAIL(topology.error().message);
+    auto board = device::LinkBoard::create(*topology);
+    if (!board) FAIL(board.error().message);
+    links = std::move(*board);
+    options.linksFd = links.get();
+  }
   options.measureLink = measureLink;
   auto device = open(options);
   if (!device) FAIL(device.error().message);

@@ -140,3 +140,33 @@ TEST_CASE("what a reload may change") {
   after.socket = "/elsewhere";
   CHECK(changesThatNeedRestart(before, after) == std::vector<std::string>{"daemon.socket", "devices.count"});
 }
+
+TEST_CASE("links are modelled of a kind or from a file, with the CPU device only") {
+  Scratch scratch;
+  const auto node = scratch.write("node.toml", "[[gpu]]\nlink = \"pcie3x16\"\n[[gpu]]\nlink_gb_per_s = 2.0\n");
+  const auto broken = scratch.write("broken.toml", "[[gpu]]\nlink = \"isa\"\nspeed = 3\n");
+  const auto with = [&](const std::string& devices) {
+    return sourcesOf(scratch.write("rouse.toml", "[devices]\n" + devices));
+  };
+  const std::string file = (scratch.write("rouse.toml", "")).string();
+  CHECK(std::get<Settings>(readConfig(with("kind = \"cpu\"\nlink = \"pcie4x8\"\n"))).link == "pcie4x8");
+  CHECK(std::get<Settings>(readConfig(with("kind = \"cpu\"\ntopology = \"" + node.string() + "\"\n"))).topology == node.string());
+  CHECK(errorsOf(with("link = \"\"\ntopology = \"\"\n")).empty());
+
+  CHECK(errorsOf(with("kind = \"cpu\"\nlink = \"isa\"\n")) ==
+        std::vector<std::string>{file + ":3: devices.link: 'isa' is not one of pcie3x4, pcie3x8, pcie3x16, pcie4x4, pcie4x8, pcie4x16, "
+                                        "pcie5x4, pcie5x8, pcie5x16"});
+  CHECK(errorsOf(with("link = \"pcie4x8\"\n")) ==
+        std::vector<std::string>{"devices.link: links are modelled with the CPU device only, and devices.kind is \"auto\": it must be \"cpu\""});
+  CHECK(errorsOf(with("kind = \"cuda\"\ntopology = \"" + node.string() + "\"\n")) ==
+        std::vector<std::string>{"devices.topology: links are modelled with the CPU device only, and devices.kind is \"cuda\": it must be \"cpu\""});
+  CHECK(errorsOf(with("kind = \"cpu\"\nlink = \"pcie4x8\"\ntopology = \"" + node.string() + "\"\n")) ==
+        std::vector<std::string>{"devices.link: devices.topology describes the links already: only one of the two can be"});
+  CHECK(errorsOf(with("kind = \"cpu\"\ncount = 3\ntopology = \"" + node.string() + "\"\n")) ==
+        std::vector<std::string>{"devices.count: 3 GPUs, and " + node.string() + " describes 2"});
+  const auto errors = errorsOf(with("kind = \"cpu\"\ntopology = \"" + broken.string() + "\"\n"));
+  REQUIRE(errors.size() == 1);
+  CHECK(errors[0].starts_with(file + ":3: devices.topology: " + broken.string() + ":"));
+  CHECK(errors[0].find("isa") != std::string::npos);
+  CHECK(errors[0].find("speed") != std::string::npos);
+}

@@ -158,12 +158,12 @@ def programs_read(context, outcome):
 
 # (d)
 
-def bench_command(name):
+def bench_command(name, *more):
     def command(context, limit):
         listed = subprocess.run([str(context.place.bin / "rouse-bench"), "--help"], capture_output=True, text=True, timeout=20).stdout
         if not re.search(rf"^  {name}\b", listed, re.MULTILINE):
             raise LeftOut(f"this build has no rouse-bench {name}")
-        return [str(context.place.bin / "rouse-bench"), name, "--json", "--device", "cuda"]
+        return [str(context.place.bin / "rouse-bench"), name, "--json", "--device", "cuda", *more]
     return command
 
 
@@ -235,7 +235,7 @@ def all_steps(results):
         Step("conformance", "Conformance of the CUDA device", 70, conformance_command, conformance_read),
         Step("programs", "Test programs, natively and through the pool", 170, programs_command, programs_read),
         Step("remoting", "rouse-bench remoting", 60, bench_command("remoting"), bench_read),
-        Step("swap", "rouse-bench swap", 15, bench_command("swap"), bench_read),
+        Step("swap", "rouse-bench swap", 15, bench_command("swap", "--networks", "resnet152", "--scale", "0.25", "--repetitions", "2"), bench_read),
         Step("serve", "rouse-bench serve", 15, bench_command("serve"), bench_read),
         Step("networks", "Networks in PyTorch, natively and through the pool", 60, networks_command, networks_read),
         Step("memory", "Memory left on the GPU", 10, gpu_command, memory_read_with(free_before)),

@@ -136,6 +136,11 @@ void CpuContext::copy(memory::Stream& stream, const memory::CopyShape& shape) {
   StreamQueue& queue = queueOf(stream);
   if (!queue.idle() || bytesOf(shape) > kInlineBytes) {
     queue.push(CopyOperation{shape});
+  } else if (const auto direction = state_->links == nullptr
+                                        ? std::nullopt
+                                        : directionOf(state_->deviceWindow, shape.destination, shape.source);
+             direction && !state_->links->pass(*direction, bytesOf(shape), false)) {
+    queue.push(CopyOperation{shape});
   } else if (alive()) {
     transfer(shape);
   }
@@ -143,7 +148,9 @@ void CpuContext::copy(memory::Stream& stream, const memory::CopyShape& shape) {
 
 void CpuContext::copyInline(memory::Stream& stream, std::uint64_t destination, std::span<const std::byte> bytes) {
   StreamQueue& queue = queueOf(stream);
-  if (!queue.idle() || bytes.size() > kInlineBytes) {
+  if (!queue.idle() || bytes.size() > kInlineBytes ||
+      (state_->links != nullptr && state_->deviceWindow.contains(destination) &&
+       !state_->links->pass(device::LinkDirection::toDevice, bytes.size(), false))) {
     queue.push(InlineCopyOperation{destination, {bytes.begin(), bytes.end()}});
   } else if (alive()) {
     std::memcpy(reinterpret_cast<void*>(destination), bytes.data(), bytes.size());

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "memory/device.h"
+#include "server/device/cpu/link_use.h"
 #include "server/device/cpu/prefault.h"
 #include "server/device/cpu/runtime/device_heap.h"
 #include "server/device/cpu/runtime/grid.h"
@@ -20,14 +21,20 @@ namespace rouse::cpu {
 
 class ContextState final : public OutputSink {
  public:
-  ContextState(WorkerPool& pool, SlotWaits& slotWaits, memory::ContextObserver& observer, AddressRange deviceWindow)
+  ContextState(WorkerPool& pool, SlotWaits& slotWaits, LinkUse* links, memory::ContextObserver& observer,
+               AddressRange deviceWindow)
       : pool(pool),
         slotWaits(slotWaits),
+        links(links),
+        deviceWindow(deviceWindow),
         prefault(std::make_shared<Prefault>(deviceWindow, pool)),
+        visits(links),
         observer_(observer) {}
 
   WorkerPool& pool;
   SlotWaits& slotWaits;
+  LinkUse* const links;  // null: transfers take what they take
+  const AddressRange deviceWindow;
   const std::shared_ptr<Prefault> prefault;
   Visits visits;
   DeviceHeap heap;

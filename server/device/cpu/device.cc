@@ -12,26 +12,35 @@
 
 namespace rouse::cpu {
 
-CpuDevice::CpuDevice(std::unique_ptr<PhysicalMemory> memory, std::uint32_t ordinal, std::uint32_t workers)
+CpuDevice::CpuDevice(std::unique_ptr<PhysicalMemory> memory, std::unique_ptr<LinkUse> links, std::uint32_t ordinal,
+                     std::uint32_t workers)
     : memory_(std::move(memory)),
       properties_(describeDevice(ordinal, memory_->chunks().size() * kGranuleBytes, workers)),
-      pool_(workers) {}
+      pool_(workers),
+      links_(std::move(links)) {}
 
 Result<std::unique_ptr<memory::Device>> CpuDevice::open(const memory::DeviceOptions& options) {
   const std::uint32_t workers =
       options.workers != 0 ? options.workers : std::max(std::thread::hardware_concurrency(), 1u);
   auto memory = PhysicalMemory::create(options.memoryBytes);
   if (!memory) return std::move(memory).error();
+  std::unique_ptr<LinkUse> links;
+  if (options.linksFd >= 0) {
+    auto board = device::LinkBoard::attach(options.linksFd, options.ordinal);
+    if (!board) return std::move(board).error();
+    links = std::make_unique<LinkUse>(std::move(board).value());
+  }
   installFaultHandlers();
-  std::unique_ptr<CpuDevice> device(new CpuDevice(std::move(memory).value(), options.ordinal, workers));
-  if (options.measureLink) device->properties_.link = measureLink();
+  std::unique_ptr<CpuDevice> device(
+      new CpuDevice(std::move(memory).value(), std::move(links), options.ordinal, workers));
+  if (options.measureLink) device->properties_.link = device->links_ != nullptr ? device->links_->describe() : measureLink();
   return std::unique_ptr<memory::Device>(std::move(device));
 }
 
 Result<std::unique_ptr<memory::Context>> CpuDevice::createContext(const memory::ContextOptions& options,
                                                                   memory::ContextObserver& observer) {
   return CpuContext::create(options, *memory_,
-                            std::make_shared<ContextState>(pool_, slotWaits_, observer, options.deviceWindow));
+                            std::make_shared<ContextState>(pool_, slotWaits_, links_.get(), observer, options.deviceWindow));
 }
 
 Result<std::shared_ptr<memory::Image>> CpuDevice::load(std::span<const std::byte> module) { return loadImage(module); }

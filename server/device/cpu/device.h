@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "memory/device.h"
+#include "server/device/cpu/link_use.h"
 #include "server/device/cpu/physical_memory.h"
 #include "server/device/cpu/slot_waits.h"
 #include "server/device/cpu/worker_pool.h"
@@ -25,12 +26,14 @@ class CpuDevice final : public memory::Device {
   bool poll(bool& waiting) override;
 
  private:
-  CpuDevice(std::unique_ptr<PhysicalMemory> memory, std::uint32_t ordinal, std::uint32_t workers);
+  CpuDevice(std::unique_ptr<PhysicalMemory> memory, std::unique_ptr<LinkUse> links, std::uint32_t ordinal,
+            std::uint32_t workers);
 
   std::unique_ptr<PhysicalMemory> memory_;
   memory::DeviceProperties properties_;
   SlotWaits slotWaits_;
   WorkerPool pool_;
+  std::unique_ptr<LinkUse> links_;  // its clock submits work to the pool
 };
 
 }  // namespace rouse::cpu

@@ -14,13 +14,16 @@
 
 namespace rouse::cpu {
 
+// Of those that may go over a modelled link: when they were queued, in nanoseconds of the monotonic clock; without links not set.
 struct CopyOperation {
   memory::CopyShape shape;
+  std::int64_t queuedAt = 0;
 };
 
 struct InlineCopyOperation {
   std::uint64_t destination;
   std::vector<std::byte> bytes;
+  std::int64_t queuedAt = 0;
 };
 
 struct FillOperation {
@@ -56,6 +59,7 @@ struct SlotWaitOperation {
 // Granules that are expected (visits.h).
 struct RestoreOperation {
   std::vector<std::uint64_t> addresses;
+  std::int64_t queuedAt = 0;
 };
 
 struct RecordOperation {

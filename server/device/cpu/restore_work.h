@@ -10,6 +10,8 @@
 
 namespace rouse::cpu {
 
+inline constexpr const char* kNotMapped = "memory that comes to the device cannot be mapped (vm.max_map_count)";
+
 class RestoreWork final : public Work {
  public:
   RestoreWork(std::vector<std::uint64_t> addresses, std::shared_ptr<StreamQueue> stream)
@@ -27,8 +29,8 @@ class RestoreWork final : public Work {
       const std::size_t next = next_.fetch_add(1, std::memory_order_relaxed);
       if (next >= addresses_.size()) return Turn::taken;
       ContextState& context = stream_->context();
-      if (!context.visits.bring(addresses_[next]))
-        context.fault(CudaError::memoryAllocation, "memory that comes to the device cannot be mapped (vm.max_map_count)");
+      if (context.visits.bring(addresses_[next]) == Visits::Brought::failed)
+        context.fault(CudaError::memoryAllocation, kNotMapped);
       if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
         stream_->completed(worker);
         return Turn::taken;

@@ -1,8 +1,10 @@
 #include "server/device/cpu/stream_queue.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "server/device/cpu/launch_work.h"
+#include "server/device/cpu/paced_work.h"
 #include "server/device/cpu/restore_work.h"
 #include "server/device/cpu/slot.h"
 #include "server/device/cpu/transfer.h"
@@ -11,6 +13,12 @@
 namespace rouse::cpu {
 
 void StreamQueue::push(Operation operation) {
+  const std::int64_t now = context_->links != nullptr ? AlarmClock::now() : 0;
+  std::visit(
+      [now](auto& each) {
+        if constexpr (requires { each.queuedAt; }) each.queuedAt = now;
+      },
+      operation);
   ++submitted_;
   context_->outstanding.fetch_add(1, std::memory_order_relaxed);
   {
@@ -18,6 +26,7 @@ void StreamQueue::push(Operation operation) {
     operations_.push_back(std::move(operation));
     if (driven_) return;
     driven_ = true;
+    follows_ = now;
     context_->beginDriving();
   }
   resume();
@@ -30,9 +39,16 @@ Work::Turn StreamQueue::run(Worker& worker) {
   return Turn::taken;
 }
 
-void StreamQueue::completed(Worker& worker) {
+void StreamQueue::completed(Worker& worker, std::int64_t modelledEnd) {
   completeFront();
+  follows_ = modelledEnd;
   drive(&worker);
+}
+
+void StreamQueue::completed(std::int64_t modelledEnd) {
+  completeFront();
+  follows_ = modelledEnd;
+  drive(nullptr);
 }
 
 void StreamQueue::completeFront() {
@@ -44,7 +60,7 @@ void StreamQueue::completeFront() {
   completed_.fetch_add(1, std::memory_order_release);
 }
 
-void StreamQueue::drive(Worker* worker) {
+void StreamQueue::drive(Worker* worker, bool executor) {
   const std::shared_ptr<ContextState> context =
       context_;  // the last reference to this queue may go while others drive it
   for (;;) {
@@ -53,6 +69,7 @@ void StreamQueue::drive(Worker* worker) {
       std::lock_guard lock(mutex_);
       if (operations_.empty()) {
         driven_ = false;
+        follows_ = 0;
         break;
       }
       front = &operations_.front();  // stays where it is while more are queued behind it
@@ -68,7 +85,7 @@ void StreamQueue::drive(Worker* worker) {
         return;
     }
   }
-  if (worker != nullptr) context->progress();
+  if (!executor) context->progress();
   context->endDriving();
 }
 
@@ -91,6 +108,7 @@ StreamQueue::Step StreamQueue::stepTransfer(const Shape& shape, Worker* worker) 
 }
 
 StreamQueue::Step StreamQueue::step(CopyOperation& operation, Worker* worker) {
+  if (context_->links != nullptr && startPaced(operation)) return Step::waiting;
   return stepTransfer(operation.shape, worker);
 }
 
@@ -107,6 +125,7 @@ StreamQueue::Step StreamQueue::step(FingerprintOperation& operation, Worker* wor
 }
 
 StreamQueue::Step StreamQueue::step(InlineCopyOperation& operation, Worker*) {
+  if (context_->links != nullptr && startPaced(operation)) return Step::waiting;
   if (context_->dead() == CudaError::success) {
     std::memcpy(reinterpret_cast<void*>(operation.destination), operation.bytes.data(), operation.bytes.size());
   }
@@ -114,6 +133,7 @@ StreamQueue::Step StreamQueue::step(InlineCopyOperation& operation, Worker*) {
 }
 
 StreamQueue::Step StreamQueue::step(LaunchOperation& operation, Worker* worker) {
+  follows_ = 0;
   if (context_->dead() != CudaError::success) return Step::done;
   if (worker == nullptr) return Step::worker;
   return startLaunch(operation, shared_from_this()) ? Step::waiting : Step::done;
@@ -129,10 +149,11 @@ StreamQueue::Step StreamQueue::step(SignalOperation& operation, Worker* worker) 
 
 StreamQueue::Step StreamQueue::step(SlotWaitOperation& operation, Worker* worker) {
   if (context_->dead() != CudaError::success || slotReached(*operation.slot, operation.value)) return Step::done;
+  follows_ = 0;
   const std::shared_ptr<ContextState> context = context_;
   if (!context->slotWaits.waitFor(shared_from_this(), *operation.slot, operation.value)) return Step::done;
   // From here on another thread may drive this queue. The executor must poll for writers it cannot see.
-  if (worker != nullptr) context->progress();
+  if (worker != nullptr || context->links != nullptr) context->progress();
   // A context that died in between has looked through the waits already.
   if (context->dead() != CudaError::success) {
     for (auto& stream : context->slotWaits.takeOf(*context)) stream->resume();
@@ -142,10 +163,68 @@ StreamQueue::Step StreamQueue::step(SlotWaitOperation& operation, Worker* worker
 
 StreamQueue::Step StreamQueue::step(RestoreOperation& operation, Worker* worker) {
   if (context_->dead() != CudaError::success || operation.addresses.empty()) return Step::done;
+  if (context_->links != nullptr && startPaced(operation)) return Step::waiting;
   if (worker == nullptr) return Step::worker;
   auto work = std::make_shared<RestoreWork>(operation.addresses, shared_from_this());
   context_->pool.submit(work, work->helpers());
   return Step::waiting;
+}
+
+// Due when what it follows at once ended in the model; after anything else it begins when that has ended, which is now.
+void StreamQueue::pace(std::int64_t queuedAt, PacedTransfer transfer) {
+  PacedWork::start(shared_from_this(), follows_ != 0 ? std::max(follows_, queuedAt) : 0, std::move(transfer));
+}
+
+bool StreamQueue::startPaced(const CopyOperation& operation) {
+  const memory::CopyShape& shape = operation.shape;
+  const auto direction = directionOf(context_->deviceWindow, shape.destination, shape.source);
+  const std::uint64_t bytes = bytesOf(shape);
+  if (context_->dead() != CudaError::success || !direction || bytes == 0 ||
+      context_->links->pass(*direction, bytes, true))
+    return false;
+  if (bytes <= kInlineBytes) {
+    transfer(shape);
+    pace(operation.queuedAt, {.direction = *direction, .bytes = bytes, .pieces = 0, .copy = nullptr, .there = nullptr});
+    return true;
+  }
+  const auto copy = [shape, context = context_](std::uint64_t piece) {
+    const AddressRange written = destinationOf(shape, piece);
+    context->prefault->touch(written.base, written.bytes);
+    transferPiece(shape, piece);
+    return std::uint64_t{0};
+  };
+  pace(operation.queuedAt, {.direction = *direction, .bytes = bytes, .pieces = piecesOf(shape), .copy = copy, .there = nullptr});
+  return true;
+}
+
+bool StreamQueue::startPaced(const InlineCopyOperation& operation) {
+  const std::uint64_t bytes = operation.bytes.size();
+  constexpr auto kDirection = device::LinkDirection::toDevice;
+  if (context_->dead() != CudaError::success || bytes == 0 || !context_->deviceWindow.contains(operation.destination) ||
+      context_->links->pass(kDirection, bytes, true))
+    return false;
+  std::memcpy(reinterpret_cast<void*>(operation.destination), operation.bytes.data(), bytes);
+  pace(operation.queuedAt, {.direction = kDirection, .bytes = bytes, .pieces = 0, .copy = nullptr, .there = nullptr});
+  return true;
+}
+
+// What has come with an access has been charged for already.
+bool StreamQueue::startPaced(const RestoreOperation& operation) {
+  auto addresses = operation.addresses;
+  std::erase_if(addresses, [&](std::uint64_t address) { return !context_->visits.expects(address); });
+  if (addresses.empty()) return false;
+  const std::uint64_t granules = addresses.size();
+  const auto all = std::make_shared<const std::vector<std::uint64_t>>(std::move(addresses));
+  const auto copy = [all, context = context_](std::uint64_t piece) {
+    const Visits::Brought brought = context->visits.bring((*all)[piece]);
+    if (brought == Visits::Brought::failed) context->fault(CudaError::memoryAllocation, kNotMapped);
+    return brought == Visits::Brought::before ? kGranuleBytes : std::uint64_t{0};
+  };
+  const auto there = [all, context = context_](std::uint64_t piece) { return !context->visits.expects((*all)[piece]); };
+  constexpr auto kDirection = device::LinkDirection::toDevice;
+  pace(operation.queuedAt,
+       {.direction = kDirection, .bytes = granules * kGranuleBytes, .pieces = granules, .copy = copy, .there = there});
+  return true;
 }
 
 StreamQueue::Step StreamQueue::step(RecordOperation& operation, Worker*) {
@@ -155,6 +234,7 @@ StreamQueue::Step StreamQueue::step(RecordOperation& operation, Worker*) {
 
 StreamQueue::Step StreamQueue::step(EventWaitOperation& operation, Worker*) {
   if (context_->dead() != CudaError::success) return Step::done;
+  follows_ = 0;
   return operation.marker->waitFor(shared_from_this()) ? Step::waiting : Step::done;
 }
 

@@ -18,6 +18,8 @@
 
 namespace rouse::cpu {
 
+struct PacedTransfer;  // paced_work.h
+
 class StreamQueue final : public Work, public std::enable_shared_from_this<StreamQueue> {
  public:
   StreamQueue(std::shared_ptr<ContextState> context, int priority)
@@ -27,17 +29,20 @@ class StreamQueue final : public Work, public std::enable_shared_from_this<Strea
   bool idle() const { return completed_.load(std::memory_order_acquire) == submitted_; }
   void push(Operation operation);
   // A wait is over: does what is small at once and leaves the rest to the workers.
-  void resumeHere() { drive(nullptr); }
+  void resumeHere() { drive(nullptr, true); }
 
   // --- Any thread ---
   // A wait is over: leaves the driving to the workers.
   void resume();
+  // The operation at the front, which was under way, has ended: does what is small at once and leaves the rest to the workers.
+  void completed(std::int64_t modelledEnd);
   ContextState& context() const { return *context_; }
   const std::shared_ptr<ContextState>& sharedContext() const { return context_; }
 
   // --- Workers ---
   // The operation at the front, which was under way, has ended.
-  void completed(Worker& worker);
+  // modelledEnd: when that was, over a modelled link, in nanoseconds of the monotonic clock.
+  void completed(Worker& worker, std::int64_t modelledEnd = 0);
   Turn run(Worker& worker) override;
   int priority() const override { return priority_; }
 
@@ -47,7 +52,7 @@ class StreamQueue final : public Work, public std::enable_shared_from_this<Strea
     waiting,  // somebody else drives on
     worker,   // needs a worker
   };
-  void drive(Worker* worker);
+  void drive(Worker* worker, bool executor = false);
   void completeFront();
   Step step(Operation& operation, Worker* worker);
   Step step(CopyOperation& operation, Worker* worker);
@@ -62,9 +67,16 @@ class StreamQueue final : public Work, public std::enable_shared_from_this<Strea
   Step step(EventWaitOperation& operation, Worker* worker);
   template <class Shape>
   Step stepTransfer(const Shape& shape, Worker* worker);
+  // Starts it if it goes over a modelled link and is to take the time that the model says.
+  bool startPaced(const CopyOperation& operation);
+  bool startPaced(const InlineCopyOperation& operation);
+  bool startPaced(const RestoreOperation& operation);
+  void pace(std::int64_t queuedAt, PacedTransfer transfer);
 
   std::shared_ptr<ContextState> context_;
   int priority_;
+  std::int64_t follows_ = 0;     // whoever drives: when what came before the front ended in the model, or the stream was idle; 0: it went
+                                 // over no link
   std::uint64_t submitted_ = 0;  // the executor's thread only
   std::atomic<std::uint64_t> completed_{0};
   std::mutex mutex_;

@@ -1,5 +1,6 @@
 #include "server/device/cuda/device.h"
 
+#include "memory/start_failure.h"
 #include "server/device/cuda/context.h"
 #include "server/device/cuda/link.h"
 #include "server/device/cuda/module.h"
@@ -83,7 +84,8 @@ Result<std::unique_ptr<memory::Context>> CudaDevice::createContext(const memory:
 Status CudaDevice::useHost(std::span<std::byte> memory) {
   const std::lock_guard lock(gpu_->mutex);
   if (!gpu_->homes.empty()) return Error{CudaError::invalidValue, "host memory has been given to " + gpu_->name() + " already"};
-  if (Status status = registerHost(*gpu_, memory.data(), memory.size(), "homes of models"); !status) return status;
+  if (Status status = registerHost(*gpu_, memory.data(), memory.size(), "the host store"); !status)
+    return Error{gpu_->lost() ? status.error().code : memory::kNotPinned, status.error().message};
   gpu_->homes = {reinterpret_cast<std::uint64_t>(memory.data()), memory.size()};
   return {};
 }

@@ -89,23 +89,23 @@ void Visits::takeWritten(std::vector<std::uint64_t>& addresses) {
   }
 }
 
-__attribute__((no_sanitize("address", "thread"))) bool Visits::bring(std::uint64_t address) noexcept {
+__attribute__((no_sanitize("address", "thread"))) Visits::Brought Visits::bring(std::uint64_t address) noexcept {
   const std::size_t granule = index(address);
   std::atomic<State>& state = states_[granule];
   State expected = State::expected;
   if (!state.compare_exchange_strong(expected, State::coming, std::memory_order_acq_rel)) {
     while (state.load(std::memory_order_acquire) == State::coming) __builtin_ia32_pause();
-    return state.load(std::memory_order_acquire) != State::expected;
+    return state.load(std::memory_order_acquire) != State::expected ? Brought::before : Brought::failed;
   }
   // Through the device's own mapping of its memory: until all bytes are there, the address leads nowhere.
   const Origin origin = origins_[granule];
   std::memcpy(alias_ + origin.offset, origin.home, kGranuleBytes);
   if (!mapped(addressOf(granule), PROT_READ, memory_, origin.offset)) {
     state.store(State::expected, std::memory_order_release);
-    return false;
+    return Brought::failed;
   }
   state.store(State::here, std::memory_order_release);
-  return true;
+  return Brought::now;
 }
 
 __attribute__((no_sanitize("address", "thread"))) bool Visits::letWrite(std::size_t granule) noexcept {
@@ -124,10 +124,19 @@ __attribute__((no_sanitize("address", "thread"))) bool Visits::access(std::uint6
       case State::nothing:
         return false;
       case State::expected:
-        demanded_.fetch_add(1, std::memory_order_relaxed);
-        return bring(addressOf(granule));
+        switch (bring(addressOf(granule))) {
+          case Brought::failed:
+            return false;
+          case Brought::now:
+            demanded_.fetch_add(1, std::memory_order_relaxed);
+            if (demands_ != nullptr) demands_->onDemand(kGranuleBytes);
+            [[fallthrough]];
+          case Brought::before:
+            return true;
+        }
+        return false;
       case State::coming:
-        return bring(addressOf(granule));
+        return bring(addressOf(granule)) != Brought::failed;
       case State::here:
         if (!write) return true;  // it has come since the access failed
         if (!state.compare_exchange_strong(now, State::opening, std::memory_order_acq_rel)) continue;

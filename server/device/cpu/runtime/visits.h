@@ -23,9 +23,20 @@ namespace rouse::cpu {
 // Windows at one time, in this process.
 inline constexpr std::size_t kMaxVisitedWindows = 8192;
 
+// Told of each granule that comes with an access.
+class DemandObserver {
+ public:
+  // In the handler of a fault, on any thread: takes no lock, and returns at once.
+  virtual void onDemand(std::uint64_t bytes) noexcept = 0;
+
+ protected:
+  ~DemandObserver() = default;
+};
+
 class Visits {
  public:
-  Visits() = default;
+  // The observer lives longer; null: none.
+  explicit Visits(DemandObserver* demands = nullptr) : demands_(demands) {}
   ~Visits() { close(); }
   Visits(const Visits&) = delete;
 
@@ -42,8 +53,15 @@ class Visits {
   void takeWritten(std::vector<std::uint64_t>& addresses);
 
   // --- Any thread
-  // Brings an expected granule, or waits for whoever is at it. False: it cannot be mapped.
-  bool bring(std::uint64_t address) noexcept;
+  enum class Brought : std::uint8_t {
+    now,
+    before,  // by somebody else, whom this may have waited for
+    failed,  // it cannot be mapped
+  };
+  // Brings an expected granule, or waits for whoever is at it.
+  Brought bring(std::uint64_t address) noexcept;
+  // Nobody has begun to bring it.
+  bool expects(std::uint64_t address) const { return states_[index(address)].load(std::memory_order_acquire) == State::expected; }
   // Of those that came with an access rather than in their turn.
   std::uint64_t demanded() const { return demanded_.load(std::memory_order_relaxed); }
 
@@ -81,6 +99,7 @@ class Visits {
   std::atomic<std::size_t> writtenCount_{0};
   std::atomic<std::uint64_t> demanded_{0};
   std::size_t entry_ = kMaxVisitedWindows;
+  DemandObserver* const demands_;
 };
 
 }  // namespace rouse::cpu

@@ -1,4 +1,4 @@
-#include "bench/remoting/pool.h"
+#include "bench/pool.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -12,6 +12,7 @@
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
+#include <utility>
 
 #include "bench/report.h"
 
@@ -28,7 +29,8 @@ struct Child {
   int out = -1;  // from its standard output
 };
 
-Child start(const std::vector<std::string>& arguments, const std::vector<std::string>& environment, bool pipes) {
+// `errors`: a descriptor for its standard error; negative: ours.
+Child start(const std::vector<std::string>& arguments, const std::vector<std::string>& environment, bool pipes, int errors = -1) {
   int in[2] = {-1, -1}, out[2] = {-1, -1};
   if (pipes && (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0)) throw std::runtime_error("pipe failed");
   const pid_t pid = fork();
@@ -38,6 +40,7 @@ Child start(const std::vector<std::string>& arguments, const std::vector<std::st
       dup2(in[0], STDIN_FILENO);
       dup2(out[1], STDOUT_FILENO);
     }
+    if (errors >= 0) dup2(errors, STDERR_FILENO);
     for (const auto& entry : environment) putenv(strdup(entry.c_str()));
     std::vector<char*> argv;
     for (const auto& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
@@ -101,19 +104,57 @@ IdleClients::~IdleClients() {
   for (const pid_t pid : pids_) waitpid(pid, nullptr, 0);
 }
 
+Client::Client(Client&& other) noexcept
+    : pid_(std::exchange(other.pid_, -1)), in_(other.in_), out_(other.out_), buffer_(std::move(other.buffer_)) {}
+
+Client::~Client() {
+  if (pid_ < 0) return;
+  close(in_);
+  close(out_);
+  waitpid(pid_, nullptr, 0);
+}
+
+void Client::tell(const std::string& line) {
+  const std::string text = line + "\n";
+  if (write(in_, text.data(), text.size()) != static_cast<ssize_t>(text.size())) throw std::runtime_error("a client has ended");
+}
+
+nlohmann::json Client::hear() {
+  for (;;) {
+    if (const auto end = buffer_.find('\n'); end != std::string::npos) {
+      const std::string line = buffer_.substr(0, end);
+      buffer_.erase(0, end + 1);
+      return nlohmann::json::parse(line);
+    }
+    char bytes[65536];
+    const ssize_t n = read(out_, bytes, sizeof bytes);
+    if (n <= 0) throw std::runtime_error("a client has ended without an answer");
+    buffer_.append(bytes, static_cast<std::size_t>(n));
+  }
+}
+
 Pool::Pool(const PoolOptions& options) {
   char path[] = "/tmp/rouse-bench-XXXXXX";
   if (!mkdtemp(path)) throw std::runtime_error("cannot make a folder in /tmp");
   directory_ = path;
   const fs::path config = directory_ / "rouse.toml";
   std::ofstream(config) << "[daemon]\nsocket = \"" << (directory_ / "rouse.sock").string() << "\"\n\n"
-                        << "[devices]\nkind = \"" << options.device << "\"\ncount = 1\nmemory = \"512MiB\"\n\n"
+                        << "[devices]\nkind = \"" << options.device << "\"\ncount = " << options.gpus
+                        << "\nmemory = " << options.memoryBytes << "\nhost_store = " << options.hostStoreBytes << "\n\n"
+                        << "[functions]\ngpus = " << options.gpus << "\n\n"
                         << "[executor]\ndiscard_launches = " << (options.discardLaunches ? "true" : "false") << "\n";
-  daemon_ = start({binaryDirectory() / "roused", "--config", config}, {}, false).pid;
-  const double deadline = now() + 20;
+  const fs::path log = directory_ / "roused.log";
+  const int errors = open(log.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  std::vector<std::string> arguments{binaryDirectory() / "roused", "--config", config};
+  arguments.insert(arguments.end(), options.arguments.begin(), options.arguments.end());
+  daemon_ = start(arguments, {}, false, errors).pid;
+  close(errors);
+  const double deadline = now() + 60;  // a large host store is filled with pages first
   while (!accepts(directory_ / "rouse.sock")) {
     if (waitpid(daemon_, nullptr, WNOHANG) == daemon_ || now() > deadline) {
-      throw std::runtime_error("the private roused did not start");
+      std::ostringstream text;
+      text << std::ifstream(log).rdbuf();
+      throw std::runtime_error("the private roused did not start: " + text.str());
     }
     usleep(2000);
   }
@@ -159,10 +200,43 @@ IdleClients Pool::startIdleClients(int count) const {
   return clients;
 }
 
+Client Pool::startClient(const std::vector<std::string>& arguments) const {
+  std::vector<std::string> all{binaryDirectory() / "rouse-bench"};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  const Child child = start(all, environment(), true);
+  return {child.pid, child.in, child.out};
+}
+
+nlohmann::json Pool::status() const {
+  const Child child =
+      start({binaryDirectory() / "rouse", "status", "--json", "--socket", directory_ / "rouse.sock"}, {}, true);
+  close(child.in);
+  const std::string text = readAll(child.out);
+  close(child.out);
+  int status = 0;
+  waitpid(child.pid, &status, 0);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) throw std::runtime_error("rouse status failed");
+  return nlohmann::json::parse(text);
+}
+
 double Pool::cpuSeconds() const {
   double total = ticks(daemon_);
   for (const pid_t child : childrenOf(daemon_)) total += ticks(child);
   return total / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+bool rousedAccepts(const std::string& flag, const std::string& value) {
+  char path[] = "/tmp/rouse-bench-XXXXXX";
+  const int errors = mkostemp(path, O_CLOEXEC);
+  if (errors < 0) throw std::runtime_error("cannot make a file in /tmp");
+  unlink(path);
+  // The last device named is the one that counts; a value that is refused is named in what roused says.
+  const pid_t pid = start({binaryDirectory() / "roused", "--no-config", "--device", "none", flag, value}, {}, false, errors).pid;
+  waitpid(pid, nullptr, 0);
+  lseek(errors, 0, SEEK_SET);
+  const std::string text = readAll(errors);
+  close(errors);
+  return text.find(flag) == std::string::npos && text.find("'" + value + "'") == std::string::npos;
 }
 
 }  // namespace rouse::bench

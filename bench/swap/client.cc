@@ -1,0 +1,79 @@
+#include "bench/swap/client.h"
+
+#include <cuda_runtime_api.h>
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <stdexcept>
+
+#include "bench/remoting/client.h"
+#include "bench/report.h"
+#include "bench/swap/model.h"
+
+namespace rouse::bench {
+namespace {
+
+using nlohmann::json;
+
+void say(const json& answer) { std::cout << answer.dump() << std::endl; }
+
+json answerTo(Model& model, const std::string& line) {
+  std::istringstream words(line);
+  std::string what, extra;
+  words >> what;
+  if (what == "touch") return {{"ms", model.touch() * 1e3}};
+  if (what == "spoil") return model.spoil(), json::object();
+  std::uint64_t request = 0;
+  std::uint32_t stride = 0;
+  if (what != "infer" || !(words >> request >> stride) || stride == 0 || kMostStride % stride != 0)
+    throw std::runtime_error("not understood: " + line);
+  const bool traced = words >> extra && extra == "trace";
+  const Model::Answer answer = model.infer(request, stride, traced);
+  json said{{"ms", answer.seconds * 1e3}, {"wrong", answer.wrong}};
+  if (traced) said.update({{"began", answer.began}, {"queued", answer.queued}, {"ended", answer.ended}, {"times", answer.times}});
+  return said;
+}
+
+}  // namespace
+
+int serveNetwork(const std::string& name, double scale, std::uint64_t seed, int gpu) {
+  const Network network = scaled(bench::network(name), scale);
+  Model model(network, seed, gpu);
+  say({{"attach_ms", model.attachSeconds() * 1e3}, {"load_ms", model.loadSeconds() * 1e3}, {"bytes", network.bytes()}});
+  for (std::string line; std::getline(std::cin, line);) say(answerTo(model, line));
+  return 0;
+}
+
+int hold(std::uint64_t bytes, int gpu) {
+  check(cudaSetDevice(gpu), "cudaSetDevice");
+  const Naming naming;
+  const double begin = now();
+  void* memory = nullptr;
+  check(cudaMalloc(&memory, bytes), "cudaMalloc");
+  check(cudaMemset(memory, 0, bytes), "cudaMemset");
+  check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  say({{"ms", (now() - begin) * 1e3}});
+  for (std::string line; std::getline(std::cin, line);) say({{"ms", naming.run({memory}) * 1e3}});
+  return 0;
+}
+
+int occupy(std::uint64_t bytes) {
+  int gpus = 0;
+  check(cudaGetDeviceCount(&gpus), "cudaGetDeviceCount");
+  json milliseconds = json::array();
+  for (int gpu = 0; gpu < gpus; ++gpu) {
+    check(cudaSetDevice(gpu), "cudaSetDevice");
+    check(cudaFree(nullptr), "cudaFree");
+    const double begin = now();
+    void* memory = nullptr;
+    check(cudaMalloc(&memory, bytes), "cudaMalloc");
+    check(cudaMemset(memory, 0, 4), "cudaMemset");
+    check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    milliseconds.push_back((now() - begin) * 1e3);
+  }
+  say({{"ms", milliseconds}});
+  return 0;
+}
+
+}  // namespace rouse::bench

@@ -1,0 +1,36 @@
+// The measurements of `rouse-bench swap`, each into a report.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/swap/chart.h"
+#include "bench/swap/figures.h"
+
+namespace rouse::bench {
+
+struct SwapOptions {
+  std::string device = "cpu";
+  std::vector<std::string> networks;
+  double scale = 1;
+  int repetitions = 7;
+  unsigned stride = 0;    // 0: for each network, so that execution takes about as long as its transfer
+  double linkGbPerS = 0;  // 0: no link is modelled
+  double groupBytes = 4 << 20;  // the elbow of an H100's link is at 2 to 4 MiB
+  bool spoiled = false;   // a byte of each network is made wrong: the run has to fail
+};
+
+// Resident, from host memory, cold, transfer alone. Returns the stride used. `chart`: a traced swap is put there.
+unsigned measureNetwork(const SwapOptions& options, const std::string& network, Figures& figures, std::optional<SwapChart>* chart);
+// Microseconds in which a function of one granule arrives when the network, clean and filling a GPU of this much memory, has to leave for
+// it. Without a network: a function that does nothing but fill it.
+std::vector<double> tinyBehind(const SwapOptions& options, const std::string& network, std::uint64_t memoryBytes, Figures& figures);
+// Needs stride and figures of resnet152, unless they are to be measured for this alone.
+void measureLadder(const SwapOptions& options, unsigned stride, Figures& figures);
+void measureSharedSwitch(const SwapOptions& options, Figures& figures);
+void measureInstances(const SwapOptions& options, Figures& figures);
+void measureAllocation(Figures& figures);
+
+}  // namespace rouse::bench

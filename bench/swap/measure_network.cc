@@ -1,0 +1,129 @@
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "bench/report.h"
+#include "bench/swap/measure.h"
+#include "bench/swap/stage.h"
+#include "bench/swap/trace.h"
+#include "bench/swap/weights.h"
+
+namespace rouse::bench {
+namespace {
+
+using nlohmann::json;
+
+std::string inferLine(std::uint64_t request, unsigned stride) {
+  return "infer " + std::to_string(request) + " " + std::to_string(stride);
+}
+
+// The smallest stride with which an inference takes at most about as long as the transfer.
+unsigned chooseStride(Client& client, Figures& figures, const std::string& network, double transferMs) {
+  unsigned stride = 1;
+  for (;; stride *= 2) {
+    double least = INFINITY;
+    for (int run = 0; run < 2; ++run) least = std::min(least, figures.take(network, client.ask(inferLine(stride + run, stride))));
+    if (least <= 1.2 * transferMs || stride == kMostStride) return stride;
+  }
+}
+
+}  // namespace
+
+unsigned measureNetwork(const SwapOptions& options, const std::string& network, Figures& figures, std::optional<SwapChart>* chart) {
+  const Stage stage({.device = options.device, .linkGbPerS = options.linkGbPerS}, network, options.scale);
+  std::uint64_t request = 0;
+  unsigned stride = options.stride;
+  {
+    // Once with each word of the network read: behind the first upload, and after a swap.
+    Client client = stage.serve();
+    if (options.spoiled) client.ask("spoil");
+    figures.take(network, client.ask(inferLine(++request, 1)));
+    stage.evict();
+    const double transferMs = client.ask("touch").at("ms");
+    figures.take(network, client.ask(inferLine(++request, 1)));
+    if (stride == 0) stride = chooseStride(client, figures, network, transferMs);
+  }
+
+  std::vector<double> cold, resident, host, transfer, named, evicting, taking, saved;
+  std::optional<Client> client;
+  for (int i = 0; i < std::min(options.repetitions, 5); ++i) {
+    client.reset();
+    stage.settle(0);
+    json loaded;
+    client.emplace(stage.serve(0, &loaded));
+    cold.push_back(loaded.at("attach_ms").get<double>() + loaded.at("load_ms").get<double>() +
+                   figures.take(network, client->ask(inferLine(++request, stride))));
+  }
+  const std::uint64_t mapped = stage.usage().mappedOf.at(client->pid());
+  {
+    // A holder beside it; both were written home when they have left for the first time.
+    Client holder = stage.holder();
+    figures.take(network, client->ask(inferLine(++request, stride)));
+    stage.turnTo(holder);
+    client->ask("touch");
+    for (int i = 0; i < options.repetitions; ++i) {
+      resident.push_back(figures.take(network, client->ask(inferLine(++request, stride))));
+      const std::uint64_t savedBefore = stage.usage().savedBytes;
+      stage.turnTo(holder);
+      saved.push_back(static_cast<double>(stage.usage().savedBytes - savedBefore));
+      host.push_back(figures.take(network, client->ask(inferLine(++request, stride))));
+      named.push_back(client->ask("touch").at("ms"));
+      stage.turnTo(holder);
+      transfer.push_back(client->ask("touch").at("ms"));
+    }
+    if (chart != nullptr && !*chart) {
+      stage.turnTo(holder);
+      const json answer = client->ask(inferLine(++request, stride) + " trace");
+      figures.take(network, answer);
+      *chart = chartOf(scaled(bench::network(network), options.scale), answer);
+    }
+  }
+  stage.settle(1);
+  for (int i = 0; i < std::min(options.repetitions, 5); ++i) {
+    client->ask("touch");
+    evicting.push_back(stage.evict().at(0));
+    taking.push_back(stage.evict().at(0));  // nobody is in the way
+  }
+  // The launches that name each tensor cost something of their own.
+  const double naming = median(named);
+  for (double& ms : transfer) ms = std::max(ms - naming, 1e-3);
+
+  figures.add("cold_ms_" + network, cold);
+  const double executionMs = figures.add("resident_ms_" + network, resident);
+  const double hostMs = figures.add("host_ms_" + network, host);
+  const double transferMs = figures.add("transfer_ms_" + network, transfer);
+  const double bytes = static_cast<double>(stage.bytes());
+  const double rate = bytes / transferMs * 1e-6;
+  figures.set("transfer_gb_per_s_" + network, rate);
+  figures.set("bytes_" + network, stage.bytes());
+  figures.set("stride_" + network, stride);
+  figures.set("overlap_ratio_" + network,
+              hostMs / (std::max(transferMs, executionMs) + transferMs * std::min(1.0, options.groupBytes / bytes)));
+  figures.set("evict_saved_bytes_" + network, median(saved));
+  figures.set("make_room_ms_" + network, median(evicting) - median(taking));
+  if (options.linkGbPerS > 0) figures.set("link_ratio_" + network, rate / options.linkGbPerS);
+
+  figures.add("evict_tiny_us_" + network, tinyBehind(options, network, mapped, figures));
+  return stride;
+}
+
+std::vector<double> tinyBehind(const SwapOptions& options, const std::string& network, std::uint64_t memoryBytes, Figures& figures) {
+  constexpr std::uint64_t kGranule = std::uint64_t{2} << 20;
+  const Stage stage({.device = options.device, .memoryBytes = memoryBytes, .linkGbPerS = options.linkGbPerS},
+                    network.empty() ? "resnet50" : network, options.scale);
+  // In the way is the network, or whatever takes all memory.
+  Client large = network.empty() ? stage.holder() : stage.serve();
+  if (!network.empty()) figures.take(network, large.ask(inferLine(1, 1)));
+  Client tiny = stage.hold(kGranule);
+  std::vector<double> microseconds;
+  for (int i = -1; i < options.repetitions; ++i) {
+    large.ask("touch");
+    const double ms = tiny.ask("touch").at("ms");
+    if (i < 0) continue;  // the large one was written home
+    microseconds.push_back(ms * 1e3);
+    if (stage.usage().residentBytes != kGranule) throw std::runtime_error("who was in the way of one granule has not left");
+  }
+  return microseconds;
+}
+
+}  // namespace rouse::bench

@@ -1,0 +1,136 @@
+#include <algorithm>
+#include <memory>
+#include <stdexcept>
+
+#include "bench/report.h"
+#include "bench/swap/measure.h"
+#include "bench/swap/placement.h"
+#include "bench/swap/stage.h"
+
+namespace rouse::bench {
+namespace {
+
+constexpr const char* kLadderNetwork = "resnet152";
+
+struct Step {
+  const char* key;
+  const char* plan;
+};
+// The Torpor paper's Figure 7: Baseline, Pinned, Pipeline, Group.
+constexpr Step kLadder[] = {{"naive", "naive"}, {"pinned", "whole"}, {"pipelined", "granule"}, {"grouped", "grouped"}};
+
+std::string ladderKey(const Step& step) { return std::string("ladder_") + step.key + "_ms"; }
+
+}  // namespace
+
+void measureLadder(const SwapOptions& options, unsigned stride, Figures& figures) {
+  struct Rung {
+    const Step* step;
+    std::unique_ptr<Stage> stage;
+    std::unique_ptr<Client> client, holder;
+    std::vector<double> milliseconds;
+  };
+  std::vector<Rung> rungs;
+  const bool selectable = std::any_of(std::begin(kLadder), std::end(kLadder), [](const Step& step) { return knowsPlan(step.plan); });
+  for (const Step& step : kLadder) {
+    const bool only = !selectable && std::string(step.plan) == "grouped";
+    if (only) {
+      figures.note(ladderKey(step), "this roused has one plan, and cannot be told another");
+    } else if (!knowsPlan(step.plan)) {
+      figures.notMeasured(ladderKey(step), std::string("this roused has no --swap-plan ") + step.plan);
+      continue;
+    }
+    if (std::string(step.plan) == "granule") figures.note(ladderKey(step), "a group for each granule of 2 MiB: nothing smaller moves");
+    StageOptions stage{.device = options.device, .plan = only ? "" : step.plan, .linkGbPerS = options.linkGbPerS};
+    rungs.push_back({&step, std::make_unique<Stage>(stage, kLadderNetwork, options.scale), nullptr, nullptr, {}});
+  }
+  std::uint64_t request = 0;
+  const auto once = [&](Rung& rung) {
+    rung.stage->turnTo(*rung.holder);
+    return figures.take(rung.step->key, rung.client->ask("infer " + std::to_string(++request) + " " + std::to_string(stride)));
+  };
+  for (Rung& rung : rungs) {
+    rung.client = std::make_unique<Client>(rung.stage->serve());
+    figures.take(rung.step->key, rung.client->ask("infer 1 1"));
+    rung.holder = std::make_unique<Client>(rung.stage->holder());
+    figures.take(rung.step->key, rung.client->ask("infer 2 1"));
+    once(rung);
+  }
+  for (int i = 0; i < options.repetitions; ++i)
+    for (Rung& rung : rungs) rung.milliseconds.push_back(once(rung));
+  for (const Rung& rung : rungs) figures.add(ladderKey(*rung.step), rung.milliseconds);
+
+  const auto ratio = [&](const char* key, const Step& above, const Step& below) {
+    const auto a = figures.report().value(ladderKey(above), nlohmann::json());
+    const auto b = figures.report().value(ladderKey(below), nlohmann::json());
+    if (a.is_number() && b.is_number()) {
+      figures.set(key, a.get<double>() / b.get<double>());
+    } else {
+      figures.notMeasured(key, "a step of the ladder is not measured");
+    }
+  };
+  ratio("ladder_grouped_by_pipelined", kLadder[3], kLadder[2]);
+  ratio("ladder_grouped_by_naive", kLadder[3], kLadder[0]);
+}
+
+void measureSharedSwitch(const SwapOptions& options, Figures& figures) {
+  const Stage stage({.device = options.device, .gpus = 2, .linkGbPerS = options.linkGbPerS}, "resnet50", options.scale);
+  Client one = stage.serve(0), other = stage.serve(1);
+  for (Client* client : {&one, &other}) figures.take("shared switch", client->ask("infer 1 1"));
+  // Each GPU has its holder. One look at what is resident, for both.
+  Client holder = stage.holder(0), otherHolder = stage.holder(1);
+  const auto away = [&] {
+    otherHolder.ask("touch");
+    holder.ask("touch");
+    if (stage.usage().residentBytes != 2 * stage.memoryBytes()) throw std::runtime_error("a network has not left its GPU");
+  };
+  std::vector<double> alone, together;
+  for (int i = -1; i < options.repetitions; ++i) {
+    away();
+    const double single = one.ask("touch").at("ms");
+    away();
+    one.tell("touch");
+    other.tell("touch");
+    const double both = std::max(one.hear().at("ms").get<double>(), other.hear().at("ms").get<double>());
+    if (i < 0) continue;  // the first time, the network is written home
+    alone.push_back(single);
+    together.push_back(both);
+  }
+  for (Client* client : {&one, &other}) figures.take("shared switch", client->ask("infer 2 1"));
+  const double single = figures.add("switch_alone_ms", alone), both = figures.add("switch_both_ms", together);
+  figures.set("shared_switch_slowdown", both / single);
+}
+
+void measureInstances(const SwapOptions& options, Figures& figures) {
+  constexpr unsigned kInstances = 8;
+  const Stage stage({.device = options.device, .instances = kInstances}, "resnet50", options.scale);
+  std::vector<Client> clients;
+  for (unsigned i = 0; i < kInstances; ++i) {
+    clients.push_back(stage.serve());
+    figures.take("instances", clients.back().ask("infer 1 1"));
+  }
+  const auto used = static_cast<double>(stage.usage().residentBytes);
+  stage.evict();
+  const auto home = static_cast<double>(stage.usage().hostStoreUsedBytes);
+  for (Client& client : clients) figures.take("instances", client.ask("infer 2 1"));
+  figures.set("instances", kInstances);
+  figures.set("instances_gpu_bytes", used);
+  figures.set("instances_host_bytes", home);
+  figures.set("instances_gpu_copies", used / static_cast<double>(stage.bytes()));
+  figures.set("instances_host_copies", home / static_cast<double>(stage.bytes()));
+}
+
+void measureAllocation(Figures& figures) {
+  PlacementRun run;
+  for (const bool naive : {false, true}) {
+    run.firstFit = naive;
+    if (naive) run.steps = 100'000;
+    const PlacementFigures measured = measurePlacement(run);
+    const std::string suffix = naive ? "_first_fit" : "";
+    figures.set("fragmentation" + suffix, measured.fragmentationMax);
+    figures.set("allocate_ns_p50" + suffix, measured.allocateNsP50);
+    figures.set("allocate_ns_p99" + suffix, measured.allocateNsP99);
+  }
+}
+
+}  // namespace rouse::bench

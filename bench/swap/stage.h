@@ -1,0 +1,71 @@
+// Where swaps are made to happen: a pool in which a network fits but not much beside it, and a second function that takes all of
+// the memory for a moment, so that the network has to go home.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/pool.h"
+#include "bench/swap/networks.h"
+
+namespace rouse::bench {
+
+struct StageOptions {
+  std::string device = "cpu";
+  unsigned gpus = 1;
+  unsigned instances = 1;    // that fit on a GPU at once
+  std::string plan{};        // of --swap-plan; empty: the pool's own
+  std::uint64_t memoryBytes = 0;  // of each GPU; 0: what the network takes, and a quarter
+  double linkGbPerS = 0;     // of each GPU, and of the switch they share; 0: none is modelled
+};
+
+class Stage {
+ public:
+  Stage(const StageOptions& options, const std::string& network, double scale);
+  ~Stage();
+
+  // A program with the network on this GPU. `loaded`: its first answer, where wanted.
+  Client serve(unsigned gpu = 0, nlohmann::json* loaded = nullptr) const;
+
+  // Returns when all programs that have ended are gone from the pool too, and only so many are left.
+  void settle(std::size_t functions) const;
+
+  // A second function that, when told to, takes all memory of this GPU, so that whoever is there leaves. It keeps what it took.
+  Client holder(unsigned gpu = 0) const { return hold(memoryBytes_, gpu); }
+  Client hold(std::uint64_t bytes, unsigned gpu = 0) const;
+  // Tells it to. Throws if afterwards anything but its own is on a GPU.
+  void turnTo(Client& holder) const;
+
+  // Another function takes all memory of all GPUs and ends. Returns the milliseconds until it had that of each GPU. Throws if
+  // anything of the others stayed.
+  std::vector<double> evict() const;
+
+  // Of all functions together, as the executors count them.
+  struct Usage {
+    std::size_t functions = 0;
+    std::uint64_t residentBytes = 0;
+    std::map<pid_t, std::uint64_t> residentOf{}, mappedOf{};  // by process; mapped: resident or not
+    std::uint64_t savedBytes = 0;  // by all departures
+    std::uint64_t hostStoreUsedBytes = 0;
+  };
+  Usage usage() const;
+  std::uint64_t bytes() const { return bytes_; }
+  std::uint64_t memoryBytes() const { return memoryBytes_; }
+
+ private:
+  std::string network_;
+  double scale_;
+  std::uint64_t bytes_, memoryBytes_;
+  std::string topology_;  // file; empty: none
+  std::optional<Pool> pool_;
+};
+
+// Whether roused knows --swap-plan with this plan, and --topology.
+bool knowsPlan(const std::string& plan);
+bool knowsTopology();
+
+}  // namespace rouse::bench
