@@ -35,6 +35,11 @@ struct Message {
     executorStatusRequest @17 :Void;
     executorStatus @18 :ExecutorStatus;
     shutdown @19 :Void;
+    # CLI -> daemon.
+    move @20 :Move;
+    moved @21 :Moved;
+    # Daemon -> executor.
+    moveSession @22 :MoveSession;       # answered by ok once it is so, or by why not; then nothing has changed for it
   }
 }
 
@@ -127,6 +132,23 @@ struct Prepared { token @0 :Text; clientLibraries @1 :Text; }
 struct StatusRequest { unsupported @0 :Bool; }
 struct StatusReply { json @0 :Text; }   # schema: docs of `rouse status --json`
 
+# What an operator asks of functions where there is a host store. Actions: 0 load, it comes to its GPU now; 1 unload, it leaves
+# now; 2 pin, it comes, and stays; 3 unpin, it takes turns again.
+struct Move {
+  function @0 :Text;       # a session's number, or a name: then all that bear it
+  action @1 :UInt8;
+}
+struct Moved {
+  results @0 :List(Result);   # at least one; for each session and each GPU of it
+  struct Result {
+    sessionId @0 :UInt64;
+    name @1 :Text;
+    gpu @2 :UInt32;
+    problem @3 :Error;     # code 0: it is as was asked
+  }
+}
+struct MoveSession { sessionId @0 :UInt64; action @1 :UInt8; }
+
 struct ExecutorReady {
   device @0 :DeviceInfo;
   pid @1 :UInt32;
@@ -192,6 +214,9 @@ struct ExecutorStatus {
     arrivals @9 :UInt64;       # times that its memory came to the device, and left it
     departures @10 :UInt64;
     savedBytes @11 :UInt64;    # by all departures: what had changed, or had no copy at home
+    place @12 :UInt8;          # 0 on the device, 1 leaving it, 2 at home, 3 arriving
+    pinned @13 :Bool;
+    lastSavedBytes @14 :UInt64;  # of savedBytes, by the last departure
   }
   hostStoreBytes @5 :UInt64;      # this executor's part
   hostStoreUsedBytes @6 :UInt64;

@@ -144,6 +144,9 @@ void write(capnproto::ExecutorStatus::Builder to, const ExecutorStatus& from) {
     sessions[i].setArrivals(usage.arrivals);
     sessions[i].setDepartures(usage.departures);
     sessions[i].setSavedBytes(usage.savedBytes);
+    sessions[i].setPlace(static_cast<std::uint8_t>(usage.place));
+    sessions[i].setPinned(usage.pinned);
+    sessions[i].setLastSavedBytes(usage.lastSavedBytes);
   }
 }
 
@@ -203,10 +206,38 @@ struct BodyWriter {
   void operator()(const ExecutorStatusRequest&) { to.setExecutorStatusRequest(); }
   void operator()(const ExecutorStatus& body) { write(to.initExecutorStatus(), body); }
   void operator()(const Shutdown&) { to.setShutdown(); }
+  void operator()(const Move& body) {
+    auto out = to.initMove();
+    out.setFunction(body.function);
+    out.setAction(static_cast<std::uint8_t>(body.action));
+  }
+  void operator()(const Moved& body) {
+    auto results = to.initMoved().initResults(static_cast<unsigned>(body.results.size()));
+    for (unsigned i = 0; i < results.size(); ++i) {
+      results[i].setSessionId(body.results[i].sessionId);
+      results[i].setName(body.results[i].name);
+      results[i].setGpu(body.results[i].gpu);
+      write(results[i].initProblem(), body.results[i].status.error());
+    }
+  }
+  void operator()(const MoveSession& body) {
+    auto out = to.initMoveSession();
+    out.setSessionId(body.sessionId);
+    out.setAction(static_cast<std::uint8_t>(body.action));
+  }
 };
 
 std::string read(capnp::Text::Reader text) { return {text.begin(), text.size()}; }
 Error read(capnproto::Error::Reader from) { return {static_cast<CudaError>(from.getCode()), read(from.getMessage())}; }
+
+template <class Kind>
+Kind readAtMost(const char* what, std::uint8_t value, Kind greatest) {
+  if (value > static_cast<std::uint8_t>(greatest))
+    throw OutOfRange{std::string(what) + " is " + std::to_string(value) + ", the greatest is " +
+                     std::to_string(static_cast<unsigned>(greatest))};
+  return static_cast<Kind>(value);
+}
+MoveAction readAction(std::uint8_t value) { return readAtMost("a move's action", value, MoveAction::unpin); }
 
 AddressRange read(capnproto::Range::Reader from) {
   const AddressRange range{from.getBase(), from.getBytes()};
@@ -331,7 +362,21 @@ ExecutorStatus read(capnproto::ExecutorStatus::Reader from) {
                            .homeBytes = usage.getHomeBytes(),
                            .arrivals = usage.getArrivals(),
                            .departures = usage.getDepartures(),
-                           .savedBytes = usage.getSavedBytes()});
+                           .savedBytes = usage.getSavedBytes(),
+                           .place = readAtMost<Place>("a session's place", usage.getPlace(), Place::arriving),
+                           .pinned = usage.getPinned(),
+                           .lastSavedBytes = usage.getLastSavedBytes()});
+  }
+  return to;
+}
+
+Moved read(capnproto::Moved::Reader from) {
+  Moved to;
+  for (auto result : from.getResults()) {
+    to.results.push_back(
+        {.sessionId = result.getSessionId(), .name = read(result.getName()), .gpu = result.getGpu(), .status = {}});
+    if (Error problem = read(result.getProblem()); problem.code != CudaError::success)
+      to.results.back().status = std::move(problem);
   }
   return to;
 }
@@ -399,6 +444,12 @@ Body readBody(capnproto::Message::Reader from) {
       return read(from.getExecutorStatus());
     case capnproto::Message::SHUTDOWN:
       return Shutdown{};
+    case capnproto::Message::MOVE:
+      return Move{read(from.getMove().getFunction()), readAction(from.getMove().getAction())};
+    case capnproto::Message::MOVED:
+      return read(from.getMoved());
+    case capnproto::Message::MOVE_SESSION:
+      return MoveSession{from.getMoveSession().getSessionId(), readAction(from.getMoveSession().getAction())};
   }
   throw OutOfRange{"message kind " + std::to_string(static_cast<unsigned>(from.which())) + " is unknown"};
 }
@@ -460,7 +511,10 @@ std::string_view name(const Body& body) {
                                                 "sessionFault",
                                                 "executorStatusRequest",
                                                 "executorStatus",
-                                                "shutdown"};
+                                                "shutdown",
+                                                "move",
+                                                "moved",
+                                                "moveSession"};
   static_assert(std::size(kNames) == std::variant_size_v<Body>);
   return kNames[body.index()];
 }

@@ -69,6 +69,20 @@ struct StatusRequest {
 struct StatusReply {
   std::string json;
 };
+enum class MoveAction : std::uint8_t { load, unload, pin, unpin };
+struct Move {
+  std::string function;
+  MoveAction action = MoveAction::load;
+};
+struct Moved {
+  struct Result {
+    std::uint64_t sessionId = 0;
+    std::string name;
+    std::uint32_t gpu = 0;
+    Status status;
+  };
+  std::vector<Result> results;
+};
 
 // Daemon <-> executor.
 struct ExecutorReady {
@@ -98,6 +112,11 @@ struct SessionFault {
   Error error;
 };
 struct ExecutorStatusRequest {};
+struct MoveSession {
+  std::uint64_t sessionId = 0;
+  MoveAction action = MoveAction::load;
+};
+enum class Place : std::uint8_t { device, leaving, home, arriving };
 struct SessionUsage {
   std::uint64_t sessionId = 0;
   std::uint64_t reservedBytes = 0;
@@ -110,6 +129,9 @@ struct SessionUsage {
   std::uint64_t homeBytes = 0;
   std::uint64_t arrivals = 0, departures = 0;
   std::uint64_t savedBytes = 0;
+  Place place = Place::device;
+  bool pinned = false;
+  std::uint64_t lastSavedBytes = 0;
 };
 struct ExecutorStatus {
   std::uint64_t totalBytes = 0;
@@ -123,7 +145,7 @@ struct Shutdown {};
 
 using Body = std::variant<Error, Attach, Attached, LoadModule, ModuleInfo, CutOff, Prepare, Prepared, StatusRequest,
                           StatusReply, ExecutorReady, OpenSession, CloseSession, InstallModule, Ok, SessionFault,
-                          ExecutorStatusRequest, ExecutorStatus, Shutdown>;
+                          ExecutorStatusRequest, ExecutorStatus, Shutdown, Move, Moved, MoveSession>;
 
 struct Message {
   std::uint64_t id = 0;  // of a request, chosen by who asks; the answer bears the same; 0 for notifications

@@ -15,6 +15,7 @@ bool Session::resume(StartAnew& command) {
   fenced_ = false;
   latch_.clear();
   presence_.startAnew();
+  if (pinned_ && !surroundings_.memory.enroll(id_, memory::Tenure::stays)) std::abort();  // with nothing promised
   const Status status = createContext();
   publishMemory();
   wire::signal(segment_.slot(command.slot), command.value, status.error().code);

@@ -85,6 +85,14 @@ void Executor::on(std::uint64_t id, channel::ExecutorStatusRequest&, std::vector
   send(id, status);
 }
 
+void Executor::on(std::uint64_t id, channel::MoveSession& request, std::vector<wire::OwnedFd>) {
+  const Served* served = find(request.sessionId);
+  if (served == nullptr || served->closeRequest)
+    return send(id, Error{CudaError::invalidValue, "no session " + std::to_string(request.sessionId)});
+  if (!homes_) return send(id, Error{CudaError::notSupported, "there is no host store: nothing leaves the device"});
+  if (Status status = moves_.begin(id, request.sessionId, request.action); !status) send(id, status.error());
+}
+
 void Executor::on(std::uint64_t, channel::Shutdown&, std::vector<wire::OwnedFd>) { stopping_ = true; }
 
 template <class Other>

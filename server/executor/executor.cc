@@ -141,8 +141,12 @@ bool Executor::share() {
   for (const Served& served : served_) sharers_.push_back(served.session.get());
   timespec time;
   ::clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
-  return sharing_.turn(sharers_, static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
-                                     static_cast<std::uint64_t>(time.tv_nsec));
+  const std::uint64_t now =
+      static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
+  const bool did = moves_.turn(sharers_, now, [this](std::uint64_t request, const Status& status) {
+    send(request, status ? channel::Body(channel::Ok{}) : channel::Body(status.error()));
+  });
+  return sharing_.turn(sharers_, now) || did;
 }
 
 // Tells the daemon what has become of a session.
@@ -182,7 +186,7 @@ void Executor::rest(Rest kind) {
   std::optional<std::chrono::nanoseconds> atMost;
   if (kind == Rest::nap)
     atMost = std::chrono::nanoseconds{wire::kNapNs};
-  else if (deviceWaiting_ || sharing_.waiting())
+  else if (deviceWaiting_ || sharing_.waiting() || moves_.waiting())
     atMost = kDevicePollNs;
   const bool control = poller_.wait(atMost);
   flag_.endRest();

@@ -13,6 +13,7 @@
 #include "server/executor/control_link.h"
 #include "server/executor/core_placement.h"
 #include "server/executor/module_loader.h"
+#include "server/executor/moves.h"
 #include "server/executor/physical_memory.h"
 #include "server/executor/poller.h"
 #include "server/executor/progress_flag.h"
@@ -72,6 +73,7 @@ class Executor {
   void on(std::uint64_t id, channel::CloseSession&, std::vector<wire::OwnedFd>);
   void on(std::uint64_t id, channel::InstallModule&, std::vector<wire::OwnedFd>);
   void on(std::uint64_t id, channel::ExecutorStatusRequest&, std::vector<wire::OwnedFd>);
+  void on(std::uint64_t id, channel::MoveSession&, std::vector<wire::OwnedFd>);
   void on(std::uint64_t id, channel::Shutdown&, std::vector<wire::OwnedFd>);
   template <class Other>
   void on(std::uint64_t id, Other&, std::vector<wire::OwnedFd>);
@@ -91,6 +93,7 @@ class Executor {
   wire::CommandBuffer buffer_;
   Surroundings surroundings_;
   Sharing sharing_{surroundings_};
+  Moves moves_;
 
   std::vector<Served> served_;
   std::vector<Session*> sharers_;  // those served, for one turn

@@ -31,6 +31,20 @@ Status checkWindow(const char* what, AddressRange window, std::uint64_t alignmen
   return {};
 }
 
+channel::Place place(Presence::Where where) {
+  switch (where) {
+    case Presence::Where::here:
+      return channel::Place::device;
+    case Presence::Where::leaving:
+      return channel::Place::leaving;
+    case Presence::Where::away:
+      return channel::Place::home;
+    case Presence::Where::arriving:
+      return channel::Place::arriving;
+  }
+  std::abort();
+}
+
 Status checkEventFd(int fd) {
   char target[PATH_MAX];
   const ssize_t length = ::readlink(("/proc/self/fd/" + std::to_string(fd)).c_str(), target, sizeof target);
@@ -118,7 +132,7 @@ bool Session::poll() {
     return true;
   }
   turnOver_ = false;
-  if (!presence_.here() || leaveAsked_) {
+  if (!presence_.here() || mustLeave()) {
     if (const bool moved = pollElsewhere(); !readsRing()) return moved;
   }
   bool did = streams_->draining() && streams_->collect();
@@ -153,11 +167,15 @@ bool Session::pollElsewhere() {
       // What is parked goes on until it waits for memory, with which it may as well wait elsewhere.
       if (parked() && !std::holds_alternative<Map>(parked_)) return resumeParked();
       if (!context_->idle()) return false;
+      savedBefore_ = presence_.savedBytes();
       if (Status status = presence_.beginLeaving(*context_); !status) condemn(status.error());
       return true;
     case Presence::Where::leaving:
       done = presence_.leave(*context_);
-      if (done && *done) leaveAsked_ = false;
+      if (done && *done) {
+        leaveAsked_ = sentAway_ = false;
+        lastSaved_ = presence_.savedBytes() - savedBefore_;
+      }
       break;
     case Presence::Where::away:
       if (!admitted_) return false;
@@ -172,7 +190,7 @@ bool Session::pollElsewhere() {
 }
 
 bool Session::readsRing() const {
-  return !leaveAsked_ && (presence_.here() || presence_.arriving());
+  return !mustLeave() && (presence_.here() || presence_.arriving());
 }
 
 bool Session::elsewhere() const {
@@ -184,15 +202,29 @@ bool Session::quiet() const {
 }
 
 bool Session::mayLeave() const {
-  return presence_.mayLeave() && presence_.here() && stage_ == Stage::serving && !leaveAsked_ && heldChunks() != 0;
+  return presence_.mayLeave() && presence_.here() && stage_ == Stage::serving && !pinned_ && !mustLeave() &&
+         heldChunks() != 0;
+}
+
+Status Session::pin() {
+  if (Status status = surroundings_.memory.enroll(id_, memory::Tenure::stays); !status) return status;
+  pinned_ = true;
+  if (presence_.here()) leaveAsked_ = false;
+  return {};
+}
+
+void Session::unpin() {
+  if (!std::exchange(pinned_, false)) return;
+  if (!surroundings_.memory.enroll(id_, memory::Tenure::visits)) std::abort();  // which always can be
 }
 
 std::uint64_t Session::wantedChunks() const {
-  if (stage_ != Stage::serving || admitted_ || leaveAsked_) return 0;
+  if (stage_ != Stage::serving || admitted_ || mustLeave()) return 0;
   const auto* map = std::get_if<Map>(&parked_);
   const std::uint64_t toMap = map != nullptr ? map->left.bytes / kGranuleBytes : 0;
   if (presence_.here() || presence_.arriving()) return toMap;
-  if (presence_.where() != Presence::Where::away || (!parked() && !consumer_.mayHaveMore())) return 0;
+  const bool wanted = pinned_ || summoned_ || parked() || consumer_.mayHaveMore();
+  if (presence_.where() != Presence::Where::away || !wanted) return 0;
   return presence_.wantedBytes() / kGranuleBytes + toMap;
 }
 
@@ -243,7 +275,7 @@ bool Session::dismantle() {
     context_.reset();
   }
   dismantling_ = false;
-  leaveAsked_ = admitted_ = false;
+  leaveAsked_ = sentAway_ = admitted_ = false;
   presence_.release();
   extents_ = memory::ExtentMap(deviceWindow_);
   hostRanges_.clear();
@@ -301,7 +333,10 @@ channel::SessionUsage Session::usage() const {
           .homeBytes = presence_.homeBytes(),
           .arrivals = presence_.arrivals(),
           .departures = presence_.departures(),
-          .savedBytes = presence_.savedBytes()};
+          .savedBytes = presence_.savedBytes(),
+          .place = place(presence_.where()),
+          .pinned = pinned_,
+          .lastSavedBytes = lastSaved_};
 }
 
 void Session::onFault(CudaError error, std::string_view message) { latch_.latch(error, message); }

@@ -109,6 +109,8 @@ class Session final : private memory::ContextObserver {
   void askToLeave() { leaveAsked_ = true; }
   void letStay() { leaveAsked_ = false; }
   bool leaveAsked() const { return leaveAsked_; }
+  // Asked by anybody.
+  bool mustLeave() const { return leaveAsked_ || sentAway_; }
   bool mayLeave() const;
   // Neither work nor commands, as far as can be seen.
   bool quiet() const;
@@ -119,6 +121,20 @@ class Session final : private memory::ContextObserver {
     unsigned refusals = 0;  // times in a row that it was asked to leave and did not
     bool wasHere = false;
   } shares;
+  // --- What an operator asks for (Moves, moves.h). Only where there are homes.
+  // On the device from now on: it comes if it is away. Its homes stay promised to it, so that unpinning cannot fail.
+  // memoryAllocation, and nothing changes, when what others were promised leaves no room for it.
+  Status pin();
+  void unpin();
+  bool pinned() const { return pinned_; }
+  // It wants to be here, with or without something to do, until dismissed.
+  void summon() { summoned_ = true; }
+  void dismiss() { summoned_ = false; }
+  // As askToLeave(), whoever waits. Not while it is admitted.
+  void sendAway() { sentAway_ = true; }
+  void recall() { sentAway_ = false; }
+  bool serving() const { return stage_ == Stage::serving; }
+
   bool tookCommands() { return std::exchange(tookCommands_, false); }
 
   // The executor is going away.
@@ -280,8 +296,11 @@ class Session final : private memory::ContextObserver {
   memory::ExtentMap extents_;
   Presence presence_;
   bool leaveAsked_ = false;
+  bool sentAway_ = false;  // by an operator
+  bool summoned_ = false, pinned_ = false;
   bool admitted_ = false;
   bool tookCommands_ = false;
+  std::uint64_t savedBefore_ = 0, lastSaved_ = 0;  // all bytes saved when it last began to leave, and how many were then
   memory::RangeMap hostRanges_;
   memory::RangeMap objects_;  // the program's allocations, kMaxObjects of them
   bool allObjectsKnown_ = true;

@@ -64,7 +64,7 @@ bool Sharing::makeRoom(std::span<Session* const> sessions, Session& head, std::u
       notes.staysUntil = now + (kPatienceNs << std::min(notes.refusals++, kMostRefusals));
       did = true;
     }
-    if (session->leaveAsked()) coming += session->heldChunks();
+    if (session->mustLeave()) coming += session->heldChunks();
     if (session == &head || !session->mayLeave() || now < notes.staysUntil) continue;
     asked.push_back(session);
     residents.push_back({.chunks = session->heldChunks(),

@@ -103,6 +103,7 @@ void Connection::onMessage(channel::Message message) {
       self->channel_->resume();
     });
   }
+  if (const auto* move = std::get_if<channel::Move>(&message.body)) return this->move(id, *move);
   cutOff(refused(CudaError::invalidValue, "unexpected message " + std::string(channel::name(message.body))));
 }
 
@@ -199,6 +200,20 @@ void Connection::loadModule(std::uint64_t id, const channel::LoadModule& load, s
         }
         self->channel_->resume();
       });
+}
+
+// One at a time for each connection, as with everything that takes a while.
+void Connection::move(std::uint64_t id, const channel::Move& move) {
+  if (services_.settings.hostStore == 0) {
+    return reply(id, refused(CudaError::notSupported,
+                             "this daemon has no host store (devices.host_store, --host-store): what functions have "
+                             "stays on their GPUs"));
+  }
+  channel_->pause();
+  services_.move(move, peer_.uid, [self = shared_from_this(), id](Result<channel::Moved> moved) {
+    self->reply(id, moved ? channel::Body(std::move(*moved)) : channel::Body(moved.error()));
+    self->channel_->resume();
+  });
 }
 
 Status Connection::checkPrepare(const channel::Prepare& prepare) const {

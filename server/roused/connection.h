@@ -31,6 +31,7 @@ struct ConnectionServices {
   SessionTable& sessions;
   TokenTable& tokens;
   std::function<void(bool unsupported, std::function<void(std::string json)>)> status;
+  std::function<void(const channel::Move&, uid_t asker, std::function<void(Result<channel::Moved>)>)> move;
 };
 
 class Connection : public std::enable_shared_from_this<Connection> {
@@ -52,6 +53,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void loadModule(std::uint64_t id, const channel::LoadModule&, std::vector<wire::OwnedFd>);
   void prepare(std::uint64_t id, const channel::Prepare&);
   Status checkPrepare(const channel::Prepare&) const;
+  void move(std::uint64_t id, const channel::Move&);
   void reply(std::uint64_t id, const channel::Body&, std::vector<wire::OwnedFd> fds = {});
   void watchProcess();
   void end();

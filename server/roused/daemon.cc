@@ -44,6 +44,7 @@ Daemon::Daemon(boost::asio::io_context& io, DaemonOptions options)
       settings_(std::move(options.settings)),
       contract_(options.contract),
       stopGrace_(options.stopGrace),
+      movePatience_(options.movePatience),
       quietFailure_(options.quietFailure),
       reload_(std::move(options.reload)),
       startedAt_(std::chrono::steady_clock::now()),
@@ -66,7 +67,11 @@ Daemon::Daemon(boost::asio::io_context& io, DaemonOptions options)
                 .sessions = sessions_,
                 .tokens = tokens_,
                 .status = [this](bool unsupported,
-                                 std::function<void(std::string)> done) { report(unsupported, std::move(done)); }},
+                                 std::function<void(std::string)> done) { report(unsupported, std::move(done)); },
+                .move =
+                    [this](const channel::Move& move, uid_t asker, std::function<void(Result<channel::Moved>)> done) {
+                      moveFunctions(io_, sessions_, move, asker, movePatience_, std::move(done));
+                    }},
       inherited_(std::move(options.listener)),
       signals_(io, SIGTERM, SIGINT, SIGHUP),
       watchdog_(io) {}

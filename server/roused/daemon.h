@@ -16,6 +16,7 @@
 #include "server/roused/device_pool.h"
 #include "server/roused/listener.h"
 #include "server/roused/module_store.h"
+#include "server/roused/move_functions.h"
 #include "server/roused/session_table.h"
 #include "server/roused/settings.h"
 #include "server/roused/token_table.h"
@@ -31,6 +32,8 @@ struct DaemonOptions {
   std::optional<wire::OwnedFd> listener;
   // How long executors may take to end before they are killed.
   std::chrono::milliseconds stopGrace{5000};
+  // How long they may take to load, unload or pin a function.
+  std::chrono::milliseconds movePatience = kMovePatience;
   // The kind of device was named on the command line.
   bool kindAsked = false;
   // Why no GPU can be served is not logged: who started this daemon reads it beside the socket (start_failure.h).
@@ -62,7 +65,7 @@ class Daemon {
   boost::asio::io_context& io_;
   Settings settings_;
   ClientContract contract_;
-  std::chrono::milliseconds stopGrace_;
+  std::chrono::milliseconds stopGrace_, movePatience_;
   bool quietFailure_;
   std::function<std::variant<Settings, ConfigErrors>()> reload_;
   std::chrono::steady_clock::time_point startedAt_;

@@ -94,6 +94,11 @@ ordered_json gpu(const StatusInput& input, const ExecutorLink& link) {
   return json;
 }
 
+std::string_view placeName(channel::Place place) {
+  static constexpr std::string_view kNames[] = {"resident", "leaving", "home", "arriving"};
+  return kNames[static_cast<std::size_t>(place)];
+}
+
 ordered_json function(const StatusInput& input, const Session& session) {
   ordered_json gpus = ordered_json::array();
   channel::SessionUsage total;
@@ -109,6 +114,9 @@ ordered_json function(const StatusInput& input, const Session& session) {
       one["arrivals"] = usage->arrivals;
       one["departures"] = usage->departures;
       one["saved_bytes"] = usage->savedBytes;
+      one["last_saved_bytes"] = known(usage->lastSavedBytes, usage->departures != 0);
+      one["place"] = placeName(usage->place);
+      one["pinned"] = usage->pinned;
       one["commands"] = usage->commands;
       one["launches"] = usage->launches;
       one["error"] = usage->error;

@@ -244,6 +244,7 @@ TEST_CASE("with a running daemon rouse becomes the program, under the name it pr
   CHECK_THAT(ps.out, Catch::Contains("model") && Catch::StartsWith("SESSION"));
   const Outcome json = finish(begin({ROUSE_PATH, "ps", "--json"}, {"ROUSE_SOCKET=" + daemon.settings.socket}));
   CHECK(nlohmann::json::parse(json.out)["functions"].at(0)["name"] == "model");
+  CHECK_THAT(ps.out, Catch::Contains("GPU 0 resident, GPU 1 resident") || Catch::Contains("GPU 1 resident, GPU 0 resident"));
   const Outcome status = finish(begin({ROUSE_PATH, "status", "--socket", daemon.settings.socket}));
   CHECK_THAT(status.out, Catch::Contains("fake GPU") && Catch::Contains("1 functions"));
 
@@ -257,6 +258,50 @@ TEST_CASE("with a running daemon rouse becomes the program, under the name it pr
       finish(begin({ROUSE_PATH, "run", "--socket", daemon.settings.socket, "--gpus", "3", "--", "/bin/true"}));
   CHECK(tooMany.exit == 125);
   CHECK_THAT(tooMany.err, Catch::Contains("this pool has 2"));
+}
+
+TEST_CASE("load, unload, pin and unpin say what is so afterwards, and end with 1 if something is not") {
+  RunningDaemon daemon({.change = [](daemon::Settings& settings) { settings.hostStore = std::uint64_t{64} << 20; }});
+  const auto attach = [&](const std::string& name) {
+    auto client = std::make_unique<Client>(daemon.settings.socket);
+    const channel::Message answer = client->attach(daemon.prepare({.name = name, .gpus = 1, .gpuMemory = 0}));
+    REQUIRE(std::holds_alternative<channel::Attached>(answer.body));
+    return client;
+  };
+  const auto rouse = [&](const std::vector<std::string>& arguments) {
+    std::vector<std::string> all{ROUSE_PATH};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    return finish(begin(all, {"ROUSE_SOCKET=" + daemon.settings.socket}));
+  };
+  const auto first = attach("model"), busy = attach("busy");
+  const Outcome pinned = rouse({"pin", "model"});
+  CHECK(pinned.exit == 0);
+  CHECK(pinned.out == "session 1 (model), GPU 0: pinned\n");
+  CHECK(pinned.err == "");
+  CHECK_THAT(rouse({"ps"}).out, Catch::Contains("GPU 0 resident pinned"));
+  CHECK(rouse({"unpin", "1"}).out == "session 1 (model), GPU 0: not pinned\n");
+  CHECK(rouse({"unload", "1", "--socket", daemon.settings.socket}).out == "session 1 (model), GPU 0: at home\n");
+  CHECK_THAT(rouse({"ps"}).out, Catch::Contains("GPU 0 home") && Catch::Contains("512 B"));
+  CHECK(rouse({"load", "model"}).out == "session 1 (model), GPU 0: resident\n");
+
+  const Outcome refused = rouse({"unload", "busy"});
+  CHECK(refused.exit == 1);
+  CHECK(refused.out == "");
+  CHECK(refused.err == "rouse: session 2 (busy), GPU 0: it is busy\n");
+  const auto second = attach("model"), third = attach("busy");
+  const Outcome both = rouse({"unload", "model"});
+  CHECK(both.exit == 0);
+  CHECK_THAT(both.out, Catch::EndsWith("2 of 2 sessions named 'model' at home\n"));
+  const Outcome neither = rouse({"unload", "busy"});
+  CHECK(neither.exit == 1);
+  CHECK(neither.out == "0 of 2 sessions named 'busy' at home\n");
+
+  const Outcome nobody = rouse({"pin", "nobody"});
+  CHECK(nobody.exit == 1);
+  CHECK_THAT(nobody.err, Catch::StartsWith("rouse: no function 'nobody' is attached"));
+  CHECK(rouse({"pin"}).exit == 2);
+  CHECK(rouse({"pin", "a", "b"}).exit == 2);
+  CHECK(finish(begin({ROUSE_PATH, "load", "model"}, {"ROUSE_SOCKET=/nonexistent"})).exit == 3);
 }
 
 TEST_CASE("exit codes of usage and of an absent daemon") {

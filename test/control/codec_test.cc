@@ -123,6 +123,17 @@ TEST_CASE("every other kind survives") {
   REQUIRE(status.sessions.size() == 1);
   CHECK(status.sessions[0].hostBytes == 4);
   CHECK(status.sessions[0].error == 7);
+  SessionUsage used{.sessionId = 1, .residentBytes = 2, .homeBytes = 3, .arrivals = 4, .departures = 5, .savedBytes = 6,
+                    .place = Place::arriving, .pinned = true, .lastSavedBytes = 7};
+  const auto usage = std::get<ExecutorStatus>(roundTrip(1, ExecutorStatus{.sessions = {used}}).body).sessions.at(0);
+  CHECK(usage.residentBytes == 2);
+  CHECK(usage.homeBytes == 3);
+  CHECK(usage.arrivals == 4);
+  CHECK(usage.departures == 5);
+  CHECK(usage.savedBytes == 6);
+  CHECK(usage.place == Place::arriving);
+  CHECK(usage.pinned);
+  CHECK(usage.lastSavedBytes == 7);
   const auto open = std::get<OpenSession>(roundTrip(1, OpenSession{1, 2, {4, 8}, {16, 32}, 64, "f"}).body);
   CHECK(open.deviceIndex == 2);
   CHECK(open.deviceWindow == AddressRange{4, 8});
@@ -162,6 +173,21 @@ TEST_CASE("every other kind survives") {
   CHECK(std::get<StatusReply>(roundTrip(1, StatusReply{"{}"}).body).json == "{}");
   CHECK(std::get<SessionFault>(roundTrip(1, SessionFault{3, {CudaError::invalidValue, "bad"}}).body).sessionId == 3);
   CHECK(std::get<rouse::Error>(roundTrip(1, rouse::Error{CudaError::noDevice, "none"}).body).message == "none");
+  const auto move = std::get<Move>(roundTrip(1, Move{"model", MoveAction::unpin}).body);
+  CHECK(move.function == "model");
+  CHECK(move.action == MoveAction::unpin);
+  const auto moveSession = std::get<MoveSession>(roundTrip(1, MoveSession{7, MoveAction::pin}).body);
+  CHECK(moveSession.sessionId == 7);
+  CHECK(moveSession.action == MoveAction::pin);
+  const auto moved =
+      std::get<Moved>(roundTrip(1, Moved{{{7, "model", 1, {}}, {8, "model", 0, rouse::Error{CudaError::notReady, "busy"}}}}).body);
+  REQUIRE(moved.results.size() == 2);
+  CHECK(moved.results[0].sessionId == 7);
+  CHECK(moved.results[0].name == "model");
+  CHECK(moved.results[0].gpu == 1);
+  CHECK(moved.results[0].status.ok());
+  CHECK(moved.results[1].status.error().code == CudaError::notReady);
+  CHECK(moved.results[1].status.error().message == "busy");
   roundTrip(1, Ok{});
   roundTrip(1, ExecutorStatusRequest{});
   roundTrip(1, Shutdown{});
@@ -189,6 +215,16 @@ TEST_CASE("values out of range are named") {
   auto message = decode(flat(builder));
   REQUIRE_FALSE(message.ok());
   CHECK_THAT(message.error().message, Catch::Contains("space is 3, the greatest is 2"));
+
+  capnp::MallocMessageBuilder moving;
+  moving.initRoot<control::Message>().initMove().setAction(4);
+  CHECK_THAT(decode(flat(moving)).error().message, Catch::Contains("a move's action is 4, the greatest is 3"));
+  capnp::MallocMessageBuilder movingOne;
+  movingOne.initRoot<control::Message>().initMoveSession().setAction(255);
+  CHECK_THAT(decode(flat(movingOne)).error().message, Catch::Contains("a move's action is 255"));
+  capnp::MallocMessageBuilder nowhere;
+  nowhere.initRoot<control::Message>().initExecutorStatus().initSessions(1)[0].setPlace(4);
+  CHECK_THAT(decode(flat(nowhere)).error().message, Catch::Contains("a session's place is 4, the greatest is 3"));
 
   capnp::MallocMessageBuilder mismatched;
   mismatched.initRoot<control::Message>().initModuleInfo().initKernels(1)[0].initParameterOffsets(2);

@@ -111,6 +111,7 @@ class RunningDaemon {
     std::function<void(daemon::Settings&)> change = [](daemon::Settings&) {};
     std::function<std::variant<daemon::Settings, daemon::ConfigErrors>()> reload = nullptr;
     bool waitUntilServing = true;
+    std::chrono::milliseconds movePatience = daemon::kMovePatience;
   };
   RunningDaemon() : RunningDaemon(Options{}) {}
   explicit RunningDaemon(const Options& options) {
@@ -130,7 +131,8 @@ class RunningDaemon {
                                   .contract = {.wireHash = wire::kWireHash, .apiNames = kNames},
                                   .reload = options.reload,
                                   .listener = std::nullopt,
-                                  .stopGrace = 300ms});
+                                  .stopGrace = 300ms,
+                                  .movePatience = options.movePatience});
     const Status started = daemon->start();
     INFO(started.error().message);
     REQUIRE(started.ok());

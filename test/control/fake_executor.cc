@@ -3,8 +3,9 @@
 //   aborts      says why on standard error, and dies of a signal
 //   refused     says that its GPU is taken, and ends      second-refused    the same, but the first GPU serves
 //   other-wire  announces another wire hash      refuse    opens no session      linger     ignores Shutdown
-//   deaf        becomes ready and reads nothing
-// and does as a session's name says: "fault" reports it as soon as it is open, "crash" dies instead of opening it.
+//   deaf        becomes ready and reads nothing      stuck     answers no MoveSession
+// and does as a session's name says: "fault" reports it as soon as it is open, "crash" dies instead of opening it, "busy" is not
+// moved, "last" dies when it is to be moved. The others are moved at once.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <set>
 #include <string>
 
 #include "schemas/wire/commands.h"
@@ -83,6 +85,7 @@ int main(int argc, char** argv) {
 
   if (behaviour == "deaf") ::pause();
   std::map<std::uint64_t, OpenSession> sessions;
+  std::set<std::uint64_t> pinned, away;
   while (true) {
     auto received = channel.receive();
     if (!received || !*received) return 0;
@@ -122,8 +125,31 @@ int main(int argc, char** argv) {
       (void)channel.send(message.id, info);
     } else if (std::holds_alternative<ExecutorStatusRequest>(message.body)) {
       ExecutorStatus status{arguments.memory, arguments.memory / 2, {}, 100, 10};
-      for (const auto& [id, open] : sessions) status.sessions.push_back({id, 4096, 2048, 1024, 7, 5, 0});
+      for (const auto& [id, open] : sessions) {
+        status.sessions.push_back({id, 4096, 2048, 1024, 7, 5, 0});
+        SessionUsage& usage = status.sessions.back();
+        usage.pinned = pinned.contains(id);
+        usage.homeBytes = 2048;
+        usage.residentBytes = away.contains(id) ? 0 : 2048;
+        usage.place = away.contains(id) ? Place::home : Place::device;
+        usage.departures = away.contains(id) ? 1 : 0;
+        usage.lastSavedBytes = away.contains(id) ? 512 : 0;
+      }
       (void)channel.send(message.id, status);
+    } else if (auto* move = std::get_if<MoveSession>(&message.body)) {
+      if (behaviour == "stuck") continue;
+      const auto found = sessions.find(move->sessionId);
+      const std::string name = found == sessions.end() ? "" : found->second.name;
+      if (name == "last") ::abort();
+      if (name.empty() || name == "busy") {
+        (void)channel.send(message.id, Error{CudaError::notReady, name.empty() ? "no such session" : "it is busy"});
+        continue;
+      }
+      if (move->action == MoveAction::pin) pinned.insert(move->sessionId);
+      if (move->action == MoveAction::unpin) pinned.erase(move->sessionId);
+      if (move->action == MoveAction::load) away.erase(move->sessionId);
+      if (move->action == MoveAction::unload) away.insert(move->sessionId);
+      (void)channel.send(message.id, Ok{});
     } else if (std::holds_alternative<Shutdown>(message.body)) {
       if (behaviour != "linger") return 0;
     }

@@ -9,7 +9,7 @@
 namespace rouse::cli {
 namespace {
 
-// A daemon that is starting answers once its GPUs serve.
+// A daemon that is starting answers once its GPUs serve; longer than a move may take (server/roused/move_functions.h).
 constexpr std::chrono::seconds kPatience{60};
 
 }  // namespace
@@ -53,5 +53,7 @@ Result<channel::Prepared> DaemonClient::prepare(const channel::Prepare& request)
 Result<channel::StatusReply> DaemonClient::status(bool unsupported) {
   return call<channel::StatusReply>(channel::StatusRequest{unsupported});
 }
+
+Result<channel::Moved> DaemonClient::move(const channel::Move& request) { return call<channel::Moved>(request); }
 
 }  // namespace rouse::cli

@@ -23,6 +23,7 @@ class DaemonClient {
 
   Result<channel::Prepared> prepare(const channel::Prepare&);
   Result<channel::StatusReply> status(bool unsupported);
+  Result<channel::Moved> move(const channel::Move&);
 
  private:
   explicit DaemonClient(wire::OwnedFd socket) : channel_(std::make_unique<channel::SyncChannel>(std::move(socket))) {}

@@ -11,6 +11,7 @@
 #include "tools/rouse/config_check.h"
 #include "tools/rouse/doctor.h"
 #include "tools/rouse/exit_codes.h"
+#include "tools/rouse/move.h"
 #include "tools/rouse/run.h"
 #include "tools/rouse/status.h"
 
@@ -20,6 +21,17 @@ using namespace rouse::cli;
 namespace {
 
 constexpr std::uint32_t kMaxGpus = 16;
+
+struct MoveVerb {
+  const char* verb;
+  channel::MoveAction action;
+  const char* what;
+};
+constexpr MoveVerb kMoves[] = {
+    {"load", channel::MoveAction::load, "Bring a function's memory to its GPU now"},
+    {"unload", channel::MoveAction::unload, "Save a function's memory and free its GPU now; it comes back at its next call"},
+    {"pin", channel::MoveAction::pin, "Bring a function's memory to its GPU, and keep it there"},
+    {"unpin", channel::MoveAction::unpin, "Let a pinned function take turns again"}};
 
 std::string checkSize(const std::string& text) {
   return daemon::parseByteSize(text) ? "" : "'" + text + "' is not a size, such as 2GiB";
@@ -62,6 +74,14 @@ int main(int argc, char** argv) {
   CLI::App* psCommand = app.add_subcommand("ps", "Show the attached functions");
   psCommand->add_option("--socket", socket, "Socket of the daemon");
   psCommand->add_flag("--json", psOptions.json, "As JSON");
+
+  MoveOptions moveOptions;
+  for (const auto& [verb, action, what] : kMoves) {
+    CLI::App* command = app.add_subcommand(verb, what);
+    command->add_option("FUNCTION", moveOptions.function, "Number of a session, or a name: all that bear it")->required();
+    command->add_option("--socket", socket, "Socket of the daemon");
+    command->callback([&moveOptions, action = action] { moveOptions.action = action; });
+  }
 
   DoctorOptions doctorOptions;
   CLI::App* doctorCommand =
@@ -107,5 +127,9 @@ int main(int argc, char** argv) {
     return ps(psOptions);
   }
   if (*doctorCommand) return doctor(doctorOptions);
+  if (!*configCommand) {
+    moveOptions.socket = socket;
+    return cli::move(moveOptions);
+  }
   return configCheck(configFile);
 }

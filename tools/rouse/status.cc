@@ -106,13 +106,36 @@ void printGpus(const ordered_json& report) {
   }
 }
 
+// "GPU 0 resident", "GPU 1 home", "GPU 0 resident pinned", "GPU 0 lost"; "?" when its executor does not say.
+std::string where(const ordered_json& gpu) {
+  std::string text = "GPU " + number(gpu, "index") + " ";
+  if (gpu["state"] != "serving") return text + gpu["state"].get<std::string>();
+  text += gpu.value("place", "?");
+  return gpu.value("pinned", false) ? text + " pinned" : text;
+}
+
+// Of all its GPUs; "-" if it has never left any. What would have to be saved now is not known before it leaves.
+std::string lastSaved(const ordered_json& function) {
+  std::uint64_t bytes = 0;
+  bool known = false;
+  for (const auto& gpu : function["gpus"]) {
+    const auto saved = gpu.find("last_saved_bytes");
+    if (saved == gpu.end() || saved->is_null()) continue;
+    known = true;
+    bytes += saved->get<std::uint64_t>();
+  }
+  return known ? formatByteSize(bytes) : "-";
+}
+
 void printFunctions(const ordered_json& report) {
-  Table table({"SESSION", "NAME", "PID", "GPUS", "MAPPED", "HOST", "COMMANDS", "LAUNCHES", "ERROR"});
+  Table table({"SESSION", "NAME", "PID", "WHERE", "MAPPED", "RESIDENT", "HOME", "LAST SAVED",
+               "HOST", "COMMANDS", "LAUNCHES", "ERROR"});
   for (const auto& function : report["functions"]) {
-    std::string gpus;
-    for (const auto& gpu : function["gpus"]) gpus += (gpus.empty() ? "" : ",") + number(gpu, "index");
-    table.add({number(function, "session"), function["name"], number(function, "pid"), gpus,
-               bytes(function, "mapped_bytes"), bytes(function, "host_bytes"), number(function, "commands"),
+    std::string places;
+    for (const auto& gpu : function["gpus"]) places += (places.empty() ? "" : ", ") + where(gpu);
+    table.add({number(function, "session"), function["name"], number(function, "pid"), places,
+               bytes(function, "mapped_bytes"), bytes(function, "resident_bytes"), bytes(function, "home_bytes"),
+               lastSaved(function), bytes(function, "host_bytes"), number(function, "commands"),
                number(function, "launches"), function["error"] == 0 ? "-" : number(function, "error")});
   }
   table.print();

@@ -3,7 +3,7 @@ _rouse() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]:-} i
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
-    mapfile -t COMPREPLY < <(compgen -W 'run status ps doctor config --help --version' -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W 'run status ps load unload pin unpin doctor config --help --version' -- "$current")
     return
   fi
   case $previous in
@@ -30,6 +30,13 @@ _rouse() {
       fi
       ;;
     status) mapfile -t COMPREPLY < <(compgen -W '--json --unsupported --socket --help' -- "$current") ;;
+    load | unload | pin | unpin)
+      if [[ $current == -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W '--socket --help' -- "$current")
+      else
+        mapfile -t COMPREPLY < <(compgen -W "$(rouse ps 2>/dev/null | awk 'NR > 1 { print $2 }')" -- "$current")
+      fi
+      ;;
     ps) mapfile -t COMPREPLY < <(compgen -W '--json --socket --help' -- "$current") ;;
     doctor)
       if [[ $current == -* ]]; then

@@ -1,0 +1,98 @@
+// Several sessions on a fake device of eight chunks, and homes in a memfd.
+#pragma once
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/executor/moves.h"
+#include "server/executor/sharing.h"
+#include "test/executor/client.h"
+#include "test/executor/fake_device.h"
+#include "test/executor/session_fixture.h"
+
+namespace rouse::executor {
+
+inline constexpr std::uint64_t kG = kGranuleBytes;
+inline constexpr std::uint64_t kMs = 1'000'000;
+
+struct SharingFixture {
+  SharingFixture() : surroundings{device, memory, listener, buffer, homes.get()} {}
+  ~SharingFixture() {
+    sessions.clear();
+    CHECK(device.violations == std::vector<std::string>{});
+    CHECK(memory.freeBytes() == memory.totalBytes());
+    CHECK(homes->usedBytes() == 0);
+    CHECK(homes->promisableBytes() == homes->totalBytes());
+    CHECK(device.mappedChunks() == 0);
+  }
+  static wire::OwnedFd file(std::uint64_t bytes) {
+    wire::OwnedFd fd(::memfd_create("homes", MFD_CLOEXEC));
+    REQUIRE(::ftruncate(fd.get(), static_cast<off_t>(bytes)) == 0);
+    return fd;
+  }
+
+  // A session with memory for `granules` promised and mapped, as far as there is any.
+  std::size_t add(std::uint64_t granules) {
+    clients.push_back(std::make_unique<Client>(clients.size() + 1));
+    Client& client = *clients.back();
+    auto opened = Session::open(client.request, client.fds(), surroundings);
+    REQUIRE(opened.ok());
+    sessions.push_back(std::move(*opened));
+    client.send(wire::MemReserve{.bytes = granules * kG, .value = 1, .slot = 9});
+    settle();
+    REQUIRE(client.result(9) == CudaError::success);
+    client.send(wire::MemMap{.base = client.window(), .bytes = granules * kG});
+    settle();
+    return sessions.size() - 1;
+  }
+  // Until nothing more happens. Time stands still.
+  void settle() {
+    // One round more than anything happened: what ends late in a round is seen early in the next.
+    for (int still = 0; still < 2; ++still) {
+      bool waiting = false;
+      bool did = device.poll(waiting);
+      std::vector<Session*> all;
+      for (const auto& session : sessions) {
+        did = session->poll() || did;
+        all.push_back(session.get());
+      }
+      did = moves.turn(all, now, [&](std::uint64_t request, const Status& status) { answers[request] = status; }) || did;
+      did = sharing.turn(all, now) || did;
+      if (did) still = -1;
+    }
+  }
+  // A command of the session's; the slot tells when it has been done.
+  void touch(std::size_t who) {
+    clients[who]->send(wire::SlotSignal{.stream = wire::kLegacyStream, .value = ++signals, .slot = 1});
+    settle();
+  }
+  bool done(std::size_t who) { return clients[who]->value(1) == signals; }
+  bool here(std::size_t who) { return sessions[who]->presence().here(); }
+  // Lines that begin with `what`, since the last call.
+  std::size_t count(const std::string& what) {
+    return static_cast<std::size_t>(std::count_if(device.taken.begin(), device.taken.end(),
+                                                  [&](const std::string& line) { return line.starts_with(what); }));
+  }
+
+  FakeDevice device{8};
+  PhysicalMemory memory = PhysicalMemory::create(device).value();
+  std::unique_ptr<Homes> homes = Homes::open(device, file(40 * kG), 0, 40 * kG).value();
+  CountingListener listener;
+  wire::CommandBuffer buffer;
+  Surroundings surroundings;
+  Sharing sharing{surroundings};
+  Moves moves;
+  std::map<std::uint64_t, Status> answers;  // of moves, by request
+  std::vector<std::unique_ptr<Client>> clients;
+  std::vector<std::unique_ptr<Session>> sessions;
+  std::uint64_t now = 1000 * kMs, signals = 0;
+};
+
+}  // namespace rouse::executor
