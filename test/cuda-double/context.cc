@@ -65,7 +65,10 @@ std::shared_ptr<Stream> Context::createStream(int priority) {
   return stream;
 }
 
-void Context::retire(const std::shared_ptr<Stream>& stream) { stream->close(); }
+void Context::retire(const std::shared_ptr<Stream>& stream) {
+  stream->close();
+  if (stream->idle()) stream->join();  // it ends at once
+}
 
 void Context::synchronize() {
   for (const auto& stream : streams()) stream->drain();

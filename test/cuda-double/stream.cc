@@ -83,6 +83,7 @@ bool Stream::closed() {
 }
 
 void Stream::join() {
+  std::lock_guard lock(joinMutex_);
   if (thread_.joinable()) thread_.join();
 }
 

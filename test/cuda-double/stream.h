@@ -59,6 +59,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::deque<Operation> operations_;
   std::uint64_t pushed_ = 0, completed_ = 0;
   bool closing_ = false, ended_ = false;
+  std::mutex joinMutex_;
   std::thread thread_;
 };
 
