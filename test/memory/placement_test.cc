@@ -13,6 +13,13 @@ namespace {
 std::size_t allocations = 0;
 }
 
+// ThreadSanitizer brings its own, which cannot be replaced: there nothing is counted.
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define ALLOCATIONS_UNSEEN 1
+#endif
+#endif
+#ifndef ALLOCATIONS_UNSEEN
 void* operator new(std::size_t bytes) {
   ++allocations;
   if (void* memory = std::malloc(bytes)) return memory;
@@ -24,6 +31,7 @@ void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
 }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+#endif
 
 namespace rouse::memory {
 namespace {
@@ -217,6 +225,9 @@ TEST_CASE("once as many owners were there as will be, nothing is allocated any m
     out.clear();
     placement.allocate(owner, 1 + static_cast<std::uint32_t>(random() % 60), out);
   }
+#ifdef ALLOCATIONS_UNSEEN
+  WARN("left out: allocations are not seen under ThreadSanitizer");
+#endif
   REQUIRE(allocations == before);
 }
 
