@@ -11,6 +11,7 @@
 #include "schemas/wire/segment.h"
 #include "server/roused/listening_socket.h"
 #include "server/roused/start_failure.h"
+#include "test/control/fake_mode.h"
 #include "test/control/daemon_fixture.h"
 
 using namespace rouse;
@@ -42,10 +43,7 @@ std::vector<wire::OwnedFd> one(wire::OwnedFd fd) {
   return fds;
 }
 
-struct Environment {
-  explicit Environment(const char* value) { ::setenv("FAKE_EXECUTOR", value, 1); }
-  ~Environment() { ::unsetenv("FAKE_EXECUTOR"); }
-};
+using test::Environment;
 
 }  // namespace
 

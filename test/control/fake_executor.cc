@@ -17,6 +17,7 @@
 #include <set>
 #include <string>
 
+#include "test/control/fake_mode.h"
 #include "schemas/wire/commands.h"
 #include "schemas/wire/segment.h"
 #include "server/control/sync_channel.h"
@@ -63,7 +64,8 @@ Status check(const OpenSession& open, const std::vector<wire::OwnedFd>& fds) {
 int main(int argc, char** argv) {
   const Arguments arguments = parse(argc, argv);
   const char* mode = std::getenv("FAKE_EXECUTOR");
-  const std::string behaviour = mode == nullptr ? "" : mode;
+  std::string behaviour = mode == nullptr ? "" : mode;
+  if (mode == nullptr) std::ifstream(rouse::test::fakeModeFile(::getppid())) >> behaviour;
   if (behaviour == "dead") return 3;
   if (behaviour == "silent") ::pause();
   if (behaviour == "aborts") {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "server/roused/move_functions.h"
+#include "test/control/fake_mode.h"
 #include "test/control/daemon_fixture.h"
 
 using namespace rouse;
@@ -41,10 +42,7 @@ Moved move(RunningDaemon& daemon, const std::string& function, MoveAction action
   return std::get<Moved>(answer.body);
 }
 
-struct Environment {
-  explicit Environment(const char* value) { ::setenv("FAKE_EXECUTOR", value, 1); }
-  ~Environment() { ::unsetenv("FAKE_EXECUTOR"); }
-};
+using test::Environment;
 
 }  // namespace
 
