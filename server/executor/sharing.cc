@@ -35,7 +35,8 @@ bool Sharing::turn(std::span<Session* const> sessions, std::uint64_t now) {
   bool taking = false;
   for (Session* session : sessions) {
     if (observe(*session, now) && (head == nullptr || before(*session, *head))) head = session;
-    taking = taking || session->admitted();
+    // One that ends takes no more, and may take long to end.
+    taking = taking || (session->serving() && session->admitted());
   }
   waiting_ = head != nullptr;
   surroundings_.contended = waiting_ || taking;

@@ -188,6 +188,29 @@ TEST_CASE_METHOD(SharingFixture, "a session that ends while it is away, or on it
   REQUIRE(sessions[1]->closed());
 }
 
+TEST_CASE_METHOD(SharingFixture, "who was let in and ends before taking anything holds nobody up, however long that takes") {
+  const auto a = add(6);
+  now += 100 * kMs;
+  const auto b = add(6);
+  now += 100 * kMs;
+  device.keepRunningWhenCancelled = true;
+  device.hold = true;
+  clients[b]->send(wire::Fill{.stream = wire::kLegacyStream, .destination = clients[b]->window(), .count = 8, .elementBytes = 1});
+  settle();
+  sessions[b]->admit();
+  sessions[b]->beginClose();
+  settle();
+  REQUIRE_FALSE(sessions[b]->closed());
+  const auto c = add(2);
+  REQUIRE(sessions[c]->usage().mappedBytes == 2 * kG);
+  REQUIRE_FALSE(surroundings.contended);
+  device.release();
+  settle();
+  REQUIRE(sessions[b]->closed());
+  touch(a);
+  REQUIRE(done(a));
+}
+
 TEST_CASE_METHOD(SharingFixture, "a reset gives back homes, and the session goes on") {
   const auto a = add(6);
   now += 100 * kMs;
