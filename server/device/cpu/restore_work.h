@@ -10,6 +10,7 @@
 
 namespace rouse::cpu {
 
+// An error that ends the context: what did not come must not be used.
 inline constexpr const char* kNotMapped = "memory that comes to the device cannot be mapped (vm.max_map_count)";
 
 class RestoreWork final : public Work {
@@ -30,7 +31,7 @@ class RestoreWork final : public Work {
       if (next >= addresses_.size()) return Turn::taken;
       ContextState& context = stream_->context();
       if (context.visits.bring(addresses_[next]) == Visits::Brought::failed)
-        context.fault(CudaError::memoryAllocation, kNotMapped);
+        context.fault(CudaError::unknown, kNotMapped);
       if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
         stream_->completed(worker);
         return Turn::taken;

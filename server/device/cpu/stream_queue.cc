@@ -217,7 +217,7 @@ bool StreamQueue::startPaced(const RestoreOperation& operation) {
   const auto all = std::make_shared<const std::vector<std::uint64_t>>(std::move(addresses));
   const auto copy = [all, context = context_](std::uint64_t piece) {
     const Visits::Brought brought = context->visits.bring((*all)[piece]);
-    if (brought == Visits::Brought::failed) context->fault(CudaError::memoryAllocation, kNotMapped);
+    if (brought == Visits::Brought::failed) context->fault(CudaError::unknown, kNotMapped);
     return brought == Visits::Brought::before ? kGranuleBytes : std::uint64_t{0};
   };
   const auto there = [all, context = context_](std::uint64_t piece) { return !context->visits.expects((*all)[piece]); };
