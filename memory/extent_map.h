@@ -4,6 +4,7 @@
 // thread-safe.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -47,8 +48,12 @@ class ExtentMap {
   // Calls visit(address, chunk) for each backed granule, ascending.
   template <class Visit>
   void forEach(Visit&& visit) const {
-    for (std::size_t i = 0; i < chunks_.size(); ++i)
-      if (test(i)) visit(window_.base + i * kGranuleBytes, chunks_[i]);
+    // Windows are mostly empty: by words, not by granules.
+    for (std::size_t word = 0; word < bits_.size(); ++word)
+      for (std::uint64_t bits = bits_[word]; bits != 0; bits &= bits - 1) {
+        const std::size_t i = word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
+        visit(window_.base + i * kGranuleBytes, chunks_[i]);
+      }
   }
 
  private:
