@@ -1,7 +1,6 @@
 #include "swap/group_plan.h"
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 
 namespace rouse::swap {
@@ -42,7 +41,7 @@ double transferSeconds(const BandwidthCurve& curve, std::uint32_t first, std::ui
 
 }  // namespace
 
-Result<BandwidthCurve> BandwidthCurve::create(std::vector<CurvePoint> points) {
+Result<BandwidthCurve> BandwidthCurve::create(memory::LinkCurve points) {
   if (points.empty()) return Error{CudaError::invalidValue, "bandwidth curve: no points"};
   for (std::size_t i = 0; i < points.size(); ++i) {
     const auto wrong = [&](const char* why) {
@@ -50,35 +49,24 @@ Result<BandwidthCurve> BandwidthCurve::create(std::vector<CurvePoint> points) {
                                                 std::to_string(points[i].bytes) + " bytes): " + why};
     };
     if (points[i].bytes == 0 || (i != 0 && points[i].bytes <= points[i - 1].bytes)) return wrong("sizes must ascend from above 0");
-    if (!std::isfinite(points[i].bytesPerSecond) || points[i].bytesPerSecond <= 0) return wrong("bandwidth must be above 0");
+    if (points[i].bytesPerSecond == 0) return wrong("bandwidth must be above 0");
   }
   return BandwidthCurve(std::move(points));
-}
-
-double BandwidthCurve::bestBytesPerSecond() const {
-  return std::max_element(points_.begin(), points_.end(), [](const CurvePoint& a, const CurvePoint& b) {
-           return a.bytesPerSecond < b.bytesPerSecond;
-         })->bytesPerSecond;
-}
-
-std::uint64_t BandwidthCurve::elbowBytes() const {
-  const double enough = kElbowShare * bestBytesPerSecond();
-  return std::find_if(points_.begin(), points_.end(), [&](const CurvePoint& p) { return p.bytesPerSecond >= enough; })->bytes;
 }
 
 double BandwidthCurve::seconds(std::uint64_t bytes) const {
   if (bytes == 0) return 0;
   const auto next = std::lower_bound(points_.begin(), points_.end(), bytes,
-                                     [](const CurvePoint& point, std::uint64_t size) { return point.bytes < size; });
+                                     [](const memory::LinkPoint& point, std::uint64_t size) { return point.bytes < size; });
   const auto index = static_cast<std::size_t>(next - points_.begin());
   if (index == points_.size())
-    return timeOf(index - 1) + static_cast<double>(bytes - points_.back().bytes) / points_.back().bytesPerSecond;
+    return timeOf(index - 1) + static_cast<double>(bytes - points_.back().bytes) / rateOf(index - 1);
   if (next->bytes == bytes) return timeOf(index);
   const std::size_t low = index == 0 ? 0 : index - 1;
-  if (points_.size() == 1) return static_cast<double>(bytes) / points_[0].bytesPerSecond;
+  if (points_.size() == 1) return static_cast<double>(bytes) / rateOf(0);
   const double slope = (timeOf(low + 1) - timeOf(low)) / static_cast<double>(points_[low + 1].bytes - points_[low].bytes);
   const double time = timeOf(low) + slope * (static_cast<double>(bytes) - static_cast<double>(points_[low].bytes));
-  return index == 0 ? std::max(time, static_cast<double>(bytes) / points_[0].bytesPerSecond) : time;
+  return index == 0 ? std::max(time, static_cast<double>(bytes) / rateOf(0)) : time;
 }
 
 std::uint32_t groupGranules(const BandwidthCurve& curve) {

@@ -10,36 +10,29 @@
 #include <span>
 #include <vector>
 
+#include "memory/link_curve.h"
 #include "schemas/base/range.h"
 #include "schemas/base/result.h"
 
 namespace rouse::swap {
 
-struct CurvePoint {
-  std::uint64_t bytes = 0;
-  double bytesPerSecond = 0;
-};
-
-// What one transfer of a size reaches, as measured at start-up.
+// What one transfer of a size takes, by a link's curve as measured at start-up.
 class BandwidthCurve {
  public:
-  static constexpr double kElbowShare = 0.95;
+  // At least one point, by strictly ascending size, bandwidths above 0; else invalidValue naming the point.
+  static Result<BandwidthCurve> create(memory::LinkCurve points);
 
-  // At least one point, by strictly ascending size, bandwidths above 0 and finite; else invalidValue naming the point.
-  static Result<BandwidthCurve> create(std::vector<CurvePoint> points);
-
-  double bestBytesPerSecond() const;
-  // The smallest measured size that reaches kElbowShare of the best bandwidth.
-  std::uint64_t elbowBytes() const;
+  std::uint64_t elbowBytes() const { return memory::elbow(points_); }
   // The time of one transfer: between measured sizes, times are interpolated linearly; beyond the last, at its bandwidth;
   // below the first, along the line through the first two, but at no more than the first one's bandwidth.
   double seconds(std::uint64_t bytes) const;
 
  private:
-  explicit BandwidthCurve(std::vector<CurvePoint> points) : points_(std::move(points)) {}
-  double timeOf(std::size_t point) const { return static_cast<double>(points_[point].bytes) / points_[point].bytesPerSecond; }
+  explicit BandwidthCurve(memory::LinkCurve points) : points_(std::move(points)) {}
+  double rateOf(std::size_t point) const { return static_cast<double>(points_[point].bytesPerSecond); }
+  double timeOf(std::size_t point) const { return static_cast<double>(points_[point].bytes) / rateOf(point); }
 
-  std::vector<CurvePoint> points_;
+  memory::LinkCurve points_;
 };
 
 // The elbow in whole granules, at least one.

@@ -1,5 +1,6 @@
-// Host memory in which the sessions of this executor have a place for every granule that they were promised. Pages of it are
-// made ready for transfers once, at start-up: nothing is allocated or pinned when a session leaves or comes.
+// Host memory in which the sessions of this executor have a place for every granule that they were promised: the host store's
+// book-keeping (memory/home_store.h), its memory, and what is known of the way there. Pages of it are made ready for
+// transfers once, at start-up: nothing is allocated or pinned when a session leaves or comes. No two granules share a home yet.
 //
 // Reactor thread only.
 #pragma once
@@ -7,18 +8,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <unordered_map>
-#include <vector>
 
-#include "memory/chunk_pool.h"
 #include "memory/device.h"
+#include "memory/home_store.h"
 #include "schemas/wire/owned_fd.h"
+#include "swap/group_plan.h"
 
 namespace rouse::executor {
 
 class Homes {
  public:
-  using Slot = std::uint32_t;  // a granule's place
+  using Slot = memory::SlotId;  // a granule's place
   static constexpr Slot kNone = ~Slot{0};
 
   // The part [offset, offset + bytes) of a memfd, in whole granules, mapped and given to the device.
@@ -34,29 +34,27 @@ class Homes {
   void giveBack(memory::OwnerId owner, std::uint64_t granules);
   // One of those promised. Holds whatever it held.
   Slot take(memory::OwnerId owner);
+  // Promised again.
   void drop(memory::OwnerId owner, Slot slot);
-  // Forgets an owner that has dropped all its slots.
-  void release(memory::OwnerId owner);
+  // All that the owner has, and was promised.
+  void release(memory::OwnerId owner) { store_.release(owner); }
 
   // For telling what has changed: random, and no program ever sees it or what it makes.
   const memory::FingerprintKey& key() const { return key_; }
+  // Of the link to the device, as that has measured it or its model says.
+  const swap::BandwidthCurve& curve() const { return curve_; }
   std::byte* at(Slot slot) const { return base_ + std::uint64_t{slot} * kGranuleBytes; }
-  std::uint64_t totalBytes() const { return total_ * kGranuleBytes; }
-  std::uint64_t promisableBytes() const { return (total_ - promised_) * kGranuleBytes; }
-  std::uint64_t usedBytes() const { return (total_ - free_.size()) * kGranuleBytes; }
+  std::uint64_t totalBytes() const { return store_.slots() * kGranuleBytes; }
+  std::uint64_t promisableBytes() const { return store_.promisable() * kGranuleBytes; }
+  std::uint64_t usedBytes() const { return store_.usedBytes(); }
 
  private:
-  struct Account {
-    std::uint64_t promised = 0, taken = 0;
-  };
-  Homes(std::byte* base, std::uint64_t granules, const memory::FingerprintKey& key);
+  Homes(std::byte* base, std::uint32_t granules, const memory::FingerprintKey& key, swap::BandwidthCurve curve);
 
   std::byte* base_;
   memory::FingerprintKey key_;
-  std::uint64_t total_;
-  std::uint64_t promised_ = 0;
-  std::vector<Slot> free_;
-  std::unordered_map<memory::OwnerId, Account> accounts_;
+  swap::BandwidthCurve curve_;
+  memory::HomeStore store_;
 };
 
 }  // namespace rouse::executor

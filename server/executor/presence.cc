@@ -3,22 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
-
 namespace rouse::executor {
-namespace {
-
-// As the device has measured its link, or its model says.
-swap::BandwidthCurve curveOf(const memory::Device& device) {
-  std::vector<swap::CurvePoint> points;
-  for (const memory::LinkPoint& point : device.properties().link.toDevice)
-    points.push_back({point.bytes, static_cast<double>(point.bytesPerSecond)});
-  if (!points.empty())
-    if (auto curve = swap::BandwidthCurve::create(std::move(points))) return std::move(curve).value();
-  // Otherwise groups of 8 MiB, about where PCIe 3.0 to 5.0 reach 95% of their bandwidth.
-  return swap::BandwidthCurve::create({{std::uint64_t{2} << 20, 10.5e9}, {std::uint64_t{8} << 20, 11.9e9}}).value();
-}
-
-}  // namespace
 
 Presence::Presence(memory::OwnerId owner, memory::Device& device, PhysicalMemory& memory, Homes* homes,
                    memory::ExtentMap& extents, swap::PlanKind plan)
@@ -149,7 +134,7 @@ void Presence::beginArriving(memory::Context& context) {
   const std::uint64_t base = extents_.window().base;
   std::vector<std::uint32_t> wanted;
   extents_.forEach([&](std::uint64_t address, std::uint32_t) { wanted.push_back(granule(address)); });
-  const swap::TransferPlan plan = swap::planTransfer(plan_, order_.arrange(wanted), base, curveOf(device_));
+  const swap::TransferPlan plan = swap::planTransfer(plan_, order_.arrange(wanted), base, homes_->curve());
   std::vector<memory::Chunk> chunks = memory_.takeAny(owner_, wanted.size());
 
   groups_ = static_cast<std::uint32_t>(plan.groups.size());
@@ -216,8 +201,6 @@ void Presence::release() {
   });
   memory_.release(owner_);
   if (homes_ != nullptr) {
-    for (const auto& [address, home] : homed_)
-      if (home.slot != Homes::kNone) homes_->drop(owner_, home.slot);
     homed_.clear();
     homes_->release(owner_);
     order_ = swap::AccessOrder(extents_.window());

@@ -10,14 +10,14 @@ namespace rouse::swap {
 namespace {
 
 constexpr std::uint64_t kBase = std::uint64_t{3} << 40;
-constexpr double kGB = 1e9;
+constexpr std::uint64_t kGB = 1'000'000'000;
 
 // A transfer costs `fixed` seconds and then runs at `rate`.
 BandwidthCurve affine(double fixed, double rate, std::uint64_t largest = std::uint64_t{64} << 20) {
-  std::vector<CurvePoint> points;
+  memory::LinkCurve points;
   for (std::uint64_t bytes = 64 << 10; bytes <= largest; bytes *= 2) {
     const auto size = static_cast<double>(bytes);
-    points.push_back({bytes, size / (fixed + size / rate)});
+    points.push_back({bytes, static_cast<std::uint64_t>(size / (fixed + size / rate))});
   }
   return BandwidthCurve::create(points).value();
 }
@@ -32,10 +32,9 @@ std::vector<std::uint32_t> ascending(std::uint32_t count) {
 
 TEST_CASE("the elbow of an H100's published curve is 4 MiB") {
   // numbers: host to device by block size.
-  const auto curve = BandwidthCurve::create({{4 << 10, 1 * kGB}, {16 << 10, 4 * kGB}, {64 << 10, 14.5 * kGB}, {256 << 10, 32 * kGB},
-                                             {512 << 10, 39.5 * kGB}, {1 << 20, 44 * kGB}, {2 << 20, 47.7 * kGB},
-                                             {4 << 20, 49.7 * kGB}, {8 << 20, 50.7 * kGB}, {16 << 20, 51.2 * kGB}}).value();
-  CHECK(curve.bestBytesPerSecond() == 51.2 * kGB);
+  const auto curve = BandwidthCurve::create({{4 << 10, 1 * kGB}, {16 << 10, 4 * kGB}, {64 << 10, 145 * kGB / 10}, {256 << 10, 32 * kGB},
+                                             {512 << 10, 395 * kGB / 10}, {1 << 20, 44 * kGB}, {2 << 20, 477 * kGB / 10},
+                                             {4 << 20, 497 * kGB / 10}, {8 << 20, 507 * kGB / 10}, {16 << 20, 512 * kGB / 10}}).value();
   CHECK(curve.elbowBytes() == 4 << 20);
   CHECK(groupGranules(curve) == 2);
   CHECK(groupGranules(affine(1e-6, 12 * kGB)) == 1);  // a V100's: the paper's 2 MB
@@ -46,7 +45,6 @@ TEST_CASE("a curve that is none is refused by point") {
   CHECK(BandwidthCurve::create({{4, 1}, {4, 2}}).error().message == "bandwidth curve: point 1 (4 bytes): sizes must ascend from above 0");
   CHECK(BandwidthCurve::create({{0, 1}}).error().message == "bandwidth curve: point 0 (0 bytes): sizes must ascend from above 0");
   CHECK(BandwidthCurve::create({{4, 0}}).error().message == "bandwidth curve: point 0 (4 bytes): bandwidth must be above 0");
-  CHECK_FALSE(BandwidthCurve::create({{4, std::numeric_limits<double>::quiet_NaN()}}).ok());
 }
 
 TEST_CASE("times follow the curve") {
@@ -55,7 +53,7 @@ TEST_CASE("times follow the curve") {
     CHECK(curve.seconds(bytes) == Approx(10e-6 + double(bytes) / (10 * kGB)));
   CHECK(curve.seconds(0) == 0);
   CHECK(curve.seconds(std::uint64_t{640} << 20) == Approx(double(std::uint64_t{640} << 20) / (10 * kGB)).epsilon(0.01));
-  CHECK(BandwidthCurve::create({{100, 50.0}}).value().seconds(25) == Approx(0.5));
+  CHECK(BandwidthCurve::create({{100, 50}}).value().seconds(25) == Approx(0.5));
 }
 
 TEST_CASE("first groups are smaller where the first kernel gains more than the transfer loses") {
