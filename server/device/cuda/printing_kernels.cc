@@ -1,11 +1,11 @@
 #include "server/device/cuda/printing_kernels.h"
 
-#include <cctype>
 #include <cstdint>
 #include <cstring>
 #include <vector>
 
 #include "server/device/cuda/elf_file.h"
+#include "server/device/cuda/ptx_tokens.h"
 
 namespace rouse::cuda {
 namespace {
@@ -56,43 +56,28 @@ void ofElf(std::string_view bytes, PrintingKernels& found) {
     if (prints[i]) found.names.emplace(symbols[i].name);
 }
 
-bool isWord(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' || c == '.'; }
-
 // The bodies of entries that name it. Functions that do may be called from anywhere.
 void ofPtx(std::string_view text, PrintingKernels& found) {
+  PtxTokens tokens(text);
   int depth = 0;
   bool entry = false, awaitsName = false;
   std::string_view name;
-  for (std::size_t at = 0; at < text.size();) {
-    const char c = text[at];
-    if (text.substr(at, 2) == "//") {
-      at = std::min(text.find('\n', at), text.size());
-    } else if (text.substr(at, 2) == "/*") {
-      const std::size_t end = text.find("*/", at + 2);
-      at = end == std::string_view::npos ? text.size() : end + 2;
-    } else if (c == '"') {
-      const std::size_t end = text.find('"', at + 1);
-      at = end == std::string_view::npos ? text.size() : end + 1;
-    } else if (isWord(c)) {
-      std::size_t end = at;
-      while (end < text.size() && isWord(text[end])) ++end;
-      const std::string_view word = text.substr(at, end - at);
-      at = end;
-      if (depth > 0) {
-        if (word != kPrint) continue;
-        if (entry)
-          found.names.emplace(name);
-        else
-          found.all = true;
-      } else if (word == ".entry" || word == ".func") {
-        entry = awaitsName = word == ".entry";
-      } else if (awaitsName) {
-        name = word;
-        awaitsName = false;
-      }
-    } else {
-      depth += c == '{' ? 1 : c == '}' ? -1 : 0;
-      ++at;
+  for (std::string_view token = tokens.next(); !token.empty(); token = tokens.next()) {
+    if (token == "{") {
+      ++depth;
+    } else if (token == "}") {
+      --depth;
+    } else if (depth > 0) {
+      if (token != kPrint) continue;
+      if (entry)
+        found.names.emplace(name);
+      else
+        found.all = true;
+    } else if (token == ".entry" || token == ".func") {
+      entry = awaitsName = token == ".entry";
+    } else if (awaitsName && isWord(token)) {
+      name = token;
+      awaitsName = false;
     }
   }
 }

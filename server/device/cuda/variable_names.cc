@@ -1,17 +1,13 @@
 #include "server/device/cuda/variable_names.h"
 
 #include <algorithm>
-#include <cctype>
 #include <set>
 
 #include "server/device/cuda/elf_file.h"
+#include "server/device/cuda/ptx_tokens.h"
 
 namespace rouse::cuda {
 namespace {
-
-bool isWord(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' || c == '.' || c == '%';
-}
 
 // Strings and other constants that the compiler made and no program can name.
 bool isCompilers(std::string_view name) { return name.empty() || name[0] == '$' || name.starts_with("__unnamed"); }
@@ -22,55 +18,37 @@ bool isCompilers(std::string_view name) { return name.empty() || name[0] == '$' 
 std::vector<NamedVariable> variablesOfPtx(std::string_view text) {
   std::vector<NamedVariable> found;
   std::vector<std::string_view> words;
+  PtxTokens tokens(text);
   int depth = 0;
   bool named = false;  // '[' or '=' has come: what follows is size and value
   std::string_view name;
-  for (std::size_t at = 0; at < text.size();) {
-    const char c = text[at];
-    if (text.substr(at, 2) == "//") {
-      at = std::min(text.find('\n', at), text.size());
-    } else if (text.substr(at, 2) == "/*") {
-      const std::size_t end = text.find("*/", at + 2);
-      at = end == std::string_view::npos ? text.size() : end + 2;
-    } else if (c == '"') {
-      const std::size_t end = text.find('"', at + 1);
-      at = end == std::string_view::npos ? text.size() : end + 1;
-    } else if (c == '{') {
+  for (std::string_view token = tokens.next(); !token.empty(); token = tokens.next()) {
+    if (token == "{") {
       ++depth;
-      ++at;
-    } else if (c == '}') {
+    } else if (token == "}") {
       if (--depth == 0 && !named) words.clear();  // the end of a function
-      ++at;
     } else if (depth > 0) {
-      ++at;
-    } else if (isWord(c)) {
-      std::size_t end = at;
-      while (end < text.size() && isWord(text[end])) ++end;
-      const std::string_view word = text.substr(at, end - at);
+      continue;
+    } else if (isWord(token)) {
       // Directives that end with their line.
-      if (words.empty() &&
-          (word == ".version" || word == ".target" || word == ".address_size" || word == ".file" || word == ".loc"))
-        end = std::min(text.find('\n', at), text.size());
+      if (words.empty() && (token == ".version" || token == ".target" || token == ".address_size" || token == ".file" ||
+                            token == ".loc"))
+        tokens.skipLine();
       else if (!named)
-        words.push_back(word);
-      at = end;
-    } else {
-      if ((c == '[' || c == '=') && !named && !words.empty()) {
-        named = true;
-        name = words.back();
-      }
-      if (c == ';') {
-        if (!named && !words.empty()) name = words.back();
-        const auto has = [&](std::string_view directive) {
-          return std::find(words.begin(), words.end(), directive) != words.end();
-        };
-        const bool constant = has(".const");
-        if ((constant || has(".global")) && !has(".extern") && !isCompilers(name) && name[0] != '.')
-          found.push_back({std::string(name), constant});
-        words.clear();
-        named = false;
-      }
-      ++at;
+        words.push_back(token);
+    } else if ((token == "[" || token == "=") && !named && !words.empty()) {
+      named = true;
+      name = words.back();
+    } else if (token == ";") {
+      if (!named && !words.empty()) name = words.back();
+      const auto has = [&](std::string_view directive) {
+        return std::find(words.begin(), words.end(), directive) != words.end();
+      };
+      const bool constant = has(".const");
+      if ((constant || has(".global")) && !has(".extern") && !isCompilers(name) && name[0] != '.')
+        found.push_back({std::string(name), constant});
+      words.clear();
+      named = false;
     }
   }
   return found;
