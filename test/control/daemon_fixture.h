@@ -164,4 +164,15 @@ class RunningDaemon {
   std::thread thread;
 };
 
+// What an attach was answered: its content, failing the test if it was refused; or the reason.
+inline const channel::Attached& attached(const channel::Message& message) {
+  if (const auto* error = std::get_if<Error>(&message.body)) FAIL(error->message);
+  return std::get<channel::Attached>(message.body);
+}
+
+inline std::string refusal(const channel::Message& message) {
+  const auto* error = std::get_if<Error>(&message.body);
+  return error == nullptr ? "not refused" : error->message;
+}
+
 }  // namespace rouse::test

@@ -20,11 +20,6 @@ RunningDaemon::Options withStore(std::uint32_t gpus = 1) {
   return {.gpus = gpus, .change = [](daemon::Settings& settings) { settings.hostStore = std::uint64_t{64} << 20; }};
 }
 
-std::string refusal(const channel::Message& message) {
-  const auto* error = std::get_if<rouse::Error>(&message.body);
-  return error == nullptr ? "not refused" : error->message;
-}
-
 // A function of this name, on all GPUs that it asks for.
 struct Function : test::Client {
   Function(RunningDaemon& daemon, const std::string& name, std::uint32_t gpus = 1) : test::Client(daemon.settings.socket) {
