@@ -101,25 +101,31 @@ void Executor::on(std::uint64_t id, Other& body, std::vector<wire::OwnedFd>) {
   send(id, Error{CudaError::invalidValue, "an executor does not take " + std::string(name)});
 }
 
-void Executor::readControl() {
+bool Executor::readControl() {
+  bool any = false;
   while (!stopping_) {
     Result<ControlLink::Received> received = control_.receive();
-    if (!received) return fail(std::move(received).error());
+    if (!received) {
+      fail(std::move(received).error());
+      return any;
+    }
     if (received->ended) {
       log(LogLevel::info, "the daemon closed the control connection");
       stopping_ = true;
-      return;
+      return any;
     }
     if (!received->message) break;
+    any = true;
     channel::Message message = std::move(*received->message);
     std::visit([&](auto& body) { on(message.id, body, std::move(message.fds)); }, message.body);
   }
   if (control_.unsent())
-    if (Status status = control_.flush(); !status) return fail(status.error());
-  if (control_.unsent() != writeWatched_) {
+    if (Status status = control_.flush(); !status) fail(status.error());
+  if (!stopping_ && control_.unsent() != writeWatched_) {
     writeWatched_ = control_.unsent();
     poller_.wantWrite(control_.fd(), writeWatched_);
   }
+  return any;
 }
 
 }  // namespace rouse::executor

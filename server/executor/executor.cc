@@ -108,7 +108,8 @@ bool Executor::turn() {
   }
   if (turnsToControl_-- == 0) {
     turnsToControl_ = kTurnsBetweenControl;
-    if (poller_.wait(std::chrono::nanoseconds{0})) readControl();
+    // A request is progress: who rests now would not see what it asks of the sessions.
+    if (poller_.wait(std::chrono::nanoseconds{0})) did = readControl() || did;
     finishLoads();
   }
   if (!did && memory_.scrubbing()) {

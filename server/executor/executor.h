@@ -62,7 +62,7 @@ class Executor {
   void settle(std::size_t index);
   void rest(Rest kind);
   bool anyBusy() const;
-  void readControl();
+  bool readControl();  // whether anything was asked
   void finishLoads();
   void publishMemory();
   void send(std::uint64_t id, const channel::Body& body);

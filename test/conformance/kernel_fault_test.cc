@@ -2,7 +2,6 @@
 #include <chrono>
 #include <thread>
 
-#include "server/device/cpu/runtime/sanitizer.h"
 #include "test/conformance/kernels.h"
 
 using namespace rouse;
@@ -169,8 +168,6 @@ TEST_CASE("destroying a context stops kernels that spin") {
   bench.context.reset();
 }
 
-#ifndef ROUSE_TSAN
-// ThreadSanitizer delivers signals at calls only, and this kernel makes none.
 TEST_CASE("destroying a context stops kernels that never end") {
   const auto kinds = kindsThat(stopsKernels);
   if (leftOut(kinds)) return;
@@ -185,4 +182,3 @@ TEST_CASE("destroying a context stops kernels that never end") {
   }
   bench.context.reset();
 }
-#endif

@@ -40,7 +40,7 @@ Runner::~Runner() {
   for (auto& fiber : fibers_) fiber->annotation.end();
 }
 
-Runner* Runner::active() { return activeRunner; }
+ROUSE_UNINSTRUMENTED Runner* Runner::active() { return activeRunner; }
 
 void Runner::prepare(Fiber* fiber) {
   fiber->annotation.begin(fiber->stack.base, fiber->stack.bytes);
@@ -104,7 +104,7 @@ void Runner::enter(Fiber* fiber, Fault& fault) {
 void* Runner::landing(const Fault& fault) {
   fault_ = fault;
   faulted_ = current_;
-  inKernelCode_.store(false, std::memory_order_relaxed);
+  inKernelCode_ = 0;
 #ifdef ROUSE_ASAN
   __sanitizer_start_switch_fiber(nullptr, ownAnnotation_.bottom, ownAnnotation_.bytes);
 #endif

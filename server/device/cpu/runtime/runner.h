@@ -12,6 +12,7 @@
 
 #include "server/device/cpu/runtime/fiber.h"
 #include "server/device/cpu/runtime/grid.h"
+#include "server/device/cpu/runtime/sanitizer.h"
 #include "server/device/cpu/runtime/stack_pool.h"
 
 namespace rouse::cpu {
@@ -34,7 +35,7 @@ class Runner {
   Runner(const Runner&) = delete;
 
   // The calling thread's, null elsewhere. Safe in a signal handler.
-  static Runner* active();
+  ROUSE_UNINSTRUMENTED static Runner* active();
 
   // --- On the thread's own stack ---
 
@@ -87,9 +88,12 @@ class Runner {
   // Any thread: makes the thread leave a kernel that has been stopped (Grid::stopped), unless it is inside the runtime.
   void interrupt() const;
   // Whether generated code runs, which may be interrupted at any instruction.
-  void enterKernelCode() { inKernelCode_.store(true, std::memory_order_relaxed); }
-  void leaveKernelCode() { inKernelCode_.store(false, std::memory_order_relaxed); }
-  bool inKernelCode() const { return inKernelCode_.load(std::memory_order_relaxed); }
+  ROUSE_UNINSTRUMENTED void enterKernelCode() {
+    inKernelCode_ = 1;
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // an interrupt after this is acted on, whatever is read next
+  }
+  ROUSE_UNINSTRUMENTED void leaveKernelCode() { inKernelCode_ = 0; }
+  ROUSE_UNINSTRUMENTED bool inKernelCode() const { return inKernelCode_ != 0; }
   // In a handler: where to continue so that enter() returns with this fault.
   void* landing(const Fault& fault);
 
@@ -102,7 +106,7 @@ class Runner {
   Fiber* current_ = nullptr;
   Fiber* faulted_ = nullptr;
   Fiber* flushRequest_ = nullptr;
-  std::atomic<bool> inKernelCode_{false};
+  volatile std::sig_atomic_t inKernelCode_ = 0;  // for this thread and its signal handlers
   Fault fault_;
   StackPool stacks_;
   std::vector<std::unique_ptr<Fiber>> fibers_;

@@ -27,6 +27,16 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
+// For what runs in a signal handler, where the thread may be in the middle of a sanitizer's runtime: calls nothing of it.
+#if defined(__has_attribute)
+#if __has_attribute(disable_sanitizer_instrumentation)
+#define ROUSE_UNINSTRUMENTED __attribute__((disable_sanitizer_instrumentation))
+#endif
+#endif
+#ifndef ROUSE_UNINSTRUMENTED
+#define ROUSE_UNINSTRUMENTED
+#endif
+
 namespace rouse::cpu {
 
 // Of one stack: what the sanitizers keep for it. The worker's own stack has one too.

@@ -7,7 +7,12 @@
 
 #include "server/device/cpu/runtime/block.h"
 #include "server/device/cpu/runtime/context_switch.h"
+#include "server/device/cpu/runtime/sanitizer.h"
 #include "server/device/cpu/runtime/visits.h"
+
+#ifdef ROUSE_TSAN
+extern "C" int __sigaction(int, const struct sigaction*, struct sigaction*) noexcept;  // the C library's own
+#endif
 
 namespace rouse::cpu {
 namespace {
@@ -67,16 +72,30 @@ __attribute__((no_sanitize("address", "thread"))) void onFault(int signal, sigin
   continueAtLanding(context, *runner, fault);
 }
 
-__attribute__((no_sanitize("address", "thread"))) void onInterrupt(int signal, siginfo_t*, void* opaque) {
-  Runner* runner = Runner::active();
-  if (runner == nullptr || !runner->inKernelCode()) return;
-  Fiber* fiber = runner->current();
-  auto& context = *static_cast<ucontext_t*>(opaque);
+ROUSE_UNINSTRUMENTED void leaveStoppedKernel(Runner& runner, int signal, ucontext_t& context) {
+  Fiber* fiber = runner.current();
   if (fiber == nullptr || !onStackOf(*fiber, static_cast<std::uint64_t>(context.uc_mcontext.gregs[REG_RSP]))) return;
   if (!fiber->block->grid().stopped()) return;
   Fault fault;
   fault.signal = signal;
-  continueAtLanding(context, *runner, fault);
+  continueAtLanding(context, runner, fault);
+}
+
+ROUSE_UNINSTRUMENTED void onInterrupt(int signal, siginfo_t*, void* opaque) {
+  Runner* runner = Runner::active();
+  if (runner == nullptr || !runner->inKernelCode()) return;
+  leaveStoppedKernel(*runner, signal, *static_cast<ucontext_t*>(opaque));
+}
+
+// ThreadSanitizer keeps a signal that no instruction raised until its thread calls the C library: a kernel that never
+// calls would not be stopped. So its runtime is gone around: outside kernel code the handler does nothing, and calls
+// nothing of it.
+void handleInterrupts(const struct sigaction& action) {
+#ifdef ROUSE_TSAN
+  __sigaction(interruptSignal(), &action, nullptr);
+#else
+  sigaction(interruptSignal(), &action, nullptr);
+#endif
 }
 
 }  // namespace
@@ -93,7 +112,7 @@ void installFaultHandlers() {
     for (int index = 0; index < 4; ++index) sigaction(kSignals[index], &action, &previous[index]);
     action.sa_flags |= SA_RESTART;
     action.sa_sigaction = &onInterrupt;
-    sigaction(interruptSignal(), &action, nullptr);
+    handleInterrupts(action);
   });
 }
 
