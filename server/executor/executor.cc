@@ -42,6 +42,10 @@ Result<std::unique_ptr<Executor>> Executor::create(std::unique_ptr<memory::Devic
     if (!homes) return std::move(homes).error();
     executor->homes_ = std::move(*homes);
     executor->surroundings_.homes = executor->homes_.get();
+    auto store = StoreView::open(file);
+    if (!store) return std::move(store).error();
+    executor->store_ = std::move(*store);
+    executor->surroundings_.store = executor->store_.get();
   }
   if (Status status = executor->poller_.watchControl(executor->control_.fd()); !status) return status.error();
   if (Status status = executor->poller_.watchEvents(executor->flag_.fd()); !status) return status.error();
@@ -99,6 +103,7 @@ bool Executor::turn() {
   bool did = flag_.take();
   did = pollSessions() || did;
   if (homes_) did = share() || did;
+  if (!imports_.empty()) did = finishImports() || did;
   deviceWaiting_ = false;
   did = device_->poll(deviceWaiting_) || did;
   // Programs have been told by now; whoever starts this executor again gets a device that works.
@@ -145,6 +150,8 @@ bool Executor::share() {
   const std::uint64_t now =
       static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
   const bool did = moves_.turn(sharers_, now, [this](std::uint64_t request, const Status& status) {
+    if (const auto exported = exports_.extract(request); !exported.empty() && status)
+      return send(request, find(exported.mapped())->session->freeze());
     send(request, status ? channel::Body(channel::Ok{}) : channel::Body(status.error()));
   });
   return sharing_.turn(sharers_, now) || did;

@@ -44,14 +44,17 @@ class Homes {
   // Of the link to the device, as that has measured it or its model says.
   const swap::BandwidthCurve& curve() const { return curve_; }
   std::byte* at(Slot slot) const { return base_ + std::uint64_t{slot} * kGranuleBytes; }
+  // Where that is in the file, of which others have other parts.
+  std::uint64_t fileOffset(Slot slot) const { return fileOffset_ + std::uint64_t{slot} * kGranuleBytes; }
   std::uint64_t totalBytes() const { return store_.slots() * kGranuleBytes; }
   std::uint64_t promisableBytes() const { return store_.promisable() * kGranuleBytes; }
   std::uint64_t usedBytes() const { return store_.usedBytes(); }
 
  private:
-  Homes(std::byte* base, std::uint32_t granules, const memory::FingerprintKey& key, swap::BandwidthCurve curve);
+  Homes(std::byte* base, std::uint64_t fileOffset, std::uint32_t granules, const memory::FingerprintKey& key, swap::BandwidthCurve curve);
 
   std::byte* base_;
+  std::uint64_t fileOffset_;
   memory::FingerprintKey key_;
   swap::BandwidthCurve curve_;
   memory::HomeStore store_;
