@@ -70,7 +70,7 @@ Daemon::Daemon(boost::asio::io_context& io, DaemonOptions options)
                                  std::function<void(std::string)> done) { report(unsupported, std::move(done)); },
                 .move =
                     [this](const channel::Move& move, uid_t asker, std::function<void(Result<channel::Moved>)> done) {
-                      moveFunctions(io_, sessions_, move, asker, movePatience_, std::move(done));
+                      moveFunctions(io_, pool_, sessions_, move, asker, movePatience_, std::move(done));
                     }},
       inherited_(std::move(options.listener)),
       signals_(io, SIGTERM, SIGINT, SIGHUP),
