@@ -47,6 +47,8 @@ struct Message {
     sessionRecipe @24 :SessionRecipe;
     importSession @25 :ImportSession;
     resumeSession @26 :UInt64;          # session id; answered by ok
+    # Executor -> daemon, unasked: a session waits for room on this device, none of which it has; again when it has waited twice as long.
+    sessionWaits @27 :SessionWaits;
   }
 }
 
@@ -265,4 +267,17 @@ struct ExecutorStatus {
   }
   hostStoreBytes @5 :UInt64;      # this executor's part
   hostStoreUsedBytes @6 :UInt64;
+  # For who waits elsewhere: what nobody has, and what those have that have done nothing for a while (server/executor/sharing.h, kIdleNs); what
+  # of the host store nobody was promised; and how many wait here.
+  roomBytes @7 :UInt64;
+  idleBytes @8 :UInt64;
+  hostStoreFreeBytes @9 :UInt64;
+  waiting @10 :UInt32;
+}
+
+struct SessionWaits {
+  sessionId @0 :UInt64;
+  waitedNs @1 :UInt64;
+  wantedBytes @2 :UInt64;     # of the device
+  reservedBytes @3 :UInt64;
 }

@@ -131,6 +131,10 @@ void write(capnproto::ExecutorStatus::Builder to, const ExecutorStatus& from) {
   to.setLaunches(from.launches);
   to.setHostStoreBytes(from.hostStoreBytes);
   to.setHostStoreUsedBytes(from.hostStoreUsedBytes);
+  to.setRoomBytes(from.roomBytes);
+  to.setIdleBytes(from.idleBytes);
+  to.setHostStoreFreeBytes(from.hostStoreFreeBytes);
+  to.setWaiting(from.waiting);
   auto sessions = to.initSessions(static_cast<unsigned>(from.sessions.size()));
   for (unsigned i = 0; i < sessions.size(); ++i) {
     const SessionUsage& usage = from.sessions[i];
@@ -237,6 +241,13 @@ struct BodyWriter {
     writeRecipe(out.initRecipe(), body.recipe);
   }
   void operator()(const ResumeSession& body) { to.setResumeSession(body.sessionId); }
+  void operator()(const SessionWaits& body) {
+    auto out = to.initSessionWaits();
+    out.setSessionId(body.sessionId);
+    out.setWaitedNs(body.waitedNs);
+    out.setWantedBytes(body.wantedBytes);
+    out.setReservedBytes(body.reservedBytes);
+  }
 };
 
 std::string read(capnp::Text::Reader text) { return {text.begin(), text.size()}; }
@@ -360,7 +371,11 @@ ExecutorStatus read(capnproto::ExecutorStatus::Reader from) {
                     .commands = from.getCommands(),
                     .launches = from.getLaunches(),
                     .hostStoreBytes = from.getHostStoreBytes(),
-                    .hostStoreUsedBytes = from.getHostStoreUsedBytes()};
+                    .hostStoreUsedBytes = from.getHostStoreUsedBytes(),
+                    .roomBytes = from.getRoomBytes(),
+                    .idleBytes = from.getIdleBytes(),
+                    .hostStoreFreeBytes = from.getHostStoreFreeBytes(),
+                    .waiting = from.getWaiting()};
   for (auto usage : from.getSessions()) {
     to.sessions.push_back({.sessionId = usage.getSessionId(),
                            .reservedBytes = usage.getReservedBytes(),
@@ -476,6 +491,10 @@ Body readBody(capnproto::Message::Reader from) {
     }
     case capnproto::Message::RESUME_SESSION:
       return ResumeSession{from.getResumeSession()};
+    case capnproto::Message::SESSION_WAITS: {
+      const auto body = from.getSessionWaits();
+      return SessionWaits{body.getSessionId(), body.getWaitedNs(), body.getWantedBytes(), body.getReservedBytes()};
+    }
   }
   throw OutOfRange{"message kind " + std::to_string(static_cast<unsigned>(from.which())) + " is unknown"};
 }
@@ -546,7 +565,8 @@ std::string_view name(const Body& body) {
                                                 "exportSession",
                                                 "sessionRecipe",
                                                 "importSession",
-                                                "resumeSession"};
+                                                "resumeSession",
+                                                "sessionWaits"};
   static_assert(std::size(kNames) == std::variant_size_v<Body>);
   return kNames[body.index()];
 }

@@ -153,13 +153,21 @@ struct ExecutorStatus {
   std::uint64_t commands = 0;
   std::uint64_t launches = 0;
   std::uint64_t hostStoreBytes = 0, hostStoreUsedBytes = 0;
+  std::uint64_t roomBytes = 0, idleBytes = 0, hostStoreFreeBytes = 0;
+  std::uint32_t waiting = 0;
+};
+struct SessionWaits {
+  std::uint64_t sessionId = 0;
+  std::uint64_t waitedNs = 0;
+  std::uint64_t wantedBytes = 0;
+  std::uint64_t reservedBytes = 0;
 };
 struct Shutdown {};
 
 using Body = std::variant<Error, Attach, Attached, LoadModule, ModuleInfo, CutOff, Prepare, Prepared, StatusRequest,
                           StatusReply, ExecutorReady, OpenSession, CloseSession, InstallModule, Ok, SessionFault,
                           ExecutorStatusRequest, ExecutorStatus, Shutdown, Move, Moved, MoveSession, ExportSession, SessionRecipe,
-                          ImportSession, ResumeSession>;
+                          ImportSession, ResumeSession, SessionWaits>;
 
 struct Message {
   std::uint64_t id = 0;  // of a request, chosen by who asks; the answer bears the same; 0 for notifications

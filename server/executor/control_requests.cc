@@ -76,11 +76,15 @@ void Executor::on(std::uint64_t id, channel::ExecutorStatusRequest&, std::vector
                                  .commands = pastCommands_,
                                  .launches = pastLaunches_,
                                  .hostStoreBytes = homes_ ? homes_->totalBytes() : 0,
-                                 .hostStoreUsedBytes = homes_ ? homes_->usedBytes() : 0};
+                                 .hostStoreUsedBytes = homes_ ? homes_->usedBytes() : 0,
+                                 .roomBytes = memory_.freeChunks() * kGranuleBytes,
+                                 .idleBytes = Sharing::idleBytes(sharers(), coarseNs()),
+                                 .hostStoreFreeBytes = homes_ ? homes_->promisableBytes() : 0};
   for (const Served& served : served_) {
     status.sessions.push_back(served.session->usage());
     status.commands += status.sessions.back().commands;
     status.launches += status.sessions.back().launches;
+    status.waiting += served.session->wantedChunks() != 0;
   }
   send(id, status);
 }

@@ -28,6 +28,12 @@ std::uint64_t nowNs() {
 
 }  // namespace
 
+std::uint64_t coarseNs() {
+  timespec time;
+  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
+}
+
 Result<std::unique_ptr<Executor>> Executor::create(std::unique_ptr<memory::Device> device, wire::OwnedFd control,
                                                    const ExecutorOptions& options) {
   Result<PhysicalMemory> memory = PhysicalMemory::create(*device);
@@ -142,19 +148,24 @@ bool Executor::pollSessions() {
   return did;
 }
 
-bool Executor::share() {
+std::span<Session* const> Executor::sharers() {
   sharers_.clear();
   for (const Served& served : served_) sharers_.push_back(served.session.get());
-  timespec time;
-  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
-  const std::uint64_t now =
-      static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
-  const bool did = moves_.turn(sharers_, now, [this](std::uint64_t request, const Status& status) {
+  return sharers_;
+}
+
+bool Executor::share() {
+  const std::span<Session* const> sessions = sharers();
+  const std::uint64_t now = coarseNs();
+  const bool did = moves_.turn(sessions, now, [this](std::uint64_t request, const Status& status) {
     if (const auto exported = exports_.extract(request); !exported.empty() && status)
       return send(request, find(exported.mapped())->session->freeze());
     send(request, status ? channel::Body(channel::Ok{}) : channel::Body(status.error()));
   });
-  return sharing_.turn(sharers_, now) || did;
+  const bool shared = sharing_.turn(sessions, now);
+  if (sharing_.waiting())
+    for (const channel::SessionWaits& waits : Sharing::impatient(sessions, now)) send(0, waits);
+  return shared || did;
 }
 
 // Tells the daemon what has become of a session.

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -31,6 +32,9 @@ struct ExecutorOptions {
   int homesFd = -1;
   std::uint64_t homesOffset = 0, homesBytes = 0;
 };
+
+// Of the clock that sharing and moves go by: cheap, and as exact as the kernel's ticks.
+std::uint64_t coarseNs();
 
 class Executor {
  public:
@@ -59,6 +63,7 @@ class Executor {
   bool turn();
   bool pollSessions();
   bool share();
+  std::span<Session* const> sharers();
   void settle(std::size_t index);
   void rest(Rest kind);
   bool anyBusy() const;

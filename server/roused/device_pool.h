@@ -41,6 +41,7 @@ class DevicePool {
     std::function<void(ExecutorLink&, const Error& reason)> onLost;
     std::function<void()> onChanged;
     std::function<void(std::uint64_t sessionId, const Error&)> onSessionFault;
+    std::function<void(const channel::SessionWaits&)> onSessionWaits;
   };
   DevicePool(boost::asio::io_context&, DevicePoolOptions, Events);
 

@@ -9,6 +9,7 @@
 //   dormant-refused, module-refused, export-refused, import-refused, resume-refused    says no to that
 //   dormant-dies, module-dies, export-dies, import-dies, resume-dies                   dies of that
 //   exported-dies    dies as soon as it has answered an export; slow: takes a while for an import (exported-dies, too)
+//   waits            says that it waits for room as soon as it is open
 // What a session reports as its commands is 1 where it is served, 0 elsewhere.
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -126,6 +127,7 @@ int main(int argc, char** argv) {
       }
       sessions[open->sessionId] = {*open, open->dormant ? Stage::dormant : Stage::serving};
       (void)channel.send(message.id, Ok{});
+      if (open->name == "waits" && !open->dormant) (void)channel.send(0, SessionWaits{open->sessionId, 1'000'000'000, 4096, 4096});
       if (open->name == "fault") {
         (void)channel.send(
             0, SessionFault{open->sessionId, {CudaError::invalidValue, "MemReserve: bytes 7, must be aligned"}});
@@ -154,6 +156,7 @@ int main(int argc, char** argv) {
       (void)channel.send(message.id, info);
     } else if (std::holds_alternative<ExecutorStatusRequest>(message.body)) {
       ExecutorStatus status{arguments.memory, arguments.memory / 2, {}, 100, 10};
+      status.roomBytes = status.hostStoreFreeBytes = 8192;
       for (const auto& [id, served] : sessions) {
         status.sessions.push_back({id, 4096, 2048, 1024, served.stage == Stage::serving ? 1u : 0u, 5, 0});
         SessionUsage& usage = status.sessions.back();

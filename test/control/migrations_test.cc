@@ -214,6 +214,24 @@ TEST_CASE("what cannot be: no such GPU, several GPUs, no host store") {
   CHECK_THAT(refusal(other.call(Move{"model", MoveAction::migrate, 1})), Catch::Contains("no host store"));
 }
 
+TEST_CASE("who waits for room is taken to a GPU that has some, unless it is told not to") {
+  {
+    TwoGpus daemon;
+    Function function(daemon, "waits");
+    CHECK(eventually([&] { return daemon.status()["daemon"]["migrations"] == 1; }));
+    CHECK(eventually([&] { return daemon.deviceOf(function.id)["migrating"] == false; }));
+    CHECK(daemon.deviceOf(function.id)["commands"] == 1);
+    CHECK(daemon.status()["daemon"]["migrations"] == 1);
+  }
+  RunningDaemon still({.gpus = 2, .change = [](daemon::Settings& settings) {
+                         settings.hostStore = std::uint64_t{64} << 20;
+                         settings.rebalance = false;
+                       }});
+  Function function(still, "waits");
+  std::this_thread::sleep_for(100ms);
+  CHECK(still.status()["daemon"]["migrations"] == 0);
+}
+
 TEST_CASE("nothing is left of functions that have moved: no descriptor, no address") {
   TwoGpus daemon;
   const auto before = openFds();

@@ -379,4 +379,36 @@ TEST_CASE_METHOD(TwoDevices, "who is busy is asked to stop, and goes on if it do
   REQUIRE(client.value(2) == 6);
 }
 
+TEST_CASE_METHOD(TwoDevices, "the daemon is told of who waits for longer than its way would take, and less and less often") {
+  Client& client = start(6);
+  const auto other = a.add(8);
+  REQUIRE_FALSE(a.here(who));
+  a.device.hold = true;
+  a.clients[other]->send(wire::Fill{.stream = wire::kLegacyStream, .destination = a.clients[other]->window(), .count = 8, .elementBytes = 1});
+  client.send(wire::SlotSignal{.stream = wire::kLegacyStream, .value = 3, .slot = 4});
+  a.settle();
+  const auto told = [&] {
+    std::vector<Session*> all;
+    for (const auto& session : a.sessions) all.push_back(session.get());
+    return Sharing::impatient(all, a.now);
+  };
+  REQUIRE(told().empty());
+  const std::uint64_t least = Sharing::kLeastWaitNs + 6 * kG * 1'000'000'000 / Sharing::kCopyRate;
+  a.now += least - 1000;
+  REQUIRE(told().empty());
+  a.now += 1000;
+  const auto first = told();
+  REQUIRE(first.size() == 1);
+  REQUIRE((first[0].sessionId == client.request.sessionId && first[0].wantedBytes == 6 * kG && first[0].reservedBytes == 6 * kG));
+  REQUIRE(told().empty());
+  a.now += least - 1000;
+  REQUIRE(told().empty());
+  a.now += 1000;
+  REQUIRE(told().size() == 1);
+  a.device.release();
+  a.settle();
+  REQUIRE(client.value(4) == 3);
+  REQUIRE(told().empty());
+}
+
 }  // namespace rouse::executor
