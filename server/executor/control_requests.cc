@@ -82,8 +82,8 @@ void Executor::on(std::uint64_t id, channel::ExecutorStatusRequest&, std::vector
                                  .hostStoreFreeBytes = homes_ ? homes_->promisableBytes() : 0};
   for (const Served& served : served_) {
     status.sessions.push_back(served.session->usage());
-    status.commands += status.sessions.back().commands;
-    status.launches += status.sessions.back().launches;
+    status.commands += served.session->commandsHere();
+    status.launches += served.session->launchesHere();
     status.waiting += served.session->wantedChunks() != 0;
   }
   send(id, status);

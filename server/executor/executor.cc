@@ -178,9 +178,8 @@ void Executor::settle(std::size_t index) {
   }
   if (!session.closed() || !served.closeRequest) return;
   const std::uint64_t request = *served.closeRequest;
-  const channel::SessionUsage usage = session.usage();
-  pastCommands_ += usage.commands;
-  pastLaunches_ += usage.launches;
+  pastCommands_ += session.commandsHere();
+  pastLaunches_ += session.launchesHere();
   poller_.forget(session.wakeFd());
   if (logs(LogLevel::info)) log(LogLevel::info, "session " + std::to_string(session.id()) + " is closed");
   served_.erase(served_.begin() + static_cast<std::ptrdiff_t>(index));

@@ -161,6 +161,9 @@ class Session final : private memory::ContextObserver {
   // What the program is told of the device's free memory.
   void publishMemory();
   channel::SessionUsage usage() const;
+  // Of usage(), what was done on this device.
+  std::uint64_t commandsHere() const { return consumer_.commands() - commandsElsewhere_; }
+  std::uint64_t launchesHere() const { return launches_ - launchesElsewhere_; }
   std::uint64_t id() const { return id_; }
   const std::string& name() const { return name_; }
   int wakeFd() const { return wake_.get(); }
@@ -333,6 +336,7 @@ class Session final : private memory::ContextObserver {
   memory::RangeMap variableRanges_;  // of bound modules, where the device places them
   std::unordered_map<std::uint64_t, std::shared_ptr<memory::Image>> installed_;
   std::uint64_t launches_ = 0;
+  std::uint64_t commandsElsewhere_ = 0, launchesElsewhere_ = 0;
   std::vector<channel::SessionRecipe::Limit> limits_;  // as they have been set
 
   // In this order: streams and instances end before their context.

@@ -90,7 +90,8 @@ Status Session::beginImport(const channel::SessionRecipe& recipe) {
   if (Status status = importModules(recipe); !status) return status;
   consumer_.continueFrom(recipe.commandBytes, recipe.commands);
   output_.continueFrom(recipe.outputBytes, recipe.outputDropped);
-  launches_ = recipe.launches;
+  commandsElsewhere_ = recipe.commands;
+  launches_ = launchesElsewhere_ = recipe.launches;
   lastSaved_ = recipe.lastSavedBytes;
   latch_.continueAfter(static_cast<CudaError>(recipe.lastError));
   return {};

@@ -167,6 +167,7 @@ void Migration::abandon(const Error& why) {
 void Migration::ask(ExecutorLink& link, const channel::Body& body, bool resume) {
   ++awaited_;
   link.request(body, {}, [self = shared_from_this(), resume, &link](const Answer& answer) {
+    if (!answer && resume && !self->failure_) self->failure_ = answer.error();
     // Whoever died is known as lost by then, or soon.
     if (!answer && answer.error().code != CudaError::devicesUnavailable) {
       spdlog::error("session {}: {} could not {} it: {}", self->id_, gpu(link), resume ? "resume" : "close", answer.error().message);

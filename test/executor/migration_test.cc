@@ -143,6 +143,8 @@ TEST_CASE_METHOD(TwoDevices, "a session goes on on another device: memory, strea
   REQUIRE(there.usage().place == channel::Place::device);
   REQUIRE(there.usage().reservedBytes == 3 * kG);
   REQUIRE(there.usage().commands == 14 + 2 + 5 - 2);
+  REQUIRE(there.commandsHere() == 5);
+  REQUIRE(there.launchesHere() == 1);
   REQUIRE(there.usage().departures == 1);
 
   // Here nothing is left of it, and ending it tells the program nothing.
