@@ -111,7 +111,7 @@ void measureInstances(const SwapOptions& options, Figures& figures) {
   }
   const auto used = static_cast<double>(stage.usage().residentBytes);
   stage.evict();
-  const auto home = static_cast<double>(stage.usage().hostStoreUsedBytes);
+  const auto home = static_cast<double>(stage.restingHostStoreBytes());
   for (Client& client : clients) figures.take("instances", client.ask("infer 2 1"));
   figures.set("instances", kInstances);
   figures.set("instances_gpu_bytes", used);

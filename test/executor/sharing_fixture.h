@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "server/executor/moves.h"
@@ -67,6 +68,13 @@ struct SharingFixture {
       did = sharing.turn(all, now) || did;
       if (did) still = -1;
     }
+  }
+  // Until all that is at rest has been looked at.
+  void findEqual() {
+    do {
+      homes->turn();
+      std::this_thread::yield();
+    } while (homes->reading());
   }
   // A command of the session's; the slot tells when it has been done.
   void touch(std::size_t who) {
