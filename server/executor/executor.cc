@@ -103,7 +103,7 @@ bool Executor::turn() {
   did = pollSessions() || did;
   if (homes_) {
     did = share() || did;
-    homes_->turn();  // nobody waits for it: no reason to stay awake
+    did = homes_->turn() || did;
   }
   deviceWaiting_ = false;
   did = device_->poll(deviceWaiting_) || did;

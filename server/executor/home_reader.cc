@@ -8,9 +8,12 @@
 
 namespace rouse::executor {
 
+HomeReader::HomeReader(const memory::FingerprintKey& key, std::function<void()> ring)
+    : key_(key), ring_(std::move(ring)), thread_([this] { run(); }) {}
+
 HomeReader::~HomeReader() {
-  if (!thread_.joinable()) return;
   if (!idle()) hurry();
+  // Done or idle: the thread stores nothing any more.
   state_.store(kEnding, std::memory_order_release);
   state_.notify_all();
   thread_.join();
@@ -20,10 +23,7 @@ void HomeReader::begin(std::vector<Reading> readings) {
   readings_ = std::move(readings);
   hurry_.store(false, std::memory_order_relaxed);
   state_.store(kGiven, std::memory_order_release);
-  if (thread_.joinable())
-    state_.notify_all();
-  else
-    thread_ = std::thread([this] { run(); });
+  state_.notify_all();
 }
 
 std::vector<HomeReader::Reading> HomeReader::take() {

@@ -1,5 +1,5 @@
 // A thread that reads pages of the host store beside the reactor: their fingerprints, and whether two are the same, byte by byte.
-// It has the lowest priority that there is, and starts when it is first needed.
+// It has the lowest priority that there is.
 //
 // Whoever gives it pages sees to it that nobody writes them until they have been taken back.
 #pragma once
@@ -26,7 +26,7 @@ class HomeReader {
   };
 
   // `key` outlives it. `ring` is called from the thread whenever there is something to take.
-  HomeReader(const memory::FingerprintKey& key, std::function<void()> ring) : key_(key), ring_(std::move(ring)) {}
+  HomeReader(const memory::FingerprintKey& key, std::function<void()> ring);
   ~HomeReader();
   HomeReader(const HomeReader&) = delete;
 

@@ -78,8 +78,8 @@ void HomeSharing::queue(Home home, bool first) {
   first ? queue_.push_front(home) : queue_.push_back(home);
 }
 
-std::optional<HomeSharing::Look> HomeSharing::next() {
-  while (!queue_.empty()) {
+std::optional<HomeSharing::Look> HomeSharing::next(unsigned& steps) {
+  for (; !queue_.empty() && steps != 0; --steps) {
     const Home home = queue_.front();
     queue_.pop_front();
     Entry& entry = homes_[home];

@@ -48,8 +48,11 @@ class HomeSharing {
     memory::SlotId slot;
     std::optional<memory::SlotId> equal;  // compare with this one; else the fingerprint is wanted
   };
-  // What is to be read next, if anything; one of the three is called for each.
-  std::optional<Look> next();
+  // What is to be read next, if anything; one of the three is called for each. Looks at homes until there is one to be read or
+  // none of `steps` is left.
+  std::optional<Look> next(unsigned& steps);
+  // next() may have more.
+  bool waiting() const { return !queue_.empty(); }
   void printed(const Look& look, const memory::Fingerprint& print);
   void compared(const Look& look, bool equal);
   void leftOff(const Look& look);  // to be asked for again

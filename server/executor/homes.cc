@@ -83,18 +83,21 @@ void Homes::feed() {
   takeReadings();
 }
 
-void Homes::turn() {
-  if (!reader_) return;
+bool Homes::turn() {
+  if (!reader_) return false;
   if (reader_->ready()) takeReadings();
-  if (!reader_->idle()) return;
+  if (!reader_->idle() || !sharing_.waiting()) return false;
+  unsigned steps = kSteps;
   std::vector<HomeReader::Reading> readings;
   while (readings.size() < kReadings) {
-    const std::optional<HomeSharing::Look> look = sharing_.next();
+    const std::optional<HomeSharing::Look> look = sharing_.next(steps);
     if (!look) break;
     looks_.push_back(*look);
     readings.push_back({.page = memory(look->slot), .other = look->equal ? memory(*look->equal) : nullptr});
   }
-  if (!readings.empty()) reader_->begin(std::move(readings));
+  if (readings.empty()) return sharing_.waiting();
+  reader_->begin(std::move(readings));
+  return false;
 }
 
 void Homes::takeReadings() {

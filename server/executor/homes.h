@@ -57,8 +57,9 @@ class Homes {
   // will be there, if that is known. Has room always.
   std::byte* rewrite(Slot slot, const std::optional<memory::PageFingerprint>& print);
 
-  // Goes on with finding equal homes. Takes microseconds.
-  void turn();
+  // Goes on with finding equal homes, for some microseconds. True: there is more to do at once; else when `ring` has been
+  // called, or a session's move has ended.
+  bool turn();
   // Something is being read. turn() must follow.
   bool reading() const { return reader_ != nullptr && !reader_->idle(); }
   // No more, and `ring` is not called again.
@@ -78,6 +79,8 @@ class Homes {
  private:
   // What is read in one go: enough to make waking two threads cheap, and few slots of the store.
   static constexpr std::size_t kReadings = 16;
+  // Homes that are looked at in one turn.
+  static constexpr unsigned kSteps = 64;
 
   Homes(std::byte* base, std::uint32_t granules, const memory::FingerprintKey& key, swap::BandwidthCurve curve,
         std::function<void()> ring);

@@ -46,7 +46,8 @@ struct Model {
       sharing.printed(reading.look, print(reading.content));
   }
   bool look() {
-    const auto look = sharing.next();
+    unsigned steps = 100;
+    const auto look = sharing.next(steps);
     if (!look) return false;
     readings.push_back({*look, memory[look->slot], look->equal ? memory[*look->equal] : 0});
     return true;
@@ -163,6 +164,23 @@ TEST_CASE("home sharing: random turns, writes, ends and late answers; everybody'
   for (const auto& [id, _] : model.owners) model.sharing.release(id);
   CHECK(model.store.used() == 0);
   CHECK(model.store.promisable() == Model::kSlots);
+}
+
+TEST_CASE("home sharing: no more homes are looked at than allowed") {
+  Model model(~Content{0});
+  REQUIRE(model.store.promise(1, 30).ok());
+  model.sharing.beginMove(1);
+  for (Content content = 0; content < 30; ++content) model.write(model.owners[1], model.sharing.take(1), content % 29, true);
+  model.sharing.endMove(1);
+  unsigned steps = 20;
+  REQUIRE_FALSE(model.sharing.next(steps));  // known, and none is equal
+  REQUIRE(steps == 0);
+  REQUIRE(model.sharing.waiting());
+  REQUIRE(model.look());  // the last, of which there is one already
+  REQUIRE_FALSE(model.sharing.waiting());
+  model.answer(0);
+  REQUIRE(model.store.used() == 29);
+  model.sharing.release(1);
 }
 
 TEST_CASE("home sharing: what is written in each turn is not read, what has survived one is") {

@@ -71,10 +71,7 @@ struct SharingFixture {
   }
   // Until all that is at rest has been looked at.
   void findEqual() {
-    do {
-      homes->turn();
-      std::this_thread::yield();
-    } while (homes->reading());
+    while (homes->turn() || homes->reading()) std::this_thread::yield();
   }
   // A command of the session's; the slot tells when it has been done.
   void touch(std::size_t who) {
