@@ -86,7 +86,8 @@ Result<std::optional<SlotId>> HomeStore::publish(OwnerId owner, SlotId id, Finge
   if (Status status = check(owner, id, "publish"); !status) return status.error();
   Slot& slot = slots_[id];
   if (slot.published && !(slot.fingerprint == fingerprint))
-    return Error{CudaError::invalidValue, "publish slot " + text(id) + " of owner " + text(owner) + ": it is published, as another page"};
+    return Error{CudaError::invalidValue,
+                 "publish slot " + text(id) + " of owner " + text(owner) + ": it is published, as another page"};
   slot.published = true;
   slot.fingerprint = fingerprint;
   const auto [known, added] = index_.emplace(fingerprint, id);

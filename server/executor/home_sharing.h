@@ -7,8 +7,8 @@
 //
 // What a home holds is final when its owner's move has ended. Then it is looked at: next() says what is to be read (a slot's
 // fingerprint, where it is not known; then two slots with the same fingerprint, byte by byte), by anybody, at any time; the
-// slots are held meanwhile, and what has changed since is noticed when the answer comes. Of homes whose content has changed only those
-// are looked at that have survived a visit unchanged: what is written in each turn is not worth reading.
+// slots are held meanwhile, and what has changed since is noticed when the answer comes. Of homes whose content has changed
+// only those are looked at that have survived a visit unchanged: what is written in each turn is not worth reading.
 //
 // Pure. Not thread-safe.
 #pragma once
@@ -32,8 +32,8 @@ class HomeSharing {
   // One of those that the store has promised to the owner; without content. Not while store.starved().
   Home take(memory::OwnerId owner);
   memory::SlotId slot(Home home) const { return homes_[home].slot; }
-  // The owner moves, and the home's content is about to be written, there. `print`: of that, where it is known before. Not while
-  // store.starved().
+  // The owner moves, and the home's content is about to be written, there. `print`: of that, where it is known before. Not
+  // while store.starved().
   memory::SlotId rewrite(Home home, const std::optional<memory::Fingerprint>& print);
   // Promised again.
   void drop(Home home);
@@ -48,8 +48,8 @@ class HomeSharing {
     memory::SlotId slot;
     std::optional<memory::SlotId> equal;  // compare with this one; else the fingerprint is wanted
   };
-  // What is to be read next, if anything; one of the three is called for each. Looks at homes until there is one to be read or
-  // none of `steps` is left.
+  // What is to be read next, if anything; one of the three is called for each. Looks at homes until there is one to be read
+  // or none of `steps` is left.
   std::optional<Look> next(unsigned& steps);
   // next() may have more.
   bool waiting() const { return !queue_.empty(); }

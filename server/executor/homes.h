@@ -53,8 +53,8 @@ class Homes {
   void endMove(memory::OwnerId owner) { sharing_.endMove(owner); }
   // What the home holds. While its owner moves, for as long as that takes; else until the next turn().
   const std::byte* at(Slot slot) const { return memory(sharing_.slot(slot)); }
-  // Where the granule is to be written, all of it, during its owner's departure: nobody else's content is there. `print`: of what
-  // will be there, if that is known. Has room always.
+  // Where the granule is to be written, all of it, during its owner's departure: nobody else's content is there. `print`: of
+  // what will be there, if that is known. There is always room.
   std::byte* rewrite(Slot slot, const std::optional<memory::PageFingerprint>& print);
 
   // Goes on with finding equal homes, for some microseconds. True: there is more to do at once; else when `ring` has been
