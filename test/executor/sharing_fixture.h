@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -71,7 +72,7 @@ struct SharingFixture {
   }
   // Until all that is at rest has been looked at.
   void findEqual() {
-    while (homes->turn() || homes->reading()) std::this_thread::yield();
+    while (homes->turn() || homes->reading()) std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
   // A command of the session's; the slot tells when it has been done.
   void touch(std::size_t who) {
