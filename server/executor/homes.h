@@ -41,7 +41,7 @@ class Homes {
   Status promise(memory::OwnerId owner, std::uint64_t granules);
   // Promised, and not taken.
   void giveBack(memory::OwnerId owner, std::uint64_t granules);
-  // One of those promised. Holds nothing of anybody's.
+  // One of those promised. Holds whatever its slot held, until it is rewritten.
   Slot take(memory::OwnerId owner);
   // Promised again.
   void drop(Slot slot) { sharing_.drop(slot); }
@@ -87,7 +87,7 @@ class Homes {
 
   std::byte* memory(memory::SlotId slot) const { return base_ + std::uint64_t{slot} * kGranuleBytes; }
   void takeReadings();
-  // A slot can be had.
+  // Sees to it that a slot can be had: where all that are left are being read, waits for that.
   void feed();
 
   std::byte* base_;
