@@ -217,7 +217,9 @@ struct ExecutorStatus {
     place @12 :UInt8;          # 0 on the device, 1 leaving it, 2 at home, 3 arriving
     pinned @13 :Bool;
     lastSavedBytes @14 :UInt64;  # of savedBytes, by the last departure
+    sharedHomeBytes @15 :UInt64;  # of homeBytes, what shares its place with equal content, its own or another session's
   }
   hostStoreBytes @5 :UInt64;      # this executor's part
-  hostStoreUsedBytes @6 :UInt64;
+  hostStoreUsedBytes @6 :UInt64;  # what is shared counts once
+  hostStorePromisableBytes @7 :UInt64;  # less than the rest of it: what is shared may need places of its own again
 }

@@ -129,6 +129,7 @@ void write(capnproto::ExecutorStatus::Builder to, const ExecutorStatus& from) {
   to.setLaunches(from.launches);
   to.setHostStoreBytes(from.hostStoreBytes);
   to.setHostStoreUsedBytes(from.hostStoreUsedBytes);
+  to.setHostStorePromisableBytes(from.hostStorePromisableBytes);
   auto sessions = to.initSessions(static_cast<unsigned>(from.sessions.size()));
   for (unsigned i = 0; i < sessions.size(); ++i) {
     const SessionUsage& usage = from.sessions[i];
@@ -147,6 +148,7 @@ void write(capnproto::ExecutorStatus::Builder to, const ExecutorStatus& from) {
     sessions[i].setPlace(static_cast<std::uint8_t>(usage.place));
     sessions[i].setPinned(usage.pinned);
     sessions[i].setLastSavedBytes(usage.lastSavedBytes);
+    sessions[i].setSharedHomeBytes(usage.sharedHomeBytes);
   }
 }
 
@@ -349,7 +351,8 @@ ExecutorStatus read(capnproto::ExecutorStatus::Reader from) {
                     .commands = from.getCommands(),
                     .launches = from.getLaunches(),
                     .hostStoreBytes = from.getHostStoreBytes(),
-                    .hostStoreUsedBytes = from.getHostStoreUsedBytes()};
+                    .hostStoreUsedBytes = from.getHostStoreUsedBytes(),
+                    .hostStorePromisableBytes = from.getHostStorePromisableBytes()};
   for (auto usage : from.getSessions()) {
     to.sessions.push_back({.sessionId = usage.getSessionId(),
                            .reservedBytes = usage.getReservedBytes(),
@@ -365,7 +368,8 @@ ExecutorStatus read(capnproto::ExecutorStatus::Reader from) {
                            .savedBytes = usage.getSavedBytes(),
                            .place = readAtMost<Place>("a session's place", usage.getPlace(), Place::arriving),
                            .pinned = usage.getPinned(),
-                           .lastSavedBytes = usage.getLastSavedBytes()});
+                           .lastSavedBytes = usage.getLastSavedBytes(),
+                           .sharedHomeBytes = usage.getSharedHomeBytes()});
   }
   return to;
 }
