@@ -264,14 +264,15 @@ struct ExecutorStatus {
     place @12 :UInt8;          # 0 on the device, 1 leaving it, 2 at home, 3 arriving
     pinned @13 :Bool;
     lastSavedBytes @14 :UInt64;  # of savedBytes, by the last departure
+    sharedHomeBytes @15 :UInt64;  # of homeBytes, what shares its place with equal content, its own or another session's
   }
   hostStoreBytes @5 :UInt64;      # this executor's part
-  hostStoreUsedBytes @6 :UInt64;
-  # For who waits elsewhere: what nobody has, and what those have that have done nothing for a while (server/executor/sharing.h, kIdleNs); what
-  # of the host store nobody was promised; and how many wait here.
-  roomBytes @7 :UInt64;
-  idleBytes @8 :UInt64;
-  hostStoreFreeBytes @9 :UInt64;
+  hostStoreUsedBytes @6 :UInt64;  # what is shared counts once
+  hostStorePromisableBytes @7 :UInt64;  # less than the rest of it: what is shared may need places of its own again
+  # For who waits elsewhere: what nobody has, and what those have that have done nothing for a while (server/executor/sharing.h, kIdleNs); and how
+  # many wait here.
+  roomBytes @8 :UInt64;
+  idleBytes @9 :UInt64;
   waiting @10 :UInt32;
 }
 

@@ -131,9 +131,9 @@ void write(capnproto::ExecutorStatus::Builder to, const ExecutorStatus& from) {
   to.setLaunches(from.launches);
   to.setHostStoreBytes(from.hostStoreBytes);
   to.setHostStoreUsedBytes(from.hostStoreUsedBytes);
+  to.setHostStorePromisableBytes(from.hostStorePromisableBytes);
   to.setRoomBytes(from.roomBytes);
   to.setIdleBytes(from.idleBytes);
-  to.setHostStoreFreeBytes(from.hostStoreFreeBytes);
   to.setWaiting(from.waiting);
   auto sessions = to.initSessions(static_cast<unsigned>(from.sessions.size()));
   for (unsigned i = 0; i < sessions.size(); ++i) {
@@ -153,6 +153,7 @@ void write(capnproto::ExecutorStatus::Builder to, const ExecutorStatus& from) {
     sessions[i].setPlace(static_cast<std::uint8_t>(usage.place));
     sessions[i].setPinned(usage.pinned);
     sessions[i].setLastSavedBytes(usage.lastSavedBytes);
+    sessions[i].setSharedHomeBytes(usage.sharedHomeBytes);
   }
 }
 
@@ -372,9 +373,9 @@ ExecutorStatus read(capnproto::ExecutorStatus::Reader from) {
                     .launches = from.getLaunches(),
                     .hostStoreBytes = from.getHostStoreBytes(),
                     .hostStoreUsedBytes = from.getHostStoreUsedBytes(),
+                    .hostStorePromisableBytes = from.getHostStorePromisableBytes(),
                     .roomBytes = from.getRoomBytes(),
                     .idleBytes = from.getIdleBytes(),
-                    .hostStoreFreeBytes = from.getHostStoreFreeBytes(),
                     .waiting = from.getWaiting()};
   for (auto usage : from.getSessions()) {
     to.sessions.push_back({.sessionId = usage.getSessionId(),
@@ -391,7 +392,8 @@ ExecutorStatus read(capnproto::ExecutorStatus::Reader from) {
                            .savedBytes = usage.getSavedBytes(),
                            .place = readAtMost<Place>("a session's place", usage.getPlace(), Place::arriving),
                            .pinned = usage.getPinned(),
-                           .lastSavedBytes = usage.getLastSavedBytes()});
+                           .lastSavedBytes = usage.getLastSavedBytes(),
+                           .sharedHomeBytes = usage.getSharedHomeBytes()});
   }
   return to;
 }

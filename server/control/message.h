@@ -145,6 +145,7 @@ struct SessionUsage {
   Place place = Place::device;
   bool pinned = false;
   std::uint64_t lastSavedBytes = 0;
+  std::uint64_t sharedHomeBytes = 0;
 };
 struct ExecutorStatus {
   std::uint64_t totalBytes = 0;
@@ -152,8 +153,8 @@ struct ExecutorStatus {
   std::vector<SessionUsage> sessions;
   std::uint64_t commands = 0;
   std::uint64_t launches = 0;
-  std::uint64_t hostStoreBytes = 0, hostStoreUsedBytes = 0;
-  std::uint64_t roomBytes = 0, idleBytes = 0, hostStoreFreeBytes = 0;
+  std::uint64_t hostStoreBytes = 0, hostStoreUsedBytes = 0, hostStorePromisableBytes = 0;
+  std::uint64_t roomBytes = 0, idleBytes = 0;
   std::uint32_t waiting = 0;
 };
 struct SessionWaits {

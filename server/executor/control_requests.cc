@@ -77,9 +77,9 @@ void Executor::on(std::uint64_t id, channel::ExecutorStatusRequest&, std::vector
                                  .launches = pastLaunches_,
                                  .hostStoreBytes = homes_ ? homes_->totalBytes() : 0,
                                  .hostStoreUsedBytes = homes_ ? homes_->usedBytes() : 0,
+                                 .hostStorePromisableBytes = homes_ ? homes_->promisableBytes() : 0,
                                  .roomBytes = memory_.freeChunks() * kGranuleBytes,
-                                 .idleBytes = Sharing::idleBytes(sharers(), coarseNs()),
-                                 .hostStoreFreeBytes = homes_ ? homes_->promisableBytes() : 0};
+                                 .idleBytes = Sharing::idleBytes(sharers(), coarseNs())};
   for (const Served& served : served_) {
     status.sessions.push_back(served.session->usage());
     status.commands += served.session->commandsHere();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <optional>
 
 namespace rouse::executor {
 
@@ -33,7 +34,7 @@ void Presence::giveBack(std::uint64_t bytes) {
 void Presence::forget(std::uint64_t address) {
   const auto home = homed_.find(address);
   if (home == homed_.end()) return;
-  if (home->second.slot != Homes::kNone) homes_->drop(owner_, home->second.slot);
+  if (home->second.slot != Homes::kNone) homes_->drop(home->second.slot);
   homed_.erase(home);
   order_.forget({address, kGranuleBytes});
 }
@@ -88,6 +89,7 @@ void Presence::endPrints() {
 Status Presence::beginLeaving(memory::Context& context) {
   assert(here() && mayLeave());
   where_ = Where::leaving;
+  homes_->beginMove(owner_);
   if (!device_.properties().noticesWrites && extents_.backedBytes() != 0) return beginPrints(context);
   findChanges(context);
   saveChanged(context);
@@ -99,7 +101,8 @@ void Presence::saveChanged(memory::Context& context) {
     Home& home = homed_.try_emplace(address, Home{Homes::kNone, false, {}}).first->second;
     if (home.slot == Homes::kNone) home.slot = homes_->take(owner_);
     if (home.current) return;
-    context.save(stream(context), address, homes_->at(home.slot));
+    const auto print = device_.properties().noticesWrites ? std::nullopt : std::optional(home.print);
+    context.save(stream(context), address, homes_->rewrite(home.slot, print));
     savedBytes_ += kGranuleBytes;
   });
 }
@@ -122,6 +125,7 @@ Result<bool> Presence::leave(memory::Context& context) {
     extents_.setChunk(address, memory::kNoChunk);
     homed_.at(address).current = true;
   });
+  homes_->endMove(owner_);
   ++departures_;
   where_ = Where::away;
   return true;
@@ -130,6 +134,7 @@ Result<bool> Presence::leave(memory::Context& context) {
 void Presence::beginArriving(memory::Context& context) {
   assert(where_ == Where::away);
   where_ = Where::arriving;
+  homes_->beginMove(owner_);
   attention_ = kAttention;
   const std::uint64_t base = extents_.window().base;
   std::vector<std::uint32_t> wanted;
@@ -165,6 +170,7 @@ bool Presence::arrive() {
   arrivedBefore_ += groups_;
   groups_ = 0;
   ++arrivals_;
+  homes_->endMove(owner_);
   where_ = Where::here;
   return true;
 }

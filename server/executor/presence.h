@@ -63,7 +63,9 @@ class Presence {
   // True once all of it is here.
   bool arrive();
   // --- Between devices (presence_recipe.cc). Away, or here without any memory.
-  void describe(channel::SessionRecipe&) const;
+  // Homes stay where they are from describe() to resumed(), if that comes.
+  void describe(channel::SessionRecipe&);
+  void resumed() { homes_->endMove(owner_); }
   // In the place of nothing: becomes what another was, with homes of its own for it, all promised. Their pages are to be filled before
   // the session comes; then adopted(), with their fingerprints where the device does not notice writes.
   std::vector<HomeCopy::Page> adopt(const channel::SessionRecipe&, const StoreView&);
@@ -88,6 +90,8 @@ class Presence {
   std::uint64_t wantedBytes() const { return where_ == Where::away ? extents_.backedBytes() : 0; }
   std::uint64_t heldBytes() const { return where_ == Where::away ? 0 : extents_.backedBytes(); }
   std::uint64_t homeBytes() const { return homed_.size() * kGranuleBytes; }
+  // Of those, what other granules share, its own or another session's (homes.h).
+  std::uint64_t sharedHomeBytes() const { return homes_ == nullptr ? 0 : homes_->sharedBytes(owner_); }
   // By all departures: what had changed, or had no copy at home.
   std::uint64_t savedBytes() const { return savedBytes_; }
   std::uint64_t arrivals() const { return arrivals_; }

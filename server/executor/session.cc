@@ -345,7 +345,8 @@ channel::SessionUsage Session::usage() const {
           .savedBytes = presence_.savedBytes(),
           .place = place(presence_.where()),
           .pinned = pinned_,
-          .lastSavedBytes = lastSaved_};
+          .lastSavedBytes = lastSaved_,
+          .sharedHomeBytes = presence_.sharedHomeBytes()};
 }
 
 void Session::onFault(CudaError error, std::string_view message) {

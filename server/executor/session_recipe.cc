@@ -196,6 +196,7 @@ bool Session::imported() {
 Status Session::resume() {
   if (stage_ != Stage::frozen && !(stage_ == Stage::dormant && imported()))
     return Error{CudaError::invalidValue, "session " + std::to_string(id_) + " is neither frozen nor imported"};
+  if (stage_ == Stage::frozen) presence_.resumed();
   stage_ = Stage::serving;
   mute_ = false;
   // Whoever has frozen it has not told the ring's producer to ring for what came since: look, as after any rest.

@@ -38,7 +38,7 @@ void Rebalancer::onSessionWaits(const channel::SessionWaits& waits) {
     ++round->awaited;
     link->request(channel::ExecutorStatusRequest{}, {}, [round, arrived, number = link->ordinal()](Result<channel::Message> answer) {
       if (const auto* status = answer ? std::get_if<channel::ExecutorStatus>(&answer->body) : nullptr)
-        round->others.push_back({number, status->roomBytes, status->idleBytes, status->hostStoreFreeBytes, status->waiting});
+        round->others.push_back({number, status->roomBytes, status->idleBytes, status->hostStorePromisableBytes, status->waiting});
       arrived();
     });
   }

@@ -156,12 +156,13 @@ int main(int argc, char** argv) {
       (void)channel.send(message.id, info);
     } else if (std::holds_alternative<ExecutorStatusRequest>(message.body)) {
       ExecutorStatus status{arguments.memory, arguments.memory / 2, {}, 100, 10};
-      status.roomBytes = status.hostStoreFreeBytes = 8192;
+      status.roomBytes = status.hostStorePromisableBytes = 8192;
       for (const auto& [id, served] : sessions) {
         status.sessions.push_back({id, 4096, 2048, 1024, served.stage == Stage::serving ? 1u : 0u, 5, 0});
         SessionUsage& usage = status.sessions.back();
         usage.pinned = pinned.contains(id);
         usage.homeBytes = 2048;
+        usage.sharedHomeBytes = 1024;
         usage.residentBytes = away.contains(id) ? 0 : 2048;
         usage.place = away.contains(id) ? Place::home : Place::device;
         usage.departures = away.contains(id) ? 1 : 0;

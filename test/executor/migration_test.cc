@@ -100,11 +100,11 @@ TEST_CASE_METHOD(TwoDevices, "a session goes on on another device: memory, strea
   REQUIRE(recipe.streams.size() == 3);
   // Whatever has been saved, to the byte.
   std::mt19937_64 random(1);
-  for (const auto& granule : recipe.granules)
-    for (std::uint64_t i = 0; i < kG; i += 8) {
-      const std::uint64_t word = random();
-      std::memcpy(a.homes->at(static_cast<Homes::Slot>(granule.home / kG)) + i, &word, 8);
-    }
+  for (const auto& granule : recipe.granules) {
+    std::vector<std::uint64_t> page(kG / 8);
+    for (std::uint64_t& word : page) word = random();
+    REQUIRE(::pwrite(file.get(), page.data(), kG, static_cast<off_t>(granule.home)) == static_cast<ssize_t>(kG));
+  }
   const auto before = content(recipe);
 
   // What the program asks for meanwhile lies in its ring.
