@@ -132,6 +132,8 @@ struct SessionUsage {
   Place place = Place::device;
   bool pinned = false;
   std::uint64_t lastSavedBytes = 0;
+  std::uint64_t restingBytes = 0, returnedBytes = 0;
+  std::uint64_t lastDepartureNs = 0;
 };
 struct ExecutorStatus {
   std::uint64_t totalBytes = 0;

@@ -57,13 +57,13 @@ wire::DecodeStatus Session::on(const wire::MemMap& command) {
 bool Session::resume(Map& command) {
   // Who waits for memory comes before who asks for more.
   if (surroundings_.contended && !admitted_) return false;
-  turnOver_ = true;
   auto chunks =
       surroundings_.memory.take(id_, std::min<std::size_t>(command.left.bytes / kGranuleBytes, kChunksPerTurn));
   if (!chunks) {
     condemn(chunks.error());
     return true;
   }
+  if (!chunks->empty()) turnOver_ = true;
   for (const memory::Chunk& chunk : *chunks) {
     // Entered first: whatever happens, the chunk goes back with the extent.
     extents_.insert(command.left.base, chunk.id);

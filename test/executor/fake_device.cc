@@ -32,6 +32,9 @@ Status FakeContext::map(std::uint64_t address, memory::Chunk chunk) {
 
 Status FakeContext::unmap(AddressRange range) {
   if (!idle()) device_.broken("unmap in a busy context");
+  if (device_.failUnmap.contains(range.base)) return Error{CudaError::unknown, "cannot unmap"};
+  device_.write("unmap " + std::to_string(range.bytes / kGranuleBytes));
+  for (std::uint64_t at = range.base; at != range.end(); at += kGranuleBytes) restored_.erase(at);
   std::erase_if(mapped_, [&](const auto& entry) {
     if (!range.contains(entry.first)) return false;
     device_.inUse_.erase(entry.second);
@@ -81,6 +84,15 @@ void FakeContext::takeWritten(std::vector<std::uint64_t>& addresses) {
   for (const std::uint64_t address : device_.written)
     if (restored_.erase(address) != 0) addresses.push_back(address);
   device_.written.clear();
+}
+
+Status FakeContext::noticeWrites(AddressRange granules) {
+  if (!idle()) device_.broken("noticeWrites in a busy context");
+  for (std::uint64_t at = granules.base; at != granules.end(); at += kGranuleBytes) {
+    const bool mapped = std::any_of(mapped_.begin(), mapped_.end(), [&](const auto& entry) { return entry.first == at; });
+    if (!mapped || !restored_.insert(at).second) device_.broken("noticeWrites of what is not mapped, or was not written");
+  }
+  return {};
 }
 
 Status FakeContext::mapHost(AddressRange range) {
