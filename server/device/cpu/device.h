@@ -33,7 +33,7 @@ class CpuDevice final : public memory::Device {
   memory::DeviceProperties properties_;
   SlotWaits slotWaits_;
   WorkerPool pool_;
-  std::unique_ptr<LinkUse> links_;  // its clock submits work to the pool
+  std::unique_ptr<LinkUse> links_;  // its threads submit work to the pool
 };
 
 }  // namespace rouse::cpu

@@ -8,6 +8,7 @@
 #include "memory/device.h"
 #include "server/device/cpu/alarm_clock.h"
 #include "server/device/cpu/runtime/visits.h"
+#include "server/device/cpu/worker_pool.h"
 #include "server/device/link_board.h"
 
 namespace rouse::cpu {
@@ -17,6 +18,8 @@ class LinkUse final : public DemandObserver {
   explicit LinkUse(std::unique_ptr<device::LinkBoard> board) : board_(std::move(board)) {}
 
   device::LinkBoard& board() { return *board_; }
+  // Who copies what the links move: as a GPU's copy engines do, beside the kernels rather than between them.
+  WorkerPool& copyEngines() { return copyEngines_; }
   AlarmClock& clock() { return clock_; }
 
   // What the model gives: blocks one behind the other, each after the path's latency, and nobody else under way.
@@ -31,7 +34,8 @@ class LinkUse final : public DemandObserver {
  private:
   std::unique_ptr<device::LinkBoard> board_;
   std::atomic<std::int64_t> passedUntil_[2] = {};  // when what has passed would have moved, had it the link to itself
-  AlarmClock clock_;
+  WorkerPool copyEngines_{2, "cpu-copy", false};
+  AlarmClock clock_;  // gives the engines work
 };
 
 // Which way a copy goes over the links. None: it stays where it is.

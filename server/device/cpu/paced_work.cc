@@ -35,12 +35,12 @@ double PacedWork::leftBefore(std::uint64_t piece) const {
          static_cast<double>(transfer_.pieces);
 }
 
-// Workers copy one piece ahead of the model, so that each is there when the model has moved it.
+// The engines copy one piece ahead of the model, so that each is there when the model has moved it.
 void PacedWork::release(double remaining) {
   while (released_ < transfer_.pieces && (released_ < 2 || remaining <= leftBefore(released_ - 1) ||
                                           (transfer_.there && transfer_.there(released_)))) {
     ++released_;
-    stream_->context().pool.submit(shared_from_this());
+    links().copyEngines().submit(shared_from_this());
   }
 }
 
@@ -68,10 +68,10 @@ void PacedWork::ring() {
   links().clock().set(std::min(next, now + kLongestWaitNs), shared_from_this());
 }
 
-Work::Turn PacedWork::run(Worker& worker) {
+Work::Turn PacedWork::run(Worker&) {
   const std::uint64_t piece = next_.fetch_add(1, std::memory_order_relaxed);
   if (stream_->context().dead() == CudaError::success) spared_.fetch_add(transfer_.copy(piece), std::memory_order_relaxed);
-  if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1) stream_->completed(worker, modelledEnd_);
+  if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1) stream_->completed(modelledEnd_);
   return Turn::taken;
 }
 

@@ -69,40 +69,49 @@ bool PhysicalMemory::takeKept(memory::Chunk chunk) {
   return true;
 }
 
+bool PhysicalMemory::empty(std::uint64_t begin, std::uint64_t end) const {
+  const off_t data = lseek(fd_, static_cast<off_t>(begin), SEEK_DATA);
+  return data < 0 || static_cast<std::uint64_t>(data) >= end;
+}
+
+Status PhysicalMemory::drop(std::uint64_t begin, std::uint64_t end) {
+  if (fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(begin),
+                static_cast<off_t>(end - begin)) == 0)
+    return {};
+  return Error{CudaError::unknown, "cpu device: scrub of [" + std::to_string(begin) + ", " + std::to_string(end) +
+                                       "): " + std::strerror(errno)};
+}
+
+// Zeroes what exists, since touching the rest would bring it into being. mincore() tells what is in memory, and what has
+// been swapped out is dropped. (lseek(SEEK_HOLE) would tell both, but goes on to the end of the data, which may be that of
+// all memory.)
 Status PhysicalMemory::zero(std::uint64_t begin, std::uint64_t end) {
-  // Only what exists: touching the rest would bring it into being.
-  for (std::uint64_t at = begin; at < end;) {
-    const off_t data = lseek(fd_, static_cast<off_t>(at), SEEK_DATA);
-    if (data < 0 && errno == ENXIO) break;
-    const off_t hole = data < 0 ? -1 : lseek(fd_, data, SEEK_HOLE);
-    if (hole < 0) return Error{CudaError::unknown, std::string("cpu device: lseek: ") + std::strerror(errno)};
-    const auto from = static_cast<std::uint64_t>(data);
-    const std::uint64_t to = std::min(end, static_cast<std::uint64_t>(hole));
-    if (from >= end) break;
-    madvise(alias_ + from, to - from, kMadvPopulateRead);
-    std::memset(alias_ + from, 0, to - from);
-    at = to;
+  constexpr std::uint64_t kPageBytes = 4096;
+  unsigned char pages[kGranuleBytes / kPageBytes];
+  if (mincore(alias_ + begin, end - begin, pages) != 0)
+    return Error{CudaError::unknown, std::string("cpu device: mincore: ") + std::strerror(errno)};
+  for (std::uint64_t at = begin, next; at < end; at = next) {
+    const auto here = [&](std::uint64_t page) { return (pages[(page - begin) / kPageBytes] & 1) != 0; };
+    next = at + kPageBytes;
+    while (next < end && here(next) == here(at)) next += kPageBytes;
+    if (here(at)) {
+      madvise(alias_ + at, next - at, kMadvPopulateRead);
+      std::memset(alias_ + at, 0, next - at);
+    } else if (!empty(at, next)) {
+      if (Status status = drop(at, next); !status) return status;
+    }
   }
   return {};
 }
 
 Status PhysicalMemory::scrub(memory::Chunk chunk) {
   if (auto status = check(chunk); !status) return status;
-  const std::uint64_t begin = offsetOf(chunk);
-  const off_t data = lseek(fd_, static_cast<off_t>(begin), SEEK_DATA);
-  const bool empty = data < 0 || static_cast<std::uint64_t>(data) >= begin + chunk.bytes;
-  if (empty || kept_[chunk.id]) return {};
-  if (keptChunks_ < mostKept_) {
-    if (auto status = zero(begin, begin + chunk.bytes); !status) return status;
-    kept_[chunk.id] = true;
-    ++keptChunks_;
-    return {};
-  }
-  if (fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(begin),
-                static_cast<off_t>(chunk.bytes)) != 0) {
-    return Error{CudaError::unknown,
-                 "cpu device: scrub of chunk " + std::to_string(chunk.id) + ": " + std::strerror(errno)};
-  }
+  const std::uint64_t begin = offsetOf(chunk), end = begin + chunk.bytes;
+  if (kept_[chunk.id] || empty(begin, end)) return {};
+  if (keptChunks_ == mostKept_) return drop(begin, end);
+  if (auto status = zero(begin, end); !status) return status;
+  kept_[chunk.id] = true;
+  ++keptChunks_;
   return {};
 }
 

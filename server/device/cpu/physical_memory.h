@@ -30,6 +30,9 @@ class PhysicalMemory {
 
  private:
   explicit PhysicalMemory(int fd) : fd_(fd) {}
+  // Of [begin, end), within one chunk: nothing has ever been written, or it has been dropped since.
+  bool empty(std::uint64_t begin, std::uint64_t end) const;
+  Status drop(std::uint64_t begin, std::uint64_t end);
   Status zero(std::uint64_t begin, std::uint64_t end);
 
   int fd_;

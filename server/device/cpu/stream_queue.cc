@@ -39,9 +39,9 @@ Work::Turn StreamQueue::run(Worker& worker) {
   return Turn::taken;
 }
 
-void StreamQueue::completed(Worker& worker, std::int64_t modelledEnd) {
+void StreamQueue::completed(Worker& worker) {
   completeFront();
-  follows_ = modelledEnd;
+  follows_ = 0;
   drive(&worker);
 }
 

@@ -35,14 +35,14 @@ class StreamQueue final : public Work, public std::enable_shared_from_this<Strea
   // A wait is over: leaves the driving to the workers.
   void resume();
   // The operation at the front, which was under way, has ended: does what is small at once and leaves the rest to the workers.
+  // modelledEnd: when that was, over a modelled link, in nanoseconds of the monotonic clock.
   void completed(std::int64_t modelledEnd);
   ContextState& context() const { return *context_; }
   const std::shared_ptr<ContextState>& sharedContext() const { return context_; }
 
   // --- Workers ---
-  // The operation at the front, which was under way, has ended.
-  // modelledEnd: when that was, over a modelled link, in nanoseconds of the monotonic clock.
-  void completed(Worker& worker, std::int64_t modelledEnd = 0);
+  // The operation at the front, which was under way, has ended. The worker is one of the pool's.
+  void completed(Worker& worker);
   Turn run(Worker& worker) override;
   int priority() const override { return priority_; }
 

@@ -66,7 +66,8 @@ bool Worker::runResidue(bool& spinning) {
   return true;
 }
 
-WorkerPool::WorkerPool(std::uint32_t workers) : spin_(spinTime()) {
+WorkerPool::WorkerPool(std::uint32_t workers, const char* name, bool spins)
+    : name_(name), spin_(spins ? spinTime() : std::chrono::microseconds{0}) {
   for (std::uint32_t index = 0; index < std::max(workers, 1u); ++index) {
     threads_.emplace_back([this, index] { main(index); });
   }
@@ -140,7 +141,7 @@ bool WorkerPool::runOne(Worker& worker) {
 
 void WorkerPool::main(std::uint32_t index) {
   char name[16];
-  std::snprintf(name, sizeof name, "cpu-worker-%u", index);
+  std::snprintf(name, sizeof name, "%s-%u", name_, index);
   pthread_setname_np(pthread_self(), name);
   Worker worker(*this, index);
   worker.runner_ = std::make_unique<Runner>();

@@ -77,7 +77,8 @@ class Worker {
 
 class WorkerPool {
  public:
-  explicit WorkerPool(std::uint32_t workers);
+  // `name`: of its threads, at most twelve characters, literal. `spins`: looks for work a little before it sleeps.
+  explicit WorkerPool(std::uint32_t workers, const char* name = "cpu-worker", bool spins = true);
   // Everything must have ended.
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
@@ -100,6 +101,7 @@ class WorkerPool {
   void rest(Worker& worker, bool holdsResidue, std::uint32_t fruitless);
   void wake(std::uint32_t workers);
 
+  const char* const name_;
   const std::chrono::microseconds spin_;
   std::mutex mutex_;
   std::vector<std::shared_ptr<Waiting>> waiting_;  // in order of last service
