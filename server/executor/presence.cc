@@ -143,8 +143,8 @@ Result<bool> Presence::leave(memory::Context& context) {
 
 void Presence::beginArriving(memory::Context& context) {
   assert(where_ == Where::away);
-  const std::uint64_t gone = resting_.goneBytes();
-  returnedBytes_ += resting_.leftBytes();
+  const std::uint64_t left = resting_.leftBytes(), gone = extents_.backedBytes() - left;
+  returnedBytes_ += left;
   resting_.end();
   if (gone == 0) {
     ++arrivals_;

@@ -8,7 +8,7 @@ namespace rouse::executor {
 void Resting::begin(memory::Context& context) {
   assert(context_ == nullptr);
   context_ = &context;
-  gone_ = 0;
+  count_ = extents_.backedBytes() / kGranuleBytes;
   arranged_ = false;
   memory_.rest(owner_, *this);
 }
@@ -16,6 +16,7 @@ void Resting::begin(memory::Context& context) {
 void Resting::end() {
   memory_.wake(owner_);
   context_ = nullptr;
+  count_ = 0;
   left_.clear();
   fault_.reset();
 }
@@ -43,7 +44,7 @@ Status Resting::giveUp(std::size_t count) {
       fault_ = status.error();
       return status;
     }
-    for (std::uint64_t granule = run.base; granule != run.end(); granule += kGranuleBytes, ++gone_) {
+    for (std::uint64_t granule = run.base; granule != run.end(); granule += kGranuleBytes, --count_) {
       memory_.put(owner_, {extents_.chunk(granule), kGranuleBytes});
       extents_.setChunk(granule, memory::kNoChunk);
     }

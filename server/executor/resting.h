@@ -27,9 +27,8 @@ class Resting final : public RestingOwner {
   // It comes again, or ends: what is left is its own. Nothing happens where it does not rest.
   void end();
 
-  // Of all that the owner has: what it has given up since begin(), and what is left.
-  std::uint64_t goneBytes() const { return gone_ * kGranuleBytes; }
-  std::uint64_t leftBytes() const { return context_ == nullptr ? 0 : extents_.backedBytes() - goneBytes(); }
+  // Of all that the owner has, what is here still; nothing where it does not rest.
+  std::uint64_t leftBytes() const { return count_ * kGranuleBytes; }
   // Some of it could not be unmapped: the session has to end, which unmaps everything.
   const std::optional<Error>& fault() const { return fault_; }
 
@@ -45,8 +44,8 @@ class Resting final : public RestingOwner {
   const swap::AccessOrder& order_;
   memory::Context* context_ = nullptr;  // null: it does not rest
   bool arranged_ = false;
-  std::vector<std::uint32_t> left_;  // granules, those wanted first in front; made when the first is given up
-  std::uint64_t gone_ = 0;
+  std::uint64_t count_ = 0;          // granules left
+  std::vector<std::uint32_t> left_;  // they, those wanted first in front; made when the first is given up
   std::optional<Error> fault_;
 };
 
