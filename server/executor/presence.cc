@@ -58,10 +58,28 @@ void Presence::forEachRun(Visit&& visit) const {
 
 void Presence::findChanges(memory::Context& context) {
   changed_.clear();
+  // They are not watched.
+  for (const std::uint64_t address : unsaved_)
+    if (const auto home = homed_.find(address); home != homed_.end() && !home->second.current) changed_.push_back(address);
+  unsaved_.clear();
   context.takeWritten(changed_);
   for (const std::uint64_t address : changed_) homed_.at(address).current = false;
-  // Whatever has a home was restored, or has been watched since it was saved: nobody is asked about it.
+  // Whatever else has a home was restored, or has been watched since it was saved: nobody is asked about it.
   if (homed_.size() != extents_.backedBytes() / kGranuleBytes) findNew();
+  std::erase_if(changed_, [&](std::uint64_t address) {
+    if (!needless(address, homed_.at(address))) return false;
+    unsaved_.push_back(address);
+    return true;
+  });
+}
+
+void Presence::setVacant(AddressRange granules, bool vacant) {
+  if (homes_ == nullptr || granules.empty()) return;
+  const std::size_t first = granule(granules.base), end = first + granules.bytes / kGranuleBytes;
+  if (vacant && vacant_.size() < end) vacant_.resize(end);
+  if (first >= vacant_.size()) return;
+  std::fill(vacant_.begin() + static_cast<std::ptrdiff_t>(first),
+            vacant_.begin() + static_cast<std::ptrdiff_t>(std::min(end, vacant_.size())), vacant);
 }
 
 void Presence::findNew() {
@@ -87,9 +105,11 @@ void Presence::endPrints() {
   auto print = prints_.begin();
   extents_.forEach([&](std::uint64_t address, std::uint32_t) {
     Home& home = homed_.try_emplace(address, Home{Homes::kNone, false, {}}).first->second;
-    home.current = home.current && home.print == *print;
-    home.print = *print++;
-    if (!home.current) changed_.push_back(address);
+    const memory::PageFingerprint now = *print++;
+    home.current = home.current && home.print == now;
+    if (home.current || needless(address, home)) return;
+    home.print = now;
+    changed_.push_back(address);
   });
   prints_.clear();
 }
@@ -183,7 +203,9 @@ bool Presence::bring(memory::Context& context) {
       for (std::uint64_t at = piece.base; at != piece.end(); at += kGranuleBytes, ++chunk) {
         extents_.setChunk(at, chunk->id);
         groupOf_[granule(at)] = sent_;
-        arrivals.push_back({at, *chunk, homes_->at(homed_.at(at).slot)});
+        Home& home = homed_.at(at);
+        home.current = true;
+        arrivals.push_back({at, *chunk, homes_->at(home.slot)});
       }
     }
     chunks_.erase(chunks_.begin(), chunk);
@@ -250,6 +272,8 @@ void Presence::release() {
   groups_ = sent_ = 0;
   prints_.clear();
   changed_.clear();
+  unsaved_.clear();
+  vacant_.clear();
   where_ = Where::here;
 }
 

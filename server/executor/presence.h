@@ -54,6 +54,11 @@ class Presence {
   // A granule that is here is not the session's any more: its chunk is on its way to the pool.
   void forget(std::uint64_t address);
 
+  // Whole granules in which the program has no allocation any more, or one again. The former need not be saved: what they hold is
+  // undefined. They come back with their own bytes of an earlier time.
+  void vacate(AddressRange granules) { setVacant(granules, true); }
+  void occupy(AddressRange granules) { setVacant(granules, false); }
+
   // --- Leaving: the context is idle, and nothing is submitted to it until the session is here or arrives.
   Status beginLeaving(memory::Context& context);
   // True once it is away: the chunks are the pool's, to be had while the context lives.
@@ -103,7 +108,7 @@ class Presence {
 
   struct Home {
     Homes::Slot slot;
-    bool current;  // holds what the granule holds, or held when it last left
+    bool current;  // holds what the granule holds or, while that is away, will hold again
     memory::PageFingerprint print;  // of what it holds, where the device does not notice writes
   };
   void enroll();
@@ -111,6 +116,11 @@ class Presence {
   // What is to be saved, into changed_.
   void findChanges(memory::Context& context);
   void findNew();
+  // Its home has older bytes of its own, and the program wants neither.
+  bool needless(std::uint64_t address, const Home& home) const {
+    return home.slot != Homes::kNone && granule(address) < vacant_.size() && vacant_[granule(address)];
+  }
+  void setVacant(AddressRange granules, bool vacant);
   Status beginPrints(memory::Context& context);
   void endPrints();
   void saveChanged(memory::Context& context);
@@ -133,6 +143,8 @@ class Presence {
   std::unordered_map<std::uint64_t, Home> homed_;  // by address
   std::unique_ptr<memory::Stream> stream_;         // for what moves
   std::vector<std::uint64_t> changed_;             // since it came, or never at home: what this departure saves
+  std::vector<std::uint64_t> unsaved_;             // changed, and needless when it was last away: not current unless it came since
+  std::vector<bool> vacant_;                       // by granule, as far as any was
   std::vector<memory::PageFingerprint> prints_;  // of all granules, ascending, while they are being made
   Where where_ = Where::here;
 

@@ -242,6 +242,8 @@ class Session final : private memory::ContextObserver {
   bool resume(StartAnew&);
   bool resume(Backlog);
 
+  // After the objects have changed by this one: Presence is told which granules have any.
+  void noteFreed(AddressRange object);
   bool pollElsewhere();
   bool bring();
   // What the next operation on the stream uses: see Presence::use().

@@ -51,6 +51,7 @@ void FakeContext::restore(memory::Stream& stream, std::span<const memory::Arriva
     device_.dirty_[arrival.chunk.id] = true;
     mapped_.push_back({arrival.address, arrival.chunk.id});
     restored_.insert(arrival.address);
+    device_.versions[arrival.address] = device_.savedVersions[arrival.home];
     run(stream, "restore " + std::to_string(static_cast<int>(*arrival.home)) + on(stream));
   }
 }
@@ -62,6 +63,7 @@ void FakeContext::save(memory::Stream& stream, std::uint64_t address, std::byte*
   if (!mapped) device_.broken("save of what is not mapped");
   run(stream, "save " + std::to_string(address / kGranuleBytes % 256) + on(stream));
   *home = static_cast<std::byte>(address / kGranuleBytes);
+  device_.savedVersions[home] = device_.versions[address];
 }
 
 Status FakeContext::fingerprint(memory::Stream& stream, const memory::FingerprintKey&, AddressRange granules,

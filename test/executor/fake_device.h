@@ -163,7 +163,8 @@ class FakeDevice final : public memory::Device {
   // What saves leave behind and restores find: the first byte of a granule.
   std::span<std::byte> homes;
   std::set<std::uint64_t> written;  // granules that takeWritten() will tell of, or that have another fingerprint
-  std::map<std::uint64_t, std::uint64_t> versions;
+  std::map<std::uint64_t, std::uint64_t> versions;            // by address: what fingerprints tell apart
+  std::map<const std::byte*, std::uint64_t> savedVersions;  // by home
   bool keepRunningWhenCancelled = false;
   std::vector<std::string> violations;
   FakeImage image;

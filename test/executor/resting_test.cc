@@ -148,6 +148,51 @@ TEST_CASE_METHOD(SharingFixture, "what cannot be unmapped is handed to nobody: i
   REQUIRE(sessions[b]->usage().residentBytes == (arrives ? 4 : 8) * kG);
 }
 
+TEST_CASE_METHOD(SharingFixture, "what no allocation is in any more is not saved again, unless one comes there before it left") {
+  device.properties_.noticesWrites = GENERATE(true, false);
+  const auto a = add(4);
+  const std::uint64_t base = clients[a]->window();
+  const auto object = [&](std::uint64_t first, std::uint64_t bytes) {
+    clients[a]->send(wire::Allocated{.base = base + first, .bytes = bytes});
+  };
+  const auto freed = [&](std::uint64_t first, std::uint64_t bytes) {
+    clients[a]->send(wire::Freed{.base = base + first, .bytes = bytes});
+  };
+  // Two granules and a half in one, and a small one behind it.
+  object(0, 2 * kG + kG / 2);
+  object(2 * kG + kG / 2, 256);
+  sendAway(a);
+  REQUIRE(count("save") == 4);  // what has no home has to get one
+  touch(a);
+  freed(0, 2 * kG + kG / 2);
+  const auto writeAll = [&] {
+    for (std::uint64_t granule = 0; granule < 4; ++granule) device.written.insert(base + granule * kG);
+  };
+  writeAll();
+  device.taken.clear();
+  sendAway(a);
+  REQUIRE(count("save") == 2);  // 2 has another, and nobody said anything of 3
+  REQUIRE(sessions[a]->usage().lastSavedBytes == 2 * kG);
+  // It is as it was left, and so it must stay for who allocates it without writing.
+  touch(a);
+  object(kG, 8);
+  device.taken.clear();
+  sendAway(a);
+  REQUIRE(count("save " + std::to_string((base / kG + 1) % 256) + " ") == 1);
+  REQUIRE(count("save") == 1);
+  // What others took comes from its own home, and is what the home has.
+  clearAway();
+  touch(a);
+  object(0, 8);
+  REQUIRE(count("restore") == 4);
+  sendAway(a);
+  REQUIRE(count("save") == 1);
+  touch(a);
+  device.written = {base};
+  sendAway(a);
+  REQUIRE(count("save") == 2);
+}
+
 struct LargeFixture : SharingFixture {
   LargeFixture() : SharingFixture(120) {}
 };
