@@ -48,6 +48,11 @@ struct ThreadContext {
   void* runtime;  // the runtime's own (fiber)
 };
 
+// Shared memory that belongs to the language's headers rather than to the program (PTX ISA, %reserved_smem_offset_*): for
+// kernels that ask where it is. Cooperative groups keep barriers of tiles of several warps in the second part.
+inline constexpr std::uint32_t kReservedSharedBytes = 1024, kReservedSharedSecondPart = 512;
+constexpr std::uint32_t reservedSharedOffset(std::uint32_t sharedBytes) { return (sharedBytes + 127) / 128 * 128; }
+
 using KernelEntry = void (*)(ThreadContext*, const std::byte* parameters);
 using BlockLoop = void (*)(BlockContext*, const std::byte* parameters);
 
@@ -56,6 +61,7 @@ struct KernelCode {
   KernelEntry entry = nullptr;
   BlockLoop loop = nullptr;  // null: needs fibers
   std::uint32_t staticSharedBytes = 0;
+  std::uint32_t reservedSharedBytes = 0;  // behind the block's shared memory (reservedSharedOffset), zero when it begins
   std::uint32_t localBytes = 0;  // stack a thread needs at least, call graph included where known
 };
 

@@ -87,6 +87,7 @@ Result<KernelCode> compileKernel(Jit& jit, const ptx::Module& source, const ptx:
   optimize(*module, *target, effort);
   KernelCode code;
   code.staticSharedBytes = ptx::sharedLayout(source, graph, function).bytes;
+  if (source.usesReservedShared) code.reservedSharedBytes = kReservedSharedBytes;
   code.localBytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(frameBytes(*module), ~std::uint32_t{0}));
   if (Status added = jit.add(*module, *target); !added) return added.error();
   const Result<std::uint64_t> entry = jit.find(entryName);

@@ -57,12 +57,19 @@ void lowerLoad(Emitter&, const Instruction&);
 void lowerStore(Emitter&, const Instruction&);
 void lowerFence(Emitter&, const Instruction&);
 void lowerCopyAsync(Emitter&, const Instruction&);
+void lowerPolicy(Emitter&, const Instruction&);   // createpolicy
 void lowerNothing(Emitter&, const Instruction&);  // hints
 // atomics.cc
 void lowerAtomic(Emitter&, const Instruction&);  // atom, red
 
+// shared_barriers.cc
+void lowerSharedBarrier(Emitter&, const Instruction&);  // mbarrier
+void arriveAfterCopies(Emitter&, const Instruction&);   // cp.async.mbarrier.arrive
+// So many bytes have come that the barrier object there waits for.
+void completeBytes(Emitter&, llvm::Value* object, llvm::Value* bytes);
 // barriers.cc, warp.cc
 void lowerBarrier(Emitter&, const Instruction&);
+void lowerElect(Emitter&, const Instruction&);
 void lowerShuffle(Emitter&, const Instruction&);
 void lowerVote(Emitter&, const Instruction&);
 void lowerMatch(Emitter&, const Instruction&);

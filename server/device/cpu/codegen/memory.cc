@@ -51,6 +51,21 @@ Emitter::Address prepare(Emitter& e, const Instruction& i, const Operand& memory
   return address;
 }
 
+// cp.async.bulk: complete at once, too, and says so where it is waited for.
+void lowerCopyBulk(Emitter& e, const Instruction& i) {
+  const bool toShared = i.has(Modifier::complete_tx_bytes);
+  const Emitter::Address to = e.address(i.operands[0], toShared ? Space::shared : Space::global);
+  const Emitter::Address from = e.address(i.operands[1], toShared ? Space::global : Space::shared);
+  e.checkAlignment(to, 16, false);
+  e.checkAlignment(from, 16, false);
+  llvm::Value* const bytes = e.read(i.operands[2], Type::u32);
+  e.b.CreateMemCpy(to.pointer, llvm::Align(1), from.pointer, llvm::Align(1), e.b.CreateZExt(bytes, e.b.getInt64Ty()));
+  if (!toShared) return;
+  const Emitter::Address object = e.address(i.operands[3], Space::shared);
+  e.checkAlignment(object, 8, true);
+  completeBytes(e, object.pointer, bytes);
+}
+
 }  // namespace
 
 void lowerLoad(Emitter& e, const Instruction& i) {
@@ -107,7 +122,9 @@ void lowerFence(Emitter& e, const Instruction& i) {
 // cp.async: the copy is complete when the instruction is, so waiting for groups is nothing. With a source size, the
 // rest of the destination is zero.
 void lowerCopyAsync(Emitter& e, const Instruction& i) {
+  if (i.has(Modifier::mbarrier)) return arriveAfterCopies(e, i);
   if (i.operands.size() < 3) return;
+  if (i.has(Modifier::bulk)) return lowerCopyBulk(e, i);
   const auto bytes = static_cast<std::uint32_t>(i.operands[2].value);
   if (bytes != 4 && bytes != 8 && bytes != 16) e.unsupported(i, "this size");
   const Emitter::Address to = e.address(i.operands[0], Space::shared);
@@ -123,6 +140,9 @@ void lowerCopyAsync(Emitter& e, const Instruction& i) {
   e.b.CreateMemSet(to.pointer, e.b.getInt8(0), bytes, llvm::Align(1));
   e.b.CreateMemCpy(to.pointer, llvm::Align(1), from.pointer, llvm::Align(1), e.b.CreateZExt(given, e.b.getInt64Ty()));
 }
+
+// A cache's policy is a hint, and nobody asks what it is.
+void lowerPolicy(Emitter& e, const Instruction& i) { e.write(i.operands[0], Type::b64, e.b.getInt64(0)); }
 
 void lowerNothing(Emitter&, const Instruction&) {}
 

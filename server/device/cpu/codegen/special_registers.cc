@@ -23,6 +23,11 @@ llvm::Value* clock(Emitter& e) { return e.callExternal("rouse_cpu_clock", e.b.ge
 llvm::Value* low(Emitter& e, llvm::Value* value) { return e.b.CreateTrunc(value, e.b.getInt32Ty()); }
 llvm::Value* high(Emitter& e, llvm::Value* value) { return low(e, e.b.CreateLShr(value, 32)); }
 
+llvm::Value* reservedShared(Emitter& e, std::uint32_t offset) {  // reservedSharedOffset(), and so much more
+  llvm::Value* const bytes = e.blockField(offsetof(BlockContext, sharedBytes), 32);
+  return e.b.CreateAdd(e.b.CreateAnd(e.b.CreateAdd(bytes, e.b.getInt32(127)), e.b.getInt32(~127u)), e.b.getInt32(offset));
+}
+
 }  // namespace
 
 llvm::Value* emitSpecialRegister(Emitter& e, const Operand& operand) {
@@ -84,6 +89,14 @@ llvm::Value* emitSpecialRegister(Emitter& e, const Operand& operand) {
     case SpecialRegister::total_smem_size:
     case SpecialRegister::aggr_smem_size:
       return e.blockField(offsetof(BlockContext, sharedBytes), 32);
+    case SpecialRegister::reserved_smem_offset_begin:
+      return reservedShared(e, 0);
+    case SpecialRegister::reserved_smem_offset:
+      return reservedShared(e, kReservedSharedSecondPart);
+    case SpecialRegister::reserved_smem_offset_end:
+      return reservedShared(e, kReservedSharedBytes);
+    case SpecialRegister::reserved_smem_offset_cap:
+      return e.b.getInt32(kReservedSharedBytes);
     case SpecialRegister::envreg1:
       return high(e, e.blockField(offsetof(BlockContext, gridWorkspace), 64));
     case SpecialRegister::envreg2:

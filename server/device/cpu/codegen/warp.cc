@@ -54,6 +54,18 @@ void lowerRedux(Emitter& e, const Instruction& i) {
                           e.read(i.operands[1], Type::b32), e.read(i.operands[2], Type::b32)}));
 }
 
+// The lowest of the lanes that are asked.
+void lowerElect(Emitter& e, const Instruction& i) {
+  llvm::Value* const mask = e.read(i.operands[1], Type::b32);
+  e.callExternal("rouse_cpu_warp_sync", e.b.getVoidTy(), {e.thread(), mask});
+  llvm::Value* const leader = e.b.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, mask, e.b.getFalse());
+  Operand lane;
+  lane.kind = Operand::Kind::special;
+  lane.special = ptx::SpecialRegister::laneid;
+  e.write(i.operands[0], Type::b32, leader);
+  if (i.hasSecond) e.write(i.second, Type::pred, e.b.CreateICmpEQ(leader, emitSpecialRegister(e, lane)));
+}
+
 void lowerActiveMask(Emitter& e, const Instruction& i) {
   e.write(i.operands[0], Type::b32, e.callExternal("rouse_cpu_activemask", e.b.getInt32Ty(), {e.thread()}));
 }

@@ -25,7 +25,7 @@ namespace rouse::cpu::ptx {
           X(min, "min") X(max, "max") X(exch, "exch") X(cas, "cas") /* bits */                                        \
       X(l, "l") X(r, "r") X(wrap, "wrap") X(clamp, "clamp") X(f4e, "f4e") X(b4e, "b4e") X(rc8, "rc8") X(ecl, "ecl")   \
           X(ecr, "ecr") X(rc16, "rc16") /* state spaces */                                                            \
-      X(global, "global") X(shared, "shared") X(shared_cta, "shared::cta") X(local, "local") X(constant, "const")     \
+      X(global, "global") X(shared, "shared") X(shared_cta, "shared::cta") X(shared_cluster, "shared::cluster") X(local, "local") X(constant, "const")     \
           X(param, "param") X(param_entry, "param::entry") X(param_func, "param::func")                               \
               X(to, "to") /* memory order, scope */                                                                   \
       X(weak, "weak") X(op_volatile, "volatile") X(relaxed, "relaxed") X(acquire, "acquire") X(release, "release")    \
@@ -41,7 +41,15 @@ namespace rouse::cpu::ptx {
       X(v2, "v2") X(v4, "v4") X(v8, "v8") /* barriers, warps, control flow, asynchronous copies */                    \
       X(sync, "sync") X(arrive, "arrive") X(red, "red") X(warp, "warp") X(aligned, "aligned") X(up, "up")             \
           X(down, "down") X(bfly, "bfly") X(idx, "idx") X(all, "all") X(any, "any") X(uni, "uni") X(ballot, "ballot") \
-              X(async, "async") X(commit_group, "commit_group") X(wait_group, "wait_group") X(wait_all, "wait_all")
+              X(async, "async") X(commit_group, "commit_group") X(wait_group, "wait_group") X(wait_all, "wait_all")       \
+      X(bulk, "bulk") X(bulk_group, "bulk_group") X(read, "read") X(proxy, "proxy") X(alias, "alias")                 \
+          X(wait, "wait") X(launch_dependents, "launch_dependents") X(fractional, "fractional")                       \
+      /* barrier objects */                                                                                           \
+      X(mbarrier, "mbarrier") X(mbarrier_init, "mbarrier_init") X(init, "init") X(inval, "inval")                     \
+          X(arrive_drop, "arrive_drop") X(no_complete, "noComplete") X(noinc, "noinc") X(expect_tx, "expect_tx")      \
+              X(complete_tx, "complete_tx") X(complete_tx_bytes, "mbarrier::complete_tx::bytes")                      \
+                  X(test_wait, "test_wait") X(try_wait, "try_wait") X(parity, "parity")                               \
+                      X(pending_count, "pending_count")
 
 enum class Modifier : std::uint8_t {
 #define ROUSE_PTX_ENUMERATOR(name, word) name,

@@ -10,7 +10,7 @@ constexpr std::size_t kLongestQuote = 160;
 Space spaceOf(const Instruction& instruction) {
   using enum Modifier;
   if (instruction.has(global)) return Space::global;
-  if (instruction.has(shared) || instruction.has(shared_cta)) return Space::shared;
+  if (instruction.has(shared) || instruction.has(shared_cta) || instruction.has(shared_cluster)) return Space::shared;
   if (instruction.has(local)) return Space::local;
   if (instruction.has(constant)) return Space::constant;
   if (instruction.has(param) || instruction.has(param_entry) || instruction.has(param_func)) return Space::param;

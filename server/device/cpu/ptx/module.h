@@ -137,6 +137,7 @@ struct Module {
   std::vector<Variable> variables;  // .global and .const
   std::vector<Variable> shared;     // .shared, of the module and of its functions
   std::vector<Function> functions;
+  bool usesReservedShared = false;  // names %reserved_smem_offset_*
 
   // An instruction as it stands in the text, blanks squeezed, for messages.
   std::string textOf(const Instruction&) const;

@@ -184,6 +184,7 @@ Operand Parser::wordOperand(Function& function) {
   if (const auto special = specialRegisterNamed(name)) {
     made.kind = Operand::Kind::special;
     made.special = special->id;
+    if (name.starts_with("%reserved_smem_")) module_.usesReservedShared = true;
     if (special->hasComponent) {
       constexpr std::string_view kComponents = "xyzw";
       if (token_.kind != Token::Kind::dotted || token_.text.size() != 1 ||

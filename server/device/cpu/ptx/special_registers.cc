@@ -39,6 +39,11 @@ std::optional<SpecialRegisterInfo> specialRegisterNamed(std::string_view word) {
       {"%cluster_nctarank", {cluster_nctarank, Type::u32, false}},
       {"%is_explicit_cluster", {is_explicit_cluster, Type::pred, false}},
       {"%current_graph_exec", {current_graph_exec, Type::u64, false}},
+      {"%reserved_smem_offset_begin", {reserved_smem_offset_begin, Type::b32, false}},
+      {"%reserved_smem_offset_end", {reserved_smem_offset_end, Type::b32, false}},
+      {"%reserved_smem_offset_cap", {reserved_smem_offset_cap, Type::b32, false}},
+      {"%reserved_smem_offset_0", {reserved_smem_offset_begin, Type::b32, false}},
+      {"%reserved_smem_offset_1", {reserved_smem_offset, Type::b32, false}},
       {"%envreg1", {envreg1, Type::b32, false}},
       {"%envreg2", {envreg2, Type::b32, false}},
   };

@@ -46,6 +46,10 @@ enum class SpecialRegister : std::uint8_t {
   envreg,
   pm,
   current_graph_exec,
+  reserved_smem_offset_begin,  // memory of a block beside its own, zero when it begins
+  reserved_smem_offset_end,
+  reserved_smem_offset_cap,
+  reserved_smem_offset,  // with a number: of the parts that NVIDIA's headers share it in
   count
 };
 

@@ -1,6 +1,7 @@
 #include "server/device/cpu/runtime/block.h"
 
 #include <cstdio>
+#include <cstring>
 
 #include "server/device/cpu/runtime/interruption.h"
 #include "server/device/cpu/runtime/signal_faults.h"
@@ -32,7 +33,10 @@ bool Block::begin(Grid& grid, std::uint64_t index) {
   context_.nctaid[1] = options.grid.y;
   context_.nctaid[2] = options.grid.z;
   context_.sharedBytes = grid.sharedBytes();
-  context_.shared = shared_.prepare(grid.sharedBytes());
+  const std::uint32_t reserved = options.code.reservedSharedBytes;
+  const std::uint32_t reservedAt = reservedSharedOffset(grid.sharedBytes());
+  context_.shared = shared_.prepare(reserved == 0 ? grid.sharedBytes() : reservedAt + reserved);
+  if (reserved != 0 && context_.shared != nullptr) std::memset(context_.shared + reservedAt, 0, reserved);
   context_.variables = options.variables;
   context_.dynamicSharedBytes = options.dynamicSharedBytes;
   context_.misaligned = 0;

@@ -16,7 +16,7 @@ class SharedMemory {
   SharedMemory(const SharedMemory&) = delete;
   ~SharedMemory();
 
-  // Base for `bytes` (at most kMaxSharedBytes), aligned to 128; null when the system has no room. Contents are
+  // Base for `bytes` (at most kMaxSharedBytes, and what is reserved), aligned to 128; null when the system has no room. Contents are
   // undefined.
   std::byte* prepare(std::uint32_t bytes);
 
