@@ -1,23 +1,22 @@
-// Where the host copies of pages are: who holds which slot of the pinned arena, and who may still take one.
+// Where the host copies of pages are: who refers to which slot of the pinned arena, and who may still take one.
 //
-// A slot holds one page (kGranuleBytes). It is private while its content is being written, then published: immutable, found
-// by fingerprint, and referenced by any number of pages of any owners. To change a page is to write another slot and to
-// drop this one (copy on write), so that an executor that dies in the middle leaves the old content whole.
+// A slot holds one page (kGranuleBytes). It is private while its content is being written; then it may be published: nobody
+// writes it any more, it is found by its fingerprint, and any number of pages of any owners may refer to it. rewrite() gives
+// a page that has changed a private slot: another one where others refer to its own (copy on write), else its own.
 //
-// Claims. Whoever may have to write a page back holds a claim on a slot, and taking a slot takes a claim, so that write-back
-// never fails: what cannot be had is refused when the claim is asked for, before anything is written on a device.
-//   open    for a page that has no home yet. promise() when a program allocates, giveBack() when it frees.
-//   cover   for a page whose home may have to be replaced. A page that was merged with another's keeps the slot it freed
-//           as cover: who shares still has its promise. settle() gives cover up, cover() gets it back.
-// Only pages on a device can be written, and before they go there their owner calls cover(): one for each page there whose
-// home is shared, and one more (a page's own home is freed when its replacement is done). So instances of one model cost the
-// host one copy while they rest, and one copy more for each that is on a device. `headroom` slots are kept for cover()
-// alone: with as many as all devices of the node have granules, cover() is never refused for want of what promise() took,
-// and no more than that is ever needed at once; with fewer, more functions fit and cover() may be refused: the caller
-// then waits, or evicts and settles another. After a page was unshared for good, less is left: reservable() tells.
+// Claims. Every page that may have to be written back has a claim on a slot: an open one from promise() until it has a home;
+// then its home's slot, or, where pages share one, a claim that rests with it. A slot with n references has n - 1 of those,
+// and who leaves it takes one along. So write-back never fails and waits for nobody, whatever becomes of pages that were
+// equal: what cannot be had is refused when it is promised, before anything is written on a device. It also follows that
+// sharing makes used() less and promisable() no more. Equal pages may all be changed at any time; more promises than slots
+// would in the end leave an owner on a device that it cannot leave, or at home without room to come.
 //
-// Invariant: slots used + open + cover <= slots. Pages of zeros need no slot: the caller knows them. Errors name what was
-// asked, what is left and of how much. Pure: it never looks at a page. Not thread-safe.
+// Readers. hold() keeps a slot's content as it is until letGo(), whatever becomes of the pages: meanwhile it is neither
+// rewritten nor given to anybody. Where a slot is wanted then and there is no other, starved() tells, and the reader must
+// let go first. A reader that holds few slots, briefly, makes that next to never happen.
+//
+// Invariants: pages + open claims <= slots; used <= pages. Errors name what was asked, what is left and of how much. Pure: it
+// never looks at a page. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -40,69 +39,70 @@ using Fingerprint = PageFingerprint;
 
 class HomeStore {
  public:
-  explicit HomeStore(std::uint32_t slots, std::uint32_t headroom = 0);
+  explicit HomeStore(std::uint32_t slots);
 
   // Claims on `count` more slots, or memoryAllocation and nothing.
   Status promise(OwnerId owner, std::uint32_t count);
   // invalidValue when the owner has fewer open claims.
   Status giveBack(OwnerId owner, std::uint32_t count);
-  // Raises the owner's cover to `count`; memoryAllocation, and no change, when that cannot be. Never lowers it.
-  Status cover(OwnerId owner, std::uint32_t count);
-  // Gives up all cover; returns how much it was.
-  std::uint32_t settle(OwnerId owner);
 
-  // A private slot, for a page without a home (takes an open claim) or in the place of a home (takes cover). notReady when the
-  // owner has no such claim: a mistake of the caller, not want of memory. Slots taken in a row are neighbours where that
-  // can be.
+  // A private slot, for a page without a home: takes an open claim. notReady when the owner has none: a mistake of the
+  // caller, not want of memory. Slots taken in a row are neighbours where that can be. Not while starved().
   Result<SlotId> acquire(OwnerId owner);
-  Result<SlotId> acquireReplacement(OwnerId owner);
+  // A private slot in the place of the page's home, which is not the owner's any more if it is another. Not while starved().
+  Result<SlotId> rewrite(OwnerId owner, SlotId home);
 
-  // The content of the owner's private slot is final. If a published slot has the same fingerprint it is returned: the
-  // caller compares the pages, and if they are equal calls merge(). If they are not, nothing more is to be done: this
-  // one is published, but will not be found (of equal fingerprints, the first is).
+  // The content of the slot is final. The published slot that has this fingerprint, if that is another: the caller compares
+  // the two, and if they are equal calls merge(). If they are not, nothing more is to be done: this one is published, but
+  // will not be found (of equal fingerprints, the first is). May be repeated: the other may have gone.
   Result<std::optional<SlotId>> publish(OwnerId owner, SlotId slot, Fingerprint fingerprint);
-  // The page is found in `into` from now on; `own`, published and the owner's alone, is free, and the owner has one more cover.
+  // One of the owner's references to `own`, published, becomes one to `into`, its equal.
   Status merge(OwnerId owner, SlotId own, SlotId into);
-  // One more reference to a published slot. Takes and moves no claim.
+  // One more reference to a published slot: takes an open claim, which then rests with the slot.
   Status share(OwnerId owner, SlotId slot);
-  // The page is gone: one reference less. If it was the last, the slot is free and the owner has one more open claim.
+  // The page is gone: one reference less, and one more open claim for the owner.
   Status drop(OwnerId owner, SlotId slot);
-  // The page's home was `old` and is now the replacement, which is published (or was merged). As drop(), but a slot that becomes
-  // free is cover again.
-  Status dropReplaced(OwnerId owner, SlotId old);
   // All references and claims of an owner that has gone. Private slots too.
   void release(OwnerId owner);
 
+  // Of a slot that somebody refers to; as often as it is let go.
+  void hold(SlotId slot);
+  void letGo(SlotId slot);
+  // All slots that nobody refers to are held.
+  bool starved() const { return free_.empty() && held_ != 0; }
+
   struct Usage {
-    std::uint32_t open = 0, cover = 0;
+    std::uint32_t open = 0;
     std::uint32_t pages = 0;   // references, private ones included
-    std::uint32_t alone = 0;   // slots that nobody else refers to
-    std::uint32_t shared = 0;  // slots that others refer to as well
+    std::uint32_t shared = 0;  // those of them to slots to which there are others, of any owner
     // Each slot's bytes divided by its references, times the owner's. Over all owners this adds up to usedBytes().
     double fairBytes = 0;
   };
   Usage usage(OwnerId owner) const;  // looks at each slot of the owner
+  // Usage::shared, at once.
+  std::uint32_t sharedPages(OwnerId owner) const;
 
   std::uint32_t slots() const { return static_cast<std::uint32_t>(slots_.size()); }
   std::uint32_t used() const { return used_; }
   std::uint64_t usedBytes() const;
   std::uint32_t openClaims() const { return open_; }
-  std::uint32_t coverClaims() const { return cover_; }
-  std::uint64_t pages() const { return pages_; }  // references
-  // What promise() and cover() would still grant.
-  std::uint32_t promisable() const;
-  std::uint32_t coverable() const { return slots() - used_ - open_ - cover_; }
+  std::uint32_t pages() const { return pages_; }  // references
+  // What promise() would still grant.
+  std::uint32_t promisable() const { return slots() - pages_ - open_; }
   std::uint32_t references(SlotId slot) const { return slot < slots_.size() ? slots_[slot].references : 0; }
 
  private:
   struct Slot {
     std::uint32_t references = 0;
+    std::uint32_t holds = 0;
+    OwnerId holders = 0;  // of all references, exclusive or: of the only one, its owner
     bool published = false;
     bool indexed = false;
-    Fingerprint fingerprint;
+    Fingerprint fingerprint{};
   };
   struct Account {
-    std::uint32_t open = 0, cover = 0;
+    std::uint32_t open = 0;
+    std::uint32_t shared = 0;
     SlotId after = 0;  // where to look first for the next one
     std::unordered_map<SlotId, std::uint32_t> references;
   };
@@ -112,16 +112,17 @@ class HomeStore {
 
   Account* find(OwnerId owner);
   bool holds(OwnerId owner, SlotId slot) const;
-  SlotId take(Account& account);
-  Status check(OwnerId owner, SlotId slot, bool published, const char* doing) const;
-  bool unreference(Account& account, SlotId slot);  // true: the slot is free now
+  Status check(OwnerId owner, SlotId slot, const char* doing) const;
+  SlotId take(OwnerId owner);
+  void refer(OwnerId owner, SlotId slot);
+  void unrefer(OwnerId owner, SlotId slot);
+  void unpublish(SlotId slot);
   void forgetIfEmpty(OwnerId owner);
 
   std::vector<Slot> slots_;
-  BitTree free_;
-  std::uint32_t headroom_;
-  std::uint32_t used_ = 0, open_ = 0, cover_ = 0;
-  std::uint64_t pages_ = 0;
+  BitTree free_;  // neither referred to nor held
+  std::uint32_t used_ = 0, pages_ = 0, open_ = 0;
+  std::uint64_t held_ = 0;  // holds
   std::unordered_map<OwnerId, Account> accounts_;
   std::unordered_map<Fingerprint, SlotId, Hash> index_;
 };

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
+#include <utility>
 
 #include "bench/report.h"
 
@@ -95,6 +96,16 @@ Stage::Usage Stage::usage() const {
     if (complete) return usage;
     if (now() > deadline) throw std::runtime_error("for 20 s no executor has said what is resident");
   }
+}
+
+std::uint64_t Stage::restingHostStoreBytes() const {
+  std::uint64_t bytes = usage().hostStoreUsedBytes;
+  const double begin = now();
+  for (double since = begin; now() - since < 0.5 && now() - begin < 20; usleep(20'000)) {
+    const std::uint64_t seen = usage().hostStoreUsedBytes;
+    if (std::exchange(bytes, seen) != seen) since = now();
+  }
+  return bytes;
 }
 
 void Stage::settle(std::size_t functions) const {

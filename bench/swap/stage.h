@@ -54,6 +54,8 @@ class Stage {
     std::uint64_t hostStoreUsedBytes = 0;
   };
   Usage usage() const;
+  // Of the host store, when that has not changed for half a second: equal pages are found some time after they have left a GPU.
+  std::uint64_t restingHostStoreBytes() const;
   std::uint64_t bytes() const { return bytes_; }
   std::uint64_t memoryBytes() const { return memoryBytes_; }
 

@@ -129,6 +129,7 @@ void write(capnproto::ExecutorStatus::Builder to, const ExecutorStatus& from) {
   to.setLaunches(from.launches);
   to.setHostStoreBytes(from.hostStoreBytes);
   to.setHostStoreUsedBytes(from.hostStoreUsedBytes);
+  to.setHostStorePromisableBytes(from.hostStorePromisableBytes);
   auto sessions = to.initSessions(static_cast<unsigned>(from.sessions.size()));
   for (unsigned i = 0; i < sessions.size(); ++i) {
     const SessionUsage& usage = from.sessions[i];
@@ -150,6 +151,7 @@ void write(capnproto::ExecutorStatus::Builder to, const ExecutorStatus& from) {
     sessions[i].setRestingBytes(usage.restingBytes);
     sessions[i].setReturnedBytes(usage.returnedBytes);
     sessions[i].setLastDepartureNs(usage.lastDepartureNs);
+    sessions[i].setSharedHomeBytes(usage.sharedHomeBytes);
   }
 }
 
@@ -352,7 +354,8 @@ ExecutorStatus read(capnproto::ExecutorStatus::Reader from) {
                     .commands = from.getCommands(),
                     .launches = from.getLaunches(),
                     .hostStoreBytes = from.getHostStoreBytes(),
-                    .hostStoreUsedBytes = from.getHostStoreUsedBytes()};
+                    .hostStoreUsedBytes = from.getHostStoreUsedBytes(),
+                    .hostStorePromisableBytes = from.getHostStorePromisableBytes()};
   for (auto usage : from.getSessions()) {
     to.sessions.push_back({.sessionId = usage.getSessionId(),
                            .reservedBytes = usage.getReservedBytes(),
@@ -369,6 +372,7 @@ ExecutorStatus read(capnproto::ExecutorStatus::Reader from) {
                            .place = readAtMost<Place>("a session's place", usage.getPlace(), Place::arriving),
                            .pinned = usage.getPinned(),
                            .lastSavedBytes = usage.getLastSavedBytes(),
+                           .sharedHomeBytes = usage.getSharedHomeBytes(),
                            .restingBytes = usage.getRestingBytes(),
                            .returnedBytes = usage.getReturnedBytes(),
                            .lastDepartureNs = usage.getLastDepartureNs()});

@@ -132,6 +132,7 @@ struct SessionUsage {
   Place place = Place::device;
   bool pinned = false;
   std::uint64_t lastSavedBytes = 0;
+  std::uint64_t sharedHomeBytes = 0;
   std::uint64_t restingBytes = 0, returnedBytes = 0;
   std::uint64_t lastDepartureNs = 0;
 };
@@ -141,7 +142,7 @@ struct ExecutorStatus {
   std::vector<SessionUsage> sessions;
   std::uint64_t commands = 0;
   std::uint64_t launches = 0;
-  std::uint64_t hostStoreBytes = 0, hostStoreUsedBytes = 0;
+  std::uint64_t hostStoreBytes = 0, hostStoreUsedBytes = 0, hostStorePromisableBytes = 0;
 };
 struct Shutdown {};
 

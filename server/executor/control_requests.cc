@@ -76,7 +76,8 @@ void Executor::on(std::uint64_t id, channel::ExecutorStatusRequest&, std::vector
                                  .commands = pastCommands_,
                                  .launches = pastLaunches_,
                                  .hostStoreBytes = homes_ ? homes_->totalBytes() : 0,
-                                 .hostStoreUsedBytes = homes_ ? homes_->usedBytes() : 0};
+                                 .hostStoreUsedBytes = homes_ ? homes_->usedBytes() : 0,
+                                 .hostStorePromisableBytes = homes_ ? homes_->promisableBytes() : 0};
   for (const Served& served : served_) {
     status.sessions.push_back(served.session->usage());
     status.commands += status.sessions.back().commands;

@@ -38,7 +38,8 @@ Result<std::unique_ptr<Executor>> Executor::create(std::unique_ptr<memory::Devic
       new Executor(std::move(device), std::move(*memory), std::move(*poller), std::move(control), options));
   if (options.homesBytes != 0) {
     const wire::OwnedFd file(options.homesFd);
-    auto homes = Homes::open(*executor->device_, file, options.homesOffset, options.homesBytes);
+    auto homes = Homes::open(*executor->device_, file, options.homesOffset, options.homesBytes,
+                             [&flag = executor->flag_] { flag.ring(); });
     if (!homes) return std::move(homes).error();
     executor->homes_ = std::move(*homes);
     executor->surroundings_.homes = executor->homes_.get();
@@ -66,7 +67,9 @@ Executor::Executor(std::unique_ptr<memory::Device> device, PhysicalMemory memory
                     .plan = options.plan,
                     .discardLaunches = options.discardLaunches} {}
 
-Executor::~Executor() = default;
+Executor::~Executor() {
+  if (homes_) homes_->endReading();
+}
 
 Status Executor::run() {
   while (!stopping_) {
@@ -98,7 +101,10 @@ Status Executor::run() {
 bool Executor::turn() {
   bool did = flag_.take();
   did = pollSessions() || did;
-  if (homes_) did = share() || did;
+  if (homes_) {
+    did = share() || did;
+    did = homes_->turn() || did;
+  }
   deviceWaiting_ = false;
   did = device_->poll(deviceWaiting_) || did;
   // Programs have been told by now; whoever starts this executor again gets a device that works.

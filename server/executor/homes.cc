@@ -29,7 +29,7 @@ swap::BandwidthCurve curveOf(const memory::Device& device) {
 }  // namespace
 
 Result<std::unique_ptr<Homes>> Homes::open(memory::Device& device, const wire::OwnedFd& file, std::uint64_t offset,
-                                           std::uint64_t bytes) {
+                                           std::uint64_t bytes, std::function<void()> ring) {
   struct stat status{};
   if (::fstat(file.get(), &status) != 0)
     return Error{CudaError::invalidValue, std::string("host store: ") + std::strerror(errno)};
@@ -43,15 +43,20 @@ Result<std::unique_ptr<Homes>> Homes::open(memory::Device& device, const wire::O
   if (base == MAP_FAILED)
     return Error{CudaError::memoryAllocation,
                  "host store: mapping " + std::to_string(bytes) + " bytes: " + std::strerror(errno)};
-  std::unique_ptr<Homes> homes(new Homes(static_cast<std::byte*>(base), static_cast<std::uint32_t>(bytes / kGranuleBytes), randomKey(), curveOf(device)));
+  std::unique_ptr<Homes> homes(new Homes(static_cast<std::byte*>(base), static_cast<std::uint32_t>(bytes / kGranuleBytes),
+                                         randomKey(), curveOf(device), std::move(ring)));
   if (Status status = device.useHost({homes->base_, bytes}); !status) return status.error();
   return homes;
 }
 
-Homes::Homes(std::byte* base, std::uint32_t granules, const memory::FingerprintKey& key, swap::BandwidthCurve curve)
-    : base_(base), key_(key), curve_(std::move(curve)), store_(granules) {}
+Homes::Homes(std::byte* base, std::uint32_t granules, const memory::FingerprintKey& key, swap::BandwidthCurve curve,
+             std::function<void()> ring)
+    : base_(base), key_(key), curve_(std::move(curve)), store_(granules), reader_(std::make_unique<HomeReader>(key_, std::move(ring))) {}
 
-Homes::~Homes() { ::munmap(base_, totalBytes()); }
+Homes::~Homes() {
+  endReading();
+  ::munmap(base_, totalBytes());
+}
 
 Status Homes::promise(memory::OwnerId owner, std::uint64_t granules) {
   // More than there can be is refused by the store, which counts in 32 bits.
@@ -62,10 +67,59 @@ void Homes::giveBack(memory::OwnerId owner, std::uint64_t granules) {
   if (!store_.giveBack(owner, static_cast<std::uint32_t>(granules))) std::abort();  // checked by the session's quota
 }
 
-Homes::Slot Homes::take(memory::OwnerId owner) { return store_.acquire(owner).value(); }
+Homes::Slot Homes::take(memory::OwnerId owner) {
+  feed();
+  return sharing_.take(owner);
+}
 
-void Homes::drop(memory::OwnerId owner, Slot slot) {
-  if (!store_.drop(owner, slot)) std::abort();
+std::byte* Homes::rewrite(Slot slot, const std::optional<memory::PageFingerprint>& print) {
+  feed();
+  return memory(sharing_.rewrite(slot, print));
+}
+
+void Homes::feed() {
+  if (!store_.starved()) return;
+  reader_->hurry();
+  takeReadings();
+}
+
+bool Homes::turn() {
+  if (!reader_) return false;
+  if (reader_->ready()) takeReadings();
+  if (!reader_->idle() || !sharing_.waiting()) return false;
+  unsigned steps = kSteps;
+  std::vector<HomeReader::Reading> readings;
+  while (readings.size() < kReadings) {
+    const std::optional<HomeSharing::Look> look = sharing_.next(steps);
+    if (!look) break;
+    looks_.push_back(*look);
+    readings.push_back({.page = memory(look->slot), .other = look->equal ? memory(*look->equal) : nullptr});
+  }
+  if (readings.empty()) return sharing_.waiting();
+  reader_->begin(std::move(readings));
+  return false;
+}
+
+void Homes::takeReadings() {
+  const std::vector<HomeReader::Reading> readings = reader_->take();
+  for (std::size_t i = 0; i < readings.size(); ++i) {
+    if (!readings[i].done)
+      sharing_.leftOff(looks_[i]);
+    else if (looks_[i].equal)
+      sharing_.compared(looks_[i], readings[i].equal);
+    else
+      sharing_.printed(looks_[i], readings[i].print);
+  }
+  looks_.clear();
+}
+
+void Homes::endReading() {
+  if (!reader_) return;
+  if (!reader_->idle()) {
+    reader_->hurry();
+    takeReadings();
+  }
+  reader_.reset();
 }
 
 }  // namespace rouse::executor

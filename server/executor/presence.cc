@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <optional>
 
 namespace rouse::executor {
 
@@ -33,7 +34,7 @@ void Presence::giveBack(std::uint64_t bytes) {
 void Presence::forget(std::uint64_t address) {
   const auto home = homed_.find(address);
   if (home == homed_.end()) return;
-  if (home->second.slot != Homes::kNone) homes_->drop(owner_, home->second.slot);
+  if (home->second.slot != Homes::kNone) homes_->drop(home->second.slot);
   homed_.erase(home);
   order_.forget({address, kGranuleBytes});
 }
@@ -117,6 +118,7 @@ void Presence::endPrints() {
 Status Presence::beginLeaving(memory::Context& context) {
   assert(here() && mayLeave());
   where_ = Where::leaving;
+  homes_->beginMove(owner_);
   if (!device_.properties().noticesWrites && extents_.backedBytes() != 0) return beginPrints(context);
   findChanges(context);
   saveChanged(context);
@@ -127,7 +129,8 @@ void Presence::saveChanged(memory::Context& context) {
   for (const std::uint64_t address : changed_) {
     Home& home = homed_.at(address);
     if (home.slot == Homes::kNone) home.slot = homes_->take(owner_);
-    context.save(stream(context), address, homes_->at(home.slot));
+    const auto print = device_.properties().noticesWrites ? std::nullopt : std::optional(home.print);
+    context.save(stream(context), address, homes_->rewrite(home.slot, print));
     savedBytes_ += kGranuleBytes;
   }
 }
@@ -156,6 +159,7 @@ Result<bool> Presence::leave(memory::Context& context) {
   }
   if (Status status = endSaving(context); !status) return status.error();
   resting_.begin(context);
+  homes_->endMove(owner_);
   ++departures_;
   where_ = Where::away;
   return true;
@@ -172,6 +176,7 @@ void Presence::beginArriving(memory::Context& context) {
     return;
   }
   where_ = Where::arriving;
+  homes_->beginMove(owner_);
   attention_ = kAttention;
   std::vector<std::uint32_t> wanted;
   wanted.reserve(gone / kGranuleBytes);
@@ -224,6 +229,7 @@ bool Presence::arrive() {
   arrivedBefore_ += groups_;
   groups_ = sent_ = 0;
   ++arrivals_;
+  homes_->endMove(owner_);
   where_ = Where::here;
   return true;
 }

@@ -92,6 +92,8 @@ class Presence {
   std::uint64_t wantedBytes() const { return where_ == Where::away ? extents_.backedBytes() : 0; }
   std::uint64_t heldBytes() const { return where_ == Where::away ? 0 : extents_.backedBytes(); }
   std::uint64_t homeBytes() const { return homed_.size() * kGranuleBytes; }
+  // Of those, what other granules share, its own or another session's (homes.h).
+  std::uint64_t sharedHomeBytes() const { return homes_ == nullptr ? 0 : homes_->sharedBytes(owner_); }
   // By all departures: what had changed, or had no copy at home.
   std::uint64_t savedBytes() const { return savedBytes_; }
   // While it is away, what is still there; and what has been there still, by all arrivals.

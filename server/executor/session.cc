@@ -349,6 +349,7 @@ channel::SessionUsage Session::usage() const {
           .place = place(presence_.where()),
           .pinned = pinned_,
           .lastSavedBytes = lastSaved_,
+          .sharedHomeBytes = presence_.sharedHomeBytes(),
           .restingBytes = presence_.restingBytes(),
           .returnedBytes = presence_.returnedBytes(),
           .lastDepartureNs = static_cast<std::uint64_t>(lastDeparture_.count())};

@@ -90,6 +90,7 @@ ordered_json gpu(const StatusInput& input, const ExecutorLink& link) {
     json["launches"] = status->second.launches;
     json["host_store_bytes"] = status->second.hostStoreBytes;
     json["host_store_used_bytes"] = status->second.hostStoreUsedBytes;
+    json["host_store_free_bytes"] = status->second.hostStorePromisableBytes;
   }
   return json;
 }
@@ -111,6 +112,7 @@ ordered_json function(const StatusInput& input, const Session& session) {
       one["mapped_bytes"] = usage->mappedBytes;
       one["resident_bytes"] = usage->residentBytes;
       one["home_bytes"] = usage->homeBytes;
+      one["home_shared_bytes"] = usage->sharedHomeBytes;
       one["arrivals"] = usage->arrivals;
       one["departures"] = usage->departures;
       one["saved_bytes"] = usage->savedBytes;
@@ -127,6 +129,7 @@ ordered_json function(const StatusInput& input, const Session& session) {
       total.mappedBytes += usage->mappedBytes;
       total.residentBytes += usage->residentBytes;
       total.homeBytes += usage->homeBytes;
+      total.sharedHomeBytes += usage->sharedHomeBytes;
       total.commands += usage->commands;
       total.launches += usage->launches;
       // One host window, mapped by each executor.
@@ -146,6 +149,7 @@ ordered_json function(const StatusInput& input, const Session& session) {
           {"mapped_bytes", total.mappedBytes},
           {"resident_bytes", total.residentBytes},
           {"home_bytes", total.homeBytes},
+          {"home_shared_bytes", total.sharedHomeBytes},
           {"host_bytes", total.hostBytes},
           {"module_bytes", session.moduleBytes},
           {"commands", total.commands},

@@ -132,6 +132,7 @@ int main(int argc, char** argv) {
         SessionUsage& usage = status.sessions.back();
         usage.pinned = pinned.contains(id);
         usage.homeBytes = 2048;
+        usage.sharedHomeBytes = 1024;
         usage.residentBytes = away.contains(id) ? 0 : 2048;
         usage.place = away.contains(id) ? Place::home : Place::device;
         usage.departures = away.contains(id) ? 1 : 0;

@@ -61,6 +61,9 @@ TEST_CASE("a function is meant by its session's number or its name, and all that
   const nlohmann::json functions = daemon.status()["functions"];
   for (const auto& function : functions) {
     const auto& gpu = function["gpus"][0];
+    CHECK(gpu["home_bytes"] == 2048);
+    CHECK(gpu["home_shared_bytes"] == 1024);
+    CHECK(function["home_shared_bytes"] == 1024 * function["gpus"].size());
     CHECK(gpu["pinned"] == (function["session"] == second.id));
     CHECK(gpu["place"] == (function["session"] == other.id ? "home" : "resident"));
     CHECK(gpu["resting_bytes"] == (function["session"] == other.id ? 1024 : 0));

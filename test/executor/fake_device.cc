@@ -62,7 +62,8 @@ void FakeContext::save(memory::Stream& stream, std::uint64_t address, std::byte*
   const bool mapped = std::any_of(mapped_.begin(), mapped_.end(), [&](const auto& entry) { return entry.first == address; });
   if (!mapped) device_.broken("save of what is not mapped");
   run(stream, "save " + std::to_string(address / kGranuleBytes % 256) + on(stream));
-  *home = static_cast<std::byte>(address / kGranuleBytes);
+  const auto content = device_.contents.find(address);
+  *home = content == device_.contents.end() ? static_cast<std::byte>(address / kGranuleBytes) : content->second;
   device_.savedVersions[home] = device_.versions[address];
 }
 

@@ -160,8 +160,10 @@ class FakeDevice final : public memory::Device {
   std::atomic<int> scrubs{0}, loads{0}, signals{0};
   bool failInstantiate = false;
   AddressRange failUnmap;  // what cannot be unmapped
-  // What saves leave behind and restores find: the first byte of a granule.
+  // What saves leave behind and restores find: the first byte of a granule. Its number, where nothing else is said here, by
+  // address.
   std::span<std::byte> homes;
+  std::map<std::uint64_t, std::byte> contents;
   std::set<std::uint64_t> written;  // granules that takeWritten() will tell of, or that have another fingerprint
   std::map<std::uint64_t, std::uint64_t> versions;            // by address: what fingerprints tell apart
   std::map<const std::byte*, std::uint64_t> savedVersions;  // by home

@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "server/executor/moves.h"
@@ -89,6 +91,10 @@ struct SharingFixture {
     memory.release(kSomebody);
   }
   std::uint64_t resting(std::size_t who) { return sessions[who]->usage().restingBytes / kG; }
+  // Until all that is at rest has been looked at.
+  void findEqual() {
+    while (homes->turn() || homes->reading()) std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
   // A command of the session's; the slot tells when it has been done.
   void touch(std::size_t who) {
     clients[who]->send(wire::SlotSignal{.stream = wire::kLegacyStream, .value = ++signals, .slot = 1});

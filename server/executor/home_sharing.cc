@@ -1,0 +1,145 @@
+#include "server/executor/home_sharing.h"
+
+#include <cassert>
+#include <cstdlib>
+
+namespace rouse::executor {
+
+HomeSharing::Home HomeSharing::take(memory::OwnerId owner) {
+  Home home;
+  if (free_.empty()) {
+    home = static_cast<Home>(homes_.size());
+    homes_.emplace_back();
+  } else {
+    home = free_.back();
+    free_.pop_back();
+  }
+  std::vector<Home>& others = owners_[owner].homes;
+  homes_[home] = {.owner = owner,
+                  .slot = store_.acquire(owner).value(),
+                  .index = static_cast<std::uint32_t>(others.size()),
+                  .state = State::empty,
+                  .trial = 0,
+                  .print = {}};
+  others.push_back(home);
+  return home;
+}
+
+memory::SlotId HomeSharing::rewrite(Home home, const std::optional<memory::Fingerprint>& print) {
+  Entry& entry = homes_[home];
+  assert(owners_.at(entry.owner).moving);
+  entry.slot = store_.rewrite(entry.owner, entry.slot).value();
+  // A fingerprint that is known costs nothing to look at.
+  entry.trial = entry.state == State::empty || print ? 0 : kTrial;
+  entry.state = State::written;
+  entry.print = print;
+  return entry.slot;
+}
+
+void HomeSharing::drop(Home home) {
+  Entry& entry = homes_[home];
+  if (!store_.drop(entry.owner, entry.slot)) std::abort();
+  std::vector<Home>& others = owners_.at(entry.owner).homes;
+  homes_[others.back()].index = entry.index;
+  others[entry.index] = others.back();
+  others.pop_back();
+  entry.state = State::free;
+  free_.push_back(home);
+}
+
+void HomeSharing::release(memory::OwnerId owner) {
+  if (const auto found = owners_.find(owner); found != owners_.end()) {
+    for (const Home home : found->second.homes) {
+      homes_[home].state = State::free;
+      free_.push_back(home);
+    }
+    owners_.erase(found);
+  }
+  store_.release(owner);
+}
+
+void HomeSharing::beginMove(memory::OwnerId owner) { owners_[owner].moving = true; }
+
+void HomeSharing::endMove(memory::OwnerId owner) {
+  Owner& moved = owners_.at(owner);
+  moved.moving = false;
+  for (const Home home : moved.homes) {
+    Entry& entry = homes_[home];
+    if (entry.state != State::written) continue;
+    if (entry.trial != 0)
+      --entry.trial;
+    else
+      queue(home, false);
+  }
+}
+
+void HomeSharing::queue(Home home, bool first) {
+  homes_[home].state = State::queued;
+  first ? queue_.push_front(home) : queue_.push_back(home);
+}
+
+std::optional<HomeSharing::Look> HomeSharing::next(unsigned& steps) {
+  for (; !queue_.empty() && steps != 0; --steps) {
+    const Home home = queue_.front();
+    queue_.pop_front();
+    Entry& entry = homes_[home];
+    if (entry.state != State::queued) continue;
+    if (owners_.at(entry.owner).moving) {
+      entry.state = State::written;  // queued again when the move has ended
+      continue;
+    }
+    std::optional<memory::SlotId> equal;
+    if (entry.print) {
+      equal = store_.publish(entry.owner, entry.slot, *entry.print).value();
+      if (!equal) {
+        entry.state = State::seen;
+        continue;
+      }
+      store_.hold(*equal);
+    }
+    store_.hold(entry.slot);
+    entry.state = State::looking;
+    return Look{home, entry.slot, equal};
+  }
+  return std::nullopt;
+}
+
+bool HomeSharing::current(const Look& look) const {
+  // Held until now, the slot has not become another content's: who refers to it holds what was looked at.
+  const Entry& entry = homes_[look.home];
+  return entry.state == State::looking && entry.slot == look.slot;
+}
+
+void HomeSharing::printed(const Look& look, const memory::Fingerprint& print) {
+  if (current(look)) {
+    homes_[look.home].print = print;
+    queue(look.home, true);
+  }
+  store_.letGo(look.slot);
+}
+
+void HomeSharing::compared(const Look& look, bool equal) {
+  if (current(look)) {
+    Entry& entry = homes_[look.home];
+    if (!equal) {
+      entry.state = State::seen;
+    } else if (owners_.at(entry.owner).moving) {
+      entry.state = State::written;
+    } else if (store_.merge(entry.owner, look.slot, *look.equal)) {
+      entry.slot = *look.equal;
+      entry.state = State::seen;
+    } else {
+      queue(look.home, false);  // the other is nobody's any more
+    }
+  }
+  store_.letGo(look.slot);
+  store_.letGo(*look.equal);
+}
+
+void HomeSharing::leftOff(const Look& look) {
+  if (current(look)) queue(look.home, true);
+  store_.letGo(look.slot);
+  if (look.equal) store_.letGo(*look.equal);
+}
+
+}  // namespace rouse::executor
