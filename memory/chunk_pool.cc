@@ -86,7 +86,7 @@ void ChunkPool::giveBack(OwnerId owner, std::uint64_t bytes) {
 
 std::size_t ChunkPool::take(OwnerId owner, std::size_t count, std::vector<Chunk>& to, Content content) {
   Account& account = accounts_[owner];
-  assert(count * kGranuleBytes <= account.reserved - account.taken);
+  assert(count * kGranuleBytes <= account.reserved - account.taken && account.restingSince == 0);
   const std::size_t first = to.size();
   // Dirty ones first where it does not matter: each saves a scrub.
   if (content == Content::any) {
@@ -127,6 +127,31 @@ void ChunkPool::put(OwnerId owner, Chunk chunk) {
   assert(account.taken >= chunk.bytes);
   account.taken -= chunk.bytes;
   dirty_.push_back(chunk.id);
+  if (account.restingSince == 0) return;
+  --restingCount_;
+  if (account.taken == 0) wake(owner);
+}
+
+void ChunkPool::rest(OwnerId owner) {
+  Account& account = accounts_[owner];
+  assert(account.restingSince == 0);
+  if (account.taken == 0) return;
+  account.restingSince = ++rests_;
+  resting_.emplace(account.restingSince, owner);
+  restingCount_ += account.taken / kGranuleBytes;
+}
+
+void ChunkPool::wake(OwnerId owner) {
+  const auto account = accounts_.find(owner);
+  if (account == accounts_.end() || account->second.restingSince == 0) return;
+  resting_.erase(account->second.restingSince);
+  account->second.restingSince = 0;
+  restingCount_ -= account->second.taken / kGranuleBytes;
+}
+
+std::optional<OwnerId> ChunkPool::longestResting() const {
+  if (resting_.empty()) return std::nullopt;
+  return resting_.begin()->second;
 }
 
 std::optional<Chunk> ChunkPool::beginScrub() {

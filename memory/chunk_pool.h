@@ -9,13 +9,18 @@
 // more than what those who stay leave over: so there is always room for any one of them, if need be for it alone. Taking
 // may find too few chunks while visitors are there; never otherwise.
 //
-// Invariants: taken + free = all chunks; taken by an owner <= reserved by it; sum of the reservations of those who stay + the
-// largest of a visitor <= capacity.
+// A visitor that has gone home rests: its chunks are free, and go on holding its content until somebody needs them. They are
+// the last to be had, of who has rested longest first, and only its owner can put them back (what leads to them has to be
+// cut first). If it comes again before, what is left is simply its own: both cost the same whatever the number of chunks.
+//
+// Invariants: taken by those who do not rest + free = all chunks; free = clean + dirty + resting; taken by an owner <= reserved by
+// it; sum of the reservations of those who stay + the largest of a visitor <= capacity.
 // Pure: scrubbing is the caller's. Not thread-safe.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -46,10 +51,17 @@ class ChunkPool {
 
   // Up to `count` chunks for an owner that has them reserved, appended to `to` in ascending order of ids, in as
   // few runs of consecutive ids as is cheap: consecutive chunks at consecutive addresses become one mapping. Returns
-  // how many; fewer only if no more are free, or (zeros) the rest of the free ones is dirty.
+  // how many; fewer only if the rest of the free ones rests or, for zeros, is dirty.
   std::size_t take(OwnerId owner, std::size_t count, std::vector<Chunk>& to, Content content = Content::zeros);
-  // A chunk comes back, dirty. The bytes stay reserved.
+  // A chunk comes back, dirty; also from an owner that rests. The bytes stay reserved.
   void put(OwnerId owner, Chunk chunk);
+
+  // All that the owner has taken is free from now on, though its own until it is put back. It takes nothing before wake().
+  void rest(OwnerId owner);
+  // What is left is taken again. Nothing happens where the owner does not rest, or has put everything back.
+  void wake(OwnerId owner);
+  // Who is to put chunks back when those that are clean or dirty are too few.
+  std::optional<OwnerId> longestResting() const;
 
   // A dirty chunk to scrub, which is nobody's until it is returned by scrubbed().
   std::optional<Chunk> beginScrub();
@@ -64,7 +76,9 @@ class ChunkPool {
   // What an owner that stays can still be promised, and what this one can.
   std::uint64_t reservableBytes() const { return capacityBytes() - reservedBytes(); }
   std::uint64_t reservableBytes(OwnerId owner) const;
-  std::size_t freeChunks() const { return cleanCount_ + dirty_.size(); }
+  std::size_t freeChunks() const { return unusedChunks() + restingCount_; }
+  std::size_t unusedChunks() const { return cleanCount_ + dirty_.size(); }  // nobody's content
+  std::size_t restingChunks() const { return restingCount_; }
   std::size_t cleanChunks() const { return cleanCount_; }
   std::size_t dirtyChunks() const { return dirty_.size(); }
   std::uint64_t reservedBytes(OwnerId owner) const;
@@ -73,7 +87,8 @@ class ChunkPool {
  private:
   struct Account {
     std::uint64_t reserved = 0;
-    std::uint64_t taken = 0;
+    std::uint64_t taken = 0;         // or resting
+    std::uint64_t restingSince = 0;  // 0: it does not rest
     Tenure tenure = Tenure::stays;
   };
   // Consecutive clean ids, by first id. Merged at once.
@@ -90,6 +105,9 @@ class ChunkPool {
   std::set<std::pair<std::uint32_t, std::uint32_t>> cleanBySize_;  // {count, first}: the same runs
   std::size_t cleanCount_ = 0;
   std::vector<std::uint32_t> dirty_;
+  std::map<std::uint64_t, OwnerId> resting_;  // by restingSince
+  std::size_t restingCount_ = 0;
+  std::uint64_t rests_ = 0;  // so far
   std::uint64_t stayingBytes_ = 0, largestVisitor_ = 0;
   std::unordered_map<OwnerId, Account> accounts_;
 };

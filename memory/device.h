@@ -149,17 +149,22 @@ class Context {
 
   // Chunks appear in the device window. Takes effect at once: the caller orders it against queued work.
   virtual Status map(std::uint64_t address, Chunk chunk) = 0;
+  // What leads to these chunks is cut; nothing queued may use them any more. They may have been there unused for long, while other
+  // contexts worked.
   virtual Status unmap(AddressRange range) = 0;
 
   // Granules come, all of them when the stream gets past this; in their order as far as that costs nothing. Until then they are not to
-  // be used (but see DeviceProperties::arrivesOnDemand). Nobody changes their homes meanwhile. Fails as a copy does, by a
-  // fault.
+  // be used (but see DeviceProperties::arrivesOnDemand). Nobody changes their homes meanwhile. Their neighbours may be mapped
+  // already. Fails as a copy does, by a fault.
   virtual void restore(Stream&, std::span<const Arrival>) = 0;
   // Writes a mapped granule's bytes to its home.
   virtual void save(Stream&, std::uint64_t address, std::byte* home) = 0;
   // Of the restored granules that are still mapped: appends those that anything but their restore has written, each once
   // for each restore. Only where DeviceProperties::noticesWrites, and while the context is idle.
   virtual void takeWritten(std::vector<std::uint64_t>& addresses) = 0;
+  // Granules, mapped in whatever way and saved since, count as restored now: takeWritten() tells which of them are written from here
+  // on. Only where DeviceProperties::noticesWrites, and while the context is idle.
+  virtual Status noticeWrites(AddressRange granules) = 0;
   // Granules so far that came with an access rather than in their turn (DeviceProperties::arrivesOnDemand).
   virtual std::uint64_t demandedGranules() const { return 0; }
 

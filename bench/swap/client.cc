@@ -26,10 +26,11 @@ json answerTo(Model& model, const std::string& line) {
   if (what == "spoil") return model.spoil(), json::object();
   std::uint64_t request = 0;
   std::uint32_t stride = 0;
-  if (what != "infer" || !(words >> request >> stride) || stride == 0 || kMostStride % stride != 0)
+  const bool naive = what == "naive";
+  if ((what != "infer" && !naive) || !(words >> request >> stride) || stride == 0 || kMostStride % stride != 0)
     throw std::runtime_error("not understood: " + line);
-  const bool traced = words >> extra && extra == "trace";
-  const Model::Answer answer = model.infer(request, stride, traced);
+  const bool traced = !naive && words >> extra && extra == "trace";
+  const Model::Answer answer = naive ? model.inferNaively(request, stride) : model.infer(request, stride, traced);
   json said{{"ms", answer.seconds * 1e3}, {"wrong", answer.wrong}};
   if (traced) said.update({{"began", answer.began}, {"queued", answer.queued}, {"ended", answer.ended}, {"times", answer.times}});
   return said;

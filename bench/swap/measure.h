@@ -24,9 +24,13 @@ struct SwapOptions {
 
 // Resident, from host memory, cold, transfer alone. Returns the stride used. `chart`: a traced swap is put there.
 unsigned measureNetwork(const SwapOptions& options, const std::string& network, Figures& figures, std::optional<SwapChart>* chart);
-// Microseconds in which a function of one granule arrives when the network, clean and filling a GPU of this much memory, has to leave for
-// it. Without a network: a function that does nothing but fill it.
-std::vector<double> tinyBehind(const SwapOptions& options, const std::string& network, std::uint64_t memoryBytes, Figures& figures);
+// A function of one granule arrives when the network, clean and filling a GPU of this much memory, has to leave for it. Without a network: a
+// function that does nothing but fill it. Microseconds.
+struct TinyBehind {
+  std::vector<double> arrivals;    // from outside: until the small one has run a kernel
+  std::vector<double> departures;  // of the large one, as its executor measured them
+};
+TinyBehind tinyBehind(const SwapOptions& options, const std::string& network, std::uint64_t memoryBytes, Figures& figures);
 // Needs stride and figures of resnet152, unless they are to be measured for this alone.
 void measureLadder(const SwapOptions& options, unsigned stride, Figures& figures);
 void measureSharedSwitch(const SwapOptions& options, Figures& figures);

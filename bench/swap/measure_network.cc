@@ -103,11 +103,13 @@ unsigned measureNetwork(const SwapOptions& options, const std::string& network, 
   figures.set("make_room_ms_" + network, median(evicting) - median(taking));
   if (options.linkGbPerS > 0) figures.set("link_ratio_" + network, rate / options.linkGbPerS);
 
-  figures.add("evict_tiny_us_" + network, tinyBehind(options, network, mapped, figures));
+  const TinyBehind behind = tinyBehind(options, network, mapped, figures);
+  figures.add("evict_tiny_us_" + network, behind.arrivals);
+  figures.add("evict_departure_us_" + network, behind.departures);
   return stride;
 }
 
-std::vector<double> tinyBehind(const SwapOptions& options, const std::string& network, std::uint64_t memoryBytes, Figures& figures) {
+TinyBehind tinyBehind(const SwapOptions& options, const std::string& network, std::uint64_t memoryBytes, Figures& figures) {
   constexpr std::uint64_t kGranule = std::uint64_t{2} << 20;
   const Stage stage({.device = options.device, .memoryBytes = memoryBytes, .linkGbPerS = options.linkGbPerS},
                     network.empty() ? "resnet50" : network, options.scale);
@@ -115,15 +117,17 @@ std::vector<double> tinyBehind(const SwapOptions& options, const std::string& ne
   Client large = network.empty() ? stage.holder() : stage.serve();
   if (!network.empty()) figures.take(network, large.ask(inferLine(1, 1)));
   Client tiny = stage.hold(kGranule);
-  std::vector<double> microseconds;
+  TinyBehind behind;
   for (int i = -1; i < options.repetitions; ++i) {
     large.ask("touch");
     const double ms = tiny.ask("touch").at("ms");
     if (i < 0) continue;  // the large one was written home
-    microseconds.push_back(ms * 1e3);
-    if (stage.usage().residentBytes != kGranule) throw std::runtime_error("who was in the way of one granule has not left");
+    const Stage::Usage usage = stage.usage();
+    if (usage.residentBytes != kGranule) throw std::runtime_error("who was in the way of one granule has not left");
+    behind.arrivals.push_back(ms * 1e3);
+    behind.departures.push_back(usage.departureUsOf.at(large.pid()));
   }
-  return microseconds;
+  return behind;
 }
 
 }  // namespace rouse::bench

@@ -14,10 +14,10 @@ constexpr const char* kLadderNetwork = "resnet152";
 
 struct Step {
   const char* key;
-  const char* plan;
+  const char* plan;  // null: by a program of its own
 };
 // The Torpor paper's Figure 7: Baseline, Pinned, Pipeline, Group.
-constexpr Step kLadder[] = {{"naive", "naive"}, {"pinned", "whole"}, {"pipelined", "granule"}, {"grouped", "grouped"}};
+constexpr Step kLadder[] = {{"naive", nullptr}, {"pinned", "whole"}, {"pipelined", "granule"}, {"grouped", "grouped"}};
 
 std::string ladderKey(const Step& step) { return std::string("ladder_") + step.key + "_ms"; }
 
@@ -31,8 +31,15 @@ void measureLadder(const SwapOptions& options, unsigned stride, Figures& figures
     std::vector<double> milliseconds;
   };
   std::vector<Rung> rungs;
-  const bool selectable = std::any_of(std::begin(kLadder), std::end(kLadder), [](const Step& step) { return knowsPlan(step.plan); });
+  const bool selectable = std::any_of(std::begin(kLadder), std::end(kLadder), [](const Step& step) { return step.plan != nullptr && knowsPlan(step.plan); });
   for (const Step& step : kLadder) {
+    if (step.plan == nullptr) {
+      figures.note(ladderKey(step), "a program that holds its tensors in pageable memory: for each request cudaMalloc and one cudaMemcpy a tensor, then "
+                                    "the inference; alone on the GPU, and what it frees afterwards is not timed. Torpor's baseline copies through its pool");
+      const StageOptions stage{.device = options.device, .plan = "", .linkGbPerS = options.linkGbPerS};
+      rungs.push_back({&step, std::make_unique<Stage>(stage, kLadderNetwork, options.scale), nullptr, nullptr, {}});
+      continue;
+    }
     const bool only = !selectable && std::string(step.plan) == "grouped";
     if (only) {
       figures.note(ladderKey(step), "this roused has one plan, and cannot be told another");
@@ -46,14 +53,17 @@ void measureLadder(const SwapOptions& options, unsigned stride, Figures& figures
   }
   std::uint64_t request = 0;
   const auto once = [&](Rung& rung) {
-    rung.stage->turnTo(*rung.holder);
-    return figures.take(rung.step->key, rung.client->ask("infer " + std::to_string(++request) + " " + std::to_string(stride)));
+    if (rung.holder != nullptr) rung.stage->turnTo(*rung.holder);
+    const std::string how = rung.holder != nullptr ? "infer " : "naive ";
+    return figures.take(rung.step->key, rung.client->ask(how + std::to_string(++request) + " " + std::to_string(stride)));
   };
   for (Rung& rung : rungs) {
     rung.client = std::make_unique<Client>(rung.stage->serve());
     figures.take(rung.step->key, rung.client->ask("infer 1 1"));
-    rung.holder = std::make_unique<Client>(rung.stage->holder());
-    figures.take(rung.step->key, rung.client->ask("infer 2 1"));
+    if (rung.step->plan != nullptr) {
+      rung.holder = std::make_unique<Client>(rung.stage->holder());
+      figures.take(rung.step->key, rung.client->ask("infer 2 1"));
+    }
     once(rung);
   }
   for (int i = 0; i < options.repetitions; ++i)

@@ -114,6 +114,41 @@ Model::Answer Model::infer(std::uint64_t request, std::uint32_t stride, bool tra
   return answer;
 }
 
+template <class Visit>
+void Model::forEachTensor(Visit&& visit) {
+  for (Tensors& t : layers_) {
+    visit(t.weight, t.weights);
+    if (t.biases != 0) visit(t.bias, t.biases);
+  }
+}
+
+Model::Answer Model::inferNaively(std::uint64_t request, std::uint32_t stride) {
+  const auto release = [](const std::uint32_t*& tensor, std::uint64_t) {
+    check(cudaFree(const_cast<std::uint32_t*>(tensor)), "cudaFree");
+    tensor = nullptr;
+  };
+  if (pageable_.empty()) {
+    forEachTensor([&](const std::uint32_t* tensor, std::uint64_t words) {
+      pageable_.emplace_back(words);
+      check(cudaMemcpy(pageable_.back().data(), tensor, words * sizeof *tensor, cudaMemcpyDeviceToHost), "cudaMemcpy");
+    });
+    forEachTensor(release);
+  }
+  const double begin = now();
+  auto home = pageable_.begin();
+  forEachTensor([&](const std::uint32_t*& tensor, std::uint64_t words) {
+    void* memory = nullptr;
+    check(cudaMalloc(&memory, words * sizeof *tensor), "cudaMalloc");
+    check(cudaMemcpy(memory, home++->data(), words * sizeof *tensor, cudaMemcpyHostToDevice), "cudaMemcpy");
+    tensor = static_cast<const std::uint32_t*>(memory);
+  });
+  const double loading = now() - begin;
+  Answer answer = infer(request, stride, false);
+  answer.seconds += loading;
+  forEachTensor(release);
+  return answer;
+}
+
 void Model::spoil() {
   const Tensors& first = layers_.at(0);
   auto* word = const_cast<std::uint32_t*>(first.weight + first.weights / 2);

@@ -43,6 +43,10 @@ class Model {
   double loadSeconds() const { return loadSeconds_; }
 
   Answer infer(std::uint64_t request, std::uint32_t stride, bool traced);
+  // The same by a program that helps itself, as in the Torpor paper's baseline: its tensors are in pageable memory of its own, each gets
+  // cudaMalloc and one cudaMemcpy, then the inference, and all are freed (which is not timed). From the first such call on, no
+  // tensor is on the device between calls: infer() and touch() are over.
+  Answer inferNaively(std::uint64_t request, std::uint32_t stride);
   // Flips one bit of the first tensor on the device, behind everybody's back: for the test that a wrong byte is noticed.
   void spoil();
   // Names each tensor. Seconds.
@@ -56,9 +60,13 @@ class Model {
     std::uint64_t biases = 0;
   };
   const std::uint32_t* upload(const std::vector<std::uint32_t>& words);
+  // visit(tensor, words) for each pointer to a tensor on the device.
+  template <class Visit>
+  void forEachTensor(Visit&& visit);
   void launchLayer(std::size_t layer, std::uint32_t stride, std::uint32_t phase, bool traced);
 
   std::vector<Tensors> layers_;
+  std::vector<std::vector<std::uint32_t>> pageable_;  // by tensor, where it is naive
   Reference reference_;
   Word* activations_ = nullptr;  // of layer i at i + 1; the input at 0; then two times for each layer
   const void* layerKernel_ = nullptr;

@@ -88,6 +88,8 @@ Stage::Usage Stage::usage() const {
         usage.residentBytes += gpu.value("resident_bytes", std::uint64_t{0});
         usage.residentOf[function.at("pid")] += gpu.value("resident_bytes", std::uint64_t{0});
         usage.mappedOf[function.at("pid")] += gpu.value("mapped_bytes", std::uint64_t{0});
+        if (const auto ns = gpu.find("last_departure_ns"); ns != gpu.end() && ns->is_number())
+          usage.departureUsOf[function.at("pid")] = ns->get<double>() * 1e-3;
         usage.savedBytes += gpu.value("saved_bytes", std::uint64_t{0});
       }
     }

@@ -265,6 +265,9 @@ struct ExecutorStatus {
     pinned @13 :Bool;
     lastSavedBytes @14 :UInt64;  # of savedBytes, by the last departure
     sharedHomeBytes @15 :UInt64;  # of homeBytes, what shares its place with equal content, its own or another session's
+    restingBytes @16 :UInt64;    # while it is away, what is on the device still, for anybody to take
+    returnedBytes @17 :UInt64;   # by all arrivals: what was on the device still
+    lastDepartureNs @18 :UInt64; # what the last departure took, saving included
   }
   hostStoreBytes @5 :UInt64;      # this executor's part
   hostStoreUsedBytes @6 :UInt64;  # what is shared counts once

@@ -153,6 +153,9 @@ void write(capnproto::ExecutorStatus::Builder to, const ExecutorStatus& from) {
     sessions[i].setPlace(static_cast<std::uint8_t>(usage.place));
     sessions[i].setPinned(usage.pinned);
     sessions[i].setLastSavedBytes(usage.lastSavedBytes);
+    sessions[i].setRestingBytes(usage.restingBytes);
+    sessions[i].setReturnedBytes(usage.returnedBytes);
+    sessions[i].setLastDepartureNs(usage.lastDepartureNs);
     sessions[i].setSharedHomeBytes(usage.sharedHomeBytes);
   }
 }
@@ -393,7 +396,10 @@ ExecutorStatus read(capnproto::ExecutorStatus::Reader from) {
                            .place = readAtMost<Place>("a session's place", usage.getPlace(), Place::arriving),
                            .pinned = usage.getPinned(),
                            .lastSavedBytes = usage.getLastSavedBytes(),
-                           .sharedHomeBytes = usage.getSharedHomeBytes()});
+                           .sharedHomeBytes = usage.getSharedHomeBytes(),
+                           .restingBytes = usage.getRestingBytes(),
+                           .returnedBytes = usage.getReturnedBytes(),
+                           .lastDepartureNs = usage.getLastDepartureNs()});
   }
   return to;
 }

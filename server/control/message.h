@@ -146,6 +146,8 @@ struct SessionUsage {
   bool pinned = false;
   std::uint64_t lastSavedBytes = 0;
   std::uint64_t sharedHomeBytes = 0;
+  std::uint64_t restingBytes = 0, returnedBytes = 0;
+  std::uint64_t lastDepartureNs = 0;
 };
 struct ExecutorStatus {
   std::uint64_t totalBytes = 0;

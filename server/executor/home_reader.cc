@@ -1,5 +1,6 @@
 #include "server/executor/home_reader.h"
 
+#include <pthread.h>
 #include <sched.h>
 
 #include <cstring>
@@ -9,7 +10,9 @@
 namespace rouse::executor {
 
 HomeReader::HomeReader(const memory::FingerprintKey& key, std::function<void()> ring)
-    : key_(key), ring_(std::move(ring)), thread_([this] { run(); }) {}
+    : key_(key), ring_(std::move(ring)), thread_([this] { run(); }) {
+  schedule(SCHED_IDLE);
+}
 
 HomeReader::~HomeReader() {
   if (!idle()) hurry();
@@ -20,6 +23,7 @@ HomeReader::~HomeReader() {
 }
 
 void HomeReader::begin(std::vector<Reading> readings) {
+  if (hurry_.load(std::memory_order_relaxed)) schedule(SCHED_IDLE);
   readings_ = std::move(readings);
   hurry_.store(false, std::memory_order_relaxed);
   state_.store(kGiven, std::memory_order_release);
@@ -34,14 +38,18 @@ std::vector<HomeReader::Reading> HomeReader::take() {
 
 void HomeReader::hurry() {
   hurry_.store(true, std::memory_order_relaxed);
+  schedule(SCHED_OTHER);  // it is waited for now
   state_.wait(kGiven, std::memory_order_acquire);
 }
 
-void HomeReader::run() {
-  // This thread only. Whoever wakes up takes the core from it at once, which is not so with mere niceness: a thread may use its
-  // slice up, and with nice 19 the reactor was seen to wait 2 ms. Can it not be had, it is an ordinary thread.
+// With SCHED_IDLE whoever wakes up takes the core from the thread at once, which is not so with mere niceness: a thread may use its
+// slice up, and with nice 19 the reactor was seen to wait 2 ms. Can it not be had, it is an ordinary thread.
+void HomeReader::schedule(int policy) {
   const sched_param none{};
-  (void)::sched_setscheduler(0, SCHED_IDLE, &none);
+  (void)::pthread_setschedparam(thread_.native_handle(), policy, &none);
+}
+
+void HomeReader::run() {
   for (;;) {
     const std::uint32_t state = state_.load(std::memory_order_acquire);
     if (state == kEnding) return;

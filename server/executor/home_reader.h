@@ -1,5 +1,5 @@
 // A thread that reads pages of the host store beside the reactor: their fingerprints, and whether two are the same, byte by byte.
-// It runs when nobody else wants a core (SCHED_IDLE).
+// It runs when nobody else wants a core (SCHED_IDLE), unless it is waited for.
 //
 // Whoever gives it pages sees to it that nobody writes them until they have been taken back.
 #pragma once
@@ -37,14 +37,14 @@ class HomeReader {
   bool ready() const { return state_.load(std::memory_order_acquire) == kDone; }
   // Ready; idle again. In their order.
   std::vector<Reading> take();
-  // Not idle: leaves off what has not begun and waits for the page that is being read: some 0.2 ms, more where all cores are
-  // busy. Ready then.
+  // Not idle: leaves off what has not begun and waits for the page that is being read: some 0.2 ms. Ready then.
   void hurry();
 
  private:
   static constexpr std::uint32_t kIdle = 0, kGiven = 1, kDone = 2, kEnding = 3;
 
   void run();
+  void schedule(int policy);
   void read(Reading& reading) const;
 
   const memory::FingerprintKey& key_;

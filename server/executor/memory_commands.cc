@@ -10,6 +10,12 @@ namespace {
 // Mapping a chunk is a system call or two; this many a turn keep the neighbours' rings moving.
 constexpr std::size_t kChunksPerTurn = 64;
 
+// That it touches.
+AddressRange granulesOf(AddressRange range) {
+  const std::uint64_t base = roundDown(range.base, kGranuleBytes);
+  return {base, roundUp(range.end(), kGranuleBytes) - base};
+}
+
 wire::DecodeStatus refuse(const char* command, AddressRange range, const char* why, AddressRange window) {
   char text[256];
   std::snprintf(text, sizeof text,
@@ -57,13 +63,13 @@ wire::DecodeStatus Session::on(const wire::MemMap& command) {
 bool Session::resume(Map& command) {
   // Who waits for memory comes before who asks for more.
   if (surroundings_.contended && !admitted_) return false;
-  turnOver_ = true;
   auto chunks =
       surroundings_.memory.take(id_, std::min<std::size_t>(command.left.bytes / kGranuleBytes, kChunksPerTurn));
   if (!chunks) {
     condemn(chunks.error());
     return true;
   }
+  if (!chunks->empty()) turnOver_ = true;
   for (const memory::Chunk& chunk : *chunks) {
     // Entered first: whatever happens, the chunk goes back with the extent.
     extents_.insert(command.left.base, chunk.id);
@@ -80,9 +86,11 @@ wire::DecodeStatus Session::on(const wire::Allocated& command) {
   if (!deviceWindow_.contains(range)) return refuse("Allocated", range, "is not in the device window", deviceWindow_);
   if (objects_.size() >= kMaxObjects) {
     allObjectsKnown_ = false;
+    presence_.occupy(deviceWindow_);  // it may be anywhere in what is known as vacant
     return {};
   }
   if (!objects_.insert(range)) return refuse("Allocated", range, "overlaps another", deviceWindow_);
+  presence_.occupy(granulesOf(range));
   return {};
 }
 
@@ -90,7 +98,16 @@ wire::DecodeStatus Session::on(const wire::Freed& command) {
   const AddressRange range{command.base, command.bytes};
   if (!objects_.erase(range) && allObjectsKnown_)
     return refuse("Freed", range, "is not one that was Allocated", deviceWindow_);
+  if (allObjectsKnown_) noteFreed(range);
   return {};
+}
+
+void Session::noteFreed(AddressRange object) {
+  // Only its first and its last granule may have others.
+  AddressRange vacant = granulesOf(object);
+  if (objects_.overlaps({vacant.base, kGranuleBytes})) vacant = {vacant.base + kGranuleBytes, vacant.bytes - kGranuleBytes};
+  if (!vacant.empty() && objects_.overlaps({vacant.end() - kGranuleBytes, kGranuleBytes})) vacant.bytes -= kGranuleBytes;
+  presence_.vacate(vacant);
 }
 
 wire::DecodeStatus Session::on(const wire::MemUnmap& command) {

@@ -59,9 +59,34 @@ void Presence::forEachRun(Visit&& visit) const {
 
 void Presence::findChanges(memory::Context& context) {
   changed_.clear();
+  // They are not watched.
+  for (const std::uint64_t address : unsaved_)
+    if (const auto home = homed_.find(address); home != homed_.end() && !home->second.current) changed_.push_back(address);
+  unsaved_.clear();
   context.takeWritten(changed_);
-  for (const std::uint64_t address : changed_)
-    if (const auto home = homed_.find(address); home != homed_.end()) home->second.current = false;
+  for (const std::uint64_t address : changed_) homed_.at(address).current = false;
+  // Whatever else has a home was restored, or has been watched since it was saved: nobody is asked about it.
+  if (homed_.size() != extents_.backedBytes() / kGranuleBytes) findNew();
+  std::erase_if(changed_, [&](std::uint64_t address) {
+    if (!needless(address, homed_.at(address))) return false;
+    unsaved_.push_back(address);
+    return true;
+  });
+}
+
+void Presence::setVacant(AddressRange granules, bool vacant) {
+  if (homes_ == nullptr || granules.empty()) return;
+  const std::size_t first = granule(granules.base), end = first + granules.bytes / kGranuleBytes;
+  if (vacant && vacant_.size() < end) vacant_.resize(end);
+  if (first >= vacant_.size()) return;
+  std::fill(vacant_.begin() + static_cast<std::ptrdiff_t>(first),
+            vacant_.begin() + static_cast<std::ptrdiff_t>(std::min(end, vacant_.size())), vacant);
+}
+
+void Presence::findNew() {
+  extents_.forEach([&](std::uint64_t address, std::uint32_t) {
+    if (homed_.try_emplace(address, Home{Homes::kNone, false, {}}).second) changed_.push_back(address);
+  });
 }
 
 Status Presence::beginPrints(memory::Context& context) {
@@ -77,11 +102,15 @@ Status Presence::beginPrints(memory::Context& context) {
 }
 
 void Presence::endPrints() {
+  changed_.clear();
   auto print = prints_.begin();
   extents_.forEach([&](std::uint64_t address, std::uint32_t) {
     Home& home = homed_.try_emplace(address, Home{Homes::kNone, false, {}}).first->second;
-    home.current = home.current && home.print == *print;
-    home.print = *print++;
+    const memory::PageFingerprint now = *print++;
+    home.current = home.current && home.print == now;
+    if (home.current || needless(address, home)) return;
+    home.print = now;
+    changed_.push_back(address);
   });
   prints_.clear();
 }
@@ -97,14 +126,27 @@ Status Presence::beginLeaving(memory::Context& context) {
 }
 
 void Presence::saveChanged(memory::Context& context) {
-  extents_.forEach([&](std::uint64_t address, std::uint32_t) {
-    Home& home = homed_.try_emplace(address, Home{Homes::kNone, false, {}}).first->second;
+  for (const std::uint64_t address : changed_) {
+    Home& home = homed_.at(address);
     if (home.slot == Homes::kNone) home.slot = homes_->take(owner_);
-    if (home.current) return;
     const auto print = device_.properties().noticesWrites ? std::nullopt : std::optional(home.print);
     context.save(stream(context), address, homes_->rewrite(home.slot, print));
     savedBytes_ += kGranuleBytes;
-  });
+  }
+}
+
+Status Presence::endSaving(memory::Context& context) {
+  for (const std::uint64_t address : changed_) homed_.at(address).current = true;
+  if (device_.properties().noticesWrites) {
+    std::sort(changed_.begin(), changed_.end());
+    for (std::size_t i = 0; i < changed_.size();) {
+      AddressRange run{changed_[i], 0};
+      for (; i < changed_.size() && changed_[i] == run.end(); ++i) run.bytes += kGranuleBytes;
+      if (Status status = context.noticeWrites(run); !status) return status;
+    }
+  }
+  changed_.clear();
+  return {};
 }
 
 Result<bool> Presence::leave(memory::Context& context) {
@@ -115,16 +157,8 @@ Result<bool> Presence::leave(memory::Context& context) {
     saveChanged(context);
     if (!context.idle()) return false;
   }
-  Status status;
-  forEachRun([&](AddressRange run) {
-    if (status) status = context.unmap(run);
-  });
-  if (!status) return status.error();
-  extents_.forEach([&](std::uint64_t address, std::uint32_t chunk) {
-    memory_.put(owner_, {chunk, kGranuleBytes});
-    extents_.setChunk(address, memory::kNoChunk);
-    homed_.at(address).current = true;
-  });
+  if (Status status = endSaving(context); !status) return status.error();
+  resting_.begin(context);
   homes_->endMove(owner_);
   ++departures_;
   where_ = Where::away;
@@ -133,42 +167,67 @@ Result<bool> Presence::leave(memory::Context& context) {
 
 void Presence::beginArriving(memory::Context& context) {
   assert(where_ == Where::away);
+  const std::uint64_t left = resting_.leftBytes(), gone = extents_.backedBytes() - left;
+  returnedBytes_ += left;
+  resting_.end();
+  if (gone == 0) {
+    ++arrivals_;
+    where_ = Where::here;
+    return;
+  }
   where_ = Where::arriving;
   homes_->beginMove(owner_);
   attention_ = kAttention;
-  const std::uint64_t base = extents_.window().base;
   std::vector<std::uint32_t> wanted;
-  extents_.forEach([&](std::uint64_t address, std::uint32_t) { wanted.push_back(granule(address)); });
-  const swap::TransferPlan plan = swap::planTransfer(plan_, order_.arrange(wanted), base, homes_->curve());
-  std::vector<memory::Chunk> chunks = memory_.takeAny(owner_, wanted.size());
-
-  groups_ = static_cast<std::uint32_t>(plan.groups.size());
-  groupOf_.assign(wanted.empty() ? 0 : wanted.back() + 1, 0);
+  wanted.reserve(gone / kGranuleBytes);
+  extents_.forEach([&](std::uint64_t address, std::uint32_t chunk) {
+    if (chunk == memory::kNoChunk) wanted.push_back(granule(address));
+  });
+  coming_ = swap::planTransfer(plan_, order_.arrange(wanted), extents_.window().base, homes_->curve());
+  groups_ = static_cast<std::uint32_t>(coming_.groups.size());
+  sent_ = 0;
+  groupOf_.assign(wanted.back() + 1, 0);
   while (events_.size() < groups_) events_.push_back(context.createEvent());
   if (!arrived_) arrived_ = std::make_unique<wire::Slot>();
-  auto chunk = chunks.begin();
+}
+
+bool Presence::bring(memory::Context& context) {
+  bool any = false;
   std::vector<memory::Arrival> arrivals;
-  for (std::uint32_t group = 0; group < groups_; ++group) {
+  for (std::uint64_t granules = 0; sent_ < groups_ && granules < kGranulesPerTurn;) {
+    const swap::TransferPlan::Group& group = coming_.groups[sent_];
+    const std::size_t count = group.bytes / kGranuleBytes;
+    if (chunks_.size() < count) memory_.takeAny(owner_, count - chunks_.size(), chunks_);
+    // Somebody who rests could not give up what was counted on: until that session has ended.
+    if (chunks_.size() < count) return any;
+    ++sent_;
     arrivals.clear();
-    for (std::uint32_t i = 0; i < plan.groups[group].pieces; ++i) {
-      const AddressRange& piece = plan.pieces[plan.groups[group].firstPiece + i];
+    auto chunk = chunks_.begin();
+    for (std::uint32_t i = 0; i < group.pieces; ++i) {
+      const AddressRange& piece = coming_.pieces[group.firstPiece + i];
       for (std::uint64_t at = piece.base; at != piece.end(); at += kGranuleBytes, ++chunk) {
         extents_.setChunk(at, chunk->id);
-        groupOf_[granule(at)] = group + 1;
-        arrivals.push_back({at, *chunk, homes_->at(homed_.at(at).slot)});
+        groupOf_[granule(at)] = sent_;
+        Home& home = homed_.at(at);
+        home.current = true;
+        arrivals.push_back({at, *chunk, homes_->at(home.slot)});
       }
     }
+    chunks_.erase(chunks_.begin(), chunk);
     context.restore(stream(context), arrivals);
-    context.record(stream(context), *events_[group]);
-    context.signal(stream(context), *arrived_, arrivedBefore_ + group + 1, false);
+    context.record(stream(context), *events_[sent_ - 1]);
+    context.signal(stream(context), *arrived_, arrivedBefore_ + sent_, false);
+    granules += count;
+    any = true;
   }
+  return any;
 }
 
 bool Presence::arrive() {
   assert(where_ == Where::arriving);
-  if (groups_ != 0 && arrived_->value.load(std::memory_order_acquire) < arrivedBefore_ + groups_) return false;
+  if (!underWay() || arrived_->value.load(std::memory_order_acquire) < arrivedBefore_ + groups_) return false;
   arrivedBefore_ += groups_;
-  groups_ = 0;
+  groups_ = sent_ = 0;
   ++arrivals_;
   homes_->endMove(owner_);
   where_ = Where::here;
@@ -197,11 +256,14 @@ void Presence::awaitGroups(memory::Context& context, memory::Stream& stream, std
 }
 
 void Presence::endStream() {
+  resting_.end();
   stream_.reset();
   events_.clear();
 }
 
 void Presence::release() {
+  for (const memory::Chunk& chunk : chunks_) memory_.put(owner_, chunk);
+  chunks_.clear();
   extents_.forEach([&](std::uint64_t, std::uint32_t chunk) {
     if (chunk != memory::kNoChunk) memory_.put(owner_, {chunk, kGranuleBytes});
   });
@@ -213,8 +275,11 @@ void Presence::release() {
     attention_ = kAttention;
   }
   arrivedBefore_ += groups_;
-  groups_ = 0;
+  groups_ = sent_ = 0;
   prints_.clear();
+  changed_.clear();
+  unsaved_.clear();
+  vacant_.clear();
   where_ = Where::here;
 }
 

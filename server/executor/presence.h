@@ -6,6 +6,9 @@
 // is no moment at which the only copy of a granule is dropped. What has changed the device tells, or fingerprints of the
 // granules do (memory/fingerprint.h).
 //
+// What is away stays mapped in chunks that are the pool's until somebody needs them (resting.h). So leaving costs what was written,
+// whatever else there is, and what comes back is what is no more there.
+//
 // It comes in groups (swap/group_plan.h), in the order in which it was used before (swap/access_order.h), and work is
 // queued meanwhile, each operation behind the groups that it names. What a kernel reaches without naming it is either
 // brought on demand (DeviceProperties::arrivesOnDemand), or launches wait for everything.
@@ -25,6 +28,7 @@
 #include "server/executor/home_copy.h"
 #include "server/executor/homes.h"
 #include "server/executor/physical_memory.h"
+#include "server/executor/resting.h"
 #include "server/executor/store_view.h"
 #include "swap/access_order.h"
 #include "swap/group_plan.h"
@@ -54,12 +58,23 @@ class Presence {
   // A granule that is here is not the session's any more: its chunk is on its way to the pool.
   void forget(std::uint64_t address);
 
+  // Whole granules in which the program has no allocation any more, or one again. The former need not be saved: what they hold is
+  // undefined. They come back with their own bytes of an earlier time.
+  void vacate(AddressRange granules) { setVacant(granules, true); }
+  void occupy(AddressRange granules) { setVacant(granules, false); }
+
   // --- Leaving: the context is idle, and nothing is submitted to it until the session is here or arrives.
   Status beginLeaving(memory::Context& context);
-  // True once it is away: the chunks are the pool's.
+  // True once it is away: the chunks are the pool's, to be had while the context lives.
   Result<bool> leave(memory::Context& context);
-  // --- Arriving: the pool has wantedBytes() of chunks.
+  // While it is away: it cannot go on.
+  const std::optional<Error>& fault() const { return resting_.fault(); }
+  // --- Arriving: the pool has wantedBytes() of chunks, which nobody else takes before all of it is under way.
   void beginArriving(memory::Context& context);
+  // Puts more of it on its way: a bounded part, since others are waiting for their turns. True if there was anything to put.
+  bool bring(memory::Context& context);
+  // All of it is on its way, or here. Nothing is submitted to the context before.
+  bool underWay() const { return sent_ == groups_; }
   // True once all of it is here.
   bool arrive();
   // --- Between devices (presence_recipe.cc). Away, or here without any memory.
@@ -71,7 +86,7 @@ class Presence {
   std::vector<HomeCopy::Page> adopt(const channel::SessionRecipe&, const StoreView&);
   void adopted(std::span<const memory::PageFingerprint> prints);
 
-  // The context is about to end, with whatever is on its way.
+  // The context is about to end, with whatever is in it or on its way.
   void endStream();
   // It has ended: gives back all chunks and homes, and all promises. What is mapped is for the caller to forget.
   void release();
@@ -86,7 +101,7 @@ class Presence {
   void use(memory::Context& context, memory::Stream& stream, AddressRange range);
   void useEverything(memory::Context& context, memory::Stream& stream);
 
-  // For all of it to be here, while it is away; and what has chunks now.
+  // For all of it to be here, while it is away, what rests included; and what has chunks that others cannot have now.
   std::uint64_t wantedBytes() const { return where_ == Where::away ? extents_.backedBytes() : 0; }
   std::uint64_t heldBytes() const { return where_ == Where::away ? 0 : extents_.backedBytes(); }
   std::uint64_t homeBytes() const { return homed_.size() * kGranuleBytes; }
@@ -94,24 +109,37 @@ class Presence {
   std::uint64_t sharedHomeBytes() const { return homes_ == nullptr ? 0 : homes_->sharedBytes(owner_); }
   // By all departures: what had changed, or had no copy at home.
   std::uint64_t savedBytes() const { return savedBytes_; }
+  // While it is away, what is still there; and what has been there still, by all arrivals.
+  std::uint64_t restingBytes() const { return resting_.leftBytes(); }
+  std::uint64_t returnedBytes() const { return returnedBytes_; }
   std::uint64_t arrivals() const { return arrivals_; }
   std::uint64_t departures() const { return departures_; }
 
  private:
   // Operations after an arrival (and at first) whose use of memory is noted.
   static constexpr std::uint32_t kAttention = 20'000;
+  // Groups are put on their way until they are this many granules: each may cost two mappings, the one before and its own.
+  static constexpr std::uint64_t kGranulesPerTurn = 64;
 
   struct Home {
     Homes::Slot slot;
-    bool current;  // holds what the granule holds, or held when it last left
+    bool current;  // holds what the granule holds or, while that is away, will hold again
     memory::PageFingerprint print;  // of what it holds, where the device does not notice writes
   };
   void enroll();
   memory::Stream& stream(memory::Context& context);
+  // What is to be saved, into changed_.
   void findChanges(memory::Context& context);
+  void findNew();
+  // Its home has older bytes of its own, and the program wants neither.
+  bool needless(std::uint64_t address, const Home& home) const {
+    return home.slot != Homes::kNone && granule(address) < vacant_.size() && vacant_[granule(address)];
+  }
+  void setVacant(AddressRange granules, bool vacant);
   Status beginPrints(memory::Context& context);
   void endPrints();
   void saveChanged(memory::Context& context);
+  Status endSaving(memory::Context& context);
   // visit(range) for each run of neighbouring granules.
   template <class Visit>
   void forEachRun(Visit&& visit) const;
@@ -129,20 +157,26 @@ class Presence {
   const swap::PlanKind plan_;
   std::unordered_map<std::uint64_t, Home> homed_;  // by address
   std::unique_ptr<memory::Stream> stream_;         // for what moves
-  std::vector<std::uint64_t> changed_;
+  std::vector<std::uint64_t> changed_;             // since it came, or never at home: what this departure saves
+  std::vector<std::uint64_t> unsaved_;             // changed, and needless when it was last away: not current unless it came since
+  std::vector<bool> vacant_;                       // by granule, as far as any was
   std::vector<memory::PageFingerprint> prints_;  // of all granules, ascending, while they are being made
   Where where_ = Where::here;
 
   swap::AccessOrder order_;
+  Resting resting_{owner_, memory_, extents_, order_};
   std::uint32_t attention_;
-  // Of the arrival under way: groups are numbered from 1 in their order.
+  // Of the arrival: groups are numbered from 1 in their order, and the first so many have been put on their way.
+  swap::TransferPlan coming_;
+  std::vector<memory::Chunk> chunks_;  // taken, for those that have not
+  std::uint32_t sent_ = 0;
   std::vector<std::uint32_t> groupOf_;                  // by granule; 0: not on its way
   std::vector<std::unique_ptr<memory::Event>> events_;  // [group - 1]: it is here
   std::uint32_t groups_ = 0;
   std::unique_ptr<wire::Slot> arrived_;  // groups that have come, of all arrivals together
   std::uint64_t arrivedBefore_ = 0;      // as of the beginning of this one
 
-  std::uint64_t savedBytes_ = 0, arrivals_ = 0, departures_ = 0;
+  std::uint64_t savedBytes_ = 0, returnedBytes_ = 0, arrivals_ = 0, departures_ = 0;
 };
 
 }  // namespace rouse::executor

@@ -172,6 +172,7 @@ bool Session::pollElsewhere() {
       if (parked() && !std::holds_alternative<Map>(parked_)) return resumeParked();
       if (!context_->idle()) return false;
       savedBefore_ = presence_.savedBytes();
+      leavesAt_ = std::chrono::steady_clock::now();
       if (Status status = presence_.beginLeaving(*context_); !status) condemn(status.error());
       return true;
     case Presence::Where::leaving:
@@ -179,22 +180,33 @@ bool Session::pollElsewhere() {
       if (done && *done) {
         leaveAsked_ = sentAway_ = false;
         lastSaved_ = presence_.savedBytes() - savedBefore_;
+        lastDeparture_ = std::chrono::steady_clock::now() - leavesAt_;
       }
       break;
     case Presence::Where::away:
+      if (presence_.fault()) {
+        condemn(*presence_.fault());
+        return true;
+      }
       if (!admitted_) return false;
       presence_.beginArriving(*context_);
-      admitted_ = std::holds_alternative<Map>(parked_);  // which has more to take
+      bring();
       return true;
     case Presence::Where::arriving:
-      return presence_.arrive();
+      return bring() || presence_.arrive();
   }
   if (!done) condemn(done.error());
   return !done || *done;
 }
 
+bool Session::bring() {
+  const bool did = presence_.bring(*context_);
+  if (presence_.underWay()) admitted_ = std::holds_alternative<Map>(parked_);  // which has more to take
+  return did;
+}
+
 bool Session::readsRing() const {
-  return !mustLeave() && (presence_.here() || presence_.arriving());
+  return !mustLeave() && (presence_.here() || (presence_.arriving() && presence_.underWay()));
 }
 
 bool Session::elsewhere() const {
@@ -346,7 +358,10 @@ channel::SessionUsage Session::usage() const {
           .place = place(presence_.where()),
           .pinned = pinned_,
           .lastSavedBytes = lastSaved_,
-          .sharedHomeBytes = presence_.sharedHomeBytes()};
+          .sharedHomeBytes = presence_.sharedHomeBytes(),
+          .restingBytes = presence_.restingBytes(),
+          .returnedBytes = presence_.returnedBytes(),
+          .lastDepartureNs = static_cast<std::uint64_t>(lastDeparture_.count())};
 }
 
 void Session::onFault(CudaError error, std::string_view message) {

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -265,7 +266,10 @@ class Session final : private memory::ContextObserver {
   bool resume(StartAnew&);
   bool resume(Backlog);
 
+  // After the objects have changed by this one: Presence is told which granules have any.
+  void noteFreed(AddressRange object);
   bool pollElsewhere();
+  bool bring();
   // What the next operation on the stream uses: see Presence::use().
   void attend(memory::Stream& stream, AddressRange range) {
     if (!presence_.attentive()) [[likely]]
@@ -330,6 +334,8 @@ class Session final : private memory::ContextObserver {
   bool admitted_ = false;
   bool tookCommands_ = false;
   std::uint64_t savedBefore_ = 0, lastSaved_ = 0;  // all bytes saved when it last began to leave, and how many were then
+  std::chrono::steady_clock::time_point leavesAt_;  // when it last began to
+  std::chrono::nanoseconds lastDeparture_{0};       // what that took, saving included
   memory::RangeMap hostRanges_;
   memory::RangeMap objects_;  // the program's allocations, kMaxObjects of them
   bool allObjectsKnown_ = true;

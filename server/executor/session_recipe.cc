@@ -36,15 +36,14 @@ Status Session::mayMove() const {
 }
 
 bool Session::still() {
-  if (stage_ != Stage::serving || admitted_ || pinned_ || !context_->idle()) return false;
+  if (stage_ != Stage::serving || admitted_ || pinned_ || presence_.fault() || !context_->idle()) return false;
   if (parked() && !std::holds_alternative<Map>(parked_)) return false;
   if (streams_->draining() && (streams_->collect(), streams_->draining())) return false;
   return presence_.where() == Presence::Where::away || (presence_.here() && extents_.backedBytes() == 0);
 }
 
 channel::SessionRecipe Session::freeze() {
-  // Nothing of it is on the device: leave() has given back all chunks. What may one day be kept there of a session that is away, in
-  // case it comes back, is to be dropped here.
+  // What rests on the device stays there: its chunks are free for anybody, and it is as it was should the session be resumed here.
   stage_ = Stage::frozen;
   mute_ = true;
   leaveAsked_ = sentAway_ = summoned_ = fenced_ = false;

@@ -119,6 +119,9 @@ ordered_json function(const StatusInput& input, const Session& session) {
       one["departures"] = usage->departures;
       one["saved_bytes"] = usage->savedBytes;
       one["last_saved_bytes"] = known(usage->lastSavedBytes, usage->departures != 0);
+      one["last_departure_ns"] = known(usage->lastDepartureNs, usage->departures != 0);
+      one["resting_bytes"] = usage->restingBytes;
+      one["returned_bytes"] = usage->returnedBytes;
       one["place"] = placeName(usage->place);
       one["pinned"] = usage->pinned;
       one["commands"] = usage->commands;

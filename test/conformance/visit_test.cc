@@ -144,6 +144,89 @@ TEST_CASE("a device that notices writes tells which restored granules were writt
   CHECK(written() == std::vector<std::uint64_t>{at(8)});
 }
 
+TEST_CASE("granules that were saved where they are count as restored: the next write to each is noticed again") {
+  const std::string kind = EACH_BACKEND();
+  Bench bench(kind);
+  if (!bench.device->properties().noticesWrites) {
+    CHECK(bench.context->noticeWrites({bench.deviceWindow.base, kGranuleBytes}).error().code == CudaError::notSupported);
+    return leaveOut(kind + " does not notice writes");
+  }
+  Homes homes(*bench.device, 8);
+  Kernels kernels(bench);
+  const auto stream = bench.context->createStream(0);
+  // Three that were never restored, three that were.
+  const std::uint64_t address = bench.allocate(3 * kGranuleBytes);
+  const std::uint64_t later = address + 3 * kGranuleBytes;
+  const auto bytes = pattern(3 * kGranuleBytes, 17);
+  bench.write(*stream, address, bytes);
+  std::memcpy(homes[3], bytes.data(), bytes.size());
+  std::vector<memory::Arrival> arrivals;
+  for (std::size_t i = 0; i < 3; ++i) arrivals.push_back({later + i * kGranuleBytes, bench.device->chunks()[60 + i], homes[3 + i]});
+  bench.context->restore(*stream, arrivals);
+  const auto written = [&] {
+    REQUIRE(bench.finish(*stream) == CudaError::success);
+    REQUIRE(bench.becomesIdle(*bench.context));
+    std::vector<std::uint64_t> addresses;
+    bench.context->takeWritten(addresses);
+    std::sort(addresses.begin(), addresses.end());
+    return addresses;
+  };
+  const std::byte one{1};
+  bench.context->copyInline(*stream, later + kGranuleBytes, {&one, 1});
+  CHECK(written() == std::vector<std::uint64_t>{later + kGranuleBytes});
+  for (int round = 0; round < 3; ++round) {
+    REQUIRE(bench.context->noticeWrites({address, 3 * kGranuleBytes}));
+    REQUIRE(bench.context->noticeWrites({later + kGranuleBytes, kGranuleBytes}));
+    CHECK(written().empty());
+    auto expected = bench.read(*stream, address, 6 * kGranuleBytes);  // reading is not writing
+    CHECK(written().empty());
+    // Half of a granule and half of the next, by workers; a byte; and one that stayed as it was restored.
+    kernels.launch(*stream, "store", {.grid = {kGranuleBytes / sizeof(int) / 256}, .block = {256}}, address + kGranuleBytes / 2);
+    bench.context->copyInline(*stream, later + kGranuleBytes + 9, {&one, 1});
+    if (round == 0) bench.context->copyInline(*stream, later, {&one, 1});
+    std::vector<std::uint64_t> told{address, address + kGranuleBytes};
+    if (round == 0) told.push_back(later);
+    told.push_back(later + kGranuleBytes);
+    CHECK(written() == told);
+    for (std::uint64_t i = 0; i < kGranuleBytes; i += 4) {
+      const int seven = 7;
+      std::memcpy(expected.data() + kGranuleBytes / 2 + i, &seven, 4);
+    }
+    expected[4 * kGranuleBytes + 9] = 1;
+    expected[3 * kGranuleBytes] = round == 0 ? 1 : expected[3 * kGranuleBytes];
+    CHECK(bench.read(*stream, address, 6 * kGranuleBytes) == expected);
+    REQUIRE(bench.becomesIdle(*bench.context));
+  }
+  CHECK_FALSE(bench.context->noticeWrites({bench.deviceWindow.base - kGranuleBytes, kGranuleBytes}));
+  CHECK_FALSE(bench.context->noticeWrites({address + 1, kGranuleBytes}));
+  CHECK(bench.observer.faults().empty());
+}
+
+TEST_CASE("granules may stay mapped and unused while others come, and leave one by one") {
+  const std::string kind = EACH_BACKEND();
+  Bench bench(kind);
+  Homes homes(*bench.device, 6);
+  const auto stream = bench.context->createStream(0);
+  const std::uint64_t address = bench.deviceWindow.base + 32 * kGranuleBytes;
+  const auto bytes = pattern(6 * kGranuleBytes, 23);
+  std::memcpy(homes[0], bytes.data(), bytes.size());
+  restore(bench, *stream, address, homes, 6, 40);
+  REQUIRE(bench.finish(*stream) == CudaError::success);
+  REQUIRE(bench.becomesIdle(*bench.context));
+  // Two of them give up their chunks, from the end; each is restored in the chunk of the other.
+  for (const std::size_t gone : {4, 2}) REQUIRE(bench.context->unmap({address + gone * kGranuleBytes, kGranuleBytes}));
+  const auto chunks = bench.device->chunks();
+  const memory::Arrival arrivals[] = {{address + 2 * kGranuleBytes, chunks[44], homes[2]},
+                                      {address + 4 * kGranuleBytes, chunks[42], homes[4]}};
+  bench.context->restore(*stream, arrivals);
+  CHECK(bench.read(*stream, address, bytes.size()) == bytes);
+  REQUIRE(bench.becomesIdle(*bench.context));
+  std::vector<memory::PageFingerprint> prints(6);
+  REQUIRE(bench.context->fingerprint(*stream, {1, 2}, {address, bytes.size()}, prints));
+  REQUIRE(bench.finish(*stream) == CudaError::success);
+  CHECK(bench.observer.faults().empty());
+}
+
 TEST_CASE("kernels write restored granules, and it is noticed where a device notices") {
   const std::string kind = EACH_BACKEND();
   Bench bench(kind);

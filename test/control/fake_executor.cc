@@ -167,6 +167,8 @@ int main(int argc, char** argv) {
         usage.place = away.contains(id) ? Place::home : Place::device;
         usage.departures = away.contains(id) ? 1 : 0;
         usage.lastSavedBytes = away.contains(id) ? 512 : 0;
+        usage.restingBytes = away.contains(id) ? 1024 : 0;
+        usage.lastDepartureNs = away.contains(id) ? 99 : 0;
       }
       (void)channel.send(message.id, status);
     } else if (auto* move = std::get_if<MoveSession>(&message.body)) {

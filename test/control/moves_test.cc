@@ -66,10 +66,15 @@ TEST_CASE("a function is meant by its session's number or its name, and all that
     CHECK(function["home_shared_bytes"] == 1024 * function["gpus"].size());
     CHECK(gpu["pinned"] == (function["session"] == second.id));
     CHECK(gpu["place"] == (function["session"] == other.id ? "home" : "resident"));
-    if (function["session"] == other.id)
+    CHECK(gpu["resting_bytes"] == (function["session"] == other.id ? 1024 : 0));
+    CHECK(gpu["returned_bytes"] == 0);
+    if (function["session"] == other.id) {
       CHECK(gpu["last_saved_bytes"] == 512);
-    else
+      CHECK(gpu["last_departure_ns"] == 99);
+    } else {
       CHECK(gpu["last_saved_bytes"].is_null());
+      CHECK(gpu["last_departure_ns"].is_null());
+    }
   }
 }
 

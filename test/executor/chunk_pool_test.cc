@@ -106,6 +106,50 @@ TEST_CASE("who overwrites takes dirty chunks as they are") {
   REQUIRE(pool.freeChunks() == 0);
 }
 
+TEST_CASE("what rests is free, is had last, and is its owner's again if it is there") {
+  ChunkPool pool = ChunkPool::create(chunks(10)).value();
+  std::vector<Chunk> held[3];
+  for (const OwnerId owner : {1, 2}) {
+    REQUIRE(pool.enroll(owner, Tenure::visits).ok());
+    REQUIRE(pool.reserve(owner, 10 * kGranuleBytes).ok());
+    REQUIRE(pool.take(owner, 3, held[owner]) == 3);
+    pool.rest(owner);
+  }
+  REQUIRE(pool.freeChunks() == 10);
+  REQUIRE(pool.unusedChunks() == 4);
+  REQUIRE(pool.restingChunks() == 6);
+  REQUIRE(pool.longestResting() == OwnerId{1});
+  REQUIRE(pool.takenBytes(1) == 3 * kGranuleBytes);
+  REQUIRE_FALSE(pool.beginScrub());  // nobody may look into them
+  // All others first.
+  std::vector<Chunk> taken;
+  REQUIRE(pool.enroll(3, Tenure::visits).ok());
+  REQUIRE(pool.reserve(3, 10 * kGranuleBytes).ok());
+  REQUIRE(pool.take(3, 6, taken, Content::any) == 4);
+  pool.put(1, held[1][2]);
+  REQUIRE(pool.restingChunks() == 5);
+  REQUIRE(pool.take(3, 2, taken, Content::any) == 1);
+  REQUIRE(pool.take(3, 1, taken) == 0);
+  REQUIRE(taken.back().id == held[1][2].id);
+  pool.wake(1);
+  REQUIRE(pool.takenBytes(1) == 2 * kGranuleBytes);
+  REQUIRE(pool.freeChunks() == 3);
+  REQUIRE(pool.longestResting() == OwnerId{2});
+  // Who left last comes last, whoever came first.
+  pool.rest(1);
+  REQUIRE(pool.longestResting() == OwnerId{2});
+  for (const Chunk& chunk : held[2]) pool.put(2, chunk);
+  REQUIRE(pool.longestResting() == OwnerId{1});
+  pool.wake(2);
+  pool.release(2);
+  pool.put(1, held[1][0]);
+  pool.put(1, held[1][1]);
+  REQUIRE_FALSE(pool.longestResting());
+  pool.rest(1);  // with nothing
+  REQUIRE_FALSE(pool.longestResting());
+  REQUIRE(pool.dirtyChunks() == 5);
+}
+
 TEST_CASE("random owners: no chunk has two owners, none goes from one to another unscrubbed, none is lost") {
   constexpr std::uint32_t kCount = 97;
   std::mt19937_64 random(4);
@@ -113,15 +157,22 @@ TEST_CASE("random owners: no chunk has two owners, none goes from one to another
   struct Owner {
     std::uint64_t reserved = 0;
     std::vector<Chunk> held;
+    bool rests = false;
   };
   std::map<OwnerId, Owner> owners;
+  std::vector<OwnerId> resting;  // who has rested longest in front
+  const auto wake = [&](OwnerId id) {
+    pool.wake(id);
+    owners[id].rests = false;
+    std::erase(resting, id);
+  };
   std::set<std::uint32_t> taken, dirty;
   std::uint64_t reserved = 0;
   for (int i = 0; i < 40000; ++i) {
     const OwnerId id = random() % 5;
     Owner& owner = owners[id];
     const std::uint64_t count = 1 + random() % 30;
-    switch (random() % 6) {
+    switch (random() % 8) {
       case 0: {
         const bool fits = reserved + count <= kCount;
         REQUIRE(pool.reserve(id, count * kGranuleBytes).ok() == fits);
@@ -135,6 +186,7 @@ TEST_CASE("random owners: no chunk has two owners, none goes from one to another
         break;
       }
       case 2: {
+        if (owner.rests) break;
         const std::uint64_t wanted = std::min(count, owner.reserved - owner.held.size());
         const std::size_t clean = kCount - taken.size() - dirty.size(), before = owner.held.size();
         REQUIRE(pool.take(id, wanted, owner.held) == std::min<std::size_t>(wanted, clean));
@@ -155,6 +207,7 @@ TEST_CASE("random owners: no chunk has two owners, none goes from one to another
           taken.erase(chunk.id);
           dirty.insert(chunk.id);
         }
+        if (owner.held.empty()) wake(id);
         break;
       case 4:
         for (std::uint64_t c = 0; c < count; ++c) {
@@ -165,8 +218,18 @@ TEST_CASE("random owners: no chunk has two owners, none goes from one to another
           pool.scrubbed(*chunk);
         }
         break;
+      case 5:
+        if (owner.rests || owner.held.empty()) break;
+        pool.rest(id);
+        owner.rests = true;
+        resting.push_back(id);
+        break;
+      case 6:
+        if (random() % 3 == 0) wake(id);
+        break;
       default:
         if (random() % 20 != 0) break;
+        wake(id);
         for (const Chunk& chunk : owner.held) {
           pool.put(id, chunk);
           taken.erase(chunk.id);
@@ -181,6 +244,11 @@ TEST_CASE("random owners: no chunk has two owners, none goes from one to another
     REQUIRE(pool.reservedBytes() == reserved * kGranuleBytes);
     REQUIRE(pool.dirtyChunks() == dirty.size());
     REQUIRE(pool.cleanChunks() == kCount - dirty.size() - taken.size());
+    std::size_t rest = 0;
+    for (const OwnerId each : resting) rest += owners[each].held.size();
+    REQUIRE(pool.restingChunks() == rest);
+    REQUIRE(pool.freeChunks() == kCount - taken.size() + rest);
+    REQUIRE(pool.longestResting() == (resting.empty() ? std::nullopt : std::optional(resting.front())));
   }
 }
 

@@ -32,6 +32,9 @@ Status FakeContext::map(std::uint64_t address, memory::Chunk chunk) {
 
 Status FakeContext::unmap(AddressRange range) {
   if (!idle()) device_.broken("unmap in a busy context");
+  if (device_.failUnmap.contains(range.base)) return Error{CudaError::unknown, "cannot unmap"};
+  device_.write("unmap " + std::to_string(range.bytes / kGranuleBytes));
+  for (std::uint64_t at = range.base; at != range.end(); at += kGranuleBytes) restored_.erase(at);
   std::erase_if(mapped_, [&](const auto& entry) {
     if (!range.contains(entry.first)) return false;
     device_.inUse_.erase(entry.second);
@@ -48,6 +51,7 @@ void FakeContext::restore(memory::Stream& stream, std::span<const memory::Arriva
     device_.dirty_[arrival.chunk.id] = true;
     mapped_.push_back({arrival.address, arrival.chunk.id});
     restored_.insert(arrival.address);
+    device_.versions[arrival.address] = device_.savedVersions[arrival.home];
     run(stream, "restore " + std::to_string(static_cast<int>(*arrival.home)) + on(stream));
   }
 }
@@ -60,6 +64,7 @@ void FakeContext::save(memory::Stream& stream, std::uint64_t address, std::byte*
   run(stream, "save " + std::to_string(address / kGranuleBytes % 256) + on(stream));
   const auto content = device_.contents.find(address);
   *home = content == device_.contents.end() ? static_cast<std::byte>(address / kGranuleBytes) : content->second;
+  device_.savedVersions[home] = device_.versions[address];
 }
 
 Status FakeContext::fingerprint(memory::Stream& stream, const memory::FingerprintKey&, AddressRange granules,
@@ -82,6 +87,15 @@ void FakeContext::takeWritten(std::vector<std::uint64_t>& addresses) {
   for (const std::uint64_t address : device_.written)
     if (restored_.erase(address) != 0) addresses.push_back(address);
   device_.written.clear();
+}
+
+Status FakeContext::noticeWrites(AddressRange granules) {
+  if (!idle()) device_.broken("noticeWrites in a busy context");
+  for (std::uint64_t at = granules.base; at != granules.end(); at += kGranuleBytes) {
+    const bool mapped = std::any_of(mapped_.begin(), mapped_.end(), [&](const auto& entry) { return entry.first == at; });
+    if (!mapped || !restored_.insert(at).second) device_.broken("noticeWrites of what is not mapped, or was not written");
+  }
+  return {};
 }
 
 Status FakeContext::mapHost(AddressRange range) {

@@ -65,6 +65,7 @@ class FakeContext final : public memory::Context {
   void restore(memory::Stream&, std::span<const memory::Arrival> arrivals) override;
   void save(memory::Stream&, std::uint64_t address, std::byte* home) override;
   void takeWritten(std::vector<std::uint64_t>& addresses) override;
+  Status noticeWrites(AddressRange granules) override;
   Status mapHost(AddressRange range) override;
   Status unmapHost(AddressRange range) override;
   std::unique_ptr<memory::Stream> createStream(int priority) override;
@@ -163,12 +164,14 @@ class FakeDevice final : public memory::Device {
   std::atomic<bool> hold{false};
   std::atomic<int> scrubs{0}, loads{0}, signals{0};
   bool failInstantiate = false;
+  AddressRange failUnmap;  // what cannot be unmapped
   // What saves leave behind and restores find: the first byte of a granule. Its number, where nothing else is said here, by
   // address.
   std::span<std::byte> homes;
   std::map<std::uint64_t, std::byte> contents;
   std::set<std::uint64_t> written;  // granules that takeWritten() will tell of, or that have another fingerprint
-  std::map<std::uint64_t, std::uint64_t> versions;
+  std::map<std::uint64_t, std::uint64_t> versions;            // by address: what fingerprints tell apart
+  std::map<const std::byte*, std::uint64_t> savedVersions;  // by home
   bool keepRunningWhenCancelled = false;
   std::vector<std::string> violations;
   FakeImage image;

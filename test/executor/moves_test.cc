@@ -111,6 +111,7 @@ TEST_CASE_METHOD(MovesFixture, "unload: who is arriving is sent away once it is 
   const auto a = add(4);
   REQUIRE(succeeded(ask(a, MoveAction::unload)));
   const auto arriving = [&] {
+    clearAway();
     clients[a]->send(wire::SlotSignal{.stream = wire::kLegacyStream, .value = ++signals, .slot = 1});
     for (int i = 0; !sessions[a]->admitted(); ++i) {
       REQUIRE(i < 10);

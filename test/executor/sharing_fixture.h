@@ -1,4 +1,4 @@
-// Several sessions on a fake device of eight chunks, and homes in a memfd.
+// Several sessions on a fake device, of eight chunks unless said otherwise, and homes in a memfd for five times as much.
 #pragma once
 
 #include <sys/mman.h>
@@ -25,10 +25,12 @@ inline constexpr std::uint64_t kG = kGranuleBytes;
 inline constexpr std::uint64_t kMs = 1'000'000;
 
 struct SharingFixture {
-  SharingFixture() : SharingFixture(file(40 * kG), 0) {}
+  explicit SharingFixture(std::uint32_t chunks = 8) : SharingFixture(chunks, file(5 * chunks * kG), 0) {}
   // One of several, each with its part of a file.
-  SharingFixture(const wire::OwnedFd& store, std::uint64_t offset)
-      : homes(Homes::open(device, store, offset, 40 * kG).value()),
+  SharingFixture(const wire::OwnedFd& store, std::uint64_t offset) : SharingFixture(8, store, offset) {}
+  SharingFixture(std::uint32_t chunks, const wire::OwnedFd& store, std::uint64_t offset)
+      : device(chunks),
+        homes(Homes::open(device, store, offset, 5 * chunks * kG).value()),
         view(StoreView::open(store).value()),
         surroundings{.device = device, .memory = memory, .progress = listener, .buffer = buffer, .homes = homes.get(), .store = view.get()} {}
   ~SharingFixture() {
@@ -47,7 +49,7 @@ struct SharingFixture {
 
   // A session with memory for `granules` promised and mapped, as far as there is any.
   std::size_t add(std::uint64_t granules) {
-    clients.push_back(std::make_unique<Client>(clients.size() + 1));
+    clients.push_back(std::make_unique<Client>(clients.size() + 1, std::max(std::uint64_t{64} << 20, memory.totalBytes())));
     Client& client = *clients.back();
     auto opened = Session::open(client.request, client.fds(), surroundings);
     REQUIRE(opened.ok());
@@ -78,6 +80,24 @@ struct SharingFixture {
       if (did) still = -1;
     }
   }
+  // It is away, as if an operator had sent it. What was queued has ended.
+  void sendAway(std::size_t who) {
+    settle();
+    sessions[who]->sendAway();
+    settle();
+    REQUIRE(sessions[who]->presence().where() == Presence::Where::away);
+  }
+  // Somebody has all chunks that are to be had, for a moment: nothing rests any more.
+  void clearAway() {
+    constexpr memory::OwnerId kSomebody = 1000;
+    std::vector<memory::Chunk> chunks;
+    REQUIRE(memory.enroll(kSomebody, memory::Tenure::visits).ok());
+    REQUIRE(memory.reserve(kSomebody, memory.totalBytes()).ok());
+    memory.takeAny(kSomebody, memory.freeChunks(), chunks);
+    for (const memory::Chunk& chunk : chunks) memory.put(kSomebody, chunk);
+    memory.release(kSomebody);
+  }
+  std::uint64_t resting(std::size_t who) { return sessions[who]->usage().restingBytes / kG; }
   // Until all that is at rest has been looked at.
   void findEqual() {
     while (homes->turn() || homes->reading()) std::this_thread::sleep_for(std::chrono::microseconds(100));
@@ -95,7 +115,7 @@ struct SharingFixture {
                                                   [&](const std::string& line) { return line.starts_with(what); }));
   }
 
-  FakeDevice device{8};
+  FakeDevice device;
   PhysicalMemory memory = PhysicalMemory::create(device).value();
   std::unique_ptr<Homes> homes;
   std::unique_ptr<StoreView> view;

@@ -27,6 +27,7 @@ class CpuContext final : public memory::Context {
   void restore(memory::Stream& stream, std::span<const memory::Arrival> arrivals) override;
   void save(memory::Stream& stream, std::uint64_t address, std::byte* home) override;
   void takeWritten(std::vector<std::uint64_t>& addresses) override { state_->visits.takeWritten(addresses); }
+  Status noticeWrites(AddressRange granules) override { return state_->visits.watch(granules); }
   std::uint64_t demandedGranules() const override { return state_->visits.demanded(); }
   Status mapHost(AddressRange range) override;
   Status unmapHost(AddressRange range) override;

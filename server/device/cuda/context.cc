@@ -137,6 +137,10 @@ void CudaContext::save(memory::Stream& stream, std::uint64_t address, std::byte*
   move(stream, reinterpret_cast<std::uint64_t>(home), address);
 }
 
+Status CudaContext::noticeWrites(AddressRange) {
+  return Error{CudaError::notSupported, gpu_->name() + " does not tell which granules are written"};
+}
+
 Status CudaContext::mapHost(AddressRange range) {
   const std::lock_guard lock(gpu_->mutex);
   return lanes_->hostWindow->map(range);

@@ -23,6 +23,7 @@ class CudaContext final : public memory::Context {
   void restore(memory::Stream& stream, std::span<const memory::Arrival> arrivals) override;
   void save(memory::Stream& stream, std::uint64_t address, std::byte* home) override;
   void takeWritten(std::vector<std::uint64_t>&) override {}  // the driver does not say
+  Status noticeWrites(AddressRange granules) override;
   Status mapHost(AddressRange range) override;
   Status unmapHost(AddressRange range) override;
 

@@ -89,6 +89,18 @@ void Visits::takeWritten(std::vector<std::uint64_t>& addresses) {
   }
 }
 
+Status Visits::watch(AddressRange granules) {
+  if (!window_.contains(granules) || !isAligned(granules.base, kGranuleBytes) || !isAligned(granules.bytes, kGranuleBytes))
+    return Error{CudaError::invalidValue, "to notice writes: " + std::to_string(granules.bytes) +
+                                              " bytes that are not whole granules of the device window"};
+  // Neighbours with the same rights become one mapping again, so vm.max_map_count hardly stands in the way.
+  if (::mprotect(reinterpret_cast<void*>(granules.base), granules.bytes, PROT_READ) != 0)
+    return Error{CudaError::unknown, std::string("to notice writes: mprotect: ") + std::strerror(errno)};
+  for (std::uint64_t at = granules.base; at < granules.end(); at += kGranuleBytes)
+    states_[index(at)].store(State::here, std::memory_order_release);
+  return {};
+}
+
 __attribute__((no_sanitize("address", "thread"))) Visits::Brought Visits::bring(std::uint64_t address) noexcept {
   const std::size_t granule = index(address);
   std::atomic<State>& state = states_[granule];

@@ -5,7 +5,7 @@
 // One that is expected comes when its stream gets there, or with the first access to it: the fault handler then brings it, on
 // the thread that needs it. One that is here is mapped read-only, and the first write to it, by whatever thread of this
 // process, is let through by the handler and noted: what nobody writes costs nothing, and who asks gets what changed
-// and nothing else.
+// and nothing else. One that was written, and has been saved, can be made `here` again where it is (watch()).
 #pragma once
 
 #include <atomic>
@@ -51,6 +51,9 @@ class Visits {
   void left(AddressRange granules);
   // Appends the addresses of visiting granules that were written since they came, each once. Nobody writes meanwhile.
   void takeWritten(std::vector<std::uint64_t>& addresses);
+
+  // The granules, mapped in whatever way, are `here` from now on; nobody uses them meanwhile.
+  Status watch(AddressRange granules);
 
   // --- Any thread
   enum class Brought : std::uint8_t {

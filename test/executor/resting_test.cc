@@ -1,0 +1,254 @@
+// Sessions that are away and still have their memory on the device, until somebody needs it.
+#include "test/executor/sharing_fixture.h"
+
+namespace rouse::executor {
+
+TEST_CASE_METHOD(SharingFixture, "who comes again before anybody needed its chunks finds them as they were") {
+  device.properties_.noticesWrites = GENERATE(true, false);
+  const auto a = add(6);
+  sendAway(a);
+  REQUIRE(count("save") == 6);
+  REQUIRE(count("unmap") == 0);
+  REQUIRE(resting(a) == 6);
+  REQUIRE(sessions[a]->usage().residentBytes == 0);
+  REQUIRE(memory.freeChunks() == 8);
+  touch(a);
+  REQUIRE((here(a) && done(a)));
+  REQUIRE(count("restore") == 0);
+  REQUIRE(sessions[a]->usage().returnedBytes == 6 * kG);
+  REQUIRE(sessions[a]->usage().arrivals == 1);
+  REQUIRE((resting(a) == 0 && memory.freeChunks() == 2));
+  // What it writes now is noticed, once for each time that it comes.
+  device.taken.clear();
+  device.written = {clients[a]->window() + 4 * kG};
+  sendAway(a);
+  REQUIRE(count("save") == 1);
+  for (int i = 0; i < 3; ++i) {
+    touch(a);
+    sendAway(a);
+  }
+  REQUIRE(count("save") == 1);
+  touch(a);
+  device.written = {clients[a]->window() + 4 * kG};
+  sendAway(a);
+  REQUIRE(count("save") == 2);
+  REQUIRE(count("unmap") == 0);
+  REQUIRE(sessions[a]->usage().lastSavedBytes == kG);
+}
+
+TEST_CASE_METHOD(SharingFixture, "only what others needed comes again, and what is used last was the first to go") {
+  const auto a = add(6);
+  for (const std::uint64_t granule : {5, 3, 0, 1, 4, 2})
+    clients[a]->send(wire::Fill{.stream = wire::kLegacyStream, .destination = clients[a]->window() + granule * kG, .count = 8, .elementBytes = 1});
+  sendAway(a);
+  device.taken.clear();
+  const auto b = add(4);
+  REQUIRE(resting(a) == 4);
+  REQUIRE(count("unmap 1") == 2);  // 4 and 2
+  now += 100 * kMs;
+  touch(a);
+  REQUIRE((here(a) && done(a) && !here(b)));
+  REQUIRE(sessions[a]->usage().returnedBytes == 4 * kG);
+  REQUIRE(count("restore") == 2);
+  for (const std::uint64_t granule : {2, 4})
+    REQUIRE(count("restore " + std::to_string((clients[a]->window() / kG + granule) % 256) + " ") == 1);
+  REQUIRE(resting(b) == 4 - 2);
+}
+
+TEST_CASE_METHOD(SharingFixture, "chunks are taken from nobody first, then from who has been away longest") {
+  const auto a = add(2), b = add(2), c = add(2);
+  sendAway(b);
+  sendAway(a);
+  sendAway(c);
+  touch(b);
+  sendAway(b);
+  const auto d = add(2);  // what nobody had
+  REQUIRE((resting(a) == 2 && resting(b) == 2 && resting(c) == 2));
+  const auto e = add(3);
+  REQUIRE((resting(a) == 0 && resting(b) == 2 && resting(c) == 1));
+  REQUIRE((here(d) && here(e)));
+  for (const auto who : {a, b, c}) {
+    now += 100 * kMs;
+    touch(who);
+    REQUIRE(done(who));
+  }
+}
+
+TEST_CASE_METHOD(SharingFixture, "nobody is handed a chunk that another's addresses lead to, nor one with another's bytes") {
+  const auto a = add(8);
+  sendAway(a);
+  const auto b = add(8);  // scrubbed one by one; the fake tells of any that is not, or is mapped twice
+  REQUIRE(device.scrubs == 8);
+  sendAway(b);
+  now += 100 * kMs;
+  touch(a);
+  REQUIRE((here(a) && done(a)));
+  REQUIRE(resting(b) == 0);
+  REQUIRE(device.scrubs == 8);  // overwritten whole
+  // Idle, there is nothing to scrub: what rests is left alone.
+  sendAway(a);
+  REQUIRE_FALSE(memory.scrubbing());
+  REQUIRE(resting(a) == 8);
+}
+
+TEST_CASE_METHOD(SharingFixture, "memory that a session frees, begins anew with, or ends with, while its chunks rest, is everybody's") {
+  const auto a = add(4), b = add(4);
+  sendAway(a);
+  sendAway(b);
+  clients[a]->send(wire::MemUnmap{.base = clients[a]->window() + kG, .bytes = 2 * kG});
+  touch(a);
+  REQUIRE((here(a) && done(a)));
+  REQUIRE(sessions[a]->usage().mappedBytes == 2 * kG);
+  REQUIRE(memory.freeChunks() == 6);
+  sendAway(a);
+  clients[b]->send(wire::Reset{.value = 7, .slot = 4});
+  settle();
+  REQUIRE(clients[b]->value(4) == 7);
+  REQUIRE((resting(b) == 0 && sessions[b]->usage().homeBytes == 0));
+  REQUIRE(resting(a) == 2);
+  sessions[a]->beginClose();
+  settle();
+  REQUIRE(sessions[a]->closed());
+  REQUIRE(memory.freeChunks() == 8);
+  REQUIRE(device.mappedChunks() == 0);
+}
+
+TEST_CASE_METHOD(SharingFixture, "who can be pinned is pinned with what rests") {
+  const auto a = add(4);
+  sendAway(a);
+  REQUIRE(sessions[a]->pin().ok());
+  settle();
+  REQUIRE(here(a));
+  REQUIRE(count("restore") == 0);
+  REQUIRE(sessions[a]->usage().returnedBytes == 4 * kG);
+}
+
+TEST_CASE_METHOD(SharingFixture, "what cannot be unmapped is handed to nobody: its session ends, and who waits goes on then") {
+  const bool arrives = GENERATE(true, false);
+  const auto b = add(4);
+  sendAway(b);
+  now += 100 * kMs;
+  const auto a = add(arrives ? 8 : 4);
+  sendAway(a);
+  REQUIRE(resting(b) == (arrives ? 0 : 4));
+  device.failUnmap = {clients[a]->window(), 8 * kG};
+  if (!arrives) {
+    clients[b]->send(wire::MemReserve{.bytes = 4 * kG, .value = 2, .slot = 9});
+    clients[b]->send(wire::MemMap{.base = clients[b]->window() + 4 * kG, .bytes = 4 * kG});
+  }
+  touch(b);
+  REQUIRE(sessions[a]->fault());
+  REQUIRE(sessions[a]->fault()->message == "cannot unmap");
+  REQUIRE_FALSE(sessions[b]->fault());
+  REQUIRE_FALSE(done(b));
+  sessions[a]->beginClose();
+  settle();
+  REQUIRE(sessions[a]->closed());
+  REQUIRE(done(b));
+  REQUIRE(sessions[b]->usage().residentBytes == (arrives ? 4 : 8) * kG);
+}
+
+TEST_CASE_METHOD(SharingFixture, "what no allocation is in any more is not saved again, unless one comes there before it left") {
+  device.properties_.noticesWrites = GENERATE(true, false);
+  const auto a = add(4);
+  const std::uint64_t base = clients[a]->window();
+  const auto object = [&](std::uint64_t first, std::uint64_t bytes) {
+    clients[a]->send(wire::Allocated{.base = base + first, .bytes = bytes});
+  };
+  const auto freed = [&](std::uint64_t first, std::uint64_t bytes) {
+    clients[a]->send(wire::Freed{.base = base + first, .bytes = bytes});
+  };
+  // Two granules and a half in one, and a small one behind it.
+  object(0, 2 * kG + kG / 2);
+  object(2 * kG + kG / 2, 256);
+  sendAway(a);
+  REQUIRE(count("save") == 4);  // what has no home has to get one
+  touch(a);
+  freed(0, 2 * kG + kG / 2);
+  const auto writeAll = [&] {
+    for (std::uint64_t granule = 0; granule < 4; ++granule) device.written.insert(base + granule * kG);
+  };
+  writeAll();
+  device.taken.clear();
+  sendAway(a);
+  REQUIRE(count("save") == 2);  // 2 has another, and nobody said anything of 3
+  REQUIRE(sessions[a]->usage().lastSavedBytes == 2 * kG);
+  // It is as it was left, and so it must stay for who allocates it without writing.
+  touch(a);
+  object(kG, 8);
+  device.taken.clear();
+  sendAway(a);
+  REQUIRE(count("save " + std::to_string((base / kG + 1) % 256) + " ") == 1);
+  REQUIRE(count("save") == 1);
+  // What others took comes from its own home, and is what the home has.
+  clearAway();
+  touch(a);
+  object(0, 8);
+  REQUIRE(count("restore") == 4);
+  sendAway(a);
+  REQUIRE(count("save") == 1);
+  touch(a);
+  device.written = {base};
+  sendAway(a);
+  REQUIRE(count("save") == 2);
+}
+
+struct LargeFixture : SharingFixture {
+  LargeFixture() : SharingFixture(120) {}
+};
+
+TEST_CASE_METHOD(LargeFixture, "a departure asks the device for what was written and nothing else") {
+  device.properties_.noticesWrites = true;
+  const auto a = add(110);
+  sendAway(a);
+  touch(a);
+  device.taken.clear();
+  device.written = {clients[a]->window() + 7 * kG, clients[a]->window() + 100 * kG};
+  sendAway(a);
+  REQUIRE(device.taken.size() == 2);
+  REQUIRE(count("save") == 2);
+  REQUIRE(sessions[a]->usage().lastDepartureNs != 0);
+}
+
+TEST_CASE_METHOD(LargeFixture, "who comes clears others away in parts, and is not served before all of it is on its way") {
+  const auto a = add(110), b = add(5);
+  sendAway(a);
+  now += 100 * kMs;
+  const auto c = add(115);
+  REQUIRE((here(b) && here(c)));
+  REQUIRE(resting(a) == 0);
+  sendAway(c);
+  device.taken.clear();
+  clients[a]->send(wire::SlotSignal{.stream = wire::kLegacyStream, .value = ++signals, .slot = 1});
+  now += 100 * kMs;
+  const std::vector<Session*> all{sessions[a].get(), sessions[b].get(), sessions[c].get()};
+  sharing.turn(all, now);
+  sharing.turn(all, now);
+  REQUIRE(sessions[a]->admitted());
+  unsigned turns = 0;
+  for (; sessions[a]->admitted(); ++turns) {
+    const std::size_t before = count("restore");
+    REQUIRE(sessions[a]->poll());
+    REQUIRE(count("restore") - before <= 64 + 4);
+    REQUIRE((!sessions[a]->admitted() || (sessions[a]->presence().arriving() && !done(a))));
+    sharing.turn(all, now);
+    REQUIRE((!sessions[a]->admitted() || surroundings.contended));
+  }
+  REQUIRE(turns >= 110 / 68);
+  REQUIRE(count("restore") == 110);
+  settle();
+  REQUIRE((here(a) && done(a)));
+  // One that ends in the middle leaves nothing behind.
+  sendAway(a);
+  clearAway();
+  clients[a]->send(wire::SlotSignal{.stream = wire::kLegacyStream, .value = ++signals, .slot = 1});
+  sharing.turn(all, now);
+  sharing.turn(all, now);
+  sessions[a]->poll();
+  REQUIRE((sessions[a]->presence().arriving() && sessions[a]->admitted()));
+  sessions[a]->beginClose();
+  settle();
+  REQUIRE(sessions[a]->closed());
+}
+
+}  // namespace rouse::executor
