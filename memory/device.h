@@ -85,6 +85,9 @@ class Image {
  public:
   virtual ~Image() = default;
   virtual const ModuleDescription& description() const = 0;
+  // What of this module programs may keep in memory that is true on this device alone, addresses of code above all: "it takes
+  // addresses of functions". Empty: nothing. In doubt there is something.
+  virtual std::string ties() const { return {}; }
 };
 
 // A module in one context: its variables have addresses and values.
@@ -193,6 +196,11 @@ class Context {
   // Variables get the given addresses (one each, in the image's order; the memory is mapped; none where the device places
   // variables itself) and their initial values.
   virtual Result<std::unique_ptr<ModuleInstance>> instantiate(std::shared_ptr<Image>, std::span<const std::uint64_t> addresses) = 0;
+  // An instance as another device had it: its variables have their addresses, and the values that their memory holds or that are still
+  // to come to it. notSupported where the device places variables itself and the module has any.
+  virtual Result<std::unique_ptr<ModuleInstance>> adopt(std::shared_ptr<Image>, std::span<const std::uint64_t> addresses) = 0;
+  // As Image::ties(), of what the context itself holds: memory of kernels' malloc, say.
+  virtual std::string ties() const { return {}; }
 
   virtual Status setLimit(ContextLimit, std::uint64_t value) = 0;
   virtual bool idle() const = 0;  // all streams

@@ -40,6 +40,15 @@ struct Message {
     moved @21 :Moved;
     # Daemon -> executor.
     moveSession @22 :MoveSession;       # answered by ok once it is so, or by why not; then nothing has changed for it
+    # Daemon -> executors, to take a session from one to another. The first stops reading its ring and answers with what makes it; the
+    # second makes the same of a dormant session and answers by ok once nothing in it refers to the first any more. Whichever is told to
+    # resume it serves it from then on; the other is told to close it.
+    exportSession @23 :UInt64;          # session id; answered by sessionRecipe, or by why not: then it goes on
+    sessionRecipe @24 :SessionRecipe;
+    importSession @25 :ImportSession;
+    resumeSession @26 :UInt64;          # session id; answered by ok
+    # Executor -> daemon, unasked: a session waits for room on this device, none of which it has; again when it has waited twice as long.
+    sessionWaits @27 :SessionWaits;
   }
 }
 
@@ -133,10 +142,11 @@ struct StatusRequest { unsupported @0 :Bool; }
 struct StatusReply { json @0 :Text; }   # schema: docs of `rouse status --json`
 
 # What an operator asks of functions where there is a host store. Actions: 0 load, it comes to its GPU now; 1 unload, it leaves
-# now; 2 pin, it comes, and stays; 3 unpin, it takes turns again.
+# now; 2 pin, it comes, and stays; 3 unpin, it takes turns again; 4 migrate, it is another GPU's from now on.
 struct Move {
   function @0 :Text;       # a session's number, or a name: then all that bear it
   action @1 :UInt8;
+  gpu @2 :UInt32;          # to migrate to
 }
 struct Moved {
   results @0 :List(Result);   # at least one; for each session and each GPU of it
@@ -147,7 +157,43 @@ struct Moved {
     problem @3 :Error;     # code 0: it is as was asked
   }
 }
-struct MoveSession { sessionId @0 :UInt64; action @1 :UInt8; }
+struct MoveSession { sessionId @0 :UInt64; action @1 :UInt8; }  # not 4
+
+struct ImportSession { sessionId @0 :UInt64; recipe @1 :SessionRecipe; }
+
+# server/control/session_recipe.h
+struct SessionRecipe {
+  reservedBytes @0 :UInt64;
+  granules @1 :List(UInt32);   # in the device window, counted from its beginning
+  homes @2 :List(UInt64);      # of each: offset in the file of the host store
+  toMap @3 :Range;
+  order @4 :List(UInt32);
+  objects @5 :List(Range);
+  allObjectsKnown @6 :Bool;
+  hostRanges @7 :List(Range);
+  streams @8 :List(Stream);
+  modules @9 :List(Module);
+  limits @10 :List(Limit);
+  commandBytes @11 :UInt64;
+  outputBytes @12 :UInt64;
+  outputDropped @13 :UInt64;
+  commands @14 :UInt64;
+  launches @15 :UInt64;
+  lastError @16 :UInt32;
+  arrivals @17 :UInt64;
+  departures @18 :UInt64;
+  savedBytes @19 :UInt64;
+  lastSavedBytes @20 :UInt64;
+
+  struct Stream { generation @0 :UInt32; flags @1 :UInt8; priority @2 :Int32; }  # 1 live, 2 non-blocking
+  struct Module {
+    generation @0 :UInt32;
+    flags @1 :UInt8;           # 1 live, 2 made
+    moduleId @2 :UInt64;
+    addresses @3 :List(UInt64);
+  }
+  struct Limit { limit @0 :UInt32; value @1 :UInt64; }
+}
 
 struct ExecutorReady {
   device @0 :DeviceInfo;
@@ -191,6 +237,7 @@ struct OpenSession {
   hostWindow @3 :Range;
   memoryLimit @4 :UInt64;
   name @5 :Text;
+  dormant @6 :Bool;            # another executor serves it: modules may be installed, and what it is, importSession says
 }
 
 struct SessionFault { sessionId @0 :UInt64; error @1 :Error; }
@@ -225,4 +272,16 @@ struct ExecutorStatus {
   hostStoreBytes @5 :UInt64;      # this executor's part
   hostStoreUsedBytes @6 :UInt64;  # what is shared counts once
   hostStorePromisableBytes @7 :UInt64;  # less than the rest of it: what is shared may need places of its own again
+  # For who waits elsewhere: what nobody has, and what those have that have done nothing for a while (server/executor/sharing.h, kIdleNs); and how
+  # many wait here.
+  roomBytes @8 :UInt64;
+  idleBytes @9 :UInt64;
+  waiting @10 :UInt32;
+}
+
+struct SessionWaits {
+  sessionId @0 :UInt64;
+  waitedNs @1 :UInt64;
+  wantedBytes @2 :UInt64;     # of the device
+  reservedBytes @3 :UInt64;
 }

@@ -16,6 +16,14 @@ class OutputProducer {
   // `output`: kOutputBytes. Both outlive this object; the ring is a fresh one.
   OutputProducer(RingHeader& header, std::byte* output) : header_(header), output_(output) {}
 
+  // Instead of from the beginning: another producer of this ring has stopped for good, after `written` bytes, a multiple of 4, and `dropped` records.
+  void continueFrom(std::uint64_t written, std::uint64_t dropped) {
+    tail_ = written;
+    dropped_ = dropped;
+  }
+  std::uint64_t written() const { return tail_; }
+  std::uint64_t dropped() const { return dropped_; }
+
   // Adds one record, or drops and counts it when there is no room.
   bool write(std::string_view text, bool toStderr);
 

@@ -39,6 +39,13 @@ class RingConsumer {
   RingConsumer(RingHeader& header, const std::byte* data, CommandBuffer& buffer)
       : header_(header), data_(data), buffer_(buffer) {}
 
+  // Instead of from the beginning, from where another consumer of this ring has stopped for good: its taken(), after release(), and its
+  // commands(). `position`: a multiple of kCommandAlign. Before the first next().
+  void continueFrom(std::uint64_t position, std::uint64_t commands) {
+    position_ = tail_ = released_ = position;
+    commands_ = commands;
+  }
+
   // Copies the next command. After `rejected` the ring is dead: the same answer for ever.
   Take next();
 

@@ -5,8 +5,10 @@
 #include <kj/exception.h>
 
 #include <cstring>
+#include <stdexcept>
 
 #include "control.capnp.h"
+#include "server/control/session_recipe_codec.h"
 
 namespace rouse::channel {
 namespace {
@@ -130,6 +132,9 @@ void write(capnproto::ExecutorStatus::Builder to, const ExecutorStatus& from) {
   to.setHostStoreBytes(from.hostStoreBytes);
   to.setHostStoreUsedBytes(from.hostStoreUsedBytes);
   to.setHostStorePromisableBytes(from.hostStorePromisableBytes);
+  to.setRoomBytes(from.roomBytes);
+  to.setIdleBytes(from.idleBytes);
+  to.setWaiting(from.waiting);
   auto sessions = to.initSessions(static_cast<unsigned>(from.sessions.size()));
   for (unsigned i = 0; i < sessions.size(); ++i) {
     const SessionUsage& usage = from.sessions[i];
@@ -194,6 +199,7 @@ struct BodyWriter {
     write(out.initHostWindow(), body.hostWindow);
     out.setMemoryLimit(body.memoryLimit);
     out.setName(body.name);
+    out.setDormant(body.dormant);
   }
   void operator()(const CloseSession& body) { to.setCloseSession(body.sessionId); }
   void operator()(const InstallModule& body) {
@@ -215,6 +221,7 @@ struct BodyWriter {
     auto out = to.initMove();
     out.setFunction(body.function);
     out.setAction(static_cast<std::uint8_t>(body.action));
+    out.setGpu(body.gpu);
   }
   void operator()(const Moved& body) {
     auto results = to.initMoved().initResults(static_cast<unsigned>(body.results.size()));
@@ -230,6 +237,21 @@ struct BodyWriter {
     out.setSessionId(body.sessionId);
     out.setAction(static_cast<std::uint8_t>(body.action));
   }
+  void operator()(const ExportSession& body) { to.setExportSession(body.sessionId); }
+  void operator()(const SessionRecipe& body) { writeRecipe(to.initSessionRecipe(), body); }
+  void operator()(const ImportSession& body) {
+    auto out = to.initImportSession();
+    out.setSessionId(body.sessionId);
+    writeRecipe(out.initRecipe(), body.recipe);
+  }
+  void operator()(const ResumeSession& body) { to.setResumeSession(body.sessionId); }
+  void operator()(const SessionWaits& body) {
+    auto out = to.initSessionWaits();
+    out.setSessionId(body.sessionId);
+    out.setWaitedNs(body.waitedNs);
+    out.setWantedBytes(body.wantedBytes);
+    out.setReservedBytes(body.reservedBytes);
+  }
 };
 
 std::string read(capnp::Text::Reader text) { return {text.begin(), text.size()}; }
@@ -242,7 +264,6 @@ Kind readAtMost(const char* what, std::uint8_t value, Kind greatest) {
                      std::to_string(static_cast<unsigned>(greatest))};
   return static_cast<Kind>(value);
 }
-MoveAction readAction(std::uint8_t value) { return readAtMost("a move's action", value, MoveAction::unpin); }
 
 AddressRange read(capnproto::Range::Reader from) {
   const AddressRange range{from.getBase(), from.getBytes()};
@@ -355,7 +376,10 @@ ExecutorStatus read(capnproto::ExecutorStatus::Reader from) {
                     .launches = from.getLaunches(),
                     .hostStoreBytes = from.getHostStoreBytes(),
                     .hostStoreUsedBytes = from.getHostStoreUsedBytes(),
-                    .hostStorePromisableBytes = from.getHostStorePromisableBytes()};
+                    .hostStorePromisableBytes = from.getHostStorePromisableBytes(),
+                    .roomBytes = from.getRoomBytes(),
+                    .idleBytes = from.getIdleBytes(),
+                    .waiting = from.getWaiting()};
   for (auto usage : from.getSessions()) {
     to.sessions.push_back({.sessionId = usage.getSessionId(),
                            .reservedBytes = usage.getReservedBytes(),
@@ -434,7 +458,8 @@ Body readBody(capnproto::Message::Reader from) {
                          .deviceWindow = read(body.getDeviceWindow()),
                          .hostWindow = read(body.getHostWindow()),
                          .memoryLimit = body.getMemoryLimit(),
-                         .name = read(body.getName())};
+                         .name = read(body.getName()),
+                         .dormant = body.getDormant()};
     }
     case capnproto::Message::CLOSE_SESSION:
       return CloseSession{from.getCloseSession()};
@@ -454,12 +479,30 @@ Body readBody(capnproto::Message::Reader from) {
       return read(from.getExecutorStatus());
     case capnproto::Message::SHUTDOWN:
       return Shutdown{};
-    case capnproto::Message::MOVE:
-      return Move{read(from.getMove().getFunction()), readAction(from.getMove().getAction())};
+    case capnproto::Message::MOVE: {
+      const auto body = from.getMove();
+      return Move{read(body.getFunction()), readAtMost("a move's action", body.getAction(), MoveAction::migrate), body.getGpu()};
+    }
     case capnproto::Message::MOVED:
       return read(from.getMoved());
-    case capnproto::Message::MOVE_SESSION:
-      return MoveSession{from.getMoveSession().getSessionId(), readAction(from.getMoveSession().getAction())};
+    case capnproto::Message::MOVE_SESSION: {
+      const auto body = from.getMoveSession();
+      return MoveSession{body.getSessionId(), readAtMost("a session's move", body.getAction(), MoveAction::unpin)};
+    }
+    case capnproto::Message::EXPORT_SESSION:
+      return ExportSession{from.getExportSession()};
+    case capnproto::Message::SESSION_RECIPE:
+      return readRecipe(from.getSessionRecipe());
+    case capnproto::Message::IMPORT_SESSION: {
+      const auto body = from.getImportSession();
+      return ImportSession{body.getSessionId(), readRecipe(body.getRecipe())};
+    }
+    case capnproto::Message::RESUME_SESSION:
+      return ResumeSession{from.getResumeSession()};
+    case capnproto::Message::SESSION_WAITS: {
+      const auto body = from.getSessionWaits();
+      return SessionWaits{body.getSessionId(), body.getWaitedNs(), body.getWantedBytes(), body.getReservedBytes()};
+    }
   }
   throw OutOfRange{"message kind " + std::to_string(static_cast<unsigned>(from.which())) + " is unknown"};
 }
@@ -499,6 +542,8 @@ Result<Message> decode(std::span<const std::uint64_t> words) {
                  std::string("malformed control message: ") + exception.getDescription().cStr()};
   } catch (const OutOfRange& outOfRange) {
     return Error{CudaError::invalidValue, "malformed control message: " + outOfRange.message};
+  } catch (const std::out_of_range& outOfRange) {
+    return Error{CudaError::invalidValue, std::string("malformed control message: ") + outOfRange.what()};
   }
 }
 
@@ -524,7 +569,12 @@ std::string_view name(const Body& body) {
                                                 "shutdown",
                                                 "move",
                                                 "moved",
-                                                "moveSession"};
+                                                "moveSession",
+                                                "exportSession",
+                                                "sessionRecipe",
+                                                "importSession",
+                                                "resumeSession",
+                                                "sessionWaits"};
   static_assert(std::size(kNames) == std::variant_size_v<Body>);
   return kNames[body.index()];
 }

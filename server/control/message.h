@@ -14,6 +14,7 @@
 #include "schemas/base/range.h"
 #include "schemas/base/result.h"
 #include "schemas/wire/owned_fd.h"
+#include "server/control/session_recipe.h"
 
 namespace rouse::channel {
 
@@ -69,10 +70,11 @@ struct StatusRequest {
 struct StatusReply {
   std::string json;
 };
-enum class MoveAction : std::uint8_t { load, unload, pin, unpin };
+enum class MoveAction : std::uint8_t { load, unload, pin, unpin, migrate };
 struct Move {
   std::string function;
   MoveAction action = MoveAction::load;
+  std::uint32_t gpu = 0;  // to migrate to
 };
 struct Moved {
   struct Result {
@@ -97,6 +99,7 @@ struct OpenSession {
   AddressRange hostWindow;
   std::uint64_t memoryLimit = 0;
   std::string name;
+  bool dormant = false;
 };
 struct CloseSession {
   std::uint64_t sessionId = 0;
@@ -114,7 +117,17 @@ struct SessionFault {
 struct ExecutorStatusRequest {};
 struct MoveSession {
   std::uint64_t sessionId = 0;
-  MoveAction action = MoveAction::load;
+  MoveAction action = MoveAction::load;  // not migrate
+};
+struct ExportSession {
+  std::uint64_t sessionId = 0;
+};
+struct ImportSession {
+  std::uint64_t sessionId = 0;
+  SessionRecipe recipe;
+};
+struct ResumeSession {
+  std::uint64_t sessionId = 0;
 };
 enum class Place : std::uint8_t { device, leaving, home, arriving };
 struct SessionUsage {
@@ -143,12 +156,21 @@ struct ExecutorStatus {
   std::uint64_t commands = 0;
   std::uint64_t launches = 0;
   std::uint64_t hostStoreBytes = 0, hostStoreUsedBytes = 0, hostStorePromisableBytes = 0;
+  std::uint64_t roomBytes = 0, idleBytes = 0;
+  std::uint32_t waiting = 0;
+};
+struct SessionWaits {
+  std::uint64_t sessionId = 0;
+  std::uint64_t waitedNs = 0;
+  std::uint64_t wantedBytes = 0;
+  std::uint64_t reservedBytes = 0;
 };
 struct Shutdown {};
 
 using Body = std::variant<Error, Attach, Attached, LoadModule, ModuleInfo, CutOff, Prepare, Prepared, StatusRequest,
                           StatusReply, ExecutorReady, OpenSession, CloseSession, InstallModule, Ok, SessionFault,
-                          ExecutorStatusRequest, ExecutorStatus, Shutdown, Move, Moved, MoveSession>;
+                          ExecutorStatusRequest, ExecutorStatus, Shutdown, Move, Moved, MoveSession, ExportSession, SessionRecipe,
+                          ImportSession, ResumeSession, SessionWaits>;
 
 struct Message {
   std::uint64_t id = 0;  // of a request, chosen by who asks; the answer bears the same; 0 for notifications

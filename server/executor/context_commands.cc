@@ -4,8 +4,12 @@
 namespace rouse::executor {
 
 void Session::on(const wire::SetLimit& command) {
-  if (Status status = context_->setLimit(static_cast<memory::ContextLimit>(command.limit), command.value); !status)
+  if (Status status = context_->setLimit(static_cast<memory::ContextLimit>(command.limit), command.value); !status) {
     latch_.latch(status.error().code, status.error().message);
+    return;
+  }
+  std::erase_if(limits_, [&](const auto& set) { return set.limit == command.limit; });
+  limits_.push_back({command.limit, command.value});
 }
 
 void Session::on(const wire::Reset& command) { start(StartAnew{command.value, command.slot}); }

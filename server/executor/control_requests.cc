@@ -77,11 +77,14 @@ void Executor::on(std::uint64_t id, channel::ExecutorStatusRequest&, std::vector
                                  .launches = pastLaunches_,
                                  .hostStoreBytes = homes_ ? homes_->totalBytes() : 0,
                                  .hostStoreUsedBytes = homes_ ? homes_->usedBytes() : 0,
-                                 .hostStorePromisableBytes = homes_ ? homes_->promisableBytes() : 0};
+                                 .hostStorePromisableBytes = homes_ ? homes_->promisableBytes() : 0,
+                                 .roomBytes = memory_.freeChunks() * kGranuleBytes,
+                                 .idleBytes = Sharing::idleBytes(sharers(), coarseNs())};
   for (const Served& served : served_) {
     status.sessions.push_back(served.session->usage());
-    status.commands += status.sessions.back().commands;
-    status.launches += status.sessions.back().launches;
+    status.commands += served.session->commandsHere();
+    status.launches += served.session->launchesHere();
+    status.waiting += served.session->wantedChunks() != 0;
   }
   send(id, status);
 }
@@ -91,7 +94,47 @@ void Executor::on(std::uint64_t id, channel::MoveSession& request, std::vector<w
   if (served == nullptr || served->closeRequest)
     return send(id, Error{CudaError::invalidValue, "no session " + std::to_string(request.sessionId)});
   if (!homes_) return send(id, Error{CudaError::notSupported, "there is no host store: nothing leaves the device"});
+  if (served->session->between()) return send(id, Error{CudaError::notReady, "it is being taken to another GPU"});
   if (Status status = moves_.begin(id, request.sessionId, request.action); !status) send(id, status.error());
+}
+
+// Answered once it has left the device: share().
+void Executor::on(std::uint64_t id, channel::ExportSession& request, std::vector<wire::OwnedFd>) {
+  Served* served = find(request.sessionId);
+  if (served == nullptr || served->closeRequest || !served->session->serving())
+    return send(id, Error{CudaError::invalidValue, "no session " + std::to_string(request.sessionId) + " is served"});
+  if (Status status = served->session->mayMove(); !status) return send(id, status.error());
+  if (Status status = moves_.beginExport(id, request.sessionId); !status) return send(id, status.error());
+  exports_[id] = request.sessionId;
+}
+
+void Executor::on(std::uint64_t id, channel::ImportSession& request, std::vector<wire::OwnedFd>) {
+  Served* served = find(request.sessionId);
+  if (served == nullptr || served->closeRequest)
+    return send(id, Error{CudaError::invalidValue, "no session " + std::to_string(request.sessionId)});
+  if (Status status = served->session->beginImport(request.recipe); !status) return send(id, status.error());
+  imports_.push_back({id, request.sessionId});
+}
+
+bool Executor::finishImports() {
+  return std::erase_if(imports_, [this](const Waiter& waiter) {
+           Served* served = find(waiter.session);
+           if (served == nullptr || served->closeRequest) {
+             send(waiter.request, Error{CudaError::invalidValue, "session " + std::to_string(waiter.session) + " has ended"});
+             return true;
+           }
+           if (!served->session->imported()) return false;
+           send(waiter.request, channel::Ok{});
+           return true;
+         }) != 0;
+}
+
+void Executor::on(std::uint64_t id, channel::ResumeSession& request, std::vector<wire::OwnedFd>) {
+  Served* served = find(request.sessionId);
+  if (served == nullptr || served->closeRequest)
+    return send(id, Error{CudaError::invalidValue, "no session " + std::to_string(request.sessionId)});
+  const Status status = served->session->resume();
+  send(id, status ? channel::Body(channel::Ok{}) : channel::Body(status.error()));
 }
 
 void Executor::on(std::uint64_t, channel::Shutdown&, std::vector<wire::OwnedFd>) { stopping_ = true; }

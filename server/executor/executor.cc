@@ -28,6 +28,12 @@ std::uint64_t nowNs() {
 
 }  // namespace
 
+std::uint64_t coarseNs() {
+  timespec time;
+  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
+}
+
 Result<std::unique_ptr<Executor>> Executor::create(std::unique_ptr<memory::Device> device, wire::OwnedFd control,
                                                    const ExecutorOptions& options) {
   Result<PhysicalMemory> memory = PhysicalMemory::create(*device);
@@ -43,6 +49,10 @@ Result<std::unique_ptr<Executor>> Executor::create(std::unique_ptr<memory::Devic
     if (!homes) return std::move(homes).error();
     executor->homes_ = std::move(*homes);
     executor->surroundings_.homes = executor->homes_.get();
+    auto store = StoreView::open(file);
+    if (!store) return std::move(store).error();
+    executor->store_ = std::move(*store);
+    executor->surroundings_.store = executor->store_.get();
   }
   if (Status status = executor->poller_.watchControl(executor->control_.fd()); !status) return status.error();
   if (Status status = executor->poller_.watchEvents(executor->flag_.fd()); !status) return status.error();
@@ -105,6 +115,7 @@ bool Executor::turn() {
     did = share() || did;
     did = homes_->turn() || did;
   }
+  if (!imports_.empty()) did = finishImports() || did;
   deviceWaiting_ = false;
   did = device_->poll(deviceWaiting_) || did;
   // Programs have been told by now; whoever starts this executor again gets a device that works.
@@ -143,17 +154,24 @@ bool Executor::pollSessions() {
   return did;
 }
 
-bool Executor::share() {
+std::span<Session* const> Executor::sharers() {
   sharers_.clear();
   for (const Served& served : served_) sharers_.push_back(served.session.get());
-  timespec time;
-  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
-  const std::uint64_t now =
-      static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
-  const bool did = moves_.turn(sharers_, now, [this](std::uint64_t request, const Status& status) {
+  return sharers_;
+}
+
+bool Executor::share() {
+  const std::span<Session* const> sessions = sharers();
+  const std::uint64_t now = coarseNs();
+  const bool did = moves_.turn(sessions, now, [this](std::uint64_t request, const Status& status) {
+    if (const auto exported = exports_.extract(request); !exported.empty() && status)
+      return send(request, find(exported.mapped())->session->freeze());
     send(request, status ? channel::Body(channel::Ok{}) : channel::Body(status.error()));
   });
-  return sharing_.turn(sharers_, now) || did;
+  const bool shared = sharing_.turn(sessions, now);
+  if (sharing_.waiting())
+    for (const channel::SessionWaits& waits : Sharing::impatient(sessions, now)) send(0, waits);
+  return shared || did;
 }
 
 // Tells the daemon what has become of a session.
@@ -166,9 +184,8 @@ void Executor::settle(std::size_t index) {
   }
   if (!session.closed() || !served.closeRequest) return;
   const std::uint64_t request = *served.closeRequest;
-  const channel::SessionUsage usage = session.usage();
-  pastCommands_ += usage.commands;
-  pastLaunches_ += usage.launches;
+  pastCommands_ += session.commandsHere();
+  pastLaunches_ += session.launchesHere();
   poller_.forget(session.wakeFd());
   if (logs(LogLevel::info)) log(LogLevel::info, "session " + std::to_string(session.id()) + " is closed");
   served_.erase(served_.begin() + static_cast<std::ptrdiff_t>(index));

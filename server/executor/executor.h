@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -31,6 +32,9 @@ struct ExecutorOptions {
   int homesFd = -1;
   std::uint64_t homesOffset = 0, homesBytes = 0;
 };
+
+// Of the clock that sharing and moves go by: cheap, and as exact as the kernel's ticks.
+std::uint64_t coarseNs();
 
 class Executor {
  public:
@@ -59,11 +63,13 @@ class Executor {
   bool turn();
   bool pollSessions();
   bool share();
+  std::span<Session* const> sharers();
   void settle(std::size_t index);
   void rest(Rest kind);
   bool anyBusy() const;
   bool readControl();  // whether anything was asked
   void finishLoads();
+  bool finishImports();
   void publishMemory();
   void send(std::uint64_t id, const channel::Body& body);
   void fail(Error error);
@@ -74,10 +80,14 @@ class Executor {
   void on(std::uint64_t id, channel::InstallModule&, std::vector<wire::OwnedFd>);
   void on(std::uint64_t id, channel::ExecutorStatusRequest&, std::vector<wire::OwnedFd>);
   void on(std::uint64_t id, channel::MoveSession&, std::vector<wire::OwnedFd>);
+  void on(std::uint64_t id, channel::ExportSession&, std::vector<wire::OwnedFd>);
+  void on(std::uint64_t id, channel::ImportSession&, std::vector<wire::OwnedFd>);
+  void on(std::uint64_t id, channel::ResumeSession&, std::vector<wire::OwnedFd>);
   void on(std::uint64_t id, channel::Shutdown&, std::vector<wire::OwnedFd>);
   template <class Other>
   void on(std::uint64_t id, Other&, std::vector<wire::OwnedFd>);
 
+  std::unique_ptr<StoreView> store_;
   std::unique_ptr<Homes> homes_;  // which the device uses for as long as it lives
   std::unique_ptr<memory::Device> device_;
   PhysicalMemory memory_;
@@ -94,6 +104,8 @@ class Executor {
   Surroundings surroundings_;
   Sharing sharing_{surroundings_};
   Moves moves_;
+  std::unordered_map<std::uint64_t, std::uint64_t> exports_;  // session, by request
+  std::vector<Waiter> imports_;                               // whose homes are being filled
 
   std::vector<Served> served_;
   std::vector<Session*> sharers_;  // those served, for one turn

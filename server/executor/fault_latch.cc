@@ -23,6 +23,11 @@ void FaultLatch::clear() {
   status_.error.store(0, std::memory_order_release);
 }
 
+void FaultLatch::continueAfter(CudaError last) {
+  const std::lock_guard lock(mutex_);
+  last_ = last;
+}
+
 CudaError FaultLatch::last() const {
   const std::lock_guard lock(mutex_);
   return last_;

@@ -17,6 +17,8 @@ class FaultLatch {
   // Keeps the error unless there is one already that the program has not been told of. A sticky one stays.
   void latch(CudaError error, std::string_view message);
   void clear();
+  // Another executor kept this one last. What the program has been told stays.
+  void continueAfter(CudaError last);
 
   // The last one kept, also after the program has taken it from the segment.
   CudaError last() const;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -41,6 +42,21 @@ class HandleTable {
     return std::exchange(entry.value, T{});
   }
   T& at(wire::Handle handle) { return entries_[handle.index].value; }
+
+  // For another table: visit(generation, value) of each index ever used, in order; null: it is free.
+  template <class Visit>
+  void forEach(Visit&& visit) const {
+    for (const Entry& entry : entries_) visit(entry.generation, entry.live ? &entry.value : nullptr);
+  }
+  // The next index, as another table had it.
+  void append(std::uint32_t generation, std::optional<T> value) {
+    Entry& entry = entries_.emplace_back();
+    entry.generation = generation;
+    entry.live = value.has_value();
+    if (!value) return;
+    entry.value = std::move(*value);
+    ++live_;
+  }
 
   std::size_t size() const { return live_; }
   // Every object is gone and every number free.

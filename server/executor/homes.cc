@@ -43,15 +43,15 @@ Result<std::unique_ptr<Homes>> Homes::open(memory::Device& device, const wire::O
   if (base == MAP_FAILED)
     return Error{CudaError::memoryAllocation,
                  "host store: mapping " + std::to_string(bytes) + " bytes: " + std::strerror(errno)};
-  std::unique_ptr<Homes> homes(new Homes(static_cast<std::byte*>(base), static_cast<std::uint32_t>(bytes / kGranuleBytes),
+  std::unique_ptr<Homes> homes(new Homes(static_cast<std::byte*>(base), offset, static_cast<std::uint32_t>(bytes / kGranuleBytes),
                                          randomKey(), curveOf(device), std::move(ring)));
   if (Status status = device.useHost({homes->base_, bytes}); !status) return status.error();
   return homes;
 }
 
-Homes::Homes(std::byte* base, std::uint32_t granules, const memory::FingerprintKey& key, swap::BandwidthCurve curve,
-             std::function<void()> ring)
-    : base_(base), key_(key), curve_(std::move(curve)), store_(granules), reader_(std::make_unique<HomeReader>(key_, std::move(ring))) {}
+Homes::Homes(std::byte* base, std::uint64_t fileOffset, std::uint32_t granules, const memory::FingerprintKey& key,
+             swap::BandwidthCurve curve, std::function<void()> ring)
+    : base_(base), fileOffset_(fileOffset), key_(key), curve_(std::move(curve)), store_(granules), reader_(std::make_unique<HomeReader>(key_, std::move(ring))) {}
 
 Homes::~Homes() {
   endReading();

@@ -69,6 +69,8 @@ class Homes {
   const memory::FingerprintKey& key() const { return key_; }
   // Of the link to the device, as that has measured it or its model says.
   const swap::BandwidthCurve& curve() const { return curve_; }
+  // Where at() is in the file, of which others have other parts.
+  std::uint64_t fileOffset(Slot slot) const { return fileOffset_ + std::uint64_t{sharing_.slot(slot)} * kGranuleBytes; }
   std::uint64_t totalBytes() const { return store_.slots() * kGranuleBytes; }
   std::uint64_t promisableBytes() const { return store_.promisable() * kGranuleBytes; }
   // By content: what is shared, once.
@@ -82,8 +84,8 @@ class Homes {
   // Homes that are looked at in one turn.
   static constexpr unsigned kSteps = 64;
 
-  Homes(std::byte* base, std::uint32_t granules, const memory::FingerprintKey& key, swap::BandwidthCurve curve,
-        std::function<void()> ring);
+  Homes(std::byte* base, std::uint64_t fileOffset, std::uint32_t granules, const memory::FingerprintKey& key,
+        swap::BandwidthCurve curve, std::function<void()> ring);
 
   std::byte* memory(memory::SlotId slot) const { return base_ + std::uint64_t{slot} * kGranuleBytes; }
   void takeReadings();
@@ -91,6 +93,7 @@ class Homes {
   void feed();
 
   std::byte* base_;
+  std::uint64_t fileOffset_;
   memory::FingerprintKey key_;
   swap::BandwidthCurve curve_;
   memory::HomeStore store_;

@@ -26,7 +26,7 @@ wire::DecodeStatus Session::on(const wire::ModuleBind& command, std::span<const 
   if (surroundings_.device.properties().placesVariables) {
     if (!addresses.empty())
       return refuse("ModuleBind.variableAddresses", addresses.size(), "this device places variables itself");
-    start(Bind{command.module, installed->second, {}});
+    start(Bind{command.module, command.moduleId, installed->second, {}});
     return {};
   }
   if (addresses.size() != variables.size())
@@ -40,7 +40,7 @@ wire::DecodeStatus Session::on(const wire::ModuleBind& command, std::span<const 
         !rangeMapped({addresses[i], variables[i].bytes}, wire::Access::write, wire::Where::any))
       return refuse(field, addresses[i], std::to_string(variables[i].bytes) + " bytes there are not mapped");
   }
-  start(Bind{command.module, installed->second, {addresses.begin(), addresses.end()}});
+  start(Bind{command.module, command.moduleId, installed->second, {addresses.begin(), addresses.end()}});
   return {};
 }
 
@@ -52,7 +52,7 @@ bool Session::resume(Bind& command) {
     fenced_ = false;
   }
   auto instance = context_->instantiate(command.image, command.addresses);
-  BoundModule bound{command.image, nullptr};
+  BoundModule bound{command.moduleId, command.image, nullptr};
   if (instance)
     bound.instance = std::move(*instance);
   else

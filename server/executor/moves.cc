@@ -20,6 +20,12 @@ Status Moves::begin(std::uint64_t request, std::uint64_t session, channel::MoveA
   return {};
 }
 
+Status Moves::beginExport(std::uint64_t request, std::uint64_t session) {
+  if (Status status = begin(request, session, channel::MoveAction::unload); !status) return status;
+  moves_.back().exporting = true;
+  return {};
+}
+
 bool Moves::turn(std::span<Session* const> sessions, std::uint64_t now, const Answer& answer) {
   bool did = false;
   for (std::size_t i = 0; i < moves_.size();) {
@@ -48,6 +54,7 @@ bool Moves::turn(std::span<Session* const> sessions, std::uint64_t now, const An
 }
 
 std::optional<Status> Moves::advance(Move& move, Session& session, std::uint64_t now) {
+  if (move.exporting) return emigrate(move, session, now);
   switch (move.action) {
     case channel::MoveAction::load:
       session.summon();
@@ -66,6 +73,8 @@ std::optional<Status> Moves::advance(Move& move, Session& session, std::uint64_t
     case channel::MoveAction::unpin:
       session.unpin();
       return Status{};
+    case channel::MoveAction::migrate:
+      break;  // the daemon's affair
   }
   return Status{};
 }
@@ -102,6 +111,31 @@ std::optional<Status> Moves::leave(Move& move, Session& session, std::uint64_t n
   } else if (here && now - *move.askedAt > kPatienceNs) {
     session.recall();
     return Error{CudaError::notReady, "what it does has not ended within " + seconds(kPatienceNs)};
+  }
+  return std::nullopt;
+}
+
+std::optional<Status> Moves::emigrate(Move& move, Session& session, std::uint64_t now) {
+  const Status may = session.mayMove();
+  if (!may || session.still()) {
+    session.recall();
+    return may;
+  }
+  const Where where = session.presence().where();
+  const Error busy{CudaError::notReady, "what it does has not ended within " + seconds(kPatienceNs)};
+  if (where == Where::here && session.heldChunks() == 0)
+    return now - move.since > kPatienceNs ? std::optional<Status>(busy) : std::nullopt;
+  if (!move.askedAt) {
+    if (where == Where::here && !session.admitted()) {
+      session.sendAway();
+      move.askedAt = now;
+    } else if (where != Where::leaving && now - move.since > kRoomNs) {
+      return Error{CudaError::notReady,
+                   "it has been on its way to the device for " + seconds(kRoomNs) + ", and cannot leave meanwhile"};
+    }
+  } else if (where == Where::here && now - *move.askedAt > kPatienceNs) {
+    session.recall();
+    return busy;
   }
   return std::nullopt;
 }

@@ -26,6 +26,8 @@ class Moves {
 
   // devicesUnavailable when another one is under way for this session.
   Status begin(std::uint64_t request, std::uint64_t session, channel::MoveAction action);
+  // Of one that is to be another device's: answered by success in the very turn in which it is still() and mayMove().
+  Status beginExport(std::uint64_t request, std::uint64_t session);
 
   using Answer = std::function<void(std::uint64_t request, const Status&)>;
   // Goes on with all that are under way; one whose session is not among `sessions`, or is cut off, is over. True if any was
@@ -38,6 +40,7 @@ class Moves {
   struct Move {
     std::uint64_t request, session;
     channel::MoveAction action;
+    bool exporting = false;
     bool begun = false;
     bool pinnedByThis = false;
     std::uint64_t since = 0, departures = 0;
@@ -47,6 +50,7 @@ class Moves {
   static std::optional<Status> advance(Move&, Session&, std::uint64_t now);
   static std::optional<Status> come(Move&, Session&, std::uint64_t now);
   static std::optional<Status> leave(Move&, Session&, std::uint64_t now);
+  static std::optional<Status> emigrate(Move&, Session&, std::uint64_t now);
 
   std::vector<Move> moves_;
 };

@@ -18,14 +18,18 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "memory/device.h"
 #include "memory/extent_map.h"
+#include "server/control/session_recipe.h"
+#include "server/executor/home_copy.h"
 #include "server/executor/homes.h"
 #include "server/executor/physical_memory.h"
 #include "server/executor/resting.h"
+#include "server/executor/store_view.h"
 #include "swap/access_order.h"
 #include "swap/group_plan.h"
 
@@ -73,6 +77,15 @@ class Presence {
   bool underWay() const { return sent_ == groups_; }
   // True once all of it is here.
   bool arrive();
+  // --- Between devices (presence_recipe.cc). Away, or here without any memory.
+  // Homes stay where they are from describe() to resumed(), if that comes.
+  void describe(channel::SessionRecipe&);
+  void resumed() { homes_->endMove(owner_); }
+  // In the place of nothing: becomes what another was, with homes of its own for it, all promised. Their pages are to be filled before
+  // the session comes; then adopted(), with their fingerprints where the device does not notice writes.
+  std::vector<HomeCopy::Page> adopt(const channel::SessionRecipe&, const StoreView&);
+  void adopted(std::span<const memory::PageFingerprint> prints);
+
   // The context is about to end, with whatever is in it or on its way.
   void endStream();
   // It has ended: gives back all chunks and homes, and all promises. What is mapped is for the caller to forget.

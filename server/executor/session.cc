@@ -79,6 +79,7 @@ Result<std::unique_ptr<Session>> Session::open(const channel::OpenSession& reque
   std::unique_ptr<Session> session(
       new Session(request, std::move(*segment), std::move(*ring), std::move(fds[1]), std::move(fds[3]), surroundings));
   if (Status status = session->createContext(); !status) return status.error();
+  if (request.dormant) return session;
   wire::DeviceStatus& device = session->segment_.header().devices[session->deviceIndex_];
   session->publishMemory();
   device.state.store(wire::DeviceState::serving, std::memory_order_release);
@@ -100,11 +101,14 @@ Session::Session(const channel::OpenSession& request, wire::SessionSegment segme
       consumer_(ring_.header(), ring_.data(), surroundings.buffer),
       latch_(segment_.header().devices[deviceIndex_]),
       output_(ring_.header(), ring_.output()),
+      stage_(request.dormant ? Stage::dormant : Stage::serving),
+      mute_(request.dormant),
       quota_(roundDown(request.memoryLimit, kGranuleBytes)),
       extents_(deviceWindow_),
       presence_(id_, surroundings.device, surroundings.memory, surroundings.homes, extents_, surroundings.plan) {}
 
 Session::~Session() {
+  copy_.reset();
   if (context_) context_->cancel();
   modules_.clear();
   streams_.reset();
@@ -273,6 +277,7 @@ void Session::beginClose() {
 }
 
 bool Session::dismantle() {
+  copy_.reset();
   if (context_) {
     if (!dismantling_) {
       dismantling_ = true;
@@ -294,6 +299,7 @@ bool Session::dismantle() {
   variableRanges_.clear();
   objects_.clear();
   allObjectsKnown_ = true;
+  limits_.clear();
   quota_.clear();
   return true;
 }
@@ -318,14 +324,17 @@ bool Session::restSleeping() {
 }
 
 bool Session::awaitsProgress() const {
+  if (copy_) return true;
   return (stage_ == Stage::serving && (parked() || (elsewhere() && wantedChunks() == 0))) || stage_ == Stage::closing || (streams_ && streams_->draining());
 }
 
 void Session::declareLost() {
+  if (mute_) return;
   segment_.header().devices[deviceIndex_].state.store(wire::DeviceState::lost, std::memory_order_release);
 }
 
 void Session::publishMemory() {
+  if (mute_) return;
   wire::DeviceStatus& device = segment_.header().devices[deviceIndex_];
   std::uint64_t free = surroundings_.memory.freeBytes(id_);
   if (surroundings_.homes != nullptr) free = std::min(free, surroundings_.homes->promisableBytes());
@@ -355,7 +364,9 @@ channel::SessionUsage Session::usage() const {
           .lastDepartureNs = static_cast<std::uint64_t>(lastDeparture_.count())};
 }
 
-void Session::onFault(CudaError error, std::string_view message) { latch_.latch(error, message); }
+void Session::onFault(CudaError error, std::string_view message) {
+  if (!mute_) latch_.latch(error, message);
+}
 
 void Session::onOutput(std::string_view text, bool toStderr) {
   const std::lock_guard lock(outputMutex_);

@@ -6,6 +6,11 @@
 //
 //   open() → serving → (reject | fail → condemned) → beginClose() → closed()
 //
+// It can be taken to another device (design: what a session is is virtual): it is frozen here, the same is made of a session that has been
+// dormant there, and either of them is resumed while the other is closed.
+//
+//   serving → freeze() → frozen → resume() → serving       open(dormant) → dormant → import → resume() → serving
+//
 // Reactor thread only, except the ContextObserver's functions.
 #pragma once
 
@@ -34,18 +39,14 @@
 #include "server/control/message.h"
 #include "server/executor/fault_latch.h"
 #include "server/executor/handle_table.h"
+#include "server/executor/home_copy.h"
 #include "server/executor/physical_memory.h"
 #include "server/executor/presence.h"
+#include "server/executor/progress_listener.h"
+#include "server/executor/store_view.h"
 #include "server/executor/streams.h"
 
 namespace rouse::executor {
-
-// Why a session waits is known here; that it may go on, only the device's threads know. Any thread.
-class ProgressListener {
- public:
-  virtual ~ProgressListener() = default;
-  virtual void onProgress() = 0;
-};
 
 // What all sessions of an executor share. Outlives them.
 struct Surroundings {
@@ -58,6 +59,7 @@ struct Surroundings {
   bool contended = false;
   swap::PlanKind plan = swap::PlanKind::grouped;
   bool discardLaunches = false;  // check launches, then drop them: measures the path itself
+  const StoreView* store = nullptr;  // null: nobody comes from another device
 };
 
 inline constexpr unsigned kBurstCommands = 256;
@@ -119,6 +121,7 @@ class Session final : private memory::ContextObserver {
   std::uint64_t heldChunks() const { return presence_.heldBytes() / kGranuleBytes; }
   struct Shares {  // Sharing's notes. Times in nanoseconds; 0: never.
     std::uint64_t activeAt = 0, hereSince = 0, waitingSince = 0, askedAt = 0, staysUntil = 0;
+    std::uint64_t toldAfter = 0;  // how long it had waited when the daemon was told last
     unsigned refusals = 0;  // times in a row that it was asked to leave and did not
     bool wasHere = false;
   } shares;
@@ -136,6 +139,22 @@ class Session final : private memory::ContextObserver {
   void recall() { sentAway_ = false; }
   bool serving() const { return stage_ == Stage::serving; }
 
+  // --- Between devices (session_recipe.cc).
+  // Why it has to stay on this device; notPermitted, notSupported or the error of its context.
+  Status mayMove() const;
+  // Nothing of it is on the device, on its way, or under way: it may be frozen.
+  bool still();
+  // It reads no more commands, and says nothing more to its program, until resume(). still() and mayMove(), both of just now.
+  channel::SessionRecipe freeze();
+  // Of a dormant session, once: checks all of it, promises included; then homes are being filled until imported(). After an
+  // error it can only be closed. Modules have been installed.
+  Status beginImport(const channel::SessionRecipe&);
+  bool imported();
+  // Frozen, or imported: it serves from now on.
+  Status resume();
+  // Frozen or dormant: another executor may be serving it.
+  bool between() const { return stage_ == Stage::frozen || stage_ == Stage::dormant; }
+
   bool tookCommands() { return std::exchange(tookCommands_, false); }
 
   // The executor is going away.
@@ -143,6 +162,9 @@ class Session final : private memory::ContextObserver {
   // What the program is told of the device's free memory.
   void publishMemory();
   channel::SessionUsage usage() const;
+  // Of usage(), what was done on this device.
+  std::uint64_t commandsHere() const { return consumer_.commands() - commandsElsewhere_; }
+  std::uint64_t launchesHere() const { return launches_ - launchesElsewhere_; }
   std::uint64_t id() const { return id_; }
   const std::string& name() const { return name_; }
   int wakeFd() const { return wake_.get(); }
@@ -186,6 +208,7 @@ class Session final : private memory::ContextObserver {
 
  private:
   struct BoundModule {
+    std::uint64_t moduleId = 0;
     std::shared_ptr<memory::Image> image;
     std::unique_ptr<memory::ModuleInstance> instance;  // null: the device could not make it, launches fail
   };
@@ -204,6 +227,7 @@ class Session final : private memory::ContextObserver {
   };
   struct Bind {
     wire::Handle module;
+    std::uint64_t moduleId;
     std::shared_ptr<memory::Image> image;
     std::vector<std::uint64_t> addresses;
   };
@@ -222,7 +246,7 @@ class Session final : private memory::ContextObserver {
   struct Backlog {};
   using Parked = std::variant<std::monostate, Map, Unmap, UnmapHost, Bind, Unbind, CreateStream, StartAnew, Backlog>;
 
-  enum class Stage { serving, condemned, closing, closed };
+  enum class Stage { dormant, serving, frozen, condemned, closing, closed };
 
   Session(const channel::OpenSession&, wire::SessionSegment, wire::RingSegment, wire::OwnedFd host, wire::OwnedFd wake,
           Surroundings&);
@@ -259,6 +283,9 @@ class Session final : private memory::ContextObserver {
   bool elsewhere() const;
   bool readsRing() const;
   Status createContext();
+  Status importMemory(const channel::SessionRecipe&);
+  Status importModules(const channel::SessionRecipe&);
+  Status importContext(const channel::SessionRecipe&);
   void enterVariables(const BoundModule& module);
   void forgetVariables(const BoundModule& module);
   // Cancels what runs; true once the context and all that lived in it are gone and its memory is on its way to the
@@ -288,7 +315,9 @@ class Session final : private memory::ContextObserver {
   std::mutex outputMutex_;
   wire::OutputProducer output_;
 
-  Stage stage_ = Stage::serving;
+  Stage stage_;
+  // Its program is not to be told anything from here: another executor may be serving it. Never taken back but by resume().
+  std::atomic<bool> mute_;
   std::optional<Error> fault_;
   Parked parked_;
   bool dismantling_ = false;
@@ -313,11 +342,16 @@ class Session final : private memory::ContextObserver {
   memory::RangeMap variableRanges_;  // of bound modules, where the device places them
   std::unordered_map<std::uint64_t, std::shared_ptr<memory::Image>> installed_;
   std::uint64_t launches_ = 0;
+  std::uint64_t commandsElsewhere_ = 0, launchesElsewhere_ = 0;
+  std::vector<channel::SessionRecipe::Limit> limits_;  // as they have been set
 
   // In this order: streams and instances end before their context.
   std::unique_ptr<memory::Context> context_;
   std::unique_ptr<Streams> streams_;
   HandleTable<BoundModule> modules_;
+
+  std::unique_ptr<HomeCopy> copy_;  // of an import; ends before the homes are given back
+  bool imported_ = false;
 };
 
 template <class Command>

@@ -17,7 +17,7 @@ bool observe(Session& session, std::uint64_t now) {
   if (!here) notes.refusals = 0;
   notes.wasHere = here;
   if (session.wantedChunks() == 0) {
-    notes.waitingSince = 0;
+    notes.waitingSince = notes.toldAfter = 0;
     return false;
   }
   if (notes.waitingSince == 0) notes.waitingSince = now;
@@ -51,6 +51,27 @@ bool Sharing::turn(std::span<Session* const> sessions, std::uint64_t now) {
   if (wanted > free) return makeRoom(sessions, *head, wanted - free, now);
   head->admit();
   return true;
+}
+
+std::vector<channel::SessionWaits> Sharing::impatient(std::span<Session* const> sessions, std::uint64_t now) {
+  std::vector<channel::SessionWaits> found;
+  for (Session* session : sessions) {
+    Session::Shares& notes = session->shares;
+    if (notes.waitingSince == 0 || session->heldChunks() != 0 || session->pinned()) continue;
+    const std::uint64_t bytes = session->wantedChunks() * kGranuleBytes, waited = now - notes.waitingSince;
+    if (bytes == 0 || waited < std::max(2 * notes.toldAfter, kLeastWaitNs + bytes * 1'000 / (kCopyRate / 1'000'000))) continue;
+    notes.toldAfter = waited;
+    if (!session->mayMove()) continue;
+    found.push_back({session->id(), waited, bytes, session->usage().reservedBytes});
+  }
+  return found;
+}
+
+std::uint64_t Sharing::idleBytes(std::span<Session* const> sessions, std::uint64_t now) {
+  std::uint64_t bytes = 0;
+  for (Session* session : sessions)
+    if (session->mayLeave() && session->quiet() && now - session->shares.activeAt >= kIdleNs) bytes += session->heldChunks() * kGranuleBytes;
+  return bytes;
 }
 
 bool Sharing::makeRoom(std::span<Session* const> sessions, Session& head, std::uint64_t chunks, std::uint64_t now) {

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "server/executor/session.h"
 
@@ -20,12 +21,24 @@ class Sharing {
   static constexpr std::uint64_t kPatienceNs = 1'000'000'000;
   static constexpr unsigned kMostRefusals = 6;  // that make a difference: it is left alone for about a minute then
 
+  // Who has done nothing for so long is no reason for others to stay away.
+  static constexpr std::uint64_t kIdleNs = 100'000'000;
+  // How long who waits here, with none of the device's memory, waits before another device is thought of: as long as the way there
+  // takes, about (copying homes, bytes a second; and the rest of it). So it is never more than twice as long in coming as whoever knew how
+  // long it would have to wait (Karlin, Manasse, Rudolph and Sleator, "Competitive snoopy caching", 1988).
+  static constexpr std::uint64_t kCopyRate = 4'000'000'000;
+  static constexpr std::uint64_t kLeastWaitNs = 20'000'000;
+
   explicit Sharing(Surroundings& surroundings) : surroundings_(surroundings) {}
 
   // Looks at all sessions. True if anything was set in motion. `now`: nanoseconds of a steady clock, which may be coarse.
   bool turn(std::span<Session* const> sessions, std::uint64_t now);
   // Somebody waits: turn() is to be called again soon, also when nothing else happens.
   bool waiting() const { return waiting_; }
+  // Who mayMove() and has waited for longer than its way would take, since that was asked last, or twice as long as then. After turn().
+  static std::vector<channel::SessionWaits> impatient(std::span<Session* const> sessions, std::uint64_t now);
+  // What those have that have done nothing for kIdleNs and would leave if they were asked.
+  static std::uint64_t idleBytes(std::span<Session* const> sessions, std::uint64_t now);
 
  private:
   bool makeRoom(std::span<Session* const> sessions, Session& head, std::uint64_t chunks, std::uint64_t now);

@@ -11,12 +11,39 @@ Streams::Streams(memory::Context& context) : context_(context) {
 
 Streams::~Streams() = default;
 
-void Streams::create(wire::Handle handle, bool nonBlocking, int priority) {
+StreamOrder::StreamId Streams::add(bool nonBlocking, int priority) {
   const StreamOrder::StreamId id = order_.add(nonBlocking, actions_);
   perform();
   if (id >= lanes_.size()) lanes_.resize(id + 1);
   lanes_[id].stream = context_.createStream(priority);
-  handles_.insert(handle, id);
+  lanes_[id].nonBlocking = nonBlocking;
+  lanes_[id].priority = priority;
+  return id;
+}
+
+void Streams::create(wire::Handle handle, bool nonBlocking, int priority) {
+  handles_.insert(handle, add(nonBlocking, priority));
+}
+
+std::vector<channel::SessionRecipe::Stream> Streams::recipe() const {
+  std::vector<channel::SessionRecipe::Stream> recipe;
+  handles_.forEach([&](std::uint32_t generation, const StreamOrder::StreamId* id) {
+    auto& stream = recipe.emplace_back();
+    stream.generation = generation;
+    stream.live = id != nullptr;
+    if (id == nullptr) return;
+    stream.nonBlocking = lanes_[*id].nonBlocking;
+    stream.priority = lanes_[*id].priority;
+  });
+  return recipe;
+}
+
+void Streams::restore(std::span<const channel::SessionRecipe::Stream> recipe) {
+  for (const auto& stream : recipe.subspan(1)) {  // the legacy one is there
+    std::optional<StreamOrder::StreamId> id;
+    if (stream.live) id = add(stream.nonBlocking, stream.priority);
+    handles_.append(stream.generation, id);
+  }
 }
 
 void Streams::destroy(wire::Handle handle) {

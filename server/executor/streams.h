@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "memory/device.h"
+#include "server/control/session_recipe.h"
 #include "server/executor/handle_table.h"
 #include "server/executor/stream_order.h"
 
@@ -43,6 +45,11 @@ class Streams {
   }
   void fence();
 
+  // What another executor needs to make the same (session_recipe.h); with nothing queued, order is a thing of the future. And that, in the
+  // place of streams of which there is only the legacy one.
+  std::vector<channel::SessionRecipe::Stream> recipe() const;
+  void restore(std::span<const channel::SessionRecipe::Stream> recipe);
+
   // Forgets destroyed streams that have completed their work. True if there were any.
   bool collect();
   bool draining() const { return !draining_.empty(); }
@@ -62,7 +69,10 @@ class Streams {
     std::uint64_t submitted = 0;
     std::uint64_t marked = 0;
     std::unique_ptr<wire::Slot> done;
+    bool nonBlocking = false;  // as it was made
+    int priority = 0;
   };
+  StreamOrder::StreamId add(bool nonBlocking, int priority);
 
   Lane& lane(StreamOrder::StreamId id);
   memory::Event& event(StreamOrder::EventId id);

@@ -56,9 +56,14 @@ Daemon::Daemon(boost::asio::io_context& io, DaemonOptions options)
                    sessions_.onPoolChanged();
                    tellService();
                  },
-             .onSessionFault = [this](std::uint64_t session, const Error& error) { onSessionFault(session, error); }}),
+             .onSessionFault = [this](std::uint64_t session, const Error& error) { onSessionFault(session, error); },
+             .onSessionWaits =
+                 [this](const channel::SessionWaits& waits) {
+                   if (settings_.rebalance && !stopping_) rebalancer_.onSessionWaits(waits);
+                 }}),
       modules_(io),
       sessions_(io, pool_, modules_, contract_.apiNames),
+      rebalancer_(pool_, sessions_),
       services_{.io = io_,
                 .settings = settings_,
                 .contract = contract_,
@@ -70,7 +75,7 @@ Daemon::Daemon(boost::asio::io_context& io, DaemonOptions options)
                                  std::function<void(std::string)> done) { report(unsupported, std::move(done)); },
                 .move =
                     [this](const channel::Move& move, uid_t asker, std::function<void(Result<channel::Moved>)> done) {
-                      moveFunctions(io_, sessions_, move, asker, movePatience_, std::move(done));
+                      moveFunctions(io_, pool_, sessions_, move, asker, movePatience_, std::move(done));
                     }},
       inherited_(std::move(options.listener)),
       signals_(io, SIGTERM, SIGINT, SIGHUP),

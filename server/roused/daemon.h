@@ -17,6 +17,7 @@
 #include "server/roused/listener.h"
 #include "server/roused/module_store.h"
 #include "server/roused/move_functions.h"
+#include "server/roused/rebalancer.h"
 #include "server/roused/session_table.h"
 #include "server/roused/settings.h"
 #include "server/roused/token_table.h"
@@ -73,6 +74,7 @@ class Daemon {
   DevicePool pool_;
   ModuleStore modules_;
   SessionTable sessions_;
+  Rebalancer rebalancer_;
   TokenTable tokens_;
   ConnectionServices services_;
   std::optional<wire::OwnedFd> inherited_;

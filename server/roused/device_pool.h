@@ -41,6 +41,7 @@ class DevicePool {
     std::function<void(ExecutorLink&, const Error& reason)> onLost;
     std::function<void()> onChanged;
     std::function<void(std::uint64_t sessionId, const Error&)> onSessionFault;
+    std::function<void(const channel::SessionWaits&)> onSessionWaits;
   };
   DevicePool(boost::asio::io_context&, DevicePoolOptions, Events);
 
@@ -49,6 +50,8 @@ class DevicePool {
 
   std::span<const std::unique_ptr<ExecutorLink>> links() const { return links_; }
   std::size_t serving() const;
+  // Functions' memory may leave its GPU: there is a host store.
+  bool swaps() const { return hostStore_.has_value(); }
   std::string_view kind() const { return name(kind_); }
   // Why the CPU device serves where a GPU would have been taken (DeviceKind::automatic); empty otherwise.
   const std::string& substituted() const { return substituted_; }

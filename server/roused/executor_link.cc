@@ -158,6 +158,8 @@ void ExecutorLink::onMessage(channel::Message message) {
   if (auto* fault = std::get_if<channel::SessionFault>(&message.body); fault && message.id == 0) {
     return events_.onSessionFault(fault->sessionId, fault->error);
   }
+  if (auto* waits = std::get_if<channel::SessionWaits>(&message.body); waits && message.id == 0)
+    return events_.onSessionWaits(*waits);
   const auto waiting = pending_.find(message.id);
   if (waiting == pending_.end()) {
     goDown({CudaError::unknown, "sent an unexpected " + std::string(channel::name(message.body))});

@@ -48,6 +48,7 @@ class ExecutorLink {
     // (memory/start_failure.h). Requests under way have been answered with an error already.
     std::function<void(ExecutorLink&, bool served, const Error& reason)> onDown;
     std::function<void(std::uint64_t sessionId, const Error&)> onSessionFault;
+    std::function<void(const channel::SessionWaits&)> onSessionWaits;
   };
   using Answer = std::function<void(Result<channel::Message>)>;
 

@@ -14,7 +14,7 @@
 namespace rouse::daemon {
 namespace {
 
-constexpr std::array<std::string_view, 4> kVerbs = {"load", "unload", "pin", "unpin"};
+constexpr std::array<std::string_view, 5> kVerbs = {"load", "unload", "pin", "unpin", "migrate"};
 
 // A number that no session has may still be a name.
 std::vector<const Session*> meant(const SessionTable& table, const std::string& function) {
@@ -54,14 +54,19 @@ struct Asked {
 
 }  // namespace
 
-void moveFunctions(boost::asio::io_context& io, const SessionTable& table, const channel::Move& move, uid_t asker,
+void moveFunctions(boost::asio::io_context& io, const DevicePool& pool, SessionTable& table, const channel::Move& move, uid_t asker,
                    std::chrono::milliseconds patience, std::function<void(Result<channel::Moved>)> done) {
+  const bool migrate = move.action == channel::MoveAction::migrate;
+  if (migrate && move.gpu >= pool.links().size())
+    return done(Error{CudaError::invalidDevice,
+                      "there is no GPU " + std::to_string(move.gpu) + ": this pool has " + std::to_string(pool.links().size())});
   const std::vector<const Session*> sessions = meant(table, move.function);
   if (sessions.empty())
     return done(Error{CudaError::invalidValue, "no function '" + printable(move.function) +
                                                    "' is attached: rouse ps shows numbers and names of those that are"});
   auto asked = std::make_shared<Asked>(io);
   asked->done = std::move(done);
+  std::vector<std::pair<std::uint64_t, std::size_t>> migrating;  // session, result
   for (const Session* session : sessions) {
     const bool may = mayMove(asker, *session);
     if (may) {
@@ -80,6 +85,13 @@ void moveFunctions(boost::asio::io_context& io, const SessionTable& table, const
                                                            std::to_string(::geteuid()) + ") may ask this of it"};
       } else if (!device.served()) {
         result.status = Error{CudaError::devicesUnavailable, "this GPU was lost, and what it had of the function"};
+      } else if (migrate && session->devices.size() > 1) {
+        result.status = Error{CudaError::notSupported, "it has " + std::to_string(session->devices.size()) +
+                                                           " GPUs: only functions with one are taken to another"};
+      } else if (migrate) {
+        asked->answered.back() = false;
+        ++asked->awaited;
+        migrating.push_back({session->id, index});
       } else {
         asked->answered.back() = false;
         ++asked->awaited;
@@ -98,6 +110,16 @@ void moveFunctions(boost::asio::io_context& io, const SessionTable& table, const
                                  });
       }
     }
+  }
+  // Afterwards: one that answers at once may change what is looked through above.
+  for (const auto& [session, index] : migrating) {
+    table.migrate(session, 0, *pool.links()[move.gpu], [asked, index, gpu = move.gpu](const Status& status) {
+      if (!asked->done) return;  // too late
+      asked->answered[index] = true;
+      asked->moved.results[index].status = status;
+      if (status) asked->moved.results[index].gpu = gpu;
+      asked->arrived();
+    });
   }
   asked->patience.expires_after(patience);
   asked->patience.async_wait([asked, patience](const boost::system::error_code& error) {

@@ -48,6 +48,11 @@ struct Session {
     std::uint64_t memoryLimit = 0;
     bool refused = false;                                  // the executor would not open the session
     std::map<std::uint64_t, channel::ModuleInfo> modules;  // installed, by content number
+    unsigned installing = 0;                               // modules
+    // While another executor is to take it over (migration.h) nothing is installed: what was asked for is done afterwards.
+    bool moving = false;
+    std::vector<std::function<void()>> whenSettled;
+    std::uint64_t migrations = 0;
 
     bool served() const { return !refused && executor->serving() && executor->incarnation() == incarnation; }
   };
@@ -61,6 +66,7 @@ struct Session {
   AddressRange hostAddresses;  // as reserved for this session
   AddressRange hostWindow;     // what of it there is memory for
   std::optional<wire::SessionSegment> segment;
+  std::vector<wire::OwnedFd> segments;  // as Opened::fds, for executors to come; empty: none can
   std::vector<Device> devices;
   std::map<std::uint64_t, ModuleContentPtr> contents;  // held for this session, by number
   std::uint64_t moduleBytes = 0;                       // of them

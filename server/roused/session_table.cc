@@ -1,6 +1,5 @@
 #include "server/roused/session_table.h"
 
-#include <fcntl.h>
 #include <sched.h>
 #include <spdlog/spdlog.h>
 #include <sys/eventfd.h>
@@ -11,6 +10,8 @@
 #include <thread>
 
 #include "schemas/wire/layout.h"
+#include "server/roused/descriptors.h"
+#include "server/roused/migration.h"
 
 namespace rouse::daemon {
 namespace {
@@ -23,12 +24,6 @@ constexpr std::uint64_t kWindowFactor = 2;
 
 Error systemError(const char* what) {
   return {CudaError::systemNotReady, std::string(what) + ": " + std::strerror(errno)};
-}
-
-Result<wire::OwnedFd> duplicate(const wire::OwnedFd& fd) {
-  wire::OwnedFd copy(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 0));
-  if (!copy) return systemError("duplicating a descriptor");
-  return copy;
 }
 
 std::size_t usableCores() {
@@ -101,7 +96,7 @@ Status SessionTable::assignWindows(Session& session) {
 
 Status SessionTable::prepare(Session& session, const std::vector<ExecutorLink*>& chosen) {
   for (ExecutorLink* link : chosen) {
-    session.devices.push_back({.executor = link, .incarnation = link->incarnation(), .window = {}, .modules = {}});
+    session.devices.push_back({.executor = link, .incarnation = link->incarnation(), .window = {}, .modules = {}, .whenSettled = {}});
   }
   if (Status status = assignWindows(session); !status) return status;
 
@@ -113,10 +108,10 @@ Status SessionTable::prepare(Session& session, const std::vector<ExecutorLink*>&
   // Sparse: a page exists once it is touched.
   auto host = wire::createSealedMemfd("rouse-host", session.hostWindow.bytes);
   if (!host) return std::move(host).error();
+  std::vector<wire::OwnedFd>& segments = session.segments;
+  segments.push_back(std::move(*segmentFd));
+  segments.push_back(std::move(*host));
   Opened& opened = session.opened;
-  opened.fds.push_back(std::move(*segmentFd));
-  opened.fds.push_back(std::move(*host));
-
   opened.attached.sessionId = session.id;
   opened.attached.hostWindow = session.hostWindow;
   const bool spin = spins();
@@ -126,14 +121,30 @@ Status SessionTable::prepare(Session& session, const std::vector<ExecutorLink*>&
     if (!ring) return std::move(ring).error();
     wire::OwnedFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!wake) return systemError("eventfd");
-    opened.fds.push_back(std::move(*ring));
-    opened.fds.push_back(std::move(wake));
+    segments.push_back(std::move(*ring));
+    segments.push_back(std::move(wake));
     opened.attached.devices.push_back({.window = device.window,
                                        .memoryLimit = device.memoryLimit,
                                        .properties = device.executor->properties(),
                                        .spin = spin});
   }
+  for (const wire::OwnedFd& fd : segments) {
+    auto copy = duplicate(fd);
+    if (!copy) return std::move(copy).error();
+    opened.fds.push_back(std::move(*copy));
+  }
   return {};
+}
+
+Result<std::vector<wire::OwnedFd>> SessionTable::segmentsOf(const Session& session, std::uint32_t device) const {
+  std::vector<wire::OwnedFd> fds;
+  for (const std::size_t which :
+       {std::size_t{0}, std::size_t{1}, std::size_t{2} + 2 * device, std::size_t{3} + 2 * device}) {
+    auto copy = duplicate(session.segments.at(which));
+    if (!copy) return std::move(copy).error();
+    fds.push_back(std::move(*copy));
+  }
+  return fds;
 }
 
 void SessionTable::open(SessionRequest request, std::function<void(Result<Opened>)> done) {
@@ -201,20 +212,15 @@ void SessionTable::attempt(Attempt attempt) {
 
 Status SessionTable::openOn(const Session& session, std::uint32_t index) {
   const Session::Device& device = session.devices[index];
-  std::vector<wire::OwnedFd> fds;
-  for (const std::size_t which :
-       {std::size_t{0}, std::size_t{1}, std::size_t{2} + 2 * index, std::size_t{3} + 2 * index}) {
-    auto copy = duplicate(session.opened.fds[which]);
-    if (!copy) return std::move(copy).error();
-    fds.push_back(std::move(*copy));
-  }
+  auto fds = segmentsOf(session, index);
+  if (!fds) return std::move(fds).error();
   device.executor->request(channel::OpenSession{.sessionId = session.id,
                                                 .deviceIndex = index,
                                                 .deviceWindow = device.window,
                                                 .hostWindow = session.hostWindow,
                                                 .memoryLimit = device.memoryLimit,
                                                 .name = session.who.name},
-                           std::move(fds), [this, id = session.id, index](Result<channel::Message> answer) {
+                           std::move(*fds), [this, id = session.id, index](Result<channel::Message> answer) {
                              opened(id, index, std::move(answer));
                            });
   return {};
@@ -253,6 +259,7 @@ void SessionTable::arrived(std::uint64_t id) {
       return again ? attempt(std::move(next)) : done(failure);
     }
     session->state = Session::State::open;
+    if (!pool_.swaps()) session->segments.clear();  // nobody leaves the GPU that serves it
     return done(std::exchange(session->opened, {}));
   }
   if (session->state != Session::State::closing) return;
@@ -269,6 +276,7 @@ void SessionTable::close(std::uint64_t id) {
   session->state = Session::State::closing;
   session->contents.clear();
   session->opened = {};
+  session->segments.clear();
   ++session->awaited;
   for (const Session::Device& device : session->devices) {
     if (!device.served()) continue;  // what it held of the session went with it
@@ -326,6 +334,9 @@ void SessionTable::install(std::uint64_t id, std::uint32_t deviceIndex, ModuleCo
   if (session == nullptr || session->state != Session::State::open)
     return done(Error{CudaError::unknown, "the session has ended"});
   Session::Device& device = session->devices[deviceIndex];
+  if (device.moving) {
+    return device.whenSettled.push_back([this, id, deviceIndex, content, done] { install(id, deviceIndex, content, done); });
+  }
   if (!device.served()) return done(Error{CudaError::devicesUnavailable, "the GPU of this session was lost"});
   if (const auto installed = device.modules.find(content->id); installed != device.modules.end())
     return done(installed->second);
@@ -335,9 +346,11 @@ void SessionTable::install(std::uint64_t id, std::uint32_t deviceIndex, ModuleCo
   if (!fd) return done(std::move(fd).error());
   std::vector<wire::OwnedFd> fds;
   fds.push_back(std::move(*fd));
+  ++device.installing;
   device.executor->request(
       channel::InstallModule{id, content->id, content->bytes}, std::move(fds),
       [this, id, deviceIndex, moduleId = content->id, done = std::move(done)](Result<channel::Message> answer) {
+        if (Session* session = find(id)) --session->devices[deviceIndex].installing;
         if (!answer) return done(std::move(answer).error());
         auto* info = std::get_if<channel::ModuleInfo>(&answer->body);
         if (info == nullptr || info->moduleId != moduleId) {
@@ -349,13 +362,26 @@ void SessionTable::install(std::uint64_t id, std::uint32_t deviceIndex, ModuleCo
       });
 }
 
+void SessionTable::migrate(std::uint64_t id, std::uint32_t device, ExecutorLink& target, std::function<void(Status)> done) {
+  Session* session = find(id);
+  if (session == nullptr || session->state != Session::State::open) return done(Error{CudaError::invalidValue, "it has ended"});
+  if (session->devices[device].executor == &target && session->devices[device].served() && !session->devices[device].moving)
+    return done({});
+  if (Status status = Migration::possible(*session, device, target); !status) return done(status.error());
+  std::make_shared<Migration>(*this, *session, device, target, std::move(done))->start();
+}
+
+void SessionTable::lose(const Session& session, std::uint32_t device, const Error& reason) {
+  setLost(*session.segment, device, reason);
+  spdlog::warn("session {} ({}): device {} is lost: {}", session.id, session.who.name, device, reason.message);
+}
+
 void SessionTable::markLost(const ExecutorLink& link, const Error& reason) {
   for (const auto& [id, session] : sessions_) {
     for (std::size_t index = 0; index < session->devices.size(); ++index) {
       const Session::Device& device = session->devices[index];
       if (device.executor != &link || device.incarnation != link.incarnation() || !session->segment) continue;
-      setLost(*session->segment, index, reason);
-      spdlog::warn("session {} ({}): device {} is lost: {}", id, session->who.name, index, reason.message);
+      lose(*session, static_cast<std::uint32_t>(index), reason);
     }
   }
 }

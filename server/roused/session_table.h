@@ -35,6 +35,12 @@ class SessionTable {
   void loadModule(std::uint64_t id, const channel::LoadModule&, wire::OwnedFd file,
                   std::function<void(Result<channel::ModuleInfo>)>);
 
+  // Takes one of the session's devices to another GPU (migration.h), while it goes on. `done` is called once; after an error it is where
+  // it was, or lost with its GPU.
+  void migrate(std::uint64_t id, std::uint32_t device, ExecutorLink& target, std::function<void(Status)> done);
+  // Those that came to their end, of all sessions.
+  std::uint64_t migrations() const { return migrations_; }
+
   // An executor has died: what it served is lost, and the clients are told through their segments.
   void markLost(const ExecutorLink&, const Error& reason);
   void markAllLost(const Error& reason);
@@ -49,6 +55,7 @@ class SessionTable {
   const memory::AddressPlan& addresses() const { return addresses_; }
 
  private:
+  friend class Migration;
   struct Attempt {
     SessionRequest request;
     std::function<void(Result<Opened>)> done;
@@ -60,6 +67,9 @@ class SessionTable {
   Status prepare(Session&, const std::vector<ExecutorLink*>&);
   Status assignWindows(Session&);
   Status openOn(const Session&, std::uint32_t device);
+  // What an executor shares with the session's process, in the order of control.capnp.
+  Result<std::vector<wire::OwnedFd>> segmentsOf(const Session&, std::uint32_t device) const;
+  void lose(const Session&, std::uint32_t device, const Error& reason);
   void opened(std::uint64_t id, std::uint32_t device, Result<channel::Message>);
   void arrived(std::uint64_t id);
   void release(Session&);
@@ -77,6 +87,7 @@ class SessionTable {
   memory::AddressPlan addresses_;
   std::uint64_t nextId_ = 1;
   std::map<std::uint64_t, std::unique_ptr<Session>> sessions_;
+  std::uint64_t migrations_ = 0;
   std::vector<std::uint64_t> callsOfEnded_;  // by ApiId
   std::deque<Attempt> waiting_;
   boost::asio::steady_timer patience_;  // of the one whose time is over first

@@ -28,6 +28,7 @@ constexpr std::array kKeys = {
     SettingKey{"devices", "link", Type::link, &Settings::link, "ROUSE_LINK", false},
     SettingKey{"devices", "topology", Type::topology, &Settings::topology, "ROUSE_TOPOLOGY", false},
     SettingKey{"devices", "host_store", Type::bytes, &Settings::hostStore, "ROUSE_HOST_STORE", false},
+    SettingKey{"devices", "rebalance", Type::flag, &Settings::rebalance, nullptr, true},
     SettingKey{"functions", "gpus", Type::count, &Settings::gpus, nullptr, true},
     SettingKey{"functions", "gpu_memory", Type::bytes, &Settings::gpuMemory, nullptr, true},
     SettingKey{"functions", "host_memory", Type::bytes, &Settings::hostMemory, nullptr, true},

@@ -40,6 +40,7 @@ struct Settings {
   std::string link, topology;
   // Host memory that functions' device memory goes to while others need theirs, for all GPUs together; 0: it never leaves its GPU.
   std::uint64_t hostStore = 0;
+  bool rebalance = true;  // functions that wait for room on their GPU are taken to one that has some; needs a host store
 
   // [functions]: limits of one attached process
   std::uint32_t gpus = 1;                               // when it does not say how many it wants

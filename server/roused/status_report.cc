@@ -106,7 +106,9 @@ ordered_json function(const StatusInput& input, const Session& session) {
   for (const Session::Device& device : session.devices) {
     ordered_json one{{"index", device.executor->ordinal()},
                      {"state", device.served() ? "serving" : "lost"},
-                     {"limit_bytes", device.memoryLimit}};
+                     {"limit_bytes", device.memoryLimit},
+                     {"migrations", device.migrations},
+                     {"migrating", device.moving}};
     if (const channel::SessionUsage* usage = device.served() ? usageOf(input, *device.executor, session.id) : nullptr) {
       one["reserved_bytes"] = usage->reservedBytes;
       one["mapped_bytes"] = usage->mappedBytes;
@@ -169,7 +171,8 @@ std::string statusReport(const StatusInput& input) {
                       {"device_kind", input.pool.kind()},
                       {"client_libraries", input.clientLibraries},
                       {"module_contents", input.modules.contents()},
-                      {"module_copies", input.modules.copies()}}},
+                      {"module_copies", input.modules.copies()},
+                      {"migrations", input.sessions.migrations()}}},
                     {"gpus", ordered_json::array()},
                     {"functions", ordered_json::array()}};
   if (!input.pool.substituted().empty()) json["daemon"]["device_reason"] = input.pool.substituted();

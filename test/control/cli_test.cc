@@ -284,6 +284,11 @@ TEST_CASE("load, unload, pin and unpin say what is so afterwards, and end with 1
   CHECK_THAT(rouse({"ps"}).out, Catch::Contains("GPU 0 home") && Catch::Contains("512 B"));
   CHECK(rouse({"load", "model"}).out == "session 1 (model), GPU 0: resident\n");
 
+  CHECK(rouse({"migrate", "model", "0"}).out == "session 1 (model), GPU 0: served there\n");  // it is there
+  CHECK_THAT(rouse({"migrate", "model", "1"}).err, Catch::Contains("there is no GPU 1: this pool has 1"));
+  CHECK(rouse({"migrate", "model"}).exit == 2);
+  CHECK(rouse({"migrate", "model", "-1"}).exit == 2);
+
   const Outcome refused = rouse({"unload", "busy"});
   CHECK(refused.exit == 1);
   CHECK(refused.out == "");

@@ -185,6 +185,7 @@ TEST_CASE("every other kind survives") {
   const auto move = std::get<Move>(roundTrip(1, Move{"model", MoveAction::unpin}).body);
   CHECK(move.function == "model");
   CHECK(move.action == MoveAction::unpin);
+  CHECK(std::get<Move>(roundTrip(1, Move{"model", MoveAction::migrate, 3}).body).gpu == 3);
   const auto moveSession = std::get<MoveSession>(roundTrip(1, MoveSession{7, MoveAction::pin}).body);
   CHECK(moveSession.sessionId == 7);
   CHECK(moveSession.action == MoveAction::pin);
@@ -200,6 +201,48 @@ TEST_CASE("every other kind survives") {
   roundTrip(1, Ok{});
   roundTrip(1, ExecutorStatusRequest{});
   roundTrip(1, Shutdown{});
+}
+
+TEST_CASE("a session's recipe travels whole, and its parts must fit together") {
+  const SessionRecipe recipe{.reservedBytes = 1,
+                             .granules = {{2, 3}, {4, 5}},
+                             .toMap = {6, 7},
+                             .order = {4, 2},
+                             .objects = {{8, 9}},
+                             .allObjectsKnown = false,
+                             .hostRanges = {{10, 11}, {12, 13}},
+                             .streams = {{0, true, false, 0}, {14, false, true, -1}},
+                             .modules = {{15, true, true, 16, {17, 18}}, {19, false, false, 0, {}}},
+                             .limits = {{2, 20}},
+                             .commandBytes = 21,
+                             .outputBytes = 22,
+                             .outputDropped = 23,
+                             .commands = 24,
+                             .launches = 25,
+                             .lastError = 26,
+                             .arrivals = 27,
+                             .departures = 28,
+                             .savedBytes = 29,
+                             .lastSavedBytes = 30};
+  CHECK(std::get<SessionRecipe>(roundTrip(1, recipe).body) == recipe);
+  const auto import = std::get<ImportSession>(roundTrip(1, ImportSession{7, recipe}).body);
+  CHECK((import.sessionId == 7 && import.recipe == recipe));
+  CHECK(std::get<ExportSession>(roundTrip(1, ExportSession{5}).body).sessionId == 5);
+  const auto waits = std::get<SessionWaits>(roundTrip(0, SessionWaits{1, 2, 3, 4}).body);
+  CHECK((waits.sessionId == 1 && waits.waitedNs == 2 && waits.wantedBytes == 3 && waits.reservedBytes == 4));
+  CHECK(std::get<ResumeSession>(roundTrip(1, ResumeSession{6}).body).sessionId == 6);
+
+  capnp::MallocMessageBuilder homeless;
+  homeless.initRoot<control::Message>().initSessionRecipe().initGranules(2);
+  CHECK_THAT(decode(flat(homeless)).error().message, Catch::Contains("granules and homes that differ in number"));
+  capnp::MallocMessageBuilder flags;
+  flags.initRoot<control::Message>().initSessionRecipe().initStreams(1)[0].setFlags(4);
+  CHECK_THAT(decode(flat(flags)).error().message, Catch::Contains("a stream of a session's recipe has flags 4"));
+  capnp::MallocMessageBuilder wrapped;
+  auto range = wrapped.initRoot<control::Message>().initSessionRecipe().initObjects(1)[0];
+  range.setBase(~0ull);
+  range.setBytes(2);
+  CHECK_THAT(decode(flat(wrapped)).error().message, Catch::Contains("wraps round"));
 }
 
 TEST_CASE("malformed encodings are errors, never exceptions or crashes") {
@@ -226,11 +269,11 @@ TEST_CASE("values out of range are named") {
   CHECK_THAT(message.error().message, Catch::Contains("space is 3, the greatest is 2"));
 
   capnp::MallocMessageBuilder moving;
-  moving.initRoot<control::Message>().initMove().setAction(4);
-  CHECK_THAT(decode(flat(moving)).error().message, Catch::Contains("a move's action is 4, the greatest is 3"));
+  moving.initRoot<control::Message>().initMove().setAction(5);
+  CHECK_THAT(decode(flat(moving)).error().message, Catch::Contains("a move's action is 5, the greatest is 4"));
   capnp::MallocMessageBuilder movingOne;
-  movingOne.initRoot<control::Message>().initMoveSession().setAction(255);
-  CHECK_THAT(decode(flat(movingOne)).error().message, Catch::Contains("a move's action is 255"));
+  movingOne.initRoot<control::Message>().initMoveSession().setAction(4);
+  CHECK_THAT(decode(flat(movingOne)).error().message, Catch::Contains("a session's move is 4, the greatest is 3"));
   capnp::MallocMessageBuilder nowhere;
   nowhere.initRoot<control::Message>().initExecutorStatus().initSessions(1)[0].setPlace(4);
   CHECK_THAT(decode(flat(nowhere)).error().message, Catch::Contains("a session's place is 4, the greatest is 3"));

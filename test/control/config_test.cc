@@ -47,6 +47,7 @@ socket_mode = "0600"
 kind = "cpu"
 count = 2
 memory = "1GiB"
+rebalance = false
 [functions]
 anonymous = false
 host_memory = 1048576
@@ -65,6 +66,7 @@ discard_launches = true
   CHECK(settings.workers == 1);
   CHECK(settings.memory == std::uint64_t{1} << 30);
   CHECK_FALSE(settings.anonymous);
+  CHECK_FALSE(settings.rebalance);
   CHECK(settings.hostMemory == 1048576);
   CHECK(settings.discardLaunches);
 

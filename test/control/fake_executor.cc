@@ -5,7 +5,12 @@
 //   other-wire  announces another wire hash      refuse    opens no session      linger     ignores Shutdown
 //   deaf        becomes ready and reads nothing      stuck     answers no MoveSession
 // and does as a session's name says: "fault" reports it as soon as it is open, "crash" dies instead of opening it, "busy" is not
-// moved, "last" dies when it is to be moved. The others are moved at once.
+// moved, "last" dies when it is to be moved. The others are moved at once. From one GPU to another:
+//   dormant-refused, module-refused, export-refused, import-refused, resume-refused    says no to that
+//   dormant-dies, module-dies, export-dies, import-dies, resume-dies                   dies of that
+//   exported-dies    dies as soon as it has answered an export; slow: takes a while for an import (exported-dies, too)
+//   waits            says that it waits for room as soon as it is open
+// What a session reports as its commands is 1 where it is served, 0 elsewhere.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -59,6 +64,20 @@ Status check(const OpenSession& open, const std::vector<wire::OwnedFd>& fds) {
   return {};
 }
 
+// Of a session: from one GPU to another.
+enum class Stage { serving, frozen, dormant, imported };
+struct Served {
+  OpenSession open;
+  Stage stage = Stage::serving;
+};
+
+// What the session's name says of this step, for those that a migration alone has: "…-dies" and "…-refused".
+Status behave(const std::string& name, const std::string& step) {
+  if (name == step + "-dies") ::abort();
+  if (name == step + "-refused") return Error{CudaError::notSupported, step + " is refused"};
+  return {};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -86,7 +105,7 @@ int main(int argc, char** argv) {
   if (!channel.send(0, ExecutorReady{device, static_cast<std::uint32_t>(::getpid()), hash}).ok()) return 1;
 
   if (behaviour == "deaf") ::pause();
-  std::map<std::uint64_t, OpenSession> sessions;
+  std::map<std::uint64_t, Served> sessions;
   std::set<std::uint64_t> pinned, away;
   while (true) {
     auto received = channel.receive();
@@ -102,8 +121,13 @@ int main(int argc, char** argv) {
         (void)channel.send(message.id, status.error());
         continue;
       }
-      sessions[open->sessionId] = *open;
+      if (Status status = open->dormant ? behave(open->name, "dormant") : Status{}; !status) {
+        (void)channel.send(message.id, status.error());
+        continue;
+      }
+      sessions[open->sessionId] = {*open, open->dormant ? Stage::dormant : Stage::serving};
       (void)channel.send(message.id, Ok{});
+      if (open->name == "waits" && !open->dormant) (void)channel.send(0, SessionWaits{open->sessionId, 1'000'000'000, 4096, 4096});
       if (open->name == "fault") {
         (void)channel.send(
             0, SessionFault{open->sessionId, {CudaError::invalidValue, "MemReserve: bytes 7, must be aligned"}});
@@ -121,14 +145,20 @@ int main(int argc, char** argv) {
       }
       char first = 0;
       (void)!::pread(message.fds[0].get(), &first, 1, 0);
+      const Served& to = sessions[install->sessionId];
+      if (Status status = to.stage == Stage::dormant ? behave(to.open.name, "module") : Status{}; !status) {
+        (void)channel.send(message.id, status.error());
+        continue;
+      }
       ModuleInfo info{.moduleId = install->moduleId, .description = {}};
       info.description.kernels.push_back({});
       info.description.kernels[0].name = std::string("kernel_") + first;
       (void)channel.send(message.id, info);
     } else if (std::holds_alternative<ExecutorStatusRequest>(message.body)) {
       ExecutorStatus status{arguments.memory, arguments.memory / 2, {}, 100, 10};
-      for (const auto& [id, open] : sessions) {
-        status.sessions.push_back({id, 4096, 2048, 1024, 7, 5, 0});
+      status.roomBytes = status.hostStorePromisableBytes = 8192;
+      for (const auto& [id, served] : sessions) {
+        status.sessions.push_back({id, 4096, 2048, 1024, served.stage == Stage::serving ? 1u : 0u, 5, 0});
         SessionUsage& usage = status.sessions.back();
         usage.pinned = pinned.contains(id);
         usage.homeBytes = 2048;
@@ -144,7 +174,7 @@ int main(int argc, char** argv) {
     } else if (auto* move = std::get_if<MoveSession>(&message.body)) {
       if (behaviour == "stuck") continue;
       const auto found = sessions.find(move->sessionId);
-      const std::string name = found == sessions.end() ? "" : found->second.name;
+      const std::string name = found == sessions.end() ? "" : found->second.open.name;
       if (name == "last") ::abort();
       if (name.empty() || name == "busy") {
         (void)channel.send(message.id, Error{CudaError::notReady, name.empty() ? "no such session" : "it is busy"});
@@ -155,6 +185,34 @@ int main(int argc, char** argv) {
       if (move->action == MoveAction::load) away.erase(move->sessionId);
       if (move->action == MoveAction::unload) away.insert(move->sessionId);
       (void)channel.send(message.id, Ok{});
+    } else if (auto* exporting = std::get_if<ExportSession>(&message.body)) {
+      Served& served = sessions.at(exporting->sessionId);
+      Status status = behave(served.open.name, "export");
+      if (served.stage != Stage::serving) status = Error{CudaError::invalidValue, "it is not being served"};
+      if (!status) {
+        (void)channel.send(message.id, status.error());
+        continue;
+      }
+      served.stage = Stage::frozen;
+      SessionRecipe recipe;
+      recipe.reservedBytes = exporting->sessionId + 77;
+      (void)channel.send(message.id, recipe);
+      if (served.open.name == "exported-dies") ::abort();
+    } else if (auto* import = std::get_if<ImportSession>(&message.body)) {
+      Served& served = sessions.at(import->sessionId);
+      if (served.open.name == "slow" || served.open.name == "exported-dies") ::usleep(300'000);
+      Status status = behave(served.open.name, "import");
+      if (served.stage != Stage::dormant || import->recipe.reservedBytes != import->sessionId + 77)
+        status = Error{CudaError::invalidValue, "that is not what was exported"};
+      if (status) served.stage = Stage::imported;
+      (void)channel.send(message.id, status ? Body(Ok{}) : Body(status.error()));
+    } else if (auto* resume = std::get_if<ResumeSession>(&message.body)) {
+      Served& served = sessions.at(resume->sessionId);
+      Status status = behave(served.open.name, "resume");
+      if (served.stage == Stage::frozen) status = {};  // only the target misbehaves
+      if (served.stage != Stage::frozen && served.stage != Stage::imported) status = Error{CudaError::invalidValue, "nothing to resume"};
+      if (status) served.stage = Stage::serving;
+      (void)channel.send(message.id, status ? Body(Ok{}) : Body(status.error()));
     } else if (std::holds_alternative<Shutdown>(message.body)) {
       if (behaviour != "linger") return 0;
     }

@@ -185,6 +185,13 @@ Result<std::unique_ptr<memory::ModuleInstance>> FakeContext::instantiate(std::sh
   return std::unique_ptr<memory::ModuleInstance>(std::move(made));
 }
 
+Result<std::unique_ptr<memory::ModuleInstance>> FakeContext::adopt(std::shared_ptr<memory::Image> image,
+                                                                   std::span<const std::uint64_t> addresses) {
+  auto made = instantiate(std::move(image), addresses);
+  if (made) device_.taken.back() = "adopt " + std::to_string(addresses.size());
+  return made;
+}
+
 Status FakeContext::setLimit(memory::ContextLimit limit, std::uint64_t value) {
   if (value > 1'000'000) return Error{CudaError::invalidValue, "limit too large"};
   device_.write("limit " + std::to_string(static_cast<unsigned>(limit)) + " " + std::to_string(value));

@@ -24,6 +24,8 @@ class FakeDevice;
 struct FakeImage final : memory::Image {
   memory::ModuleDescription described;
   const memory::ModuleDescription& description() const override { return described; }
+  std::string ties() const override { return tied; }
+  std::string tied;
 };
 
 // Where a fake that places variables itself puts the first of a module; each is a page behind the one before.
@@ -80,6 +82,9 @@ class FakeContext final : public memory::Context {
   void waitFor(memory::Stream&, const wire::Slot&, std::uint64_t value) override;
   Result<std::unique_ptr<memory::ModuleInstance>> instantiate(std::shared_ptr<memory::Image>,
                                                               std::span<const std::uint64_t> addresses) override;
+  Result<std::unique_ptr<memory::ModuleInstance>> adopt(std::shared_ptr<memory::Image>,
+                                                        std::span<const std::uint64_t> addresses) override;
+  std::string ties() const override { return ""; }
   Status setLimit(memory::ContextLimit, std::uint64_t value) override;
   bool idle() const override;
 

@@ -25,10 +25,14 @@ inline constexpr std::uint64_t kG = kGranuleBytes;
 inline constexpr std::uint64_t kMs = 1'000'000;
 
 struct SharingFixture {
-  explicit SharingFixture(std::uint32_t chunks = 8)
+  explicit SharingFixture(std::uint32_t chunks = 8) : SharingFixture(chunks, file(5 * chunks * kG), 0) {}
+  // One of several, each with its part of a file.
+  SharingFixture(const wire::OwnedFd& store, std::uint64_t offset) : SharingFixture(8, store, offset) {}
+  SharingFixture(std::uint32_t chunks, const wire::OwnedFd& store, std::uint64_t offset)
       : device(chunks),
-        homes(Homes::open(device, file(5 * chunks * kG), 0, 5 * chunks * kG).value()),
-        surroundings{device, memory, listener, buffer, homes.get()} {}
+        homes(Homes::open(device, store, offset, 5 * chunks * kG).value()),
+        view(StoreView::open(store).value()),
+        surroundings{.device = device, .memory = memory, .progress = listener, .buffer = buffer, .homes = homes.get(), .store = view.get()} {}
   ~SharingFixture() {
     sessions.clear();
     CHECK(device.violations == std::vector<std::string>{});
@@ -68,7 +72,10 @@ struct SharingFixture {
         did = session->poll() || did;
         all.push_back(session.get());
       }
-      did = moves.turn(all, now, [&](std::uint64_t request, const Status& status) { answers[request] = status; }) || did;
+      did = moves.turn(all, now, [&](std::uint64_t request, const Status& status) {
+        answers[request] = status;
+        if (const auto exported = exports.find(request); exported != exports.end() && status) recipes[request] = exported->second->freeze();
+      }) || did;
       did = sharing.turn(all, now) || did;
       if (did) still = -1;
     }
@@ -111,12 +118,15 @@ struct SharingFixture {
   FakeDevice device;
   PhysicalMemory memory = PhysicalMemory::create(device).value();
   std::unique_ptr<Homes> homes;
+  std::unique_ptr<StoreView> view;
   CountingListener listener;
   wire::CommandBuffer buffer;
   Surroundings surroundings;
   Sharing sharing{surroundings};
   Moves moves;
   std::map<std::uint64_t, Status> answers;  // of moves, by request
+  std::map<std::uint64_t, Session*> exports;  // who is frozen when that request is answered by success
+  std::map<std::uint64_t, channel::SessionRecipe> recipes;
   std::vector<std::unique_ptr<Client>> clients;
   std::vector<std::unique_ptr<Session>> sessions;
   std::uint64_t now = 1000 * kMs, signals = 0;

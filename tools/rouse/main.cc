@@ -31,7 +31,8 @@ constexpr MoveVerb kMoves[] = {
     {"load", channel::MoveAction::load, "Bring a function's memory to its GPU now"},
     {"unload", channel::MoveAction::unload, "Save a function's memory and free its GPU now; it comes back at its next call"},
     {"pin", channel::MoveAction::pin, "Bring a function's memory to its GPU, and keep it there"},
-    {"unpin", channel::MoveAction::unpin, "Let a pinned function take turns again"}};
+    {"unpin", channel::MoveAction::unpin, "Let a pinned function take turns again"},
+    {"migrate", channel::MoveAction::migrate, "Let another GPU serve a function from now on; the function does not notice"}};
 
 std::string checkSize(const std::string& text) {
   return daemon::parseByteSize(text) ? "" : "'" + text + "' is not a size, such as 2GiB";
@@ -80,6 +81,8 @@ int main(int argc, char** argv) {
     CLI::App* command = app.add_subcommand(verb, what);
     command->add_option("FUNCTION", moveOptions.function, "Number of a session, or a name: all that bear it")->required();
     command->add_option("--socket", socket, "Socket of the daemon");
+    if (action == channel::MoveAction::migrate)
+      command->add_option("GPU", moveOptions.gpu, "Number of the GPU, as rouse status shows it")->required();
     command->callback([&moveOptions, action = action] { moveOptions.action = action; });
   }
 

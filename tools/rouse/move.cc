@@ -11,7 +11,7 @@ namespace rouse::cli {
 namespace {
 
 // What is so afterwards, whether or not it was before.
-constexpr std::array<std::string_view, 4> kOutcomes = {"resident", "at home", "pinned", "not pinned"};
+constexpr std::array<std::string_view, 5> kOutcomes = {"resident", "at home", "pinned", "not pinned", "served there"};
 
 }  // namespace
 
@@ -21,7 +21,7 @@ int move(const MoveOptions& options) {
     std::cerr << "rouse: " << client.error().message << "\n";
     return kUnreachable;
   }
-  auto moved = client->move({options.function, options.action});
+  auto moved = client->move({options.function, options.action, options.gpu});
   if (!moved) {
     std::cerr << "rouse: " << moved.error().message << "\n";
     return kFailed;

@@ -1,4 +1,4 @@
-// `rouse load`, `unload`, `pin` and `unpin`.
+// `rouse load`, `unload`, `pin`, `unpin` and `migrate`.
 #pragma once
 
 #include <string>
@@ -11,6 +11,7 @@ struct MoveOptions {
   std::string socket;
   std::string function;  // a session's number or a name
   channel::MoveAction action = channel::MoveAction::load;
+  std::uint32_t gpu = 0;  // to migrate to
 };
 int move(const MoveOptions&);
 

@@ -210,6 +210,17 @@ Result<std::unique_ptr<memory::ModuleInstance>> CpuContext::instantiate(std::sha
   return bindModule(std::move(image), addresses);
 }
 
+Result<std::unique_ptr<memory::ModuleInstance>> CpuContext::adopt(std::shared_ptr<memory::Image> image,
+                                                                  std::span<const std::uint64_t> addresses) {
+  return adoptModule(std::move(image), addresses);
+}
+
+// Blocks of the device heap are this process's own memory.
+std::string CpuContext::ties() const {
+  const std::uint64_t used = state_->heap.used();
+  return used == 0 ? "" : std::to_string(used) + " bytes of the device heap are in use";
+}
+
 Status CpuContext::setLimit(memory::ContextLimit limit, std::uint64_t value) {
   switch (limit) {
     case memory::ContextLimit::stackBytes:

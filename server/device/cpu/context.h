@@ -48,6 +48,9 @@ class CpuContext final : public memory::Context {
 
   Result<std::unique_ptr<memory::ModuleInstance>> instantiate(std::shared_ptr<memory::Image> image,
                                                               std::span<const std::uint64_t> addresses) override;
+  Result<std::unique_ptr<memory::ModuleInstance>> adopt(std::shared_ptr<memory::Image> image,
+                                                        std::span<const std::uint64_t> addresses) override;
+  std::string ties() const override;
   Status setLimit(memory::ContextLimit limit, std::uint64_t value) override;
   bool idle() const override { return state_->outstanding.load(std::memory_order_acquire) == 0; }
 

@@ -69,24 +69,43 @@ Result<std::shared_ptr<memory::Image>> loadImage(std::span<const std::byte> modu
   return std::shared_ptr<memory::Image>(std::move(image));
 }
 
-Result<std::unique_ptr<memory::ModuleInstance>> bindModule(std::shared_ptr<memory::Image> image,
-                                                           std::span<const std::uint64_t> addresses) {
+namespace {
+
+Result<std::shared_ptr<BoundModule>> place(std::shared_ptr<memory::Image> image, std::span<const std::uint64_t> addresses) {
   auto bound = std::make_shared<BoundModule>();
   bound->image = std::static_pointer_cast<CpuImage>(std::move(image));
   bound->addresses.assign(addresses.begin(), addresses.end());
-  const auto& variables = bound->image->description().variables;
-  const auto& values = bound->image->program().initialValues();
-  if (addresses.size() != variables.size() || values.size() != variables.size()) {
-    return Error{CudaError::invalidValue, "module has " + std::to_string(variables.size()) + " variables, " +
+  const std::size_t variables = bound->image->description().variables.size();
+  if (addresses.size() != variables || bound->image->program().initialValues().size() != variables) {
+    return Error{CudaError::invalidValue, "module has " + std::to_string(variables) + " variables, " +
                                               std::to_string(addresses.size()) + " addresses given"};
   }
+  return bound;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<memory::ModuleInstance>> bindModule(std::shared_ptr<memory::Image> image,
+                                                           std::span<const std::uint64_t> addresses) {
+  auto placed = place(std::move(image), addresses);
+  if (!placed) return std::move(placed).error();
+  BoundModule& bound = **placed;
+  const auto& variables = bound.image->description().variables;
+  const auto& values = bound.image->program().initialValues();
   for (std::size_t i = 0; i < variables.size(); ++i) {
-    if (auto status = writeVariable(values[i], variables[i].bytes, addresses[i], bound->image->program(), addresses);
+    if (auto status = writeVariable(values[i], variables[i].bytes, addresses[i], bound.image->program(), addresses);
         !status) {
       return Error{status.error().code, "variable " + variables[i].name + ": " + status.error().message};
     }
   }
-  return std::unique_ptr<memory::ModuleInstance>(std::make_unique<CpuModuleInstance>(std::move(bound)));
+  return std::unique_ptr<memory::ModuleInstance>(std::make_unique<CpuModuleInstance>(std::move(*placed)));
+}
+
+Result<std::unique_ptr<memory::ModuleInstance>> adoptModule(std::shared_ptr<memory::Image> image,
+                                                            std::span<const std::uint64_t> addresses) {
+  auto placed = place(std::move(image), addresses);
+  if (!placed) return std::move(placed).error();
+  return std::unique_ptr<memory::ModuleInstance>(std::make_unique<CpuModuleInstance>(std::move(*placed)));
 }
 
 }  // namespace rouse::cpu

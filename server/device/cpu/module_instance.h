@@ -15,6 +15,10 @@ class CpuImage final : public memory::Image {
   explicit CpuImage(std::unique_ptr<Program> program);
 
   const memory::ModuleDescription& description() const override { return description_; }
+  // Code lies where this process has put it.
+  std::string ties() const override {
+    return program_->handlesCodeAddresses() ? "its kernels handle addresses of functions" : "";
+  }
   Program& program() { return *program_; }
 
  private:
@@ -44,5 +48,8 @@ Result<std::shared_ptr<memory::Image>> loadImage(std::span<const std::byte> modu
 // Writes the variables' initial values to their addresses.
 Result<std::unique_ptr<memory::ModuleInstance>> bindModule(std::shared_ptr<memory::Image> image,
                                                            std::span<const std::uint64_t> addresses);
+// The same, but they have values.
+Result<std::unique_ptr<memory::ModuleInstance>> adoptModule(std::shared_ptr<memory::Image> image,
+                                                            std::span<const std::uint64_t> addresses);
 
 }  // namespace rouse::cpu

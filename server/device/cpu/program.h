@@ -43,6 +43,8 @@ class Program {
 
   // The code address that a function pointer to function `index` holds, for relocations. Compiles what is needed.
   virtual Result<std::uint64_t> functionAddress(std::uint32_t index) = 0;
+  // Whether its kernels, or initial values, can put an address of code into memory, or take one from there.
+  virtual bool handlesCodeAddresses() const = 0;
 };
 
 }  // namespace rouse::cpu

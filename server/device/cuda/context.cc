@@ -260,6 +260,14 @@ Result<std::unique_ptr<memory::ModuleInstance>> CudaContext::instantiate(std::sh
       std::make_unique<CudaInstance>(gpu_, std::move(own), std::move(*library)));
 }
 
+Result<std::unique_ptr<memory::ModuleInstance>> CudaContext::adopt(std::shared_ptr<memory::Image> image,
+                                                                   std::span<const std::uint64_t> addresses) {
+  if (const auto& variables = image->description().variables; !variables.empty())
+    return Error{CudaError::notSupported, "the driver places variable " + variables.front().name + " on " + gpu_->name() +
+                                              " anew: its address and value are elsewhere"};
+  return instantiate(std::move(image), addresses);
+}
+
 // Limits are the CUDA context's, which all functions share: they grow to the largest that any function asked for.
 Status CudaContext::setLimit(memory::ContextLimit limit, std::uint64_t value) {
   CUlimit which{};

@@ -43,6 +43,8 @@ class CudaContext final : public memory::Context {
 
   Result<std::unique_ptr<memory::ModuleInstance>> instantiate(std::shared_ptr<memory::Image> image,
                                                               std::span<const std::uint64_t> addresses) override;
+  Result<std::unique_ptr<memory::ModuleInstance>> adopt(std::shared_ptr<memory::Image> image,
+                                                        std::span<const std::uint64_t> addresses) override;
   Status setLimit(memory::ContextLimit limit, std::uint64_t value) override;
   bool idle() const override;
 

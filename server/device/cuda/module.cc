@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "server/device/cuda/driver/error.h"
+#include "server/device/cuda/module_ties.h"
 #include "server/device/cuda/printing_kernels.h"
 #include "server/device/cuda/variable_names.h"
 
@@ -151,6 +152,7 @@ Result<std::shared_ptr<memory::Image>> CudaImage::load(std::shared_ptr<Gpu> gpu,
   const PrintingKernels printing = printingKernels(*images);
   for (const memory::KernelDescription& kernel : description->kernels)
     image->prints_.push_back(printing.prints(kernel.name));
+  image->ties_ = moduleTies(*images);
   image->description_ = std::move(*description);
   image->shared_ = std::move(*library);
   if (Status status = image->shared_->bind(image->description_); !status) return status.error();

@@ -43,6 +43,7 @@ class CudaImage final : public memory::Image {
                                                      std::uint32_t capability);
 
   const memory::ModuleDescription& description() const override { return description_; }
+  std::string ties() const override { return ties_; }
   // The kernel may print.
   bool prints(std::uint32_t function) const { return prints_[function]; }
   // Code is shared; variables are a function's own, so a module that has any is loaded for each instance. The first
@@ -53,6 +54,7 @@ class CudaImage final : public memory::Image {
   std::shared_ptr<Gpu> gpu_;
   memory::ModuleDescription description_;
   std::vector<bool> prints_;
+  std::string ties_;
   std::string module_;  // kept while it may be loaded again
   std::shared_ptr<LoadedLibrary> shared_;
 };

@@ -3,7 +3,7 @@ _rouse() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]:-} i
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
-    mapfile -t COMPREPLY < <(compgen -W 'run status ps load unload pin unpin doctor config --help --version' -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W 'run status ps load unload pin unpin migrate doctor config --help --version' -- "$current")
     return
   fi
   case $previous in
@@ -35,6 +35,15 @@ _rouse() {
         mapfile -t COMPREPLY < <(compgen -W '--socket --help' -- "$current")
       else
         mapfile -t COMPREPLY < <(compgen -W "$(rouse ps 2>/dev/null | awk 'NR > 1 { print $2 }')" -- "$current")
+      fi
+      ;;
+    migrate)
+      if [[ $current == -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W '--socket --help' -- "$current")
+      elif ((COMP_CWORD == 2)); then
+        mapfile -t COMPREPLY < <(compgen -W "$(rouse ps 2>/dev/null | awk 'NR > 1 { print $2 }')" -- "$current")
+      else
+        mapfile -t COMPREPLY < <(compgen -W "$(rouse status 2>/dev/null | awk '/^GPU/ { if (gpus++) exit; next } gpus && $1 ~ /^[0-9]+$/ { print $1 }')" -- "$current")
       fi
       ;;
     ps) mapfile -t COMPREPLY < <(compgen -W '--json --socket --help' -- "$current") ;;

@@ -61,6 +61,13 @@ class PtxProgram : public Program {
     });
   }
 
+  bool handlesCodeAddresses() const override {
+    if (!graph_.addressTaken().empty()) return true;
+    for (std::uint32_t function = 0; function < module_.functions.size(); ++function)
+      if (graph_.facts(function).callsIndirectly) return true;
+    return false;
+  }
+
  private:
   template <class Value, class Body>
   static Result<Value> guarded(Body body) {

@@ -1,0 +1,13 @@
+// Only for codec.cc: Cap'n Proto stays there and here.
+#pragma once
+
+#include "control.capnp.h"
+#include "server/control/session_recipe.h"
+
+namespace rouse::channel {
+
+void writeRecipe(control::SessionRecipe::Builder to, const SessionRecipe& from);
+// Throws std::out_of_range, with what is wrong, where its lists do not fit together.
+SessionRecipe readRecipe(control::SessionRecipe::Reader from);
+
+}  // namespace rouse::channel

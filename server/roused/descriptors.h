@@ -1,0 +1,21 @@
+#pragma once
+
+#include <fcntl.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "schemas/base/result.h"
+#include "schemas/wire/owned_fd.h"
+
+namespace rouse::daemon {
+
+// systemNotReady when there are too many.
+inline Result<wire::OwnedFd> duplicate(const wire::OwnedFd& fd) {
+  wire::OwnedFd copy(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 0));
+  if (!copy) return Error{CudaError::systemNotReady, std::string("duplicating a descriptor: ") + std::strerror(errno)};
+  return copy;
+}
+
+}  // namespace rouse::daemon
