@@ -26,13 +26,15 @@ static_assert(offsetof(ThreadContext, warp) == 16 && offsetof(ThreadContext, lin
 static_assert(offsetof(ThreadContext, misaligned) == 24 && offsetof(ThreadContext, block) == 32);
 static_assert(offsetof(ThreadContext, runtime) == 40 && sizeof(ThreadContext) == 48);
 
+// None of the functions that kernels call is instrumented: until its RuntimeSection, and after it, it may be left at any instruction,
+// and a sanitizer's runtime may not.
 namespace {
 
 Fiber* fiberOf(ThreadContext* thread) { return static_cast<Fiber*>(thread->runtime); }
 
 Block& blockOf(ThreadContext* thread) { return *static_cast<Block*>(thread->block->runtime); }
 
-std::uint64_t meet(ThreadContext* thread, WarpOperation operation, std::uint32_t mask, const LaneOperands& operands) {
+ROUSE_UNINSTRUMENTED std::uint64_t meet(ThreadContext* thread, WarpOperation operation, std::uint32_t mask, const LaneOperands& operands) {
   Block& block = blockOf(thread);
   RuntimeSection section(block);
   return block.meet(fiberOf(thread), operation, mask, operands);
@@ -84,59 +86,59 @@ void appendText(std::string& text, const char* more) { text += more != nullptr ?
 
 extern "C" {
 
-void rouse_cpu_barrier(ThreadContext* thread, std::uint32_t id, std::uint32_t count) {
+ROUSE_UNINSTRUMENTED void rouse_cpu_barrier(ThreadContext* thread, std::uint32_t id, std::uint32_t count) {
   Block& block = blockOf(thread);
   RuntimeSection section(block);
   block.barrier(fiberOf(thread), id, count);
 }
 
-void rouse_cpu_barrier_arrive(ThreadContext* thread, std::uint32_t id, std::uint32_t count) {
+ROUSE_UNINSTRUMENTED void rouse_cpu_barrier_arrive(ThreadContext* thread, std::uint32_t id, std::uint32_t count) {
   Block& block = blockOf(thread);
   RuntimeSection section(block);
   block.barrierArrive(id, count);
 }
 
-std::uint32_t rouse_cpu_barrier_reduce(ThreadContext* thread, std::uint32_t id, std::uint32_t count, std::uint32_t op,
+ROUSE_UNINSTRUMENTED std::uint32_t rouse_cpu_barrier_reduce(ThreadContext* thread, std::uint32_t id, std::uint32_t count, std::uint32_t op,
                                        std::uint32_t predicate) {
   Block& block = blockOf(thread);
   RuntimeSection section(block);
   return static_cast<std::uint32_t>(block.barrierReduce(fiberOf(thread), id, count, op, predicate != 0));
 }
 
-void rouse_cpu_warp_sync(ThreadContext* thread, std::uint32_t mask) { meet(thread, WarpOperation::sync, mask, {}); }
+ROUSE_UNINSTRUMENTED void rouse_cpu_warp_sync(ThreadContext* thread, std::uint32_t mask) { meet(thread, WarpOperation::sync, mask, {}); }
 
-std::uint64_t rouse_cpu_shuffle(ThreadContext* thread, std::uint32_t mode, std::uint32_t value, std::uint32_t lane,
+ROUSE_UNINSTRUMENTED std::uint64_t rouse_cpu_shuffle(ThreadContext* thread, std::uint32_t mode, std::uint32_t value, std::uint32_t lane,
                                 std::uint32_t c, std::uint32_t mask) {
   return meet(thread, at(WarpOperation::shuffleUp, mode & 3), mask, {value, lane, c});
 }
 
-std::uint32_t rouse_cpu_vote(ThreadContext* thread, std::uint32_t mode, std::uint32_t predicate, std::uint32_t mask) {
+ROUSE_UNINSTRUMENTED std::uint32_t rouse_cpu_vote(ThreadContext* thread, std::uint32_t mode, std::uint32_t predicate, std::uint32_t mask) {
   return static_cast<std::uint32_t>(meet(thread, at(WarpOperation::voteAll, mode & 3), mask, {predicate, 0, 0}));
 }
 
-std::uint64_t rouse_cpu_match(ThreadContext* thread, std::uint32_t all, std::uint64_t value, std::uint32_t mask) {
+ROUSE_UNINSTRUMENTED std::uint64_t rouse_cpu_match(ThreadContext* thread, std::uint32_t all, std::uint64_t value, std::uint32_t mask) {
   return meet(thread, all != 0 ? WarpOperation::matchAll : WarpOperation::matchAny, mask, {value, 0, 0});
 }
 
-std::uint32_t rouse_cpu_redux(ThreadContext* thread, std::uint32_t op, std::uint32_t isSigned, std::uint32_t value,
+ROUSE_UNINSTRUMENTED std::uint32_t rouse_cpu_redux(ThreadContext* thread, std::uint32_t op, std::uint32_t isSigned, std::uint32_t value,
                               std::uint32_t mask) {
   return static_cast<std::uint32_t>(meet(thread, reduction(op, isSigned != 0), mask, {value, 0, 0}));
 }
 
-__attribute__((noinline)) std::uint32_t rouse_cpu_activemask(ThreadContext* thread) {
+ROUSE_UNINSTRUMENTED __attribute__((noinline)) std::uint32_t rouse_cpu_activemask(ThreadContext* thread) {
   const void* site = __builtin_return_address(0);
   Block& block = blockOf(thread);
   RuntimeSection section(block);
   return block.activemask(fiberOf(thread), site);
 }
 
-void rouse_cpu_yield(ThreadContext* thread) {
+ROUSE_UNINSTRUMENTED void rouse_cpu_yield(ThreadContext* thread) {
   Block& block = blockOf(thread);
   RuntimeSection section(block);
   block.yield(fiberOf(thread));
 }
 
-std::int32_t rouse_cpu_vprintf(ThreadContext* thread, const char* text, const std::byte* arguments) {
+ROUSE_UNINSTRUMENTED std::int32_t rouse_cpu_vprintf(ThreadContext* thread, const char* text, const std::byte* arguments) {
   if (text == nullptr) return -1;
   Block& block = blockOf(thread);
   RuntimeSection section(block);
@@ -148,7 +150,7 @@ std::int32_t rouse_cpu_vprintf(ThreadContext* thread, const char* text, const st
   return taken;
 }
 
-void rouse_cpu_assert_fail(ThreadContext* thread, const char* message, const char* file, std::uint32_t line,
+ROUSE_UNINSTRUMENTED void rouse_cpu_assert_fail(ThreadContext* thread, const char* message, const char* file, std::uint32_t line,
                            const char* function) {
   Block& block = blockOf(thread);
   RuntimeSection section(block);
@@ -171,14 +173,14 @@ void rouse_cpu_assert_fail(ThreadContext* thread, const char* message, const cha
   block.fail(thread, CudaError::assertion);
 }
 
-void rouse_cpu_trap(ThreadContext* thread, std::uint32_t reason) {
+ROUSE_UNINSTRUMENTED void rouse_cpu_trap(ThreadContext* thread, std::uint32_t reason) {
   Block& block = blockOf(thread);
   RuntimeSection section(block);
   block.runner().scratch() = reason == 0 ? "trap" : "breakpoint without a debugger";
   block.fail(thread, reason == 0 ? CudaError::launchFailure : CudaError::illegalInstruction);
 }
 
-void rouse_cpu_misaligned(ThreadContext* thread, std::uint64_t address, std::uint32_t bytes) {
+ROUSE_UNINSTRUMENTED void rouse_cpu_misaligned(ThreadContext* thread, std::uint64_t address, std::uint32_t bytes) {
   Block& block = blockOf(thread);
   RuntimeSection section(block);
   std::string& text = block.runner().scratch();
@@ -190,14 +192,14 @@ void rouse_cpu_misaligned(ThreadContext* thread, std::uint64_t address, std::uin
   block.fail(thread, CudaError::misalignedAddress);
 }
 
-void* rouse_cpu_malloc(ThreadContext* thread, std::uint64_t bytes) {
+ROUSE_UNINSTRUMENTED void* rouse_cpu_malloc(ThreadContext* thread, std::uint64_t bytes) {
   Block& block = blockOf(thread);
   RuntimeSection section(block);
   DeviceHeap* heap = block.grid().options().heap;
   return heap != nullptr ? heap->allocate(bytes) : nullptr;
 }
 
-void rouse_cpu_free(ThreadContext* thread, void* pointer) {
+ROUSE_UNINSTRUMENTED void rouse_cpu_free(ThreadContext* thread, void* pointer) {
   Block& block = blockOf(thread);
   RuntimeSection section(block);
   DeviceHeap* heap = block.grid().options().heap;
@@ -209,7 +211,7 @@ void rouse_cpu_free(ThreadContext* thread, void* pointer) {
   block.fail(thread, CudaError::launchFailure);
 }
 
-std::uint64_t rouse_cpu_clock(void) {
+ROUSE_UNINSTRUMENTED std::uint64_t rouse_cpu_clock(void) {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
