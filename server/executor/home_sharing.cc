@@ -18,6 +18,7 @@ HomeSharing::Home HomeSharing::take(memory::OwnerId owner) {
   homes_[home] = {.owner = owner,
                   .slot = store_.acquire(owner).value(),
                   .index = static_cast<std::uint32_t>(others.size()),
+                  .writtenIndex = 0,
                   .state = State::empty,
                   .trial = 0,
                   .print = {}};
@@ -31,7 +32,7 @@ memory::SlotId HomeSharing::rewrite(Home home, const std::optional<memory::Finge
   entry.slot = store_.rewrite(entry.owner, entry.slot).value();
   // A fingerprint that is known costs nothing to look at.
   entry.trial = entry.state == State::empty || print ? 0 : kTrial;
-  entry.state = State::written;
+  setState(home, State::written);
   entry.print = print;
   return entry.slot;
 }
@@ -39,11 +40,11 @@ memory::SlotId HomeSharing::rewrite(Home home, const std::optional<memory::Finge
 void HomeSharing::drop(Home home) {
   Entry& entry = homes_[home];
   if (!store_.drop(entry.owner, entry.slot)) std::abort();
+  setState(home, State::free);
   std::vector<Home>& others = owners_.at(entry.owner).homes;
   homes_[others.back()].index = entry.index;
   others[entry.index] = others.back();
   others.pop_back();
-  entry.state = State::free;
   free_.push_back(home);
 }
 
@@ -63,18 +64,32 @@ void HomeSharing::beginMove(memory::OwnerId owner) { owners_[owner].moving = tru
 void HomeSharing::endMove(memory::OwnerId owner) {
   Owner& moved = owners_.at(owner);
   moved.moving = false;
-  for (const Home home : moved.homes) {
-    Entry& entry = homes_[home];
-    if (entry.state != State::written) continue;
-    if (entry.trial != 0)
-      --entry.trial;
+  const std::vector<Home> written = moved.written;  // those that are queued leave it
+  for (const Home home : written) {
+    if (homes_[home].trial != 0)
+      --homes_[home].trial;
     else
       queue(home, false);
   }
 }
 
+void HomeSharing::setState(Home home, State state) {
+  Entry& entry = homes_[home];
+  if (entry.state == state) return;
+  std::vector<Home>& written = owners_.at(entry.owner).written;
+  if (state == State::written) {
+    entry.writtenIndex = static_cast<std::uint32_t>(written.size());
+    written.push_back(home);
+  } else if (entry.state == State::written) {
+    homes_[written.back()].writtenIndex = entry.writtenIndex;
+    written[entry.writtenIndex] = written.back();
+    written.pop_back();
+  }
+  entry.state = state;
+}
+
 void HomeSharing::queue(Home home, bool first) {
-  homes_[home].state = State::queued;
+  setState(home, State::queued);
   first ? queue_.push_front(home) : queue_.push_back(home);
 }
 
@@ -85,20 +100,20 @@ std::optional<HomeSharing::Look> HomeSharing::next(unsigned& steps) {
     Entry& entry = homes_[home];
     if (entry.state != State::queued) continue;
     if (owners_.at(entry.owner).moving) {
-      entry.state = State::written;  // queued again when the move has ended
+      setState(home, State::written);  // queued again when the move has ended
       continue;
     }
     std::optional<memory::SlotId> equal;
     if (entry.print) {
       equal = store_.publish(entry.owner, entry.slot, *entry.print).value();
       if (!equal) {
-        entry.state = State::seen;
+        setState(home, State::seen);
         continue;
       }
       store_.hold(*equal);
     }
     store_.hold(entry.slot);
-    entry.state = State::looking;
+    setState(home, State::looking);
     return Look{home, entry.slot, equal};
   }
   return std::nullopt;
@@ -122,12 +137,12 @@ void HomeSharing::compared(const Look& look, bool equal) {
   if (current(look)) {
     Entry& entry = homes_[look.home];
     if (!equal) {
-      entry.state = State::seen;
+      setState(look.home, State::seen);
     } else if (owners_.at(entry.owner).moving) {
-      entry.state = State::written;
+      setState(look.home, State::written);
     } else if (store_.merge(entry.owner, look.slot, *look.equal)) {
       entry.slot = *look.equal;
-      entry.state = State::seen;
+      setState(look.home, State::seen);
     } else {
       queue(look.home, false);  // the other is nobody's any more
     }

@@ -73,6 +73,7 @@ class HomeSharing {
     memory::OwnerId owner = 0;
     memory::SlotId slot = 0;
     std::uint32_t index = 0;  // among its owner's
+    std::uint32_t writtenIndex = 0;  // among its owner's that are in state `written`
     State state = State::free;
     std::uint8_t trial = 0;
     std::optional<memory::Fingerprint> print;
@@ -80,8 +81,11 @@ class HomeSharing {
   struct Owner {
     bool moving = false;
     std::vector<Home> homes;
+    std::vector<Home> written;  // so that the end of a move looks at what it has to, whatever else there is
   };
 
+  // Every change of the state of a home that has an owner.
+  void setState(Home home, State state);
   void queue(Home home, bool first);
   // The home still holds what was looked at.
   bool current(const Look& look) const;

@@ -9,6 +9,7 @@
 #include "server/device/cpu/runtime/block.h"
 #include "server/device/cpu/runtime/format.h"
 #include "server/device/cpu/runtime/interruption.h"
+#include "server/device/cpu/runtime/sanitizer.h"
 
 using namespace rouse;
 using namespace rouse::cpu;
