@@ -46,6 +46,16 @@ std::vector<std::uint8_t> pattern(std::uint64_t bytes, std::uint64_t seed) {
   return made;
 }
 
+// What the device has noticed by the time that all of the stream is done; ascending.
+std::vector<std::uint64_t> writtenAfter(Bench& bench, memory::Stream& stream) {
+  REQUIRE(bench.finish(stream) == CudaError::success);
+  REQUIRE(bench.becomesIdle(*bench.context));
+  std::vector<std::uint64_t> addresses;
+  bench.context->takeWritten(addresses);
+  std::sort(addresses.begin(), addresses.end());
+  return addresses;
+}
+
 }  // namespace
 
 TEST_CASE("a granule goes home and comes back in another chunk with the same bytes") {
@@ -105,14 +115,7 @@ TEST_CASE("a device that notices writes tells which restored granules were writt
   std::memset(host, 1, kGranuleBytes);
   const auto at = [&](std::size_t granule) { return address + granule * kGranuleBytes; };
   const auto come = [&] { restore(bench, *stream, address, homes, kGranules); };
-  const auto written = [&] {
-    REQUIRE(bench.finish(*stream) == CudaError::success);
-    REQUIRE(bench.becomesIdle(*bench.context));
-    std::vector<std::uint64_t> addresses;
-    bench.context->takeWritten(addresses);
-    std::sort(addresses.begin(), addresses.end());
-    return addresses;
-  };
+  const auto written = [&] { return writtenAfter(bench, *stream); };
 
   come();
   CHECK(written().empty());
@@ -163,14 +166,7 @@ TEST_CASE("granules that were saved where they are count as restored: the next w
   std::vector<memory::Arrival> arrivals;
   for (std::size_t i = 0; i < 3; ++i) arrivals.push_back({later + i * kGranuleBytes, bench.device->chunks()[60 + i], homes[3 + i]});
   bench.context->restore(*stream, arrivals);
-  const auto written = [&] {
-    REQUIRE(bench.finish(*stream) == CudaError::success);
-    REQUIRE(bench.becomesIdle(*bench.context));
-    std::vector<std::uint64_t> addresses;
-    bench.context->takeWritten(addresses);
-    std::sort(addresses.begin(), addresses.end());
-    return addresses;
-  };
+  const auto written = [&] { return writtenAfter(bench, *stream); };
   const std::byte one{1};
   bench.context->copyInline(*stream, later + kGranuleBytes, {&one, 1});
   CHECK(written() == std::vector<std::uint64_t>{later + kGranuleBytes});

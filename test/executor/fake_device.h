@@ -26,6 +26,18 @@ struct FakeImage final : memory::Image {
   const memory::ModuleDescription& description() const override { return described; }
   std::string ties() const override { return tied; }
   std::string tied;
+
+  // One kernel of 12 parameter bytes and, if asked, one variable of 64 bytes.
+  static std::shared_ptr<FakeImage> ofOneKernel(bool variable) {
+    auto image = std::make_shared<FakeImage>();
+    memory::KernelDescription kernel;
+    kernel.name = "kernel";
+    kernel.parameterBytes = 12;
+    kernel.maxThreadsPerBlock = 256;
+    image->described.kernels.push_back(kernel);
+    if (variable) image->described.variables.push_back({.name = "table", .bytes = 64, .alignment = 16});
+    return image;
+  }
 };
 
 // Where a fake that places variables itself puts the first of a module; each is a page behind the one before.

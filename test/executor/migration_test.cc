@@ -14,14 +14,7 @@ struct TwoDevices {
   SharingFixture a{file, 0}, b{file, 40 * kG};
 
   static std::shared_ptr<FakeImage> image(bool variable = true) {
-    auto made = std::make_shared<FakeImage>();
-    memory::KernelDescription kernel;
-    kernel.name = "kernel";
-    kernel.parameterBytes = 12;
-    kernel.maxThreadsPerBlock = 256;
-    made->described.kernels.push_back(kernel);
-    if (variable) made->described.variables.push_back({.name = "table", .bytes = 64, .alignment = 16});
-    return made;
+    return FakeImage::ofOneKernel(variable);
   }
   // A program of the first device with some of everything.
   Client& start(std::uint64_t granules) {

@@ -49,14 +49,7 @@ struct SessionFixture {
   }
   // A module with one kernel of 12 parameter bytes and, if asked, one variable of 64 bytes.
   void install(std::uint64_t moduleId, bool variable = false) {
-    auto image = std::make_shared<FakeImage>();
-    memory::KernelDescription kernel;
-    kernel.name = "kernel";
-    kernel.parameterBytes = 12;
-    kernel.maxThreadsPerBlock = 256;
-    image->described.kernels.push_back(kernel);
-    if (variable) image->described.variables.push_back({.name = "table", .bytes = 64, .alignment = 16});
-    session->install(moduleId, image);
+    session->install(moduleId, FakeImage::ofOneKernel(variable));
   }
   std::string fault() const { return session->fault() ? session->fault()->message : ""; }
 
