@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::uint64_t kUnit =
     256;  // CUDA Programming Guide: addresses from cudaMalloc are aligned to at least 256 bytes
+constexpr std::uint64_t kLeastAligned = 16 * kGranuleBytes;    // wastes a thirty-second of itself at the mean
 constexpr std::uint64_t kLeastStep = std::uint64_t{32} << 20;  // of a reservation
 constexpr std::uint64_t kMostStep = std::uint64_t{256} << 20;
 constexpr std::uint64_t kLeastIdle = std::uint64_t{64} << 20;    // mapped without users
@@ -58,8 +59,9 @@ CudaError DeviceHeap::allocate(std::uint64_t bytes, std::uint64_t* address, std:
 CudaError DeviceHeap::allocateFor(const Allocation& tags, std::uint64_t bytes, std::uint64_t alignment,
                                   std::uint64_t* address) {
   if (bytes > device_.info().memoryLimit || bytes > window_.bytes) return CudaError::memoryAllocation;
-  // A large block begins with a granule, so that it shares none with what lives longer, but for its end.
-  if (bytes >= kGranuleBytes) alignment = std::max(alignment, kGranuleBytes);
+  // A large block begins with a granule, so that it shares none with what lives longer, but for its end. A smaller one does not: what
+  // would be left free before the next is transferred with every swap-in, and models consist of hundreds of tensors of a few granules.
+  if (bytes >= kLeastAligned) alignment = std::max(alignment, kGranuleBytes);
   const std::lock_guard lock(mutex_);
   const auto taken = space_.take(bytes, alignment);
   if (!taken) return CudaError::memoryAllocation;
