@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "server/device/cpu/engine_thread.h"
+
 namespace rouse::cpu {
 namespace {
 
@@ -47,6 +49,7 @@ void AlarmClock::main() {
   pthread_setname_np(pthread_self(), "cpu-links");
   // The kernel may otherwise add 50 µs to each wait, to save wake-ups.
   prctl(PR_SET_TIMERSLACK, 1);
+  beEngine();
   std::unique_lock lock(mutex_);
   while (!ending_) {
     if (alarms_.empty()) {

@@ -34,7 +34,7 @@ class LinkUse final : public DemandObserver {
  private:
   std::unique_ptr<device::LinkBoard> board_;
   std::atomic<std::int64_t> passedUntil_[2] = {};  // when what has passed would have moved, had it the link to itself
-  WorkerPool copyEngines_{2, "cpu-copy", false};
+  WorkerPool copyEngines_{2, "cpu-copy", WorkerPool::Kind::engines};
   AlarmClock clock_;  // gives the engines work
 };
 

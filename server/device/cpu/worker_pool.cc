@@ -11,6 +11,8 @@
 #include <chrono>
 #include <cstdio>
 
+#include "server/device/cpu/engine_thread.h"
+
 namespace rouse::cpu {
 namespace {
 
@@ -66,8 +68,8 @@ bool Worker::runResidue(bool& spinning) {
   return true;
 }
 
-WorkerPool::WorkerPool(std::uint32_t workers, const char* name, bool spins)
-    : name_(name), spin_(spins ? spinTime() : std::chrono::microseconds{0}) {
+WorkerPool::WorkerPool(std::uint32_t workers, const char* name, Kind kind)
+    : name_(name), kind_(kind), spin_(kind == Kind::kernels ? spinTime() : std::chrono::microseconds{0}) {
   for (std::uint32_t index = 0; index < std::max(workers, 1u); ++index) {
     threads_.emplace_back([this, index] { main(index); });
   }
@@ -143,6 +145,7 @@ void WorkerPool::main(std::uint32_t index) {
   char name[16];
   std::snprintf(name, sizeof name, "%s-%u", name_, index);
   pthread_setname_np(pthread_self(), name);
+  if (kind_ == Kind::engines) beEngine();
   Worker worker(*this, index);
   worker.runner_ = std::make_unique<Runner>();
   {

@@ -77,8 +77,10 @@ class Worker {
 
 class WorkerPool {
  public:
-  // `name`: of its threads, at most twelve characters, literal. `spins`: looks for work a little before it sleeps.
-  explicit WorkerPool(std::uint32_t workers, const char* name = "cpu-worker", bool spins = true);
+  // Kernels' workers look for work a little before they sleep; engines come before them (engine_thread.h).
+  enum class Kind { kernels, engines };
+  // `name`: of its threads, at most twelve characters, literal.
+  explicit WorkerPool(std::uint32_t workers, const char* name = "cpu-worker", Kind kind = Kind::kernels);
   // Everything must have ended.
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
@@ -102,6 +104,7 @@ class WorkerPool {
   void wake(std::uint32_t workers);
 
   const char* const name_;
+  const Kind kind_;
   const std::chrono::microseconds spin_;
   std::mutex mutex_;
   std::vector<std::shared_ptr<Waiting>> waiting_;  // in order of last service
