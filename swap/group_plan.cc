@@ -6,6 +6,9 @@
 namespace rouse::swap {
 namespace {
 
+// The part of the link's best rate that a group has to reach. A whole swap-in begins with smaller ones, and has to reach 0.95.
+constexpr double kWorthwhile = 0.96;
+
 void addGroup(TransferPlan& plan, std::vector<AddressRange>& pieces) {
   std::sort(pieces.begin(), pieces.end(), [](AddressRange a, AddressRange b) { return a.base < b.base; });
   TransferPlan::Group group{static_cast<std::uint32_t>(plan.pieces.size()), 0, 0};
@@ -70,7 +73,9 @@ double BandwidthCurve::seconds(std::uint64_t bytes) const {
 }
 
 std::uint32_t groupGranules(const BandwidthCurve& curve) {
-  return static_cast<std::uint32_t>(std::max<std::uint64_t>(1, (curve.elbowBytes() + kGranuleBytes - 1) / kGranuleBytes));
+  std::uint32_t granules = 1;
+  while (granules * kGranuleBytes < curve.largestBytes() && curve.rate(granules * kGranuleBytes) < kWorthwhile * curve.bestRate()) ++granules;
+  return granules;
 }
 
 std::uint32_t firstGroupGranules(const BandwidthCurve& curve, std::uint32_t group, std::uint32_t total) {

@@ -22,10 +22,13 @@ class BandwidthCurve {
   // At least one point, by strictly ascending size, bandwidths above 0; else invalidValue naming the point.
   static Result<BandwidthCurve> create(memory::LinkCurve points);
 
-  std::uint64_t elbowBytes() const { return memory::elbow(points_); }
+  std::uint64_t largestBytes() const { return points_.back().bytes; }  // measured
+  double bestRate() const { return static_cast<double>(memory::bestRate(points_)); }
   // The time of one transfer: between measured sizes, times are interpolated linearly; beyond the last, at its bandwidth;
   // below the first, along the line through the first two, but at no more than the first one's bandwidth.
   double seconds(std::uint64_t bytes) const;
+  // Bytes a second of one transfer of a size, above 0.
+  double rate(std::uint64_t bytes) const { return static_cast<double>(bytes) / seconds(bytes); }
 
  private:
   explicit BandwidthCurve(memory::LinkCurve points) : points_(std::move(points)) {}
@@ -35,7 +38,7 @@ class BandwidthCurve {
   memory::LinkCurve points_;
 };
 
-// The elbow in whole granules, at least one.
+// The elbow: the fewest granules with which a transfer reaches nearly the best rate. Between the measured sizes, which are far apart, too.
 std::uint32_t groupGranules(const BandwidthCurve& curve);
 // Granules of the first group of a model of `total` granules: the smallest of 1, 2, 4, … up to `group` for which what the first
 // kernel gains, seconds(group) - seconds(first), is at least what the transfer of the whole model loses.

@@ -35,7 +35,6 @@ TEST_CASE("the elbow of an H100's published curve is 4 MiB") {
   const auto curve = BandwidthCurve::create({{4 << 10, 1 * kGB}, {16 << 10, 4 * kGB}, {64 << 10, 145 * kGB / 10}, {256 << 10, 32 * kGB},
                                              {512 << 10, 395 * kGB / 10}, {1 << 20, 44 * kGB}, {2 << 20, 477 * kGB / 10},
                                              {4 << 20, 497 * kGB / 10}, {8 << 20, 507 * kGB / 10}, {16 << 20, 512 * kGB / 10}}).value();
-  CHECK(curve.elbowBytes() == 4 << 20);
   CHECK(groupGranules(curve) == 2);
   CHECK(groupGranules(affine(1e-6, 12 * kGB)) == 1);  // a V100's: the paper's 2 MB
 }
@@ -57,15 +56,18 @@ TEST_CASE("times follow the curve") {
 }
 
 TEST_CASE("first groups are smaller where the first kernel gains more than the transfer loses") {
-  const auto fast = affine(20e-6, 50 * kGB);  // elbow: 16 MiB
-  REQUIRE(groupGranules(fast) == 8);
-  REQUIRE(firstGroupGranules(fast, 8, 115) == 1);
+  const auto fast = affine(20e-6, 50 * kGB);
+  REQUIRE(groupGranules(fast) == 9);
+  CHECK(fast.rate(9 * kGranuleBytes) >= 0.96 * fast.bestRate());
+  CHECK(fast.rate(8 * kGranuleBytes) < 0.96 * fast.bestRate());
+  REQUIRE(firstGroupGranules(fast, 9, 115) == 1);
   const auto plan = planGroups(ascending(115), kBase, fast);
   CHECK(plan.groups[0].bytes == kGranuleBytes);
   CHECK(plan.groups[1].bytes == 2 * kGranuleBytes);
   CHECK(plan.groups[2].bytes == 4 * kGranuleBytes);
   CHECK(plan.groups[3].bytes == 8 * kGranuleBytes);
-  CHECK(plan.groups.size() == 3 + 13 + 1);  // 7 + 13 * 8 + 4
+  CHECK(plan.groups[4].bytes == 9 * kGranuleBytes);
+  CHECK(plan.groups.size() == 4 + 11 + 1);  // 15 + 11 * 9 + 1
   // A link on which a small transfer costs what a large one does: nothing is gained.
   const auto slow = BandwidthCurve::create({{2 << 20, 1 * kGB}, {32 << 20, 16 * kGB}}).value();
   REQUIRE(groupGranules(slow) == 16);
