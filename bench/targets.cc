@@ -18,7 +18,7 @@ const std::vector<Target>& remotingTargets() {
 std::vector<Target> swapTargets(const std::vector<std::string>& networks) {
   std::vector<Target> targets{
       {"wrong", 0, false},
-      {"ladder_grouped_by_pipelined", 0.85, false},
+      {"ladder_grouped_by_per_parameter", 0.85, false},
       {"ladder_grouped_by_naive", 0.5, false},
       {"link_ratio", 0.95, true},
       {"evict_clean_us", 50, false},

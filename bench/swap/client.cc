@@ -25,12 +25,19 @@ json answerTo(Model& model, const std::string& line) {
   if (what == "touch") return {{"ms", model.touch() * 1e3}};
   if (what == "spoil") return model.spoil(), json::object();
   std::uint64_t request = 0;
-  std::uint32_t stride = 0;
-  const bool naive = what == "naive";
-  if ((what != "infer" && !naive) || !(words >> request >> stride) || stride == 0 || kMostStride % stride != 0)
+  Effort effort;
+  if (!(words >> request >> effort.stride >> effort.uses) || !effort.valid()) throw std::runtime_error("not understood: " + line);
+  const bool traced = what == "infer" && words >> extra && extra == "trace";
+  Model::Answer answer;
+  if (what == "infer") {
+    answer = model.infer(request, effort, traced);
+  } else if (what == "naive") {
+    answer = model.inferNaively(request, effort);
+  } else if (what == "pipelined") {
+    answer = model.inferPipelined(request, effort);
+  } else {
     throw std::runtime_error("not understood: " + line);
-  const bool traced = !naive && words >> extra && extra == "trace";
-  const Model::Answer answer = naive ? model.inferNaively(request, stride) : model.infer(request, stride, traced);
+  }
   json said{{"ms", answer.seconds * 1e3}, {"wrong", answer.wrong}};
   if (traced) said.update({{"began", answer.began}, {"queued", answer.queued}, {"ended", answer.ended}, {"times", answer.times}});
   return said;

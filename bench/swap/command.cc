@@ -19,6 +19,7 @@
 #include "bench/swap/networks.h"
 #include "bench/swap/stage.h"
 #include "bench/targets.h"
+#include "memory/topology.h"
 
 namespace rouse::bench {
 namespace {
@@ -51,15 +52,16 @@ json all(SwapOptions options, std::optional<SwapChart>* chart) {
   std::string noLink;
   if (options.device != "cpu") {
     noLink = "links are modelled by the CPU device only";
-  } else if (options.linkGbPerS == 0) {
+  } else if (options.link.gbPerS == 0) {
     noLink = "no link was asked for (--link-gb-per-s)";
   } else if (!knowsTopology()) {
     noLink = "this roused has no --topology: copies of the CPU device are not slowed to a link";
   }
-  if (!noLink.empty()) options.linkGbPerS = 0;
-  figures.set("link_gb_per_s", options.linkGbPerS == 0 ? json() : json(options.linkGbPerS));
+  if (!noLink.empty()) options.link.gbPerS = 0;
+  figures.set("link_gb_per_s", options.link.gbPerS == 0 ? json() : json(options.link.gbPerS));
+  figures.set("link_latency_us", options.link.gbPerS == 0 ? json() : json(options.link.latencyUs()));
 
-  unsigned ladderStride = options.stride == 0 ? kDefaultStride : options.stride;
+  Effort ladderEffort{.stride = options.stride == 0 ? kDefaultStride : options.stride};
   const bool charted = std::ranges::find(options.networks, "resnet152") != options.networks.end();
   double slowest = 0, slowestOutside = -INFINITY;
   std::string largest = options.networks.at(0);
@@ -70,8 +72,8 @@ json all(SwapOptions options, std::optional<SwapChart>* chart) {
   for (const std::string& network : options.networks) {
     step(network);
     const bool draw = network == "resnet152" || !charted;
-    const unsigned stride = measureNetwork(options, network, figures, draw ? chart : nullptr);
-    if (network == "resnet152") ladderStride = stride;
+    const Effort effort = measureNetwork(options, network, figures, draw ? chart : nullptr);
+    if (network == "resnet152") ladderEffort = effort;
     slowest = std::max(slowest, figures.report().at("evict_departure_us_" + network).get<double>());
     slowestOutside = std::max(slowestOutside, figures.report().at("evict_tiny_us_" + network).get<double>() - smallUs);
     if (bench::network(network).published > bench::network(largest).published) largest = network;
@@ -96,7 +98,7 @@ json all(SwapOptions options, std::optional<SwapChart>* chart) {
                                "(evict_saved_bytes, activations) written back, and the chunks scrubbed for their new owner");
   figures.note("overlap_ratio", "a group is taken as group_bytes, which this executor does not report");
   step("the ladder");
-  measureLadder(options, ladderStride, figures);
+  measureLadder(options, ladderEffort, figures);
   if (noLink.empty()) {
     figures.set("link_ratio", figures.report().at("link_ratio_" + largest));
     figures.note("link_ratio", "of " + largest + ", the largest of these networks");
@@ -189,8 +191,12 @@ void addSwap(CLI::App& app, int& status) {
       ->add_option("--stride", request->swap.stride,
                    "Of the words that an inference reads: execution takes less, the transfer the same. Default: such that both take about as long")
       ->check(CLI::IsMember({1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}));
-  command->add_option("--link-gb-per-s", request->swap.linkGbPerS, "Rate of each GPU's modelled link, CPU device only (default 2; 0: none)")
+  command->add_option("--link-gb-per-s", request->swap.link.gbPerS, "Rate of each GPU's modelled link, CPU device only (default 2; 0: none)")
       ->check(CLI::Range(0.0, 1000.0))->default_val(2.0);
+  std::vector<std::string> kinds;
+  for (const memory::LinkKind& kind : memory::linkKinds()) kinds.emplace_back(kind.name);
+  command->add_option("--link-like", request->swap.link.like, "Whose fixed cost of a copy it has, as many times longer as it is slower (default pcie5x16)")
+      ->check(CLI::IsMember(kinds));
   command->add_option("--group-bytes", request->swap.groupBytes, "What overlap_ratio takes for one group of a swap-in (default 4 MiB)")
       ->check(CLI::Range(1.0, 1e9));
   command->add_option("--chart", request->chart, "Draw one swap into this file, as SVG");

@@ -8,6 +8,8 @@
 
 #include "bench/swap/chart.h"
 #include "bench/swap/figures.h"
+#include "bench/swap/stage.h"
+#include "bench/swap/weights.h"
 
 namespace rouse::bench {
 
@@ -17,13 +19,15 @@ struct SwapOptions {
   double scale = 1;
   int repetitions = 7;
   unsigned stride = 0;    // 0: for each network, so that execution takes about as long as its transfer
-  double linkGbPerS = 0;  // 0: no link is modelled
+  ModelledLink link;
   double groupBytes = 4 << 20;  // the elbow of an H100's link is at 2 to 4 MiB
   bool spoiled = false;   // a byte of each network is made wrong: the run has to fail
 };
 
-// Resident, from host memory, cold, transfer alone. Returns the stride used. `chart`: a traced swap is put there.
-unsigned measureNetwork(const SwapOptions& options, const std::string& network, Figures& figures, std::optional<SwapChart>* chart);
+// A line that a client answers: infer, naive or pipelined.
+std::string askLine(const char* what, std::uint64_t request, Effort effort);
+// Resident, from host memory, cold, transfer alone. Returns the effort used. `chart`: a traced swap is put there.
+Effort measureNetwork(const SwapOptions& options, const std::string& network, Figures& figures, std::optional<SwapChart>* chart);
 // A function of one granule arrives when the network, clean and filling a GPU of this much memory, has to leave for it. Without a network: a
 // function that does nothing but fill it. Microseconds.
 struct TinyBehind {
@@ -31,8 +35,8 @@ struct TinyBehind {
   std::vector<double> departures;  // of the large one, as its executor measured them
 };
 TinyBehind tinyBehind(const SwapOptions& options, const std::string& network, std::uint64_t memoryBytes, Figures& figures);
-// Needs stride and figures of resnet152, unless they are to be measured for this alone.
-void measureLadder(const SwapOptions& options, unsigned stride, Figures& figures);
+// `effort`: such that execution takes about as long as the transfer.
+void measureLadder(const SwapOptions& options, Effort effort, Figures& figures);
 void measureSharedSwitch(const SwapOptions& options, Figures& figures);
 void measureInstances(const SwapOptions& options, Figures& figures);
 void measureAllocation(Figures& figures);

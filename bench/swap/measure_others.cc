@@ -15,15 +15,30 @@ constexpr const char* kLadderNetwork = "resnet152";
 struct Step {
   const char* key;
   const char* plan;  // null: by a program of its own
+  const char* ask;   // what its client is asked for
+  const char* note;
 };
-// The Torpor paper's Figure 7: Baseline, Pinned, Pipeline, Group.
-constexpr Step kLadder[] = {{"naive", nullptr}, {"pinned", "whole"}, {"pipelined", "granule"}, {"grouped", "grouped"}};
+// The Torpor paper's Figure 7: Baseline, Pinned, Pipeline, Group. Its Pipeline moves one parameter at a time, which only a program can.
+constexpr Step kLadder[] = {
+    {"naive", nullptr, "naive",
+     "a program that holds its tensors in pageable memory: for each request cudaMalloc and one cudaMemcpy a tensor, then the inference; alone on the "
+     "GPU, and what it frees afterwards is not timed. Torpor's baseline copies through its pool"},
+    {"pinned", "whole", "infer", nullptr},
+    {"per_parameter", nullptr, "pipelined",
+     "a program that holds its tensors in pinned memory and knows where they belong: for each request one cudaMemcpyAsync a tensor, an event a layer, "
+     "and each layer behind its own; alone on the GPU"},
+    {"pipelined", "granule", "infer", "a group for each granule of 2 MiB"},
+    {"grouped", "grouped", "infer", nullptr},
+};
+const Step& step(const std::string& key) {
+  return *std::ranges::find_if(kLadder, [&](const Step& each) { return each.key == key; });
+}
 
 std::string ladderKey(const Step& step) { return std::string("ladder_") + step.key + "_ms"; }
 
 }  // namespace
 
-void measureLadder(const SwapOptions& options, unsigned stride, Figures& figures) {
+void measureLadder(const SwapOptions& options, Effort effort, Figures& figures) {
   struct Rung {
     const Step* step;
     std::unique_ptr<Stage> stage;
@@ -33,10 +48,9 @@ void measureLadder(const SwapOptions& options, unsigned stride, Figures& figures
   std::vector<Rung> rungs;
   const bool selectable = std::any_of(std::begin(kLadder), std::end(kLadder), [](const Step& step) { return step.plan != nullptr && knowsPlan(step.plan); });
   for (const Step& step : kLadder) {
+    if (step.note != nullptr) figures.note(ladderKey(step), step.note);
     if (step.plan == nullptr) {
-      figures.note(ladderKey(step), "a program that holds its tensors in pageable memory: for each request cudaMalloc and one cudaMemcpy a tensor, then "
-                                    "the inference; alone on the GPU, and what it frees afterwards is not timed. Torpor's baseline copies through its pool");
-      const StageOptions stage{.device = options.device, .plan = "", .linkGbPerS = options.linkGbPerS};
+      const StageOptions stage{.device = options.device, .plan = "", .link = options.link};
       rungs.push_back({&step, std::make_unique<Stage>(stage, kLadderNetwork, options.scale), nullptr, nullptr, {}});
       continue;
     }
@@ -47,22 +61,20 @@ void measureLadder(const SwapOptions& options, unsigned stride, Figures& figures
       figures.notMeasured(ladderKey(step), std::string("this roused has no --swap-plan ") + step.plan);
       continue;
     }
-    if (std::string(step.plan) == "granule") figures.note(ladderKey(step), "a group for each granule of 2 MiB: nothing smaller moves");
-    StageOptions stage{.device = options.device, .plan = only ? "" : step.plan, .linkGbPerS = options.linkGbPerS};
+    StageOptions stage{.device = options.device, .plan = only ? "" : step.plan, .link = options.link};
     rungs.push_back({&step, std::make_unique<Stage>(stage, kLadderNetwork, options.scale), nullptr, nullptr, {}});
   }
   std::uint64_t request = 0;
   const auto once = [&](Rung& rung) {
     if (rung.holder != nullptr) rung.stage->turnTo(*rung.holder);
-    const std::string how = rung.holder != nullptr ? "infer " : "naive ";
-    return figures.take(rung.step->key, rung.client->ask(how + std::to_string(++request) + " " + std::to_string(stride)));
+    return figures.take(rung.step->key, rung.client->ask(askLine(rung.step->ask, ++request, effort)));
   };
   for (Rung& rung : rungs) {
     rung.client = std::make_unique<Client>(rung.stage->serve());
-    figures.take(rung.step->key, rung.client->ask("infer 1 1"));
+    figures.take(rung.step->key, rung.client->ask("infer 1 1 1"));
     if (rung.step->plan != nullptr) {
       rung.holder = std::make_unique<Client>(rung.stage->holder());
-      figures.take(rung.step->key, rung.client->ask("infer 2 1"));
+      figures.take(rung.step->key, rung.client->ask("infer 2 1 1"));
     }
     once(rung);
   }
@@ -79,14 +91,14 @@ void measureLadder(const SwapOptions& options, unsigned stride, Figures& figures
       figures.notMeasured(key, "a step of the ladder is not measured");
     }
   };
-  ratio("ladder_grouped_by_pipelined", kLadder[3], kLadder[2]);
-  ratio("ladder_grouped_by_naive", kLadder[3], kLadder[0]);
+  for (const char* below : {"naive", "per_parameter", "pipelined"})
+    ratio((std::string("ladder_grouped_by_") + below).c_str(), step("grouped"), step(below));
 }
 
 void measureSharedSwitch(const SwapOptions& options, Figures& figures) {
-  const Stage stage({.device = options.device, .gpus = 2, .linkGbPerS = options.linkGbPerS}, "resnet50", options.scale);
+  const Stage stage({.device = options.device, .gpus = 2, .link = options.link}, "resnet50", options.scale);
   Client one = stage.serve(0), other = stage.serve(1);
-  for (Client* client : {&one, &other}) figures.take("shared switch", client->ask("infer 1 1"));
+  for (Client* client : {&one, &other}) figures.take("shared switch", client->ask("infer 1 1 1"));
   // Each GPU has its holder. One look at what is resident, for both.
   Client holder = stage.holder(0), otherHolder = stage.holder(1);
   const auto away = [&] {
@@ -106,7 +118,7 @@ void measureSharedSwitch(const SwapOptions& options, Figures& figures) {
     alone.push_back(single);
     together.push_back(both);
   }
-  for (Client* client : {&one, &other}) figures.take("shared switch", client->ask("infer 2 1"));
+  for (Client* client : {&one, &other}) figures.take("shared switch", client->ask("infer 2 1 1"));
   const double single = figures.add("switch_alone_ms", alone), both = figures.add("switch_both_ms", together);
   figures.set("shared_switch_slowdown", both / single);
 }
@@ -118,12 +130,12 @@ void measureInstances(const SwapOptions& options, Figures& figures) {
   for (unsigned i = 0; i < kInstances; ++i) {
     clients.push_back(stage.serve());
     // Each with another input: activations are nobody else's.
-    figures.take("instances", clients.back().ask("infer " + std::to_string(i + 1) + " 1"));
+    figures.take("instances", clients.back().ask("infer " + std::to_string(i + 1) + " 1 1"));
   }
   const auto used = static_cast<double>(stage.usage().residentBytes);
   stage.evict();
   const auto home = static_cast<double>(stage.restingHostStoreBytes());
-  for (Client& client : clients) figures.take("instances", client.ask("infer 2 1"));
+  for (Client& client : clients) figures.take("instances", client.ask("infer 2 1 1"));
   figures.set("instances", kInstances);
   figures.set("instances_gpu_bytes", used);
   figures.set("instances_host_bytes", home);

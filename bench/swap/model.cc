@@ -69,20 +69,22 @@ const std::uint32_t* Model::upload(const std::vector<std::uint32_t>& words) {
   return static_cast<const std::uint32_t*>(memory);
 }
 
-void Model::launchLayer(std::size_t layer, std::uint32_t stride, std::uint32_t phase, bool traced) {
+void Model::launchLayer(std::size_t layer, Effort effort, std::uint32_t phase, bool traced) {
   Tensors& t = layers_[layer];
   const Word* in = activations_ + layer;
   Word* out = activations_ + layer + 1;
   Word* times = traced ? activations_ + layers_.size() + 1 + 2 * layer : nullptr;
-  void* arguments[] = {&t.weight, &t.weights, &t.bias, &t.biases, &stride, &phase, &in, &out, &times};
-  const std::uint64_t words = std::max(t.weights, t.biases) / stride;
+  void* arguments[] = {&t.weight, &t.weights, &t.bias, &t.biases, &effort.stride, &phase, &effort.uses, &in, &out, &times};
+  const std::uint64_t words = std::max(t.weights, t.biases) / effort.stride;
   const auto blocks = static_cast<unsigned>(std::clamp<std::uint64_t>(words / (kThreads * kWordsAThread), 1, kMostBlocks));
   check(cudaLaunchKernel(layerKernel_, dim3(blocks), dim3(kThreads), arguments, 0, nullptr), "cudaLaunchKernel");
 }
 
-Model::Answer Model::infer(std::uint64_t request, std::uint32_t stride, bool traced) {
-  const auto phase = static_cast<std::uint32_t>(request % stride);
-  const std::vector<Word> expected = reference_.infer(request, stride, phase);
+Model::Answer Model::infer(std::uint64_t request, Effort effort, bool traced) { return inferBehind(request, effort, traced, {}); }
+
+Model::Answer Model::inferBehind(std::uint64_t request, Effort effort, bool traced, const std::vector<cudaEvent_t>& arriving) {
+  const auto phase = static_cast<std::uint32_t>(request % effort.stride);
+  const std::vector<Word> expected = reference_.infer(request, effort, phase);
   const std::size_t count = layers_.size();
   Answer answer;
   std::vector<Word> start(count + 1, 0), outputs(count + 1);
@@ -95,7 +97,10 @@ Model::Answer Model::infer(std::uint64_t request, std::uint32_t stride, bool tra
   }
   answer.began = now();
   check(cudaMemcpyAsync(activations_, start.data(), start.size() * sizeof(Word), cudaMemcpyHostToDevice, nullptr), "cudaMemcpyAsync");
-  for (std::size_t i = 0; i < count; ++i) launchLayer(i, stride, phase, traced);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!arriving.empty()) check(cudaStreamWaitEvent(nullptr, arriving[i], 0), "cudaStreamWaitEvent");
+    launchLayer(i, effort, phase, traced);
+  }
   answer.queued = now();
   check(cudaMemcpy(outputs.data(), activations_, outputs.size() * sizeof(Word), cudaMemcpyDeviceToHost), "cudaMemcpy");
   answer.ended = now();
@@ -122,7 +127,7 @@ void Model::forEachTensor(Visit&& visit) {
   }
 }
 
-Model::Answer Model::inferNaively(std::uint64_t request, std::uint32_t stride) {
+Model::Answer Model::inferNaively(std::uint64_t request, Effort effort) {
   const auto release = [](const std::uint32_t*& tensor, std::uint64_t) {
     check(cudaFree(const_cast<std::uint32_t*>(tensor)), "cudaFree");
     tensor = nullptr;
@@ -143,9 +148,38 @@ Model::Answer Model::inferNaively(std::uint64_t request, std::uint32_t stride) {
     tensor = static_cast<const std::uint32_t*>(memory);
   });
   const double loading = now() - begin;
-  Answer answer = infer(request, stride, false);
+  Answer answer = infer(request, effort, false);
   answer.seconds += loading;
   forEachTensor(release);
+  return answer;
+}
+
+Model::Answer Model::inferPipelined(std::uint64_t request, Effort effort) {
+  if (pinned_.empty()) {
+    check(cudaStreamCreateWithFlags(&copies_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    arrived_.resize(layers_.size());
+    for (cudaEvent_t& event : arrived_) check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+    forEachTensor([&](const std::uint32_t* tensor, std::uint64_t words) {
+      void* memory = nullptr;
+      check(cudaMallocHost(&memory, words * sizeof *tensor), "cudaMallocHost");
+      check(cudaMemcpy(memory, tensor, words * sizeof *tensor, cudaMemcpyDeviceToHost), "cudaMemcpy");
+      pinned_.push_back(static_cast<std::uint32_t*>(memory));
+    });
+  }
+  const auto send = [&](const std::uint32_t* tensor, const std::uint32_t* home, std::uint64_t words) {
+    check(cudaMemcpyAsync(const_cast<std::uint32_t*>(tensor), home, words * sizeof *tensor, cudaMemcpyHostToDevice, copies_), "cudaMemcpyAsync");
+  };
+  const double begin = now();
+  auto home = pinned_.begin();
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    const Tensors& t = layers_[i];
+    send(t.weight, *home++, t.weights);
+    if (t.biases != 0) send(t.bias, *home++, t.biases);
+    check(cudaEventRecord(arrived_[i], copies_), "cudaEventRecord");
+  }
+  const double sending = now() - begin;
+  Answer answer = inferBehind(request, effort, false, arrived_);
+  answer.seconds += sending;
   return answer;
 }
 

@@ -42,11 +42,14 @@ class Model {
   double attachSeconds() const { return attachSeconds_; }
   double loadSeconds() const { return loadSeconds_; }
 
-  Answer infer(std::uint64_t request, std::uint32_t stride, bool traced);
+  Answer infer(std::uint64_t request, Effort effort, bool traced);
   // The same by a program that helps itself, as in the Torpor paper's baseline: its tensors are in pageable memory of its own, each gets
   // cudaMalloc and one cudaMemcpy, then the inference, and all are freed (which is not timed). From the first such call on, no
   // tensor is on the device between calls: infer() and touch() are over.
-  Answer inferNaively(std::uint64_t request, std::uint32_t stride);
+  Answer inferNaively(std::uint64_t request, Effort effort);
+  // The same by a program that pipelines: its tensors are in pinned memory of its own, and each goes by one copy to the place on the
+  // device that it has for good, behind the one before; a layer waits for its own.
+  Answer inferPipelined(std::uint64_t request, Effort effort);
   // Flips one bit of the first tensor on the device, behind everybody's back: for the test that a wrong byte is noticed.
   void spoil();
   // Names each tensor. Seconds.
@@ -63,10 +66,16 @@ class Model {
   // visit(tensor, words) for each pointer to a tensor on the device.
   template <class Visit>
   void forEachTensor(Visit&& visit);
-  void launchLayer(std::size_t layer, std::uint32_t stride, std::uint32_t phase, bool traced);
+  void launchLayer(std::size_t layer, Effort effort, std::uint32_t phase, bool traced);
+
+  // `arriving`: what a layer has to wait for, by layer; empty: nothing.
+  Answer inferBehind(std::uint64_t request, Effort effort, bool traced, const std::vector<cudaEvent_t>& arriving);
 
   std::vector<Tensors> layers_;
   std::vector<std::vector<std::uint32_t>> pageable_;  // by tensor, where it is naive
+  std::vector<std::uint32_t*> pinned_;                // by tensor, where it pipelines
+  std::vector<cudaEvent_t> arrived_;                  // by layer
+  cudaStream_t copies_ = nullptr;
   Reference reference_;
   Word* activations_ = nullptr;  // of layer i at i + 1; the input at 0; then two times for each layer
   const void* layerKernel_ = nullptr;

@@ -2,13 +2,16 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 
 #include "bench/report.h"
+#include "memory/topology.h"
 
 namespace rouse::bench {
 namespace {
@@ -16,25 +19,31 @@ namespace {
 constexpr std::uint64_t kGranule = std::uint64_t{2} << 20;
 
 // The file's path.
-std::string writeTopology(unsigned gpus, double gbPerS) {
+std::string writeTopology(unsigned gpus, const ModelledLink& link) {
   char path[] = "/tmp/rouse-bench-XXXXXX";
   const int fd = mkstemp(path);
   if (fd < 0) throw std::runtime_error("cannot make a file in /tmp");
   close(fd);
   std::ofstream file(path);
   file << "name = \"rouse-bench\"\n";
-  if (gpus > 1) file << "[[switch]]\nname = \"shared\"\nuplink_gb_per_s = " << std::fixed << gbPerS << "\n";
+  if (gpus > 1) file << "[[switch]]\nname = \"shared\"\nuplink_gb_per_s = " << std::fixed << link.gbPerS << "\n";
   for (unsigned gpu = 0; gpu < gpus; ++gpu)
-    file << "[[gpu]]\nlink_gb_per_s = " << std::fixed << gbPerS << "\n" << (gpus > 1 ? "switch = \"shared\"\n" : "");
+    file << "[[gpu]]\nlink_gb_per_s = " << std::fixed << link.gbPerS << "\nlink_latency_us = " << link.latencyUs() << "\n" << (gpus > 1 ? "switch = \"shared\"\n" : "");
   return path;
 }
 
 }  // namespace
 
+double ModelledLink::latencyUs() const {
+  const memory::LinkKind* kind = memory::findLinkKind(like);
+  if (kind == nullptr) throw std::runtime_error("no kind of link is called " + like);
+  return kind->latencySeconds * 1e6 * kind->bytesPerSecond / (gbPerS * 1e9);
+}
+
 bool knowsPlan(const std::string& plan) { return rousedAccepts("--swap-plan", plan); }
 
 bool knowsTopology() {
-  const std::string file = writeTopology(1, 1);
+  const std::string file = writeTopology(1, {.gbPerS = 1});
   const bool known = rousedAccepts("--topology", file);
   unlink(file.c_str());
   return known;
@@ -50,9 +59,12 @@ Stage::Stage(const StageOptions& options, const std::string& network, double sca
   // Whoever attaches must have room at home: those that serve (two take turns), and the one that takes everything.
   pool.hostStoreBytes = options.gpus * (3 * memoryBytes_ + 64 * kGranule);
   if (!options.plan.empty()) pool.arguments.insert(pool.arguments.end(), {"--swap-plan", options.plan});
-  if (options.linkGbPerS > 0) {
-    topology_ = writeTopology(options.gpus, options.linkGbPerS);
+  if (options.link.gbPerS > 0) {
+    topology_ = writeTopology(options.gpus, options.link);
     pool.arguments.insert(pool.arguments.end(), {"--topology", topology_});
+    // What the modelled links move is copied by cores that are not the kernels', as a GPU's copy engines are not its multiprocessors.
+    const unsigned cores = std::max(2u, std::thread::hardware_concurrency());
+    pool.arguments.insert(pool.arguments.end(), {"--workers", std::to_string(std::max(1u, (cores - 1) / options.gpus))});
   }
   pool_.emplace(pool);
 }

@@ -14,13 +14,21 @@
 
 namespace rouse::bench {
 
+// A link in slow motion: at this rate, with the fixed cost that a copy over `like` has, made as many times longer as the link is slower.
+// So a transfer of one tensor has the same part of its time in fixed costs as on the real one, which the rate alone would hide.
+struct ModelledLink {
+  double gbPerS = 0;              // 0: no link is modelled
+  std::string like = "pcie5x16";  // a kind that memory/topology knows
+  double latencyUs() const;
+};
+
 struct StageOptions {
   std::string device = "cpu";
   unsigned gpus = 1;
   unsigned instances = 1;    // that fit on a GPU at once
   std::string plan{};        // of --swap-plan; empty: the pool's own
   std::uint64_t memoryBytes = 0;  // of each GPU; 0: what the network takes, and a quarter
-  double linkGbPerS = 0;     // of each GPU, and of the switch they share; 0: none is modelled
+  ModelledLink link{};       // of each GPU; its rate, of the switch they share, too
 };
 
 class Stage {

@@ -39,13 +39,13 @@ void Reference::add(std::span<const std::uint32_t> weight, std::span<const std::
   }
 }
 
-std::vector<Word> Reference::infer(Word x, std::uint32_t stride, std::uint32_t phase) const {
+std::vector<Word> Reference::infer(Word x, Effort effort, std::uint32_t phase) const {
   std::vector<Word> outputs;
   outputs.reserve(layers_.size());
   for (const auto& sums : layers_) {
     Word next = 0;
-    for (std::uint32_t i = phase; i < kMostStride; i += stride) next += sums[i].words * x + sums[i].weighted;
-    outputs.push_back(x = next);
+    for (std::uint32_t i = phase; i < kMostStride; i += effort.stride) next += sums[i].words * x + sums[i].weighted;
+    outputs.push_back(x = effort.uses * next);
   }
   return outputs;
 }

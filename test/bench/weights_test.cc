@@ -7,14 +7,14 @@ namespace rouse::bench {
 namespace {
 
 // The definition, word by word.
-Word layerOf(const std::vector<std::uint32_t>& weight, const std::vector<std::uint32_t>& bias, Word x, std::uint32_t stride, std::uint32_t phase) {
+Word layerOf(const std::vector<std::uint32_t>& weight, const std::vector<std::uint32_t>& bias, Word x, Effort effort, std::uint32_t phase) {
   Word sum = 0;
-  for (std::size_t i = phase; i < weight.size(); i += stride) sum += weight[i] * (x + i);
-  for (std::size_t i = phase; i < bias.size(); i += stride) sum += bias[i] * (x + weight.size() + i);
-  return sum;
+  for (std::size_t i = phase; i < weight.size(); i += effort.stride) sum += weight[i] * (x + i);
+  for (std::size_t i = phase; i < bias.size(); i += effort.stride) sum += bias[i] * (x + weight.size() + i);
+  return effort.uses * sum;
 }
 
-TEST_CASE("the reference gives what its definition says, for any stride and phase") {
+TEST_CASE("the reference gives what its definition says, for any effort and phase") {
   std::vector<std::vector<std::uint32_t>> tensors;
   Reference reference;
   std::uint64_t number = 0;
@@ -28,10 +28,12 @@ TEST_CASE("the reference gives what its definition says, for any stride and phas
   }
   for (std::uint32_t stride = 1; stride <= kMostStride; stride *= 4) {
     for (const std::uint32_t phase : {0u, stride / 2, stride - 1}) {
-      const auto outputs = reference.infer(123456789, stride, phase);
+      const Effort effort{.stride = stride, .uses = phase % 2 == 0 ? 1 : kMostUses - 2 * stride};
+      REQUIRE(effort.valid());
+      const auto outputs = reference.infer(123456789, effort, phase);
       Word x = 123456789;
       for (std::size_t layer = 0; layer < outputs.size(); ++layer) {
-        x = layerOf(tensors[2 * layer], tensors[2 * layer + 1], x, stride, phase);
+        x = layerOf(tensors[2 * layer], tensors[2 * layer + 1], x, effort, phase);
         CHECK(outputs[layer] == x);
       }
     }
@@ -59,10 +61,10 @@ TEST_CASE("an inference that reads all words notices one bit anywhere") {
   words[2345] ^= 4;
   Reference wrong;
   wrong.add(words, {});
-  CHECK(right.infer(5, 1, 0) != wrong.infer(5, 1, 0));
+  CHECK(right.infer(5, {}, 0) != wrong.infer(5, {}, 0));
   // With a stride, the phase that reads it does.
-  CHECK(right.infer(5, 16, 2345 % 16) != wrong.infer(5, 16, 2345 % 16));
-  CHECK(right.infer(5, 16, 2346 % 16) == wrong.infer(5, 16, 2346 % 16));
+  CHECK(right.infer(5, {.stride = 16, .uses = 3}, 2345 % 16) != wrong.infer(5, {.stride = 16, .uses = 3}, 2345 % 16));
+  CHECK(right.infer(5, {.stride = 16, .uses = 3}, 2346 % 16) == wrong.infer(5, {.stride = 16, .uses = 3}, 2346 % 16));
 }
 
 }  // namespace
