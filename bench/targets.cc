@@ -22,6 +22,7 @@ std::vector<Target> swapTargets(const std::vector<std::string>& networks) {
       {"ladder_grouped_by_naive", 0.5, false},
       {"link_ratio", 0.95, true},
       {"evict_clean_us", 50, false},
+      {"path_allocations", 0, false},
       {"fragmentation", 0.15, false},
       {"allocate_ns_p50", 200, false},
       {"instances_host_copies", 1.25, false},

@@ -212,11 +212,18 @@ struct ContextOptions {
   int hostFd = -1;  // memfd behind the host window, offset 0 at its base; borrowed, dup it to keep it
 };
 
+// What a device has had to ask its driver for since it was opened: slow, and never to be done while a request waits.
+struct Acquisitions {
+  std::uint64_t deviceAllocations = 0;  // of physical device memory, the chunks at start-up among them
+  std::uint64_t hostPinnings = 0;       // of host memory, the program's own among it
+};
+
 class Device {
  public:
   virtual ~Device() = default;
 
   virtual const DeviceProperties& properties() const = 0;
+  virtual Acquisitions acquisitions() const = 0;
 
   // All physical memory there is, made at start-up, whole. The executor hands chunks out; it alone knows who has which.
   virtual std::span<const Chunk> chunks() const = 0;

@@ -64,6 +64,7 @@ json all(SwapOptions options, std::optional<SwapChart>* chart) {
   Effort ladderEffort{.stride = options.stride == 0 ? kDefaultStride : options.stride};
   const bool charted = std::ranges::find(options.networks, "resnet152") != options.networks.end();
   double slowest = 0, slowestOutside = -INFINITY;
+  std::uint64_t acquired = 0;
   std::string largest = options.networks.at(0);
   step("a function of one granule behind one of eight");
   const TinyBehind small = tinyBehind(options, "", 16 << 20, figures);
@@ -74,10 +75,12 @@ json all(SwapOptions options, std::optional<SwapChart>* chart) {
     const bool draw = network == "resnet152" || !charted;
     const Effort effort = measureNetwork(options, network, figures, draw ? chart : nullptr);
     if (network == "resnet152") ladderEffort = effort;
+    acquired += figures.report().at("path_allocations_" + network).get<std::uint64_t>();
     slowest = std::max(slowest, figures.report().at("evict_departure_us_" + network).get<double>());
     slowestOutside = std::max(slowestOutside, figures.report().at("evict_tiny_us_" + network).get<double>() - smallUs);
     if (bench::network(network).published > bench::network(largest).published) largest = network;
   }
+  figures.set("path_allocations", acquired);
   const bool clean = std::ranges::all_of(options.networks, [&](const std::string& network) {
     return figures.report().at("evict_saved_bytes_" + network).get<double>() <= kWrittenBytes;
   });

@@ -82,6 +82,7 @@ Effort measureNetwork(const SwapOptions& options, const std::string& network, Fi
     figures.take(network, client->ask(askLine("infer", ++request, effort)));
     stage.turnTo(holder);
     client->ask("touch");
+    const std::uint64_t acquired = stage.usage().acquisitions;
     for (int i = 0; i < options.repetitions; ++i) {
       resident.push_back(figures.take(network, client->ask(askLine("infer", ++request, effort))));
       const std::uint64_t savedBefore = stage.usage().savedBytes;
@@ -92,6 +93,7 @@ Effort measureNetwork(const SwapOptions& options, const std::string& network, Fi
       stage.turnTo(holder);
       transfer.push_back(client->ask("touch").at("ms"));
     }
+    figures.set("path_allocations_" + network, stage.usage().acquisitions - acquired);
     if (chart != nullptr && !*chart) {
       stage.turnTo(holder);
       const json answer = client->ask(askLine("infer", ++request, effort) + " trace");

@@ -93,6 +93,7 @@ Stage::Usage Stage::usage() const {
     for (const auto& gpu : seen.at("gpus")) {
       complete = complete && gpu.contains("host_store_used_bytes");
       usage.hostStoreUsedBytes += gpu.value("host_store_used_bytes", std::uint64_t{0});
+      usage.acquisitions += gpu.value("device_allocations", std::uint64_t{0}) + gpu.value("host_pinnings", std::uint64_t{0});
     }
     for (const auto& function : seen.at("functions")) {
       for (const auto& gpu : function.at("gpus")) {

@@ -59,6 +59,7 @@ class Stage {
     std::map<pid_t, std::uint64_t> residentOf{}, mappedOf{};  // by process; mapped: resident or not
     std::map<pid_t, double> departureUsOf{};  // by process: its last departure, as the executor measured it
     std::uint64_t savedBytes = 0;  // by all departures
+    std::uint64_t acquisitions = 0;  // of the driver: allocations of device memory, pinnings of host memory
     std::uint64_t hostStoreUsedBytes = 0;
   };
   Usage usage() const;

@@ -277,6 +277,9 @@ struct ExecutorStatus {
   roomBytes @8 :UInt64;
   idleBytes @9 :UInt64;
   waiting @10 :UInt32;
+  # Of the driver, since the executor was started: physical memory that was made, host memory that was pinned.
+  deviceAllocations @11 :UInt64;
+  hostPinnings @12 :UInt64;
 }
 
 struct SessionWaits {

@@ -135,6 +135,8 @@ void write(capnproto::ExecutorStatus::Builder to, const ExecutorStatus& from) {
   to.setRoomBytes(from.roomBytes);
   to.setIdleBytes(from.idleBytes);
   to.setWaiting(from.waiting);
+  to.setDeviceAllocations(from.deviceAllocations);
+  to.setHostPinnings(from.hostPinnings);
   auto sessions = to.initSessions(static_cast<unsigned>(from.sessions.size()));
   for (unsigned i = 0; i < sessions.size(); ++i) {
     const SessionUsage& usage = from.sessions[i];
@@ -379,7 +381,9 @@ ExecutorStatus read(capnproto::ExecutorStatus::Reader from) {
                     .hostStorePromisableBytes = from.getHostStorePromisableBytes(),
                     .roomBytes = from.getRoomBytes(),
                     .idleBytes = from.getIdleBytes(),
-                    .waiting = from.getWaiting()};
+                    .waiting = from.getWaiting(),
+                    .deviceAllocations = from.getDeviceAllocations(),
+                    .hostPinnings = from.getHostPinnings()};
   for (auto usage : from.getSessions()) {
     to.sessions.push_back({.sessionId = usage.getSessionId(),
                            .reservedBytes = usage.getReservedBytes(),

@@ -158,6 +158,7 @@ struct ExecutorStatus {
   std::uint64_t hostStoreBytes = 0, hostStoreUsedBytes = 0, hostStorePromisableBytes = 0;
   std::uint64_t roomBytes = 0, idleBytes = 0;
   std::uint32_t waiting = 0;
+  std::uint64_t deviceAllocations = 0, hostPinnings = 0;
 };
 struct SessionWaits {
   std::uint64_t sessionId = 0;

@@ -70,6 +70,7 @@ void Executor::finishLoads() {
 }
 
 void Executor::on(std::uint64_t id, channel::ExecutorStatusRequest&, std::vector<wire::OwnedFd>) {
+  const memory::Acquisitions acquired = device_->acquisitions();
   channel::ExecutorStatus status{.totalBytes = memory_.totalBytes(),
                                  .freeBytes = memory_.freeBytes(),
                                  .sessions = {},
@@ -79,7 +80,9 @@ void Executor::on(std::uint64_t id, channel::ExecutorStatusRequest&, std::vector
                                  .hostStoreUsedBytes = homes_ ? homes_->usedBytes() : 0,
                                  .hostStorePromisableBytes = homes_ ? homes_->promisableBytes() : 0,
                                  .roomBytes = memory_.freeChunks() * kGranuleBytes,
-                                 .idleBytes = Sharing::idleBytes(sharers(), coarseNs())};
+                                 .idleBytes = Sharing::idleBytes(sharers(), coarseNs()),
+                                 .deviceAllocations = acquired.deviceAllocations,
+                                 .hostPinnings = acquired.hostPinnings};
   for (const Served& served : served_) {
     status.sessions.push_back(served.session->usage());
     status.commands += served.session->commandsHere();

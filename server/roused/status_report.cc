@@ -88,6 +88,8 @@ ordered_json gpu(const StatusInput& input, const ExecutorLink& link) {
     json["sessions"] = status->second.sessions.size();
     json["commands"] = status->second.commands;
     json["launches"] = status->second.launches;
+    json["device_allocations"] = status->second.deviceAllocations;
+    json["host_pinnings"] = status->second.hostPinnings;
     json["host_store_bytes"] = status->second.hostStoreBytes;
     json["host_store_used_bytes"] = status->second.hostStoreUsedBytes;
     json["host_store_free_bytes"] = status->second.hostStorePromisableBytes;

@@ -139,10 +139,17 @@ TEST_CASE("every other kind survives") {
   CHECK(usage.lastDepartureNs == 10);
   CHECK(usage.sharedHomeBytes == 8);
   const auto store = std::get<ExecutorStatus>(
-      roundTrip(1, ExecutorStatus{.sessions = {}, .hostStoreBytes = 3, .hostStoreUsedBytes = 1, .hostStorePromisableBytes = 2}).body);
+      roundTrip(1, ExecutorStatus{.sessions = {},
+                                  .hostStoreBytes = 3,
+                                  .hostStoreUsedBytes = 1,
+                                  .hostStorePromisableBytes = 2,
+                                  .deviceAllocations = 4,
+                                  .hostPinnings = 5}).body);
   CHECK(store.hostStoreBytes == 3);
   CHECK(store.hostStoreUsedBytes == 1);
   CHECK(store.hostStorePromisableBytes == 2);
+  CHECK(store.deviceAllocations == 4);
+  CHECK(store.hostPinnings == 5);
   const auto open = std::get<OpenSession>(roundTrip(1, OpenSession{1, 2, {4, 8}, {16, 32}, 64, "f"}).body);
   CHECK(open.deviceIndex == 2);
   CHECK(open.deviceWindow == AddressRange{4, 8});

@@ -125,6 +125,7 @@ class FakeDevice final : public memory::Device {
   }
 
   const memory::DeviceProperties& properties() const override { return properties_; }
+  memory::Acquisitions acquisitions() const override { return {}; }
   std::span<const memory::Chunk> chunks() const override { return chunks_; }
   Status useHost(std::span<std::byte> memory) override {
     homes = memory;

@@ -17,6 +17,8 @@ class CpuDevice final : public memory::Device {
   static Result<std::unique_ptr<memory::Device>> open(const memory::DeviceOptions& options);
 
   const memory::DeviceProperties& properties() const override { return properties_; }
+  // All memory is one file, made when the device is, and nothing needs pinning.
+  memory::Acquisitions acquisitions() const override { return {.deviceAllocations = 1}; }
   std::span<const memory::Chunk> chunks() const override { return memory_->chunks(); }
   Status scrub(memory::Chunk chunk) override { return memory_->scrub(chunk); }
   Result<std::unique_ptr<memory::Context>> createContext(const memory::ContextOptions& options,

@@ -54,6 +54,8 @@ class Gpu {
   std::vector<Lanes*> contexts;
   // Registered host memory of the server's own (memory/device.h, useHost()). Locked.
   AddressRange homes;
+  // Of physical memory that was made, and of host memory that was pinned: any thread.
+  std::atomic<std::uint64_t> allocations{0}, pinnings{0};
   // Locked.
   KernelText text;
   mutable std::mutex mutex;

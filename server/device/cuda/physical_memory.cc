@@ -51,6 +51,7 @@ Result<std::unique_ptr<PhysicalMemory>> PhysicalMemory::create(std::shared_ptr<G
   for (std::uint32_t id = 0; id < count; ++id) {
     CUmemGenericAllocationHandle handle = 0;
     const CUresult result = driver.cuMemCreate(&handle, kGranuleBytes, &property, 0);
+    gpu->allocations.fetch_add(1, std::memory_order_relaxed);
     if (result != CUDA_SUCCESS) {
       // Somebody else was faster: what there is will do, if it was not asked for by size.
       if (result == CUDA_ERROR_OUT_OF_MEMORY && atMost == 0 && id >= count / 2) break;

@@ -11,6 +11,7 @@ namespace rouse::cuda {
 Status registerHost(Gpu& gpu, void* address, std::uint64_t bytes, const std::string& what) {
   gpu.makeCurrent();
   const Driver& driver = gpu.driver();
+  gpu.pinnings.fetch_add(1, std::memory_order_relaxed);
   const CUresult result =
       driver.cuMemHostRegister(address, bytes, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
   if (result != CUDA_SUCCESS) {
