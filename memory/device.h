@@ -41,6 +41,8 @@ struct DeviceProperties {
   bool placesVariables = false;
   // takeWritten() tells which restored granules have been written since; otherwise any may have been.
   bool noticesWrites = false;
+  // Context::share() works: granules with the same bytes may have one chunk, in several contexts, until one of them is written.
+  bool copiesOnWrite = false;
   // Using a granule before it has arrived brings it there and then; otherwise that gives no defined result, or a fault.
   bool arrivesOnDemand = false;
   // For operators; a function is not told these.
@@ -167,6 +169,21 @@ class Context {
   virtual Status noticeWrites(AddressRange granules) = 0;
   // Granules so far that came with an access rather than in their turn (DeviceProperties::arrivesOnDemand).
   virtual std::uint64_t demandedGranules() const { return 0; }
+
+  // --- One chunk for several granules. Only where DeviceProperties::copiesOnWrite, which asks for noticesWrites.
+  // From now on other granules, of any context, may have this chunk as well, which holds the granule's bytes. What writes the granule,
+  // whatever it is and when, writes a copy: nobody else sees it, and nothing is waited for. The granule has no chunk yet; or it was
+  // restored, and may be in use: whether this is its own chunk or another one with the same bytes, nobody who reads notices. False, and
+  // nothing has changed: it has not come yet, or has been written.
+  virtual Result<bool> share(std::uint64_t, Chunk) { return Error{CudaError::notSupported, "chunks cannot be shared"}; }
+  // Its chunk is nobody else's any more: writes go there again. Nothing happens where it has been copied.
+  virtual void own(std::uint64_t /*address*/) {}
+  // Appends the granules that have been copied, each once. Their copies lie in memory of the device's own until settle() or unmap();
+  // the chunks that they had are not used by them any more. takeWritten() tells them as well.
+  virtual void takeCopied(std::vector<std::uint64_t>& /*addresses*/) {}
+  // A copied granule's bytes move to this chunk, which nobody has; then the granule is as if it had been mapped there. Nobody uses it
+  // meanwhile. Fails as a copy does, by a fault.
+  virtual void settle(Stream&, std::uint64_t /*address*/, Chunk) {}
 
   // Memory of the host window that becomes usable by copies and kernels at its own address.
   virtual Status mapHost(AddressRange range) = 0;

@@ -72,6 +72,7 @@ Status CpuContext::map(std::uint64_t address, memory::Chunk chunk) {
   if (auto status = deviceWindow_->map({address, chunk.bytes}, memory_.fd(), memory_.offsetOf(chunk)); !status)
     return status;
   state_->prefault->mapped(address, memory_.takeKept(chunk));
+  state_->visits.placed(address, memory_.offsetOf(chunk));
   for (std::uint64_t at = 0; at < chunk.bytes; at += kGranuleBytes) mapped_.insert(address + at);
   return {};
 }
@@ -98,6 +99,21 @@ void CpuContext::restore(memory::Stream& stream, std::span<const memory::Arrival
 void CpuContext::save(memory::Stream& stream, std::uint64_t address, std::byte* home) {
   queueOf(stream).push(CopyOperation{
       {.destination = reinterpret_cast<std::uint64_t>(home), .source = address, .width = kGranuleBytes}});
+}
+
+Result<bool> CpuContext::share(std::uint64_t address, memory::Chunk chunk) {
+  if (auto status = memory_.check(chunk); !status) return status.error();
+  if (!deviceWindow_->range().contains({address, kGranuleBytes}) || !isAligned(address, kGranuleBytes))
+    return Error{CudaError::invalidValue, "to share a chunk: an address that is no granule's of the device window"};
+  const bool fresh = mapped_.insert(address).second;
+  auto lent = state_->visits.lend(address, memory_.offsetOf(chunk), fresh);
+  if (fresh && (!lent || !*lent)) mapped_.erase(address);
+  return lent;
+}
+
+void CpuContext::settle(memory::Stream& stream, std::uint64_t address, memory::Chunk chunk) {
+  memory_.takeKept(chunk);
+  queueOf(stream).push(SettleOperation{address, memory_.offsetOf(chunk)});
 }
 
 Status CpuContext::mapHost(AddressRange range) {

@@ -62,6 +62,12 @@ struct RestoreOperation {
   std::int64_t queuedAt = 0;
 };
 
+// A granule that was copied (visits.h) moves to the device's memory at `offset`.
+struct SettleOperation {
+  std::uint64_t address;
+  std::uint64_t offset;
+};
+
 struct RecordOperation {
   std::shared_ptr<Marker> marker;
 };
@@ -71,6 +77,6 @@ struct EventWaitOperation {
 };
 
 using Operation = std::variant<CopyOperation, InlineCopyOperation, FillOperation, FingerprintOperation, LaunchOperation,
-                               SignalOperation, SlotWaitOperation, RestoreOperation, RecordOperation, EventWaitOperation>;
+                               SignalOperation, SlotWaitOperation, RestoreOperation, SettleOperation, RecordOperation, EventWaitOperation>;
 
 }  // namespace rouse::cpu

@@ -116,6 +116,7 @@ memory::DeviceProperties describeDevice(std::uint32_t ordinal, std::uint64_t mem
       {134, -1},                                        // HostNumaId
   };
   properties.noticesWrites = true;
+  properties.copiesOnWrite = true;
   properties.arrivesOnDemand = true;
   properties.attributes.assign(148, 0);
   for (const auto& [attribute, value] : values) properties.attributes[attribute] = value;

@@ -170,6 +170,13 @@ StreamQueue::Step StreamQueue::step(RestoreOperation& operation, Worker* worker)
   return Step::waiting;
 }
 
+StreamQueue::Step StreamQueue::step(SettleOperation& operation, Worker* worker) {
+  if (context_->dead() != CudaError::success) return Step::done;
+  if (worker == nullptr) return Step::worker;
+  if (!context_->visits.settle(operation.address, operation.offset)) context_->fault(CudaError::unknown, kNotMapped);
+  return Step::done;
+}
+
 // Due when what it follows at once ended in the model; after anything else it begins when that has ended, which is now.
 void StreamQueue::pace(std::int64_t queuedAt, PacedTransfer transfer) {
   PacedWork::start(shared_from_this(), follows_ != 0 ? std::max(follows_, queuedAt) : 0, std::move(transfer));
