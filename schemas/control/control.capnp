@@ -268,6 +268,8 @@ struct ExecutorStatus {
     restingBytes @16 :UInt64;    # while it is away, what is on the device still, for anybody to take
     returnedBytes @17 :UInt64;   # by all arrivals: what was on the device still
     lastDepartureNs @18 :UInt64; # what the last departure took, saving included
+    sharedBytes @19 :UInt64;     # of what is on the device, resting or not: in chunks that others have as well
+    joinedBytes @20 :UInt64;     # by all arrivals: what was on the device as somebody else's
   }
   hostStoreBytes @5 :UInt64;      # this executor's part
   hostStoreUsedBytes @6 :UInt64;  # what is shared counts once
@@ -277,6 +279,7 @@ struct ExecutorStatus {
   roomBytes @8 :UInt64;
   idleBytes @9 :UInt64;
   waiting @10 :UInt32;
+  heldBytes @11 :UInt64;          # of the device, by sessions that are there: what is shared counts once
 }
 
 struct SessionWaits {

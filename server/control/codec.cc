@@ -133,6 +133,7 @@ void write(capnproto::ExecutorStatus::Builder to, const ExecutorStatus& from) {
   to.setHostStoreUsedBytes(from.hostStoreUsedBytes);
   to.setHostStorePromisableBytes(from.hostStorePromisableBytes);
   to.setRoomBytes(from.roomBytes);
+  to.setHeldBytes(from.heldBytes);
   to.setIdleBytes(from.idleBytes);
   to.setWaiting(from.waiting);
   auto sessions = to.initSessions(static_cast<unsigned>(from.sessions.size()));
@@ -157,6 +158,8 @@ void write(capnproto::ExecutorStatus::Builder to, const ExecutorStatus& from) {
     sessions[i].setReturnedBytes(usage.returnedBytes);
     sessions[i].setLastDepartureNs(usage.lastDepartureNs);
     sessions[i].setSharedHomeBytes(usage.sharedHomeBytes);
+    sessions[i].setSharedBytes(usage.sharedBytes);
+    sessions[i].setJoinedBytes(usage.joinedBytes);
   }
 }
 
@@ -379,7 +382,8 @@ ExecutorStatus read(capnproto::ExecutorStatus::Reader from) {
                     .hostStorePromisableBytes = from.getHostStorePromisableBytes(),
                     .roomBytes = from.getRoomBytes(),
                     .idleBytes = from.getIdleBytes(),
-                    .waiting = from.getWaiting()};
+                    .waiting = from.getWaiting(),
+                    .heldBytes = from.getHeldBytes()};
   for (auto usage : from.getSessions()) {
     to.sessions.push_back({.sessionId = usage.getSessionId(),
                            .reservedBytes = usage.getReservedBytes(),
@@ -399,6 +403,8 @@ ExecutorStatus read(capnproto::ExecutorStatus::Reader from) {
                            .sharedHomeBytes = usage.getSharedHomeBytes(),
                            .restingBytes = usage.getRestingBytes(),
                            .returnedBytes = usage.getReturnedBytes(),
+                           .sharedBytes = usage.getSharedBytes(),
+                           .joinedBytes = usage.getJoinedBytes(),
                            .lastDepartureNs = usage.getLastDepartureNs()});
   }
   return to;

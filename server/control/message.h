@@ -147,6 +147,7 @@ struct SessionUsage {
   std::uint64_t lastSavedBytes = 0;
   std::uint64_t sharedHomeBytes = 0;
   std::uint64_t restingBytes = 0, returnedBytes = 0;
+  std::uint64_t sharedBytes = 0, joinedBytes = 0;
   std::uint64_t lastDepartureNs = 0;
 };
 struct ExecutorStatus {
@@ -158,6 +159,7 @@ struct ExecutorStatus {
   std::uint64_t hostStoreBytes = 0, hostStoreUsedBytes = 0, hostStorePromisableBytes = 0;
   std::uint64_t roomBytes = 0, idleBytes = 0;
   std::uint32_t waiting = 0;
+  std::uint64_t heldBytes = 0;
 };
 struct SessionWaits {
   std::uint64_t sessionId = 0;

@@ -79,7 +79,8 @@ void Executor::on(std::uint64_t id, channel::ExecutorStatusRequest&, std::vector
                                  .hostStoreUsedBytes = homes_ ? homes_->usedBytes() : 0,
                                  .hostStorePromisableBytes = homes_ ? homes_->promisableBytes() : 0,
                                  .roomBytes = memory_.freeChunks() * kGranuleBytes,
-                                 .idleBytes = Sharing::idleBytes(sharers(), coarseNs())};
+                                 .idleBytes = Sharing::idleBytes(sharers(), coarseNs()),
+                                 .heldBytes = memory_.heldBytes()};
   for (const Served& served : served_) {
     status.sessions.push_back(served.session->usage());
     status.commands += served.session->commandsHere();

@@ -114,6 +114,7 @@ bool Executor::turn() {
   if (homes_) {
     did = share() || did;
     did = homes_->turn() || did;
+    if (homes_->anyMerged()) meet();
   }
   if (!imports_.empty()) did = finishImports() || did;
   deviceWaiting_ = false;
@@ -172,6 +173,11 @@ bool Executor::share() {
   if (sharing_.waiting())
     for (const channel::SessionWaits& waits : Sharing::impatient(sessions, now)) send(0, waits);
   return shared || did;
+}
+
+void Executor::meet() {
+  for (const HomeSharing::Merged& merged : homes_->takeMerged())
+    if (Served* served = find(merged.owner); served != nullptr && !served->session->between()) served->session->meet(merged.address);
 }
 
 // Tells the daemon what has become of a session.

@@ -63,6 +63,8 @@ class Executor {
   bool turn();
   bool pollSessions();
   bool share();
+  // Homes that have been found to be equal: so may the chunks be.
+  void meet();
   std::span<Session* const> sharers();
   void settle(std::size_t index);
   void rest(Rest kind);

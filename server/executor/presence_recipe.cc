@@ -26,7 +26,7 @@ std::vector<HomeCopy::Page> Presence::adopt(const channel::SessionRecipe& recipe
   pages.reserve(recipe.granules.size());
   for (const auto& granule : recipe.granules) {
     const std::uint64_t address = base + std::uint64_t{granule.number} * kGranuleBytes;
-    const Homes::Slot slot = homes_->take(owner_);
+    const Homes::Slot slot = homes_->take(owner_, address);
     extents_.insert(address, memory::kNoChunk);
     homed_.emplace(address, Home{slot, true, {}});
     pages.push_back({store.at(granule.home), homes_->rewrite(slot, std::nullopt)});

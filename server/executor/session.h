@@ -118,6 +118,8 @@ class Session final : private memory::ContextObserver {
   // Neither work nor commands, as far as can be seen.
   bool quiet() const;
   const Presence& presence() const { return presence_; }
+  // Presence's; not of one that is being taken to another device.
+  void meet(std::uint64_t address) { presence_.meet(address); }
   std::uint64_t heldChunks() const { return presence_.heldBytes() / kGranuleBytes; }
   struct Shares {  // Sharing's notes. Times in nanoseconds; 0: never.
     std::uint64_t activeAt = 0, hereSince = 0, waitingSince = 0, askedAt = 0, staysUntil = 0;

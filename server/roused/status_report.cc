@@ -85,6 +85,7 @@ ordered_json gpu(const StatusInput& input, const ExecutorLink& link) {
   if (const auto status = input.executors.find(link.ordinal()); status != input.executors.end()) {
     json["memory_total_bytes"] = status->second.totalBytes;
     json["memory_free_bytes"] = status->second.freeBytes;
+    json["memory_held_bytes"] = status->second.heldBytes;
     json["sessions"] = status->second.sessions.size();
     json["commands"] = status->second.commands;
     json["launches"] = status->second.launches;
@@ -113,6 +114,7 @@ ordered_json function(const StatusInput& input, const Session& session) {
       one["reserved_bytes"] = usage->reservedBytes;
       one["mapped_bytes"] = usage->mappedBytes;
       one["resident_bytes"] = usage->residentBytes;
+      one["shared_bytes"] = usage->sharedBytes;
       one["home_bytes"] = usage->homeBytes;
       one["home_shared_bytes"] = usage->sharedHomeBytes;
       one["arrivals"] = usage->arrivals;
@@ -122,6 +124,7 @@ ordered_json function(const StatusInput& input, const Session& session) {
       one["last_departure_ns"] = known(usage->lastDepartureNs, usage->departures != 0);
       one["resting_bytes"] = usage->restingBytes;
       one["returned_bytes"] = usage->returnedBytes;
+      one["joined_bytes"] = usage->joinedBytes;
       one["place"] = placeName(usage->place);
       one["pinned"] = usage->pinned;
       one["commands"] = usage->commands;
@@ -130,6 +133,7 @@ ordered_json function(const StatusInput& input, const Session& session) {
       total.reservedBytes += usage->reservedBytes;
       total.mappedBytes += usage->mappedBytes;
       total.residentBytes += usage->residentBytes;
+      total.sharedBytes += usage->sharedBytes;
       total.homeBytes += usage->homeBytes;
       total.sharedHomeBytes += usage->sharedHomeBytes;
       total.commands += usage->commands;
@@ -150,6 +154,7 @@ ordered_json function(const StatusInput& input, const Session& session) {
           {"reserved_bytes", total.reservedBytes},
           {"mapped_bytes", total.mappedBytes},
           {"resident_bytes", total.residentBytes},
+          {"shared_bytes", total.sharedBytes},
           {"home_bytes", total.homeBytes},
           {"home_shared_bytes", total.sharedHomeBytes},
           {"host_bytes", total.hostBytes},

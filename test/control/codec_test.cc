@@ -124,7 +124,7 @@ TEST_CASE("every other kind survives") {
   CHECK(status.sessions[0].hostBytes == 4);
   CHECK(status.sessions[0].error == 7);
   SessionUsage used{.sessionId = 1, .residentBytes = 2, .homeBytes = 3, .arrivals = 4, .departures = 5, .savedBytes = 6,
-                    .place = Place::arriving, .pinned = true, .lastSavedBytes = 7, .sharedHomeBytes = 8, .restingBytes = 11, .returnedBytes = 9, .lastDepartureNs = 10};
+                    .place = Place::arriving, .pinned = true, .lastSavedBytes = 7, .sharedHomeBytes = 8, .restingBytes = 11, .returnedBytes = 9, .sharedBytes = 12, .joinedBytes = 13, .lastDepartureNs = 10};
   const auto usage = std::get<ExecutorStatus>(roundTrip(1, ExecutorStatus{.sessions = {used}}).body).sessions.at(0);
   CHECK(usage.residentBytes == 2);
   CHECK(usage.homeBytes == 3);
@@ -136,6 +136,8 @@ TEST_CASE("every other kind survives") {
   CHECK(usage.lastSavedBytes == 7);
   CHECK(usage.restingBytes == 11);
   CHECK(usage.returnedBytes == 9);
+  CHECK(usage.sharedBytes == 12);
+  CHECK(usage.joinedBytes == 13);
   CHECK(usage.lastDepartureNs == 10);
   CHECK(usage.sharedHomeBytes == 8);
   const auto store = std::get<ExecutorStatus>(

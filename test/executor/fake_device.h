@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "memory/device.h"
+#include "memory/extent_map.h"
 #include "schemas/wire/slot_wait.h"
 
 namespace rouse::executor {
@@ -78,6 +79,14 @@ class FakeContext final : public memory::Context {
   void save(memory::Stream&, std::uint64_t address, std::byte* home) override;
   void takeWritten(std::vector<std::uint64_t>& addresses) override;
   Status noticeWrites(AddressRange granules) override;
+  Result<bool> share(std::uint64_t address, memory::Chunk chunk) override;
+  void own(std::uint64_t address) override { lent_.erase(address); }
+  void takeCopied(std::vector<std::uint64_t>& addresses) override;
+  void settle(memory::Stream&, std::uint64_t address, memory::Chunk chunk) override;
+  // A kernel writes the granule, now: `content` is its first byte from here on.
+  void write(std::uint64_t address, std::byte content);
+  // As anything reads it, now.
+  std::byte read(std::uint64_t address);
   Status mapHost(AddressRange range) override;
   Status unmapHost(AddressRange range) override;
   std::unique_ptr<memory::Stream> createStream(int priority) override;
@@ -111,8 +120,15 @@ class FakeContext final : public memory::Context {
   FakeDevice& device_;
   memory::ContextObserver& observer_;
   std::vector<std::shared_ptr<FakeQueue>> queues_;
-  std::vector<std::pair<std::uint64_t, std::uint32_t>> mapped_;  // address, chunk
+  void enterChunk(std::uint32_t chunk);
+  void leaveChunk(std::uint32_t chunk);
+  std::vector<std::pair<std::uint64_t, std::uint32_t>>::iterator find(std::uint64_t address);
+
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> mapped_;  // address, chunk: kNoChunk while it has been copied
   std::set<std::uint64_t> restored_;
+  std::set<std::uint64_t> lent_;
+  std::vector<std::uint64_t> copied_;                // not taken yet
+  std::map<std::uint64_t, std::byte> copies_;  // by address
   bool cancelled_ = false;
 };
 
@@ -132,6 +148,7 @@ class FakeDevice final : public memory::Device {
   }
   Status scrub(memory::Chunk chunk) override {
     if (inUse_.count(chunk.id)) broken("scrub of a mapped chunk");
+    bytes_.erase(chunk.id);
     dirty_[chunk.id] = false;
     ++scrubs;
     return {};
@@ -165,6 +182,8 @@ class FakeDevice final : public memory::Device {
     for (FakeContext* context : contexts_) context->observer().onProgress();
   }
   FakeContext& context() { return **contexts_.begin(); }
+  // That whose window's memory is mapped there.
+  FakeContext& contextOf(std::uint64_t address);
   std::size_t contexts() const { return contexts_.size(); }
   std::size_t mappedChunks() const { return inUse_.size(); }
 
@@ -193,7 +212,8 @@ class FakeDevice final : public memory::Device {
   friend class FakeContext;
   std::vector<memory::Chunk> chunks_;
   std::vector<bool> dirty_;
-  std::set<std::uint32_t> inUse_;
+  std::map<std::uint32_t, unsigned> inUse_;  // mappings, by chunk
+  std::map<std::uint32_t, std::byte> bytes_;  // the first of a chunk, where it is known
   std::set<FakeContext*> contexts_;
   int streamNumber_ = 0;
 };
