@@ -81,6 +81,7 @@ Stage::Usage Stage::usage() const {
     for (const auto& gpu : seen.at("gpus")) {
       complete = complete && gpu.contains("host_store_used_bytes");
       usage.hostStoreUsedBytes += gpu.value("host_store_used_bytes", std::uint64_t{0});
+      usage.heldBytes += gpu.value("memory_held_bytes", std::uint64_t{0});
     }
     for (const auto& function : seen.at("functions")) {
       for (const auto& gpu : function.at("gpus")) {

@@ -48,6 +48,7 @@ class Stage {
   struct Usage {
     std::size_t functions = 0;
     std::uint64_t residentBytes = 0;
+    std::uint64_t heldBytes = 0;  // of the GPUs' memory: what several functions share counts once
     std::map<pid_t, std::uint64_t> residentOf{}, mappedOf{};  // by process; mapped: resident or not
     std::map<pid_t, double> departureUsOf{};  // by process: its last departure, as the executor measured it
     std::uint64_t savedBytes = 0;  // by all departures
