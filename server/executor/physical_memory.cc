@@ -110,7 +110,7 @@ std::optional<memory::Chunk> PhysicalMemory::join(memory::OwnerId owner, std::ui
     if (const auto holders = contents_.holders(id); holders.size() == 1) {
       ChunkHolder& holder = *holders_.at(holders.front().owner);
       if (holder.coming(holders.front().address)) continue;
-      if (!holder.lend(holders.front().address, chunk)) {
+      if (!holder.letJoin(holders.front().address, chunk)) {
         contents_.unname(id);
         continue;
       }

@@ -35,8 +35,8 @@ class RestingOwner {
 class ChunkHolder {
  public:
   // Others are about to have the granule's chunk. False: it has been written, and does not hold what it is named by.
-  virtual bool lend(std::uint64_t address, memory::Chunk chunk) = 0;
-  // The granule is on its way, and cannot be lent before it has come, which it will.
+  virtual bool letJoin(std::uint64_t address, memory::Chunk chunk) = 0;
+  // The granule is on its way, and cannot be joined before it has come, which it will.
   virtual bool coming(std::uint64_t address) const = 0;
   // Nobody else has it any more.
   virtual void own(std::uint64_t address) = 0;
@@ -66,7 +66,7 @@ class PhysicalMemory {
   // The owner's granule lies in the chunk, which holds this content; and may do so no more, unless it was copied.
   void name(memory::OwnerId owner, std::uint64_t address, memory::Chunk chunk, memory::ContentId content);
   void unname(memory::Chunk chunk) { contents_.unname(chunk.id); }
-  // A chunk of that content, which is the owner's from now on, too, for this granule; all that have it have lent it. One that the owner has
+  // A chunk of that content, which is the owner's from now on, too, for this granule; all that have it have agreed. One that the owner has
   // reserved and not taken.
   std::optional<memory::Chunk> join(memory::OwnerId owner, std::uint64_t address, memory::ContentId content);
   // There is none to join, but one that is on its way.

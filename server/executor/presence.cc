@@ -312,7 +312,7 @@ void Presence::release() {
   unsettled_.clear();
   met_.clear();
   awaited_.reset();
-  lends_ = false;
+  mayCopy_ = false;
   prints_.clear();
   changed_.clear();
   unsaved_.clear();

@@ -67,7 +67,7 @@ class Presence final : private ChunkHolder {
   // --- Chunks that others have as well.
   // Some may have been copied: they get chunks of their own. Before anything is unmapped, and else from time to time.
   void noteCopies(memory::Context& context);
-  bool mayCopy() const { return lends_; }
+  bool mayCopy() const { return mayCopy_; }
   // The granule's home has been found to hold what others hold.
   void meet(std::uint64_t address);
   // Of what is here, or rests, that which lies in chunks that others have as well.
@@ -172,7 +172,7 @@ class Presence final : private ChunkHolder {
   void name(std::uint64_t address, const Home& home);
   bool sharing() const { return homes_ != nullptr && device_.properties().copiesOnWrite; }
   // ChunkHolder
-  bool lend(std::uint64_t address, memory::Chunk chunk) override;
+  bool letJoin(std::uint64_t address, memory::Chunk chunk) override;
   bool coming(std::uint64_t address) const override;
   void own(std::uint64_t address) override;
 
@@ -195,7 +195,7 @@ class Presence final : private ChunkHolder {
 
   // Of granules in chunks that others have as well.
   memory::Context* context_ = nullptr;             // from the first departure or arrival on
-  bool lends_ = false;                             // there may have been any
+  bool mayCopy_ = false;                             // there may have been any
   std::vector<std::uint64_t> joined_;              // have their chunks, and are still to be mapped
   std::unordered_set<std::uint64_t> copied_;       // have been, and no chunk has been set aside for them yet
   std::unordered_set<std::uint64_t> unsettled_;    // one has, and holds nothing yet

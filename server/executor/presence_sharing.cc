@@ -19,7 +19,7 @@ void Presence::join(std::vector<std::uint32_t>& wanted) {
     home.current = true;
     joined_.push_back(address);
     joinedBytes_ += kGranuleBytes;
-    lends_ = true;
+    mayCopy_ = true;
     return true;
   });
 }
@@ -44,7 +44,7 @@ bool Presence::waits() {
 }
 
 void Presence::noteCopies(memory::Context& context) {
-  if (!lends_ || where_ == Where::leaving || where_ == Where::away) return;
+  if (!mayCopy_ || where_ == Where::leaving || where_ == Where::away) return;
   std::vector<std::uint64_t> told;
   context.takeCopied(told);
   copied_.insert(told.begin(), told.end());
@@ -70,7 +70,7 @@ void Presence::meet(std::uint64_t address) {
   const auto shared = context_->share(address, *equal);
   memory_.put(owner_, shared && *shared ? chunk : *equal);
   if (!shared || !*shared) return;
-  lends_ = true;
+  mayCopy_ = true;
   extents_.setChunk(address, equal->id);
 }
 
@@ -78,8 +78,8 @@ void Presence::meetLate() {
   for (const std::uint64_t address : std::exchange(met_, {})) meet(address);
 }
 
-bool Presence::lend(std::uint64_t address, memory::Chunk chunk) {
-  lends_ = true;
+bool Presence::letJoin(std::uint64_t address, memory::Chunk chunk) {
+  mayCopy_ = true;
   const auto lent = context_->share(address, chunk);
   return lent && *lent;
 }

@@ -1,9 +1,8 @@
-// Memory that granules leave for and come back from.
+// Where granules of a test come from.
 #pragma once
 
 #include <sys/mman.h>
 
-#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -27,14 +26,6 @@ class Homes {
   std::byte* memory_;  // unmapped by the end of the process: the device may be destroyed later than this
 };
 
-inline void restore(Bench& bench, memory::Stream& stream, std::uint64_t address, Homes& homes, std::size_t granules,
-             std::size_t firstChunk = 60) {
-  std::vector<memory::Arrival> arrivals;
-  for (std::size_t i = 0; i < granules; ++i)
-    arrivals.push_back({address + i * kGranuleBytes, bench.device->chunks()[firstChunk + i], homes[i]});
-  bench.context->restore(stream, arrivals);
-}
-
 inline std::vector<std::uint8_t> pattern(std::uint64_t bytes, std::uint64_t seed) {
   std::vector<std::uint8_t> made(bytes);
   for (std::uint64_t i = 0; i < bytes; i += 8) {
@@ -42,16 +33,6 @@ inline std::vector<std::uint8_t> pattern(std::uint64_t bytes, std::uint64_t seed
     std::memcpy(&made[i], &word, 8);
   }
   return made;
-}
-
-// What the device has noticed by the time that all of the stream is done; ascending.
-inline std::vector<std::uint64_t> writtenAfter(Bench& bench, memory::Stream& stream) {
-  REQUIRE(bench.finish(stream) == CudaError::success);
-  REQUIRE(bench.becomesIdle(*bench.context));
-  std::vector<std::uint64_t> addresses;
-  bench.context->takeWritten(addresses);
-  std::sort(addresses.begin(), addresses.end());
-  return addresses;
 }
 
 }  // namespace rouse::conformance

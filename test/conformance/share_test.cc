@@ -11,6 +11,23 @@ using namespace rouse::conformance;
 
 namespace {
 
+void restore(Bench& bench, memory::Stream& stream, std::uint64_t address, Homes& homes, std::size_t granules, std::size_t firstChunk) {
+  std::vector<memory::Arrival> arrivals;
+  for (std::size_t i = 0; i < granules; ++i)
+    arrivals.push_back({address + i * kGranuleBytes, bench.device->chunks()[firstChunk + i], homes[i]});
+  bench.context->restore(stream, arrivals);
+}
+
+// What the device has noticed by the time that all of the stream is done; ascending.
+std::vector<std::uint64_t> writtenAfter(Bench& bench, memory::Stream& stream) {
+  REQUIRE(bench.finish(stream) == CudaError::success);
+  REQUIRE(bench.becomesIdle(*bench.context));
+  std::vector<std::uint64_t> addresses;
+  bench.context->takeWritten(addresses);
+  std::sort(addresses.begin(), addresses.end());
+  return addresses;
+}
+
 constexpr std::size_t kFirstChunk = 20;  // nothing else is allocated there
 
 // Two functions, of which the first has restored granules with `bytes` and the second shares them.

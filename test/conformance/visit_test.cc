@@ -1,13 +1,38 @@
 // Granules that leave for host memory and come back, elsewhere or much later.
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstring>
 #include <thread>
 
+#include "test/conformance/backend.h"
 #include "test/conformance/homes.h"
 #include "test/conformance/kernels.h"
 
 using namespace rouse;
 using namespace rouse::conformance;
+
+namespace {
+
+void restore(Bench& bench, memory::Stream& stream, std::uint64_t address, Homes& homes, std::size_t granules,
+             std::size_t firstChunk = 60) {
+  std::vector<memory::Arrival> arrivals;
+  for (std::size_t i = 0; i < granules; ++i)
+    arrivals.push_back({address + i * kGranuleBytes, bench.device->chunks()[firstChunk + i], homes[i]});
+  bench.context->restore(stream, arrivals);
+}
+
+// What the device has noticed by the time that all of the stream is done; ascending.
+std::vector<std::uint64_t> writtenAfter(Bench& bench, memory::Stream& stream) {
+  REQUIRE(bench.finish(stream) == CudaError::success);
+  REQUIRE(bench.becomesIdle(*bench.context));
+  std::vector<std::uint64_t> addresses;
+  bench.context->takeWritten(addresses);
+  std::sort(addresses.begin(), addresses.end());
+  return addresses;
+}
+
+}  // namespace
 
 TEST_CASE("a granule goes home and comes back in another chunk with the same bytes") {
   const std::string kind = EACH_BACKEND();
