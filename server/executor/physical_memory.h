@@ -63,8 +63,9 @@ class PhysicalMemory {
   // --- One chunk for several granules.
   // Who is asked about chunks of the owner's that are named. Borrowed until release().
   void introduce(memory::OwnerId owner, ChunkHolder& holder) { holders_[owner] = &holder; }
-  // The owner's granule lies in the chunk, which holds this content; and may do so no more, unless it was copied.
+  // The owner's granule lies in the chunk, which holds this content from now on, as far as anybody knows.
   void name(memory::OwnerId owner, std::uint64_t address, memory::Chunk chunk, memory::ContentId content);
+  // The only one who has it has written it.
   void unname(memory::Chunk chunk) { contents_.unname(chunk.id); }
   // A chunk of that content, which is the owner's from now on, too, for this granule; all that have it have agreed. One that the owner has
   // reserved and not taken.
@@ -106,7 +107,6 @@ class PhysicalMemory {
 
   // Makes those who have rested longest give up to `count` chunks up. False: nobody has any to give up.
   bool clearAway(std::size_t count);
-  void leave(memory::OwnerId owner, memory::Chunk chunk);
 
   memory::Device* device_;
   memory::ChunkPool pool_;

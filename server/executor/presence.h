@@ -195,7 +195,7 @@ class Presence final : private ChunkHolder {
 
   // Of granules in chunks that others have as well.
   memory::Context* context_ = nullptr;             // from the first departure or arrival on
-  bool mayCopy_ = false;                             // there may have been any
+  bool mayCopy_ = false;                           // there may have been any
   std::vector<std::uint64_t> joined_;              // have their chunks, and are still to be mapped
   std::unordered_set<std::uint64_t> copied_;       // have been, and no chunk has been set aside for them yet
   std::unordered_set<std::uint64_t> unsettled_;    // one has, and holds nothing yet
