@@ -58,7 +58,7 @@ void Presence::noteCopies(memory::Context& context) {
 }
 
 void Presence::meet(std::uint64_t address) {
-  if (!sharing()) return;
+  if (!sharing() || context_ == nullptr) return;
   if (where_ == Where::leaving || where_ == Where::arriving) return met_.push_back(address);
   const auto home = homed_.find(address);
   // What has been written since it came the device knows better.
@@ -79,6 +79,7 @@ void Presence::meetLate() {
 }
 
 bool Presence::letJoin(std::uint64_t address, memory::Chunk chunk) {
+  if (context_ == nullptr) return false;  // it has ended, and what it left nobody asked the device about
   mayCopy_ = true;
   const auto lent = context_->share(address, chunk);
   return lent && *lent;

@@ -234,7 +234,7 @@ struct StormFixture : ChunkSharingFixture {
 TEST_CASE_METHOD(StormFixture, "a storm of equal sessions that diverge at random: each reads what it has written") {
   constexpr std::uint64_t kGranules = 7;
   constexpr int kUnknown = -1;  // freed: whatever it is, it is nobody's business
-  const std::uint64_t seed = GENERATE(1, 2, 3, 4);
+  const std::uint64_t seed = GENERATE(1, 2, 3);
   std::mt19937_64 random(seed);
   std::map<std::size_t, std::vector<int>> model;  // of those that live
   const auto check = [&](std::size_t who) {
@@ -242,7 +242,7 @@ TEST_CASE_METHOD(StormFixture, "a storm of equal sessions that diverge at random
       if (model[who][i] != kUnknown && read(who, i) != model[who][i]) FAIL("session " << who << ", granule " << i << " is " << read(who, i) << ", not " << model[who][i]);
   };
   std::uint64_t mostSpared = 0;
-  for (int step = 0; step < 1500; ++step) {
+  for (int step = 0; step < 600; ++step) {
     if (model.size() < 6) {
       const std::size_t who = add(kGranules);
       model[who].resize(kGranules);
