@@ -291,6 +291,10 @@ bool Session::dismantle() {
     presence_.endStream();
     context_.reset();
   }
+  if (presence_.lentBytes() != 0) {
+    presence_.releaseHomes();
+    return false;
+  }
   dismantling_ = false;
   leaveAsked_ = sentAway_ = admitted_ = false;
   presence_.release();
@@ -361,7 +365,8 @@ channel::SessionUsage Session::usage() const {
           .sharedHomeBytes = presence_.sharedHomeBytes(),
           .restingBytes = presence_.restingBytes(),
           .returnedBytes = presence_.returnedBytes(),
-          .lastDepartureNs = static_cast<std::uint64_t>(lastDeparture_.count())};
+          .lastDepartureNs = static_cast<std::uint64_t>(lastDeparture_.count()),
+          .peerBytes = presence_.peerBytes()};
 }
 
 void Session::onFault(CudaError error, std::string_view message) {
