@@ -328,7 +328,8 @@ bool Session::restSleeping() {
 }
 
 bool Session::awaitsProgress() const {
-  if (copy_) return true;
+  // Who arrives, and has all it needs to go on, is still awaited by whoever lends.
+  if (copy_ || presence_.arriving()) return true;
   return (stage_ == Stage::serving && (parked() || (elsewhere() && wantedChunks() == 0))) || stage_ == Stage::closing || (streams_ && streams_->draining());
 }
 
