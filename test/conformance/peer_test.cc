@@ -46,7 +46,7 @@ bool sharesChunks(Bench& bench, const std::string& kind) {
 
 }  // namespace
 
-TEST_CASE("granules come from another device's chunks, beside others from home, and neither is changed") {
+TEST_CASE("granules come from another device's chunks, beside others from home, and neither is changed", "[peer]") {
   const std::string kind = EACH_BACKEND();
   constexpr std::size_t kGranules = 12;
   Lender lender(kind, kGranules);
@@ -93,7 +93,7 @@ TEST_CASE("granules come from another device's chunks, beside others from home, 
   CHECK(bench.observer.faults().empty());
 }
 
-TEST_CASE("a granule that another device has and that is used before its turn comes from there") {
+TEST_CASE("a granule that another device has and that is used before its turn comes from there", "[peer]") {
   const std::string kind = EACH_BACKEND();
   constexpr std::size_t kGranules = 24;
   Lender lender(kind, kGranules);
@@ -126,7 +126,7 @@ TEST_CASE("a granule that another device has and that is used before its turn co
   CHECK(bench.observer.faults().empty());
 }
 
-TEST_CASE("what a device has shared can be read when that device is gone") {
+TEST_CASE("what a device has shared can be read when that device is gone", "[peer]") {
   const std::string kind = EACH_BACKEND();
   auto lender = std::make_unique<Lender>(kind, 4);
   if (!sharesChunks(*lender, kind)) return;
@@ -148,7 +148,7 @@ TEST_CASE("what a device has shared can be read when that device is gone") {
   REQUIRE(bench.becomesIdle(*bench.context));
 }
 
-TEST_CASE("what cannot be shared, or is no memory of a device, is refused") {
+TEST_CASE("what cannot be shared, or is no memory of a device, is refused", "[peer]") {
   const std::string kind = EACH_BACKEND();
   Lender lender(kind, 2);
   if (!sharesChunks(lender, kind)) return;
