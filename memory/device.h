@@ -24,6 +24,7 @@
 #include "schemas/base/range.h"
 #include "schemas/base/result.h"
 #include "schemas/wire/layout.h"
+#include "schemas/wire/owned_fd.h"
 
 namespace rouse::memory {
 
@@ -57,11 +58,34 @@ struct Chunk {
   std::uint64_t bytes = 0;
 };
 
+// In one go: each may need a descriptor of its own, of which a control frame carries no more.
+inline constexpr std::size_t kMostSharedChunks = 64;
+
+// Chunks as another process can have them, for a device of its own to read (Device::exportChunks()).
+struct SharedChunks {
+  std::string device;  // uuid of the one whose they are
+  struct Place {
+    std::uint32_t descriptor = 0;  // of fds
+    std::uint64_t offset = 0;
+    bool operator==(const Place&) const = default;
+  };
+  std::vector<Place> places;  // of each, kGranuleBytes
+  std::vector<wire::OwnedFd> fds;
+};
+
+// A chunk of another device's that this one can read. Destroyed when no restore that names it is under way, and before the device.
+class PeerChunk {
+ public:
+  virtual ~PeerChunk() = default;
+};
+
 // A granule that comes to the device: every byte of the chunk becomes that at `home`, kGranuleBytes of what Device::useHost() was given.
+// Where another device has the same bytes and keeps them until the granule has come, it may come from there: over another link.
 struct Arrival {
   std::uint64_t address = 0;
   Chunk chunk;
   const std::byte* home = nullptr;
+  const PeerChunk* peer = nullptr;  // null: from its home
 };
 
 struct Dim3 {
@@ -239,6 +263,14 @@ class Device {
   virtual std::span<const Chunk> chunks() const = 0;
   // Makes the chunk read as zero before it goes to another function. Not mapped anywhere meanwhile.
   virtual Status scrub(Chunk) = 0;
+
+  // Chunks for a device of the same kind in another process to read, at most kMostSharedChunks, for as long as that has them: the
+  // content is the caller's to keep. notSupported where this device's memory cannot be had elsewhere.
+  virtual Result<SharedChunks> exportChunks(std::span<const Chunk>) { return Error{CudaError::notSupported, "its memory cannot be shared"}; }
+  // What another device has exported, in that order. Whether reading it pays is for the caller to know (reachesFast()).
+  virtual Result<std::vector<std::unique_ptr<PeerChunk>>> importChunks(SharedChunks) {
+    return Error{CudaError::notSupported, "it reads no other device's memory"};
+  }
 
   virtual Result<std::unique_ptr<Context>> createContext(const ContextOptions&, ContextObserver&) = 0;
 

@@ -58,6 +58,7 @@ json all(SwapOptions options, std::optional<SwapChart>* chart) {
   }
   if (!noLink.empty()) options.linkGbPerS = 0;
   figures.set("link_gb_per_s", options.linkGbPerS == 0 ? json() : json(options.linkGbPerS));
+  figures.set("nvlink_gb_per_s", options.linkGbPerS == 0 ? json() : json(options.nvlink()));
 
   unsigned ladderStride = options.stride == 0 ? kDefaultStride : options.stride;
   const bool charted = std::ranges::find(options.networks, "resnet152") != options.networks.end();
@@ -71,6 +72,7 @@ json all(SwapOptions options, std::optional<SwapChart>* chart) {
     step(network);
     const bool draw = network == "resnet152" || !charted;
     const unsigned stride = measureNetwork(options, network, figures, draw ? chart : nullptr);
+    if (noLink.empty()) measurePeer(options, network, stride, figures);
     if (network == "resnet152") ladderStride = stride;
     slowest = std::max(slowest, figures.report().at("evict_departure_us_" + network).get<double>());
     slowestOutside = std::max(slowestOutside, figures.report().at("evict_tiny_us_" + network).get<double>() - smallUs);
@@ -100,16 +102,18 @@ json all(SwapOptions options, std::optional<SwapChart>* chart) {
   if (noLink.empty()) {
     figures.set("link_ratio", figures.report().at("link_ratio_" + largest));
     figures.note("link_ratio", "of " + largest + ", the largest of these networks");
+    figures.set("peer_link_ratio", figures.report().at("peer_link_ratio_" + largest));
+    figures.note("peer_link_ratio", "of " + largest + ", over the NVLink of nvlink_gb_per_s");
+    figures.note("peer_ms", "right after the network has been taken to the other GPU (rouse migrate), which is not timed: its homes are copied before");
     step("two GPUs behind a switch");
     measureSharedSwitch(options, figures);
   } else {
-    for (const char* key : {"link_ratio", "shared_switch_slowdown"}) figures.notMeasured(key, noLink);
+    for (const char* key : {"link_ratio", "shared_switch_slowdown", "peer_ms", "peer_link_ratio"}) figures.notMeasured(key, noLink);
   }
   step("eight instances");
   measureInstances(options, figures);
   step("allocation");
   measureAllocation(figures);
-  figures.notMeasured("peer_ms", "swapping in from another GPU is not built");
   return figures.report();
 }
 
@@ -191,6 +195,10 @@ void addSwap(CLI::App& app, int& status) {
       ->check(CLI::IsMember({1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}));
   command->add_option("--link-gb-per-s", request->swap.linkGbPerS, "Rate of each GPU's modelled link, CPU device only (default 2; 0: none)")
       ->check(CLI::Range(0.0, 1000.0))->default_val(2.0);
+  command
+      ->add_option("--nvlink-gb-per-s", request->swap.nvlinkGbPerS,
+                   "Rate of the modelled NVLink between two GPUs (default: 25/12 of the links', as between those of the Torpor paper's node)")
+      ->check(CLI::Range(0.001, 1000.0));
   command->add_option("--group-bytes", request->swap.groupBytes, "What overlap_ratio takes for one group of a swap-in (default 4 MiB)")
       ->check(CLI::Range(1.0, 1e9));
   command->add_option("--chart", request->chart, "Draw one swap into this file, as SVG");

@@ -16,16 +16,18 @@ namespace {
 constexpr std::uint64_t kGranule = std::uint64_t{2} << 20;
 
 // The file's path.
-std::string writeTopology(unsigned gpus, double gbPerS) {
+std::string writeTopology(unsigned gpus, double gbPerS, bool apart = false, double nvlinkGbPerS = 0) {
   char path[] = "/tmp/rouse-bench-XXXXXX";
   const int fd = mkstemp(path);
   if (fd < 0) throw std::runtime_error("cannot make a file in /tmp");
   close(fd);
   std::ofstream file(path);
   file << "name = \"rouse-bench\"\n";
-  if (gpus > 1) file << "[[switch]]\nname = \"shared\"\nuplink_gb_per_s = " << std::fixed << gbPerS << "\n";
+  const bool shared = gpus > 1 && !apart;
+  if (shared) file << "[[switch]]\nname = \"shared\"\nuplink_gb_per_s = " << std::fixed << gbPerS << "\n";
   for (unsigned gpu = 0; gpu < gpus; ++gpu)
-    file << "[[gpu]]\nlink_gb_per_s = " << std::fixed << gbPerS << "\n" << (gpus > 1 ? "switch = \"shared\"\n" : "");
+    file << "[[gpu]]\nlink_gb_per_s = " << std::fixed << gbPerS << "\n" << (shared ? "switch = \"shared\"\n" : "");
+  if (nvlinkGbPerS != 0) file << "[[nvlink]]\ngpus = [0, 1]\ngb_per_s = " << nvlinkGbPerS << "\n";
   return path;
 }
 
@@ -49,9 +51,10 @@ Stage::Stage(const StageOptions& options, const std::string& network, double sca
   PoolOptions pool{.device = options.device, .gpus = options.gpus, .memoryBytes = memoryBytes_};
   // Whoever attaches must have room at home: those that serve (two take turns), and the one that takes everything.
   pool.hostStoreBytes = options.gpus * (3 * memoryBytes_ + 64 * kGranule);
+  if (options.apart) pool.functionGpus = 1;
   if (!options.plan.empty()) pool.arguments.insert(pool.arguments.end(), {"--swap-plan", options.plan});
   if (options.linkGbPerS > 0) {
-    topology_ = writeTopology(options.gpus, options.linkGbPerS);
+    topology_ = writeTopology(options.gpus, options.linkGbPerS, options.apart, options.nvlinkGbPerS);
     pool.arguments.insert(pool.arguments.end(), {"--topology", topology_});
   }
   pool_.emplace(pool);
@@ -68,6 +71,12 @@ Client Stage::serve(unsigned gpu, nlohmann::json* loaded) const {
   Client client = pool_->startClient({"swap-client", "--network", network_, "--scale", scale.str(), "--gpu", std::to_string(gpu)});
   nlohmann::json first = client.hear();
   if (loaded != nullptr) *loaded = std::move(first);
+  return client;
+}
+
+Client Stage::serveSmall() const {
+  Client client = pool_->startClient({"swap-client", "--network", network_, "--scale", "0.001"});
+  client.hear();
   return client;
 }
 
@@ -92,6 +101,7 @@ Stage::Usage Stage::usage() const {
         if (const auto ns = gpu.find("last_departure_ns"); ns != gpu.end() && ns->is_number())
           usage.departureUsOf[function.at("pid")] = ns->get<double>() * 1e-3;
         usage.savedBytes += gpu.value("saved_bytes", std::uint64_t{0});
+        usage.peerBytes += gpu.value("peer_bytes", std::uint64_t{0});
       }
     }
     if (complete) return usage;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <optional>
+#include <utility>
 
 namespace rouse::executor {
 
@@ -208,7 +209,7 @@ void Presence::beginArriving(memory::Context& context) {
   if (sharing()) join(wanted);
   coming_ = swap::planTransfer(plan_, order_.arrange(wanted), extents_.window().base, homes_->curve());
   groups_ = static_cast<std::uint32_t>(coming_.groups.size());
-  sent_ = 0;
+  sent_ = lastBorrowed_ = 0;
   groupOf_.assign(wanted.empty() ? 0 : wanted.back() + 1, 0);
   while (events_.size() < groups_) events_.push_back(context.createEvent());
   if (!arrived_) arrived_ = std::make_unique<wire::Slot>();
@@ -238,7 +239,12 @@ Result<bool> Presence::bring(memory::Context& context) {
         groupOf_[granule(at)] = sent_;
         Home& home = homed_.at(at);
         home.current = true;
-        arrivals.push_back({at, *chunk, homes_->at(home.slot)});
+        memory::Arrival& arrival = arrivals.emplace_back(memory::Arrival{at, *chunk, homes_->at(home.slot)});
+        if (const auto peer = borrowed_.find(at); peer != borrowed_.end() && !homeOnly_) {
+          arrival.peer = peer->second.get();
+          peerBytes_ += kGranuleBytes;
+          lastBorrowed_ = sent_;
+        }
         name(at, home);
       }
     }
@@ -258,6 +264,8 @@ bool Presence::arrive() {
   arrivedBefore_ += groups_;
   groups_ = sent_ = 0;
   ++arrivals_;
+  borrowed_.clear();
+  homeOnly_ = false;
   homes_->endMove(owner_);
   where_ = Where::here;
   meetLate();
@@ -292,16 +300,25 @@ void Presence::endStream() {
   events_.clear();
 }
 
+void Presence::releaseHomes() {
+  if (homes_ == nullptr || std::exchange(homesReleased_, true)) return;
+  homed_.clear();
+  homes_->release(owner_);
+}
+
 void Presence::release() {
+  lentBytes_ = 0;
   for (const memory::Chunk& chunk : chunks_) memory_.put(owner_, chunk);
   chunks_.clear();
   extents_.forEach([&](std::uint64_t, std::uint32_t chunk) {
     if (chunk != memory::kNoChunk) memory_.put(owner_, {chunk, kGranuleBytes});
   });
   memory_.release(owner_);
+  borrowed_.clear();
+  homeOnly_ = false;
+  releaseHomes();
+  homesReleased_ = false;
   if (homes_ != nullptr) {
-    homed_.clear();
-    homes_->release(owner_);
     order_ = swap::AccessOrder(extents_.window());
     attention_ = kAttention;
   }

@@ -103,10 +103,28 @@ class Presence final : private ChunkHolder {
   std::vector<HomeCopy::Page> adopt(const channel::SessionRecipe&, const StoreView&);
   void adopted(std::span<const memory::PageFingerprint> prints);
 
+  // Of one that is away and described: what still rests here, and is what its home is, for the other device to read; a piece of at most
+  // `most` granules, from this one on. Nobody has any of what rests until takeBack(), also when the context has ended meanwhile.
+  struct Lent {
+    std::vector<std::pair<std::uint32_t, memory::Chunk>> chunks;  // by granule, ascending
+    std::uint32_t next = 0;                                       // where to go on; 0: there is no more
+  };
+  Lent lend(std::uint32_t from, std::size_t most);
+  void takeBack();
+  std::uint64_t lentBytes() const { return lentBytes_; }
+  // Of one that adopts: this granule can be had from there, too. False: it is none of what is to come.
+  bool borrow(std::uint32_t granule, std::unique_ptr<memory::PeerChunk> chunk);
+  // What is not under way yet comes from home.
+  void stopBorrowing() { homeOnly_ = true; }
+  // Something is being read from there, or will be.
+  bool borrows();
+
   // The context is about to end, with whatever is in it or on its way.
   void endStream();
-  // It has ended: gives back all chunks and homes, and all promises. What is mapped is for the caller to forget.
+  // It has ended: gives back all chunks and homes, and all promises. What is mapped is for the caller to forget. Before that the homes alone,
+  // where something is lent still.
   void release();
+  void releaseHomes();
 
   // --- Work that uses device memory. Called for each operation while attentive(), which is soon after the memory came, to
   // learn the order of use, and for as long as some of it is still on the way.
@@ -131,6 +149,8 @@ class Presence final : private ChunkHolder {
   std::uint64_t returnedBytes() const { return returnedBytes_; }
   // By all arrivals: what was there as somebody else's.
   std::uint64_t joinedBytes() const { return joinedBytes_; }
+  // By all arrivals: what came from another device rather than from home.
+  std::uint64_t peerBytes() const { return peerBytes_; }
   std::uint64_t arrivals() const { return arrivals_; }
   std::uint64_t departures() const { return departures_; }
 
@@ -215,7 +235,14 @@ class Presence final : private ChunkHolder {
   std::unique_ptr<wire::Slot> arrived_;  // groups that have come, of all arrivals together
   std::uint64_t arrivedBefore_ = 0;      // as of the beginning of this one
 
-  std::uint64_t savedBytes_ = 0, returnedBytes_ = 0, joinedBytes_ = 0, arrivals_ = 0, departures_ = 0;
+  // --- Between devices.
+  std::uint64_t lentBytes_ = 0;
+  bool homesReleased_ = false;
+  std::unordered_map<std::uint64_t, std::unique_ptr<memory::PeerChunk>> borrowed_;  // by address
+  bool homeOnly_ = false;
+  std::uint32_t lastBorrowed_ = 0;  // the last group of this arrival that has any of it
+
+  std::uint64_t savedBytes_ = 0, returnedBytes_ = 0, joinedBytes_ = 0, peerBytes_ = 0, arrivals_ = 0, departures_ = 0;
 };
 
 }  // namespace rouse::executor

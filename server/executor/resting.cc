@@ -13,8 +13,21 @@ void Resting::begin(memory::Context& context, std::uint64_t without) {
   memory_.rest(owner_, *this);
 }
 
+void Resting::hold() {
+  assert(context_ != nullptr && !held_);
+  memory_.wake(owner_);
+  held_ = true;
+}
+
+void Resting::yield() {
+  if (!held_) return;
+  held_ = false;
+  memory_.rest(owner_, *this);
+}
+
 void Resting::end() {
   memory_.wake(owner_);
+  held_ = false;
   context_ = nullptr;
   count_ = 0;
   left_.clear();

@@ -28,6 +28,11 @@ class Resting final : public RestingOwner {
   // It comes again, or ends: what is left is its own. Nothing happens where it does not rest.
   void end();
 
+  // Meanwhile nobody can have any of it: another device reads it. Until yield() or end(). Only where it rests.
+  void hold();
+  void yield();
+  bool held() const { return held_; }
+
   // Of all that the owner has, what is here still; nothing where it does not rest.
   std::uint64_t leftBytes() const { return count_ * kGranuleBytes; }
   // Some of it could not be unmapped: the session has to end, which unmaps everything.
@@ -50,6 +55,7 @@ class Resting final : public RestingOwner {
   memory::ExtentMap& extents_;
   const swap::AccessOrder& order_;
   memory::Context* context_ = nullptr;  // null: it does not rest
+  bool held_ = false;
   bool arranged_ = false;
   std::uint64_t count_ = 0;          // granules left
   // They, those wanted first in front, made when the first is given up; some have been lost meanwhile. And those that others kept.

@@ -294,6 +294,10 @@ bool Session::dismantle() {
     presence_.endStream();
     context_.reset();
   }
+  if (presence_.lentBytes() != 0) {
+    presence_.releaseHomes();
+    return false;
+  }
   dismantling_ = false;
   leaveAsked_ = sentAway_ = admitted_ = false;
   presence_.release();
@@ -327,7 +331,8 @@ bool Session::restSleeping() {
 }
 
 bool Session::awaitsProgress() const {
-  if (copy_) return true;
+  // Who arrives, and has all it needs to go on, is still awaited by whoever lends.
+  if (copy_ || presence_.arriving()) return true;
   return (stage_ == Stage::serving && (parked() || (elsewhere() && wantedChunks() == 0))) || stage_ == Stage::closing || (streams_ && streams_->draining());
 }
 
@@ -366,7 +371,8 @@ channel::SessionUsage Session::usage() const {
           .returnedBytes = presence_.returnedBytes(),
           .sharedBytes = presence_.sharedChunkBytes(),
           .joinedBytes = presence_.joinedBytes(),
-          .lastDepartureNs = static_cast<std::uint64_t>(lastDeparture_.count())};
+          .lastDepartureNs = static_cast<std::uint64_t>(lastDeparture_.count()),
+          .peerBytes = presence_.peerBytes()};
 }
 
 void Session::onFault(CudaError error, std::string_view message) {

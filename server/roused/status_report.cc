@@ -57,7 +57,8 @@ ordered_json describe(const memory::LinkDescription& link) {
                      {"access", peer.access},
                      {"atomics", peer.atomics},
                      {"rank", known(peer.rank, peer.rank >= 0)},
-                     {"nvlinks", known(peer.nvlinks, link.nvlinks.has_value())}});
+                     {"nvlinks", known(peer.nvlinks, link.nvlinks.has_value())},
+                     {"rate_bytes", known(peer.bytesPerSecond, peer.bytesPerSecond != 0)}});
   }
   return {{"pcie_generation", known(link.pcieGeneration, link.pcieGeneration != 0)},
           {"pcie_generation_at_most", known(link.pcieGenerationAtMost, link.pcieGenerationAtMost != 0)},
@@ -92,6 +93,7 @@ ordered_json gpu(const StatusInput& input, const ExecutorLink& link) {
     json["host_store_bytes"] = status->second.hostStoreBytes;
     json["host_store_used_bytes"] = status->second.hostStoreUsedBytes;
     json["host_store_free_bytes"] = status->second.hostStorePromisableBytes;
+    json["lent_bytes"] = status->second.lentBytes;
   }
   return json;
 }
@@ -125,6 +127,7 @@ ordered_json function(const StatusInput& input, const Session& session) {
       one["resting_bytes"] = usage->restingBytes;
       one["returned_bytes"] = usage->returnedBytes;
       one["joined_bytes"] = usage->joinedBytes;
+      one["peer_bytes"] = usage->peerBytes;
       one["place"] = placeName(usage->place);
       one["pinned"] = usage->pinned;
       one["commands"] = usage->commands;

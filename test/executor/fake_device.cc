@@ -57,7 +57,10 @@ void FakeContext::restore(memory::Stream& stream, std::span<const memory::Arriva
     mapped_.push_back({arrival.address, arrival.chunk.id});
     restored_.insert(arrival.address);
     device_.versions[arrival.address] = device_.savedVersions[arrival.home];
-    run(stream, "restore " + std::to_string(static_cast<int>(*arrival.home)) + on(stream));
+    if (const auto* peer = static_cast<const FakePeerChunk*>(arrival.peer); peer != nullptr)
+      run(stream, "fetch " + std::to_string(peer->number) + on(stream));
+    else
+      run(stream, "restore " + std::to_string(static_cast<int>(*arrival.home)) + on(stream));
   }
 }
 

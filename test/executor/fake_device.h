@@ -3,6 +3,8 @@
 // after their context. Queues are run by poll(), on the executor's thread.
 #pragma once
 
+#include <sys/mman.h>
+
 #include <atomic>
 #include <cstring>
 #include <deque>
@@ -132,6 +134,13 @@ class FakeContext final : public memory::Context {
   bool cancelled_ = false;
 };
 
+struct FakePeerChunk final : memory::PeerChunk {
+  FakePeerChunk(std::uint64_t number, std::size_t& living) : number(number), living(living) { ++living; }
+  ~FakePeerChunk() override { --living; }
+  const std::uint64_t number;
+  std::size_t& living;
+};
+
 class FakeDevice final : public memory::Device {
  public:
   explicit FakeDevice(std::uint32_t chunkCount = 64) : dirty_(chunkCount) {
@@ -158,6 +167,20 @@ class FakeDevice final : public memory::Device {
     auto context = std::make_unique<FakeContext>(*this, observer);
     contexts_.insert(context.get());
     return std::unique_ptr<memory::Context>(std::move(context));
+  }
+  // Chunks are told apart by their numbers.
+  Result<memory::SharedChunks> exportChunks(std::span<const memory::Chunk> chunks) override {
+    if (failExport) return Error{CudaError::unknown, "cannot be shared"};
+    memory::SharedChunks shared{.device = properties_.uuid, .places = {}, .fds = {}};
+    for (const memory::Chunk& chunk : chunks) shared.places.push_back({0, chunk.id});
+    shared.fds.emplace_back(::memfd_create("chunks", MFD_CLOEXEC));
+    return shared;
+  }
+  Result<std::vector<std::unique_ptr<memory::PeerChunk>>> importChunks(memory::SharedChunks chunks) override {
+    if (chunks.device.empty() || chunks.fds.size() != 1) return Error{CudaError::invalidValue, "nothing is shared"};
+    std::vector<std::unique_ptr<memory::PeerChunk>> imported;
+    for (const auto& place : chunks.places) imported.push_back(std::make_unique<FakePeerChunk>(place.offset, peerChunks));
+    return imported;
   }
   Result<std::shared_ptr<memory::Image>> load(std::span<const std::byte> module) override {
     ++loads;
@@ -194,7 +217,8 @@ class FakeDevice final : public memory::Device {
 
   std::atomic<bool> hold{false};
   std::atomic<int> scrubs{0}, loads{0}, signals{0};
-  bool failInstantiate = false;
+  bool failInstantiate = false, failExport = false;
+  std::size_t peerChunks = 0;  // imported, and not given up
   AddressRange failUnmap;  // what cannot be unmapped
   // What saves leave behind and restores find: the first byte of a granule. Its number, where nothing else is said here, by
   // address.

@@ -3,10 +3,12 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include "server/device/cpu/module_instance.h"
+#include "server/device/cpu/peer_memory.h"
 #include "server/device/cpu/runtime/stack_pool.h"
 #include "server/device/cpu/slot.h"
 #include "server/device/cpu/stream_queue.h"
@@ -86,14 +88,20 @@ Status CpuContext::unmap(AddressRange range) {
 }
 
 void CpuContext::restore(memory::Stream& stream, std::span<const memory::Arrival> arrivals) {
-  RestoreOperation operation;
+  // One for each way, one behind the other: in a group they are of one way nearly always.
+  std::vector<RestoreOperation> operations;
   for (const memory::Arrival& arrival : arrivals) {
+    const auto* peer = static_cast<const CpuPeerChunk*>(arrival.peer);
+    const device::LinkDirection way = peer != nullptr ? peer->way : device::LinkDirection::toDevice;
     memory_.takeKept(arrival.chunk);
     mapped_.insert(arrival.address);
-    state_->visits.expect(arrival.address, memory_.offsetOf(arrival.chunk), arrival.home);
-    operation.addresses.push_back(arrival.address);
+    state_->visits.expect(arrival.address, memory_.offsetOf(arrival.chunk), peer != nullptr ? peer->bytes : arrival.home,
+                          static_cast<std::uint8_t>(way));
+    auto operation = std::ranges::find(operations, way, &RestoreOperation::way);
+    if (operation == operations.end()) operation = operations.insert(operation, {.addresses = {}, .way = way});
+    operation->addresses.push_back(arrival.address);
   }
-  queueOf(stream).push(std::move(operation));
+  for (RestoreOperation& operation : operations) queueOf(stream).push(std::move(operation));
 }
 
 void CpuContext::save(memory::Stream& stream, std::uint64_t address, std::byte* home) {

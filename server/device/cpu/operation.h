@@ -11,6 +11,7 @@
 #include "schemas/wire/layout.h"
 #include "server/device/cpu/marker.h"
 #include "server/device/cpu/module_instance.h"
+#include "server/device/link_board.h"
 
 namespace rouse::cpu {
 
@@ -56,9 +57,10 @@ struct SlotWaitOperation {
   std::uint64_t value;
 };
 
-// Granules that are expected (visits.h).
+// Granules that are expected (visits.h), all over one way.
 struct RestoreOperation {
   std::vector<std::uint64_t> addresses;
+  device::LinkDirection way = device::LinkDirection::toDevice;
   std::int64_t queuedAt = 0;
 };
 

@@ -228,9 +228,8 @@ bool StreamQueue::startPaced(const RestoreOperation& operation) {
     return brought == Visits::Brought::before ? kGranuleBytes : std::uint64_t{0};
   };
   const auto there = [all, context = context_](std::uint64_t piece) { return !context->visits.expects((*all)[piece]); };
-  constexpr auto kDirection = device::LinkDirection::toDevice;
   pace(operation.queuedAt,
-       {.direction = kDirection, .bytes = granules * kGranuleBytes, .pieces = granules, .copy = copy, .there = there});
+       {.direction = operation.way, .bytes = granules * kGranuleBytes, .pieces = granules, .copy = copy, .there = there});
   return true;
 }
 

@@ -72,9 +72,9 @@ void Visits::close() {
   entry_ = kMaxVisitedWindows;
 }
 
-void Visits::expect(std::uint64_t address, std::uint64_t offset, const std::byte* home) {
+void Visits::expect(std::uint64_t address, std::uint64_t offset, const std::byte* home, std::uint8_t way) {
   const std::size_t granule = index(address);
-  origins_[granule] = {home, offset};
+  origins_[granule] = {home, offset, way};
   states_[granule].store(State::expected, std::memory_order_release);
 }
 
@@ -212,7 +212,7 @@ __attribute__((no_sanitize("address", "thread"))) bool Visits::access(std::uint6
             return false;
           case Brought::now:
             demanded_.fetch_add(1, std::memory_order_relaxed);
-            if (demands_ != nullptr) demands_->onDemand(kGranuleBytes);
+            if (demands_ != nullptr) demands_->onDemand(kGranuleBytes, origins_[granule].way);
             [[fallthrough]];
           case Brought::before:
             return true;

@@ -32,8 +32,8 @@ inline constexpr std::size_t kMaxVisitedWindows = 8192;
 // Told of each granule that comes with an access.
 class DemandObserver {
  public:
-  // In the handler of a fault, on any thread: takes no lock, and returns at once.
-  virtual void onDemand(std::uint64_t bytes) noexcept = 0;
+  // In the handler of a fault, on any thread: takes no lock, and returns at once. `way`: as Visits::expect() was told.
+  virtual void onDemand(std::uint64_t bytes, std::uint8_t way) noexcept = 0;
 
  protected:
   ~DemandObserver() = default;
@@ -51,8 +51,9 @@ class Visits {
   Status open(AddressRange window, int memory, std::byte* alias);
   // After the context's last work.
   void close();
-  // The granule will come from `home` to the device's memory at `offset`. Nothing is mapped there, and nobody uses it yet.
-  void expect(std::uint64_t address, std::uint64_t offset, const std::byte* home);
+  // The granule will come from `home` to the device's memory at `offset`. Nothing is mapped there, and nobody uses it yet. `way`: for the
+  // observer, over which it comes.
+  void expect(std::uint64_t address, std::uint64_t offset, const std::byte* home, std::uint8_t way = 0);
   // The granules are about to be unmapped, or mapped otherwise; nobody uses them meanwhile.
   void left(AddressRange granules);
   // Appends the addresses of visiting granules that were written since they came, each once. Nobody writes meanwhile.
@@ -94,6 +95,7 @@ class Visits {
   struct Origin {
     const std::byte* home;  // of an expected granule
     std::uint64_t offset;   // where it lies, or will, unless it was copied
+    std::uint8_t way;
   };
 
   std::size_t index(std::uint64_t address) const { return (address - window_.base) / kGranuleBytes; }
