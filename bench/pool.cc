@@ -141,7 +141,7 @@ Pool::Pool(const PoolOptions& options) {
   std::ofstream(config) << "[daemon]\nsocket = \"" << (directory_ / "rouse.sock").string() << "\"\n\n"
                         << "[devices]\nkind = \"" << options.device << "\"\ncount = " << options.gpus
                         << "\nmemory = " << options.memoryBytes << "\nhost_store = " << options.hostStoreBytes << "\n\n"
-                        << "[functions]\ngpus = " << options.gpus << "\n\n"
+                        << "[functions]\ngpus = " << (options.functionGpus != 0 ? options.functionGpus : options.gpus) << "\n\n"
                         << "[executor]\ndiscard_launches = " << (options.discardLaunches ? "true" : "false") << "\n";
   const fs::path log = directory_ / "roused.log";
   const int errors = open(log.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -205,6 +205,20 @@ Client Pool::startClient(const std::vector<std::string>& arguments) const {
   all.insert(all.end(), arguments.begin(), arguments.end());
   const Child child = start(all, environment(), true);
   return {child.pid, child.in, child.out};
+}
+
+void Pool::migrate(const Client& client, unsigned gpu) const {
+  const nlohmann::json seen = status();  // which a loop over what it has must not outlive
+  std::string session;
+  for (const auto& function : seen.at("functions"))
+    if (function.at("pid") == client.pid()) session = function.at("session").dump();
+  const Child child = start({binaryDirectory() / "rouse", "migrate", session, std::to_string(gpu), "--socket", directory_ / "rouse.sock"}, {}, true);
+  close(child.in);
+  const std::string text = readAll(child.out);
+  close(child.out);
+  int status = 0;
+  waitpid(child.pid, &status, 0);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) throw std::runtime_error("rouse migrate failed: " + text);
 }
 
 nlohmann::json Pool::status() const {

@@ -14,7 +14,8 @@ namespace rouse::bench {
 struct PoolOptions {
   bool discardLaunches = false;
   std::string device = "cpu";
-  unsigned gpus = 1;  // and what each client sees
+  unsigned gpus = 1;
+  unsigned functionGpus = 0;  // that each client sees; 0: all
   std::uint64_t memoryBytes = std::uint64_t{512} << 20;  // of each GPU
   std::uint64_t hostStoreBytes = 0;                      // 0: functions keep their GPU
   std::vector<std::string> arguments{};                  // more of them for roused
@@ -72,6 +73,9 @@ class Pool {
 
   // Returns once all of them are attached.
   IdleClients startIdleClients(int count) const;
+
+  // `rouse migrate`, of a client that is attached. Throws with what that says where it is refused.
+  void migrate(const Client& client, unsigned gpu) const;
 
   // What `rouse status --json` says.
   nlohmann::json status() const;

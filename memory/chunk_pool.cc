@@ -19,7 +19,7 @@ Result<ChunkPool> ChunkPool::create(std::span<const Chunk> chunks) {
   return ChunkPool(static_cast<std::uint32_t>(chunks.size()));
 }
 
-ChunkPool::ChunkPool(std::uint32_t count) : chunkCount_(count), cleanCount_(count) {
+ChunkPool::ChunkPool(std::uint32_t count) : chunkCount_(count), cleanCount_(count), owners_(count) {
   if (count != 0) {
     clean_.emplace(0, count);
     cleanBySize_.emplace(count, 0);
@@ -88,6 +88,7 @@ std::size_t ChunkPool::take(OwnerId owner, std::size_t count, std::vector<Chunk>
   Account& account = accounts_[owner];
   assert(count * kGranuleBytes <= account.reserved - account.taken && account.restingSince == 0);
   const std::size_t first = to.size();
+  count = std::min(count, freeChunks());
   // Dirty ones first where it does not matter: each saves a scrub.
   if (content == Content::any) {
     for (; to.size() - first < count && !dirty_.empty(); dirty_.pop_back()) to.push_back(Chunk{dirty_.back(), kGranuleBytes});
@@ -95,8 +96,18 @@ std::size_t ChunkPool::take(OwnerId owner, std::size_t count, std::vector<Chunk>
   takeClean(std::min(count - (to.size() - first), cleanCount_), to);
   std::sort(to.begin() + static_cast<std::ptrdiff_t>(first), to.end(),
             [](const Chunk& a, const Chunk& b) { return a.id < b.id; });
+  for (std::size_t i = first; i < to.size(); ++i) owners_[to[i].id] = 1;
   account.taken += (to.size() - first) * kGranuleBytes;
+  presentCount_ += to.size() - first;
   return to.size() - first;
+}
+
+void ChunkPool::share(OwnerId owner, Chunk chunk) {
+  Account& account = accounts_[owner];
+  assert(account.taken <= account.reserved && owners_[chunk.id] != 0);
+  account.taken += kGranuleBytes;
+  ++(account.restingSince == 0 ? presentCount_ : restingCount_);
+  ++owners_[chunk.id];
 }
 
 void ChunkPool::takeClean(std::size_t count, std::vector<Chunk>& to) {
@@ -126,10 +137,10 @@ void ChunkPool::put(OwnerId owner, Chunk chunk) {
   Account& account = accounts_[owner];
   assert(account.taken >= chunk.bytes);
   account.taken -= chunk.bytes;
-  dirty_.push_back(chunk.id);
-  if (account.restingSince == 0) return;
-  --restingCount_;
-  if (account.taken == 0) wake(owner);
+  assert(owners_[chunk.id] != 0);
+  if (--owners_[chunk.id] == 0) dirty_.push_back(chunk.id);
+  --(account.restingSince == 0 ? presentCount_ : restingCount_);
+  if (account.restingSince != 0 && account.taken == 0) wake(owner);
 }
 
 void ChunkPool::rest(OwnerId owner) {
@@ -139,6 +150,7 @@ void ChunkPool::rest(OwnerId owner) {
   account.restingSince = ++rests_;
   resting_.emplace(account.restingSince, owner);
   restingCount_ += account.taken / kGranuleBytes;
+  presentCount_ -= account.taken / kGranuleBytes;
 }
 
 void ChunkPool::wake(OwnerId owner) {
@@ -147,11 +159,18 @@ void ChunkPool::wake(OwnerId owner) {
   resting_.erase(account->second.restingSince);
   account->second.restingSince = 0;
   restingCount_ -= account->second.taken / kGranuleBytes;
+  presentCount_ += account->second.taken / kGranuleBytes;
 }
 
-std::optional<OwnerId> ChunkPool::longestResting() const {
-  if (resting_.empty()) return std::nullopt;
-  return resting_.begin()->second;
+std::uint64_t ChunkPool::restingSince(OwnerId owner) const {
+  const auto account = accounts_.find(owner);
+  return account == accounts_.end() ? 0 : account->second.restingSince;
+}
+
+std::optional<OwnerId> ChunkPool::longestResting(std::uint64_t after) const {
+  const auto next = resting_.upper_bound(after);
+  if (next == resting_.end()) return std::nullopt;
+  return next->second;
 }
 
 std::optional<Chunk> ChunkPool::beginScrub() {

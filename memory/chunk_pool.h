@@ -13,8 +13,12 @@
 // the last to be had, of who has rested longest first, and only its owner can put them back (what leads to them has to be
 // cut first). If it comes again before, what is left is simply its own: both cost the same whatever the number of chunks.
 //
-// Invariants: taken by those who do not rest + free = all chunks; free = clean + dirty + resting; taken by an owner <= reserved by
-// it; sum of the reservations of those who stay + the largest of a visitor <= capacity.
+// Several owners may have one chunk (share()), and each counts it as one of its own: at any time each can have another one in its place,
+// whatever the others do. So sharing makes fewer chunks hold somebody's content, and as many free as before: those that it spares can hold
+// what rests, no more. A chunk is dirty when the last owner has put it back.
+//
+// Invariants: taken by those who do not rest + free = all chunks, counted by owner; clean + dirty + those that somebody has, each once, =
+// all chunks; taken by an owner <= reserved by it; sum of the reservations of those who stay + the largest of a visitor <= capacity.
 // Pure: scrubbing is the caller's. Not thread-safe.
 #pragma once
 
@@ -51,17 +55,21 @@ class ChunkPool {
 
   // Up to `count` chunks for an owner that has them reserved, appended to `to` in ascending order of ids, in as
   // few runs of consecutive ids as is cheap: consecutive chunks at consecutive addresses become one mapping. Returns
-  // how many; fewer only if the rest of the free ones rests or, for zeros, is dirty.
+  // how many; fewer only if no more are free, or the rest of the free ones rests or, for zeros, is dirty.
   std::size_t take(OwnerId owner, std::size_t count, std::vector<Chunk>& to, Content content = Content::zeros);
-  // A chunk comes back, dirty; also from an owner that rests. The bytes stay reserved.
+  // A chunk that somebody has is this owner's, too; also of an owner that rests. It has one reserved for it, or is about to put one back.
+  void share(OwnerId owner, Chunk chunk);
+  // A chunk comes back, dirty if nobody else has it; also from an owner that rests. The bytes stay reserved.
   void put(OwnerId owner, Chunk chunk);
 
   // All that the owner has taken is free from now on, though its own until it is put back. It takes nothing before wake().
   void rest(OwnerId owner);
   // What is left is taken again. Nothing happens where the owner does not rest, or has put everything back.
   void wake(OwnerId owner);
-  // Who is to put chunks back when those that are clean or dirty are too few.
-  std::optional<OwnerId> longestResting() const;
+  // When it began to rest, as a number that grows; 0: it does not.
+  std::uint64_t restingSince(OwnerId owner) const;
+  // Who is to put chunks back when those that are clean or dirty are too few: of those who began to rest after that, the first.
+  std::optional<OwnerId> longestResting(std::uint64_t after = 0) const;
 
   // A dirty chunk to scrub, which is nobody's until it is returned by scrubbed().
   std::optional<Chunk> beginScrub();
@@ -76,9 +84,11 @@ class ChunkPool {
   // What an owner that stays can still be promised, and what this one can.
   std::uint64_t reservableBytes() const { return capacityBytes() - reservedBytes(); }
   std::uint64_t reservableBytes(OwnerId owner) const;
-  std::size_t freeChunks() const { return unusedChunks() + restingCount_; }
+  std::size_t freeChunks() const { return presentCount_ < chunkCount_ ? chunkCount_ - presentCount_ : 0; }
   std::size_t unusedChunks() const { return cleanCount_ + dirty_.size(); }  // nobody's content
-  std::size_t restingChunks() const { return restingCount_; }
+  std::size_t presentChunks() const { return presentCount_; }  // taken by those who do not rest, by owners
+  std::size_t restingChunks() const { return restingCount_; }  // by owners
+  std::uint32_t owners(Chunk chunk) const { return owners_[chunk.id]; }
   std::size_t cleanChunks() const { return cleanCount_; }
   std::size_t dirtyChunks() const { return dirty_.size(); }
   std::uint64_t reservedBytes(OwnerId owner) const;
@@ -106,7 +116,8 @@ class ChunkPool {
   std::size_t cleanCount_ = 0;
   std::vector<std::uint32_t> dirty_;
   std::map<std::uint64_t, OwnerId> resting_;  // by restingSince
-  std::size_t restingCount_ = 0;
+  std::size_t restingCount_ = 0, presentCount_ = 0;  // taken by those who rest, and by the others
+  std::vector<std::uint32_t> owners_;                // by chunk: how many have it
   std::uint64_t rests_ = 0;  // so far
   std::uint64_t stayingBytes_ = 0, largestVisitor_ = 0;
   std::unordered_map<OwnerId, Account> accounts_;

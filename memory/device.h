@@ -24,6 +24,7 @@
 #include "schemas/base/range.h"
 #include "schemas/base/result.h"
 #include "schemas/wire/layout.h"
+#include "schemas/wire/owned_fd.h"
 
 namespace rouse::memory {
 
@@ -41,6 +42,8 @@ struct DeviceProperties {
   bool placesVariables = false;
   // takeWritten() tells which restored granules have been written since; otherwise any may have been.
   bool noticesWrites = false;
+  // Context::share() works: granules with the same bytes may have one chunk, in several contexts, until one of them is written.
+  bool copiesOnWrite = false;
   // Using a granule before it has arrived brings it there and then; otherwise that gives no defined result, or a fault.
   bool arrivesOnDemand = false;
   // For operators; a function is not told these.
@@ -55,11 +58,34 @@ struct Chunk {
   std::uint64_t bytes = 0;
 };
 
+// In one go: each may need a descriptor of its own, of which a control frame carries no more.
+inline constexpr std::size_t kMostSharedChunks = 64;
+
+// Chunks as another process can have them, for a device of its own to read (Device::exportChunks()).
+struct SharedChunks {
+  std::string device;  // uuid of the one whose they are
+  struct Place {
+    std::uint32_t descriptor = 0;  // of fds
+    std::uint64_t offset = 0;
+    bool operator==(const Place&) const = default;
+  };
+  std::vector<Place> places;  // of each, kGranuleBytes
+  std::vector<wire::OwnedFd> fds;
+};
+
+// A chunk of another device's that this one can read. Destroyed when no restore that names it is under way, and before the device.
+class PeerChunk {
+ public:
+  virtual ~PeerChunk() = default;
+};
+
 // A granule that comes to the device: every byte of the chunk becomes that at `home`, kGranuleBytes of what Device::useHost() was given.
+// Where another device has the same bytes and keeps them until the granule has come, it may come from there: over another link.
 struct Arrival {
   std::uint64_t address = 0;
   Chunk chunk;
   const std::byte* home = nullptr;
+  const PeerChunk* peer = nullptr;  // null: from its home
 };
 
 struct Dim3 {
@@ -168,6 +194,21 @@ class Context {
   // Granules so far that came with an access rather than in their turn (DeviceProperties::arrivesOnDemand).
   virtual std::uint64_t demandedGranules() const { return 0; }
 
+  // --- One chunk for several granules. Only where DeviceProperties::copiesOnWrite, which asks for noticesWrites.
+  // From now on other granules, of any context, may have this chunk as well, which holds the granule's bytes. What writes the granule,
+  // whatever it is and when, writes a copy: nobody else sees it, and nothing is waited for. The granule has no chunk yet; or it was
+  // restored, and may be in use: whether this is its own chunk or another one with the same bytes, nobody who reads notices. False, and
+  // nothing has changed: it has not come yet, or has been written.
+  virtual Result<bool> share(std::uint64_t, Chunk) { return Error{CudaError::notSupported, "chunks cannot be shared"}; }
+  // Its chunk is nobody else's any more: writes go there again. Nothing happens where it has been copied.
+  virtual void own(std::uint64_t /*address*/) {}
+  // Appends the granules that have been copied, each once. Their copies lie in memory of the device's own until settle() or unmap();
+  // the chunks that they had are not used by them any more. takeWritten() tells them as well.
+  virtual void takeCopied(std::vector<std::uint64_t>& /*addresses*/) {}
+  // A copied granule's bytes move to this chunk, which nobody has; then the granule is as if it had been mapped there. Nobody uses it
+  // meanwhile. Fails as a copy does, by a fault.
+  virtual void settle(Stream&, std::uint64_t /*address*/, Chunk) {}
+
   // Memory of the host window that becomes usable by copies and kernels at its own address.
   virtual Status mapHost(AddressRange range) = 0;
   virtual Status unmapHost(AddressRange range) = 0;
@@ -229,6 +270,14 @@ class Device {
   virtual std::span<const Chunk> chunks() const = 0;
   // Makes the chunk read as zero before it goes to another function. Not mapped anywhere meanwhile.
   virtual Status scrub(Chunk) = 0;
+
+  // Chunks for a device of the same kind in another process to read, at most kMostSharedChunks, for as long as that has them: the
+  // content is the caller's to keep. notSupported where this device's memory cannot be had elsewhere.
+  virtual Result<SharedChunks> exportChunks(std::span<const Chunk>) { return Error{CudaError::notSupported, "its memory cannot be shared"}; }
+  // What another device has exported, in that order. Whether reading it pays is for the caller to know (reachesFast()).
+  virtual Result<std::vector<std::unique_ptr<PeerChunk>>> importChunks(SharedChunks) {
+    return Error{CudaError::notSupported, "it reads no other device's memory"};
+  }
 
   virtual Result<std::unique_ptr<Context>> createContext(const ContextOptions&, ContextObserver&) = 0;
 

@@ -18,6 +18,7 @@ struct LinkPeer {
   // The driver's order of the links between two GPUs: 0 is the fastest. Unknown where there is no access.
   std::int32_t rank = -1;
   std::uint32_t nvlinks = 0;  // direct ones; those over a switch count in LinkDescription::nvlinksToSwitches
+  std::uint64_t bytesPerSecond = 0;  // of these, each way, where a model says
   bool operator==(const LinkPeer&) const = default;
 };
 
@@ -34,5 +35,12 @@ struct LinkDescription {
   std::vector<LinkPeer> peers;
   bool operator==(const LinkDescription&) const = default;
 };
+
+// Whether that device's memory comes faster than the host's: it can be read, over NVLinks. Where it is not known it is not so.
+inline bool reachesFast(const LinkDescription& link, const std::string& uuid) {
+  for (const LinkPeer& peer : link.peers)
+    if (peer.uuid == uuid) return peer.access && (peer.nvlinks != 0 || link.nvlinksToSwitches != 0);
+  return false;
+}
 
 }  // namespace rouse::memory

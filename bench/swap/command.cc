@@ -60,6 +60,7 @@ json all(SwapOptions options, std::optional<SwapChart>* chart) {
   if (!noLink.empty()) options.link.gbPerS = 0;
   figures.set("link_gb_per_s", options.link.gbPerS == 0 ? json() : json(options.link.gbPerS));
   figures.set("link_latency_us", options.link.gbPerS == 0 ? json() : json(options.link.latencyUs()));
+  figures.set("nvlink_gb_per_s", options.link.gbPerS == 0 ? json() : json(options.nvlink()));
 
   Effort ladderEffort{.stride = options.stride == 0 ? kDefaultStride : options.stride};
   const bool charted = std::ranges::find(options.networks, "resnet152") != options.networks.end();
@@ -74,6 +75,7 @@ json all(SwapOptions options, std::optional<SwapChart>* chart) {
     step(network);
     const bool draw = network == "resnet152" || !charted;
     const Effort effort = measureNetwork(options, network, figures, draw ? chart : nullptr);
+    if (noLink.empty()) measurePeer(options, network, effort, figures);
     if (network == "resnet152") ladderEffort = effort;
     acquired += figures.report().at("path_allocations_" + network).get<std::uint64_t>();
     slowest = std::max(slowest, figures.report().at("evict_departure_us_" + network).get<double>());
@@ -105,16 +107,18 @@ json all(SwapOptions options, std::optional<SwapChart>* chart) {
   if (noLink.empty()) {
     figures.set("link_ratio", figures.report().at("link_ratio_" + largest));
     figures.note("link_ratio", "of " + largest + ", the largest of these networks");
+    figures.set("peer_link_ratio", figures.report().at("peer_link_ratio_" + largest));
+    figures.note("peer_link_ratio", "of " + largest + ", over the NVLink of nvlink_gb_per_s");
+    figures.note("peer_ms", "right after the network has been taken to the other GPU (rouse migrate), which is not timed: its homes are copied before");
     step("two GPUs behind a switch");
     measureSharedSwitch(options, figures);
   } else {
-    for (const char* key : {"link_ratio", "shared_switch_slowdown"}) figures.notMeasured(key, noLink);
+    for (const char* key : {"link_ratio", "shared_switch_slowdown", "peer_ms", "peer_link_ratio"}) figures.notMeasured(key, noLink);
   }
   step("eight instances");
   measureInstances(options, figures);
   step("allocation");
   measureAllocation(figures);
-  figures.notMeasured("peer_ms", "swapping in from another GPU is not built");
   return figures.report();
 }
 
@@ -200,6 +204,10 @@ void addSwap(CLI::App& app, int& status) {
   for (const memory::LinkKind& kind : memory::linkKinds()) kinds.emplace_back(kind.name);
   command->add_option("--link-like", request->swap.link.like, "Whose fixed cost of a copy it has, as many times longer as it is slower (default pcie5x16)")
       ->check(CLI::IsMember(kinds));
+  command
+      ->add_option("--nvlink-gb-per-s", request->swap.nvlinkGbPerS,
+                   "Rate of the modelled NVLink between two GPUs (default: 25/12 of the links', as between those of the Torpor paper's node)")
+      ->check(CLI::Range(0.001, 1000.0));
   command->add_option("--group-bytes", request->swap.groupBytes, "What overlap_ratio takes for one group of a swap-in (default 4 MiB)")
       ->check(CLI::Range(1.0, 1e9));
   command->add_option("--chart", request->chart, "Draw one swap into this file, as SVG");

@@ -19,16 +19,18 @@ namespace {
 constexpr std::uint64_t kGranule = std::uint64_t{2} << 20;
 
 // The file's path.
-std::string writeTopology(unsigned gpus, const ModelledLink& link) {
+std::string writeTopology(unsigned gpus, const ModelledLink& link, bool apart = false, double nvlinkGbPerS = 0) {
   char path[] = "/tmp/rouse-bench-XXXXXX";
   const int fd = mkstemp(path);
   if (fd < 0) throw std::runtime_error("cannot make a file in /tmp");
   close(fd);
   std::ofstream file(path);
   file << "name = \"rouse-bench\"\n";
-  if (gpus > 1) file << "[[switch]]\nname = \"shared\"\nuplink_gb_per_s = " << std::fixed << link.gbPerS << "\n";
+  const bool shared = gpus > 1 && !apart;
+  if (shared) file << "[[switch]]\nname = \"shared\"\nuplink_gb_per_s = " << std::fixed << link.gbPerS << "\n";
   for (unsigned gpu = 0; gpu < gpus; ++gpu)
-    file << "[[gpu]]\nlink_gb_per_s = " << std::fixed << link.gbPerS << "\nlink_latency_us = " << link.latencyUs() << "\n" << (gpus > 1 ? "switch = \"shared\"\n" : "");
+    file << "[[gpu]]\nlink_gb_per_s = " << std::fixed << link.gbPerS << "\nlink_latency_us = " << link.latencyUs() << "\n" << (shared ? "switch = \"shared\"\n" : "");
+  if (nvlinkGbPerS != 0) file << "[[nvlink]]\ngpus = [0, 1]\ngb_per_s = " << nvlinkGbPerS << "\n";
   return path;
 }
 
@@ -58,9 +60,10 @@ Stage::Stage(const StageOptions& options, const std::string& network, double sca
   PoolOptions pool{.device = options.device, .gpus = options.gpus, .memoryBytes = memoryBytes_};
   // Whoever attaches must have room at home: those that serve (two take turns), and the one that takes everything.
   pool.hostStoreBytes = options.gpus * (3 * memoryBytes_ + 64 * kGranule);
+  if (options.apart) pool.functionGpus = 1;
   if (!options.plan.empty()) pool.arguments.insert(pool.arguments.end(), {"--swap-plan", options.plan});
   if (options.link.gbPerS > 0) {
-    topology_ = writeTopology(options.gpus, options.link);
+    topology_ = writeTopology(options.gpus, options.link, options.apart, options.nvlinkGbPerS);
     pool.arguments.insert(pool.arguments.end(), {"--topology", topology_});
     // What the modelled links move is copied by cores that are not the kernels', as a GPU's copy engines are not its multiprocessors.
     const unsigned cores = std::max(2u, std::thread::hardware_concurrency());
@@ -83,6 +86,12 @@ Client Stage::serve(unsigned gpu, nlohmann::json* loaded) const {
   return client;
 }
 
+Client Stage::serveSmall() const {
+  Client client = pool_->startClient({"swap-client", "--network", network_, "--scale", "0.001"});
+  client.hear();
+  return client;
+}
+
 Stage::Usage Stage::usage() const {
   const double deadline = now() + 20;
   for (;; usleep(2000)) {
@@ -94,6 +103,7 @@ Stage::Usage Stage::usage() const {
       complete = complete && gpu.contains("host_store_used_bytes");
       usage.hostStoreUsedBytes += gpu.value("host_store_used_bytes", std::uint64_t{0});
       usage.acquisitions += gpu.value("device_allocations", std::uint64_t{0}) + gpu.value("host_pinnings", std::uint64_t{0});
+      usage.heldBytes += gpu.value("memory_held_bytes", std::uint64_t{0});
     }
     for (const auto& function : seen.at("functions")) {
       for (const auto& gpu : function.at("gpus")) {
@@ -104,6 +114,7 @@ Stage::Usage Stage::usage() const {
         if (const auto ns = gpu.find("last_departure_ns"); ns != gpu.end() && ns->is_number())
           usage.departureUsOf[function.at("pid")] = ns->get<double>() * 1e-3;
         usage.savedBytes += gpu.value("saved_bytes", std::uint64_t{0});
+        usage.peerBytes += gpu.value("peer_bytes", std::uint64_t{0});
       }
     }
     if (complete) return usage;

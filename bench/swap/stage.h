@@ -29,6 +29,8 @@ struct StageOptions {
   std::string plan{};        // of --swap-plan; empty: the pool's own
   std::uint64_t memoryBytes = 0;  // of each GPU; 0: what the network takes, and a quarter
   ModelledLink link{};       // of each GPU; its rate, of the switch they share, too
+  bool apart = false;        // the GPUs share no switch, and each function sees one of them
+  double nvlinkGbPerS = 0;   // between two that are apart; 0: there is none
 };
 
 class Stage {
@@ -39,8 +41,14 @@ class Stage {
   // A program with the network on this GPU. `loaded`: its first answer, where wanted.
   Client serve(unsigned gpu = 0, nlohmann::json* loaded = nullptr) const;
 
+  // One of the same network that is next to nothing, wherever the pool puts it.
+  Client serveSmall() const;
+
   // Returns when all programs that have ended are gone from the pool too, and only so many are left.
   void settle(std::size_t functions) const;
+
+  // From now on this GPU serves it.
+  void migrate(const Client& client, unsigned gpu) const { pool_->migrate(client, gpu); }
 
   // A second function that, when told to, takes all memory of this GPU, so that whoever is there leaves. It keeps what it took.
   Client holder(unsigned gpu = 0) const { return hold(memoryBytes_, gpu); }
@@ -56,10 +64,12 @@ class Stage {
   struct Usage {
     std::size_t functions = 0;
     std::uint64_t residentBytes = 0;
+    std::uint64_t heldBytes = 0;  // of the GPUs' memory: what several functions share counts once
     std::map<pid_t, std::uint64_t> residentOf{}, mappedOf{};  // by process; mapped: resident or not
     std::map<pid_t, double> departureUsOf{};  // by process: its last departure, as the executor measured it
     std::uint64_t savedBytes = 0;  // by all departures
     std::uint64_t acquisitions = 0;  // of the driver: allocations of device memory, pinnings of host memory
+    std::uint64_t peerBytes = 0;   // by all arrivals: from another GPU
     std::uint64_t hostStoreUsedBytes = 0;
   };
   Usage usage() const;

@@ -49,6 +49,17 @@ struct Message {
     resumeSession @26 :UInt64;          # session id; answered by ok
     # Executor -> daemon, unasked: a session waits for room on this device, none of which it has; again when it has waited twice as long.
     sessionWaits @27 :SessionWaits;
+    # Daemon -> the executor that a session is being taken from, which has frozen it, where the other reads its memory fast: what of the
+    # session's memory still lies there, a piece of it, is the other's to read from then on. Answered by sharedMemory, or by why not.
+    shareMemory @28 :ShareMemory;
+    # fds: as chunks say. Handed on to the other, which answers by ok when it can read them, or by why not.
+    sharedMemory @29 :SharedMemory;
+    # Daemon -> the other: answered by ok once it reads none of what was shared with it, and will not.
+    endBorrowing @30 :EndBorrowing;
+    # Daemon -> the first: session id; nobody reads it any more. Not before then does closeSession, asked at any time, come to its end.
+    returnMemory @31 :UInt64;           # answered by ok
+    # The first -> daemon, unasked: session id; others need what it has shared.
+    memoryWanted @32 :UInt64;
   }
 }
 
@@ -161,6 +172,22 @@ struct MoveSession { sessionId @0 :UInt64; action @1 :UInt8; }  # not 4
 
 struct ImportSession { sessionId @0 :UInt64; recipe @1 :SessionRecipe; }
 
+struct ShareMemory {
+  sessionId @0 :UInt64;
+  from @1 :UInt32;             # granules of the device window, from this one on
+}
+struct SharedMemory {
+  sessionId @0 :UInt64;
+  device @1 :Text;             # uuid of the one whose memory it is
+  chunks @2 :List(Chunk);      # at most memory::kMostSharedChunks, ascending by granule
+  next @3 :UInt32;             # what shareMemory is to ask for next; 0: there is no more
+  struct Chunk { granule @0 :UInt32; descriptor @1 :UInt32; offset @2 :UInt64; }
+}
+struct EndBorrowing {
+  sessionId @0 :UInt64;
+  atOnce @1 :Bool;             # what has not been asked for yet comes from home; else all of it may come first
+}
+
 # server/control/session_recipe.h
 struct SessionRecipe {
   reservedBytes @0 :UInt64;
@@ -184,6 +211,7 @@ struct SessionRecipe {
   departures @18 :UInt64;
   savedBytes @19 :UInt64;
   lastSavedBytes @20 :UInt64;
+  peerBytes @21 :UInt64;
 
   struct Stream { generation @0 :UInt32; flags @1 :UInt8; priority @2 :Int32; }  # 1 live, 2 non-blocking
   struct Module {
@@ -227,6 +255,7 @@ struct Link {
     atomics @3 :Bool;
     rank @4 :Int32 = -1;
     nvlinks @5 :UInt32;
+    bytesPerSecond @6 :UInt64; # over these, each way; 0: unknown
   }
 }
 
@@ -268,6 +297,9 @@ struct ExecutorStatus {
     restingBytes @16 :UInt64;    # while it is away, what is on the device still, for anybody to take
     returnedBytes @17 :UInt64;   # by all arrivals: what was on the device still
     lastDepartureNs @18 :UInt64; # what the last departure took, saving included
+    peerBytes @19 :UInt64;       # by all arrivals: what came from another GPU's memory
+    sharedBytes @20 :UInt64;     # of what is on the device, resting or not: in chunks that others have as well
+    joinedBytes @21 :UInt64;     # by all arrivals: what was on the device as somebody else's
   }
   hostStoreBytes @5 :UInt64;      # this executor's part
   hostStoreUsedBytes @6 :UInt64;  # what is shared counts once
@@ -277,9 +309,11 @@ struct ExecutorStatus {
   roomBytes @8 :UInt64;
   idleBytes @9 :UInt64;
   waiting @10 :UInt32;
+  lentBytes @11 :UInt64;        # what another executor may read, and nobody here can have meanwhile
+  heldBytes @12 :UInt64;          # of the device, by sessions that are there: what is shared counts once
   # Of the driver, since the executor was started: physical memory that was made, host memory that was pinned.
-  deviceAllocations @11 :UInt64;
-  hostPinnings @12 :UInt64;
+  deviceAllocations @13 :UInt64;
+  hostPinnings @14 :UInt64;
 }
 
 struct SessionWaits {

@@ -66,6 +66,7 @@ void write(capnproto::Link::Builder to, const memory::LinkDescription& from) {
     peers[i].setAtomics(from.peers[i].atomics);
     peers[i].setRank(from.peers[i].rank);
     peers[i].setNvlinks(from.peers[i].nvlinks);
+    peers[i].setBytesPerSecond(from.peers[i].bytesPerSecond);
   }
 }
 void write(capnproto::Attach::Builder to, const Attach& from) {
@@ -133,8 +134,10 @@ void write(capnproto::ExecutorStatus::Builder to, const ExecutorStatus& from) {
   to.setHostStoreUsedBytes(from.hostStoreUsedBytes);
   to.setHostStorePromisableBytes(from.hostStorePromisableBytes);
   to.setRoomBytes(from.roomBytes);
+  to.setHeldBytes(from.heldBytes);
   to.setIdleBytes(from.idleBytes);
   to.setWaiting(from.waiting);
+  to.setLentBytes(from.lentBytes);
   to.setDeviceAllocations(from.deviceAllocations);
   to.setHostPinnings(from.hostPinnings);
   auto sessions = to.initSessions(static_cast<unsigned>(from.sessions.size()));
@@ -159,6 +162,9 @@ void write(capnproto::ExecutorStatus::Builder to, const ExecutorStatus& from) {
     sessions[i].setReturnedBytes(usage.returnedBytes);
     sessions[i].setLastDepartureNs(usage.lastDepartureNs);
     sessions[i].setSharedHomeBytes(usage.sharedHomeBytes);
+    sessions[i].setPeerBytes(usage.peerBytes);
+    sessions[i].setSharedBytes(usage.sharedBytes);
+    sessions[i].setJoinedBytes(usage.joinedBytes);
   }
 }
 
@@ -254,6 +260,30 @@ struct BodyWriter {
     out.setWantedBytes(body.wantedBytes);
     out.setReservedBytes(body.reservedBytes);
   }
+  void operator()(const ShareMemory& body) {
+    auto out = to.initShareMemory();
+    out.setSessionId(body.sessionId);
+    out.setFrom(body.from);
+  }
+  void operator()(const SharedMemory& body) {
+    auto out = to.initSharedMemory();
+    out.setSessionId(body.sessionId);
+    out.setDevice(body.device);
+    auto chunks = out.initChunks(static_cast<unsigned>(body.chunks.size()));
+    for (unsigned i = 0; i < chunks.size(); ++i) {
+      chunks[i].setGranule(body.chunks[i].granule);
+      chunks[i].setDescriptor(body.chunks[i].place.descriptor);
+      chunks[i].setOffset(body.chunks[i].place.offset);
+    }
+    out.setNext(body.next);
+  }
+  void operator()(const EndBorrowing& body) {
+    auto out = to.initEndBorrowing();
+    out.setSessionId(body.sessionId);
+    out.setAtOnce(body.atOnce);
+  }
+  void operator()(const ReturnMemory& body) { to.setReturnMemory(body.sessionId); }
+  void operator()(const MemoryWanted& body) { to.setMemoryWanted(body.sessionId); }
 };
 
 std::string read(capnp::Text::Reader text) { return {text.begin(), text.size()}; }
@@ -311,7 +341,8 @@ memory::LinkDescription read(capnproto::Link::Reader from) {
                         .access = peer.getAccess(),
                         .atomics = peer.getAtomics(),
                         .rank = peer.getRank(),
-                        .nvlinks = peer.getNvlinks()});
+                        .nvlinks = peer.getNvlinks(),
+                        .bytesPerSecond = peer.getBytesPerSecond()});
   }
   return to;
 }
@@ -382,6 +413,8 @@ ExecutorStatus read(capnproto::ExecutorStatus::Reader from) {
                     .roomBytes = from.getRoomBytes(),
                     .idleBytes = from.getIdleBytes(),
                     .waiting = from.getWaiting(),
+                    .lentBytes = from.getLentBytes(),
+                    .heldBytes = from.getHeldBytes(),
                     .deviceAllocations = from.getDeviceAllocations(),
                     .hostPinnings = from.getHostPinnings()};
   for (auto usage : from.getSessions()) {
@@ -403,7 +436,10 @@ ExecutorStatus read(capnproto::ExecutorStatus::Reader from) {
                            .sharedHomeBytes = usage.getSharedHomeBytes(),
                            .restingBytes = usage.getRestingBytes(),
                            .returnedBytes = usage.getReturnedBytes(),
-                           .lastDepartureNs = usage.getLastDepartureNs()});
+                           .sharedBytes = usage.getSharedBytes(),
+                           .joinedBytes = usage.getJoinedBytes(),
+                           .lastDepartureNs = usage.getLastDepartureNs(),
+                           .peerBytes = usage.getPeerBytes()});
   }
   return to;
 }
@@ -416,6 +452,14 @@ Moved read(capnproto::Moved::Reader from) {
     if (Error problem = read(result.getProblem()); problem.code != CudaError::success)
       to.results.back().status = std::move(problem);
   }
+  return to;
+}
+
+SharedMemory read(capnproto::SharedMemory::Reader from) {
+  SharedMemory to{.sessionId = from.getSessionId(), .device = read(from.getDevice()), .chunks = {}, .next = from.getNext()};
+  if (from.getChunks().size() > memory::kMostSharedChunks)
+    throw OutOfRange{std::to_string(from.getChunks().size()) + " chunks are shared at once, the most are " + std::to_string(memory::kMostSharedChunks)};
+  for (auto chunk : from.getChunks()) to.chunks.push_back({chunk.getGranule(), {chunk.getDescriptor(), chunk.getOffset()}});
   return to;
 }
 
@@ -507,6 +551,20 @@ Body readBody(capnproto::Message::Reader from) {
       const auto body = from.getSessionWaits();
       return SessionWaits{body.getSessionId(), body.getWaitedNs(), body.getWantedBytes(), body.getReservedBytes()};
     }
+    case capnproto::Message::SHARE_MEMORY: {
+      const auto body = from.getShareMemory();
+      return ShareMemory{body.getSessionId(), body.getFrom()};
+    }
+    case capnproto::Message::SHARED_MEMORY:
+      return read(from.getSharedMemory());
+    case capnproto::Message::END_BORROWING: {
+      const auto body = from.getEndBorrowing();
+      return EndBorrowing{body.getSessionId(), body.getAtOnce()};
+    }
+    case capnproto::Message::RETURN_MEMORY:
+      return ReturnMemory{from.getReturnMemory()};
+    case capnproto::Message::MEMORY_WANTED:
+      return MemoryWanted{from.getMemoryWanted()};
   }
   throw OutOfRange{"message kind " + std::to_string(static_cast<unsigned>(from.which())) + " is unknown"};
 }
@@ -578,7 +636,12 @@ std::string_view name(const Body& body) {
                                                 "sessionRecipe",
                                                 "importSession",
                                                 "resumeSession",
-                                                "sessionWaits"};
+                                                "sessionWaits",
+                                                "shareMemory",
+                                                "sharedMemory",
+                                                "endBorrowing",
+                                                "returnMemory",
+                                                "memoryWanted"};
   static_assert(std::size(kNames) == std::variant_size_v<Body>);
   return kNames[body.index()];
 }

@@ -147,7 +147,9 @@ struct SessionUsage {
   std::uint64_t lastSavedBytes = 0;
   std::uint64_t sharedHomeBytes = 0;
   std::uint64_t restingBytes = 0, returnedBytes = 0;
+  std::uint64_t sharedBytes = 0, joinedBytes = 0;
   std::uint64_t lastDepartureNs = 0;
+  std::uint64_t peerBytes = 0;
 };
 struct ExecutorStatus {
   std::uint64_t totalBytes = 0;
@@ -158,6 +160,8 @@ struct ExecutorStatus {
   std::uint64_t hostStoreBytes = 0, hostStoreUsedBytes = 0, hostStorePromisableBytes = 0;
   std::uint64_t roomBytes = 0, idleBytes = 0;
   std::uint32_t waiting = 0;
+  std::uint64_t lentBytes = 0;
+  std::uint64_t heldBytes = 0;
   std::uint64_t deviceAllocations = 0, hostPinnings = 0;
 };
 struct SessionWaits {
@@ -166,12 +170,38 @@ struct SessionWaits {
   std::uint64_t wantedBytes = 0;
   std::uint64_t reservedBytes = 0;
 };
+struct ShareMemory {
+  std::uint64_t sessionId = 0;
+  std::uint32_t from = 0;
+};
+struct SharedMemory {
+  std::uint64_t sessionId = 0;
+  std::string device;
+  struct Chunk {
+    std::uint32_t granule = 0;
+    memory::SharedChunks::Place place;  // of the message's descriptors
+    bool operator==(const Chunk&) const = default;
+  };
+  std::vector<Chunk> chunks;
+  std::uint32_t next = 0;
+};
+struct EndBorrowing {
+  std::uint64_t sessionId = 0;
+  bool atOnce = false;
+};
+struct ReturnMemory {
+  std::uint64_t sessionId = 0;
+};
+struct MemoryWanted {
+  std::uint64_t sessionId = 0;
+};
 struct Shutdown {};
 
 using Body = std::variant<Error, Attach, Attached, LoadModule, ModuleInfo, CutOff, Prepare, Prepared, StatusRequest,
                           StatusReply, ExecutorReady, OpenSession, CloseSession, InstallModule, Ok, SessionFault,
                           ExecutorStatusRequest, ExecutorStatus, Shutdown, Move, Moved, MoveSession, ExportSession, SessionRecipe,
-                          ImportSession, ResumeSession, SessionWaits>;
+                          ImportSession, ResumeSession, SessionWaits, ShareMemory, SharedMemory, EndBorrowing, ReturnMemory,
+                          MemoryWanted>;
 
 struct Message {
   std::uint64_t id = 0;  // of a request, chosen by who asks; the answer bears the same; 0 for notifications

@@ -56,7 +56,7 @@ struct SessionRecipe {
   // For people: so far.
   std::uint64_t commands = 0, launches = 0;
   std::uint32_t lastError = 0;
-  std::uint64_t arrivals = 0, departures = 0, savedBytes = 0, lastSavedBytes = 0;
+  std::uint64_t arrivals = 0, departures = 0, savedBytes = 0, lastSavedBytes = 0, peerBytes = 0;
 
   bool operator==(const SessionRecipe&) const = default;
 };

@@ -89,6 +89,7 @@ void writeRecipe(capnproto::SessionRecipe::Builder to, const SessionRecipe& from
   to.setDepartures(from.departures);
   to.setSavedBytes(from.savedBytes);
   to.setLastSavedBytes(from.lastSavedBytes);
+  to.setPeerBytes(from.peerBytes);
 }
 
 SessionRecipe readRecipe(capnproto::SessionRecipe::Reader from) {
@@ -128,6 +129,7 @@ SessionRecipe readRecipe(capnproto::SessionRecipe::Reader from) {
   to.departures = from.getDepartures();
   to.savedBytes = from.getSavedBytes();
   to.lastSavedBytes = from.getLastSavedBytes();
+  to.peerBytes = from.getPeerBytes();
   return to;
 }
 

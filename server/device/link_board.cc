@@ -33,13 +33,13 @@ struct LinkBoard::Header {
   std::uint64_t magic;
   std::uint32_t gpus, links;
   LinkRate rates[kMaxLinks];
-  LinkPath paths[memory::Topology::kMaxGpus][2];
+  LinkPath paths[memory::Topology::kMaxGpus][kMaxDirections];
   // The published buffer's index and, above kIndexBits, how often one was published. 0: nothing moves, nothing has.
   alignas(64) std::atomic<std::uint64_t> current;
   struct Charge {
     std::atomic<std::uint64_t> bytes, since;
   };
-  alignas(64) Charge charges[memory::Topology::kMaxGpus][2];
+  alignas(64) Charge charges[memory::Topology::kMaxGpus][kMaxDirections];
 };
 
 namespace {
@@ -55,12 +55,15 @@ Result<wire::OwnedFd> LinkBoard::create(const memory::Topology& topology) {
   const auto header = std::make_unique<Header>();
   header->magic = kMagic;
   header->gpus = static_cast<std::uint32_t>(topology.gpus());
-  // Those between host and GPUs: NVLinks are not among them.
   std::vector<memory::LinkId> known;
   for (std::size_t gpu = 0; gpu < topology.gpus(); ++gpu) {
-    for (const bool out : {false, true}) {
-      LinkPath& path = header->paths[gpu][out ? 1 : 0];
-      for (const memory::LinkId link : out ? topology.toHost(gpu) : topology.fromHost(gpu)) {
+    for (std::size_t direction = 0; direction < 2 + topology.gpus(); ++direction) {
+      LinkPath& path = header->paths[gpu][direction];
+      const std::size_t other = direction - 2;  // where it is one of a GPU
+      if (direction >= 2 && (other == gpu || !topology.hasNvlink(other, gpu))) continue;
+      for (const memory::LinkId link : direction == 0   ? topology.fromHost(gpu)
+                                       : direction == 1 ? topology.toHost(gpu)
+                                                        : topology.betweenGpus(other, gpu)) {
         auto found = std::ranges::find(known, link);
         if (found == known.end()) {
           if (known.size() == kMaxLinks)
@@ -125,9 +128,10 @@ Status LinkBoard::readHeader() {
       return bad("a link without a rate");
   }
   for (std::uint32_t gpu = 0; gpu < gpus; ++gpu) {
-    paths_.push_back({header_->paths[gpu][0], header_->paths[gpu][1]});
+    paths_.emplace_back(header_->paths[gpu], header_->paths[gpu] + 2 + gpus);
     for (const LinkPath& path : paths_.back()) {
-      if (path.count == 0 || path.count > kMaxPath) return bad("a path of " + std::to_string(path.count) + " links");
+      if ((path.count == 0 && &path < &paths_.back()[2]) || path.count > kMaxPath)
+        return bad("a path of " + std::to_string(path.count) + " links");
       for (std::uint32_t i = 0; i < path.count; ++i)
         if (path.links[i] >= links) return bad("a path over link " + std::to_string(path.links[i]) + " of " + std::to_string(links));
     }
@@ -193,8 +197,8 @@ std::uint64_t LinkBoard::read(Nanoseconds now, LinkFlows& into) const {
 
 bool LinkBoard::chargesPending() const {
   for (std::uint32_t gpu = 0; gpu < gpus(); ++gpu)
-    for (const auto& charge : header_->charges[gpu])
-      if (charge.bytes.load(std::memory_order_relaxed) != 0) return true;
+    for (std::uint32_t direction = 0; direction < directions(); ++direction)
+      if (paths_[gpu][direction].count != 0 && header_->charges[gpu][direction].bytes.load(std::memory_order_relaxed) != 0) return true;
   return false;
 }
 
@@ -217,7 +221,8 @@ void LinkBoard::change(Nanoseconds now, Change change) {
   std::vector<Taken> charges;
   if (chargesPending()) {
     for (std::uint32_t gpu = 0; gpu < gpus(); ++gpu) {
-      for (std::uint32_t direction = 0; direction < 2; ++direction) {
+      for (std::uint32_t direction = 0; direction < directions(); ++direction) {
+        if (paths_[gpu][direction].count == 0) continue;  // rubbish
         auto& charge = header_->charges[gpu][direction];
         // In this order: a time that is left over would be too early for bytes that come later; bytes without one begin now.
         const auto bytes = static_cast<double>(charge.bytes.exchange(0, std::memory_order_acq_rel));
@@ -265,8 +270,8 @@ void LinkBoard::change(Nanoseconds now, Change change) {
 
 FlowId LinkBoard::start(Nanoseconds now, LinkDirection direction, std::uint64_t bytes, Nanoseconds since) {
   const LinkPath& path = paths_[gpu_][static_cast<std::size_t>(direction)];
-  // 0 and 1 are what charge() adds to.
-  const FlowId id = ownerBits(gpu_) | (2 + nextFlow_.fetch_add(1, std::memory_order_relaxed) % ((std::uint64_t{1} << 47) - 2));
+  // Those below, a direction each, are what charge() adds to.
+  const FlowId id = ownerBits(gpu_) | (kMaxDirections + nextFlow_.fetch_add(1, std::memory_order_relaxed) % (std::uint64_t{1} << 46));
   bool added = false;
   // Whether it had the links for itself shows at the time when it was due: what ends between then and now had its share.
   change(std::min(since, now), [&](LinkFlows& flows) {

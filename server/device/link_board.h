@@ -18,7 +18,12 @@
 
 namespace rouse::device {
 
-enum class LinkDirection : std::uint8_t { toDevice = 0, toHost = 1 };
+// Of a GPU's bytes: from the host, to the host, and from another GPU, over an NVLink between the two.
+enum class LinkDirection : std::uint8_t { toDevice = 0, toHost = 1, fromGpu0 = 2 /* and so on: fromGpu() */ };
+
+constexpr LinkDirection fromGpu(std::uint32_t gpu) {
+  return static_cast<LinkDirection>(static_cast<std::uint32_t>(LinkDirection::fromGpu0) + gpu);
+}
 
 using FlowId = std::uint64_t;
 using Nanoseconds = std::int64_t;  // of the monotonic clock
@@ -33,7 +38,9 @@ class LinkBoard {
   LinkBoard(const LinkBoard&) = delete;
 
   std::uint32_t gpus() const { return static_cast<std::uint32_t>(paths_.size()); }
-  // Of the slowest link of a path, and of all links of it.
+  // There is such a path: always to and from the host, from another GPU where an NVLink is.
+  bool has(LinkDirection direction) const { return paths_[gpu_][static_cast<std::size_t>(direction)].count != 0; }
+  // Of the slowest link of a path, and of all links of it. Here and below: one that there is.
   double bytesPerSecond(LinkDirection direction) const;
   Nanoseconds latency(LinkDirection direction) const;
 
@@ -62,6 +69,7 @@ class LinkBoard {
   struct Header;
   // Changes that one thread of this process makes; a buffer is in the hands of one thread, or published, or free.
   static constexpr std::uint32_t kBuffersPerGpu = 8;
+  static constexpr std::uint32_t kMaxDirections = 2 + memory::Topology::kMaxGpus;
 
   LinkBoard(void* memory, std::size_t bytes, std::uint32_t gpu);
   static std::size_t bytesFor(std::size_t gpus);
@@ -70,6 +78,7 @@ class LinkBoard {
   std::uint64_t read(Nanoseconds now, LinkFlows& into) const;
   bool check(LinkFlows& flows, Nanoseconds now) const;
   bool chargesPending() const;
+  std::uint32_t directions() const { return 2 + gpus(); }
   template <class Change>
   void change(Nanoseconds now, Change change);
   void addCharge(LinkFlows& flows, std::uint32_t gpu, std::uint32_t direction, double bytes, double since) const;
@@ -78,7 +87,7 @@ class LinkBoard {
   std::size_t bytes_;
   std::uint32_t gpu_;
   std::vector<LinkRate> rates_;
-  std::vector<std::array<LinkPath, 2>> paths_;  // by GPU and direction
+  std::vector<std::vector<LinkPath>> paths_;  // by GPU and direction, of which there are two more than GPUs
   std::atomic<std::uint64_t> nextFlow_{0};
   std::atomic<bool> taken_[kBuffersPerGpu] = {};
 };

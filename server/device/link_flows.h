@@ -11,7 +11,8 @@
 
 namespace rouse::device {
 
-inline constexpr std::size_t kMaxLinks = 256;  // two directions each of 64 GPUs and of as many switches
+// Two directions each of 64 GPUs, of as many switches, and of NVLinks between any two of the GPUs.
+inline constexpr std::size_t kMaxLinks = 256 + 64 * 63;
 inline constexpr std::size_t kMaxPath = 4;
 inline constexpr std::size_t kMaxFlows = 512;
 inline constexpr double kNever = std::numeric_limits<double>::infinity();

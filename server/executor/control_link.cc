@@ -18,8 +18,8 @@ Result<ControlLink::Received> ControlLink::receive() {
   return received;
 }
 
-Status ControlLink::send(std::uint64_t id, const channel::Body& body) {
-  if (Status status = writer_.push(channel::encode(id, body), {}); !status) return status;
+Status ControlLink::send(std::uint64_t id, const channel::Body& body, std::vector<wire::OwnedFd> fds) {
+  if (Status status = writer_.push(channel::encode(id, body), std::move(fds)); !status) return status;
   return flush();
 }
 

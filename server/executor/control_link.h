@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "server/control/frame_io.h"
 #include "server/control/message.h"
@@ -21,7 +22,7 @@ class ControlLink {
   Result<Received> receive();
 
   // Queues and sends what the socket takes. Errors are final.
-  Status send(std::uint64_t id, const channel::Body& body);
+  Status send(std::uint64_t id, const channel::Body& body, std::vector<wire::OwnedFd> fds = {});
   Status flush();
   bool unsent() const { return !writer_.empty(); }
 

@@ -81,6 +81,7 @@ void Executor::on(std::uint64_t id, channel::ExecutorStatusRequest&, std::vector
                                  .hostStorePromisableBytes = homes_ ? homes_->promisableBytes() : 0,
                                  .roomBytes = memory_.freeChunks() * kGranuleBytes,
                                  .idleBytes = Sharing::idleBytes(sharers(), coarseNs()),
+                                 .heldBytes = memory_.heldBytes(),
                                  .deviceAllocations = acquired.deviceAllocations,
                                  .hostPinnings = acquired.hostPinnings};
   for (const Served& served : served_) {
@@ -88,6 +89,7 @@ void Executor::on(std::uint64_t id, channel::ExecutorStatusRequest&, std::vector
     status.commands += served.session->commandsHere();
     status.launches += served.session->launchesHere();
     status.waiting += served.session->wantedChunks() != 0;
+    status.lentBytes += served.session->lentChunks() * kGranuleBytes;
   }
   send(id, status);
 }
@@ -138,6 +140,46 @@ void Executor::on(std::uint64_t id, channel::ResumeSession& request, std::vector
     return send(id, Error{CudaError::invalidValue, "no session " + std::to_string(request.sessionId)});
   const Status status = served->session->resume();
   send(id, status ? channel::Body(channel::Ok{}) : channel::Body(status.error()));
+}
+
+void Executor::on(std::uint64_t id, channel::ShareMemory& request, std::vector<wire::OwnedFd>) {
+  Served* served = find(request.sessionId);
+  if (served == nullptr || served->closeRequest)
+    return send(id, Error{CudaError::invalidValue, "no session " + std::to_string(request.sessionId)});
+  auto shared = served->session->share(request.from);
+  if (!shared) return send(id, shared.error());
+  send(id, shared->body, std::move(shared->fds));
+}
+
+void Executor::on(std::uint64_t id, channel::SharedMemory& request, std::vector<wire::OwnedFd> fds) {
+  Served* served = find(request.sessionId);
+  if (served == nullptr || served->closeRequest)
+    return send(id, Error{CudaError::invalidValue, "no session " + std::to_string(request.sessionId)});
+  const Status status = served->session->borrow(request, std::move(fds));
+  send(id, status ? channel::Body(channel::Ok{}) : channel::Body(status.error()));
+}
+
+// One that has ended reads nothing.
+void Executor::on(std::uint64_t id, channel::EndBorrowing& request, std::vector<wire::OwnedFd>) {
+  if (Served* served = find(request.sessionId); served != nullptr && request.atOnce) served->session->stopBorrowing();
+  borrowings_.push_back({id, request.sessionId});
+}
+
+bool Executor::finishBorrowings() {
+  return std::erase_if(borrowings_, [this](const Waiter& waiter) {
+           Served* served = find(waiter.session);
+           if (served != nullptr && served->session->borrows()) return false;
+           send(waiter.request, channel::Ok{});
+           return true;
+         }) != 0;
+}
+
+void Executor::on(std::uint64_t id, channel::ReturnMemory& request, std::vector<wire::OwnedFd>) {
+  Served* served = find(request.sessionId);
+  if (served == nullptr) return send(id, Error{CudaError::invalidValue, "no session " + std::to_string(request.sessionId)});
+  served->session->takeBack();
+  served->recalled = false;
+  send(id, channel::Ok{});
 }
 
 void Executor::on(std::uint64_t, channel::Shutdown&, std::vector<wire::OwnedFd>) { stopping_ = true; }

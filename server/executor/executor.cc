@@ -114,8 +114,10 @@ bool Executor::turn() {
   if (homes_) {
     did = share() || did;
     did = homes_->turn() || did;
+    if (homes_->anyMerged()) meet();
   }
   if (!imports_.empty()) did = finishImports() || did;
+  if (!borrowings_.empty()) did = finishBorrowings() || did;
   deviceWaiting_ = false;
   did = device_->poll(deviceWaiting_) || did;
   // Programs have been told by now; whoever starts this executor again gets a device that works.
@@ -169,9 +171,15 @@ bool Executor::share() {
     send(request, status ? channel::Body(channel::Ok{}) : channel::Body(status.error()));
   });
   const bool shared = sharing_.turn(sessions, now);
+  if (sharing_.wantsLent()) recallLent();
   if (sharing_.waiting())
     for (const channel::SessionWaits& waits : Sharing::impatient(sessions, now)) send(0, waits);
   return shared || did;
+}
+
+void Executor::meet() {
+  for (const HomeSharing::Merged& merged : homes_->takeMerged())
+    if (Served* served = find(merged.owner); served != nullptr && !served->session->between()) served->session->meet(merged.address);
 }
 
 // Tells the daemon what has become of a session.
@@ -218,8 +226,13 @@ void Executor::rest(Rest kind) {
   finishLoads();
 }
 
-void Executor::send(std::uint64_t id, const channel::Body& body) {
-  if (Status status = control_.send(id, body); !status) return fail(status.error());
+void Executor::recallLent() {
+  for (Served& served : served_)
+    if (served.session->lentChunks() != 0 && !std::exchange(served.recalled, true)) send(0, channel::MemoryWanted{served.session->id()});
+}
+
+void Executor::send(std::uint64_t id, const channel::Body& body, std::vector<wire::OwnedFd> fds) {
+  if (Status status = control_.send(id, body, std::move(fds)); !status) return fail(status.error());
   if (control_.unsent() != writeWatched_) {
     writeWatched_ = control_.unsent();
     poller_.wantWrite(control_.fd(), writeWatched_);

@@ -51,6 +51,7 @@ class Executor {
     std::unique_ptr<Session> session;
     bool faultTold = false;
     std::optional<std::uint64_t> closeRequest;  // to be answered
+    bool recalled = false;                      // the daemon has been told that what it lends is wanted
   };
   struct Waiter {
     std::uint64_t request;
@@ -63,6 +64,8 @@ class Executor {
   bool turn();
   bool pollSessions();
   bool share();
+  // Homes that have been found to be equal: so may the chunks be.
+  void meet();
   std::span<Session* const> sharers();
   void settle(std::size_t index);
   void rest(Rest kind);
@@ -70,8 +73,10 @@ class Executor {
   bool readControl();  // whether anything was asked
   void finishLoads();
   bool finishImports();
+  bool finishBorrowings();
+  void recallLent();
   void publishMemory();
-  void send(std::uint64_t id, const channel::Body& body);
+  void send(std::uint64_t id, const channel::Body& body, std::vector<wire::OwnedFd> fds = {});
   void fail(Error error);
   Served* find(std::uint64_t sessionId);
 
@@ -83,6 +88,10 @@ class Executor {
   void on(std::uint64_t id, channel::ExportSession&, std::vector<wire::OwnedFd>);
   void on(std::uint64_t id, channel::ImportSession&, std::vector<wire::OwnedFd>);
   void on(std::uint64_t id, channel::ResumeSession&, std::vector<wire::OwnedFd>);
+  void on(std::uint64_t id, channel::ShareMemory&, std::vector<wire::OwnedFd>);
+  void on(std::uint64_t id, channel::SharedMemory&, std::vector<wire::OwnedFd>);
+  void on(std::uint64_t id, channel::EndBorrowing&, std::vector<wire::OwnedFd>);
+  void on(std::uint64_t id, channel::ReturnMemory&, std::vector<wire::OwnedFd>);
   void on(std::uint64_t id, channel::Shutdown&, std::vector<wire::OwnedFd>);
   template <class Other>
   void on(std::uint64_t id, Other&, std::vector<wire::OwnedFd>);
@@ -106,6 +115,7 @@ class Executor {
   Moves moves_;
   std::unordered_map<std::uint64_t, std::uint64_t> exports_;  // session, by request
   std::vector<Waiter> imports_;                               // whose homes are being filled
+  std::vector<Waiter> borrowings_;                            // whose end is awaited
 
   std::vector<Served> served_;
   std::vector<Session*> sharers_;  // those served, for one turn

@@ -5,7 +5,7 @@
 
 namespace rouse::executor {
 
-HomeSharing::Home HomeSharing::take(memory::OwnerId owner) {
+HomeSharing::Home HomeSharing::take(memory::OwnerId owner, std::uint64_t address) {
   Home home;
   if (free_.empty()) {
     home = static_cast<Home>(homes_.size());
@@ -17,11 +17,13 @@ HomeSharing::Home HomeSharing::take(memory::OwnerId owner) {
   std::vector<Home>& others = owners_[owner].homes;
   homes_[home] = {.owner = owner,
                   .slot = store_.acquire(owner).value(),
+                  .address = address,
                   .index = static_cast<std::uint32_t>(others.size()),
                   .writtenIndex = 0,
                   .state = State::empty,
                   .trial = 0,
                   .print = {}};
+  contents_[homes_[home].slot] = memory::kNoContent;
   others.push_back(home);
   return home;
 }
@@ -30,6 +32,7 @@ memory::SlotId HomeSharing::rewrite(Home home, const std::optional<memory::Finge
   Entry& entry = homes_[home];
   assert(owners_.at(entry.owner).moving);
   entry.slot = store_.rewrite(entry.owner, entry.slot).value();
+  contents_[entry.slot] = ++lastContent_;
   // A fingerprint that is known costs nothing to look at.
   entry.trial = entry.state == State::empty || print ? 0 : kTrial;
   setState(home, State::written);
@@ -142,6 +145,7 @@ void HomeSharing::compared(const Look& look, bool equal) {
       setState(look.home, State::written);
     } else if (store_.merge(entry.owner, look.slot, *look.equal)) {
       entry.slot = *look.equal;
+      merged_.push_back({entry.owner, entry.address});
       setState(look.home, State::seen);
     } else {
       queue(look.home, false);  // the other is nobody's any more

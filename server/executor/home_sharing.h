@@ -17,8 +17,10 @@
 #include <deque>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "memory/chunk_contents.h"
 #include "memory/home_store.h"
 
 namespace rouse::executor {
@@ -27,11 +29,14 @@ class HomeSharing {
  public:
   using Home = std::uint32_t;  // dense, used again
 
-  explicit HomeSharing(memory::HomeStore& store) : store_(store) {}
+  explicit HomeSharing(memory::HomeStore& store) : store_(store), contents_(store.slots()) {}
 
-  // One of those that the store has promised to the owner; without content. Not while store.starved().
-  Home take(memory::OwnerId owner);
+  // One of those that the store has promised to the owner; without content. Not while store.starved(). `address`: whose home it is, for
+  // takeMerged().
+  Home take(memory::OwnerId owner, std::uint64_t address = 0);
   memory::SlotId slot(Home home) const { return homes_[home].slot; }
+  // The same for all homes in one slot, another one whenever it is written; kNoContent as long as it has not been.
+  memory::ContentId content(Home home) const { return contents_[homes_[home].slot]; }
   // The owner moves, and the home's content is about to be written, there. `print`: of that, where it is known before. Not
   // while store.starved().
   memory::SlotId rewrite(Home home, const std::optional<memory::Fingerprint>& print);
@@ -57,6 +62,15 @@ class HomeSharing {
   void compared(const Look& look, bool equal);
   void leftOff(const Look& look);  // to be asked for again
 
+  // Homes that have moved into an equal one's slot since this was asked last, and so changed their content's name, each as often as it did.
+  // Some may be their owners' no more.
+  struct Merged {
+    memory::OwnerId owner = 0;
+    std::uint64_t address = 0;
+  };
+  std::vector<Merged> takeMerged() { return std::exchange(merged_, {}); }
+  bool anyMerged() const { return !merged_.empty(); }
+
  private:
   // Ends of moves that content which is not the first has to survive: its departure, its arrival.
   static constexpr std::uint8_t kTrial = 2;
@@ -72,6 +86,7 @@ class HomeSharing {
   struct Entry {
     memory::OwnerId owner = 0;
     memory::SlotId slot = 0;
+    std::uint64_t address = 0;
     std::uint32_t index = 0;  // among its owner's
     std::uint32_t writtenIndex = 0;  // among its owner's that are in state `written`
     State state = State::free;
@@ -94,6 +109,9 @@ class HomeSharing {
   std::vector<Entry> homes_;
   std::vector<Home> free_;
   std::unordered_map<memory::OwnerId, Owner> owners_;
+  std::vector<memory::ContentId> contents_;  // by slot
+  memory::ContentId lastContent_ = memory::kNoContent;
+  std::vector<Merged> merged_;
   std::deque<Home> queue_;  // and some that are not queued any more
 };
 

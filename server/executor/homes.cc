@@ -67,9 +67,9 @@ void Homes::giveBack(memory::OwnerId owner, std::uint64_t granules) {
   if (!store_.giveBack(owner, static_cast<std::uint32_t>(granules))) std::abort();  // checked by the session's quota
 }
 
-Homes::Slot Homes::take(memory::OwnerId owner) {
+Homes::Slot Homes::take(memory::OwnerId owner, std::uint64_t address) {
   feed();
-  return sharing_.take(owner);
+  return sharing_.take(owner, address);
 }
 
 std::byte* Homes::rewrite(Slot slot, const std::optional<memory::PageFingerprint>& print) {

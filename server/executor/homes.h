@@ -41,8 +41,8 @@ class Homes {
   Status promise(memory::OwnerId owner, std::uint64_t granules);
   // Promised, and not taken.
   void giveBack(memory::OwnerId owner, std::uint64_t granules);
-  // One of those promised. Holds whatever its slot held, until it is rewritten.
-  Slot take(memory::OwnerId owner);
+  // One of those promised, for the granule at the address. Holds whatever its slot held, until it is rewritten.
+  Slot take(memory::OwnerId owner, std::uint64_t address = 0);
   // Promised again.
   void drop(Slot slot) { sharing_.drop(slot); }
   // All that the owner has, and was promised.
@@ -56,6 +56,11 @@ class Homes {
   // Where the granule is to be written, all of it, during its owner's departure: nobody else's content is there. `print`: of
   // what will be there, if that is known. There is always room.
   std::byte* rewrite(Slot slot, const std::optional<memory::PageFingerprint>& print);
+
+  // HomeSharing's: what a home holds, and homes that have been found to hold what others do.
+  memory::ContentId content(Slot slot) const { return sharing_.content(slot); }
+  bool anyMerged() const { return sharing_.anyMerged(); }
+  std::vector<HomeSharing::Merged> takeMerged() { return sharing_.takeMerged(); }
 
   // Goes on with finding equal homes, for some microseconds. True: there is more to do at once; else when `ring` has been
   // called, or a session's move has ended.

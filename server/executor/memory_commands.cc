@@ -121,6 +121,7 @@ wire::DecodeStatus Session::on(const wire::MemUnmap& command) {
 bool Session::resume(Unmap& command) {
   if (!context_->idle() || !presence_.here()) return false;
   fenced_ = false;
+  presence_.noteCopies(*context_);
   if (Status status = context_->unmap(command.range); !status) {
     condemn(status.error());
     return true;

@@ -1,12 +1,15 @@
 // The device's memory as its sessions share it: the pool of chunks with the scrubbing done, and with what rests there (chunk_pool.h)
-// cleared away when it is needed. Reactor thread only.
+// cleared away when it is needed; and one chunk for granules with the same bytes, where the device can have that (chunk_contents.h,
+// DeviceProperties::copiesOnWrite). Reactor thread only.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
+#include "memory/chunk_contents.h"
 #include "memory/chunk_pool.h"
 #include "memory/device.h"
 
@@ -15,12 +18,31 @@ namespace rouse::executor {
 // An owner whose chunks rest.
 class RestingOwner {
  public:
-  // Puts back at least one chunk and at most `count`, which is not 0, to which nothing of its own leads any more. Or fails, for good:
-  // what is left is then its own until it is released.
+  // Surrenders at most `count` chunks, which is not 0, to which nothing of its own leads any more: those that nobody keeps (kept()), while
+  // there are such. Or fails, for good: what is left is then its own until it is released.
   virtual Status giveUp(std::size_t count) = 0;
+  // The granule's chunk is somebody's who rests for less long, and gives it up: puts it back, to which nothing of its own leads any more.
+  // Fails as giveUp() does.
+  virtual Status lose(std::uint64_t address) = 0;
+  // Some chunks that others kept may be kept no more.
+  virtual void reconsider() = 0;
 
  protected:
   ~RestingOwner() = default;
+};
+
+// An owner whose chunks others may have as well.
+class ChunkHolder {
+ public:
+  // Others are about to have the granule's chunk. False: it has been written, and does not hold what it is named by.
+  virtual bool letJoin(std::uint64_t address, memory::Chunk chunk) = 0;
+  // The granule is on its way, and cannot be joined before it has come, which it will.
+  virtual bool coming(std::uint64_t address) const = 0;
+  // Nobody else has it any more.
+  virtual void own(std::uint64_t address) = 0;
+
+ protected:
+  ~ChunkHolder() = default;
 };
 
 class PhysicalMemory {
@@ -35,8 +57,32 @@ class PhysicalMemory {
   Result<std::vector<memory::Chunk>> take(memory::OwnerId owner, std::size_t count);
   // Up to `count` chunks to be overwritten whole, appended; fewer only when no more are free.
   void takeAny(memory::OwnerId owner, std::size_t count, std::vector<memory::Chunk>& to);
-  void put(memory::OwnerId owner, memory::Chunk chunk) { pool_.put(owner, chunk); }
+  void put(memory::OwnerId owner, memory::Chunk chunk);
   void release(memory::OwnerId owner);
+
+  // --- One chunk for several granules.
+  // Who is asked about chunks of the owner's that are named. Borrowed until release().
+  void introduce(memory::OwnerId owner, ChunkHolder& holder) { holders_[owner] = &holder; }
+  // The owner's granule lies in the chunk, which holds this content from now on, as far as anybody knows.
+  void name(memory::OwnerId owner, std::uint64_t address, memory::Chunk chunk, memory::ContentId content);
+  // The only one who has it has written it.
+  void unname(memory::Chunk chunk) { contents_.unname(chunk.id); }
+  // A chunk of that content, which is the owner's from now on, too, for this granule; all that have it have agreed. One that the owner has
+  // reserved and not taken.
+  std::optional<memory::Chunk> join(memory::OwnerId owner, std::uint64_t address, memory::ContentId content);
+  // There is none to join, but one that is on its way.
+  bool coming(memory::OwnerId owner, memory::ContentId content) const;
+  // The owner's granule has been copied, and does not lie in this chunk any more: puts that back, for one to be overwritten whole. None: none
+  // can be had at the moment, and nothing has changed.
+  std::optional<memory::Chunk> exchange(memory::OwnerId owner, memory::Chunk chunk);
+  // Somebody who does not rest has the owner's chunk as well, or somebody who rests for less long.
+  bool kept(memory::OwnerId owner, memory::Chunk chunk) const;
+  // As put(), by an owner that rests and has seen that nobody keeps the chunk: others that rest lose it, so that it is free.
+  void surrender(memory::OwnerId owner, memory::Chunk chunk);
+  // Of the owner, in chunks that others have as well.
+  std::uint64_t sharedBytes(memory::OwnerId owner) const { return contents_.sharedChunks(owner) * kGranuleBytes; }
+  // Held by those who do not rest; what several have counts once.
+  std::uint64_t heldBytes() const;
 
   // The owner's chunks are free, and will be asked back from `guest` (borrowed, until wake()) as others need them.
   void rest(memory::OwnerId owner, RestingOwner& guest);
@@ -56,14 +102,17 @@ class PhysicalMemory {
   std::uint64_t version() const { return version_; }
 
  private:
-  PhysicalMemory(memory::Device& device, memory::ChunkPool pool) : device_(&device), pool_(std::move(pool)) {}
+  PhysicalMemory(memory::Device& device, memory::ChunkPool pool)
+      : device_(&device), pool_(std::move(pool)), contents_(static_cast<std::uint32_t>(device.chunks().size())) {}
 
-  // Makes who has rested longest give up to `count` chunks up. False: nobody rests.
+  // Makes those who have rested longest give up to `count` chunks up. False: nobody has any to give up.
   bool clearAway(std::size_t count);
 
   memory::Device* device_;
   memory::ChunkPool pool_;
+  memory::ChunkContents contents_;
   std::unordered_map<memory::OwnerId, RestingOwner*> resting_;
+  std::unordered_map<memory::OwnerId, ChunkHolder*> holders_;
   std::uint64_t version_ = 1;
 };
 

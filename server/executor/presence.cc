@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <optional>
+#include <utility>
 
 namespace rouse::executor {
 
@@ -21,6 +22,7 @@ Presence::Presence(memory::OwnerId owner, memory::Device& device, PhysicalMemory
 
 void Presence::enroll() {
   if (homes_ != nullptr && !memory_.enroll(owner_, memory::Tenure::visits)) std::abort();  // with nothing promised
+  if (sharing()) memory_.introduce(owner_, *this);
 }
 
 Status Presence::promise(std::uint64_t bytes) {
@@ -32,6 +34,8 @@ void Presence::giveBack(std::uint64_t bytes) {
 }
 
 void Presence::forget(std::uint64_t address) {
+  copied_.erase(address);
+  unsettled_.erase(address);
   const auto home = homed_.find(address);
   if (home == homed_.end()) return;
   if (home->second.slot != Homes::kNone) homes_->drop(home->second.slot);
@@ -64,7 +68,11 @@ void Presence::findChanges(memory::Context& context) {
     if (const auto home = homed_.find(address); home != homed_.end() && !home->second.current) changed_.push_back(address);
   unsaved_.clear();
   context.takeWritten(changed_);
-  for (const std::uint64_t address : changed_) homed_.at(address).current = false;
+  for (const std::uint64_t address : changed_) {
+    homed_.at(address).current = false;
+    // Where it was copied, its chunk is others', who have not written it.
+    if (!copied_.contains(address)) memory_.unname({extents_.chunk(address), kGranuleBytes});
+  }
   // Whatever else has a home was restored, or has been watched since it was saved: nobody is asked about it.
   if (homed_.size() != extents_.backedBytes() / kGranuleBytes) findNew();
   std::erase_if(changed_, [&](std::uint64_t address) {
@@ -117,10 +125,14 @@ void Presence::endPrints() {
 
 Status Presence::beginLeaving(memory::Context& context) {
   assert(here() && mayLeave());
+  context_ = &context;
+  noteCopies(context);
   where_ = Where::leaving;
   homes_->beginMove(owner_);
   if (!device_.properties().noticesWrites && extents_.backedBytes() != 0) return beginPrints(context);
   findChanges(context);
+  for (const std::uint64_t address : unsettled_) context.settle(stream(context), address, {extents_.chunk(address), kGranuleBytes});
+  unsettled_.clear();
   saveChanged(context);
   return {};
 }
@@ -128,7 +140,7 @@ Status Presence::beginLeaving(memory::Context& context) {
 void Presence::saveChanged(memory::Context& context) {
   for (const std::uint64_t address : changed_) {
     Home& home = homed_.at(address);
-    if (home.slot == Homes::kNone) home.slot = homes_->take(owner_);
+    if (home.slot == Homes::kNone) home.slot = homes_->take(owner_, address);
     const auto print = device_.properties().noticesWrites ? std::nullopt : std::optional(home.print);
     context.save(stream(context), address, homes_->rewrite(home.slot, print));
     savedBytes_ += kGranuleBytes;
@@ -145,6 +157,13 @@ Status Presence::endSaving(memory::Context& context) {
       if (Status status = context.noticeWrites(run); !status) return status;
     }
   }
+  // Nothing could be had for these: they come from home again.
+  for (const std::uint64_t address : copied_) {
+    if (Status status = context.unmap({address, kGranuleBytes}); !status) return status;
+    memory_.put(owner_, {extents_.chunk(address), kGranuleBytes});
+    extents_.setChunk(address, memory::kNoChunk);
+  }
+  for (const std::uint64_t address : changed_) name(address, homed_.at(address));
   changed_.clear();
   return {};
 }
@@ -158,10 +177,12 @@ Result<bool> Presence::leave(memory::Context& context) {
     if (!context.idle()) return false;
   }
   if (Status status = endSaving(context); !status) return status.error();
-  resting_.begin(context);
+  resting_.begin(context, copied_.size());
+  copied_.clear();
   homes_->endMove(owner_);
   ++departures_;
   where_ = Where::away;
+  meetLate();
   return true;
 }
 
@@ -170,6 +191,8 @@ void Presence::beginArriving(memory::Context& context) {
   const std::uint64_t left = resting_.leftBytes(), gone = extents_.backedBytes() - left;
   returnedBytes_ += left;
   resting_.end();
+  context_ = &context;
+  awaited_.reset();
   if (gone == 0) {
     ++arrivals_;
     where_ = Where::here;
@@ -183,18 +206,24 @@ void Presence::beginArriving(memory::Context& context) {
   extents_.forEach([&](std::uint64_t address, std::uint32_t chunk) {
     if (chunk == memory::kNoChunk) wanted.push_back(granule(address));
   });
+  if (sharing()) join(wanted);
   coming_ = swap::planTransfer(plan_, order_.arrange(wanted), extents_.window().base, homes_->curve());
   groups_ = static_cast<std::uint32_t>(coming_.groups.size());
-  sent_ = 0;
-  groupOf_.assign(wanted.back() + 1, 0);
+  sent_ = lastBorrowed_ = 0;
+  groupOf_.assign(wanted.empty() ? 0 : wanted.back() + 1, 0);
   while (events_.size() < groups_) events_.push_back(context.createEvent());
   if (!arrived_) arrived_ = std::make_unique<wire::Slot>();
 }
 
-bool Presence::bring(memory::Context& context) {
-  bool any = false;
+Result<bool> Presence::bring(memory::Context& context) {
+  std::uint64_t granules = 0;
+  for (; !joined_.empty() && granules < kGranulesPerTurn; ++granules, joined_.pop_back()) {
+    const std::uint64_t address = joined_.back();
+    if (auto shared = context.share(address, {extents_.chunk(address), kGranuleBytes}); !shared) return std::move(shared).error();
+  }
+  bool any = granules != 0;
   std::vector<memory::Arrival> arrivals;
-  for (std::uint64_t granules = 0; sent_ < groups_ && granules < kGranulesPerTurn;) {
+  for (; sent_ < groups_ && granules < kGranulesPerTurn;) {
     const swap::TransferPlan::Group& group = coming_.groups[sent_];
     const std::size_t count = group.bytes / kGranuleBytes;
     if (chunks_.size() < count) memory_.takeAny(owner_, count - chunks_.size(), chunks_);
@@ -210,7 +239,13 @@ bool Presence::bring(memory::Context& context) {
         groupOf_[granule(at)] = sent_;
         Home& home = homed_.at(at);
         home.current = true;
-        arrivals.push_back({at, *chunk, homes_->at(home.slot)});
+        memory::Arrival& arrival = arrivals.emplace_back(memory::Arrival{at, *chunk, homes_->at(home.slot)});
+        if (const auto peer = borrowed_.find(at); peer != borrowed_.end() && !homeOnly_) {
+          arrival.peer = peer->second.get();
+          peerBytes_ += kGranuleBytes;
+          lastBorrowed_ = sent_;
+        }
+        name(at, home);
       }
     }
     chunks_.erase(chunks_.begin(), chunk);
@@ -229,8 +264,11 @@ bool Presence::arrive() {
   arrivedBefore_ += groups_;
   groups_ = sent_ = 0;
   ++arrivals_;
+  borrowed_.clear();
+  homeOnly_ = false;
   homes_->endMove(owner_);
   where_ = Where::here;
+  meetLate();
   return true;
 }
 
@@ -257,25 +295,41 @@ void Presence::awaitGroups(memory::Context& context, memory::Stream& stream, std
 
 void Presence::endStream() {
   resting_.end();
+  context_ = nullptr;
   stream_.reset();
   events_.clear();
 }
 
+void Presence::releaseHomes() {
+  if (homes_ == nullptr || std::exchange(homesReleased_, true)) return;
+  homed_.clear();
+  homes_->release(owner_);
+}
+
 void Presence::release() {
+  lentBytes_ = 0;
   for (const memory::Chunk& chunk : chunks_) memory_.put(owner_, chunk);
   chunks_.clear();
   extents_.forEach([&](std::uint64_t, std::uint32_t chunk) {
     if (chunk != memory::kNoChunk) memory_.put(owner_, {chunk, kGranuleBytes});
   });
   memory_.release(owner_);
+  borrowed_.clear();
+  homeOnly_ = false;
+  releaseHomes();
+  homesReleased_ = false;
   if (homes_ != nullptr) {
-    homed_.clear();
-    homes_->release(owner_);
     order_ = swap::AccessOrder(extents_.window());
     attention_ = kAttention;
   }
   arrivedBefore_ += groups_;
   groups_ = sent_ = 0;
+  joined_.clear();
+  copied_.clear();
+  unsettled_.clear();
+  met_.clear();
+  awaited_.reset();
+  mayCopy_ = false;
   prints_.clear();
   changed_.clear();
   unsaved_.clear();

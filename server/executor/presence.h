@@ -13,13 +13,19 @@
 // queued meanwhile, each operation behind the groups that it names. What a kernel reaches without naming it is either
 // brought on demand (DeviceProperties::arrivesOnDemand), or launches wait for everything.
 //
+// Where the device can have it, granules with the same content as other functions' (homes.h) lie in the same chunks (physical_memory.h): who
+// comes takes what is there, and only the rest of it comes over the link; what has been found to be equal later is put together then.
+// What is written gets a copy at once; soon afterwards a chunk is set aside for it, and there it settles when the session leaves.
+//
 // Reactor thread only.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "memory/device.h"
@@ -35,7 +41,7 @@
 
 namespace rouse::executor {
 
-class Presence {
+class Presence final : private ChunkHolder {
  public:
   enum class Where : std::uint8_t { here, leaving, away, arriving };
 
@@ -55,8 +61,17 @@ class Presence {
   Status promise(std::uint64_t bytes);
   void giveBack(std::uint64_t bytes);
 
-  // A granule that is here is not the session's any more: its chunk is on its way to the pool.
+  // A granule that is here, and has been unmapped, is not the session's any more: its chunk is on its way to the pool.
   void forget(std::uint64_t address);
+
+  // --- Chunks that others have as well.
+  // Some may have been copied: they get chunks of their own. Before anything is unmapped, and else from time to time.
+  void noteCopies(memory::Context& context);
+  bool mayCopy() const { return mayCopy_; }
+  // The granule's home has been found to hold what others hold.
+  void meet(std::uint64_t address);
+  // Of what is here, or rests, that which lies in chunks that others have as well.
+  std::uint64_t sharedChunkBytes() const { return memory_.sharedBytes(owner_); }
 
   // Whole granules in which the program has no allocation any more, or one again. The former need not be saved: what they hold is
   // undefined. They come back with their own bytes of an earlier time.
@@ -71,10 +86,12 @@ class Presence {
   const std::optional<Error>& fault() const { return resting_.fault(); }
   // --- Arriving: the pool has wantedBytes() of chunks, which nobody else takes before all of it is under way.
   void beginArriving(memory::Context& context);
+  // Most of what it needs comes to others just now: if it waits until that is there, it has it without a transfer.
+  bool waits();
   // Puts more of it on its way: a bounded part, since others are waiting for their turns. True if there was anything to put.
-  bool bring(memory::Context& context);
+  Result<bool> bring(memory::Context& context);
   // All of it is on its way, or here. Nothing is submitted to the context before.
-  bool underWay() const { return sent_ == groups_; }
+  bool underWay() const { return sent_ == groups_ && joined_.empty(); }
   // True once all of it is here.
   bool arrive();
   // --- Between devices (presence_recipe.cc). Away, or here without any memory.
@@ -86,10 +103,28 @@ class Presence {
   std::vector<HomeCopy::Page> adopt(const channel::SessionRecipe&, const StoreView&);
   void adopted(std::span<const memory::PageFingerprint> prints);
 
+  // Of one that is away and described: what still rests here, and is what its home is, for the other device to read; a piece of at most
+  // `most` granules, from this one on. Nobody has any of what rests until takeBack(), also when the context has ended meanwhile.
+  struct Lent {
+    std::vector<std::pair<std::uint32_t, memory::Chunk>> chunks;  // by granule, ascending
+    std::uint32_t next = 0;                                       // where to go on; 0: there is no more
+  };
+  Lent lend(std::uint32_t from, std::size_t most);
+  void takeBack();
+  std::uint64_t lentBytes() const { return lentBytes_; }
+  // Of one that adopts: this granule can be had from there, too. False: it is none of what is to come.
+  bool borrow(std::uint32_t granule, std::unique_ptr<memory::PeerChunk> chunk);
+  // What is not under way yet comes from home.
+  void stopBorrowing() { homeOnly_ = true; }
+  // Something is being read from there, or will be.
+  bool borrows();
+
   // The context is about to end, with whatever is in it or on its way.
   void endStream();
-  // It has ended: gives back all chunks and homes, and all promises. What is mapped is for the caller to forget.
+  // It has ended: gives back all chunks and homes, and all promises. What is mapped is for the caller to forget. Before that the homes alone,
+  // where something is lent still.
   void release();
+  void releaseHomes();
 
   // --- Work that uses device memory. Called for each operation while attentive(), which is soon after the memory came, to
   // learn the order of use, and for as long as some of it is still on the way.
@@ -112,6 +147,10 @@ class Presence {
   // While it is away, what is still there; and what has been there still, by all arrivals.
   std::uint64_t restingBytes() const { return resting_.leftBytes(); }
   std::uint64_t returnedBytes() const { return returnedBytes_; }
+  // By all arrivals: what was there as somebody else's.
+  std::uint64_t joinedBytes() const { return joinedBytes_; }
+  // By all arrivals: what came from another device rather than from home.
+  std::uint64_t peerBytes() const { return peerBytes_; }
   std::uint64_t arrivals() const { return arrivals_; }
   std::uint64_t departures() const { return departures_; }
 
@@ -146,6 +185,17 @@ class Presence {
   std::uint32_t granule(std::uint64_t address) const {
     return static_cast<std::uint32_t>((address - extents_.window().base) / kGranuleBytes);
   }
+  // Those that are in a chunk on the device already are there from now on; they leave `wanted`.
+  void join(std::vector<std::uint32_t>& wanted);
+  void meetLate();
+  // Its chunk holds what its home does.
+  void name(std::uint64_t address, const Home& home);
+  bool sharing() const { return homes_ != nullptr && device_.properties().copiesOnWrite; }
+  // ChunkHolder
+  bool letJoin(std::uint64_t address, memory::Chunk chunk) override;
+  bool coming(std::uint64_t address) const override;
+  void own(std::uint64_t address) override;
+
   // Waits for the first `groups` of this arrival.
   void awaitGroups(memory::Context& context, memory::Stream& stream, std::uint32_t groups);
 
@@ -163,6 +213,15 @@ class Presence {
   std::vector<memory::PageFingerprint> prints_;  // of all granules, ascending, while they are being made
   Where where_ = Where::here;
 
+  // Of granules in chunks that others have as well.
+  memory::Context* context_ = nullptr;             // from the first departure or arrival on
+  bool mayCopy_ = false;                           // there may have been any
+  std::vector<std::uint64_t> joined_;              // have their chunks, and are still to be mapped
+  std::unordered_set<std::uint64_t> copied_;       // have been, and no chunk has been set aside for them yet
+  std::unordered_set<std::uint64_t> unsettled_;    // one has, and holds nothing yet
+  std::vector<std::uint64_t> met_;                 // while it moved
+  std::optional<std::vector<memory::ContentId>> awaited_;  // since it was asked whether it waits; those that have come leave it
+
   swap::AccessOrder order_;
   Resting resting_{owner_, memory_, extents_, order_};
   std::uint32_t attention_;
@@ -176,7 +235,14 @@ class Presence {
   std::unique_ptr<wire::Slot> arrived_;  // groups that have come, of all arrivals together
   std::uint64_t arrivedBefore_ = 0;      // as of the beginning of this one
 
-  std::uint64_t savedBytes_ = 0, returnedBytes_ = 0, arrivals_ = 0, departures_ = 0;
+  // --- Between devices.
+  std::uint64_t lentBytes_ = 0;
+  bool homesReleased_ = false;
+  std::unordered_map<std::uint64_t, std::unique_ptr<memory::PeerChunk>> borrowed_;  // by address
+  bool homeOnly_ = false;
+  std::uint32_t lastBorrowed_ = 0;  // the last group of this arrival that has any of it
+
+  std::uint64_t savedBytes_ = 0, returnedBytes_ = 0, joinedBytes_ = 0, peerBytes_ = 0, arrivals_ = 0, departures_ = 0;
 };
 
 }  // namespace rouse::executor

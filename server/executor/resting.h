@@ -22,10 +22,16 @@ class Resting final : public RestingOwner {
   Resting(memory::OwnerId owner, PhysicalMemory& memory, memory::ExtentMap& extents, const swap::AccessOrder& order)
       : owner_(owner), memory_(memory), extents_(extents), order_(order) {}
 
-  // The owner is away from now on: whatever it has is mapped in this context, which nothing uses, and is saved.
-  void begin(memory::Context& context);
+  // The owner is away from now on: whatever it has is mapped in this context, which nothing uses, and is saved; all but so many granules,
+  // which have been given up already.
+  void begin(memory::Context& context, std::uint64_t without = 0);
   // It comes again, or ends: what is left is its own. Nothing happens where it does not rest.
   void end();
+
+  // Meanwhile nobody can have any of it: another device reads it. Until yield() or end(). Only where it rests.
+  void hold();
+  void yield();
+  bool held() const { return held_; }
 
   // Of all that the owner has, what is here still; nothing where it does not rest.
   std::uint64_t leftBytes() const { return count_ * kGranuleBytes; }
@@ -34,18 +40,26 @@ class Resting final : public RestingOwner {
 
   // RestingOwner: what is wanted last goes first.
   Status giveUp(std::size_t count) override;
+  Status lose(std::uint64_t address) override;
+  void reconsider() override;
 
  private:
   void arrange();
+  std::uint64_t addressOf(std::uint32_t granule) const { return extents_.window().base + granule * kGranuleBytes; }
+  Status unmap(AddressRange range);
+  // It has no chunk any more: the one that it had.
+  memory::Chunk takeOut(std::uint64_t address);
 
   const memory::OwnerId owner_;
   PhysicalMemory& memory_;
   memory::ExtentMap& extents_;
   const swap::AccessOrder& order_;
   memory::Context* context_ = nullptr;  // null: it does not rest
+  bool held_ = false;
   bool arranged_ = false;
   std::uint64_t count_ = 0;          // granules left
-  std::vector<std::uint32_t> left_;  // they, those wanted first in front; made when the first is given up
+  // They, those wanted first in front, made when the first is given up; some have been lost meanwhile. And those that others kept.
+  std::vector<std::uint32_t> left_, kept_;
   std::optional<Error> fault_;
 };
 

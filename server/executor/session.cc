@@ -136,6 +136,7 @@ bool Session::poll() {
     return true;
   }
   turnOver_ = false;
+  if (presence_.mayCopy()) presence_.noteCopies(*context_);
   if (!presence_.here() || mustLeave()) {
     if (const bool moved = pollElsewhere(); !readsRing()) return moved;
   }
@@ -188,7 +189,7 @@ bool Session::pollElsewhere() {
         condemn(*presence_.fault());
         return true;
       }
-      if (!admitted_) return false;
+      if (!admitted_ || presence_.waits()) return false;
       presence_.beginArriving(*context_);
       bring();
       return true;
@@ -200,7 +201,9 @@ bool Session::pollElsewhere() {
 }
 
 bool Session::bring() {
-  const bool did = presence_.bring(*context_);
+  const Result<bool> brought = presence_.bring(*context_);
+  if (!brought) condemn(brought.error());
+  const bool did = !brought || *brought;
   if (presence_.underWay()) admitted_ = std::holds_alternative<Map>(parked_);  // which has more to take
   return did;
 }
@@ -291,6 +294,10 @@ bool Session::dismantle() {
     presence_.endStream();
     context_.reset();
   }
+  if (presence_.lentBytes() != 0) {
+    presence_.releaseHomes();
+    return false;
+  }
   dismantling_ = false;
   leaveAsked_ = sentAway_ = admitted_ = false;
   presence_.release();
@@ -324,7 +331,8 @@ bool Session::restSleeping() {
 }
 
 bool Session::awaitsProgress() const {
-  if (copy_) return true;
+  // Who arrives, and has all it needs to go on, is still awaited by whoever lends.
+  if (copy_ || presence_.arriving()) return true;
   return (stage_ == Stage::serving && (parked() || (elsewhere() && wantedChunks() == 0))) || stage_ == Stage::closing || (streams_ && streams_->draining());
 }
 
@@ -361,7 +369,10 @@ channel::SessionUsage Session::usage() const {
           .sharedHomeBytes = presence_.sharedHomeBytes(),
           .restingBytes = presence_.restingBytes(),
           .returnedBytes = presence_.returnedBytes(),
-          .lastDepartureNs = static_cast<std::uint64_t>(lastDeparture_.count())};
+          .sharedBytes = presence_.sharedChunkBytes(),
+          .joinedBytes = presence_.joinedBytes(),
+          .lastDepartureNs = static_cast<std::uint64_t>(lastDeparture_.count()),
+          .peerBytes = presence_.peerBytes()};
 }
 
 void Session::onFault(CudaError error, std::string_view message) {

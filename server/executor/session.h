@@ -118,6 +118,8 @@ class Session final : private memory::ContextObserver {
   // Neither work nor commands, as far as can be seen.
   bool quiet() const;
   const Presence& presence() const { return presence_; }
+  // Presence's; not of one that is being taken to another device.
+  void meet(std::uint64_t address) { presence_.meet(address); }
   std::uint64_t heldChunks() const { return presence_.heldBytes() / kGranuleBytes; }
   struct Shares {  // Sharing's notes. Times in nanoseconds; 0: never.
     std::uint64_t activeAt = 0, hereSince = 0, waitingSince = 0, askedAt = 0, staysUntil = 0;
@@ -152,6 +154,19 @@ class Session final : private memory::ContextObserver {
   bool imported();
   // Frozen, or imported: it serves from now on.
   Status resume();
+  // Where the two devices can reach each other. Of a frozen session: a piece of its memory that still rests here, for the other to read, from
+  // this granule on; empty where nothing does, or others need it. What rests stays until takeBack() or resume(); closed() awaits that.
+  struct Shared {
+    channel::SharedMemory body;
+    std::vector<wire::OwnedFd> fds;
+  };
+  Result<Shared> share(std::uint32_t from);
+  void takeBack() { presence_.takeBack(); }
+  std::uint64_t lentChunks() const { return presence_.lentBytes() / kGranuleBytes; }
+  // Of a dormant one, begun to be imported: what the other has shared. In doubt none of it: it comes from home.
+  Status borrow(const channel::SharedMemory&, std::vector<wire::OwnedFd> fds);
+  void stopBorrowing() { presence_.stopBorrowing(); }
+  bool borrows() { return presence_.borrows(); }
   // Frozen or dormant: another executor may be serving it.
   bool between() const { return stage_ == Stage::frozen || stage_ == Stage::dormant; }
 

@@ -183,6 +183,35 @@ Status Session::importModules(const channel::SessionRecipe& recipe) {
   return {};
 }
 
+Result<Session::Shared> Session::share(std::uint32_t from) {
+  if (stage_ != Stage::frozen) return Error{CudaError::invalidValue, "session " + std::to_string(id_) + " is not frozen"};
+  Shared shared{.body = {.sessionId = id_, .device = {}, .chunks = {}, .next = 0}, .fds = {}};
+  if (surroundings_.contended && lentChunks() == 0) return shared;
+  const Presence::Lent lent = presence_.lend(from, memory::kMostSharedChunks);
+  if (lent.chunks.empty()) return shared;
+  std::vector<memory::Chunk> chunks;
+  for (const auto& [granule, chunk] : lent.chunks) chunks.push_back(chunk);
+  auto exported = surroundings_.device.exportChunks(chunks);
+  if (!exported) return std::move(exported).error();
+  shared.body.device = std::move(exported->device);
+  for (std::size_t i = 0; i < chunks.size(); ++i) shared.body.chunks.push_back({lent.chunks[i].first, exported->places.at(i)});
+  shared.body.next = lent.next;
+  shared.fds = std::move(exported->fds);
+  return shared;
+}
+
+Status Session::borrow(const channel::SharedMemory& shared, std::vector<wire::OwnedFd> fds) {
+  if (stage_ != Stage::dormant || (!imported_ && !copy_)) return Error{CudaError::invalidValue, "shared memory: the session is not being imported"};
+  memory::SharedChunks chunks{.device = shared.device, .places = {}, .fds = std::move(fds)};
+  for (const auto& chunk : shared.chunks) chunks.places.push_back(chunk.place);
+  auto imported = surroundings_.device.importChunks(std::move(chunks));
+  if (!imported) return std::move(imported).error();
+  for (std::size_t i = 0; i < imported->size(); ++i)
+    if (!presence_.borrow(shared.chunks[i].granule, std::move((*imported)[i])))
+      return Error{CudaError::invalidValue, "shared memory: granule " + std::to_string(shared.chunks[i].granule) + " is none of the session's"};
+  return {};
+}
+
 bool Session::imported() {
   if (!imported_ && copy_ && copy_->done()) {
     presence_.adopted(copy_->prints());
@@ -195,7 +224,10 @@ bool Session::imported() {
 Status Session::resume() {
   if (stage_ != Stage::frozen && !(stage_ == Stage::dormant && imported()))
     return Error{CudaError::invalidValue, "session " + std::to_string(id_) + " is neither frozen nor imported"};
-  if (stage_ == Stage::frozen) presence_.resumed();
+  if (stage_ == Stage::frozen) {
+    presence_.takeBack();
+    presence_.resumed();
+  }
   stage_ = Stage::serving;
   mute_ = false;
   // Whoever has frozen it has not told the ring's producer to ring for what came since: look, as after any rest.

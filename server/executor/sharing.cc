@@ -39,6 +39,7 @@ bool Sharing::turn(std::span<Session* const> sessions, std::uint64_t now) {
     taking = taking || (session->serving() && session->admitted());
   }
   waiting_ = head != nullptr;
+  lacking_ = false;
   surroundings_.contended = waiting_ || taking;
   if (!waiting_) {
     // Whoever made others leave has gone, or needs no more.
@@ -48,7 +49,8 @@ bool Sharing::turn(std::span<Session* const> sessions, std::uint64_t now) {
   }
   if (taking) return false;
   const std::uint64_t wanted = head->wantedChunks(), free = surroundings_.memory.freeChunks();
-  if (wanted > free) return makeRoom(sessions, *head, wanted - free, now);
+  lacking_ = wanted > free;
+  if (lacking_) return makeRoom(sessions, *head, wanted - free, now);
   head->admit();
   return true;
 }
@@ -87,6 +89,7 @@ bool Sharing::makeRoom(std::span<Session* const> sessions, Session& head, std::u
       did = true;
     }
     if (session->mustLeave()) coming += session->heldChunks();
+    coming += session->lentChunks();
     if (session == &head || !session->mayLeave() || now < notes.staysUntil) continue;
     asked.push_back(session);
     residents.push_back({.chunks = session->heldChunks(),

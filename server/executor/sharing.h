@@ -35,6 +35,8 @@ class Sharing {
   bool turn(std::span<Session* const> sessions, std::uint64_t now);
   // Somebody waits: turn() is to be called again soon, also when nothing else happens.
   bool waiting() const { return waiting_; }
+  // Somebody cannot come for want of chunks, and what is lent is wanted back (Session::share()). After turn().
+  bool wantsLent() const { return lacking_; }
   // Who mayMove() and has waited for longer than its way would take, since that was asked last, or twice as long as then. After turn().
   static std::vector<channel::SessionWaits> impatient(std::span<Session* const> sessions, std::uint64_t now);
   // What those have that have done nothing for kIdleNs and would leave if they were asked.
@@ -44,7 +46,7 @@ class Sharing {
   bool makeRoom(std::span<Session* const> sessions, Session& head, std::uint64_t chunks, std::uint64_t now);
 
   Surroundings& surroundings_;
-  bool waiting_ = false;
+  bool waiting_ = false, lacking_ = false;
 };
 
 }  // namespace rouse::executor

@@ -60,7 +60,8 @@ Daemon::Daemon(boost::asio::io_context& io, DaemonOptions options)
              .onSessionWaits =
                  [this](const channel::SessionWaits& waits) {
                    if (settings_.rebalance && !stopping_) rebalancer_.onSessionWaits(waits);
-                 }}),
+                 },
+             .onMemoryWanted = [this](std::uint64_t session) { sessions_.recall(session); }}),
       modules_(io),
       sessions_(io, pool_, modules_, contract_.apiNames),
       rebalancer_(pool_, sessions_),

@@ -137,7 +137,8 @@ void DevicePool::open(DeviceKind kind) {
         .onDown = [this](ExecutorLink& link, bool served, const Error& reason) { onDown(link, served, reason); },
         .onSessionFault = [this](std::uint64_t session,
                                  const Error& error) { events_.onSessionFault(session, error); },
-        .onSessionWaits = [this](const channel::SessionWaits& waits) { events_.onSessionWaits(waits); }};
+        .onSessionWaits = [this](const channel::SessionWaits& waits) { events_.onSessionWaits(waits); },
+        .onMemoryWanted = [this](std::uint64_t session) { events_.onMemoryWanted(session); }};
     links_.push_back(std::make_unique<ExecutorLink>(io_, std::move(executor), std::move(events)));
   }
   for (const auto& link : links_) link->start();

@@ -42,6 +42,7 @@ class DevicePool {
     std::function<void()> onChanged;
     std::function<void(std::uint64_t sessionId, const Error&)> onSessionFault;
     std::function<void(const channel::SessionWaits&)> onSessionWaits;
+    std::function<void(std::uint64_t sessionId)> onMemoryWanted;
   };
   DevicePool(boost::asio::io_context&, DevicePoolOptions, Events);
 

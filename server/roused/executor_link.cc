@@ -108,7 +108,7 @@ Status ExecutorLink::spawn() {
     if (!error) onExit();
   });
   channel_ = channel::Channel::create(io_.get_executor(), std::move(ours),
-                                      {.frames = {.bytes = control::kMaxFrameBytes, .fds = 0}});
+                                      {.frames = {.bytes = control::kMaxFrameBytes, .fds = control::kMaxFrameFds}});
   channel_->start([this](channel::Message message) { onMessage(std::move(message)); },
                   [this](const Error& error) {
                     if (state_ == State::stopping) return;  // it ends as it was asked to
@@ -160,6 +160,8 @@ void ExecutorLink::onMessage(channel::Message message) {
   }
   if (auto* waits = std::get_if<channel::SessionWaits>(&message.body); waits && message.id == 0)
     return events_.onSessionWaits(*waits);
+  if (auto* wanted = std::get_if<channel::MemoryWanted>(&message.body); wanted && message.id == 0)
+    return events_.onMemoryWanted(wanted->sessionId);
   const auto waiting = pending_.find(message.id);
   if (waiting == pending_.end()) {
     goDown({CudaError::unknown, "sent an unexpected " + std::string(channel::name(message.body))});

@@ -49,6 +49,7 @@ class ExecutorLink {
     std::function<void(ExecutorLink&, bool served, const Error& reason)> onDown;
     std::function<void(std::uint64_t sessionId, const Error&)> onSessionFault;
     std::function<void(const channel::SessionWaits&)> onSessionWaits;
+    std::function<void(std::uint64_t sessionId)> onMemoryWanted;
   };
   using Answer = std::function<void(Result<channel::Message>)>;
 

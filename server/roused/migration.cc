@@ -78,6 +78,15 @@ void Migration::start() {
   ++session.awaited;
   device().moving = true;
   spdlog::debug("session {} ({}): from {} to {}", id_, session.who.name, gpu(source_), gpu(target_));
+  // Where it was before something of it may be left still; and that may be the target.
+  if (!device().loan) return open();
+  device().whenLeft.push_back([self = shared_from_this()] { self->open(); });
+  device().loan->end();
+}
+
+void Migration::open() {
+  if (const auto why = trouble()) return abandon(*why);
+  const Session& session = this->session();
   auto fds = table_.segmentsOf(session, device_);
   if (!fds) return abandon(fds.error());
   target_.request(channel::OpenSession{.sessionId = id_,
@@ -140,7 +149,13 @@ void Migration::exported(Answer answer) {
 void Migration::imported(const Answer& answer) {
   if (const auto why = trouble()) return abandon(*why);
   if (!answer) return abandon({answer.error().code, gpu(target_) + " does not take it: " + answer.error().message});
-  commit();
+  if (!Loan::pays(source_, target_)) return commit();
+  loan_ = std::make_shared<Loan>(table_.patience_.get_executor(), id_, source_, target_);
+  device().loan = loan_;
+  loan_->arrange([self = shared_from_this()] {
+    if (const auto why = self->trouble()) return self->abandon(*why);
+    self->commit();
+  });
 }
 
 void Migration::commit() {
@@ -151,12 +166,28 @@ void Migration::commit() {
   spdlog::info("session {} ({}): on {} from now on, after {}", id_, session().who.name, gpu(target_), gpu(source_));
   awaited_ = 1;
   ask(target_, channel::ResumeSession{id_}, true);
-  ask(source_, channel::CloseSession{id_}, false);
+  if (loan_) {
+    ++parts_;
+    leaving_ = 2;
+    source_.request(channel::CloseSession{id_}, {}, [self = shared_from_this()](const Answer& answer) {
+      if (!answer && answer.error().code != CudaError::devicesUnavailable)
+        spdlog::error("session {}: {} could not close it: {}", self->id_, gpu(self->source_), answer.error().message);
+      self->loan_->end();  // its memory is gone, if it is not over
+      self->left();
+    });
+    loan_->begin([self = shared_from_this()] { self->left(); });
+  } else {
+    ask(source_, channel::CloseSession{id_}, false);
+  }
   answered();
 }
 
 void Migration::abandon(const Error& why) {
   failure_ = why;
+  if (loan_) {
+    loan_->giveUp();
+    device().loan.reset();
+  }
   awaited_ = 1;
   if (opened_ && targetLives()) ask(target_, channel::CloseSession{id_}, false);
   // The process has ended: its close has been asked for already.
@@ -186,7 +217,18 @@ void Migration::finish() {
   device().moving = false;
   for (const auto& waiting : std::exchange(device().whenSettled, {})) waiting();
   done_(failure_ ? Status(*failure_) : Status{});
-  table_.arrived(id_);
+  ended();
+}
+
+void Migration::left() {
+  if (--leaving_ > 0) return;
+  device().loan.reset();
+  for (const auto& waiting : std::exchange(device().whenLeft, {})) waiting();
+  ended();
+}
+
+void Migration::ended() {
+  if (--parts_ == 0) table_.arrived(id_);
 }
 
 }  // namespace rouse::daemon

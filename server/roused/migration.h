@@ -3,6 +3,7 @@
 //   opening     a dormant session on the target, and its modules there; the function goes on where it is
 //   exporting   the source sends its memory home, stops reading its ring and tells what it is
 //   importing   the target makes the same, and copies the homes into its own part of the host store
+//   lending     where that is faster, the target gets to read what the source still has on its GPU (loan.h)
 //   committed   the target is told to serve it, the source to forget it
 //
 // What it asks for meanwhile lies in its ring. Up to the commit the source has it whole: whatever fails then (a refusal, the target's
@@ -17,6 +18,7 @@
 #include <memory>
 #include <optional>
 
+#include "server/roused/loan.h"
 #include "server/roused/session_table.h"
 
 namespace rouse::daemon {
@@ -26,7 +28,8 @@ class Migration : public std::enable_shared_from_this<Migration> {
   // Why this device of the session cannot be moved there, as far as the daemon knows.
   static Status possible(const Session&, std::uint32_t device, const ExecutorLink& target);
 
-  // possible(). `done` is called once, when nothing is left on the one that it has left, or on the one that did not take it.
+  // possible(). `done` is called once, when nothing is left on the one that it has left but what that lends, or on the one that did not
+  // take it.
   Migration(SessionTable&, Session&, std::uint32_t device, ExecutorLink& target, std::function<void(Status)> done);
   void start();
 
@@ -38,6 +41,7 @@ class Migration : public std::enable_shared_from_this<Migration> {
   // Why it cannot go on: the function has ended, or one of the two has died.
   std::optional<Error> trouble() const;
   bool targetLives() const;
+  void open();
   void install();
   void installed(const Answer&);
   void exportSession();
@@ -49,6 +53,9 @@ class Migration : public std::enable_shared_from_this<Migration> {
   void ask(ExecutorLink& link, const channel::Body& body, bool resume);
   void answered();
   void finish();
+  // The loan is over, and the source's session has been closed.
+  void left();
+  void ended();
 
   SessionTable& table_;
   const std::uint64_t id_;
@@ -60,6 +67,8 @@ class Migration : public std::enable_shared_from_this<Migration> {
   bool opened_ = false;  // on the target
   bool frozen_ = false;  // on the source
   std::size_t awaited_ = 0;
+  std::shared_ptr<Loan> loan_;              // null: none
+  std::size_t parts_ = 1, leaving_ = 0;     // what of it has not ended: itself, and the loan; and of the latter
   std::optional<Error> failure_;
 };
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,6 +19,8 @@
 #include "server/roused/module_store.h"
 
 namespace rouse::daemon {
+
+class Loan;
 
 // What the daemon knows of who attaches, from the socket and the token.
 struct SessionRequest {
@@ -53,6 +56,9 @@ struct Session {
     bool moving = false;
     std::vector<std::function<void()>> whenSettled;
     std::uint64_t migrations = 0;
+    // What the executor that served it before still lends the one that does; that one closes it afterwards.
+    std::shared_ptr<Loan> loan;
+    std::vector<std::function<void()>> whenLeft;  // it has
 
     bool served() const { return !refused && executor->serving() && executor->incarnation() == incarnation; }
   };

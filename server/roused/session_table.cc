@@ -11,6 +11,7 @@
 
 #include "schemas/wire/layout.h"
 #include "server/roused/descriptors.h"
+#include "server/roused/loan.h"
 #include "server/roused/migration.h"
 
 namespace rouse::daemon {
@@ -96,7 +97,7 @@ Status SessionTable::assignWindows(Session& session) {
 
 Status SessionTable::prepare(Session& session, const std::vector<ExecutorLink*>& chosen) {
   for (ExecutorLink* link : chosen) {
-    session.devices.push_back({.executor = link, .incarnation = link->incarnation(), .window = {}, .modules = {}, .whenSettled = {}});
+    session.devices.push_back({.executor = link, .incarnation = link->incarnation(), .window = {}, .modules = {}, .whenSettled = {}, .loan = {}, .whenLeft = {}});
   }
   if (Status status = assignWindows(session); !status) return status;
 
@@ -369,6 +370,12 @@ void SessionTable::migrate(std::uint64_t id, std::uint32_t device, ExecutorLink&
     return done({});
   if (Status status = Migration::possible(*session, device, target); !status) return done(status.error());
   std::make_shared<Migration>(*this, *session, device, target, std::move(done))->start();
+}
+
+void SessionTable::recall(std::uint64_t id) {
+  if (Session* session = find(id))
+    for (const Session::Device& device : session->devices)
+      if (device.loan) device.loan->end();
 }
 
 void SessionTable::lose(const Session& session, std::uint32_t device, const Error& reason) {

@@ -41,6 +41,9 @@ class SessionTable {
   // Those that came to their end, of all sessions.
   std::uint64_t migrations() const { return migrations_; }
 
+  // The executor that lends memory to another for this session needs it itself.
+  void recall(std::uint64_t id);
+
   // An executor has died: what it served is lost, and the clients are told through their segments.
   void markLost(const ExecutorLink&, const Error& reason);
   void markAllLost(const Error& reason);

@@ -57,7 +57,8 @@ ordered_json describe(const memory::LinkDescription& link) {
                      {"access", peer.access},
                      {"atomics", peer.atomics},
                      {"rank", known(peer.rank, peer.rank >= 0)},
-                     {"nvlinks", known(peer.nvlinks, link.nvlinks.has_value())}});
+                     {"nvlinks", known(peer.nvlinks, link.nvlinks.has_value())},
+                     {"rate_bytes", known(peer.bytesPerSecond, peer.bytesPerSecond != 0)}});
   }
   return {{"pcie_generation", known(link.pcieGeneration, link.pcieGeneration != 0)},
           {"pcie_generation_at_most", known(link.pcieGenerationAtMost, link.pcieGenerationAtMost != 0)},
@@ -85,6 +86,7 @@ ordered_json gpu(const StatusInput& input, const ExecutorLink& link) {
   if (const auto status = input.executors.find(link.ordinal()); status != input.executors.end()) {
     json["memory_total_bytes"] = status->second.totalBytes;
     json["memory_free_bytes"] = status->second.freeBytes;
+    json["memory_held_bytes"] = status->second.heldBytes;
     json["sessions"] = status->second.sessions.size();
     json["commands"] = status->second.commands;
     json["launches"] = status->second.launches;
@@ -93,6 +95,7 @@ ordered_json gpu(const StatusInput& input, const ExecutorLink& link) {
     json["host_store_bytes"] = status->second.hostStoreBytes;
     json["host_store_used_bytes"] = status->second.hostStoreUsedBytes;
     json["host_store_free_bytes"] = status->second.hostStorePromisableBytes;
+    json["lent_bytes"] = status->second.lentBytes;
   }
   return json;
 }
@@ -115,6 +118,7 @@ ordered_json function(const StatusInput& input, const Session& session) {
       one["reserved_bytes"] = usage->reservedBytes;
       one["mapped_bytes"] = usage->mappedBytes;
       one["resident_bytes"] = usage->residentBytes;
+      one["shared_bytes"] = usage->sharedBytes;
       one["home_bytes"] = usage->homeBytes;
       one["home_shared_bytes"] = usage->sharedHomeBytes;
       one["arrivals"] = usage->arrivals;
@@ -124,6 +128,8 @@ ordered_json function(const StatusInput& input, const Session& session) {
       one["last_departure_ns"] = known(usage->lastDepartureNs, usage->departures != 0);
       one["resting_bytes"] = usage->restingBytes;
       one["returned_bytes"] = usage->returnedBytes;
+      one["joined_bytes"] = usage->joinedBytes;
+      one["peer_bytes"] = usage->peerBytes;
       one["place"] = placeName(usage->place);
       one["pinned"] = usage->pinned;
       one["commands"] = usage->commands;
@@ -132,6 +138,7 @@ ordered_json function(const StatusInput& input, const Session& session) {
       total.reservedBytes += usage->reservedBytes;
       total.mappedBytes += usage->mappedBytes;
       total.residentBytes += usage->residentBytes;
+      total.sharedBytes += usage->sharedBytes;
       total.homeBytes += usage->homeBytes;
       total.sharedHomeBytes += usage->sharedHomeBytes;
       total.commands += usage->commands;
@@ -152,6 +159,7 @@ ordered_json function(const StatusInput& input, const Session& session) {
           {"reserved_bytes", total.reservedBytes},
           {"mapped_bytes", total.mappedBytes},
           {"resident_bytes", total.residentBytes},
+          {"shared_bytes", total.sharedBytes},
           {"home_bytes", total.homeBytes},
           {"home_shared_bytes", total.sharedHomeBytes},
           {"host_bytes", total.hostBytes},

@@ -48,6 +48,9 @@ extern "C" __global__ void printAround(volatile unsigned* flag, int value) {
 
 extern "C" __global__ void store(int* where) { where[blockIdx.x * blockDim.x + threadIdx.x] = 7; }
 
+// One word every `stride`, from each block.
+extern "C" __global__ void storeApart(int* where, unsigned stride, int value) { where[blockIdx.x * stride] = value; }
+
 extern "C" __global__ void assertEqual(int a, int b) { assert(a == b); }
 
 extern "C" __global__ void trap() { __trap(); }

@@ -124,7 +124,7 @@ TEST_CASE("every other kind survives") {
   CHECK(status.sessions[0].hostBytes == 4);
   CHECK(status.sessions[0].error == 7);
   SessionUsage used{.sessionId = 1, .residentBytes = 2, .homeBytes = 3, .arrivals = 4, .departures = 5, .savedBytes = 6,
-                    .place = Place::arriving, .pinned = true, .lastSavedBytes = 7, .sharedHomeBytes = 8, .restingBytes = 11, .returnedBytes = 9, .lastDepartureNs = 10};
+                    .place = Place::arriving, .pinned = true, .lastSavedBytes = 7, .sharedHomeBytes = 8, .restingBytes = 11, .returnedBytes = 9, .sharedBytes = 12, .joinedBytes = 13, .lastDepartureNs = 10, .peerBytes = 14};
   const auto usage = std::get<ExecutorStatus>(roundTrip(1, ExecutorStatus{.sessions = {used}}).body).sessions.at(0);
   CHECK(usage.residentBytes == 2);
   CHECK(usage.homeBytes == 3);
@@ -136,7 +136,10 @@ TEST_CASE("every other kind survives") {
   CHECK(usage.lastSavedBytes == 7);
   CHECK(usage.restingBytes == 11);
   CHECK(usage.returnedBytes == 9);
+  CHECK(usage.sharedBytes == 12);
+  CHECK(usage.joinedBytes == 13);
   CHECK(usage.lastDepartureNs == 10);
+  CHECK(usage.peerBytes == 14);
   CHECK(usage.sharedHomeBytes == 8);
   const auto store = std::get<ExecutorStatus>(
       roundTrip(1, ExecutorStatus{.sessions = {},
@@ -150,6 +153,7 @@ TEST_CASE("every other kind survives") {
   CHECK(store.hostStorePromisableBytes == 2);
   CHECK(store.deviceAllocations == 4);
   CHECK(store.hostPinnings == 5);
+  CHECK(std::get<ExecutorStatus>(roundTrip(1, ExecutorStatus{.sessions = {}, .lentBytes = 13}).body).lentBytes == 13);
   const auto open = std::get<OpenSession>(roundTrip(1, OpenSession{1, 2, {4, 8}, {16, 32}, 64, "f"}).body);
   CHECK(open.deviceIndex == 2);
   CHECK(open.deviceWindow == AddressRange{4, 8});
@@ -170,7 +174,7 @@ TEST_CASE("every other kind survives") {
       .cpus = "0-3",
       .nvlinks = 18,
       .nvlinksToSwitches = 17,
-      .peers = {{"GPU-2", "0000:01:00.0", true, true, 0, 1}, {"GPU-3", "0000:02:00.0", false, false, -1, 0}}};
+      .peers = {{"GPU-2", "0000:01:00.0", true, true, 0, 1, 25'000'000'000}, {"GPU-3", "0000:02:00.0", false, false, -1, 0}}};
   const auto ready = std::get<ExecutorReady>(roundTrip(1, ExecutorReady{linked, 77, 88}).body);
   CHECK(ready.device.physicalBytes == linked.physicalBytes);
   CHECK(ready.device.driverVersion == linked.driverVersion);
@@ -210,6 +214,20 @@ TEST_CASE("every other kind survives") {
   roundTrip(1, Shutdown{});
 }
 
+TEST_CASE("memory that is lent is named by its places, of so many chunks at once") {
+  const auto share = std::get<ShareMemory>(roundTrip(1, ShareMemory{7, 8}).body);
+  CHECK((share.sessionId == 7 && share.from == 8));
+  SharedMemory shared{.sessionId = 7, .device = "GPU-x", .chunks = {{1, {0, 2}}, {5, {3, std::uint64_t{1} << 40}}}, .next = 6};
+  const auto got = std::get<SharedMemory>(roundTrip(1, shared).body);
+  CHECK((got.sessionId == 7 && got.device == "GPU-x" && got.chunks == shared.chunks && got.next == 6));
+  const auto end = std::get<EndBorrowing>(roundTrip(1, EndBorrowing{7, true}).body);
+  CHECK((end.sessionId == 7 && end.atOnce));
+  CHECK(std::get<ReturnMemory>(roundTrip(1, ReturnMemory{9}).body).sessionId == 9);
+  CHECK(std::get<MemoryWanted>(roundTrip(0, MemoryWanted{9}).body).sessionId == 9);
+  shared.chunks.resize(memory::kMostSharedChunks + 1);
+  CHECK_THAT(decode(encode(1, shared)).error().message, Catch::Contains("65 chunks are shared at once, the most are 64"));
+}
+
 TEST_CASE("a session's recipe travels whole, and its parts must fit together") {
   const SessionRecipe recipe{.reservedBytes = 1,
                              .granules = {{2, 3}, {4, 5}},
@@ -230,7 +248,8 @@ TEST_CASE("a session's recipe travels whole, and its parts must fit together") {
                              .arrivals = 27,
                              .departures = 28,
                              .savedBytes = 29,
-                             .lastSavedBytes = 30};
+                             .lastSavedBytes = 30,
+                             .peerBytes = 31};
   CHECK(std::get<SessionRecipe>(roundTrip(1, recipe).body) == recipe);
   const auto import = std::get<ImportSession>(roundTrip(1, ImportSession{7, recipe}).body);
   CHECK((import.sessionId == 7 && import.recipe == recipe));

@@ -3,15 +3,19 @@
 //   aborts      says why on standard error, and dies of a signal
 //   refused     says that its GPU is taken, and ends      second-refused    the same, but the first GPU serves
 //   other-wire  announces another wire hash      refuse    opens no session      linger     ignores Shutdown
-//   deaf        becomes ready and reads nothing      stuck     answers no MoveSession
+//   deaf        becomes ready and reads nothing      stuck     answers no MoveSession      peers    reads the others' memory
 // and does as a session's name says: "fault" reports it as soon as it is open, "crash" dies instead of opening it, "busy" is not
 // moved, "last" dies when it is to be moved. The others are moved at once. From one GPU to another:
 //   dormant-refused, module-refused, export-refused, import-refused, resume-refused    says no to that
 //   dormant-dies, module-dies, export-dies, import-dies, resume-dies                   dies of that
 //   exported-dies    dies as soon as it has answered an export; slow: takes a while for an import (exported-dies, too)
+// and, as peers:
+//   share-refused, borrow-refused    says no to that      share-dies, borrow-dies, lent-dies, end-dies    dies of that, or when it is to be closed
+//   keeps            reads until it is to stop at once      wanted      wants back what it has lent when it is to be closed
 //   waits            says that it waits for room as soon as it is open
 // What a session reports as its commands is 1 where it is served, 0 elsewhere.
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,8 +23,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "test/control/fake_mode.h"
 #include "schemas/wire/commands.h"
@@ -69,6 +76,9 @@ enum class Stage { serving, frozen, dormant, imported };
 struct Served {
   OpenSession open;
   Stage stage = Stage::serving;
+  std::uint32_t lent = 0, borrowed = 0;  // pieces
+  std::optional<std::uint64_t> closing;  // request
+  std::vector<std::uint64_t> ending;     // requests
 };
 
 // What the session's name says of this step, for those that a migration alone has: "…-dies" and "…-refused".
@@ -101,6 +111,10 @@ int main(int argc, char** argv) {
   device.name = "fake GPU";
   device.uuid = "GPU-fake-" + std::to_string(arguments.ordinal);
   device.memoryBytes = arguments.memory;
+  if (behaviour == "peers") {
+    device.link.nvlinks = 1;
+    device.link.peers.push_back({.uuid = "GPU-fake-" + std::to_string(1 - arguments.ordinal), .pciAddress = {}, .access = true, .nvlinks = 1});
+  }
   const std::uint64_t hash = wire::kWireHash + (behaviour == "other-wire" ? 1 : 0);
   if (!channel.send(0, ExecutorReady{device, static_cast<std::uint32_t>(::getpid()), hash}).ok()) return 1;
 
@@ -125,7 +139,7 @@ int main(int argc, char** argv) {
         (void)channel.send(message.id, status.error());
         continue;
       }
-      sessions[open->sessionId] = {*open, open->dormant ? Stage::dormant : Stage::serving};
+      sessions[open->sessionId] = {*open, open->dormant ? Stage::dormant : Stage::serving, 0, 0, {}, {}};
       (void)channel.send(message.id, Ok{});
       if (open->name == "waits" && !open->dormant) (void)channel.send(0, SessionWaits{open->sessionId, 1'000'000'000, 4096, 4096});
       if (open->name == "fault") {
@@ -133,6 +147,16 @@ int main(int argc, char** argv) {
             0, SessionFault{open->sessionId, {CudaError::invalidValue, "MemReserve: bytes 7, must be aligned"}});
       }
     } else if (auto* close = std::get_if<CloseSession>(&message.body)) {
+      const auto found = sessions.find(close->sessionId);
+      if (found != sessions.end() && found->second.lent != 0) {
+        // Not before it has been given back.
+        if (Status status = behave(found->second.open.name, "lent"); !status) return 1;
+        if (found->second.open.name == "wanted") (void)channel.send(0, MemoryWanted{close->sessionId});
+        found->second.closing = message.id;
+        continue;
+      }
+      if (found != sessions.end())
+        for (const std::uint64_t request : found->second.ending) (void)channel.send(request, Ok{});
       const bool known = sessions.erase(close->sessionId) == 1;
       (void)channel.send(message.id, known ? Body(Ok{}) : Body(Error{CudaError::invalidValue, "no such session"}));
     } else if (auto* install = std::get_if<InstallModule>(&message.body)) {
@@ -169,6 +193,8 @@ int main(int argc, char** argv) {
         usage.lastSavedBytes = away.contains(id) ? 512 : 0;
         usage.restingBytes = away.contains(id) ? 1024 : 0;
         usage.lastDepartureNs = away.contains(id) ? 99 : 0;
+        usage.peerBytes = 4096 * served.borrowed;
+        status.lentBytes += 4096 * served.lent;
       }
       (void)channel.send(message.id, status);
     } else if (auto* move = std::get_if<MoveSession>(&message.body)) {
@@ -211,8 +237,51 @@ int main(int argc, char** argv) {
       Status status = behave(served.open.name, "resume");
       if (served.stage == Stage::frozen) status = {};  // only the target misbehaves
       if (served.stage != Stage::frozen && served.stage != Stage::imported) status = Error{CudaError::invalidValue, "nothing to resume"};
+      if (status && served.stage == Stage::frozen) served.lent = 0;
       if (status) served.stage = Stage::serving;
       (void)channel.send(message.id, status ? Body(Ok{}) : Body(status.error()));
+    } else if (auto* share = std::get_if<ShareMemory>(&message.body)) {
+      Served& served = sessions.at(share->sessionId);
+      Status status = behave(served.open.name, "share");
+      if (served.stage != Stage::frozen || share->from != 5 * served.lent) status = Error{CudaError::invalidValue, "not what is next"};
+      if (!status) {
+        (void)channel.send(message.id, status.error());
+        continue;
+      }
+      // In two pieces.
+      SharedMemory shared{.sessionId = 0, .device = device.uuid, .chunks = {{share->from, {0, 4096}}}, .next = ++served.lent == 1 ? 5u : 0u};
+      std::vector<wire::OwnedFd> fds;
+      fds.emplace_back(::memfd_create("lent", MFD_CLOEXEC));
+      (void)channel.send(message.id, shared, std::move(fds));
+    } else if (auto* shared = std::get_if<SharedMemory>(&message.body)) {
+      Served& served = sessions.at(shared->sessionId);
+      Status status = behave(served.open.name, "borrow");
+      if (served.stage != Stage::imported || shared->device != "GPU-fake-" + std::to_string(1 - arguments.ordinal) ||
+          shared->chunks.size() != 1 || message.fds.size() != 1)
+        status = Error{CudaError::invalidValue, "that was not lent"};
+      served.borrowed += status.ok();
+      (void)channel.send(message.id, status ? Body(Ok{}) : Body(status.error()));
+    } else if (auto* end = std::get_if<EndBorrowing>(&message.body)) {
+      const auto found = sessions.find(end->sessionId);
+      if (found == sessions.end()) {
+        (void)channel.send(message.id, Ok{});
+        continue;
+      }
+      Served& served = found->second;
+      (void)behave(served.open.name, "end");
+      served.ending.push_back(message.id);
+      if (served.open.name == "keeps" && !end->atOnce) continue;
+      if (served.open.name == "wanted" && !end->atOnce) continue;
+      for (const std::uint64_t request : std::exchange(served.ending, {})) (void)channel.send(request, Ok{});
+    } else if (auto* back = std::get_if<ReturnMemory>(&message.body)) {
+      const auto found = sessions.find(back->sessionId);
+      (void)channel.send(message.id, Ok{});
+      if (found == sessions.end()) continue;
+      found->second.lent = 0;
+      if (!found->second.closing) continue;
+      const std::uint64_t request = *found->second.closing;
+      sessions.erase(found);
+      (void)channel.send(request, Ok{});
     } else if (std::holds_alternative<Shutdown>(message.body)) {
       if (behaviour != "linger") return 0;
     }

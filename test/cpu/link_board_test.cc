@@ -125,6 +125,35 @@ TEST_CASE("what follows another at once loses nothing by being told late, unless
   CHECK(std::abs(boards[2].whenLeft(end + 30'000, e, 0) - (end + 4000 + kMs)) <= 2);
 }
 
+TEST_CASE("an NVLink is a way of its own, each way for itself, and only where there is one") {
+  Boards boards(*memory::Topology::parse("[[switch]]\nname = \"s\"\nuplink_gb_per_s = 1.0\n"
+                                         "[[gpu]]\nlink_gb_per_s = 1.0\nlink_latency_us = 0.0\nswitch = \"s\"\n"
+                                         "[[gpu]]\nlink_gb_per_s = 1.0\nlink_latency_us = 0.0\nswitch = \"s\"\n"
+                                         "[[gpu]]\nlink_gb_per_s = 1.0\nlink_latency_us = 0.0\n"
+                                         "[[nvlink]]\ngpus = [0, 1]\ngb_per_s = 4.0\nlatency_us = 2.0\n",
+                                         "test"));
+  CHECK(boards[0].has(kIn));
+  CHECK(boards[0].has(fromGpu(1)));
+  CHECK(boards[1].has(fromGpu(0)));
+  CHECK_FALSE(boards[0].has(fromGpu(2)));
+  CHECK_FALSE(boards[0].has(fromGpu(0)));
+  CHECK_FALSE(boards[2].has(fromGpu(1)));
+  CHECK(boards[0].bytesPerSecond(fromGpu(1)) == Approx(4e9));
+  CHECK(boards[0].latency(fromGpu(1)) == 2000);
+  // Beside transfers from the host, and the other way; two on one link share it.
+  const FlowId host = boards[0].start(kBegin, kIn, 1'000'000);
+  const FlowId a = boards[0].start(kBegin, fromGpu(1), 4'000'000), back = boards[1].start(kBegin, fromGpu(0), 4'000'000);
+  CHECK(std::abs(boards[0].whenLeft(kBegin, host, 0) - (kBegin + kMs)) <= 2);
+  CHECK(std::abs(boards[0].whenLeft(kBegin, a, 0) - (kBegin + 2000 + kMs)) <= 2);
+  CHECK(std::abs(boards[1].whenLeft(kBegin, back, 0) - (kBegin + 2000 + kMs)) <= 2);
+  const FlowId b = boards[0].start(kBegin, fromGpu(1), 4'000'000);
+  CHECK(std::abs(boards[0].whenLeft(kBegin, b, 0) - (kBegin + 2000 + 2 * kMs)) <= 4);
+  // What came with accesses counts, too.
+  boards[1].charge(kBegin + 10 * kMs, fromGpu(0), 4'000'000);
+  const FlowId c = boards[1].start(kBegin + 10 * kMs, fromGpu(0), 4'000'000);
+  CHECK(std::abs(boards[1].whenLeft(kBegin + 10 * kMs, c, 0) - (kBegin + 12 * kMs)) <= 4000);
+}
+
 TEST_CASE("a credit shortens a transfer") {
   Boards boards(node());
   const FlowId a = boards[0].start(kBegin, kIn, 1'000'000);

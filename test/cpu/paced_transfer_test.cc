@@ -225,6 +225,47 @@ TEST_CASE("granules come and go at the link's rate, each in its turn") {
   CHECK(out >= 0.95);
 }
 
+TEST_CASE("granules come from another GPU at the rate of the NVLink between the two, beside the host's link, and on demand, too") {
+  Node node("[[gpu]]\nlink_gb_per_s = 0.5\n[[gpu]]\nlink_gb_per_s = 0.5\n[[gpu]]\nlink_gb_per_s = 0.5\n"
+            "[[nvlink]]\ngpus = [0, 1]\ngb_per_s = 1.0\n");
+  Gpu& gpu = node[0];
+  const auto& peers = gpu.device->properties().link.peers;
+  REQUIRE(peers.size() == 2);
+  CHECK(peers[0].uuid == node[1].device->properties().uuid);
+  CHECK(peers[0].bytesPerSecond == 1'000'000'000);
+  CHECK(memory::reachesFast(gpu.device->properties().link, node[1].device->properties().uuid));
+  CHECK_FALSE(memory::reachesFast(gpu.device->properties().link, node[2].device->properties().uuid));
+  CHECK_FALSE(memory::reachesFast(node[2].device->properties().link, node[0].device->properties().uuid));
+  const std::size_t granules = 16;
+  const std::vector<std::byte> home(kGranuleBytes, std::byte{9});  // which the peer's bytes are not
+  auto shared = node[1].device->exportChunks(std::span(node[1].device->chunks()).first(granules));
+  REQUIRE(shared);
+  const auto borrowed = gpu.device->importChunks(std::move(*shared));
+  REQUIRE(borrowed);
+  // Half of the host's link has something to do meanwhile, which is not in its way.
+  const auto rate = [&](bool access) {
+    std::vector<memory::Arrival> arrivals;
+    for (std::size_t i = 0; i < granules; ++i)
+      arrivals.push_back({gpu.window + kWindow + i * kGranuleBytes, gpu.device->chunks()[kWindow / kGranuleBytes + i], home.data(), (*borrowed)[i].get()});
+    const std::int64_t begin = AlarmClock::now();
+    gpu.copyIn(4 * kMiB, 2);
+    gpu.context->restore(*gpu.streams[0], arrivals);
+    const std::size_t end = gpu.mark();
+    for (std::size_t i = granules; access && i-- > granules / 2;)
+      CHECK(*reinterpret_cast<const volatile unsigned char*>(gpu.window + kWindow + i * kGranuleBytes + 12345) == 2);
+    const double took = seconds(gpu.when(end) - begin);
+    for (std::size_t i = 0; i < granules; ++i)
+      CHECK(*reinterpret_cast<const volatile unsigned char*>(gpu.window + kWindow + i * kGranuleBytes + 12345) == 2);
+    while (!gpu.context->idle()) usleep(100);
+    REQUIRE(gpu.context->unmap({gpu.window + kWindow, granules * kGranuleBytes}));
+    return static_cast<double>(granules * kGranuleBytes) / took / 1e9;
+  };
+  const double alone = reached(0.98, [&] { return rate(false); }), demanded = reached(0.9, [&] { return rate(true); });
+  WARN("link_ratio " << alone << " from another GPU; with half of it on demand " << demanded);
+  CHECK(alone >= 0.95);
+  CHECK(demanded >= 0.8);
+}
+
 TEST_CASE("granules that come with an access are charged to the link, and not twice") {
   Node node(kAlone);
   Gpu& gpu = node[0];

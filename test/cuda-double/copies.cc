@@ -42,7 +42,7 @@ CUresult copy(CUstream handle, Rows to, Expect toWhat, Rows from, Expect fromWha
   const auto stream = streamOf(handle);
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (from.width == 0 || from.height == 0 || from.depth == 0) return CUDA_SUCCESS;
-  const auto source = usable(from, fromWhat, "source");
+  const auto source = usable(from, fromWhat, "source", true);
   const auto destination = usable(to, toWhat, "destination");
   if (!source || !destination) return CUDA_ERROR_INVALID_VALUE;
 

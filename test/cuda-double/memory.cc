@@ -21,9 +21,9 @@ CUresult check(const CUmemAllocationProp& properties) {
     note("memory of location type " + std::to_string(properties.location.type) + ": the double has devices' only");
     return CUDA_ERROR_NOT_SUPPORTED;
   }
-  if (properties.requestedHandleTypes != 0 || properties.allocFlags.compressionType != 0 ||
+  if ((properties.requestedHandleTypes != 0 && properties.requestedHandleTypes != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) || properties.allocFlags.compressionType != 0 ||
       properties.allocFlags.usage != 0) {
-    note("shareable or compressible memory: the double has none");
+    note("compressible memory, or such to be shared by other means than descriptors: the double has none");
     return CUDA_ERROR_NOT_SUPPORTED;
   }
   if (properties.win32HandleMetaData != nullptr) {
@@ -67,7 +67,27 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t size, const CU
   if (const CUresult result = noFlags(flags); result != CUDA_SUCCESS) return result;
   if (const CUresult result = check(*prop); result != CUDA_SUCCESS) return result;
   Gpu* gpu = state().gpu(prop->location.id);
-  return gpu != nullptr ? state().memory.create(*gpu, handle, size) : CUDA_ERROR_INVALID_DEVICE;
+  return gpu != nullptr ? state().memory.create(*gpu, handle, size, prop->requestedHandleTypes != 0) : CUDA_ERROR_INVALID_DEVICE;
+}
+
+CUresult cuMemExportToShareableHandle(void* shareableHandle, CUmemGenericAllocationHandle handle,
+                                      CUmemAllocationHandleType handleType, unsigned long long flags) {
+  if (const CUresult result = noFlags(flags); result != CUDA_SUCCESS) return result;
+  if (handleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
+    note("sharing by handles of type " + std::to_string(handleType) + ": the double has descriptors");
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  return state().memory.share(handle, static_cast<int*>(shareableHandle));
+}
+
+CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* handle, void* osHandle,
+                                        CUmemAllocationHandleType shHandleType) {
+  if (shHandleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
+    note("sharing by handles of type " + std::to_string(shHandleType) + ": the double has descriptors");
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  Gpu* gpu = reserver();
+  return gpu != nullptr ? state().memory.import(*gpu, handle, static_cast<int>(reinterpret_cast<std::intptr_t>(osHandle))) : CUDA_ERROR_INVALID_DEVICE;
 }
 
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle) { return state().memory.release(handle); }
@@ -91,17 +111,20 @@ CUresult cuMemUnmap(CUdeviceptr ptr, size_t size) {
 CUresult cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc* desc, size_t count) {
   if (count == 0) return violation(CUDA_ERROR_INVALID_VALUE, "count", "no descriptions");
   for (size_t i = 0; i < count; ++i) {
-    if (desc[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE || desc[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READ) {
-      note("access of location type " + std::to_string(desc[i].location.type) + " and flags " +
-           std::to_string(desc[i].flags) + ": the double knows devices', all or nothing");
+    if (desc[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
+      note("access of location type " + std::to_string(desc[i].location.type) + ": the double knows devices'");
       return CUDA_ERROR_NOT_SUPPORTED;
     }
-    if (desc[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE && desc[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) {
+    if (desc[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE && desc[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READ &&
+        desc[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) {
       return violation(CUDA_ERROR_INVALID_VALUE, "flags", std::to_string(desc[i].flags));
     }
     if (state().gpu(desc[i].location.id) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
-    const CUresult result =
-        state().memory.setAccess({ptr, size}, desc[i].location.id, desc[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    using Access = VirtualMemory::Access;
+    const CUresult result = state().memory.setAccess({ptr, size}, desc[i].location.id,
+                                                     desc[i].flags == CU_MEM_ACCESS_FLAGS_PROT_NONE   ? Access::none
+                                                     : desc[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READ ? Access::read
+                                                                                                      : Access::readWrite);
     if (result != CUDA_SUCCESS) return result;
   }
   return CUDA_SUCCESS;

@@ -20,15 +20,17 @@ const char* ruleOf(Place place) {
       return "unmapped";
     case Place::mapped:
       return "inaccessible";
+    case Place::readable:
+      return "read-only";
     default:
       return "not-device-memory";
   }
 }
 
-bool allUsable(AddressRange range, MemoryKind kind) {
+bool allUsable(AddressRange range, MemoryKind kind, bool reading) {
   switch (kind) {
     case MemoryKind::device:
-      return state().memory.placeOf(range) == Place::accessible;
+      return state().memory.placeOf(range) >= (reading ? Place::readable : Place::accessible);
     case MemoryKind::registered:
       return here()->isRegistered(range);
     case MemoryKind::pageable:
@@ -39,7 +41,7 @@ bool allUsable(AddressRange range, MemoryKind kind) {
 
 }  // namespace
 
-std::optional<MemoryKind> usable(const Rows& rows, Expect expect, const char* name) {
+std::optional<MemoryKind> usable(const Rows& rows, Expect expect, const char* name, bool reading) {
   const bool device = state().memory.placeOf({rows.base, 1}) != Place::none;
   const auto refuse = [&](const char* rule, AddressRange range) {
     violate(rule, std::string(name) + " [" + hex(range.base) + ", +" + hex(range.bytes) + ")");
@@ -51,12 +53,12 @@ std::optional<MemoryKind> usable(const Rows& rows, Expect expect, const char* na
   const MemoryKind kind = device                                 ? MemoryKind::device
                           : here()->isRegistered({rows.base, 1}) ? MemoryKind::registered
                                                                  : MemoryKind::pageable;
-  if (allUsable(rows.span(), kind)) return kind;
+  if (allUsable(rows.span(), kind, reading)) return kind;
   // What lies between the rows need not be usable.
   for (std::uint64_t z = 0; z < rows.depth; ++z) {
     for (std::uint64_t y = 0; y < rows.height; ++y) {
       const AddressRange row{rows.row(y, z), rows.width};
-      if (allUsable(row, kind)) continue;
+      if (allUsable(row, kind, reading)) continue;
       if (kind == MemoryKind::device) return refuse(ruleOf(state().memory.placeOf(row)), row);
       return refuse(kind == MemoryKind::registered ? "beyond-registration" : "not-mapped-on-host", row);
     }

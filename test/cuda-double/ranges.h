@@ -23,7 +23,7 @@ struct Rows {
 };
 
 // The kind of all the bytes, in the current context; nothing, with a violation, unless every one can be used as
-// expected. `name` for the message: "source".
-std::optional<MemoryKind> usable(const Rows& rows, Expect expect, const char* name);
+// expected. `name` for the message: "source". `reading`: they will not be written.
+std::optional<MemoryKind> usable(const Rows& rows, Expect expect, const char* name, bool reading = false);
 
 }  // namespace rouse::cuda_double

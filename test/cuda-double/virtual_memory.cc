@@ -1,6 +1,9 @@
 #include "test/cuda-double/virtual_memory.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace rouse::cuda_double {
 namespace {
@@ -107,11 +110,44 @@ CUresult VirtualMemory::free(AddressRange range) {
   return CUDA_SUCCESS;
 }
 
-CUresult VirtualMemory::create(Gpu& gpu, CUmemGenericAllocationHandle* handle, std::uint64_t bytes) {
+CUresult VirtualMemory::create(Gpu& gpu, CUmemGenericAllocationHandle* handle, std::uint64_t bytes, bool shareable) {
   if (bytes == 0 || !isAligned(bytes, kGranuleBytes)) return notGranular({0, bytes});
   auto chunks = gpu.take(bytes);
   if (chunks.empty()) return CUDA_ERROR_OUT_OF_MEMORY;
-  *handle = handles_.add(std::make_shared<Physical>(gpu, std::move(chunks)));
+  *handle = handles_.add(std::make_shared<Physical>(gpu, std::move(chunks), shareable));
+  return CUDA_SUCCESS;
+}
+
+CUresult VirtualMemory::share(CUmemGenericAllocationHandle handle, int* descriptor) {
+  const auto physical = handles_.find(handle, "memory handle");
+  if (physical == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (!physical->shareable)
+    return violation(CUDA_ERROR_INVALID_VALUE, "not-shareable", hex(handle) + " was made without a type of handle to share, or imported");
+  if (physical->chunks.size() != 1) {
+    note("sharing more than a granule: the double does not");
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  std::lock_guard lock(physical->gpu.deviceMutex);
+  auto shared = physical->gpu.device->exportChunks(physical->chunks);
+  if (!shared || ::lseek(shared->fds[0].get(), static_cast<off_t>(shared->places[0].offset), SEEK_SET) < 0) {
+    note(shared ? "lseek" : shared.error().message);
+    return CUDA_ERROR_UNKNOWN;
+  }
+  *descriptor = shared->fds[0].release();
+  return CUDA_SUCCESS;
+}
+
+// What it is given may be anything: that is for the caller to find out.
+CUresult VirtualMemory::import(Gpu& gpu, CUmemGenericAllocationHandle* handle, int descriptor) {
+  wire::OwnedFd file(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
+  struct stat status{};
+  const off_t offset = file ? ::lseek(file.get(), 0, SEEK_CUR) : -1;
+  if (offset < 0 || ::fstat(file.get(), &status) != 0 || (::fcntl(file.get(), F_GET_SEALS) & F_SEAL_SHRINK) == 0 ||
+      !isAligned(static_cast<std::uint64_t>(offset), kGranuleBytes) || offset + static_cast<off_t>(kGranuleBytes) > status.st_size) {
+    note("the descriptor " + std::to_string(descriptor) + " is no memory of a device");
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  *handle = handles_.add(std::make_shared<Physical>(gpu, std::move(file), static_cast<std::uint64_t>(offset)));
   return CUDA_SUCCESS;
 }
 
@@ -158,7 +194,13 @@ Status VirtualMemory::expose(Reservation& reservation, std::uint64_t base, Mappi
   if (mapping.accessible == accessible) return {};
   std::lock_guard lock(reservation.gpu->deviceMutex);
   Status status;
-  if (!accessible) {
+  if (mapping.physical->imported()) {
+    const Physical& physical = *mapping.physical;
+    void* const at = reinterpret_cast<void*>(base);
+    void* const mapped = accessible ? ::mmap(at, mapping.bytes, PROT_READ, MAP_SHARED | MAP_FIXED, physical.file.get(), static_cast<off_t>(physical.offset))
+                                    : ::mmap(at, mapping.bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    if (mapped == MAP_FAILED) status = Error{CudaError::memoryAllocation, "mapping another process's memory"};
+  } else if (!accessible) {
     status = reservation.window->unmap({base, mapping.bytes});
   } else {
     for (std::uint64_t offset = 0; offset < mapping.bytes && status; offset += kGranuleBytes) {
@@ -188,7 +230,7 @@ CUresult VirtualMemory::unmap(AddressRange range) {
   return CUDA_SUCCESS;
 }
 
-CUresult VirtualMemory::setAccess(AddressRange range, int ordinal, bool accessible) {
+CUresult VirtualMemory::setAccess(AddressRange range, int ordinal, Access access) {
   if (!granular(range)) return notGranular(range);
   std::lock_guard lock(mutex_);
   Reservation* reservation = within(range, "access to");
@@ -202,7 +244,11 @@ CUresult VirtualMemory::setAccess(AddressRange range, int ordinal, bool accessib
   }
   for (auto at = reservation->mappings.find(range.base); at != reservation->mappings.end() && at->first < range.end();
        ++at) {
-    if (auto status = expose(*reservation, at->first, at->second, accessible); !status) {
+    if (access != Access::none && (access == Access::read) != at->second.physical->imported()) {
+      note("the double has read access to what another process has shared, and to nothing else");
+      return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    if (auto status = expose(*reservation, at->first, at->second, access != Access::none); !status) {
       note(status.error().message);
       return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -214,7 +260,7 @@ CUdeviceptr VirtualMemory::allocateForModule(Gpu& gpu, std::uint64_t bytes) {
   bytes = roundUp(bytes, kGranuleBytes);
   auto chunks = gpu.takeForModules(bytes);
   if (chunks.empty()) return 0;
-  auto physical = std::make_shared<Physical>(gpu, std::move(chunks));
+  auto physical = std::make_shared<Physical>(gpu, std::move(chunks), false);
   std::lock_guard lock(mutex_);
   auto made = reserveAnywhere(gpu, bytes, kGranuleBytes);
   if (!made) return 0;
@@ -243,7 +289,7 @@ VirtualMemory::Place VirtualMemory::placeOf(AddressRange range) {
     if (after == reservation->mappings.begin()) return Place::reserved;
     const auto& [base, mapping] = *std::prev(after);
     if (!AddressRange{base, mapping.bytes}.contains(at)) return Place::reserved;
-    if (!mapping.accessible) least = Place::mapped;
+    least = std::min(least, !mapping.accessible ? Place::mapped : mapping.physical->imported() ? Place::readable : Place::accessible);
     at = base + mapping.bytes;
   }
   return least;

@@ -9,19 +9,26 @@
 #include <mutex>
 
 #include "memory/device.h"
+#include "schemas/wire/owned_fd.h"
 #include "test/cuda-double/gpu.h"
 #include "test/cuda-double/handle_table.h"
 
 namespace rouse::cuda_double {
 
-// What cuMemCreate made: lives while its handle or a mapping of it does.
+// What cuMemCreate made, or a process elsewhere: lives while its handle or a mapping of it does.
 class Physical {
  public:
-  Physical(Gpu& gpu, std::vector<memory::Chunk> chunks) : gpu(gpu), chunks(std::move(chunks)) {}
+  Physical(Gpu& gpu, std::vector<memory::Chunk> chunks, bool shareable) : gpu(gpu), chunks(std::move(chunks)), shareable(shareable) {}
+  // Imported: a granule of another's file, which can only be read.
+  Physical(Gpu& gpu, wire::OwnedFd file, std::uint64_t offset) : gpu(gpu), file(std::move(file)), offset(offset) {}
   ~Physical() { gpu.giveBack(chunks); }
-  std::uint64_t bytes() const { return chunks.size() * kGranuleBytes; }
-  Gpu& gpu;
+  bool imported() const { return chunks.empty(); }
+  std::uint64_t bytes() const { return imported() ? kGranuleBytes : chunks.size() * kGranuleBytes; }
+  Gpu& gpu;  // of the one who imported it
   const std::vector<memory::Chunk> chunks;
+  const bool shareable = false;
+  const wire::OwnedFd file;
+  const std::uint64_t offset = 0;
 };
 
 // Any thread.
@@ -29,17 +36,21 @@ class VirtualMemory {
  public:
   CUresult reserve(Gpu& gpu, CUdeviceptr* address, std::uint64_t bytes, std::uint64_t alignment, CUdeviceptr hint);
   CUresult free(AddressRange range);
-  CUresult create(Gpu& gpu, CUmemGenericAllocationHandle* handle, std::uint64_t bytes);
+  CUresult create(Gpu& gpu, CUmemGenericAllocationHandle* handle, std::uint64_t bytes, bool shareable);
+  // A descriptor for the caller, whose position says which granule of the device's memory it stands for.
+  CUresult share(CUmemGenericAllocationHandle handle, int* descriptor);
+  CUresult import(Gpu& gpu, CUmemGenericAllocationHandle* handle, int descriptor);
   CUresult release(CUmemGenericAllocationHandle handle);
   CUresult map(AddressRange range, CUmemGenericAllocationHandle handle);
   CUresult unmap(AddressRange range);
-  CUresult setAccess(AddressRange range, int ordinal, bool accessible);
+  enum class Access { none, read, readWrite };
+  CUresult setAccess(AddressRange range, int ordinal, Access access);
 
   // Memory for a module's variables, which callers can neither unmap nor free. 0: there is none.
   CUdeviceptr allocateForModule(Gpu& gpu, std::uint64_t bytes);
   void freeForModule(CUdeviceptr base);
 
-  enum class Place { none, reserved, mapped, accessible };
+  enum class Place { none, reserved, mapped, readable, accessible };
   // The least that holds of every byte of the range.
   Place placeOf(AddressRange range);
   // Violations for what is left of a device when its context goes.

@@ -252,4 +252,135 @@ TEST_CASE("random owners: no chunk has two owners, none goes from one to another
   }
 }
 
+TEST_CASE("a chunk that several have counts for each of them, and is dirty when the last has put it back") {
+  ChunkPool pool = ChunkPool::create(chunks(4)).value();
+  std::vector<Chunk> held;
+  for (const OwnerId owner : {1, 2, 3}) {
+    REQUIRE(pool.enroll(owner, Tenure::visits).ok());
+    REQUIRE(pool.reserve(owner, 2 * kGranuleBytes).ok());
+  }
+  REQUIRE(pool.take(1, 2, held) == 2);
+  for (const Chunk& chunk : held) pool.share(2, chunk);
+  REQUIRE(pool.freeChunks() == 0);
+  REQUIRE(pool.unusedChunks() == 2);
+  std::vector<Chunk> more;
+  REQUIRE(pool.take(3, 1, more) == 0);  // 1 and 2 may need chunks of their own at any time
+  pool.rest(1);
+  REQUIRE(pool.freeChunks() == 2);
+  REQUIRE(pool.restingSince(1) != 0);
+  pool.share(3, held[0]);
+  REQUIRE(pool.freeChunks() == 1);
+  REQUIRE(pool.take(3, 2 - 1, more, Content::any) == 1);
+  pool.put(1, held[0]);
+  pool.put(1, held[1]);
+  REQUIRE_FALSE(pool.longestResting());
+  REQUIRE(pool.dirtyChunks() == 0);
+  REQUIRE(pool.owners(held[0]) == 2);
+  pool.put(2, held[0]);
+  pool.put(3, held[0]);
+  REQUIRE(pool.dirtyChunks() == 1);
+  REQUIRE(pool.beginScrub()->id == held[0].id);
+}
+
+TEST_CASE("random owners of shared chunks: as a simple model has it") {
+  constexpr std::uint32_t kCount = 61;
+  std::mt19937_64 random(6);
+  ChunkPool pool = ChunkPool::create(chunks(kCount)).value();
+  struct Owner {
+    std::set<std::uint32_t> held;
+    std::uint64_t since = 0;
+  };
+  std::map<OwnerId, Owner> owners;
+  std::set<std::uint32_t> dirty;
+  std::uint64_t rests = 0;
+  for (OwnerId id = 1; id <= 6; ++id) {
+    REQUIRE(pool.enroll(id, Tenure::visits).ok());
+    REQUIRE(pool.reserve(id, kCount * kGranuleBytes).ok());
+    owners[id];
+  }
+  const auto has = [&](std::uint32_t chunk) {
+    return static_cast<std::uint32_t>(std::count_if(owners.begin(), owners.end(), [&](const auto& each) { return each.second.held.contains(chunk); }));
+  };
+  const auto present = [&] {
+    std::size_t count = 0;
+    for (const auto& [id, owner] : owners) count += owner.since == 0 ? owner.held.size() : 0;
+    return count;
+  };
+  for (int i = 0; i < 30'000; ++i) {
+    const OwnerId id = 1 + random() % 6;
+    Owner& owner = owners[id];
+    const std::size_t count = 1 + random() % 9;
+    switch (random() % 6) {
+      case 0: {
+        if (owner.since != 0) break;
+        std::size_t unused = 0;
+        for (std::uint32_t chunk = 0; chunk < kCount; ++chunk) unused += has(chunk) == 0;
+        std::vector<Chunk> taken;
+        const std::size_t free = present() < kCount ? kCount - present() : 0;
+        const std::size_t got = pool.take(id, std::min(count, kCount - owner.held.size()), taken, Content::any);
+        REQUIRE(got == std::min({count, kCount - owner.held.size(), free, unused}));
+        for (const Chunk& chunk : taken) {
+          REQUIRE(has(chunk.id) == 0);
+          dirty.erase(chunk.id);
+          owner.held.insert(chunk.id);
+        }
+        break;
+      }
+      case 1: {
+        const auto chunk = static_cast<std::uint32_t>(random() % kCount);
+        if (has(chunk) == 0 || owner.held.contains(chunk) || owner.held.size() >= kCount) break;
+        if (owner.since == 0 && present() >= kCount) break;
+        if (owner.since != 0 && owner.held.empty()) break;
+        pool.share(id, {chunk, kGranuleBytes});
+        owner.held.insert(chunk);
+        break;
+      }
+      case 2:
+        for (std::size_t c = 0; c < count && !owner.held.empty(); ++c) {
+          auto it = owner.held.begin();
+          std::advance(it, random() % owner.held.size());
+          const std::uint32_t chunk = *it;
+          owner.held.erase(it);
+          pool.put(id, {chunk, kGranuleBytes});
+          if (has(chunk) == 0) dirty.insert(chunk);
+        }
+        if (owner.held.empty()) owner.since = 0;
+        break;
+      case 3:
+        if (owner.since != 0 || owner.held.empty()) break;
+        pool.rest(id);
+        owner.since = ++rests;
+        break;
+      case 4:
+        if (owner.since != 0 && present() + owner.held.size() > kCount) break;
+        pool.wake(id);
+        owner.since = 0;
+        break;
+      default:
+        if (const auto chunk = pool.beginScrub()) {
+          REQUIRE(dirty.erase(chunk->id) == 1);
+          pool.scrubbed(*chunk);
+        }
+    }
+    std::size_t used = 0, resting = 0;
+    for (std::uint32_t chunk = 0; chunk < kCount; ++chunk) {
+      used += has(chunk) != 0;
+      REQUIRE(pool.owners({chunk, kGranuleBytes}) == has(chunk));
+    }
+    std::optional<OwnerId> longest;
+    for (const auto& [each, state] : owners) {
+      REQUIRE(pool.takenBytes(each) == state.held.size() * kGranuleBytes);
+      REQUIRE((pool.restingSince(each) != 0) == (state.since != 0));
+      resting += state.since != 0 ? state.held.size() : 0;
+      if (state.since != 0 && (!longest || state.since < owners[*longest].since)) longest = each;
+    }
+    REQUIRE(pool.longestResting() == longest);
+    REQUIRE(pool.unusedChunks() == kCount - used);
+    REQUIRE(pool.dirtyChunks() == dirty.size());
+    REQUIRE(pool.presentChunks() == present());
+    REQUIRE(pool.restingChunks() == resting);
+    REQUIRE(pool.freeChunks() == kCount - present());
+  }
+}
+
 }  // namespace rouse::memory

@@ -13,7 +13,7 @@ std::string on(memory::Stream& stream) { return " s" + std::to_string(queueOf(st
 FakeContext::~FakeContext() {
   for (const auto& queue : queues_)
     if (queue->streamLives) device_.broken("context destroyed before its streams");
-  for (const auto& [address, chunk] : mapped_) device_.inUse_.erase(chunk);
+  for (const auto& [address, chunk] : mapped_) leaveChunk(chunk);
   device_.contexts_.erase(this);
 }
 
@@ -24,8 +24,8 @@ bool FakeContext::cancel() {
 
 Status FakeContext::map(std::uint64_t address, memory::Chunk chunk) {
   if (device_.dirty_[chunk.id]) device_.broken("chunk mapped unscrubbed");
-  if (!device_.inUse_.insert(chunk.id).second) device_.broken("chunk mapped twice");
-  device_.dirty_[chunk.id] = true;
+  enterChunk(chunk.id);
+  device_.bytes_.erase(chunk.id);
   mapped_.push_back({address, chunk.id});
   return {};
 }
@@ -34,10 +34,15 @@ Status FakeContext::unmap(AddressRange range) {
   if (!idle()) device_.broken("unmap in a busy context");
   if (device_.failUnmap.contains(range.base)) return Error{CudaError::unknown, "cannot unmap"};
   device_.write("unmap " + std::to_string(range.bytes / kGranuleBytes));
-  for (std::uint64_t at = range.base; at != range.end(); at += kGranuleBytes) restored_.erase(at);
+  if (!copied_.empty()) device_.broken("unmap while copies have not been taken note of");
+  for (std::uint64_t at = range.base; at != range.end(); at += kGranuleBytes) {
+    restored_.erase(at);
+    lent_.erase(at);
+    copies_.erase(at);
+  }
   std::erase_if(mapped_, [&](const auto& entry) {
     if (!range.contains(entry.first)) return false;
-    device_.inUse_.erase(entry.second);
+    leaveChunk(entry.second);
     return true;
   });
   return {};
@@ -47,12 +52,15 @@ void FakeContext::restore(memory::Stream& stream, std::span<const memory::Arriva
   for (const memory::Arrival& arrival : arrivals) {
     if (arrival.home < device_.homes.data() || arrival.home >= device_.homes.data() + device_.homes.size())
       device_.broken("restore from memory that is no home");
-    if (!device_.inUse_.insert(arrival.chunk.id).second) device_.broken("chunk mapped twice");
-    device_.dirty_[arrival.chunk.id] = true;
+    enterChunk(arrival.chunk.id);
+    device_.bytes_[arrival.chunk.id] = *arrival.home;
     mapped_.push_back({arrival.address, arrival.chunk.id});
     restored_.insert(arrival.address);
     device_.versions[arrival.address] = device_.savedVersions[arrival.home];
-    run(stream, "restore " + std::to_string(static_cast<int>(*arrival.home)) + on(stream));
+    if (const auto* peer = static_cast<const FakePeerChunk*>(arrival.peer); peer != nullptr)
+      run(stream, "fetch " + std::to_string(peer->number) + on(stream));
+    else
+      run(stream, "restore " + std::to_string(static_cast<int>(*arrival.home)) + on(stream));
   }
 }
 
@@ -65,6 +73,10 @@ void FakeContext::save(memory::Stream& stream, std::uint64_t address, std::byte*
   const auto content = device_.contents.find(address);
   *home = content == device_.contents.end() ? static_cast<std::byte>(address / kGranuleBytes) : content->second;
   device_.savedVersions[home] = device_.versions[address];
+  if (const auto at = find(address); at != mapped_.end() && at->second != memory::kNoChunk) {
+    if (device_.inUse_[at->second] > 1 && *home != device_.bytes_[at->second]) device_.broken("a shared chunk has been written");
+    device_.bytes_[at->second] = *home;
+  }
 }
 
 Status FakeContext::fingerprint(memory::Stream& stream, const memory::FingerprintKey&, AddressRange granules,
@@ -84,9 +96,10 @@ Status FakeContext::fingerprint(memory::Stream& stream, const memory::Fingerprin
 
 void FakeContext::takeWritten(std::vector<std::uint64_t>& addresses) {
   if (!idle()) device_.broken("takeWritten in a busy context");
-  for (const std::uint64_t address : device_.written)
+  std::erase_if(device_.written, [&](std::uint64_t address) {
     if (restored_.erase(address) != 0) addresses.push_back(address);
-  device_.written.clear();
+    return find(address) != mapped_.end();
+  });
 }
 
 Status FakeContext::noticeWrites(AddressRange granules) {
@@ -96,6 +109,85 @@ Status FakeContext::noticeWrites(AddressRange granules) {
     if (!mapped || !restored_.insert(at).second) device_.broken("noticeWrites of what is not mapped, or was not written");
   }
   return {};
+}
+
+void FakeContext::enterChunk(std::uint32_t chunk) {
+  if (++device_.inUse_[chunk] != 1) device_.broken("chunk mapped twice");
+  device_.dirty_[chunk] = true;
+}
+
+void FakeContext::leaveChunk(std::uint32_t chunk) {
+  if (chunk != memory::kNoChunk && --device_.inUse_[chunk] == 0) device_.inUse_.erase(chunk);
+}
+
+std::vector<std::pair<std::uint64_t, std::uint32_t>>::iterator FakeContext::find(std::uint64_t address) {
+  return std::find_if(mapped_.begin(), mapped_.end(), [&](const auto& entry) { return entry.first == address; });
+}
+
+Result<bool> FakeContext::share(std::uint64_t address, memory::Chunk chunk) {
+  const auto at = find(address);
+  if (at != mapped_.end() && (restored_.count(address) == 0 || device_.written.count(address) != 0)) return false;
+  if (at == mapped_.end() || at->second != chunk.id) {
+    for (FakeContext* other : device_.contexts_)
+      for (const auto& [theirs, mapped] : other->mapped_)
+        if (mapped == chunk.id && other->lent_.count(theirs) == 0) device_.broken("share of a chunk that another can write");
+    if (device_.inUse_.count(chunk.id) == 0) device_.broken("share of a chunk that nobody has");
+    if (at != mapped_.end() && device_.bytes_[at->second] != device_.bytes_[chunk.id]) device_.broken("exchange for other bytes");
+    ++device_.inUse_[chunk.id];
+    device_.write("share " + std::to_string(static_cast<int>(device_.bytes_[chunk.id])));
+    if (at != mapped_.end()) {
+      leaveChunk(at->second);
+      at->second = chunk.id;
+    } else {
+      mapped_.push_back({address, chunk.id});
+    }
+    device_.contents[address] = device_.bytes_[chunk.id];
+  }
+  restored_.insert(address);
+  lent_.insert(address);
+  return true;
+}
+
+void FakeContext::takeCopied(std::vector<std::uint64_t>& addresses) {
+  addresses.insert(addresses.end(), copied_.begin(), copied_.end());
+  copied_.clear();
+}
+
+void FakeContext::settle(memory::Stream& stream, std::uint64_t address, memory::Chunk chunk) {
+  const auto at = find(address);
+  if (at == mapped_.end() || copies_.count(address) == 0) return device_.broken("settling of what was not copied");
+  enterChunk(chunk.id);
+  at->second = chunk.id;
+  device_.bytes_[chunk.id] = copies_.at(address);
+  copies_.erase(address);
+  run(stream, "settle " + std::to_string(static_cast<int>(device_.bytes_[chunk.id])) + on(stream));
+}
+
+void FakeContext::write(std::uint64_t address, std::byte content) {
+  const auto at = find(address);
+  if (at == mapped_.end()) return device_.broken("write of what is not mapped");
+  if (lent_.erase(address) != 0) {
+    leaveChunk(at->second);
+    at->second = memory::kNoChunk;
+    copied_.push_back(address);
+    copies_[address] = content;
+  } else if (at->second == memory::kNoChunk) {
+    copies_[address] = content;
+  } else {
+    if (device_.inUse_[at->second] > 1) device_.broken("a shared chunk has been written");
+    device_.bytes_[at->second] = content;
+  }
+  device_.contents[address] = content;
+  if (restored_.count(address) != 0) device_.written.insert(address);
+}
+
+std::byte FakeContext::read(std::uint64_t address) {
+  const auto at = find(address);
+  if (at == mapped_.end()) {
+    device_.broken("read of what is not mapped");
+    return {};
+  }
+  return at->second == memory::kNoChunk ? copies_.at(address) : device_.bytes_[at->second];
 }
 
 Status FakeContext::mapHost(AddressRange range) {
@@ -217,6 +309,13 @@ bool FakeContext::pump() {
   }
   std::erase_if(queues_, [](const auto& queue) { return !queue->streamLives && queue->work.empty(); });
   return any;
+}
+
+FakeContext& FakeDevice::contextOf(std::uint64_t address) {
+  for (FakeContext* context : contexts_)
+    if (context->find(address) != context->mapped_.end()) return *context;
+  broken("nothing is mapped there");
+  return context();
 }
 
 }  // namespace rouse::executor

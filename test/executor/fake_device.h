@@ -3,6 +3,8 @@
 // after their context. Queues are run by poll(), on the executor's thread.
 #pragma once
 
+#include <sys/mman.h>
+
 #include <atomic>
 #include <cstring>
 #include <deque>
@@ -15,6 +17,7 @@
 #include <vector>
 
 #include "memory/device.h"
+#include "memory/extent_map.h"
 #include "schemas/wire/slot_wait.h"
 
 namespace rouse::executor {
@@ -78,6 +81,14 @@ class FakeContext final : public memory::Context {
   void save(memory::Stream&, std::uint64_t address, std::byte* home) override;
   void takeWritten(std::vector<std::uint64_t>& addresses) override;
   Status noticeWrites(AddressRange granules) override;
+  Result<bool> share(std::uint64_t address, memory::Chunk chunk) override;
+  void own(std::uint64_t address) override { lent_.erase(address); }
+  void takeCopied(std::vector<std::uint64_t>& addresses) override;
+  void settle(memory::Stream&, std::uint64_t address, memory::Chunk chunk) override;
+  // A kernel writes the granule, now: `content` is its first byte from here on.
+  void write(std::uint64_t address, std::byte content);
+  // As anything reads it, now.
+  std::byte read(std::uint64_t address);
   Status mapHost(AddressRange range) override;
   Status unmapHost(AddressRange range) override;
   std::unique_ptr<memory::Stream> createStream(int priority) override;
@@ -111,9 +122,23 @@ class FakeContext final : public memory::Context {
   FakeDevice& device_;
   memory::ContextObserver& observer_;
   std::vector<std::shared_ptr<FakeQueue>> queues_;
-  std::vector<std::pair<std::uint64_t, std::uint32_t>> mapped_;  // address, chunk
+  void enterChunk(std::uint32_t chunk);
+  void leaveChunk(std::uint32_t chunk);
+  std::vector<std::pair<std::uint64_t, std::uint32_t>>::iterator find(std::uint64_t address);
+
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> mapped_;  // address, chunk: kNoChunk while it has been copied
   std::set<std::uint64_t> restored_;
+  std::set<std::uint64_t> lent_;
+  std::vector<std::uint64_t> copied_;                // not taken yet
+  std::map<std::uint64_t, std::byte> copies_;  // by address
   bool cancelled_ = false;
+};
+
+struct FakePeerChunk final : memory::PeerChunk {
+  FakePeerChunk(std::uint64_t number, std::size_t& living) : number(number), living(living) { ++living; }
+  ~FakePeerChunk() override { --living; }
+  const std::uint64_t number;
+  std::size_t& living;
 };
 
 class FakeDevice final : public memory::Device {
@@ -133,6 +158,7 @@ class FakeDevice final : public memory::Device {
   }
   Status scrub(memory::Chunk chunk) override {
     if (inUse_.count(chunk.id)) broken("scrub of a mapped chunk");
+    bytes_.erase(chunk.id);
     dirty_[chunk.id] = false;
     ++scrubs;
     return {};
@@ -142,6 +168,20 @@ class FakeDevice final : public memory::Device {
     auto context = std::make_unique<FakeContext>(*this, observer);
     contexts_.insert(context.get());
     return std::unique_ptr<memory::Context>(std::move(context));
+  }
+  // Chunks are told apart by their numbers.
+  Result<memory::SharedChunks> exportChunks(std::span<const memory::Chunk> chunks) override {
+    if (failExport) return Error{CudaError::unknown, "cannot be shared"};
+    memory::SharedChunks shared{.device = properties_.uuid, .places = {}, .fds = {}};
+    for (const memory::Chunk& chunk : chunks) shared.places.push_back({0, chunk.id});
+    shared.fds.emplace_back(::memfd_create("chunks", MFD_CLOEXEC));
+    return shared;
+  }
+  Result<std::vector<std::unique_ptr<memory::PeerChunk>>> importChunks(memory::SharedChunks chunks) override {
+    if (chunks.device.empty() || chunks.fds.size() != 1) return Error{CudaError::invalidValue, "nothing is shared"};
+    std::vector<std::unique_ptr<memory::PeerChunk>> imported;
+    for (const auto& place : chunks.places) imported.push_back(std::make_unique<FakePeerChunk>(place.offset, peerChunks));
+    return imported;
   }
   Result<std::shared_ptr<memory::Image>> load(std::span<const std::byte> module) override {
     ++loads;
@@ -166,6 +206,8 @@ class FakeDevice final : public memory::Device {
     for (FakeContext* context : contexts_) context->observer().onProgress();
   }
   FakeContext& context() { return **contexts_.begin(); }
+  // That whose window's memory is mapped there.
+  FakeContext& contextOf(std::uint64_t address);
   std::size_t contexts() const { return contexts_.size(); }
   std::size_t mappedChunks() const { return inUse_.size(); }
 
@@ -176,7 +218,8 @@ class FakeDevice final : public memory::Device {
 
   std::atomic<bool> hold{false};
   std::atomic<int> scrubs{0}, loads{0}, signals{0};
-  bool failInstantiate = false;
+  bool failInstantiate = false, failExport = false;
+  std::size_t peerChunks = 0;  // imported, and not given up
   AddressRange failUnmap;  // what cannot be unmapped
   // What saves leave behind and restores find: the first byte of a granule. Its number, where nothing else is said here, by
   // address.
@@ -194,7 +237,8 @@ class FakeDevice final : public memory::Device {
   friend class FakeContext;
   std::vector<memory::Chunk> chunks_;
   std::vector<bool> dirty_;
-  std::set<std::uint32_t> inUse_;
+  std::map<std::uint32_t, unsigned> inUse_;  // mappings, by chunk
+  std::map<std::uint32_t, std::byte> bytes_;  // the first of a chunk, where it is known
   std::set<FakeContext*> contexts_;
   int streamNumber_ = 0;
 };

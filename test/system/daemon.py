@@ -52,11 +52,17 @@ def mappings(pid, what):
     return sum(what in line for line in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines())
 
 
+def nvlinked(gpus, link=3.0, nvlink=6.0):
+    """A topology: GPUs with an NVLink between any two, each way; GB/s. So that which bytes come over which can be told, not to be like any machine."""
+    text = f"name = \"test\"\n" + f"[[gpu]]\nlink_gb_per_s = {link}\n" * gpus
+    return text + "".join(f"[[nvlink]]\ngpus = [{a}, {b}]\ngb_per_s = {nvlink}\n" for a in range(gpus) for b in range(a + 1, gpus))
+
+
 class Daemon:
     """Use as a context manager. `environment` is what a client needs to find this daemon. `daemon_build`: daemon and executors
-    come from there, one built with a sanitizer, say; client library, tools and programs from `build`."""
+    come from there, one built with a sanitizer, say; client library, tools and programs from `build`. `topology`: the file's text."""
 
-    def __init__(self, build, gpus=1, gpu_memory="512MiB", arguments=(), daemon_build=None, device="cpu"):
+    def __init__(self, build, gpus=1, gpu_memory="512MiB", arguments=(), daemon_build=None, device="cpu", topology=None):
         self.build = pathlib.Path(build).resolve()
         daemon_build = pathlib.Path(daemon_build or build).resolve()
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="rouse-test-"))
@@ -69,6 +75,9 @@ class Daemon:
         configuration.write_text(f'[daemon]\nclient_libraries = "{self.build / "lib/rouse"}"\n')
         self.command = [str(daemon_build / "bin/roused"), "--config", str(configuration), "--socket", str(self.socket), "--device", device,
                         "--gpus", str(gpus), "--gpu-memory", gpu_memory, *arguments]
+        if topology:
+            (self.folder / "topology.toml").write_text(topology)
+            self.command += ["--topology", str(self.folder / "topology.toml")]
         self.process = None
 
     @property

@@ -128,13 +128,13 @@ std::string lastSaved(const ordered_json& function) {
 }
 
 void printFunctions(const ordered_json& report) {
-  Table table({"SESSION", "NAME", "PID", "WHERE", "MAPPED", "RESIDENT", "HOME", "SHARED",
+  Table table({"SESSION", "NAME", "PID", "WHERE", "MAPPED", "RESIDENT", "SHARED", "HOME", "SHARED HOME",
                "LAST SAVED", "HOST", "COMMANDS", "LAUNCHES", "ERROR"});
   for (const auto& function : report["functions"]) {
     std::string places;
     for (const auto& gpu : function["gpus"]) places += (places.empty() ? "" : ", ") + where(gpu);
     table.add({number(function, "session"), function["name"], number(function, "pid"), places,
-               bytes(function, "mapped_bytes"), bytes(function, "resident_bytes"), bytes(function, "home_bytes"),
+               bytes(function, "mapped_bytes"), bytes(function, "resident_bytes"), bytes(function, "shared_bytes"), bytes(function, "home_bytes"),
                bytes(function, "home_shared_bytes"), lastSaved(function), bytes(function, "host_bytes"), number(function, "commands"),
                number(function, "launches"), function["error"] == 0 ? "-" : number(function, "error")});
   }

@@ -3,10 +3,12 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include "server/device/cpu/module_instance.h"
+#include "server/device/cpu/peer_memory.h"
 #include "server/device/cpu/runtime/stack_pool.h"
 #include "server/device/cpu/slot.h"
 #include "server/device/cpu/stream_queue.h"
@@ -72,6 +74,7 @@ Status CpuContext::map(std::uint64_t address, memory::Chunk chunk) {
   if (auto status = deviceWindow_->map({address, chunk.bytes}, memory_.fd(), memory_.offsetOf(chunk)); !status)
     return status;
   state_->prefault->mapped(address, memory_.takeKept(chunk));
+  state_->visits.placed(address, memory_.offsetOf(chunk));
   for (std::uint64_t at = 0; at < chunk.bytes; at += kGranuleBytes) mapped_.insert(address + at);
   return {};
 }
@@ -85,19 +88,40 @@ Status CpuContext::unmap(AddressRange range) {
 }
 
 void CpuContext::restore(memory::Stream& stream, std::span<const memory::Arrival> arrivals) {
-  RestoreOperation operation;
+  // One for each way, one behind the other: in a group they are of one way nearly always.
+  std::vector<RestoreOperation> operations;
   for (const memory::Arrival& arrival : arrivals) {
+    const auto* peer = static_cast<const CpuPeerChunk*>(arrival.peer);
+    const device::LinkDirection way = peer != nullptr ? peer->way : device::LinkDirection::toDevice;
     memory_.takeKept(arrival.chunk);
     mapped_.insert(arrival.address);
-    state_->visits.expect(arrival.address, memory_.offsetOf(arrival.chunk), arrival.home);
-    operation.addresses.push_back(arrival.address);
+    state_->visits.expect(arrival.address, memory_.offsetOf(arrival.chunk), peer != nullptr ? peer->bytes : arrival.home,
+                          static_cast<std::uint8_t>(way));
+    auto operation = std::ranges::find(operations, way, &RestoreOperation::way);
+    if (operation == operations.end()) operation = operations.insert(operation, {.addresses = {}, .way = way});
+    operation->addresses.push_back(arrival.address);
   }
-  queueOf(stream).push(std::move(operation));
+  for (RestoreOperation& operation : operations) queueOf(stream).push(std::move(operation));
 }
 
 void CpuContext::save(memory::Stream& stream, std::uint64_t address, std::byte* home) {
   queueOf(stream).push(CopyOperation{
       {.destination = reinterpret_cast<std::uint64_t>(home), .source = address, .width = kGranuleBytes}});
+}
+
+Result<bool> CpuContext::share(std::uint64_t address, memory::Chunk chunk) {
+  if (auto status = memory_.check(chunk); !status) return status.error();
+  if (!deviceWindow_->range().contains({address, kGranuleBytes}) || !isAligned(address, kGranuleBytes))
+    return Error{CudaError::invalidValue, "to share a chunk: an address that is no granule's of the device window"};
+  const bool fresh = mapped_.insert(address).second;
+  auto lent = state_->visits.lend(address, memory_.offsetOf(chunk), fresh);
+  if (fresh && (!lent || !*lent)) mapped_.erase(address);
+  return lent;
+}
+
+void CpuContext::settle(memory::Stream& stream, std::uint64_t address, memory::Chunk chunk) {
+  memory_.takeKept(chunk);
+  queueOf(stream).push(SettleOperation{address, memory_.offsetOf(chunk)});
 }
 
 Status CpuContext::mapHost(AddressRange range) {

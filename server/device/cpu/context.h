@@ -29,6 +29,10 @@ class CpuContext final : public memory::Context {
   void takeWritten(std::vector<std::uint64_t>& addresses) override { state_->visits.takeWritten(addresses); }
   Status noticeWrites(AddressRange granules) override { return state_->visits.watch(granules); }
   std::uint64_t demandedGranules() const override { return state_->visits.demanded(); }
+  Result<bool> share(std::uint64_t address, memory::Chunk chunk) override;
+  void own(std::uint64_t address) override { state_->visits.own(address); }
+  void takeCopied(std::vector<std::uint64_t>& addresses) override { state_->visits.takeCopied(addresses); }
+  void settle(memory::Stream& stream, std::uint64_t address, memory::Chunk chunk) override;
   Status mapHost(AddressRange range) override;
   Status unmapHost(AddressRange range) override;
 

@@ -14,7 +14,8 @@ namespace rouse::cpu {
 
 CpuDevice::CpuDevice(std::unique_ptr<PhysicalMemory> memory, std::unique_ptr<LinkUse> links, std::uint32_t ordinal,
                      std::uint32_t workers)
-    : memory_(std::move(memory)),
+    : ordinal_(ordinal),
+      memory_(std::move(memory)),
       properties_(describeDevice(ordinal, memory_->chunks().size() * kGranuleBytes, workers)),
       pool_(workers),
       links_(std::move(links)) {}
@@ -33,7 +34,12 @@ Result<std::unique_ptr<memory::Device>> CpuDevice::open(const memory::DeviceOpti
   installFaultHandlers();
   std::unique_ptr<CpuDevice> device(
       new CpuDevice(std::move(memory).value(), std::move(links), options.ordinal, workers));
-  if (options.measureLink) device->properties_.link = device->links_ != nullptr ? device->links_->describe() : measureLink();
+  memory::LinkDescription& link = device->properties_.link;
+  if (options.measureLink) link = device->links_ != nullptr ? device->links_->describe() : measureLink();
+  if (device->links_ != nullptr) {
+    link.peers = describePeers(device->links_->board(), options.ordinal);
+    link.nvlinks = static_cast<std::uint32_t>(std::ranges::count_if(link.peers, &memory::LinkPeer::access));
+  }
   return std::unique_ptr<memory::Device>(std::move(device));
 }
 
@@ -41,6 +47,29 @@ Result<std::unique_ptr<memory::Context>> CpuDevice::createContext(const memory::
                                                                   memory::ContextObserver& observer) {
   return CpuContext::create(options, *memory_,
                             std::make_shared<ContextState>(pool_, slotWaits_, links_.get(), observer, options.deviceWindow));
+}
+
+Result<memory::SharedChunks> CpuDevice::exportChunks(std::span<const memory::Chunk> chunks) {
+  memory::SharedChunks shared{.device = properties_.uuid, .places = {}, .fds = {}};
+  for (const memory::Chunk& chunk : chunks) {
+    if (Status status = memory_->check(chunk); !status) return status.error();
+    shared.places.push_back({0, memory_->offsetOf(chunk)});
+  }
+  auto file = memory_->readOnly();
+  if (!file) return std::move(file).error();
+  shared.fds.push_back(std::move(*file));
+  return shared;
+}
+
+Result<std::vector<std::unique_ptr<memory::PeerChunk>>> CpuDevice::importChunks(memory::SharedChunks chunks) {
+  device::LinkDirection way = device::LinkDirection::toDevice;
+  if (links_ != nullptr) {
+    const auto& peers = properties_.link.peers;  // all GPUs but this one
+    const auto peer = std::ranges::find(peers, chunks.device, &memory::LinkPeer::uuid);
+    auto gpu = static_cast<std::uint32_t>(peer - peers.begin());
+    if (peer != peers.end() && links_->board().has(device::fromGpu(gpu += gpu >= ordinal_))) way = device::fromGpu(gpu);
+  }
+  return peers_.import(chunks, way);
 }
 
 Result<std::shared_ptr<memory::Image>> CpuDevice::load(std::span<const std::byte> module) { return loadImage(module); }

@@ -6,6 +6,7 @@
 
 #include "memory/device.h"
 #include "server/device/cpu/link_use.h"
+#include "server/device/cpu/peer_memory.h"
 #include "server/device/cpu/physical_memory.h"
 #include "server/device/cpu/slot_waits.h"
 #include "server/device/cpu/worker_pool.h"
@@ -23,6 +24,8 @@ class CpuDevice final : public memory::Device {
   Status scrub(memory::Chunk chunk) override { return memory_->scrub(chunk); }
   Result<std::unique_ptr<memory::Context>> createContext(const memory::ContextOptions& options,
                                                          memory::ContextObserver& observer) override;
+  Result<memory::SharedChunks> exportChunks(std::span<const memory::Chunk> chunks) override;
+  Result<std::vector<std::unique_ptr<memory::PeerChunk>>> importChunks(memory::SharedChunks chunks) override;
   Status useHost(std::span<std::byte>) override { return {}; }  // any memory of this process will do
   Result<std::shared_ptr<memory::Image>> load(std::span<const std::byte> module) override;
   bool poll(bool& waiting) override;
@@ -31,7 +34,9 @@ class CpuDevice final : public memory::Device {
   CpuDevice(std::unique_ptr<PhysicalMemory> memory, std::unique_ptr<LinkUse> links, std::uint32_t ordinal,
             std::uint32_t workers);
 
+  const std::uint32_t ordinal_;
   std::unique_ptr<PhysicalMemory> memory_;
+  PeerMemories peers_;
   memory::DeviceProperties properties_;
   SlotWaits slotWaits_;
   WorkerPool pool_;

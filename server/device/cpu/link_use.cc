@@ -49,10 +49,10 @@ bool LinkUse::pass(device::LinkDirection direction, std::uint64_t bytes, bool re
 }
 
 // Not what a sanitizer may look into: it is in the handler of a fault.
-__attribute__((no_sanitize("address", "thread"))) void LinkUse::onDemand(std::uint64_t bytes) noexcept {
+__attribute__((no_sanitize("address", "thread"))) void LinkUse::onDemand(std::uint64_t bytes, std::uint8_t way) noexcept {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
-  board_->charge(std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec, device::LinkDirection::toDevice, bytes);
+  board_->charge(std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec, static_cast<device::LinkDirection>(way), bytes);
 }
 
 std::optional<device::LinkDirection> directionOf(AddressRange deviceWindow, std::uint64_t destination, std::uint64_t source) {

@@ -29,7 +29,7 @@ class LinkUse final : public DemandObserver {
   // False once so many have been that a stream of them would be faster than the link; `refused` says that it then begins to wait
   // for the link, and counts as one of them.
   bool pass(device::LinkDirection direction, std::uint64_t bytes, bool refused);
-  void onDemand(std::uint64_t bytes) noexcept override;
+  void onDemand(std::uint64_t bytes, std::uint8_t way) noexcept override;
 
  private:
   std::unique_ptr<device::LinkBoard> board_;

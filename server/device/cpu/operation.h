@@ -11,6 +11,7 @@
 #include "schemas/wire/layout.h"
 #include "server/device/cpu/marker.h"
 #include "server/device/cpu/module_instance.h"
+#include "server/device/link_board.h"
 
 namespace rouse::cpu {
 
@@ -56,10 +57,17 @@ struct SlotWaitOperation {
   std::uint64_t value;
 };
 
-// Granules that are expected (visits.h).
+// Granules that are expected (visits.h), all over one way.
 struct RestoreOperation {
   std::vector<std::uint64_t> addresses;
+  device::LinkDirection way = device::LinkDirection::toDevice;
   std::int64_t queuedAt = 0;
+};
+
+// A granule that was copied (visits.h) moves to the device's memory at `offset`.
+struct SettleOperation {
+  std::uint64_t address;
+  std::uint64_t offset;
 };
 
 struct RecordOperation {
@@ -71,6 +79,6 @@ struct EventWaitOperation {
 };
 
 using Operation = std::variant<CopyOperation, InlineCopyOperation, FillOperation, FingerprintOperation, LaunchOperation,
-                               SignalOperation, SlotWaitOperation, RestoreOperation, RecordOperation, EventWaitOperation>;
+                               SignalOperation, SlotWaitOperation, RestoreOperation, SettleOperation, RecordOperation, EventWaitOperation>;
 
 }  // namespace rouse::cpu

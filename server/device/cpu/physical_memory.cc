@@ -55,6 +55,12 @@ PhysicalMemory::~PhysicalMemory() {
   close(fd_);
 }
 
+Result<wire::OwnedFd> PhysicalMemory::readOnly() const {
+  wire::OwnedFd file(open(("/proc/self/fd/" + std::to_string(fd_)).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return Error{CudaError::systemNotReady, std::string("cpu device: its memory, to be read by others: ") + std::strerror(errno)};
+  return file;
+}
+
 Status PhysicalMemory::check(memory::Chunk chunk) const {
   if (chunk.id < chunks_.size() && chunk.bytes == kGranuleBytes) return {};
   return Error{CudaError::invalidValue, "cpu device: chunk " + std::to_string(chunk.id) + " of " +

@@ -19,6 +19,8 @@ class PhysicalMemory {
   PhysicalMemory(const PhysicalMemory&) = delete;
 
   int fd() const { return fd_; }
+  // The same file, for others to read only.
+  Result<wire::OwnedFd> readOnly() const;
   const std::vector<memory::Chunk>& chunks() const { return chunks_; }
   std::byte* alias(memory::Chunk chunk) const { return alias_ + offsetOf(chunk); }
   std::uint64_t offsetOf(memory::Chunk chunk) const { return std::uint64_t{chunk.id} * kGranuleBytes; }

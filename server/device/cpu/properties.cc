@@ -21,6 +21,12 @@ std::uint64_t spread(const std::string& text) {
   return hash;
 }
 
+std::string pciAddressOf(std::uint32_t ordinal) {
+  std::array<char, 32> pci{};
+  std::snprintf(pci.data(), pci.size(), "0000:%02x:00.0", ordinal & 0xff);
+  return pci.data();
+}
+
 // Stable for a machine and ordinal: tools name GPUs by it.
 std::string uuidOf(std::uint32_t ordinal) {
   std::string machine;
@@ -57,9 +63,7 @@ memory::DeviceProperties describeDevice(std::uint32_t ordinal, std::uint64_t mem
   memory::DeviceProperties properties;
   properties.name = "Rouse CPU Device";
   properties.uuid = uuidOf(ordinal);
-  std::array<char, 32> pci{};
-  std::snprintf(pci.data(), pci.size(), "0000:%02x:00.0", ordinal & 0xff);
-  properties.pciAddress = pci.data();
+  properties.pciAddress = pciAddressOf(ordinal);
   properties.memoryBytes = memoryBytes;
   properties.computeMajor = kComputeMajor;
   properties.computeMinor = kComputeMinor;
@@ -116,10 +120,26 @@ memory::DeviceProperties describeDevice(std::uint32_t ordinal, std::uint64_t mem
       {134, -1},                                        // HostNumaId
   };
   properties.noticesWrites = true;
+  properties.copiesOnWrite = true;
   properties.arrivesOnDemand = true;
   properties.attributes.assign(148, 0);
   for (const auto& [attribute, value] : values) properties.attributes[attribute] = value;
   return properties;
+}
+
+std::vector<memory::LinkPeer> describePeers(const device::LinkBoard& links, std::uint32_t ordinal) {
+  std::vector<memory::LinkPeer> peers;
+  for (std::uint32_t other = 0; other < links.gpus(); ++other) {
+    if (other == ordinal) continue;
+    memory::LinkPeer& peer = peers.emplace_back();
+    peer.uuid = uuidOf(other);
+    peer.pciAddress = pciAddressOf(other);
+    if (!links.has(device::fromGpu(other))) continue;
+    peer.access = true;
+    peer.nvlinks = 1;
+    peer.bytesPerSecond = static_cast<std::uint64_t>(links.bytesPerSecond(device::fromGpu(other)));
+  }
+  return peers;
 }
 
 std::uint64_t residentBlocks(std::uint32_t workers, std::uint32_t threadsPerBlock, std::uint32_t sharedBytes) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "memory/device.h"
+#include "server/device/link_board.h"
 
 namespace rouse::cpu {
 
@@ -17,6 +18,9 @@ inline constexpr std::uint32_t kReservedSharedPerBlock = 1024;
 
 // One worker stands for one multiprocessor.
 memory::DeviceProperties describeDevice(std::uint32_t ordinal, std::uint64_t memoryBytes, std::uint32_t workers);
+
+// The GPUs of a topology but this one, in their order: who can be read fast, and how fast.
+std::vector<memory::LinkPeer> describePeers(const device::LinkBoard& links, std::uint32_t ordinal);
 
 // How many blocks the device holds at once, as occupancy calculations of compute capability 9.0 have it.
 std::uint64_t residentBlocks(std::uint32_t workers, std::uint32_t threadsPerBlock, std::uint32_t sharedBytes);

@@ -170,6 +170,13 @@ StreamQueue::Step StreamQueue::step(RestoreOperation& operation, Worker* worker)
   return Step::waiting;
 }
 
+StreamQueue::Step StreamQueue::step(SettleOperation& operation, Worker* worker) {
+  if (context_->dead() != CudaError::success) return Step::done;
+  if (worker == nullptr) return Step::worker;
+  if (!context_->visits.settle(operation.address, operation.offset)) context_->fault(CudaError::unknown, kNotMapped);
+  return Step::done;
+}
+
 // Due when what it follows at once ended in the model; after anything else it begins when that has ended, which is now.
 void StreamQueue::pace(std::int64_t queuedAt, PacedTransfer transfer) {
   PacedWork::start(shared_from_this(), follows_ != 0 ? std::max(follows_, queuedAt) : 0, std::move(transfer));
@@ -221,9 +228,8 @@ bool StreamQueue::startPaced(const RestoreOperation& operation) {
     return brought == Visits::Brought::before ? kGranuleBytes : std::uint64_t{0};
   };
   const auto there = [all, context = context_](std::uint64_t piece) { return !context->visits.expects((*all)[piece]); };
-  constexpr auto kDirection = device::LinkDirection::toDevice;
   pace(operation.queuedAt,
-       {.direction = kDirection, .bytes = granules * kGranuleBytes, .pieces = granules, .copy = copy, .there = there});
+       {.direction = operation.way, .bytes = granules * kGranuleBytes, .pieces = granules, .copy = copy, .there = there});
   return true;
 }
 

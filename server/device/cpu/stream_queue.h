@@ -63,6 +63,7 @@ class StreamQueue final : public Work, public std::enable_shared_from_this<Strea
   Step step(SignalOperation& operation, Worker* worker);
   Step step(SlotWaitOperation& operation, Worker* worker);
   Step step(RestoreOperation& operation, Worker* worker);
+  Step step(SettleOperation& operation, Worker* worker);
   Step step(RecordOperation& operation, Worker* worker);
   Step step(EventWaitOperation& operation, Worker* worker);
   template <class Shape>

@@ -6,6 +6,7 @@
 
 #include "server/device/cuda/fingerprint_kernel.h"
 #include "server/device/cuda/module.h"
+#include "server/device/cuda/peer_memory.h"
 #include "server/device/cuda/watcher.h"
 
 namespace rouse::cuda {
@@ -129,7 +130,8 @@ void CudaContext::restore(memory::Stream& stream, std::span<const memory::Arriva
     if (Status status = lanes_->deviceWindow->mapOver(arrival.address, arrival.chunk); !status)
       return lanes_->report(status.error());
   for (const memory::Arrival& arrival : arrivals)
-    move(stream, arrival.address, reinterpret_cast<std::uint64_t>(arrival.home));
+    move(stream, arrival.address,
+         arrival.peer != nullptr ? static_cast<const CudaPeerChunk*>(arrival.peer)->address : reinterpret_cast<std::uint64_t>(arrival.home));
 }
 
 void CudaContext::save(memory::Stream& stream, std::uint64_t address, std::byte* home) {

@@ -6,6 +6,7 @@
 #include "server/device/cuda/module.h"
 #include "server/device/cuda/pinned_memory.h"
 #include "server/device/cuda/nvml/nvml.h"
+#include "server/device/cuda/peer_memory.h"
 #include "server/device/cuda/properties.h"
 
 namespace rouse::cuda {
@@ -49,7 +50,7 @@ Result<std::unique_ptr<memory::Device>> CudaDevice::open(const memory::DeviceOpt
                                                 "; Rouse serves GPUs of compute capability 7.0 and higher on Linux"};
   }
   std::unique_lock lock((*gpu)->mutex);
-  auto memory = PhysicalMemory::create(*gpu, options.memoryBytes);
+  auto memory = PhysicalMemory::create(*gpu, options.memoryBytes, readByOthers(**gpu));
   if (!memory) return std::move(memory).error();
   memory::LinkDescription link;
   if (options.measureLink)
@@ -79,6 +80,15 @@ Status CudaDevice::scrub(memory::Chunk chunk) {
 Result<std::unique_ptr<memory::Context>> CudaDevice::createContext(const memory::ContextOptions& options,
                                                                    memory::ContextObserver& observer) {
   return CudaContext::create(gpu_, *watcher_, *memory_, fingerprints_, options, observer);
+}
+
+Result<memory::SharedChunks> CudaDevice::exportChunks(std::span<const memory::Chunk> chunks) {
+  const std::lock_guard lock(gpu_->mutex);
+  return cuda::exportChunks(*gpu_, *memory_, properties_.uuid, chunks);
+}
+
+Result<std::vector<std::unique_ptr<memory::PeerChunk>>> CudaDevice::importChunks(memory::SharedChunks chunks) {
+  return cuda::importChunks(gpu_, chunks);
 }
 
 Status CudaDevice::useHost(std::span<std::byte> memory) {

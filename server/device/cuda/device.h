@@ -21,6 +21,8 @@ class CudaDevice final : public memory::Device {
   Status scrub(memory::Chunk chunk) override;
   Result<std::unique_ptr<memory::Context>> createContext(const memory::ContextOptions& options,
                                                          memory::ContextObserver& observer) override;
+  Result<memory::SharedChunks> exportChunks(std::span<const memory::Chunk> chunks) override;
+  Result<std::vector<std::unique_ptr<memory::PeerChunk>>> importChunks(memory::SharedChunks chunks) override;
   Status useHost(std::span<std::byte> memory) override;
   Result<std::shared_ptr<memory::Image>> load(std::span<const std::byte> module) override;
   bool poll(bool& waiting) override;

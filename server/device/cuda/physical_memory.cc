@@ -15,13 +15,15 @@ std::string mebibytes(std::uint64_t bytes) { return std::to_string(bytes >> 20) 
 
 }  // namespace
 
-Result<std::unique_ptr<PhysicalMemory>> PhysicalMemory::create(std::shared_ptr<Gpu> gpu, std::uint64_t atMost) {
+Result<std::unique_ptr<PhysicalMemory>> PhysicalMemory::create(std::shared_ptr<Gpu> gpu, std::uint64_t atMost, bool shareable) {
   const Driver& driver = gpu->driver();
   std::unique_ptr<PhysicalMemory> memory(new PhysicalMemory(gpu));
 
   CUmemAllocationProp property{};
   property.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   property.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = gpu->device()};
+  memory->shareable_ = shareable && gpu->attribute(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED) != 0;
+  if (memory->shareable_) property.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
   std::size_t granularity = 0;
   Status status =
       gpu->status(driver.cuMemGetAllocationGranularity(&granularity, &property, CU_MEM_ALLOC_GRANULARITY_MINIMUM),

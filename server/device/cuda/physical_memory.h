@@ -13,13 +13,16 @@ namespace rouse::cuda {
 
 class PhysicalMemory {
  public:
-  // `atMost`: 0 takes all but what the context itself needs. Locked.
-  static Result<std::unique_ptr<PhysicalMemory>> create(std::shared_ptr<Gpu> gpu, std::uint64_t atMost);
+  // `atMost`: 0 takes all but what the context itself needs. `shareable`: to be read by other GPUs' executors, where the driver can that.
+  // Locked.
+  static Result<std::unique_ptr<PhysicalMemory>> create(std::shared_ptr<Gpu> gpu, std::uint64_t atMost, bool shareable);
   ~PhysicalMemory();
 
   std::span<const memory::Chunk> chunks() const { return chunks_; }
   Status check(memory::Chunk chunk) const;
   CUmemGenericAllocationHandle handle(memory::Chunk chunk) const { return handles_[chunk.id]; }
+
+  bool shareable() const { return shareable_; }
 
   // Whether its bytes may be another's; whoever maps it zeroes it then. The driver does not promise that fresh memory
   // is zero.
@@ -33,6 +36,7 @@ class PhysicalMemory {
   std::vector<memory::Chunk> chunks_;
   std::vector<CUmemGenericAllocationHandle> handles_;
   std::vector<bool> dirty_;
+  bool shareable_ = false;
 };
 
 }  // namespace rouse::cuda

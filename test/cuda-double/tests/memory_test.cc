@@ -1,4 +1,6 @@
 // Memory at fixed addresses, copies and fills: done, not pretended.
+#include <unistd.h>
+
 #include <numeric>
 
 #include "test/cuda-double/tests/bench.h"
@@ -67,6 +69,60 @@ TEST_CASE("memory counts as taken until handle and mapping are gone") {
   CHECK(now == before);
   CHECK(driver().cuMemAddressFree(window, 8 * kMiB) == CUDA_SUCCESS);
   CHECK(driver().cuMemCreate(&handle, 512 * kMiB, &properties, 0) == CUDA_ERROR_OUT_OF_MEMORY);
+}
+
+TEST_CASE("memory that was made to be shared can be read by who has its descriptor, and lives as long as anybody's mapping of it") {
+  Bench bench;
+  constexpr auto kDescriptor = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  CUmemAllocationProp properties = onDevice();
+  properties.requestedHandleTypes = kDescriptor;
+  CUmemGenericAllocationHandle handle = 0, private_ = 0, imported = 0;
+  REQUIRE(driver().cuMemCreate(&handle, 2 * kMiB, &properties, 0) == CUDA_SUCCESS);
+  const CUmemAllocationProp plain = onDevice();
+  REQUIRE(driver().cuMemCreate(&private_, 2 * kMiB, &plain, 0) == CUDA_SUCCESS);
+  int descriptor = -1;
+  violated();
+  CHECK(driver().cuMemExportToShareableHandle(&descriptor, private_, kDescriptor, 0) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(violated() == "not-shareable");
+  CHECK(driver().cuMemExportToShareableHandle(&descriptor, handle, kDescriptor, 1) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(violated() == "flags");
+  CHECK(driver().cuMemExportToShareableHandle(&descriptor, handle, CU_MEM_HANDLE_TYPE_FABRIC, 0) == CUDA_ERROR_NOT_SUPPORTED);
+  REQUIRE(driver().cuMemExportToShareableHandle(&descriptor, handle, kDescriptor, 0) == CUDA_SUCCESS);
+
+  CUmemAccessDesc access{};
+  access.location = properties.location;
+  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  CUdeviceptr own = 0, other = 0;
+  REQUIRE(driver().cuMemAddressReserve(&own, 2 * kMiB, 0, 0, 0) == CUDA_SUCCESS);
+  REQUIRE(driver().cuMemMap(own, 2 * kMiB, 0, handle, 0) == CUDA_SUCCESS);
+  REQUIRE(driver().cuMemSetAccess(own, 2 * kMiB, &access, 1) == CUDA_SUCCESS);
+  REQUIRE(driver().cuMemsetD8Async(own, 7, 2 * kMiB, bench.stream) == CUDA_SUCCESS);
+  bench.finish();
+
+  const auto os = [](int fd) { return reinterpret_cast<void*>(static_cast<std::intptr_t>(fd)); };
+  CHECK(driver().cuMemImportFromShareableHandle(&imported, os(-1), kDescriptor) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(driver().cuMemImportFromShareableHandle(&imported, os(0), kDescriptor) == CUDA_ERROR_INVALID_VALUE);
+  REQUIRE(driver().cuMemImportFromShareableHandle(&imported, os(descriptor), kDescriptor) == CUDA_SUCCESS);
+  close(descriptor);
+  REQUIRE(driver().cuMemAddressReserve(&other, 2 * kMiB, 0, 0, 0) == CUDA_SUCCESS);
+  REQUIRE(driver().cuMemMap(other, 2 * kMiB, 0, imported, 0) == CUDA_SUCCESS);
+  REQUIRE(driver().cuMemRelease(imported) == CUDA_SUCCESS);
+  CHECK(driver().cuMemSetAccess(other, 2 * kMiB, &access, 1) == CUDA_ERROR_NOT_SUPPORTED);  // it has been shared to be read
+  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READ;
+  REQUIRE(driver().cuMemSetAccess(other, 2 * kMiB, &access, 1) == CUDA_SUCCESS);
+  std::uint8_t* host = bench.host(4096);
+  CHECK(driver().cuMemcpyDtoHAsync(host, other + kMiB, 4096, bench.stream) == CUDA_SUCCESS);
+  bench.finish();
+  CHECK(host[4095] == 7);
+  CHECK(violated().empty());
+  CHECK(driver().cuMemsetD8Async(other, 1, 16, bench.stream) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(violated() == "read-only");
+  for (const CUdeviceptr at : {own, other}) {
+    REQUIRE(driver().cuMemUnmap(at, 2 * kMiB) == CUDA_SUCCESS);
+    REQUIRE(driver().cuMemAddressFree(at, 2 * kMiB) == CUDA_SUCCESS);
+  }
+  REQUIRE(driver().cuMemRelease(handle) == CUDA_SUCCESS);
+  REQUIRE(driver().cuMemRelease(private_) == CUDA_SUCCESS);
 }
 
 TEST_CASE("copies of every kind carry their bytes") {

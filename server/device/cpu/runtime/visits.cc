@@ -33,6 +33,12 @@ __attribute__((no_sanitize("address", "thread"))) bool mapped(std::uint64_t addr
          static_cast<long>(address);
 }
 
+// As memcpy, which a sanitizer would take for an access of the program's.
+__attribute__((no_sanitize("address", "thread"))) void copyGranule(void* to, const void* from) {
+  std::size_t bytes = kGranuleBytes;
+  asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
+}
+
 }  // namespace
 
 Status Visits::open(AddressRange window, int memory, std::byte* alias) {
@@ -43,6 +49,7 @@ Status Visits::open(AddressRange window, int memory, std::byte* alias) {
   states_.reset(lazily<std::atomic<State>>(granules));
   origins_.reset(lazily<Origin>(granules));
   written_.reset(lazily<std::uint32_t>(granules));
+  copied_.reset(lazily<std::atomic<std::uint32_t>>(granules));
   const std::lock_guard lock(entriesMutex);
   for (std::size_t i = 0; i < kMaxVisitedWindows; ++i) {
     if (entries[i].visits.load(std::memory_order_relaxed) != nullptr) continue;
@@ -65,9 +72,9 @@ void Visits::close() {
   entry_ = kMaxVisitedWindows;
 }
 
-void Visits::expect(std::uint64_t address, std::uint64_t offset, const std::byte* home) {
+void Visits::expect(std::uint64_t address, std::uint64_t offset, const std::byte* home, std::uint8_t way) {
   const std::size_t granule = index(address);
-  origins_[granule] = {home, offset};
+  origins_[granule] = {home, offset, way};
   states_[granule].store(State::expected, std::memory_order_release);
 }
 
@@ -83,10 +90,52 @@ void Visits::takeWritten(std::vector<std::uint64_t>& addresses) {
   for (std::size_t i = 0; i < (complete ? count : granules); ++i) {
     const std::size_t granule = complete ? written_[i] : i;
     // Unmapped since, and perhaps here anew: then it is not what was asked for.
-    State written = State::written;
-    if (states_[granule].compare_exchange_strong(written, State::nothing, std::memory_order_acq_rel))
-      addresses.push_back(addressOf(granule));
+    State state = states_[granule].load(std::memory_order_acquire);
+    if (state != State::written && state != State::copied) continue;
+    states_[granule].store(State::nothing, std::memory_order_release);
+    addresses.push_back(addressOf(granule));
   }
+}
+
+Result<bool> Visits::lend(std::uint64_t address, std::uint64_t offset, bool fresh) {
+  const std::size_t granule = index(address);
+  std::atomic<State>& state = states_[granule];
+  State before = state.load(std::memory_order_acquire);
+  do {
+    if (fresh ? before != State::nothing : before != State::here && before != State::lent) return false;
+  } while (!state.compare_exchange_weak(before, State::coming, std::memory_order_acq_rel));
+  // Who writes waits now; who reads finds one mapping or the other.
+  if (fresh || origins_[granule].offset != offset) {
+    if (!mapped(address, PROT_READ, memory_, offset)) {
+      const int error = errno;
+      state.store(before, std::memory_order_release);
+      return Error{CudaError::memoryAllocation, std::string("mapping a chunk that is shared (vm.max_map_count): ") + std::strerror(error)};
+    }
+    origins_[granule].offset = offset;
+  }
+  state.store(State::lent, std::memory_order_release);
+  return true;
+}
+
+void Visits::own(std::uint64_t address) {
+  State lent = State::lent;
+  states_[index(address)].compare_exchange_strong(lent, State::here, std::memory_order_acq_rel);
+}
+
+void Visits::takeCopied(std::vector<std::uint64_t>& addresses) {
+  const std::size_t places = window_.bytes / kGranuleBytes;
+  for (; copiedTaken_ != copiedCount_.load(std::memory_order_acquire); ++copiedTaken_) {
+    const std::uint32_t one = copied_[copiedTaken_ % places].exchange(0, std::memory_order_acq_rel);
+    if (one == 0) return;  // its handler is about to say which
+    addresses.push_back(addressOf(one - 1));
+  }
+}
+
+bool Visits::settle(std::uint64_t address, std::uint64_t offset) noexcept {
+  copyGranule(alias_ + offset, reinterpret_cast<const void*>(address));
+  if (!mapped(address, PROT_READ | PROT_WRITE, memory_, offset)) return false;
+  origins_[index(address)].offset = offset;
+  return true;
 }
 
 Status Visits::watch(AddressRange granules) {
@@ -123,8 +172,30 @@ __attribute__((no_sanitize("address", "thread"))) Visits::Brought Visits::bring(
 __attribute__((no_sanitize("address", "thread"))) bool Visits::letWrite(std::size_t granule) noexcept {
   // vm.max_map_count may stand in the way: the write is a fault then.
   if (syscall(SYS_mprotect, addressOf(granule), kGranuleBytes, PROT_READ | PROT_WRITE) != 0) return false;
+  noteWritten(granule);
+  return true;
+}
+
+__attribute__((no_sanitize("address", "thread"))) void Visits::noteWritten(std::size_t granule) noexcept {
   const std::size_t at = writtenCount_.fetch_add(1, std::memory_order_acq_rel);
   if (at < window_.bytes / kGranuleBytes) written_[at] = static_cast<std::uint32_t>(granule);
+}
+
+// Nobody writes what is copied: all who have it mapped have it as this one does, and the device's memory stays where it is until the
+// executor has been told. The copy takes the granule's place when all of it is there.
+__attribute__((no_sanitize("address", "thread"))) bool Visits::copy(std::size_t granule) noexcept {
+  const long made = syscall(SYS_mmap, nullptr, kGranuleBytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_POPULATE, -1, 0);
+  if (made < 0 && made > -4096) return false;
+  copyGranule(reinterpret_cast<void*>(made), alias_ + origins_[granule].offset);
+  if (syscall(SYS_mremap, made, kGranuleBytes, kGranuleBytes, MREMAP_MAYMOVE | MREMAP_FIXED, addressOf(granule)) !=
+      static_cast<long>(addressOf(granule))) {
+    syscall(SYS_munmap, made, kGranuleBytes);
+    return false;
+  }
+  noteWritten(granule);
+  const std::uint64_t at = copiedCount_.fetch_add(1, std::memory_order_acq_rel);
+  copied_[at % (window_.bytes / kGranuleBytes)].store(static_cast<std::uint32_t>(granule + 1), std::memory_order_release);
   return true;
 }
 
@@ -141,7 +212,7 @@ __attribute__((no_sanitize("address", "thread"))) bool Visits::access(std::uint6
             return false;
           case Brought::now:
             demanded_.fetch_add(1, std::memory_order_relaxed);
-            if (demands_ != nullptr) demands_->onDemand(kGranuleBytes);
+            if (demands_ != nullptr) demands_->onDemand(kGranuleBytes, origins_[granule].way);
             [[fallthrough]];
           case Brought::before:
             return true;
@@ -158,10 +229,20 @@ __attribute__((no_sanitize("address", "thread"))) bool Visits::access(std::uint6
         }
         state.store(State::written, std::memory_order_release);
         return true;
+      case State::lent:
+        if (!write) return true;
+        if (!state.compare_exchange_strong(now, State::opening, std::memory_order_acq_rel)) continue;
+        if (const bool copied = copy(granule); !copied) {
+          state.store(State::lent, std::memory_order_release);
+          return false;
+        }
+        state.store(State::copied, std::memory_order_release);
+        return true;
       case State::opening:
         __builtin_ia32_pause();
         continue;
       case State::written:
+      case State::copied:
         return true;  // another thread has been at it since the access failed
     }
   }
