@@ -28,7 +28,10 @@ std::vector<Target> swapTargets(const std::vector<std::string>& networks) {
       {"instances_host_copies", 1.25, false},
       {"instances_gpu_copies", 1.25, false},
   };
-  for (const std::string& network : networks) targets.push_back({"overlap_ratio_" + network, 1.10, false});
+  for (const std::string& network : networks) {
+    targets.push_back({"overlap_ratio_" + network, 1.10, false});
+    targets.push_back({"peer_by_home_" + network, 1.0, false});
+  }
   return targets;
 }
 

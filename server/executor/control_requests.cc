@@ -1,8 +1,11 @@
 // What the daemon asks for.
+#include "schemas/control/frame.h"
 #include "server/executor/executor.h"
 #include "server/executor/log.h"
 
 namespace rouse::executor {
+
+static_assert(memory::kMostSharedChunks <= control::kMaxFrameFds);
 
 void Executor::on(std::uint64_t id, channel::OpenSession& request, std::vector<wire::OwnedFd> fds) {
   const std::string name = "session " + std::to_string(request.sessionId);
