@@ -28,7 +28,7 @@ struct Message {
     # Daemon <-> executor.
     executorReady @11 :ExecutorReady;
     openSession @12 :OpenSession;       # fds: session segment, host window, ring segment, wake eventfd
-    closeSession @13 :UInt64;           # session id; answered by ok when nothing of it is left
+    closeSession @13 :UInt64;           # session id; answered by sessionClosed when nothing of it is left
     installModule @14 :InstallModule;   # fds: a sealed memfd that holds the module; answered by moduleInfo
     ok @15 :Void;
     sessionFault @16 :SessionFault;     # executor -> daemon: this client broke the protocol; cut it off
@@ -49,6 +49,7 @@ struct Message {
     resumeSession @26 :UInt64;          # session id; answered by ok
     # Executor -> daemon, unasked: a session waits for room on this device, none of which it has; again when it has waited twice as long.
     sessionWaits @27 :SessionWaits;
+    sessionClosed @28 :ExecutorStatus.SessionUsage;  # what it has used in all
   }
 }
 
@@ -184,6 +185,7 @@ struct SessionRecipe {
   departures @18 :UInt64;
   savedBytes @19 :UInt64;
   lastSavedBytes @20 :UInt64;
+  consumption @21 :Consumption;
 
   struct Stream { generation @0 :UInt32; flags @1 :UInt8; priority @2 :Int32; }  # 1 live, 2 non-blocking
   struct Module {
@@ -193,6 +195,13 @@ struct SessionRecipe {
     addresses @3 :List(UInt64);
   }
   struct Limit { limit @0 :UInt32; value @1 :UInt64; }
+}
+
+# server/executor/meter.h
+struct Consumption {
+  busyNs @0 :UInt64;
+  deviceByteSeconds @1 :Float64;
+  homeByteSeconds @2 :Float64;
 }
 
 struct ExecutorReady {
@@ -268,6 +277,7 @@ struct ExecutorStatus {
     restingBytes @16 :UInt64;    # while it is away, what is on the device still, for anybody to take
     returnedBytes @17 :UInt64;   # by all arrivals: what was on the device still
     lastDepartureNs @18 :UInt64; # what the last departure took, saving included
+    consumption @19 :Consumption;
   }
   hostStoreBytes @5 :UInt64;      # this executor's part
   hostStoreUsedBytes @6 :UInt64;  # what is shared counts once

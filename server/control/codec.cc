@@ -124,6 +124,28 @@ void write(capnproto::ModuleInfo::Builder to, const ModuleInfo& from) {
     variables[i].setSpace(static_cast<std::uint8_t>(variable.space));
   }
 }
+void write(capnproto::ExecutorStatus::SessionUsage::Builder to, const SessionUsage& from) {
+  to.setSessionId(from.sessionId);
+  to.setReservedBytes(from.reservedBytes);
+  to.setMappedBytes(from.mappedBytes);
+  to.setHostBytes(from.hostBytes);
+  to.setCommands(from.commands);
+  to.setLaunches(from.launches);
+  to.setError(from.error);
+  to.setResidentBytes(from.residentBytes);
+  to.setHomeBytes(from.homeBytes);
+  to.setArrivals(from.arrivals);
+  to.setDepartures(from.departures);
+  to.setSavedBytes(from.savedBytes);
+  to.setPlace(static_cast<std::uint8_t>(from.place));
+  to.setPinned(from.pinned);
+  to.setLastSavedBytes(from.lastSavedBytes);
+  to.setRestingBytes(from.restingBytes);
+  to.setReturnedBytes(from.returnedBytes);
+  to.setLastDepartureNs(from.lastDepartureNs);
+  to.setSharedHomeBytes(from.sharedHomeBytes);
+  writeConsumption(to.initConsumption(), from.consumption);
+}
 void write(capnproto::ExecutorStatus::Builder to, const ExecutorStatus& from) {
   to.setTotalBytes(from.totalBytes);
   to.setFreeBytes(from.freeBytes);
@@ -136,28 +158,7 @@ void write(capnproto::ExecutorStatus::Builder to, const ExecutorStatus& from) {
   to.setIdleBytes(from.idleBytes);
   to.setWaiting(from.waiting);
   auto sessions = to.initSessions(static_cast<unsigned>(from.sessions.size()));
-  for (unsigned i = 0; i < sessions.size(); ++i) {
-    const SessionUsage& usage = from.sessions[i];
-    sessions[i].setSessionId(usage.sessionId);
-    sessions[i].setReservedBytes(usage.reservedBytes);
-    sessions[i].setMappedBytes(usage.mappedBytes);
-    sessions[i].setHostBytes(usage.hostBytes);
-    sessions[i].setCommands(usage.commands);
-    sessions[i].setLaunches(usage.launches);
-    sessions[i].setError(usage.error);
-    sessions[i].setResidentBytes(usage.residentBytes);
-    sessions[i].setHomeBytes(usage.homeBytes);
-    sessions[i].setArrivals(usage.arrivals);
-    sessions[i].setDepartures(usage.departures);
-    sessions[i].setSavedBytes(usage.savedBytes);
-    sessions[i].setPlace(static_cast<std::uint8_t>(usage.place));
-    sessions[i].setPinned(usage.pinned);
-    sessions[i].setLastSavedBytes(usage.lastSavedBytes);
-    sessions[i].setRestingBytes(usage.restingBytes);
-    sessions[i].setReturnedBytes(usage.returnedBytes);
-    sessions[i].setLastDepartureNs(usage.lastDepartureNs);
-    sessions[i].setSharedHomeBytes(usage.sharedHomeBytes);
-  }
+  for (unsigned i = 0; i < sessions.size(); ++i) write(sessions[i], from.sessions[i]);
 }
 
 struct BodyWriter {
@@ -245,6 +246,7 @@ struct BodyWriter {
     writeRecipe(out.initRecipe(), body.recipe);
   }
   void operator()(const ResumeSession& body) { to.setResumeSession(body.sessionId); }
+  void operator()(const SessionClosed& body) { write(to.initSessionClosed(), body.usage); }
   void operator()(const SessionWaits& body) {
     auto out = to.initSessionWaits();
     out.setSessionId(body.sessionId);
@@ -368,6 +370,29 @@ ModuleInfo read(capnproto::ModuleInfo::Reader from) {
   return to;
 }
 
+SessionUsage read(capnproto::ExecutorStatus::SessionUsage::Reader from) {
+  return {.sessionId = from.getSessionId(),
+          .reservedBytes = from.getReservedBytes(),
+          .mappedBytes = from.getMappedBytes(),
+          .hostBytes = from.getHostBytes(),
+          .commands = from.getCommands(),
+          .launches = from.getLaunches(),
+          .error = from.getError(),
+          .residentBytes = from.getResidentBytes(),
+          .homeBytes = from.getHomeBytes(),
+          .arrivals = from.getArrivals(),
+          .departures = from.getDepartures(),
+          .savedBytes = from.getSavedBytes(),
+          .place = readAtMost<Place>("a session's place", from.getPlace(), Place::arriving),
+          .pinned = from.getPinned(),
+          .lastSavedBytes = from.getLastSavedBytes(),
+          .sharedHomeBytes = from.getSharedHomeBytes(),
+          .restingBytes = from.getRestingBytes(),
+          .returnedBytes = from.getReturnedBytes(),
+          .lastDepartureNs = from.getLastDepartureNs(),
+          .consumption = readConsumption(from.getConsumption())};
+}
+
 ExecutorStatus read(capnproto::ExecutorStatus::Reader from) {
   ExecutorStatus to{.totalBytes = from.getTotalBytes(),
                     .freeBytes = from.getFreeBytes(),
@@ -380,27 +405,7 @@ ExecutorStatus read(capnproto::ExecutorStatus::Reader from) {
                     .roomBytes = from.getRoomBytes(),
                     .idleBytes = from.getIdleBytes(),
                     .waiting = from.getWaiting()};
-  for (auto usage : from.getSessions()) {
-    to.sessions.push_back({.sessionId = usage.getSessionId(),
-                           .reservedBytes = usage.getReservedBytes(),
-                           .mappedBytes = usage.getMappedBytes(),
-                           .hostBytes = usage.getHostBytes(),
-                           .commands = usage.getCommands(),
-                           .launches = usage.getLaunches(),
-                           .error = usage.getError(),
-                           .residentBytes = usage.getResidentBytes(),
-                           .homeBytes = usage.getHomeBytes(),
-                           .arrivals = usage.getArrivals(),
-                           .departures = usage.getDepartures(),
-                           .savedBytes = usage.getSavedBytes(),
-                           .place = readAtMost<Place>("a session's place", usage.getPlace(), Place::arriving),
-                           .pinned = usage.getPinned(),
-                           .lastSavedBytes = usage.getLastSavedBytes(),
-                           .sharedHomeBytes = usage.getSharedHomeBytes(),
-                           .restingBytes = usage.getRestingBytes(),
-                           .returnedBytes = usage.getReturnedBytes(),
-                           .lastDepartureNs = usage.getLastDepartureNs()});
-  }
+  for (auto usage : from.getSessions()) to.sessions.push_back(read(usage));
   return to;
 }
 
@@ -499,6 +504,8 @@ Body readBody(capnproto::Message::Reader from) {
     }
     case capnproto::Message::RESUME_SESSION:
       return ResumeSession{from.getResumeSession()};
+    case capnproto::Message::SESSION_CLOSED:
+      return SessionClosed{read(from.getSessionClosed())};
     case capnproto::Message::SESSION_WAITS: {
       const auto body = from.getSessionWaits();
       return SessionWaits{body.getSessionId(), body.getWaitedNs(), body.getWantedBytes(), body.getReservedBytes()};
@@ -574,7 +581,8 @@ std::string_view name(const Body& body) {
                                                 "sessionRecipe",
                                                 "importSession",
                                                 "resumeSession",
-                                                "sessionWaits"};
+                                                "sessionWaits",
+                                                "sessionClosed"};
   static_assert(std::size(kNames) == std::variant_size_v<Body>);
   return kNames[body.index()];
 }

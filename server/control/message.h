@@ -148,6 +148,10 @@ struct SessionUsage {
   std::uint64_t sharedHomeBytes = 0;
   std::uint64_t restingBytes = 0, returnedBytes = 0;
   std::uint64_t lastDepartureNs = 0;
+  Consumption consumption;
+};
+struct SessionClosed {
+  SessionUsage usage;
 };
 struct ExecutorStatus {
   std::uint64_t totalBytes = 0;
@@ -170,7 +174,7 @@ struct Shutdown {};
 using Body = std::variant<Error, Attach, Attached, LoadModule, ModuleInfo, CutOff, Prepare, Prepared, StatusRequest,
                           StatusReply, ExecutorReady, OpenSession, CloseSession, InstallModule, Ok, SessionFault,
                           ExecutorStatusRequest, ExecutorStatus, Shutdown, Move, Moved, MoveSession, ExportSession, SessionRecipe,
-                          ImportSession, ResumeSession, SessionWaits>;
+                          ImportSession, ResumeSession, SessionWaits, SessionClosed>;
 
 struct Message {
   std::uint64_t id = 0;  // of a request, chosen by who asks; the answer bears the same; 0 for notifications

@@ -81,6 +81,7 @@ void Executor::on(std::uint64_t id, channel::ExecutorStatusRequest&, std::vector
                                  .roomBytes = memory_.freeChunks() * kGranuleBytes,
                                  .idleBytes = Sharing::idleBytes(sharers(), coarseNs())};
   for (const Served& served : served_) {
+    served.session->readMeter(steadyNs());
     status.sessions.push_back(served.session->usage());
     status.commands += served.session->commandsHere();
     status.launches += served.session->launchesHere();

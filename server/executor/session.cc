@@ -361,7 +361,8 @@ channel::SessionUsage Session::usage() const {
           .sharedHomeBytes = presence_.sharedHomeBytes(),
           .restingBytes = presence_.restingBytes(),
           .returnedBytes = presence_.returnedBytes(),
-          .lastDepartureNs = static_cast<std::uint64_t>(lastDeparture_.count())};
+          .lastDepartureNs = static_cast<std::uint64_t>(lastDeparture_.count()),
+          .consumption = meter_.total()};
 }
 
 void Session::onFault(CudaError error, std::string_view message) {

@@ -169,6 +169,7 @@ void Daemon::report(bool unsupported, std::function<void(std::string)> done) {
   const auto finish = [this, gathering, unsupported] {
     if (!gathering->done) return;
     gathering->patience.cancel();
+    for (const auto& [ordinal, status] : gathering->executors) sessions_.note(*pool_.links()[ordinal], status);
     StatusInput input{
         .pool = pool_,
         .sessions = sessions_,

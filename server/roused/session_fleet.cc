@@ -72,9 +72,11 @@ void SessionFleet::askExecutors() {
   for (const auto& link : pool_.links()) {
     if (!link->serving()) continue;
     ++awaited_;
-    link->request(channel::ExecutorStatusRequest{}, {}, [this, arrived](Result<channel::Message> answer) {
-      if (const auto* status = answer ? std::get_if<channel::ExecutorStatus>(&answer->body) : nullptr)
+    link->request(channel::ExecutorStatusRequest{}, {}, [this, arrived, asked = link.get()](Result<channel::Message> answer) {
+      if (const auto* status = answer ? std::get_if<channel::ExecutorStatus>(&answer->body) : nullptr) {
+        sessions_.note(*asked, *status);
         for (const channel::SessionUsage& usage : status->sessions) promised_[usage.sessionId] = usage.reservedBytes;
+      }
       arrived();
     });
   }

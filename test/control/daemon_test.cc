@@ -362,6 +362,36 @@ TEST_CASE("calls of unsupported names are summed over live and ended processes")
   CHECK_FALSE(daemon.status(false).contains("unsupported_calls"));
 }
 
+TEST_CASE("what functions have used is counted by name, also of those that have ended") {
+  RunningDaemon daemon;
+  const auto used = [&] {
+    const auto status = daemon.status();
+    for (const auto& one : status["usage"])
+      if (one["name"] == "resnet") return one;
+    return nlohmann::json();
+  };
+  const auto token = [&] { return daemon.prepare({"resnet", 1, 0}); };
+  CHECK(used().is_null());
+  {
+    Client first(daemon.settings.socket);
+    first.attach(token());
+    CHECK(used()["sessions"] == 1);
+    CHECK(used()["gpu_seconds"] == 1.0);
+    CHECK(used()["launches"] == 5);
+  }
+  // As of its end, not of the last look.
+  REQUIRE(eventually([&] { return used()["gpu_seconds"] == 2.5; }));
+  Client second(daemon.settings.socket);
+  second.attach(token());
+  const auto sum = used();
+  CHECK(sum["sessions"] == 2);
+  CHECK(sum["gpu_seconds"] == 3.5);
+  CHECK(sum["gpu_byte_seconds"] == 110.0);
+  CHECK(sum["host_byte_seconds"] == 55.0);
+  CHECK(sum["launches"] == 11);
+  CHECK(sum["saved_bytes"] == 4096);
+}
+
 TEST_CASE("status says what there is") {
   RunningDaemon daemon({.gpus = 2});
   Client client(daemon.settings.socket);

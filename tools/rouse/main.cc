@@ -75,6 +75,10 @@ int main(int argc, char** argv) {
   CLI::App* psCommand = app.add_subcommand("ps", "Show the attached functions");
   psCommand->add_option("--socket", socket, "Socket of the daemon");
   psCommand->add_flag("--json", psOptions.json, "As JSON");
+  PsOptions usageOptions;
+  CLI::App* usageCommand = app.add_subcommand("usage", "Show what functions have used: GPU time, memory over time, swaps");
+  usageCommand->add_option("--socket", socket, "Socket of the daemon");
+  usageCommand->add_flag("--json", usageOptions.json, "As JSON");
 
   MoveOptions moveOptions;
   for (const auto& [verb, action, what] : kMoves) {
@@ -124,6 +128,10 @@ int main(int argc, char** argv) {
   if (*statusCommand) {
     statusOptions.socket = socket;
     return status(statusOptions);
+  }
+  if (*usageCommand) {
+    usageOptions.socket = socket;
+    return usage(usageOptions);
   }
   if (*psCommand) {
     psOptions.socket = socket;

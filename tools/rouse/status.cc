@@ -187,4 +187,27 @@ int ps(const PsOptions& options) {
   return kOk;
 }
 
+int usage(const PsOptions& options) {
+  auto report = ask(options.socket, false);
+  if (!report) return unreachable(report.error());
+  const ordered_json used = report->value("usage", ordered_json::array());
+  if (options.json) {
+    std::cout << used.dump(2) << "\n";
+    return kOk;
+  }
+  const auto decimal = [](const ordered_json& value, double unit) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.3f", value.get<double>() * unit);
+    return std::string(text);
+  };
+  Table table({"NAME", "SESSIONS", "GPU S", "GPU GB S", "HOST GB S", "LAUNCHES", "ARRIVALS", "DEPARTURES", "SAVED"});
+  for (const auto& one : used) {
+    table.add({one["name"], number(one, "sessions"), decimal(one["gpu_seconds"], 1), decimal(one["gpu_byte_seconds"], 1e-9),
+               decimal(one["host_byte_seconds"], 1e-9), number(one, "launches"), number(one, "arrivals"), number(one, "departures"),
+               bytes(one, "saved_bytes")});
+  }
+  table.print();
+  return kOk;
+}
+
 }  // namespace rouse::cli

@@ -3,7 +3,7 @@ _rouse() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]:-} i
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
-    mapfile -t COMPREPLY < <(compgen -W 'run status ps load unload pin unpin migrate doctor config --help --version' -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W 'run status ps usage load unload pin unpin migrate doctor config --help --version' -- "$current")
     return
   fi
   case $previous in
@@ -46,7 +46,7 @@ _rouse() {
         mapfile -t COMPREPLY < <(compgen -W "$(rouse status 2>/dev/null | awk '/^GPU/ { if (gpus++) exit; next } gpus && $1 ~ /^[0-9]+$/ { print $1 }')" -- "$current")
       fi
       ;;
-    ps) mapfile -t COMPREPLY < <(compgen -W '--json --socket --help' -- "$current") ;;
+    ps|usage) mapfile -t COMPREPLY < <(compgen -W '--json --socket --help' -- "$current") ;;
     doctor)
       if [[ $current == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W '--json --socket --help' -- "$current")
