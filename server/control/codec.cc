@@ -245,6 +245,17 @@ struct BodyWriter {
     writeRecipe(out.initRecipe(), body.recipe);
   }
   void operator()(const ResumeSession& body) { to.setResumeSession(body.sessionId); }
+  void operator()(const Order& body) {
+    auto out = to.initOrder();
+    out.setFunction(body.function);
+    out.setAction(static_cast<std::uint8_t>(body.action));
+  }
+  void operator()(const LogsRequest& body) {
+    auto out = to.initLogsRequest();
+    out.setFunction(body.function);
+    out.setLines(body.lines);
+  }
+  void operator()(const Logs& body) { to.initLogs().setText(body.text); }
   void operator()(const SessionWaits& body) {
     auto out = to.initSessionWaits();
     out.setSessionId(body.sessionId);
@@ -499,6 +510,14 @@ Body readBody(capnproto::Message::Reader from) {
     }
     case capnproto::Message::RESUME_SESSION:
       return ResumeSession{from.getResumeSession()};
+    case capnproto::Message::ORDER: {
+      const auto body = from.getOrder();
+      return Order{read(body.getFunction()), readAtMost("an order's action", body.getAction(), OrderAction::reload)};
+    }
+    case capnproto::Message::LOGS_REQUEST:
+      return LogsRequest{read(from.getLogsRequest().getFunction()), from.getLogsRequest().getLines()};
+    case capnproto::Message::LOGS:
+      return Logs{read(from.getLogs().getText())};
     case capnproto::Message::SESSION_WAITS: {
       const auto body = from.getSessionWaits();
       return SessionWaits{body.getSessionId(), body.getWaitedNs(), body.getWantedBytes(), body.getReservedBytes()};
@@ -574,7 +593,10 @@ std::string_view name(const Body& body) {
                                                 "sessionRecipe",
                                                 "importSession",
                                                 "resumeSession",
-                                                "sessionWaits"};
+                                                "sessionWaits",
+                                                "order",
+                                                "logsRequest",
+                                                "logs"};
   static_assert(std::size(kNames) == std::variant_size_v<Body>);
   return kNames[body.index()];
 }

@@ -140,7 +140,7 @@ Status Function::makeFolders() {
 Status Function::tryLaunch() {
   if (Status status = makeFolders(); !status) return status;
   notApplied_.clear();
-  if (surroundings_.openDoor) {
+  if (surroundings_.openDoor && !door_) {
     auto door = surroundings_.openDoor(folder() + "/rouse.sock", user_);
     if (!door) return door.error();
     door_ = std::move(*door);

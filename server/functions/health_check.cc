@@ -1,5 +1,6 @@
 #include "server/functions/health_check.h"
 
+#include <array>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/write.hpp>
@@ -14,6 +15,7 @@ namespace {
 using namespace router;
 
 constexpr std::uint32_t kMostHead = 16384;
+constexpr std::size_t kMostBody = 65536;
 
 asio::awaitable<std::string> problemOf(asio::io_context& io, std::shared_ptr<const Target> target, std::string path, std::chrono::milliseconds patience) {
   BackendPool pool(io);
@@ -37,6 +39,12 @@ asio::awaitable<std::string> problemOf(asio::io_context& io, std::shared_ptr<con
   if (late) co_return "no answer to GET " + path + " within " + std::to_string(patience.count()) + " ms";
   if (error) co_return "GET " + path + ": " + error.message();
   const unsigned status = response.get().result_int();
+  // All of a short answer: a server that writes to a closed socket complains.
+  std::array<char, 4096> piece;
+  for (std::size_t read = 0; !error && !late && !response.is_done() && read < kMostBody;) {
+    const std::size_t got = co_await readPiece(backend->socket, backend->buffer, response, asio::buffer(piece), error);
+    read += got;
+  }
   if (status < 200 || status > 299) co_return "GET " + path + " was answered with " + std::to_string(status);
   co_return "";
 }

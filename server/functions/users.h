@@ -6,17 +6,13 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "schemas/base/result.h"
+#include "server/roused/user_range.h"
 
 namespace rouse::functions {
 
-struct UserRange {
-  uid_t first = 0, last = 0;
-};
-// "1879048192-1879113727"; no root, no more than a million.
-std::optional<UserRange> parseUserRange(std::string_view);
+using daemon::UserRange;
 
 // The same name gets the same number where it can: it is begun with at a place that the name decides. Groups have the users' numbers.
 class UserNumbers {
