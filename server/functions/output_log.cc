@@ -55,7 +55,7 @@ void OutputLog::await(const std::shared_ptr<Pipe>& pipe) {
   });
 }
 
-void OutputLog::note(const std::string& line) { add(line); }
+void OutputLog::note(const std::string& line) { keep(line); }
 
 void OutputLog::add(std::string line) {
   line = daemon::printable(line, kLineBytes);
@@ -71,6 +71,10 @@ void OutputLog::add(std::string line) {
     ++dropped_;
     ++droppedNow_;
   }
+  keep(std::move(line));
+}
+
+void OutputLog::keep(std::string line) {
   keptBytes_ += line.size();
   kept_.push_back(std::move(line));
   while (kept_.size() > kKeptLines || keptBytes_ > kKeptBytes) {

@@ -28,7 +28,7 @@ class OutputLog {
 
   // For a new process; returns its standard output and error. What earlier ones print is still read.
   Result<wire::OwnedFd> open();
-  // A line of roused's own.
+  // A line of roused's own, kept among the function's; the log has it in another way.
   void note(const std::string& line);
 
   // The last `lines`, each ended by a line feed.
@@ -41,6 +41,7 @@ class OutputLog {
   struct Pipe;
   void await(const std::shared_ptr<Pipe>&);
   void add(std::string line);
+  void keep(std::string line);
 
   boost::asio::io_context& io_;
   OnLine log_;
