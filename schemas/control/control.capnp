@@ -49,7 +49,11 @@ struct Message {
     resumeSession @26 :UInt64;          # session id; answered by ok
     # Executor -> daemon, unasked: a session waits for room on this device, none of which it has; again when it has waited twice as long.
     sessionWaits @27 :SessionWaits;
-    sessionClosed @28 :ExecutorStatus.SessionUsage;  # what it has used in all
+    # CLI -> daemon, from root or the daemon's own user: functions of functions.d.
+    order @28 :Order;                   # answered by ok, or by why not
+    logsRequest @29 :LogsRequest;
+    logs @30 :Logs;
+    sessionClosed @31 :ExecutorStatus.SessionUsage;  # executor -> daemon: what it has used in all
   }
 }
 
@@ -159,6 +163,11 @@ struct Moved {
   }
 }
 struct MoveSession { sessionId @0 :UInt64; action @1 :UInt8; }  # not 4
+
+# Actions: 0 start, 1 stop, 2 restart the function, of which only the beginning is awaited; 3 read the configuration again (no function).
+struct Order { function @0 :Text; action @1 :UInt8; }
+struct LogsRequest { function @0 :Text; lines @1 :UInt32; }   # the last so many, as far as they are kept
+struct Logs { text @0 :Text; }
 
 struct ImportSession { sessionId @0 :UInt64; recipe @1 :SessionRecipe; }
 

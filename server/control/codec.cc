@@ -247,6 +247,17 @@ struct BodyWriter {
   }
   void operator()(const ResumeSession& body) { to.setResumeSession(body.sessionId); }
   void operator()(const SessionClosed& body) { write(to.initSessionClosed(), body.usage); }
+  void operator()(const Order& body) {
+    auto out = to.initOrder();
+    out.setFunction(body.function);
+    out.setAction(static_cast<std::uint8_t>(body.action));
+  }
+  void operator()(const LogsRequest& body) {
+    auto out = to.initLogsRequest();
+    out.setFunction(body.function);
+    out.setLines(body.lines);
+  }
+  void operator()(const Logs& body) { to.initLogs().setText(body.text); }
   void operator()(const SessionWaits& body) {
     auto out = to.initSessionWaits();
     out.setSessionId(body.sessionId);
@@ -506,6 +517,14 @@ Body readBody(capnproto::Message::Reader from) {
       return ResumeSession{from.getResumeSession()};
     case capnproto::Message::SESSION_CLOSED:
       return SessionClosed{read(from.getSessionClosed())};
+    case capnproto::Message::ORDER: {
+      const auto body = from.getOrder();
+      return Order{read(body.getFunction()), readAtMost("an order's action", body.getAction(), OrderAction::reload)};
+    }
+    case capnproto::Message::LOGS_REQUEST:
+      return LogsRequest{read(from.getLogsRequest().getFunction()), from.getLogsRequest().getLines()};
+    case capnproto::Message::LOGS:
+      return Logs{read(from.getLogs().getText())};
     case capnproto::Message::SESSION_WAITS: {
       const auto body = from.getSessionWaits();
       return SessionWaits{body.getSessionId(), body.getWaitedNs(), body.getWantedBytes(), body.getReservedBytes()};
@@ -582,7 +601,10 @@ std::string_view name(const Body& body) {
                                                 "importSession",
                                                 "resumeSession",
                                                 "sessionWaits",
-                                                "sessionClosed"};
+                                                "sessionClosed",
+                                                "order",
+                                                "logsRequest",
+                                                "logs"};
   static_assert(std::size(kNames) == std::variant_size_v<Body>);
   return kNames[body.index()];
 }

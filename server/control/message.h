@@ -86,6 +86,19 @@ struct Moved {
   std::vector<Result> results;
 };
 
+enum class OrderAction : std::uint8_t { start, stop, restart, reload };
+struct Order {
+  std::string function;
+  OrderAction action = OrderAction::start;
+};
+struct LogsRequest {
+  std::string function;
+  std::uint32_t lines = 0;
+};
+struct Logs {
+  std::string text;
+};
+
 // Daemon <-> executor.
 struct ExecutorReady {
   memory::DeviceProperties device;
@@ -174,7 +187,7 @@ struct Shutdown {};
 using Body = std::variant<Error, Attach, Attached, LoadModule, ModuleInfo, CutOff, Prepare, Prepared, StatusRequest,
                           StatusReply, ExecutorReady, OpenSession, CloseSession, InstallModule, Ok, SessionFault,
                           ExecutorStatusRequest, ExecutorStatus, Shutdown, Move, Moved, MoveSession, ExportSession, SessionRecipe,
-                          ImportSession, ResumeSession, SessionWaits, SessionClosed>;
+                          ImportSession, ResumeSession, SessionWaits, SessionClosed, Order, LogsRequest, Logs>;
 
 struct Message {
   std::uint64_t id = 0;  // of a request, chosen by who asks; the answer bears the same; 0 for notifications

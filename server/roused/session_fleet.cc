@@ -18,8 +18,8 @@ Error notAttached(const std::string& function) { return {CudaError::invalidValue
 
 }  // namespace
 
-SessionFleet::SessionFleet(boost::asio::io_context& io, DevicePool& pool, SessionTable& sessions, Events events)
-    : io_(io), pool_(pool), sessions_(sessions), events_(std::move(events)), timer_(io) {}
+SessionFleet::SessionFleet(boost::asio::io_context& io, DevicePool& pool, SessionTable& sessions, std::uint32_t slots, Events events)
+    : io_(io), pool_(pool), sessions_(sessions), slots_(slots), events_(std::move(events)), timer_(io) {}
 
 void SessionFleet::start() {
   running_ = true;
@@ -54,6 +54,7 @@ sched::GpuSpec SessionFleet::specOf(const ExecutorLink& link) const {
   sched::GpuSpec spec;
   spec.memoryBytes = properties.memoryBytes;
   spec.linkBytesPerSecond = best != 0 ? static_cast<double>(best) : kUnknownRate;
+  spec.slots = slots_;
   spec.switchId = link.ordinal();  // who shares a switch, nobody says
   return spec;
 }

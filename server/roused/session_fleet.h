@@ -34,7 +34,8 @@ class SessionFleet final : public scheduling::Fleet {
     std::function<void(std::uint32_t ordinal, const sched::GpuSpec&)> onGpu;
     std::function<void(std::uint32_t ordinal)> onGpuLost, onGpuReturned;
   };
-  SessionFleet(boost::asio::io_context&, DevicePool&, SessionTable&, Events);
+  // `slots`: requests that one GPU runs at a time.
+  SessionFleet(boost::asio::io_context&, DevicePool&, SessionTable&, std::uint32_t slots, Events);
 
   // Begins to look, and tells what there is.
   void start();
@@ -62,6 +63,7 @@ class SessionFleet final : public scheduling::Fleet {
   boost::asio::io_context& io_;
   DevicePool& pool_;
   SessionTable& sessions_;
+  const std::uint32_t slots_;
   Events events_;
   boost::asio::steady_timer timer_;
   bool running_ = false;

@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 
 #include <algorithm>
+#include <boost/asio/post.hpp>
 #include <cerrno>
 #include <cstring>
 #include <thread>
@@ -260,7 +261,8 @@ void SessionTable::arrived(std::uint64_t id) {
     }
     session->state = Session::State::open;
     if (!pool_.swaps()) session->segments.clear();  // nobody leaves the GPU that serves it
-    return done(std::exchange(session->opened, {}));
+    done(std::exchange(session->opened, {}));
+    return changed_();
   }
   if (session->state != Session::State::closing) return;
   release(*session);
@@ -278,6 +280,7 @@ void SessionTable::close(std::uint64_t id) {
   session->contents.clear();
   session->opened = {};
   session->segments.clear();
+  boost::asio::post(patience_.get_executor(), [this] { changed_(); });  // not under the hands of whoever closes it
   ++session->awaited;
   for (const Session::Device& device : session->devices) {
     if (!device.served()) continue;  // what it held of the session went with it

@@ -36,6 +36,9 @@ class SessionTable {
   void loadModule(std::uint64_t id, const channel::LoadModule&, wire::OwnedFd file,
                   std::function<void(Result<channel::ModuleInfo>)>);
 
+  // `changed` is called after a session has become open or has begun to close.
+  void onChange(std::function<void()> changed) { changed_ = std::move(changed); }
+
   // Takes one of the session's devices to another GPU (migration.h), while it goes on. `done` is called once; after an error it is where
   // it was, or lost with its GPU.
   void migrate(std::uint64_t id, std::uint32_t device, ExecutorLink& target, std::function<void(Status)> done);
@@ -92,6 +95,7 @@ class SessionTable {
   std::uint64_t nextId_ = 1;
   std::map<std::uint64_t, std::unique_ptr<Session>> sessions_;
   std::uint64_t migrations_ = 0;
+  std::function<void()> changed_ = [] {};
   UsageTable usage_;
   std::vector<std::uint64_t> callsOfEnded_;  // by ApiId
   std::deque<Attempt> waiting_;

@@ -6,6 +6,8 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "server/roused/function_host.h"
+#include "server/roused/function_report.h"
 #include "server/roused/version.h"
 
 namespace rouse::daemon {
@@ -202,6 +204,10 @@ std::string statusReport(const StatusInput& input) {
     if (session->state == Session::State::open) json["functions"].push_back(function(input, *session));
   }
   json["usage"] = usageReport(input.sessions);
+  if (input.functions != nullptr) {
+    json["daemon"]["router_connections"] = input.functions->connections();
+    json["configured"] = configuredFunctions(*input.functions);
+  }
   if (input.unsupported) {
     json["unsupported_calls"] = ordered_json::object();
     for (const auto& [name, calls] : input.sessions.unsupportedCalls())

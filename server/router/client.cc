@@ -147,7 +147,7 @@ asio::awaitable<bool> Client::serve() {
   Answer reply;
   auto target = route.kind == Route::Kind::forward ? core_.directory.find(route.function) : nullptr;
   if (target) {
-    Exchange exchange(core_, stream_, *request_, std::move(route), std::move(target), requestId_);
+    Exchange exchange(core_, stream_, *request_, route, std::move(target), requestId_);
     Exchange::Ending ending = co_await exchange.run();
     keepAlive = ending.keepAlive && !draining_;
     if (!ending.answer) co_return keepAlive;

@@ -36,12 +36,11 @@ asio::const_buffer view(std::string_view text) { return asio::buffer(text.data()
 
 }  // namespace
 
-Exchange::Exchange(Core& core, ClientStream& client, RequestParser& request, Route route, std::shared_ptr<const Target> target,
+Exchange::Exchange(Core& core, ClientStream& client, RequestParser& request, const Route& route, std::shared_ptr<const Target> target,
                    std::string requestId)
     : core_(core),
       client_(client),
       request_(request),
-      route_(std::move(route)),
       target_(std::move(target)),
       requestId_(std::move(requestId)),
       number_(core.nextRequest++),
@@ -49,6 +48,14 @@ Exchange::Exchange(Core& core, ClientStream& client, RequestParser& request, Rou
       wake_(core.io) {
   const std::string_view given = text(request.get()["traceparent"]);
   traceparent_ = isTraceparent(given) ? std::string(given) : core.ids.traceparent();
+  head_ = requestHead(request.get(), {.target = route.target,
+                                      .prefix = route.prefix,
+                                      .client = client_.address(),
+                                      .requestId = requestId_,
+                                      .traceparent = traceparent_});
+  method_ = request.get().method();
+  oldClient_ = request.get().version() < 11;
+  mayKeepAlive_ = request.get().keep_alive();
   client_.setInterrupt([this] { interrupt(); });
 }
 
@@ -120,7 +127,7 @@ asio::awaitable<bool> Exchange::readAhead() {
       fail(Outcome::invalid, errorAnswer(417, "an expectation other than 100-continue"));
       co_return false;
     }
-    if (client_.buffer().size() == 0 && request_.get().version() >= 11) {
+    if (client_.buffer().size() == 0 && !oldClient_) {
       const std::vector<asio::const_buffer> go{view("HTTP/1.1 100 Continue\r\n\r\n")};
       const bool sent = co_await writeClient(go);
       if (!sent) co_return false;
@@ -210,18 +217,6 @@ bool Exchange::mayTryAgain() const {
   return target_->retry && !tried_ && heldWhole() && !headSent_ && !client_.gone() && !client_.expired();
 }
 
-std::string Exchange::head() const {
-  RequestPassage passage{.target = route_.target,
-                         .prefix = route_.prefix,
-                         .client = client_.address(),
-                         .requestId = requestId_,
-                         .traceparent = traceparent_,
-                         .framing = framing_,
-                         .length = 0};
-  if (framing_ == Framing::length) passage.length = request_.is_done() ? bodyBytes_ : *request_.content_length();
-  return requestHead(request_.get(), passage);
-}
-
 // One try: from a connection to the end of the answer.
 asio::awaitable<Exchange::Step> Exchange::converse() {
   lossesBefore_ = core_.directory.losses(target_->name);
@@ -269,10 +264,10 @@ asio::awaitable<void> Exchange::connect() {
 
 // The head and the beginning of the body. The rest, if there is one, follows beside the answer.
 asio::awaitable<ErrorCode> Exchange::sendRequest() {
-  const std::string head = this->head();
+  const std::string framing = framingLines(framing_, request_.is_done() ? bodyBytes_ : request_.content_length().value_or(0));
   const std::size_t together = std::min(held_.size(), kInOneWrite);
   std::array<char, 24> line;
-  std::vector<asio::const_buffer> buffers{view(head)};
+  std::vector<asio::const_buffer> buffers{view(head_), view(framing)};
   if (framing_ == Framing::chunked && together > 0) buffers.push_back(view(sizeLine(line, together, true)));
   if (together > 0) buffers.push_back(asio::buffer(held_.data(), together));
   if (framing_ == Framing::chunked && together > 0) buffers.push_back(view("\r\n"));
@@ -356,7 +351,7 @@ asio::awaitable<ErrorCode> Exchange::readResponseHead() {
     response_.emplace();
     response_->header_limit(kMostResponseHead);
     response_->body_limit(boost::none);
-    if (request_.get().method() == http::verb::head) response_->skip(true);
+    if (method_ == http::verb::head) response_->skip(true);
     co_await http::async_read_header(backend_->socket, backend_->buffer, *response_, into(error));
     if (error || response_->get().result_int() >= 200 || response_->get().result_int() == 101) co_return error;
   }
@@ -411,15 +406,14 @@ asio::awaitable<bool> Exchange::writeClient(const std::vector<asio::const_buffer
 asio::awaitable<void> Exchange::relayResponse() {
   ResponseParser& response = *response_;
   const unsigned status = response.get().result_int();
-  const bool bodiless = request_.get().method() == http::verb::head || status == 204 || status == 304;
-  const bool oldClient = request_.get().version() < 11;
+  const bool bodiless = method_ == http::verb::head || status == 204 || status == 304;
   ResponsePassage passage{.requestId = requestId_,
                           .framing = Framing::none,
                           .length = std::nullopt,
-                          .keepAlive = request_.is_done() && request_.get().keep_alive(),
-                          .clientMinor = oldClient ? 0u : 1u};
+                          .keepAlive = request_.is_done() && mayKeepAlive_,
+                          .clientMinor = oldClient_ ? 0u : 1u};
   if (const auto length = response.content_length(); length && status != 204) passage.length = *length;
-  if (!bodiless) passage.framing = passage.length ? Framing::length : oldClient ? Framing::close : Framing::chunked;
+  if (!bodiless) passage.framing = passage.length ? Framing::length : oldClient_ ? Framing::close : Framing::chunked;
   if (passage.framing == Framing::close) passage.keepAlive = false;
 
   std::string head = responseHead(response.get(), passage);
@@ -500,7 +494,7 @@ Exchange::Ending Exchange::finish() {
     client_.abort();
   } else if (outcome != Outcome::cancelled) {
     ending.answer = std::move(failure_->answer);
-    ending.keepAlive = request_.is_done() && request_.get().keep_alive();
+    ending.keepAlive = request_.is_done() && mayKeepAlive_;
   } else {
     client_.close();
   }

@@ -22,7 +22,7 @@ namespace rouse::router {
 class Exchange {
  public:
   // `request`: its head is there, and nothing of its body has been read.
-  Exchange(Core&, ClientStream&, RequestParser& request, Route, std::shared_ptr<const Target>, std::string requestId);
+  Exchange(Core&, ClientStream&, RequestParser& request, const Route&, std::shared_ptr<const Target>, std::string requestId);
   ~Exchange();
   Exchange(const Exchange&) = delete;
 
@@ -53,7 +53,6 @@ class Exchange {
   asio::awaitable<void> relayResponse();
   asio::awaitable<bool> writeClient(const std::vector<asio::const_buffer>&);
 
-  std::string head() const;
   bool heldWhole() const;
   bool mayTryAgain() const;
   void fail(Outcome, Answer);
@@ -64,9 +63,12 @@ class Exchange {
   Core& core_;
   ClientStream& client_;
   RequestParser& request_;
-  Route route_;
   std::shared_ptr<const Target> target_;
   std::string requestId_, traceparent_;
+  // Of the request's head, before its body adds to it (forward_head.h).
+  std::string head_;
+  http::verb method_ = http::verb::get;
+  bool oldClient_ = false, mayKeepAlive_ = false;
   std::uint64_t number_;
   Time arrived_, admitted_{};
   double queueSeconds_ = 0;

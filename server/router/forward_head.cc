@@ -88,8 +88,13 @@ std::string requestHead(const http::request_header<>& request, const RequestPass
   if (!passage.prefix.empty()) add(head, kForwardedPrefix, passage.prefix);
   add(head, kRequestId, passage.requestId);
   add(head, kTraceparent, passage.traceparent);
-  addFraming(head, passage.framing, passage.framing == Framing::length ? std::optional(passage.length) : std::nullopt);
-  return head += "\r\n";
+  return head;
+}
+
+std::string framingLines(Framing framing, std::uint64_t length) {
+  std::string lines;
+  addFraming(lines, framing, framing == Framing::length ? std::optional(length) : std::nullopt);
+  return lines += "\r\n";
 }
 
 std::string responseHead(const http::response_header<>& response, const ResponsePassage& passage) {

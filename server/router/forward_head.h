@@ -22,10 +22,11 @@ struct RequestPassage {
   std::string prefix;   // X-Forwarded-Prefix, if not empty
   std::string client;   // address, for X-Forwarded-For; "unknown" for Unix sockets
   std::string requestId, traceparent;
-  Framing framing = Framing::none;
-  std::uint64_t length = 0;
 };
+// Without its framing, which follows as lines of its own together with the empty one. To be made before anything of the body is parsed:
+// Beast adds a chunked body's trailers to the fields of the head, whatever they are.
 std::string requestHead(const http::request_header<>&, const RequestPassage&);
+std::string framingLines(Framing, std::uint64_t length);
 
 struct ResponsePassage {
   std::string requestId;

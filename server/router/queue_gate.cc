@@ -18,7 +18,7 @@ Time now() { return std::chrono::steady_clock::now(); }
 QueueGate::QueueGate(boost::asio::io_context& io) : timer_(io) {}
 QueueGate::~QueueGate() = default;
 
-void QueueGate::set(const std::string& function, QueueLimits limits) {
+void QueueGate::set(const std::string& function, const FunctionTerms& limits) {
   Line& line = lines_[function];
   if (!line.known) line.presence = Presence::away;
   line.known = true;

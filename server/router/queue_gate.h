@@ -9,35 +9,21 @@
 #include <string>
 #include <unordered_map>
 
-#include "server/router/gate.h"
+#include "server/router/function_gate.h"
 
 namespace rouse::router {
 
-struct QueueLimits {
-  std::uint32_t concurrency = 1;  // at the function at once
-  std::uint32_t waiting = 64;
-};
-
-class QueueGate : public Gate {
+class QueueGate final : public FunctionGate {
  public:
   explicit QueueGate(boost::asio::io_context&);
   ~QueueGate() override;
 
-  // A function that is not known yet becomes known, and is away.
-  void set(const std::string& function, QueueLimits);
-  // Those that wait are refused; those that run still leave.
-  void forget(const std::string& function);
-  enum class Presence : std::uint8_t {
-    here,     // requests are admitted
-    away,     // it is being started again: requests wait
-    stopped,  // they are refused
-  };
-  void setPresence(const std::string& function, Presence);
-  // Everybody is refused from now on.
-  void close();
-
-  std::size_t waiting(const std::string& function) const;
-  std::size_t running(const std::string& function) const;
+  void set(const std::string& function, const FunctionTerms&) override;
+  void forget(const std::string& function) override;
+  void setPresence(const std::string& function, Presence) override;
+  void close() override;
+  std::size_t waiting(const std::string& function) const override;
+  std::size_t running(const std::string& function) const override;
 
   Ticket enter(Entry, std::function<void(Admission)>) override;
   void cancel(Ticket) override;
@@ -50,7 +36,7 @@ class QueueGate : public Gate {
     std::function<void(Admission)> answer;
   };
   struct Line {
-    QueueLimits limits;
+    FunctionTerms limits;
     Presence presence = Presence::away;
     bool known = true;
     std::list<Waiting> waiting;

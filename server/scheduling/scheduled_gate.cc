@@ -10,12 +10,10 @@ namespace rouse::scheduling {
 namespace {
 
 using router::Admitted;
-using router::QueueGate;
 using router::RefusalReason;
 using router::Refused;
 using router::Ticket;
 using router::Time;
-using Presence = QueueGate::Presence;
 
 using namespace std::chrono_literals;
 
@@ -51,19 +49,19 @@ sched::FunctionSpec ScheduledGate::specOf(const Function& f) const {
                            .strict = f.terms.strict,
                            .retry = false,  // the router tries again, as another request
                            .concurrency = f.terms.concurrency,
-                           .queueLimit = f.terms.queueLimit};
+                           .queueLimit = f.terms.waiting};
   const sched::GpuId here{f.where->gpu};
   if (f.terms.pinned) spec.pinned = here;
   if (f.tied || f.where->tied || f.terms.pinned) spec.tied = here;
   return spec;
 }
 
-void ScheduledGate::set(const std::string& function, const Terms& terms) {
+void ScheduledGate::set(const std::string& function, const router::FunctionTerms& terms) {
   auto& f = functions_[function];
   if (!f) f = std::make_unique<Function>();
   f->name = function;
   f->terms = terms;
-  plain_.set(function, {.concurrency = terms.concurrency, .waiting = terms.queueLimit});
+  plain_.set(function, terms);
   f->known = true;
   if (f->id) change(*f);
 }

@@ -24,27 +24,18 @@
 
 namespace rouse::scheduling {
 
-// What a function's owner asks for.
-struct Terms {
-  std::chrono::milliseconds deadline{100};
-  double percentile = 0.98;
-  bool strict = true;
-  std::uint32_t concurrency = 1;
-  std::uint32_t queueLimit = 64;
-  bool pinned = false;
-};
-
-class ScheduledGate final : public router::Gate {
+class ScheduledGate final : public router::FunctionGate {
  public:
   ScheduledGate(boost::asio::io_context&, Fleet&, sched::Policies);
   ~ScheduledGate() override;
 
-  // --- Functions. As QueueGate's.
-  void set(const std::string& function, const Terms&);
-  void forget(const std::string& function);
-  void setPresence(const std::string& function, router::QueueGate::Presence);
-  // Everybody is refused from now on.
-  void close();
+  // --- Functions
+  void set(const std::string& function, const router::FunctionTerms&) override;
+  void forget(const std::string& function) override;
+  void setPresence(const std::string& function, Presence) override;
+  void close() override;
+  std::size_t waiting(const std::string& function) const override;
+  std::size_t running(const std::string& function) const override;
 
   // --- The node
   void gpuAdded(std::uint32_t ordinal, const sched::GpuSpec&);
@@ -61,14 +52,12 @@ class ScheduledGate final : public router::Gate {
   // For operators and tests.
   const sched::Scheduler& scheduler() const { return scheduler_; }
   std::uint64_t misfits() const { return misfits_; }  // events that the scheduler did not understand: ours, always a defect
-  std::size_t waiting(const std::string& function) const;
-  std::size_t running(const std::string& function) const;
 
  private:
   struct Function {
     std::string name;
-    Terms terms;
-    router::QueueGate::Presence presence = router::QueueGate::Presence::away;
+    router::FunctionTerms terms;
+    Presence presence = Presence::away;
     bool known = true;
     std::optional<sched::FunctionId> id;  // its requests are the scheduler's: its program is there, and uses a GPU
     std::optional<Whereabouts> where;

@@ -153,3 +153,22 @@ TEST_CASE("bodies over the function's limit") {
   writer.join();
   CHECK(running.ask(post("/fn/f/", "ok")).body == "2");
 }
+
+TEST_CASE("a body's trailers are no fields of its head") {
+  RunningRouter running;
+  running.add("f");
+  std::mutex mutex;
+  std::string head;
+  FakeFunction function(running.path("f.sock"), FakeFunction::answering([&](const Message& request) {
+                          const std::lock_guard lock(mutex);
+                          head = request.head;
+                          return "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-Evil: 1\r\nContent-Type: evil\r\n\r\n";
+                        }));
+  running.start();
+  Wire wire = running.connect();
+  wire.send("POST /fn/f/ HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\nHost: evil\r\nX-Evil: 1\r\nConnection: close\r\n\r\n");
+  const Message answer = readMessage(wire);
+  CHECK((answer.body == "ok" && answer.head.find("vil") == std::string::npos));
+  const std::lock_guard lock(mutex);
+  CHECK((head.find("vil") == std::string::npos && field(head, "host") == "h"));
+}

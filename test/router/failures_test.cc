@@ -118,7 +118,8 @@ TEST_CASE("a function that does not read is a gateway timeout, too") {
   });
   running.start();
   Wire wire = running.connect();
-  std::thread writer([&] { wire.send(post("/fn/f/", std::string(GENERATE(900000, 9000000), 'x'))); });
+  const std::size_t size = GENERATE(900000, 9000000);
+  std::thread writer([&] { wire.send(post("/fn/f/", std::string(size, 'x'))); });
   CHECK(readMessage(wire).status() == 504);
   wire.close();
   writer.join();

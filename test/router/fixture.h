@@ -264,7 +264,7 @@ class RunningRouter {
 
   // Before start().
   void add(const std::string& name, const std::function<void(router::Target&)>& change = [](router::Target&) {},
-           router::QueueLimits limits = {.concurrency = 8, .waiting = 64}) {
+           router::FunctionTerms limits = {.concurrency = 8, .waiting = 64}) {
     router::Target target;
     target.name = name;
     target.socket = path(name + ".sock");

@@ -45,17 +45,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (error || used != end || !parser.is_header_done()) return 0;
     bytes.remove_prefix(end);
     const Route where = route(text(parser.get().target()));
-    std::string body;
-    if (!readBody(parser, bytes, body)) return 0;
-    const bool hasBody = parser.content_length() || parser.chunked();
-    const std::string sent = requestHead(parser.get(), {.target = where.target.empty() ? "/" : where.target,
+    const std::string head = requestHead(parser.get(), {.target = where.target.empty() ? "/" : where.target,
                                                         .prefix = where.prefix,
                                                         .client = "unknown",
                                                         .requestId = "id",
-                                                        .traceparent = "trace",
-                                                        .framing = hasBody ? Framing::length : Framing::none,
-                                                        .length = body.size()}) +
-                             body;
+                                                        .traceparent = "trace"});
+    const bool hasBody = parser.content_length() || parser.chunked();
+    std::string body;
+    if (!readBody(parser, bytes, body)) return 0;
+    const std::string sent = head + framingLines(hasBody ? Framing::length : Framing::none, body.size()) + body;
     // What the function reads.
     const std::size_t headEnd = endOfHead(sent, 0);
     if (headEnd != sent.size() - body.size() || checkRequestHead(std::string_view(sent).substr(0, headEnd))) std::abort();

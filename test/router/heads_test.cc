@@ -183,9 +183,8 @@ TEST_CASE("what goes on to a function is the router's own head") {
                                                       .prefix = "/fn/f",
                                                       .client = "9.9.9.9",
                                                       .requestId = "id",
-                                                      .traceparent = "trace",
-                                                      .framing = Framing::length,
-                                                      .length = 7});
+                                                      .traceparent = "trace"}) +
+                           framingLines(Framing::length, 7);
   CHECK(sent ==
         "POST /x HTTP/1.1\r\nHost: example:8080\r\nAccept: a\r\nAccept: b\r\nX-Forwarded-For: 1.2.3.4, 5.6.7.8, 9.9.9.9\r\n"
         "X-Forwarded-Proto: http\r\nX-Forwarded-Host: example:8080\r\nX-Forwarded-Prefix: /fn/f\r\nX-Request-Id: id\r\n"

@@ -13,7 +13,7 @@ using router::Outcome;
 using router::RefusalReason;
 using router::Refused;
 using router::Ticket;
-using Presence = router::QueueGate::Presence;
+using Presence = router::FunctionGate::Presence;
 
 constexpr std::uint64_t kGB = 1'000'000'000;
 
