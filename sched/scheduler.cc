@@ -8,6 +8,7 @@
 namespace rouse::sched {
 namespace {
 
+constexpr std::uint64_t kLeastPart = std::uint64_t{16} << 20;  // that a model gives up: otherwise there would be no end of small ones
 constexpr double kLatencyWeight = 0.1;  // of the newest in the mean
 
 Error unfit(const std::string& what) { return {CudaError::invalidValue, what}; }
@@ -242,7 +243,7 @@ void Scheduler::finish(Request& request, Duration run, bool ok) {
   copy->used = true;
   const double queued = seconds(state_.run(f));
   if (ok && request.whole) f.run.add(run);
-  if (ok && request.source.kind == Source::Kind::host) f.hostSwap.add(run);
+  if (ok && request.source.kind == Source::Kind::host && request.swapsAll) f.hostSwap.add(run);
   if (ok && request.source.kind == Source::Kind::peer) f.peerSwap.add(run);
   state_.queuedSeconds += (seconds(state_.run(f)) - queued) * static_cast<double>(f.waiting.size());
   const double latency = seconds(now_ - request.arrived);
@@ -260,36 +261,63 @@ void Scheduler::finish(Request& request, Duration run, bool ok) {
 // Copies ---------------------------------------------------------------------------------------------------------------------------
 
 Copy& Scheduler::bring(Function& f, Gpu& g, const Decision& decision, Actions& actions) {
-  assert(state_.fits(f, g));
-  Evict evict{g.id, {}};
-  while (g.used + f.spec.memoryBytes > g.spec.memoryBytes && !g.leavers.empty()) {
-    const FunctionId first = g.leavers.begin()->function;
-    evict.functions.push_back(first);
-    drop(*function(first), g.id);
+  assert(state_.fits(f, g) && State::lacks(f, g.id));
+  Copy* copy = find(f, g.id);
+  std::uint64_t bytes = f.transferBytes(), needed = f.spec.memoryBytes;
+  if (copy == nullptr) {
+    g.models.push_back(f.id);
+    f.copies.push_back({.gpu = g.id});
+    copy = &f.copies.back();
+    if (f.key) g.ready.insert({*f.key, f.id});
+  } else {
+    unrank(f, *copy);
+    bytes = needed = std::exchange(copy->missing, 0);
   }
-  if (!evict.functions.empty()) actions.emplace_back(std::move(evict));
+  copy->arriving = true, copy->used = false;
+  copy->coming = bytes, copy->source = decision.source, copy->begun = copy->usedAt = now_;
+  makeRoom(g, needed, actions);
+  g.used += needed;
+  rank(f, *copy);
 
-  Copy copy{.gpu = g.id, .arriving = true, .source = decision.source, .begun = now_, .usedAt = now_};
   if (decision.source.kind == Source::Kind::peer) {
     Copy& from = *find(f, decision.source.peer);
     ++from.users;
     rank(f, from);
-    copy.arrives = now_ + fromSeconds(static_cast<double>(f.transferBytes()) / std::max(1.0, state_.peerRate(g, from.gpu)));
+    copy->arrives = now_ + fromSeconds(static_cast<double>(bytes) / std::max(1.0, state_.peerRate(g, from.gpu)));
   } else {
-    state_.traffic[g.spec.switchId].begin({f.id, g.id, static_cast<double>(f.transferBytes()), g.spec.linkBytesPerSecond, 0, decision.isLong},
+    state_.traffic[g.spec.switchId].begin({f.id, g.id, static_cast<double>(bytes), g.spec.linkBytesPerSecond, 0, decision.isLong},
                                           g.spec.uplinkBytesPerSecond, now_);
   }
-  g.used += f.spec.memoryBytes;
-  g.held += f.spec.memoryBytes;
-  copy.held = copy.counted = true;
-  g.models.push_back(f.id);
-  f.copies.push_back(copy);
-  if (f.key) g.ready.insert({*f.key, f.id});
-  return f.copies.back();
+  return *copy;
+}
+
+void Scheduler::makeRoom(Gpu& g, std::uint64_t bytes, Actions& actions) {
+  Evict evict{g.id, {}};
+  while (g.used + bytes > g.spec.memoryBytes && !g.leavers.empty()) {
+    Function& f = *function(g.leavers.begin()->function);
+    Copy& copy = *find(f, g.id);
+    const std::uint64_t lacking = g.used + bytes - g.spec.memoryBytes;
+    const std::uint64_t left = f.transferBytes() - std::min(f.transferBytes(), copy.missing);
+    std::uint64_t gives = policies_.eviction->gives(state_, f, copy);
+    if (gives < left) gives = std::min(gives, std::max(lacking, kLeastPart));
+    if (gives >= left) {
+      evict.leave.push_back({f.id, f.size(copy), true});
+      drop(f, g.id);
+      continue;
+    }
+    evict.leave.push_back({f.id, gives, false});
+    unrank(f, copy);
+    copy.missing += gives;
+    g.used -= gives;
+    rank(f);
+    if (f.key) reorder(f);
+  }
+  if (!evict.leave.empty()) actions.emplace_back(std::move(evict));
 }
 
 void Scheduler::arrived(Function& f, Copy& copy) {
   copy.arriving = false;
+  copy.coming = 0;
   Gpu& g = state_.gpus[sched::index(copy.gpu)];
   if (copy.source.kind == Source::Kind::peer) {
     if (Copy* from = find(f, copy.source.peer); from != nullptr && from->users != 0) {
@@ -307,11 +335,12 @@ void Scheduler::drop(Function& f, GpuId where) {
   Copy* copy = find(f, where);
   if (copy->arriving) arrived(f, *copy);
   unrank(f, *copy);
-  g.used -= f.spec.memoryBytes;
+  g.used -= f.size(*copy);
   std::erase(g.models, f.id);
   if (f.key) g.ready.erase({*f.key, f.id});
   f.copies.erase(f.copies.begin() + (copy - f.copies.data()));
   rank(f);
+  if (f.key && f.copies.empty()) reorder(f);  // a swap is before it now
 }
 
 // An executor has failed, or its GPU: nothing is there any more. What was to come from there will come from the host.
@@ -337,7 +366,7 @@ void Scheduler::clear(Gpu& g, Actions& actions) {
       if (copy.arriving && copy.source == Source{Source::Kind::peer, g.id}) {
         copy.source = {Source::Kind::host, {}};
         const Gpu& to = state_[copy.gpu];
-        state_.traffic[to.spec.switchId].begin({f.id, to.id, static_cast<double>(f.transferBytes()), to.spec.linkBytesPerSecond, 0, false},
+        state_.traffic[to.spec.switchId].begin({f.id, to.id, static_cast<double>(copy.coming), to.spec.linkBytesPerSecond, 0, false},
                                                to.spec.uplinkBytesPerSecond, now_);
       }
     drop(f, g.id);
@@ -365,7 +394,7 @@ void Scheduler::unrank(Function& f, Copy& copy) {
   copy.counted = false;
   Gpu& g = state_.gpus[sched::index(copy.gpu)];
   if (copy.held)
-    g.held -= f.spec.memoryBytes;
+    g.held -= f.size(copy);
   else
     g.leavers.erase({copy.rank, f.id});
 }
@@ -380,7 +409,7 @@ void Scheduler::rank(Function& f, Copy& copy) {
   Gpu& g = state_.gpus[sched::index(copy.gpu)];
   copy.counted = true, copy.held = held, copy.rank = rank;
   if (held)
-    g.held += f.spec.memoryBytes;
+    g.held += f.size(copy);
   else
     g.leavers.insert({rank, f.id});
 }
@@ -441,8 +470,9 @@ void Scheduler::apply(const Decision& decision, Actions& actions) {
   Function& f = *function(decision.function);
   Gpu& g = *gpu(decision.gpu);
   Copy* copy = find(f, g.id);
-  if (copy == nullptr) copy = &bring(f, g, decision, actions);
+  if (State::lacks(f, g.id)) copy = &bring(f, g, decision, actions);
   if (decision.kind == Decision::Kind::fetch) {
+    reorder(f);
     actions.emplace_back(Fetch{f.id, g.id, decision.source});
     return;
   }
@@ -453,9 +483,10 @@ void Scheduler::apply(const Decision& decision, Actions& actions) {
   request.gpu = g.id;
   request.source = decision.source;
   request.whole = !copy->arriving;
+  request.swapsAll = copy->coming == f.transferBytes();
   request.begun = now_;
   Duration takes = state_.run(f);
-  if (decision.source.kind == Source::Kind::host) takes = state_.hostSwap(f, g);
+  if (decision.source.kind == Source::Kind::host) takes = state_.hostSwap(f, g, copy->coming);
   if (decision.source.kind == Source::Kind::peer) takes = state_.peerSwap(f, state_.peerRate(g, decision.source.peer));
   request.ends = now_ + takes;
   ++f.running;

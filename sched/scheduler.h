@@ -60,6 +60,7 @@ class Scheduler {
   void freshen();
   void apply(const Decision&, Actions&);
   Copy& bring(Function&, Gpu&, const Decision&, Actions&);
+  void makeRoom(Gpu&, std::uint64_t bytes, Actions&);
   void arrived(Function&, Copy&);
   void finish(Request&, Duration run, bool ok);
   void clear(Gpu&, Actions&);

@@ -3,7 +3,8 @@
 namespace rouse::sched {
 namespace {
 
-// Whose last chance comes first: by deadline less the time it takes to run, in four groups that follow each other:
+// Whose last chance comes first: by deadline less the time that it takes, with its swap where it is nowhere, in four groups that
+// follow each other:
 //
 //   0  in time if begun by then
 //   1  the same, of functions that cannot comply any more within a window, even if all goes well
@@ -17,13 +18,13 @@ class Rouse final : public Queueing {
   Key key(const State& state, const Function& f, Time now) const override {
     const Request& head = state.head(f);
     if (!f.spec.strict) return {3, seconds(head.deadline.time_since_epoch()), head.number};
-    const Time last = head.deadline - state.run(f);
+    const Time last = head.deadline - state.serve(f);
     if (last < now) return {2, 0, head.number};
     const bool lost = f.window.required(f.spec.percentile) > f.window.requests() && f.window.requests() >= kEnough;
     return {lost ? 1 : 0, seconds(last.time_since_epoch()), head.number};
   }
   bool stale(const State& state, const Function& f, const Key&, Time now) const override {
-    return state.head(f).deadline - state.run(f) < now;
+    return state.head(f).deadline - state.serve(f) < now;
   }
   int groups() const override { return 2; }
 

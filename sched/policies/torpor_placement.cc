@@ -17,16 +17,16 @@ class Torpor final : public Placement {
  private:
   static std::optional<Decision> place(const State& state, const Function& f) {
     for (const Copy& copy : f.copies)
-      if (state[copy.gpu].idle() && !copy.arriving) return Decision{Decision::Kind::run, f.id, copy.gpu, {}, false};
+      if (state[copy.gpu].idle() && copy.whole()) return Decision{Decision::Kind::run, f.id, copy.gpu, {}, false};
 
     std::optional<Decision> best;
     double fastest = 0;
     for (const Copy& copy : f.copies) {
-      if (copy.arriving) continue;
+      if (!copy.whole()) continue;
       for (const GpuId id : state.idle) {
         const Gpu& gpu = state[id];
         const double rate = state.peerRate(gpu, copy.gpu);
-        if (rate <= fastest || !may(state, f, gpu)) continue;
+        if (rate <= fastest || f.copyOn(id) != nullptr || !may(state, f, gpu)) continue;
         fastest = rate;
         best = Decision{Decision::Kind::run, f.id, id, {Source::Kind::peer, copy.gpu}, false};
       }
@@ -46,7 +46,7 @@ class Torpor final : public Placement {
   }
 
   static bool may(const State& state, const Function& f, const Gpu& gpu) {
-    return f.allowedOn(gpu.id) && f.copyOn(gpu.id) == nullptr && state.fits(f, gpu);
+    return f.allowedOn(gpu.id) && State::lacks(f, gpu.id) && state.fits(f, gpu);
   }
 
   // 0: nothing, 1: a light model, 2: a heavy one.

@@ -33,6 +33,7 @@ struct Coming {  // a model on its way to a GPU
   Source source;
   std::size_t way = 0;
   swap::TransferId transfer = 0;
+  std::uint64_t bytes = 0;
 };
 
 struct Running {
@@ -202,9 +203,15 @@ class Engine {
   }
 
   void act(const Evict& evict) {
-    for (const FunctionId id : evict.functions) {
+    for (const Leave& one : evict.leave) {
       ++result_.evictions;
-      if (setup_.naiveBlocks) pools_[index(evict.gpu)].release(static_cast<std::uint32_t>(index(id)));
+      const auto here = here_.find(keyOf(one.function, evict.gpu));
+      if (here == here_.end()) throw std::logic_error("a model that is not there was evicted");
+      if (one.whole)
+        here_.erase(here);
+      else
+        here->second += one.bytes;
+      if (setup_.naiveBlocks && one.whole) pools_[index(evict.gpu)].release(static_cast<std::uint32_t>(index(one.function)));
     }
   }
 
@@ -246,7 +253,7 @@ class Engine {
   }
 
   void bring(FunctionId function, GpuId gpu, const Source& source) {
-    Coming one{function, gpu, source, 0, 0};
+    Coming one{function, gpu, source, 0, 0, 0};
     std::vector<memory::LinkId> path;
     if (source.kind == Source::Kind::peer) {
       ++result_.peerSwaps;
@@ -258,8 +265,11 @@ class Engine {
       path = hostPath_[index(gpu)];
     }
     Way& way = ways_[one.way];
-    one.transfer = way.model->start(now_.time_since_epoch().count(), path, model(function).parameterBytes);
     const std::uint64_t key = keyOf(function, gpu);
+    const auto part = here_.find(key);
+    one.bytes = part == here_.end() ? model(function).parameterBytes : part->second;
+    if (part != here_.end()) here_.erase(part);
+    one.transfer = way.model->start(now_.time_since_epoch().count(), path, one.bytes);
     if (!coming_.emplace(key, one).second) throw std::logic_error("a model that is on its way was asked for again");
     way.carries.emplace(one.transfer, key);
     expect(one.way);
@@ -285,10 +295,11 @@ class Engine {
     for (const std::uint64_t key : keys) {
       const Coming one = coming_.at(key);
       coming_.erase(key);
+      here_.emplace(key, 0);
       const Model& what = model(one.function);
       const bool peer = one.source.kind == Source::Kind::peer;
       const double alone = setup_.node.topology.bytesPerSecond(setup_.node.topology.fromHost(local(one.gpu)));
-      const SwapShape shape = peer ? peerShape(what, setup_.models) : hostShape(what, setup_.models, alone);
+      const SwapShape shape = peer ? peerShape(what, setup_.models) : hostShape(what, setup_.models, alone, one.bytes);
       const auto [first, last] = waitsFor_.equal_range(key);
       for (auto waits = first; waits != last; ++waits) {
         const Running& request = running_.at(waits->second);
@@ -346,6 +357,7 @@ class Engine {
   std::vector<std::size_t> hostWay_;
   std::vector<std::vector<memory::LinkId>> hostPath_;
   std::map<std::pair<std::size_t, std::size_t>, std::size_t> peerWay_;
+  std::unordered_map<std::uint64_t, std::uint64_t> here_;  // models on GPUs: bytes that are missing
   std::unordered_map<std::uint64_t, Coming> coming_;
   std::unordered_multimap<std::uint64_t, std::uint64_t> waitsFor_;
   std::unordered_map<std::uint64_t, Running> running_;
