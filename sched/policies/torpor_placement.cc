@@ -34,12 +34,14 @@ class Torpor final : public Placement {
     if (best) return best;
 
     int least = 3;
+    Rank cheapest;
     for (const GpuId id : state.idle) {
       const Gpu& gpu = state[id];
       if (!may(state, f, gpu)) continue;
       const int interference = neighbourLoads(state, gpu);
-      if (interference >= least) continue;
-      least = interference;
+      const Rank leaves = whoLeaves(f, gpu);
+      if (interference > least || (interference == least && leaves >= cheapest)) continue;
+      least = interference, cheapest = leaves;
       best = Decision{Decision::Kind::run, f.id, id, {Source::Kind::host, {}}, false};
     }
     return best;
@@ -47,6 +49,12 @@ class Torpor final : public Placement {
 
   static bool may(const State& state, const Function& f, const Gpu& gpu) {
     return f.allowedOn(gpu.id) && State::lacks(f, gpu.id) && state.fits(f, gpu);
+  }
+
+  // Of several GPUs that will do as well, the one whose eviction costs least: memory is one pool (section 5.4).
+  static Rank whoLeaves(const Function& f, const Gpu& gpu) {
+    if (gpu.used + f.spec.memoryBytes <= gpu.spec.memoryBytes || gpu.leavers.empty()) return {-1, static_cast<double>(gpu.used)};
+    return gpu.leavers.begin()->rank;
   }
 
   // 0: nothing, 1: a light model, 2: a heavy one.
