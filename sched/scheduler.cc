@@ -9,6 +9,7 @@ namespace rouse::sched {
 namespace {
 
 constexpr std::uint64_t kLeastPart = std::uint64_t{16} << 20;  // that a model gives up: otherwise there would be no end of small ones
+constexpr unsigned kStepsPerTurn = 4;
 constexpr double kLatencyWeight = 0.1;  // of the newest in the mean
 
 Error unfit(const std::string& what) { return {CudaError::invalidValue, what}; }
@@ -29,7 +30,7 @@ Scheduler::Scheduler(Policies policies, Settings settings) : policies_(std::move
 Status Scheduler::step(const Event& event, Time now, Actions& actions) {
   now_ = std::max(now_, now);
   if (Status status = std::visit([&](const auto& one) { return handle(one, actions); }, event); !status) return status;
-  if (!state_.functions.empty()) {
+  if (++steps_ % kStepsPerTurn == 0 && !state_.functions.empty()) {
     turn_ = (turn_ + 1) % state_.functions.size();
     Function& next = state_.functions[turn_];
     if (!next.copies.empty()) rank(next);
@@ -128,8 +129,14 @@ Status Scheduler::handle(const GpuAdded& event, Actions&) {
   if (sched::index(event.id) >= state_.gpus.size()) state_.gpus.resize(sched::index(event.id) + 1);
   Gpu& g = state_.gpus[sched::index(event.id)];
   g.id = event.id, g.spec = event.spec, g.known = g.present = true;
+  state_.slots += g.spec.slots;
   if (!(g.spec.uplinkBytesPerSecond > 0)) g.spec.uplinkBytesPerSecond = g.spec.linkBytesPerSecond;
   if (g.spec.switchId >= state_.traffic.size()) state_.traffic.resize(g.spec.switchId + 1);
+  for (Gpu& other : state_.gpus) {
+    if (!other.known || other.id == g.id) continue;
+    if (state_.peerRate(g, other.id) > 0) other.readers.push_back(g.id);
+    if (state_.peerRate(other, g.id) > 0) g.readers.push_back(other.id);
+  }
   setIdle(g);
   return {};
 }
@@ -138,6 +145,7 @@ Status Scheduler::handle(const GpuLost& event, Actions& actions) {
   Gpu* g = gpu(event.id);
   if (g == nullptr || !g->present) return unfit(name(event.id) + " is not there");
   g->present = false;
+  state_.slots -= g->spec.slots;
   clear(*g, actions);
   return {};
 }
@@ -146,6 +154,7 @@ Status Scheduler::handle(const GpuReturned& event, Actions&) {
   Gpu* g = gpu(event.id);
   if (g == nullptr || g->present) return unfit(name(event.id) + " is not lost");
   g->present = true;
+  state_.slots += g->spec.slots;
   setIdle(*g);
   return {};
 }
@@ -233,7 +242,7 @@ void Scheduler::refuse(const Request& request, Reason reason, Duration after, Ac
 void Scheduler::finish(Request& request, Duration run, bool ok) {
   Function& f = *function(request.function);
   Gpu& g = state_.gpus[sched::index(request.gpu)];
-  std::erase(g.running, request.id);
+  std::erase_if(g.running, [&](const Gpu::Slot& slot) { return slot.request == request.id; });
   setIdle(g);
   --f.running;
   Copy* copy = find(f, request.gpu);
@@ -345,7 +354,8 @@ void Scheduler::drop(Function& f, GpuId where) {
 
 // An executor has failed, or its GPU: nothing is there any more. What was to come from there will come from the host.
 void Scheduler::clear(Gpu& g, Actions& actions) {
-  const std::vector<RequestId> running = std::exchange(g.running, {});
+  std::vector<RequestId> running;
+  for (const Gpu::Slot& slot : std::exchange(g.running, {})) running.push_back(slot.request);
   for (const RequestId id : running) {
     Request& request = state_.requests.at(id);
     Function& f = *function(request.function);
@@ -432,6 +442,10 @@ void Scheduler::index(Function& f, bool in) {
 void Scheduler::reorder(Function& f) {
   const bool could = !f.waiting.empty() && f.running < f.spec.concurrency;
   std::optional<Key> key;
+  if (could) {
+    const Request& head = state_.requests.at(f.waiting.front());
+    f.headDeadline = head.deadline, f.headNumber = head.number;
+  }
   if (could) key = policies_.queueing->key(state_, f, now_);
   if (key == f.key) return;
   if (f.key) index(f, false);
@@ -484,16 +498,14 @@ void Scheduler::apply(const Decision& decision, Actions& actions) {
   request.source = decision.source;
   request.whole = !copy->arriving;
   request.swapsAll = copy->coming == f.transferBytes();
-  request.begun = now_;
   Duration takes = state_.run(f);
   if (decision.source.kind == Source::Kind::host) takes = state_.hostSwap(f, g, copy->coming);
   if (decision.source.kind == Source::Kind::peer) takes = state_.peerSwap(f, state_.peerRate(g, decision.source.peer));
-  request.ends = now_ + takes;
   ++f.running;
   ++copy->users;
   copy->used = true;
   copy->usedAt = now_;
-  g.running.push_back(request.id);
+  g.running.push_back({request.id, now_ + takes});
   setIdle(g);
   rank(f);
   reorder(f);

@@ -82,6 +82,7 @@ class Scheduler {
   State state_;
   Time now_{};
   std::uint64_t arrivals_ = 0;
+  std::uint64_t steps_ = 0;
   std::size_t turn_ = 0;  // whose copies are ranked again next, so that all are from time to time
   std::optional<Time> timer_;
 };

@@ -42,7 +42,6 @@ struct Request {
   Source source{};      // of its model when it began
   bool whole = false;   // the model was there, all of it, when it began
   bool swapsAll = false;// or nothing of it
-  Time begun{}, ends{}; // ends: as expected
   bool retried = false;
 };
 
@@ -74,6 +73,8 @@ struct Function {
   Median run, hostSwap, peerSwap;
   Rate rate;
   double meanLatency = 0;  // seconds, of those that were answered lately
+  Time headDeadline{};     // of its first waiting request
+  std::uint64_t headNumber = 0;
   std::optional<Key> key;  // its place in the order, while it is there
 
   const Copy* copyOn(GpuId gpu) const {
@@ -105,9 +106,14 @@ struct Gpu {
   GpuId id{};
   GpuSpec spec;
   bool known = false, present = false;
+  std::vector<GpuId> readers;  // that can copy from it directly
   std::uint64_t used = 0;  // bytes of all copies
   std::uint64_t held = 0;  // of those that cannot be evicted now
-  std::vector<RequestId> running;
+  struct Slot {
+    RequestId request{};
+    Time ends{};  // as expected
+  };
+  std::vector<Slot> running;
   std::vector<FunctionId> models;  // copies here, in no order
   std::set<Leaver> leavers;        // those that can be evicted, in the order in which they would be
   std::set<Entry> ready;           // functions of State::order with a copy here, arriving or not
@@ -125,11 +131,11 @@ class State {
   std::set<Entry> order;        // functions with a waiting request that could run, the most urgent first
   std::vector<GpuId> idle;      // GPUs with a free slot, in order of numbers
   std::vector<Traffic> traffic; // by switch
+  std::size_t slots = 0;        // of all GPUs that are there
   double queuedSeconds = 0;     // of GPU time, of all requests that wait
 
   const Function& operator[](FunctionId id) const { return functions[index(id)]; }
   const Gpu& operator[](GpuId id) const { return gpus[index(id)]; }
-  const Request& head(const Function& f) const { return requests.at(f.waiting.front()); }
 
   Duration run(const Function& f) const { return f.run(f.spec.run.count() != 0 ? f.spec.run : kUnknownRun); }
   // From the host, or from a peer, while it runs and nothing else is under way.
@@ -194,7 +200,7 @@ class State {
   Time freeAt(const Gpu& gpu, Time now) const {
     if (gpu.idle()) return now;
     Time first = Time::max();
-    for (const RequestId id : gpu.running) first = std::min(first, requests.at(id).ends);
+    for (const Gpu::Slot& slot : gpu.running) first = std::min(first, slot.ends);
     return std::max(first, now);
   }
   // When all of a copy is expected to be there.

@@ -83,15 +83,15 @@ class Rouse final : public Placement {
     placeable = true;
     if (from == nullptr || state.idle.empty()) return std::nullopt;
 
-    const Time last = state.head(f).deadline - state.run(f);
+    const Time last = f.headDeadline - state.run(f);
     const bool canWait = last >= free || key.group >= kLateGroup;
     const Gpu* best = nullptr;
     Duration least = Duration::max();
     bool bestFree = false;
-    for (const GpuId id : state.idle) {
+    for (const GpuId id : state[from->gpu].readers) {
       const Gpu& gpu = state[id];
       const double rate = state.peerRate(gpu, from->gpu);
-      if (rate == 0 || f.copyOn(id) != nullptr || !f.allowedOn(id) || !state.fits(f, gpu)) continue;
+      if (!gpu.idle() || f.copyOn(id) != nullptr || !f.allowedOn(id) || !state.fits(f, gpu)) continue;
       const bool nothingElse = !hasReady(state, gpu, now);
       if (!nothingElse && canWait) continue;
       const Duration extra = state.peerSwap(f, rate) - state.run(f);
@@ -113,6 +113,8 @@ class Rouse final : public Placement {
       placeable = true;
       const Copy* part = f.copyOn(gpu.id);
       bytes = static_cast<double>(part == nullptr ? f.transferBytes() : part->missing);
+      const double free = seconds(state.freeAt(gpu, now) - now) + static_cast<double>(gpu.ready.size() - (part != nullptr)) * kBacklog;
+      if (best != nullptr && free + run >= least) continue;
       const Traffic& traffic = state.traffic[gpu.spec.switchId];
       const double uplink = gpu.spec.uplinkBytesPerSecond;
       const bool isLong = bytes / gpu.spec.linkBytesPerSecond > seconds(f.spec.deadline) * kLongPart;
@@ -127,7 +129,6 @@ class Rouse final : public Placement {
       }
       const bool later = isLong ? traffic.longOnes() != 0 : shortOnes != 0;
       const double travels = std::max(onLink / gpu.spec.linkBytesPerSecond, onWay / uplink);
-      const double free = seconds(state.freeAt(gpu, now) - now) + static_cast<double>(gpu.ready.size() - (part != nullptr)) * kBacklog;
       double cost = std::max(travels, free + run);
       // What others pay: who leaves has to be brought back.
       const double memory = part == nullptr ? static_cast<double>(f.spec.memoryBytes) : bytes;

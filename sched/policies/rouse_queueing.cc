@@ -16,15 +16,14 @@ namespace {
 class Rouse final : public Queueing {
  public:
   Key key(const State& state, const Function& f, Time now) const override {
-    const Request& head = state.head(f);
-    if (!f.spec.strict) return {3, seconds(head.deadline.time_since_epoch()), head.number};
-    const Time last = head.deadline - state.serve(f);
-    if (last < now) return {2, 0, head.number};
+    if (!f.spec.strict) return {3, seconds(f.headDeadline.time_since_epoch()), f.headNumber};
+    const Time last = f.headDeadline - state.serve(f);
+    if (last < now) return {2, 0, f.headNumber};
     const bool lost = f.window.required(f.spec.percentile) > f.window.requests() && f.window.requests() >= kEnough;
-    return {lost ? 1 : 0, seconds(last.time_since_epoch()), head.number};
+    return {lost ? 1 : 0, seconds(last.time_since_epoch()), f.headNumber};
   }
   bool stale(const State& state, const Function& f, const Key&, Time now) const override {
-    return state.head(f).deadline - state.serve(f) < now;
+    return f.headDeadline - state.serve(f) < now;
   }
   int groups() const override { return 2; }
 
