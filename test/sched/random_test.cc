@@ -24,6 +24,7 @@ struct World {
 class Check {
  public:
   World world;
+  unsigned evicted = 0, parts = 0, fetched = 0, ran = 0, fromPeers = 0, refusals = 0;
 
   int runningOn(GpuId gpu) const {
     int count = 0;
@@ -50,6 +51,7 @@ class Check {
       REQUIRE(copy->second.readers == 0);
       REQUIRE(world.functions.at(leave.function).pinned != evict.gpu);
       for (const auto& [id, where] : world.running) REQUIRE_FALSE((where.first == leave.function && where.second == evict.gpu));
+      ++(leave.whole ? evicted : parts);
       if (leave.whole) {
         world.copies.erase(copy);
       } else {
@@ -77,6 +79,7 @@ class Check {
   }
   void operator()(const Fetch& fetch) {
     REQUIRE(fetch.source.kind != Source::Kind::resident);
+    ++fetched;
     bring(fetch.function, fetch.gpu, fetch.source);
   }
   void operator()(const Run& run) {
@@ -84,6 +87,8 @@ class Check {
     REQUIRE(request != world.waiting.end());
     REQUIRE(request->second == run.function);
     world.waiting.erase(request);
+    ++ran;
+    fromPeers += run.source.kind == Source::Kind::peer;
     REQUIRE(++world.runs[run.request] <= (world.retried.contains(run.request) ? 2 : 1));
     if (run.source.kind != Source::Kind::resident) bring(run.function, run.gpu, run.source);
     REQUIRE(world.copies.contains({run.gpu, run.function}));
@@ -93,6 +98,7 @@ class Check {
     REQUIRE(runningOf(run.function) <= static_cast<int>(world.functions.at(run.function).concurrency));
   }
   void operator()(const Refuse& refuse) {
+    ++refusals;
     REQUIRE(world.waiting.erase(refuse.request) + world.running.erase(refuse.request) == 1);
   }
   void operator()(const SetTimer&) {}
@@ -299,6 +305,15 @@ TEST_CASE("random events, every policy: nothing lost, nothing twice, memory kept
   }
   REQUIRE(world.waiting.empty());
   REQUIRE(world.running.empty());
+  // All of it has happened.
+  INFO("ran " << check.ran << " evicted " << check.evicted << " parts " << check.parts << " fetched " << check.fetched << " peers " << check.fromPeers
+              << " refused " << check.refusals);
+  REQUIRE(check.ran > 300);
+  REQUIRE(check.evicted > 30);
+  REQUIRE(check.refusals > 0);
+  REQUIRE((names.eviction != "rouse" || check.parts > 20));
+  REQUIRE((names.placement != "rouse" || check.fetched > 100));
+  REQUIRE((names.placement == "random" || check.fromPeers > 5));
 }
 
 }  // namespace rouse::sched
