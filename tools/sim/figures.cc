@@ -187,6 +187,12 @@ void Figures::figure11(Json& report) const {
       series[i++].points.push_back({static_cast<double>(count), static_cast<double>(compliant) / static_cast<double>(count)});
     }
     rows.push_back(row);
+    if (count == 560) {
+      const auto complying = [&](const char* policy) { return row.at(policy).get<std::size_t>(); };
+      const std::size_t full = complying("torpor"), random = complying("torpor_random");
+      report["variants_worse_560"] = full > complying("torpor_fifo") && full > complying("torpor_block") && full > complying("torpor_lru") &&
+                                     complying("torpor_lru") >= random && complying("torpor_block") > random && complying("torpor_fifo") > random;
+    }
   }
   // How far any policy could go.
   const Setup one = setup("4xv100", "rouse");
