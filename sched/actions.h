@@ -21,12 +21,14 @@ struct Source {
   bool operator==(const Source&) const = default;
 };
 
-// Bring the model, if it is not there, and run the request as the parts arrive.
+// Bring the model, or what of it is missing, and run the request as the parts arrive.
 struct Run { RequestId request{}; FunctionId function{}; GpuId gpu{}; Source source; };
 // Bring the model. A Run will follow, perhaps before ModelArrived.
 struct Fetch { FunctionId function{}; GpuId gpu{}; Source source; };
-// Before the Run or Fetch that follows: these leave, in this order. None of them runs, arrives or is copied from.
-struct Evict { GpuId gpu{}; std::vector<FunctionId> functions; };
+// Before the Run or Fetch that follows: these leave, in this order. None of them runs, arrives or is copied from. Who does not leave whole gives up
+// so many bytes of what it uses last, and is brought them again with its next Fetch or Run from the host.
+struct Leave { FunctionId function{}; std::uint64_t bytes = 0; bool whole = true; };
+struct Evict { GpuId gpu{}; std::vector<Leave> leave; };
 
 enum class Reason : std::uint8_t {
   queueFull,       // of the function

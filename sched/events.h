@@ -20,8 +20,8 @@ struct FunctionSpec {
   bool retry = false;              // a request may be run again after its executor failed
   std::uint32_t concurrency = 1;   // requests of it that run at one time
   std::uint32_t queueLimit = 1000; // requests of it that wait
-  std::optional<GpuId> pinned;     // never evicted from there
-  std::optional<GpuId> tied;       // can be nowhere else
+  std::optional<GpuId> pinned{};   // never evicted from there
+  std::optional<GpuId> tied{};     // can be nowhere else
   // What it takes, as far as that is known beforehand; 0: not. What is measured counts before what is told.
   Duration run{}, hostSwap{}, peerSwap{};  // present; coming from the host while it runs; from another GPU while it runs
 };
@@ -37,7 +37,7 @@ struct GpuSpec {
   std::uint32_t switchId = 0;          // GPUs with the same one share a way to the host
   double uplinkBytesPerSecond = 0;     // of that way; 0: linkBytesPerSecond
   std::uint32_t slots = 1;             // requests that it runs at one time: 1 as Torpor does (section 4.5)
-  std::vector<Peer> peers;             // that it can copy from directly
+  std::vector<Peer> peers{};           // that it can copy from directly
 };
 
 struct FunctionAdded { FunctionId id{}; FunctionSpec spec; };

@@ -48,6 +48,9 @@ class Eviction {
  public:
   virtual ~Eviction() = default;
   virtual Rank rank(const State&, const Function&, const Copy&, Time now) const = 0;
+  // How many bytes that rank is for, of what it uses last; as many as the copy has, or more: all of it, which is also what is left when it
+  // has given up all that is transferred.
+  virtual std::uint64_t gives(const State&, const Function& f, const Copy&) const { return f.spec.memoryBytes; }
 };
 
 // Who is not let in? A request that has just arrived and is not in State yet.

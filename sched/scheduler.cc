@@ -8,6 +8,8 @@
 namespace rouse::sched {
 namespace {
 
+constexpr std::uint64_t kLeastPart = std::uint64_t{16} << 20;  // that a model gives up: otherwise there would be no end of small ones
+constexpr unsigned kStepsPerTurn = 4;
 constexpr double kLatencyWeight = 0.1;  // of the newest in the mean
 
 Error unfit(const std::string& what) { return {CudaError::invalidValue, what}; }
@@ -28,7 +30,7 @@ Scheduler::Scheduler(Policies policies, Settings settings) : policies_(std::move
 Status Scheduler::step(const Event& event, Time now, Actions& actions) {
   now_ = std::max(now_, now);
   if (Status status = std::visit([&](const auto& one) { return handle(one, actions); }, event); !status) return status;
-  if (!state_.functions.empty()) {
+  if (++steps_ % kStepsPerTurn == 0 && !state_.functions.empty()) {
     turn_ = (turn_ + 1) % state_.functions.size();
     Function& next = state_.functions[turn_];
     if (!next.copies.empty()) rank(next);
@@ -127,8 +129,14 @@ Status Scheduler::handle(const GpuAdded& event, Actions&) {
   if (sched::index(event.id) >= state_.gpus.size()) state_.gpus.resize(sched::index(event.id) + 1);
   Gpu& g = state_.gpus[sched::index(event.id)];
   g.id = event.id, g.spec = event.spec, g.known = g.present = true;
+  state_.slots += g.spec.slots;
   if (!(g.spec.uplinkBytesPerSecond > 0)) g.spec.uplinkBytesPerSecond = g.spec.linkBytesPerSecond;
   if (g.spec.switchId >= state_.traffic.size()) state_.traffic.resize(g.spec.switchId + 1);
+  for (Gpu& other : state_.gpus) {
+    if (!other.known || other.id == g.id) continue;
+    if (state_.peerRate(g, other.id) > 0) other.readers.push_back(g.id);
+    if (state_.peerRate(other, g.id) > 0) g.readers.push_back(other.id);
+  }
   setIdle(g);
   return {};
 }
@@ -137,6 +145,7 @@ Status Scheduler::handle(const GpuLost& event, Actions& actions) {
   Gpu* g = gpu(event.id);
   if (g == nullptr || !g->present) return unfit(name(event.id) + " is not there");
   g->present = false;
+  state_.slots -= g->spec.slots;
   clear(*g, actions);
   return {};
 }
@@ -145,6 +154,7 @@ Status Scheduler::handle(const GpuReturned& event, Actions&) {
   Gpu* g = gpu(event.id);
   if (g == nullptr || g->present) return unfit(name(event.id) + " is not lost");
   g->present = true;
+  state_.slots += g->spec.slots;
   setIdle(*g);
   return {};
 }
@@ -232,7 +242,7 @@ void Scheduler::refuse(const Request& request, Reason reason, Duration after, Ac
 void Scheduler::finish(Request& request, Duration run, bool ok) {
   Function& f = *function(request.function);
   Gpu& g = state_.gpus[sched::index(request.gpu)];
-  std::erase(g.running, request.id);
+  std::erase_if(g.running, [&](const Gpu::Slot& slot) { return slot.request == request.id; });
   setIdle(g);
   --f.running;
   Copy* copy = find(f, request.gpu);
@@ -242,7 +252,7 @@ void Scheduler::finish(Request& request, Duration run, bool ok) {
   copy->used = true;
   const double queued = seconds(state_.run(f));
   if (ok && request.whole) f.run.add(run);
-  if (ok && request.source.kind == Source::Kind::host) f.hostSwap.add(run);
+  if (ok && request.source.kind == Source::Kind::host && request.swapsAll) f.hostSwap.add(run);
   if (ok && request.source.kind == Source::Kind::peer) f.peerSwap.add(run);
   state_.queuedSeconds += (seconds(state_.run(f)) - queued) * static_cast<double>(f.waiting.size());
   const double latency = seconds(now_ - request.arrived);
@@ -260,36 +270,63 @@ void Scheduler::finish(Request& request, Duration run, bool ok) {
 // Copies ---------------------------------------------------------------------------------------------------------------------------
 
 Copy& Scheduler::bring(Function& f, Gpu& g, const Decision& decision, Actions& actions) {
-  assert(state_.fits(f, g));
-  Evict evict{g.id, {}};
-  while (g.used + f.spec.memoryBytes > g.spec.memoryBytes && !g.leavers.empty()) {
-    const FunctionId first = g.leavers.begin()->function;
-    evict.functions.push_back(first);
-    drop(*function(first), g.id);
+  assert(state_.fits(f, g) && State::lacks(f, g.id));
+  Copy* copy = find(f, g.id);
+  std::uint64_t bytes = f.transferBytes(), needed = f.spec.memoryBytes;
+  if (copy == nullptr) {
+    g.models.push_back(f.id);
+    f.copies.push_back({.gpu = g.id});
+    copy = &f.copies.back();
+    if (f.key) g.ready.insert({*f.key, f.id});
+  } else {
+    unrank(f, *copy);
+    bytes = needed = std::exchange(copy->missing, 0);
   }
-  if (!evict.functions.empty()) actions.emplace_back(std::move(evict));
+  copy->arriving = true, copy->used = false;
+  copy->coming = bytes, copy->source = decision.source, copy->begun = copy->usedAt = now_;
+  makeRoom(g, needed, actions);
+  g.used += needed;
+  rank(f, *copy);
 
-  Copy copy{.gpu = g.id, .arriving = true, .source = decision.source, .begun = now_, .usedAt = now_};
   if (decision.source.kind == Source::Kind::peer) {
     Copy& from = *find(f, decision.source.peer);
     ++from.users;
     rank(f, from);
-    copy.arrives = now_ + fromSeconds(static_cast<double>(f.transferBytes()) / std::max(1.0, state_.peerRate(g, from.gpu)));
+    copy->arrives = now_ + fromSeconds(static_cast<double>(bytes) / std::max(1.0, state_.peerRate(g, from.gpu)));
   } else {
-    state_.traffic[g.spec.switchId].begin({f.id, g.id, static_cast<double>(f.transferBytes()), g.spec.linkBytesPerSecond, 0, decision.isLong},
+    state_.traffic[g.spec.switchId].begin({f.id, g.id, static_cast<double>(bytes), g.spec.linkBytesPerSecond, 0, decision.isLong},
                                           g.spec.uplinkBytesPerSecond, now_);
   }
-  g.used += f.spec.memoryBytes;
-  g.held += f.spec.memoryBytes;
-  copy.held = copy.counted = true;
-  g.models.push_back(f.id);
-  f.copies.push_back(copy);
-  if (f.key) g.ready.insert({*f.key, f.id});
-  return f.copies.back();
+  return *copy;
+}
+
+void Scheduler::makeRoom(Gpu& g, std::uint64_t bytes, Actions& actions) {
+  Evict evict{g.id, {}};
+  while (g.used + bytes > g.spec.memoryBytes && !g.leavers.empty()) {
+    Function& f = *function(g.leavers.begin()->function);
+    Copy& copy = *find(f, g.id);
+    const std::uint64_t lacking = g.used + bytes - g.spec.memoryBytes;
+    const std::uint64_t left = f.transferBytes() - std::min(f.transferBytes(), copy.missing);
+    std::uint64_t gives = policies_.eviction->gives(state_, f, copy);
+    if (gives < left) gives = std::min(gives, std::max(lacking, kLeastPart));
+    if (gives >= left) {
+      evict.leave.push_back({f.id, f.size(copy), true});
+      drop(f, g.id);
+      continue;
+    }
+    evict.leave.push_back({f.id, gives, false});
+    unrank(f, copy);
+    copy.missing += gives;
+    g.used -= gives;
+    rank(f);
+    if (f.key) reorder(f);
+  }
+  if (!evict.leave.empty()) actions.emplace_back(std::move(evict));
 }
 
 void Scheduler::arrived(Function& f, Copy& copy) {
   copy.arriving = false;
+  copy.coming = 0;
   Gpu& g = state_.gpus[sched::index(copy.gpu)];
   if (copy.source.kind == Source::Kind::peer) {
     if (Copy* from = find(f, copy.source.peer); from != nullptr && from->users != 0) {
@@ -307,16 +344,18 @@ void Scheduler::drop(Function& f, GpuId where) {
   Copy* copy = find(f, where);
   if (copy->arriving) arrived(f, *copy);
   unrank(f, *copy);
-  g.used -= f.spec.memoryBytes;
+  g.used -= f.size(*copy);
   std::erase(g.models, f.id);
   if (f.key) g.ready.erase({*f.key, f.id});
   f.copies.erase(f.copies.begin() + (copy - f.copies.data()));
   rank(f);
+  if (f.key && f.copies.empty()) reorder(f);  // a swap is before it now
 }
 
 // An executor has failed, or its GPU: nothing is there any more. What was to come from there will come from the host.
 void Scheduler::clear(Gpu& g, Actions& actions) {
-  const std::vector<RequestId> running = std::exchange(g.running, {});
+  std::vector<RequestId> running;
+  for (const Gpu::Slot& slot : std::exchange(g.running, {})) running.push_back(slot.request);
   for (const RequestId id : running) {
     Request& request = state_.requests.at(id);
     Function& f = *function(request.function);
@@ -337,7 +376,7 @@ void Scheduler::clear(Gpu& g, Actions& actions) {
       if (copy.arriving && copy.source == Source{Source::Kind::peer, g.id}) {
         copy.source = {Source::Kind::host, {}};
         const Gpu& to = state_[copy.gpu];
-        state_.traffic[to.spec.switchId].begin({f.id, to.id, static_cast<double>(f.transferBytes()), to.spec.linkBytesPerSecond, 0, false},
+        state_.traffic[to.spec.switchId].begin({f.id, to.id, static_cast<double>(copy.coming), to.spec.linkBytesPerSecond, 0, false},
                                                to.spec.uplinkBytesPerSecond, now_);
       }
     drop(f, g.id);
@@ -365,7 +404,7 @@ void Scheduler::unrank(Function& f, Copy& copy) {
   copy.counted = false;
   Gpu& g = state_.gpus[sched::index(copy.gpu)];
   if (copy.held)
-    g.held -= f.spec.memoryBytes;
+    g.held -= f.size(copy);
   else
     g.leavers.erase({copy.rank, f.id});
 }
@@ -380,7 +419,7 @@ void Scheduler::rank(Function& f, Copy& copy) {
   Gpu& g = state_.gpus[sched::index(copy.gpu)];
   copy.counted = true, copy.held = held, copy.rank = rank;
   if (held)
-    g.held += f.spec.memoryBytes;
+    g.held += f.size(copy);
   else
     g.leavers.insert({rank, f.id});
 }
@@ -403,6 +442,10 @@ void Scheduler::index(Function& f, bool in) {
 void Scheduler::reorder(Function& f) {
   const bool could = !f.waiting.empty() && f.running < f.spec.concurrency;
   std::optional<Key> key;
+  if (could) {
+    const Request& head = state_.requests.at(f.waiting.front());
+    f.headDeadline = head.deadline, f.headNumber = head.number;
+  }
   if (could) key = policies_.queueing->key(state_, f, now_);
   if (key == f.key) return;
   if (f.key) index(f, false);
@@ -441,8 +484,9 @@ void Scheduler::apply(const Decision& decision, Actions& actions) {
   Function& f = *function(decision.function);
   Gpu& g = *gpu(decision.gpu);
   Copy* copy = find(f, g.id);
-  if (copy == nullptr) copy = &bring(f, g, decision, actions);
+  if (State::lacks(f, g.id)) copy = &bring(f, g, decision, actions);
   if (decision.kind == Decision::Kind::fetch) {
+    reorder(f);
     actions.emplace_back(Fetch{f.id, g.id, decision.source});
     return;
   }
@@ -453,16 +497,15 @@ void Scheduler::apply(const Decision& decision, Actions& actions) {
   request.gpu = g.id;
   request.source = decision.source;
   request.whole = !copy->arriving;
-  request.begun = now_;
+  request.swapsAll = copy->coming == f.transferBytes();
   Duration takes = state_.run(f);
-  if (decision.source.kind == Source::Kind::host) takes = state_.hostSwap(f, g);
+  if (decision.source.kind == Source::Kind::host) takes = state_.hostSwap(f, g, copy->coming);
   if (decision.source.kind == Source::Kind::peer) takes = state_.peerSwap(f, state_.peerRate(g, decision.source.peer));
-  request.ends = now_ + takes;
   ++f.running;
   ++copy->users;
   copy->used = true;
   copy->usedAt = now_;
-  g.running.push_back(request.id);
+  g.running.push_back({request.id, now_ + takes});
   setIdle(g);
   rank(f);
   reorder(f);

@@ -60,6 +60,7 @@ class Scheduler {
   void freshen();
   void apply(const Decision&, Actions&);
   Copy& bring(Function&, Gpu&, const Decision&, Actions&);
+  void makeRoom(Gpu&, std::uint64_t bytes, Actions&);
   void arrived(Function&, Copy&);
   void finish(Request&, Duration run, bool ok);
   void clear(Gpu&, Actions&);
@@ -81,6 +82,7 @@ class Scheduler {
   State state_;
   Time now_{};
   std::uint64_t arrivals_ = 0;
+  std::uint64_t steps_ = 0;
   std::size_t turn_ = 0;  // whose copies are ranked again next, so that all are from time to time
   std::optional<Time> timer_;
 };

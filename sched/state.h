@@ -41,7 +41,7 @@ struct Request {
   GpuId gpu{};          // where it runs
   Source source{};      // of its model when it began
   bool whole = false;   // the model was there, all of it, when it began
-  Time begun{}, ends{}; // ends: as expected
+  bool swapsAll = false;// or nothing of it
   bool retried = false;
 };
 
@@ -52,11 +52,14 @@ struct Copy {
   bool used = false;      // by a request since it came
   bool held = false;      // cannot be evicted now
   bool counted = false;   // in Gpu::held or Gpu::leavers
+  std::uint64_t missing = 0; // bytes, of what it uses last; none while it arrives
+  std::uint64_t coming = 0;  // bytes, while it arrives
   Source source{};        // where it comes from, while it arrives
   Time begun{}, arrives{};// of its way here; arrives as expected, for those from a peer
   Time usedAt{};
   std::uint32_t users = 0;// requests that run, and copies on their way to other GPUs
   Rank rank{};
+  bool whole() const { return !arriving && missing == 0; }
 };
 
 struct Function {
@@ -70,6 +73,8 @@ struct Function {
   Median run, hostSwap, peerSwap;
   Rate rate;
   double meanLatency = 0;  // seconds, of those that were answered lately
+  Time headDeadline{};     // of its first waiting request
+  std::uint64_t headNumber = 0;
   std::optional<Key> key;  // its place in the order, while it is there
 
   const Copy* copyOn(GpuId gpu) const {
@@ -77,6 +82,10 @@ struct Function {
       if (copy.gpu == gpu) return &copy;
     return nullptr;
   }
+  bool comes() const { return std::any_of(copies.begin(), copies.end(), [](const Copy& copy) { return copy.arriving; }); }
+  bool wholeSomewhere() const { return std::any_of(copies.begin(), copies.end(), [](const Copy& copy) { return copy.whole(); }); }
+  // Of a GPU's memory.
+  std::uint64_t size(const Copy& copy) const { return spec.memoryBytes - copy.missing; }
   bool allowedOn(GpuId gpu) const { return !spec.tied || *spec.tied == gpu; }
   std::uint64_t transferBytes() const { return spec.transferBytes != 0 ? spec.transferBytes : spec.memoryBytes; }
 };
@@ -97,9 +106,14 @@ struct Gpu {
   GpuId id{};
   GpuSpec spec;
   bool known = false, present = false;
+  std::vector<GpuId> readers;  // that can copy from it directly
   std::uint64_t used = 0;  // bytes of all copies
   std::uint64_t held = 0;  // of those that cannot be evicted now
-  std::vector<RequestId> running;
+  struct Slot {
+    RequestId request{};
+    Time ends{};  // as expected
+  };
+  std::vector<Slot> running;
   std::vector<FunctionId> models;  // copies here, in no order
   std::set<Leaver> leavers;        // those that can be evicted, in the order in which they would be
   std::set<Entry> ready;           // functions of State::order with a copy here, arriving or not
@@ -117,11 +131,11 @@ class State {
   std::set<Entry> order;        // functions with a waiting request that could run, the most urgent first
   std::vector<GpuId> idle;      // GPUs with a free slot, in order of numbers
   std::vector<Traffic> traffic; // by switch
+  std::size_t slots = 0;        // of all GPUs that are there
   double queuedSeconds = 0;     // of GPU time, of all requests that wait
 
   const Function& operator[](FunctionId id) const { return functions[index(id)]; }
   const Gpu& operator[](GpuId id) const { return gpus[index(id)]; }
-  const Request& head(const Function& f) const { return requests.at(f.waiting.front()); }
 
   Duration run(const Function& f) const { return f.run(f.spec.run.count() != 0 ? f.spec.run : kUnknownRun); }
   // From the host, or from a peer, while it runs and nothing else is under way.
@@ -135,14 +149,46 @@ class State {
     if (f.spec.peerSwap.count() != 0) return f.spec.peerSwap;
     return std::max(run(f), fromSeconds(static_cast<double>(f.transferBytes()) / std::max(1.0, bytesPerSecond))) + kLastGroups;
   }
-  Duration transfer(const Function& f, const Gpu& gpu) const {
-    return fromSeconds(static_cast<double>(f.transferBytes()) / std::max(1.0, gpu.spec.linkBytesPerSecond));
+  static Duration transfer(std::uint64_t bytes, const Gpu& gpu) {
+    return fromSeconds(static_cast<double>(bytes) / std::max(1.0, gpu.spec.linkBytesPerSecond));
+  }
+  static Duration transfer(const Function& f, const Gpu& gpu) { return transfer(f.transferBytes(), gpu); }
+  // How long a run from the host takes when only these bytes have to come, the ones that it uses last. What of the whole swap neither
+  // the transfer nor the run accounts for is taken to go with the bytes.
+  Duration hostSwap(const Function& f, const Gpu& gpu, std::uint64_t bytes) const {
+    const Duration all = hostSwap(f, gpu);
+    if (bytes >= f.transferBytes()) return all;
+    return std::max(run(f) + kLastGroups, transfer(bytes, gpu) + tail(f, gpu, bytes));
+  }
+  // From the last byte to the end.
+  Duration tail(const Function& f, const Gpu& gpu, std::uint64_t bytes) const {
+    const Duration all = std::max(kLastGroups, hostSwap(f, gpu) - std::max(run(f), transfer(f, gpu)));
+    const double part = static_cast<double>(bytes) / static_cast<double>(std::max<std::uint64_t>(1, f.transferBytes()));
+    return kLastGroups + Duration(static_cast<Duration::rep>(static_cast<double>((all - kLastGroups).count()) * std::min(1.0, part)));
+  }
+  // From now to the end of a request, if it is served at once.
+  Duration serve(const Function& f) const {
+    Duration least = Duration::max();
+    for (const Copy& copy : f.copies)
+      least = std::min(least, copy.missing == 0 ? run(f) : hostSwap(f, (*this)[copy.gpu], copy.missing));
+    if (!f.copies.empty()) return least;
+    for (const Gpu& gpu : gpus)
+      if (gpu.present) return hostSwap(f, gpu);
+    return run(f);
   }
   // Torpor's heavy models are those that PCIe slows down (section 5.3, Table 4's underlined: 1.4 times and more; the others: 1.2).
   bool heavy(const Function& f, const Gpu& gpu) const { return hostSwap(f, gpu) > run(f) * 13 / 10; }
 
+  // Whether there is room for all of it, or can be made.
   bool fits(const Function& f, const Gpu& gpu) const {
-    return gpu.present && gpu.held + f.spec.memoryBytes <= gpu.spec.memoryBytes;
+    const Copy* copy = f.copyOn(gpu.id);
+    const std::uint64_t own = copy != nullptr && copy->held ? f.size(*copy) : 0;
+    return gpu.present && gpu.held - own + f.spec.memoryBytes <= gpu.spec.memoryBytes;
+  }
+  // Nothing of it is there or comes, or only a part is: it can be brought.
+  static bool lacks(const Function& f, GpuId gpu) {
+    const Copy* copy = f.copyOn(gpu);
+    return copy == nullptr || (!copy->arriving && copy->missing != 0);
   }
   // 0: there is no direct way.
   double peerRate(const Gpu& to, GpuId from) const {
@@ -154,7 +200,7 @@ class State {
   Time freeAt(const Gpu& gpu, Time now) const {
     if (gpu.idle()) return now;
     Time first = Time::max();
-    for (const RequestId id : gpu.running) first = std::min(first, requests.at(id).ends);
+    for (const Gpu::Slot& slot : gpu.running) first = std::min(first, slot.ends);
     return std::max(first, now);
   }
   // When all of a copy is expected to be there.
@@ -167,10 +213,8 @@ class State {
   // with the transfer, and the GPU has been free for others so long.
   Time ready(const Function& f, const Copy& copy, Time now) const {
     if (!copy.arriving) return now;
-    const Gpu& gpu = (*this)[copy.gpu];
-    Duration tail = kLastGroups;
-    if (copy.source.kind == Source::Kind::host) tail = std::max(tail, hostSwap(f, gpu) - std::max(run(f), transfer(f, gpu)));
-    return std::max(copy.begun, arrival(f, copy, now) + std::min(tail, run(f)) - run(f) - kLastGroups);
+    const Duration last = copy.source.kind == Source::Kind::host ? tail(f, (*this)[copy.gpu], copy.coming) : kLastGroups;
+    return std::max(copy.begun, arrival(f, copy, now) + std::min(last, run(f)) - run(f) - kLastGroups);
   }
 };
 

@@ -23,11 +23,8 @@ class Rouse final : public Admission {
   std::optional<Refuse> refuse(const State& state, const Function& f, RequestId id, Time now) const override {
     if (auto refused = full(state, f, id)) return refused;
     if (!f.spec.strict) return std::nullopt;
-    std::size_t slots = 0;
-    for (const Gpu& gpu : state.gpus)
-      if (gpu.present) slots += gpu.spec.slots;
-    if (slots == 0) return std::nullopt;  // it may come back
-    const Duration ofAll = fromSeconds(state.queuedSeconds / static_cast<double>(slots));
+    if (state.slots == 0) return std::nullopt;  // a GPU may come back
+    const Duration ofAll = fromSeconds(state.queuedSeconds / static_cast<double>(state.slots));
     const Duration ofThis = state.run(f) * static_cast<Duration::rep>(f.waiting.size()) / f.spec.concurrency;
     const Duration wait = std::max(ofAll, ofThis);
     if (wait + state.run(f) <= f.spec.deadline * kPatience) return std::nullopt;

@@ -6,9 +6,8 @@ namespace {
 // Earliest deadline first (Liu and Layland, JACM 1973): best of all where everything can be in time, and a landslide where it cannot.
 class Edf final : public Queueing {
  public:
-  Key key(const State& state, const Function& f, Time) const override {
-    const Request& head = state.head(f);
-    return {f.spec.strict ? 0 : 1, seconds(head.deadline.time_since_epoch()), head.number};
+  Key key(const State&, const Function& f, Time) const override {
+    return {f.spec.strict ? 0 : 1, seconds(f.headDeadline.time_since_epoch()), f.headNumber};
   }
 };
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include "sched/policies/policies.h"
 
 namespace rouse::sched {
@@ -5,7 +6,7 @@ namespace {
 
 bool copiedElsewhere(const Function& f, const Copy& copy) {
   for (const Copy& other : f.copies)
-    if (other.gpu != copy.gpu && !other.arriving) return true;
+    if (other.gpu != copy.gpu && other.whole()) return true;
   return false;
 }
 
@@ -26,19 +27,52 @@ class Torpor final : public Eviction {
   }
 };
 
-// What it costs to bring it back, times how often that will be, for each byte that it takes: of several, the set that stays saves
+// What it costs to bring it back, times how often that will be, for each byte that it frees: of several, the set that stays saves
 // most (the greedy solution of a knapsack; Cao and Irani's GreedyDual-Size, USITS '97, with the chance of need in place of its clock).
-// The cost is the time by which a request is later than if the model were there: from another GPU where one has it, else from the host.
-// A function that waits stays: it is needed now.
+//
+// The cost is the time by which a request would be later, weighed by the part of its slack that this takes, and the link's time. A
+// function that has been late counts more, so that who is late at times is everybody in turn and not some always. A function that
+// waits stays: it is needed now.
+//
+// A model leaves in two steps. First goes what it uses last, as much as travels while it runs anyway: when that is missing a request is
+// hardly later, and thirteen Berts fit where there were eight. The rest goes together.
 class Rouse final : public Eviction {
  public:
   Rank rank(const State& state, const Function& f, const Copy& copy, Time now) const override {
     const Gpu& gpu = state[copy.gpu];
-    Duration cost = state.hostSwap(f, gpu) - state.run(f);
+    const std::uint64_t hidden = hides(state, f, gpu);
+    const bool first = copy.missing < hidden;
+    const std::uint64_t comes = first ? hidden : f.transferBytes();
+    Duration later = state.hostSwap(f, gpu, comes) - state.run(f);
+    double moves = static_cast<double>(comes);
     for (const Copy& other : f.copies)
-      if (other.gpu != copy.gpu && !other.arriving) cost = std::min(cost, state.peerSwap(f, state.peerRate(gpu, other.gpu)) - state.run(f));
-    const double bytes = static_cast<double>(std::max<std::uint64_t>(1, f.spec.memoryBytes));
-    return {f.waiting.empty() ? 0 : 1, std::max(1e-6, seconds(cost)) * f.rate(now) / bytes};
+      if (other.gpu != copy.gpu && other.whole()) later = std::min(later, state.peerSwap(f, state.peerRate(gpu, other.gpu)) - state.run(f)), moves = 0;
+    const double late = std::max(0.0, seconds(later)), slack = std::max(1e-3, seconds(f.spec.deadline - state.run(f)) - late);
+    const double cost = late * std::min(kMostSlack, late / slack) * need(f) + kLinkWeight * moves / gpu.spec.uplinkBytesPerSecond;
+    const double frees = static_cast<double>(first ? hidden : f.size(copy));
+    return {f.waiting.empty() ? 0 : 1, cost * f.rate(now) / std::max(1.0, frees)};
+  }
+  std::uint64_t gives(const State& state, const Function& f, const Copy& copy) const override {
+    const std::uint64_t hidden = hides(state, f, state[copy.gpu]);
+    return copy.missing < hidden ? hidden - copy.missing : f.spec.memoryBytes;
+  }
+
+ private:
+  static constexpr double kMostSlack = 10;
+  static constexpr double kLinkWeight = 0.1;   // of a second of a link against one by which a request would be too late
+  static constexpr double kHiddenPart = 0.6;   // of a run: links are shared
+  static constexpr double kNeed = 2;
+  static constexpr double kFew = 50;           // requests: fewer count as so many
+
+  // Bytes that come while it runs. Less than all of it, or none.
+  static std::uint64_t hides(const State& state, const Function& f, const Gpu& gpu) {
+    const auto bytes = static_cast<std::uint64_t>(kHiddenPart * seconds(state.run(f)) * gpu.spec.linkBytesPerSecond);
+    return bytes < f.transferBytes() ? bytes : 0;
+  }
+
+  static double need(const Function& f) {
+    const double all = f.window.requests(), late = all - f.window.inTime(), mayBe = (1 - f.spec.percentile) * std::max(all, kFew);
+    return 1 + kNeed * std::min(1.0, late * late / (mayBe * mayBe));
   }
 };
 

@@ -6,7 +6,7 @@ namespace {
 // First come, first served: Torpor-FIFO (section 7.3).
 class Fifo final : public Queueing {
  public:
-  Key key(const State& state, const Function& f, Time) const override { return {0, 0, state.head(f).number}; }
+  Key key(const State&, const Function& f, Time) const override { return {0, 0, f.headNumber}; }
 };
 
 }  // namespace

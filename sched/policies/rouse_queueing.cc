@@ -3,7 +3,8 @@
 namespace rouse::sched {
 namespace {
 
-// Whose last chance comes first: by deadline less the time it takes to run, in four groups that follow each other:
+// Whose last chance comes first: by deadline less the time that it takes, with its swap where it is nowhere, in four groups that
+// follow each other:
 //
 //   0  in time if begun by then
 //   1  the same, of functions that cannot comply any more within a window, even if all goes well
@@ -15,15 +16,14 @@ namespace {
 class Rouse final : public Queueing {
  public:
   Key key(const State& state, const Function& f, Time now) const override {
-    const Request& head = state.head(f);
-    if (!f.spec.strict) return {3, seconds(head.deadline.time_since_epoch()), head.number};
-    const Time last = head.deadline - state.run(f);
-    if (last < now) return {2, 0, head.number};
+    if (!f.spec.strict) return {3, seconds(f.headDeadline.time_since_epoch()), f.headNumber};
+    const Time last = f.headDeadline - state.serve(f);
+    if (last < now) return {2, 0, f.headNumber};
     const bool lost = f.window.required(f.spec.percentile) > f.window.requests() && f.window.requests() >= kEnough;
-    return {lost ? 1 : 0, seconds(last.time_since_epoch()), head.number};
+    return {lost ? 1 : 0, seconds(last.time_since_epoch()), f.headNumber};
   }
   bool stale(const State& state, const Function& f, const Key&, Time now) const override {
-    return state.head(f).deadline - state.run(f) < now;
+    return f.headDeadline - state.serve(f) < now;
   }
   int groups() const override { return 2; }
 

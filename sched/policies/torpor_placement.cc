@@ -17,16 +17,16 @@ class Torpor final : public Placement {
  private:
   static std::optional<Decision> place(const State& state, const Function& f) {
     for (const Copy& copy : f.copies)
-      if (state[copy.gpu].idle() && !copy.arriving) return Decision{Decision::Kind::run, f.id, copy.gpu, {}, false};
+      if (state[copy.gpu].idle() && copy.whole()) return Decision{Decision::Kind::run, f.id, copy.gpu, {}, false};
 
     std::optional<Decision> best;
     double fastest = 0;
     for (const Copy& copy : f.copies) {
-      if (copy.arriving) continue;
+      if (!copy.whole()) continue;
       for (const GpuId id : state.idle) {
         const Gpu& gpu = state[id];
         const double rate = state.peerRate(gpu, copy.gpu);
-        if (rate <= fastest || !may(state, f, gpu)) continue;
+        if (rate <= fastest || f.copyOn(id) != nullptr || !may(state, f, gpu)) continue;
         fastest = rate;
         best = Decision{Decision::Kind::run, f.id, id, {Source::Kind::peer, copy.gpu}, false};
       }
@@ -34,19 +34,27 @@ class Torpor final : public Placement {
     if (best) return best;
 
     int least = 3;
+    Rank cheapest;
     for (const GpuId id : state.idle) {
       const Gpu& gpu = state[id];
       if (!may(state, f, gpu)) continue;
       const int interference = neighbourLoads(state, gpu);
-      if (interference >= least) continue;
-      least = interference;
+      const Rank leaves = whoLeaves(f, gpu);
+      if (interference > least || (interference == least && leaves >= cheapest)) continue;
+      least = interference, cheapest = leaves;
       best = Decision{Decision::Kind::run, f.id, id, {Source::Kind::host, {}}, false};
     }
     return best;
   }
 
   static bool may(const State& state, const Function& f, const Gpu& gpu) {
-    return f.allowedOn(gpu.id) && f.copyOn(gpu.id) == nullptr && state.fits(f, gpu);
+    return f.allowedOn(gpu.id) && State::lacks(f, gpu.id) && state.fits(f, gpu);
+  }
+
+  // Of several GPUs that will do as well, the one whose eviction costs least: memory is one pool (section 5.4).
+  static Rank whoLeaves(const Function& f, const Gpu& gpu) {
+    if (gpu.used + f.spec.memoryBytes <= gpu.spec.memoryBytes || gpu.leavers.empty()) return {-1, static_cast<double>(gpu.used)};
+    return gpu.leavers.begin()->rank;
   }
 
   // 0: nothing, 1: a light model, 2: a heavy one.

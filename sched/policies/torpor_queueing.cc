@@ -16,10 +16,10 @@ namespace {
 // The prototype counts n and m from its start; here they are those of the window, as for every policy.
 class Torpor final : public Queueing {
  public:
-  Key key(const State& state, const Function& f, Time) const override {
+  Key key(const State&, const Function& f, Time) const override {
     const double weight = weigh(f);
     const bool high = index(f.id) >= low_.size() || !low_[index(f.id)];
-    return {(f.spec.strict ? 0 : 2) + (high ? 0 : 1), high ? -weight : weight, state.head(f).number};
+    return {(f.spec.strict ? 0 : 2) + (high ? 0 : 1), high ? -weight : weight, f.headNumber};
   }
 
   std::optional<Time> refreshAt() const override { return next_; }

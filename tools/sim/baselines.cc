@@ -66,8 +66,10 @@ class SharedGpu {
 };
 
 class Bench {
+  const Setup& setup_;
+
  public:
-  Bench(const Setup& setup) : setup_(setup), gpuCount_(setup.node.topology.gpus()) {
+  explicit Bench(const Setup& setup) : setup_(setup), gpuCount_(setup.node.topology.gpus()) {
     result.functions.resize(setup.modelOf.size());
     result.gpus.resize(gpuCount_);
     for (GpuResult& gpu : result.gpus) gpus.emplace_back(gpu);
@@ -106,7 +108,6 @@ class Bench {
   std::vector<std::uint32_t> inside = std::vector<std::uint32_t>(setup_.modelOf.size());
 
  private:
-  const Setup& setup_;
   std::size_t gpuCount_;
   std::vector<SharedGpu::Done> done_;
 };

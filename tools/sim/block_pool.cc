@@ -1,5 +1,7 @@
 #include "tools/sim/block_pool.h"
 
+#include <algorithm>
+
 namespace rouse::sim {
 
 sched::Duration BlockPool::allocate(std::uint32_t function, std::uint64_t bytes) {
@@ -7,15 +9,14 @@ sched::Duration BlockPool::allocate(std::uint32_t function, std::uint64_t bytes)
   const std::uint64_t size = (bytes + kBlocks - 1) / kBlocks;
   auto& blocks = held_[function];
   for (unsigned i = 0; i < kBlocks; ++i) {
-    if (const auto enough = cached_.lower_bound(size); enough != cached_.end()) {
-      blocks.push_back(enough->first);
-      if (--enough->second == 0) cached_.erase(enough);
+    if (const auto enough = std::find_if(cached_.begin(), cached_.end(), [&](std::uint64_t one) { return one >= size; }); enough != cached_.end()) {
+      blocks.push_back(*enough);
+      cached_.erase(enough);
       continue;
     }
     while (allocated_ + size > capacity_ && !cached_.empty()) {
-      const auto largest = std::prev(cached_.end());
-      allocated_ -= largest->first;
-      if (--largest->second == 0) cached_.erase(largest);
+      allocated_ -= cached_.front();
+      cached_.pop_front();
       takes += kCallTime;
     }
     allocated_ += size;
@@ -28,7 +29,7 @@ sched::Duration BlockPool::allocate(std::uint32_t function, std::uint64_t bytes)
 void BlockPool::release(std::uint32_t function) {
   const auto found = held_.find(function);
   if (found == held_.end()) return;
-  for (const std::uint64_t size : found->second) ++cached_[size];
+  cached_.insert(cached_.end(), found->second.begin(), found->second.end());
   held_.erase(found);
 }
 

@@ -1,5 +1,5 @@
-// How long it takes to get memory where released blocks go to one pool, as in Torpor-Block (section 7.3): a cached block that is large
-// enough is returned at once; without one, cached blocks are given back to CUDA until there is room, and a new one is asked for.
+// How long it takes to get memory where released blocks go to one pool, as in Torpor-Block (section 7.3): the first cached block that is large
+// enough, of those released longest ago, is returned at once; without one, cached blocks are given back to CUDA until there is room, and a new one is asked for.
 //
 // Assumptions, for the paper gives neither: a model is kBlocks blocks of equal size (PyTorch's allocator asks in segments), and cudaMalloc
 // and cudaFree take kCallTime each: cudaFree waits for the device, and both change its page tables. What a block is larger than was asked for
@@ -7,7 +7,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <deque>
 #include <unordered_map>
 #include <vector>
 
@@ -31,7 +31,7 @@ class BlockPool {
  private:
   std::uint64_t capacity_;
   std::uint64_t allocated_ = 0;               // from CUDA: held and cached
-  std::map<std::uint64_t, unsigned> cached_;  // by size
+  std::deque<std::uint64_t> cached_;          // sizes, in order of release
   std::unordered_map<std::uint32_t, std::vector<std::uint64_t>> held_;
 };
 

@@ -1,5 +1,7 @@
 #include "tools/sim/engine.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -33,6 +35,7 @@ struct Coming {  // a model on its way to a GPU
   Source source;
   std::size_t way = 0;
   swap::TransferId transfer = 0;
+  std::uint64_t bytes = 0;
 };
 
 struct Running {
@@ -40,6 +43,7 @@ struct Running {
   Time arrived{}, begun{}, waitsFrom{};  // waitsFrom: its kernels may begin: memory has been allocated
   std::uint32_t function = 0;
   GpuId gpu{};
+  Source source;
 };
 
 struct Event {
@@ -50,10 +54,17 @@ struct Event {
   bool operator>(const Event& other) const { return at != other.at ? at > other.at : number > other.number; }
 };
 
+double cpuSeconds() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
 class Engine {
  public:
   Engine(const Setup& setup, const std::vector<Arrival>& arrivals)
       : setup_(setup), arrivals_(arrivals), scheduler_(make(setup)), gpusPerNode_(setup.node.topology.gpus()) {
+    waits_.resize(arrivals.size());
     result_.functions.resize(setup.modelOf.size());
     result_.gpus.resize(gpusPerNode_ * setup.copies);
     build();
@@ -61,6 +72,7 @@ class Engine {
 
   Outcome run() {
     const auto began = Clock::now();
+    const double cpu = cpuSeconds();
     std::size_t next = 0;
     while (next < arrivals_.size() || !events_.empty()) {
       if (events_.empty() || (next < arrivals_.size() && arrivals_[next].at <= events_.top().at)) {
@@ -75,6 +87,7 @@ class Engine {
       if (next == arrivals_.size() && now_ > arrivals_.back().at + kPatience) throw std::logic_error(std::to_string(waiting_) + " requests are never run");
       handle(event);
     }
+    result_.cpuSeconds = cpuSeconds() - cpu;
     finish(began);
     return std::move(result_);
   }
@@ -154,7 +167,7 @@ class Engine {
     now_ = std::max(now_, one.at);
     if (counted(now_)) ++result_.functions[one.function].requests;
     ++waiting_;
-    waitingSince_.emplace(number, now_);
+    waits_[number] = true;
     step(RequestArrived{static_cast<RequestId>(number), static_cast<FunctionId>(one.function)});
   }
 
@@ -188,34 +201,43 @@ class Engine {
     if (!status) throw std::logic_error("the scheduler refused an event: " + status.error().message);
   }
 
+  const Arrival& leaveQueue(RequestId id) {
+    const auto number = static_cast<std::size_t>(id);
+    if (number >= waits_.size() || !waits_[number]) throw std::logic_error("a request that does not wait was run or refused");
+    waits_[number] = false;
+    --waiting_;
+    return arrivals_[number];
+  }
+
   void act(const SetTimer& timer) {
     ++timer_;
     if (timer.at) events_.push({*timer.at, ++numbers_, Event::Kind::timer, 0, timer_});
   }
 
   void act(const Refuse& refuse) {
-    const auto found = waitingSince_.find(static_cast<std::uint64_t>(refuse.request));
-    if (found == waitingSince_.end()) throw std::logic_error("a request that does not wait was refused");
-    if (counted(found->second)) ++result_.functions[arrivals_[static_cast<std::size_t>(refuse.request)].function].refused;
-    waitingSince_.erase(found);
-    --waiting_;
+    const Arrival& arrival = leaveQueue(refuse.request);
+    if (counted(arrival.at)) ++result_.functions[arrival.function].refused;
   }
 
   void act(const Evict& evict) {
-    for (const FunctionId id : evict.functions) {
+    for (const Leave& one : evict.leave) {
       ++result_.evictions;
-      if (setup_.naiveBlocks) pools_[index(evict.gpu)].release(static_cast<std::uint32_t>(index(id)));
+      const auto here = here_.find(keyOf(one.function, evict.gpu));
+      if (here == here_.end()) throw std::logic_error("a model that is not there was evicted");
+      if (one.whole)
+        here_.erase(here);
+      else
+        here->second += one.bytes;
+      if (setup_.naiveBlocks && one.whole) pools_[index(evict.gpu)].release(static_cast<std::uint32_t>(index(one.function)));
     }
   }
 
   void act(const Fetch& fetch) { bring(fetch.function, fetch.gpu, fetch.source); }
 
   void act(const sched::Run& run) {
-    const auto found = waitingSince_.find(static_cast<std::uint64_t>(run.request));
-    if (found == waitingSince_.end()) throw std::logic_error("a request that does not wait was run");
-    Running one{run.request, found->second, now_, now_, static_cast<std::uint32_t>(index(run.function)), run.gpu};
-    waitingSince_.erase(found);
-    --waiting_;
+    const Arrival& arrival = leaveQueue(run.request);
+    if (arrival.function != index(run.function)) throw std::logic_error("a request was run as another function's");
+    Running one{run.request, arrival.at, now_, now_, arrival.function, run.gpu, run.source};
     ++result_.runs;
     Duration allocation{};
     if (run.source.kind != Source::Kind::resident) {
@@ -225,7 +247,6 @@ class Engine {
     one.waitsFrom = now_ + allocation;
     const auto number = static_cast<std::uint64_t>(run.request);
     running_.emplace(number, one);
-    sources_[number] = run.source;
     if (allocation.count() != 0)
       events_.push({one.waitsFrom, ++numbers_, Event::Kind::begins, number, 0});
     else
@@ -235,8 +256,7 @@ class Engine {
   void begin(std::uint64_t number) {
     const Running& one = running_.at(number);
     const auto id = static_cast<FunctionId>(one.function);
-    const Source source = sources_.at(number);
-    sources_.erase(number);
+    const Source source = one.source;
     if (source.kind != Source::Kind::resident) bring(id, one.gpu, source);
     const std::uint64_t key = keyOf(id, one.gpu);
     if (coming_.contains(key))
@@ -246,7 +266,7 @@ class Engine {
   }
 
   void bring(FunctionId function, GpuId gpu, const Source& source) {
-    Coming one{function, gpu, source, 0, 0};
+    Coming one{function, gpu, source, 0, 0, 0};
     std::vector<memory::LinkId> path;
     if (source.kind == Source::Kind::peer) {
       ++result_.peerSwaps;
@@ -258,8 +278,11 @@ class Engine {
       path = hostPath_[index(gpu)];
     }
     Way& way = ways_[one.way];
-    one.transfer = way.model->start(now_.time_since_epoch().count(), path, model(function).parameterBytes);
     const std::uint64_t key = keyOf(function, gpu);
+    const auto part = here_.find(key);
+    one.bytes = part == here_.end() ? model(function).parameterBytes : part->second;
+    if (part != here_.end()) here_.erase(part);
+    one.transfer = way.model->start(now_.time_since_epoch().count(), path, one.bytes);
     if (!coming_.emplace(key, one).second) throw std::logic_error("a model that is on its way was asked for again");
     way.carries.emplace(one.transfer, key);
     expect(one.way);
@@ -285,10 +308,11 @@ class Engine {
     for (const std::uint64_t key : keys) {
       const Coming one = coming_.at(key);
       coming_.erase(key);
+      here_.emplace(key, 0);
       const Model& what = model(one.function);
       const bool peer = one.source.kind == Source::Kind::peer;
       const double alone = setup_.node.topology.bytesPerSecond(setup_.node.topology.fromHost(local(one.gpu)));
-      const SwapShape shape = peer ? peerShape(what, setup_.models) : hostShape(what, setup_.models, alone);
+      const SwapShape shape = peer ? peerShape(what, setup_.models) : hostShape(what, setup_.models, alone, one.bytes);
       const auto [first, last] = waitsFor_.equal_range(key);
       for (auto waits = first; waits != last; ++waits) {
         const Running& request = running_.at(waits->second);
@@ -346,11 +370,11 @@ class Engine {
   std::vector<std::size_t> hostWay_;
   std::vector<std::vector<memory::LinkId>> hostPath_;
   std::map<std::pair<std::size_t, std::size_t>, std::size_t> peerWay_;
+  std::unordered_map<std::uint64_t, std::uint64_t> here_;  // models on GPUs: bytes that are missing
   std::unordered_map<std::uint64_t, Coming> coming_;
   std::unordered_multimap<std::uint64_t, std::uint64_t> waitsFor_;
   std::unordered_map<std::uint64_t, Running> running_;
-  std::unordered_map<std::uint64_t, Source> sources_;
-  std::unordered_map<std::uint64_t, Time> waitingSince_;
+  std::vector<bool> waits_;  // by request
   std::size_t waiting_ = 0;
   std::vector<BlockPool> pools_;
   std::vector<Action> spare_;

@@ -46,7 +46,7 @@ struct Outcome {
   std::vector<LinkResult> links;
   std::uint64_t runs = 0, hostSwaps = 0, peerSwaps = 0, evictions = 0;
   std::vector<float> allocations;  // of memory, by naiveBlocks or not, for each run with a swap: part of the run's own time
-  double virtualSeconds = 0, wallSeconds = 0;
+  double virtualSeconds = 0, wallSeconds = 0, cpuSeconds = 0;
   std::uint64_t steps = 0;
   double stepMeanUs = 0, stepP99Us = 0;  // where measured
   std::size_t compliant(double percentile) const;

@@ -4,6 +4,8 @@
 #include <iostream>
 
 #include "tools/sim/command_run.h"
+#include "tools/sim/command_scale.h"
+#include "tools/sim/command_torpor.h"
 #include "tools/sim/options.h"
 
 int main(int argc, char** argv) {
@@ -11,7 +13,9 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer("Exit codes: 0 simulated, 1 failed, 2 usage, 4 a promised figure is missed (--check).");
   int status = 0;
+  rouse::sim::addTorpor(app, status);
   rouse::sim::addRun(app, status);
+  rouse::sim::addScale(app, status);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -143,10 +143,12 @@ const Models& torporModels() {
   return models;
 }
 
-SwapShape hostShape(const Model& model, const Models& models, double bytesPerSecond) {
+SwapShape hostShape(const Model& model, const Models& models, double bytesPerSecond, std::uint64_t bytes) {
   const auto transfer = sched::fromSeconds(static_cast<double>(model.parameterBytes) / bytesPerSecond);
-  if (transfer > model.run) return {std::max(models.lastGroups, model.hostSwap - transfer), models.lastGroups};
-  return {models.lastGroups, model.hostSwap - model.run};
+  if (transfer <= model.run) return {models.lastGroups, model.hostSwap - model.run};
+  const double part = static_cast<double>(bytes) / static_cast<double>(model.parameterBytes);
+  const auto beyond = std::max(models.lastGroups, model.hostSwap - transfer) - models.lastGroups;
+  return {models.lastGroups + sched::Duration(static_cast<sched::Duration::rep>(static_cast<double>(beyond.count()) * part)), models.lastGroups};
 }
 
 SwapShape peerShape(const Model& model, const Models& models) { return {models.lastGroups, model.peerSwap - model.run}; }

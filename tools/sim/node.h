@@ -49,7 +49,8 @@ struct SwapShape {
   sched::Duration afterTransfer{};  // from the last byte to the end, at least
   sched::Duration overRun{};        // by which the run is longer for having waited for groups, at least
 };
-SwapShape hostShape(const Model& model, const Models& models, double bytesPerSecond);
+// Where only a part has to come, of what is used last: what neither transfer nor run accounts for goes with the bytes (assumption).
+SwapShape hostShape(const Model& model, const Models& models, double bytesPerSecond, std::uint64_t bytes);
 SwapShape peerShape(const Model& model, const Models& models);
 
 }  // namespace rouse::sim

@@ -107,7 +107,7 @@ Counts generateCounts(std::size_t functions, std::size_t minutes, std::uint64_t 
   for (auto& row : counts) {
     const double mean = 5 + 10 * random.unit();
     for (std::size_t minute = 0; minute < minutes; ++minute) {
-      const double tide = 1 + 0.25 * std::cos(2 * std::numbers::pi * static_cast<double>(minute) / 20);
+      const double tide = 1 + 0.2 * std::cos(2 * std::numbers::pi * static_cast<double>(minute) / 20);
       row.push_back(static_cast<double>(random.poisson(mean * tide)));
     }
   }

@@ -33,9 +33,9 @@ using Counts = std::vector<std::vector<double>>;  // requests by function and mi
 // The layout of the Azure Functions 2019 files: HashOwner,HashApp,HashFunction,Trigger,1,2,…; a last minute that was cut off (less than a
 // tenth of the mean) is left out. Errors name file and line.
 Result<Counts> readMinuteCounts(const std::filesystem::path& file);
-// What the project uses where no file is given: functions with 5 to 15 requests a minute on average, Poisson counts within that, and a common tide
-// of a quarter up and down in 20 minutes; as the counts published with Torpor's prototype have them (means 5.1 to 14.8, all
-// together from 0.78 to 1.3 of the mean).
+// What the project uses where no file is given: functions with 5 to 15 requests a minute on average, Poisson counts within that, and a common
+// tide of a fifth up and down in 20 minutes. The counts published with Torpor's prototype are like that: means from 5.1 to 14.8, all together
+// with a standard deviation of 14% over the minutes.
 Counts generateCounts(std::size_t functions, std::size_t minutes, std::uint64_t seed);
 // Each function gets one of the rows, drawn with replacement, as the prototype's sender does.
 Counts drawRows(const Counts& rows, std::size_t functions, std::uint64_t seed);
