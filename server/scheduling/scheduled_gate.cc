@@ -384,8 +384,9 @@ void ScheduledGate::carryOut(const sched::Fetch& fetch) {
 }
 
 void ScheduledGate::carryOut(const sched::Evict& evict) {
-  for (const sched::FunctionId id : evict.functions)
-    if (const Function* f = byId(id); f != nullptr && f->where && f->where->gpu == sched::index(evict.gpu)) fleet_.release(f->name);
+  // Who is to give up a part is let go of whole: it stays where it is but for what others take, and they take what it will want last.
+  for (const sched::Leave& leave : evict.leave)
+    if (const Function* f = byId(leave.function); f != nullptr && f->where && f->where->gpu == sched::index(evict.gpu)) fleet_.release(f->name);
 }
 
 void ScheduledGate::carryOut(const sched::Refuse& refused) { refuse(ticketOf(refused.request), reasonOf(refused.reason), refused.retryAfter); }
