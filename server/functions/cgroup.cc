@@ -82,6 +82,9 @@ Result<fs::path> functionGroups(const std::string& setting) {
     if (!isDelegated(own)) return Error{CudaError::notSupported, "the daemon's group " + own.string() + " is not delegated to it (Delegate=yes, or functions.cgroup)"};
     // Processes are in leaves only.
     if (::mkdir((own / "daemon").c_str(), 0755) != 0 && errno != EEXIST) return failed("making " + (own / "daemon").string());
+    // Executors too: they are there already.
+    std::ifstream members(own / "cgroup.procs");
+    for (std::string pid; std::getline(members, pid);) write(own / "daemon" / "cgroup.procs", pid);
     if (!write(own / "daemon" / "cgroup.procs", "0")) return failed("joining " + (own / "daemon").string());
     enableControllers(own);
     own /= "functions";

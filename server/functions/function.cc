@@ -147,6 +147,8 @@ Status Function::tryLaunch() {
   }
   if (!token_.empty()) surroundings_.revokeToken(token_);
   token_ = surroundings_.issueToken(spec_, user_ ? user_->uid : ::geteuid());
+  // Of a daemon before this one, which was killed.
+  if (ownUser_ && starts_ == 1) killAllOf(*user_);
   // Whoever served there is gone; a server that binds would find its socket in the way.
   if (spec_.socket.empty()) ::unlink(target_->socket.c_str());
 
@@ -229,6 +231,8 @@ std::vector<std::string> Function::environment() const {
 void Function::onExit() {
   boost::system::error_code ignored;
   exit_.close(ignored);
+  // What it has started ends with it; as long as it has not been waited for, its number is nobody else's.
+  endAll();
   int status = 0;
   ::waitpid(pid_, &status, 0);
   const std::string how = daemon::describeExit(status);
@@ -236,7 +240,6 @@ void Function::onExit() {
   spdlog::log(expected ? spdlog::level::info : spdlog::level::warn, "function {}: process {} {}", spec_.name, pid_, how);
   output_.note("(rouse) process " + std::to_string(pid_) + " " + how);
   problem_ = expected ? "" : "process " + std::to_string(pid_) + " " + how;
-  endAll();
   pid_ = -1;
   since_.reset();
   group_.reset();
@@ -244,7 +247,6 @@ void Function::onExit() {
   if (leaving_ && state() == State::stopped) events_.onGone();
 }
 
-// What it has started ends with it.
 void Function::endAll() {
   if (pid_ < 0) return;
   signalProcesses(pid_, SIGKILL);
