@@ -122,8 +122,7 @@ TEST_CASE("many clients at once: every answer is its own request's, and none is 
   std::atomic<int> right = 0;
   std::vector<std::thread> clients;
   for (int c = 0; c < kClients; ++c) {
-    clients.emplace_back([&, c] {
-      Wire wire = running.connect();
+    clients.emplace_back([&, c, wire = running.connect()]() mutable {
       for (int i = 0; i < kRequests; ++i) {
         const std::string body = std::to_string(c * 1000000 + i);
         wire.send(post("/fn/f/", body));
