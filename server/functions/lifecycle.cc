@@ -93,7 +93,8 @@ Actions Lifecycle::onHealth(bool well, Time now) {
     return {};
   }
   if (state_ == State::starting) {
-    interval_ = std::min<std::chrono::milliseconds>(interval_ * 2, std::min(policy_.healthInterval, std::chrono::milliseconds(500)));
+    interval_ = std::min<std::chrono::milliseconds>(interval_ * 2,
+                                                    std::min(policy_.healthInterval, std::chrono::milliseconds(500)));
     nextCheck_ = now + interval_;
     return {};
   }

@@ -178,21 +178,34 @@ TEST_CASE("whatever happens, there is one process at a time, and what is wanted 
   for (int i = 0; i < 20000; ++i) {
     w.now += std::chrono::milliseconds(random() % 300);
     switch (random() % 9) {
-      case 0: act(w.life.start(w.now)); break;
-      case 1: act(w.life.stop(w.now)); break;
-      case 2: act(w.life.restart(w.now)); break;
+      case 0:
+        act(w.life.start(w.now));
+        break;
+      case 1:
+        act(w.life.stop(w.now));
+        break;
+      case 2:
+        act(w.life.restart(w.now));
+        break;
       case 3:
         if (std::exchange(process, false)) act(w.life.onExited(w.now));
         break;
-      case 4: act(w.life.suspect(w.now)); break;
-      case 5: act(w.life.end(w.now)); break;
+      case 4:
+        act(w.life.suspect(w.now));
+        break;
+      case 5:
+        act(w.life.end(w.now));
+        break;
       case 6:
         if (std::exchange(checking, false)) act(w.life.onHealth(random() % 3 != 0, w.now));
         break;
-      default: act(w.life.tick(w.now)); break;
+      default:
+        act(w.life.tick(w.now));
+        break;
     }
     const State state = w.life.state();
-    CHECK(process == (state == State::starting || state == State::ready || state == State::doubted || state == State::stopping));
+    CHECK(process ==
+          (state == State::starting || state == State::ready || state == State::doubted || state == State::stopping));
   }
   act(w.life.start(w.now));
   for (int i = 0; i < 1000 && w.life.state() != State::ready; ++i) {
