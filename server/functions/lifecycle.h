@@ -11,6 +11,7 @@ namespace rouse::functions {
 
 struct LifecyclePolicy {
   std::chrono::milliseconds firstBackOff{100}, mostBackOff{30000};
+  std::chrono::milliseconds mostAfterReady{2000};  // of one that was ready before it ended: it can serve
   std::chrono::milliseconds steadyAfter{2000};  // it was ready for so long: its next end is counted as the first
   std::chrono::milliseconds startInterval{25};   // between looks at one that is starting, at first
   std::chrono::milliseconds healthInterval{2000};
@@ -72,6 +73,7 @@ class Lifecycle {
   bool wanted_ = false;
   bool atOnce_ = false;  // once it has ended, without back-off
   bool checking_ = false;
+  bool wasReady_ = false;  // its process, at any time
   std::uint32_t failures_ = 0;                             // ends in a row that nobody wanted
   std::uint32_t unwell_ = 0;                               // checks in a row
   std::chrono::milliseconds interval_{0};                  // to the next look while it is starting

@@ -96,6 +96,21 @@ TEST_CASE("back-off doubles up to its limit, and is forgotten after a steady whi
   CHECK(w.now - before == w.policy.firstBackOff);
 }
 
+TEST_CASE("one that can serve is not waited for as long as one that cannot even begin") {
+  World w;
+  for (int i = 0; i < 12; ++i) {
+    w.makeReady();
+    w.life.onExited(w.now);
+    const auto before = w.now;
+    CHECK(w.next() == Actions{Action::start});
+    CHECK(w.now - before <= w.policy.mostAfterReady);
+  }
+  w.life.onStartFailed(w.now);
+  const auto before = w.now;
+  w.next();
+  CHECK(w.now - before == w.policy.mostBackOff);
+}
+
 TEST_CASE("a function that is unwell is doubted at once, and restarted when it stays so") {
   World w;
   w.makeReady();
