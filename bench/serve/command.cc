@@ -28,8 +28,9 @@ struct Options {
 };
 
 std::string functionFile(const std::string& kind, int queue) {
-  return "command = [\"" + binaryPath("rouse-bench").string() + "\", \"serve-function\", \"" + kind + "\"]\nconcurrency = 16\nqueue_limit = " +
-         std::to_string(queue) + "\ndeadline = \"200ms\"\nqueue_timeout = \"5s\"\n";
+  return "command = [\"" + binaryPath("rouse-bench").string() + "\", \"serve-function\", \"" + kind +
+         "\"]\nconcurrency = 16\nqueue_limit = " + std::to_string(queue) +
+         "\ndeadline = \"200ms\"\nqueue_timeout = \"5s\"\n";
 }
 
 void awaitReady(const Place& router) {
@@ -70,16 +71,22 @@ json describe(const std::map<std::string, FunctionLoad>& load, double elapsed, j
   for (const auto& [name, one] : load) {
     json statuses = json::object();
     for (const auto& [status, count] : one.refused) statuses[std::to_string(status)] = count, refused += count;
-    functions[name] = {{"sent", one.sent}, {"answered", one.answered}, {"refused", statuses}, {"lost", one.lost}, {"doubled", one.doubled}, {"wrong", one.wrong}};
+    functions[name] = {{"sent", one.sent}, {"answered", one.answered}, {"refused", statuses},
+                       {"lost", one.lost}, {"doubled", one.doubled},   {"wrong", one.wrong}};
     if (!one.milliseconds.empty()) {
-      for (const auto& [key, fraction] : {std::pair{"ms_p50", 0.5}, {"ms_p98", 0.98}, {"ms_p99", 0.99}}) functions[name][key] = percentile(one.milliseconds, fraction);
+      for (const auto& [key, fraction] : {std::pair{"ms_p50", 0.5}, {"ms_p98", 0.98}, {"ms_p99", 0.99}})
+        functions[name][key] = percentile(one.milliseconds, fraction);
     }
     answered += one.milliseconds.size();
     lost += one.lost;
     doubled += one.doubled;
     wrong += one.wrong;
   }
-  totals = {{"requests_per_s", static_cast<double>(answered) / elapsed}, {"lost", lost}, {"doubled", doubled}, {"wrong", wrong}, {"refused", refused}};
+  totals = {{"requests_per_s", static_cast<double>(answered) / elapsed},
+            {"lost", lost},
+            {"doubled", doubled},
+            {"wrong", wrong},
+            {"refused", refused}};
   return functions;
 }
 
@@ -101,7 +108,8 @@ json measure(const Options& options) {
   std::fprintf(stderr, "measuring %d functions that echo, %g requests a second\n", options.functions, options.rate);
   double elapsed = 0;
   json totals, modelTotals;
-  const auto load = openLoop({.router = router, .functions = echoes, .requestsPerSecond = options.rate, .seconds = options.seconds}, elapsed);
+  const auto load = openLoop(
+      {.router = router, .functions = echoes, .requestsPerSecond = options.rate, .seconds = options.seconds}, elapsed);
   report["functions"] = describe(load, elapsed, totals);
   // What was executed more than once, though it was answered once.
   std::uint64_t executed = 0, answered = 0;
@@ -111,16 +119,27 @@ json measure(const Options& options) {
   }
   totals["executed_again"] = executed > answered ? executed - answered : 0;
   report.update(totals);
-  std::fprintf(stderr, "measuring %d functions with a model, %g requests a second\n", options.functions, options.modelRate);
-  report["models"] = describe(openLoop({.router = router, .functions = models, .requestsPerSecond = options.modelRate, .seconds = options.seconds}, elapsed), elapsed, modelTotals);
-  for (const char* key : {"lost", "doubled", "wrong", "refused"}) report[std::string("models_") + key] = modelTotals[key];
+  std::fprintf(stderr, "measuring %d functions with a model, %g requests a second\n", options.functions,
+               options.modelRate);
+  report["models"] = describe(
+      openLoop(
+          {.router = router, .functions = models, .requestsPerSecond = options.modelRate, .seconds = options.seconds},
+          elapsed),
+      elapsed, modelTotals);
+  for (const char* key : {"lost", "doubled", "wrong", "refused"})
+    report[std::string("models_") + key] = modelTotals[key];
   return report;
 }
 
 const std::vector<Target>& serveTargets(double rate) {
   // 2000 requests a second are what is sent: Poisson arrivals scatter about it.
-  static const std::vector<Target> targets{{"router_added_us_p50", 150, false}, {"requests_per_s", 0.95 * rate, true}, {"lost", 0, false}, {"doubled", 0, false},
-                                           {"executed_again", 0, false},         {"models_lost", 0, false},             {"models_doubled", 0, false}};
+  static const std::vector<Target> targets{{"router_added_us_p50", 150, false},
+                                           {"requests_per_s", 0.95 * rate, true},
+                                           {"lost", 0, false},
+                                           {"doubled", 0, false},
+                                           {"executed_again", 0, false},
+                                           {"models_lost", 0, false},
+                                           {"models_doubled", 0, false}};
   return targets;
 }
 
@@ -128,14 +147,21 @@ const std::vector<Target>& serveTargets(double rate) {
 
 void addServe(CLI::App& app, int& status) {
   auto options = std::make_shared<Options>();
-  auto* command = app.add_subcommand("serve", "Functions behind the router: what it adds, and open-loop load with every response checked");
+  auto* command = app.add_subcommand(
+      "serve", "Functions behind the router: what it adds, and open-loop load with every response checked");
   command->add_flag("--json", options->asJson, "Print one JSON object");
-  command->add_option("--rate", options->rate, "Requests a second to the functions that echo")->check(CLI::Range(1.0, 1e6));
-  command->add_option("--model-rate", options->modelRate, "Requests a second to the functions with a model")->check(CLI::Range(1.0, 1e6));
-  command->add_option("--seconds", options->seconds, "Of load on each, one of warm-up included")->check(CLI::Range(1.5, 3600.0));
+  command->add_option("--rate", options->rate, "Requests a second to the functions that echo")
+      ->check(CLI::Range(1.0, 1e6));
+  command->add_option("--model-rate", options->modelRate, "Requests a second to the functions with a model")
+      ->check(CLI::Range(1.0, 1e6));
+  command->add_option("--seconds", options->seconds, "Of load on each, one of warm-up included")
+      ->check(CLI::Range(1.5, 3600.0));
   command->add_option("--functions", options->functions, "Functions of each kind")->check(CLI::Range(1, 100));
-  command->add_option("--requests", options->requests, "One after the other, for the router's own cost")->check(CLI::Range(10, 1000000));
-  command->add_option("--check", options->slack, "Exit with 4 where a promised figure is missed by more than this factor (1: the promise itself)")
+  command->add_option("--requests", options->requests, "One after the other, for the router's own cost")
+      ->check(CLI::Range(10, 1000000));
+  command
+      ->add_option("--check", options->slack,
+                   "Exit with 4 where a promised figure is missed by more than this factor (1: the promise itself)")
       ->check(CLI::Range(1.0, 100.0));
   command->callback([options, &status] {
     const json report = measure(*options);

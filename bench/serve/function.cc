@@ -26,7 +26,8 @@ struct Connection {
   std::string unread;
 };
 
-// A request at the front of `bytes`, taken off it: method and target, and the body. Only what the router and this benchmark send.
+// A request at the front of `bytes`, taken off it: method and target, and the body. Only what the router and this
+// benchmark send.
 struct Request {
   std::string line, body;
 };
@@ -36,7 +37,8 @@ std::optional<Request> take(std::string& bytes) {
   std::size_t length = 0;
   for (std::size_t at = bytes.find("\r\n"); at < end; at = bytes.find("\r\n", at + 2)) {
     constexpr std::string_view kField = "content-length:";
-    if (strncasecmp(bytes.data() + at + 2, kField.data(), kField.size()) == 0) length = std::strtoul(bytes.c_str() + at + 2 + kField.size(), nullptr, 10);
+    if (strncasecmp(bytes.data() + at + 2, kField.data(), kField.size()) == 0)
+      length = std::strtoul(bytes.c_str() + at + 2 + kField.size(), nullptr, 10);
   }
   if (bytes.size() < end + 4 + length) return std::nullopt;
   Request request{bytes.substr(0, bytes.find("\r\n")), bytes.substr(end + 4, length)};
@@ -90,7 +92,8 @@ int serveFunction(const std::string& kind) {
       const ssize_t got = recv(connection.fd, piece, sizeof piece, 0);
       bool open = got > 0;
       if (open) connection.unread.append(piece, static_cast<std::size_t>(got));
-      for (std::optional<Request> request; open && (request = take(connection.unread));) open = answer(connection.fd, respond(*request));
+      for (std::optional<Request> request; open && (request = take(connection.unread));)
+        open = answer(connection.fd, respond(*request));
       if (open) continue;
       close(connection.fd);
       connections.erase(connections.begin() + static_cast<std::ptrdiff_t>(i - 1));

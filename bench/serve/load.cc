@@ -42,13 +42,17 @@ std::optional<Reply> takeReply(std::string& bytes) {
 
 std::string request(const std::string& target, std::uint64_t number) {
   const std::string body = std::to_string(number);
-  return "POST " + target + " HTTP/1.1\r\nHost: bench\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+  return "POST " + target + " HTTP/1.1\r\nHost: bench\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
+         body;
 }
 
-bool isAnswer(const std::string& body, std::uint64_t number) { return body.starts_with(std::to_string(number) + " ") && body.ends_with(" ok"); }
+bool isAnswer(const std::string& body, std::uint64_t number) {
+  return body.starts_with(std::to_string(number) + " ") && body.ends_with(" ok");
+}
 
 void sendAll(int fd, const std::string& text) {
-  if (send(fd, text.data(), text.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(text.size())) throw std::runtime_error("a request could not be sent");
+  if (send(fd, text.data(), text.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(text.size()))
+    throw std::runtime_error("a request could not be sent");
 }
 
 Reply await(int fd, std::string& unread) {
@@ -81,7 +85,8 @@ int connectTo(const Place& place) {
     address.sun_family = AF_UNIX;
     std::strncpy(address.sun_path, place.path.c_str(), sizeof address.sun_path - 1);
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) throw std::runtime_error("cannot connect to " + place.path);
+    if (connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
+      throw std::runtime_error("cannot connect to " + place.path);
     return fd;
   }
   sockaddr_in address{};
@@ -91,7 +96,8 @@ int connectTo(const Place& place) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  if (connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) throw std::runtime_error("cannot connect to port " + std::to_string(place.port));
+  if (connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
+    throw std::runtime_error("cannot connect to port " + std::to_string(place.port));
   return fd;
 }
 
@@ -101,7 +107,8 @@ std::string fetch(const Place& place, const std::string& target) {
   sendAll(fd, "GET " + target + " HTTP/1.1\r\nHost: bench\r\n\r\n");
   const Reply reply = await(fd, unread);
   close(fd);
-  if (reply.status != 200) throw std::runtime_error("GET " + target + " was answered with " + std::to_string(reply.status));
+  if (reply.status != 200)
+    throw std::runtime_error("GET " + target + " was answered with " + std::to_string(reply.status));
   return reply.body;
 }
 
@@ -116,7 +123,8 @@ std::vector<double> closedLoop(const Place& place, const std::string& target, in
     sendAll(fd, text);
     const Reply reply = await(fd, unread);
     microseconds.push_back((now() - begin) * 1e6);
-    if (reply.status != 200 || !isAnswer(reply.body, number) || !unread.empty()) throw std::runtime_error("a wrong answer: " + reply.body);
+    if (reply.status != 200 || !isAnswer(reply.body, number) || !unread.empty())
+      throw std::runtime_error("a wrong answer: " + reply.body);
   }
   close(fd);
   return microseconds;
@@ -152,7 +160,8 @@ std::map<std::string, FunctionLoad> openLoop(const LoadOptions& options, double&
     ++busy;
     ++load[due.function].sent;
     const std::string text = request("/fn/" + due.function + "/", line.number);
-    if (send(line.fd, text.data(), text.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(text.size())) shutdown(line.fd, SHUT_RDWR);
+    if (send(line.fd, text.data(), text.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(text.size()))
+      shutdown(line.fd, SHUT_RDWR);
   };
   const auto over = [&](std::size_t index, bool keep) {
     Line& line = lines[index];
@@ -168,7 +177,8 @@ std::map<std::string, FunctionLoad> openLoop(const LoadOptions& options, double&
   std::vector<std::size_t> which;
   while (now() < end || busy != 0 || !waiting.empty()) {
     const double time = now();
-    for (; next <= time && next < end; next += gap(random)) waiting.push_back({next, options.functions[random() % options.functions.size()]});
+    for (; next <= time && next < end; next += gap(random))
+      waiting.push_back({next, options.functions[random() % options.functions.size()]});
     while (!waiting.empty() && (!idle.empty() || lines.size() < options.connections)) {
       give(waiting.front());
       waiting.pop_front();

@@ -53,15 +53,18 @@ Result<ControlGroup> ControlGroup::make(const fs::path& parent, const std::strin
   wire::OwnedFd procs(::open((path / "cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
   if (!procs) return failed("opening " + (path / "cgroup.procs").string());
   const auto set = [&](const char* file, const std::string& value, const char* key) {
-    if (!write(path / file, value)) notApplied.push_back(std::string(key) + " (" + file + ": " + std::strerror(errno) + ")");
+    if (!write(path / file, value))
+      notApplied.push_back(std::string(key) + " (" + file + ": " + std::strerror(errno) + ")");
   };
   if (limits.memory != 0) {
     set("memory.max", std::to_string(limits.memory), "memory");
-    write(path / "memory.swap.max", "0");    // absent where there is no swap
-    write(path / "memory.oom.group", "1");   // a function that lost one of its processes is no function
+    write(path / "memory.swap.max", "0");   // absent where there is no swap
+    write(path / "memory.oom.group", "1");  // a function that lost one of its processes is no function
   }
   constexpr int kPeriodUs = 100000;
-  if (limits.cpus > 0) set("cpu.max", std::to_string(static_cast<std::int64_t>(limits.cpus * kPeriodUs)) + " " + std::to_string(kPeriodUs), "cpus");
+  if (limits.cpus > 0)
+    set("cpu.max", std::to_string(static_cast<std::int64_t>(limits.cpus * kPeriodUs)) + " " + std::to_string(kPeriodUs),
+        "cpus");
   if (limits.processes != 0) set("pids.max", std::to_string(limits.processes), "processes");
   return ControlGroup(path, std::move(procs));
 }
@@ -78,10 +81,17 @@ Result<fs::path> functionGroups(const std::string& setting) {
   if (setting == "auto") {
     const std::string path = ownGroup();
     own = fs::path("/sys/fs/cgroup") / fs::path(path).relative_path();
-    if (path.empty() || !fs::exists(own / "cgroup.subtree_control")) return Error{CudaError::notSupported, "this system has no cgroup v2 at /sys/fs/cgroup"};
-    if (!isDelegated(own)) return Error{CudaError::notSupported, "the daemon's group " + own.string() + " is not delegated to it (Delegate=yes, or functions.cgroup)"};
+    if (path.empty() || !fs::exists(own / "cgroup.subtree_control"))
+      return Error{CudaError::notSupported, "this system has no cgroup v2 at /sys/fs/cgroup"};
+    if (!isDelegated(own))
+      return Error{CudaError::notSupported, "the daemon's group " + own.string() +
+                                                " is not delegated to it (Delegate=yes, or functions.cgroup)"};
     // Processes are in leaves only.
-    if (::mkdir((own / "daemon").c_str(), 0755) != 0 && errno != EEXIST) return failed("making " + (own / "daemon").string());
+    if (::mkdir((own / "daemon").c_str(), 0755) != 0 && errno != EEXIST)
+      return failed("making " + (own / "daemon").string());
+    // Executors too: they are there already.
+    std::ifstream members(own / "cgroup.procs");
+    for (std::string pid; std::getline(members, pid);) write(own / "daemon" / "cgroup.procs", pid);
     if (!write(own / "daemon" / "cgroup.procs", "0")) return failed("joining " + (own / "daemon").string());
     enableControllers(own);
     own /= "functions";

@@ -38,8 +38,8 @@ class ControlGroup {
   wire::OwnedFd procs_;
 };
 
-// The folder for functions' groups: as configured; or, "auto", below the daemon's own group where that has been delegated to it, which then
-// goes to a group of its own in it. The error says why there is none.
+// The folder for functions' groups: as configured; or, "auto", below the daemon's own group where that has been
+// delegated to it, which then goes to a group of its own in it. The error says why there is none.
 Result<std::filesystem::path> functionGroups(const std::string& setting);
 
 }  // namespace rouse::functions

@@ -53,7 +53,8 @@ Problem readCount(const toml::node& node, std::uint32_t& to, std::uint32_t least
 Problem readBytes(const toml::node& node, std::uint64_t& to) {
   std::optional<std::uint64_t> bytes;
   if (const auto* text = node.as_string()) bytes = daemon::parseByteSize(text->get());
-  if (const auto* number = node.as_integer(); number && number->get() >= 0) bytes = static_cast<std::uint64_t>(number->get());
+  if (const auto* number = node.as_integer(); number && number->get() >= 0)
+    bytes = static_cast<std::uint64_t>(number->get());
   if (!bytes || *bytes > std::uint64_t{1} << 42) return expected(node, "a size of at most 4TiB, such as \"2GiB\"");
   to = *bytes;
   return {};
@@ -88,8 +89,10 @@ Problem readEnvironment(const toml::node& node, FunctionSpec& spec) {
   if (table == nullptr) return expected(node, "a table of names and texts");
   for (const auto& [name, value] : *table) {
     const std::string variable(name.str());
-    if (variable.empty() || variable.find('=') != std::string::npos || hasNul(variable)) return "'" + variable + "' is not a variable's name";
-    if (variable == "ROUSE_TOKEN" || variable == "ROUSE_SOCKET" || variable == "ROUSE_FUNCTION" || variable == "ROUSE_FUNCTION_SOCKET")
+    if (variable.empty() || variable.find('=') != std::string::npos || hasNul(variable))
+      return "'" + variable + "' is not a variable's name";
+    if (variable == "ROUSE_TOKEN" || variable == "ROUSE_SOCKET" || variable == "ROUSE_FUNCTION" ||
+        variable == "ROUSE_FUNCTION_SOCKET")
       return variable + " is set by roused";
     if (auto problem = readText(value, spec.environment[variable])) return variable + ": " + *problem;
   }
@@ -97,13 +100,15 @@ Problem readEnvironment(const toml::node& node, FunctionSpec& spec) {
 }
 Problem readClass(const toml::node& node, FunctionSpec& spec) {
   std::string text;
-  if (readText(node, text) || (text != "strict" && text != "best-effort")) return expected(node, "one of strict, best-effort");
+  if (readText(node, text) || (text != "strict" && text != "best-effort"))
+    return expected(node, "one of strict, best-effort");
   spec.strict = text == "strict";
   return {};
 }
 Problem readIsolation(const toml::node& node, FunctionSpec&) {
   std::string text;
-  if (readText(node, text) || (text != "shared" && text != "isolated")) return expected(node, "one of shared, isolated");
+  if (readText(node, text) || (text != "shared" && text != "isolated"))
+    return expected(node, "one of shared, isolated");
   if (text == "isolated") return "isolated is not supported yet: every function shares its GPU's executor with others";
   return {};
 }
@@ -143,8 +148,10 @@ const std::vector<Key>& keys() {
       {"health_path",
        [](Node n, Spec s) -> Problem {
          if (auto problem = readText(n, s.healthPath)) return problem;
-         const bool target = s.healthPath.starts_with('/') && std::ranges::all_of(s.healthPath, [](unsigned char c) { return c > ' ' && c < 0x7f; });
-         return s.healthPath.empty() || target ? Problem{} : expected(n, "a path, such as \"/v2/health/ready\", or \"\"");
+         const bool target = s.healthPath.starts_with('/') &&
+                             std::ranges::all_of(s.healthPath, [](unsigned char c) { return c > ' ' && c < 0x7f; });
+         return s.healthPath.empty() || target ? Problem{}
+                                               : expected(n, "a path, such as \"/v2/health/ready\", or \"\"");
        }},
       {"health_interval", [](Node n, Spec s) { return readTime(n, s.healthInterval); }},
       {"health_timeout", [](Node n, Spec s) { return readTime(n, s.healthTimeout); }},
@@ -169,7 +176,8 @@ std::variant<FunctionSpec, FileErrors> readFunctionFile(const fs::path& path) {
   spec.name = path.stem().string();
   const std::string file = path.string();
   if (!router::isFunctionName(spec.name))
-    errors.push_back(file + ": the file's name is the function's, and has to be letters, digits, '-', '_' and '.', 64 at most");
+    errors.push_back(
+        file + ": the file's name is the function's, and has to be letters, digits, '-', '_' and '.', 64 at most");
   try {
     const toml::table root = toml::parse_file(file);
     for (const auto& [name, node] : root) {
@@ -183,7 +191,8 @@ std::variant<FunctionSpec, FileErrors> readFunctionFile(const fs::path& path) {
     }
     if (!root.contains("command")) errors.push_back(file + ":1: command: is missing");
   } catch (const toml::parse_error& broken) {
-    errors.push_back(file + ":" + std::to_string(broken.source().begin.line) + ": " + std::string(broken.description()));
+    errors.push_back(file + ":" + std::to_string(broken.source().begin.line) + ": " +
+                     std::string(broken.description()));
   }
   if (!errors.empty()) return errors;
   return spec;

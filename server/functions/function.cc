@@ -35,18 +35,23 @@ Error failed(const std::string& what) { return {CudaError::systemNotReady, what 
 // A folder of the daemon's, or of the function's; nobody else writes to either.
 Status makeFolder(const std::string& path, mode_t mode, const std::optional<User>& owner) {
   if (::mkdir(path.c_str(), mode) != 0 && errno != EEXIST) return failed("making " + path);
-  struct stat status{};
-  if (::lstat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return Error{CudaError::systemNotReady, path + " is not a folder"};
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode))
+    return Error{CudaError::systemNotReady, path + " is not a folder"};
   if (owner && ::lchown(path.c_str(), owner->uid, owner->gid) != 0) return failed("giving " + path + " to its user");
   if (::chmod(path.c_str(), mode) != 0) return failed("chmod " + path);
   return {};
 }
 
-bool anyGpuNode() { return ::access("/dev/nvidiactl", F_OK) == 0 || ::access("/dev/nvidia0", F_OK) == 0 || ::access("/dev/dri", F_OK) == 0; }
+bool anyGpuNode() {
+  return ::access("/dev/nvidiactl", F_OK) == 0 || ::access("/dev/nvidia0", F_OK) == 0 ||
+         ::access("/dev/dri", F_OK) == 0;
+}
 
 }  // namespace
 
-Function::Function(boost::asio::io_context& io, const Surroundings& surroundings, FunctionSpec spec, std::optional<User> user, bool ownUser, Events events)
+Function::Function(boost::asio::io_context& io, const Surroundings& surroundings, FunctionSpec spec,
+                   std::optional<User> user, bool ownUser, Events events)
     : io_(io),
       surroundings_(surroundings),
       spec_(std::move(spec)),
@@ -147,6 +152,8 @@ Status Function::tryLaunch() {
   }
   if (!token_.empty()) surroundings_.revokeToken(token_);
   token_ = surroundings_.issueToken(spec_, user_ ? user_->uid : ::geteuid());
+  // Of a daemon before this one, which was killed.
+  if (ownUser_ && starts_ == 1) killAllOf(*user_);
   // Whoever served there is gone; a server that binds would find its socket in the way.
   if (spec_.socket.empty()) ::unlink(target_->socket.c_str());
 
@@ -175,13 +182,17 @@ Status Function::tryLaunch() {
     }
   } else {
     if (spec_.cpus > 0) notApplied_.push_back("cpus (no control groups: " + surroundings_.noGroups + ")");
-    if (spec_.processes != 0 && !ownUser_) notApplied_.push_back("processes (no control groups, and no user of its own: " + surroundings_.noGroups + ")");
+    if (spec_.processes != 0 && !ownUser_)
+      notApplied_.push_back("processes (no control groups, and no user of its own: " + surroundings_.noGroups + ")");
   }
   // The next best: private memory that a process may write to, each process for itself.
-  const bool groupHasMemory = group_ && std::ranges::none_of(notApplied_, [](const std::string& what) { return what.starts_with("memory "); });
+  const bool groupHasMemory =
+      group_ && std::ranges::none_of(notApplied_, [](const std::string& what) { return what.starts_with("memory "); });
   if (spec_.memory != 0 && !groupHasMemory) {
     plan.dataLimit = spec_.memory;
-    if (!group_) notApplied_.push_back("memory (no control groups: " + surroundings_.noGroups + "; RLIMIT_DATA limits each of its processes)");
+    if (!group_)
+      notApplied_.push_back("memory (no control groups: " + surroundings_.noGroups +
+                            "; RLIMIT_DATA limits each of its processes)");
   }
   auto output = output_.open();
   if (!output) return output.error();
@@ -191,7 +202,8 @@ Status Function::tryLaunch() {
   pid_ = process->pid;
   notApplied_.insert(notApplied_.end(), process->notApplied.begin(), process->notApplied.end());
   for (const std::string& what : notApplied_) spdlog::warn("function {}: not applied: {}", spec_.name, what);
-  spdlog::info("function {}: process {} started{}", spec_.name, pid_, user_ ? " as user " + std::to_string(user_->uid) : "");
+  spdlog::info("function {}: process {} started{}", spec_.name, pid_,
+               user_ ? " as user " + std::to_string(user_->uid) : "");
   boost::system::error_code ignored;
   exit_.close(ignored);
   exit_.assign(process->exit.release());
@@ -216,7 +228,9 @@ std::vector<std::string> Function::environment() const {
   }
   for (const auto& [name, value] : spec_.environment) variables[name] = value;
   const auto libraries = variables.find("LD_LIBRARY_PATH");
-  variables["LD_LIBRARY_PATH"] = surroundings_.clientLibraries + (libraries == variables.end() || libraries->second.empty() ? "" : ":" + libraries->second);
+  variables["LD_LIBRARY_PATH"] =
+      surroundings_.clientLibraries +
+      (libraries == variables.end() || libraries->second.empty() ? "" : ":" + libraries->second);
   variables["ROUSE_SOCKET"] = surroundings_.openDoor ? folder() + "/rouse.sock" : surroundings_.daemonSocket;
   variables["ROUSE_TOKEN"] = token_;
   variables["ROUSE_FUNCTION"] = spec_.name;
@@ -229,14 +243,16 @@ std::vector<std::string> Function::environment() const {
 void Function::onExit() {
   boost::system::error_code ignored;
   exit_.close(ignored);
+  // What it has started ends with it; as long as it has not been waited for, its number is nobody else's.
+  endAll();
   int status = 0;
   ::waitpid(pid_, &status, 0);
   const std::string how = daemon::describeExit(status);
   const bool expected = state() == State::stopping;
-  spdlog::log(expected ? spdlog::level::info : spdlog::level::warn, "function {}: process {} {}", spec_.name, pid_, how);
+  spdlog::log(expected ? spdlog::level::info : spdlog::level::warn, "function {}: process {} {}", spec_.name, pid_,
+              how);
   output_.note("(rouse) process " + std::to_string(pid_) + " " + how);
   problem_ = expected ? "" : "process " + std::to_string(pid_) + " " + how;
-  endAll();
   pid_ = -1;
   since_.reset();
   group_.reset();
@@ -244,7 +260,6 @@ void Function::onExit() {
   if (leaving_ && state() == State::stopped) events_.onGone();
 }
 
-// What it has started ends with it.
 void Function::endAll() {
   if (pid_ < 0) return;
   signalProcesses(pid_, SIGKILL);
@@ -253,16 +268,18 @@ void Function::endAll() {
 }
 
 void Function::check() {
-  checkHealth(io_, target_, spec_.healthPath, spec_.healthTimeout, [this, self = self_, start = starts_](std::string problem) {
-    if (*self == nullptr) return;
-    const bool current = start == starts_ && pid_ > 0;
-    const State before = state();
-    if (current) problem_ = problem;
-    const auto actions = lifecycle_.onHealth(current && problem.empty(), now());
-    if (state() == State::ready && before != State::ready) spdlog::info("function {}: ready", spec_.name);
-    if (before == State::ready && state() != State::ready) spdlog::warn("function {}: not well: {}", spec_.name, problem);
-    act(actions);
-  });
+  checkHealth(io_, target_, spec_.healthPath, spec_.healthTimeout,
+              [this, self = self_, start = starts_](std::string problem) {
+                if (*self == nullptr) return;
+                const bool current = start == starts_ && pid_ > 0;
+                const State before = state();
+                if (current) problem_ = problem;
+                const auto actions = lifecycle_.onHealth(current && problem.empty(), now());
+                if (state() == State::ready && before != State::ready) spdlog::info("function {}: ready", spec_.name);
+                if (before == State::ready && state() != State::ready)
+                  spdlog::warn("function {}: not well: {}", spec_.name, problem);
+                act(actions);
+              });
 }
 
 void Function::gpuLost() {
@@ -284,7 +301,8 @@ void Function::change(FunctionSpec spec) {
 void Function::leave() {
   leaving_ = true;
   act(lifecycle_.stop(now()));
-  if (state() == State::stopped) boost::asio::post(io_, [self = self_] {
+  if (state() == State::stopped)
+    boost::asio::post(io_, [self = self_] {
       if (*self != nullptr) (*self)->events_.onGone();
     });
 }

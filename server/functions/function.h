@@ -21,13 +21,14 @@ namespace rouse::functions {
 
 // The same for all functions; outlives them.
 struct Surroundings {
-  std::string runtimeFolder;                        // in it, a folder for each function
-  std::string clientLibraries;                      // where its libcudart is
-  std::optional<std::filesystem::path> groups;      // of control groups; nullopt: none
-  std::string noGroups;                             // why
-  // A socket of the daemon's at `path` for this user's processes; closed with what is returned. Null: the daemon's own is used.
+  std::string runtimeFolder;                    // in it, a folder for each function
+  std::string clientLibraries;                  // where its libcudart is
+  std::optional<std::filesystem::path> groups;  // of control groups; nullopt: none
+  std::string noGroups;                         // why
+  // A socket of the daemon's at `path` for this user's processes; closed with what is returned. Null: the daemon's own
+  // is used.
   std::function<Result<std::shared_ptr<void>>(const std::string& path, std::optional<User>)> openDoor;
-  std::string daemonSocket;                         // where there are no doors
+  std::string daemonSocket;  // where there are no doors
   std::function<std::string(const FunctionSpec&, uid_t)> issueToken;
   std::function<void(const std::string& token)> revokeToken;
 };

@@ -17,7 +17,8 @@ using namespace router;
 constexpr std::uint32_t kMostHead = 16384;
 constexpr std::size_t kMostBody = 65536;
 
-asio::awaitable<std::string> problemOf(asio::io_context& io, std::shared_ptr<const Target> target, std::string path, std::chrono::milliseconds patience) {
+asio::awaitable<std::string> problemOf(asio::io_context& io, std::shared_ptr<const Target> target, std::string path,
+                                       std::chrono::milliseconds patience) {
   BackendPool pool(io);
   auto connected = co_await pool.connect(target, std::chrono::steady_clock::now() + patience);
   if (!connected) co_return connected.error().message;
@@ -30,7 +31,8 @@ asio::awaitable<std::string> problemOf(asio::io_context& io, std::shared_ptr<con
     backend->socket.close(ignored);
   });
   deadline.after(patience);
-  const std::string request = "GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nUser-Agent: rouse-health\r\n\r\n";
+  const std::string request =
+      "GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nUser-Agent: rouse-health\r\n\r\n";
   ErrorCode error;
   co_await asio::async_write(backend->socket, asio::buffer(request), into(error));
   ResponseParser response;
@@ -49,16 +51,16 @@ asio::awaitable<std::string> problemOf(asio::io_context& io, std::shared_ptr<con
   co_return "";
 }
 
-asio::awaitable<void> run(asio::io_context& io, std::shared_ptr<const Target> target, std::string path, std::chrono::milliseconds patience,
-                          std::function<void(std::string)> done) {
+asio::awaitable<void> run(asio::io_context& io, std::shared_ptr<const Target> target, std::string path,
+                          std::chrono::milliseconds patience, std::function<void(std::string)> done) {
   std::string problem = co_await problemOf(io, std::move(target), std::move(path), patience);
   done(std::move(problem));
 }
 
 }  // namespace
 
-void checkHealth(asio::io_context& io, std::shared_ptr<const router::Target> target, const std::string& path, std::chrono::milliseconds patience,
-                 std::function<void(std::string)> done) {
+void checkHealth(asio::io_context& io, std::shared_ptr<const router::Target> target, const std::string& path,
+                 std::chrono::milliseconds patience, std::function<void(std::string)> done) {
   asio::co_spawn(io, run(io, std::move(target), path, patience, std::move(done)), asio::detached);
 }
 

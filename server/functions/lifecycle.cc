@@ -36,6 +36,7 @@ Actions Lifecycle::restart(Time now) {
 
 Actions Lifecycle::onStarted(Time now) {
   state_ = State::starting;
+  wasReady_ = false;
   unwell_ = 0;
   interval_ = policy_.startInterval;
   nextCheck_ = now + interval_;
@@ -44,6 +45,7 @@ Actions Lifecycle::onStarted(Time now) {
 }
 
 Actions Lifecycle::onStartFailed(Time now) {
+  wasReady_ = false;
   backOff(now);
   return {};
 }
@@ -70,7 +72,7 @@ void Lifecycle::backOff(Time now) {
   state_ = State::waiting;
   nextCheck_ = Time::max();
   const auto factor = std::int64_t{1} << std::min<std::uint32_t>(failures_, 20);
-  deadline_ = now + std::min(policy_.firstBackOff * factor, policy_.mostBackOff);
+  deadline_ = now + std::min(policy_.firstBackOff * factor, wasReady_ ? policy_.mostAfterReady : policy_.mostBackOff);
   ++failures_;
 }
 
@@ -87,13 +89,15 @@ Actions Lifecycle::onHealth(bool well, Time now) {
   if (well) {
     if (state_ == State::starting) since_ = now;
     state_ = State::ready;
+    wasReady_ = true;
     deadline_ = Time::max();
     unwell_ = 0;
     nextCheck_ = now + policy_.healthInterval;
     return {};
   }
   if (state_ == State::starting) {
-    interval_ = std::min<std::chrono::milliseconds>(interval_ * 2, std::min(policy_.healthInterval, std::chrono::milliseconds(500)));
+    interval_ = std::min<std::chrono::milliseconds>(interval_ * 2,
+                                                    std::min(policy_.healthInterval, std::chrono::milliseconds(500)));
     nextCheck_ = now + interval_;
     return {};
   }

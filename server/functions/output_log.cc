@@ -19,13 +19,17 @@ struct OutputLog::Pipe {
 };
 
 OutputLog::OutputLog(boost::asio::io_context& io, OnLine log)
-    : io_(io), log_(std::move(log)), self_(std::make_shared<OutputLog*>(this)), allowedAt_(std::chrono::steady_clock::now()) {}
+    : io_(io),
+      log_(std::move(log)),
+      self_(std::make_shared<OutputLog*>(this)),
+      allowedAt_(std::chrono::steady_clock::now()) {}
 
 OutputLog::~OutputLog() { *self_ = nullptr; }
 
 Result<wire::OwnedFd> OutputLog::open() {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return Error{CudaError::systemNotReady, std::string("pipe: ") + std::strerror(errno)};
+  if (::pipe2(ends, O_CLOEXEC) != 0)
+    return Error{CudaError::systemNotReady, std::string("pipe: ") + std::strerror(errno)};
   ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
   auto pipe = std::make_shared<Pipe>(io_);
   pipe->stream.assign(ends[0]);
@@ -64,7 +68,8 @@ void OutputLog::add(std::string line) {
   allowedAt_ = now;
   if (allowed_ >= 1) {
     allowed_ -= 1;
-    if (droppedNow_ > 0) log_("(" + std::to_string(droppedNow_) + " lines were left out: more than the log takes of one function)");
+    if (droppedNow_ > 0)
+      log_("(" + std::to_string(droppedNow_) + " lines were left out: more than the log takes of one function)");
     droppedNow_ = 0;
     log_(line);
   } else {

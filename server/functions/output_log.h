@@ -1,4 +1,5 @@
-// What a function prints: to the log with its name, so much and no more, and the last of it kept. On the event loop's thread.
+// What a function prints: to the log with its name, so much and no more, and the last of it kept. On the event loop's
+// thread.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -17,10 +18,11 @@ namespace rouse::functions {
 
 class OutputLog {
  public:
-  static constexpr std::size_t kLineBytes = 2000;    // longer lines are cut into several
-  static constexpr std::size_t kKeptLines = 500;     // for `rouse logs`
+  static constexpr std::size_t kLineBytes = 2000;  // longer lines are cut into several
+  static constexpr std::size_t kKeptLines = 500;   // for `rouse logs`
   static constexpr std::size_t kKeptBytes = 64 << 10;
-  static constexpr double kLinesPerSecond = 100, kBurst = 500;  // to the log; what is more is counted, and kept all the same
+  static constexpr double kLinesPerSecond = 100,
+                          kBurst = 500;  // to the log; what is more is counted, and kept all the same
 
   using OnLine = std::function<void(const std::string&)>;
   OutputLog(boost::asio::io_context&, OnLine log);

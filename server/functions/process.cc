@@ -23,8 +23,9 @@ namespace {
 
 // What the child tells of a step that failed. Steps from kFatal on end it.
 enum Step : int { kDevices, kGroup, kLimits, kFatal, kUser = kFatal, kDirectory, kOutput, kProgram };
-constexpr const char* kStepNames[] = {"a /dev of its own", "joining its control group", "resource limits",
-                                      "becoming its user", "entering its directory",    "its output",  "starting its program"};
+constexpr const char* kStepNames[] = {"a /dev of its own",   "joining its control group", "resource limits",
+                                      "becoming its user",   "entering its directory",    "its output",
+                                      "starting its program"};
 struct Report {
   int step;
   int error;
@@ -48,8 +49,8 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   return result;
 }
 
-// A mount namespace in which /dev is a small file system of a few harmless nodes: what is not there cannot be opened, whatever its mode,
-// and what the driver makes later does not appear.
+// A mount namespace in which /dev is a small file system of a few harmless nodes: what is not there cannot be opened,
+// whatever its mode, and what the driver makes later does not appear.
 bool takeDevicesAway(const ProcessPlan& plan, const Prepared& prepared) {
   const char* folder = plan.deviceFolder.c_str();
   if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0) return false;
@@ -58,10 +59,13 @@ bool takeDevicesAway(const ProcessPlan& plan, const Prepared& prepared) {
     const int place = ::open(prepared.places[i].c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
     if (place < 0) return false;
     ::close(place);
-    if (::mount(prepared.devices[i].c_str(), prepared.places[i].c_str(), nullptr, MS_BIND, nullptr) != 0 && errno != ENOENT) return false;
+    if (::mount(prepared.devices[i].c_str(), prepared.places[i].c_str(), nullptr, MS_BIND, nullptr) != 0 &&
+        errno != ENOENT)
+      return false;
   }
   if (::mkdir(prepared.shm.c_str(), 01777) != 0) return false;
-  if (::mount("tmpfs", prepared.shm.c_str(), "tmpfs", MS_NOSUID | MS_NODEV, prepared.shmOptions.c_str()) != 0) return false;
+  if (::mount("tmpfs", prepared.shm.c_str(), "tmpfs", MS_NOSUID | MS_NODEV, prepared.shmOptions.c_str()) != 0)
+    return false;
   return ::mount(folder, "/dev", nullptr, MS_MOVE, nullptr) == 0;
 }
 
@@ -90,13 +94,15 @@ bool limit(__rlimit_resource resource, rlim_t value) {
   if (!limited) tell(prepared.report, kLimits);
   if (plan.user) {
     const auto [uid, gid] = *plan.user;
-    if (::setgroups(0, nullptr) != 0 || ::setresgid(gid, gid, gid) != 0 || ::setresuid(uid, uid, uid) != 0) tell(prepared.report, kUser);
+    if (::setgroups(0, nullptr) != 0 || ::setresgid(gid, gid, gid) != 0 || ::setresuid(uid, uid, uid) != 0)
+      tell(prepared.report, kUser);
   }
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);           // forgotten when the user changes: after that
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);                // forgotten when the user changes: after that
   if (::getppid() != prepared.parent) ::_exit(126);  // it died before the line above
   if (::chdir(plan.directory.c_str()) != 0) tell(prepared.report, kDirectory);
-  if (::dup2(prepared.nothing, 0) < 0 || ::dup2(plan.output, 1) < 0 || ::dup2(plan.output, 2) < 0) tell(prepared.report, kOutput);
+  if (::dup2(prepared.nothing, 0) < 0 || ::dup2(plan.output, 1) < 0 || ::dup2(plan.output, 2) < 0)
+    tell(prepared.report, kOutput);
   // Closed by exec: the parent sees that it has happened.
   const int report = ::dup3(prepared.report, 3, O_CLOEXEC) < 0 ? prepared.report : 3;
   if (report == 3) ::syscall(SYS_close_range, 4, ~0u, 0);
@@ -109,14 +115,21 @@ bool limit(__rlimit_resource resource, rlim_t value) {
 
 Result<FunctionProcess> startProcess(const ProcessPlan& plan) {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return Error{CudaError::systemNotReady, std::string("pipe: ") + std::strerror(errno)};
+  if (::pipe2(ends, O_CLOEXEC) != 0)
+    return Error{CudaError::systemNotReady, std::string("pipe: ") + std::strerror(errno)};
   // Above the number that the child gives it.
   const wire::OwnedFd reading(ends[0]);
   wire::OwnedFd writing(::fcntl(ends[1], F_DUPFD_CLOEXEC, 4));
   ::close(ends[1]);
   const wire::OwnedFd nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  if (!writing || !nothing) return Error{CudaError::systemNotReady, std::string("descriptors: ") + std::strerror(errno)};
-  Prepared prepared{.argv = pointers(plan.argv), .environment = pointers(plan.environment), .devices = {}, .places = {}, .shm = {}, .shmOptions = {}};
+  if (!writing || !nothing)
+    return Error{CudaError::systemNotReady, std::string("descriptors: ") + std::strerror(errno)};
+  Prepared prepared{.argv = pointers(plan.argv),
+                    .environment = pointers(plan.environment),
+                    .devices = {},
+                    .places = {},
+                    .shm = {},
+                    .shmOptions = {}};
   for (std::size_t i = 0; i < std::size(kDeviceNames); ++i) {
     prepared.devices[i] = std::string("/dev/") + kDeviceNames[i];
     prepared.places[i] = plan.deviceFolder + "/" + kDeviceNames[i];
@@ -139,7 +152,9 @@ Result<FunctionProcess> startProcess(const ProcessPlan& plan) {
   for (Report report{}; !fatal && ::read(reading.get(), &report, sizeof report) == sizeof report;) {
     const std::string what = std::string(kStepNames[report.step]) + ": " + std::strerror(report.error);
     if (report.step >= kFatal) {
-      fatal = Error{CudaError::systemNotReady, what + (report.step == kProgram ? " (" + plan.argv[0] + ")" : report.step == kDirectory ? " (" + plan.directory + ")" : "")};
+      fatal = Error{CudaError::systemNotReady, what + (report.step == kProgram     ? " (" + plan.argv[0] + ")"
+                                                       : report.step == kDirectory ? " (" + plan.directory + ")"
+                                                                                   : "")};
     } else {
       process.notApplied.push_back(what);
     }
@@ -162,7 +177,9 @@ void killAllOf(const User& user) {
   const pid_t killer = ::fork();
   if (killer == 0) {
     // As that user, "all whom I may signal" is all of its processes.
-    if (::setgroups(0, nullptr) == 0 && ::setresgid(user.gid, user.gid, user.gid) == 0 && ::setresuid(user.uid, user.uid, user.uid) == 0) ::kill(-1, SIGKILL);
+    if (::setgroups(0, nullptr) == 0 && ::setresgid(user.gid, user.gid, user.gid) == 0 &&
+        ::setresuid(user.uid, user.uid, user.uid) == 0)
+      ::kill(-1, SIGKILL);
     ::_exit(0);
   }
   if (killer > 0) ::waitpid(killer, nullptr, 0);

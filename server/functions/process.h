@@ -1,4 +1,5 @@
-// A function's process, from fork to exec: as its own user, in its own session and control group, without devices, with limits.
+// A function's process, from fork to exec: as its own user, in its own session and control group, without devices, with
+// limits.
 #pragma once
 
 #include <sys/types.h>
@@ -21,7 +22,8 @@ struct ProcessPlan {
   std::optional<User> user;              // nullopt: the daemon's own
   bool ownUser = false;                  // nobody else is this user
   int joinGroup = -1;                    // descriptor of cgroup.procs
-  // A /dev of its own, with null, zero, full, random, urandom, tty and shm, made on this empty folder; empty: the daemon's.
+  // A /dev of its own, with null, zero, full, random, urandom, tty and shm, made on this empty folder; empty: the
+  // daemon's.
   std::string deviceFolder;
   std::uint64_t sharedMemory = 0;  // bytes of its /dev/shm; 0: as the kernel has it
   std::uint64_t dataLimit = 0;     // bytes, RLIMIT_DATA; 0: none
@@ -35,7 +37,8 @@ struct FunctionProcess {
   std::vector<std::string> notApplied;
 };
 
-// Returns once the program runs, or could not be started: the error says at which step and why. It is killed when the calling thread ends.
+// Returns once the program runs, or could not be started: the error says at which step and why. It is killed when the
+// calling thread ends.
 Result<FunctionProcess> startProcess(const ProcessPlan&);
 
 // Its session's processes, as far as they have not left it.

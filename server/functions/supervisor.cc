@@ -33,7 +33,12 @@ router::FunctionTerms termsOf(const FunctionSpec& spec) {
 }  // namespace
 
 Supervisor::Supervisor(boost::asio::io_context& io, SupervisorOptions options, router::FunctionGate& gate, Events events)
-    : io_(io), options_(std::move(options)), gate_(gate), events_(std::move(events)), numbers_(options_.users), grace_(io) {
+    : io_(io),
+      options_(std::move(options)),
+      gate_(gate),
+      events_(std::move(events)),
+      numbers_(options_.users),
+      grace_(io) {
   surroundings_.runtimeFolder = options_.runtimeFolder;
   surroundings_.clientLibraries = options_.clientLibraries;
   surroundings_.daemonSocket = options_.daemonSocket;
@@ -73,7 +78,8 @@ std::vector<std::string> Supervisor::reload() {
       returning_[spec.name] = std::move(spec);  // it is ending still
     } else if (found->second->spec() != spec) {
       if (spec.user != found->second->spec().user) {
-        errors.push_back(options_.folder + "/" + spec.name + ".toml:1: user: changes only when the function is removed and added again");
+        errors.push_back(options_.folder + "/" + spec.name +
+                         ".toml:1: user: changes only when the function is removed and added again");
         broken_[spec.name] = errors.back();
         continue;
       }
@@ -118,20 +124,21 @@ void Supervisor::add(FunctionSpec spec) {
     return spdlog::error("{}", broken_[name]);
   }
   gate_.set(name, termsOf(spec));
-  auto function = std::make_unique<Function>(
-      io_, surroundings_, std::move(spec), *user, own,
-      Function::Events{.onState = [this, name] { onState(name); },
-                       .onGone =
-                           [this, name] {
-                             // Not while it is still at work.
-                             boost::asio::post(io_, [this, name] {
-                               functions_.erase(name);
-                               seen_.erase(name);
-                               numbers_.giveBack(name);
-                               if (auto back = returning_.extract(name); back && !stopping_) add(std::move(back.mapped()));
-                               maybeStopped();
-                             });
-                           }});
+  auto function =
+      std::make_unique<Function>(io_, surroundings_, std::move(spec), *user, own,
+                                 Function::Events{.onState = [this, name] { onState(name); },
+                                                  .onGone =
+                                                      [this, name] {
+                                                        // Not while it is still at work.
+                                                        boost::asio::post(io_, [this, name] {
+                                                          functions_.erase(name);
+                                                          seen_.erase(name);
+                                                          numbers_.giveBack(name);
+                                                          if (auto back = returning_.extract(name); back && !stopping_)
+                                                            add(std::move(back.mapped()));
+                                                          maybeStopped();
+                                                        });
+                                                      }});
   Function& added = *function;
   functions_[name] = std::move(function);
   seen_[name] = State::stopped;
@@ -194,7 +201,8 @@ bool Supervisor::ready(std::string_view name) const {
   return found != functions_.end() && found->second->state() == State::ready;
 }
 bool Supervisor::allReady() const {
-  return std::ranges::all_of(functions_, [](const auto& entry) { return !entry.second->wanted() || entry.second->state() == State::ready; });
+  return std::ranges::all_of(
+      functions_, [](const auto& entry) { return !entry.second->wanted() || entry.second->state() == State::ready; });
 }
 std::uint64_t Supervisor::losses(std::string_view name) const {
   const auto found = functions_.find(name);

@@ -1,4 +1,5 @@
-// All functions of a node: what their files say, and what operators do, made so. Tells the router which there are. On the event loop's thread.
+// All functions of a node: what their files say, and what operators do, made so. Tells the router which there are. On
+// the event loop's thread.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -20,8 +21,8 @@ struct SupervisorOptions {
   std::string folder;         // functions.d; empty: there are no functions
   std::string runtimeFolder;  // made if it is missing
   std::string clientLibraries, daemonSocket;
-  std::string cgroup;         // functions.cgroup
-  UserRange users;            // where roused is root
+  std::string cgroup;  // functions.cgroup
+  UserRange users;     // where roused is root
 };
 
 class Supervisor : public router::Directory {
@@ -39,8 +40,8 @@ class Supervisor : public router::Directory {
   Supervisor(boost::asio::io_context&, SupervisorOptions, router::FunctionGate&, Events);
   ~Supervisor() override;
 
-  // Reads the files, and starts what is new, changes what has changed, stops what is gone. Files that are broken change nothing; what is wrong
-  // with them is logged, and returned.
+  // Reads the files, and starts what is new, changes what has changed, stops what is gone. Files that are broken change
+  // nothing; what is wrong with them is logged, and returned.
   std::vector<std::string> reload();
   // Everything ends: asked to, and killed after `grace` or its own stop_timeout, whichever is sooner.
   void stop(std::chrono::milliseconds grace, std::function<void()> stopped);

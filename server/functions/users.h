@@ -14,7 +14,8 @@ namespace rouse::functions {
 
 using daemon::UserRange;
 
-// The same name gets the same number where it can: it is begun with at a place that the name decides. Groups have the users' numbers.
+// The same name gets the same number where it can: it is begun with at a place that the name decides. Groups have the
+// users' numbers.
 class UserNumbers {
  public:
   explicit UserNumbers(UserRange range) : range_(range) {}

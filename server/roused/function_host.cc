@@ -39,7 +39,8 @@ FunctionHost::FunctionHost(boost::asio::io_context& io, const Settings& settings
       hooks_(std::move(hooks)),
       gate_(makeGate(pool, sessions)),
       supervisor_(io, supervisorOptions(settings), *gate_,
-                  {.openDoor = [this](const std::string& path, std::optional<functions::User> user) { return openDoor(path, user); },
+                  {.openDoor = [this](const std::string& path,
+                                      std::optional<functions::User> user) { return openDoor(path, user); },
                    .issueToken =
                        [&tokens](const functions::FunctionSpec& spec, uid_t user) {
                          return tokens.issueLasting(user, {.name = spec.name,
@@ -51,7 +52,8 @@ FunctionHost::FunctionHost(boost::asio::io_context& io, const Settings& settings
                    .revokeToken = [&tokens](const std::string& token) { tokens.forget(token); },
                    .onReady =
                        [this](const functions::FunctionSpec& spec) {
-                         if (spec.pin && settings_.hostStore != 0) hooks_.move({spec.name, channel::MoveAction::pin, 0});
+                         if (spec.pin && settings_.hostStore != 0)
+                           hooks_.move({spec.name, channel::MoveAction::pin, 0});
                        },
                    .onProcessGone = [this](const std::string& function) { router_.forgetConnections(function); }}),
       router_(io, options_, supervisor_, *gate_, metrics_) {
@@ -132,7 +134,9 @@ void FunctionHost::stop(std::function<void()> stopped) {
   if (fleet_) fleet_->stop();
   gate_->close();
   if (admin_) admin_->stop();
-  router_.stop(kRequestsGrace, [this, stopped = std::move(stopped)]() mutable { supervisor_.stop(kFunctionsGrace, std::move(stopped)); });
+  router_.stop(kRequestsGrace, [this, stopped = std::move(stopped)]() mutable {
+    supervisor_.stop(kFunctionsGrace, std::move(stopped));
+  });
 }
 
 // Each function has a way to the daemon of its own: the daemon's socket is for those whom its mode and group let in.
@@ -142,8 +146,9 @@ Result<std::shared_ptr<void>> FunctionHost::openDoor(const std::string& path, st
   // The folder is the daemon's: nobody has put anything else there.
   if (user && ::lchown(path.c_str(), ::geteuid(), user->gid) != 0)
     return Error{CudaError::systemNotReady, "chown " + path + ": " + std::strerror(errno)};
-  auto door = std::make_shared<Listener>(io_, std::move(*socket), path,
-                                         [this](wire::OwnedFd connection, channel::Peer peer) { hooks_.onConnection(std::move(connection), peer); });
+  auto door = std::make_shared<Listener>(
+      io_, std::move(*socket), path,
+      [this](wire::OwnedFd connection, channel::Peer peer) { hooks_.onConnection(std::move(connection), peer); });
   door->start();
   return std::shared_ptr<void>(std::move(door));
 }
@@ -163,33 +168,45 @@ Status FunctionHost::order(const channel::Order& order) {
   return Error{CudaError::invalidValue, "not an order to a function"};
 }
 
-Result<std::string> FunctionHost::logs(const channel::LogsRequest& request) const { return supervisor_.log(request.function, request.lines); }
+Result<std::string> FunctionHost::logs(const channel::LogsRequest& request) const {
+  return supervisor_.log(request.function, request.lines);
+}
 
 void FunctionHost::onExecutorLost(const SessionTable& sessions, const ExecutorLink& link) {
   std::set<std::string> lost;
   for (const auto& [id, session] : sessions.sessions()) {
     if (!session->who.supervised || session->state != Session::State::open) continue;
     for (const Session::Device& device : session->devices)
-      if (device.executor == &link && device.incarnation == link.incarnation() && !device.refused) lost.insert(session->who.name);
+      if (device.executor == &link && device.incarnation == link.incarnation() && !device.refused)
+        lost.insert(session->who.name);
   }
   for (const std::string& function : lost) supervisor_.onGpuLost(function);
 }
 
 std::string FunctionHost::prometheus() const {
-  std::string text = std::string("# HELP rouse_build_info The daemon's version.\n# TYPE rouse_build_info gauge\nrouse_build_info{version=\"") + kVersion + "\"} 1\n";
-  const auto family = [&](const char* name, const char* type, const char* help, const std::function<std::uint64_t(const functions::Function&)>& value) {
+  std::string text =
+      std::string(
+          "# HELP rouse_build_info The daemon's version.\n# TYPE rouse_build_info gauge\nrouse_build_info{version=\"") +
+      kVersion + "\"} 1\n";
+  const auto family = [&](const char* name, const char* type, const char* help,
+                          const std::function<std::uint64_t(const functions::Function&)>& value) {
     text += std::string("# HELP ") + name + " " + help + "\n# TYPE " + name + " " + type + "\n";
     for (const auto& [function, state] : supervisor_.functions())
       text += std::string(name) + "{function=\"" + function + "\"} " + std::to_string(value(*state)) + "\n";
   };
   using functions::Function;
-  family("rouse_function_ready", "gauge", "1: it answers requests.", [](const Function& f) { return f.state() == Function::State::ready ? 1u : 0u; });
-  family("rouse_function_starts_total", "counter", "Processes started for it.", [](const Function& f) { return f.starts(); });
-  family("rouse_function_gpu_losses_total", "counter", "Times that it lost its GPU's executor.", [](const Function& f) { return f.losses(); });
+  family("rouse_function_ready", "gauge", "1: it answers requests.",
+         [](const Function& f) { return f.state() == Function::State::ready ? 1u : 0u; });
+  family("rouse_function_starts_total", "counter", "Processes started for it.",
+         [](const Function& f) { return f.starts(); });
+  family("rouse_function_gpu_losses_total", "counter", "Times that it lost its GPU's executor.",
+         [](const Function& f) { return f.losses(); });
   family("rouse_function_limits_not_applied", "gauge", "What was asked for its process and could not be done.",
          [](const Function& f) { return f.notApplied().size(); });
-  family("rouse_requests_waiting", "gauge", "Requests in its queue.", [this](const Function& f) { return gate_->waiting(f.spec().name); });
-  family("rouse_requests_running", "gauge", "Requests at it.", [this](const Function& f) { return gate_->running(f.spec().name); });
+  family("rouse_requests_waiting", "gauge", "Requests in its queue.",
+         [this](const Function& f) { return gate_->waiting(f.spec().name); });
+  family("rouse_requests_running", "gauge", "Requests at it.",
+         [this](const Function& f) { return gate_->running(f.spec().name); });
   return text + metrics_.prometheus();
 }
 

@@ -1,4 +1,5 @@
-// The daemon's functions and the door to them: supervisor, gate and router put together, and tied to sessions, tokens and the store.
+// The daemon's functions and the door to them: supervisor, gate and router put together, and tied to sessions, tokens
+// and the store.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -10,16 +11,16 @@
 #include "server/control/message.h"
 #include "server/control/peer.h"
 #include "server/functions/supervisor.h"
-#include "server/router/admin.h"
-#include "server/router/metrics.h"
-#include "server/router/function_gate.h"
-#include "server/router/router.h"
 #include "server/roused/device_pool.h"
 #include "server/roused/executor_link.h"
 #include "server/roused/session_fleet.h"
 #include "server/roused/session_table.h"
 #include "server/roused/settings.h"
 #include "server/roused/token_table.h"
+#include "server/router/admin.h"
+#include "server/router/metrics.h"
+#include "server/router/function_gate.h"
+#include "server/router/router.h"
 #include "server/scheduling/scheduled_gate.h"
 
 namespace rouse::daemon {

@@ -14,7 +14,8 @@ ordered_json requests(const FunctionHost& host, const std::string& name) {
   const router::FunctionMetrics none;
   const router::FunctionMetrics* metrics = host.metrics().find(name);
   if (metrics == nullptr) metrics = &none;
-  for (std::size_t i = 0; i < router::kOutcomes; ++i) json[std::string(router::name(static_cast<router::Outcome>(i)))] = metrics->requests[i];
+  for (std::size_t i = 0; i < router::kOutcomes; ++i)
+    json[std::string(router::name(static_cast<router::Outcome>(i)))] = metrics->requests[i];
   json["retries"] = metrics->retries;
   json["late"] = metrics->late;
   json["queue_seconds"] = metrics->queue.sum();
@@ -40,7 +41,8 @@ ordered_json function(const FunctionHost& host, const functions::Function& funct
                     {"not_applied", function.notApplied()},
                     {"requests", requests(host, spec.name)}};
   if (const auto since = function.runningSince())
-    json["uptime_seconds"] = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - *since).count();
+    json["uptime_seconds"] =
+        std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - *since).count();
   if (!function.problem().empty()) json["problem"] = function.problem();
   return json;
 }
@@ -55,7 +57,8 @@ ordered_json configuredFunctions(const FunctionHost& host) {
     if (const auto error = broken.find(name); error != broken.end()) list.back()["file_error"] = error->second;
   }
   for (const auto& [name, error] : broken) {
-    if (!host.supervisor().functions().contains(name)) list.push_back({{"name", name}, {"state", "broken"}, {"file_error", error}});
+    if (!host.supervisor().functions().contains(name))
+      list.push_back({{"name", name}, {"state", "broken"}, {"file_error", error}});
   }
   return list;
 }

@@ -12,7 +12,8 @@ std::optional<UserRange> parseUserRange(std::string_view text) {
   const auto last = std::from_chars(first.ptr + 1, end, range.last);
   if (last.ec != std::errc{} || last.ptr != end) return std::nullopt;
   // The last number but one means "no user" to the kernel.
-  if (range.first == 0 || range.last < range.first || range.last > 0xfffffffdu || range.last - range.first >= 1000000) return std::nullopt;
+  if (range.first == 0 || range.last < range.first || range.last > 0xfffffffdu || range.last - range.first >= 1000000)
+    return std::nullopt;
   return range;
 }
 

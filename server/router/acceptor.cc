@@ -29,7 +29,11 @@ std::string addressOf(const sockaddr_storage& from) {
 }  // namespace
 
 Acceptor::Acceptor(asio::io_context& io, wire::OwnedFd listening, std::string removePath, OnClient onClient)
-    : io_(io), socket_(io, listening.release()), pause_(io), removePath_(std::move(removePath)), onClient_(std::move(onClient)) {
+    : io_(io),
+      socket_(io, listening.release()),
+      pause_(io),
+      removePath_(std::move(removePath)),
+      onClient_(std::move(onClient)) {
   socket_.non_blocking(true);
 }
 
@@ -43,7 +47,8 @@ void Acceptor::accept() {
   for (int i = 0; i < kAtOnce; ++i) {
     sockaddr_storage from{};
     socklen_t size = sizeof from;
-    wire::OwnedFd accepted(::accept4(socket_.native_handle(), reinterpret_cast<sockaddr*>(&from), &size, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    wire::OwnedFd accepted(
+        ::accept4(socket_.native_handle(), reinterpret_cast<sockaddr*>(&from), &size, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!accepted) {
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
         spdlog::error("router: cannot accept a connection: {}", std::strerror(errno));
@@ -61,7 +66,8 @@ void Acceptor::accept() {
     }
     Socket socket(io_);
     ErrorCode error;
-    socket.assign(asio::generic::stream_protocol(from.ss_family, from.ss_family == AF_UNIX ? 0 : IPPROTO_TCP), accepted.get(), error);
+    socket.assign(asio::generic::stream_protocol(from.ss_family, from.ss_family == AF_UNIX ? 0 : IPPROTO_TCP),
+                  accepted.get(), error);
     if (error) continue;
     accepted.release();
     onClient_(std::move(socket), addressOf(from));

@@ -23,7 +23,9 @@ struct Admin::Visit {
 };
 
 Admin::Admin(asio::io_context& io, wire::OwnedFd listening, std::function<std::string()> metrics)
-    : io_(io), metrics_(std::move(metrics)), acceptor_(io, std::move(listening), "", [this](Socket socket, const std::string&) {
+    : io_(io),
+      metrics_(std::move(metrics)),
+      acceptor_(io, std::move(listening), "", [this](Socket socket, const std::string&) {
         if (visits_.size() >= kMostVisits) return;
         auto visit = std::make_shared<Visit>(std::move(socket));
         visits_.insert(visit);
@@ -49,7 +51,8 @@ asio::awaitable<void> Admin::serve(std::shared_ptr<Visit> visit) {
   std::size_t size = 0, end = std::string::npos;
   ErrorCode error;
   while (!error && end == std::string::npos && size < head.size()) {
-    const std::size_t got = co_await visit->socket.async_read_some(asio::buffer(head.data() + size, head.size() - size), into(error));
+    const std::size_t got =
+        co_await visit->socket.async_read_some(asio::buffer(head.data() + size, head.size() - size), into(error));
     size += got;
     end = endOfHead(std::string_view(head).substr(0, size), size - got);
   }
@@ -58,7 +61,10 @@ asio::awaitable<void> Admin::serve(std::shared_ptr<Visit> visit) {
     if (end != std::string::npos && !checkRequestHead(std::string_view(head).substr(0, end))) {
       answer = errorAnswer(404, "only GET /metrics is served here");
       if (head.starts_with("GET /metrics ") || head.starts_with("GET /metrics?"))
-        answer = {.status = 200, .body = metrics_(), .contentType = "text/plain; version=0.0.4; charset=utf-8", .retryAfter = {}};
+        answer = {.status = 200,
+                  .body = metrics_(),
+                  .contentType = "text/plain; version=0.0.4; charset=utf-8",
+                  .retryAfter = {}};
     }
     const std::string message = serialize(answer, "", false, false);
     co_await asio::async_write(visit->socket, asio::buffer(message), into(error));

@@ -30,7 +30,8 @@ Status checkOwner(int socket, const Target& target) {
   if (!target.owner) return {};
   ucred peer{};
   socklen_t size = sizeof peer;
-  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return failed(std::string("SO_PEERCRED: ") + std::strerror(errno));
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
+    return failed(std::string("SO_PEERCRED: ") + std::strerror(errno));
   if (peer.uid == *target.owner) return {};
   return failed("user " + std::to_string(peer.uid) + " listens on the function's socket, and the function is user " +
                 std::to_string(*target.owner));
@@ -55,7 +56,8 @@ asio::awaitable<Result<std::unique_ptr<Backend>>> BackendPool::connect(std::shar
                                                                        std::chrono::steady_clock::time_point until) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  if (target->socket.size() >= sizeof address.sun_path) co_return failed("the path of the function's socket is too long");
+  if (target->socket.size() >= sizeof address.sun_path)
+    co_return failed("the path of the function's socket is too long");
   std::memcpy(address.sun_path, target->socket.data(), target->socket.size());
   wire::OwnedFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) co_return failed(std::string("socket: ") + std::strerror(errno));
@@ -64,7 +66,8 @@ asio::awaitable<Result<std::unique_ptr<Backend>>> BackendPool::connect(std::shar
   while (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     const int error = errno;
     if (error == EINTR) continue;
-    if (error != EAGAIN) co_return failed("nobody answers on the function's socket: " + std::string(std::strerror(error)));
+    if (error != EAGAIN)
+      co_return failed("nobody answers on the function's socket: " + std::string(std::strerror(error)));
     if (std::chrono::steady_clock::now() >= until) co_return failed("the function takes no more connections");
     timer.expires_after(kBetweenTries);
     ErrorCode ignored;

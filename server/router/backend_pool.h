@@ -27,9 +27,10 @@ class BackendPool {
 
   // One that was kept, if it is still good; else null.
   std::unique_ptr<Backend> takeKept(const Target&);
-  // A new one. Tries again while the function's queue of connections is full, until `until`. The error says why it is not to be had:
-  // nobody listens, or somebody who is not the function.
-  asio::awaitable<Result<std::unique_ptr<Backend>>> connect(std::shared_ptr<const Target>, std::chrono::steady_clock::time_point until);
+  // A new one. Tries again while the function's queue of connections is full, until `until`. The error says why it is
+  // not to be had: nobody listens, or somebody who is not the function.
+  asio::awaitable<Result<std::unique_ptr<Backend>>> connect(std::shared_ptr<const Target>,
+                                                            std::chrono::steady_clock::time_point until);
   // After a whole answer; closes it if enough are kept.
   void keep(const Target&, std::unique_ptr<Backend>);
   // The function's process has ended, or is gone.

@@ -6,8 +6,8 @@
 #include <boost/asio/write.hpp>
 #include <nlohmann/json.hpp>
 
-#include "server/router/request_head.h"
 #include "server/roused/version.h"
+#include "server/router/request_head.h"
 
 namespace rouse::router {
 namespace {
@@ -28,15 +28,16 @@ Client::Client(Core& core, Socket socket, std::string address)
     : core_(core), stream_(core.io, std::move(socket), std::move(address), core.options.maxHeader + 2 * kPieceBytes) {}
 
 void Client::start(std::function<void(Client&)> over) {
-  asio::co_spawn(core_.io, run(), [self = shared_from_this(), over = std::move(over)](const std::exception_ptr& thrown) {
-    try {
-      if (thrown) std::rethrow_exception(thrown);
-    } catch (const std::exception& error) {
-      spdlog::error("router: a connection ended by an error of ours: {}", error.what());
-    }
-    self->close();
-    over(*self);
-  });
+  asio::co_spawn(core_.io, run(),
+                 [self = shared_from_this(), over = std::move(over)](const std::exception_ptr& thrown) {
+                   try {
+                     if (thrown) std::rethrow_exception(thrown);
+                   } catch (const std::exception& error) {
+                     spdlog::error("router: a connection ended by an error of ours: {}", error.what());
+                   }
+                   self->close();
+                   over(*self);
+                 });
 }
 
 void Client::drain() {
@@ -44,7 +45,8 @@ void Client::drain() {
   if (idle_) close();
 }
 
-// GCC 12 destroys what is awaited in the condition of a loop before it resumes: everything here is awaited in statements of its own.
+// GCC 12 destroys what is awaited in the condition of a loop before it resumes: everything here is awaited in
+// statements of its own.
 asio::awaitable<void> Client::run() {
   for (bool more = true; more;) {
     const Head head = co_await readHead();
@@ -128,9 +130,12 @@ Answer Client::own(const Route& route) const {
       if (!directory.find(route.function)) break;
       return yesOrNo(directory.ready(route.function));
     case Route::Kind::server:
-      return {.status = 200,
-              .body = nlohmann::json{{"name", "rouse"}, {"version", daemon::kVersion}, {"extensions", nlohmann::json::array()}}.dump(),
-              .retryAfter = {}};
+      return {
+          .status = 200,
+          .body =
+              nlohmann::json{{"name", "rouse"}, {"version", daemon::kVersion}, {"extensions", nlohmann::json::array()}}
+                  .dump(),
+          .retryAfter = {}};
     default:
       break;
   }

@@ -1,5 +1,5 @@
-// A client's connection as a request sees it: bytes both ways, one deadline for whatever is being waited for, and a look-out for a client
-// that goes away while nothing is read from it. On the event loop's thread.
+// A client's connection as a request sees it: bytes both ways, one deadline for whatever is being waited for, and a
+// look-out for a client that goes away while nothing is read from it. On the event loop's thread.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -31,7 +31,8 @@ class ClientStream {
   // What else is waited for on behalf of this client. Called at most once for each expiry, departure and close().
   void setInterrupt(std::function<void()> interrupt) { interrupt_ = std::move(interrupt); }
 
-  // From watch() to unwatch() nothing is read; gone() becomes true, and `interrupt` is called, when the client has closed its side.
+  // From watch() to unwatch() nothing is read; gone() becomes true, and `interrupt` is called, when the client has
+  // closed its side.
   void watch();
   void unwatch() { watching_ = false; }
   bool gone() const { return gone_; }

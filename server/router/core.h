@@ -20,7 +20,8 @@ struct Core {
   IdMaker ids{};
   std::uint64_t nextRequest = 1;
   std::size_t heldBytes = 0;  // of all requests' bodies
-  std::function<void(std::string_view function)> onFailure = [](std::string_view) {};  // its connection ended early, or nobody listens
+  std::function<void(std::string_view function)> onFailure = [](std::string_view) {
+  };  // its connection ended early, or nobody listens
 };
 
 }  // namespace rouse::router

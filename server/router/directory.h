@@ -12,7 +12,8 @@
 
 namespace rouse::router {
 
-// What the router needs of one function. Never changed: a reload makes another one, and requests keep what they began with.
+// What the router needs of one function. Never changed: a reload makes another one, and requests keep what they began
+// with.
 struct Target {
   std::string name;
   std::string socket;          // path of the Unix socket on which it serves HTTP
@@ -34,7 +35,8 @@ class Directory {
   virtual bool ready(std::string_view function) const = 0;
   // All that are to be ready are.
   virtual bool allReady() const = 0;
-  // How often it has lost a GPU's executor so far: an answer of 500 or more in whose time this has grown is the executor's failure.
+  // How often it has lost a GPU's executor so far: an answer of 500 or more in whose time this has grown is the
+  // executor's failure.
   virtual std::uint64_t losses(std::string_view function) const = 0;
 };
 

@@ -1,9 +1,10 @@
 // One request that goes to its function, and the answer that comes back.
 //
-// The body is read ahead, up to kHeldBytes, before the gate is asked, so that a slow client keeps nobody's GPU; what is longer is streamed
-// afterwards, beside the answer. A body that is held whole can be sent a second time: after the function's connection has ended early, or its
-// GPU's executor, if the function allows it and nothing of an answer has gone out; once. A connection that was not taken at all (refused, or
-// one kept from before whose other end had gone) has done nothing, and is tried again in any case.
+// The body is read ahead, up to kHeldBytes, before the gate is asked, so that a slow client keeps nobody's GPU; what is
+// longer is streamed afterwards, beside the answer. A body that is held whole can be sent a second time: after the
+// function's connection has ended early, or its GPU's executor, if the function allows it and nothing of an answer has
+// gone out; once. A connection that was not taken at all (refused, or one kept from before whose other end had gone)
+// has done nothing, and is tried again in any case.
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>
@@ -22,14 +23,16 @@ namespace rouse::router {
 class Exchange {
  public:
   // `request`: its head is there, and nothing of its body has been read.
-  Exchange(Core&, ClientStream&, RequestParser& request, const Route&, std::shared_ptr<const Target>, std::string requestId);
+  Exchange(Core&, ClientStream&, RequestParser& request, const Route&, std::shared_ptr<const Target>,
+           std::string requestId);
   ~Exchange();
   Exchange(const Exchange&) = delete;
 
   // What is left to be done on the client's connection.
   struct Ending {
-    std::optional<Answer> answer;  // the router's own, to be sent; nullopt: the function's has been, or nobody wants one
-    bool keepAlive = false;        // another request may follow
+    std::optional<Answer>
+        answer;              // the router's own, to be sent; nullopt: the function's has been, or nobody wants one
+    bool keepAlive = false;  // another request may follow
   };
   asio::awaitable<Ending> run();
 
@@ -58,7 +61,9 @@ class Exchange {
   void fail(Outcome, Answer);
   void interrupt();
   Ending finish();
-  std::chrono::steady_clock::time_point pieceDeadline(std::chrono::steady_clock::time_point since, std::uint64_t bytes) const;
+  // Until when the next piece has to be there: `spent` has been waited for the client's `bytes` so far.
+  std::chrono::steady_clock::time_point pieceDeadline(std::chrono::steady_clock::duration spent,
+                                                      std::uint64_t bytes) const;
 
   Core& core_;
   ClientStream& client_;

@@ -55,7 +55,8 @@ constexpr std::string_view kRequestId = "X-Request-Id", kTraceparent = "tracepar
                            kForwardedPrefix = "X-Forwarded-Prefix";
 
 bool isOurs(boost::beast::string_view name) {
-  return iequals(name, "X-Request-Id") || iequals(name, "traceparent") || iequals(name, "X-Forwarded-For") || iequals(name, "X-Forwarded-Prefix");
+  return iequals(name, "X-Request-Id") || iequals(name, "traceparent") || iequals(name, "X-Forwarded-For") ||
+         iequals(name, "X-Forwarded-Prefix");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Heads of messages that go on: to a function, and back to a client. Always written anew from parsed fields, never relayed: the framing is
-// the router's own, and what concerns one connection only (RFC 9110 §7.6.1) stays behind.
+// Heads of messages that go on: to a function, and back to a client. Always written anew from parsed fields, never
+// relayed: the framing is the router's own, and what concerns one connection only (RFC 9110 §7.6.1) stays behind.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,12 @@ enum class Framing : std::uint8_t {
 
 struct RequestPassage {
   std::string target;
-  std::string prefix;   // X-Forwarded-Prefix, if not empty
-  std::string client;   // address, for X-Forwarded-For; "unknown" for Unix sockets
+  std::string prefix;  // X-Forwarded-Prefix, if not empty
+  std::string client;  // address, for X-Forwarded-For; "unknown" for Unix sockets
   std::string requestId, traceparent;
 };
-// Without its framing, which follows as lines of its own together with the empty one. To be made before anything of the body is parsed:
-// Beast adds a chunked body's trailers to the fields of the head, whatever they are.
+// Without its framing, which follows as lines of its own together with the empty one. To be made before anything of the
+// body is parsed: Beast adds a chunked body's trailers to the fields of the head, whatever they are.
 std::string requestHead(const http::request_header<>&, const RequestPassage&);
 std::string framingLines(Framing, std::uint64_t length);
 

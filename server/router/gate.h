@@ -1,5 +1,6 @@
-// Who may go to their function now. The router asks before it forwards a request and tells when it is over; which request goes first, on
-// which GPU, and who is turned away is the gate's alone. `QueueGate` is the first: a queue for each function. On the event loop's thread.
+// Who may go to their function now. The router asks before it forwards a request and tells when it is over; which
+// request goes first, on which GPU, and who is turned away is the gate's alone. `QueueGate` is the first: a queue for
+// each function. On the event loop's thread.
 #pragma once
 
 #include <chrono>
@@ -21,9 +22,10 @@ struct Entry {
   std::string function;
   std::uint64_t request = 0;  // the same when it is tried a second time
   Time arrived;
-  Time deadline;  // when the function has promised its answer; for deciding who goes first
-  Time giveUp;    // when nobody wants to wait in the queue any more: it is refused
-  bool again = false;  // it was admitted before, and its function failed: it goes before others and is not held to the queue's limit
+  Time deadline;       // when the function has promised its answer; for deciding who goes first
+  Time giveUp;         // when nobody wants to wait in the queue any more: it is refused
+  bool again = false;  // it was admitted before, and its function failed: it goes before others and is not held to the
+                       // queue's limit
 };
 
 enum class RefusalReason : std::uint8_t {

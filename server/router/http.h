@@ -26,10 +26,12 @@ using Fields = http::fields;
 inline auto into(ErrorCode& error) { return asio::redirect_error(asio::use_awaitable, error); }
 inline std::string_view text(boost::beast::string_view view) { return {view.data(), view.size()}; }
 
-// The next bytes of a body, into `to`: what there is, at least one unless the body is at its end (parser.is_done()) or there is an error.
+// The next bytes of a body, into `to`: what there is, at least one unless the body is at its end (parser.is_done()) or
+// there is an error.
 template <bool isRequest>
-asio::awaitable<std::size_t> readPiece(Socket& socket, boost::beast::flat_buffer& buffer, http::parser<isRequest, http::buffer_body>& parser,
-                                       asio::mutable_buffer to, ErrorCode& error) {
+asio::awaitable<std::size_t> readPiece(Socket& socket, boost::beast::flat_buffer& buffer,
+                                       http::parser<isRequest, http::buffer_body>& parser, asio::mutable_buffer to,
+                                       ErrorCode& error) {
   auto& body = parser.get().body();
   error = {};
   body.data = to.data();

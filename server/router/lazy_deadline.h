@@ -1,5 +1,5 @@
-// A deadline that is moved all the time and hardly ever comes: moving it is a store, the timer behind it is armed anew only when it fires
-// too early or has to fire sooner. On the event loop's thread.
+// A deadline that is moved all the time and hardly ever comes: moving it is a store, the timer behind it is armed anew
+// only when it fires too early or has to fire sooner. On the event loop's thread.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -33,7 +33,8 @@ class LazyDeadline {
 
  private:
   struct State {
-    State(boost::asio::any_io_executor executor, std::function<void()> expire) : timer(std::move(executor)), expire(std::move(expire)) {}
+    State(boost::asio::any_io_executor executor, std::function<void()> expire)
+        : timer(std::move(executor)), expire(std::move(expire)) {}
     boost::asio::steady_timer timer;
     std::function<void()> expire;
     Clock::time_point deadline = Clock::time_point::max(), armedFor = Clock::time_point::max();

@@ -57,7 +57,8 @@ std::optional<HostPort> parseHostPort(std::string_view text) {
 
 Result<wire::OwnedFd> listenOn(const HostPort& where) {
   const auto failed = [&](const char* what) {
-    return Error{CudaError::systemNotReady, std::string(what) + " " + where.host + ":" + std::to_string(where.port) + ": " + std::strerror(errno)};
+    return Error{CudaError::systemNotReady,
+                 std::string(what) + " " + where.host + ":" + std::to_string(where.port) + ": " + std::strerror(errno)};
   };
   const auto address = addressOf(where);
   if (!address) return Error{CudaError::invalidValue, "'" + where.host + "' is not an address"};
@@ -65,7 +66,8 @@ Result<wire::OwnedFd> listenOn(const HostPort& where) {
   if (!socket) return failed("socket for");
   const int on = 1;
   ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address->storage), address->size) != 0) return failed("binding");
+  if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address->storage), address->size) != 0)
+    return failed("binding");
   if (::listen(socket.get(), 4096) != 0) return failed("listening on");
   return socket;
 }

@@ -13,7 +13,15 @@ std::string number(double value) {
 }
 
 void family(std::string& to, const char* name, const char* type, const char* help) {
-  to.append("# HELP ").append(name).append(" ").append(help).append("\n# TYPE ").append(name).append(" ").append(type).append("\n");
+  to.append("# HELP ")
+      .append(name)
+      .append(" ")
+      .append(help)
+      .append("\n# TYPE ")
+      .append(name)
+      .append(" ")
+      .append(type)
+      .append("\n");
 }
 
 }  // namespace
@@ -32,12 +40,14 @@ void Histogram::print(std::string& to, const std::string& name, const std::strin
     to += name + "_bucket{" + labels + ",le=\"" + number(kBounds[i]) + "\"} " + std::to_string(below) + "\n";
   }
   to += name + "_bucket{" + labels + ",le=\"+Inf\"} " + std::to_string(count_) + "\n";
-  to += name + "_sum{" + labels + "} " + number(sum_) + "\n" + name + "_count{" + labels + "} " + std::to_string(count_) + "\n";
+  to += name + "_sum{" + labels + "} " + number(sum_) + "\n" + name + "_count{" + labels + "} " +
+        std::to_string(count_) + "\n";
 }
 
 FunctionMetrics& Metrics::of(std::string_view function) {
   const auto found = functions_.find(function);
-  return found != functions_.end() ? found->second : functions_.emplace(std::string(function), FunctionMetrics{}).first->second;
+  return found != functions_.end() ? found->second
+                                   : functions_.emplace(std::string(function), FunctionMetrics{}).first->second;
 }
 const FunctionMetrics* Metrics::find(std::string_view function) const {
   const auto found = functions_.find(function);
@@ -54,20 +64,22 @@ std::string Metrics::prometheus() const {
   family(text, "rouse_requests_total", "counter", "Requests by function and how they ended.");
   for (const auto& [name, metrics] : functions_) {
     for (std::size_t i = 0; i < kOutcomes; ++i) {
-      text += "rouse_requests_total{" + labels(name) + ",outcome=\"" + std::string(router::name(static_cast<Outcome>(i))) + "\"} " +
-              std::to_string(metrics.requests[i]) + "\n";
+      text += "rouse_requests_total{" + labels(name) + ",outcome=\"" +
+              std::string(router::name(static_cast<Outcome>(i))) + "\"} " + std::to_string(metrics.requests[i]) + "\n";
     }
   }
-  const auto counter = [&](const char* name, const char* help, std::uint64_t FunctionMetrics::* field) {
+  const auto counter = [&](const char* name, const char* help, std::uint64_t FunctionMetrics::*field) {
     family(text, name, "counter", help);
     for (const auto& [function, metrics] : functions_)
       text += std::string(name) + "{" + labels(function) + "} " + std::to_string(metrics.*field) + "\n";
   };
-  counter("rouse_request_retries_total", "Requests that were sent to their function a second time.", &FunctionMetrics::retries);
-  counter("rouse_requests_late_total", "Requests that were answered behind their function's deadline.", &FunctionMetrics::late);
+  counter("rouse_request_retries_total", "Requests that were sent to their function a second time.",
+          &FunctionMetrics::retries);
+  counter("rouse_requests_late_total", "Requests that were answered behind their function's deadline.",
+          &FunctionMetrics::late);
   counter("rouse_request_body_bytes_total", "Bytes of requests' bodies.", &FunctionMetrics::requestBytes);
   counter("rouse_response_body_bytes_total", "Bytes of answers' bodies.", &FunctionMetrics::responseBytes);
-  const auto histogram = [&](const char* name, const char* help, Histogram FunctionMetrics::* field) {
+  const auto histogram = [&](const char* name, const char* help, Histogram FunctionMetrics::*field) {
     family(text, name, "histogram", help);
     for (const auto& [function, metrics] : functions_) (metrics.*field).print(text, name, labels(function));
   };
@@ -76,10 +88,12 @@ std::string Metrics::prometheus() const {
   histogram("rouse_request_seconds", "From a request's arrival to the end of its answer.", &FunctionMetrics::whole);
   family(text, "rouse_router_other_requests_total", "counter", "Requests of no function, by status.");
   for (const auto& [status, count] : others_)
-    text += "rouse_router_other_requests_total{code=\"" + std::to_string(status) + "\"} " + std::to_string(count) + "\n";
+    text +=
+        "rouse_router_other_requests_total{code=\"" + std::to_string(status) + "\"} " + std::to_string(count) + "\n";
   family(text, "rouse_router_connections", "gauge", "Connections of clients that are open.");
   text += "rouse_router_connections " + std::to_string(connections) + "\n";
-  family(text, "rouse_router_connections_refused_total", "counter", "Connections that were turned away because of router.max_connections.");
+  family(text, "rouse_router_connections_refused_total", "counter",
+         "Connections that were turned away because of router.max_connections.");
   text += "rouse_router_connections_refused_total " + std::to_string(connectionsRefused) + "\n";
   return text;
 }

@@ -11,7 +11,7 @@ struct Options {
   std::string listen;  // "HOST:PORT", "[::1]:8080"; empty: no TCP socket
   std::string socket;  // path of a Unix socket; empty: none
   std::uint32_t socketMode = 0660;
-  std::string admin;  // HOST:PORT of /metrics; empty: none
+  std::string admin;                               // HOST:PORT of /metrics; empty: none
   std::chrono::milliseconds headerTimeout{10000};  // from a request's first byte to the end of its head
   std::chrono::milliseconds bodyTimeout{15000};    // between parts of a body, either way
   std::chrono::milliseconds idleTimeout{75000};    // between requests

@@ -71,7 +71,8 @@ Ticket QueueGate::enter(Entry entry, std::function<void(Admission)> answer) {
     return ticket;
   }
   Line& line = found->second;
-  const bool goesAtOnce = line.presence == Presence::here && line.waiting.empty() && line.running < line.limits.concurrency;
+  const bool goesAtOnce =
+      line.presence == Presence::here && line.waiting.empty() && line.running < line.limits.concurrency;
   if (!goesAtOnce && !entry.again && line.waiting.size() >= line.limits.waiting) {
     answer(refusal(line, RefusalReason::queueFull));
     return ticket;

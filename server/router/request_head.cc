@@ -41,7 +41,8 @@ std::optional<BadRequest> checkRequestLine(std::string_view line, Framing& frami
   if (std::ranges::any_of(target, [](unsigned char c) { return c <= ' ' || c >= 0x7f; }) || target.empty())
     return bad("the target has blanks, control characters or bytes beyond ASCII");
   if (!version.starts_with("HTTP/")) return bad("the request line does not end with a version");
-  if (version != "HTTP/1.1" && version != "HTTP/1.0") return BadRequest{505, "only HTTP/1.0 and HTTP/1.1 are spoken here"};
+  if (version != "HTTP/1.1" && version != "HTTP/1.0")
+    return BadRequest{505, "only HTTP/1.0 and HTTP/1.1 are spoken here"};
   framing.oldVersion = version == "HTTP/1.0";
   if (method == "CONNECT") return BadRequest{501, "CONNECT is not served"};
   return std::nullopt;
@@ -52,9 +53,11 @@ std::optional<BadRequest> checkField(std::string_view line, Framing& framing) {
   const auto colon = line.find(':');
   if (colon == std::string_view::npos) return bad("a header field without a colon");
   const std::string_view field = line.substr(0, colon), value = trimmed(line.substr(colon + 1));
-  if (!isToken(field)) return bad("a header field's name is empty, or has characters (blanks before the colon?) that no name has");
+  if (!isToken(field))
+    return bad("a header field's name is empty, or has characters (blanks before the colon?) that no name has");
   for (const unsigned char c : value) {
-    if ((c < ' ' && c != '\t') || c == 0x7f) return bad("header field '" + std::string(field) + "' has a control character");
+    if ((c < ' ' && c != '\t') || c == 0x7f)
+      return bad("header field '" + std::string(field) + "' has a control character");
   }
   if (equals(field, "content-length")) {
     if (++framing.lengths > 1) return bad("Content-Length is given twice");
@@ -65,7 +68,8 @@ std::optional<BadRequest> checkField(std::string_view line, Framing& framing) {
     if (!equals(value, "chunked")) return BadRequest{501, "a Transfer-Encoding other than chunked is not served"};
   } else if (equals(field, "host")) {
     if (++framing.hosts > 1) return bad("Host is given twice");
-    if (std::ranges::any_of(value, [](char c) { return c == ' ' || c == '\t' || c == '/' || c == '@' || c == ',' || c == '\\'; }))
+    if (std::ranges::any_of(
+            value, [](char c) { return c == ' ' || c == '\t' || c == '/' || c == '@' || c == ',' || c == '\\'; }))
       return bad("Host is not a host");
   }
   return std::nullopt;
@@ -83,8 +87,10 @@ std::optional<BadRequest> checkRequestHead(std::string_view head) {
   // A lone CR or LF ends a line for some and not for others.
   for (std::size_t i = 0; i < head.size(); ++i) {
     if (head[i] == '\0') return bad("the head has a NUL byte");
-    if (head[i] == '\r' && (i + 1 == head.size() || head[i + 1] != '\n')) return bad("the head has a carriage return without a line feed");
-    if (head[i] == '\n' && (i == 0 || head[i - 1] != '\r')) return bad("the head has a line feed without a carriage return");
+    if (head[i] == '\r' && (i + 1 == head.size() || head[i + 1] != '\n'))
+      return bad("the head has a carriage return without a line feed");
+    if (head[i] == '\n' && (i == 0 || head[i - 1] != '\r'))
+      return bad("the head has a line feed without a carriage return");
   }
   Framing framing;
   bool requestLine = true;

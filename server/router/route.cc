@@ -42,7 +42,9 @@ Route model(std::string_view rest, std::string_view whole) {
 }  // namespace
 
 bool isFunctionName(std::string_view name) {
-  const auto alphanumeric = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const auto alphanumeric = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  };
   if (name.empty() || name.size() > kMostNameBytes || !alphanumeric(name[0])) return false;
   return std::ranges::all_of(name, [&](char c) { return alphanumeric(c) || c == '-' || c == '_' || c == '.'; });
 }

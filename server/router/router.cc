@@ -10,8 +10,9 @@ Router::Router(asio::io_context& io, const Options& options, Directory& director
 Router::~Router() = default;
 
 void Router::add(wire::OwnedFd listening, std::string removePath) {
-  acceptors_.push_back(std::make_unique<Acceptor>(core_.io, std::move(listening), std::move(removePath),
-                                                  [this](Socket socket, std::string address) { onClient(std::move(socket), std::move(address)); }));
+  acceptors_.push_back(std::make_unique<Acceptor>(
+      core_.io, std::move(listening), std::move(removePath),
+      [this](Socket socket, std::string address) { onClient(std::move(socket), std::move(address)); }));
 }
 
 void Router::start() {

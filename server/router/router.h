@@ -1,4 +1,5 @@
-// The HTTP door of the daemon: listens, keeps track of connections, and takes everything down again. On the event loop's thread.
+// The HTTP door of the daemon: listens, keeps track of connections, and takes everything down again. On the event
+// loop's thread.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -25,7 +26,8 @@ class Router {
   // Takes over a listening socket. start() takes connections on all of them.
   void add(wire::OwnedFd listening, std::string removePath);
   void start();
-  // No new connection and no new request; those under way are ended after `grace`. `stopped` is called once nothing is left.
+  // No new connection and no new request; those under way are ended after `grace`. `stopped` is called once nothing is
+  // left.
   void stop(std::chrono::milliseconds grace, std::function<void()> stopped);
 
   // A function's connections are of no use any more.

@@ -9,7 +9,9 @@ namespace {
 bool isHex(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
-bool isZero(std::string_view text) { return std::ranges::all_of(text, [](char c) { return c == '0'; }); }
+bool isZero(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return c == '0'; });
+}
 
 void append(std::string& text, std::uint64_t value) {
   for (int shift = 60; shift >= 0; shift -= 4) text += "0123456789abcdef"[(value >> shift) & 15];
@@ -20,7 +22,8 @@ void append(std::string& text, std::uint64_t value) {
 bool isTraceparent(std::string_view text) {
   constexpr std::size_t kLength = 55;
   if (text.size() < kLength || text[2] != '-' || text[35] != '-' || text[52] != '-') return false;
-  const std::string_view version = text.substr(0, 2), trace = text.substr(3, 32), parent = text.substr(36, 16), flags = text.substr(53, 2);
+  const std::string_view version = text.substr(0, 2), trace = text.substr(3, 32), parent = text.substr(36, 16),
+                         flags = text.substr(53, 2);
   if (!isHex(version) || !isHex(trace) || !isHex(parent) || !isHex(flags)) return false;
   if (version == "ff" || isZero(trace) || isZero(parent)) return false;
   return text.size() == kLength || (version != "00" && text[kLength] == '-' && text.size() <= 256);

@@ -1,4 +1,5 @@
-// Names of a request for those who look for it later: W3C Trace Context (https://www.w3.org/TR/trace-context/), and X-Request-Id.
+// Names of a request for those who look for it later: W3C Trace Context (https://www.w3.org/TR/trace-context/), and
+// X-Request-Id.
 #pragma once
 
 #include <cstdint>

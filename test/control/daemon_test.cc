@@ -132,6 +132,14 @@ TEST_CASE("a user's tokens are bounded, the oldest is forgotten, others' stay") 
   CHECK_FALSE(tokens.find(others, 1001));
   CHECK(tokens.find(others, 0));
   CHECK(tokens.size() == daemon::TokenTable::kTokensPerUser + 1);
+  // Those of functions that the daemon starts stay until they are taken back, however many their user asks for.
+  const std::string lasting = tokens.issueLasting(1001, {.name = "function", .supervised = true});
+  for (std::size_t i = 0; i < 2 * daemon::TokenTable::kTokensPerUser; ++i) tokens.issue(1001, {.name = "more"});
+  REQUIRE(tokens.find(lasting, 1001));
+  CHECK(tokens.find(lasting, 1001)->supervised);
+  CHECK_FALSE(tokens.find(lasting, 1002));
+  tokens.forget(lasting);
+  CHECK_FALSE(tokens.find(lasting, 1001));
 }
 
 TEST_CASE("what cannot be had is refused when it is prepared") {

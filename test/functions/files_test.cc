@@ -135,7 +135,8 @@ TEST_CASE("every error names file, line and key") {
   }));
   INFO(line);
   const bool command = line.starts_with("command");
-  const fs::path file = folder.write("f.toml", std::string(command ? "# no command\n" : "command = [\"/bin/f\"]\n") + line + "\n");
+  const fs::path file =
+      folder.write("f.toml", std::string(command ? "# no command\n" : "command = [\"/bin/f\"]\n") + line + "\n");
   const auto read = readFunctionFile(file);
   REQUIRE(std::holds_alternative<FileErrors>(read));
   CHECK_THAT(std::get<FileErrors>(read).at(0), Catch::StartsWith(file.string() + ":2: " + message));
@@ -182,7 +183,8 @@ TEST_CASE("times") {
 
 TEST_CASE("user numbers: each function its own, the same again if it can be") {
   using rouse::daemon::parseUserRange;
-  for (const char* bad : {"", "5", "0-5", "5-4", "1-x", "1-2000000", "1-2-3", "4294967290-4294967295"}) CHECK_FALSE(parseUserRange(bad));
+  for (const char* bad : {"", "5", "0-5", "5-4", "1-x", "1-2000000", "1-2-3", "4294967290-4294967295"})
+    CHECK_FALSE(parseUserRange(bad));
   const auto range = parseUserRange("1000-1003");
   REQUIRE(range);
   UserNumbers numbers(*range), others(*range);

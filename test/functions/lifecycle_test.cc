@@ -96,6 +96,21 @@ TEST_CASE("back-off doubles up to its limit, and is forgotten after a steady whi
   CHECK(w.now - before == w.policy.firstBackOff);
 }
 
+TEST_CASE("one that can serve is not waited for as long as one that cannot even begin") {
+  World w;
+  for (int i = 0; i < 12; ++i) {
+    w.makeReady();
+    w.life.onExited(w.now);
+    const auto before = w.now;
+    CHECK(w.next() == Actions{Action::start});
+    CHECK(w.now - before <= w.policy.mostAfterReady);
+  }
+  w.life.onStartFailed(w.now);
+  const auto before = w.now;
+  w.next();
+  CHECK(w.now - before == w.policy.mostBackOff);
+}
+
 TEST_CASE("a function that is unwell is doubted at once, and restarted when it stays so") {
   World w;
   w.makeReady();
@@ -178,21 +193,34 @@ TEST_CASE("whatever happens, there is one process at a time, and what is wanted 
   for (int i = 0; i < 20000; ++i) {
     w.now += std::chrono::milliseconds(random() % 300);
     switch (random() % 9) {
-      case 0: act(w.life.start(w.now)); break;
-      case 1: act(w.life.stop(w.now)); break;
-      case 2: act(w.life.restart(w.now)); break;
+      case 0:
+        act(w.life.start(w.now));
+        break;
+      case 1:
+        act(w.life.stop(w.now));
+        break;
+      case 2:
+        act(w.life.restart(w.now));
+        break;
       case 3:
         if (std::exchange(process, false)) act(w.life.onExited(w.now));
         break;
-      case 4: act(w.life.suspect(w.now)); break;
-      case 5: act(w.life.end(w.now)); break;
+      case 4:
+        act(w.life.suspect(w.now));
+        break;
+      case 5:
+        act(w.life.end(w.now));
+        break;
       case 6:
         if (std::exchange(checking, false)) act(w.life.onHealth(random() % 3 != 0, w.now));
         break;
-      default: act(w.life.tick(w.now)); break;
+      default:
+        act(w.life.tick(w.now));
+        break;
     }
     const State state = w.life.state();
-    CHECK(process == (state == State::starting || state == State::ready || state == State::doubted || state == State::stopping));
+    CHECK(process ==
+          (state == State::starting || state == State::ready || state == State::doubted || state == State::stopping));
   }
   act(w.life.start(w.now));
   for (int i = 0; i < 1000 && w.life.state() != State::ready; ++i) {

@@ -54,7 +54,8 @@ std::string run(ProcessPlan plan, const std::string& script, std::vector<std::st
   writing.reset();
   std::string printed;
   char piece[4096];
-  for (ssize_t got; (got = ::read(reading.get(), piece, sizeof piece)) > 0;) printed.append(piece, static_cast<std::size_t>(got));
+  for (ssize_t got; (got = ::read(reading.get(), piece, sizeof piece)) > 0;)
+    printed.append(piece, static_cast<std::size_t>(got));
   ::waitpid(process->pid, nullptr, 0);
   return printed;
 }
@@ -73,7 +74,9 @@ TEST_CASE("a process has what it was given, and nothing else of the daemon's") {
   ProcessPlan plan;
   plan.environment = {"A=b"};
   plan.directory = folder.path;
-  const std::string printed = run(plan, "pwd; echo $A; echo secret: $SECRET; ls /proc/self/fd | wc -l; ps -o pid=,sid= -p $$ 2>/dev/null | awk '{print $1 == $2}'");
+  const std::string printed = run(plan,
+                                  "pwd; echo $A; echo secret: $SECRET; ls /proc/self/fd | wc -l; ps -o pid=,sid= -p $$ "
+                                  "2>/dev/null | awk '{print $1 == $2}'");
   CHECK_THAT(printed, Catch::StartsWith(folder.path.string() + "\nb\nsecret:\n4\n"));
 }
 
@@ -108,14 +111,16 @@ TEST_CASE("as its own user, without devices, and without a way back") {
   fs::create_directory(folder.path / "dev");
   plan.deviceFolder = folder.path / "dev";
   std::vector<std::string> notApplied;
-  const std::string printed = run(plan,
-                                  "id -u; id -g; id -G; ls /dev; ls -ld /dev/null | cut -c1-10; echo ok > /dev/null && echo wrote; "
-                                  "head -c 4 /dev/urandom | wc -c; echo x > /dev/shm/x && echo shm; touch /dev/y 2>/dev/null || echo no; "
-                                  "grep NoNewPrivs /proc/self/status; ulimit -u 2>/dev/null || true",
-                                  &notApplied);
+  const std::string printed =
+      run(plan,
+          "id -u; id -g; id -G; ls /dev; ls -ld /dev/null | cut -c1-10; echo ok > /dev/null && echo wrote; "
+          "head -c 4 /dev/urandom | wc -c; echo x > /dev/shm/x && echo shm; touch /dev/y 2>/dev/null || echo no; "
+          "grep NoNewPrivs /proc/self/status; ulimit -u 2>/dev/null || true",
+          &notApplied);
   for (const std::string& what : notApplied) WARN(what);
   if (notApplied.empty())
-    CHECK_THAT(printed, Catch::StartsWith("1879050000\n1879050000\n1879050000\nfull\nnull\nrandom\nshm\ntty\nurandom\nzero\ncrw-rw-rw-\nwrote\n4\nshm\nno\nNoNewPrivs:\t1\n"));
+    CHECK_THAT(printed, Catch::StartsWith("1879050000\n1879050000\n1879050000\nfull\nnull\nrandom\nshm\ntty\nurandom\nz"
+                                          "ero\ncrw-rw-rw-\nwrote\n4\nshm\nno\nNoNewPrivs:\t1\n"));
   CHECK(fs::is_empty(folder.path / "dev"));  // it was theirs alone
   CHECK(fs::exists("/dev/full"));
 }
@@ -131,7 +136,8 @@ TEST_CASE("processes that left their session end with the rest of their user's")
   const pid_t escaped = std::stoi(text(mark));
   CHECK(::kill(escaped, 0) == 0);
   killAllOf(*plan.user);
-  for (int i = 0; i < 500 && text("/proc/" + std::to_string(escaped) + "/stat").find(") S") != std::string::npos; ++i) std::this_thread::sleep_for(10ms);
+  for (int i = 0; i < 500 && text("/proc/" + std::to_string(escaped) + "/stat").find(") S") != std::string::npos; ++i)
+    std::this_thread::sleep_for(10ms);
   CHECK(text("/proc/" + std::to_string(escaped) + "/stat").find(") S") == std::string::npos);
 }
 
@@ -194,28 +200,31 @@ struct Supervised {
   Supervised() {
     spdlog::set_level(spdlog::level::off);
     fs::create_directory(folder.path / "functions.d");
-    supervisor = std::make_unique<Supervisor>(io,
-                                              SupervisorOptions{.folder = folder.path / "functions.d",
-                                                                .runtimeFolder = folder.path / "run",
-                                                                .clientLibraries = "/lib/rouse",
-                                                                .daemonSocket = "/none",
-                                                                .cgroup = "",
-                                                                .users = {1879050100, 1879050200}},
-                                              gate,
-                                              Supervisor::Events{.openDoor = nullptr,
-                                                                 .issueToken =
-                                                                     [this](const FunctionSpec& spec, uid_t) {
-                                                                       tokens.push_back(spec.name + std::to_string(tokens.size()));
-                                                                       return tokens.back();
-                                                                     },
-                                                                 .revokeToken = [this](const std::string& token) { revoked.push_back(token); },
-                                                                 .onReady = [](const FunctionSpec&) {},
-                                                                 .onProcessGone = [](const std::string&) {}});
+    supervisor = std::make_unique<Supervisor>(
+        io,
+        SupervisorOptions{.folder = folder.path / "functions.d",
+                          .runtimeFolder = folder.path / "run",
+                          .clientLibraries = "/lib/rouse",
+                          .daemonSocket = "/none",
+                          .cgroup = "",
+                          .users = {1879050100, 1879050200}},
+        gate,
+        Supervisor::Events{.openDoor = nullptr,
+                           .issueToken =
+                               [this](const FunctionSpec& spec, uid_t) {
+                                 tokens.push_back(spec.name + std::to_string(tokens.size()));
+                                 return tokens.back();
+                               },
+                           .revokeToken = [this](const std::string& token) { revoked.push_back(token); },
+                           .onReady = [](const FunctionSpec&) {},
+                           .onProcessGone = [](const std::string&) {}});
   }
   // A server that answers everything, in Python; `more` are lines of its file.
   void write(const std::string& name, const std::string& more = "", const std::string& program = kServer) {
     std::ofstream(folder.path / "functions.d" / (name + ".toml"))
-        << "command = [\"/usr/bin/python3\", \"-c\", '''" << program << "''']\nhealth_interval = \"50ms\"\nstop_timeout = \"300ms\"\n" << more;
+        << "command = [\"/usr/bin/python3\", \"-c\", '''" << program
+        << "''']\nhealth_interval = \"50ms\"\nstop_timeout = \"300ms\"\n"
+        << more;
   }
   static inline const std::string kServer = R"(
 import os, socket
@@ -281,7 +290,8 @@ TEST_CASE("a broken file keeps what was there; a changed one changes it; a remov
 
   world.write("f", "concurrency = 3\ndeadline = \"5s\"\n");
   CHECK(world.supervisor->reload().empty());
-  CHECK((world.at("f").pid() == pid && world.at("f").spec().concurrency == 3 && world.supervisor->find("f")->deadline == 5s));
+  CHECK((world.at("f").pid() == pid && world.at("f").spec().concurrency == 3 &&
+         world.supervisor->find("f")->deadline == 5s));
 
   world.write("f", "environment = {A = \"b\"}\n");
   CHECK(world.supervisor->reload().empty());
@@ -316,7 +326,9 @@ TEST_CASE("one that cannot be started, ends at once, or never answers, is tried 
   world.write("hangs", "start_timeout = \"200ms\"\n", "import time; time.sleep(1000)");
   std::ofstream(world.folder.path / "functions.d" / "none.toml") << "command = [\"/no/such/program\"]\n";
   world.supervisor->reload();
-  CHECK(world.until([&] { return world.at("ends").starts() >= 3 && world.at("hangs").starts() >= 2 && world.at("none").starts() >= 3; }));
+  CHECK(world.until([&] {
+    return world.at("ends").starts() >= 3 && world.at("hangs").starts() >= 2 && world.at("none").starts() >= 3;
+  }));
   CHECK_FALSE(world.supervisor->allReady());
   CHECK_THAT(world.at("ends").problem(), Catch::Contains("exited with status 3"));
   CHECK_THAT(world.at("none").problem(), Catch::Contains("/no/such/program"));

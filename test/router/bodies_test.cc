@@ -34,7 +34,8 @@ TEST_CASE("bodies arrive as they were sent, whatever their length and framing, b
   running.add("f");
   FakeFunction function(running.path("f.sock"), FakeFunction::answering([](const Message& request) {
                           if (field(request.head, "x-answer") == "chunked")
-                            return "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks(request.body, 40000);
+                            return "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" +
+                                   chunks(request.body, 40000);
                           return response(request.body);
                         }));
   running.start();
@@ -44,9 +45,11 @@ TEST_CASE("bodies arrive as they were sent, whatever their length and framing, b
   const std::string body = pattern(size, 7);
   Wire wire = running.connect();
   const std::string fields = chunkedOut ? "X-Answer: chunked\r\n" : "";
-  // A client that does not read before it has written everything is served, too: the function of this test takes all of a body first.
+  // A client that does not read before it has written everything is served, too: the function of this test takes all of
+  // a body first.
   std::thread writer([&] {
-    wire.send(chunkedIn ? "POST /fn/f/ HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n" + fields + "\r\n" + chunks(body, 50000)
+    wire.send(chunkedIn ? "POST /fn/f/ HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n" + fields + "\r\n" +
+                              chunks(body, 50000)
                         : post("/fn/f/", body, fields));
   });
   writer.join();
@@ -70,7 +73,8 @@ TEST_CASE("a function may answer before it has read the body") {
   Wire wire = running.connect();
   std::thread writer([&] { wire.send(post("/fn/f/", std::string(size, 'x'), "Connection: close\r\n")); });
   const Message answer = readMessage(wire);
-  CHECK((answer.status() == 413 || answer.status() == 502));  // 502: its connection was reset before the answer was read
+  CHECK(
+      (answer.status() == 413 || answer.status() == 502));  // 502: its connection was reset before the answer was read
   wire.rest();
   writer.join();
 }
@@ -128,26 +132,35 @@ TEST_CASE("a client that does not read holds up nobody, and its bytes are not co
 TEST_CASE("Expect: 100-continue") {
   RunningRouter running;
   running.add("f");
-  FakeFunction function(running.path("f.sock"), FakeFunction::answering([](const Message& request) { return response(request.body + field(request.head, "expect")); }));
+  FakeFunction function(running.path("f.sock"), FakeFunction::answering([](const Message& request) {
+                          return response(request.body + field(request.head, "expect"));
+                        }));
   running.start();
   Wire wire = running.connect();
   wire.send("POST /fn/f/ HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n");
   CHECK(wire.until("\r\n\r\n") == "HTTP/1.1 100 Continue\r\n\r\n");
   wire.send("body");
   CHECK(readMessage(wire).body == "body");
-  CHECK(running.ask("POST /fn/f/ HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nExpect: miracles\r\n\r\nbody").status() == 417);
+  CHECK(running.ask("POST /fn/f/ HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nExpect: miracles\r\n\r\nbody").status() ==
+        417);
 }
 
 TEST_CASE("bodies over the function's limit") {
   RunningRouter running;
   const std::uint64_t limit = GENERATE(1000, 2000000);
   running.add("f", [&](router::Target& target) { target.maxBody = limit; });
-  FakeFunction function(running.path("f.sock"), FakeFunction::answering([](const Message& request) { return response(std::to_string(request.body.size())); }));
+  FakeFunction function(running.path("f.sock"), FakeFunction::answering([](const Message& request) {
+                          return response(std::to_string(request.body.size()));
+                        }));
   running.start();
   CHECK(running.ask(post("/fn/f/", std::string(limit, 'x'))).body == std::to_string(limit));
-  CHECK(running.ask("POST /fn/f/ HTTP/1.1\r\nHost: h\r\nContent-Length: " + std::to_string(limit + 1) + "\r\n\r\n").status() == 413);
+  CHECK(running.ask("POST /fn/f/ HTTP/1.1\r\nHost: h\r\nContent-Length: " + std::to_string(limit + 1) + "\r\n\r\n")
+            .status() == 413);
   Wire wire = running.connect();
-  std::thread writer([&] { wire.send("POST /fn/f/ HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks(std::string(limit + 1, 'x'), 10000)); });
+  std::thread writer([&] {
+    wire.send("POST /fn/f/ HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n" +
+              chunks(std::string(limit + 1, 'x'), 10000));
+  });
   CHECK(readMessage(wire).status() == 413);
   wire.rest();
   writer.join();
@@ -162,13 +175,34 @@ TEST_CASE("a body's trailers are no fields of its head") {
   FakeFunction function(running.path("f.sock"), FakeFunction::answering([&](const Message& request) {
                           const std::lock_guard lock(mutex);
                           head = request.head;
-                          return "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-Evil: 1\r\nContent-Type: evil\r\n\r\n";
+                          return "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-Evil: "
+                                 "1\r\nContent-Type: evil\r\n\r\n";
                         }));
   running.start();
   Wire wire = running.connect();
-  wire.send("POST /fn/f/ HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\nHost: evil\r\nX-Evil: 1\r\nConnection: close\r\n\r\n");
+  wire.send(
+      "POST /fn/f/ HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\nHost: evil\r\nX-Evil: "
+      "1\r\nConnection: close\r\n\r\n");
   const Message answer = readMessage(wire);
   CHECK((answer.body == "ok" && answer.head.find("vil") == std::string::npos));
   const std::lock_guard lock(mutex);
   CHECK((head.find("vil") == std::string::npos && field(head, "host") == "h"));
+}
+
+TEST_CASE("a function may take its time over its answer: only what the client keeps waiting is counted") {
+  RunningRouter running;
+  running.options.bodyTimeout = 100ms;
+  running.add("f");
+  FakeFunction function(running.path("f.sock"), [](Wire& wire) {
+    readMessage(wire);
+    wire.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+    for (int i = 0; i < 10; ++i) {
+      std::this_thread::sleep_for(60ms);
+      wire.send("1\r\nx\r\n");
+    }
+    wire.send("0\r\n\r\n");
+  });
+  running.start();
+  const Message answer = running.ask(get("/fn/f/"));
+  CHECK((answer.whole && answer.body == "xxxxxxxxxx"));
 }

@@ -10,7 +10,8 @@ TEST_CASE("a function that is not there, or is somebody else's, is a bad gateway
   running.add("g", [](router::Target& target) { target.owner = 12345; });
   std::atomic<int> failures = 0;
   running.onFailure = [&](std::string_view) { ++failures; };
-  FakeFunction other(running.path("g.sock"), FakeFunction::answering([](const Message&) { return response("stolen"); }));
+  FakeFunction other(running.path("g.sock"),
+                     FakeFunction::answering([](const Message&) { return response("stolen"); }));
   running.start();
   const Message answer = running.ask(get("/fn/f/"));
   CHECK(answer.status() == 502);
@@ -24,14 +25,16 @@ TEST_CASE("functions that print garbage are bad gateways, and the next request i
   RunningRouter running;
   running.add("f");
   std::atomic<bool> good = false;
-  const std::string garbage = GENERATE(as<std::string>(), "nonsense\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
-                                       "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\na",
-                                       "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\na",
-                                       "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-                                       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 1\r\n\r\n0\r\n\r\n",
-                                       "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nx", "HTTP/1.1 99 Low\r\n\r\n", "HTTP/1.1 101 Switch\r\n\r\n",
-                                       "HTTP/1.1 200 OK\r\nA\x01: b\r\n\r\n", std::string("\0\0\0\0\0\0\0\0", 8), "HTTP/1.1 200 OK\r\n" + std::string(100000, 'a') + "\r\n\r\n",
-                                       "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nx", "HTTP/1.1 200 OK\r\nTrunca", "");
+  const std::string garbage =
+      GENERATE(as<std::string>(), "nonsense\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
+               "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\na",
+               "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\na",
+               "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+               "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 1\r\n\r\n0\r\n\r\n",
+               "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nx", "HTTP/1.1 99 Low\r\n\r\n",
+               "HTTP/1.1 101 Switch\r\n\r\n", "HTTP/1.1 200 OK\r\nA\x01: b\r\n\r\n", std::string("\0\0\0\0\0\0\0\0", 8),
+               "HTTP/1.1 200 OK\r\n" + std::string(100000, 'a') + "\r\n\r\n",
+               "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nx", "HTTP/1.1 200 OK\r\nTrunca", "");
   FakeFunction function(running.path("f.sock"), [&](Wire& wire) {
     readMessage(wire);
     wire.send(good ? response("fine") : garbage);
@@ -229,7 +232,8 @@ TEST_CASE("a request waits for a function that is being started again") {
   Wire wire = running.connect();
   wire.send(get("/fn/f/"));
   REQUIRE(eventually([&] { return running.waiting("f") == 1; }));
-  FakeFunction function(running.path("f.sock"), FakeFunction::answering([](const Message&) { return response("late"); }));
+  FakeFunction function(running.path("f.sock"),
+                        FakeFunction::answering([](const Message&) { return response("late"); }));
   running.onLoop<int>([&] { return running.gate.setPresence("f", router::QueueGate::Presence::here), 0; });
   CHECK(readMessage(wire).body == "late");
 }

@@ -1,9 +1,9 @@
 // A router in this process, on a thread of its own; functions and clients that are plain sockets.
 #pragma once
 
-#include <spdlog/spdlog.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <spdlog/spdlog.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -160,11 +160,13 @@ inline Message readMessage(Wire& wire, bool bodyless = false) {
   return message;
 }
 
-inline std::string response(const std::string& body, const std::string& fields = "", const std::string& status = "200 OK") {
+inline std::string response(const std::string& body, const std::string& fields = "",
+                            const std::string& status = "200 OK") {
   return "HTTP/1.1 " + status + "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" + fields + "\r\n" + body;
 }
 inline std::string post(const std::string& target, const std::string& body, const std::string& fields = "") {
-  return "POST " + target + " HTTP/1.1\r\nHost: h\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" + fields + "\r\n" + body;
+  return "POST " + target + " HTTP/1.1\r\nHost: h\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" + fields +
+         "\r\n" + body;
 }
 inline std::string get(const std::string& target, const std::string& fields = "") {
   return "GET " + target + " HTTP/1.1\r\nHost: h\r\n" + fields + "\r\n";
@@ -174,7 +176,8 @@ inline std::string get(const std::string& target, const std::string& fields = ""
 class FakeFunction {
  public:
   using Serve = std::function<void(Wire&)>;
-  FakeFunction(std::string path, Serve serve) : path_(std::move(path)), serve_(std::move(serve)), listening_(listenAt(path_)) {
+  FakeFunction(std::string path, Serve serve)
+      : path_(std::move(path)), serve_(std::move(serve)), listening_(listenAt(path_)) {
     thread_ = std::thread([this] { accept(); });
   }
   ~FakeFunction() { end(); }
@@ -263,8 +266,9 @@ class RunningRouter {
   std::string path(const std::string& name) const { return folder / name; }
 
   // Before start().
-  void add(const std::string& name, const std::function<void(router::Target&)>& change = [](router::Target&) {},
-           router::FunctionTerms limits = {.concurrency = 8, .waiting = 64}) {
+  void add(
+      const std::string& name, const std::function<void(router::Target&)>& change = [](router::Target&) {},
+      router::FunctionTerms limits = {.concurrency = 8, .waiting = 64}) {
     router::Target target;
     target.name = name;
     target.socket = path(name + ".sock");

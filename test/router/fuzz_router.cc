@@ -1,5 +1,5 @@
-// A request's bytes as a client sends them: the first look, the parser, the body, and the head that goes on. What is sent on must read as one
-// request with the same body to another reader, whatever came in.
+// A request's bytes as a client sends them: the first look, the parser, the body, and the head that goes on. What is
+// sent on must read as one request with the same body to another reader, whatever came in.
 #include <boost/asio/buffer.hpp>
 #include <cstdlib>
 #include <string>
@@ -56,7 +56,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::string sent = head + framingLines(hasBody ? Framing::length : Framing::none, body.size()) + body;
     // What the function reads.
     const std::size_t headEnd = endOfHead(sent, 0);
-    if (headEnd != sent.size() - body.size() || checkRequestHead(std::string_view(sent).substr(0, headEnd))) std::abort();
+    if (headEnd != sent.size() - body.size() || checkRequestHead(std::string_view(sent).substr(0, headEnd)))
+      std::abort();
     RequestParser again;
     again.body_limit(boost::none);
     again.header_limit(65536);

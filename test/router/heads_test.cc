@@ -158,8 +158,10 @@ TEST_CASE("names of functions") {
 TEST_CASE("trace contexts are kept if they are such, and made if not") {
   CHECK(isTraceparent("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"));
   CHECK(isTraceparent("cc-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more"));
-  for (const char* bad : {"", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more", "ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
-                          "00-00000000000000000000000000000000-00f067aa0ba902b7-01", "00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01",
+  for (const char* bad : {"", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more",
+                          "ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+                          "00-00000000000000000000000000000000-00f067aa0ba902b7-01",
+                          "00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01",
                           "00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01"})
     CHECK_FALSE(isTraceparent(bad));
   IdMaker ids;
@@ -173,33 +175,39 @@ TEST_CASE("trace contexts are kept if they are such, and made if not") {
 TEST_CASE("what goes on to a function is the router's own head") {
   RequestParser parser;
   const std::string head =
-      "POST /fn/f/x HTTP/1.1\r\nHost: example:8080\r\nConnection: keep-alive, X-Private, Content-Type\r\nKeep-Alive: 5\r\nX-Private: 1\r\n"
-      "Transfer-Encoding: chunked\r\nTE: trailers\r\nTrailer: X\r\nUpgrade: h2c\r\nProxy-Authorization: secret\r\nExpect: 100-continue\r\n"
-      "Content-Type: text/plain\r\nX-Forwarded-For: 1.2.3.4\r\nx-forwarded-for: 5.6.7.8\r\nX-Request-Id: spoofed\r\nAccept: a\r\nAccept: b\r\n\r\n";
+      "POST /fn/f/x HTTP/1.1\r\nHost: example:8080\r\nConnection: keep-alive, X-Private, Content-Type\r\nKeep-Alive: "
+      "5\r\nX-Private: 1\r\n"
+      "Transfer-Encoding: chunked\r\nTE: trailers\r\nTrailer: X\r\nUpgrade: h2c\r\nProxy-Authorization: "
+      "secret\r\nExpect: 100-continue\r\n"
+      "Content-Type: text/plain\r\nX-Forwarded-For: 1.2.3.4\r\nx-forwarded-for: 5.6.7.8\r\nX-Request-Id: "
+      "spoofed\r\nAccept: a\r\nAccept: b\r\n\r\n";
   ErrorCode error;
   parser.put(boost::asio::buffer(head), error);
   REQUIRE(!error);
-  const std::string sent = requestHead(parser.get(), {.target = "/x",
-                                                      .prefix = "/fn/f",
-                                                      .client = "9.9.9.9",
-                                                      .requestId = "id",
-                                                      .traceparent = "trace"}) +
-                           framingLines(Framing::length, 7);
+  const std::string sent =
+      requestHead(parser.get(),
+                  {.target = "/x", .prefix = "/fn/f", .client = "9.9.9.9", .requestId = "id", .traceparent = "trace"}) +
+      framingLines(Framing::length, 7);
   CHECK(sent ==
-        "POST /x HTTP/1.1\r\nHost: example:8080\r\nAccept: a\r\nAccept: b\r\nX-Forwarded-For: 1.2.3.4, 5.6.7.8, 9.9.9.9\r\n"
+        "POST /x HTTP/1.1\r\nHost: example:8080\r\nAccept: a\r\nAccept: b\r\nX-Forwarded-For: 1.2.3.4, 5.6.7.8, "
+        "9.9.9.9\r\n"
         "X-Forwarded-Proto: http\r\nX-Forwarded-Host: example:8080\r\nX-Forwarded-Prefix: /fn/f\r\nX-Request-Id: id\r\n"
         "traceparent: trace\r\nContent-Length: 7\r\n\r\n");
 }
 
 TEST_CASE("what comes back from a function is the router's own head") {
   ResponseParser parser;
-  const std::string head = "HTTP/1.1 200 Fine\r\nConnection: close, X-Hop\r\nX-Hop: 1\r\nContent-Length: 3\r\nX-Request-Id: other\r\nSet-Cookie: a\r\nSet-Cookie: b\r\n\r\n";
+  const std::string head =
+      "HTTP/1.1 200 Fine\r\nConnection: close, X-Hop\r\nX-Hop: 1\r\nContent-Length: 3\r\nX-Request-Id: "
+      "other\r\nSet-Cookie: a\r\nSet-Cookie: b\r\n\r\n";
   ErrorCode error;
   parser.put(boost::asio::buffer(head), error);
   REQUIRE(!error);
   CHECK(responseHead(parser.get(), {.requestId = "id", .framing = Framing::length, .length = 3}) ==
         "HTTP/1.1 200 Fine\r\nSet-Cookie: a\r\nSet-Cookie: b\r\nX-Request-Id: id\r\nContent-Length: 3\r\n\r\n");
-  CHECK(responseHead(parser.get(), {.requestId = "id", .framing = Framing::close, .length = {}, .keepAlive = false, .clientMinor = 0}) ==
+  CHECK(responseHead(
+            parser.get(),
+            {.requestId = "id", .framing = Framing::close, .length = {}, .keepAlive = false, .clientMinor = 0}) ==
         "HTTP/1.1 200 Fine\r\nSet-Cookie: a\r\nSet-Cookie: b\r\nX-Request-Id: id\r\nConnection: close\r\n\r\n");
 }
 
@@ -207,9 +215,11 @@ TEST_CASE("the router's own answers") {
   Answer answer = errorAnswer(503, "a \"quoted\" reason");
   answer.retryAfter = std::chrono::milliseconds(1500);
   CHECK(serialize(answer, "id", false, false) ==
-        "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: 31\r\nRetry-After: 2\r\nX-Request-Id: id\r\n"
+        "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: 31\r\nRetry-After: "
+        "2\r\nX-Request-Id: id\r\n"
         "Connection: close\r\n\r\n{\"error\":\"a \\\"quoted\\\" reason\"}");
-  CHECK(serialize({.status = 200, .body = "", .retryAfter = {}}, "", true, true) == "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+  CHECK(serialize({.status = 200, .body = "", .retryAfter = {}}, "", true, true) ==
+        "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
 }
 
 TEST_CASE("places to listen at") {
@@ -217,7 +227,8 @@ TEST_CASE("places to listen at") {
   CHECK(parseHostPort("[::1]:8080")->host == "::1");
   CHECK(parseHostPort(":1")->host == "0.0.0.0");
   CHECK(parseHostPort("localhost:0")->host == "127.0.0.1");
-  for (const char* bad : {"", "80", "a", "::1:80", "example.com:80", "1.2.3.4:", "1.2.3.4:65536", "1.2.3.4:x"}) CHECK_FALSE(parseHostPort(bad));
+  for (const char* bad : {"", "80", "a", "::1:80", "example.com:80", "1.2.3.4:", "1.2.3.4:65536", "1.2.3.4:x"})
+    CHECK_FALSE(parseHostPort(bad));
 }
 
 TEST_CASE("counters as Prometheus reads them") {
@@ -228,9 +239,12 @@ TEST_CASE("counters as Prometheus reads them") {
   f.queue.add(100);
   metrics.countOther(404);
   const std::string text = metrics.prometheus();
-  for (const char* line : {"# TYPE rouse_requests_total counter\n", "rouse_requests_total{function=\"f\",outcome=\"timed_out\"} 1\n",
-                           "rouse_request_queue_seconds_bucket{function=\"f\",le=\"0.0025\"} 0\n", "rouse_request_queue_seconds_bucket{function=\"f\",le=\"0.005\"} 1\n",
-                           "rouse_request_queue_seconds_bucket{function=\"f\",le=\"+Inf\"} 2\n", "rouse_request_queue_seconds_sum{function=\"f\"} 100.003\n",
-                           "rouse_router_other_requests_total{code=\"404\"} 1\n"})
+  for (const char* line :
+       {"# TYPE rouse_requests_total counter\n", "rouse_requests_total{function=\"f\",outcome=\"timed_out\"} 1\n",
+        "rouse_request_queue_seconds_bucket{function=\"f\",le=\"0.0025\"} 0\n",
+        "rouse_request_queue_seconds_bucket{function=\"f\",le=\"0.005\"} 1\n",
+        "rouse_request_queue_seconds_bucket{function=\"f\",le=\"+Inf\"} 2\n",
+        "rouse_request_queue_seconds_sum{function=\"f\"} 100.003\n",
+        "rouse_router_other_requests_total{code=\"404\"} 1\n"})
     CHECK_THAT(text, Catch::Contains(line));
 }

@@ -18,12 +18,13 @@ struct Served {
     running.options.idleTimeout = 300ms;
     running.options.maxHeader = 4096;
     running.add("f");
-    function = std::make_unique<FakeFunction>(running.path("f.sock"), FakeFunction::answering([&](const Message& request) {
-                                                ++requests;
-                                                const std::lock_guard lock(mutex);
-                                                seen.push_back(request.head.substr(0, request.head.find("\r\n")) + "|" + request.body);
-                                                return response("ok");
-                                              }));
+    function = std::make_unique<FakeFunction>(
+        running.path("f.sock"), FakeFunction::answering([&](const Message& request) {
+          ++requests;
+          const std::lock_guard lock(mutex);
+          seen.push_back(request.head.substr(0, request.head.find("\r\n")) + "|" + request.body);
+          return response("ok");
+        }));
     running.start();
   }
   ~Served() { CHECK(running.ask(get("/fn/f/last")).body == "ok"); }
@@ -33,14 +34,21 @@ struct Served {
 
 TEST_CASE("what could be read in two ways reaches no function, nor does what follows it") {
   Served served;
-  const std::string smuggled = GENERATE(
-      as<std::string>(), "POST /fn/f/ HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /fn/f/evil HTTP/1.1\r\nHost: h\r\n\r\n",
-      "POST /fn/f/ HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\nGET /fn/f/evil HTTP/1.1\r\nHost: h\r\n\r\n",
-      "POST /fn/f/ HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\nContent-Length: 44\r\n\r\nGET /fn/f/evil HTTP/1.1\r\nHost: h\r\n\r\n",
-      "POST /fn/f/ HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\nGET /fn/f/evil HTTP/1.1\r\nHost: h\r\n\r\n",
-      "POST /fn/f/ HTTP/1.1\r\nHost: h\r\nX: a\r\n Content-Length: 50\r\n\r\nGET /fn/f/evil HTTP/1.1\r\nHost: h\r\n\r\n",
-      std::string("GET /fn/f/evil HTTP/1.1\r\nHost: h\r\nX: \0\r\n\r\n", 42), "GET /fn/f/evil HTTP/1.1\nHost: h\n\n\r\n\r\n",
-      "GET /fn/f/evil HTTP/1.1\r\n\r\n", "GET /fn/f/evil HTTP/1.1\r\nHost: h\r\nHost: i\r\n\r\n");
+  const std::string smuggled =
+      GENERATE(as<std::string>(),
+               "POST /fn/f/ HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET "
+               "/fn/f/evil HTTP/1.1\r\nHost: h\r\n\r\n",
+               "POST /fn/f/ HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\nGET "
+               "/fn/f/evil HTTP/1.1\r\nHost: h\r\n\r\n",
+               "POST /fn/f/ HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\nContent-Length: 44\r\n\r\nGET /fn/f/evil "
+               "HTTP/1.1\r\nHost: h\r\n\r\n",
+               "POST /fn/f/ HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\nGET /fn/f/evil "
+               "HTTP/1.1\r\nHost: h\r\n\r\n",
+               "POST /fn/f/ HTTP/1.1\r\nHost: h\r\nX: a\r\n Content-Length: 50\r\n\r\nGET /fn/f/evil HTTP/1.1\r\nHost: "
+               "h\r\n\r\n",
+               std::string("GET /fn/f/evil HTTP/1.1\r\nHost: h\r\nX: \0\r\n\r\n", 42),
+               "GET /fn/f/evil HTTP/1.1\nHost: h\n\n\r\n\r\n", "GET /fn/f/evil HTTP/1.1\r\n\r\n",
+               "GET /fn/f/evil HTTP/1.1\r\nHost: h\r\nHost: i\r\n\r\n");
   Wire wire = served.running.connect();
   wire.send(smuggled);
   const int status = readMessage(wire).status();
@@ -51,8 +59,9 @@ TEST_CASE("what could be read in two ways reaches no function, nor does what fol
 
 TEST_CASE("bad chunks end the request, and nothing behind them is read") {
   Served served;
-  const std::string chunks = GENERATE(as<std::string>(), "zz\r\nabc\r\n0\r\n\r\n", "3\r\nabcd\r\n0\r\n\r\n", "3\nabc\r\n0\r\n\r\n", "-1\r\n\r\n", "ffffffffffffffffff\r\nx",
-                                      "3 \r\nabc\r\n", "0x3\r\nabc\r\n0\r\n\r\n", "3\r\nabc0\r\n\r\n");
+  const std::string chunks = GENERATE(as<std::string>(), "zz\r\nabc\r\n0\r\n\r\n", "3\r\nabcd\r\n0\r\n\r\n",
+                                      "3\nabc\r\n0\r\n\r\n", "-1\r\n\r\n", "ffffffffffffffffff\r\nx", "3 \r\nabc\r\n",
+                                      "0x3\r\nabc\r\n0\r\n\r\n", "3\r\nabc0\r\n\r\n");
   Wire wire = served.running.connect();
   wire.send("POST /fn/f/ HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks + get("/fn/f/evil"));
   const Message answer = readMessage(wire);
@@ -94,7 +103,8 @@ TEST_CASE("heads that do not end, or come too slowly") {
 
 TEST_CASE("bodies that come too slowly, or not") {
   Served served;
-  const std::string head = GENERATE(as<std::string>(), "Content-Length: 100000", "Transfer-Encoding: chunked", "Content-Length: 30000000");
+  const std::string head =
+      GENERATE(as<std::string>(), "Content-Length: 100000", "Transfer-Encoding: chunked", "Content-Length: 30000000");
   const std::size_t before = GENERATE(0, 12000);
   Wire wire = served.running.connect();
   wire.send("POST /fn/f/ HTTP/1.1\r\nHost: h\r\n" + head + "\r\n\r\n");

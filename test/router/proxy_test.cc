@@ -15,7 +15,9 @@ TEST_CASE("a request goes to its function and its answer comes back") {
                           return response("got " + request.body, "X-Mine: 1\r\n");
                         }));
   running.start();
-  Message answer = running.ask(post("/v2/models/f/infer?a=b", "input", "traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\r\nX-Request-Id: mine\r\n"));
+  Message answer = running.ask(
+      post("/v2/models/f/infer?a=b", "input",
+           "traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\r\nX-Request-Id: mine\r\n"));
   CHECK(answer.status() == 200);
   CHECK(answer.body == "got input");
   CHECK(field(answer.head, "x-mine") == "1");
@@ -74,7 +76,9 @@ TEST_CASE("what the router answers itself") {
 TEST_CASE("requests that arrive together are answered one after the other") {
   RunningRouter running;
   running.add("f");
-  FakeFunction function(running.path("f.sock"), FakeFunction::answering([](const Message& request) { return response("<" + request.body + ">"); }));
+  FakeFunction function(running.path("f.sock"), FakeFunction::answering([](const Message& request) {
+                          return response("<" + request.body + ">");
+                        }));
   running.start();
   Wire wire = running.connect();
   std::string all = "\r\n";
@@ -91,23 +95,28 @@ TEST_CASE("HTTP/1.0 clients, HEAD, and answers without a body") {
   RunningRouter running;
   running.add("f");
   FakeFunction function(running.path("f.sock"), FakeFunction::answering([](const Message& request) -> std::string {
-                          if (request.head.starts_with("HEAD")) return "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n";
+                          if (request.head.starts_with("HEAD"))
+                            return "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n";
                           if (request.head.starts_with("GET /204")) return "HTTP/1.1 204 No Content\r\n\r\n";
-                          if (request.head.starts_with("GET /103")) return "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + response("late");
-                          return "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x=y\r\nde\r\n0\r\nTrailer: t\r\n\r\n";
+                          if (request.head.starts_with("GET /103"))
+                            return "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + response("late");
+                          return "HTTP/1.1 200 OK\r\nTransfer-Encoding: "
+                                 "chunked\r\n\r\n3\r\nabc\r\n2;x=y\r\nde\r\n0\r\nTrailer: t\r\n\r\n";
                         }));
   running.start();
   Wire old = running.connect();
   old.send("GET /fn/f/ HTTP/1.0\r\n\r\n");
   const Message answer = readMessage(old);
-  CHECK((answer.body == "abcde" && field(answer.head, "transfer-encoding").empty() && field(answer.head, "connection") == "close"));
+  CHECK((answer.body == "abcde" && field(answer.head, "transfer-encoding").empty() &&
+         field(answer.head, "connection") == "close"));
 
   Wire wire = running.connect();
   wire.send("HEAD /fn/f/ HTTP/1.1\r\nHost: h\r\n\r\n" + get("/fn/f/204") + get("/fn/f/103") + get("/fn/f/"));
   const Message head = readMessage(wire, true);
   CHECK((head.status() == 200 && field(head.head, "content-length") == "1000"));
   const Message none = readMessage(wire, true);
-  CHECK((none.status() == 204 && field(none.head, "content-length").empty() && field(none.head, "transfer-encoding").empty()));
+  CHECK((none.status() == 204 && field(none.head, "content-length").empty() &&
+         field(none.head, "transfer-encoding").empty()));
   CHECK(readMessage(wire).body == "late");
   const Message chunked = readMessage(wire);
   CHECK((chunked.body == "abcde" && field(chunked.head, "transfer-encoding") == "chunked"));
@@ -116,14 +125,15 @@ TEST_CASE("HTTP/1.0 clients, HEAD, and answers without a body") {
 TEST_CASE("many clients at once: every answer is its own request's, and none is lost") {
   RunningRouter running;
   running.add("f", [](router::Target& target) { target.connections = 4; }, {.concurrency = 4, .waiting = 1000});
-  FakeFunction function(running.path("f.sock"), FakeFunction::answering([](const Message& request) { return response("<" + request.body + ">"); }));
+  FakeFunction function(running.path("f.sock"), FakeFunction::answering([](const Message& request) {
+                          return response("<" + request.body + ">");
+                        }));
   running.start();
   constexpr int kClients = 16, kRequests = 200;
   std::atomic<int> right = 0;
   std::vector<std::thread> clients;
   for (int c = 0; c < kClients; ++c) {
-    clients.emplace_back([&, c] {
-      Wire wire = running.connect();
+    clients.emplace_back([&, c, wire = running.connect()]() mutable {
       for (int i = 0; i < kRequests; ++i) {
         const std::string body = std::to_string(c * 1000000 + i);
         wire.send(post("/fn/f/", body));

@@ -20,25 +20,30 @@ struct Door {
     std::optional<Admission> early;
     auto answered = std::make_shared<bool>(false);
     const Time now = std::chrono::steady_clock::now();
-    *ticket = gate.enter({.function = function, .request = 1, .arrived = now, .deadline = now, .giveUp = now + patience, .again = again},
-                         [this, ticket, answered, &early](Admission admission) {
-                           CHECK_FALSE(*answered);
-                           *answered = true;
-                           if (*ticket == 0) {
-                             early = admission;
-                           } else {
-                             answers.emplace(*ticket, admission);
-                             order.push_back(*ticket);
-                           }
-                         });
+    *ticket = gate.enter(
+        {.function = function, .request = 1, .arrived = now, .deadline = now, .giveUp = now + patience, .again = again},
+        [this, ticket, answered, &early](Admission admission) {
+          CHECK_FALSE(*answered);
+          *answered = true;
+          if (*ticket == 0) {
+            early = admission;
+          } else {
+            answers.emplace(*ticket, admission);
+            order.push_back(*ticket);
+          }
+        });
     if (early) {
       answers.emplace(*ticket, *early);
       order.push_back(*ticket);
     }
     return *ticket;
   }
-  bool admitted(Ticket ticket) const { return answers.contains(ticket) && std::holds_alternative<Admitted>(answers.at(ticket)); }
-  const Refused* refused(Ticket ticket) const { return answers.contains(ticket) ? std::get_if<Refused>(&answers.at(ticket)) : nullptr; }
+  bool admitted(Ticket ticket) const {
+    return answers.contains(ticket) && std::holds_alternative<Admitted>(answers.at(ticket));
+  }
+  const Refused* refused(Ticket ticket) const {
+    return answers.contains(ticket) ? std::get_if<Refused>(&answers.at(ticket)) : nullptr;
+  }
   void here(const std::string& function, FunctionTerms limits) {
     gate.set(function, limits);
     gate.setPresence(function, QueueGate::Presence::here);
@@ -118,7 +123,9 @@ TEST_CASE("through random comings and goings everybody is answered once, and the
   Door door;
   const std::vector<std::string> names = {"a", "b", "c"};
   std::map<std::string, FunctionTerms> limits;
-  for (const auto& name : names) door.here(name, limits[name] = {.concurrency = static_cast<std::uint32_t>(1 + random() % 3), .waiting = static_cast<std::uint32_t>(random() % 4)});
+  for (const auto& name : names)
+    door.here(name, limits[name] = {.concurrency = static_cast<std::uint32_t>(1 + random() % 3),
+                                    .waiting = static_cast<std::uint32_t>(random() % 4)});
   std::map<std::string, std::set<Ticket>> inside;
   std::map<Ticket, std::string> asked;
   std::set<Ticket> cancelled;
