@@ -63,7 +63,7 @@ class Rouse final : public Eviction {
   static constexpr double kMostSlack = 10;
   static constexpr double kLinkWeight = 0.1;   // of a second of a link against one by which a request would be too late
   static constexpr double kHiddenPart = 0.6;   // of a run: links are shared
-  static constexpr double kNeed = 2;
+  static constexpr double kNeed = 4;
   static constexpr double kFew = 50;           // requests: fewer count as so many
 
   // Bytes that come while it runs. Less than all of it, or none.
