@@ -46,8 +46,11 @@ class Rouse final : public Eviction {
     Duration later = state.hostSwap(f, gpu, comes) - state.run(f);
     double moves = static_cast<double>(comes);
     for (const Copy& other : f.copies) {
-      const double rate = other.gpu != copy.gpu && other.whole() ? state.peerRate(gpu, other.gpu) : 0;
-      if (rate > 0) later = std::min(later, state.peerSwap(f, rate) - state.run(f)), moves = 0;
+      if (other.gpu == copy.gpu || !other.whole()) continue;
+      // From there, or served there, which waits for half a run if that GPU is busy.
+      const double rate = state.peerRate(gpu, other.gpu);
+      later = std::min(later, rate > 0 ? state.peerSwap(f, rate) - state.run(f) : state.run(f) / 2);
+      moves = 0;
     }
     const double late = std::max(0.0, seconds(later)), slack = std::max(1e-3, seconds(f.spec.deadline - state.run(f)) - late);
     const double cost = late * std::min(kMostSlack, late / slack) * need(f) + kLinkWeight * moves / gpu.spec.uplinkBytesPerSecond;
