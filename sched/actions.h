@@ -25,8 +25,8 @@ struct Source {
 struct Run { RequestId request{}; FunctionId function{}; GpuId gpu{}; Source source; };
 // Bring the model. A Run will follow, perhaps before ModelArrived.
 struct Fetch { FunctionId function{}; GpuId gpu{}; Source source; };
-// Before the Run or Fetch that follows: these leave, in this order. None of them runs, arrives or is copied from. Who does not leave whole gives up
-// so many bytes of what it uses last, and is brought them again with its next Fetch or Run from the host.
+// Before the Run or Fetch that follows: these leave, in this order. None of them runs, arrives or is copied from. Who does not
+// leave whole gives up so many bytes of what it uses last, and is brought them again with its next Fetch or Run from the host.
 struct Leave { FunctionId function{}; std::uint64_t bytes = 0; bool whole = true; };
 struct Evict { GpuId gpu{}; std::vector<Leave> leave; };
 

@@ -64,7 +64,8 @@ Status Scheduler::check(const FunctionSpec& spec, FunctionId id) const {
   for (const auto& where : {spec.pinned, spec.tied})
     if (where && (sched::index(*where) >= state_.gpus.size() || !state_.gpus[sched::index(*where)].known))
       return unfit(name(id) + ": " + name(*where) + " is not known");
-  if (spec.pinned && spec.tied && *spec.pinned != *spec.tied) return unfit(name(id) + ": pinned to " + name(*spec.pinned) + ", tied to " + name(*spec.tied));
+  if (spec.pinned && spec.tied && *spec.pinned != *spec.tied)
+    return unfit(name(id) + ": pinned to " + name(*spec.pinned) + ", tied to " + name(*spec.tied));
   return {};
 }
 
@@ -123,7 +124,9 @@ Status Scheduler::handle(const FunctionRemoved& event, Actions& actions) {
 Status Scheduler::handle(const GpuAdded& event, Actions&) {
   if (sched::index(event.id) >= kMostGpus) return unfit(name(event.id) + ": there can be " + std::to_string(kMostGpus));
   if (gpu(event.id) != nullptr) return unfit(name(event.id) + " is known already");
-  if (event.spec.switchId >= kMostGpus) return unfit(name(event.id) + ": switch " + std::to_string(event.spec.switchId) + ": there can be " + std::to_string(kMostGpus));
+  if (event.spec.switchId >= kMostGpus)
+    return unfit(name(event.id) + ": switch " + std::to_string(event.spec.switchId) + ": there can be " +
+                 std::to_string(kMostGpus));
   if (!(event.spec.linkBytesPerSecond > 0)) return unfit(name(event.id) + ": its link must have a bandwidth above 0");
   if (event.spec.slots == 0) return unfit(name(event.id) + ": slots must be at least 1");
   if (sched::index(event.id) >= state_.gpus.size()) state_.gpus.resize(sched::index(event.id) + 1);
@@ -382,7 +385,8 @@ void Scheduler::clear(Gpu& g, Actions& actions) {
     drop(f, g.id);
   }
   for (auto id = running.rbegin(); id != running.rend(); ++id)
-    if (const auto again = state_.requests.find(*id); again != state_.requests.end()) push(*function(again->second.function), again->second, true);
+    if (const auto again = state_.requests.find(*id); again != state_.requests.end())
+      push(*function(again->second.function), again->second, true);
   for (const RequestId id : running)
     if (const auto again = state_.requests.find(id); again != state_.requests.end()) reorder(*function(again->second.function));
   for (const FunctionId id : models)

@@ -1,12 +1,14 @@
 // The scheduler: what happened goes in, what to do comes out. A state machine without thread, clock, socket or device; the
 // daemon and the simulator run this same code.
 //
-// step() is told one event and appends what is to be done because of it. An event that does not fit (a number that is not known,
-// one that is known already, a limit passed) is an error that names it, and changes nothing. Times that go back count as the last one.
+// step() is told one event and appends what is to be done because of it. An event that does not fit (a number that is not
+// known, one that is known already, a limit passed) is an error that names it, and changes nothing. Times that go back count as
+// the last one.
 //
-// Always: a request that arrived is run, refused or cancelled, each at most once (run twice only after its executor failed, where
-// its function allows that). What is on a GPU, arriving included, never takes more than its memory. Nothing is evicted that runs, arrives,
-// is copied from, or is pinned. A GPU runs no more requests at one time than it has slots, a function no more than its concurrency.
+// Always: a request that arrived is run, refused or cancelled, each at most once (run twice only after its executor failed,
+// where its function allows that). What is on a GPU, arriving included, never takes more than its memory. Nothing is evicted
+// that runs, arrives, is copied from, or is pinned. A GPU runs no more requests at one time than it has slots, a function no
+// more than its concurrency.
 //
 // Not thread-safe.
 #pragma once

@@ -16,7 +16,7 @@ class Limits final : public Admission {
 };
 
 // Queue limits; and a request that would wait for longer than its deadline, even if all GPUs worked for those before it alone, is told so
-// at once (as Clockwork does, OSDI '20, section 4.4), with the time after which the queue will be gone. It counts kPatience deadlines:
+// at once (as Clockwork does, OSDI '20), with the time after which the queue will be gone. It counts kPatience deadlines:
 // the estimate is rough, and an answer that is a little late may still be wanted.
 class Rouse final : public Admission {
  public:

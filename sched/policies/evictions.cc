@@ -35,7 +35,7 @@ class Torpor final : public Eviction {
 // waits stays: it is needed now.
 //
 // A model leaves in two steps. First goes what it uses last, as much as travels while it runs anyway: when that is missing a request is
-// hardly later, and thirteen Berts fit where there were eight. The rest goes together.
+// hardly later, and five Bert-qa fit where four did. The rest goes together.
 class Rouse final : public Eviction {
  public:
   Rank rank(const State& state, const Function& f, const Copy& copy, Time now) const override {
@@ -45,8 +45,13 @@ class Rouse final : public Eviction {
     const std::uint64_t comes = first ? hidden : f.transferBytes();
     Duration later = state.hostSwap(f, gpu, comes) - state.run(f);
     double moves = static_cast<double>(comes);
-    for (const Copy& other : f.copies)
-      if (other.gpu != copy.gpu && other.whole()) later = std::min(later, state.peerSwap(f, state.peerRate(gpu, other.gpu)) - state.run(f)), moves = 0;
+    for (const Copy& other : f.copies) {
+      if (other.gpu == copy.gpu || !other.whole()) continue;
+      // From there, or served there, which waits for half a run if that GPU is busy.
+      const double rate = state.peerRate(gpu, other.gpu);
+      later = std::min(later, rate > 0 ? state.peerSwap(f, rate) - state.run(f) : state.run(f) / 2);
+      moves = 0;
+    }
     const double late = std::max(0.0, seconds(later)), slack = std::max(1e-3, seconds(f.spec.deadline - state.run(f)) - late);
     const double cost = late * std::min(kMostSlack, late / slack) * need(f) + kLinkWeight * moves / gpu.spec.uplinkBytesPerSecond;
     const double frees = static_cast<double>(first ? hidden : f.size(copy));
@@ -61,7 +66,7 @@ class Rouse final : public Eviction {
   static constexpr double kMostSlack = 10;
   static constexpr double kLinkWeight = 0.1;   // of a second of a link against one by which a request would be too late
   static constexpr double kHiddenPart = 0.6;   // of a run: links are shared
-  static constexpr double kNeed = 2;
+  static constexpr double kNeed = 4;
   static constexpr double kFew = 50;           // requests: fewer count as so many
 
   // Bytes that come while it runs. Less than all of it, or none.

@@ -17,8 +17,10 @@ auto seedless(std::uint64_t) {
   return maker();
 }
 
-constexpr Named<Queueing> kQueueing[] = {
-    {"fifo", seedless<fifoQueueing>}, {"edf", seedless<edfQueueing>}, {"torpor", seedless<torporQueueing>}, {"rouse", seedless<rouseQueueing>}};
+constexpr Named<Queueing> kQueueing[] = {{"fifo", seedless<fifoQueueing>},
+                                         {"edf", seedless<edfQueueing>},
+                                         {"torpor", seedless<torporQueueing>},
+                                         {"rouse", seedless<rouseQueueing>}};
 constexpr Named<Placement> kPlacement[] = {
     {"random", randomPlacement}, {"torpor", seedless<torporPlacement>}, {"rouse", seedless<rousePlacement>}};
 constexpr Named<Eviction> kEviction[] = {
@@ -33,7 +35,8 @@ std::unique_ptr<Policy> pick(const Named<Policy> (&known)[count], std::string_vi
     if (one.name == name) return one.make(seed);
     names += " " + std::string(one.name);
   }
-  errors += std::string(errors.empty() ? "" : "; ") + std::string(kind) + " '" + std::string(name) + "' is not known (known are:" + names + ")";
+  errors += std::string(errors.empty() ? "" : "; ") + std::string(kind) + " '" + std::string(name) +
+            "' is not known (known are:" + names + ")";
   return nullptr;
 }
 

@@ -6,7 +6,8 @@
 namespace rouse::sched {
 namespace {
 
-// Transfers and runs are two resources, and are given out apart; in the order of urgency, each request gets the first of these that it can have:
+// Transfers and runs are two resources, and are given out apart; in the order of urgency, each request gets the first of these
+// that it can have:
 //
 //   1. Its model is on an idle GPU, or what is missing will be there in time: it runs.
 //   2. Its model is on a busy GPU: it waits if it can, for that is cheapest. An idle GPU that has nothing else to do, or a last chance
@@ -27,7 +28,9 @@ class Rouse final : public Placement {
       if (looked == kLook) break;
       const Function& f = state[entry.function];
       bool placeable = false;
-      if (auto decision = f.comes() || f.wholeSomewhere() ? run(state, f, entry.key, now, placeable) : fetch(state, f, entry.key, now, placeable)) return decision;
+      if (auto decision = f.comes() || f.wholeSomewhere() ? run(state, f, entry.key, now, placeable)
+                                                          : fetch(state, f, entry.key, now, placeable))
+        return decision;
       looked += placeable;
     }
     // No idle GPU waits although what it has could run.
@@ -119,7 +122,8 @@ class Rouse final : public Placement {
       const double uplink = gpu.spec.uplinkBytesPerSecond;
       const bool isLong = bytes / gpu.spec.linkBytesPerSecond > seconds(f.spec.deadline) * kLongPart;
       if (key.group >= kLateGroup && (!traffic.transfers().empty() || !gpu.idle())) continue;
-      // All that share a way get the same part of it: those with less left delay this one by what they have, the others by as much as it has.
+      // All that share a way get the same part of it: those with less left delay this one by what they have, the others by as
+      // much as it has.
       double onLink = bytes + toGpu_[index(gpu.id)], onWay = bytes + toSwitch_[gpu.spec.switchId];
       unsigned shortOnes = 0;
       for (const Traffic::Transfer& other : traffic.transfers()) {

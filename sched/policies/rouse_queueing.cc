@@ -11,7 +11,7 @@ namespace {
 //   2  too late whatever is done: those who can still be helped do not pay for them (EDF's landslide)
 //   3  best effort
 //
-// Least laxity (Mok, MIT 1983) as far as a non-preemptive GPU allows it; what is lost is put off as in Clockwork (OSDI '20, section 4.4),
+// Least laxity (Mok, MIT 1983) as far as a non-preemptive GPU allows it; what is lost is put off as in Clockwork (OSDI '20),
 // and functions that are lost as by Torpor's required request count (section 5.2), but with a fixed threshold: a window's requests.
 class Rouse final : public Queueing {
  public:

@@ -6,12 +6,12 @@
 namespace rouse::sched {
 namespace {
 
-// Torpor's required request count with the adaptive threshold (section 5.2; what the paper leaves to its technical report is as in
-// the published prototype's router). A function's weight is its mean latency times (p n - m) / (1 - p): GPU time that it would
-// need to comply. Every 2 s functions are sorted by it; those first ones whose positive weights add up to no more than alpha times the sum of
-// all are of high priority, and served by descending weight: who needs most first. The others come after them, by
-// ascending weight. Every 40 s alpha doubles (up to 1) or halves when the part of the functions that comply has risen or fallen by 4%,
-// and grows by 1% otherwise.
+// Torpor's required request count with the adaptive threshold (section 5.2; what the paper leaves to its technical report is as
+// in the published prototype's router). A function's weight is its mean latency times (p n - m) / (1 - p): GPU time that it
+// would need to comply. Every 2 s functions are sorted by it; those first ones whose positive weights add up to no more than
+// alpha times the sum of all are of high priority, and served by descending weight: who needs most first. The others come after
+// them, by ascending weight. Every 40 s alpha doubles (up to 1) or halves when the part of the functions that comply has risen
+// or fallen by 4%, and grows by 1% otherwise.
 //
 // The prototype counts n and m from its start; here they are those of the window, as for every policy.
 class Torpor final : public Queueing {

@@ -22,9 +22,15 @@ inline Policies policies(const PolicyNames& names) {
 }
 
 // The kinds of Torpor's Table 4: a light model, a heavy one, a very heavy one.
-inline FunctionSpec densenet() { return {.deadline = ms(80), .memoryBytes = 120, .transferBytes = 57, .run = ms(25), .hostSwap = ms(27), .peerSwap = ms(26)}; }
-inline FunctionSpec resnet() { return {.deadline = ms(80), .memoryBytes = 300, .transferBytes = 241, .run = ms(17), .hostSwap = ms(25), .peerSwap = ms(20)}; }
-inline FunctionSpec bert() { return {.deadline = ms(200), .memoryBytes = 1400, .transferBytes = 1336, .run = ms(43), .hostSwap = ms(144), .peerSwap = ms(45)}; }
+inline FunctionSpec densenet() {
+  return {.deadline = ms(80), .memoryBytes = 120, .transferBytes = 57, .run = ms(25), .hostSwap = ms(27), .peerSwap = ms(26)};
+}
+inline FunctionSpec resnet() {
+  return {.deadline = ms(80), .memoryBytes = 300, .transferBytes = 241, .run = ms(17), .hostSwap = ms(25), .peerSwap = ms(20)};
+}
+inline FunctionSpec bert() {
+  return {.deadline = ms(200), .memoryBytes = 1400, .transferBytes = 1336, .run = ms(43), .hostSwap = ms(144), .peerSwap = ms(45)};
+}
 
 // Megabytes and megabytes a second, to be read easily.
 struct Node {

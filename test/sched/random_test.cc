@@ -160,7 +160,11 @@ TEST_CASE("random events, every policy: nothing lost, nothing twice, memory kept
   const auto nothing = [] {};
   constexpr unsigned kGpus = 4, kFunctions = 24;
   for (unsigned g = 0; g < kGpus; ++g) {
-    GpuSpec spec{.memoryBytes = 3000, .linkBytesPerSecond = 10000, .switchId = g / 2, .uplinkBytesPerSecond = 12000, .slots = g == 3 ? 2u : 1u};
+    GpuSpec spec{.memoryBytes = 3000,
+                 .linkBytesPerSecond = 10000,
+                 .switchId = g / 2,
+                 .uplinkBytesPerSecond = 12000,
+                 .slots = g == 3 ? 2u : 1u};
     for (unsigned other = 0; other < kGpus; ++other)
       if (other != g) spec.peers.push_back({G(other), 25000});
     step(GpuAdded{G(g), spec}, [&] { world.gpus[G(g)] = spec; });
@@ -205,7 +209,8 @@ TEST_CASE("random events, every policy: nothing lost, nothing twice, memory kept
               continue;
             }
             const FunctionId function = at->second.first;
-            const bool again = world.functions.at(function).retry && !world.retried.contains(at->first) && !world.leaving.contains(function);
+            const bool again =
+                world.functions.at(function).retry && !world.retried.contains(at->first) && !world.leaving.contains(function);
             if (again) world.retried[at->first] = function;
             world.waiting[at->first] = function;  // until it is refused
             at = world.running.erase(at);
@@ -306,8 +311,8 @@ TEST_CASE("random events, every policy: nothing lost, nothing twice, memory kept
   REQUIRE(world.waiting.empty());
   REQUIRE(world.running.empty());
   // All of it has happened.
-  INFO("ran " << check.ran << " evicted " << check.evicted << " parts " << check.parts << " fetched " << check.fetched << " peers " << check.fromPeers
-              << " refused " << check.refusals);
+  INFO("ran " << check.ran << " evicted " << check.evicted << " parts " << check.parts << " fetched " << check.fetched << " peers "
+              << check.fromPeers << " refused " << check.refusals);
   REQUIRE(check.ran > 300);
   REQUIRE(check.evicted > 30);
   REQUIRE(check.refusals > 0);

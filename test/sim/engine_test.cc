@@ -101,7 +101,9 @@ TEST_CASE("alone, a request takes what Table 4 says: swapped in from the host, t
 TEST_CASE("contention of the links comes out as Table 3 has it, which nothing was fitted to") {
   const Node node = *findNode("4xv100");
   const Models& models = torporModels();
-  const auto beside = [&](const char* model, const char* other) { return swapBeside(node, models, *models.find(model), models.find(other)); };
+  const auto beside = [&](const char* model, const char* other) {
+    return swapBeside(node, models, *models.find(model), models.find(other));
+  };
   REQUIRE(beside("DenseNet-169", "Bert-qa") == Approx(27).margin(0.5));
   REQUIRE(beside("ResNet-152", "DenseNet-169") == Approx(31).epsilon(0.1));
   REQUIRE(beside("ResNet-152", "Bert-qa") == Approx(43).epsilon(0.1));
@@ -146,7 +148,8 @@ TEST_CASE("what is necessary grows with the functions, and what complies is poss
 TEST_CASE("a policy that is not known, and a node whose file is wrong, are named") {
   REQUIRE(findPolicy("best").error().message.starts_with("policy 'best' is not known (known are: rouse torpor"));
   REQUIRE(findPolicy("edf/torpor/lru/some").error().message == "admission 'some' is not known (known are: limits rouse)");
-  REQUIRE(findNode("nowhere").error().message == "node 'nowhere' is neither known (known are: 1xv100 4xv100 8xh100) nor a file that can be read");
+  REQUIRE(findNode("nowhere").error().message ==
+          "node 'nowhere' is neither known (known are: 1xv100 4xv100 8xh100) nor a file that can be read");
   REQUIRE(parseNode("name = 'x'\nfunction_memory_gb = -1\nnative_functions = 1", "f").error().message ==
           "f:2: function_memory_gb: must be a number from 0.001 to 100000");
   REQUIRE(parseNode("function_memory_gb = 1\nnative_functions = 1\n", "f").error().message.starts_with("f:1: topology: is needed"));

@@ -12,7 +12,8 @@ namespace {
 
 class File {
  public:
-  explicit File(const std::string& text) : path_(std::filesystem::temp_directory_path() / ("rouse-sim-" + std::to_string(::getpid()) + ".csv")) {
+  explicit File(const std::string& text)
+      : path_(std::filesystem::temp_directory_path() / ("rouse-sim-" + std::to_string(::getpid()) + ".csv")) {
     std::ofstream(path_) << text;
   }
   ~File() { std::filesystem::remove(path_); }
@@ -81,7 +82,8 @@ TEST_CASE("arrivals are as many as the counts say, in order, whatever the proces
     REQUIRE(std::is_sorted(all.begin(), all.end(), [](const Arrival& a, const Arrival& b) { return a.at < b.at; }));
     REQUIRE(sched::seconds(all.back().at.time_since_epoch()) == Approx(600).epsilon(0.05));
     const auto again = arrivals(counts, *parseProcess(name), 5);
-    REQUIRE(std::equal(all.begin(), all.end(), again.begin(), again.end(), [](const Arrival& a, const Arrival& b) { return a.at == b.at && a.function == b.function; }));
+    REQUIRE(std::equal(all.begin(), all.end(), again.begin(), again.end(),
+                       [](const Arrival& a, const Arrival& b) { return a.at == b.at && a.function == b.function; }));
   }
   REQUIRE_FALSE(parseProcess("gamma:0").ok());
   REQUIRE_FALSE(parseProcess("uniform").ok());

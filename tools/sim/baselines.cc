@@ -205,7 +205,8 @@ Outcome simulateKeepAlive(const Setup& setup, const std::vector<Arrival>& arriva
 }
 
 std::size_t executed(const Outcome& result) {
-  return static_cast<std::size_t>(std::count_if(result.functions.begin(), result.functions.end(), [](const FunctionResult& f) { return !f.latencies.empty(); }));
+  return static_cast<std::size_t>(std::count_if(result.functions.begin(), result.functions.end(),
+                                                [](const FunctionResult& f) { return !f.latencies.empty(); }));
 }
 
 }  // namespace rouse::sim

@@ -9,7 +9,8 @@ sched::Duration BlockPool::allocate(std::uint32_t function, std::uint64_t bytes)
   const std::uint64_t size = (bytes + kBlocks - 1) / kBlocks;
   auto& blocks = held_[function];
   for (unsigned i = 0; i < kBlocks; ++i) {
-    if (const auto enough = std::find_if(cached_.begin(), cached_.end(), [&](std::uint64_t one) { return one >= size; }); enough != cached_.end()) {
+    if (const auto enough = std::find_if(cached_.begin(), cached_.end(), [&](std::uint64_t one) { return one >= size; });
+        enough != cached_.end()) {
       blocks.push_back(*enough);
       cached_.erase(enough);
       continue;

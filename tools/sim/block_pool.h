@@ -1,9 +1,10 @@
-// How long it takes to get memory where released blocks go to one pool, as in Torpor-Block (section 7.3): the first cached block that is large
-// enough, of those released longest ago, is returned at once; without one, cached blocks are given back to CUDA until there is room, and a new one is asked for.
+// How long it takes to get memory where released blocks go to one pool, as in Torpor-Block (section 7.3): the first cached
+// block that is large enough, of those released longest ago, is returned at once; without one, cached blocks are given back to
+// CUDA until there is room, and a new one is asked for.
 //
-// Assumptions, for the paper gives neither: a model is kBlocks blocks of equal size (PyTorch's allocator asks in segments), and cudaMalloc
-// and cudaFree take kCallTime each: cudaFree waits for the device, and both change its page tables. What a block is larger than was asked for
-// is not taken from others: only time is modelled here.
+// Assumptions, for the paper gives neither: a model is kBlocks blocks of equal size (PyTorch's allocator asks in segments), and
+// cudaMalloc and cudaFree take kCallTime each: cudaFree waits for the device, and both change its page tables. What a block is
+// larger than was asked for is not taken from others: only time is modelled here.
 #pragma once
 
 #include <cstdint>

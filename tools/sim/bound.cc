@@ -6,8 +6,8 @@
 namespace rouse::sim {
 namespace {
 
-// Late work as a part of what may be late, or, where nothing is late, the busiest minute as a part of what fits into it; at least the whole as a
-// part of what fits into all.
+// Late work as a part of what may be late, or, where nothing is late, the busiest minute as a part of what fits into it; at
+// least the whole as a part of what fits into all.
 double need(const std::vector<double>& byMinute, double aMinute, double spill, double mayBeLate) {
   double sum = 0, late = 0, busiest = 0;
   for (const double work : byMinute) {

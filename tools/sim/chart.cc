@@ -42,7 +42,9 @@ std::string text(double x, double y, const char* anchor, const std::string& what
 
 // Everything but what is drawn within; y from 0 to `most`.
 std::string frame(const std::string& title, const std::string& y, const std::string& note, double most) {
-  std::string svg = format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %g %g\" font-family=\"sans-serif\" font-size=\"12\">\n", kWidth, kHeight);
+  std::string svg =
+      format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %g %g\" font-family=\"sans-serif\" font-size=\"12\">\n",
+             kWidth, kHeight);
   svg += format("<rect width=\"%g\" height=\"%g\" fill=\"#ffffff\"/>\n", kWidth, kHeight);
   svg += format("<text x=\"%g\" y=\"22\" font-size=\"15\">", kLeft) + escaped(title) + "</text>\n";
   svg += text(kLeft, 38, "start", y);
@@ -51,13 +53,15 @@ std::string frame(const std::string& title, const std::string& y, const std::str
     svg += format("<line x1=\"%g\" y1=\"%.1f\" x2=\"%g\" y2=\"%.1f\" stroke=\"#dddddd\"/>\n", kLeft, down, kWidth - kRight, down);
     svg += text(kLeft - 6, down + 4, "end", format("%g", at));
   }
-  if (!note.empty()) svg += format("<text x=\"%g\" y=\"%g\" fill=\"#555555\" font-size=\"11\">", kLeft, kHeight - 10) + escaped(note) + "</text>\n";
+  if (!note.empty())
+    svg += format("<text x=\"%g\" y=\"%g\" fill=\"#555555\" font-size=\"11\">", kLeft, kHeight - 10) + escaped(note) + "</text>\n";
   return svg;
 }
 
 std::string legend(std::size_t i, const std::string& name) {
   const double y = kTop + 10 + static_cast<double>(i) * 18;
-  return format("<rect x=\"%g\" y=\"%g\" width=\"12\" height=\"12\" fill=\"%s\"/>\n", kWidth - kRight + 12, y - 10, kColours[i % std::size(kColours)]) +
+  return format("<rect x=\"%g\" y=\"%g\" width=\"12\" height=\"12\" fill=\"%s\"/>\n", kWidth - kRight + 12, y - 10,
+                kColours[i % std::size(kColours)]) +
          text(kWidth - kRight + 30, y, "start", name);
 }
 
@@ -78,7 +82,8 @@ std::string drawSvg(const LineChart& chart) {
   for (std::size_t i = 0; i < chart.series.size(); ++i) {
     const Series& series = chart.series[i];
     const char* colour = kColours[i % std::size(kColours)];
-    svg += format("<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"2\"%s points=\"", colour, series.dashed ? " stroke-dasharray=\"5 4\"" : "");
+    svg += format("<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"2\"%s points=\"", colour,
+                  series.dashed ? " stroke-dasharray=\"5 4\"" : "");
     for (const auto& [x, y] : series.points) svg += format("%.1f,%.1f ", across(x), down(y));
     svg += "\"/>\n";
     if (series.points.size() <= 40)
@@ -105,8 +110,8 @@ std::string drawSvg(const BarChart& chart) {
     for (std::size_t g = 0; g < bars.values.size(); ++g) {
       const double high = bars.values[g] / top * (kHeight - kTop - kBottom);
       svg += format("<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"%s\"><title>",
-                    kLeft + (static_cast<double>(g) + 0.1) * group + static_cast<double>(i) * bar, kHeight - kBottom - high, bar * 0.95, high,
-                    kColours[i % std::size(kColours)]);
+                    kLeft + (static_cast<double>(g) + 0.1) * group + static_cast<double>(i) * bar, kHeight - kBottom - high,
+                    bar * 0.95, high, kColours[i % std::size(kColours)]);
       svg += escaped(bars.name) + format(": %g</title></rect>\n", bars.values[g]);
     }
     svg += legend(i, bars.name);

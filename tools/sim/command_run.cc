@@ -33,8 +33,14 @@ void run(const Request& request) {
   const Workload workload = orThrow(makeWorkload(request.workload, request.functions, setup.models));
   setup.modelOf = workload.modelOf;
   const Outcome outcome = simulate(setup, workload.arrivals);
-  Json report{{"schema", 1}, {"simulation", "run"}, {"node", setup.node.name}, {"policy", request.policy}, {"functions", request.functions},
-              {"trace", request.workload.trace.empty() ? "generated" : "file"}, {"arrivals", request.workload.arrivals}, {"seed", request.workload.seed}};
+  Json report{{"schema", 1},
+              {"simulation", "run"},
+              {"node", setup.node.name},
+              {"policy", request.policy},
+              {"functions", request.functions},
+              {"trace", request.workload.trace.empty() ? "generated" : "file"},
+              {"arrivals", request.workload.arrivals},
+              {"seed", request.workload.seed}};
   describe(outcome, setup, report);
   if (!workload.counts.empty()) {
     const Need need = necessary(setup.node, setup.models, setup.modelOf, workload.counts);
@@ -50,7 +56,9 @@ void addRun(CLI::App& app, int& status) {
   auto* command = app.add_subcommand("run", "One workload on one node under one policy");
   command->add_option("--node", request->node, "One of those that are known, or a file (default 4xv100)");
   command->add_option("--functions", request->functions, "How many; the eight models in turn (default 160)")->check(CLI::Range(1, 100'000));
-  command->add_option("--policy", request->policy, "rouse (default), torpor, torpor_fifo, torpor_block, torpor_lru, torpor_random, or QUEUEING/PLACEMENT/EVICTION/ADMISSION");
+  command->add_option(
+      "--policy", request->policy,
+      "rouse (default), torpor, torpor_fifo, torpor_block, torpor_lru, torpor_random, or QUEUEING/PLACEMENT/EVICTION/ADMISSION");
   addWorkloadOptions(*command, request->workload);
   command->add_flag("--json", request->asJson, "Print one JSON object");
   command->callback([request, &status] {

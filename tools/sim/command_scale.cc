@@ -58,7 +58,8 @@ int run(const Request& request) {
 void addScale(CLI::App& app, int& status) {
   auto request = std::make_shared<Request>();
   request->workload.minutes = 5;
-  auto* command = app.add_subcommand("scale", "Many functions on many GPUs under one scheduler: speed, and the time of a step at 1,000 functions");
+  auto* command = app.add_subcommand(
+      "scale", "Many functions on many GPUs under one scheduler: speed, and the time of a step at 1,000 functions");
   command->add_option("--functions", request->functions, "How many (default 10000)")->check(CLI::Range(1, 100'000));
   command->add_option("--gpus", request->gpus, "How many, in whole nodes (default 100)")->check(CLI::Range(1, 1000));
   command->add_option("--node", request->node, "One of those that are known, or a file (default 4xv100)");

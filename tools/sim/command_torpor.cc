@@ -74,7 +74,9 @@ void addTorpor(CLI::App& app, int& status) {
   auto* command = app.add_subcommand("torpor", "Figures 8 to 13 and Table 3 of the Torpor paper, beside this scheduler's own");
   command->add_option("--figure", request->which, "Which, separated by commas: 3 (the table), 8, 9, 10, 11, 12, 13 (default: all)")
       ->delimiter(',')->check(CLI::IsMember({3, 8, 9, 10, 11, 12, 13}));
-  command->add_option("--counts", request->figures.counts, "Numbers of functions of Figure 11, separated by commas")->delimiter(',')->check(CLI::Range(8, 100'000));
+  command->add_option("--counts", request->figures.counts, "Numbers of functions of Figure 11, separated by commas")
+      ->delimiter(',')
+      ->check(CLI::Range(8, 100'000));
   addWorkloadOptions(*command, request->figures.workload);
   command->add_flag("--json", request->asJson, "Print one JSON object");
   command->add_option("--svg", request->svg, "A folder for pictures of the figures");

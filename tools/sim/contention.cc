@@ -35,7 +35,8 @@ double swapBeside(const Node& node, const Models& models, const Model& model, co
         if (lane.model == nullptr || lane.transfer != done.id) continue;
         const double alone = node.topology.bytesPerSecond(node.topology.fromHost(lane.gpu));
         const SwapShape shape = hostShape(*lane.model, models, alone, lane.model->parameterBytes);
-        lane.ends = std::max(lane.began + static_cast<double>((lane.model->run + shape.overRun).count()), next + static_cast<double>(shape.afterTransfer.count()));
+        lane.ends = std::max(lane.began + static_cast<double>((lane.model->run + shape.overRun).count()),
+                             next + static_cast<double>(shape.afterTransfer.count()));
       }
     for (Lane& lane : lanes) {
       if (lane.model == nullptr || lane.ends > next) continue;

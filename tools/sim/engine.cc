@@ -82,9 +82,12 @@ class Engine {
       }
       const Event event = events_.top();
       events_.pop();
-      if (event.kind == Event::Kind::timer && (event.version != timer_ || (next == arrivals_.size() && running_.empty() && waiting_ == 0))) continue;
+      if (event.kind == Event::Kind::timer &&
+          (event.version != timer_ || (next == arrivals_.size() && running_.empty() && waiting_ == 0)))
+        continue;
       now_ = std::max(now_, event.at);
-      if (next == arrivals_.size() && now_ > arrivals_.back().at + kPatience) throw std::logic_error(std::to_string(waiting_) + " requests are never run");
+      if (next == arrivals_.size() && now_ > arrivals_.back().at + kPatience)
+        throw std::logic_error(std::to_string(waiting_) + " requests are never run");
       handle(event);
     }
     result_.cpuSeconds = cpuSeconds() - cpu;
@@ -346,7 +349,8 @@ class Engine {
       throw std::logic_error(std::to_string(waiting_) + " requests were never run");
     for (const Way& way : ways_)
       for (std::size_t link = 0; link < way.links.size(); ++link)
-        result_.links.push_back({way.links[link].name, way.model->carriedBytes(static_cast<memory::LinkId>(link)), way.links[link].bytesPerSecond});
+        result_.links.push_back(
+            {way.links[link].name, way.model->carriedBytes(static_cast<memory::LinkId>(link)), way.links[link].bytesPerSecond});
     if (!setup_.measureSteps) return;
     result_.stepMeanUs = stepSum_ / static_cast<double>(result_.steps);
     std::uint64_t below = 0;
@@ -385,7 +389,8 @@ class Engine {
 }  // namespace
 
 std::size_t Outcome::compliant(double percentile) const {
-  return static_cast<std::size_t>(std::count_if(functions.begin(), functions.end(), [&](const FunctionResult& f) { return f.complies(percentile); }));
+  return static_cast<std::size_t>(
+      std::count_if(functions.begin(), functions.end(), [&](const FunctionResult& f) { return f.complies(percentile); }));
 }
 
 Outcome simulate(const Setup& setup, const std::vector<Arrival>& arrivals) { return Engine(setup, arrivals).run(); }

@@ -20,7 +20,9 @@ std::vector<float> allLatencies(const Outcome& outcome) {
   return all;
 }
 
-std::uint32_t indexOf(const Models& models, std::string_view name) { return static_cast<std::uint32_t>(models.find(name) - models.models.data()); }
+std::uint32_t indexOf(const Models& models, std::string_view name) {
+  return static_cast<std::uint32_t>(models.find(name) - models.models.data());
+}
 
 // Of the requests answered within the workload's time.
 double throughput(const Outcome& outcome, double counted) { return static_cast<double>(allLatencies(outcome).size()) / counted; }
@@ -32,7 +34,8 @@ void Figures::draw(const std::string& name, const std::string& picture) const {
 }
 
 Setup Figures::setup(const std::string& node, const std::string& policy) const {
-  const NamedPolicy& named = *std::find_if(namedPolicies().begin(), namedPolicies().end(), [&](const NamedPolicy& one) { return one.name == policy; });
+  const NamedPolicy& named =
+      *std::find_if(namedPolicies().begin(), namedPolicies().end(), [&](const NamedPolicy& one) { return one.name == policy; });
   Setup setup;
   setup.node = orThrow(findNode(node));
   setup.models = torporModels();
@@ -60,9 +63,10 @@ void Figures::table3(Json& report) const {
     rows.push_back({{"model", cell.model}, {"beside", cell.beside == nullptr ? Json() : Json(cell.beside)}, {"paper_ms", cell.paper},
                     {"simulated_ms", swapBeside(node, models, *models.find(cell.model), beside)}});
   }
-  report["table3"] = {{"what", "a swap over PCIe while other models come to the neighbour, nothing of it fitted to this table"},
-                      {"note", "alone the paper's own Table 4 has 25 ms for ResNet-152 and 144 ms for Bert-qa; the simulator follows that one"},
-                      {"rows", rows}};
+  report["table3"] = {
+      {"what", "a swap over PCIe while other models come to the neighbour, nothing of it fitted to this table"},
+      {"note", "alone the paper's own Table 4 has 25 ms for ResNet-152 and 144 ms for Bert-qa; the simulator follows that one"},
+      {"rows", rows}};
 }
 
 void Figures::figure8(Json& report) const {
@@ -75,7 +79,8 @@ void Figures::figure8(Json& report) const {
   const Process process = orThrow(parseProcess(workload.arrivals));
   const double counted = (kMinutes - 1) * 60;
   Json rows = Json::array();
-  Series ratios{"Torpor / Native", {}, false}, ours{"Rouse / Native", {}, false}, native98{"Native", {}, false}, torpor98{"Torpor", {}, false}, rouse98{"Rouse", {}, false};
+  Series ratios{"Torpor / Native", {}, false}, ours{"Rouse / Native", {}, false}, native98{"Native", {}, false},
+      torpor98{"Torpor", {}, false}, rouse98{"Rouse", {}, false};
   for (const Point& point : kPoints) {
     say("figure 8, " + std::to_string(static_cast<int>(point.rate)) + " requests a minute");
     const auto serve = [&](const std::string& policy, std::size_t functions) {
@@ -87,9 +92,13 @@ void Figures::figure8(Json& report) const {
     const Outcome native = serve("torpor", kNative), torpor = serve("torpor", point.functions), rouse = serve("rouse", point.functions);
     const double base = throughput(native, counted);
     const double ratio = throughput(torpor, counted) / base;
-    rows.push_back({{"requests_a_minute", point.rate}, {"functions", point.functions}, {"native_functions", kNative},
-                    {"torpor_by_native", ratio}, {"rouse_by_native", throughput(rouse, counted) / base},
-                    {"native_p98_ms", percentileOf(allLatencies(native), 0.98)}, {"torpor_p98_ms", percentileOf(allLatencies(torpor), 0.98)},
+    rows.push_back({{"requests_a_minute", point.rate},
+                    {"functions", point.functions},
+                    {"native_functions", kNative},
+                    {"torpor_by_native", ratio},
+                    {"rouse_by_native", throughput(rouse, counted) / base},
+                    {"native_p98_ms", percentileOf(allLatencies(native), 0.98)},
+                    {"torpor_p98_ms", percentileOf(allLatencies(torpor), 0.98)},
                     {"rouse_p98_ms", percentileOf(allLatencies(rouse), 0.98)}});
     ratios.points.insert(ratios.points.begin(), {point.rate, ratio});
     ours.points.insert(ours.points.begin(), {point.rate, throughput(rouse, counted) / base});
@@ -98,9 +107,18 @@ void Figures::figure8(Json& report) const {
     rouse98.points.insert(rouse98.points.begin(), {point.rate, percentileOf(allLatencies(rouse), 0.98)});
   }
   report["figure8"] = {{"what", "ResNet-152 functions on one GPU: throughput by Native's, tail latency"},
-                       {"paper", "more than 10 times Native's throughput at 10 requests a minute, tail latency below 50 ms"}, {"rows", rows}};
-  draw("figure8-throughput", drawSvg(LineChart{"Figure 8: throughput of one GPU by Native's", "requests a minute of each function", "ratio", "paper: > 10 at 10 requests a minute", {ratios, ours}}));
-  draw("figure8-latency", drawSvg(LineChart{"Figure 8: 98th percentile of latency", "requests a minute of each function", "ms", "paper: Torpor below 50 ms", {native98, torpor98, rouse98}}));
+                       {"paper", "more than 10 times Native's throughput at 10 requests a minute, tail latency below 50 ms"},
+                       {"rows", rows}};
+  draw("figure8-throughput", drawSvg(LineChart{"Figure 8: throughput of one GPU by Native's",
+                                               "requests a minute of each function",
+                                               "ratio",
+                                               "paper: > 10 at 10 requests a minute",
+                                               {ratios, ours}}));
+  draw("figure8-latency", drawSvg(LineChart{"Figure 8: 98th percentile of latency",
+                                            "requests a minute of each function",
+                                            "ms",
+                                            "paper: Torpor below 50 ms",
+                                            {native98, torpor98, rouse98}}));
 }
 
 void Figures::figure9(Json& report) const {
@@ -143,21 +161,35 @@ void Figures::figure10(Json& report) const {
     const Workload work = orThrow(makeWorkload(workload, count, one.models));
     one.modelOf = work.modelOf;
     const double n = static_cast<double>(count), p = one.models.percentile;
-    const Outcome a = simulateNative(one, work.arrivals, one.node.nativeFunctions), b = simulateKeepAlive(one, work.arrivals), c = simulate(one, work.arrivals);
-    rows.push_back({{"functions", count}, {"native_compliant", a.compliant(p)}, {"keep_alive_compliant", b.compliant(p)}, {"torpor_compliant", c.compliant(p)}});
-    native.points.push_back({n, static_cast<double>(a.compliant(p)) / n}), keep.points.push_back({n, static_cast<double>(b.compliant(p)) / n});
+    const Outcome a = simulateNative(one, work.arrivals, one.node.nativeFunctions), b = simulateKeepAlive(one, work.arrivals),
+                  c = simulate(one, work.arrivals);
+    rows.push_back({{"functions", count},
+                    {"native_compliant", a.compliant(p)},
+                    {"keep_alive_compliant", b.compliant(p)},
+                    {"torpor_compliant", c.compliant(p)}});
+    native.points.push_back({n, static_cast<double>(a.compliant(p)) / n}),
+        keep.points.push_back({n, static_cast<double>(b.compliant(p)) / n});
     torpor.points.push_back({n, static_cast<double>(c.compliant(p)) / n});
     if (count != 160) continue;
     report["executed_native_160"] = executed(a), report["compliant_native_160"] = a.compliant(p);
     report["executed_keep_alive_160"] = executed(b), report["compliant_keep_alive_160"] = b.compliant(p);
-    draw("figure10-functions", drawSvg(BarChart{"Figure 10: of 160 functions", "functions", "paper: 72 and 72, 112 and 7, 160 and 160", {"Native", "INFless-KA", "Torpor"},
-        {{"executed", {double(executed(a)), double(executed(b)), double(executed(c))}}, {"compliant", {double(a.compliant(p)), double(b.compliant(p)), double(c.compliant(p))}}}}));
+    draw("figure10-functions",
+         drawSvg(BarChart{"Figure 10: of 160 functions",
+                          "functions",
+                          "paper: 72 and 72, 112 and 7, 160 and 160",
+                          {"Native", "INFless-KA", "Torpor"},
+                          {{"executed", {double(executed(a)), double(executed(b)), double(executed(c))}},
+                           {"compliant", {double(a.compliant(p)), double(b.compliant(p)), double(c.compliant(p))}}}}));
   }
-  report["figure10"] = {{"what", "functions that comply; 160: executed and compliant"},
-                        {"paper", "160 functions: Native executes 72, which comply; INFless-KA executes 112, 7 comply; Torpor executes 160, which comply"},
-                        {"note", "keep-alive here ends a function after the 99th percentile of its own gaps, looks every 2 s and starts as many at one time as there are places; "
-                                 "the paper's testbed starts them by four threads of docker, so that fewer of its functions are ever executed"},
-                        {"rows", rows}};
+  report["figure10"] = {
+      {"what", "functions that comply; 160: executed and compliant"},
+      {"paper",
+       "160 functions: Native executes 72, which comply; INFless-KA executes 112, 7 comply; Torpor executes 160, which comply"},
+      {"note",
+       "keep-alive here ends a function after the 99th percentile of its own gaps, looks every 2 s and starts as many at one time "
+       "as there are places; "
+       "the paper's testbed starts them by four threads of docker, so that fewer of its functions are ever executed"},
+      {"rows", rows}};
   draw("figure10", drawSvg(LineChart{"Figure 10: functions that comply", "functions", "part", "", {native, keep, torpor}}));
 }
 
@@ -190,8 +222,9 @@ void Figures::figure11(Json& report) const {
     if (count == 560) {
       const auto complying = [&](const char* policy) { return row.at(policy).get<std::size_t>(); };
       const std::size_t full = complying("torpor"), random = complying("torpor_random");
-      report["variants_worse_560"] = full > complying("torpor_fifo") && full > complying("torpor_block") && full > complying("torpor_lru") &&
-                                     complying("torpor_lru") >= random && complying("torpor_block") > random && complying("torpor_fifo") > random;
+      report["variants_worse_560"] = full > complying("torpor_fifo") && full > complying("torpor_block") &&
+                                     full > complying("torpor_lru") && complying("torpor_lru") >= random &&
+                                     complying("torpor_block") > random && complying("torpor_fifo") > random;
     }
   }
   // How far any policy could go.
@@ -203,11 +236,15 @@ void Figures::figure11(Json& report) const {
   }
   report["bound_functions"] = possible;
   report["rouse_never_worse"] = neverWorse;
-  report["figure11"] = {{"what", "functions that comply, by policy"},
-                        {"paper", "Torpor: all of 480 (section 1), over 80% of 560; each variant without one of its parts is worse, Torpor-Random worst"},
-                        {"bound", "bound_functions: more than that cannot all comply, whatever the policy, by GPU and link time alone (in steps of 20)"},
-                        {"rows", rows}};
-  draw("figure11", drawSvg(LineChart{"Figure 11: functions that comply", "functions", "part", "bound by GPU and link time: " + std::to_string(possible) + " functions", series}));
+  report["figure11"] = {
+      {"what", "functions that comply, by policy"},
+      {"paper",
+       "Torpor: all of 480 (section 1), over 80% of 560; each variant without one of its parts is worse, Torpor-Random worst"},
+      {"bound",
+       "bound_functions: more than that cannot all comply, whatever the policy, by GPU and link time alone (in steps of 20)"},
+      {"rows", rows}};
+  draw("figure11", drawSvg(LineChart{"Figure 11: functions that comply", "functions", "part",
+                                     "bound by GPU and link time: " + std::to_string(possible) + " functions", series}));
 }
 
 void Figures::figure12(Json& report) const {
@@ -221,10 +258,13 @@ void Figures::figure12(Json& report) const {
   const auto denses = static_cast<std::size_t>((1 - kBertPart) * memory / static_cast<double>(base.models.models[dense].memoryBytes));
   Workload work = orThrow(makeWorkload(workload, berts + denses, base.models));
   // Mixed evenly, as functions come and go.
-  for (std::size_t f = 0; f < berts + denses; ++f) work.modelOf[f] = (f + 1) * berts / (berts + denses) != f * berts / (berts + denses) ? bert : dense;
+  for (std::size_t f = 0; f < berts + denses; ++f)
+    work.modelOf[f] = (f + 1) * berts / (berts + denses) != f * berts / (berts + denses) ? bert : dense;
   Json section = {{"what", "DenseNet-201 (light) and Bert-qa (heavy), which has 60% of the memory: 90th and 98th percentiles, ms"},
                   {"paper", "with LRU Bert-qa's tail misses its 200 ms; with Torpor both models meet their deadlines"},
-                  {"assumption", "together one and a half times the GPUs' memory"}, {"bert_functions", berts}, {"densenet_functions", denses}};
+                  {"assumption", "together one and a half times the GPUs' memory"},
+                  {"bert_functions", berts},
+                  {"densenet_functions", denses}};
   BarChart chart{"Figure 12: tail latencies", "ms", "deadlines: 80 ms and 200 ms", {"DenseNet-201 p90", "p98", "Bert-qa p90", "p98"}, {}};
   for (const char* name : {"torpor_lru", "torpor", "rouse"}) {
     Setup one = setup("4xv100", name);
@@ -235,7 +275,8 @@ void Figures::figure12(Json& report) const {
       auto& to = byModel[one.modelOf[f] == bert];
       to.insert(to.end(), outcome.functions[f].latencies.begin(), outcome.functions[f].latencies.end());
     }
-    const double values[] = {percentileOf(byModel[0], 0.9), percentileOf(byModel[0], 0.98), percentileOf(byModel[1], 0.9), percentileOf(byModel[1], 0.98)};
+    const double values[] = {percentileOf(byModel[0], 0.9), percentileOf(byModel[0], 0.98), percentileOf(byModel[1], 0.9),
+                             percentileOf(byModel[1], 0.98)};
     section[name] = {{"densenet_p90", values[0]}, {"densenet_p98", values[1]}, {"bert_p90", values[2]}, {"bert_p98", values[3]}};
     chart.bars.push_back({name, {values, values + 4}});
   }
@@ -245,16 +286,20 @@ void Figures::figure12(Json& report) const {
 
 void Figures::figure13(Json& report) const {
   say("figure 13");
-  Json section = {{"what", "time to get memory for a swap, by the time of the inference: percentiles over swaps, 560 functions"},
-                  {"paper", "Torpor: negligible; Torpor-Block: up to more than 4 times the inference"},
-                  {"assumption", "16 blocks a model, 1 ms for each cudaMalloc and cudaFree (tools/sim/block_pool.h); Torpor's own allocation takes no time"}};
+  Json section = {
+      {"what", "time to get memory for a swap, by the time of the inference: percentiles over swaps, 560 functions"},
+      {"paper", "Torpor: negligible; Torpor-Block: up to more than 4 times the inference"},
+      {"assumption",
+       "16 blocks a model, 1 ms for each cudaMalloc and cudaFree (tools/sim/block_pool.h); Torpor's own allocation takes no time"}};
   LineChart chart{"Figure 13: allocation by inference time", "allocation / inference", "part of the swaps", "", {}};
   for (const char* name : {"torpor_block", "torpor"}) {
     Setup one = setup("4xv100", name);
     const Workload work = orThrow(makeWorkload(workload, 560, one.models));
     one.modelOf = work.modelOf;
     const Outcome outcome = simulate(one, work.arrivals);
-    section[name] = {{"p50", percentileOf(outcome.allocations, 0.5)}, {"p90", percentileOf(outcome.allocations, 0.9)}, {"p99", percentileOf(outcome.allocations, 0.99)},
+    section[name] = {{"p50", percentileOf(outcome.allocations, 0.5)},
+                     {"p90", percentileOf(outcome.allocations, 0.9)},
+                     {"p99", percentileOf(outcome.allocations, 0.99)},
                      {"greatest", percentileOf(outcome.allocations, 1)}};
     Series series{name, {}, false};
     for (int i = 1; i <= 50; ++i) series.points.push_back({percentileOf(outcome.allocations, i / 50.0), i / 50.0});

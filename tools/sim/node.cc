@@ -12,13 +12,15 @@ namespace rouse::sim {
 namespace {
 
 Error wrong(const std::string& file, const toml::node& at, const std::string& key, const std::string& what) {
-  return {CudaError::invalidValue, file + ":" + std::to_string(std::max<std::size_t>(1, at.source().begin.line)) + ": " + key + ": " + what};
+  return {CudaError::invalidValue,
+          file + ":" + std::to_string(std::max<std::size_t>(1, at.source().begin.line)) + ": " + key + ": " + what};
 }
 
 // Numbers of a table, all needed; the first that is wrong is kept.
 class Numbers {
  public:
-  Numbers(const toml::table& table, std::string file, std::string prefix) : table_(table), file_(std::move(file)), prefix_(std::move(prefix)) {}
+  Numbers(const toml::table& table, std::string file, std::string prefix)
+      : table_(table), file_(std::move(file)), prefix_(std::move(prefix)) {}
 
   double operator()(const char* key, double least, double most) {
     const toml::node* node = table_.get(key);
@@ -126,7 +128,8 @@ Result<Node> findNode(const std::string& nameOrFile) {
   if (!file) {
     std::string known;
     for (const std::string& name : nodeNames()) known += " " + name;
-    return Error{CudaError::invalidValue, "node '" + nameOrFile + "' is neither known (known are:" + known + ") nor a file that can be read"};
+    return Error{CudaError::invalidValue,
+                 "node '" + nameOrFile + "' is neither known (known are:" + known + ") nor a file that can be read"};
   }
   std::ostringstream text;
   text << file.rdbuf();
@@ -148,7 +151,8 @@ SwapShape hostShape(const Model& model, const Models& models, double bytesPerSec
   if (transfer <= model.run) return {models.lastGroups, model.hostSwap - model.run};
   const double part = static_cast<double>(bytes) / static_cast<double>(model.parameterBytes);
   const auto beyond = std::max(models.lastGroups, model.hostSwap - transfer) - models.lastGroups;
-  return {models.lastGroups + sched::Duration(static_cast<sched::Duration::rep>(static_cast<double>(beyond.count()) * part)), models.lastGroups};
+  return {models.lastGroups + sched::Duration(static_cast<sched::Duration::rep>(static_cast<double>(beyond.count()) * part)),
+          models.lastGroups};
 }
 
 SwapShape peerShape(const Model& model, const Models& models) { return {models.lastGroups, model.peerSwap - model.run}; }

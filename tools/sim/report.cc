@@ -40,7 +40,9 @@ void describe(const Outcome& outcome, const Setup& setup, Json& report) {
       compliant += outcome.functions[f].complies(setup.models.percentile);
       own.insert(own.end(), outcome.functions[f].latencies.begin(), outcome.functions[f].latencies.end());
     }
-    if (functions != 0) byModel[setup.models.models[m].name] = {{"functions", functions}, {"compliant", compliant}, {"p98_ms", percentileOf(own, 0.98)}};
+    if (functions != 0)
+      byModel[setup.models.models[m].name] = {
+          {"functions", functions}, {"compliant", compliant}, {"p98_ms", percentileOf(own, 0.98)}};
   }
   report["models"] = byModel;
   report["virtual_seconds"] = outcome.virtualSeconds;

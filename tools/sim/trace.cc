@@ -126,7 +126,9 @@ Result<Process> parseProcess(std::string_view text) {
   if (text == "poisson") return Process{Process::Kind::poisson, 1};
   if (text.starts_with("gamma:"))
     if (const auto cv = toNumber(text.substr(6)); cv && *cv >= 0.1 && *cv <= 20) return Process{Process::Kind::gamma, *cv};
-  return Error{CudaError::invalidValue, "arrivals '" + std::string(text) + "': must be torpor, poisson, or gamma:CV with a coefficient of variation from 0.1 to 20"};
+  return Error{
+      CudaError::invalidValue,
+      "arrivals '" + std::string(text) + "': must be torpor, poisson, or gamma:CV with a coefficient of variation from 0.1 to 20"};
 }
 
 std::vector<Arrival> arrivals(const Counts& counts, const Process& process, std::uint64_t seed) {

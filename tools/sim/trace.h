@@ -1,4 +1,5 @@
-// Who asks when: minute counts, and arrivals made of them. All randomness from a seed; the same seed, the same arrivals, on every machine.
+// Who asks when: minute counts, and arrivals made of them. All randomness from a seed; the same seed, the same arrivals, on
+// every machine.
 #pragma once
 
 #include <cstdint>
@@ -30,12 +31,12 @@ class Random {
 
 using Counts = std::vector<std::vector<double>>;  // requests by function and minute
 
-// The layout of the Azure Functions 2019 files: HashOwner,HashApp,HashFunction,Trigger,1,2,…; a last minute that was cut off (less than a
-// tenth of the mean) is left out. Errors name file and line.
+// The layout of the Azure Functions 2019 files: HashOwner,HashApp,HashFunction,Trigger,1,2,…; a last minute that was cut off
+// (less than a tenth of the mean) is left out. Errors name file and line.
 Result<Counts> readMinuteCounts(const std::filesystem::path& file);
-// What the project uses where no file is given: functions with 5 to 15 requests a minute on average, Poisson counts within that, and a common
-// tide of a fifth up and down in 20 minutes. The counts published with Torpor's prototype are like that: means from 5.1 to 14.8, all together
-// with a standard deviation of 14% over the minutes.
+// What the project uses where no file is given: functions with 5 to 15 requests a minute on average, Poisson counts within
+// that, and a common tide of a fifth up and down in 20 minutes. The counts published with Torpor's prototype are like that:
+// means from 5.1 to 14.8, all together with a standard deviation of 14% over the minutes.
 Counts generateCounts(std::size_t functions, std::size_t minutes, std::uint64_t seed);
 // Each function gets one of the rows, drawn with replacement, as the prototype's sender does.
 Counts drawRows(const Counts& rows, std::size_t functions, std::uint64_t seed);
@@ -60,8 +61,8 @@ Result<Process> parseProcess(std::string_view text);
 
 // In order of time.
 std::vector<Arrival> arrivals(const Counts& counts, const Process& process, std::uint64_t seed);
-// Lines "timestamp,function[,…]": seconds, and a number or a name; functions are numbered in order of appearance. A first line that holds no number
-// is a header.
+// Lines "timestamp,function[,…]": seconds, and a number or a name; functions are numbered in order of appearance. A first line
+// that holds no number is a header.
 struct Events {
   std::vector<Arrival> arrivals;
   std::size_t functions = 0;

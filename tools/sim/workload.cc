@@ -17,7 +17,8 @@ Result<Workload> makeWorkload(const WorkloadOptions& options, std::size_t functi
       auto events = readEvents(options.trace);
       if (!events) return events.error();
       if (events->functions > functions)
-        return Error{CudaError::invalidValue, options.trace + ": " + std::to_string(events->functions) + " functions, --functions says " + std::to_string(functions)};
+        return Error{CudaError::invalidValue, options.trace + ": " + std::to_string(events->functions) +
+                                                  " functions, --functions says " + std::to_string(functions)};
       workload.arrivals = std::move(events->arrivals);
     }
   }
@@ -58,7 +59,8 @@ Result<NamedPolicy> findPolicy(const std::string& name) {
   std::istringstream text(name);
   for (std::string part; std::getline(text, part, '/');) parts.push_back(part);
   if (parts.size() != 4)
-    return Error{CudaError::invalidValue, "policy '" + name + "' is not known (known are:" + known + ", or QUEUEING/PLACEMENT/EVICTION/ADMISSION)"};
+    return Error{CudaError::invalidValue,
+                 "policy '" + name + "' is not known (known are:" + known + ", or QUEUEING/PLACEMENT/EVICTION/ADMISSION)"};
   NamedPolicy policy{name, parts[0], parts[1], parts[2], parts[3], false};
   if (auto made = sched::makePolicies(policy.names()); !made) return made.error();
   return policy;
