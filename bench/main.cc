@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "bench/remoting/command.h"
+#include "bench/serve/command.h"
 #include "bench/swap/command.h"
 
 int main(int argc, char** argv) {
@@ -13,6 +14,7 @@ int main(int argc, char** argv) {
   int status = 0;
   rouse::bench::addRemoting(app, status);
   rouse::bench::addSwap(app, status);
+  rouse::bench::addServe(app, status);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

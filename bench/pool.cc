@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -97,7 +99,22 @@ std::vector<pid_t> childrenOf(pid_t pid) {
   return children;
 }
 
+// One that nobody has now.
+std::uint16_t freePort() {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  if (bind(fd, reinterpret_cast<sockaddr*>(&address), size) != 0 || getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0)
+    throw std::runtime_error("no free port");
+  close(fd);
+  return ntohs(address.sin_port);
+}
+
 }  // namespace
+
+fs::path binaryPath(const std::string& name) { return binaryDirectory() / name; }
 
 IdleClients::~IdleClients() {
   for (const int fd : stdins_) close(fd);
@@ -143,6 +160,14 @@ Pool::Pool(const PoolOptions& options) {
                         << "\nmemory = " << options.memoryBytes << "\nhost_store = " << options.hostStoreBytes << "\n\n"
                         << "[functions]\ngpus = " << (options.functionGpus != 0 ? options.functionGpus : options.gpus) << "\n\n"
                         << "[executor]\ndiscard_launches = " << (options.discardLaunches ? "true" : "false") << "\n";
+  if (!options.functions.empty()) {
+    port_ = freePort();
+    std::ofstream(config, std::ios::app) << "\n[router]\nlisten = \"127.0.0.1:" << port_ << "\"\nsocket = \"" << routerSocket() << "\"\n";
+    // Functions have users of their own, where roused is root.
+    fs::permissions(directory_, fs::perms::owner_all | fs::perms::group_exec | fs::perms::others_exec);
+    fs::create_directory(directory_ / "functions.d");
+    for (const auto& [name, text] : options.functions) std::ofstream(directory_ / "functions.d" / (name + ".toml")) << text;
+  }
   const fs::path log = directory_ / "roused.log";
   const int errors = open(log.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
   std::vector<std::string> arguments{binaryDirectory() / "roused", "--config", config};

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -19,6 +20,7 @@ struct PoolOptions {
   std::uint64_t memoryBytes = std::uint64_t{512} << 20;  // of each GPU
   std::uint64_t hostStoreBytes = 0;                      // 0: functions keep their GPU
   std::vector<std::string> arguments{};                  // more of them for roused
+  std::map<std::string, std::string> functions{};        // name and file of each; with any, there is a router
 };
 
 // Processes that are attached and do nothing; they end with the object.
@@ -80,6 +82,11 @@ class Pool {
   // What `rouse status --json` says.
   nlohmann::json status() const;
 
+  // Where HTTP is spoken: the router's sockets, and a function's own.
+  std::string routerSocket() const { return directory_ / "http.sock"; }
+  std::uint16_t routerPort() const { return port_; }
+  std::string functionSocket(const std::string& name) const { return directory_ / "functions" / name / "own" / "http.sock"; }
+
   // Processor time used so far by the daemon and its executors.
   double cpuSeconds() const;
 
@@ -87,8 +94,12 @@ class Pool {
   std::vector<std::string> environment() const;
 
   std::filesystem::path directory_;
+  std::uint16_t port_ = 0;
   pid_t daemon_ = -1;
 };
+
+// A program that lies beside this one.
+std::filesystem::path binaryPath(const std::string& name);
 
 // True if this roused knows the flag with this value: it is asked for both, and for a device that does not exist, so that nothing
 // starts.

@@ -43,6 +43,11 @@ std::vector<LinkModel::Completion> LinkModel::advance(Nanoseconds now) {
 std::optional<Nanoseconds> LinkModel::nextCompletion() const {
   if (!done_.empty()) return done_.front().at;
   if (transfers_.empty()) return std::nullopt;
+  if (std::all_of(transfers_.begin(), transfers_.end(), [](const Transfer& transfer) { return transfer.moving; })) {
+    double first = kNever;
+    for (const Transfer& transfer : transfers_) first = std::min(first, now_ + transfer.remaining / transfer.rate);
+    return origin_ + static_cast<Nanoseconds>(std::ceil(first));
+  }
   LinkModel ahead = *this;  // transfers that begin to move meanwhile change the rates
   while (ahead.done_.empty()) {
     double next = kNever;

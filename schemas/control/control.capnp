@@ -28,7 +28,7 @@ struct Message {
     # Daemon <-> executor.
     executorReady @11 :ExecutorReady;
     openSession @12 :OpenSession;       # fds: session segment, host window, ring segment, wake eventfd
-    closeSession @13 :UInt64;           # session id; answered by ok when nothing of it is left
+    closeSession @13 :UInt64;           # session id; answered by sessionClosed when nothing of it is left
     installModule @14 :InstallModule;   # fds: a sealed memfd that holds the module; answered by moduleInfo
     ok @15 :Void;
     sessionFault @16 :SessionFault;     # executor -> daemon: this client broke the protocol; cut it off
@@ -60,6 +60,11 @@ struct Message {
     returnMemory @31 :UInt64;           # answered by ok
     # The first -> daemon, unasked: session id; others need what it has shared.
     memoryWanted @32 :UInt64;
+    # CLI -> daemon, from root or the daemon's own user: functions of functions.d.
+    order @33 :Order;                   # answered by ok, or by why not
+    logsRequest @34 :LogsRequest;
+    logs @35 :Logs;
+    sessionClosed @36 :ExecutorStatus.SessionUsage;  # executor -> daemon: what it has used in all
   }
 }
 
@@ -170,6 +175,11 @@ struct Moved {
 }
 struct MoveSession { sessionId @0 :UInt64; action @1 :UInt8; }  # not 4
 
+# Actions: 0 start, 1 stop, 2 restart the function, of which only the beginning is awaited; 3 read the configuration again (no function).
+struct Order { function @0 :Text; action @1 :UInt8; }
+struct LogsRequest { function @0 :Text; lines @1 :UInt32; }   # the last so many, as far as they are kept
+struct Logs { text @0 :Text; }
+
 struct ImportSession { sessionId @0 :UInt64; recipe @1 :SessionRecipe; }
 
 struct ShareMemory {
@@ -212,6 +222,7 @@ struct SessionRecipe {
   savedBytes @19 :UInt64;
   lastSavedBytes @20 :UInt64;
   peerBytes @21 :UInt64;
+  consumption @22 :Consumption;
 
   struct Stream { generation @0 :UInt32; flags @1 :UInt8; priority @2 :Int32; }  # 1 live, 2 non-blocking
   struct Module {
@@ -221,6 +232,13 @@ struct SessionRecipe {
     addresses @3 :List(UInt64);
   }
   struct Limit { limit @0 :UInt32; value @1 :UInt64; }
+}
+
+# server/executor/meter.h
+struct Consumption {
+  busyNs @0 :UInt64;
+  deviceByteSeconds @1 :Float64;
+  homeByteSeconds @2 :Float64;
 }
 
 struct ExecutorReady {
@@ -300,6 +318,7 @@ struct ExecutorStatus {
     peerBytes @19 :UInt64;       # by all arrivals: what came from another GPU's memory
     sharedBytes @20 :UInt64;     # of what is on the device, resting or not: in chunks that others have as well
     joinedBytes @21 :UInt64;     # by all arrivals: what was on the device as somebody else's
+    consumption @22 :Consumption;
   }
   hostStoreBytes @5 :UInt64;      # this executor's part
   hostStoreUsedBytes @6 :UInt64;  # what is shared counts once

@@ -125,6 +125,31 @@ void write(capnproto::ModuleInfo::Builder to, const ModuleInfo& from) {
     variables[i].setSpace(static_cast<std::uint8_t>(variable.space));
   }
 }
+void write(capnproto::ExecutorStatus::SessionUsage::Builder to, const SessionUsage& from) {
+  to.setSessionId(from.sessionId);
+  to.setReservedBytes(from.reservedBytes);
+  to.setMappedBytes(from.mappedBytes);
+  to.setHostBytes(from.hostBytes);
+  to.setCommands(from.commands);
+  to.setLaunches(from.launches);
+  to.setError(from.error);
+  to.setResidentBytes(from.residentBytes);
+  to.setHomeBytes(from.homeBytes);
+  to.setArrivals(from.arrivals);
+  to.setDepartures(from.departures);
+  to.setSavedBytes(from.savedBytes);
+  to.setPlace(static_cast<std::uint8_t>(from.place));
+  to.setPinned(from.pinned);
+  to.setLastSavedBytes(from.lastSavedBytes);
+  to.setRestingBytes(from.restingBytes);
+  to.setReturnedBytes(from.returnedBytes);
+  to.setLastDepartureNs(from.lastDepartureNs);
+  to.setSharedHomeBytes(from.sharedHomeBytes);
+  to.setPeerBytes(from.peerBytes);
+  to.setSharedBytes(from.sharedBytes);
+  to.setJoinedBytes(from.joinedBytes);
+  writeConsumption(to.initConsumption(), from.consumption);
+}
 void write(capnproto::ExecutorStatus::Builder to, const ExecutorStatus& from) {
   to.setTotalBytes(from.totalBytes);
   to.setFreeBytes(from.freeBytes);
@@ -141,31 +166,7 @@ void write(capnproto::ExecutorStatus::Builder to, const ExecutorStatus& from) {
   to.setDeviceAllocations(from.deviceAllocations);
   to.setHostPinnings(from.hostPinnings);
   auto sessions = to.initSessions(static_cast<unsigned>(from.sessions.size()));
-  for (unsigned i = 0; i < sessions.size(); ++i) {
-    const SessionUsage& usage = from.sessions[i];
-    sessions[i].setSessionId(usage.sessionId);
-    sessions[i].setReservedBytes(usage.reservedBytes);
-    sessions[i].setMappedBytes(usage.mappedBytes);
-    sessions[i].setHostBytes(usage.hostBytes);
-    sessions[i].setCommands(usage.commands);
-    sessions[i].setLaunches(usage.launches);
-    sessions[i].setError(usage.error);
-    sessions[i].setResidentBytes(usage.residentBytes);
-    sessions[i].setHomeBytes(usage.homeBytes);
-    sessions[i].setArrivals(usage.arrivals);
-    sessions[i].setDepartures(usage.departures);
-    sessions[i].setSavedBytes(usage.savedBytes);
-    sessions[i].setPlace(static_cast<std::uint8_t>(usage.place));
-    sessions[i].setPinned(usage.pinned);
-    sessions[i].setLastSavedBytes(usage.lastSavedBytes);
-    sessions[i].setRestingBytes(usage.restingBytes);
-    sessions[i].setReturnedBytes(usage.returnedBytes);
-    sessions[i].setLastDepartureNs(usage.lastDepartureNs);
-    sessions[i].setSharedHomeBytes(usage.sharedHomeBytes);
-    sessions[i].setPeerBytes(usage.peerBytes);
-    sessions[i].setSharedBytes(usage.sharedBytes);
-    sessions[i].setJoinedBytes(usage.joinedBytes);
-  }
+  for (unsigned i = 0; i < sessions.size(); ++i) write(sessions[i], from.sessions[i]);
 }
 
 struct BodyWriter {
@@ -253,6 +254,18 @@ struct BodyWriter {
     writeRecipe(out.initRecipe(), body.recipe);
   }
   void operator()(const ResumeSession& body) { to.setResumeSession(body.sessionId); }
+  void operator()(const SessionClosed& body) { write(to.initSessionClosed(), body.usage); }
+  void operator()(const Order& body) {
+    auto out = to.initOrder();
+    out.setFunction(body.function);
+    out.setAction(static_cast<std::uint8_t>(body.action));
+  }
+  void operator()(const LogsRequest& body) {
+    auto out = to.initLogsRequest();
+    out.setFunction(body.function);
+    out.setLines(body.lines);
+  }
+  void operator()(const Logs& body) { to.initLogs().setText(body.text); }
   void operator()(const SessionWaits& body) {
     auto out = to.initSessionWaits();
     out.setSessionId(body.sessionId);
@@ -401,6 +414,32 @@ ModuleInfo read(capnproto::ModuleInfo::Reader from) {
   return to;
 }
 
+SessionUsage read(capnproto::ExecutorStatus::SessionUsage::Reader from) {
+  return {.sessionId = from.getSessionId(),
+          .reservedBytes = from.getReservedBytes(),
+          .mappedBytes = from.getMappedBytes(),
+          .hostBytes = from.getHostBytes(),
+          .commands = from.getCommands(),
+          .launches = from.getLaunches(),
+          .error = from.getError(),
+          .residentBytes = from.getResidentBytes(),
+          .homeBytes = from.getHomeBytes(),
+          .arrivals = from.getArrivals(),
+          .departures = from.getDepartures(),
+          .savedBytes = from.getSavedBytes(),
+          .place = readAtMost<Place>("a session's place", from.getPlace(), Place::arriving),
+          .pinned = from.getPinned(),
+          .lastSavedBytes = from.getLastSavedBytes(),
+          .sharedHomeBytes = from.getSharedHomeBytes(),
+          .restingBytes = from.getRestingBytes(),
+          .returnedBytes = from.getReturnedBytes(),
+          .sharedBytes = from.getSharedBytes(),
+          .joinedBytes = from.getJoinedBytes(),
+          .lastDepartureNs = from.getLastDepartureNs(),
+          .peerBytes = from.getPeerBytes(),
+          .consumption = readConsumption(from.getConsumption())};
+}
+
 ExecutorStatus read(capnproto::ExecutorStatus::Reader from) {
   ExecutorStatus to{.totalBytes = from.getTotalBytes(),
                     .freeBytes = from.getFreeBytes(),
@@ -417,30 +456,7 @@ ExecutorStatus read(capnproto::ExecutorStatus::Reader from) {
                     .heldBytes = from.getHeldBytes(),
                     .deviceAllocations = from.getDeviceAllocations(),
                     .hostPinnings = from.getHostPinnings()};
-  for (auto usage : from.getSessions()) {
-    to.sessions.push_back({.sessionId = usage.getSessionId(),
-                           .reservedBytes = usage.getReservedBytes(),
-                           .mappedBytes = usage.getMappedBytes(),
-                           .hostBytes = usage.getHostBytes(),
-                           .commands = usage.getCommands(),
-                           .launches = usage.getLaunches(),
-                           .error = usage.getError(),
-                           .residentBytes = usage.getResidentBytes(),
-                           .homeBytes = usage.getHomeBytes(),
-                           .arrivals = usage.getArrivals(),
-                           .departures = usage.getDepartures(),
-                           .savedBytes = usage.getSavedBytes(),
-                           .place = readAtMost<Place>("a session's place", usage.getPlace(), Place::arriving),
-                           .pinned = usage.getPinned(),
-                           .lastSavedBytes = usage.getLastSavedBytes(),
-                           .sharedHomeBytes = usage.getSharedHomeBytes(),
-                           .restingBytes = usage.getRestingBytes(),
-                           .returnedBytes = usage.getReturnedBytes(),
-                           .sharedBytes = usage.getSharedBytes(),
-                           .joinedBytes = usage.getJoinedBytes(),
-                           .lastDepartureNs = usage.getLastDepartureNs(),
-                           .peerBytes = usage.getPeerBytes()});
-  }
+  for (auto usage : from.getSessions()) to.sessions.push_back(read(usage));
   return to;
 }
 
@@ -547,6 +563,16 @@ Body readBody(capnproto::Message::Reader from) {
     }
     case capnproto::Message::RESUME_SESSION:
       return ResumeSession{from.getResumeSession()};
+    case capnproto::Message::SESSION_CLOSED:
+      return SessionClosed{read(from.getSessionClosed())};
+    case capnproto::Message::ORDER: {
+      const auto body = from.getOrder();
+      return Order{read(body.getFunction()), readAtMost("an order's action", body.getAction(), OrderAction::reload)};
+    }
+    case capnproto::Message::LOGS_REQUEST:
+      return LogsRequest{read(from.getLogsRequest().getFunction()), from.getLogsRequest().getLines()};
+    case capnproto::Message::LOGS:
+      return Logs{read(from.getLogs().getText())};
     case capnproto::Message::SESSION_WAITS: {
       const auto body = from.getSessionWaits();
       return SessionWaits{body.getSessionId(), body.getWaitedNs(), body.getWantedBytes(), body.getReservedBytes()};
@@ -641,7 +667,11 @@ std::string_view name(const Body& body) {
                                                 "sharedMemory",
                                                 "endBorrowing",
                                                 "returnMemory",
-                                                "memoryWanted"};
+                                                "memoryWanted",
+                                                "sessionClosed",
+                                                "order",
+                                                "logsRequest",
+                                                "logs"};
   static_assert(std::size(kNames) == std::variant_size_v<Body>);
   return kNames[body.index()];
 }

@@ -86,6 +86,19 @@ struct Moved {
   std::vector<Result> results;
 };
 
+enum class OrderAction : std::uint8_t { start, stop, restart, reload };
+struct Order {
+  std::string function;
+  OrderAction action = OrderAction::start;
+};
+struct LogsRequest {
+  std::string function;
+  std::uint32_t lines = 0;
+};
+struct Logs {
+  std::string text;
+};
+
 // Daemon <-> executor.
 struct ExecutorReady {
   memory::DeviceProperties device;
@@ -150,6 +163,10 @@ struct SessionUsage {
   std::uint64_t sharedBytes = 0, joinedBytes = 0;
   std::uint64_t lastDepartureNs = 0;
   std::uint64_t peerBytes = 0;
+  Consumption consumption;
+};
+struct SessionClosed {
+  SessionUsage usage;
 };
 struct ExecutorStatus {
   std::uint64_t totalBytes = 0;
@@ -201,7 +218,7 @@ using Body = std::variant<Error, Attach, Attached, LoadModule, ModuleInfo, CutOf
                           StatusReply, ExecutorReady, OpenSession, CloseSession, InstallModule, Ok, SessionFault,
                           ExecutorStatusRequest, ExecutorStatus, Shutdown, Move, Moved, MoveSession, ExportSession, SessionRecipe,
                           ImportSession, ResumeSession, SessionWaits, ShareMemory, SharedMemory, EndBorrowing, ReturnMemory,
-                          MemoryWanted>;
+                          MemoryWanted, SessionClosed, Order, LogsRequest, Logs>;
 
 struct Message {
   std::uint64_t id = 0;  // of a request, chosen by who asks; the answer bears the same; 0 for notifications

@@ -10,6 +10,15 @@
 
 namespace rouse::channel {
 
+// What a session has used so far (server/executor/meter.h). Byte seconds are floating-point numbers: 64 bits of byte nanoseconds last for ten
+// gigabytes and half an hour.
+struct Consumption {
+  std::uint64_t busyNs = 0;      // while work of it was under way
+  double deviceByteSeconds = 0;  // of its memory on the device, what only rests there not counted
+  double homeByteSeconds = 0;    // of its places in the host store
+  bool operator==(const Consumption&) const = default;
+};
+
 struct SessionRecipe {
   // The device's memory: promised, and of that mapped. Each granule by its place in the device window (counted from its beginning), ascending,
   // with where its content lies: an offset in the file of the host store.
@@ -57,6 +66,7 @@ struct SessionRecipe {
   std::uint64_t commands = 0, launches = 0;
   std::uint32_t lastError = 0;
   std::uint64_t arrivals = 0, departures = 0, savedBytes = 0, lastSavedBytes = 0, peerBytes = 0;
+  Consumption consumption;
 
   bool operator==(const SessionRecipe&) const = default;
 };

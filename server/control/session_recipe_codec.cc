@@ -1,5 +1,6 @@
 #include "server/control/session_recipe_codec.h"
 
+#include <cmath>
 #include <stdexcept>
 #include <string>
 
@@ -90,6 +91,18 @@ void writeRecipe(capnproto::SessionRecipe::Builder to, const SessionRecipe& from
   to.setSavedBytes(from.savedBytes);
   to.setLastSavedBytes(from.lastSavedBytes);
   to.setPeerBytes(from.peerBytes);
+  writeConsumption(to.initConsumption(), from.consumption);
+}
+
+void writeConsumption(capnproto::Consumption::Builder to, const Consumption& from) {
+  to.setBusyNs(from.busyNs);
+  to.setDeviceByteSeconds(from.deviceByteSeconds);
+  to.setHomeByteSeconds(from.homeByteSeconds);
+}
+
+Consumption readConsumption(capnproto::Consumption::Reader from) {
+  const auto sane = [](double value) { return std::isfinite(value) && value >= 0 ? value : 0; };
+  return {from.getBusyNs(), sane(from.getDeviceByteSeconds()), sane(from.getHomeByteSeconds())};
 }
 
 SessionRecipe readRecipe(capnproto::SessionRecipe::Reader from) {
@@ -130,6 +143,7 @@ SessionRecipe readRecipe(capnproto::SessionRecipe::Reader from) {
   to.savedBytes = from.getSavedBytes();
   to.lastSavedBytes = from.getLastSavedBytes();
   to.peerBytes = from.getPeerBytes();
+  to.consumption = readConsumption(from.getConsumption());
   return to;
 }
 

@@ -88,6 +88,7 @@ void Executor::on(std::uint64_t id, channel::ExecutorStatusRequest&, std::vector
                                  .deviceAllocations = acquired.deviceAllocations,
                                  .hostPinnings = acquired.hostPinnings};
   for (const Served& served : served_) {
+    served.session->readMeter(steadyNs());
     status.sessions.push_back(served.session->usage());
     status.commands += served.session->commandsHere();
     status.launches += served.session->launchesHere();

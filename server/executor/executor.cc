@@ -20,13 +20,13 @@ constexpr unsigned kTurnsBetweenControl = 64;
 // A device that waits for something nobody will wake us for (a slot that a client writes, say).
 constexpr std::chrono::nanoseconds kDevicePollNs{1'000'000};
 
-std::uint64_t nowNs() {
+}  // namespace
+
+std::uint64_t steadyNs() {
   timespec time;
   ::clock_gettime(CLOCK_MONOTONIC, &time);
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
 }
-
-}  // namespace
 
 std::uint64_t coarseNs() {
   timespec time;
@@ -86,11 +86,13 @@ Status Executor::run() {
     const bool did = turn();
     if (stopping_) break;
     if (did) {
-      policy_.worked(nowNs());
+      const std::uint64_t now = steadyNs();
+      policy_.worked(now);
+      for (const Served& served : served_) served.session->meter(now);
       placed_ = false;
       continue;
     }
-    const Rest kind = policy_.next(nowNs(), anyBusy(), deviceWaiting_);
+    const Rest kind = policy_.next(steadyNs(), anyBusy(), deviceWaiting_);
     if (kind == Rest::spin)
       wire::cpuRelax();
     else if (kind == Rest::yield)
@@ -167,7 +169,11 @@ bool Executor::share() {
   const std::uint64_t now = coarseNs();
   const bool did = moves_.turn(sessions, now, [this](std::uint64_t request, const Status& status) {
     if (const auto exported = exports_.extract(request); !exported.empty() && status)
-      return send(request, find(exported.mapped())->session->freeze());
+    {
+      Session& session = *find(exported.mapped())->session;
+      session.readMeter(steadyNs());
+      return send(request, session.freeze());
+    }
     send(request, status ? channel::Body(channel::Ok{}) : channel::Body(status.error()));
   });
   const bool shared = sharing_.turn(sessions, now);
@@ -196,9 +202,11 @@ void Executor::settle(std::size_t index) {
   pastLaunches_ += session.launchesHere();
   poller_.forget(session.wakeFd());
   if (logs(LogLevel::info)) log(LogLevel::info, "session " + std::to_string(session.id()) + " is closed");
+  session.readMeter(steadyNs());
+  const channel::SessionClosed closed{session.usage()};
   served_.erase(served_.begin() + static_cast<std::ptrdiff_t>(index));
   std::erase_if(images_, [](const auto& entry) { return entry.second.expired(); });
-  send(request, channel::Ok{});
+  send(request, closed);
 }
 
 bool Executor::anyBusy() const {

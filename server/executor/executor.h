@@ -35,6 +35,8 @@ struct ExecutorOptions {
 
 // Of the clock that sharing and moves go by: cheap, and as exact as the kernel's ticks.
 std::uint64_t coarseNs();
+// The same clock, exactly.
+std::uint64_t steadyNs();
 
 class Executor {
  public:

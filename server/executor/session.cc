@@ -372,7 +372,8 @@ channel::SessionUsage Session::usage() const {
           .sharedBytes = presence_.sharedChunkBytes(),
           .joinedBytes = presence_.joinedBytes(),
           .lastDepartureNs = static_cast<std::uint64_t>(lastDeparture_.count()),
-          .peerBytes = presence_.peerBytes()};
+          .peerBytes = presence_.peerBytes(),
+          .consumption = meter_.total()};
 }
 
 void Session::onFault(CudaError error, std::string_view message) {

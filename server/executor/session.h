@@ -40,6 +40,7 @@
 #include "server/executor/fault_latch.h"
 #include "server/executor/handle_table.h"
 #include "server/executor/home_copy.h"
+#include "server/executor/meter.h"
 #include "server/executor/physical_memory.h"
 #include "server/executor/presence.h"
 #include "server/executor/progress_listener.h"
@@ -101,6 +102,12 @@ class Session final : private memory::ContextObserver {
   // Where the program last waited (wire::kNoCore: unknown). Any number at all, if it is hostile.
   std::uint32_t clientCore() const { return ring_.header().producerCore.load(std::memory_order_relaxed) - 1; }
   bool busy() const { return context_ && !context_->idle(); }
+  // What it uses as of now is counted so until the next call. Nanoseconds.
+  void meter(std::uint64_t now) {
+    meter_.set({.busy = busy(), .deviceBytes = presence_.heldBytes(), .homeBytes = presence_.homeBytes()}, now);
+  }
+  // usage() is to tell what has been used until now.
+  void readMeter(std::uint64_t now) { meter_.read(now); }
 
   // --- Sharing the device's memory (Sharing, sharing.h). All only where there are homes.
   // Chunks that the session cannot go on without; 0: none.
@@ -357,6 +364,7 @@ class Session final : private memory::ContextObserver {
   memory::RangeMap variableRanges_;  // of bound modules, where the device places them
   std::unordered_map<std::uint64_t, std::shared_ptr<memory::Image>> installed_;
   std::uint64_t launches_ = 0;
+  Meter meter_;
   std::uint64_t commandsElsewhere_ = 0, launchesElsewhere_ = 0;
   std::vector<channel::SessionRecipe::Limit> limits_;  // as they have been set
 

@@ -78,6 +78,7 @@ channel::SessionRecipe Session::freeze() {
   recipe.launches = launches_;
   recipe.lastError = static_cast<std::uint32_t>(latch_.last());
   recipe.lastSavedBytes = lastSaved_;
+  recipe.consumption = meter_.total();
   return recipe;
 }
 
@@ -92,6 +93,7 @@ Status Session::beginImport(const channel::SessionRecipe& recipe) {
   commandsElsewhere_ = recipe.commands;
   launches_ = launchesElsewhere_ = recipe.launches;
   lastSaved_ = recipe.lastSavedBytes;
+  meter_ = Meter(recipe.consumption);
   latch_.continueAfter(static_cast<CudaError>(recipe.lastError));
   return {};
 }

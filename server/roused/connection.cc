@@ -104,6 +104,12 @@ void Connection::onMessage(channel::Message message) {
     });
   }
   if (const auto* move = std::get_if<channel::Move>(&message.body)) return this->move(id, *move);
+  if (const auto* order = std::get_if<channel::Order>(&message.body)) return this->order(id, *order);
+  if (const auto* logs = std::get_if<channel::LogsRequest>(&message.body)) {
+    if (Status status = checkOperator("functions' logs"); !status) return reply(id, status.error());
+    auto text = services_.logs(*logs);
+    return text ? reply(id, channel::Logs{std::move(*text)}) : reply(id, text.error());
+  }
   cutOff(refused(CudaError::invalidValue, "unexpected message " + std::string(channel::name(message.body))));
 }
 
@@ -135,6 +141,7 @@ Result<SessionRequest> Connection::admit(const channel::Attach& attach) const {
                    "no token, and this daemon serves none without (functions.anonymous): use rouse run");
   }
   if (function.gpuMemory == 0) function.gpuMemory = settings.gpuMemory;
+  if (function.hostMemory == 0) function.hostMemory = settings.hostMemory;
   std::string program = printable(attach.program);
   if (function.name.empty()) function.name = program.substr(program.rfind('/') + 1);
   if (function.name.empty()) function.name = "process-" + std::to_string(peer_.pid);
@@ -144,8 +151,9 @@ Result<SessionRequest> Connection::admit(const channel::Attach& attach) const {
                         .uid = peer_.uid,
                         .gpus = function.gpus,
                         .gpuMemory = function.gpuMemory,
-                        .hostMemory = settings.hostMemory,
+                        .hostMemory = function.hostMemory,
                         .moduleMemory = settings.moduleMemory,
+                        .supervised = function.supervised,
                         .patience = std::chrono::seconds(settings.attachWait)};
 }
 
@@ -214,6 +222,19 @@ void Connection::move(std::uint64_t id, const channel::Move& move) {
     self->reply(id, moved ? channel::Body(std::move(*moved)) : channel::Body(moved.error()));
     self->channel_->resume();
   });
+}
+
+// Functions, and whoever may attach, are not asked.
+Status Connection::checkOperator(const char* what) const {
+  if (peer_.uid == 0 || peer_.uid == ::geteuid()) return {};
+  return refused(CudaError::notPermitted, std::string(what) + " are for root and the daemon's own user (user " + std::to_string(::geteuid()) +
+                                              ") only; this is user " + std::to_string(peer_.uid));
+}
+
+void Connection::order(std::uint64_t id, const channel::Order& order) {
+  Status status = checkOperator("orders to functions");
+  if (status) status = services_.order(order);
+  status ? reply(id, channel::Ok{}) : reply(id, status.error());
 }
 
 Status Connection::checkPrepare(const channel::Prepare& prepare) const {

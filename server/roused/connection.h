@@ -32,6 +32,9 @@ struct ConnectionServices {
   TokenTable& tokens;
   std::function<void(bool unsupported, std::function<void(std::string json)>)> status;
   std::function<void(const channel::Move&, uid_t asker, std::function<void(Result<channel::Moved>)>)> move;
+  // Of functions.d.
+  std::function<Status(const channel::Order&)> order;
+  std::function<Result<std::string>(const channel::LogsRequest&)> logs;
 };
 
 class Connection : public std::enable_shared_from_this<Connection> {
@@ -54,6 +57,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void prepare(std::uint64_t id, const channel::Prepare&);
   Status checkPrepare(const channel::Prepare&) const;
   void move(std::uint64_t id, const channel::Move&);
+  void order(std::uint64_t id, const channel::Order&);
+  Status checkOperator(const char* what) const;
   void reply(std::uint64_t id, const channel::Body&, std::vector<wire::OwnedFd> fds = {});
   void watchProcess();
   void end();

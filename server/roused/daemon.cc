@@ -50,21 +50,41 @@ Daemon::Daemon(boost::asio::io_context& io, DaemonOptions options)
       startedAt_(std::chrono::steady_clock::now()),
       pool_(io, poolOptions(settings_, contract_, options.kindAsked),
             {.onStarted = [this](Status status) { onStarted(std::move(status)); },
-             .onLost = [this](ExecutorLink& link, const Error& reason) { sessions_.markLost(link, reason); },
+             .onLost =
+                 [this](ExecutorLink& link, const Error& reason) {
+                   functions_.onExecutorLost(sessions_, link);
+                   sessions_.markLost(link, reason);
+                   functions_.onChanged();
+                 },
              .onChanged =
                  [this] {
                    sessions_.onPoolChanged();
+                   functions_.onChanged();
                    tellService();
                  },
              .onSessionFault = [this](std::uint64_t session, const Error& error) { onSessionFault(session, error); },
              .onSessionWaits =
                  [this](const channel::SessionWaits& waits) {
-                   if (settings_.rebalance && !stopping_) rebalancer_.onSessionWaits(waits);
+                   const auto session = sessions_.sessions().find(waits.sessionId);
+                   const bool scheduled = session != sessions_.sessions().end() && functions_.schedules(*session->second);
+                   if (settings_.rebalance && !stopping_ && !scheduled) rebalancer_.onSessionWaits(waits);
                  },
              .onMemoryWanted = [this](std::uint64_t session) { sessions_.recall(session); }}),
       modules_(io),
       sessions_(io, pool_, modules_, contract_.apiNames),
       rebalancer_(pool_, sessions_),
+      functions_(io, settings_, pool_, sessions_, tokens_,
+                 {.onConnection = [this](wire::OwnedFd socket, channel::Peer peer) { onConnection(std::move(socket), peer); },
+                  .move =
+                      [this](const channel::Move& move) {
+                        moveFunctions(io_, pool_, sessions_, move, 0, movePatience_, [move](Result<channel::Moved> moved) {
+                          Status status = moved ? Status() : Status(moved.error());
+                          if (moved)
+                            for (const auto& result : moved->results)
+                              if (!result.status) status = result.status;
+                          if (!status) spdlog::warn("function {}: not pinned: {}", move.function, status.error().message);
+                        });
+                      }}),
       services_{.io = io_,
                 .settings = settings_,
                 .contract = contract_,
@@ -77,10 +97,14 @@ Daemon::Daemon(boost::asio::io_context& io, DaemonOptions options)
                 .move =
                     [this](const channel::Move& move, uid_t asker, std::function<void(Result<channel::Moved>)> done) {
                       moveFunctions(io_, pool_, sessions_, move, asker, movePatience_, std::move(done));
-                    }},
+                    },
+                .order = [this](const channel::Order& order) { return this->order(order); },
+                .logs = [this](const channel::LogsRequest& request) { return functions_.logs(request); }},
       inherited_(std::move(options.listener)),
       signals_(io, SIGTERM, SIGINT, SIGHUP),
-      watchdog_(io) {}
+      watchdog_(io) {
+  sessions_.onChange([this] { functions_.onChanged(); });
+}
 
 Daemon::~Daemon() = default;
 
@@ -92,6 +116,7 @@ Status Daemon::start() {
   listener_ = std::make_unique<Listener>(
       io_, std::move(*socket), activated ? "" : settings_.socket,
       [this](wire::OwnedFd connection, channel::Peer peer) { onConnection(std::move(connection), peer); });
+  if (Status status = functions_.listen(); !status) return status;
   awaitSignal();
   feedWatchdog();
   pool_.start();
@@ -107,6 +132,7 @@ void Daemon::onStarted(Status status) {
   }
   forgetStartFailure(settings_.socket);
   listener_->start();
+  functions_.start();
   notifyService("READY=1");
   tellService();
 }
@@ -115,7 +141,7 @@ void Daemon::awaitSignal() {
   signals_.async_wait([this](const boost::system::error_code& error, int signal) {
     if (error) return;
     if (signal == SIGHUP) {
-      reload();
+      (void)reload();
     } else if (!stopping_) {
       stop("the daemon is shutting down");
     }
@@ -123,19 +149,34 @@ void Daemon::awaitSignal() {
   });
 }
 
-void Daemon::reload() {
+// Settings all or none; then each function by itself: one whose file is broken stays as it is.
+Status Daemon::reload() {
+  const auto refused = [](const std::vector<std::string>& messages) -> Status {
+    for (const std::string& message : messages) spdlog::error("configuration: {}", message);
+    spdlog::error("the configuration is not reloaded, nothing has changed");
+    std::string all;
+    for (const std::string& message : messages) all += message + "\n";
+    return Error{CudaError::invalidValue, all + "the configuration is not reloaded, nothing has changed"};
+  };
   auto read = reload_();
-  if (const auto* errors = std::get_if<ConfigErrors>(&read)) {
-    for (const std::string& message : errors->messages) spdlog::error("configuration: {}", message);
-    return spdlog::error("the configuration is not reloaded, nothing has changed");
-  }
+  if (const auto* errors = std::get_if<ConfigErrors>(&read)) return refused(errors->messages);
   Settings& fresh = std::get<Settings>(read);
-  const auto fixed = changesThatNeedRestart(settings_, fresh);
-  for (const std::string& name : fixed) spdlog::error("configuration: {} changes only with a restart", name);
-  if (!fixed.empty()) return spdlog::error("the configuration is not reloaded, nothing has changed");
+  auto fixed = changesThatNeedRestart(settings_, fresh);
+  for (std::string& name : fixed) name += " changes only with a restart";
+  if (!fixed.empty()) return refused(fixed);
   settings_ = std::move(fresh);
   spdlog::set_level(spdlog::level::from_str(settings_.logLevel));
+  const std::vector<std::string> errors = functions_.reload();
   spdlog::info("configuration reloaded");
+  if (errors.empty()) return {};
+  std::string all;
+  for (const std::string& error : errors) all += error + "\n";
+  return Error{CudaError::invalidValue, all + "these functions are as they were; everything else is reloaded"};
+}
+
+Status Daemon::order(const channel::Order& order) {
+  if (stopping_) return Error{CudaError::devicesUnavailable, "the daemon is shutting down"};
+  return order.action == channel::OrderAction::reload ? reload() : functions_.order(order);
 }
 
 void Daemon::onConnection(wire::OwnedFd socket, channel::Peer peer) {
@@ -170,6 +211,7 @@ void Daemon::report(bool unsupported, std::function<void(std::string)> done) {
   const auto finish = [this, gathering, unsupported] {
     if (!gathering->done) return;
     gathering->patience.cancel();
+    for (const auto& [ordinal, status] : gathering->executors) sessions_.note(*pool_.links()[ordinal], status);
     StatusInput input{
         .pool = pool_,
         .sessions = sessions_,
@@ -178,6 +220,7 @@ void Daemon::report(bool unsupported, std::function<void(std::string)> done) {
         .clientLibraries = settings_.clientLibraries,
         .uptime = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - startedAt_),
         .executors = std::move(gathering->executors),
+        .functions = &functions_,
         .unsupported = unsupported};
     std::exchange(gathering->done, {})(statusReport(input));
   };
@@ -227,15 +270,18 @@ void Daemon::stop(const std::string& why) {
   }
   notifyService("STOPPING=1");
   listener_->stop();
-  const Error reason{CudaError::devicesUnavailable, why};
-  sessions_.refuseWaiting(reason);
-  sessions_.markAllLost(reason);
-  const auto connections = connections_;
-  for (const auto& connection : connections) connection->cutOff(reason);
-  pool_.stop(stopGrace_, [this] {
-    boost::system::error_code ignored;
-    signals_.cancel(ignored);
-    watchdog_.cancel();
+  // Requests end, then functions, then what they stand on.
+  functions_.stop([this, why] {
+    const Error reason{CudaError::devicesUnavailable, why};
+    sessions_.refuseWaiting(reason);
+    sessions_.markAllLost(reason);
+    const auto connections = connections_;
+    for (const auto& connection : connections) connection->cutOff(reason);
+    pool_.stop(stopGrace_, [this] {
+      boost::system::error_code ignored;
+      signals_.cancel(ignored);
+      watchdog_.cancel();
+    });
   });
 }
 

@@ -14,6 +14,7 @@
 #include "server/roused/config.h"
 #include "server/roused/connection.h"
 #include "server/roused/device_pool.h"
+#include "server/roused/function_host.h"
 #include "server/roused/listener.h"
 #include "server/roused/module_store.h"
 #include "server/roused/move_functions.h"
@@ -55,7 +56,8 @@ class Daemon {
 
  private:
   void awaitSignal();
-  void reload();
+  Status reload();
+  Status order(const channel::Order&);
   void onStarted(Status);
   void onConnection(wire::OwnedFd, channel::Peer);
   void onSessionFault(std::uint64_t sessionId, const Error&);
@@ -76,6 +78,7 @@ class Daemon {
   SessionTable sessions_;
   Rebalancer rebalancer_;
   TokenTable tokens_;
+  FunctionHost functions_;
   ConnectionServices services_;
   std::optional<wire::OwnedFd> inherited_;
   std::unique_ptr<Listener> listener_;

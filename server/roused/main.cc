@@ -40,15 +40,18 @@ constexpr Flag kFlags[] = {
     {"--workers", "devices.workers", "Threads that run kernels on the CPU device; 0: one a core"},
     {"--link", "devices.link", "Links that the CPU device's transfers are held to, such as pcie3x16, one for each GPU"},
     {"--topology", "devices.topology", "The same from a file that says which links there are and who shares them"},
+    {"--listen", "router.listen", "Address and port for HTTP requests to functions, such as 127.0.0.1:8080"},
     {"--log-level", "daemon.log_level", "trace, debug, info, warning, error or critical"},
 };
 
-void fillPaths(Settings& settings) {
+void fillPaths(Settings& settings, const fs::path& file) {
   const fs::path bin = fs::read_symlink("/proc/self/exe").parent_path();
   const fs::path lib = (bin / ".." / "lib").lexically_normal();
   if (settings.executor.empty()) settings.executor = bin / "rouse-executor";
   if (settings.backends.empty()) settings.backends = lib / "rouse-backends";
   if (settings.clientLibraries.empty()) settings.clientLibraries = lib / "rouse";
+  if (settings.functionsDirectory.empty() && !file.empty()) settings.functionsDirectory = fs::absolute(file).parent_path() / "functions.d";
+  if (settings.functionsRuntime.empty()) settings.functionsRuntime = fs::absolute(settings.socket).parent_path() / "functions";
 }
 
 // Each attached process takes a few descriptors for as long as it lives.
@@ -98,7 +101,7 @@ int main(int argc, char** argv) {
 
   const auto read = [sources]() -> std::variant<Settings, ConfigErrors> {
     auto result = readConfig(sources);
-    if (auto* settings = std::get_if<Settings>(&result)) fillPaths(*settings);
+    if (auto* settings = std::get_if<Settings>(&result)) fillPaths(*settings, sources.file);
     return result;
   };
   auto config = read();

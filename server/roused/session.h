@@ -32,6 +32,7 @@ struct SessionRequest {
   std::uint64_t gpuMemory = 0;   // bytes on each; 0: all there is
   std::uint64_t hostMemory = 0;  // bytes of pinned and managed memory, staging not counted
   std::uint64_t moduleMemory = 0;
+  bool supervised = false;  // a process of one of the daemon's functions
   std::chrono::seconds patience{0};  // how long it waits for GPUs that are being started again
 };
 

@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 
 #include <algorithm>
+#include <boost/asio/post.hpp>
 #include <cerrno>
 #include <cstring>
 #include <thread>
@@ -261,11 +262,13 @@ void SessionTable::arrived(std::uint64_t id) {
     }
     session->state = Session::State::open;
     if (!pool_.swaps()) session->segments.clear();  // nobody leaves the GPU that serves it
-    return done(std::exchange(session->opened, {}));
+    done(std::exchange(session->opened, {}));
+    return changed_();
   }
   if (session->state != Session::State::closing) return;
   release(*session);
   count(*session, callsOfEnded_);
+  usage_.ended(id, session->who.name);
   const auto done = std::exchange(session->whenOpen, {});
   sessions_.erase(id);
   if (done) done(Error{CudaError::systemNotReady, "the process ended while it attached"});
@@ -278,18 +281,32 @@ void SessionTable::close(std::uint64_t id) {
   session->contents.clear();
   session->opened = {};
   session->segments.clear();
+  boost::asio::post(patience_.get_executor(), [this] { changed_(); });  // not under the hands of whoever closes it
   ++session->awaited;
   for (const Session::Device& device : session->devices) {
     if (!device.served()) continue;  // what it held of the session went with it
     ++session->awaited;
-    device.executor->request(channel::CloseSession{id}, {}, [this, id](Result<channel::Message> answer) {
+    const auto index = static_cast<std::uint32_t>(&device - session->devices.data());
+    device.executor->request(channel::CloseSession{id}, {}, [this, id, index](Result<channel::Message> answer) {
       if (!answer && answer.error().code != CudaError::devicesUnavailable) {
         spdlog::error("session {}: an executor could not close it: {}", id, answer.error().message);
       }
+      if (answer)
+        if (const auto* closed = std::get_if<channel::SessionClosed>(&answer->body)) usage_.seen(id, index, closed->usage);
       arrived(id);
     });
   }
   arrived(id);
+}
+
+void SessionTable::note(const ExecutorLink& link, const channel::ExecutorStatus& status) {
+  for (const channel::SessionUsage& usage : status.sessions) {
+    const Session* session = find(usage.sessionId);
+    if (session == nullptr) continue;
+    // While it is being moved the one that it comes to says something as well; that is not what it is served by.
+    for (std::uint32_t device = 0; device < session->devices.size(); ++device)
+      if (session->devices[device].executor == &link && session->devices[device].served()) usage_.seen(usage.sessionId, device, usage);
+  }
 }
 
 void SessionTable::release(Session& session) {

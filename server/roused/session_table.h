@@ -18,6 +18,7 @@
 #include "server/roused/device_pool.h"
 #include "server/roused/module_store.h"
 #include "server/roused/session.h"
+#include "server/roused/usage_table.h"
 
 namespace rouse::daemon {
 
@@ -34,6 +35,9 @@ class SessionTable {
   // Installs a module where it is not installed yet.
   void loadModule(std::uint64_t id, const channel::LoadModule&, wire::OwnedFd file,
                   std::function<void(Result<channel::ModuleInfo>)>);
+
+  // `changed` is called after a session has become open or has begun to close.
+  void onChange(std::function<void()> changed) { changed_ = std::move(changed); }
 
   // Takes one of the session's devices to another GPU (migration.h), while it goes on. `done` is called once; after an error it is where
   // it was, or lost with its GPU.
@@ -56,6 +60,9 @@ class SessionTable {
   // Calls of each unsupported name so far, of live and ended sessions, by name; names never called are absent.
   std::map<std::string_view, std::uint64_t> unsupportedCalls() const;
   const memory::AddressPlan& addresses() const { return addresses_; }
+  // What functions have used, as their executors told it.
+  void note(const ExecutorLink&, const channel::ExecutorStatus&);
+  const UsageTable& usage() const { return usage_; }
 
  private:
   friend class Migration;
@@ -91,6 +98,8 @@ class SessionTable {
   std::uint64_t nextId_ = 1;
   std::map<std::uint64_t, std::unique_ptr<Session>> sessions_;
   std::uint64_t migrations_ = 0;
+  std::function<void()> changed_ = [] {};
+  UsageTable usage_;
   std::vector<std::uint64_t> callsOfEnded_;  // by ApiId
   std::deque<Attempt> waiting_;
   boost::asio::steady_timer patience_;  // of the one whose time is over first

@@ -7,6 +7,9 @@
 #include "memory/topology.h"
 #include "schemas/wire/layout.h"
 #include "server/roused/byte_size.h"
+#include "server/roused/duration.h"
+#include "server/roused/user_range.h"
+#include "server/router/listen_address.h"
 
 namespace rouse::daemon {
 namespace {
@@ -36,6 +39,21 @@ constexpr std::array kKeys = {
     SettingKey{"functions", "max_sessions", Type::count, &Settings::maxSessions, nullptr, true},
     SettingKey{"functions", "attach_wait", Type::count, &Settings::attachWait, nullptr, true},
     SettingKey{"functions", "anonymous", Type::flag, &Settings::anonymous, nullptr, true},
+    SettingKey{"functions", "directory", Type::text, &Settings::functionsDirectory, nullptr, false},
+    SettingKey{"functions", "runtime_directory", Type::text, &Settings::functionsRuntime, nullptr, false},
+    SettingKey{"functions", "users", Type::users, &Settings::functionsUsers, nullptr, false},
+    SettingKey{"functions", "cgroup", Type::text, &Settings::functionsCgroup, nullptr, false},
+    SettingKey{"router", "listen", Type::address, &Settings::routerListen, "ROUSE_ROUTER_LISTEN", false},
+    SettingKey{"router", "socket", Type::text, &Settings::routerSocket, nullptr, false},
+    SettingKey{"router", "socket_mode", Type::mode, &Settings::routerSocketMode, nullptr, false},
+    SettingKey{"router", "admin", Type::address, &Settings::routerAdmin, nullptr, false},
+    SettingKey{"router", "header_timeout", Type::time, &Settings::routerHeaderTimeout, nullptr, true},
+    SettingKey{"router", "body_timeout", Type::time, &Settings::routerBodyTimeout, nullptr, true},
+    SettingKey{"router", "idle_timeout", Type::time, &Settings::routerIdleTimeout, nullptr, true},
+    SettingKey{"router", "max_header", Type::count, &Settings::routerMaxHeader, nullptr, false},
+    SettingKey{"router", "max_connections", Type::count, &Settings::routerMaxConnections, nullptr, true},
+    SettingKey{"scheduler", "policy", Type::policy, &Settings::schedulerPolicy, nullptr, false},
+    SettingKey{"scheduler", "slots", Type::count, &Settings::schedulerSlots, nullptr, false},
     SettingKey{"executor", "swap_plan", Type::plan, &Settings::swapPlan, nullptr, false},
     SettingKey{"executor", "discard_launches", Type::flag, &Settings::discardLaunches, nullptr, false},
 };
@@ -69,8 +87,9 @@ std::optional<std::uint64_t> integer(const SettingValue& value, int base) {
 Status assignCount(Settings& settings, const SettingKey& key, const SettingValue& value) {
   const auto field = std::get<std::uint32_t Settings::*>(key.field);
   const bool devices = field == &Settings::count || field == &Settings::gpus;
-  const std::uint64_t limit = devices ? wire::kMaxDevices : 4096;
-  const std::uint64_t least = field == &Settings::gpus || field == &Settings::maxSessions ? 1 : 0;
+  const bool header = field == &Settings::routerMaxHeader, connections = field == &Settings::routerMaxConnections;
+  const std::uint64_t limit = devices ? wire::kMaxDevices : header ? 1 << 20 : connections ? 1000000 : 4096;
+  const std::uint64_t least = header ? 1024 : field == &Settings::gpus || field == &Settings::maxSessions || field == &Settings::schedulerSlots || connections ? 1 : 0;
   const auto number = integer(value, 10);
   if (!number || *number > limit || *number < least) {
     return expected("a whole number from " + std::to_string(least) + " to " + std::to_string(limit), shown(value));
@@ -93,6 +112,26 @@ Status assignText(Settings& settings, const SettingKey& key, const SettingValue&
   if (!std::holds_alternative<std::string>(value)) return expected("text in quotes", shown(value));
   settings.*std::get<std::string Settings::*>(key.field) = std::get<std::string>(value);
   return {};
+}
+
+Status assignTime(Settings& settings, const SettingKey& key, const SettingValue& value) {
+  const auto* text = std::get_if<std::string>(&value);
+  const auto time = text == nullptr ? std::nullopt : parseDuration(*text);
+  if (!time || time->count() < 1) return expected("a time of at least 1ms, such as \"10s\"", shown(value));
+  settings.*std::get<std::uint64_t Settings::*>(key.field) = static_cast<std::uint64_t>(time->count());
+  return {};
+}
+
+Status assignAddress(Settings& settings, const SettingKey& key, const SettingValue& value) {
+  const std::string text = shown(value);
+  if (!text.empty() && !router::parseHostPort(text)) return expected("ADDRESS:PORT, such as \"127.0.0.1:8080\" or \"[::1]:8080\"", text);
+  return assignText(settings, key, value);
+}
+
+Status assignUsers(Settings& settings, const SettingKey& key, const SettingValue& value) {
+  const std::string text = shown(value);
+  if (!parseUserRange(text)) return expected("a range of at most a million user numbers without root's, such as \"60000-60999\"", text);
+  return assignText(settings, key, value);
 }
 
 Status assignLink(Settings& settings, const SettingKey& key, const SettingValue& value) {
@@ -141,6 +180,10 @@ Status assign(Settings& settings, const SettingKey& key, const SettingValue& val
       if (const std::string text = shown(value); text != "whole" && text != "granule" && text != "grouped")
         return expected("one of whole, granule, grouped", text);
       return assignText(settings, key, value);
+    case Type::policy:
+      if (const std::string text = shown(value); text != "rouse" && text != "torpor" && text != "queue")
+        return expected("one of rouse, torpor, queue", text);
+      return assignText(settings, key, value);
     case Type::count:
       return assignCount(settings, key, value);
     case Type::bytes:
@@ -149,6 +192,12 @@ Status assign(Settings& settings, const SettingKey& key, const SettingValue& val
       return assignLink(settings, key, value);
     case Type::topology:
       return assignTopology(settings, key, value);
+    case Type::time:
+      return assignTime(settings, key, value);
+    case Type::address:
+      return assignAddress(settings, key, value);
+    case Type::users:
+      return assignUsers(settings, key, value);
     case Type::mode: {
       const auto mode = integer(value, 8);
       if (!std::holds_alternative<std::string>(value) || !mode || *mode > 0777) {

@@ -50,6 +50,23 @@ struct Settings {
   std::uint32_t maxSessions = 512;                      // processes attached at once
   std::uint32_t attachWait = 30;                        // seconds that one waits for a GPU that is being started again
   bool anonymous = true;                                // processes without a token may attach
+  // The functions of functions.d (server/functions).
+  std::string functionsDirectory;  // empty: functions.d beside the configuration file
+  std::string functionsRuntime;    // folder for their sockets; empty: functions beside the daemon's socket
+  // Above what systemd gives to anybody (systemd's UIDS-GIDS), below what a signed 32-bit number holds.
+  std::string functionsUsers = "1879048192-1879113727";
+  std::string functionsCgroup = "auto";  // or a folder of cgroup v2 that is roused's; empty: none
+
+  // [router]: HTTP to functions (server/router/options.h). Times in milliseconds.
+  std::string routerListen, routerSocket, routerAdmin;
+  std::uint32_t routerSocketMode = 0660;
+  std::uint64_t routerHeaderTimeout = 10000, routerBodyTimeout = 15000, routerIdleTimeout = 75000;
+  std::uint32_t routerMaxHeader = 16384, routerMaxConnections = 4096;
+
+  // [scheduler]: which request goes first, and where (sched/). "queue": each function's in the order in which they come. Where functions keep their
+  // GPU (hostStore), there is nothing to decide, and it is "queue" whatever is said here.
+  std::string schedulerPolicy = "rouse";
+  std::uint32_t schedulerSlots = 1;  // requests that run on one GPU at a time
 
   // [executor]
   std::string swapPlan = "grouped";  // or whole, granule: how memory comes to a GPU, for measuring what groups are worth
@@ -60,7 +77,7 @@ struct Settings {
 
 // One name in the table.
 struct SettingKey {
-  enum class Type : std::uint8_t { text, count, bytes, mode, flag, kind, level, link, plan, topology };
+  enum class Type : std::uint8_t { text, count, bytes, mode, flag, kind, level, link, plan, policy, topology, time, address, users };
   using Field = std::variant<std::string Settings::*, std::uint32_t Settings::*, std::uint64_t Settings::*,
                              bool Settings::*, DeviceKind Settings::*>;
   std::string_view section, key;

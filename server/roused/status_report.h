@@ -15,6 +15,8 @@ namespace rouse::daemon {
 
 inline constexpr int kStatusSchema = 1;
 
+class FunctionHost;
+
 struct StatusInput {
   const DevicePool& pool;
   const SessionTable& sessions;
@@ -24,6 +26,7 @@ struct StatusInput {
   std::chrono::seconds uptime{};
   // What executors said of themselves, by ordinal; one that did not answer in time is absent.
   std::map<std::uint32_t, channel::ExecutorStatus> executors;
+  const FunctionHost* functions = nullptr;
   bool unsupported = false;  // with the table of unsupported calls
 };
 

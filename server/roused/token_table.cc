@@ -39,6 +39,12 @@ std::string TokenTable::issue(uid_t user, Function function) {
   return token;
 }
 
+std::string TokenTable::issueLasting(uid_t user, Function function) {
+  std::string token = randomToken();
+  functions_.emplace(token, Issued{user, std::move(function)});
+  return token;
+}
+
 std::optional<Function> TokenTable::find(const std::string& token, uid_t user) const {
   const auto found = functions_.find(token);
   if (found == functions_.end() || (user != 0 && user != found->second.user)) return std::nullopt;

@@ -15,6 +15,8 @@ struct Function {
   std::string name;
   std::uint32_t gpus = 1;
   std::uint64_t gpuMemory = 0;  // bytes on each; 0: as the settings say
+  std::uint64_t hostMemory = 0;  // bytes of pinned and managed memory; 0: as the settings say
+  bool supervised = false;       // one of functions.d, started by the daemon
 };
 
 class TokenTable {
@@ -24,6 +26,9 @@ class TokenTable {
 
   // A token is good for this user's processes (a program's children attach with it too), and for root's.
   std::string issue(uid_t user, Function);
+  // The same for one that is not forgotten but by forget(), and is none of the user's own.
+  std::string issueLasting(uid_t user, Function);
+  void forget(const std::string& lasting) { functions_.erase(lasting); }
   // nullopt for tokens that were never issued, were forgotten, or are another user's: indistinguishable.
   std::optional<Function> find(const std::string& token, uid_t user) const;
 

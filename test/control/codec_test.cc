@@ -254,6 +254,11 @@ TEST_CASE("a session's recipe travels whole, and its parts must fit together") {
   const auto import = std::get<ImportSession>(roundTrip(1, ImportSession{7, recipe}).body);
   CHECK((import.sessionId == 7 && import.recipe == recipe));
   CHECK(std::get<ExportSession>(roundTrip(1, ExportSession{5}).body).sessionId == 5);
+  const auto order = std::get<Order>(roundTrip(12, Order{"f", OrderAction::restart}).body);
+  CHECK((order.function == "f" && order.action == OrderAction::restart));
+  const auto asked = std::get<LogsRequest>(roundTrip(13, LogsRequest{"f", 7}).body);
+  CHECK((asked.function == "f" && asked.lines == 7));
+  CHECK(std::get<Logs>(roundTrip(14, Logs{"a\nb\n"}).body).text == "a\nb\n");
   const auto waits = std::get<SessionWaits>(roundTrip(0, SessionWaits{1, 2, 3, 4}).body);
   CHECK((waits.sessionId == 1 && waits.waitedNs == 2 && waits.wantedBytes == 3 && waits.reservedBytes == 4));
   CHECK(std::get<ResumeSession>(roundTrip(1, ResumeSession{6}).body).sessionId == 6);

@@ -172,3 +172,33 @@ TEST_CASE("links are modelled of a kind or from a file, with the CPU device only
   CHECK(errors[0].find("isa") != std::string::npos);
   CHECK(errors[0].find("speed") != std::string::npos);
 }
+
+TEST_CASE("addresses, times and user numbers") {
+  Scratch scratch;
+  const auto with = [&](const std::string& text) { return sourcesOf(scratch.write("rouse.toml", text)); };
+  const auto read = readConfig(with(R"([router]
+listen = "[::1]:8080"
+admin = "127.0.0.1:9090"
+header_timeout = "500ms"
+max_header = 2048
+max_connections = 100000
+[functions]
+users = "70000-70999"
+)"));
+  REQUIRE(std::holds_alternative<Settings>(read));
+  const auto& settings = std::get<Settings>(read);
+  CHECK((settings.routerListen == "[::1]:8080" && settings.routerAdmin == "127.0.0.1:9090"));
+  CHECK((settings.routerHeaderTimeout == 500 && settings.routerMaxHeader == 2048 && settings.routerMaxConnections == 100000));
+  CHECK(settings.functionsUsers == "70000-70999");
+  const auto [line, message] = GENERATE(table<std::string, std::string>({
+      {"[router]\nlisten = \"example.com:80\"", "router.listen: 'example.com:80' is not ADDRESS:PORT"},
+      {"[router]\nlisten = 8080", "router.listen: '8080' is not ADDRESS:PORT"},
+      {"[router]\nheader_timeout = \"0s\"", "router.header_timeout: '0s' is not a time"},
+      {"[router]\nidle_timeout = 5", "router.idle_timeout: '5' is not a time"},
+      {"[router]\nmax_header = 100", "router.max_header: '100' is not a whole number from 1024 to 1048576"},
+      {"[functions]\nusers = \"0-10\"", "functions.users: '0-10' is not a range"},
+  }));
+  const auto errors = errorsOf(with(line + "\n"));
+  REQUIRE(errors.size() == 1);
+  CHECK_THAT(errors[0], Catch::StartsWith((scratch.path() / "rouse.toml").string() + ":2: " + message));
+}

@@ -132,6 +132,14 @@ TEST_CASE("a user's tokens are bounded, the oldest is forgotten, others' stay") 
   CHECK_FALSE(tokens.find(others, 1001));
   CHECK(tokens.find(others, 0));
   CHECK(tokens.size() == daemon::TokenTable::kTokensPerUser + 1);
+  // Those of functions that the daemon starts stay until they are taken back, however many their user asks for.
+  const std::string lasting = tokens.issueLasting(1001, {.name = "function", .supervised = true});
+  for (std::size_t i = 0; i < 2 * daemon::TokenTable::kTokensPerUser; ++i) tokens.issue(1001, {.name = "more"});
+  REQUIRE(tokens.find(lasting, 1001));
+  CHECK(tokens.find(lasting, 1001)->supervised);
+  CHECK_FALSE(tokens.find(lasting, 1002));
+  tokens.forget(lasting);
+  CHECK_FALSE(tokens.find(lasting, 1001));
 }
 
 TEST_CASE("what cannot be had is refused when it is prepared") {
@@ -360,6 +368,36 @@ TEST_CASE("calls of unsupported names are summed over live and ended processes")
   const auto calls = daemon.status(true)["unsupported_calls"];
   CHECK(calls == nlohmann::json{{"cudaBeta", 7}, {"cudaGamma", 1}});
   CHECK_FALSE(daemon.status(false).contains("unsupported_calls"));
+}
+
+TEST_CASE("what functions have used is counted by name, also of those that have ended") {
+  RunningDaemon daemon;
+  const auto used = [&] {
+    const auto status = daemon.status();
+    for (const auto& one : status["usage"])
+      if (one["name"] == "resnet") return one;
+    return nlohmann::json();
+  };
+  const auto token = [&] { return daemon.prepare({"resnet", 1, 0}); };
+  CHECK(used().is_null());
+  {
+    Client first(daemon.settings.socket);
+    first.attach(token());
+    CHECK(used()["sessions"] == 1);
+    CHECK(used()["gpu_seconds"] == 1.0);
+    CHECK(used()["launches"] == 5);
+  }
+  // As of its end, not of the last look.
+  REQUIRE(eventually([&] { return used()["gpu_seconds"] == 2.5; }));
+  Client second(daemon.settings.socket);
+  second.attach(token());
+  const auto sum = used();
+  CHECK(sum["sessions"] == 2);
+  CHECK(sum["gpu_seconds"] == 3.5);
+  CHECK(sum["gpu_byte_seconds"] == 110.0);
+  CHECK(sum["host_byte_seconds"] == 55.0);
+  CHECK(sum["launches"] == 11);
+  CHECK(sum["saved_bytes"] == 4096);
 }
 
 TEST_CASE("status says what there is") {

@@ -158,7 +158,11 @@ int main(int argc, char** argv) {
       if (found != sessions.end())
         for (const std::uint64_t request : found->second.ending) (void)channel.send(request, Ok{});
       const bool known = sessions.erase(close->sessionId) == 1;
-      (void)channel.send(message.id, known ? Body(Ok{}) : Body(Error{CudaError::invalidValue, "no such session"}));
+      SessionClosed closed;
+      closed.usage.launches = 6;
+      closed.usage.savedBytes = 4096;
+      closed.usage.consumption = {.busyNs = 2'500'000'000, .deviceByteSeconds = 100, .homeByteSeconds = 50};
+      (void)channel.send(message.id, known ? Body(closed) : Body(Error{CudaError::invalidValue, "no such session"}));
     } else if (auto* install = std::get_if<InstallModule>(&message.body)) {
       const int seals = ::fcntl(message.fds.at(0).get(), F_GET_SEALS);
       struct stat status {};
@@ -186,6 +190,7 @@ int main(int argc, char** argv) {
         SessionUsage& usage = status.sessions.back();
         usage.pinned = pinned.contains(id);
         usage.homeBytes = 2048;
+        usage.consumption = {.busyNs = 1'000'000'000, .deviceByteSeconds = 10, .homeByteSeconds = 5};
         usage.sharedHomeBytes = 1024;
         usage.residentBytes = away.contains(id) ? 0 : 2048;
         usage.place = away.contains(id) ? Place::home : Place::device;

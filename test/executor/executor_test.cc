@@ -57,7 +57,7 @@ struct Running {
     return std::get<Expected>(answer.body);
   }
   void open(Client& client) { ask<channel::Ok>(client.request, client.fds()); }
-  void close(Client& client) { ask<channel::Ok>(channel::CloseSession{client.request.sessionId}); }
+  void close(Client& client) { ask<channel::SessionClosed>(channel::CloseSession{client.request.sessionId}); }
 
   std::unique_ptr<channel::SyncChannel> daemon;
   FakeDevice* device;
@@ -277,7 +277,7 @@ TEST_CASE("closing a session whose kernel does not stop is answered when it has 
   running.device->progress();
   const channel::Message answer = running.receive();
   REQUIRE(answer.id == 50);
-  REQUIRE(std::holds_alternative<channel::Ok>(answer.body));
+  REQUIRE(std::holds_alternative<channel::SessionClosed>(answer.body));
 }
 
 TEST_CASE("shutdown ends it and tells the programs") {

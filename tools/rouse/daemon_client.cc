@@ -56,4 +56,10 @@ Result<channel::StatusReply> DaemonClient::status(bool unsupported) {
 
 Result<channel::Moved> DaemonClient::move(const channel::Move& request) { return call<channel::Moved>(request); }
 
+Status DaemonClient::order(const channel::Order& request) {
+  auto answer = call<channel::Ok>(request);
+  return answer ? Status() : Status(answer.error());
+}
+Result<channel::Logs> DaemonClient::logs(const channel::LogsRequest& request) { return call<channel::Logs>(request); }
+
 }  // namespace rouse::cli

@@ -24,6 +24,8 @@ class DaemonClient {
   Result<channel::Prepared> prepare(const channel::Prepare&);
   Result<channel::StatusReply> status(bool unsupported);
   Result<channel::Moved> move(const channel::Move&);
+  Status order(const channel::Order&);
+  Result<channel::Logs> logs(const channel::LogsRequest&);
 
  private:
   explicit DaemonClient(wire::OwnedFd socket) : channel_(std::make_unique<channel::SyncChannel>(std::move(socket))) {}

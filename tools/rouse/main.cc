@@ -12,6 +12,7 @@
 #include "tools/rouse/doctor.h"
 #include "tools/rouse/exit_codes.h"
 #include "tools/rouse/move.h"
+#include "tools/rouse/order.h"
 #include "tools/rouse/run.h"
 #include "tools/rouse/status.h"
 
@@ -33,6 +34,17 @@ constexpr MoveVerb kMoves[] = {
     {"pin", channel::MoveAction::pin, "Bring a function's memory to its GPU, and keep it there"},
     {"unpin", channel::MoveAction::unpin, "Let a pinned function take turns again"},
     {"migrate", channel::MoveAction::migrate, "Let another GPU serve a function from now on; the function does not notice"}};
+
+struct OrderVerb {
+  const char* verb;
+  channel::OrderAction action;
+  const char* what;
+};
+constexpr OrderVerb kOrders[] = {
+    {"start", channel::OrderAction::start, "Start a function of functions.d that is stopped, or waits to be started again"},
+    {"stop", channel::OrderAction::stop, "Stop a function: its requests are refused until it is started"},
+    {"restart", channel::OrderAction::restart, "Start a function anew: its requests wait"},
+    {"reload", channel::OrderAction::reload, "Read the daemon's configuration and functions.d again"}};
 
 std::string checkSize(const std::string& text) {
   return daemon::parseByteSize(text) ? "" : "'" + text + "' is not a size, such as 2GiB";
@@ -72,9 +84,13 @@ int main(int argc, char** argv) {
   statusCommand->add_flag("--unsupported", statusOptions.unsupported, "Calls of names that are not supported, by name");
 
   PsOptions psOptions;
-  CLI::App* psCommand = app.add_subcommand("ps", "Show the attached functions");
+  CLI::App* psCommand = app.add_subcommand("ps", "Show the attached functions, and those of functions.d");
   psCommand->add_option("--socket", socket, "Socket of the daemon");
   psCommand->add_flag("--json", psOptions.json, "As JSON");
+  PsOptions usageOptions;
+  CLI::App* usageCommand = app.add_subcommand("usage", "Show what functions have used: GPU time, memory over time, swaps");
+  usageCommand->add_option("--socket", socket, "Socket of the daemon");
+  usageCommand->add_flag("--json", usageOptions.json, "As JSON");
 
   MoveOptions moveOptions;
   for (const auto& [verb, action, what] : kMoves) {
@@ -85,6 +101,24 @@ int main(int argc, char** argv) {
       command->add_option("GPU", moveOptions.gpu, "Number of the GPU, as rouse status shows it")->required();
     command->callback([&moveOptions, action = action] { moveOptions.action = action; });
   }
+
+  OrderOptions orderOptions;
+  bool isOrder = false;
+  for (const auto& [verb, action, what] : kOrders) {
+    CLI::App* command = app.add_subcommand(verb, what);
+    if (action != channel::OrderAction::reload) command->add_option("FUNCTION", orderOptions.function, "Name of the function")->required();
+    command->add_option("--socket", socket, "Socket of the daemon");
+    command->callback([&, action = action] {
+      orderOptions.action = action;
+      isOrder = true;
+    });
+  }
+
+  LogsOptions logsOptions;
+  CLI::App* logsCommand = app.add_subcommand("logs", "Show what a function of functions.d printed last");
+  logsCommand->add_option("FUNCTION", logsOptions.function, "Name of the function")->required();
+  logsCommand->add_option("--lines,-n", logsOptions.lines, "At most so many")->check(CLI::Range(1u, 100000u));
+  logsCommand->add_option("--socket", socket, "Socket of the daemon");
 
   DoctorOptions doctorOptions;
   CLI::App* doctorCommand =
@@ -125,11 +159,23 @@ int main(int argc, char** argv) {
     statusOptions.socket = socket;
     return status(statusOptions);
   }
+  if (*usageCommand) {
+    usageOptions.socket = socket;
+    return usage(usageOptions);
+  }
   if (*psCommand) {
     psOptions.socket = socket;
     return ps(psOptions);
   }
   if (*doctorCommand) return doctor(doctorOptions);
+  if (isOrder) {
+    orderOptions.socket = socket;
+    return order(orderOptions);
+  }
+  if (*logsCommand) {
+    logsOptions.socket = socket;
+    return logs(logsOptions);
+  }
   if (!*configCommand) {
     moveOptions.socket = socket;
     return cli::move(moveOptions);

@@ -141,6 +141,27 @@ void printFunctions(const ordered_json& report) {
   table.print();
 }
 
+// What functions.d has, and how it goes.
+void printConfigured(const ordered_json& report) {
+  Table table({"FUNCTION", "STATE", "PID", "STARTS", "WAITING", "RUNNING", "ANSWERED", "FAILED", "REFUSED", "PROBLEM"});
+  for (const auto& function : report["configured"]) {
+    const ordered_json requests = function.value("requests", ordered_json::object());
+    const auto sum = [&](std::initializer_list<const char*> outcomes) {
+      std::uint64_t total = 0;
+      for (const char* outcome : outcomes) total += requests.value(outcome, std::uint64_t{0});
+      return std::to_string(total);
+    };
+    std::string problem = function.value("file_error", function.value("problem", "-"));
+    if (problem == "-" && !function.value("not_applied", ordered_json::array()).empty())
+      problem = "not applied: " + function["not_applied"][0].get<std::string>();
+    table.add({function["name"], function["state"], function.value("pid", ordered_json()).is_null() ? "-" : number(function, "pid"),
+               number(function, "starts"), number(requests, "waiting"), number(requests, "running"), sum({"answered"}),
+               sum({"function_error", "failed", "timed_out"}), sum({"refused"}), problem});
+  }
+  std::cout << "\n";
+  table.print();
+}
+
 void printUnsupported(const ordered_json& report) {
   const auto& calls = report["unsupported_calls"];
   if (calls.empty()) {
@@ -180,10 +201,36 @@ int ps(const PsOptions& options) {
   auto report = ask(options.socket, false);
   if (!report) return unreachable(report.error());
   if (options.json) {
-    std::cout << ordered_json{{"schema", (*report)["schema"]}, {"functions", (*report)["functions"]}}.dump(2) << "\n";
+    ordered_json shown{{"schema", (*report)["schema"]}, {"functions", (*report)["functions"]}};
+    if (report->contains("configured")) shown["configured"] = (*report)["configured"];
+    std::cout << shown.dump(2) << "\n";
   } else {
     printFunctions(*report);
+    if (report->contains("configured") && !(*report)["configured"].empty()) printConfigured(*report);
   }
+  return kOk;
+}
+
+int usage(const PsOptions& options) {
+  auto report = ask(options.socket, false);
+  if (!report) return unreachable(report.error());
+  const ordered_json used = report->value("usage", ordered_json::array());
+  if (options.json) {
+    std::cout << used.dump(2) << "\n";
+    return kOk;
+  }
+  const auto decimal = [](const ordered_json& value, double unit) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.3f", value.get<double>() * unit);
+    return std::string(text);
+  };
+  Table table({"NAME", "SESSIONS", "GPU S", "GPU GB S", "HOST GB S", "LAUNCHES", "ARRIVALS", "DEPARTURES", "SAVED"});
+  for (const auto& one : used) {
+    table.add({one["name"], number(one, "sessions"), decimal(one["gpu_seconds"], 1), decimal(one["gpu_byte_seconds"], 1e-9),
+               decimal(one["host_byte_seconds"], 1e-9), number(one, "launches"), number(one, "arrivals"), number(one, "departures"),
+               bytes(one, "saved_bytes")});
+  }
+  table.print();
   return kOk;
 }
 

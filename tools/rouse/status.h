@@ -18,4 +18,7 @@ struct PsOptions {
 };
 int ps(const PsOptions&);
 
+// `rouse usage`: what functions have used so far.
+int usage(const PsOptions&);
+
 }  // namespace rouse::cli

@@ -3,13 +3,13 @@ _rouse() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]:-} i
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
-    mapfile -t COMPREPLY < <(compgen -W 'run status ps load unload pin unpin migrate doctor config --help --version' -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W 'run status ps usage load unload pin unpin migrate start stop restart reload logs doctor config --help --version' -- "$current")
     return
   fi
   case $previous in
     --device) mapfile -t COMPREPLY < <(compgen -W 'cpu cuda auto' -- "$current"); return ;;
     --socket | --config) mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
-    --gpus | --gpu-memory | --name) return ;;
+    --gpus | --gpu-memory | --name | --lines) return ;;
   esac
   case $verb in
     run)
@@ -34,19 +34,27 @@ _rouse() {
       if [[ $current == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W '--socket --help' -- "$current")
       else
-        mapfile -t COMPREPLY < <(compgen -W "$(rouse ps 2>/dev/null | awk 'NR > 1 { print $2 }')" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "$(rouse ps 2>/dev/null | awk 'NR > 1 && !NF { exit } NR > 1 { print $2 }')" -- "$current")
       fi
       ;;
     migrate)
       if [[ $current == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W '--socket --help' -- "$current")
       elif ((COMP_CWORD == 2)); then
-        mapfile -t COMPREPLY < <(compgen -W "$(rouse ps 2>/dev/null | awk 'NR > 1 { print $2 }')" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "$(rouse ps 2>/dev/null | awk 'NR > 1 && !NF { exit } NR > 1 { print $2 }')" -- "$current")
       else
         mapfile -t COMPREPLY < <(compgen -W "$(rouse status 2>/dev/null | awk '/^GPU/ { if (gpus++) exit; next } gpus && $1 ~ /^[0-9]+$/ { print $1 }')" -- "$current")
       fi
       ;;
-    ps) mapfile -t COMPREPLY < <(compgen -W '--json --socket --help' -- "$current") ;;
+    start | stop | restart | logs)
+      if [[ $current == -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W '--socket --help' -- "$current")
+      else
+        mapfile -t COMPREPLY < <(compgen -W "$(rouse ps 2>/dev/null | awk '/^FUNCTION/ { on = 1; next } on { print $1 }')" -- "$current")
+      fi
+      ;;
+    reload) mapfile -t COMPREPLY < <(compgen -W '--socket --help' -- "$current") ;;
+    ps | usage) mapfile -t COMPREPLY < <(compgen -W '--json --socket --help' -- "$current") ;;
     doctor)
       if [[ $current == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W '--json --socket --help' -- "$current")

@@ -1,0 +1,14 @@
+// Functions to be served: HTTP on the Unix socket that ROUSE_FUNCTION_SOCKET names, one request after the other.
+#pragma once
+
+#include <string>
+
+namespace rouse::bench {
+
+// POST with a number as the body is answered by "NUMBER SERIAL VERDICT": SERIAL counts the requests executed so far by
+// this process, VERDICT is "ok", or what of the output is wrong. GET /executed is answered by the count, any other GET
+// by 200. kind "echo": nothing is computed. "model": an inference of a small network on the device, compared with a
+// reference on the host.
+int serveFunction(const std::string& kind);
+
+}  // namespace rouse::bench

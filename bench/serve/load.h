@@ -1,0 +1,46 @@
+// Open-loop load: requests are sent when they are due, whatever became of those before, and timed from when they were
+// due.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace rouse::bench {
+
+// Where HTTP is spoken: a Unix socket, or a port of 127.0.0.1.
+struct Place {
+  std::string path;
+  std::uint16_t port = 0;
+};
+int connectTo(const Place&);
+
+struct LoadOptions {
+  Place router;
+  std::vector<std::string> functions;
+  double requestsPerSecond = 500;  // of all together: Poisson arrivals, each function as likely as the next
+  double seconds = 5;
+  double warmUp = 1;           // of these, not in the figures
+  unsigned connections = 256;  // at most
+  std::uint64_t seed = 1;
+};
+
+struct FunctionLoad {
+  std::vector<double> milliseconds;  // of those answered, from when they were due
+  std::uint64_t sent = 0, answered = 0;
+  std::uint64_t wrong = 0;               // answered with something else than its request's answer, or a wrong output
+  std::uint64_t doubled = 0;             // answered more than once
+  std::uint64_t lost = 0;                // not answered at all within 10 s, or its connection ended
+  std::map<int, std::uint64_t> refused;  // by status, with one that the router documents
+};
+// By function. The warm-up counts for everything but `milliseconds`. `elapsed`: seconds that the figures are of.
+std::map<std::string, FunctionLoad> openLoop(const LoadOptions&, double& elapsed);
+
+// One request after the other on one connection, each checked; microseconds. Throws where one fails.
+std::vector<double> closedLoop(const Place&, const std::string& target, int requests);
+
+// GET, on a connection of its own. The body; throws unless it was answered with 200.
+std::string fetch(const Place&, const std::string& target);
+
+}  // namespace rouse::bench

@@ -1,0 +1,161 @@
+#include <algorithm>
+#include <vector>
+
+#include "sched/policies/policies.h"
+
+namespace rouse::sched {
+namespace {
+
+// Transfers and runs are two resources, and are given out apart; in the order of urgency, each request gets the first of these
+// that it can have:
+//
+//   1. Its model is on an idle GPU, or what is missing will be there in time: it runs.
+//   2. Its model is on a busy GPU: it waits if it can, for that is cheapest. An idle GPU that has nothing else to do, or a last chance
+//      that would pass, and it runs there at once, copied over NVLink.
+//   3. Its model is nowhere: it is fetched while GPUs run others, to where the request should end first. A long transfer (half a deadline
+//      and more) has a switch for itself as far as possible: two that share one would both be late.
+//
+// A request thus holds a GPU for as long as it runs, not for as long as its model travels; Torpor's GPU waits through the
+// transfer (section 4.5). That GPUs must not disturb each other's transfers is Torpor's insight (section 5.3).
+class Rouse final : public Placement {
+ public:
+  std::optional<Decision> next(const State& state, Time now) override {
+    wake_.reset();
+    toGpu_.assign(state.gpus.size(), 0);
+    toSwitch_.assign(state.traffic.size(), 0);
+    int looked = 0;
+    for (const Entry& entry : state.order) {
+      if (looked == kLook) break;
+      const Function& f = state[entry.function];
+      bool placeable = false;
+      if (auto decision = f.comes() || f.wholeSomewhere() ? run(state, f, entry.key, now, placeable)
+                                                          : fetch(state, f, entry.key, now, placeable))
+        return decision;
+      looked += placeable;
+    }
+    // No idle GPU waits although what it has could run.
+    for (const GpuId id : state.idle)
+      for (const Entry& entry : state[id].ready)
+        if (const Function& f = state[entry.function]; isReady(state, f, *f.copyOn(id), now)) return resident(f, id);
+    return std::nullopt;
+  }
+
+  std::optional<Time> wakeAt() const override { return wake_; }
+
+ private:
+  static constexpr int kLook = 24;             // requests, from the most urgent on
+  static constexpr double kLongPart = 0.5;     // of a deadline, that a long transfer takes
+  static constexpr Duration kHorizon = std::chrono::seconds(10);  // what is evicted is counted as missing for so long
+  static constexpr double kBacklog = 0.010;    // seconds, for each that could run there too: half of a run, for it may run elsewhere
+  static constexpr int kLateGroup = 2;         // of the queueing policy: from there on nothing is gained by hurry
+
+  static Decision resident(const Function& f, GpuId gpu) { return {Decision::Kind::run, f.id, gpu, {}, false}; }
+
+  bool isReady(const State& state, const Function& f, const Copy& copy, Time now) {
+    if (!copy.arriving) return copy.missing == 0;
+    const Time ready = state.ready(f, copy, now);
+    if (ready <= now) return true;
+    wakeUp(ready);
+    return false;
+  }
+
+  void wakeUp(Time at) {
+    if (!wake_ || at < *wake_) wake_ = at;
+  }
+
+  bool hasReady(const State& state, const Gpu& gpu, Time now) {
+    for (const Entry& entry : gpu.ready)
+      if (const Function& f = state[entry.function]; isReady(state, f, *f.copyOn(gpu.id), now)) return true;
+    return false;
+  }
+
+  std::optional<Decision> run(const State& state, const Function& f, const Key& key, Time now, bool& placeable) {
+    Time free = Time::max();
+    const Copy* from = nullptr;
+    for (const Copy& copy : f.copies) {
+      if (copy.missing != 0) continue;
+      const Gpu& gpu = state[copy.gpu];
+      if (gpu.idle()) {
+        if (isReady(state, f, copy, now)) return resident(f, copy.gpu);
+        free = std::min(free, state.ready(f, copy, now));
+      } else {
+        free = std::min(free, std::max(state.freeAt(gpu, now), state.ready(f, copy, now)));
+      }
+      if (!copy.arriving) from = &copy;
+    }
+    placeable = true;
+    if (from == nullptr || state.idle.empty()) return std::nullopt;
+
+    const Time last = f.headDeadline - state.run(f);
+    const bool canWait = last >= free || key.group >= kLateGroup;
+    const Gpu* best = nullptr;
+    Duration least = Duration::max();
+    bool bestFree = false;
+    for (const GpuId id : state[from->gpu].readers) {
+      const Gpu& gpu = state[id];
+      const double rate = state.peerRate(gpu, from->gpu);
+      if (!gpu.idle() || f.copyOn(id) != nullptr || !f.allowedOn(id) || !state.fits(f, gpu)) continue;
+      const bool nothingElse = !hasReady(state, gpu, now);
+      if (!nothingElse && canWait) continue;
+      const Duration extra = state.peerSwap(f, rate) - state.run(f);
+      if (now + extra >= free || (best != nullptr && (bestFree > nothingElse || (bestFree == nothingElse && extra >= least)))) continue;
+      best = &gpu, least = extra, bestFree = nothingElse;
+    }
+    if (best == nullptr) return std::nullopt;
+    return Decision{Decision::Kind::run, f.id, best->id, {Source::Kind::peer, from->gpu}, false};
+  }
+
+  std::optional<Decision> fetch(const State& state, const Function& f, const Key& key, Time now, bool& placeable) {
+    const Gpu* best = nullptr;
+    double least = 0, bestBytes = 0;
+    bool bestLong = false, bestLater = false;
+    const double run = seconds(state.run(f));
+    double bytes = 0;
+    for (const Gpu& gpu : state.gpus) {
+      if (!gpu.present || !f.allowedOn(gpu.id) || !state.fits(f, gpu)) continue;
+      placeable = true;
+      const Copy* part = f.copyOn(gpu.id);
+      bytes = static_cast<double>(part == nullptr ? f.transferBytes() : part->missing);
+      const double free = seconds(state.freeAt(gpu, now) - now) + static_cast<double>(gpu.ready.size() - (part != nullptr)) * kBacklog;
+      if (best != nullptr && free + run >= least) continue;
+      const Traffic& traffic = state.traffic[gpu.spec.switchId];
+      const double uplink = gpu.spec.uplinkBytesPerSecond;
+      const bool isLong = bytes / gpu.spec.linkBytesPerSecond > seconds(f.spec.deadline) * kLongPart;
+      if (key.group >= kLateGroup && (!traffic.transfers().empty() || !gpu.idle())) continue;
+      // All that share a way get the same part of it: those with less left delay this one by what they have, the others by as
+      // much as it has.
+      double onLink = bytes + toGpu_[index(gpu.id)], onWay = bytes + toSwitch_[gpu.spec.switchId];
+      unsigned shortOnes = 0;
+      for (const Traffic::Transfer& other : traffic.transfers()) {
+        const double shared = std::min(bytes, other.bytes);
+        onWay += shared;
+        if (other.gpu == gpu.id) onLink += shared, shortOnes += !other.isLong;
+      }
+      const bool later = isLong ? traffic.longOnes() != 0 : shortOnes != 0;
+      const double travels = std::max(onLink / gpu.spec.linkBytesPerSecond, onWay / uplink);
+      double cost = std::max(travels, free + run);
+      // What others pay: who leaves has to be brought back.
+      const double memory = part == nullptr ? static_cast<double>(f.spec.memoryBytes) : bytes;
+      if (static_cast<double>(gpu.used) + memory > static_cast<double>(gpu.spec.memoryBytes) && !gpu.leavers.empty())
+        cost += gpu.leavers.begin()->rank.value * memory * seconds(kHorizon);
+      if (best != nullptr && cost >= least) continue;
+      best = &gpu, least = cost, bestLong = isLong, bestLater = later, bestBytes = bytes;
+    }
+    if (best == nullptr) return std::nullopt;
+    if (bestLater) {  // the way there will be free soon enough: whoever comes next counts it as taken
+      toGpu_[index(best->id)] += bestBytes;
+      toSwitch_[best->spec.switchId] += bestBytes;
+      return std::nullopt;
+    }
+    return Decision{Decision::Kind::fetch, f.id, best->id, {Source::Kind::host, {}}, bestLong};
+  }
+
+  std::optional<Time> wake_;
+  std::vector<double> toGpu_, toSwitch_;  // bytes of those that wait for a way, within one next()
+};
+
+}  // namespace
+
+std::unique_ptr<Placement> rousePlacement() { return std::make_unique<Rouse>(); }
+
+}  // namespace rouse::sched

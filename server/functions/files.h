@@ -1,0 +1,28 @@
+// Reads functions.d/*.toml.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "server/functions/spec.h"
+
+namespace rouse::functions {
+
+// All that is wrong with it, each "FILE:LINE: key: what".
+using FileErrors = std::vector<std::string>;
+std::variant<FunctionSpec, FileErrors> readFunctionFile(const std::filesystem::path&);
+
+struct FunctionFiles {
+  std::vector<FunctionSpec> specs;  // by name
+  struct Broken {
+    std::string name;
+    FileErrors errors;
+  };
+  std::vector<Broken> broken;
+};
+// Of a folder; one that is not there has none.
+FunctionFiles readFunctionFiles(const std::filesystem::path& folder);
+
+}  // namespace rouse::functions

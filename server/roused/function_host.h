@@ -1,0 +1,84 @@
+// The daemon's functions and the door to them: supervisor, gate and router put together, and tied to sessions, tokens
+// and the store.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/control/message.h"
+#include "server/control/peer.h"
+#include "server/functions/supervisor.h"
+#include "server/roused/device_pool.h"
+#include "server/roused/executor_link.h"
+#include "server/roused/session_fleet.h"
+#include "server/roused/session_table.h"
+#include "server/roused/settings.h"
+#include "server/roused/token_table.h"
+#include "server/router/admin.h"
+#include "server/router/metrics.h"
+#include "server/router/function_gate.h"
+#include "server/router/router.h"
+#include "server/scheduling/scheduled_gate.h"
+
+namespace rouse::daemon {
+
+class FunctionHost {
+ public:
+  struct Hooks {
+    // A process has come to a function's own socket.
+    std::function<void(wire::OwnedFd, channel::Peer)> onConnection;
+    std::function<void(const channel::Move&)> move;
+  };
+  // `settings`: as of now.
+  FunctionHost(boost::asio::io_context&, const Settings& settings, DevicePool&, SessionTable&, TokenTable&, Hooks);
+  ~FunctionHost();
+
+  // Takes the router's addresses; nobody is served yet.
+  Status listen();
+  // The GPUs are there: functions are started, and requests taken.
+  void start();
+  // `settings` have changed. Returns what is wrong with functions' files.
+  std::vector<std::string> reload();
+  // Requests under way, then functions, are given a moment to end.
+  void stop(std::function<void()> stopped);
+
+  Status order(const channel::Order&);
+  Result<std::string> logs(const channel::LogsRequest&) const;
+  // Before its sessions are told.
+  void onExecutorLost(const SessionTable&, const ExecutorLink&);
+
+  // Sessions have begun or ended, or GPUs do not serve any more or do again.
+  void onChanged();
+  // The scheduler says where this session's function runs: nobody else is to.
+  bool schedules(const Session& session) const { return scheduled_ != nullptr && session.who.supervised; }
+
+  const functions::Supervisor& supervisor() const { return supervisor_; }
+  const router::FunctionGate& gate() const { return *gate_; }
+  // Null: there is none (settings.h, schedulerPolicy).
+  const scheduling::ScheduledGate* scheduled() const { return scheduled_; }
+  const router::Metrics& metrics() const { return metrics_; }
+  std::size_t connections() const { return router_.connections(); }
+
+ private:
+  Result<std::shared_ptr<void>> openDoor(const std::string& path, std::optional<functions::User>);
+  std::unique_ptr<router::FunctionGate> makeGate(DevicePool&, SessionTable&);
+  void readOptions();
+  std::string prometheus() const;
+
+  boost::asio::io_context& io_;
+  const Settings& settings_;
+  Hooks hooks_;
+  router::Options options_;
+  router::Metrics metrics_;
+  std::unique_ptr<SessionFleet> fleet_;             // of scheduled_
+  scheduling::ScheduledGate* scheduled_ = nullptr;  // the gate, if it is one
+  std::unique_ptr<router::FunctionGate> gate_;
+  functions::Supervisor supervisor_;
+  router::Router router_;
+  std::unique_ptr<router::Admin> admin_;
+};
+
+}  // namespace rouse::daemon

@@ -1,0 +1,169 @@
+#include "server/roused/session_fleet.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "memory/link_curve.h"
+#include "server/roused/migration.h"
+
+namespace rouse::daemon {
+namespace {
+
+using scheduling::Whereabouts;
+
+// Of a link that was not measured: enough that nothing seems urgent, little enough that nothing seems free.
+constexpr double kUnknownRate = 10e9;
+
+Error notAttached(const std::string& function) { return {CudaError::invalidValue, "no function '" + function + "' is attached"}; }
+
+}  // namespace
+
+SessionFleet::SessionFleet(boost::asio::io_context& io, DevicePool& pool, SessionTable& sessions, std::uint32_t slots, Events events)
+    : io_(io), pool_(pool), sessions_(sessions), slots_(slots), events_(std::move(events)), timer_(io) {}
+
+void SessionFleet::start() {
+  running_ = true;
+  look();
+  askExecutors();
+}
+
+void SessionFleet::stop() {
+  running_ = false;
+  timer_.cancel();
+}
+
+void SessionFleet::look() {
+  if (!running_) return;
+  for (const auto& link : pool_.links()) {
+    const auto known = gpus_.find(link->ordinal());
+    const bool serving = link->serving();
+    if (known == gpus_.end()) {
+      if (!serving) continue;
+      gpus_.emplace(link->ordinal(), true);
+      events_.onGpu(link->ordinal(), specOf(*link));
+    } else if (std::exchange(known->second, serving) != serving) {
+      serving ? events_.onGpuReturned(link->ordinal()) : events_.onGpuLost(link->ordinal());
+    }
+  }
+  tellChanges();
+}
+
+sched::GpuSpec SessionFleet::specOf(const ExecutorLink& link) const {
+  const memory::DeviceProperties& properties = link.properties();
+  const std::uint64_t best = memory::bestRate(properties.link.toDevice);
+  sched::GpuSpec spec;
+  spec.memoryBytes = properties.memoryBytes;
+  spec.linkBytesPerSecond = best != 0 ? static_cast<double>(best) : kUnknownRate;
+  spec.slots = slots_;
+  spec.switchId = link.ordinal();  // who shares a switch, nobody says
+  return spec;
+}
+
+void SessionFleet::askExecutors() {
+  if (!running_) return;
+  awaited_ = 1;
+  const auto arrived = [this] {
+    if (--awaited_ != 0 || !running_) return;
+    tellChanges();
+    timer_.expires_after(kBetweenLooks);
+    timer_.async_wait([this](const boost::system::error_code& error) {
+      if (!error) askExecutors();
+    });
+  };
+  for (const auto& link : pool_.links()) {
+    if (!link->serving()) continue;
+    ++awaited_;
+    link->request(channel::ExecutorStatusRequest{}, {}, [this, arrived, asked = link.get()](Result<channel::Message> answer) {
+      if (const auto* status = answer ? std::get_if<channel::ExecutorStatus>(&answer->body) : nullptr) {
+        sessions_.note(*asked, *status);
+        for (const channel::SessionUsage& usage : status->sessions) promised_[usage.sessionId] = usage.reservedBytes;
+      }
+      arrived();
+    });
+  }
+  arrived();
+}
+
+void SessionFleet::tellChanges() {
+  std::erase_if(promised_, [&](const auto& entry) { return !sessions_.sessions().contains(entry.first); });
+  std::map<std::string, Whereabouts> now;
+  for (const auto& [id, session] : sessions_.sessions()) {
+    if (session->state != Session::State::open || now.contains(session->who.name)) continue;
+    if (const auto where = whereIs(session->who.name)) now.emplace(session->who.name, *where);
+  }
+  const std::map<std::string, Whereabouts> before = std::exchange(told_, now);
+  for (const auto& [name, where] : before)
+    if (!now.contains(name)) events_.onFunction(name, std::nullopt);
+  for (const auto& [name, where] : now)
+    if (const auto was = before.find(name); was == before.end() || !(was->second == where)) events_.onFunction(name, where);
+}
+
+const Session* SessionFleet::sessionOf(const std::string& function) const {
+  for (const auto& [id, session] : sessions_.sessions())
+    if (session->state == Session::State::open && session->who.name == function && !session->devices.empty() &&
+        session->devices.front().served())
+      return session.get();
+  return nullptr;
+}
+
+std::optional<Whereabouts> SessionFleet::whereIs(const std::string& function) const {
+  const Session* session = sessionOf(function);
+  if (session == nullptr) return std::nullopt;
+  const auto sameName = std::ranges::count_if(sessions_.sessions(), [&](const auto& entry) {
+    return entry.second->state == Session::State::open && entry.second->who.name == function;
+  });
+  const auto promised = promised_.find(session->id);
+  return Whereabouts{.gpu = session->devices.front().executor->ordinal(),
+                     .bytes = promised == promised_.end() ? 0 : promised->second,
+                     .tied = sameName > 1 || session->devices.size() > 1 || !pool_.swaps()};
+}
+
+void SessionFleet::take(const std::string& function, std::uint32_t gpu, Done done) {
+  const Session* session = sessionOf(function);
+  if (session == nullptr) return done(notAttached(function));
+  const std::uint64_t id = session->id;
+  if (session->devices.front().executor->ordinal() == gpu) {
+    load(id);
+    return done({});
+  }
+  if (gpu >= pool_.links().size()) return done(Error{CudaError::invalidDevice, "there is no GPU " + std::to_string(gpu)});
+  ExecutorLink& target = *pool_.links()[gpu];
+  if (Status possible = Migration::possible(*session, 0, target); !possible) return done(possible);
+  sessions_.migrate(id, 0, target, [this, id, function, done = std::move(done)](const Status& status) {
+    if (status) load(id);
+    if (running_) tellChanges();
+    done(status);
+  });
+}
+
+// Its answer says that all of it has come. Who is being moved otherwise comes with its first command.
+void SessionFleet::load(std::uint64_t id) {
+  const auto found = sessions_.sessions().find(id);
+  if (!pool_.swaps() || found == sessions_.sessions().end() || !found->second->devices.front().served()) return;
+  Coming& coming = coming_[id];
+  if (std::exchange(coming.under, true)) return;
+  found->second->devices.front().executor->request(channel::MoveSession{id, channel::MoveAction::load}, {},
+                                                   [this, id](Result<channel::Message> answer) {
+                                                     const auto entry = coming_.extract(id);
+                                                     if (entry.empty()) return;
+                                                     const Status status = answer ? Status{} : Status{answer.error()};
+                                                     for (const Done& waiting : entry.mapped().waiting) waiting(status);
+                                                   });
+}
+
+void SessionFleet::whenHere(const std::string& function, Done done) {
+  const Session* session = sessionOf(function);
+  if (session == nullptr) return done(notAttached(function));
+  const auto coming = coming_.find(session->id);
+  if (coming == coming_.end()) return done({});
+  coming->second.waiting.push_back(std::move(done));
+}
+
+void SessionFleet::release(const std::string& function) {
+  const Session* session = sessionOf(function);
+  if (session == nullptr || !pool_.swaps()) return;
+  session->devices.front().executor->request(channel::MoveSession{session->id, channel::MoveAction::unload}, {},
+                                             [](const Result<channel::Message>&) {});
+}
+
+}  // namespace rouse::daemon

@@ -1,0 +1,27 @@
+// What all connections of a router share; outlives them.
+#pragma once
+
+#include "server/router/backend_pool.h"
+#include "server/router/directory.h"
+#include "server/router/gate.h"
+#include "server/router/metrics.h"
+#include "server/router/options.h"
+#include "server/router/trace_context.h"
+
+namespace rouse::router {
+
+struct Core {
+  asio::io_context& io;
+  const Options& options;  // as of now: may change between requests
+  Directory& directory;
+  Gate& gate;
+  Metrics& metrics;
+  BackendPool backends{io};
+  IdMaker ids{};
+  std::uint64_t nextRequest = 1;
+  std::size_t heldBytes = 0;  // of all requests' bodies
+  std::function<void(std::string_view function)> onFailure = [](std::string_view) {
+  };  // its connection ended early, or nobody listens
+};
+
+}  // namespace rouse::router

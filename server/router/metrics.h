@@ -1,0 +1,58 @@
+// What requests took, by function; as Prometheus reads it (text format 0.0.4). Never a request's id in a label.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "server/router/outcome.h"
+
+namespace rouse::router {
+
+class Histogram {
+ public:
+  static constexpr std::array<double, 14> kBounds = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
+                                                     0.25,  0.5,    1,     2.5,  5,     10,   30};
+
+  void add(double seconds);
+  // "NAME_bucket{LABELS,le=...}", "_sum", "_count".
+  void print(std::string& to, const std::string& name, const std::string& labels) const;
+  std::uint64_t count() const { return count_; }
+  double sum() const { return sum_; }
+
+ private:
+  std::array<std::uint64_t, kBounds.size()> buckets_{};  // not cumulative
+  std::uint64_t count_ = 0;
+  double sum_ = 0;
+};
+
+struct FunctionMetrics {
+  std::array<std::uint64_t, kOutcomes> requests{};
+  std::uint64_t retries = 0;
+  std::uint64_t late = 0;  // answered behind their deadline
+  std::uint64_t requestBytes = 0, responseBytes = 0;
+  Histogram queue, run, whole;
+};
+
+class Metrics {
+ public:
+  FunctionMetrics& of(std::string_view function);
+  const FunctionMetrics* find(std::string_view function) const;
+  void forget(std::string_view function);
+
+  // Requests that no function is known for, by status.
+  void countOther(unsigned status) { ++others_[status]; }
+  std::uint64_t connections = 0;  // open now
+  std::uint64_t connectionsRefused = 0;
+
+  std::string prometheus() const;
+
+ private:
+  std::map<std::string, FunctionMetrics, std::less<>> functions_;
+  std::map<unsigned, std::uint64_t> others_;
+};
+
+}  // namespace rouse::router

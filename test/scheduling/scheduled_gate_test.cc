@@ -1,0 +1,368 @@
+#include "server/scheduling/scheduled_gate.h"
+
+#include <catch2/catch.hpp>
+#include <random>
+
+namespace rouse::scheduling {
+namespace {
+
+using namespace std::chrono_literals;
+using router::Admission;
+using router::Admitted;
+using router::Outcome;
+using router::RefusalReason;
+using router::Refused;
+using router::Ticket;
+using Presence = router::FunctionGate::Presence;
+
+constexpr std::uint64_t kGB = 1'000'000'000;
+
+// Programs that go wherever they are taken, when they are told to (`hold`: later), unless they are tied.
+class FakeFleet final : public Fleet {
+ public:
+  std::map<std::string, Whereabouts> programs;
+  std::vector<std::string> released;
+  std::vector<std::pair<std::string, std::uint32_t>> taken;
+  bool hold = false;
+
+  std::optional<Whereabouts> whereIs(const std::string& function) const override {
+    const auto found = programs.find(function);
+    return found == programs.end() ? std::nullopt : std::optional(found->second);
+  }
+  void take(const std::string& function, std::uint32_t gpu, Done done) override {
+    taken.emplace_back(function, gpu);
+    later([this, function, gpu, done = std::move(done)] {
+      const auto found = programs.find(function);
+      if (found == programs.end()) return done(Error{CudaError::unknown, "it has ended"});
+      if (found->second.tied && found->second.gpu != gpu) return done(Error{CudaError::notSupported, "it is tied"});
+      found->second.gpu = gpu;
+      done({});
+    });
+  }
+  void whenHere(const std::string&, Done done) override {
+    later([done = std::move(done)] { done({}); });
+  }
+  void release(const std::string& function) override { released.push_back(function); }
+
+  void goOn() {
+    while (!held_.empty()) goOn(0);
+  }
+  // One of those that are held, if any.
+  void goOn(std::size_t which) {
+    if (held_.empty()) return;
+    const auto at = held_.begin() + static_cast<std::ptrdiff_t>(which % held_.size());
+    const auto what = std::move(*at);
+    held_.erase(at);
+    what();
+  }
+
+ private:
+  void later(std::function<void()> what) {
+    if (!hold) return what();
+    held_.push_back(std::move(what));
+  }
+  std::vector<std::function<void()>> held_;
+};
+
+struct Node {
+  explicit Node(unsigned gpus = 2, std::uint64_t memory = 4 * kGB, sched::PolicyNames policies = {"fifo", "torpor", "lru", "limits"})
+      : gate(io, fleet, sched::makePolicies(policies).value()) {
+    for (std::uint32_t gpu = 0; gpu < gpus; ++gpu) {
+      sched::GpuSpec spec;
+      spec.memoryBytes = memory;
+      spec.linkBytesPerSecond = 10e9;
+      spec.switchId = gpu;
+      gate.gpuAdded(gpu, spec);
+    }
+  }
+  void add(const std::string& name, std::uint32_t gpu, std::uint64_t bytes = kGB, bool tied = false) {
+    gate.set(name, {});
+    start(name, gpu, bytes, tied);
+  }
+  void start(const std::string& name, std::uint32_t gpu, std::uint64_t bytes = kGB, bool tied = false) {
+    fleet.programs[name] = {gpu, bytes, tied};
+    gate.observe(name, fleet.whereIs(name));
+    gate.setPresence(name, Presence::here);
+    settle();
+  }
+  void kill(const std::string& name) {
+    fleet.programs.erase(name);
+    gate.observe(name, std::nullopt);
+    gate.setPresence(name, Presence::away);
+    settle();
+  }
+  struct Request {
+    Ticket ticket = 0;
+    std::optional<Admission> answer;
+    int answers = 0;
+    bool inside() const { return answer && std::holds_alternative<Admitted>(*answer); }
+    std::optional<std::uint32_t> gpu() const { return std::get<Admitted>(*answer).gpu; }
+    RefusalReason reason() const { return std::get<Refused>(*answer).reason; }
+  };
+  std::shared_ptr<Request> ask(const std::string& name, std::chrono::milliseconds giveUp = 10s) {
+    auto request = std::make_shared<Request>();
+    const auto now = std::chrono::steady_clock::now();
+    request->ticket = gate.enter({.function = name, .request = ++requests, .arrived = now, .deadline = now + 100ms, .giveUp = now + giveUp},
+                                 [request](Admission admission) {
+                                   request->answer = admission;
+                                   ++request->answers;
+                                 });
+    settle();
+    return request;
+  }
+  void leave(const std::shared_ptr<Request>& request) {
+    gate.leave(request->ticket, Outcome::answered);
+    settle();
+  }
+  void settle() {
+    io.restart();
+    io.poll();
+  }
+
+  boost::asio::io_context io;
+  FakeFleet fleet;
+  ScheduledGate gate;
+  std::uint64_t requests = 0;
+};
+
+}  // namespace
+
+TEST_CASE("a request of a function that uses a GPU is admitted on one, and no GPU has two") {
+  Node node;
+  for (const char* name : {"a", "b", "c"}) node.add(name, 0);
+  const auto a = node.ask("a"), b = node.ask("b"), c = node.ask("c");
+  REQUIRE(a->inside());
+  REQUIRE(b->inside());
+  CHECK(a->gpu() != b->gpu());
+  CHECK_FALSE(c->answer);
+  CHECK(node.gate.waiting("c") == 1);
+  node.leave(a);
+  REQUIRE(c->inside());
+  node.leave(b);
+  node.leave(c);
+  CHECK(node.gate.running("c") == 0);
+  CHECK(node.gate.misfits() == 0);
+}
+
+TEST_CASE("a function without a GPU has a queue of its own") {
+  Node node(1);
+  node.gate.set("plain", {.concurrency = 2});
+  CHECK(node.ask("nobody")->reason() == RefusalReason::stopped);
+  const auto early = node.ask("plain");
+  CHECK_FALSE(early->answer);  // it is away
+  node.gate.setPresence("plain", Presence::here);
+  node.settle();
+  REQUIRE(early->inside());
+  CHECK_FALSE(early->gpu());
+  const auto second = node.ask("plain"), third = node.ask("plain");
+  CHECK(second->inside());
+  CHECK_FALSE(third->answer);
+  node.leave(early);
+  CHECK(third->inside());
+}
+
+TEST_CASE("who has to go for others is released, in the scheduler's order") {
+  Node node(1, 2 * kGB);
+  for (const char* name : {"a", "b", "c"}) {
+    node.add(name, 0);
+    node.leave(node.ask(name));
+  }
+  CHECK(node.fleet.released == std::vector<std::string>{"a"});
+  CHECK(node.gate.misfits() == 0);
+}
+
+TEST_CASE("a program that cannot be taken elsewhere is served where it is, and from then on only there") {
+  Node node;
+  node.add("busy", 0);
+  node.add("tied", 0, kGB, true);
+  node.fleet.programs["tied"].tied = false;  // nobody knows it yet
+  node.gate.observe("tied", node.fleet.whereIs("tied"));
+  node.fleet.programs["tied"].tied = true;
+  const auto busy = node.ask("busy");
+  const auto first = node.ask("tied");  // GPU 1 is free
+  REQUIRE(first->inside());
+  CHECK(first->gpu() == 0u);
+  CHECK(node.fleet.taken.back() == std::pair(std::string("tied"), 1u));
+  node.leave(first);
+  const auto second = node.ask("tied");
+  CHECK_FALSE(second->answer);  // GPU 0 is not
+  node.leave(busy);
+  REQUIRE(second->inside());
+  CHECK(node.fleet.taken.back() == std::pair(std::string("tied"), 0u));
+  node.leave(second);
+  CHECK(node.gate.misfits() == 0);
+}
+
+TEST_CASE("requests wait while the program is started again, and are not lost") {
+  Node node(1);
+  node.add("a", 0);
+  const auto running = node.ask("a"), waiting = node.ask("a");
+  node.kill("a");
+  CHECK_FALSE(waiting->answer);
+  node.gate.leave(running->ticket, Outcome::failed);
+  node.settle();
+  CHECK_FALSE(waiting->answer);
+  const auto late = node.ask("a");
+  CHECK_FALSE(late->answer);
+  node.start("a", 0);
+  REQUIRE(waiting->inside());
+  CHECK_FALSE(late->answer);
+  node.leave(waiting);
+  REQUIRE(late->inside());
+  node.leave(late);
+  CHECK(node.gate.misfits() == 0);
+}
+
+TEST_CASE("a lost GPU takes no requests, and its requests end with the router") {
+  Node node;
+  node.add("a", 0);
+  const auto first = node.ask("a");
+  REQUIRE(first->gpu());
+  node.gate.gpuLost(*first->gpu());
+  node.settle();
+  node.gate.leave(first->ticket, Outcome::failed);
+  const auto second = node.ask("a");
+  REQUIRE(second->inside());
+  CHECK(second->gpu() != first->gpu());
+  node.leave(second);
+  node.gate.gpuReturned(*first->gpu());
+  CHECK(node.gate.misfits() == 0);
+}
+
+TEST_CASE("nobody waits longer than they want to, and closing refuses all") {
+  Node node(1);
+  node.add("a", 0);
+  const auto running = node.ask("a");
+  const auto brief = node.ask("a", 1ms), patient = node.ask("a");
+  node.io.restart();
+  node.io.run_for(20ms);
+  REQUIRE(brief->answer);
+  CHECK(brief->reason() == RefusalReason::waitedTooLong);
+  CHECK_FALSE(patient->answer);
+  node.gate.close();
+  node.settle();
+  CHECK(patient->reason() == RefusalReason::closing);
+  CHECK(node.ask("a")->reason() == RefusalReason::closing);
+  node.leave(running);
+  CHECK(node.gate.misfits() == 0);
+}
+
+TEST_CASE("a program that grows beyond the room beside others is made room for") {
+  Node node(1, 4 * kGB);
+  node.add("a", 0, kGB);
+  node.add("b", 0, 2 * kGB);
+  node.leave(node.ask("a"));
+  node.leave(node.ask("b"));
+  node.fleet.programs["a"].bytes = 3 * kGB;
+  node.gate.observe("a", node.fleet.whereIs("a"));
+  const auto a = node.ask("a");
+  REQUIRE(a->inside());
+  CHECK(node.fleet.released == std::vector<std::string>{"b"});
+  // While a request of it runs.
+  node.fleet.programs["a"].bytes = 4 * kGB;
+  node.gate.observe("a", node.fleet.whereIs("a"));
+  node.leave(a);
+  const auto again = node.ask("a");
+  CHECK(again->inside());
+  node.leave(again);
+  CHECK(node.gate.misfits() == 0);
+}
+
+TEST_CASE("whatever happens, each request is answered at most once, none is forgotten, and no GPU has two") {
+  for (const std::string policy : {"rouse", "torpor"}) {
+    for (unsigned seed = 0; seed < 60; ++seed) {
+      Node node(2, 3 * kGB, {policy, policy, policy, "limits"});
+      node.fleet.hold = true;
+      std::mt19937 random(seed);
+      const auto below = [&](unsigned n) { return random() % n; };
+      const auto nameOf = [](unsigned i) { return "f" + std::to_string(i); };
+      constexpr unsigned kFunctions = 6;
+      for (unsigned i = 0; i < kFunctions; ++i) node.add(nameOf(i), i % 2, kGB / 2 + below(2) * kGB, i == 0);
+      std::vector<std::shared_ptr<Node::Request>> all, inside;
+      bool present[2] = {true, true};
+      for (int i = 0; i < 600; ++i) {
+        const std::string name = nameOf(below(kFunctions));
+        switch (below(12)) {
+          case 0: case 1: case 2: case 3:
+            all.push_back(node.ask(name));
+            break;
+          case 4: case 5:
+            if (!inside.empty()) {
+              const auto at = inside.begin() + below(static_cast<unsigned>(inside.size()));
+              const auto request = *at;
+              inside.erase(at);
+              node.gate.leave(request->ticket, below(4) == 0 ? Outcome::failed : Outcome::answered);
+            }
+            break;
+          case 6:
+            if (!all.empty()) {
+              const auto& request = all[below(static_cast<unsigned>(all.size()))];
+              if (!request->answer) {
+                node.gate.cancel(request->ticket);
+                ++request->answers;  // none may come
+                request->answer = Refused{};
+              }
+            }
+            break;
+          case 7:
+            if (node.fleet.programs.contains(name)) {
+              node.kill(name);
+            } else {
+              node.start(name, below(2));
+            }
+            break;
+          case 8: {
+            const unsigned gpu = below(2);
+            present[gpu] ? node.gate.gpuLost(gpu) : node.gate.gpuReturned(gpu);
+            present[gpu] = !present[gpu];
+            break;
+          }
+          case 9:
+            if (const auto found = node.fleet.programs.find(name); found != node.fleet.programs.end()) {
+              found->second.bytes = kGB / 2 + below(4) * kGB / 2;
+              node.gate.observe(name, found->second);
+            }
+            break;
+          default:
+            node.fleet.goOn(random());
+        }
+        node.settle();
+        for (const sched::Gpu& gpu : node.gate.scheduler().state().gpus) REQUIRE(gpu.running.size() <= 1);
+        for (const auto& request : all) {
+          REQUIRE(request->answers <= 1);
+          if (request->inside() && request->answers == 1 && std::ranges::find(inside, request) == inside.end()) {
+            inside.push_back(request);
+            request->answers = -1000;  // seen; another answer is not -1000 any more
+          }
+        }
+      }
+      // All is well again: everybody is served.
+      for (unsigned gpu = 0; gpu < 2; ++gpu)
+        if (!present[gpu]) node.gate.gpuReturned(gpu);
+      for (unsigned i = 0; i < kFunctions; ++i)
+        if (!node.fleet.programs.contains(nameOf(i))) node.start(nameOf(i), i % 2);
+      for (int i = 0; i < 5000; ++i) {
+        node.fleet.goOn();
+        node.settle();
+        bool left = false;
+        for (const auto& request : all) {
+          if (request->answers == 1 && request->inside()) inside.push_back(request), request->answers = -1000;
+          left = left || !request->answer;
+        }
+        for (const auto& request : std::exchange(inside, {})) node.gate.leave(request->ticket, Outcome::answered);
+        node.settle();
+        if (!left && node.gate.scheduler().state().requests.empty()) break;
+      }
+      INFO(policy << " " << seed);
+      for (const auto& request : all) CHECK(request->answer);
+      for (unsigned i = 0; i < kFunctions; ++i) {
+        CHECK(node.gate.waiting(nameOf(i)) == 0);
+        CHECK(node.gate.running(nameOf(i)) == 0);
+      }
+      CHECK(node.gate.scheduler().state().requests.empty());
+      CHECK(node.gate.misfits() == 0);
+    }
+  }
+}
+
+}  // namespace rouse::scheduling

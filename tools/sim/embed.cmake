@@ -1,0 +1,11 @@
+# cmake -DOUT=… -DMODELS=… -DNODES=a;b -P embed.cmake: the TOML files as C++ text.
+file(READ ${MODELS} text)
+set(code "#include \"tools/sim/embedded.h\"\n\nnamespace rouse::sim {\n\nEmbedded embeddedModels() { return {\"models\", R\"toml(${text})toml\"}; }\n\nstd::span<const Embedded> embeddedNodes() {\n  static constexpr Embedded kNodes[] = {\n")
+string(REPLACE "," ";" NODES "${NODES}")
+foreach(node ${NODES})
+  file(READ ${node} text)
+  get_filename_component(name ${node} NAME_WE)
+  string(APPEND code "      {\"${name}\", R\"toml(${text})toml\"},\n")
+endforeach()
+string(APPEND code "  };\n  return kNodes;\n}\n\n}  // namespace rouse::sim\n")
+file(WRITE ${OUT} "${code}")
