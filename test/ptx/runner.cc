@@ -146,6 +146,10 @@ std::uint32_t rouse_cpu_redux(ThreadContext*, std::uint32_t, std::uint32_t, std:
   ++journal.warpOperations;
   return value;
 }
+void rouse_cpu_matrix(ThreadContext*, std::uint32_t, std::uint32_t*) { ++journal.warpOperations; }
+void rouse_cpu_matrix_part(ThreadContext*, std::uint32_t, std::uint32_t*, std::byte*, std::uint32_t) {
+  ++journal.warpOperations;
+}
 std::uint32_t rouse_cpu_activemask(ThreadContext* thread) { return 1u << thread->lane; }
 void rouse_cpu_yield(ThreadContext*) { ++journal.yields; }
 std::int32_t rouse_cpu_vprintf(ThreadContext*, const char* format, const std::byte*) {

@@ -85,6 +85,11 @@ std::uint32_t rouse_cpu_vote(ThreadContext*, std::uint32_t mode, std::uint32_t p
 std::uint64_t rouse_cpu_match(ThreadContext*, std::uint32_t all, std::uint64_t value, std::uint32_t mask);
 // redux.sync: op 0 add, 1 min, 2 max, 3 and, 4 or, 5 xor; isSigned for min and max.
 std::uint32_t rouse_cpu_redux(ThreadContext*, std::uint32_t op, std::uint32_t isSigned, std::uint32_t value, std::uint32_t mask);
+// Matrix operations of a whole warp (matrix_form.h): `operation` is what MatrixOperation::code() gives, `registers` the lane's own
+// registers, laid out as matrix_form.h says, which hold the results afterwards. The lanes of an operation are those of the warp.
+void rouse_cpu_matrix(ThreadContext*, std::uint32_t operation, std::uint32_t* registers);
+// wmma.load and wmma.store: the lane's part of one matrix at `base` (a host address), rows or columns `stride` elements apart.
+void rouse_cpu_matrix_part(ThreadContext*, std::uint32_t operation, std::uint32_t* registers, std::byte* base, std::uint32_t stride);
 // activemask: the lanes of the warp that are at this instruction once every lane has run as far as it can.
 std::uint32_t rouse_cpu_activemask(ThreadContext*);
 // Lets other threads of the block, and other blocks, run: emitted in loops that may spin on memory (nanosleep, and loop back

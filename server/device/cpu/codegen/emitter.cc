@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "server/device/cpu/matrix_form.h"
 #include "server/device/cpu/ptx/failure.h"
 
 namespace rouse::cpu::codegen {
@@ -38,6 +39,11 @@ llvm::Value* Emitter::carry() {
     prologue_.CreateStore(b.getFalse(), carry_);
   }
   return carry_;
+}
+
+llvm::Value* Emitter::matrixRegisters() {
+  if (matrixRegisters_ == nullptr) matrixRegisters_ = slot(llvm::ArrayType::get(b.getInt32Ty(), kMatrixWords), 8, "matrix");
+  return matrixRegisters_;
 }
 
 void Emitter::prepareParameters() {

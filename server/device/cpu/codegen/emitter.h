@@ -74,6 +74,7 @@ class Emitter {
   llvm::Value* sharedBase();
   llvm::Value* parameterPointer(std::uint32_t index);  // of ptx::Function::parameters
   llvm::Value* carry();                                // slot of CC.CF, i1
+  llvm::Value* matrixRegisters();                      // slot of kMatrixWords words (matrix_form.h)
   llvm::AllocaInst* slot(llvm::Type*, std::uint32_t alignment, const llvm::Twine& name);
   llvm::Value* callExternal(llvm::StringRef name, llvm::Type* result, llvm::ArrayRef<llvm::Value*> arguments);
 
@@ -95,6 +96,7 @@ class Emitter {
   llvm::Value* kernelParameters_ = nullptr;
   llvm::AllocaInst* misaligned_ = nullptr;
   llvm::AllocaInst* carry_ = nullptr;
+  llvm::AllocaInst* matrixRegisters_ = nullptr;
   std::vector<llvm::AllocaInst*> registers_;
   std::vector<llvm::AllocaInst*> locals_;
   std::vector<llvm::Value*> parameters_;

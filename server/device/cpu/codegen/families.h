@@ -74,6 +74,11 @@ void lowerShuffle(Emitter&, const Instruction&);
 void lowerVote(Emitter&, const Instruction&);
 void lowerMatch(Emitter&, const Instruction&);
 void lowerRedux(Emitter&, const Instruction&);
+// matrix.cc
+void lowerMatrixMove(Emitter&, const Instruction&);      // ldmatrix, stmatrix, movmatrix
+void lowerMatrixMultiply(Emitter&, const Instruction&);  // mma
+void lowerWmma(Emitter&, const Instruction&);            // wmma.load, wmma.store, wmma.mma
+
 void lowerActiveMask(Emitter&, const Instruction&);
 void lowerNanosleep(Emitter&, const Instruction&);
 

@@ -39,6 +39,8 @@ const std::vector<RuntimeSymbol>& runtimeSymbols() {
       ROUSE_SYMBOL(rouse_cpu_vote),
       ROUSE_SYMBOL(rouse_cpu_match),
       ROUSE_SYMBOL(rouse_cpu_redux),
+      ROUSE_SYMBOL(rouse_cpu_matrix),
+      ROUSE_SYMBOL(rouse_cpu_matrix_part),
       ROUSE_SYMBOL(rouse_cpu_activemask),
       ROUSE_SYMBOL(rouse_cpu_yield),
       ROUSE_SYMBOL(rouse_cpu_vprintf),

@@ -131,6 +131,9 @@ class OperandCheck {
       }
       case Role::constant:
         return operand.kind == Operand::Kind::integer && !operand.isMemory ? "" : "an integer constant";
+      case Role::fragmentDestination:
+      case Role::fragmentSource:
+        return checkFragment(operand, form, type);
       case Role::label:
         return operand.kind == Operand::Kind::label ? "" : "a label";
       case Role::targets:
@@ -152,6 +155,19 @@ class OperandCheck {
     for (const Operand& element : operand.elements) {
       if (!fits(element)) return "a vector of registers of ." + std::string(nameOf(type));
     }
+    return {};
+  }
+
+  std::string checkFragment(const Operand& operand, const OperandForm& form, Type type) const {
+    const auto fits = [&](const Operand& element) {
+      return form.role == Role::fragmentDestination ? isDestination(element, type, false)
+                                                    : isSource(element, type, false);
+    };
+    if (operand.isMemory) return "a fragment of " + std::to_string(form.count) + " registers";
+    if (form.count == 1 && operand.kind != Operand::Kind::vector) return fits(operand) ? "" : registerOf(type);
+    if (operand.kind != Operand::Kind::vector || operand.elements.size() != form.count ||
+        !std::ranges::all_of(operand.elements, fits))
+      return "a fragment of " + std::to_string(form.count) + " registers of ." + std::string(nameOf(type));
     return {};
   }
 

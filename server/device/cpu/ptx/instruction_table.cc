@@ -17,6 +17,7 @@ namespace {
 //   stored, a address,
 //              m memory, c constant, l label, t target list; type: 0 1 2 the instruction's, w twice the first,
 //              p predicate, h i q 16, 32, 64 bits; |p or |i an optional second destination; ? optional
+//              F and G: a fragment of a matrix as destination and source, as many registers as the next digit says
 struct Row {
   std::string_view opcode, types, modifiers, operands;
 };
@@ -50,6 +51,10 @@ constexpr Family kModifierFamilies[] = {
     {"EVICT2", "l2_evict_normal|l2_evict_first|l2_evict_last"},
     {"PREFETCH", "l2_64|l2_128|l2_256"},
     {"BARRIERSPACE", "shared|shared_cta|shared_cluster"},
+    {"MATRIXSPACE", "global|shared|shared_cta"},
+    {"LAYOUT", "row|col"},
+    {"LAYOUT2", "second_row|second_col"},
+    {"WMMA16", "m16n16k16|m32n8k16|m8n32k16"},
 };
 
 constexpr Row kRows[] = {
@@ -258,6 +263,88 @@ constexpr Row kRows[] = {
     {"activemask", "b32", "", "di"},
     {"nanosleep", "u32", "", "si"},
 
+    // Matrices of a warp (matrix.cc). Shapes fix how many registers each matrix takes.
+    {"ldmatrix", "b16", "sync aligned m8n8 x1 trans? shared|shared_cta?", "F1i m"},
+    {"ldmatrix", "b16", "sync aligned m8n8 x2 trans? shared|shared_cta?", "F2i m"},
+    {"ldmatrix", "b16", "sync aligned m8n8 x4 trans? shared|shared_cta?", "F4i m"},
+    {"stmatrix", "b16", "sync aligned m8n8 x1 trans? shared|shared_cta?", "m G1i"},
+    {"stmatrix", "b16", "sync aligned m8n8 x2 trans? shared|shared_cta?", "m G2i"},
+    {"stmatrix", "b16", "sync aligned m8n8 x4 trans? shared|shared_cta?", "m G4i"},
+    {"movmatrix", "b16", "sync aligned m8n8 trans", "di si"},
+    {"mma", "f32 f16 f16 f32", "sync aligned m16n8k8 row second_col", "F4i G2i G1i G4i"},
+    {"mma", "f16 f16 f16 f16", "sync aligned m16n8k8 row second_col", "F2i G2i G1i G2i"},
+    {"mma", "f32 f16 f16 f32", "sync aligned m16n8k16 row second_col", "F4i G4i G2i G4i"},
+    {"mma", "f16 f16 f16 f16", "sync aligned m16n8k16 row second_col", "F2i G4i G2i G2i"},
+    {"mma", "f32 bf16 bf16 f32", "sync aligned m16n8k8 row second_col", "F4i G2i G1i G4i"},
+    {"mma", "f32 bf16 bf16 f32", "sync aligned m16n8k16 row second_col", "F4i G4i G2i G4i"},
+    {"mma", "f32 tf32 tf32 f32", "sync aligned m16n8k4 row second_col", "F4i G2i G1i G4i"},
+    {"mma", "f32 tf32 tf32 f32", "sync aligned m16n8k8 row second_col", "F4i G4i G2i G4i"},
+    {"mma", "f32 e4m3,e5m2 e4m3,e5m2 f32", "sync aligned m16n8k32 row second_col", "F4i G4i G2i G4i"},
+    {"mma", "f16 e4m3,e5m2 e4m3,e5m2 f16", "sync aligned m16n8k32 row second_col", "F2i G4i G2i G2i"},
+    {"mma", "f32 e4m3,e5m2 e4m3,e5m2 f32", "sync aligned m16n8k16 row second_col", "F4i G2i G1i G4i"},
+    {"mma", "f16 e4m3,e5m2 e4m3,e5m2 f16", "sync aligned m16n8k16 row second_col", "F2i G2i G1i G2i"},
+    {"mma", "f64 f64 f64 f64", "sync aligned m8n8k4 row second_col rn?", "F2q G1q G1q G2q"},
+    {"mma", "f64 f64 f64 f64", "sync aligned m16n8k4 row second_col rn?", "F4q G2q G1q G4q"},
+    {"mma", "f64 f64 f64 f64", "sync aligned m16n8k8 row second_col rn?", "F4q G4q G2q G4q"},
+    {"mma", "f64 f64 f64 f64", "sync aligned m16n8k16 row second_col rn?", "F4q G8q G4q G4q"},
+    {"mma", "s32 s8,u8 s8,u8 s32", "sync aligned m8n8k16 row second_col satfinite?", "F2i G1i G1i G2i"},
+    {"mma", "s32 s8,u8 s8,u8 s32", "sync aligned m16n8k16 row second_col satfinite?", "F4i G2i G1i G4i"},
+    {"mma", "s32 s8,u8 s8,u8 s32", "sync aligned m16n8k32 row second_col satfinite?", "F4i G4i G2i G4i"},
+    {"mma", "s32 s4,u4 s4,u4 s32", "sync aligned m8n8k32 row second_col satfinite?", "F2i G1i G1i G2i"},
+    {"mma", "s32 s4,u4 s4,u4 s32", "sync aligned m16n8k32 row second_col satfinite?", "F4i G2i G1i G4i"},
+    {"mma", "s32 s4,u4 s4,u4 s32", "sync aligned m16n8k64 row second_col satfinite?", "F4i G4i G2i G4i"},
+    {"mma", "s32 b1 b1 s32", "sync aligned m8n8k128 row second_col op_and|op_xor popc", "F2i G1i G1i G2i"},
+    {"mma", "s32 b1 b1 s32", "sync aligned m16n8k128 row second_col op_and|op_xor popc", "F4i G2i G1i G4i"},
+    {"mma", "s32 b1 b1 s32", "sync aligned m16n8k256 row second_col op_and|op_xor popc", "F4i G4i G2i G4i"},
+    {"mma", "f32 f16 f16 f32", "sync aligned m8n8k4 LAYOUT LAYOUT2", "F8i G2i G2i G8i"},
+    {"mma", "f32 f16 f16 f16", "sync aligned m8n8k4 LAYOUT LAYOUT2", "F8i G2i G2i G4i"},
+    {"mma", "f16 f16 f16 f16", "sync aligned m8n8k4 LAYOUT LAYOUT2", "F4i G2i G2i G4i"},
+    {"wmma", "f16", "sync aligned load a|b LAYOUT WMMA16 MATRIXSPACE?", "F8i m s?i"},
+    {"wmma", "bf16", "sync aligned load a|b LAYOUT m16n16k16 MATRIXSPACE?", "F4i m s?i"},
+    {"wmma", "s8,u8", "sync aligned load a|b LAYOUT m16n16k16 MATRIXSPACE?", "F2i m s?i"},
+    {"wmma", "bf16", "sync aligned load a LAYOUT m32n8k16 MATRIXSPACE?", "F8i m s?i"},
+    {"wmma", "bf16", "sync aligned load b LAYOUT m32n8k16 MATRIXSPACE?", "F2i m s?i"},
+    {"wmma", "bf16", "sync aligned load a LAYOUT m8n32k16 MATRIXSPACE?", "F2i m s?i"},
+    {"wmma", "bf16", "sync aligned load b LAYOUT m8n32k16 MATRIXSPACE?", "F8i m s?i"},
+    {"wmma", "s8,u8", "sync aligned load a LAYOUT m32n8k16 MATRIXSPACE?", "F4i m s?i"},
+    {"wmma", "s8,u8", "sync aligned load b LAYOUT m32n8k16 MATRIXSPACE?", "F1i m s?i"},
+    {"wmma", "s8,u8", "sync aligned load a LAYOUT m8n32k16 MATRIXSPACE?", "F1i m s?i"},
+    {"wmma", "s8,u8", "sync aligned load b LAYOUT m8n32k16 MATRIXSPACE?", "F4i m s?i"},
+    {"wmma", "tf32", "sync aligned load a|b LAYOUT m16n16k8 MATRIXSPACE?", "F4i m s?i"},
+    {"wmma", "f64", "sync aligned load a|b LAYOUT m8n8k4 MATRIXSPACE?", "F1q m s?i"},
+    {"wmma", "s4,u4", "sync aligned load a row m8n8k32 MATRIXSPACE?", "F1i m s?i"},
+    {"wmma", "s4,u4", "sync aligned load b col m8n8k32 MATRIXSPACE?", "F1i m s?i"},
+    {"wmma", "b1", "sync aligned load a row m8n8k128 MATRIXSPACE?", "F1i m s?i"},
+    {"wmma", "b1", "sync aligned load b col m8n8k128 MATRIXSPACE?", "F1i m s?i"},
+    {"wmma", "f16", "sync aligned load c LAYOUT WMMA16 MATRIXSPACE?", "F4i m s?i"},
+    {"wmma", "f16", "sync aligned store d LAYOUT WMMA16 MATRIXSPACE?", "m G4i s?i"},
+    {"wmma", "f32", "sync aligned load c LAYOUT WMMA16|m16n16k8 MATRIXSPACE?", "F8i m s?i"},
+    {"wmma", "f32", "sync aligned store d LAYOUT WMMA16|m16n16k8 MATRIXSPACE?", "m G8i s?i"},
+    {"wmma", "s32", "sync aligned load c LAYOUT WMMA16 MATRIXSPACE?", "F8i m s?i"},
+    {"wmma", "s32", "sync aligned store d LAYOUT WMMA16 MATRIXSPACE?", "m G8i s?i"},
+    {"wmma", "s32", "sync aligned load c LAYOUT m8n8k32|m8n8k128 MATRIXSPACE?", "F2i m s?i"},
+    {"wmma", "s32", "sync aligned store d LAYOUT m8n8k32|m8n8k128 MATRIXSPACE?", "m G2i s?i"},
+    {"wmma", "f64", "sync aligned load c LAYOUT m8n8k4 MATRIXSPACE?", "F2q m s?i"},
+    {"wmma", "f64", "sync aligned store d LAYOUT m8n8k4 MATRIXSPACE?", "m G2q s?i"},
+    {"wmma", "f16 f16", "sync aligned mma LAYOUT LAYOUT2 WMMA16", "F4i G8i G8i G4i"},
+    {"wmma", "f16 f32", "sync aligned mma LAYOUT LAYOUT2 WMMA16", "F4i G8i G8i G8i"},
+    {"wmma", "f32 f16", "sync aligned mma LAYOUT LAYOUT2 WMMA16", "F8i G8i G8i G4i"},
+    {"wmma", "f32 f32", "sync aligned mma LAYOUT LAYOUT2 WMMA16", "F8i G8i G8i G8i"},
+    {"wmma", "f32 bf16 bf16 f32", "sync aligned mma LAYOUT LAYOUT2 m16n16k16", "F8i G4i G4i G8i"},
+    {"wmma", "f32 bf16 bf16 f32", "sync aligned mma LAYOUT LAYOUT2 m32n8k16", "F8i G8i G2i G8i"},
+    {"wmma", "f32 bf16 bf16 f32", "sync aligned mma LAYOUT LAYOUT2 m8n32k16", "F8i G2i G8i G8i"},
+    {"wmma", "f32 tf32 tf32 f32", "sync aligned mma LAYOUT LAYOUT2 m16n16k8", "F8i G4i G4i G8i"},
+    {"wmma", "f64 f64 f64 f64", "sync aligned mma LAYOUT LAYOUT2 m8n8k4 rn?", "F2q G1q G1q G2q"},
+    {"wmma", "s32 s8 s8 s32", "sync aligned mma LAYOUT LAYOUT2 m16n16k16 satfinite?", "F8i G2i G2i G8i"},
+    {"wmma", "s32 s8 s8 s32", "sync aligned mma LAYOUT LAYOUT2 m32n8k16 satfinite?", "F8i G4i G1i G8i"},
+    {"wmma", "s32 s8 s8 s32", "sync aligned mma LAYOUT LAYOUT2 m8n32k16 satfinite?", "F8i G1i G4i G8i"},
+    {"wmma", "s32 u8 u8 s32", "sync aligned mma LAYOUT LAYOUT2 m16n16k16 satfinite?", "F8i G2i G2i G8i"},
+    {"wmma", "s32 u8 u8 s32", "sync aligned mma LAYOUT LAYOUT2 m32n8k16 satfinite?", "F8i G4i G1i G8i"},
+    {"wmma", "s32 u8 u8 s32", "sync aligned mma LAYOUT LAYOUT2 m8n32k16 satfinite?", "F8i G1i G4i G8i"},
+    {"wmma", "s32 s4 s4 s32", "sync aligned mma row second_col m8n8k32 satfinite?", "F2i G1i G1i G2i"},
+    {"wmma", "s32 u4 u4 s32", "sync aligned mma row second_col m8n8k32 satfinite?", "F2i G1i G1i G2i"},
+    {"wmma", "s32 b1 b1 s32", "sync aligned mma op_and|op_xor popc row second_col m8n8k128", "F2i G1i G1i G2i"},
+
     // Control flow
     {"bra", "", "uni?", "l"},
     {"brx", "", "idx uni?", "si t"},
@@ -366,6 +453,13 @@ OperandForm readOperand(const Row& row, std::string_view word) {
       break;
     case 't':
       form.role = Role::targets;
+      break;
+    case 'F':
+    case 'G':
+      form.role = word[0] == 'F' ? Role::fragmentDestination : Role::fragmentSource;
+      if (word.size() < 2 || word[1] < '1' || word[1] > '8') badRow(row, word);
+      form.count = static_cast<std::uint8_t>(word[1] - '0');
+      word.remove_prefix(1);
       break;
     default:
       badRow(row, word);

@@ -35,7 +35,9 @@ struct OperandForm {
     memory,           // [address]
     constant,         // integer constant
     label,
-    targets,  // list of labels
+    targets,              // list of labels
+    fragmentDestination,  // vector of `count` registers as wide as the type, or a register where that is 1
+    fragmentSource,       // the same, constants too
   };
   Role role = Role::source;
   // What type the operand has: of the instruction's types, or fixed, or twice as wide as the first.
@@ -43,6 +45,7 @@ struct OperandForm {
   Type fixed = Type::none;
   bool optional = false;
   Type second = Type::none;  // type of an optional second destination, d|p
+  std::uint8_t count = 0;    // of registers in a fragment
 };
 
 struct InstructionForm {

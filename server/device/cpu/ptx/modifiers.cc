@@ -15,4 +15,10 @@ std::optional<Modifier> modifierNamed(std::string_view word) {
   return found->second;
 }
 
+Modifier inOrder(Modifier modifier, const ModifierSet& before) {
+  if (!before.has(Modifier::row) && !before.has(Modifier::col)) return modifier;
+  if (modifier == Modifier::row) return Modifier::second_row;
+  return modifier == Modifier::col ? Modifier::second_col : modifier;
+}
+
 }  // namespace rouse::cpu::ptx

@@ -49,7 +49,15 @@ namespace rouse::cpu::ptx {
           X(arrive_drop, "arrive_drop") X(no_complete, "noComplete") X(noinc, "noinc") X(expect_tx, "expect_tx")      \
               X(complete_tx, "complete_tx") X(complete_tx_bytes, "mbarrier::complete_tx::bytes")                      \
                   X(test_wait, "test_wait") X(try_wait, "try_wait") X(parity, "parity")                               \
-                      X(pending_count, "pending_count")
+                      X(pending_count, "pending_count")                                                               \
+      /* warp matrices; a second .row or .col is of the second matrix (secondLayout) */                               \
+      X(row, "row") X(col, "col") X(second_row, ".row") X(second_col, ".col") X(trans, "trans") X(x1, "x1")           \
+          X(x2, "x2") X(x4, "x4") X(load, "load") X(store, "store") X(mma, "mma") X(a, "a") X(b, "b") X(c, "c")       \
+              X(d, "d") X(m8n8, "m8n8") X(m8n8k4, "m8n8k4") X(m8n8k16, "m8n8k16") X(m8n8k32, "m8n8k32")               \
+                  X(m8n8k128, "m8n8k128") X(m16n8k4, "m16n8k4") X(m16n8k8, "m16n8k8") X(m16n8k16, "m16n8k16")         \
+                      X(m16n8k32, "m16n8k32") X(m16n8k64, "m16n8k64") X(m16n8k128, "m16n8k128")                       \
+                          X(m16n8k256, "m16n8k256") X(m16n16k8, "m16n16k8") X(m16n16k16, "m16n16k16")                 \
+                              X(m32n8k16, "m32n8k16") X(m8n32k16, "m8n32k16")
 
 enum class Modifier : std::uint8_t {
 #define ROUSE_PTX_ENUMERATOR(name, word) name,
@@ -74,5 +82,7 @@ class ModifierSet {
 };
 
 std::optional<Modifier> modifierNamed(std::string_view word);
+// What a modifier stands for behind those of `before`: of `.row.col` the second is the second matrix's layout.
+Modifier inOrder(Modifier, const ModifierSet& before);
 
 }  // namespace rouse::cpu::ptx

@@ -19,7 +19,7 @@ constexpr std::size_t kMostVariables = std::size_t{1} << 20;
 
 bool isStorable(Type type) {
   return type != Type::none && type != Type::pred && type != Type::tf32 && type != Type::e4m3x2 &&
-         type != Type::e5m2x2 && type != Type::u16x2 && type != Type::s16x2;
+         type != Type::e5m2x2 && type != Type::u16x2 && type != Type::s16x2 && !isMatrixElement(type);
 }
 
 }  // namespace
@@ -168,7 +168,7 @@ const Parser::Symbol* Parser::find(std::string_view name) const {
 // .reg .type name, %name<count>, ...;
 void Parser::registers(Function& function) {
   const VariableHead head = variableHead(false);
-  if (head.type == Type::none) unexpected("a register's type");
+  if (head.type == Type::none || isMatrixElement(head.type)) unexpected("a register's type");
   if (head.vector != 1) failUnsupported(token_.line, "vector registers");
   do {
     const std::string_view name = expectWord("a register's name");

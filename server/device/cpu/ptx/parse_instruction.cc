@@ -48,7 +48,7 @@ void Parser::instruction(Function& function) {
       if (made.typeCount == std::size(made.types)) failInvalid(first.line, "too many types in " + quoteFrom(first));
       made.types[made.typeCount++] = *type;
     } else if (const auto modifier = modifierNamed(token_.text)) {
-      made.modifiers.insert(*modifier);
+      made.modifiers.insert(inOrder(*modifier, made.modifiers));
     } else {
       failUnsupported(first.line,
                       "'." + std::string(token_.text) + "' of instruction " + quoteFrom(first) + " is not supported");

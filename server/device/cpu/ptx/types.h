@@ -34,6 +34,11 @@ enum class Type : std::uint8_t {
   b128,
   e4m3x2,
   e5m2x2,
+  e4m3,
+  e5m2,
+  s4,
+  u4,
+  b1,
   count
 };
 
@@ -47,5 +52,6 @@ inline std::uint32_t bytesOf(Type type) { return (bitsOf(type) + 7) / 8; }
 
 bool isSigned(Type);  // s8 to s64
 bool isFloat(Type);   // scalar floating point: f16, bf16, f32, f64
+bool isMatrixElement(Type);  // what only matrices in registers are made of: s4, u4, b1, e4m3, e5m2
 
 }  // namespace rouse::cpu::ptx

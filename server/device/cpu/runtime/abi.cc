@@ -9,6 +9,7 @@
 #include "server/device/cpu/runtime/block.h"
 #include "server/device/cpu/runtime/format.h"
 #include "server/device/cpu/runtime/interruption.h"
+#include "server/device/cpu/runtime/matrix.h"
 #include "server/device/cpu/runtime/sanitizer.h"
 
 using namespace rouse;
@@ -39,6 +40,12 @@ ROUSE_UNINSTRUMENTED std::uint64_t meet(ThreadContext* thread, WarpOperation ope
   Block& block = blockOf(thread);
   RuntimeSection section(block);
   return block.meet(fiberOf(thread), operation, mask, operands);
+}
+
+// The lanes of a matrix operation are all there are (`.aligned`).
+ROUSE_UNINSTRUMENTED void meetForMatrix(ThreadContext* thread, std::uint32_t operation, std::uint32_t* registers) {
+  meet(thread, static_cast<WarpOperation>(kMatrixOperations | operation), ~std::uint32_t{0},
+       {reinterpret_cast<std::uint64_t>(registers), 0, 0});
 }
 
 WarpOperation at(WarpOperation first, std::uint32_t offset) {
@@ -124,6 +131,23 @@ ROUSE_UNINSTRUMENTED std::uint64_t rouse_cpu_match(ThreadContext* thread, std::u
 ROUSE_UNINSTRUMENTED std::uint32_t rouse_cpu_redux(ThreadContext* thread, std::uint32_t op, std::uint32_t isSigned, std::uint32_t value,
                               std::uint32_t mask) {
   return static_cast<std::uint32_t>(meet(thread, reduction(op, isSigned != 0), mask, {value, 0, 0}));
+}
+
+ROUSE_UNINSTRUMENTED void rouse_cpu_matrix(ThreadContext* thread, std::uint32_t operation, std::uint32_t* registers) {
+  {
+    RuntimeSection section(blockOf(thread));
+    if (bringsRow(MatrixOperation::decode(operation), thread->lane))
+      thread->misaligned |= registers[kMatrixAddress] & (kMatrixRowBytes - 1);
+  }
+  meetForMatrix(thread, operation, registers);
+}
+
+// What the other lanes have written before they came here is there when this lane reads.
+ROUSE_UNINSTRUMENTED void rouse_cpu_matrix_part(ThreadContext* thread, std::uint32_t operation, std::uint32_t* registers,
+                                                std::byte* base, std::uint32_t stride) {
+  meetForMatrix(thread, operation, registers);
+  RuntimeSection section(blockOf(thread));
+  moveMatrixPart(MatrixOperation::decode(operation), thread->lane, registers, base, stride);
 }
 
 ROUSE_UNINSTRUMENTED __attribute__((noinline)) std::uint32_t rouse_cpu_activemask(ThreadContext* thread) {

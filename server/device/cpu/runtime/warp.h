@@ -32,11 +32,13 @@ enum class WarpOperation : std::uint32_t {
   reduceAnd,
   reduceOr,
   reduceXor,
+  // And all operations on matrices: kMatrixOperations | MatrixOperation::code(). Different ones do not meet.
 };
+inline constexpr std::uint32_t kMatrixOperations = std::uint32_t{1} << 31;
 
 // What one lane brings.
 struct LaneOperands {
-  std::uint64_t value = 0;
+  std::uint64_t value = 0;    // matrices: the address of the lane's registers (abi.h, rouse_cpu_matrix)
   std::uint32_t lane = 0;     // shuffles: the lane, delta or lane mask
   std::uint32_t control = 0;  // shuffles: clamp and segment mask
 };

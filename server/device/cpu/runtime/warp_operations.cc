@@ -2,6 +2,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "server/device/cpu/runtime/matrix.h"
 #include "server/device/cpu/runtime/warp.h"
 
 namespace rouse::cpu {
@@ -58,6 +59,13 @@ std::uint32_t reduce(std::uint32_t lanes, const Operands& operands, Combine comb
   return static_cast<std::uint32_t>(total);
 }
 
+void operateOnMatrices(std::uint32_t operation, std::uint32_t lanes, const Operands& operands, Results& results) {
+  LaneRegisters registers{};
+  forLanes(lanes, [&](std::uint32_t lane) { registers[lane] = reinterpret_cast<std::uint32_t*>(operands[lane].value); });
+  broadcast(lanes, results, 0);
+  runMatrixOperation(MatrixOperation::decode(operation & ~kMatrixOperations), registers);
+}
+
 }  // namespace
 
 void evaluate(WarpOperation operation, std::uint32_t lanes, const Operands& operands, Results& results) {
@@ -107,6 +115,8 @@ void evaluate(WarpOperation operation, std::uint32_t lanes, const Operands& oper
       return broadcast(lanes, results, reduce<U>(lanes, operands, [](U a, U b) { return a | b; }));
     case WarpOperation::reduceXor:
       return broadcast(lanes, results, reduce<U>(lanes, operands, [](U a, U b) { return a ^ b; }));
+    default:
+      return operateOnMatrices(static_cast<U>(operation), lanes, operands, results);
   }
 }
 

@@ -1,0 +1,35 @@
+// Matrix operations on the registers that the lanes of a warp bring (matrix_form.h). Pure functions: no fibers, no waiting.
+//
+// Arithmetic. The ISA asks for products and sums of at least single precision and leaves their order open ("mma", "Semantics"), and
+// hardware truncates some bits. Here products of f16, bf16, tf32 and fp8 are exact in double, summed in double onto C along k upwards,
+// and rounded once to the type of D, to nearest even; NaN is 0x7fffffff or 0x7fff. Of tf32 the upper 19 bits count. f64 is one fused
+// multiply-add after another along k. Integers are exact, then wrap around or saturate. The result depends on nothing but the
+// operands, not on the processor either.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "server/device/cpu/matrix_form.h"
+
+namespace rouse::cpu {
+
+// By lane: kMatrixWords words, aligned to 8 (matrix_form.h). Null: the lane is not there; all it would bring is zero.
+using LaneRegisters = std::array<std::uint32_t*, 32>;
+
+// What all lanes do together: multiply, loadRows, storeRows, transpose. The last three touch the kernel's memory or may: a fault
+// leaves them half-way.
+void runMatrixOperation(const MatrixOperation&, const LaneRegisters&);
+
+// Whether the lane's address is one of a row, which must be aligned to its size; other lanes' addresses mean nothing.
+inline constexpr std::uint32_t kMatrixRowBytes = 16;
+bool bringsRow(const MatrixOperation&, std::uint32_t lane);
+
+// What each lane does for itself: load, store. `stride` between rows or columns in elements.
+void moveMatrixPart(const MatrixOperation&, std::uint32_t lane, std::uint32_t* registers, std::byte* base, std::uint32_t stride);
+
+// D = A * B + C. A by rows, B by columns (n rows of k), C and D by rows, as in memory without gaps. `d` may be `c`.
+void multiplyMatrices(const MatrixOperation&, const std::uint32_t* a, const std::uint32_t* b, const std::uint32_t* c, std::uint32_t* d);
+
+}  // namespace rouse::cpu
