@@ -107,7 +107,7 @@ struct ExecutorProcess {
     return std::get<Expected>(answer.body);
   }
   void open(Function& function) { ask<channel::Ok>(function.request, function.fds()); }
-  void close(Function& function) { ask<channel::Ok>(channel::CloseSession{function.request.sessionId}); }
+  void close(Function& function) { ask<channel::SessionClosed>(channel::CloseSession{function.request.sessionId}); }
 
   pid_t pid = 0;
   std::unique_ptr<channel::SyncChannel> daemon;
