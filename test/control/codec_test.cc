@@ -187,11 +187,11 @@ TEST_CASE("every other kind survives") {
   SessionClosed closed;
   closed.usage.launches = 3;
   closed.usage.consumption = {.busyNs = 5, .deviceByteSeconds = 1.5, .homeByteSeconds = -1};
-  const auto used = std::get<SessionClosed>(roundTrip(1, closed).body).usage;
-  CHECK(used.launches == 3);
-  CHECK(used.consumption.busyNs == 5);
-  CHECK(used.consumption.deviceByteSeconds == 1.5);
-  CHECK(used.consumption.homeByteSeconds == 0);  // what cannot be is nothing
+  const auto final = std::get<SessionClosed>(roundTrip(1, closed).body).usage;
+  CHECK(final.launches == 3);
+  CHECK(final.consumption.busyNs == 5);
+  CHECK(final.consumption.deviceByteSeconds == 1.5);
+  CHECK(final.consumption.homeByteSeconds == 0);  // what cannot be is nothing
   CHECK(std::get<CloseSession>(roundTrip(1, CloseSession{4}).body).sessionId == 4);
   CHECK(std::get<InstallModule>(roundTrip(1, InstallModule{4, 5, 6}).body).size == 6);
   CHECK(std::get<LoadModule>(roundTrip(1, LoadModule{4, 5, 6}).body).deviceIndex == 6);
