@@ -3,7 +3,7 @@
 
 #include <memory>
 #include <optional>
-#include <string_view>
+#include <string>
 
 #include "schemas/base/result.h"
 #include "sched/state.h"
@@ -68,7 +68,7 @@ struct Policies {
 };
 
 struct PolicyNames {
-  std::string_view queueing = "rouse", placement = "rouse", eviction = "rouse", admission = "rouse";
+  std::string queueing = "rouse", placement = "rouse", eviction = "rouse", admission = "rouse";
 };
 
 // queueing: fifo edf torpor rouse. placement: random torpor rouse. eviction: lru torpor rouse. admission: limits rouse.

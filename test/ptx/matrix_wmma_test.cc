@@ -148,7 +148,7 @@ TEST_CASE("wmma: a fragment has the elements that mma has in m16n16k16, f16 has 
 }
 
 TEST_CASE("wmma: misaligned and unknown addresses end the launch") {
-  std::vector<std::uint16_t> in(512);
+  std::vector<std::uint16_t> in(512 + 8);
   const auto load = [&](const std::string& address) {
     return runWarp(kernelAround(address + "wmma.load.c.sync.aligned.row.m16n16k16.global.f32 {%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}, [%in];\n"),
                    in.data(), nullptr);
