@@ -72,7 +72,7 @@ std::unique_ptr<router::FunctionGate> FunctionHost::makeGate(DevicePool& pool, S
           .onGpu = [this](std::uint32_t gpu, const sched::GpuSpec& spec) { scheduled_->gpuAdded(gpu, spec); },
           .onGpuLost = [this](std::uint32_t gpu) { scheduled_->gpuLost(gpu); },
           .onGpuReturned = [this](std::uint32_t gpu) { scheduled_->gpuReturned(gpu); }});
-  const std::string_view policy = settings_.schedulerPolicy;
+  const std::string& policy = settings_.schedulerPolicy;
   auto gate = std::make_unique<scheduling::ScheduledGate>(io_, *fleet_, sched::makePolicies({policy, policy, policy, "limits"}).value());
   scheduled_ = gate.get();
   return gate;
