@@ -73,8 +73,9 @@ double BandwidthCurve::seconds(std::uint64_t bytes) const {
 }
 
 std::uint32_t groupGranules(const BandwidthCurve& curve) {
+  const double worthwhile = kWorthwhile * curve.bestRate();
   std::uint32_t granules = 1;
-  while (granules * kGranuleBytes < curve.largestBytes() && curve.rate(granules * kGranuleBytes) < kWorthwhile * curve.bestRate()) ++granules;
+  while (granules * kGranuleBytes < curve.largestBytes() && curve.rate(granules * kGranuleBytes) < worthwhile) ++granules;
   return granules;
 }
 

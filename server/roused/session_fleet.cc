@@ -1,6 +1,5 @@
 #include "server/roused/session_fleet.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "memory/link_curve.h"
@@ -71,7 +70,7 @@ void SessionFleet::askExecutors() {
     });
   };
   for (const auto& link : pool_.links()) {
-    if (!link->serving()) continue;
+    if (named_.empty() || !link->serving()) continue;  // without functions nobody is woken
     ++awaited_;
     link->request(channel::ExecutorStatusRequest{}, {}, [this, arrived, asked = link.get()](Result<channel::Message> answer) {
       if (const auto* status = answer ? std::get_if<channel::ExecutorStatus>(&answer->body) : nullptr) {
@@ -86,11 +85,15 @@ void SessionFleet::askExecutors() {
 
 void SessionFleet::tellChanges() {
   std::erase_if(promised_, [&](const auto& entry) { return !sessions_.sessions().contains(entry.first); });
-  std::map<std::string, Whereabouts> now;
+  named_.clear();
   for (const auto& [id, session] : sessions_.sessions()) {
-    if (session->state != Session::State::open || now.contains(session->who.name)) continue;
-    if (const auto where = whereIs(session->who.name)) now.emplace(session->who.name, *where);
+    if (!session->who.supervised || session->state != Session::State::open) continue;
+    Named& named = named_[session->who.name];
+    if (named.sessions++ == 0) named.first = id;
   }
+  std::map<std::string, Whereabouts> now;
+  for (const auto& [name, named] : named_)
+    if (const auto where = whereIs(name)) now.emplace(name, *where);
   const std::map<std::string, Whereabouts> before = std::exchange(told_, now);
   for (const auto& [name, where] : before)
     if (!now.contains(name)) events_.onFunction(name, std::nullopt);
@@ -99,23 +102,21 @@ void SessionFleet::tellChanges() {
 }
 
 const Session* SessionFleet::sessionOf(const std::string& function) const {
-  for (const auto& [id, session] : sessions_.sessions())
-    if (session->state == Session::State::open && session->who.name == function && !session->devices.empty() &&
-        session->devices.front().served())
-      return session.get();
-  return nullptr;
+  const auto named = named_.find(function);
+  if (named == named_.end()) return nullptr;
+  const auto found = sessions_.sessions().find(named->second.first);
+  if (found == sessions_.sessions().end()) return nullptr;
+  const Session& session = *found->second;
+  return session.state == Session::State::open && !session.devices.empty() && session.devices.front().served() ? &session : nullptr;
 }
 
 std::optional<Whereabouts> SessionFleet::whereIs(const std::string& function) const {
   const Session* session = sessionOf(function);
   if (session == nullptr) return std::nullopt;
-  const auto sameName = std::ranges::count_if(sessions_.sessions(), [&](const auto& entry) {
-    return entry.second->state == Session::State::open && entry.second->who.name == function;
-  });
   const auto promised = promised_.find(session->id);
   return Whereabouts{.gpu = session->devices.front().executor->ordinal(),
                      .bytes = promised == promised_.end() ? 0 : promised->second,
-                     .tied = sameName > 1 || session->devices.size() > 1 || !pool_.swaps()};
+                     .tied = named_.at(function).sessions > 1 || session->devices.size() > 1 || !pool_.swaps()};
 }
 
 void SessionFleet::take(const std::string& function, std::uint32_t gpu, Done done) {

@@ -1,5 +1,5 @@
 // The pool's GPUs and attached functions as the scheduler's decisions are carried out on them (server/scheduling/fleet.h): a function by its
-// name is the session attached under it. One with several sessions, or with several GPUs, is tied to where it is.
+// name is the session that the process the daemon has started attached; others may bear its name, and are not it. One with several sessions, or with several GPUs, is tied to where it is.
 //
 // Looks at the executors every kBetweenLooks for what functions have been promised since, and at sessions whenever told to.
 //
@@ -54,6 +54,11 @@ class SessionFleet final : public scheduling::Fleet {
     std::vector<Done> waiting;
   };
 
+  struct Named {
+    std::uint64_t first = 0;  // session
+    std::size_t sessions = 0;
+  };
+
   const Session* sessionOf(const std::string& function) const;
   void load(std::uint64_t session);
   void askExecutors();
@@ -69,6 +74,7 @@ class SessionFleet final : public scheduling::Fleet {
   bool running_ = false;
   std::size_t awaited_ = 0;  // answers of executors
   std::unordered_map<std::uint64_t, std::uint64_t> promised_;  // bytes, by session
+  std::map<std::string, Named> named_;  // as of the last look
   std::map<std::string, scheduling::Whereabouts> told_;
   std::map<std::uint32_t, bool> gpus_;  // told of; whether it served
   std::unordered_map<std::uint64_t, Coming> coming_;  // by session

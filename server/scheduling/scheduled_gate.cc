@@ -58,7 +58,7 @@ sched::FunctionSpec ScheduledGate::specOf(const Function& f) const {
 
 void ScheduledGate::set(const std::string& function, const router::FunctionTerms& terms) {
   auto& f = functions_[function];
-  if (!f) f = std::make_unique<Function>();
+  if (!f) f = std::make_unique<Function>(io_);
   f->name = function;
   f->terms = terms;
   plain_.set(function, terms);
@@ -96,8 +96,9 @@ void ScheduledGate::observe(const std::string& function, std::optional<Whereabou
   if (lost && f.presence == Presence::here) {
     // Most often it has ended, and whoever looks after it will say so in a moment.
     plain_.setPresence(function, Presence::away);
-    auto timer = std::make_shared<boost::asio::steady_timer>(io_, kAfterLoss);
-    timer->async_wait([this, function, timer](const boost::system::error_code&) {
+    f.settling.expires_after(kAfterLoss);
+    f.settling.async_wait([this, function](const boost::system::error_code& error) {
+      if (error) return;
       const auto still = functions_.find(function);
       if (still != functions_.end() && still->second->presence == Presence::here) plain_.setPresence(function, Presence::here);
     });
@@ -107,12 +108,7 @@ void ScheduledGate::observe(const std::string& function, std::optional<Whereabou
 
 void ScheduledGate::close() {
   closed_ = true;
-  std::vector<Ticket> waiting;
-  for (const auto& end : ends_) waiting.push_back(end.second);
-  for (const Ticket ticket : waiting) {
-    step(sched::RequestCancelled{requestOf(ticket)});
-    refuse(ticket, RefusalReason::closing, {});
-  }
+  while (!ends_.empty()) turnAway(ends_.begin()->second, RefusalReason::closing);
   plain_.close();
   timer_.cancel();
   giveUpTimer_.cancel();
@@ -263,8 +259,7 @@ void ScheduledGate::cancel(Ticket ticket) {
   } else {
     ends_.erase({stay.entry.giveUp, ticket});
     --stay.function->waiting;
-    if (stay.state == Stay::State::scheduled) step(sched::RequestCancelled{requestOf(ticket)});
-    if (stay.state == Stay::State::coming && !stay.lost) step(sched::RequestFinished{requestOf(ticket), {}, false});
+    withdraw(ticket, stay);
   }
   Function& f = *stay.function;
   stays_.erase(ticket);
@@ -314,6 +309,18 @@ void ScheduledGate::refuse(Ticket ticket, RefusalReason reason, sched::Duration 
   end(found, {reason, std::clamp(wait, kLeastRetryAfter, kMostRetryAfter)});
 }
 
+// Of those that are scheduled or coming: also while its program is being taken to the GPU on which it was to run.
+void ScheduledGate::turnAway(Ticket ticket, RefusalReason reason) {
+  withdraw(ticket, stays_.at(ticket));
+  end(stays_.find(ticket), {reason, kLeastRetryAfter});
+}
+
+// From the scheduler.
+void ScheduledGate::withdraw(Ticket ticket, const Stay& stay) {
+  if (stay.state == Stay::State::scheduled) step(sched::RequestCancelled{requestOf(ticket)});
+  if (stay.state == Stay::State::coming && !stay.lost) step(sched::RequestFinished{requestOf(ticket), {}, false});
+}
+
 void ScheduledGate::awaitGiveUp() {
   if (ends_.empty() || closed_) return;
   const Time first = ends_.begin()->first;
@@ -330,15 +337,7 @@ void ScheduledGate::awaitGiveUp() {
 
 void ScheduledGate::giveUp(Time time) {
   while (!ends_.empty() && ends_.begin()->first <= time) {
-    const Ticket ticket = ends_.begin()->second;
-    const Stay::State state = stays_.at(ticket).state;
-    if (state == Stay::State::coming) {
-      // Its turn has come, and it will be served: that it waits no longer is for the router to say.
-      ends_.erase(ends_.begin());
-      continue;
-    }
-    step(sched::RequestCancelled{requestOf(ticket)});
-    refuse(ticket, RefusalReason::waitedTooLong, kLeastRetryAfter);
+    turnAway(ends_.begin()->second, RefusalReason::waitedTooLong);
   }
 }
 

@@ -55,10 +55,12 @@ class ScheduledGate final : public router::FunctionGate {
 
  private:
   struct Function {
+    explicit Function(boost::asio::io_context& io) : settling(io) {}
     std::string name;
     router::FunctionTerms terms;
     Presence presence = Presence::away;
     bool known = true;
+    boost::asio::steady_timer settling;   // since it was seen without a GPU
     std::optional<sched::FunctionId> id;  // its requests are the scheduler's: its program is there, and uses a GPU
     std::optional<Whereabouts> where;
     bool changed = false;                 // and the scheduler does not know how yet
@@ -96,6 +98,8 @@ class ScheduledGate final : public router::FunctionGate {
   void admit(router::Ticket);
   void refuse(router::Ticket, router::RefusalReason, sched::Duration retryAfter);
   void end(std::unordered_map<router::Ticket, Stay>::iterator, const router::Refused&);
+  void turnAway(router::Ticket, router::RefusalReason);
+  void withdraw(router::Ticket, const Stay&);
   void awaitGiveUp();
   void giveUp(router::Time now);
 

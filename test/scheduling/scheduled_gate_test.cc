@@ -247,6 +247,29 @@ TEST_CASE("nobody waits longer than they want to, and closing refuses all") {
   CHECK(node.gate.misfits() == 0);
 }
 
+TEST_CASE("whose program is still on its way when time is up is turned away, and the GPU goes on") {
+  Node node(1);
+  node.add("a", 0);
+  node.add("b", 0);
+  node.fleet.hold = true;
+  const auto brief = node.ask("a", 1ms), other = node.ask("b");
+  node.io.restart();
+  node.io.run_for(20ms);
+  REQUIRE(brief->answer);
+  CHECK(brief->reason() == RefusalReason::waitedTooLong);
+  node.fleet.goOn();
+  node.settle();
+  CHECK(brief->answers == 1);
+  REQUIRE(other->inside());
+  const auto last = node.ask("a");
+  node.gate.close();
+  node.settle();
+  CHECK(last->reason() == RefusalReason::closing);
+  node.leave(other);
+  CHECK(node.gate.misfits() == 0);
+  CHECK(node.gate.scheduler().state().requests.empty());
+}
+
 TEST_CASE("a program that grows beyond the room beside others is made room for") {
   Node node(1, 4 * kGB);
   node.add("a", 0, kGB);
