@@ -14,18 +14,23 @@ class Builder {
   explicit Builder(std::string name, std::uint64_t published) : network_{std::move(name), published, {}} {}
 
   void convolution(std::uint64_t in, std::uint64_t out, std::uint64_t area) { add("conv", in * out * area, 0); }
-  void normalization(std::uint64_t channels) { add("norm", channels, channels); }
+  void layerNormalization(std::uint64_t width) { add("norm", width, width); }
+  void batchNormalization(std::uint64_t channels) {
+    add("norm", channels, channels);
+    add("statistics", channels, channels);
+    network_.layers.back().statistics = true;
+  }
   void linear(std::uint64_t in, std::uint64_t out) { add("linear", in * out, out); }
   void embedding(std::uint64_t rows, std::uint64_t width) { add("embedding", rows * width, 0); }
   void convolutionAndNorm(std::uint64_t in, std::uint64_t out, std::uint64_t area) {
     convolution(in, out, area);
-    normalization(out);
+    batchNormalization(out);
   }
   Network take() { return std::move(network_); }
 
  private:
   void add(const char* kind, std::uint64_t weight, std::uint64_t bias) {
-    network_.layers.push_back({std::string(kind) + " " + std::to_string(network_.layers.size()), weight, bias});
+    network_.layers.push_back({std::string(kind) + " " + std::to_string(network_.layers.size()), weight, bias, false});
   }
   Network network_;
 };
@@ -76,12 +81,12 @@ Network denseNet(const DenseNetShape& shape) {
   std::uint64_t channels = 64;
   for (std::size_t block = 0; block < shape.blocks.size(); ++block) {
     for (int layer = 0; layer < shape.blocks[block]; ++layer) {
-      b.normalization(channels);
+      b.batchNormalization(channels);
       b.convolutionAndNorm(channels, kBottleneck, 1);
       b.convolution(kBottleneck, kGrowth, 9);
       channels += kGrowth;
     }
-    b.normalization(channels);
+    b.batchNormalization(channels);
     if (block + 1 < shape.blocks.size()) {
       b.convolution(channels, channels / 2, 1);
       channels /= 2;
@@ -177,13 +182,13 @@ Network bert() {
   b.embedding(30522, kWidth);  // of words
   b.embedding(2, kWidth);      // of segments
   b.embedding(512, kWidth);    // of positions
-  b.normalization(kWidth);
+  b.layerNormalization(kWidth);
   for (int layer = 0; layer < 24; ++layer) {
     for (int part = 0; part < 4; ++part) b.linear(kWidth, kWidth);  // query, key, value, output
-    b.normalization(kWidth);
+    b.layerNormalization(kWidth);
     b.linear(kWidth, kInner);
     b.linear(kInner, kWidth);
-    b.normalization(kWidth);
+    b.layerNormalization(kWidth);
   }
   b.linear(kWidth, 2);
   return b.take();
@@ -193,8 +198,14 @@ Network bert() {
 
 std::uint64_t Network::parameters() const {
   std::uint64_t sum = 0;
-  for (const Layer& layer : layers) sum += layer.weight + layer.bias;
+  for (const Layer& layer : layers) sum += layer.statistics ? 0 : layer.weight + layer.bias;
   return sum;
+}
+
+std::uint64_t Network::bytes() const {
+  std::uint64_t sum = 0;
+  for (const Layer& layer : layers) sum += layer.weight + layer.bias;
+  return sum * 4;
 }
 
 std::size_t Network::tensors() const {

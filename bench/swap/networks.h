@@ -1,6 +1,7 @@
-// The eight networks of the Torpor paper's Table 4 as lists of parameter tensors, in the order in which an inference uses them.
-// Made from the networks' published structure, so that number and sizes of the tensors are theirs, and their sum is the published
-// number of parameters (test/bench holds it to the last one). Statistics of batch normalization are no parameters and left out.
+// The eight networks of the Torpor paper's Table 4 as lists of the tensors that an inference reads, in the order in which it does.
+// Made from the networks' published structure, so that number and sizes of the tensors are theirs, and the sum of those that are
+// trained is the published number of parameters (test/bench holds it to the last one). The means and variances of batch
+// normalizations are no parameters, but an inference reads them, so they are on the device and come and go as parameters do.
 //
 //   ResNet        He et al., "Deep Residual Learning", CVPR 2016, Table 1; torchvision.models.resnet (bottleneck, strides apart)
 //   DenseNet      Huang et al., "Densely Connected Convolutional Networks", CVPR 2017, Table 1; torchvision.models.densenet
@@ -17,11 +18,13 @@
 
 namespace rouse::bench {
 
-// A convolution, a normalization, a linear layer: one kernel. Parameters of four bytes.
+// A convolution, a normalization, a linear layer: one kernel. Numbers of four bytes. What a batch normalization has gathered (mean,
+// variance) is a layer after it, since a layer has two tensors at most.
 struct Layer {
   std::string name;
   std::uint64_t weight = 0;
-  std::uint64_t bias = 0;  // 0: none
+  std::uint64_t bias = 0;   // 0: none
+  bool statistics = false;  // not trained: no parameters
 };
 
 struct Network {
@@ -29,8 +32,8 @@ struct Network {
   std::uint64_t published = 0;  // parameters
   std::vector<Layer> layers;
 
-  std::uint64_t parameters() const;
-  std::uint64_t bytes() const { return parameters() * 4; }
+  std::uint64_t parameters() const;  // those that are trained
+  std::uint64_t bytes() const;       // of all tensors
   std::size_t tensors() const;
 };
 

@@ -127,12 +127,12 @@ double least(int runs, const std::function<double()>& run) {
   return value;
 }
 
-// The first that is enough, or the best of so many. None is above 1: that is the link's rate.
-double reached(double enough, const std::function<double()>& run) {
+// The first that is enough, or the best of so many. None is above what is possible; 1 is the link's rate.
+double reached(double enough, const std::function<double()>& run, double possible = 1) {
   double best = 0;
   for (int i = 0; i < 60 && best < enough; ++i) {
     best = std::max(best, run());
-    REQUIRE(best < 1.0);
+    REQUIRE(best < possible);
   }
   return best;
 }
@@ -260,7 +260,9 @@ TEST_CASE("granules come from another GPU at the rate of the NVLink between the 
     REQUIRE(gpu.context->unmap({gpu.window + kWindow, granules * kGranuleBytes}));
     return static_cast<double>(granules * kGranuleBytes) / took / 1e9;
   };
-  const double alone = reached(0.98, [&] { return rate(false); }), demanded = reached(0.9, [&] { return rate(true); });
+  // Who touches a granule does not wait for the link, so what is touched late, on a busy machine, can all be there before the
+  // model has moved it: the half that nobody touches has to come over the link, in half of the time at least.
+  const double alone = reached(0.98, [&] { return rate(false); }), demanded = reached(0.9, [&] { return rate(true); }, 2);
   WARN("link_ratio " << alone << " from another GPU; with half of it on demand " << demanded);
   CHECK(alone >= 0.95);
   CHECK(demanded >= 0.8);

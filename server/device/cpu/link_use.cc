@@ -10,8 +10,8 @@
 namespace rouse::cpu {
 namespace {
 
-// What may be ahead of the link.
-constexpr std::uint64_t kPassedBytes = 4 * kInlineBytes;
+// What may be ahead of the link: so many of the largest that pass.
+constexpr std::int64_t kPassedCopies = 4;
 
 }  // namespace
 
@@ -33,9 +33,11 @@ memory::LinkDescription LinkUse::describe() const {
 
 bool LinkUse::pass(device::LinkDirection direction, std::uint64_t bytes, bool refused) {
   if (bytes > kInlineBytes) return false;
-  const double nanosecondsPerByte = 1e9 / board_->bytesPerSecond(direction);
-  const auto least = static_cast<std::int64_t>(static_cast<double>(kPassedBytes) * nanosecondsPerByte);
-  const auto duration = static_cast<std::int64_t>(static_cast<double>(bytes) * nanosecondsPerByte);
+  // Alone on the link, with the fixed cost, which is most of what a small copy takes.
+  const auto alone = [&](std::uint64_t size) {
+    return board_->latency(direction) + static_cast<std::int64_t>(static_cast<double>(size) * 1e9 / board_->bytesPerSecond(direction));
+  };
+  const std::int64_t least = kPassedCopies * alone(kInlineBytes), duration = alone(bytes);
   const std::int64_t now = AlarmClock::now();
   auto& until = passedUntil_[static_cast<std::size_t>(direction)];
   std::int64_t before = until.load(std::memory_order_relaxed);
