@@ -305,6 +305,9 @@ struct DeviceOptions {
   // cpu: the node's modelled links, this device being GPU `ordinal` of them (server/device/link_board.h); borrowed while it is
   // opened. -1: transfers take what they take.
   int linksFd = -1;
+  // cpu: absolute path of a directory where code of kernels is kept for the next time, and how much of it; empty: nowhere.
+  std::string codeCache;
+  std::uint64_t codeCacheBytes = 0;
   bool measureLink = false;       // fill in LinkDescription's curves: takes up to about 0.2 s
 };
 

@@ -58,6 +58,8 @@ int run(int argc, char** argv) {
   app.add_option("--homes-bytes", options.homesBytes, "its length; 0: no function's memory leaves the device");
   app.add_option("--links-fd", device.linksFd, "memfd of the node's modelled links (cpu)");
   app.add_option("--swap-plan", options.plan, "how memory comes to the device: 0 all at once, 1 by granules, 2 in groups");
+  app.add_option("--code-cache", device.codeCache, "directory where compiled kernels are kept (cpu); empty: nowhere");
+  app.add_option("--code-cache-bytes", device.codeCacheBytes, "most that they take");
   app.add_flag("--discard-launches", options.discardLaunches, "check launches, then drop them (benchmarks)");
   try {
     app.parse(argc, argv);

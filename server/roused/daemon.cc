@@ -32,6 +32,8 @@ DevicePoolOptions poolOptions(const Settings& settings, const ClientContract& co
           .hostStore = settings.hostStore,
           .swapPlan = settings.swapPlan,
           .discardLaunches = settings.discardLaunches,
+          .codeCache = settings.codeCache,
+          .codeCacheBytes = settings.codeCacheBytes,
           .executor = settings.executor,
           .backends = settings.backends,
           .wireHash = contract.wireHash};

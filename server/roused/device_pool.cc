@@ -119,6 +119,8 @@ void DevicePool::open(DeviceKind kind) {
                              .workers = options_.workers,
                              .swapPlan = options_.swapPlan,
                              .discardLaunches = options_.discardLaunches,
+                             .codeCache = cpu ? options_.codeCache : "",
+                             .codeCacheBytes = options_.codeCacheBytes,
                              .homesFd = hostStore_ ? hostStore_->fd() : -1,
                              .homesOffset = ordinal * part,
                              .homesBytes = part,

@@ -26,6 +26,8 @@ struct DevicePoolOptions {
   std::uint64_t hostStore = 0;  // bytes, for all GPUs together; 0: nobody's memory leaves its GPU
   std::string swapPlan = "grouped";
   bool discardLaunches = false;
+  std::string codeCache;  // settings.h, resolved; empty: none
+  std::uint64_t codeCacheBytes = 0;
   std::string executor;
   std::string backends;
   std::uint64_t wireHash = 0;

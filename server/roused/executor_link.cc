@@ -83,6 +83,8 @@ Status ExecutorLink::spawn() {
                                    std::to_string(kInheritedFd)};
   if (options_.swapPlan != "grouped")
     argv.insert(argv.end(), {"--swap-plan", options_.swapPlan == "whole" ? "0" : "1"});
+  if (!options_.codeCache.empty())
+    argv.insert(argv.end(), {"--code-cache", options_.codeCache, "--code-cache-bytes", std::to_string(options_.codeCacheBytes)});
   if (options_.discardLaunches) argv.emplace_back("--discard-launches");
   std::vector<int> inherited = {theirs.get()};
   if (options_.homesBytes != 0) {

@@ -40,9 +40,24 @@ constexpr Flag kFlags[] = {
     {"--workers", "devices.workers", "Threads that run kernels on the CPU device; 0: one a core"},
     {"--link", "devices.link", "Links that the CPU device's transfers are held to, such as pcie3x16, one for each GPU"},
     {"--topology", "devices.topology", "The same from a file that says which links there are and who shares them"},
+    {"--code-cache", "devices.code_cache", "Directory where the CPU device keeps compiled kernels; empty: nowhere"},
     {"--listen", "router.listen", "Address and port for HTTP requests to functions, such as 127.0.0.1:8080"},
     {"--log-level", "daemon.log_level", "trace, debug, info, warning, error or critical"},
 };
+
+// Empty: there is no place.
+std::string defaultCodeCache() {
+  const auto given = [](const char* name) -> std::string {
+    const char* const value = std::getenv(name);
+    return value != nullptr && value[0] == '/' ? value : "";
+  };
+  // systemd gives a list where the unit names more than one.
+  if (const std::string cache = given("CACHE_DIRECTORY"); !cache.empty()) return fs::path(cache.substr(0, cache.find(':'))) / "code";
+  if (::geteuid() == 0) return "/var/cache/rouse/code";
+  if (const std::string cache = given("XDG_CACHE_HOME"); !cache.empty()) return fs::path(cache) / "rouse" / "code";
+  if (const std::string home = given("HOME"); !home.empty()) return fs::path(home) / ".cache" / "rouse" / "code";
+  return "";
+}
 
 void fillPaths(Settings& settings, const fs::path& file) {
   const fs::path bin = fs::read_symlink("/proc/self/exe").parent_path();
@@ -50,6 +65,8 @@ void fillPaths(Settings& settings, const fs::path& file) {
   if (settings.executor.empty()) settings.executor = bin / "rouse-executor";
   if (settings.backends.empty()) settings.backends = lib / "rouse-backends";
   if (settings.clientLibraries.empty()) settings.clientLibraries = lib / "rouse";
+  if (settings.codeCache == "auto") settings.codeCache = defaultCodeCache();
+  else if (!settings.codeCache.empty()) settings.codeCache = fs::absolute(settings.codeCache);
   if (settings.functionsDirectory.empty() && !file.empty()) settings.functionsDirectory = fs::absolute(file).parent_path() / "functions.d";
   if (settings.functionsRuntime.empty()) settings.functionsRuntime = fs::absolute(settings.socket).parent_path() / "functions";
 }

@@ -31,6 +31,8 @@ constexpr std::array kKeys = {
     SettingKey{"devices", "link", Type::link, &Settings::link, "ROUSE_LINK", false},
     SettingKey{"devices", "topology", Type::topology, &Settings::topology, "ROUSE_TOPOLOGY", false},
     SettingKey{"devices", "host_store", Type::bytes, &Settings::hostStore, "ROUSE_HOST_STORE", false},
+    SettingKey{"devices", "code_cache", Type::text, &Settings::codeCache, "ROUSE_CODE_CACHE", false},
+    SettingKey{"devices", "code_cache_bytes", Type::bytes, &Settings::codeCacheBytes, nullptr, false},
     SettingKey{"devices", "rebalance", Type::flag, &Settings::rebalance, nullptr, true},
     SettingKey{"functions", "gpus", Type::count, &Settings::gpus, nullptr, true},
     SettingKey{"functions", "gpu_memory", Type::bytes, &Settings::gpuMemory, nullptr, true},

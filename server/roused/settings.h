@@ -40,6 +40,10 @@ struct Settings {
   std::string link, topology;
   // Host memory that functions' device memory goes to while others need theirs, for all GPUs together; 0: it never leaves its GPU.
   std::uint64_t hostStore = 0;
+  // cpu: directory in which compiled kernels are kept for the next time; empty: nowhere. "auto": code in systemd's CACHE_DIRECTORY,
+  // in /var/cache/rouse for root, in rouse of the user's cache directory for others. And how much is kept.
+  std::string codeCache = "auto";
+  std::uint64_t codeCacheBytes = std::uint64_t{1} << 30;
   bool rebalance = true;  // functions that wait for room on their GPU are taken to one that has some; needs a host store
 
   // [functions]: limits of one attached process

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "memory/device.h"
+#include "server/device/cpu/codegen/code_cache.h"
 #include "server/device/cpu/link_use.h"
 #include "server/device/cpu/peer_memory.h"
 #include "server/device/cpu/physical_memory.h"
@@ -32,7 +33,7 @@ class CpuDevice final : public memory::Device {
 
  private:
   CpuDevice(std::unique_ptr<PhysicalMemory> memory, std::unique_ptr<LinkUse> links, std::uint32_t ordinal,
-            std::uint32_t workers);
+            std::uint32_t workers, std::shared_ptr<CodeCache> codeCache);
 
   const std::uint32_t ordinal_;
   std::unique_ptr<PhysicalMemory> memory_;
@@ -41,6 +42,7 @@ class CpuDevice final : public memory::Device {
   SlotWaits slotWaits_;
   WorkerPool pool_;
   std::unique_ptr<LinkUse> links_;  // its threads submit work to the pool
+  const std::shared_ptr<CodeCache> codeCache_;
 };
 
 }  // namespace rouse::cpu

@@ -15,6 +15,8 @@
 
 namespace rouse::cpu {
 
+class CodeCache;
+
 // A 64-bit word in a variable's initial value that holds an address known only once the module is instantiated.
 struct Relocation {
   std::uint64_t offset = 0;  // in the variable
@@ -31,8 +33,9 @@ struct InitialValue {
 class Program {
  public:
   // Parses and checks the whole module. Fails with invalidPtx (malformed: line and what was expected) or notSupported (the
-  // first instruction, directive or type that is not covered: its text and line). No code is generated yet.
-  static Result<std::unique_ptr<Program>> translate(std::string_view ptx);
+  // first instruction, directive or type that is not covered: its text and line). No code is generated yet. `cache`: where code that
+  // has been made before is found, and new code kept; null: nowhere.
+  static Result<std::unique_ptr<Program>> translate(std::string_view ptx, std::shared_ptr<CodeCache> cache = nullptr);
 
   virtual ~Program() = default;
   virtual const memory::ModuleDescription& description() const = 0;

@@ -1,8 +1,11 @@
 #include "server/device/cpu/codegen/compile.h"
 
+#include <llvm/Config/llvm-config.h>
 #include <llvm/IR/Verifier.h>
+#include <llvm/Support/SHA256.h>
 #include <llvm/Target/TargetMachine.h>
 
+#include "server/device/cpu/codegen/compiler_identity.h"
 #include "server/device/cpu/codegen/module_emitter.h"
 #include "server/device/cpu/codegen/passes.h"
 
@@ -58,65 +61,119 @@ void markIndependent(llvm::Module& module) {
 
 }  // namespace
 
+CodeCache::Key hashOf(std::string_view text) {
+  llvm::SHA256 hash;
+  hash.update(llvm::StringRef(text.data(), text.size()));
+  return hash.final();
+}
+
 std::string pointerName(std::uint32_t function) { return ModuleEmitter::pointerName(function); }
 
-Result<KernelCode> compileKernel(Jit& jit, const ptx::Module& source, const ptx::CallGraph& graph,
-                                 std::uint32_t function, bool pointersWait) {
+namespace {
+
+// What the cache keeps beside an object.
+enum Fact : std::size_t { kStaticShared, kReservedShared, kLocal, kHasLoop, kWaits };
+
+struct Unit {
+  std::optional<std::uint32_t> function;  // none: those whose address is taken
+  bool pointersWait = false;
+
+  std::string entryName() const { return "rouse.entry." + std::to_string(*function); }
+  std::string loopName() const { return "rouse.loop." + std::to_string(*function); }
+};
+
+CodeCache::Key keyOf(const Source& source, const Unit& unit) {
+  llvm::SHA256 hash;
+  hash.update(llvm::StringRef(LLVM_VERSION_STRING " " ROUSE_COMPILER_SOURCES " "));
+  hash.update(llvm::StringRef(hostName()));
+  hash.update(llvm::ArrayRef(source.text));
+  hash.update(llvm::StringRef(unit.function ? "kernel " + std::to_string(*unit.function) + (unit.pointersWait ? " waits" : "") : "pointers"));
+  return hash.final();
+}
+
+Result<CodeCache::Entry> translate(const Source& source, const Unit& unit) {
   const std::unique_ptr<llvm::TargetMachine> target = hostTarget();
   if (target == nullptr) return Error{CudaError::invalidKernelImage, "no code generator for this processor"};
   llvm::LLVMContext context;
-  ModuleEmitter emitter(context, source, graph, function);
+  ModuleEmitter emitter(context, source.module, source.graph, unit.function);
   const std::unique_ptr<llvm::Module> module = emitter.emit();
   module->setDataLayout(target->createDataLayout());
   module->setTargetTriple(target->getTargetTriple().str());
   if (Status valid = verify(*module); !valid) return valid.error();
 
-  llvm::Function* const body = module->getFunction(ModuleEmitter::kBodyName);
-  const std::string entryName = "rouse.entry." + std::to_string(function);
-  const std::string loopName = "rouse.loop." + std::to_string(function);
-  body->setName(entryName);
-  body->setLinkage(llvm::GlobalValue::ExternalLinkage);
+  llvm::Function* body = nullptr;
+  if (unit.function) {
+    body = module->getFunction(ModuleEmitter::kBodyName);
+    body->setName(unit.entryName());
+    body->setLinkage(llvm::GlobalValue::ExternalLinkage);
+  }
   const Effort effort = effortFor(*module);
   simplify(*module, *target, effort);
   yieldInSpinLoops(*module);
-  const bool hasLoop = !mayWait(*module) && !pointersWait;
-  if (hasLoop) {
-    if (!usesLocal(source, graph.reachable(function))) markIndependent(*module);
-    addBlockLoop(*module, *body, loopName);
+  CodeCache::Entry entry;
+  entry.facts[kWaits] = mayWait(*module);
+  if (unit.function && !entry.facts[kWaits] && !unit.pointersWait) {
+    if (!usesLocal(source.module, source.graph.reachable(*unit.function))) markIndependent(*module);
+    addBlockLoop(*module, *body, unit.loopName());
+    entry.facts[kHasLoop] = 1;
   }
   optimize(*module, *target, effort);
+  if (unit.function) {
+    entry.facts[kStaticShared] = ptx::sharedLayout(source.module, source.graph, *unit.function).bytes;
+    if (source.module.usesReservedShared) entry.facts[kReservedShared] = kReservedSharedBytes;
+    entry.facts[kLocal] = static_cast<std::uint32_t>(std::min<std::uint64_t>(frameBytes(*module), ~std::uint32_t{0}));
+  }
+  auto object = emitObject(*module, *target);
+  if (!object) return std::move(object).error();
+  entry.object = std::move(*object);
+  return entry;
+}
+
+// Linked. Its facts.
+Result<CodeCache::Entry> build(Jit& jit, const Source& source, const Unit& unit) {
+  if (source.cache != nullptr) {
+    const CodeCache::Key key = keyOf(source, unit);
+    auto entry = source.cache->find(key);
+    if (!entry) {
+      auto made = translate(source, unit);
+      if (!made) return std::move(made).error();
+      source.cache->store(key, *made);
+      entry = std::move(*made);
+    }
+    if (Status added = jit.add(entry->object); !added) return added.error();
+    return std::move(*entry);
+  }
+  auto entry = translate(source, unit);
+  if (!entry) return std::move(entry).error();
+  if (Status added = jit.add(entry->object); !added) return added.error();
+  return entry;
+}
+
+}  // namespace
+
+Result<KernelCode> compileKernel(Jit& jit, const Source& source, std::uint32_t function, bool pointersWait) {
+  const Unit unit{function, pointersWait};
+  const auto built = build(jit, source, unit);
+  if (!built) return built.error();
   KernelCode code;
-  code.staticSharedBytes = ptx::sharedLayout(source, graph, function).bytes;
-  if (source.usesReservedShared) code.reservedSharedBytes = kReservedSharedBytes;
-  code.localBytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(frameBytes(*module), ~std::uint32_t{0}));
-  if (Status added = jit.add(*module, *target); !added) return added.error();
-  const Result<std::uint64_t> entry = jit.find(entryName);
+  code.staticSharedBytes = built->facts[kStaticShared];
+  code.reservedSharedBytes = built->facts[kReservedShared];
+  code.localBytes = built->facts[kLocal];
+  const Result<std::uint64_t> entry = jit.find(unit.entryName());
   if (!entry) return entry.error();
   code.entry = reinterpret_cast<KernelEntry>(*entry);
-  if (hasLoop) {
-    const Result<std::uint64_t> loop = jit.find(loopName);
+  if (built->facts[kHasLoop] != 0) {
+    const Result<std::uint64_t> loop = jit.find(unit.loopName());
     if (!loop) return loop.error();
     code.loop = reinterpret_cast<BlockLoop>(*loop);
   }
   return code;
 }
 
-Result<bool> compilePointers(Jit& jit, const ptx::Module& source, const ptx::CallGraph& graph) {
-  const std::unique_ptr<llvm::TargetMachine> target = hostTarget();
-  if (target == nullptr) return Error{CudaError::invalidKernelImage, "no code generator for this processor"};
-  llvm::LLVMContext context;
-  ModuleEmitter emitter(context, source, graph, std::nullopt);
-  const std::unique_ptr<llvm::Module> module = emitter.emit();
-  module->setDataLayout(target->createDataLayout());
-  module->setTargetTriple(target->getTargetTriple().str());
-  if (Status valid = verify(*module); !valid) return valid.error();
-  const Effort effort = effortFor(*module);
-  simplify(*module, *target, effort);
-  yieldInSpinLoops(*module);
-  const bool waits = mayWait(*module);
-  optimize(*module, *target, effort);
-  if (Status added = jit.add(*module, *target); !added) return added.error();
-  return waits;
+Result<bool> compilePointers(Jit& jit, const Source& source) {
+  const auto built = build(jit, source, {});
+  if (!built) return built.error();
+  return built->facts[kWaits] != 0;
 }
 
 }  // namespace rouse::cpu::codegen

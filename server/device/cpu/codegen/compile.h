@@ -1,21 +1,31 @@
-// One unit of compilation from emission to linked code.
+// One unit of compilation, from emission, or from the cache of code, to linked code.
 #pragma once
 
 #include <cstdint>
 
 #include "server/device/cpu/abi.h"
+#include "server/device/cpu/codegen/code_cache.h"
 #include "server/device/cpu/codegen/jit.h"
 #include "server/device/cpu/ptx/call_graph.h"
 
 namespace rouse::cpu::codegen {
 
+// What units of one module have in common. All borrowed.
+struct Source {
+  const ptx::Module& module;
+  const ptx::CallGraph& graph;
+  CodeCache* cache;     // null: none
+  CodeCache::Key text;  // hash of what the module was parsed from; of no meaning without a cache
+};
+
+CodeCache::Key hashOf(std::string_view text);
+
 // A kernel with what it calls. `pointersWait`: functions called through pointers may wait. Throws ptx::Failure.
-Result<KernelCode> compileKernel(Jit&, const ptx::Module&, const ptx::CallGraph&, std::uint32_t function,
-                                 bool pointersWait);
+Result<KernelCode> compileKernel(Jit&, const Source&, std::uint32_t function, bool pointersWait);
 
 // The functions whose address is taken; each is then found in the Jit under ModuleEmitter::pointerName. Yields whether
 // they may wait.
-Result<bool> compilePointers(Jit&, const ptx::Module&, const ptx::CallGraph&);
+Result<bool> compilePointers(Jit&, const Source&);
 
 std::string pointerName(std::uint32_t function);
 

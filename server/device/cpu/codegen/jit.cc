@@ -3,7 +3,7 @@
 #include <llvm/ExecutionEngine/Orc/LLJIT.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
-#include <llvm/Support/SmallVectorMemoryBuffer.h>
+#include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetMachine.h>
 
@@ -54,6 +54,16 @@ std::unique_ptr<llvm::TargetMachine> hostTarget() {
   return std::move(*target);
 }
 
+const std::string& hostName() {
+  static const std::string name = [] {
+    auto builder = hostBuilder();
+    if (builder) return builder->getTargetTriple().str() + " " + builder->getCPU() + " " + builder->getFeatures().getString();
+    llvm::consumeError(builder.takeError());
+    return std::string();
+  }();
+  return name;
+}
+
 Jit::Jit(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Jit::~Jit() = default;
 
@@ -75,19 +85,19 @@ Result<std::unique_ptr<Jit>> Jit::create() {
   return std::unique_ptr<Jit>(new Jit(std::move(state)));
 }
 
-Status Jit::add(llvm::Module& module, llvm::TargetMachine& target) {
+Result<std::string> emitObject(llvm::Module& module, llvm::TargetMachine& target) {
   llvm::SmallVector<char, 0> object;
-  {
-    llvm::raw_svector_ostream stream(object);
-    llvm::legacy::PassManager passes;
-    if (target.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile)) {
-      return Error{CudaError::invalidKernelImage, "no object files for this processor"};
-    }
-    passes.run(module);
-  }
-  auto buffer = std::make_unique<llvm::SmallVectorMemoryBuffer>(std::move(object), module.getName(), false);
-  if (auto error = state_->jit->addObjectFile(std::move(buffer)))
-    return failure("linking generated code", std::move(error));
+  llvm::raw_svector_ostream stream(object);
+  llvm::legacy::PassManager passes;
+  if (target.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile))
+    return Error{CudaError::invalidKernelImage, "no object files for this processor"};
+  passes.run(module);
+  return std::string(object.data(), object.size());
+}
+
+Status Jit::add(std::string_view object) {
+  auto buffer = llvm::MemoryBuffer::getMemBufferCopy(llvm::StringRef(object.data(), object.size()), "unit");
+  if (auto error = state_->jit->addObjectFile(std::move(buffer))) return failure("linking generated code", std::move(error));
   return {};
 }
 

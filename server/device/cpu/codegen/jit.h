@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "schemas/base/result.h"
 
@@ -17,6 +18,11 @@ namespace rouse::cpu::codegen {
 
 // For the processor that this runs on. One compilation at a time for each.
 std::unique_ptr<llvm::TargetMachine> hostTarget();
+// Which that is, with what it can do: code for another name must not run here.
+const std::string& hostName();
+
+// Machine code of the module, an object file.
+Result<std::string> emitObject(llvm::Module&, llvm::TargetMachine&);
 
 // One linking scope: a module of PTX and all that is compiled of it. Its code is freed with it. Any thread.
 class Jit {
@@ -24,7 +30,7 @@ class Jit {
   static Result<std::unique_ptr<Jit>> create();
   ~Jit();
 
-  Status add(llvm::Module&, llvm::TargetMachine&);
+  Status add(std::string_view object);
   Result<std::uint64_t> find(const std::string& name);
 
  private:

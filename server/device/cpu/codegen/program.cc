@@ -16,10 +16,12 @@ namespace {
 // Compilation is serialized by `mutex_`: one unit at a time for each program, any number of programs at once.
 class PtxProgram : public Program {
  public:
-  explicit PtxProgram(ptx::Module module)
+  PtxProgram(ptx::Module module, std::shared_ptr<CodeCache> cache, const CodeCache::Key& text)
       : module_(std::move(module)),
         graph_(module_),
         description_(ptx::describe(module_, graph_)),
+        cache_(std::move(cache)),
+        source_{module_, graph_, cache_.get(), text},
         kernels_(description_.functions.size()) {}
 
   const memory::ModuleDescription& description() const override { return description_.module; }
@@ -41,7 +43,7 @@ class PtxProgram : public Program {
         if (!waits) return waits.error();
         pointersWait = *waits && graph_.reachesIndirectCall(function);
       }
-      Result<KernelCode> code = codegen::compileKernel(*jit_, module_, graph_, function, pointersWait);
+      Result<KernelCode> code = codegen::compileKernel(*jit_, source_, function, pointersWait);
       if (code) kernels_[kernel] = *code;
       return code;
     });
@@ -96,7 +98,7 @@ class PtxProgram : public Program {
   // Functions that are called through pointers, compiled once. Whether they may wait.
   Result<bool> pointers() {
     if (!pointersWait_) {
-      const Result<bool> waits = codegen::compilePointers(*jit_, module_, graph_);
+      const Result<bool> waits = codegen::compilePointers(*jit_, source_);
       if (!waits) return waits.error();
       pointersWait_ = *waits;
     }
@@ -106,6 +108,8 @@ class PtxProgram : public Program {
   const ptx::Module module_;
   const ptx::CallGraph graph_;
   const ptx::Description description_;
+  const std::shared_ptr<CodeCache> cache_;
+  const codegen::Source source_;
   std::mutex mutex_;
   std::unique_ptr<codegen::Jit> jit_;
   std::optional<bool> pointersWait_;
@@ -114,11 +118,12 @@ class PtxProgram : public Program {
 
 }  // namespace
 
-Result<std::unique_ptr<Program>> Program::translate(std::string_view text) {
+Result<std::unique_ptr<Program>> Program::translate(std::string_view text, std::shared_ptr<CodeCache> cache) {
   try {
     ptx::Module module = ptx::parse(text);
     ptx::checkModule(module);
-    return std::unique_ptr<Program>(std::make_unique<PtxProgram>(std::move(module)));
+    const CodeCache::Key hash = cache == nullptr ? CodeCache::Key{} : codegen::hashOf(text);
+    return std::unique_ptr<Program>(std::make_unique<PtxProgram>(std::move(module), std::move(cache), hash));
   } catch (const ptx::Failure& failure) {
     return failure.error();
   }

@@ -1,0 +1,10 @@
+# Writes OUTPUT, a header with the hash of all SOURCES.
+set(hashes "")
+list(SORT SOURCES)
+foreach(source ${SOURCES})
+  get_filename_component(name ${source} NAME)
+  file(SHA256 ${source} hash)
+  string(APPEND hashes "${name} ${hash} ")
+endforeach()
+string(SHA256 identity "${hashes}")
+file(CONFIGURE OUTPUT ${OUTPUT} CONTENT "#pragma once\n#define ROUSE_COMPILER_SOURCES \"@identity@\"\n" @ONLY)
