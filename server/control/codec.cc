@@ -7,167 +7,15 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "control.capnp.h"
+#include "server/control/codec_parts.h"
 #include "server/control/session_recipe_codec.h"
 
 namespace rouse::channel {
 namespace {
 
-namespace capnproto = rouse::control;
+using namespace codec;
 
 static_assert(kProtocolVersion == capnproto::PROTOCOL_VERSION);
-
-struct OutOfRange {
-  std::string message;
-};
-
-void write(capnproto::Error::Builder to, const Error& from) {
-  to.setCode(static_cast<std::uint32_t>(from.code));
-  to.setMessage(from.message);
-}
-void write(capnproto::Range::Builder to, AddressRange from) {
-  to.setBase(from.base);
-  to.setBytes(from.bytes);
-}
-void write(capnproto::DeviceInfo::Builder to, const memory::DeviceProperties& from) {
-  to.setName(from.name);
-  to.setUuid(from.uuid);
-  to.setPciAddress(from.pciAddress);
-  to.setMemoryBytes(from.memoryBytes);
-  to.setComputeMajor(from.computeMajor);
-  to.setComputeMinor(from.computeMinor);
-  auto attributes = to.initAttributes(static_cast<unsigned>(from.attributes.size()));
-  for (unsigned i = 0; i < attributes.size(); ++i) attributes.set(i, from.attributes[i]);
-  to.setPlacesVariables(from.placesVariables);
-}
-void write(capnp::List<capnproto::Link::Point>::Builder to, const memory::LinkCurve& from) {
-  for (unsigned i = 0; i < to.size(); ++i) {
-    to[i].setBytes(from[i].bytes);
-    to[i].setBytesPerSecond(from[i].bytesPerSecond);
-  }
-}
-void write(capnproto::Link::Builder to, const memory::LinkDescription& from) {
-  to.setPcieGeneration(from.pcieGeneration);
-  to.setPcieGenerationAtMost(from.pcieGenerationAtMost);
-  to.setPcieWidth(from.pcieWidth);
-  to.setPcieWidthAtMost(from.pcieWidthAtMost);
-  write(to.initToDevice(static_cast<unsigned>(from.toDevice.size())), from.toDevice);
-  write(to.initToHost(static_cast<unsigned>(from.toHost.size())), from.toHost);
-  to.setNumaNode(from.numaNode);
-  to.setCpus(from.cpus);
-  to.setNvlinksKnown(from.nvlinks.has_value());
-  to.setNvlinks(from.nvlinks.value_or(0));
-  to.setNvlinksToSwitches(from.nvlinksToSwitches);
-  auto peers = to.initPeers(static_cast<unsigned>(from.peers.size()));
-  for (unsigned i = 0; i < peers.size(); ++i) {
-    peers[i].setUuid(from.peers[i].uuid);
-    peers[i].setPciAddress(from.peers[i].pciAddress);
-    peers[i].setAccess(from.peers[i].access);
-    peers[i].setAtomics(from.peers[i].atomics);
-    peers[i].setRank(from.peers[i].rank);
-    peers[i].setNvlinks(from.peers[i].nvlinks);
-    peers[i].setBytesPerSecond(from.peers[i].bytesPerSecond);
-  }
-}
-void write(capnproto::Attach::Builder to, const Attach& from) {
-  to.setProtocol(from.protocol);
-  to.setWireHash(from.wireHash);
-  to.setToken(from.token);
-  to.setLibrary(from.library);
-  to.setApiNames(from.apiNames);
-  to.setProgram(from.program);
-}
-void write(capnproto::Attached::Builder to, const Attached& from) {
-  to.setSessionId(from.sessionId);
-  write(to.initHostWindow(), from.hostWindow);
-  auto devices = to.initDevices(static_cast<unsigned>(from.devices.size()));
-  for (unsigned i = 0; i < devices.size(); ++i) {
-    write(devices[i].initWindow(), from.devices[i].window);
-    devices[i].setMemoryLimit(from.devices[i].memoryLimit);
-    write(devices[i].initProperties(), from.devices[i].properties);
-    devices[i].setSpin(from.devices[i].spin);
-  }
-}
-void write(capnproto::LoadModule::Builder to, const LoadModule& from) {
-  to.setOffset(from.offset);
-  to.setSize(from.size);
-  to.setDeviceIndex(from.deviceIndex);
-}
-void write(capnproto::ModuleInfo::Builder to, const ModuleInfo& from) {
-  to.setModuleId(from.moduleId);
-  auto kernels = to.initKernels(static_cast<unsigned>(from.description.kernels.size()));
-  for (unsigned i = 0; i < kernels.size(); ++i) {
-    const memory::KernelDescription& kernel = from.description.kernels[i];
-    auto out = kernels[i];
-    out.setName(kernel.name);
-    const auto count = static_cast<unsigned>(kernel.parameters.size());
-    auto offsets = out.initParameterOffsets(count);
-    auto bytes = out.initParameterBytes(count);
-    for (unsigned p = 0; p < count; ++p) {
-      offsets.set(p, kernel.parameters[p].offset);
-      bytes.set(p, kernel.parameters[p].bytes);
-    }
-    out.setBlockBytes(kernel.parameterBytes);
-    out.setStaticSharedBytes(kernel.staticSharedBytes);
-    out.setLocalBytes(kernel.localBytes);
-    out.setConstantBytes(kernel.constantBytes);
-    out.setMaxThreadsPerBlock(kernel.maxThreadsPerBlock);
-    out.setRegisters(kernel.registers);
-    out.setPtxVersion(kernel.ptxVersion);
-    out.setBinaryVersion(kernel.binaryVersion);
-  }
-  auto variables = to.initVariables(static_cast<unsigned>(from.description.variables.size()));
-  for (unsigned i = 0; i < variables.size(); ++i) {
-    const memory::VariableDescription& variable = from.description.variables[i];
-    variables[i].setName(variable.name);
-    variables[i].setBytes(variable.bytes);
-    variables[i].setAlignment(variable.alignment);
-    variables[i].setSpace(static_cast<std::uint8_t>(variable.space));
-  }
-}
-void write(capnproto::ExecutorStatus::SessionUsage::Builder to, const SessionUsage& from) {
-  to.setSessionId(from.sessionId);
-  to.setReservedBytes(from.reservedBytes);
-  to.setMappedBytes(from.mappedBytes);
-  to.setHostBytes(from.hostBytes);
-  to.setCommands(from.commands);
-  to.setLaunches(from.launches);
-  to.setError(from.error);
-  to.setResidentBytes(from.residentBytes);
-  to.setHomeBytes(from.homeBytes);
-  to.setArrivals(from.arrivals);
-  to.setDepartures(from.departures);
-  to.setSavedBytes(from.savedBytes);
-  to.setPlace(static_cast<std::uint8_t>(from.place));
-  to.setPinned(from.pinned);
-  to.setLastSavedBytes(from.lastSavedBytes);
-  to.setRestingBytes(from.restingBytes);
-  to.setReturnedBytes(from.returnedBytes);
-  to.setLastDepartureNs(from.lastDepartureNs);
-  to.setSharedHomeBytes(from.sharedHomeBytes);
-  to.setPeerBytes(from.peerBytes);
-  to.setSharedBytes(from.sharedBytes);
-  to.setJoinedBytes(from.joinedBytes);
-  writeConsumption(to.initConsumption(), from.consumption);
-}
-void write(capnproto::ExecutorStatus::Builder to, const ExecutorStatus& from) {
-  to.setTotalBytes(from.totalBytes);
-  to.setFreeBytes(from.freeBytes);
-  to.setCommands(from.commands);
-  to.setLaunches(from.launches);
-  to.setHostStoreBytes(from.hostStoreBytes);
-  to.setHostStoreUsedBytes(from.hostStoreUsedBytes);
-  to.setHostStorePromisableBytes(from.hostStorePromisableBytes);
-  to.setRoomBytes(from.roomBytes);
-  to.setHeldBytes(from.heldBytes);
-  to.setIdleBytes(from.idleBytes);
-  to.setWaiting(from.waiting);
-  to.setLentBytes(from.lentBytes);
-  to.setDeviceAllocations(from.deviceAllocations);
-  to.setHostPinnings(from.hostPinnings);
-  auto sessions = to.initSessions(static_cast<unsigned>(from.sessions.size()));
-  for (unsigned i = 0; i < sessions.size(); ++i) write(sessions[i], from.sessions[i]);
-}
 
 struct BodyWriter {
   capnproto::Message::Builder to;
@@ -175,7 +23,12 @@ struct BodyWriter {
   void operator()(const Error& body) { write(to.initError(), body); }
   void operator()(const Attach& body) { write(to.initAttach(), body); }
   void operator()(const Attached& body) { write(to.initAttached(), body); }
-  void operator()(const LoadModule& body) { write(to.initLoadModule(), body); }
+  void operator()(const LoadModule& body) {
+    auto out = to.initLoadModule();
+    out.setOffset(body.offset);
+    out.setSize(body.size);
+    out.setDeviceIndex(body.deviceIndex);
+  }
   void operator()(const ModuleInfo& body) { write(to.initModuleInfo(), body); }
   void operator()(const CutOff& body) { write(to.initCutOff(), body.error); }
   void operator()(const Prepare& body) {
@@ -299,168 +152,7 @@ struct BodyWriter {
   void operator()(const MemoryWanted& body) { to.setMemoryWanted(body.sessionId); }
 };
 
-std::string read(capnp::Text::Reader text) { return {text.begin(), text.size()}; }
-Error read(capnproto::Error::Reader from) { return {static_cast<CudaError>(from.getCode()), read(from.getMessage())}; }
-
-template <class Kind>
-Kind readAtMost(const char* what, std::uint8_t value, Kind greatest) {
-  if (value > static_cast<std::uint8_t>(greatest))
-    throw OutOfRange{std::string(what) + " is " + std::to_string(value) + ", the greatest is " +
-                     std::to_string(static_cast<unsigned>(greatest))};
-  return static_cast<Kind>(value);
-}
-
-AddressRange read(capnproto::Range::Reader from) {
-  const AddressRange range{from.getBase(), from.getBytes()};
-  if (range.end() < range.base) throw OutOfRange{"an address range wraps round"};
-  return range;
-}
-
-memory::DeviceProperties read(capnproto::DeviceInfo::Reader from) {
-  memory::DeviceProperties to;
-  to.name = read(from.getName());
-  to.uuid = read(from.getUuid());
-  to.pciAddress = read(from.getPciAddress());
-  to.memoryBytes = from.getMemoryBytes();
-  to.computeMajor = from.getComputeMajor();
-  to.computeMinor = from.getComputeMinor();
-  for (std::int32_t attribute : from.getAttributes()) to.attributes.push_back(attribute);
-  to.placesVariables = from.getPlacesVariables();
-  return to;
-}
-
-memory::LinkCurve read(capnp::List<capnproto::Link::Point>::Reader from) {
-  memory::LinkCurve to;
-  for (auto point : from) to.push_back({point.getBytes(), point.getBytesPerSecond()});
-  return to;
-}
-
-memory::LinkDescription read(capnproto::Link::Reader from) {
-  memory::LinkDescription to{.pcieGeneration = from.getPcieGeneration(),
-                             .pcieGenerationAtMost = from.getPcieGenerationAtMost(),
-                             .pcieWidth = from.getPcieWidth(),
-                             .pcieWidthAtMost = from.getPcieWidthAtMost(),
-                             .toDevice = read(from.getToDevice()),
-                             .toHost = read(from.getToHost()),
-                             .numaNode = from.getNumaNode(),
-                             .cpus = read(from.getCpus()),
-                             .nvlinks = {},
-                             .nvlinksToSwitches = from.getNvlinksToSwitches(),
-                             .peers = {}};
-  if (from.getNvlinksKnown()) to.nvlinks = from.getNvlinks();
-  for (auto peer : from.getPeers()) {
-    to.peers.push_back({.uuid = read(peer.getUuid()),
-                        .pciAddress = read(peer.getPciAddress()),
-                        .access = peer.getAccess(),
-                        .atomics = peer.getAtomics(),
-                        .rank = peer.getRank(),
-                        .nvlinks = peer.getNvlinks(),
-                        .bytesPerSecond = peer.getBytesPerSecond()});
-  }
-  return to;
-}
-
-Attach read(capnproto::Attach::Reader from) {
-  return {.protocol = from.getProtocol(),
-          .wireHash = from.getWireHash(),
-          .token = read(from.getToken()),
-          .library = read(from.getLibrary()),
-          .apiNames = from.getApiNames(),
-          .program = read(from.getProgram())};
-}
-
-Attached read(capnproto::Attached::Reader from) {
-  Attached to{.sessionId = from.getSessionId(), .hostWindow = read(from.getHostWindow()), .devices = {}};
-  for (auto device : from.getDevices()) {
-    to.devices.push_back({.window = read(device.getWindow()),
-                          .memoryLimit = device.getMemoryLimit(),
-                          .properties = read(device.getProperties()),
-                          .spin = device.getSpin()});
-  }
-  return to;
-}
-
-memory::KernelDescription read(capnproto::ModuleInfo::Kernel::Reader from) {
-  memory::KernelDescription to;
-  to.name = read(from.getName());
-  const auto offsets = from.getParameterOffsets();
-  const auto bytes = from.getParameterBytes();
-  if (offsets.size() != bytes.size())
-    throw OutOfRange{"a kernel's parameterOffsets and parameterBytes differ in length"};
-  for (unsigned i = 0; i < offsets.size(); ++i) to.parameters.push_back({offsets[i], bytes[i]});
-  to.parameterBytes = from.getBlockBytes();
-  to.staticSharedBytes = from.getStaticSharedBytes();
-  to.localBytes = from.getLocalBytes();
-  to.constantBytes = from.getConstantBytes();
-  to.maxThreadsPerBlock = from.getMaxThreadsPerBlock();
-  to.registers = from.getRegisters();
-  to.ptxVersion = from.getPtxVersion();
-  to.binaryVersion = from.getBinaryVersion();
-  return to;
-}
-
-ModuleInfo read(capnproto::ModuleInfo::Reader from) {
-  ModuleInfo to{.moduleId = from.getModuleId(), .description = {}};
-  for (auto kernel : from.getKernels()) to.description.kernels.push_back(read(kernel));
-  for (auto variable : from.getVariables()) {
-    if (variable.getSpace() > static_cast<std::uint8_t>(memory::VariableSpace::managed)) {
-      throw OutOfRange{"a variable's space is " + std::to_string(variable.getSpace()) + ", the greatest is 2"};
-    }
-    to.description.variables.push_back({.name = read(variable.getName()),
-                                        .bytes = variable.getBytes(),
-                                        .alignment = variable.getAlignment(),
-                                        .space = static_cast<memory::VariableSpace>(variable.getSpace())});
-  }
-  return to;
-}
-
-SessionUsage read(capnproto::ExecutorStatus::SessionUsage::Reader from) {
-  return {.sessionId = from.getSessionId(),
-          .reservedBytes = from.getReservedBytes(),
-          .mappedBytes = from.getMappedBytes(),
-          .hostBytes = from.getHostBytes(),
-          .commands = from.getCommands(),
-          .launches = from.getLaunches(),
-          .error = from.getError(),
-          .residentBytes = from.getResidentBytes(),
-          .homeBytes = from.getHomeBytes(),
-          .arrivals = from.getArrivals(),
-          .departures = from.getDepartures(),
-          .savedBytes = from.getSavedBytes(),
-          .place = readAtMost<Place>("a session's place", from.getPlace(), Place::arriving),
-          .pinned = from.getPinned(),
-          .lastSavedBytes = from.getLastSavedBytes(),
-          .sharedHomeBytes = from.getSharedHomeBytes(),
-          .restingBytes = from.getRestingBytes(),
-          .returnedBytes = from.getReturnedBytes(),
-          .sharedBytes = from.getSharedBytes(),
-          .joinedBytes = from.getJoinedBytes(),
-          .lastDepartureNs = from.getLastDepartureNs(),
-          .peerBytes = from.getPeerBytes(),
-          .consumption = readConsumption(from.getConsumption())};
-}
-
-ExecutorStatus read(capnproto::ExecutorStatus::Reader from) {
-  ExecutorStatus to{.totalBytes = from.getTotalBytes(),
-                    .freeBytes = from.getFreeBytes(),
-                    .sessions = {},
-                    .commands = from.getCommands(),
-                    .launches = from.getLaunches(),
-                    .hostStoreBytes = from.getHostStoreBytes(),
-                    .hostStoreUsedBytes = from.getHostStoreUsedBytes(),
-                    .hostStorePromisableBytes = from.getHostStorePromisableBytes(),
-                    .roomBytes = from.getRoomBytes(),
-                    .idleBytes = from.getIdleBytes(),
-                    .waiting = from.getWaiting(),
-                    .lentBytes = from.getLentBytes(),
-                    .heldBytes = from.getHeldBytes(),
-                    .deviceAllocations = from.getDeviceAllocations(),
-                    .hostPinnings = from.getHostPinnings()};
-  for (auto usage : from.getSessions()) to.sessions.push_back(read(usage));
-  return to;
-}
-
-Moved read(capnproto::Moved::Reader from) {
+Moved readMoved(capnproto::Moved::Reader from) {
   Moved to;
   for (auto result : from.getResults()) {
     to.results.push_back(
@@ -471,7 +163,7 @@ Moved read(capnproto::Moved::Reader from) {
   return to;
 }
 
-SharedMemory read(capnproto::SharedMemory::Reader from) {
+SharedMemory readShared(capnproto::SharedMemory::Reader from) {
   SharedMemory to{.sessionId = from.getSessionId(), .device = read(from.getDevice()), .chunks = {}, .next = from.getNext()};
   if (from.getChunks().size() > memory::kMostSharedChunks)
     throw OutOfRange{std::to_string(from.getChunks().size()) + " chunks are shared at once, the most are " + std::to_string(memory::kMostSharedChunks)};
@@ -548,7 +240,7 @@ Body readBody(capnproto::Message::Reader from) {
       return Move{read(body.getFunction()), readAtMost("a move's action", body.getAction(), MoveAction::migrate), body.getGpu()};
     }
     case capnproto::Message::MOVED:
-      return read(from.getMoved());
+      return readMoved(from.getMoved());
     case capnproto::Message::MOVE_SESSION: {
       const auto body = from.getMoveSession();
       return MoveSession{body.getSessionId(), readAtMost("a session's move", body.getAction(), MoveAction::unpin)};
@@ -582,7 +274,7 @@ Body readBody(capnproto::Message::Reader from) {
       return ShareMemory{body.getSessionId(), body.getFrom()};
     }
     case capnproto::Message::SHARED_MEMORY:
-      return read(from.getSharedMemory());
+      return readShared(from.getSharedMemory());
     case capnproto::Message::END_BORROWING: {
       const auto body = from.getEndBorrowing();
       return EndBorrowing{body.getSessionId(), body.getAtOnce()};
