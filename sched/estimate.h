@@ -56,4 +56,25 @@ class Rate {
   double count_ = 0;
 };
 
+// Weights of what happens now and then, of which the last minutes' count most: one that grows instead of many that decay (forward
+// decay; Cormode et al., ICDE '09), so that sums of weighted things are compared without reading the time. `over` a bound, all sums are to be
+// divided by renew().
+class Landmark {
+ public:
+  static constexpr double kSeconds = 300;
+
+  double weight(Time now) const { return std::exp(seconds(now - at_) / kSeconds); }
+  bool over(Time now) const { return seconds(now - at_) > kMost * kSeconds; }
+  double renew(Time now) {
+    const double divisor = weight(now);
+    at_ = now;
+    return divisor;
+  }
+
+ private:
+  static constexpr double kMost = 40;  // e^40: far from what a double can hold
+
+  Time at_{};
+};
+
 }  // namespace rouse::sched

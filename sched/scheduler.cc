@@ -245,7 +245,9 @@ void Scheduler::refuse(const Request& request, Reason reason, Duration after, Ac
 void Scheduler::finish(Request& request, Duration run, bool ok) {
   Function& f = *function(request.function);
   Gpu& g = state_.gpus[sched::index(request.gpu)];
-  std::erase_if(g.running, [&](const Gpu::Slot& slot) { return slot.request == request.id; });
+  const auto slot = std::ranges::find(g.running, request.id, &Gpu::Slot::request);
+  charge(g, run - slot->takes);
+  g.running.erase(slot);
   setIdle(g);
   --f.running;
   Copy* copy = find(f, request.gpu);
@@ -478,6 +480,17 @@ void Scheduler::setIdle(Gpu& g) {
   if (!g.idle() && in) state_.idle.erase(at);
 }
 
+void Scheduler::charge(Gpu& g, Duration time) {
+  if (state_.recent.over(now_)) {
+    const double divisor = state_.recent.renew(now_);
+    state_.load = 0;
+    for (Gpu& one : state_.gpus) state_.load += one.load /= divisor;
+  }
+  // What is charged too much is given back when less is known to weigh as much.
+  const double before = std::exchange(g.load, std::max(0.0, g.load + seconds(time) * state_.recent.weight(now_)));
+  state_.load = std::max(0.0, state_.load + g.load - before);
+}
+
 void Scheduler::dispatch(Actions& actions) {
   if (state_.order.empty()) return;
   freshen();
@@ -509,7 +522,8 @@ void Scheduler::apply(const Decision& decision, Actions& actions) {
   ++copy->users;
   copy->used = true;
   copy->usedAt = now_;
-  g.running.push_back({request.id, now_ + takes});
+  g.running.push_back({request.id, now_ + takes, takes});
+  charge(g, takes);
   setIdle(g);
   rank(f);
   reorder(f);

@@ -77,6 +77,7 @@ class Scheduler {
   void rank(Function&, Copy&);
   void unrank(Function&, Copy&);
   void setIdle(Gpu&);
+  void charge(Gpu&, Duration);  // to its load
   void setTimer(Actions&);
 
   Policies policies_;

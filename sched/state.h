@@ -111,9 +111,11 @@ struct Gpu {
   std::uint64_t held = 0;  // of those that cannot be evicted now
   struct Slot {
     RequestId request{};
-    Time ends{};  // as expected
+    Time ends{};     // as expected
+    Duration takes{};// the same, from its begin: charged to the GPU's load
   };
   std::vector<Slot> running;
+  double load = 0;         // time with requests lately, by State::recent: for comparisons between GPUs
   std::vector<FunctionId> models;  // copies here, in no order
   std::set<Leaver> leavers;        // those that can be evicted, in the order in which they would be
   std::set<Entry> ready;           // functions of State::order with a copy here, arriving or not
@@ -133,6 +135,8 @@ class State {
   std::vector<Traffic> traffic; // by switch
   std::size_t slots = 0;        // of all GPUs that are there
   double queuedSeconds = 0;     // of GPU time, of all requests that wait
+  Landmark recent;              // for Gpu::load
+  double load = 0;              // of all GPUs
 
   const Function& operator[](FunctionId id) const { return functions[index(id)]; }
   const Gpu& operator[](GpuId id) const { return gpus[index(id)]; }
@@ -195,6 +199,10 @@ class State {
     for (const Peer& peer : to.spec.peers)
       if (peer.gpu == from) return peer.bytesPerSecond;
     return 0;
+  }
+  // Of the work that all GPUs have had lately, by what would be this one's part: 1 where load is even.
+  double loadShare(const Gpu& gpu) const {
+    return load > 0 && slots != 0 ? gpu.load * static_cast<double>(slots) / (load * gpu.spec.slots) : 1;
   }
   // When a slot is expected to be free.
   Time freeAt(const Gpu& gpu, Time now) const {

@@ -47,6 +47,8 @@ class Rouse final : public Placement {
   static constexpr double kLongPart = 0.5;     // of a deadline, that a long transfer takes
   static constexpr Duration kHorizon = std::chrono::seconds(10);  // what is evicted is counted as missing for so long
   static constexpr double kBacklog = 0.010;    // seconds, for each that could run there too: half of a run, for it may run elsewhere
+  static constexpr double kLoad = 0.0001;       // seconds, for a GPU that has had as much to do lately as the others: among equal ones the lesser loaded
+  static constexpr double kUneven = 1.04;      // of a GPU's part of the load: from there on another one is made to share it
   static constexpr int kLateGroup = 2;         // of the queueing policy: from there on nothing is gained by hurry
 
   static Decision resident(const Function& f, GpuId gpu) { return {Decision::Kind::run, f.id, gpu, {}, false}; }
@@ -72,19 +74,22 @@ class Rouse final : public Placement {
   std::optional<Decision> run(const State& state, const Function& f, const Key& key, Time now, bool& placeable) {
     Time free = Time::max();
     const Copy* from = nullptr;
+    const Gpu* here = nullptr;  // of those that it could run on now, the one that has done least lately
     for (const Copy& copy : f.copies) {
       if (copy.missing != 0) continue;
       const Gpu& gpu = state[copy.gpu];
       if (gpu.idle()) {
-        if (isReady(state, f, copy, now)) return resident(f, copy.gpu);
+        if (isReady(state, f, copy, now) && (here == nullptr || state.loadShare(gpu) < state.loadShare(*here))) here = &gpu;
         free = std::min(free, state.ready(f, copy, now));
       } else {
         free = std::min(free, std::max(state.freeAt(gpu, now), state.ready(f, copy, now)));
       }
       if (!copy.arriving) from = &copy;
     }
+    if (here != nullptr) return resident(f, here->id);
     placeable = true;
     if (from == nullptr || state.idle.empty()) return std::nullopt;
+    if (auto decision = even(state, f, *from, now)) return decision;
 
     const Time last = f.headDeadline - state.run(f);
     const bool canWait = last >= free || key.group >= kLateGroup;
@@ -105,6 +110,37 @@ class Rouse final : public Placement {
     return Decision{Decision::Kind::run, f.id, best->id, {Source::Kind::peer, from->gpu}, false};
   }
 
+  // It would have to wait where it is, and a GPU that has had less to do lately has nothing to do and room for it: it goes there, if its way is
+  // nobody else's just now, and if what the models of the two are asked for will then be more alike: otherwise all that wait would
+  // follow, until the other one has been the fuller one for as long.
+  std::optional<Decision> even(const State& state, const Function& f, const Copy& from, Time now) {
+    const Gpu& full = state[from.gpu];
+    const double share = state.loadShare(full);
+    if (share < kUneven) return std::nullopt;
+    for (const GpuId id : state.idle) {
+      const Gpu& gpu = state[id];
+      const double less = share - state.loadShare(gpu);
+      if (less < kUneven - 1 || f.copyOn(id) != nullptr || !f.allowedOn(id) || gpu.used + f.spec.memoryBytes > gpu.spec.memoryBytes) continue;
+      if (!gpu.ready.empty() || !state.traffic[gpu.spec.switchId].transfers().empty()) continue;
+      const double rate = state.peerRate(gpu, from.gpu);
+      if (now + (rate > 0 ? state.peerSwap(f, rate) : state.hostSwap(f, gpu)) > f.headDeadline) continue;
+      if (demand(state, f, now) >= demand(state, full, now) - demand(state, gpu, now)) continue;
+      const Source source = rate > 0 ? Source{Source::Kind::peer, from.gpu} : Source{Source::Kind::host, {}};
+      return Decision{Decision::Kind::run, f.id, id, source, false};
+    }
+    return std::nullopt;
+  }
+
+  // Of a GPU's time, by one copy of a model; by all that are there.
+  static double demand(const State& state, const Function& f, Time now) {
+    return f.copies.empty() ? 0 : f.rate(now) * seconds(state.run(f)) / static_cast<double>(f.copies.size());
+  }
+  static double demand(const State& state, const Gpu& gpu, Time now) {
+    double sum = 0;
+    for (const FunctionId id : gpu.models) sum += demand(state, state[id], now);
+    return sum;
+  }
+
   std::optional<Decision> fetch(const State& state, const Function& f, const Key& key, Time now, bool& placeable) {
     const Gpu* best = nullptr;
     double least = 0, bestBytes = 0;
@@ -117,7 +153,7 @@ class Rouse final : public Placement {
       const Copy* part = f.copyOn(gpu.id);
       bytes = static_cast<double>(part == nullptr ? f.transferBytes() : part->missing);
       const double free = seconds(state.freeAt(gpu, now) - now) + static_cast<double>(gpu.ready.size() - (part != nullptr)) * kBacklog;
-      if (best != nullptr && free + run >= least) continue;
+      if (best != nullptr && free + run + kLoad * state.loadShare(gpu) >= least) continue;
       const Traffic& traffic = state.traffic[gpu.spec.switchId];
       const double uplink = gpu.spec.uplinkBytesPerSecond;
       const bool isLong = bytes / gpu.spec.linkBytesPerSecond > seconds(f.spec.deadline) * kLongPart;
@@ -138,6 +174,7 @@ class Rouse final : public Placement {
       const double memory = part == nullptr ? static_cast<double>(f.spec.memoryBytes) : bytes;
       if (static_cast<double>(gpu.used) + memory > static_cast<double>(gpu.spec.memoryBytes) && !gpu.leavers.empty())
         cost += gpu.leavers.begin()->rank.value * memory * seconds(kHorizon);
+      cost += kLoad * state.loadShare(gpu);
       if (best != nullptr && cost >= least) continue;
       best = &gpu, least = cost, bestLong = isLong, bestLater = later, bestBytes = bytes;
     }

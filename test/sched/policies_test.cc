@@ -149,6 +149,61 @@ TEST_CASE("ours takes of a large model first what would come while it runs") {
   REQUIRE(evict.leave[0].function == F(0));
 }
 
+TEST_CASE("ours runs it where least has been done lately") {
+  Node node(kRouse, 2, 5000);
+  for (unsigned f = 0; f < 3; ++f) node.tell(FunctionAdded{F(f), resnet()}, 0);
+  const auto place = [&](unsigned request, unsigned function, double when) {
+    std::optional<GpuId> gpu;
+    for (const Action& action : node.tell(RequestArrived{R(request), F(function)}, when))
+      if (const auto* run = std::get_if<Run>(&action)) gpu = run->gpu;
+      else if (const auto* fetch = std::get_if<Fetch>(&action)) gpu = fetch->gpu;
+    REQUIRE(gpu);
+    for (double now = when; node.scheduler.state()[*gpu].running.empty(); now += 1)
+      node.tell(now > when + 24 ? Event(ModelArrived{F(function), *gpu}) : Event(TimerFired{}), now);
+    node.tell(RequestFinished{R(request), ms(20)}, when + 60);
+    return *gpu;
+  };
+  // Two GPUs on which nothing is and nothing runs do equally well.
+  const GpuId first = place(1, 0, 0), second = place(2, 1, 100);
+  REQUIRE(first != second);
+  REQUIRE(place(3, 0, 200) == first);
+  REQUIRE(place(4, 2, 300) == second);
+  const State& state = node.scheduler.state();
+  REQUIRE(state.loadShare(state[first]) == Approx(1).epsilon(0.01));
+}
+
+TEST_CASE("ours moves who waits on the fuller GPU to one that has less to do, not all of them") {
+  Node node(kRouse, 1, 5000);
+  for (unsigned f = 0; f < 8; ++f) {
+    node.tell(FunctionAdded{F(f), resnet()}, 0);
+    node.tell(RequestArrived{R(f), F(f)}, 100 * f);
+    for (double now = 100 * f; node.scheduler.state()[G(0)].running.empty(); now += 1)
+      node.tell(now > 100 * f + 24 ? Event(ModelArrived{F(f), G(0)}) : Event(TimerFired{}), now);
+    node.tell(RequestFinished{R(f), ms(20)}, 100 * f + 60);
+  }
+  node.tell(GpuAdded{G(1), {.memoryBytes = 5000, .linkBytesPerSecond = 10470, .switchId = 1}}, 1000);
+  // Always two at a time: one runs, the other one would have to wait. Nobody copies models between the GPUs, and one that has been
+  // brought to the other is gone from the first, as in the daemon.
+  unsigned moved = 0, number = 100;
+  for (double now = 1000; now < 9000; now += 100) {
+    for (unsigned i = 0; i < 2; ++i) {
+      const unsigned request = ++number;
+      const FunctionId f = F((number / 2 + 4 * i) % 8);
+      for (const Action& action : node.tell(RequestArrived{R(request), f}, now))
+        if (const auto* run = std::get_if<Run>(&action); run != nullptr && run->source.kind == Source::Kind::host) {
+          REQUIRE(run->gpu == G(1));
+          ++moved;
+          node.tell(ModelArrived{f, G(1)}, now);
+          node.tell(ModelLeft{f, G(0)}, now);
+        }
+    }
+    for (unsigned g = 0; g < 2; ++g)
+      while (!node.scheduler.state()[G(g)].running.empty()) node.tell(RequestFinished{node.scheduler.state()[G(g)].running[0].request, ms(17)}, now + 17);
+  }
+  REQUIRE(moved >= 3);
+  REQUIRE(moved <= 5);
+}
+
 TEST_CASE("requests that would be far too late are told so at once, with a time to come back; queues have limits") {
   Node node(kRouse, 1, 5000);
   FunctionSpec spec = densenet();

@@ -33,6 +33,27 @@ Arrival ask(double ms, std::uint32_t function) { return {sched::Time(sched::from
 
 }  // namespace
 
+// Section 7.2's 40 busy functions, which fit on one GPU together, or not on both; with an NVLink between the two or none.
+TEST_CASE("ours shares load evenly between GPUs") {
+  const std::string gpu = "[[topology.gpu]]\nlink_gb_per_s = 10.47\n", nvlink = "[[topology.nvlink]]\ngpus = [0, 1]\ngb_per_s = 25\n";
+  for (const char* memory : {"26", "7"})
+    for (const bool linked : {false, true}) {
+      INFO(memory << " GB, " << (linked ? "linked" : "apart"));
+      Setup setup = setupOf("rouse", 0);
+      setup.node = *parseNode("name = \"two\"\nnative_functions = 18\nfunction_memory_gb = " + std::string(memory) + "\n" + gpu + gpu +
+                                  (linked ? nvlink : ""), "two.toml");
+      setup.modelOf.assign(40, static_cast<std::uint32_t>(setup.models.find("ResNet-152") - setup.models.models.data()));
+      Random random(9);
+      Counts counts;
+      for (unsigned f = 0; f < 40; ++f) counts.emplace_back(10, 20 + 140 * random.unit());
+      const Outcome outcome = simulate(setup, arrivals(counts, *parseProcess("poisson"), 4));
+      const double a = outcome.gpus[0].busySeconds, b = outcome.gpus[1].busySeconds;
+      REQUIRE(std::min(a, b) / std::max(a, b) >= 0.95);
+      REQUIRE(outcome.compliant(setup.models.percentile) == 40);
+      REQUIRE(outcome.hostSwaps + outcome.peerSwaps < outcome.runs / (std::string(memory) == "26" ? 50 : 1));
+    }
+}
+
 TEST_CASE("busy time fits into time, bytes into links, requests are answered once") {
   for (const char* policy : {"rouse", "torpor", "torpor_fifo", "torpor_random", "torpor_lru", "torpor_block", "edf/rouse/lru/limits"}) {
     for (const std::size_t functions : {std::size_t{40}, std::size_t{600}}) {

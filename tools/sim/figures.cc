@@ -145,6 +145,7 @@ void Figures::figure9(Json& report) const {
     for (const GpuResult& gpu : outcome.gpus) load.push_back(gpu.busySeconds), tail.push_back(percentileOf(gpu.latencies, 0.98));
     const double most = *std::max_element(load.begin(), load.end());
     for (double& one : load) one /= most;
+    report[std::string("gpu_balance_") + name] = *std::min_element(load.begin(), load.end());
     section[name] = {{"load", load}, {"least_load", *std::min_element(load.begin(), load.end())}, {"p98_ms", tail}};
     loads.bars.push_back({name, load}), tails.bars.push_back({name, tail});
   }

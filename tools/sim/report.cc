@@ -1,5 +1,6 @@
 #include "tools/sim/report.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -27,6 +28,9 @@ void describe(const Outcome& outcome, const Setup& setup, Json& report) {
   Json load = Json::array(), links = Json::object();
   for (const GpuResult& gpu : outcome.gpus) load.push_back(gpu.busySeconds / outcome.virtualSeconds);
   if (load.size() <= 16) report["gpu_load"] = load;
+  double least = 1e300, most = 0;
+  for (const GpuResult& gpu : outcome.gpus) least = std::min(least, gpu.busySeconds), most = std::max(most, gpu.busySeconds);
+  if (most > 0) report["gpu_balance"] = least / most;
   for (const LinkResult& link : outcome.links)
     if (outcome.links.size() <= 32) links[link.name] = link.bytes / (link.capacity * outcome.virtualSeconds);
   if (!links.empty()) report["link_load"] = links;

@@ -13,7 +13,7 @@ std::vector<Target> torporTargets() {
   return {{"compliant_torpor_160", 160, 160}, {"compliant_native_160", 72, 72}, {"compliant_keep_alive_160", 0, 16},
           {"compliant_torpor_480", 470, 480}, {"compliant_torpor_560", 449, 560}, {"variants_worse_560", 1, 1},
           {"compliant_rouse_480", 480, 480},  {"compliant_rouse_560", 560, 560}, {"compliant_rouse_640", 640, 640},
-          {"rouse_never_worse", 1, 1}};
+          {"rouse_never_worse", 1, 1},        {"gpu_balance_rouse", 0.9, 1}};
 }
 
 std::vector<Target> scaleTargets() { return {{"speedup", 100, kAny}, {"step_us_p99", 0, 5}}; }
