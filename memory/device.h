@@ -271,6 +271,12 @@ class Device {
   // Makes the chunk read as zero before it goes to another function. Not mapped anywhere meanwhile.
   virtual Status scrub(Chunk) = 0;
 
+  // Other processes may use the same GPU's memory (isolated executors): the chunk gives its memory up, whatever it holds, and cannot be
+  // mapped until supply() has given it some again, which reads as zero. It is mapped nowhere. memoryAllocation from supply(): there is none
+  // just now. invalidValue: it has none already, or has some.
+  virtual Status withdraw(Chunk) { return Error{CudaError::notSupported, "its memory cannot be given up"}; }
+  virtual Status supply(Chunk) { return Error{CudaError::notSupported, "its memory cannot be given up"}; }
+
   // Chunks for a device of the same kind in another process to read, at most kMostSharedChunks, for as long as that has them: the
   // content is the caller's to keep. notSupported where this device's memory cannot be had elsewhere.
   virtual Result<SharedChunks> exportChunks(std::span<const Chunk>) { return Error{CudaError::notSupported, "its memory cannot be shared"}; }
@@ -308,6 +314,7 @@ struct DeviceOptions {
   // cpu: absolute path of a directory where code of kernels is kept for the next time, and how much of it; empty: nowhere.
   std::string codeCache;
   std::uint64_t codeCacheBytes = 0;
+  std::uint64_t absentBytes = 0;  // the first so many of the chunks have no memory yet (Device::supply()); of memoryBytes, which is not 0
   bool measureLink = false;       // fill in LinkDescription's curves: takes up to about 0.2 s
 };
 

@@ -65,6 +65,15 @@ struct Message {
     logsRequest @34 :LogsRequest;
     logs @35 :Logs;
     sessionClosed @36 :ExecutorStatus.SessionUsage;  # executor -> daemon: what it has used in all
+    # Several executors of one GPU share its memory (server/executor/guest.h); each knows the others as guests, by number.
+    guestMemory @37 :GuestMemory;       # daemon -> executor; answered by ok, or by why not: then nothing has changed
+    guestGrant @38 :GuestBytes;         # executor -> daemon, unasked: it has given up so much more for this guest
+    guestCall @39 :GuestBytes;          # executor -> daemon, unasked: this guest should have so much of the memory at most, others want the rest
+    promiseWanted @40 :UInt64;          # isolated executor -> daemon, unasked: bytes that its sessions are to be promised, in all
+    promised @41 :Promised;             # daemon -> isolated executor: what of that; answered by ok
+    guestActive @43 :Void;              # isolated executor -> daemon, unasked: its session has been at work; not often
+    assignHomes @42 :UInt64;            # fds: a file of so many bytes, the host store of this executor alone; and, if a session is to come from another
+                                        # executor, that one's. Before any session; answered by ok
   }
 }
 
@@ -151,6 +160,7 @@ struct Prepare {
   name @0 :Text;
   gpus @1 :UInt32;          # 0: the daemon's default
   gpuMemory @2 :UInt64;     # bytes on each; 0: the daemon's default
+  isolated @3 :Bool;        # on executors of its own
 }
 struct Prepared { token @0 :Text; clientLibraries @1 :Text; }
 
@@ -341,3 +351,10 @@ struct SessionWaits {
   wantedBytes @2 :UInt64;     # of the device
   reservedBytes @3 :UInt64;
 }
+
+# Actions: 0 visits, 1 stays: what it is promised in all, and whether it leaves for others; 2 wants: it should have so much in all, as soon as
+# that can be; 3 returned: so much less than before is its own; 4 holds: once, of what the device lacked when it was opened (--absent); 5 gone:
+# nothing of it is left; 6 active: it has been at work.
+struct GuestMemory { guest @0 :UInt64; action @1 :UInt8; bytes @2 :UInt64; }
+struct GuestBytes { guest @0 :UInt64; bytes @1 :UInt64; }
+struct Promised { bytes @0 :UInt64; problem @1 :Error; }   # code 0: all that was wanted

@@ -36,6 +36,7 @@ struct BodyWriter {
     out.setName(body.name);
     out.setGpus(body.gpus);
     out.setGpuMemory(body.gpuMemory);
+    out.setIsolated(body.isolated);
   }
   void operator()(const Prepared& body) {
     auto out = to.initPrepared();
@@ -150,6 +151,27 @@ struct BodyWriter {
   }
   void operator()(const ReturnMemory& body) { to.setReturnMemory(body.sessionId); }
   void operator()(const MemoryWanted& body) { to.setMemoryWanted(body.sessionId); }
+  void operator()(const GuestMemory& body) {
+    auto out = to.initGuestMemory();
+    out.setGuest(body.guest);
+    out.setAction(static_cast<std::uint8_t>(body.action));
+    out.setBytes(body.bytes);
+  }
+  void operator()(const GuestGrant& body) { writeGuest(to.initGuestGrant(), body); }
+  void operator()(const GuestCall& body) { writeGuest(to.initGuestCall(), body); }
+  template <class Body>
+  static void writeGuest(capnproto::GuestBytes::Builder out, const Body& body) {
+    out.setGuest(body.guest);
+    out.setBytes(body.bytes);
+  }
+  void operator()(const PromiseWanted& body) { to.setPromiseWanted(body.bytes); }
+  void operator()(const Promised& body) {
+    auto out = to.initPromised();
+    out.setBytes(body.bytes);
+    if (!body.status) write(out.initProblem(), body.status.error());
+  }
+  void operator()(const GuestActive&) { to.setGuestActive(); }
+  void operator()(const AssignHomes& body) { to.setAssignHomes(body.bytes); }
 };
 
 Moved readMoved(capnproto::Moved::Reader from) {
@@ -189,7 +211,7 @@ Body readBody(capnproto::Message::Reader from) {
       return CutOff{read(from.getCutOff())};
     case capnproto::Message::PREPARE: {
       const auto body = from.getPrepare();
-      return Prepare{read(body.getName()), body.getGpus(), body.getGpuMemory()};
+      return Prepare{read(body.getName()), body.getGpus(), body.getGpuMemory(), body.getIsolated()};
     }
     case capnproto::Message::PREPARED: {
       const auto body = from.getPrepared();
@@ -283,6 +305,26 @@ Body readBody(capnproto::Message::Reader from) {
       return ReturnMemory{from.getReturnMemory()};
     case capnproto::Message::MEMORY_WANTED:
       return MemoryWanted{from.getMemoryWanted()};
+    case capnproto::Message::GUEST_MEMORY: {
+      const auto body = from.getGuestMemory();
+      return GuestMemory{body.getGuest(), readAtMost("a guest's action", body.getAction(), GuestAction::active), body.getBytes()};
+    }
+    case capnproto::Message::GUEST_GRANT:
+      return GuestGrant{from.getGuestGrant().getGuest(), from.getGuestGrant().getBytes()};
+    case capnproto::Message::GUEST_CALL:
+      return GuestCall{from.getGuestCall().getGuest(), from.getGuestCall().getBytes()};
+    case capnproto::Message::PROMISE_WANTED:
+      return PromiseWanted{from.getPromiseWanted()};
+    case capnproto::Message::PROMISED: {
+      const auto body = from.getPromised();
+      Promised promised{body.getBytes(), {}};
+      if (const Error problem = read(body.getProblem()); problem.code != CudaError::success) promised.status = problem;
+      return promised;
+    }
+    case capnproto::Message::ASSIGN_HOMES:
+      return AssignHomes{from.getAssignHomes()};
+    case capnproto::Message::GUEST_ACTIVE:
+      return GuestActive{};
   }
   throw OutOfRange{"message kind " + std::to_string(static_cast<unsigned>(from.which())) + " is unknown"};
 }
@@ -363,7 +405,14 @@ std::string_view name(const Body& body) {
                                                 "sessionClosed",
                                                 "order",
                                                 "logsRequest",
-                                                "logs"};
+                                                "logs",
+                                                "guestMemory",
+                                                "guestGrant",
+                                                "guestCall",
+                                                "promiseWanted",
+                                                "promised",
+                                                "assignHomes",
+                                                "guestActive"};
   static_assert(std::size(kNames) == std::variant_size_v<Body>);
   return kNames[body.index()];
 }

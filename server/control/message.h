@@ -59,6 +59,7 @@ struct Prepare {
   std::string name;
   std::uint32_t gpus = 0;
   std::uint64_t gpuMemory = 0;
+  bool isolated = false;
 };
 struct Prepared {
   std::string token;
@@ -212,13 +213,39 @@ struct ReturnMemory {
 struct MemoryWanted {
   std::uint64_t sessionId = 0;
 };
+enum class GuestAction : std::uint8_t { visits, stays, wants, returned, holds, gone, active };
+struct GuestMemory {
+  std::uint64_t guest = 0;
+  GuestAction action = GuestAction::visits;
+  std::uint64_t bytes = 0;
+};
+struct GuestGrant {
+  std::uint64_t guest = 0;
+  std::uint64_t bytes = 0;
+};
+struct GuestCall {
+  std::uint64_t guest = 0;
+  std::uint64_t bytes = 0;
+};
+struct PromiseWanted {
+  std::uint64_t bytes = 0;
+};
+struct Promised {
+  std::uint64_t bytes = 0;
+  Status status;
+};
+struct GuestActive {};
+struct AssignHomes {
+  std::uint64_t bytes = 0;
+};
 struct Shutdown {};
 
 using Body = std::variant<Error, Attach, Attached, LoadModule, ModuleInfo, CutOff, Prepare, Prepared, StatusRequest,
                           StatusReply, ExecutorReady, OpenSession, CloseSession, InstallModule, Ok, SessionFault,
                           ExecutorStatusRequest, ExecutorStatus, Shutdown, Move, Moved, MoveSession, ExportSession, SessionRecipe,
                           ImportSession, ResumeSession, SessionWaits, ShareMemory, SharedMemory, EndBorrowing, ReturnMemory,
-                          MemoryWanted, SessionClosed, Order, LogsRequest, Logs>;
+                          MemoryWanted, SessionClosed, Order, LogsRequest, Logs, GuestMemory, GuestGrant, GuestCall, PromiseWanted, Promised,
+                          AssignHomes, GuestActive>;
 
 struct Message {
   std::uint64_t id = 0;  // of a request, chosen by who asks; the answer bears the same; 0 for notifications

@@ -10,6 +10,7 @@ static_assert(memory::kMostSharedChunks <= control::kMaxFrameFds);
 void Executor::on(std::uint64_t id, channel::OpenSession& request, std::vector<wire::OwnedFd> fds) {
   const std::string name = "session " + std::to_string(request.sessionId);
   if (find(request.sessionId) != nullptr) return send(id, Error{CudaError::invalidValue, name + " is open already"});
+  if (promises_ && !served_.empty()) return send(id, Error{CudaError::invalidValue, name + ": this executor is for one session, and has one"});
   auto session = Session::open(request, std::move(fds), surroundings_);
   if (Status health = device_->health(); !health) return fail(health.error());  // unanswered: see turn()
   if (!session) return send(id, session.error());
@@ -74,6 +75,8 @@ void Executor::finishLoads() {
 
 void Executor::on(std::uint64_t id, channel::ExecutorStatusRequest&, std::vector<wire::OwnedFd>) {
   const memory::Acquisitions acquired = device_->acquisitions();
+  std::uint64_t guestBytes = 0;
+  for (const auto& guest : guests_) guestBytes += guest->bytes();
   channel::ExecutorStatus status{.totalBytes = memory_.totalBytes(),
                                  .freeBytes = memory_.freeBytes(),
                                  .sessions = {},
@@ -84,7 +87,7 @@ void Executor::on(std::uint64_t id, channel::ExecutorStatusRequest&, std::vector
                                  .hostStorePromisableBytes = homes_ ? homes_->promisableBytes() : 0,
                                  .roomBytes = memory_.freeChunks() * kGranuleBytes,
                                  .idleBytes = Sharing::idleBytes(sharers(), coarseNs()),
-                                 .heldBytes = memory_.heldBytes(),
+                                 .heldBytes = memory_.heldBytes() - guestBytes,
                                  .deviceAllocations = acquired.deviceAllocations,
                                  .hostPinnings = acquired.hostPinnings};
   for (const Served& served : served_) {
@@ -184,6 +187,63 @@ void Executor::on(std::uint64_t id, channel::ReturnMemory& request, std::vector<
   served->session->takeBack();
   served->recalled = false;
   send(id, channel::Ok{});
+}
+
+void Executor::on(std::uint64_t id, channel::GuestMemory& request, std::vector<wire::OwnedFd>) {
+  using Action = channel::GuestAction;
+  Guest* guest = findGuest(request.guest);
+  Status status;
+  if (guest == nullptr && request.action != Action::visits && request.action != Action::stays) {
+    // What is said of one that has gone crosses the news of that.
+    status = Error{CudaError::invalidValue, "no guest " + std::to_string(request.guest)};
+    return send(id, status.error());
+  }
+  if (guest == nullptr && promises_) return send(id, Error{CudaError::invalidValue, "an isolated executor has one guest"});
+  if (guest == nullptr) guest = guests_.emplace_back(std::make_unique<Guest>(request.guest, memory_, false)).get();
+  switch (request.action) {
+    case Action::visits:
+      status = guest->promise(request.bytes, memory::Tenure::visits);
+      break;
+    case Action::stays:
+      status = guest->promise(request.bytes, memory::Tenure::stays);
+      break;
+    case Action::wants:
+      guest->want(request.bytes);
+      break;
+    case Action::returned:
+      status = guest->giveBack(request.bytes);
+      break;
+    case Action::holds: {
+      Guest* others = findGuest(Guest::kOthers);
+      status = others == nullptr || others == guest ? Status(Error{CudaError::invalidValue, "nothing of this device is elsewhere"})
+                                                    : guest->takeFrom(*others, request.bytes);
+      break;
+    }
+    case Action::gone:
+      guest->leave();
+      break;
+    case Action::active:
+      guest->noteActivity(coarseNs());
+      break;
+  }
+  send(id, status ? channel::Body(channel::Ok{}) : channel::Body(status.error()));
+}
+
+void Executor::on(std::uint64_t id, channel::Promised& request, std::vector<wire::OwnedFd>) {
+  if (!promises_) return send(id, Error{CudaError::invalidValue, "this executor promises its memory itself"});
+  promises_->answer(request.status);
+  send(id, channel::Ok{});
+}
+
+void Executor::on(std::uint64_t id, channel::AssignHomes& request, std::vector<wire::OwnedFd> fds) {
+  Status status;
+  if (fds.size() != 1 && fds.size() != 2)
+    status = Error{CudaError::invalidValue, "assign homes: " + std::to_string(fds.size()) + " descriptors, needed are 1 or 2"};
+  else if (homes_ || !served_.empty())
+    status = Error{CudaError::invalidValue, "assign homes: this executor has homes, or sessions without"};
+  else
+    status = useHomes(fds[0], 0, request.bytes, fds.back());
+  send(id, status ? channel::Body(channel::Ok{}) : channel::Body(status.error()));
 }
 
 void Executor::on(std::uint64_t, channel::Shutdown&, std::vector<wire::OwnedFd>) { stopping_ = true; }

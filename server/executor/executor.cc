@@ -19,6 +19,8 @@ namespace {
 constexpr unsigned kTurnsBetweenControl = 64;
 // A device that waits for something nobody will wake us for (a slot that a client writes, say).
 constexpr std::chrono::nanoseconds kDevicePollNs{1'000'000};
+// How often others are told at most that an isolated function is at work.
+constexpr std::uint64_t kActiveNs = 100'000'000;
 
 }  // namespace
 
@@ -44,15 +46,16 @@ Result<std::unique_ptr<Executor>> Executor::create(std::unique_ptr<memory::Devic
       new Executor(std::move(device), std::move(*memory), std::move(*poller), std::move(control), options));
   if (options.homesBytes != 0) {
     const wire::OwnedFd file(options.homesFd);
-    auto homes = Homes::open(*executor->device_, file, options.homesOffset, options.homesBytes,
-                             [&flag = executor->flag_] { flag.ring(); });
-    if (!homes) return std::move(homes).error();
-    executor->homes_ = std::move(*homes);
-    executor->surroundings_.homes = executor->homes_.get();
-    auto store = StoreView::open(file);
-    if (!store) return std::move(store).error();
-    executor->store_ = std::move(*store);
-    executor->surroundings_.store = executor->store_.get();
+    if (Status status = executor->useHomes(file, options.homesOffset, options.homesBytes, file); !status) return status.error();
+  }
+  if (options.isolated) {
+    executor->memory_.promiseElsewhere();
+    executor->promises_ = std::make_unique<Promises>([self = executor.get()](std::uint64_t bytes) { self->send(0, channel::PromiseWanted{bytes}); });
+    executor->surroundings_.promises = executor->promises_.get();
+  }
+  if (options.absentBytes != 0) {
+    executor->guests_.push_back(std::make_unique<Guest>(Guest::kOthers, executor->memory_, options.isolated));
+    executor->guests_.back()->holdAbsent(options.absentBytes);
   }
   if (Status status = executor->poller_.watchControl(executor->control_.fd()); !status) return status.error();
   if (Status status = executor->poller_.watchEvents(executor->flag_.fd()); !status) return status.error();
@@ -60,6 +63,18 @@ Result<std::unique_ptr<Executor>> Executor::create(std::unique_ptr<memory::Devic
                                            .pid = static_cast<std::uint32_t>(::getpid()),
                                            .wireHash = wire::kWireHash});
   return executor;
+}
+
+Status Executor::useHomes(const wire::OwnedFd& file, std::uint64_t offset, std::uint64_t bytes, const wire::OwnedFd& before) {
+  auto homes = Homes::open(*device_, file, offset, bytes, [&flag = flag_] { flag.ring(); });
+  if (!homes) return std::move(homes).error();
+  homes_ = std::move(*homes);
+  surroundings_.homes = homes_.get();
+  auto store = StoreView::open(before);
+  if (!store) return std::move(store).error();
+  store_ = std::move(*store);
+  surroundings_.store = store_.get();
+  return {};
 }
 
 Executor::Executor(std::unique_ptr<memory::Device> device, PhysicalMemory memory, Poller poller, wire::OwnedFd control,
@@ -113,8 +128,8 @@ Status Executor::run() {
 bool Executor::turn() {
   bool did = flag_.take();
   did = pollSessions() || did;
+  if (homes_ || !guests_.empty()) did = share() || did;
   if (homes_) {
-    did = share() || did;
     did = homes_->turn() || did;
     if (homes_->anyMerged()) meet();
   }
@@ -176,11 +191,43 @@ bool Executor::share() {
     }
     send(request, status ? channel::Body(channel::Ok{}) : channel::Body(status.error()));
   });
-  const bool shared = sharing_.turn(sessions, now);
+  const bool shared = takeTurnsWithGuests(sessions, now);
   if (sharing_.wantsLent()) recallLent();
   if (sharing_.waiting())
     for (const channel::SessionWaits& waits : Sharing::impatient(sessions, now)) send(0, waits);
   return shared || did;
+}
+
+bool Executor::takeTurnsWithGuests(std::span<Session* const> sessions, std::uint64_t now) {
+  if (guests_.empty()) return sharing_.turn(sessions, now);
+  all_.assign(sessions.begin(), sessions.end());
+  for (const auto& guest : guests_) all_.push_back(guest.get());
+  bool did = sharing_.turn(std::span<Sharer* const>(all_), now);
+  const Guest::Told told{.grant = [this](const channel::GuestGrant& grant) { send(0, grant); },
+                         .call = [this](const channel::GuestCall& call) { send(0, call); }};
+  for (const auto& guest : guests_) {
+    const Result<bool> done = guest->turn(sharing_.lackingChunks(), now, told);
+    if (!done) fail(done.error());
+    did = did || !done || *done;
+  }
+  std::erase_if(guests_, [this](const std::unique_ptr<Guest>& guest) {
+    if (!guest->gone()) return false;
+    memory_.release(guest->id());
+    return true;
+  });
+  if (promises_) showActivity(sessions, now);
+  return did;
+}
+
+void Executor::showActivity(std::span<Session* const> sessions, std::uint64_t now) {
+  if (now - shownAt_ < kActiveNs || std::ranges::none_of(sessions, [&](const Session* session) { return session->shares.activeAt > shownAt_; })) return;
+  shownAt_ = now;
+  send(0, channel::GuestActive{});
+}
+
+Guest* Executor::findGuest(std::uint64_t number) {
+  const auto found = std::ranges::find(guests_, number, &Guest::number);
+  return found == guests_.end() ? nullptr : found->get();
 }
 
 void Executor::meet() {
@@ -226,7 +273,8 @@ void Executor::rest(Rest kind) {
   std::optional<std::chrono::nanoseconds> atMost;
   if (kind == Rest::nap)
     atMost = std::chrono::nanoseconds{wire::kNapNs};
-  else if (deviceWaiting_ || sharing_.waiting() || moves_.waiting())
+  else if (deviceWaiting_ || sharing_.waiting() || moves_.waiting() ||
+           std::ranges::any_of(guests_, [](const auto& guest) { return guest->waiting(); }))
     atMost = kDevicePollNs;
   const bool control = poller_.wait(atMost);
   flag_.endRest();

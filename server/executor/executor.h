@@ -13,11 +13,13 @@
 
 #include "server/executor/control_link.h"
 #include "server/executor/core_placement.h"
+#include "server/executor/guest.h"
 #include "server/executor/module_loader.h"
 #include "server/executor/moves.h"
 #include "server/executor/physical_memory.h"
 #include "server/executor/poller.h"
 #include "server/executor/progress_flag.h"
+#include "server/executor/promises.h"
 #include "server/executor/rest_policy.h"
 #include "server/executor/session.h"
 #include "server/executor/sharing.h"
@@ -31,6 +33,10 @@ struct ExecutorOptions {
   // Part of the daemon's host store for the homes of this executor's sessions; 0 bytes: none leaves the device.
   int homesFd = -1;
   std::uint64_t homesOffset = 0, homesBytes = 0;
+  // For one session at most, with nothing of the device's memory at first: who gets how much another executor says (guest.h).
+  bool isolated = false;
+  // Of the device's memory, the first so many bytes are other executors' when this one is started.
+  std::uint64_t absentBytes = 0;
 };
 
 // Of the clock that sharing and moves go by: cheap, and as exact as the kernel's ticks.
@@ -69,6 +75,11 @@ class Executor {
   // Homes that have been found to be equal: so may the chunks be.
   void meet();
   std::span<Session* const> sharers();
+  bool takeTurnsWithGuests(std::span<Session* const> sessions, std::uint64_t now);
+  void showActivity(std::span<Session* const> sessions, std::uint64_t now);
+  Guest* findGuest(std::uint64_t number);
+  // `before`: where the homes are of whom is to come from another executor.
+  Status useHomes(const wire::OwnedFd& file, std::uint64_t offset, std::uint64_t bytes, const wire::OwnedFd& before);
   void settle(std::size_t index);
   void rest(Rest kind);
   bool anyBusy() const;
@@ -94,6 +105,9 @@ class Executor {
   void on(std::uint64_t id, channel::SharedMemory&, std::vector<wire::OwnedFd>);
   void on(std::uint64_t id, channel::EndBorrowing&, std::vector<wire::OwnedFd>);
   void on(std::uint64_t id, channel::ReturnMemory&, std::vector<wire::OwnedFd>);
+  void on(std::uint64_t id, channel::GuestMemory&, std::vector<wire::OwnedFd>);
+  void on(std::uint64_t id, channel::Promised&, std::vector<wire::OwnedFd>);
+  void on(std::uint64_t id, channel::AssignHomes&, std::vector<wire::OwnedFd>);
   void on(std::uint64_t id, channel::Shutdown&, std::vector<wire::OwnedFd>);
   template <class Other>
   void on(std::uint64_t id, Other&, std::vector<wire::OwnedFd>);
@@ -118,6 +132,11 @@ class Executor {
   std::unordered_map<std::uint64_t, std::uint64_t> exports_;  // session, by request
   std::vector<Waiter> imports_;                               // whose homes are being filled
   std::vector<Waiter> borrowings_;                            // whose end is awaited
+
+  std::vector<std::unique_ptr<Guest>> guests_;
+  std::unique_ptr<Promises> promises_;  // of an isolated one
+  std::uint64_t shownAt_ = 0;           // that its session was active
+  std::vector<Sharer*> all_;            // sessions and guests, for one turn
 
   std::vector<Served> served_;
   std::vector<Session*> sharers_;  // those served, for one turn

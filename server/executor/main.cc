@@ -56,6 +56,8 @@ int run(int argc, char** argv) {
   app.add_option("--homes-fd", options.homesFd, "memfd of the host store");
   app.add_option("--homes-offset", options.homesOffset, "where this executor's part of it begins");
   app.add_option("--homes-bytes", options.homesBytes, "its length; 0: no function's memory leaves the device");
+  app.add_flag("--isolated", options.isolated, "for one session, with no memory of the device's at first");
+  app.add_option("--absent", options.absentBytes, "bytes of the device's memory that other executors have");
   app.add_option("--links-fd", device.linksFd, "memfd of the node's modelled links (cpu)");
   app.add_option("--swap-plan", options.plan, "how memory comes to the device: 0 all at once, 1 by granules, 2 in groups");
   app.add_option("--code-cache", device.codeCache, "directory where compiled kernels are kept (cpu); empty: nowhere");
@@ -79,7 +81,10 @@ int run(int argc, char** argv) {
   wire::OwnedFd socket(control), links(device.linksFd);
 
   options.cores = usableCores();
-  device.measureLink = true;
+  // The shared executor has told what the link is like.
+  device.measureLink = !options.isolated || device.linksFd >= 0;
+  if (options.isolated) options.absentBytes = device.memoryBytes;
+  device.absentBytes = options.absentBytes;
   auto opened = openDevice(backends, kind, device);
   links.reset();
   if (!opened) return noDevice(std::move(socket), opened.error());

@@ -26,20 +26,46 @@ wire::DecodeStatus refuse(const char* command, AddressRange range, const char* w
 
 }  // namespace
 
-wire::DecodeStatus Session::on(const wire::MemReserve& command) {
-  Status status = quota_.reserve(command.bytes);
+Status Session::reserve(std::uint64_t bytes) {
+  Status status = quota_.reserve(bytes);
+  if (!status) return status;
+  status = surroundings_.memory.reserve(id_, bytes);
   if (status) {
-    status = surroundings_.memory.reserve(id_, command.bytes);
-    if (status) {
-      status = presence_.promise(command.bytes);
-      if (!status) surroundings_.memory.giveBack(id_, command.bytes);
-    }
-    // Nothing of it is mapped, so it can be given back.
-    if (!status && !quota_.giveBack(command.bytes)) std::abort();
+    status = presence_.promise(bytes);
+    if (!status) surroundings_.memory.giveBack(id_, bytes);
+  }
+  // Nothing of it is mapped, so it can be given back.
+  if (!status && !quota_.giveBack(bytes)) std::abort();
+  return status;
+}
+
+void Session::unreserve(std::uint64_t bytes) {
+  if (!quota_.giveBack(bytes)) std::abort();
+  surroundings_.memory.giveBack(id_, bytes);
+  presence_.giveBack(bytes);
+}
+
+wire::DecodeStatus Session::on(const wire::MemReserve& command) {
+  const Status status = reserve(command.bytes);
+  if (status && surroundings_.promises != nullptr) {
+    start(Reserve{command.bytes, command.value, command.slot, surroundings_.promises->more(command.bytes)});
+    return {};
   }
   publishMemory();
   wire::signal(segment_.slot(command.slot), command.value, status.error().code);
   return {};
+}
+
+bool Session::resume(Reserve& command) {
+  if (!surroundings_.promises->answered(command.question)) return false;
+  const Status status = surroundings_.promises->last();
+  if (!status) {
+    unreserve(command.bytes);
+    surroundings_.promises->takeBack(command.bytes);
+  }
+  publishMemory();
+  wire::signal(segment_.slot(command.slot), command.value, status.error().code);
+  return true;
 }
 
 wire::DecodeStatus Session::on(const wire::MemReturn& command) {
@@ -47,6 +73,7 @@ wire::DecodeStatus Session::on(const wire::MemReturn& command) {
     return wire::Rejection{"MemReturn.bytes: " + status.error().message};
   surroundings_.memory.giveBack(id_, command.bytes);
   presence_.giveBack(command.bytes);
+  if (surroundings_.promises != nullptr) surroundings_.promises->less(command.bytes);
   return {};
 }
 

@@ -13,7 +13,7 @@ Result<PhysicalMemory> PhysicalMemory::create(memory::Device& device) {
 
 Status PhysicalMemory::enroll(memory::OwnerId owner, memory::Tenure tenure) {
   ++version_;
-  return pool_.enroll(owner, tenure);
+  return pool_.enroll(owner, promisedElsewhere_ ? memory::Tenure::visits : tenure);
 }
 
 Status PhysicalMemory::reserve(memory::OwnerId owner, std::uint64_t bytes) {
@@ -41,6 +41,25 @@ void PhysicalMemory::takeAny(memory::OwnerId owner, std::size_t count, std::vect
   while (pool_.unusedChunks() < count && clearAway(count - pool_.unusedChunks())) {
   }
   pool_.take(owner, count, to, memory::Content::any);
+}
+
+Status PhysicalMemory::withdraw(memory::OwnerId owner, std::size_t count, std::vector<memory::Chunk>& to) {
+  const std::size_t before = to.size();
+  takeAny(owner, count, to);
+  for (std::size_t i = before; i < to.size(); ++i)
+    if (Status status = device_->withdraw(to[i]); !status) return status;
+  return {};
+}
+
+Status PhysicalMemory::supply(memory::OwnerId owner, memory::Chunk chunk) {
+  if (Status status = device_->supply(chunk); !status) return status;
+  put(owner, chunk);
+  return {};
+}
+
+void PhysicalMemory::handOver(memory::OwnerId from, memory::OwnerId to, memory::Chunk chunk) {
+  pool_.share(to, chunk);
+  pool_.put(from, chunk);
 }
 
 void PhysicalMemory::rest(memory::OwnerId owner, RestingOwner& guest) {

@@ -84,6 +84,17 @@ class PhysicalMemory {
   // Held by those who do not rest; what several have counts once.
   std::uint64_t heldBytes() const;
 
+  // --- Chunks whose memory is elsewhere (guest.h).
+  // Up to `count` chunks give their memory up and are the owner's, appended; fewer only when no more are free. The one that fails is lost.
+  Status withdraw(memory::OwnerId owner, std::size_t count, std::vector<memory::Chunk>& to);
+  // One of them has memory again, and is put back. Or fails, and nothing has changed.
+  Status supply(memory::OwnerId owner, memory::Chunk chunk);
+  // It is the other's from now on.
+  void handOver(memory::OwnerId from, memory::OwnerId to, memory::Chunk chunk);
+  // What is promised here, and to whom, another executor decides: all that there is may be promised to each, by count.
+  void promiseElsewhere() { promisedElsewhere_ = true; }
+  bool promisedElsewhere() const { return promisedElsewhere_; }
+
   // The owner's chunks are free, and will be asked back from `guest` (borrowed, until wake()) as others need them.
   void rest(memory::OwnerId owner, RestingOwner& guest);
   // What is left is its own again. Nothing happens where it does not rest.
@@ -114,6 +125,7 @@ class PhysicalMemory {
   std::unordered_map<memory::OwnerId, RestingOwner*> resting_;
   std::unordered_map<memory::OwnerId, ChunkHolder*> holders_;
   std::uint64_t version_ = 1;
+  bool promisedElsewhere_ = false;
 };
 
 }  // namespace rouse::executor

@@ -21,7 +21,7 @@ Presence::Presence(memory::OwnerId owner, memory::Device& device, PhysicalMemory
 }
 
 void Presence::enroll() {
-  if (homes_ != nullptr && !memory_.enroll(owner_, memory::Tenure::visits)) std::abort();  // with nothing promised
+  if ((homes_ != nullptr || memory_.promisedElsewhere()) && !memory_.enroll(owner_, memory::Tenure::visits)) std::abort();  // with nothing promised
   if (sharing()) memory_.introduce(owner_, *this);
 }
 

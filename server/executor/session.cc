@@ -307,6 +307,7 @@ bool Session::dismantle() {
   objects_.clear();
   allObjectsKnown_ = true;
   limits_.clear();
+  if (surroundings_.promises != nullptr && quota_.reserved() != 0) surroundings_.promises->less(quota_.reserved());
   quota_.clear();
   return true;
 }

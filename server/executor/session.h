@@ -44,6 +44,8 @@
 #include "server/executor/physical_memory.h"
 #include "server/executor/presence.h"
 #include "server/executor/progress_listener.h"
+#include "server/executor/promises.h"
+#include "server/executor/sharer.h"
 #include "server/executor/store_view.h"
 #include "server/executor/streams.h"
 
@@ -61,6 +63,7 @@ struct Surroundings {
   swap::PlanKind plan = swap::PlanKind::grouped;
   bool discardLaunches = false;  // check launches, then drop them: measures the path itself
   const StoreView* store = nullptr;  // null: nobody comes from another device
+  Promises* promises = nullptr;      // null: what is promised is decided here
 };
 
 inline constexpr unsigned kBurstCommands = 256;
@@ -72,7 +75,7 @@ inline constexpr std::size_t kMaxHostRanges = 4096;
 // Allocations of the program that are known as such. Those beyond are not: launches then wait for all that is on its way.
 inline constexpr std::size_t kMaxObjects = std::size_t{1} << 18;
 
-class Session final : private memory::ContextObserver {
+class Session final : public Sharer, private memory::ContextObserver {
  public:
   // Checks everything that came with the request. `fds`: as control.capnp says.
   static Result<std::unique_ptr<Session>> open(const channel::OpenSession&, std::vector<wire::OwnedFd> fds,
@@ -110,30 +113,22 @@ class Session final : private memory::ContextObserver {
   void readMeter(std::uint64_t now) { meter_.read(now); }
 
   // --- Sharing the device's memory (Sharing, sharing.h). All only where there are homes.
-  // Chunks that the session cannot go on without; 0: none.
-  std::uint64_t wantedChunks() const;
-  // It may take as many as it wants, and has not taken them all yet.
-  void admit() { admitted_ = true; }
-  bool admitted() const { return admitted_; }
+  std::uint64_t wantedChunks() const override;
+  void admit() override { admitted_ = true; }
+  bool admitted() const override { return admitted_; }
   // To give its chunks up as soon as its queued work has ended; until then it reads no more commands.
-  void askToLeave() { leaveAsked_ = true; }
-  void letStay() { leaveAsked_ = false; }
-  bool leaveAsked() const { return leaveAsked_; }
-  // Asked by anybody.
-  bool mustLeave() const { return leaveAsked_ || sentAway_; }
-  bool mayLeave() const;
-  // Neither work nor commands, as far as can be seen.
-  bool quiet() const;
+  void askToLeave() override { leaveAsked_ = true; }
+  void letStay() override { leaveAsked_ = false; }
+  bool leaveAsked() const override { return leaveAsked_; }
+  bool mustLeave() const override { return leaveAsked_ || sentAway_; }
+  bool mayLeave() const override;
+  bool quiet() const override;
+  bool active() override { return tookCommands() || busy(); }
+  bool present() const override { return presence_.here(); }
   const Presence& presence() const { return presence_; }
   // Presence's; not of one that is being taken to another device.
   void meet(std::uint64_t address) { presence_.meet(address); }
-  std::uint64_t heldChunks() const { return presence_.heldBytes() / kGranuleBytes; }
-  struct Shares {  // Sharing's notes. Times in nanoseconds; 0: never.
-    std::uint64_t activeAt = 0, hereSince = 0, waitingSince = 0, askedAt = 0, staysUntil = 0;
-    std::uint64_t toldAfter = 0;  // how long it had waited when the daemon was told last
-    unsigned refusals = 0;  // times in a row that it was asked to leave and did not
-    bool wasHere = false;
-  } shares;
+  std::uint64_t heldChunks() const override { return presence_.heldBytes() / kGranuleBytes; }
   // --- What an operator asks for (Moves, moves.h). Only where there are homes.
   // On the device from now on: it comes if it is away. Its homes stay promised to it, so that unpinning cannot fail.
   // memoryAllocation, and nothing changes, when what others were promised leaves no room for it.
@@ -146,7 +141,7 @@ class Session final : private memory::ContextObserver {
   // As askToLeave(), whoever waits. Not while it is admitted.
   void sendAway() { sentAway_ = true; }
   void recall() { sentAway_ = false; }
-  bool serving() const { return stage_ == Stage::serving; }
+  bool serving() const override { return stage_ == Stage::serving; }
 
   // --- Between devices (session_recipe.cc).
   // Why it has to stay on this device; notPermitted, notSupported or the error of its context.
@@ -169,7 +164,7 @@ class Session final : private memory::ContextObserver {
   };
   Result<Shared> share(std::uint32_t from);
   void takeBack() { presence_.takeBack(); }
-  std::uint64_t lentChunks() const { return presence_.lentBytes() / kGranuleBytes; }
+  std::uint64_t lentChunks() const override { return presence_.lentBytes() / kGranuleBytes; }
   // Of a dormant one, begun to be imported: what the other has shared. In doubt none of it: it comes from home.
   Status borrow(const channel::SharedMemory&, std::vector<wire::OwnedFd> fds);
   void stopBorrowing() { presence_.stopBorrowing(); }
@@ -187,7 +182,7 @@ class Session final : private memory::ContextObserver {
   // Of usage(), what was done on this device.
   std::uint64_t commandsHere() const { return consumer_.commands() - commandsElsewhere_; }
   std::uint64_t launchesHere() const { return launches_ - launchesElsewhere_; }
-  std::uint64_t id() const { return id_; }
+  std::uint64_t id() const override { return id_; }
   const std::string& name() const { return name_; }
   int wakeFd() const { return wake_.get(); }
 
@@ -236,6 +231,11 @@ class Session final : private memory::ContextObserver {
   };
 
   // Parked commands: all of what is left to do. Each resume() goes on as far as it can without waiting; true: done.
+  struct Reserve {
+    std::uint64_t bytes, value;
+    std::uint32_t slot;
+    std::uint64_t question;
+  };
   struct Map {
     AddressRange left;
   };
@@ -266,7 +266,7 @@ class Session final : private memory::ContextObserver {
     std::uint32_t slot;
   };
   struct Backlog {};
-  using Parked = std::variant<std::monostate, Map, Unmap, UnmapHost, Bind, Unbind, CreateStream, StartAnew, Backlog>;
+  using Parked = std::variant<std::monostate, Reserve, Map, Unmap, UnmapHost, Bind, Unbind, CreateStream, StartAnew, Backlog>;
 
   enum class Stage { dormant, serving, frozen, condemned, closing, closed };
 
@@ -279,6 +279,7 @@ class Session final : private memory::ContextObserver {
   void start(Command command);
   bool resumeParked();
   bool resume(std::monostate) { return true; }
+  bool resume(Reserve&);
   bool resume(Map&);
   bool resume(Unmap&);
   bool resume(UnmapHost&);
@@ -288,6 +289,9 @@ class Session final : private memory::ContextObserver {
   bool resume(StartAnew&);
   bool resume(Backlog);
 
+  // As MemReserve says; and undone.
+  Status reserve(std::uint64_t bytes);
+  void unreserve(std::uint64_t bytes);
   // After the objects have changed by this one: Presence is told which granules have any.
   void noteFreed(AddressRange object);
   bool pollElsewhere();

@@ -119,6 +119,7 @@ Status Session::importMemory(const channel::SessionRecipe& recipe) {
   if (Status status = quota_.map(recipe.granules.size() * kGranuleBytes + toMap.bytes); !status) return status;
   if (Status status = surroundings_.memory.reserve(id_, recipe.reservedBytes); !status) return status;
   if (Status status = presence_.promise(recipe.reservedBytes); !status) return status;
+  if (surroundings_.promises != nullptr) surroundings_.promises->begin(recipe.reservedBytes);
   std::vector<HomeCopy::Page> pages = presence_.adopt(recipe, *surroundings_.store);
   if (!toMap.empty()) {
     if (!extents_.none(toMap)) return refused("what is to be mapped is mapped in part already");

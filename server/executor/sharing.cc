@@ -8,15 +8,15 @@
 namespace rouse::executor {
 namespace {
 
-// Notes what is seen of a session. True: it waits for memory.
-bool observe(Session& session, std::uint64_t now) {
-  Session::Shares& notes = session.shares;
-  if (session.tookCommands() || session.busy()) notes.activeAt = now;
-  const bool here = session.presence().here();
+// Notes what is seen of one. True: it waits for memory.
+bool observe(Sharer& sharer, std::uint64_t now) {
+  Sharer::Shares& notes = sharer.shares;
+  if (sharer.active()) notes.activeAt = now;
+  const bool here = sharer.present();
   if (here && !notes.wasHere) notes.hereSince = now;
   if (!here) notes.refusals = 0;
   notes.wasHere = here;
-  if (session.wantedChunks() == 0) {
+  if (sharer.wantedChunks() == 0) {
     notes.waitingSince = notes.toldAfter = 0;
     return false;
   }
@@ -24,33 +24,33 @@ bool observe(Session& session, std::uint64_t now) {
   return true;
 }
 
-bool before(const Session& a, const Session& b) {
+bool before(const Sharer& a, const Sharer& b) {
   return a.shares.waitingSince != b.shares.waitingSince ? a.shares.waitingSince < b.shares.waitingSince : a.id() < b.id();
 }
 
 }  // namespace
 
-bool Sharing::turn(std::span<Session* const> sessions, std::uint64_t now) {
-  Session* head = nullptr;
+bool Sharing::turn(std::span<Sharer* const> sharers, std::uint64_t now) {
+  Sharer* head = nullptr;
   bool taking = false;
-  for (Session* session : sessions) {
-    if (observe(*session, now) && (head == nullptr || before(*session, *head))) head = session;
+  for (Sharer* sharer : sharers) {
+    if (observe(*sharer, now) && (head == nullptr || before(*sharer, *head))) head = sharer;
     // One that ends takes no more, and may take long to end.
-    taking = taking || (session->serving() && session->admitted());
+    taking = taking || (sharer->serving() && sharer->admitted());
   }
   waiting_ = head != nullptr;
-  lacking_ = false;
+  lacking_ = 0;
   surroundings_.contended = waiting_ || taking;
   if (!waiting_) {
     // Whoever made others leave has gone, or needs no more.
-    for (Session* session : sessions)
-      if (session->leaveAsked() && session->presence().here()) session->letStay();
+    for (Sharer* sharer : sharers)
+      if (sharer->leaveAsked() && sharer->present()) sharer->letStay();
     return false;
   }
   if (taking) return false;
   const std::uint64_t wanted = head->wantedChunks(), free = surroundings_.memory.freeChunks();
-  lacking_ = wanted > free;
-  if (lacking_) return makeRoom(sessions, *head, wanted - free, now);
+  lacking_ = wanted > free ? wanted - free : 0;
+  if (lacking_ != 0) return makeRoom(sharers, *head, wanted - free, now);
   head->admit();
   return true;
 }
@@ -76,25 +76,25 @@ std::uint64_t Sharing::idleBytes(std::span<Session* const> sessions, std::uint64
   return bytes;
 }
 
-bool Sharing::makeRoom(std::span<Session* const> sessions, Session& head, std::uint64_t chunks, std::uint64_t now) {
+bool Sharing::makeRoom(std::span<Sharer* const> sharers, Sharer& head, std::uint64_t chunks, std::uint64_t now) {
   std::uint64_t coming = 0;
   bool did = false;
-  std::vector<Session*> asked;
+  std::vector<Sharer*> asked;
   std::vector<swap::Resident> residents;
-  for (Session* session : sessions) {
-    Session::Shares& notes = session->shares;
-    if (session->leaveAsked() && session->presence().here() && now - notes.askedAt > kPatienceNs) {
-      session->letStay();
+  for (Sharer* sharer : sharers) {
+    Sharer::Shares& notes = sharer->shares;
+    if (sharer->leaveAsked() && !sharer->mayTakeLong() && sharer->present() && now - notes.askedAt > kPatienceNs) {
+      sharer->letStay();
       notes.staysUntil = now + (kPatienceNs << std::min(notes.refusals++, kMostRefusals));
       did = true;
     }
-    if (session->mustLeave()) coming += session->heldChunks();
-    coming += session->lentChunks();
-    if (session == &head || !session->mayLeave() || now < notes.staysUntil) continue;
-    asked.push_back(session);
-    residents.push_back({.chunks = session->heldChunks(),
-                         .state = session->wantedChunks() != 0 ? swap::Resident::State::waiting
-                                  : session->quiet()           ? swap::Resident::State::quiet
+    if (sharer->mustLeave()) coming += sharer->heldChunks();
+    coming += sharer->lentChunks();
+    if (sharer == &head || !sharer->mayLeave() || now < notes.staysUntil) continue;
+    asked.push_back(sharer);
+    residents.push_back({.chunks = sharer->heldChunks(),
+                         .state = sharer->wantedChunks() != 0 ? swap::Resident::State::waiting
+                                  : sharer->quiet()           ? swap::Resident::State::quiet
                                                                : swap::Resident::State::busy,
                          .activeAt = notes.activeAt,
                          .hereSince = notes.hereSince});

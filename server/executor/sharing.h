@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "server/executor/session.h"
+#include "server/executor/sharer.h"
 
 namespace rouse::executor {
 
@@ -31,22 +32,28 @@ class Sharing {
 
   explicit Sharing(Surroundings& surroundings) : surroundings_(surroundings) {}
 
-  // Looks at all sessions. True if anything was set in motion. `now`: nanoseconds of a steady clock, which may be coarse.
-  bool turn(std::span<Session* const> sessions, std::uint64_t now);
+  // Looks at all sessions and guests. True if anything was set in motion. `now`: nanoseconds of a steady clock, which may be coarse.
+  bool turn(std::span<Sharer* const> sharers, std::uint64_t now);
+  bool turn(std::span<Session* const> sessions, std::uint64_t now) {
+    return turn(std::vector<Sharer*>(sessions.begin(), sessions.end()), now);
+  }
   // Somebody waits: turn() is to be called again soon, also when nothing else happens.
   bool waiting() const { return waiting_; }
   // Somebody cannot come for want of chunks, and what is lent is wanted back (Session::share()). After turn().
-  bool wantsLent() const { return lacking_; }
+  bool wantsLent() const { return lacking_ != 0; }
+  // How many those are, which others are to make room for.
+  std::uint64_t lackingChunks() const { return lacking_; }
   // Who mayMove() and has waited for longer than its way would take, since that was asked last, or twice as long as then. After turn().
   static std::vector<channel::SessionWaits> impatient(std::span<Session* const> sessions, std::uint64_t now);
   // What those have that have done nothing for kIdleNs and would leave if they were asked.
   static std::uint64_t idleBytes(std::span<Session* const> sessions, std::uint64_t now);
 
  private:
-  bool makeRoom(std::span<Session* const> sessions, Session& head, std::uint64_t chunks, std::uint64_t now);
+  bool makeRoom(std::span<Sharer* const> sharers, Sharer& head, std::uint64_t chunks, std::uint64_t now);
 
   Surroundings& surroundings_;
-  bool waiting_ = false, lacking_ = false;
+  bool waiting_ = false;
+  std::uint64_t lacking_ = 0;
 };
 
 }  // namespace rouse::executor

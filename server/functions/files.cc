@@ -105,11 +105,11 @@ Problem readClass(const toml::node& node, FunctionSpec& spec) {
   spec.strict = text == "strict";
   return {};
 }
-Problem readIsolation(const toml::node& node, FunctionSpec&) {
+Problem readIsolation(const toml::node& node, FunctionSpec& spec) {
   std::string text;
   if (readText(node, text) || (text != "shared" && text != "isolated"))
     return expected(node, "one of shared, isolated");
-  if (text == "isolated") return "isolated is not supported yet: every function shares its GPU's executor with others";
+  spec.isolated = text == "isolated";
   return {};
 }
 
@@ -189,6 +189,9 @@ std::variant<FunctionSpec, FileErrors> readFunctionFile(const fs::path& path) {
         errors.push_back(where + key->name + ": " + *problem);
       }
     }
+    if (spec.pin && spec.isolated)
+      errors.push_back(file + ":" + std::to_string(root.get("pin")->source().begin.line) +
+                       ": pin: an isolated function cannot be pinned yet; what it has is its own executor's already, until others need it");
     if (!root.contains("command")) errors.push_back(file + ":1: command: is missing");
   } catch (const toml::parse_error& broken) {
     errors.push_back(file + ":" + std::to_string(broken.source().begin.line) + ": " +

@@ -33,6 +33,7 @@ struct FunctionSpec {
   std::uint64_t gpuMemory = 0;   // bytes on each; 0: as [functions] says
   std::uint64_t hostMemory = 0;  // pinned and managed bytes; 0: as [functions] says
   bool pin = false;
+  bool isolated = false;  // on executors of its own
   std::uint64_t memory = 0;     // bytes of its processes; 0: no limit
   double cpus = 0;              // cores' worth of time; 0: no limit
   std::uint32_t processes = 0;  // and threads; 0: no limit

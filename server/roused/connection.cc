@@ -154,6 +154,7 @@ Result<SessionRequest> Connection::admit(const channel::Attach& attach) const {
                         .hostMemory = function.hostMemory,
                         .moduleMemory = settings.moduleMemory,
                         .supervised = function.supervised,
+                        .isolated = function.isolated,
                         .patience = std::chrono::seconds(settings.attachWait)};
 }
 
@@ -263,7 +264,9 @@ void Connection::prepare(std::uint64_t id, const channel::Prepare& prepare) {
   if (Status status = checkPrepare(prepare); !status) return reply(id, status.error());
   Function function{.name = printable(prepare.name),
                     .gpus = prepare.gpus != 0 ? prepare.gpus : services_.settings.gpus,
-                    .gpuMemory = prepare.gpuMemory};
+                    .gpuMemory = prepare.gpuMemory,
+                    .isolated = prepare.isolated};
+  if (prepare.isolated) services_.pool.isolated().expect();  // it is about to come
   reply(id, channel::Prepared{services_.tokens.issue(peer_.uid, std::move(function)), services_.clientLibraries});
 }
 

@@ -30,6 +30,8 @@ DevicePoolOptions poolOptions(const Settings& settings, const ClientContract& co
           .link = settings.link,
           .topology = settings.topology,
           .hostStore = settings.hostStore,
+          .isolated = {.spares = settings.spares,
+                       .hostStore = settings.isolatedStore != 0 || settings.hostStore == 0 ? settings.isolatedStore : settings.hostStore},
           .swapPlan = settings.swapPlan,
           .discardLaunches = settings.discardLaunches,
           .codeCache = settings.codeCache,
@@ -203,7 +205,7 @@ void Daemon::onSessionFault(std::uint64_t sessionId, const Error& error) {
 void Daemon::report(bool unsupported, std::function<void(std::string)> done) {
   struct Gathering {
     explicit Gathering(boost::asio::io_context& io) : patience(io) {}
-    std::map<std::uint32_t, channel::ExecutorStatus> executors;
+    std::map<const ExecutorLink*, channel::ExecutorStatus> executors;
     std::size_t awaited = 1;  // one more than is asked: executors that are down answer at once
     boost::asio::steady_timer patience;
     std::function<void(std::string)> done;
@@ -213,7 +215,7 @@ void Daemon::report(bool unsupported, std::function<void(std::string)> done) {
   const auto finish = [this, gathering, unsupported] {
     if (!gathering->done) return;
     gathering->patience.cancel();
-    for (const auto& [ordinal, status] : gathering->executors) sessions_.note(*pool_.links()[ordinal], status);
+    for (const auto& [link, status] : gathering->executors) sessions_.note(*link, status);
     StatusInput input{
         .pool = pool_,
         .sessions = sessions_,
@@ -229,12 +231,12 @@ void Daemon::report(bool unsupported, std::function<void(std::string)> done) {
   const auto arrived = [gathering, finish] {
     if (--gathering->awaited == 0) finish();
   };
-  for (const auto& link : pool_.links()) {
+  for (ExecutorLink* link : pool_.executors()) {
     ++gathering->awaited;
     link->request(channel::ExecutorStatusRequest{}, {},
-                  [gathering, arrived, ordinal = link->ordinal()](Result<channel::Message> answer) {
+                  [gathering, arrived, link](Result<channel::Message> answer) {
                     auto* status = answer ? std::get_if<channel::ExecutorStatus>(&answer->body) : nullptr;
-                    if (status != nullptr) gathering->executors[ordinal] = std::move(*status);
+                    if (status != nullptr) gathering->executors[link] = std::move(*status);
                     arrived();
                   });
   }

@@ -46,7 +46,17 @@ bool backendExists(const std::string& folder, DeviceKind kind) {
 }  // namespace
 
 DevicePool::DevicePool(boost::asio::io_context& io, DevicePoolOptions options, Events events)
-    : io_(io), options_(std::move(options)), events_(std::move(events)) {}
+    : io_(io),
+      options_(std::move(options)),
+      events_(std::move(events)),
+      isolated_(io, options_.isolated,
+                {.onLost =
+                     [this](ExecutorLink& link, const Error& reason) {
+                       events_.onLost(link, reason);
+                       events_.onChanged();
+                     },
+                 .onSessionFault = [this](std::uint64_t session, const Error& error) { events_.onSessionFault(session, error); },
+                 .onMemoryWanted = [this](std::uint64_t session) { events_.onMemoryWanted(session); }}) {}
 
 void DevicePool::start() {
   if (options_.kind != DeviceKind::automatic) return open(options_.kind);
@@ -114,7 +124,7 @@ void DevicePool::open(DeviceKind kind) {
     ExecutorOptions executor{.program = options_.executor,
                              .kind = std::string(name(kind)),
                              .backends = options_.backends,
-                             .ordinal = ordinal,
+                             .identity = {.gpu = ordinal},
                              .memory = options_.memory == 0 && cpu ? kCpuDeviceMemory : options_.memory,
                              .workers = options_.workers,
                              .swapPlan = options_.swapPlan,
@@ -126,13 +136,15 @@ void DevicePool::open(DeviceKind kind) {
                              .homesBytes = part,
                              .linksFd = linkBoard_.get(),
                              .wireHash = options_.wireHash,
-                             .backOff = options_.backOff};
+                             .backOff = options_.backOff,
+                             .absent = [this, ordinal] { return isolated_.granted(ordinal); }};
     ExecutorLink::Events events{
         .onReady =
             [this](ExecutorLink& link) {
               spdlog::info("GPU {} serves: {} (executor pid {})", link.ordinal(), link.properties().name, link.pid());
               heardOf_[link.ordinal()] = true;
               problem_[link.ordinal()].clear();
+              isolated_.onSharedReady(link);
               events_.onChanged();
               settle();
             },
@@ -140,8 +152,10 @@ void DevicePool::open(DeviceKind kind) {
         .onSessionFault = [this](std::uint64_t session,
                                  const Error& error) { events_.onSessionFault(session, error); },
         .onSessionWaits = [this](const channel::SessionWaits& waits) { events_.onSessionWaits(waits); },
-        .onMemoryWanted = [this](std::uint64_t session) { events_.onMemoryWanted(session); }};
-    links_.push_back(std::make_unique<ExecutorLink>(io_, std::move(executor), std::move(events)));
+        .onMemoryWanted = [this](std::uint64_t session) { events_.onMemoryWanted(session); },
+        .onGuest = [this](ExecutorLink& link, const channel::Body& body) { isolated_.onSharedGuest(link, body); }};
+    links_.push_back(std::make_unique<ExecutorLink>(io_, executor, std::move(events)));
+    isolated_.addGpu(*links_.back(), std::move(executor));
   }
   for (const auto& link : links_) link->start();
 }
@@ -191,13 +205,20 @@ void DevicePool::settle() {
 }
 
 void DevicePool::stop(std::chrono::milliseconds grace, std::function<void()> stopped) {
-  auto left = std::make_shared<std::size_t>(links_.size() + abandoned_.size());
+  auto left = std::make_shared<std::size_t>(1 + links_.size() + abandoned_.size());
   const auto one = [left, stopped] {
     if (--*left == 0) stopped();
   };
-  if (*left == 0) return boost::asio::post(io_, stopped);
+  isolated_.stop(grace, [this, one] { boost::asio::post(io_, one); });
   for (const auto& link : links_) link->stop(grace, one);
   for (const auto& link : abandoned_) link->stop(grace, one);
+}
+
+std::vector<ExecutorLink*> DevicePool::executors() const {
+  std::vector<ExecutorLink*> all;
+  for (const auto& link : links_) all.push_back(link.get());
+  for (const auto& link : isolated_.taken()) all.push_back(link.get());
+  return all;
 }
 
 std::size_t DevicePool::serving() const {

@@ -12,6 +12,7 @@
 #include "memory/pinned_arena.h"
 #include "schemas/base/result.h"
 #include "server/roused/executor_link.h"
+#include "server/roused/isolated_executors.h"
 #include "server/roused/settings.h"
 
 namespace rouse::daemon {
@@ -24,6 +25,7 @@ struct DevicePoolOptions {
   std::uint32_t workers = 0;
   std::string link, topology;   // settings.h
   std::uint64_t hostStore = 0;  // bytes, for all GPUs together; 0: nobody's memory leaves its GPU
+  IsolatedExecutors::Options isolated;
   std::string swapPlan = "grouped";
   bool discardLaunches = false;
   std::string codeCache;  // settings.h, resolved; empty: none
@@ -53,6 +55,10 @@ class DevicePool {
 
   std::span<const std::unique_ptr<ExecutorLink>> links() const { return links_; }
   std::size_t serving() const;
+  IsolatedExecutors& isolated() { return isolated_; }
+  const IsolatedExecutors& isolated() const { return isolated_; }
+  // All that serve functions: the shared ones of all GPUs, and isolated ones.
+  std::vector<ExecutorLink*> executors() const;
   // Functions' memory may leave its GPU: there is a host store.
   bool swaps() const { return hostStore_.has_value(); }
   std::string_view kind() const { return name(kind_); }
@@ -80,6 +86,7 @@ class DevicePool {
   DevicePoolOptions options_;
   Events events_;
   DeviceKind kind_ = DeviceKind::cpu;
+  IsolatedExecutors isolated_;
   std::vector<std::unique_ptr<ExecutorLink>> links_;
   // Of a GPU back end that did not open; kept until their processes are gone.
   std::vector<std::unique_ptr<ExecutorLink>> abandoned_;

@@ -55,6 +55,7 @@ void ExecutorLink::killNow() {
 }
 
 void ExecutorLink::start() {
+  if (stopRequested_) return;
   if (Status status = spawn(); !status) {
     state_ = State::starting;
     goDown(status.error());
@@ -68,15 +69,16 @@ Status ExecutorLink::spawn() {
     return Error{CudaError::systemNotReady, std::string("socketpair: ") + std::strerror(errno)};
   }
   wire::OwnedFd ours(pair[0]), theirs(pair[1]);
+  absentAtStart_ = options_.identity.isolated() ? 0 : options_.absent();
   std::vector<std::string> argv = {options_.program,
                                    "--device",
                                    options_.kind,
                                    "--backend-dir",
                                    options_.backends,
                                    "--ordinal",
-                                   std::to_string(options_.ordinal),
+                                   std::to_string(ordinal()),
                                    "--memory",
-                                   std::to_string(options_.memory),
+                                   std::to_string(absentAtStart_ != 0 ? properties_.memoryBytes : options_.memory),
                                    "--workers",
                                    std::to_string(options_.workers),
                                    "--control-fd",
@@ -85,6 +87,8 @@ Status ExecutorLink::spawn() {
     argv.insert(argv.end(), {"--swap-plan", options_.swapPlan == "whole" ? "0" : "1"});
   if (!options_.codeCache.empty())
     argv.insert(argv.end(), {"--code-cache", options_.codeCache, "--code-cache-bytes", std::to_string(options_.codeCacheBytes)});
+  if (options_.identity.isolated()) argv.emplace_back("--isolated");
+  if (absentAtStart_ != 0) argv.insert(argv.end(), {"--absent", std::to_string(absentAtStart_)});
   if (options_.discardLaunches) argv.emplace_back("--discard-launches");
   std::vector<int> inherited = {theirs.get()};
   if (options_.homesBytes != 0) {
@@ -164,6 +168,10 @@ void ExecutorLink::onMessage(channel::Message message) {
     return events_.onSessionWaits(*waits);
   if (auto* wanted = std::get_if<channel::MemoryWanted>(&message.body); wanted && message.id == 0)
     return events_.onMemoryWanted(wanted->sessionId);
+  const bool ofGuests = std::holds_alternative<channel::GuestGrant>(message.body) || std::holds_alternative<channel::GuestCall>(message.body) ||
+                        std::holds_alternative<channel::PromiseWanted>(message.body) ||
+                        std::holds_alternative<channel::GuestActive>(message.body);
+  if (ofGuests && message.id == 0) return events_.onGuest(*this, message.body);
   const auto waiting = pending_.find(message.id);
   if (waiting == pending_.end()) {
     goDown({CudaError::unknown, "sent an unexpected " + std::string(channel::name(message.body))});
@@ -177,7 +185,7 @@ void ExecutorLink::onMessage(channel::Message message) {
 
 void ExecutorLink::request(const channel::Body& body, std::vector<wire::OwnedFd> fds, Answer answer) {
   if (!serving()) {
-    return answer(Error{CudaError::devicesUnavailable, "GPU " + std::to_string(ordinal()) + " is not being served"});
+    return answer(Error{CudaError::devicesUnavailable, identity().name() + " is not being served"});
   }
   const std::uint64_t id = nextRequest_++;
   pending_.emplace(id, std::move(answer));
@@ -187,14 +195,14 @@ void ExecutorLink::request(const channel::Body& body, std::vector<wire::OwnedFd>
 void ExecutorLink::goDown(const Error& reason) {
   if (state_ == State::down) return;
   const State before = std::exchange(state_, State::down);
-  const std::string name = "GPU " + std::to_string(ordinal());
+  const std::string name = identity().name();
   problem_ = reason.message.starts_with(name + " ") ? reason.message : name + ": " + reason.message;
   if (channel_) channel_->close();
   timer_.cancel();
   // Answers may start new requests: those find it down.
   auto pending = std::exchange(pending_, {});
   for (auto& [id, answer] : pending) {
-    answer(Error{CudaError::devicesUnavailable, "GPU " + std::to_string(ordinal()) + " was lost: " + reason.message});
+    answer(Error{CudaError::devicesUnavailable, identity().name() + " was lost: " + reason.message});
   }
   if (before == State::stopping) return;
   if (before == State::serving && std::chrono::steady_clock::now() - readyAt_ > kStableAfter) failuresInARow_ = 0;
@@ -209,7 +217,7 @@ void ExecutorLink::onExit() {
   errors_.close();
   std::string how = describeExit(status);
   if (const std::string said = errors_.lastLine(); !said.empty() && status != 0) how += ": " + said;
-  spdlog::debug("executor of GPU {} (pid {}) {}", ordinal(), pid_, how);  // the pool says why, once
+  spdlog::debug("executor of {} (pid {}) {}", identity().name(), pid_, how);  // the pool says why, once
   pid_ = -1;
   how_ = how;
   if (ending_ || state_ == State::down || state_ == State::stopping) return afterExit();
@@ -231,6 +239,7 @@ void ExecutorLink::afterExit() {
 
 void ExecutorLink::scheduleRestart() {
   if (stopRequested_) return;
+  if (options_.identity.isolated()) return events_.onGone(*this);
   const auto factor = std::min(kMaxBackOffFactor, 1u << std::min(failuresInARow_, 10u));
   ++failuresInARow_;
   ++restarts_;
@@ -260,7 +269,7 @@ void ExecutorLink::stop(std::chrono::milliseconds grace, std::function<void()> s
   timer_.expires_after(grace);
   timer_.async_wait([this](const boost::system::error_code& error) {
     if (error || pid_ < 0) return;
-    spdlog::warn("executor of GPU {} (pid {}) does not end: killed", ordinal(), pid_);
+    spdlog::warn("executor of {} (pid {}) does not end: killed", identity().name(), pid_);
     killNow();
   });
 }

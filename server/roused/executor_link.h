@@ -1,4 +1,4 @@
-// One GPU of the pool: its executor process, started again when it dies, and the requests on their way to it.
+// One executor: its process, started again when it dies unless it is an isolated one, and the requests on their way to it.
 // Everything happens on the event loop's thread.
 #pragma once
 
@@ -19,6 +19,7 @@
 #include "server/control/channel.h"
 #include "server/control/message.h"
 #include "server/roused/error_output.h"
+#include "server/roused/executor_identity.h"
 
 namespace rouse::daemon {
 
@@ -26,7 +27,7 @@ struct ExecutorOptions {
   std::string program;
   std::string kind;  // "cpu", "cuda"
   std::string backends;
-  std::uint32_t ordinal = 0;
+  ExecutorIdentity identity;
   std::uint64_t memory = 0;
   std::uint32_t workers = 0;
   std::string swapPlan = "grouped";
@@ -40,6 +41,8 @@ struct ExecutorOptions {
   std::uint64_t wireHash = 0;  // an executor that speaks another wire is refused
   // Before the first restart; doubles with each failure in a row, up to a hundredfold.
   std::chrono::milliseconds backOff{100};
+  // Of a shared one: what other executors have of the GPU when it is started.
+  std::function<std::uint64_t()> absent = [] { return std::uint64_t{0}; };
 };
 
 class ExecutorLink {
@@ -52,6 +55,10 @@ class ExecutorLink {
     std::function<void(std::uint64_t sessionId, const Error&)> onSessionFault;
     std::function<void(const channel::SessionWaits&)> onSessionWaits;
     std::function<void(std::uint64_t sessionId)> onMemoryWanted;
+    // What it says of guests' memory: guestGrant, guestCall, promiseWanted, guestActive (control.capnp).
+    std::function<void(ExecutorLink&, const channel::Body&)> onGuest = [](ExecutorLink&, const channel::Body&) {};
+    // An isolated one's process has ended, by itself. It may be destroyed there.
+    std::function<void(ExecutorLink&)> onGone = [](ExecutorLink&) {};
   };
   using Answer = std::function<void(Result<channel::Message>)>;
 
@@ -70,7 +77,11 @@ class ExecutorLink {
   // Grows with each start: tells sessions of a dead process from those of its successor.
   std::uint64_t incarnation() const { return incarnation_; }
   pid_t pid() const { return pid_; }
-  std::uint32_t ordinal() const { return options_.ordinal; }
+  std::uint32_t ordinal() const { return options_.identity.gpu; }
+  const ExecutorIdentity& identity() const { return options_.identity; }
+  void setGranted(std::uint64_t bytes) { options_.identity.granted = bytes; }
+  // What others had when this process was started.
+  std::uint64_t absentAtStart() const { return absentAtStart_; }
   std::uint32_t restarts() const { return restarts_; }
   // Of the latest process that became ready.
   const memory::DeviceProperties& properties() const { return properties_; }
@@ -114,6 +125,7 @@ class ExecutorLink {
   memory::DeviceProperties properties_;
   std::string problem_;
   std::uint64_t nextRequest_ = 1;
+  std::uint64_t absentAtStart_ = 0;
   std::unordered_map<std::uint64_t, Answer> pending_;
   bool stopRequested_ = false;
   std::function<void()> stopped_;

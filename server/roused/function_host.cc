@@ -42,12 +42,14 @@ FunctionHost::FunctionHost(boost::asio::io_context& io, const Settings& settings
                   {.openDoor = [this](const std::string& path,
                                       std::optional<functions::User> user) { return openDoor(path, user); },
                    .issueToken =
-                       [&tokens](const functions::FunctionSpec& spec, uid_t user) {
+                       [&tokens, &pool](const functions::FunctionSpec& spec, uid_t user) {
+                         if (spec.isolated) pool.isolated().expect();
                          return tokens.issueLasting(user, {.name = spec.name,
                                                            .gpus = spec.gpus,
                                                            .gpuMemory = spec.gpuMemory,
                                                            .hostMemory = spec.hostMemory,
-                                                           .supervised = true});
+                                                           .supervised = true,
+                                                           .isolated = spec.isolated});
                        },
                    .revokeToken = [&tokens](const std::string& token) { tokens.forget(token); },
                    .onReady =

@@ -11,7 +11,7 @@
 namespace rouse::daemon {
 namespace {
 
-std::string gpu(const ExecutorLink& link) { return "GPU " + std::to_string(link.ordinal()); }
+std::string gpu(const ExecutorLink& link) { return link.identity().name(); }
 
 // cudaDeviceAttr that tell GPUs of one kind apart, and say nothing of what programs can do: places on buses and in the machine.
 constexpr std::uint32_t kPlaces[] = {33 /* PciBusId */,       34 /* PciDeviceId */,  50 /* PciDomainId */,     85 /* MultiGpuBoardGroupID */,
@@ -44,17 +44,22 @@ Status Migration::possible(const Session& session, std::uint32_t index, const Ex
   if (device.moving) return Error{CudaError::notReady, "it is being taken to another GPU already"};
   if (!device.served()) return Error{CudaError::devicesUnavailable, "this GPU was lost, and what it had of the function"};
   if (!target.serving()) return Error{CudaError::devicesUnavailable, gpu(target) + " is not being served"};
-  if (std::ranges::any_of(session.devices, [&](const Session::Device& other) { return other.executor == &target; }))
+  if (std::ranges::any_of(session.devices, [&](const Session::Device& other) {
+        return &other == &device ? other.executor == &target : other.executor->ordinal() == target.ordinal();
+      }))
     return Error{CudaError::notSupported, "another of its devices is on " + gpu(target)};
   if (device.installing != 0) return Error{CudaError::notReady, "a module of it is being loaded"};
   if (session.segments.empty()) return Error{CudaError::notSupported, "what it shares with its GPU could not be kept: too few descriptors"};
   return sameKind(*device.executor, target, device.memoryLimit);
 }
 
-Migration::Migration(SessionTable& table, Session& session, std::uint32_t device, ExecutorLink& target, std::function<void(Status)> done)
+Migration::Migration(SessionTable& table, Session& session, std::uint32_t device, ExecutorLink& target, std::function<void(Status)> done,
+                     std::shared_ptr<ExecutorLink> own)
     : table_(table),
       id_(session.id),
       device_(device),
+      sourceOwn_(session.devices[device].own),
+      targetOwn_(std::move(own)),
       source_(*session.devices[device].executor),
       target_(target),
       targetIncarnation_(target.incarnation()),
@@ -142,7 +147,17 @@ void Migration::exported(Answer answer) {
   if (const auto why = trouble()) return abandon(*why);
   if (recipe == nullptr)
     return abandon({CudaError::unknown, "the executor answered exportSession with " + std::string(channel::name(answer->body))});
-  target_.request(channel::ImportSession{id_, std::move(*recipe)}, {},
+  if (!targetOwn_) return import(std::move(*recipe));
+  const std::uint64_t bytes = recipe->reservedBytes;
+  table_.pool_.isolated().promise(*targetOwn_, bytes, [self = shared_from_this(), recipe = std::move(*recipe)](const Status& promised) {
+    if (const auto why = self->trouble()) return self->abandon(*why);
+    if (!promised) return self->abandon({promised.error().code, gpu(self->target_) + " does not take it: " + promised.error().message});
+    self->import(recipe);
+  });
+}
+
+void Migration::import(channel::SessionRecipe recipe) {
+  target_.request(channel::ImportSession{id_, std::move(recipe)}, {},
                   [self = shared_from_this()](const Answer& imported) { self->imported(imported); });
 }
 
@@ -159,7 +174,9 @@ void Migration::imported(const Answer& answer) {
 }
 
 void Migration::commit() {
+  committed_ = true;
   device().executor = &target_;
+  device().own = targetOwn_;
   device().incarnation = targetIncarnation_;
   ++device().migrations;
   ++table_.migrations_;
@@ -228,7 +245,9 @@ void Migration::left() {
 }
 
 void Migration::ended() {
-  if (--parts_ == 0) table_.arrived(id_);
+  if (--parts_ != 0) return;
+  if (const auto& over = committed_ ? sourceOwn_ : targetOwn_) table_.pool_.isolated().release(*over);
+  table_.arrived(id_);
 }
 
 }  // namespace rouse::daemon

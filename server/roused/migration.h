@@ -30,7 +30,8 @@ class Migration : public std::enable_shared_from_this<Migration> {
 
   // possible(). `done` is called once, when nothing is left on the one that it has left but what that lends, or on the one that did not
   // take it.
-  Migration(SessionTable&, Session&, std::uint32_t device, ExecutorLink& target, std::function<void(Status)> done);
+  Migration(SessionTable&, Session&, std::uint32_t device, ExecutorLink& target, std::function<void(Status)> done,
+            std::shared_ptr<ExecutorLink> own = {});  // the target, of an isolated session
   void start();
 
  private:
@@ -46,6 +47,7 @@ class Migration : public std::enable_shared_from_this<Migration> {
   void installed(const Answer&);
   void exportSession();
   void exported(Answer);
+  void import(channel::SessionRecipe recipe);
   void imported(const Answer&);
   void commit();
   // Of both, to whichever they apply. Ends when they have answered.
@@ -60,12 +62,14 @@ class Migration : public std::enable_shared_from_this<Migration> {
   SessionTable& table_;
   const std::uint64_t id_;
   const std::uint32_t device_;
+  const std::shared_ptr<ExecutorLink> sourceOwn_, targetOwn_;  // of an isolated session: one of them ends afterwards
   ExecutorLink& source_;
   ExecutorLink& target_;
   const std::uint64_t targetIncarnation_;
   std::function<void(Status)> done_;
   bool opened_ = false;  // on the target
   bool frozen_ = false;  // on the source
+  bool committed_ = false;
   std::size_t awaited_ = 0;
   std::shared_ptr<Loan> loan_;              // null: none
   std::size_t parts_ = 1, leaving_ = 0;     // what of it has not ended: itself, and the loan; and of the latter

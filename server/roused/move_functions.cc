@@ -85,6 +85,8 @@ void moveFunctions(boost::asio::io_context& io, const DevicePool& pool, SessionT
                                                            std::to_string(::geteuid()) + ") may ask this of it"};
       } else if (!device.served()) {
         result.status = Error{CudaError::devicesUnavailable, "this GPU was lost, and what it had of the function"};
+      } else if (device.own && (move.action == channel::MoveAction::pin || move.action == channel::MoveAction::unpin)) {
+        result.status = Error{CudaError::notSupported, "it is isolated: such functions cannot be pinned"};
       } else if (migrate && session->devices.size() > 1) {
         result.status = Error{CudaError::notSupported, "it has " + std::to_string(session->devices.size()) +
                                                            " GPUs: only functions with one are taken to another"};

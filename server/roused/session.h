@@ -33,6 +33,7 @@ struct SessionRequest {
   std::uint64_t hostMemory = 0;  // bytes of pinned and managed memory, staging not counted
   std::uint64_t moduleMemory = 0;
   bool supervised = false;  // a process of one of the daemon's functions
+  bool isolated = false;    // on executors of its own
   std::chrono::seconds patience{0};  // how long it waits for GPUs that are being started again
 };
 
@@ -47,6 +48,7 @@ struct Session {
 
   struct Device {
     ExecutorLink* executor = nullptr;
+    std::shared_ptr<ExecutorLink> own;  // the same, if it serves nobody else (isolated_executors.h); null: the GPU's shared one
     std::uint64_t incarnation = 0;  // of the executor; another one knows nothing of this session
     AddressRange window;
     std::uint64_t memoryLimit = 0;

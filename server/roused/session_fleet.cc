@@ -69,10 +69,10 @@ void SessionFleet::askExecutors() {
       if (!error) askExecutors();
     });
   };
-  for (const auto& link : pool_.links()) {
+  for (ExecutorLink* link : pool_.executors()) {
     if (named_.empty() || !link->serving()) continue;  // without functions nobody is woken
     ++awaited_;
-    link->request(channel::ExecutorStatusRequest{}, {}, [this, arrived, asked = link.get()](Result<channel::Message> answer) {
+    link->request(channel::ExecutorStatusRequest{}, {}, [this, arrived, asked = link](Result<channel::Message> answer) {
       if (const auto* status = answer ? std::get_if<channel::ExecutorStatus>(&answer->body) : nullptr) {
         sessions_.note(*asked, *status);
         for (const channel::SessionUsage& usage : status->sessions) promised_[usage.sessionId] = usage.reservedBytes;

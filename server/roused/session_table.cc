@@ -60,16 +60,16 @@ Session* SessionTable::find(std::uint64_t id) const {
 std::uint64_t SessionTable::loadOf(const ExecutorLink& link) const {
   std::uint64_t load = 0;
   for (const auto& [id, session] : sessions_) {
-    for (const Session::Device& device : session->devices) load += device.executor == &link ? 1 : 0;
+    for (const Session::Device& device : session->devices) load += device.executor->ordinal() == link.ordinal() ? 1 : 0;
   }
   return load;
 }
 
 // Spinning pays while each spinner has a core of its own beside the executors'.
-bool SessionTable::spins() const { return attached() + pool_.links().size() <= usableCores(); }
+bool SessionTable::spins() const { return attached() + pool_.executors().size() <= usableCores(); }
 
 std::size_t SessionTable::attached() const {
-  return waiting_.size() + static_cast<std::size_t>(std::ranges::count_if(sessions_, [](const auto& entry) {
+  return waiting_.size() + gathering_ + static_cast<std::size_t>(std::ranges::count_if(sessions_, [](const auto& entry) {
            return entry.second->state != Session::State::closing;
          }));
 }
@@ -96,9 +96,14 @@ Status SessionTable::assignWindows(Session& session) {
   return {};
 }
 
-Status SessionTable::prepare(Session& session, const std::vector<ExecutorLink*>& chosen) {
+Status SessionTable::prepare(Session& session, const std::vector<ExecutorLink*>& chosen, const Owned& own) {
   for (ExecutorLink* link : chosen) {
-    session.devices.push_back({.executor = link, .incarnation = link->incarnation(), .window = {}, .modules = {}, .whenSettled = {}, .loan = {}, .whenLeft = {}});
+    session.devices.push_back({.executor = link, .own = {}, .incarnation = link->incarnation(), .window = {}, .modules = {}, .whenSettled = {}, .loan = {}, .whenLeft = {}});
+  }
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    session.devices[i].executor = own[i].get();
+    session.devices[i].own = own[i];
+    session.devices[i].incarnation = own[i]->incarnation();
   }
   if (Status status = assignWindows(session); !status) return status;
 
@@ -189,6 +194,29 @@ void SessionTable::attempt(Attempt attempt) {
       return await(std::move(attempt), chosen.error());
     return attempt.done(std::move(chosen).error());
   }
+  if (attempt.request.isolated) return gather(std::make_shared<Attempt>(std::move(attempt)), std::move(*chosen), {});
+  begin(std::move(attempt), *chosen, {});
+}
+
+// An executor of its own on each of the GPUs, one after the other.
+void SessionTable::gather(const std::shared_ptr<Attempt>& attempt, std::vector<ExecutorLink*> chosen, Owned own) {
+  if (own.size() == chosen.size()) return begin(std::move(*attempt), chosen, own);
+  const ExecutorLink& gpu = *chosen[own.size()];
+  const std::uint64_t physical = gpu.properties().memoryBytes, asked = attempt->request.gpuMemory;
+  ++gathering_;
+  pool_.isolated().take(gpu.ordinal(), asked == 0 ? physical : std::min(roundUp(asked, kGranuleBytes), physical), nullptr,
+                        [this, attempt, chosen, own](Result<std::shared_ptr<ExecutorLink>> taken) mutable {
+                          --gathering_;
+                          if (taken) {
+                            own.push_back(std::move(*taken));
+                            return gather(attempt, std::move(chosen), std::move(own));
+                          }
+                          for (const auto& link : own) pool_.isolated().release(*link);
+                          attempt->done(std::move(taken).error());
+                        });
+}
+
+void SessionTable::begin(Attempt attempt, const std::vector<ExecutorLink*>& chosen, const Owned& own) {
   auto owned = std::make_unique<Session>();
   Session& session = *owned;
   session.id = nextId_++;
@@ -196,7 +224,7 @@ void SessionTable::attempt(Attempt attempt) {
   session.since = std::chrono::system_clock::now();
   session.patientUntil = attempt.until;
   session.secondAttempt = attempt.second;
-  if (Status status = prepare(session, *chosen); !status) {
+  if (Status status = prepare(session, chosen, own); !status) {
     release(session);
     return attempt.done(status.error());
   }
@@ -261,7 +289,7 @@ void SessionTable::arrived(std::uint64_t id) {
       return again ? attempt(std::move(next)) : done(failure);
     }
     session->state = Session::State::open;
-    if (!pool_.swaps()) session->segments.clear();  // nobody leaves the GPU that serves it
+    if (!pool_.swaps() && !session->who.isolated) session->segments.clear();  // nobody leaves the GPU that serves it
     done(std::exchange(session->opened, {}));
     return changed_();
   }
@@ -315,7 +343,10 @@ void SessionTable::release(Session& session) {
     if (Status status = addresses_.free(window); !status) spdlog::error("address window: {}", status.error().message);
     window = {};
   };
-  for (Session::Device& device : session.devices) free(device.window);
+  for (Session::Device& device : session.devices) {
+    free(device.window);
+    if (device.own) pool_.isolated().release(*device.own);
+  }
   free(session.hostAddresses);
 }
 
@@ -386,7 +417,21 @@ void SessionTable::migrate(std::uint64_t id, std::uint32_t device, ExecutorLink&
   if (session->devices[device].executor == &target && session->devices[device].served() && !session->devices[device].moving)
     return done({});
   if (Status status = Migration::possible(*session, device, target); !status) return done(status.error());
-  std::make_shared<Migration>(*this, *session, device, target, std::move(done))->start();
+  const Session::Device& moved = session->devices[device];
+  if (!moved.own) return std::make_shared<Migration>(*this, *session, device, target, std::move(done))->start();
+  pool_.isolated().take(target.ordinal(), moved.memoryLimit, pool_.isolated().homesOf(*moved.own),
+                        [this, id, device, done = std::move(done)](Result<std::shared_ptr<ExecutorLink>> own) {
+                          if (!own) return done(own.error());
+                          Session* session = find(id);
+                          Status possible = session == nullptr || session->state != Session::State::open
+                                                ? Status(Error{CudaError::invalidValue, "it has ended"})
+                                                : Migration::possible(*session, device, **own);
+                          if (!possible) {
+                            pool_.isolated().release(**own);
+                            return done(possible);
+                          }
+                          std::make_shared<Migration>(*this, *session, device, **own, done, *own)->start();
+                        });
 }
 
 void SessionTable::recall(std::uint64_t id) {

@@ -72,9 +72,13 @@ class SessionTable {
     std::chrono::steady_clock::time_point until;
     bool second = false;
   };
+  using Owned = std::vector<std::shared_ptr<ExecutorLink>>;
   void attempt(Attempt);
+  void gather(const std::shared_ptr<Attempt>&, std::vector<ExecutorLink*> chosen, Owned own);
+  // `own`: of as many GPUs as were chosen, or of none.
+  void begin(Attempt, const std::vector<ExecutorLink*>& chosen, const Owned& own);
   void await(Attempt, const Error& why);
-  Status prepare(Session&, const std::vector<ExecutorLink*>&);
+  Status prepare(Session&, const std::vector<ExecutorLink*>&, const Owned&);
   Status assignWindows(Session&);
   Status openOn(const Session&, std::uint32_t device);
   // What an executor shares with the session's process, in the order of control.capnp.
@@ -102,6 +106,7 @@ class SessionTable {
   UsageTable usage_;
   std::vector<std::uint64_t> callsOfEnded_;  // by ApiId
   std::deque<Attempt> waiting_;
+  std::size_t gathering_ = 0;  // that wait for executors of their own
   boost::asio::steady_timer patience_;  // of the one whose time is over first
 };
 

@@ -56,6 +56,9 @@ constexpr std::array kKeys = {
     SettingKey{"router", "max_connections", Type::count, &Settings::routerMaxConnections, nullptr, true},
     SettingKey{"scheduler", "policy", Type::policy, &Settings::schedulerPolicy, nullptr, false},
     SettingKey{"scheduler", "slots", Type::count, &Settings::schedulerSlots, nullptr, false},
+    SettingKey{"executors", "spares", Type::count, &Settings::spares, "ROUSE_SPARES", false},
+    SettingKey{"executors", "host_store", Type::bytes, &Settings::isolatedStore, nullptr, false},
+    SettingKey{"executors", "idle", Type::time, &Settings::isolatedIdle, nullptr, true},
     SettingKey{"executor", "swap_plan", Type::plan, &Settings::swapPlan, nullptr, false},
     SettingKey{"executor", "discard_launches", Type::flag, &Settings::discardLaunches, nullptr, false},
 };
@@ -90,7 +93,7 @@ Status assignCount(Settings& settings, const SettingKey& key, const SettingValue
   const auto field = std::get<std::uint32_t Settings::*>(key.field);
   const bool devices = field == &Settings::count || field == &Settings::gpus;
   const bool header = field == &Settings::routerMaxHeader, connections = field == &Settings::routerMaxConnections;
-  const std::uint64_t limit = devices ? wire::kMaxDevices : header ? 1 << 20 : connections ? 1000000 : 4096;
+  const std::uint64_t limit = field == &Settings::spares ? 64 : devices ? wire::kMaxDevices : header ? 1 << 20 : connections ? 1000000 : 4096;
   const std::uint64_t least = header ? 1024 : field == &Settings::gpus || field == &Settings::maxSessions || field == &Settings::schedulerSlots || connections ? 1 : 0;
   const auto number = integer(value, 10);
   if (!number || *number > limit || *number < least) {

@@ -72,6 +72,11 @@ struct Settings {
   std::string schedulerPolicy = "rouse";
   std::uint32_t schedulerSlots = 1;  // requests that run on one GPU at a time
 
+  // [executors]: those of isolated functions
+  std::uint32_t spares = 1;         // ready in advance on each GPU, once there are isolated functions
+  std::uint64_t isolatedStore = 0;  // host memory for their device memory, beside hostStore; 0: as much as that
+  std::uint64_t isolatedIdle = 30000;  // milliseconds: who has done nothing for so long gives its executor back until it has something to do
+
   // [executor]
   std::string swapPlan = "grouped";  // or whole, granule: how memory comes to a GPU, for measuring what groups are worth
   bool discardLaunches = false;  // kernels are decoded and dropped, for measuring the path itself

@@ -25,7 +25,7 @@ std::string isoTime(std::chrono::system_clock::time_point when) {
 }
 
 const channel::SessionUsage* usageOf(const StatusInput& input, const ExecutorLink& link, std::uint64_t session) {
-  const auto status = input.executors.find(link.ordinal());
+  const auto status = input.executors.find(&link);
   if (status == input.executors.end()) return nullptr;
   const auto found = std::ranges::find(status->second.sessions, session, &channel::SessionUsage::sessionId);
   return found == status->second.sessions.end() ? nullptr : &*found;
@@ -75,6 +75,31 @@ ordered_json describe(const memory::LinkDescription& link) {
           {"peers", std::move(peers)}};
 }
 
+// The shared one first. Of the isolated ones, those that serve somebody.
+ordered_json executors(const StatusInput& input, const ExecutorLink& shared) {
+  ordered_json list = ordered_json::array();
+  std::uint64_t granted = 0;
+  const auto entry = [&](const ExecutorLink& link, std::uint64_t bytes) {
+    ordered_json one{{"number", link.identity().number},
+                     {"isolation", link.identity().isolated() ? "isolated" : "shared"},
+                     {"state", link.serving() ? "serving" : "lost"},
+                     {"pid", link.pid()},
+                     {"memory_bytes", bytes}};
+    ordered_json sessions = ordered_json::array();
+    for (const auto& [id, session] : input.sessions.sessions())
+      if (std::ranges::any_of(session->devices, [&](const Session::Device& device) { return device.executor == &link; })) sessions.push_back(id);
+    one["sessions"] = std::move(sessions);
+    list.push_back(std::move(one));
+  };
+  for (const auto& link : input.pool.isolated().taken())
+    if (link->ordinal() == shared.ordinal()) granted += link->identity().granted;
+  const std::uint64_t total = shared.properties().memoryBytes;
+  entry(shared, total - std::min(total, granted));
+  for (const auto& link : input.pool.isolated().taken())
+    if (link->ordinal() == shared.ordinal()) entry(*link, link->identity().granted);
+  return list;
+}
+
 ordered_json gpu(const StatusInput& input, const ExecutorLink& link) {
   const memory::DeviceProperties& properties = link.properties();
   ordered_json json{{"index", link.ordinal()},      {"state", link.serving() ? "serving" : "lost"},
@@ -85,7 +110,11 @@ ordered_json gpu(const StatusInput& input, const ExecutorLink& link) {
   json["memory_physical_bytes"] = known(properties.physicalBytes, properties.physicalBytes != 0);
   json["driver_version"] = known(properties.driverVersion);
   json["link"] = describe(properties.link);
-  if (const auto status = input.executors.find(link.ordinal()); status != input.executors.end()) {
+  json["executors"] = executors(input, link);
+  const IsolatedExecutors::Count isolated = input.pool.isolated().count(link.ordinal());
+  json["spare_executors"] = isolated.spares;
+  json["starting_executors"] = isolated.starting;
+  if (const auto status = input.executors.find(&link); status != input.executors.end()) {
     json["memory_total_bytes"] = status->second.totalBytes;
     json["memory_free_bytes"] = status->second.freeBytes;
     json["memory_held_bytes"] = status->second.heldBytes;
@@ -113,6 +142,7 @@ ordered_json function(const StatusInput& input, const Session& session) {
   for (const Session::Device& device : session.devices) {
     ordered_json one{{"index", device.executor->ordinal()},
                      {"state", device.served() ? "serving" : "lost"},
+                     {"executor", device.executor->identity().number},
                      {"limit_bytes", device.memoryLimit},
                      {"migrations", device.migrations},
                      {"migrating", device.moving}};
@@ -156,6 +186,7 @@ ordered_json function(const StatusInput& input, const Session& session) {
           {"pid", session.who.pid},
           {"uid", session.who.uid},
           {"program", session.who.program},
+          {"isolation", session.who.isolated ? "isolated" : "shared"},
           {"since", isoTime(session.since)},
           {"gpus", std::move(gpus)},
           {"reserved_bytes", total.reservedBytes},

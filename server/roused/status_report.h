@@ -24,8 +24,8 @@ struct StatusInput {
   std::string socket;
   std::string clientLibraries;
   std::chrono::seconds uptime{};
-  // What executors said of themselves, by ordinal; one that did not answer in time is absent.
-  std::map<std::uint32_t, channel::ExecutorStatus> executors;
+  // What executors said of themselves; one that did not answer in time is absent.
+  std::map<const ExecutorLink*, channel::ExecutorStatus> executors;
   const FunctionHost* functions = nullptr;
   bool unsupported = false;  // with the table of unsupported calls
 };

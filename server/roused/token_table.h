@@ -17,6 +17,7 @@ struct Function {
   std::uint64_t gpuMemory = 0;  // bytes on each; 0: as the settings say
   std::uint64_t hostMemory = 0;  // bytes of pinned and managed memory; 0: as the settings say
   bool supervised = false;       // one of functions.d, started by the daemon
+  bool isolated = false;         // on executors of its own
 };
 
 class TokenTable {

@@ -267,6 +267,19 @@ TEST_CASE("a session's recipe travels whole, and its parts must fit together") {
   const auto asked = std::get<LogsRequest>(roundTrip(13, LogsRequest{"f", 7}).body);
   CHECK((asked.function == "f" && asked.lines == 7));
   CHECK(std::get<Logs>(roundTrip(14, Logs{"a\nb\n"}).body).text == "a\nb\n");
+  const auto guest = std::get<GuestMemory>(roundTrip(1, GuestMemory{3, GuestAction::gone, 4096}).body);
+  CHECK((guest.guest == 3 && guest.action == GuestAction::gone && guest.bytes == 4096));
+  const auto grant = std::get<GuestGrant>(roundTrip(0, GuestGrant{3, 5}).body);
+  CHECK((grant.guest == 3 && grant.bytes == 5));
+  const auto call = std::get<GuestCall>(roundTrip(0, GuestCall{4, 6}).body);
+  CHECK((call.guest == 4 && call.bytes == 6));
+  CHECK(std::get<PromiseWanted>(roundTrip(0, PromiseWanted{7}).body).bytes == 7);
+  const auto promised = std::get<Promised>(roundTrip(1, Promised{8, rouse::Error{CudaError::memoryAllocation, "too much"}}).body);
+  CHECK((promised.bytes == 8 && promised.status.error().message == "too much"));
+  CHECK(std::get<Promised>(roundTrip(1, Promised{8, {}}).body).status.ok());
+  CHECK(std::get<AssignHomes>(roundTrip(1, AssignHomes{9}).body).bytes == 9);
+  CHECK(std::get<Prepare>(roundTrip(1, Prepare{"a", 1, 2, true}).body).isolated);
+
   const auto waits = std::get<SessionWaits>(roundTrip(0, SessionWaits{1, 2, 3, 4}).body);
   CHECK((waits.sessionId == 1 && waits.waitedNs == 2 && waits.wantedBytes == 3 && waits.reservedBytes == 4));
   CHECK(std::get<ResumeSession>(roundTrip(1, ResumeSession{6}).body).sessionId == 6);

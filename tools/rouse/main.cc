@@ -63,6 +63,7 @@ int main(int argc, char** argv) {
   CLI::App* runCommand = app.add_subcommand("run", "Run a program on the pool, or on a private one if no daemon runs");
   runCommand->add_option("--gpus", runOptions.gpus, "Number of GPUs the program sees")->check(CLI::Range(1u, kMaxGpus));
   runCommand->add_option("--gpu-memory", gpuMemory, "Memory it may use on each, such as 2GiB")->check(checkSize);
+  runCommand->add_flag("--isolated", runOptions.isolated, "On executors of its own: another program's fault cannot touch it, nor its own another");
   auto* device =
       runCommand->add_option("--device", runOptions.device, "Start a private daemon with this kind of device")
           ->check(CLI::IsMember({"cpu", "cuda", "auto"}));

@@ -91,7 +91,7 @@ int supervise(const std::vector<std::string>& command) {
 
 channel::Prepare preparation(const RunOptions& options) {
   const std::string name = options.name.empty() ? fs::path(options.command.at(0)).filename().string() : options.name;
-  return {name, options.gpus, options.gpuMemory};
+  return {name, options.gpus, options.gpuMemory, options.isolated};
 }
 
 int runPrivately(const RunOptions& options) {

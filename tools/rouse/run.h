@@ -14,6 +14,7 @@ struct RunOptions {
   bool privateDaemon = false;
   std::uint32_t gpus = 0;  // 0: the daemon's default
   std::uint64_t gpuMemory = 0;
+  bool isolated = false;
   std::vector<std::string> command;
 };
 

@@ -25,7 +25,7 @@ CpuDevice::CpuDevice(std::unique_ptr<PhysicalMemory> memory, std::unique_ptr<Lin
 Result<std::unique_ptr<memory::Device>> CpuDevice::open(const memory::DeviceOptions& options) {
   const std::uint32_t workers =
       options.workers != 0 ? options.workers : std::max(std::thread::hardware_concurrency(), 1u);
-  auto memory = PhysicalMemory::create(options.memoryBytes);
+  auto memory = PhysicalMemory::create(options.memoryBytes, options.absentBytes);
   if (!memory) return std::move(memory).error();
   std::unique_ptr<LinkUse> links;
   if (options.linksFd >= 0) {

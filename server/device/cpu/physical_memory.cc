@@ -23,7 +23,7 @@ std::uint64_t systemBytes() {
 
 }  // namespace
 
-Result<std::unique_ptr<PhysicalMemory>> PhysicalMemory::create(std::uint64_t bytes) {
+Result<std::unique_ptr<PhysicalMemory>> PhysicalMemory::create(std::uint64_t bytes, std::uint64_t absentBytes) {
   const std::uint64_t capacity = roundDown(bytes, kGranuleBytes);
   if (capacity == 0 || capacity / kGranuleBytes > UINT32_MAX) {
     return Error{CudaError::invalidValue, "cpu device: capacity of " + std::to_string(bytes) + " bytes, at least " +
@@ -46,6 +46,7 @@ Result<std::unique_ptr<PhysicalMemory>> PhysicalMemory::create(std::uint64_t byt
   memory->alias_ = static_cast<std::byte*>(alias);
   memory->mostKept_ = systemBytes() / kKeptShare / kGranuleBytes;
   memory->kept_.resize(capacity / kGranuleBytes);
+  for (std::uint64_t id = 0; id < capacity / kGranuleBytes; ++id) memory->absent_.push_back(id < absentBytes / kGranuleBytes);
   for (std::uint32_t id = 0; id < capacity / kGranuleBytes; ++id) memory->chunks_.push_back({id, kGranuleBytes});
   return memory;
 }
@@ -62,6 +63,12 @@ Result<wire::OwnedFd> PhysicalMemory::readOnly() const {
 }
 
 Status PhysicalMemory::check(memory::Chunk chunk) const {
+  if (Status status = known(chunk); !status) return status;
+  if (!absent_[chunk.id]) return {};
+  return Error{CudaError::invalidValue, "cpu device: chunk " + std::to_string(chunk.id) + " has given its memory up"};
+}
+
+Status PhysicalMemory::known(memory::Chunk chunk) const {
   if (chunk.id < chunks_.size() && chunk.bytes == kGranuleBytes) return {};
   return Error{CudaError::invalidValue, "cpu device: chunk " + std::to_string(chunk.id) + " of " +
                                             std::to_string(chunk.bytes) + " bytes; there are " +
@@ -118,6 +125,24 @@ Status PhysicalMemory::scrub(memory::Chunk chunk) {
   if (auto status = zero(begin, end); !status) return status;
   kept_[chunk.id] = true;
   ++keptChunks_;
+  return {};
+}
+
+// What is no page of the file's is nobody's memory.
+Status PhysicalMemory::withdraw(memory::Chunk chunk) {
+  if (auto status = check(chunk); !status) return status;
+  const std::uint64_t begin = offsetOf(chunk), end = begin + chunk.bytes;
+  if (!empty(begin, end))
+    if (Status status = drop(begin, end); !status) return status;
+  takeKept(chunk);
+  absent_[chunk.id] = true;
+  return {};
+}
+
+Status PhysicalMemory::supply(memory::Chunk chunk) {
+  if (auto status = known(chunk); !status) return status;
+  if (!absent_[chunk.id]) return Error{CudaError::invalidValue, "cpu device: chunk " + std::to_string(chunk.id) + " has memory"};
+  absent_[chunk.id] = false;
   return {};
 }
 

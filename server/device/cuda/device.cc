@@ -50,10 +50,10 @@ Result<std::unique_ptr<memory::Device>> CudaDevice::open(const memory::DeviceOpt
                                                 "; Rouse serves GPUs of compute capability 7.0 and higher on Linux"};
   }
   std::unique_lock lock((*gpu)->mutex);
-  auto memory = PhysicalMemory::create(*gpu, options.memoryBytes, readByOthers(**gpu));
+  auto memory = PhysicalMemory::create(*gpu, options.memoryBytes, options.absentBytes, readByOthers(**gpu));
   if (!memory) return std::move(memory).error();
   memory::LinkDescription link;
-  if (options.measureLink)
+  if (options.measureLink && options.absentBytes == 0)  // it needs chunks
     if (Status status = measureLink(*gpu, **memory, link); !status) return status.error();
   lock.unlock();
   auto fingerprints = FingerprintKernel::load(*gpu);
@@ -75,6 +75,16 @@ Status CudaDevice::scrub(memory::Chunk chunk) {
   const std::lock_guard lock(gpu_->mutex);
   memory_->setDirty(chunk, true);
   return {};
+}
+
+Status CudaDevice::withdraw(memory::Chunk chunk) {
+  const std::lock_guard lock(gpu_->mutex);
+  return memory_->withdraw(chunk);
+}
+
+Status CudaDevice::supply(memory::Chunk chunk) {
+  const std::lock_guard lock(gpu_->mutex);
+  return memory_->supply(chunk);
 }
 
 Result<std::unique_ptr<memory::Context>> CudaDevice::createContext(const memory::ContextOptions& options,

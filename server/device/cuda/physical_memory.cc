@@ -15,15 +15,13 @@ std::string mebibytes(std::uint64_t bytes) { return std::to_string(bytes >> 20) 
 
 }  // namespace
 
-Result<std::unique_ptr<PhysicalMemory>> PhysicalMemory::create(std::shared_ptr<Gpu> gpu, std::uint64_t atMost, bool shareable) {
+Result<std::unique_ptr<PhysicalMemory>> PhysicalMemory::create(std::shared_ptr<Gpu> gpu, std::uint64_t atMost, std::uint64_t absent,
+                                                                bool shareable) {
   const Driver& driver = gpu->driver();
   std::unique_ptr<PhysicalMemory> memory(new PhysicalMemory(gpu));
 
-  CUmemAllocationProp property{};
-  property.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-  property.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = gpu->device()};
   memory->shareable_ = shareable && gpu->attribute(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED) != 0;
-  if (memory->shareable_) property.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  const CUmemAllocationProp property = memory->property();
   std::size_t granularity = 0;
   Status status =
       gpu->status(driver.cuMemGetAllocationGranularity(&granularity, &property, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
@@ -38,7 +36,8 @@ Result<std::unique_ptr<PhysicalMemory>> PhysicalMemory::create(std::shared_ptr<G
   const std::uint64_t headRoom = std::min<std::uint64_t>(total / kHeadRoomShare, kMostHeadRoom);
   const std::uint64_t possible = roundDown(free - std::min<std::uint64_t>(free, headRoom), kGranuleBytes);
   const std::uint64_t wanted = atMost == 0 ? possible : roundDown(atMost, kGranuleBytes);
-  if (wanted == 0 || wanted > possible) {
+  absent = std::min(roundDown(absent, kGranuleBytes), wanted);
+  if (wanted == 0 || wanted - absent > possible) {
     const std::string needed = wanted == 0 ? mebibytes(kGranuleBytes) : mebibytes(wanted);
     return Error{
         memory::kGpuFull,
@@ -51,6 +50,11 @@ Result<std::unique_ptr<PhysicalMemory>> PhysicalMemory::create(std::shared_ptr<G
   const auto count = static_cast<std::uint32_t>(wanted / kGranuleBytes);
   memory->handles_.reserve(count);
   for (std::uint32_t id = 0; id < count; ++id) {
+    if (id < absent / kGranuleBytes) {
+      memory->handles_.push_back(kNone);
+      memory->chunks_.push_back({id, kGranuleBytes});
+      continue;
+    }
     CUmemGenericAllocationHandle handle = 0;
     const CUresult result = driver.cuMemCreate(&handle, kGranuleBytes, &property, 0);
     gpu->allocations.fetch_add(1, std::memory_order_relaxed);
@@ -71,10 +75,49 @@ Result<std::unique_ptr<PhysicalMemory>> PhysicalMemory::create(std::shared_ptr<G
 
 PhysicalMemory::~PhysicalMemory() {
   gpu_->makeCurrent();
-  for (const CUmemGenericAllocationHandle handle : handles_) gpu_->driver().cuMemRelease(handle);
+  for (const CUmemGenericAllocationHandle handle : handles_)
+    if (handle != kNone) gpu_->driver().cuMemRelease(handle);
+}
+
+CUmemAllocationProp PhysicalMemory::property() const {
+  CUmemAllocationProp property{};
+  property.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  property.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = gpu_->device()};
+  if (shareable_) property.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  return property;
+}
+
+// The driver frees it once nothing maps it ("Virtual Memory Management", cuMemRelease), which is so.
+Status PhysicalMemory::withdraw(memory::Chunk chunk) {
+  if (Status status = check(chunk); !status) return status;
+  gpu_->makeCurrent();
+  if (Status status = gpu_->status(gpu_->driver().cuMemRelease(handles_[chunk.id]), "cuMemRelease"); !status) return status;
+  handles_[chunk.id] = kNone;
+  return {};
+}
+
+Status PhysicalMemory::supply(memory::Chunk chunk) {
+  if (Status status = known(chunk); !status) return status;
+  if (handles_[chunk.id] != kNone)
+    return Error{CudaError::invalidValue, gpu_->name() + ": chunk " + std::to_string(chunk.id) + " has memory"};
+  gpu_->makeCurrent();
+  const CUmemAllocationProp property = this->property();
+  CUmemGenericAllocationHandle handle = kNone;
+  const CUresult result = gpu_->driver().cuMemCreate(&handle, kGranuleBytes, &property, 0);
+  gpu_->allocations.fetch_add(1, std::memory_order_relaxed);
+  if (Status status = gpu_->status(result, "cuMemCreate"); !status) return status;
+  handles_[chunk.id] = handle;
+  dirty_[chunk.id] = true;
+  return {};
 }
 
 Status PhysicalMemory::check(memory::Chunk chunk) const {
+  if (Status status = known(chunk); !status) return status;
+  if (handles_[chunk.id] != kNone) return {};
+  return Error{CudaError::invalidValue, gpu_->name() + ": chunk " + std::to_string(chunk.id) + " has given its memory up"};
+}
+
+Status PhysicalMemory::known(memory::Chunk chunk) const {
   if (chunk.id < chunks_.size() && chunk.bytes == kGranuleBytes) return {};
   return Error{CudaError::invalidValue, gpu_->name() + ": chunk " + std::to_string(chunk.id) + " of " +
                                             std::to_string(chunk.bytes) + " bytes; there are " +
