@@ -403,8 +403,12 @@ bool operands(Function function, const Call& call, Operands& found) {
   const bool nothing = countsForward(verb) && call.x.spacing <= 0;
   const Shapes s = shapesOf(verb, sane);
   Adder adder{call, info, found};
-  if (s.a.rows >= 0) adder.operand("A", call.a, reachOf(s.a, call.a), call.aType, s.writesA);
-  if (s.b.rows >= 0) adder.operand("B", call.b, reachOf(s.b, call.b), call.bType, s.writesB);
+  // A sum whose factor is 0 need not have the matrix: the customary way to transpose.
+  const auto counts = [&](const Scalar& factor) {
+    return verb != Verb::geam || call.scalars == Scalars::inMemory || factor.words[0] != 0 || factor.words[1] != 0;
+  };
+  if (s.a.rows >= 0 && counts(call.alpha)) adder.operand("A", call.a, reachOf(s.a, call.a), call.aType, s.writesA);
+  if (s.b.rows >= 0 && counts(call.beta)) adder.operand("B", call.b, reachOf(s.b, call.b), call.bType, s.writesB);
   if (s.c.rows >= 0) adder.operand("C", call.c, reachOf(s.c, call.c), call.cType, true);
   if (s.x > 0 && !nothing) adder.operand("x", call.x, reachOfVector(s.x, call.x), call.xType, s.writesX);
   if (s.y > 0) adder.operand("y", call.y, reachOfVector(s.y, call.y), call.yType, s.writesY);
