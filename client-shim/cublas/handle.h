@@ -6,11 +6,12 @@
 #include <cstdint>
 #include <mutex>
 
+#include "client-shim/library/handle_base.h"
+
 namespace rouse::cublas {
 
 // Read and written without a lock, as cuBLAS's own: a handle that several threads set at once has one of their settings.
-struct Handle {
-  std::uint32_t device = 0;  // the thread's when it was made
+struct Handle : library::HandleBase {
   std::uint64_t stream = 0;  // cudaStream_t
   cublasPointerMode_t pointerMode = CUBLAS_POINTER_MODE_HOST;
   cublasAtomicsMode_t atomics = CUBLAS_ATOMICS_NOT_ALLOWED;

@@ -5,22 +5,10 @@
 
 #include "server/library/cpu/batch.h"
 #include "server/library/cpu/cblas_calls.h"
+#include "server/library/cpu/tile.h"
 
 namespace rouse::library::cpu {
 namespace {
-
-constexpr std::int64_t kTile = 512;
-constexpr std::int64_t kDepth = 512;  // of the panels
-
-struct Tile {
-  std::int64_t row, column, rows, columns;
-};
-
-Tile tileOf(const blas::Call& call, std::int64_t number) {
-  const std::int64_t down = blocksOf(call.m, kTile);
-  const std::int64_t row = number % down * kTile, column = number / down * kTile;
-  return {row, column, std::min(kTile, call.m - row), std::min(kTile, call.n - column)};
-}
 
 // Where the part of op(A) that begins at (row, column) is in A.
 template <class T>
@@ -36,31 +24,6 @@ void multiply(const Batch& batch, const Places& places, Tile tile) {
        at<T>(places.a, call.transa, call.a.spacing, tile.row, 0), toInt(call.a.spacing),
        at<T>(places.b, call.transb, call.b.spacing, 0, tile.column), toInt(call.b.spacing), as<T>(batch.beta),
        reinterpret_cast<T*>(places.c) + tile.row + tile.column * call.c.spacing, toInt(call.c.spacing));
-}
-
-void widen(blas::Type type, const void* from, float* to, std::int64_t count) {
-  const auto n = static_cast<std::size_t>(count);
-  if (type == blas::Type::f16) return halvesToFloats(static_cast<const std::uint16_t*>(from), to, n);
-  if (type == blas::Type::bf16) return bfloatsToFloats(static_cast<const std::uint16_t*>(from), to, n);
-  if (type == blas::Type::f32) {
-    std::memcpy(to, from, n * sizeof(float));
-    return;
-  }
-  const auto* bytes = static_cast<const std::int8_t*>(from);
-  for (std::size_t i = 0; i < n; ++i) to[i] = bytes[i];
-}
-
-void widen(blas::Type, const void* from, double* to, std::int64_t count) {
-  const auto* bytes = static_cast<const std::int8_t*>(from);
-  for (std::int64_t i = 0; i < count; ++i) to[i] = bytes[i];
-}
-
-// rows × columns of a matrix, without gaps.
-template <class Wide>
-void widenPanel(blas::Type type, const std::byte* from, std::int64_t spacing, std::int64_t rows, std::int64_t columns, Wide* to) {
-  const std::uint32_t element = blas::bytesOf(type);
-  for (std::int64_t column = 0; column < columns; ++column)
-    widen(type, from + static_cast<std::uint64_t>(column * spacing) * element, to + column * rows, rows);
 }
 
 // Columns of C from sums.
@@ -100,25 +63,9 @@ void finish(const Batch& batch, std::byte* to, const double* sums, std::int64_t 
 template <class Wide>
 void multiplyWidened(const Batch& batch, const Places& places, Tile tile) {
   const blas::Call& call = batch.call;
-  const bool straightA = call.transa == blas::Transpose::none, straightB = call.transb == blas::Transpose::none;
-  const std::int64_t depth = std::min(std::max<std::int64_t>(call.k, 1), kDepth);
-  std::vector<Wide> a(static_cast<std::size_t>(tile.rows * depth)), b(static_cast<std::size_t>(tile.columns * depth)),
-      sums(static_cast<std::size_t>(tile.rows * tile.columns)), row;
-  const std::uint32_t element = blas::bytesOf(call.aType);
-  const auto* fromA = reinterpret_cast<const std::byte*>(places.a);
-  const auto* fromB = reinterpret_cast<const std::byte*>(places.b);
-  for (std::int64_t k = 0; k < call.k; k += depth) {
-    const std::int64_t deep = std::min(depth, call.k - k);
-    const std::int64_t firstA = straightA ? tile.row + k * call.a.spacing : k + tile.row * call.a.spacing;
-    const std::int64_t firstB = straightB ? k + tile.column * call.b.spacing : tile.column + k * call.b.spacing;
-    widenPanel(call.aType, fromA + static_cast<std::uint64_t>(firstA) * element, call.a.spacing, straightA ? tile.rows : deep,
-               straightA ? deep : tile.rows, a.data());
-    widenPanel(call.bType, fromB + static_cast<std::uint64_t>(firstB) * element, call.b.spacing, straightB ? deep : tile.columns,
-               straightB ? tile.columns : deep, b.data());
-    gemm(straightA ? CblasNoTrans : CblasTrans, straightB ? CblasNoTrans : CblasTrans, toInt(tile.rows), toInt(tile.columns), toInt(deep),
-         Wide{1}, a.data(), toInt(straightA ? tile.rows : deep), b.data(), toInt(straightB ? deep : tile.columns), Wide{k == 0 ? 0.0f : 1.0f},
-         sums.data(), toInt(tile.rows));
-  }
+  std::vector<Wide> sums, row;
+  sumTile<Wide>({places.a, call.a.spacing, call.aType, call.transa == blas::Transpose::none},
+                {places.b, call.b.spacing, call.bType, call.transb == blas::Transpose::none}, call.k, tile, sums);
   const std::uint32_t out = blas::bytesOf(call.cType);
   for (std::int64_t column = 0; column < tile.columns; ++column) {
     std::byte* to = reinterpret_cast<std::byte*>(places.c) + static_cast<std::uint64_t>(tile.row + (tile.column + column) * call.c.spacing) * out;
@@ -130,11 +77,11 @@ void multiplyWidened(const Batch& batch, const Places& places, Tile tile) {
 
 std::unique_ptr<Job> makeGemm(Batch batch) {
   const blas::Call& call = batch.call;
-  const auto tiles = static_cast<std::uint64_t>(blocksOf(call.m, kTile) * blocksOf(call.n, kTile));
+  const std::uint64_t tiles = tilesOf(call.m, call.n);
   const std::uint64_t pieces = tiles * batch.count();
   return makePieces(pieces, [tiles, batch = std::move(batch)](std::uint64_t piece) {
     const Places places = batch.places(piece / tiles);
-    const Tile tile = tileOf(batch.call, static_cast<std::int64_t>(piece % tiles));
+    const Tile tile = tileOf(batch.call.m, batch.call.n, piece % tiles);
     const bool direct = batch.call.aType == batch.call.cType &&
                         withBasic(batch.call.aType, [&]<class T>(T) { multiply<T>(batch, places, tile); });
     if (direct) return;

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "server/library/cpu/batch.h"
+#include "server/library/cpu/lt_matmul.h"
 
 namespace rouse::library::cpu {
 namespace {
@@ -30,6 +31,12 @@ Result<std::unique_ptr<Job>> prepareBlas(std::uint32_t number, std::span<const s
 Result<std::unique_ptr<Job>> prepare(std::uint32_t library, std::uint32_t function, std::span<const std::byte> parameters,
                                      const MappedMemory& memory) {
   if (library == blas::kLibrary) return prepareBlas(function, parameters, memory);
+  if (library == blas::kLtLibrary) {
+    blas::LtMatmul call;
+    if (function != blas::kLtMatmulFunction || parameters.size() != sizeof call) return Error{CudaError::invalidValue, "no call of cuBLASLt"};
+    std::memcpy(&call, parameters.data(), sizeof call);
+    return makeLtMatmul(call);
+  }
   return Error{CudaError::notSupported, "library " + std::to_string(library) + " is not served on the CPU device"};
 }
 
