@@ -133,6 +133,14 @@ struct LaunchRequest {
   std::span<const std::byte> parameters;  // copied before launch() returns
 };
 
+// A call of a library that is forwarded as such (schemas/blas, schemas/blas_lt), with all state that it depends on. The caller has checked it:
+// what it names lies in memory that is mapped, but for addresses that it reads from memory itself.
+struct LibraryRequest {
+  std::uint32_t library = 0;   // wire::LibraryCall
+  std::uint32_t function = 0;
+  std::span<const std::byte> parameters;  // copied before call() returns
+};
+
 // In-order queue of work. Destroying one completes what is queued first, without blocking the caller.
 class Stream {
  public:
@@ -223,6 +231,8 @@ class Context {
   virtual void copyInline(Stream&, std::uint64_t destination, std::span<const std::byte>) = 0;
   virtual void fill(Stream&, const FillShape&) = 0;
   virtual void launch(Stream&, const LaunchRequest&) = 0;
+  // Queues a library's work. Fails where the device has no such library or function; what fails later is a fault.
+  virtual Status call(Stream&, const LibraryRequest&) { return Error{CudaError::notSupported, "this device has no libraries"}; }
 
   // The fingerprints of the granules' content at this point of the stream, lowest address first: one each. `out` may be
   // any host memory; it is written by the time that a signal behind this is delivered, and must live until the stream

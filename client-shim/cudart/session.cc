@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "schemas/api/api_ids.h"
+#include "schemas/api/library_names.h"
 
 namespace rouse::cudart {
 namespace {
@@ -11,7 +11,7 @@ std::atomic<int> theDefaultDevice{0};
 
 // Before any call can attach: constructors of a library run before those of the programs that need it.
 [[gnu::constructor]] void describeFace() {
-  client::Process::get().describeFace({"libcudart.so.13", static_cast<std::uint32_t>(api::kApiNameCount)});
+  client::Process::get().describeFace({"libcudart.so.13", static_cast<std::uint32_t>(api::kAllNameCount)});
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ struct alignas(64) DeviceStatus {
 };
 static_assert(sizeof(DeviceStatus) == 512);
 
-inline constexpr std::size_t kMaxApiNames = 1024;
+inline constexpr std::size_t kMaxApiNames = 4096;
 
 struct SessionHeader {
   std::uint32_t magic;
@@ -77,7 +77,7 @@ struct SessionHeader {
   std::atomic<std::uint32_t> unsupportedCalls[kMaxApiNames];
 };
 
-inline constexpr std::size_t kSlotsOffset = 16384;
+inline constexpr std::size_t kSlotsOffset = 32768;
 static_assert(sizeof(SessionHeader) <= kSlotsOffset);
 inline constexpr std::size_t kSessionSegmentBytes = kSlotsOffset + std::size_t{kSlotCount} * sizeof(Slot);
 

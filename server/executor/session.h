@@ -197,7 +197,7 @@ class Session final : public Sharer, private memory::ContextObserver {
     return where != wire::Where::host && variableRanges_.contains(range.base, range.bytes);
   }
 
-  // The commands, in one file a family: stream_, memory_, host_, copy_, module_, slot_, context_commands.cc.
+  // The commands, in one file a family: stream_, memory_, host_, copy_, module_, slot_, context_, library_commands.cc.
   wire::DecodeStatus on(const wire::StreamCreate&);
   wire::DecodeStatus on(const wire::StreamDestroy&);
   void on(const wire::Fence&);
@@ -222,6 +222,7 @@ class Session final : public Sharer, private memory::ContextObserver {
   wire::DecodeStatus on(const wire::Allocated&);
   wire::DecodeStatus on(const wire::Freed&);
   void on(const wire::Reset&);
+  wire::DecodeStatus on(const wire::LibraryCall&, std::span<const std::byte> parameters);
 
  private:
   struct BoundModule {

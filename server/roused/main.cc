@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <iostream>
 
-#include "schemas/api/api_ids.h"
+#include "schemas/api/library_names.h"
 #include "schemas/wire/commands.h"
 #include "server/roused/config.h"
 #include "server/roused/daemon.h"
@@ -142,7 +142,7 @@ int main(int argc, char** argv) {
 
   boost::asio::io_context io(1);
   Daemon daemon(io, {.settings = settings,
-                     .contract = {.wireHash = wire::kWireHash, .apiNames = api::kApiNames},
+                     .contract = {.wireHash = wire::kWireHash, .apiNames = api::kAllNames},
                      .reload = read,
                      .listener = std::move(*listener),
                      .kindAsked = app.count("--device") != 0,

@@ -94,6 +94,7 @@ class ExecutorDouble {
   void on(const wire::SlotSignal&);
   void on(const wire::SlotWait&);
   void on(const wire::SetLimit&) {}
+  void on(const wire::LibraryCall&, std::span<const std::byte>) {}
   wire::DecodeStatus on(const wire::Allocated&);
   wire::DecodeStatus on(const wire::Freed&);
   void on(const wire::Reset&);

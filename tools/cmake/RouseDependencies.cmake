@@ -19,6 +19,7 @@ if(ROUSE_BUNDLE)
   include(RouseStatic)
 else()
   find_package(spdlog REQUIRED)
+  pkg_check_modules(openblas REQUIRED IMPORTED_TARGET openblas)
 endif()
 
 # The CUDA toolkit is needed at build time only: headers for the client library's types, nvcc for the test programs.

@@ -4,7 +4,7 @@ import re
 import tomllib
 from dataclasses import dataclass, field
 
-MAX_NAMES = 1024  # wire::kMaxApiNames: counters in the session segment
+MAX_NAMES = 4096  # wire::kMaxApiNames: counters in the session segment
 SERVED = ("local", "command", "blocking")
 VARIANTS = ("ptsz", "ptds")
 # Types that the generated code can return when a call is refused or an exception is stopped.

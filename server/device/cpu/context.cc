@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "server/device/cpu/library_loader.h"
 #include "server/device/cpu/module_instance.h"
 #include "server/device/cpu/peer_memory.h"
 #include "server/device/cpu/runtime/stack_pool.h"
@@ -75,7 +76,7 @@ Status CpuContext::map(std::uint64_t address, memory::Chunk chunk) {
     return status;
   state_->prefault->mapped(address, memory_.takeKept(chunk));
   state_->visits.placed(address, memory_.offsetOf(chunk));
-  for (std::uint64_t at = 0; at < chunk.bytes; at += kGranuleBytes) mapped_.insert(address + at);
+  for (std::uint64_t at = 0; at < chunk.bytes; at += kGranuleBytes) state_->mapped.insert(address + at);
   return {};
 }
 
@@ -83,7 +84,7 @@ Status CpuContext::unmap(AddressRange range) {
   state_->prefault->unmapped(range);
   state_->visits.left(range);
   if (Status status = deviceWindow_->unmap(range); !status) return status;
-  for (std::uint64_t at = range.base; at < range.end(); at += kGranuleBytes) mapped_.erase(at);
+  for (std::uint64_t at = range.base; at < range.end(); at += kGranuleBytes) state_->mapped.erase(at);
   return {};
 }
 
@@ -94,7 +95,7 @@ void CpuContext::restore(memory::Stream& stream, std::span<const memory::Arrival
     const auto* peer = static_cast<const CpuPeerChunk*>(arrival.peer);
     const device::LinkDirection way = peer != nullptr ? peer->way : device::LinkDirection::toDevice;
     memory_.takeKept(arrival.chunk);
-    mapped_.insert(arrival.address);
+    state_->mapped.insert(arrival.address);
     state_->visits.expect(arrival.address, memory_.offsetOf(arrival.chunk), peer != nullptr ? peer->bytes : arrival.home,
                           static_cast<std::uint8_t>(way));
     auto operation = std::ranges::find(operations, way, &RestoreOperation::way);
@@ -113,9 +114,9 @@ Result<bool> CpuContext::share(std::uint64_t address, memory::Chunk chunk) {
   if (auto status = memory_.check(chunk); !status) return status.error();
   if (!deviceWindow_->range().contains({address, kGranuleBytes}) || !isAligned(address, kGranuleBytes))
     return Error{CudaError::invalidValue, "to share a chunk: an address that is no granule's of the device window"};
-  const bool fresh = mapped_.insert(address).second;
+  const bool fresh = state_->mapped.insert(address);
   auto lent = state_->visits.lend(address, memory_.offsetOf(chunk), fresh);
-  if (fresh && (!lent || !*lent)) mapped_.erase(address);
+  if (fresh && (!lent || !*lent)) state_->mapped.erase(address);
   return lent;
 }
 
@@ -126,10 +127,15 @@ void CpuContext::settle(memory::Stream& stream, std::uint64_t address, memory::C
 
 Status CpuContext::mapHost(AddressRange range) {
   if (hostFd_ < 0) return Error{CudaError::invalidValue, "the context has no host memory"};
-  return hostWindow_->map(range, hostFd_, range.base - hostWindow_->range().base);
+  Status status = hostWindow_->map(range, hostFd_, range.base - hostWindow_->range().base);
+  if (status) state_->mapped.insertHost(range);
+  return status;
 }
 
-Status CpuContext::unmapHost(AddressRange range) { return hostWindow_->unmap(range); }
+Status CpuContext::unmapHost(AddressRange range) {
+  state_->mapped.eraseHost(range);
+  return hostWindow_->unmap(range);
+}
 
 std::unique_ptr<memory::Stream> CpuContext::createStream(int priority) {
   return std::make_unique<CpuStream>(std::make_shared<StreamQueue>(state_, priority));
@@ -194,7 +200,7 @@ Status CpuContext::fingerprint(memory::Stream& stream, const memory::Fingerprint
                                std::span<memory::PageFingerprint> out) {
   if (Status status = memory::checkGranules(granules, deviceWindow_->range(), out.size()); !status) return status;
   for (std::uint64_t at = granules.base; at < granules.end(); at += kGranuleBytes)
-    if (!mapped_.contains(at)) return memory::notMapped(at);
+    if (!state_->mapped.holds(at)) return memory::notMapped(at);
   if (!out.empty())
     queueOf(stream).push(
         FingerprintOperation{std::make_shared<const memory::FingerprintKey>(key), granules, out.data()});
@@ -209,6 +215,13 @@ void CpuContext::launch(memory::Stream& stream, const memory::LaunchRequest& req
                                        request.sharedBytes,
                                        request.cooperative,
                                        {request.parameters.begin(), request.parameters.end()}});
+}
+
+Status CpuContext::call(memory::Stream& stream, const memory::LibraryRequest& request) {
+  if (auto library = preparedBy(); !library) return library.error();
+  queueOf(stream).push(
+      LibraryOperation{request.library, request.function, {request.parameters.begin(), request.parameters.end()}});
+  return {};
 }
 
 void CpuContext::signal(memory::Stream& stream, wire::Slot& slot, std::uint64_t value, bool timestamp) {

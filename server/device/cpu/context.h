@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <unordered_set>
 
 #include "memory/device.h"
 #include "server/device/address_window.h"
@@ -47,6 +46,7 @@ class CpuContext final : public memory::Context {
   Status fingerprint(memory::Stream& stream, const memory::FingerprintKey& key, AddressRange granules,
                      std::span<memory::PageFingerprint> out) override;
   void launch(memory::Stream& stream, const memory::LaunchRequest& request) override;
+  Status call(memory::Stream& stream, const memory::LibraryRequest& request) override;
   void signal(memory::Stream& stream, wire::Slot& slot, std::uint64_t value, bool timestamp) override;
   void waitFor(memory::Stream& stream, const wire::Slot& slot, std::uint64_t value) override;
 
@@ -66,7 +66,6 @@ class CpuContext final : public memory::Context {
   std::unique_ptr<device::AddressWindow> deviceWindow_;
   std::shared_ptr<ContextState> state_;
   std::unique_ptr<device::AddressWindow> hostWindow_;
-  std::unordered_set<std::uint64_t> mapped_;  // granules of the device window
   int hostFd_ = -1;
 };
 

@@ -10,6 +10,7 @@
 
 #include "memory/device.h"
 #include "server/device/cpu/link_use.h"
+#include "server/device/cpu/mapped_memory.h"
 #include "server/device/cpu/prefault.h"
 #include "server/device/cpu/runtime/device_heap.h"
 #include "server/device/cpu/runtime/grid.h"
@@ -37,6 +38,7 @@ class ContextState final : public OutputSink {
   const AddressRange deviceWindow;
   const std::shared_ptr<Prefault> prefault;
   Visits visits;
+  MappedRanges mapped;
   DeviceHeap heap;
   std::atomic<std::uint64_t> stackLimitBytes{1024};
   std::atomic<std::uint64_t> nextGridId{1};

@@ -1,4 +1,6 @@
 // The entry point of the back end (memory/device.h).
+#include <cstdlib>
+
 #include "server/device/cpu/device.h"
 
 // Returns a C++ object, by design: both sides are built together.
@@ -8,5 +10,7 @@
 
 extern "C" __attribute__((visibility("default"))) rouse::Result<std::unique_ptr<rouse::memory::Device>>
 rouse_open_device(const rouse::memory::DeviceOptions& options) {
+  // Read by OpenBLAS when it is loaded (library_loader.h): the device's own workers divide its work. Here, while there are no other threads.
+  ::setenv("OPENBLAS_NUM_THREADS", "1", 1);
   return rouse::cpu::CpuDevice::open(options);
 }

@@ -46,6 +46,11 @@ struct LaunchOperation {
   std::vector<std::byte> parameters;
 };
 
+struct LibraryOperation {
+  std::uint32_t library, function;
+  std::vector<std::byte> parameters;
+};
+
 struct SignalOperation {
   wire::Slot* slot;
   std::uint64_t value;
@@ -78,7 +83,7 @@ struct EventWaitOperation {
   std::shared_ptr<Marker> marker;
 };
 
-using Operation = std::variant<CopyOperation, InlineCopyOperation, FillOperation, FingerprintOperation, LaunchOperation,
+using Operation = std::variant<CopyOperation, InlineCopyOperation, FillOperation, FingerprintOperation, LaunchOperation, LibraryOperation,
                                SignalOperation, SlotWaitOperation, RestoreOperation, SettleOperation, RecordOperation, EventWaitOperation>;
 
 }  // namespace rouse::cpu

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "server/device/cpu/launch_work.h"
+#include "server/device/cpu/library_work.h"
 #include "server/device/cpu/paced_work.h"
 #include "server/device/cpu/restore_work.h"
 #include "server/device/cpu/slot.h"
@@ -137,6 +138,13 @@ StreamQueue::Step StreamQueue::step(LaunchOperation& operation, Worker* worker) 
   if (context_->dead() != CudaError::success) return Step::done;
   if (worker == nullptr) return Step::worker;
   return startLaunch(operation, shared_from_this()) ? Step::waiting : Step::done;
+}
+
+StreamQueue::Step StreamQueue::step(LibraryOperation& operation, Worker* worker) {
+  follows_ = 0;
+  if (context_->dead() != CudaError::success) return Step::done;
+  if (worker == nullptr) return Step::worker;
+  return startLibraryCall(operation, shared_from_this()) ? Step::waiting : Step::done;
 }
 
 StreamQueue::Step StreamQueue::step(SignalOperation& operation, Worker* worker) {

@@ -60,6 +60,7 @@ class StreamQueue final : public Work, public std::enable_shared_from_this<Strea
   Step step(FillOperation& operation, Worker* worker);
   Step step(FingerprintOperation& operation, Worker* worker);
   Step step(LaunchOperation& operation, Worker* worker);
+  Step step(LibraryOperation& operation, Worker* worker);
   Step step(SignalOperation& operation, Worker* worker);
   Step step(SlotWaitOperation& operation, Worker* worker);
   Step step(RestoreOperation& operation, Worker* worker);

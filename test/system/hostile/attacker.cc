@@ -8,7 +8,7 @@
 #include <cstring>
 #include <thread>
 
-#include "schemas/api/api_ids.h"
+#include "schemas/api/library_names.h"
 #include "test/system/hostile/pool.h"
 
 namespace rouse::test {
@@ -55,7 +55,7 @@ channel::Attach Stranger::attachment() {
           .wireHash = wire::kWireHash,
           .token = "",
           .library = "libcudart.so.13",
-          .apiNames = static_cast<std::uint32_t>(std::size(api::kApiNames)),
+          .apiNames = static_cast<std::uint32_t>(std::size(api::kAllNames)),
           .program = "hostile"};
 }
 

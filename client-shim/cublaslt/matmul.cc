@@ -1,0 +1,217 @@
+// cuBLASLt: products, and the heuristics before them, which are answered here: there is one way, and it needs no workspace.
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "client-shim/cublaslt/descriptors.h"
+#include "client-shim/cublaslt/implementations.h"
+#include "client-shim/library/handle_base.h"
+#include "client-shim/library/host.h"
+#include "client-shim/library/refuse.h"
+#include "schemas/api/library_names.h"
+
+namespace rouse::cublaslt {
+namespace {
+
+constexpr std::uint64_t kAlgorithm = 0x524c'7400'0000'0001;  // in the first word of a cublasLtMatmulAlgo_t
+constexpr int kAlgorithmId = 0;
+
+template <class To>
+To narrow(std::int64_t value) {
+  return static_cast<To>(value >= 0 && value < 255 ? value : 254);
+}
+
+std::int64_t size(std::uint64_t value) { return value > static_cast<std::uint64_t>(blas::kMostElements) ? blas::kMostElements + 1 : static_cast<std::int64_t>(value); }
+
+blas::LtMatrix matrix(const Layout& layout, const void* address) {
+  return {.address = reinterpret_cast<std::uint64_t>(address),
+          .rows = size(layout.rows),
+          .columns = size(layout.columns),
+          .spacing = layout.spacing,
+          .stride = layout.stride,
+          .type = narrow<blas::Type>(layout.type),
+          .order = narrow<blas::Order>(layout.order)};
+}
+
+const library::HandleBase* findHandle(cublasLtHandle_t handle) {
+  const client::LibraryHost* host = handle != nullptr ? client::libraryHost() : nullptr;
+  if (host == nullptr) return nullptr;
+  return static_cast<const library::HandleBase*>(
+      host->findHandle(reinterpret_cast<std::uint64_t>(handle), kindBit(client::HandleKind::blas) | kindBit(client::HandleKind::blasLt)));
+}
+
+struct Layouts {
+  const Layout *a, *b, *c, *d;
+};
+
+// What the descriptors say, without addresses and scalars. `why`: of what is not served.
+cublasStatus_t describe(cublasLtMatmulDesc_t computeDesc, cublasLtMatrixLayout_t Adesc, cublasLtMatrixLayout_t Bdesc, cublasLtMatrixLayout_t Cdesc,
+                        cublasLtMatrixLayout_t Ddesc, blas::LtMatmul& call, const char** why) {
+  const MatmulDesc* desc = matmulOf(computeDesc);
+  const Layouts layouts{layoutOf(Adesc), layoutOf(Bdesc), layoutOf(Cdesc), layoutOf(Ddesc)};
+  if (desc == nullptr || layouts.a == nullptr || layouts.b == nullptr || layouts.c == nullptr || layouts.d == nullptr)
+    return CUBLAS_STATUS_INVALID_VALUE;
+  const auto no = [&](const char* text) {
+    *why = text;
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  };
+  call.a = matrix(*layouts.a, nullptr);
+  call.b = matrix(*layouts.b, nullptr);
+  call.c = matrix(*layouts.c, nullptr);
+  call.d = matrix(*layouts.d, nullptr);
+  call.batch = layouts.d->batch;
+  for (const Layout* layout : {layouts.a, layouts.b, layouts.c, layouts.d}) {
+    if (layout->batch != layouts.d->batch) return CUBLAS_STATUS_INVALID_VALUE;
+    if (layout->batchMode != CUBLASLT_BATCH_MODE_STRIDED) return no("a batch of addresses");
+    if (layout->planeOffset != 0) return no("planes of complex numbers");
+  }
+  if (desc->others != 0) return no("an attribute of the product: scales, amax or emulation");
+  if (desc->pointerMode != CUBLASLT_POINTER_MODE_HOST && desc->pointerMode != CUBLASLT_POINTER_MODE_DEVICE) return no("scalars that are vectors");
+  if (desc->transc != CUBLAS_OP_N) return no("a transposed C");
+  if (desc->fillMode != CUBLAS_FILL_MODE_FULL) return no("a triangle of the result");
+  call.scalars = desc->pointerMode == CUBLASLT_POINTER_MODE_DEVICE ? blas::Scalars::inMemory : blas::Scalars::byValue;
+  call.computeType = desc->computeType;
+  call.scaleType = narrow<blas::Type>(desc->scaleType);
+  call.transa = narrow<blas::Transpose>(desc->transa);
+  call.transb = narrow<blas::Transpose>(desc->transb);
+  call.epilogue = desc->epilogue;
+  call.multiprocessors = desc->multiprocessors;
+  call.fastAccumulation = static_cast<std::uint8_t>(desc->fastAccumulation);
+  call.biasType = desc->biasType == -1 ? call.d.type : narrow<blas::Type>(desc->biasType);
+  call.auxType = desc->auxType == -1 ? call.d.type : narrow<blas::Type>(desc->auxType);
+  if ((desc->epilogue & blas::kEpilogueBias) != 0) {
+    call.bias = desc->bias;
+    call.biasStride = desc->biasStride;
+  }
+  if ((desc->epilogue & blas::kEpilogueAux) != 0) {
+    call.aux = desc->aux;
+    call.auxSpacing = desc->auxSpacing;
+    call.auxStride = desc->auxStride;
+  }
+  const blas::Check checked = blas::check(call);
+  *why = checked.what;
+  switch (checked.verdict) {
+    case blas::Verdict::invalid:
+      return CUBLAS_STATUS_INVALID_VALUE;
+    case blas::Verdict::unsupported:
+      return CUBLAS_STATUS_NOT_SUPPORTED;
+    case blas::Verdict::runs:
+    case blas::Verdict::empty:
+      break;
+  }
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+void refuse(std::string_view function, const char* why) {
+  const auto name = std::ranges::find(api::kLibraryNames, function);
+  library::refuse(static_cast<std::uint32_t>(api::kApiNameCount + static_cast<std::size_t>(name - api::kLibraryNames.begin())));
+  if (const client::LibraryHost* host = client::libraryHost()) {
+    char text[160];
+    std::snprintf(text, sizeof text, "%s: %s", function.data(), why);
+    host->warn(text);
+  }
+}
+
+bool ours(const cublasLtMatmulAlgo_t& algo) { return algo.data[0] == kAlgorithm; }
+
+}  // namespace
+
+namespace impl {
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t computeDesc, const void* alpha, const void* A,
+                              cublasLtMatrixLayout_t Adesc, const void* B, cublasLtMatrixLayout_t Bdesc, const void* beta, const void* C,
+                              cublasLtMatrixLayout_t Cdesc, void* D, cublasLtMatrixLayout_t Ddesc, const cublasLtMatmulAlgo_t* algo,
+                              void* workspace, size_t workspaceSizeInBytes, cudaStream_t stream) {
+  const library::HandleBase* handle = findHandle(lightHandle);
+  if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (algo != nullptr && !ours(*algo)) return CUBLAS_STATUS_INVALID_VALUE;
+  blas::LtMatmul call;
+  const char* why = "";
+  if (const cublasStatus_t status = describe(computeDesc, Adesc, Bdesc, Cdesc, Ddesc, call, &why); status != CUBLAS_STATUS_SUCCESS) {
+    if (status == CUBLAS_STATUS_NOT_SUPPORTED) refuse("cublasLtMatmul", why);
+    return status;
+  }
+  if (alpha == nullptr || beta == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+  const auto scalar = [&](const void* from, blas::Scalar& to) {
+    if (call.scalars == blas::Scalars::inMemory) to.words[0] = reinterpret_cast<std::uint64_t>(from);
+    else std::memcpy(to.words, from, blas::bytesOf(call.scaleType));
+  };
+  scalar(alpha, call.alpha);
+  scalar(beta, call.beta);
+  call.a.address = reinterpret_cast<std::uint64_t>(A);
+  call.b.address = reinterpret_cast<std::uint64_t>(B);
+  call.c.address = reinterpret_cast<std::uint64_t>(C);
+  call.d.address = reinterpret_cast<std::uint64_t>(D);
+  if (workspace != nullptr && workspaceSizeInBytes != 0) {
+    call.workspace = reinterpret_cast<std::uint64_t>(workspace);
+    call.workspaceBytes = workspaceSizeInBytes;
+  }
+  if (blas::check(call).verdict == blas::Verdict::empty) return CUBLAS_STATUS_SUCCESS;
+  blas::Operands operands;
+  if (!blas::operands(call, operands)) return CUBLAS_STATUS_INVALID_VALUE;
+  for (const blas::Range& range : operands.all())
+    if (range.address == 0) return CUBLAS_STATUS_INVALID_VALUE;
+  switch (client::libraryHost()->submit(handle->device, reinterpret_cast<std::uint64_t>(stream), blas::kLtLibrary, blas::kLtMatmulFunction,
+                                        std::as_bytes(std::span(&call, 1)))) {
+    case CudaError::success:
+      return CUBLAS_STATUS_SUCCESS;
+    case CudaError::memoryAllocation:
+      return CUBLAS_STATUS_ALLOC_FAILED;
+    case CudaError::invalidResourceHandle:
+      return CUBLAS_STATUS_INVALID_VALUE;
+    default:
+      return CUBLAS_STATUS_EXECUTION_FAILED;
+  }
+}
+
+cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t operationDesc, cublasLtMatrixLayout_t Adesc,
+                                       cublasLtMatrixLayout_t Bdesc, cublasLtMatrixLayout_t Cdesc, cublasLtMatrixLayout_t Ddesc,
+                                       const cublasLtMatmulAlgo_t* algo, cublasLtMatmulHeuristicResult_t* result) {
+  if (findHandle(lightHandle) == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (algo == nullptr || result == nullptr || !ours(*algo)) return CUBLAS_STATUS_INVALID_VALUE;
+  blas::LtMatmul call;
+  const char* why = "";
+  if (const cublasStatus_t status = describe(operationDesc, Adesc, Bdesc, Cdesc, Ddesc, call, &why); status != CUBLAS_STATUS_SUCCESS) return status;
+  *result = {};
+  result->algo.data[0] = kAlgorithm;
+  result->state = CUBLAS_STATUS_SUCCESS;
+  result->wavesCount = 1;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t operationDesc, cublasLtMatrixLayout_t Adesc,
+                                              cublasLtMatrixLayout_t Bdesc, cublasLtMatrixLayout_t Cdesc, cublasLtMatrixLayout_t Ddesc,
+                                              cublasLtMatmulPreference_t preference, int requestedAlgoCount,
+                                              cublasLtMatmulHeuristicResult_t heuristicResultsArray[], int* returnAlgoCount) {
+  if (findHandle(lightHandle) == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (returnAlgoCount == nullptr || heuristicResultsArray == nullptr || requestedAlgoCount <= 0 || preferenceOf(preference) == nullptr)
+    return CUBLAS_STATUS_INVALID_VALUE;
+  *returnAlgoCount = 0;
+  cublasLtMatmulAlgo_t algo{};
+  algo.data[0] = kAlgorithm;
+  const cublasStatus_t status =
+      impl::cublasLtMatmulAlgoCheck(lightHandle, operationDesc, Adesc, Bdesc, Cdesc, Ddesc, &algo, heuristicResultsArray);
+  if (status == CUBLAS_STATUS_SUCCESS) *returnAlgoCount = 1;
+  return status;
+}
+
+cublasStatus_t cublasLtMatmulAlgoGetIds(cublasLtHandle_t lightHandle, cublasComputeType_t, cudaDataType_t, cudaDataType_t, cudaDataType_t,
+                                        cudaDataType_t, cudaDataType_t, int requestedAlgoCount, int algoIdsArray[], int* returnAlgoCount) {
+  if (findHandle(lightHandle) == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (requestedAlgoCount <= 0 || algoIdsArray == nullptr || returnAlgoCount == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+  algoIdsArray[0] = kAlgorithmId;
+  *returnAlgoCount = 1;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulAlgoInit(cublasLtHandle_t lightHandle, cublasComputeType_t, cudaDataType_t, cudaDataType_t, cudaDataType_t,
+                                      cudaDataType_t, cudaDataType_t, int algoId, cublasLtMatmulAlgo_t* algo) {
+  if (findHandle(lightHandle) == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (algo == nullptr || algoId != kAlgorithmId) return CUBLAS_STATUS_INVALID_VALUE;
+  *algo = {};
+  algo->data[0] = kAlgorithm;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+}  // namespace impl
+}  // namespace rouse::cublaslt

@@ -1,0 +1,77 @@
+// A call of cuBLAS as it travels: wire::LibraryCall with library 1, `function` a number of blas::Function, and this as the parameters.
+// It holds all state that the call depends on: types, scalars (by value, or where they lie), the handle's modes and workspace. Numbers
+// are cuBLAS's own: cudaDataType, cublasComputeType_t, cublasOperation_t and so on.
+//
+// Which fields a function uses follows from its verb (functions.h, generated). Fields that it does not use are 0.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+namespace rouse::blas {
+
+inline constexpr std::uint32_t kLibrary = 1;  // wire::LibraryCall::library
+
+// cudaDataType (library_types.h), those that occur.
+enum class Type : std::uint8_t {
+  f32 = 0,
+  f64 = 1,
+  f16 = 2,
+  i8 = 3,
+  c32 = 4,
+  c64 = 5,
+  u8 = 8,
+  i32 = 10,
+  bf16 = 14,
+  i64 = 24,
+  any = 255,  // in a table: as the caller says
+};
+
+// cublasOperation_t, cublasFillMode_t, cublasSideMode_t, cublasDiagType_t, cublasPointerMode_t (cublas_api.h).
+enum class Transpose : std::uint8_t { none = 0, transposed = 1, conjugated = 2 };
+enum class Triangle : std::uint8_t { lower = 0, upper = 1 };
+enum class Side : std::uint8_t { left = 0, right = 1 };
+enum class Diagonal : std::uint8_t { stored = 0, unit = 1 };
+enum class Scalars : std::uint8_t { byValue = 0, inMemory = 1 };
+
+enum class Batching : std::uint8_t {
+  single = 0,
+  strided = 1,  // each operand's next matrix or vector is `stride` elements further
+  arrays = 2,   // each operand's `address` is that of `batch` addresses
+};
+
+// A matrix, column by column, `spacing` elements between the beginnings of columns; or a vector, `spacing` elements between its
+// elements: negative: it begins with the last.
+struct Operand {
+  std::uint64_t address = 0;
+  std::int64_t spacing = 0;
+  std::int64_t stride = 0;
+};
+
+// The scalar itself, in its type, from the first byte on; or its address.
+struct Scalar {
+  std::uint64_t words[2] = {};
+};
+
+struct Call {
+  Operand a, b, c, x, y;
+  std::int64_t m = 0, n = 0, k = 0, batch = 0;
+  Scalar alpha, beta;  // of rot: c and s
+  std::uint64_t result = 0;
+  std::uint64_t workspace = 0, workspaceBytes = 0;  // the handle's; 0: the library's own
+  Type aType{}, bType{}, cType{}, xType{}, yType{}, scaleType{}, resultType{}, executionType{};
+  Transpose transa{}, transb{};
+  Triangle uplo{};
+  Side side{};
+  Diagonal diag{};
+  Scalars scalars{};
+  Batching batching{};
+  std::uint8_t atomics = 0;  // cublasAtomicsMode_t
+  std::uint32_t computeType = 0;  // cublasComputeType_t; 0 where the function has none
+  std::int32_t algorithm = 0;     // cublasGemmAlgo_t
+  std::uint32_t mathMode = 0;     // cublasMath_t
+  std::int32_t multiprocessors = 0;
+};
+static_assert(std::is_trivially_copyable_v<Call> && sizeof(Call) == 240);
+
+}  // namespace rouse::blas

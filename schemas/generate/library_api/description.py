@@ -1,0 +1,117 @@
+"""Reads a library's description (schemas/api/cublas.toml, cublaslt.toml): parses, checks, and says what is wrong with it."""
+
+import re
+import tomllib
+from dataclasses import dataclass, field
+
+RETURNS = ("cublasStatus_t", "size_t", "const char*", "void", "unsigned")
+# What a refused call of a name without a status can return.
+REFUSALS = {"cublasStatus_t": "int", "void": "void", "float": "float", "double": "double", "int": "int", "cuComplex": "cuComplex",
+            "cuDoubleComplex": "cuDoubleComplex"}
+
+_PROTOTYPE = re.compile(r"(?P<returns>[A-Za-z_][\w ]*?[ *]+)(?P<name>cublas\w+)\((?P<parameters>.*)\)")
+_PARAMETER = re.compile(r"(?P<type>.*?[\s*])(?P<name>\w+)(?P<array>\[\])?")
+
+
+class DescriptionError(Exception):
+    pass
+
+
+@dataclass
+class Parameter:
+    type: str
+    name: str
+    array: bool = False  # `const T* const name[]`
+
+    @property
+    def declaration(self):
+        return f"{self.type}{'' if self.type.endswith('*') else ' '}{self.name}{'[]' if self.array else ''}"
+
+    @property
+    def cast(self):
+        return self.type + ("*" if self.array else "")
+
+
+@dataclass
+class Function:
+    name: str
+    returns: str
+    parameters: list
+    group: str
+    verb: str | None = None
+    wide: bool = False
+
+    def widened(self):
+        parameters = [Parameter(re.sub(r"\bint\b(?! int)", "int64_t", p.type) if "long long" not in p.type else p.type, p.name, p.array)
+                      for p in self.parameters]
+        return Function(self.name + "_64", self.returns, parameters, self.group, self.verb)
+
+
+@dataclass
+class Refusal:
+    name: str
+    returns: str
+    what: str
+
+
+@dataclass
+class Library:
+    library: str
+    header: str
+    functions: list = field(default_factory=list)
+    refusals: list = field(default_factory=list)
+
+    @property
+    def entries(self):
+        """Every function with an entry point, wide ones as their own."""
+        return [e for f in self.functions for e in ([f, f.widened()] if f.wide else [f])]
+
+    @property
+    def names(self):
+        return sorted([e.name for e in self.entries] + [r.name for r in self.refusals])
+
+
+def _parameters(name, text):
+    if text.strip() in ("", "void"):
+        return []
+    parameters = []
+    for part in text.split(","):
+        match = _PARAMETER.fullmatch(part.strip())
+        if not match:
+            raise DescriptionError(f"{name}: parameter '{part.strip()}' is not 'type name'")
+        parameters.append(Parameter(match["type"].strip(), match["name"], match["array"] is not None))
+    return parameters
+
+
+def _function(path, entry, group, verb):
+    unknown = entry.keys() - {"c", "wide"}
+    match = _PROTOTYPE.fullmatch(entry.get("c", ""))
+    if unknown or not match:
+        raise DescriptionError(f"{path}: {group}: {entry}: " + (f"unknown keys {sorted(unknown)}" if unknown else "no C prototype"))
+    returns = match["returns"].strip()
+    if returns not in RETURNS:
+        raise DescriptionError(f"{path}: {match['name']}: return type '{returns}' is not one of {', '.join(RETURNS)}")
+    return Function(match["name"], returns, _parameters(match["name"], match["parameters"]), group, verb, entry.get("wide", False))
+
+
+def read(path):
+    with open(path, "rb") as file:
+        tables = tomllib.load(file)
+    if tables.get("version") != 1:
+        raise DescriptionError(f"{path}: version = {tables.get('version')!r}, this generator reads 1")
+    unknown = tables.keys() - {"version", "library", "header", "group", "unsupported"}
+    if unknown:
+        raise DescriptionError(f"{path}: unknown keys {sorted(unknown)}")
+    library = Library(tables["library"], tables["header"])
+    for group in tables.get("group", []):
+        for entry in group["functions"]:
+            library.functions.append(_function(path, entry, group["name"], group.get("verb")))
+    for group in tables.get("unsupported", []):
+        if group["returns"] not in REFUSALS:
+            raise DescriptionError(f"{path}: unsupported '{group['what']}': returns '{group['returns']}' is not one of {', '.join(REFUSALS)}")
+        library.refusals += [Refusal(name, group["returns"], group["what"]) for name in group["names"]]
+    names = library.names
+    for one, next_ in zip(names, names[1:]):
+        if one == next_:
+            raise DescriptionError(f"{path}: '{one}' is described twice")
+    return library

@@ -1,0 +1,154 @@
+// A matrix and vectors.
+#include <algorithm>
+#include <vector>
+
+#include "server/library/cpu/batch.h"
+#include "server/library/cpu/cblas_calls.h"
+
+namespace rouse::library::cpu {
+namespace {
+
+using blas::Verb;
+
+// Elements of a matrix that one piece reads.
+constexpr std::int64_t kPieceElements = std::int64_t{1} << 18;
+
+template <class T>
+T* element(std::uint64_t address, std::int64_t row, std::int64_t column, std::int64_t spacing) {
+  return reinterpret_cast<T*>(address) + row + column * spacing;
+}
+
+// Rows of y that one piece makes.
+std::int64_t rowsOf(const blas::Call& call) {
+  const std::int64_t other = call.transa == blas::Transpose::none ? call.n : call.m;
+  return std::max<std::int64_t>(kPieceElements / std::max<std::int64_t>(other, 1), 64);
+}
+
+template <class T>
+void multiply(const Batch& batch, const Places& p, std::int64_t first, std::int64_t count) {
+  const blas::Call& call = batch.call;
+  const bool straight = call.transa == blas::Transpose::none;
+  const std::int64_t length = straight ? call.m : call.n;
+  const T* a = straight ? element<T>(p.a, first, 0, call.a.spacing) : element<T>(p.a, 0, first, call.a.spacing);
+  T* y = part<T>(p.y, length, call.y.spacing, first, count);
+  const T beta = as<T>(batch.beta);
+  // OpenBLAS leaves y alone when there is nothing to add, and multiplies by a beta of 0 rather than setting.
+  if (beta == T{0}) {
+    const Vector<T> out(reinterpret_cast<std::uint64_t>(y), count, call.y.spacing);
+    for (std::int64_t i = 0; i < count; ++i) out[i] = T{0};
+  } else if ((straight ? call.n : call.m) == 0) {
+    const Vector<T> out(reinterpret_cast<std::uint64_t>(y), count, call.y.spacing);
+    for (std::int64_t i = 0; i < count; ++i) out[i] *= beta;
+  }
+  gemv(toCblas(call.transa), toInt(straight ? count : call.m), toInt(straight ? call.n : count), as<T>(batch.alpha), a, toInt(call.a.spacing),
+       reinterpret_cast<const T*>(p.x), toInt(call.x.spacing), beta == T{0} ? T{1} : beta, y, toInt(call.y.spacing));
+}
+
+template <class In, class Out>
+void multiplySmall(const Batch& batch, const Places& p, std::int64_t first, std::int64_t count) {
+  const blas::Call& call = batch.call;
+  const bool straight = call.transa == blas::Transpose::none;
+  const std::int64_t inner = straight ? call.n : call.m, length = straight ? call.m : call.n;
+  const Vector<In> x(p.x, inner, call.x.spacing);
+  const Vector<Out> y(p.y, length, call.y.spacing);
+  const auto alpha = as<float>(batch.alpha), beta = as<float>(batch.beta);
+  for (std::int64_t i = first; i < first + count; ++i) {
+    float total = 0;
+    for (std::int64_t j = 0; j < inner; ++j)
+      total += get(straight ? *element<In>(p.a, i, j, call.a.spacing) : *element<In>(p.a, j, i, call.a.spacing)) * get(x[j]);
+    put(y[i], alpha * total + (beta == 0 ? 0.0f : beta * get(y[i])));
+  }
+}
+
+std::unique_ptr<Job> makeGemv(Batch batch) {
+  const std::int64_t rows = rowsOf(batch.call);
+  const std::int64_t length = batch.call.transa == blas::Transpose::none ? batch.call.m : batch.call.n;
+  const auto each = static_cast<std::uint64_t>(blocksOf(length, rows));
+  const std::uint64_t pieces = each * batch.count();
+  return makePieces(pieces, [=, batch = std::move(batch)](std::uint64_t piece) {
+    const Places p = batch.places(piece / each);
+    const auto first = static_cast<std::int64_t>(piece % each) * rows;
+    const std::int64_t count = std::min(rows, length - first);
+    if (withBasic(batch.call.aType, [&]<class T>(T) { multiply<T>(batch, p, first, count); })) return;
+    const bool toFloat = batch.call.yType == blas::Type::f32;
+    if (batch.call.aType == blas::Type::f16) (toFloat ? multiplySmall<Half, float> : multiplySmall<Half, Half>)(batch, p, first, count);
+    if (batch.call.aType == blas::Type::bf16) (toFloat ? multiplySmall<Bfloat, float> : multiplySmall<Bfloat, Bfloat>)(batch, p, first, count);
+  });
+}
+
+std::unique_ptr<Job> makeGer(Batch batch) {
+  const std::int64_t columns = std::max<std::int64_t>(kPieceElements / batch.call.m, 16);
+  const auto pieces = static_cast<std::uint64_t>(blocksOf(batch.call.n, columns));
+  return makePieces(pieces, [=, batch = std::move(batch)](std::uint64_t piece) {
+    const blas::Call& call = batch.call;
+    const auto first = static_cast<std::int64_t>(piece) * columns;
+    const std::int64_t count = std::min(columns, call.n - first);
+    withBasic(call.aType, [&]<class T>(T) {
+      ger(batch.info->conjugates, toInt(call.m), toInt(count), as<T>(batch.alpha), reinterpret_cast<const T*>(call.x.address),
+          toInt(call.x.spacing), part<T>(call.y.address, call.n, call.y.spacing, first, count), toInt(call.y.spacing),
+          element<T>(call.a.address, 0, first, call.a.spacing), toInt(call.a.spacing));
+    });
+  });
+}
+
+// Triangles, by hand: a column at a time. Of the diagonal of a Hermitian matrix the real part counts, and is all that is written.
+template <class T>
+void run(const Batch& batch) {
+  const blas::Call& call = batch.call;
+  const std::int64_t n = call.n;
+  const bool lower = call.uplo == blas::Triangle::lower;
+  const Verb verb = batch.info->verb;
+  if (verb == Verb::trmv || verb == Verb::trsv) {
+    auto* x = reinterpret_cast<T*>(call.x.address);
+    const auto* a = reinterpret_cast<const T*>(call.a.address);
+    const auto u = toCblas(call.uplo);
+    const auto t = toCblas(call.transa);
+    const auto d = toCblas(call.diag);
+    if (verb == Verb::trmv) trmv(u, t, d, toInt(n), a, toInt(call.a.spacing), x, toInt(call.x.spacing));
+    else trsv(u, t, d, toInt(n), a, toInt(call.a.spacing), x, toInt(call.x.spacing));
+    return;
+  }
+  const bool hermitian = verb == Verb::hemv || verb == Verb::her || verb == Verb::her2;
+  const Vector<T> x(call.x.address, n, call.x.spacing), y(call.y.address, n, call.y.spacing);
+  const T alpha = as<T>(batch.alpha), beta = as<T>(batch.beta);
+  const auto mirrored = [&](T value) { return hermitian ? conjugate(value) : value; };
+  const auto onDiagonal = [&](T value) {
+    if constexpr (kComplex<T>) return hermitian ? T(value.real()) : value;
+    return value;
+  };
+  if (verb == Verb::symv || verb == Verb::hemv) {
+    std::vector<T> sums(static_cast<std::size_t>(n));
+    for (std::int64_t j = 0; j < n; ++j) {
+      const T* column = element<T>(call.a.address, 0, j, call.a.spacing);
+      sums[j] += onDiagonal(column[j]) * x[j];
+      for (std::int64_t i = lower ? j + 1 : 0; i < (lower ? n : j); ++i) {
+        sums[i] += column[i] * x[j];
+        sums[j] += mirrored(column[i]) * x[i];
+      }
+    }
+    for (std::int64_t i = 0; i < n; ++i) y[i] = alpha * sums[i] + (beta == T{0} ? T{0} : beta * y[i]);
+    return;
+  }
+  const bool two = verb == Verb::syr2 || verb == Verb::her2;
+  for (std::int64_t j = 0; j < n; ++j) {
+    T* column = element<T>(call.a.address, 0, j, call.a.spacing);
+    const T left = alpha * mirrored(two ? y[j] : x[j]), right = two ? mirrored(alpha) * mirrored(x[j]) : T{0};
+    for (std::int64_t i = lower ? j : 0; i < (lower ? n : j + 1); ++i) {
+      T value = (i == j ? onDiagonal(column[i]) : column[i]) + x[i] * left;
+      if (two) value += y[i] * right;
+      column[i] = i == j ? onDiagonal(value) : value;
+    }
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Job> makeLevel2(Batch batch) {
+  if (batch.info->verb == Verb::gemv) return makeGemv(std::move(batch));
+  if (batch.info->verb == Verb::ger) return makeGer(std::move(batch));
+  return makePieces(1, [batch = std::move(batch)](std::uint64_t) {
+    withBasic(batch.call.aType, [&]<class T>(T) { run<T>(batch); });
+  });
+}
+
+}  // namespace rouse::library::cpu

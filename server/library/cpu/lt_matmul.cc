@@ -1,0 +1,142 @@
+#include "server/library/cpu/lt_matmul.h"
+
+#include <cmath>
+
+#include "server/library/cpu/tile.h"
+
+namespace rouse::library::cpu {
+namespace {
+
+struct Scaled {
+  Number alpha, beta;
+};
+
+std::uint64_t entryOf(std::uint64_t address, std::int64_t stride, std::uint64_t entry, blas::Type type) {
+  return address + entry * static_cast<std::uint64_t>(stride) * blas::bytesOf(type);
+}
+
+// By rows is the transpose by columns.
+Factor factorOf(const blas::LtMatrix& m, blas::Transpose transpose, std::uint64_t entry) {
+  const bool straight = (transpose == blas::Transpose::none) != (m.order == blas::Order::rows);
+  return {entryOf(m.address, m.stride, entry, m.type), m.spacing, m.type, straight};
+}
+
+template <class Wide>
+Wide read(blas::Type type, std::uint64_t address) {
+  return as<Wide>(readNumber(type, reinterpret_cast<const void*>(address)));
+}
+
+template <class Wide>
+void write(blas::Type type, std::uint64_t address, Wide value) {
+  switch (type) {
+    case blas::Type::f64:
+      *reinterpret_cast<double*>(address) = static_cast<double>(value);
+      return;
+    case blas::Type::f16:
+      put(*reinterpret_cast<Half*>(address), static_cast<float>(value));
+      return;
+    case blas::Type::bf16:
+      put(*reinterpret_cast<Bfloat*>(address), static_cast<float>(value));
+      return;
+    case blas::Type::i32:
+      *reinterpret_cast<std::int32_t*>(address) = static_cast<std::int32_t>(static_cast<std::int64_t>(value));
+      return;
+    default:
+      *reinterpret_cast<float*>(address) = static_cast<float>(value);
+  }
+}
+
+// An element's address.
+std::uint64_t place(const blas::LtMatrix& m, std::uint64_t base, std::int64_t i, std::int64_t j) {
+  const std::int64_t element = m.order == blas::Order::rows ? i * m.spacing + j : i + j * m.spacing;
+  return base + static_cast<std::uint64_t>(element) * blas::bytesOf(m.type);
+}
+
+// By hyperbolic tangent, as cuBLASLt has it.
+template <class Wide>
+Wide gelu(Wide x) {
+  const Wide inner = static_cast<Wide>(0.7978845608028654) * (x + static_cast<Wide>(0.044715) * x * x * x);
+  return static_cast<Wide>(0.5) * x * (1 + std::tanh(inner));
+}
+
+template <class Wide>
+void multiply(const blas::LtMatmul& call, const Scaled& scalars, std::uint64_t entry, Tile tile) {
+  std::vector<Wide> sums;
+  const std::int64_t depth = call.transa == blas::Transpose::none ? call.a.columns : call.a.rows;
+  sumTile<Wide>(factorOf(call.a, call.transa, entry), factorOf(call.b, call.transb, entry), depth, tile, sums);
+  const Wide alpha = as<Wide>(scalars.alpha), beta = as<Wide>(scalars.beta);
+  const std::uint64_t c = entryOf(call.c.address, call.c.stride, entry, call.c.type), d = entryOf(call.d.address, call.d.stride, entry, call.d.type),
+                      bias = entryOf(call.bias, call.biasStride, entry, call.biasType), aux = entryOf(call.aux, call.auxStride, entry, call.auxType);
+  const bool adds = (call.epilogue & blas::kEpilogueBias) != 0, keeps = (call.epilogue & blas::kEpilogueAux) != 0;
+  const bool relu = (call.epilogue & blas::kEpilogueRelu) != 0, gelus = (call.epilogue & blas::kEpilogueGelu) != 0;
+  std::vector<Wide> biases(adds ? static_cast<std::size_t>(tile.rows) : 0);
+  for (std::size_t i = 0; i < biases.size(); ++i)
+    biases[i] = read<Wide>(call.biasType, bias + (static_cast<std::uint64_t>(tile.row) + i) * blas::bytesOf(call.biasType));
+  for (std::int64_t j = 0; j < tile.columns; ++j) {
+    for (std::int64_t i = 0; i < tile.rows; ++i) {
+      const std::int64_t row = tile.row + i, column = tile.column + j;
+      Wide value = alpha * sums[static_cast<std::size_t>(i + j * tile.rows)];
+      if (beta != 0) value += beta * read<Wide>(call.c.type, place(call.c, c, row, column));
+      if (adds) value += biases[static_cast<std::size_t>(i)];
+      if (keeps) write(call.auxType, aux + static_cast<std::uint64_t>(row + column * call.auxSpacing) * blas::bytesOf(call.auxType), value);
+      if (relu) value = value > 0 || std::isnan(value) ? value : Wide{0};
+      if (gelus) value = gelu(value);
+      write(call.d.type, place(call.d, d, row, column), value);
+    }
+  }
+}
+
+// Complex numbers: by columns, no epilogue.
+template <class T>
+void multiplyComplex(const blas::LtMatmul& call, const Scaled& scalars, std::uint64_t entry, Tile tile) {
+  const auto* a = reinterpret_cast<const T*>(entryOf(call.a.address, call.a.stride, entry, call.a.type));
+  const auto* b = reinterpret_cast<const T*>(entryOf(call.b.address, call.b.stride, entry, call.b.type));
+  const auto* c = reinterpret_cast<const T*>(entryOf(call.c.address, call.c.stride, entry, call.c.type));
+  auto* d = reinterpret_cast<T*>(entryOf(call.d.address, call.d.stride, entry, call.d.type));
+  const auto turned = [](const blas::LtMatrix& m, blas::Transpose transpose) {
+    if (m.order == blas::Order::columns) return transpose;
+    return transpose == blas::Transpose::none ? blas::Transpose::transposed : blas::Transpose::none;
+  };
+  const blas::Transpose ta = turned(call.a, call.transa), tb = turned(call.b, call.transb);
+  const std::int64_t depth = call.transa == blas::Transpose::none ? call.a.columns : call.a.rows;
+  std::vector<T> sums(static_cast<std::size_t>(tile.rows * tile.columns));
+  gemm(toCblas(ta), toCblas(tb), toInt(tile.rows), toInt(tile.columns), toInt(depth), T{1},
+       ta == blas::Transpose::none ? a + tile.row : a + tile.row * call.a.spacing, toInt(call.a.spacing),
+       tb == blas::Transpose::none ? b + tile.column * call.b.spacing : b + tile.column, toInt(call.b.spacing), T{0}, sums.data(), toInt(tile.rows));
+  const T alpha = as<T>(scalars.alpha), beta = as<T>(scalars.beta);
+  for (std::int64_t j = 0; j < tile.columns; ++j) {
+    for (std::int64_t i = 0; i < tile.rows; ++i) {
+      T value = alpha * sums[static_cast<std::size_t>(i + j * tile.rows)];
+      if (beta != T{0}) value += beta * c[tile.row + i + (tile.column + j) * call.c.spacing];
+      d[tile.row + i + (tile.column + j) * call.d.spacing] = value;
+    }
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Job> makeLtMatmul(const blas::LtMatmul& call) {
+  const auto scalar = [&](const blas::Scalar& from) {
+    const bool inMemory = call.scalars == blas::Scalars::inMemory;
+    return readNumber(call.scaleType, inMemory ? reinterpret_cast<const void*>(from.words[0]) : static_cast<const void*>(&from));
+  };
+  const Scaled scalars{scalar(call.alpha), scalar(call.beta)};
+  const std::uint64_t tiles = tilesOf(call.d.rows, call.d.columns);
+  return makePieces(tiles * static_cast<std::uint64_t>(call.batch), [=](std::uint64_t piece) {
+    const std::uint64_t entry = piece / tiles;
+    const Tile tile = tileOf(call.d.rows, call.d.columns, piece % tiles);
+    switch (call.a.type) {
+      case blas::Type::c32:
+        return multiplyComplex<c32>(call, scalars, entry, tile);
+      case blas::Type::c64:
+        return multiplyComplex<c64>(call, scalars, entry, tile);
+      case blas::Type::f64:
+      case blas::Type::i8:
+        return multiply<double>(call, scalars, entry, tile);
+      default:
+        return multiply<float>(call, scalars, entry, tile);
+    }
+  });
+}
+
+}  // namespace rouse::library::cpu

@@ -1,0 +1,14 @@
+// cublasLtMatmul on processors.
+#pragma once
+
+#include <memory>
+
+#include "schemas/blas/lt_matmul.h"
+#include "server/library/job.h"
+
+namespace rouse::library::cpu {
+
+// The call has been checked, and its operands are mapped.
+std::unique_ptr<Job> makeLtMatmul(const blas::LtMatmul& call);
+
+}  // namespace rouse::library::cpu

@@ -1,0 +1,43 @@
+#include "server/library/cpu/prepare.h"
+
+#include <cstring>
+
+#include "server/library/cpu/batch.h"
+#include "server/library/cpu/lt_matmul.h"
+
+namespace rouse::library::cpu {
+namespace {
+
+Result<std::unique_ptr<Job>> prepareBlas(std::uint32_t number, std::span<const std::byte> parameters, const MappedMemory& memory) {
+  blas::Call call;
+  if (number >= blas::kFunctionCount || parameters.size() != sizeof call) return Error{CudaError::invalidValue, "no call of cuBLAS"};
+  std::memcpy(&call, parameters.data(), sizeof call);
+  auto batch = readBatch(static_cast<blas::Function>(number), call, memory);
+  if (!batch) return batch.error();
+  const blas::Verb verb = batch->info->verb;
+  if (verb == blas::Verb::gemm) return makeGemm(std::move(*batch));
+  if (verb >= blas::Verb::axpy) return makeLevel1(std::move(*batch));
+  switch (verb) {
+    case blas::Verb::gemv: case blas::Verb::ger: case blas::Verb::symv: case blas::Verb::hemv: case blas::Verb::trmv: case blas::Verb::trsv:
+    case blas::Verb::syr: case blas::Verb::her: case blas::Verb::syr2: case blas::Verb::her2:
+      return makeLevel2(std::move(*batch));
+    default:
+      return makeLevel3(std::move(*batch));
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Job>> prepare(std::uint32_t library, std::uint32_t function, std::span<const std::byte> parameters,
+                                     const MappedMemory& memory) {
+  if (library == blas::kLibrary) return prepareBlas(function, parameters, memory);
+  if (library == blas::kLtLibrary) {
+    blas::LtMatmul call;
+    if (function != blas::kLtMatmulFunction || parameters.size() != sizeof call) return Error{CudaError::invalidValue, "no call of cuBLASLt"};
+    std::memcpy(&call, parameters.data(), sizeof call);
+    return makeLtMatmul(call);
+  }
+  return Error{CudaError::notSupported, "library " + std::to_string(library) + " is not served on the CPU device"};
+}
+
+}  // namespace rouse::library::cpu

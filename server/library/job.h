@@ -1,0 +1,39 @@
+// One call of a library on the CPU device, from its turn in the stream until its last piece is done. What a library's back end for the
+// CPU device implements: librouse-library-cpu.so, opened at the first call.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "schemas/base/range.h"
+#include "schemas/base/result.h"
+
+namespace rouse::library {
+
+// What the calling context has mapped. Any thread.
+class MappedMemory {
+ public:
+  virtual bool contains(AddressRange range) const = 0;
+
+ protected:
+  ~MappedMemory() = default;
+};
+
+class Job {
+ public:
+  virtual ~Job() = default;
+  // Of each other independent; how a call is cut follows from the call alone, so that results do not depend on who does what.
+  virtual std::uint64_t pieces() const = 0;
+  // Each once, on any threads at the same time.
+  virtual void run(std::uint64_t piece) = 0;
+};
+
+// Reads what the call reads from memory before it begins (scalars, arrays of addresses) and checks that. The rest has been checked
+// (named_memory.h). Null: there is nothing to do. On a worker; may throw std::bad_alloc.
+inline constexpr const char* kPrepareSymbol = "rouse_library_prepare";
+using Prepare = Result<std::unique_ptr<Job>> (*)(std::uint32_t library, std::uint32_t function, std::span<const std::byte> parameters,
+                                                 const MappedMemory& memory);
+
+}  // namespace rouse::library

@@ -1,0 +1,74 @@
+#include "server/library/named_memory.h"
+
+#include <cstring>
+
+#include "schemas/blas/lt_matmul.h"
+
+namespace rouse::library {
+namespace {
+
+// What is common to both of cuBLAS's libraries: the call as it came, checked, and its operands.
+template <class Call, class Find>
+bool found(const Call& call, const blas::Check& checked, Find&& find, NamedMemory& named, std::string& why) {
+  blas::Operands operands;
+  if (checked.verdict != blas::Verdict::runs) {
+    why = std::string("LibraryCall: ") + named.function + ": " + (checked.verdict == blas::Verdict::empty ? "nothing to do" : checked.what);
+    return false;
+  }
+  if (!find(call, operands)) {
+    why = std::string("LibraryCall: ") + named.function + ": an operand of more than " + std::to_string(blas::kMostBytes) + " bytes";
+    return false;
+  }
+  for (const blas::Range& range : operands.all()) named.ranges.push_back({range.operand, {range.address, range.bytes}, range.written});
+  named.indirect = operands.indirect;
+  return true;
+}
+
+template <class Call>
+bool read(std::span<const std::byte> parameters, Call& call, const char* library, std::string& why) {
+  if (parameters.size() != sizeof call) {
+    why = "LibraryCall.parameters: " + std::to_string(parameters.size()) + " bytes, " + library + "'s are " + std::to_string(sizeof call);
+    return false;
+  }
+  std::memcpy(&call, parameters.data(), sizeof call);
+  return true;
+}
+
+bool blasMemory(std::uint32_t number, std::span<const std::byte> parameters, NamedMemory& named, std::string& why) {
+  if (number >= blas::kFunctionCount) {
+    why = "LibraryCall.function = " + std::to_string(number) + ": cuBLAS's are 0 to " + std::to_string(blas::kFunctionCount - 1);
+    return false;
+  }
+  const auto function = static_cast<blas::Function>(number);
+  named.function = blas::info(function).name.data();
+  blas::Call call;
+  return read(parameters, call, "cuBLAS", why) &&
+         found(call, blas::check(function, call), [&](const auto& c, auto& o) { return blas::operands(function, c, o); }, named, why);
+}
+
+bool ltMemory(std::uint32_t number, std::span<const std::byte> parameters, NamedMemory& named, std::string& why) {
+  if (number != blas::kLtMatmulFunction) {
+    why = "LibraryCall.function = " + std::to_string(number) + ": cuBLASLt's is 0";
+    return false;
+  }
+  named.function = "cublasLtMatmul";
+  blas::LtMatmul call;
+  return read(parameters, call, "cuBLASLt", why) &&
+         found(call, blas::check(call), [](const auto& c, auto& o) { return blas::operands(c, o); }, named, why);
+}
+
+}  // namespace
+
+bool namedMemory(std::uint32_t library, std::uint32_t function, std::span<const std::byte> parameters, NamedMemory& named, std::string& why) {
+  switch (library) {
+    case blas::kLibrary:
+      return blasMemory(function, parameters, named, why);
+    case blas::kLtLibrary:
+      return ltMemory(function, parameters, named, why);
+    default:
+      why = "LibraryCall.library = " + std::to_string(library) + ": not served";
+      return false;
+  }
+}
+
+}  // namespace rouse::library
