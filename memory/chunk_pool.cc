@@ -19,12 +19,7 @@ Result<ChunkPool> ChunkPool::create(std::span<const Chunk> chunks) {
   return ChunkPool(static_cast<std::uint32_t>(chunks.size()));
 }
 
-ChunkPool::ChunkPool(std::uint32_t count) : chunkCount_(count), cleanCount_(count), owners_(count) {
-  if (count != 0) {
-    clean_.emplace(0, count);
-    cleanBySize_.emplace(count, 0);
-  }
-}
+ChunkPool::ChunkPool(std::uint32_t count) : chunkCount_(count), clean_(count), cleanFor_(count), owners_(count) {}
 
 Status ChunkPool::enroll(OwnerId owner, Tenure tenure) {
   Account& account = accounts_[owner];
@@ -93,7 +88,7 @@ std::size_t ChunkPool::take(OwnerId owner, std::size_t count, std::vector<Chunk>
   if (content == Content::any) {
     for (; to.size() - first < count && !dirty_.empty(); dirty_.pop_back()) to.push_back(Chunk{dirty_.back(), kGranuleBytes});
   }
-  takeClean(std::min(count - (to.size() - first), cleanCount_), to);
+  takeClean(owner, std::min(count - (to.size() - first), cleanChunks()), to);
   std::sort(to.begin() + static_cast<std::ptrdiff_t>(first), to.end(),
             [](const Chunk& a, const Chunk& b) { return a.id < b.id; });
   for (std::size_t i = first; i < to.size(); ++i) owners_[to[i].id] = 1;
@@ -110,26 +105,15 @@ void ChunkPool::share(OwnerId owner, Chunk chunk) {
   ++owners_[chunk.id];
 }
 
-void ChunkPool::takeClean(std::size_t count, std::vector<Chunk>& to) {
-  for (std::size_t left = count; left != 0;) {
-    // Best fit: the smallest run that holds all, so that long runs are kept for those who need them; else the longest.
-    auto size = cleanBySize_.lower_bound({static_cast<std::uint32_t>(left), 0});
-    if (size == cleanBySize_.end()) --size;
-    const std::uint32_t taken = static_cast<std::uint32_t>(std::min<std::size_t>(left, size->first));
-    cut(clean_.find({size->second, size->first}), taken, to);
-    left -= taken;
-  }
-  cleanCount_ -= count;
-}
-
-void ChunkPool::cut(Runs::iterator run, std::uint32_t count, std::vector<Chunk>& to) {
-  const auto [first, length] = *run;
-  clean_.erase(run);
-  cleanBySize_.erase({length, first});
-  for (std::uint32_t id = first; id != first + count; ++id) to.push_back(Chunk{id, kGranuleBytes});
-  if (count != length) {
-    clean_.emplace(first + count, length - count);
-    cleanBySize_.emplace(length - count, first + count);
+void ChunkPool::takeClean(OwnerId owner, std::size_t count, std::vector<Chunk>& to) {
+  extents_.clear();
+  [[maybe_unused]] const bool taken = clean_.allocate(owner, static_cast<std::uint32_t>(count), extents_);
+  assert(taken);
+  for (const Extent& extent : extents_) {
+    for (std::uint32_t id = extent.first; id != extent.first + extent.count; ++id) {
+      cleanFor_[id] = owner;
+      to.push_back(Chunk{id, kGranuleBytes});
+    }
   }
 }
 
@@ -180,30 +164,9 @@ std::optional<Chunk> ChunkPool::beginScrub() {
   return Chunk{id, kGranuleBytes};
 }
 
-void ChunkPool::scrubbed(Chunk chunk) { insertClean(chunk.id); }
-
-void ChunkPool::insertClean(std::uint32_t id) {
-  std::uint32_t first = id, count = 1;
-  auto next = clean_.lower_bound({id, 0});
-  assert(next == clean_.end() || next->first != id);
-  if (next != clean_.end() && next->first == id + 1) {
-    count += next->second;
-    cleanBySize_.erase({next->second, next->first});
-    next = clean_.erase(next);
-  }
-  if (next != clean_.begin()) {
-    const auto previous = std::prev(next);
-    assert(previous->first + previous->second <= id);
-    if (previous->first + previous->second == id) {
-      first = previous->first;
-      count += previous->second;
-      cleanBySize_.erase({previous->second, previous->first});
-      clean_.erase(previous);
-    }
-  }
-  clean_.emplace(first, count);
-  cleanBySize_.emplace(count, first);
-  ++cleanCount_;
+void ChunkPool::scrubbed(Chunk chunk) {
+  [[maybe_unused]] const Status freed = clean_.free(cleanFor_[chunk.id], {chunk.id, 1});
+  assert(freed.ok());
 }
 
 void ChunkPool::release(OwnerId owner) {

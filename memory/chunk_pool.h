@@ -26,13 +26,13 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "memory/device.h"
 #include "memory/owner_id.h"
+#include "memory/placement.h"
 
 namespace rouse::memory {
 
@@ -53,8 +53,8 @@ class ChunkPool {
   // The owner has that much reserved and not taken.
   void giveBack(OwnerId owner, std::uint64_t bytes);
 
-  // Up to `count` chunks for an owner that has them reserved, appended to `to` in ascending order of ids, in as
-  // few runs of consecutive ids as is cheap: consecutive chunks at consecutive addresses become one mapping. Returns
+  // Up to `count` chunks for an owner that has them reserved, appended to `to` in ascending order of ids. Clean ones are where
+  // `placement.h` says: an owner's together, since consecutive chunks at consecutive addresses become one mapping. Returns
   // how many; fewer only if no more are free, or the rest of the free ones rests or, for zeros, is dirty.
   std::size_t take(OwnerId owner, std::size_t count, std::vector<Chunk>& to, Content content = Content::zeros);
   // A chunk that somebody has is this owner's, too; also of an owner that rests. It has one reserved for it, or is about to put one back.
@@ -85,11 +85,11 @@ class ChunkPool {
   std::uint64_t reservableBytes() const { return capacityBytes() - reservedBytes(); }
   std::uint64_t reservableBytes(OwnerId owner) const;
   std::size_t freeChunks() const { return presentCount_ < chunkCount_ ? chunkCount_ - presentCount_ : 0; }
-  std::size_t unusedChunks() const { return cleanCount_ + dirty_.size(); }  // nobody's content
+  std::size_t unusedChunks() const { return cleanChunks() + dirty_.size(); }  // nobody's content
   std::size_t presentChunks() const { return presentCount_; }  // taken by those who do not rest, by owners
   std::size_t restingChunks() const { return restingCount_; }  // by owners
   std::uint32_t owners(Chunk chunk) const { return owners_[chunk.id]; }
-  std::size_t cleanChunks() const { return cleanCount_; }
+  std::size_t cleanChunks() const { return clean_.freeGranules(); }
   std::size_t dirtyChunks() const { return dirty_.size(); }
   std::uint64_t reservedBytes(OwnerId owner) const;
   std::uint64_t takenBytes(OwnerId owner) const;
@@ -101,19 +101,15 @@ class ChunkPool {
     std::uint64_t restingSince = 0;  // 0: it does not rest
     Tenure tenure = Tenure::stays;
   };
-  // Consecutive clean ids, by first id. Merged at once.
-  using Runs = std::set<std::pair<std::uint32_t, std::uint32_t>>;  // {first, count}
 
   explicit ChunkPool(std::uint32_t count);
-  void insertClean(std::uint32_t id);
-  void takeClean(std::size_t count, std::vector<Chunk>& to);
+  void takeClean(OwnerId owner, std::size_t count, std::vector<Chunk>& to);
   void findLargestVisitor();
-  void cut(Runs::iterator run, std::uint32_t count, std::vector<Chunk>& to);
 
   std::uint32_t chunkCount_;
-  Runs clean_;
-  std::set<std::pair<std::uint32_t, std::uint32_t>> cleanBySize_;  // {count, first}: the same runs
-  std::size_t cleanCount_ = 0;
+  Placement clean_;               // what is free in it is clean; the rest belongs to who took it when it was clean last
+  std::vector<OwnerId> cleanFor_;  // by chunk: who that was
+  std::vector<Extent> extents_;
   std::vector<std::uint32_t> dirty_;
   std::map<std::uint64_t, OwnerId> resting_;  // by restingSince
   std::size_t restingCount_ = 0, presentCount_ = 0;  // taken by those who rest, and by the others
