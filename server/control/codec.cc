@@ -87,6 +87,38 @@ void write(capnproto::Attached::Builder to, const Attached& from) {
     write(devices[i].initProperties(), from.devices[i].properties);
     devices[i].setSpin(from.devices[i].spin);
   }
+  to.setKey(from.key);
+  to.setOrphanMs(from.orphanMs);
+}
+void write(capnproto::OpenSession::Builder to, const OpenSession& from) {
+  to.setSessionId(from.sessionId);
+  to.setDeviceIndex(from.deviceIndex);
+  write(to.initDeviceWindow(), from.deviceWindow);
+  write(to.initHostWindow(), from.hostWindow);
+  to.setMemoryLimit(from.memoryLimit);
+  to.setName(from.name);
+  to.setDormant(from.dormant);
+  to.setHasProcess(from.hasProcess);
+  auto identity = to.initIdentity();
+  identity.setProgram(from.identity.program);
+  identity.setPid(from.identity.pid);
+  identity.setUid(from.identity.uid);
+  identity.setGpus(from.identity.gpus);
+  identity.setGpuMemory(from.identity.gpuMemory);
+  identity.setHostMemory(from.identity.hostMemory);
+  identity.setModuleMemory(from.identity.moduleMemory);
+  identity.setSupervised(from.identity.supervised);
+  identity.setSince(from.identity.sinceNs);
+  identity.setKey(from.identity.key);
+  write(identity.initHostAddresses(), from.identity.hostAddresses);
+}
+void write(capnproto::ExecutorReady::Builder to, const ExecutorReady& from) {
+  write(to.initDevice(), from.device);
+  to.setPid(from.pid);
+  to.setWireHash(from.wireHash);
+  to.setPhysicalBytes(from.device.physicalBytes);
+  to.setDriverVersion(from.device.driverVersion);
+  write(to.initLink(), from.device.link);
 }
 void write(capnproto::LoadModule::Builder to, const LoadModule& from) {
   to.setOffset(from.offset);
@@ -191,25 +223,8 @@ struct BodyWriter {
   }
   void operator()(const StatusRequest& body) { to.initStatusRequest().setUnsupported(body.unsupported); }
   void operator()(const StatusReply& body) { to.initStatus().setJson(body.json); }
-  void operator()(const ExecutorReady& body) {
-    auto out = to.initExecutorReady();
-    write(out.initDevice(), body.device);
-    out.setPid(body.pid);
-    out.setWireHash(body.wireHash);
-    out.setPhysicalBytes(body.device.physicalBytes);
-    out.setDriverVersion(body.device.driverVersion);
-    write(out.initLink(), body.device.link);
-  }
-  void operator()(const OpenSession& body) {
-    auto out = to.initOpenSession();
-    out.setSessionId(body.sessionId);
-    out.setDeviceIndex(body.deviceIndex);
-    write(out.initDeviceWindow(), body.deviceWindow);
-    write(out.initHostWindow(), body.hostWindow);
-    out.setMemoryLimit(body.memoryLimit);
-    out.setName(body.name);
-    out.setDormant(body.dormant);
-  }
+  void operator()(const ExecutorReady& body) { write(to.initExecutorReady(), body); }
+  void operator()(const OpenSession& body) { write(to.initOpenSession(), body); }
   void operator()(const CloseSession& body) { to.setCloseSession(body.sessionId); }
   void operator()(const InstallModule& body) {
     auto out = to.initInstallModule();
@@ -297,6 +312,42 @@ struct BodyWriter {
   }
   void operator()(const ReturnMemory& body) { to.setReturnMemory(body.sessionId); }
   void operator()(const MemoryWanted& body) { to.setMemoryWanted(body.sessionId); }
+  void operator()(const AdoptionOffer& body) {
+    auto out = to.initAdoptionOffer();
+    write(out.initReady(), body.ready);
+    out.setOptions(body.options);
+    out.setHasStore(body.hasStore);
+    out.setHasLinks(body.hasLinks);
+  }
+  void operator()(const HeldModule& body) {
+    auto out = to.initHeldModule();
+    write(out.initInfo(), body.info);
+    out.setBytes(body.bytes);
+  }
+  void operator()(const HeldSession& body) {
+    auto out = to.initHeldSession();
+    write(out.initOpen(), body.open);
+    out.setState(static_cast<std::uint8_t>(body.state));
+    write(out.initFault(), body.fault);
+    auto modules = out.initModules(static_cast<unsigned>(body.modules.size()));
+    for (unsigned i = 0; i < modules.size(); ++i) modules.set(i, body.modules[i]);
+    out.setLends(body.lends);
+    out.setBorrows(body.borrows);
+  }
+  void operator()(const Offered& body) {
+    auto out = to.initOffered();
+    out.setModules(body.modules);
+    out.setSessions(body.sessions);
+  }
+  void operator()(const Adopted&) { to.setAdopted(); }
+  void operator()(const Reattach& body) {
+    auto out = to.initReattach();
+    out.setProtocol(body.protocol);
+    out.setWireHash(body.wireHash);
+    out.setSessionId(body.sessionId);
+    out.setKey(body.key);
+    out.setToken(body.token);
+  }
 };
 
 std::string read(capnp::Text::Reader text) { return {text.begin(), text.size()}; }
@@ -370,7 +421,7 @@ Attach read(capnproto::Attach::Reader from) {
 }
 
 Attached read(capnproto::Attached::Reader from) {
-  Attached to{.sessionId = from.getSessionId(), .hostWindow = read(from.getHostWindow()), .devices = {}};
+  Attached to{.sessionId = from.getSessionId(), .hostWindow = read(from.getHostWindow()), .devices = {}, .key = read(from.getKey()), .orphanMs = from.getOrphanMs()};
   for (auto device : from.getDevices()) {
     to.devices.push_back({.window = read(device.getWindow()),
                           .memoryLimit = device.getMemoryLimit(),
@@ -479,6 +530,37 @@ SharedMemory read(capnproto::SharedMemory::Reader from) {
   return to;
 }
 
+ExecutorReady read(capnproto::ExecutorReady::Reader from) {
+  ExecutorReady ready{read(from.getDevice()), from.getPid(), from.getWireHash()};
+  ready.device.physicalBytes = from.getPhysicalBytes();
+  ready.device.driverVersion = read(from.getDriverVersion());
+  ready.device.link = read(from.getLink());
+  return ready;
+}
+
+OpenSession read(capnproto::OpenSession::Reader from) {
+  const auto identity = from.getIdentity();
+  return {.sessionId = from.getSessionId(),
+          .deviceIndex = from.getDeviceIndex(),
+          .deviceWindow = read(from.getDeviceWindow()),
+          .hostWindow = read(from.getHostWindow()),
+          .memoryLimit = from.getMemoryLimit(),
+          .name = read(from.getName()),
+          .dormant = from.getDormant(),
+          .identity = {.program = read(identity.getProgram()),
+                       .pid = identity.getPid(),
+                       .uid = identity.getUid(),
+                       .gpus = identity.getGpus(),
+                       .gpuMemory = identity.getGpuMemory(),
+                       .hostMemory = identity.getHostMemory(),
+                       .moduleMemory = identity.getModuleMemory(),
+                       .supervised = identity.getSupervised(),
+                       .sinceNs = identity.getSince(),
+                       .key = read(identity.getKey()),
+                       .hostAddresses = read(identity.getHostAddresses())},
+          .hasProcess = from.getHasProcess()};
+}
+
 Body readBody(capnproto::Message::Reader from) {
   switch (from.which()) {
     case capnproto::Message::ERROR:
@@ -507,24 +589,10 @@ Body readBody(capnproto::Message::Reader from) {
       return StatusRequest{from.getStatusRequest().getUnsupported()};
     case capnproto::Message::STATUS:
       return StatusReply{read(from.getStatus().getJson())};
-    case capnproto::Message::EXECUTOR_READY: {
-      const auto body = from.getExecutorReady();
-      ExecutorReady ready{read(body.getDevice()), body.getPid(), body.getWireHash()};
-      ready.device.physicalBytes = body.getPhysicalBytes();
-      ready.device.driverVersion = read(body.getDriverVersion());
-      ready.device.link = read(body.getLink());
-      return ready;
-    }
-    case capnproto::Message::OPEN_SESSION: {
-      const auto body = from.getOpenSession();
-      return OpenSession{.sessionId = body.getSessionId(),
-                         .deviceIndex = body.getDeviceIndex(),
-                         .deviceWindow = read(body.getDeviceWindow()),
-                         .hostWindow = read(body.getHostWindow()),
-                         .memoryLimit = body.getMemoryLimit(),
-                         .name = read(body.getName()),
-                         .dormant = body.getDormant()};
-    }
+    case capnproto::Message::EXECUTOR_READY:
+      return read(from.getExecutorReady());
+    case capnproto::Message::OPEN_SESSION:
+      return read(from.getOpenSession());
     case capnproto::Message::CLOSE_SESSION:
       return CloseSession{from.getCloseSession()};
     case capnproto::Message::INSTALL_MODULE: {
@@ -591,6 +659,31 @@ Body readBody(capnproto::Message::Reader from) {
       return ReturnMemory{from.getReturnMemory()};
     case capnproto::Message::MEMORY_WANTED:
       return MemoryWanted{from.getMemoryWanted()};
+    case capnproto::Message::ADOPTION_OFFER: {
+      const auto body = from.getAdoptionOffer();
+      return AdoptionOffer{read(body.getReady()), read(body.getOptions()), body.getHasStore(), body.getHasLinks()};
+    }
+    case capnproto::Message::HELD_MODULE:
+      return HeldModule{read(from.getHeldModule().getInfo()), from.getHeldModule().getBytes()};
+    case capnproto::Message::HELD_SESSION: {
+      const auto body = from.getHeldSession();
+      HeldSession held{.open = read(body.getOpen()),
+                       .state = readAtMost("a held session's state", body.getState(), Held::closing),
+                       .fault = read(body.getFault()),
+                       .modules = {},
+                       .lends = body.getLends(),
+                       .borrows = body.getBorrows()};
+      for (const std::uint64_t module : body.getModules()) held.modules.push_back(module);
+      return held;
+    }
+    case capnproto::Message::OFFERED:
+      return Offered{from.getOffered().getModules(), from.getOffered().getSessions()};
+    case capnproto::Message::ADOPTED:
+      return Adopted{};
+    case capnproto::Message::REATTACH: {
+      const auto body = from.getReattach();
+      return Reattach{body.getProtocol(), body.getWireHash(), body.getSessionId(), read(body.getKey()), read(body.getToken())};
+    }
   }
   throw OutOfRange{"message kind " + std::to_string(static_cast<unsigned>(from.which())) + " is unknown"};
 }
@@ -671,7 +764,13 @@ std::string_view name(const Body& body) {
                                                 "sessionClosed",
                                                 "order",
                                                 "logsRequest",
-                                                "logs"};
+                                                "logs",
+                                                "adoptionOffer",
+                                                "heldModule",
+                                                "heldSession",
+                                                "offered",
+                                                "adopted",
+                                                "reattach"};
   static_assert(std::size(kNames) == std::variant_size_v<Body>);
   return kNames[body.index()];
 }
