@@ -41,6 +41,7 @@ constexpr Flag kFlags[] = {
     {"--link", "devices.link", "Links that the CPU device's transfers are held to, such as pcie3x16, one for each GPU"},
     {"--topology", "devices.topology", "The same from a file that says which links there are and who shares them"},
     {"--listen", "router.listen", "Address and port for HTTP requests to functions, such as 127.0.0.1:8080"},
+    {"--orphan-timeout", "executor.orphan_timeout", "How long executors and functions wait for another daemon when this one is killed, such as 60s; 0s: not at all"},
     {"--log-level", "daemon.log_level", "trace, debug, info, warning, error or critical"},
 };
 
@@ -109,9 +110,9 @@ int main(int argc, char** argv) {
     for (const std::string& message : errors->messages) std::cerr << "roused: " << message << "\n";
     return kExitUsage;
   }
-  auto listener = inheritedListener();
-  if (!listener) {
-    std::cerr << "roused: " << listener.error().message << "\n";
+  auto inherited = inheritedDescriptors();
+  if (!inherited) {
+    std::cerr << "roused: " << inherited.error().message << "\n";
     return kExitFailed;
   }
 
@@ -127,7 +128,8 @@ int main(int argc, char** argv) {
   Daemon daemon(io, {.settings = settings,
                      .contract = {.wireHash = wire::kWireHash, .apiNames = api::kApiNames},
                      .reload = read,
-                     .listener = std::move(*listener),
+                     .listener = std::move(inherited->listener),
+                     .keptStore = std::move(inherited->store),
                      .kindAsked = app.count("--device") != 0,
                      .quietFailure = quietFailure});
   if (Status status = daemon.start(); !status) {

@@ -34,6 +34,7 @@ struct SessionRequest {
   std::uint64_t moduleMemory = 0;
   bool supervised = false;  // a process of one of the daemon's functions
   std::chrono::seconds patience{0};  // how long it waits for GPUs that are being started again
+  std::shared_ptr<const wire::OwnedFd> process{};  // pidfd; null where there is none to be had
 };
 
 // What the process gets when it has been attached.
@@ -68,6 +69,7 @@ struct Session {
   State state = State::opening;
   SessionRequest who;
   std::chrono::system_clock::time_point since;
+  std::string key;  // by which its process is known again (Reattach)
   std::chrono::steady_clock::time_point patientUntil;
   bool secondAttempt = false;
   AddressRange hostAddresses;  // as reserved for this session
