@@ -120,7 +120,10 @@ Status Executor::run() {
 }
 
 bool Executor::turn() {
-  if (broken_) loseDaemon(*std::exchange(broken_, std::nullopt));
+  if (broken_) {
+    readControl();  // what the daemon had sent before holds: it may have told another executor the same
+    if (broken_) loseDaemon(*std::exchange(broken_, std::nullopt));
+  }
   bool did = flag_.take();
   did = pollSessions() || did;
   if (homes_) {

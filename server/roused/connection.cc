@@ -167,6 +167,7 @@ void Connection::attach(std::uint64_t id, const channel::Attach& attach) {
     return reply(id, request.error());
   }
   name_ = request->name;
+  services_.unattached.forget(peer_);
   if (wire::OwnedFd process = openProcess(channel_->socket(), peer_.pid)) request->process = std::make_shared<wire::OwnedFd>(std::move(process));
   channel_->pause();
   services_.sessions.open(std::move(*request), [self = shared_from_this(), id](Result<Opened> opened) {

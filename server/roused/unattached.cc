@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <string_view>
+#include <vector>
 
 #include "server/roused/descriptors.h"
 
@@ -41,6 +42,14 @@ void Unattached::add(const SessionTable::Returned& session) {
 
 void Unattached::close(std::uint64_t id) {
   if (waiting_.erase(id) != 0) sessions_.close(id);
+}
+
+void Unattached::forget(const channel::Peer& peer) {
+  std::vector<std::uint64_t> theirs;
+  for (const auto& [id, waiting] : waiting_)
+    if (const auto found = sessions_.sessions().find(id); found != sessions_.sessions().end() && found->second->who.pid == peer.pid && peer.pid != 0)
+      theirs.push_back(id);
+  for (const std::uint64_t id : theirs) close(id);
 }
 
 Result<const Session*> Unattached::take(const channel::Reattach& asked, const channel::Peer& peer) {

@@ -27,6 +27,8 @@ class Unattached {
   // The session, for the process to which it belongs: the same process of the same user, which knows the key. Nobody else learns more than that there
   // is no session for it.
   Result<const Session*> take(const channel::Reattach&, const channel::Peer&);
+  // This process attaches anew: whatever it had it knows nothing of; its daemon was killed in the middle of that.
+  void forget(const channel::Peer&);
   // Its session is over for another reason.
   void close(std::uint64_t id);
   void stop() { waiting_.clear(); }

@@ -107,10 +107,10 @@ class Daemon:
         self.process.kill()
         self.process.wait()
 
-    def start(self, arguments=()):
+    def start(self):
         """Also again, after kill(); then another one takes its place. Returns when it takes connections."""
         with open(self.log, "ab") as log:
-            self.process = subprocess.Popen([*self.command, *arguments], stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+            self.process = subprocess.Popen(self.command, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
                                             env={**SANITIZER_OPTIONS, **os.environ, "TMPDIR": str(self.temporary)})
         deadline = time.monotonic() + 30
         # A socket that is there may be another daemon's, which was killed.
