@@ -199,7 +199,7 @@ void Daemon::writeState() {
 SavedState Daemon::state() {
   // Of a few at once, so that not every session is a reason to write.
   constexpr std::uint64_t kNumbers = 256;
-  SavedState state{.nextSession = (sessions_.nextId() / kNumbers + 1) * kNumbers, .executors = {}, .functions = {}, .onGpus = {}, .tokens = {}};
+  SavedState state{.daemon = {}, .nextSession = (sessions_.nextId() / kNumbers + 1) * kNumbers, .executors = {}, .functions = {}, .onGpus = {}, .tokens = {}};
   std::map<pid_t, std::uint64_t> starts;
   const auto processOf = [&](pid_t pid) {
     const auto known = starts_.find(pid);
@@ -207,6 +207,7 @@ SavedState Daemon::state() {
     starts[pid] = start;
     return SavedState::Process{pid, start};
   };
+  state.daemon = processOf(::getpid());
   for (const auto& link : pool_.links())
     if (link->pid() > 0) state.executors.push_back(processOf(link->pid()));
   for (const auto& [name, function] : functions_.supervisor().functions())

@@ -14,8 +14,10 @@
 #include "schemas/wire/commands.h"
 #include "server/roused/config.h"
 #include "server/roused/daemon.h"
+#include "server/roused/guard.h"
 #include "server/roused/service_notify.h"
 #include "server/roused/start_failure.h"
+#include "server/roused/state_file.h"
 #include "server/roused/version.h"
 
 using namespace rouse;
@@ -79,6 +81,10 @@ int main(int argc, char** argv) {
   app.add_flag("--discard-launches", discardLaunches, "Decode kernel launches and drop them (for measurements)");
   app.add_option("--swap-plan", plan, "How memory comes to a GPU: whole, granule or grouped (for measurements)");
   app.add_flag("--quiet-failure", quietFailure)->group("");  // for `rouse`, which prints the reason itself
+  std::string guarded;
+  std::uint64_t guardMs = 0;
+  app.add_option("--guard", guarded)->group("");  // guard.h
+  app.add_option("--guard-ms", guardMs)->group("");
   std::vector<std::string> values(std::size(kFlags));
   for (std::size_t i = 0; i < std::size(kFlags); ++i) app.add_option(kFlags[i].flag, values[i], kFlags[i].help);
   try {
@@ -86,6 +92,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
+  if (!guarded.empty()) return guard(guarded, std::chrono::milliseconds(guardMs));
   if (!file.empty()) {
     sources.file = file;
     sources.required = true;
@@ -136,6 +143,14 @@ int main(int argc, char** argv) {
     std::cerr << "roused: " << status.error().message << "\n";
     return kExitFailed;
   }
+  ChildProcess guardian;
+  if (settings.orphanTimeout != 0) {
+    if (auto started = startGuard(statePath(settings.socket), std::chrono::milliseconds(settings.orphanTimeout)))
+      guardian = std::move(*started);
+    else
+      spdlog::error("functions would outlive this daemon if it were killed and no other started: {}", started.error().message);
+  }
   io.run();
+  stopGuard(guardian);
   return daemon.exitCode();
 }

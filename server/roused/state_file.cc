@@ -68,6 +68,7 @@ SavedState::Process process(const json& of) {
 
 SavedState parse(const json& root) {
   SavedState state;
+  state.daemon = process(member(root, "daemon"));
   state.nextSession = number(root, "next_session", 1, kAny >> 1);
   for (const json& each : list(root, "executors")) state.executors.push_back(process(each));
   for (const json& each : list(root, "functions"))
@@ -126,7 +127,7 @@ Result<SavedState> readState(const std::string& path) {
 
 Status writeState(const std::string& path, const SavedState& state) {
   const auto processOf = [](const SavedState::Process& process) { return json{{"pid", process.pid}, {"start", process.start}}; };
-  json root{{"version", kVersion},          {"boot", bootId()},          {"next_session", state.nextSession}, {"executors", json::array()},
+  json root{{"version", kVersion},          {"boot", bootId()},          {"daemon", processOf(state.daemon)},          {"next_session", state.nextSession}, {"executors", json::array()},
             {"functions", json::array()},   {"on_gpus", state.onGpus},   {"tokens", json::array()}};
   for (const auto& executor : state.executors) root["executors"].push_back(processOf(executor));
   for (const auto& function : state.functions) {

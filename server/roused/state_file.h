@@ -35,6 +35,7 @@ struct SavedState {
     Function function;
     bool operator==(const SavedToken&) const = default;
   };
+  Process daemon;                       // that has written it; pid 0: there is no file
   std::uint64_t nextSession = 1;        // no session has had this number, or a greater one
   std::vector<Process> executors;       // that had been started
   std::vector<SavedFunction> functions; // whose processes had been started
