@@ -56,6 +56,23 @@ bool AddressPlan::take(std::uint64_t bytes, AddressRange& window) {
   return true;
 }
 
+Status AddressPlan::claim(AddressRange window) {
+  const std::string what = "address window [" + std::to_string(window.base) + ", +" + std::to_string(window.bytes) + ")";
+  if (window.empty() || !isAligned(window.base, kWindowAlignment) || !isAligned(window.bytes, kWindowAlignment))
+    return Error{CudaError::invalidValue, what + " is not a multiple of " + std::to_string(kWindowAlignment)};
+  merge();
+  auto piece = free_.upper_bound(window.base);
+  if (piece == free_.begin()) return Error{CudaError::invalidValue, what + " is not free"};
+  --piece;
+  const auto [base, free] = *piece;
+  if (!AddressRange{base, free.bytes}.contains(window.base, window.bytes)) return Error{CudaError::invalidValue, what + " is not free"};
+  free_.erase(piece);
+  if (base != window.base) free_.emplace(base, Free{window.base - base, free.freedAt});
+  if (base + free.bytes != window.end()) free_.emplace(window.end(), Free{base + free.bytes - window.end(), free.freedAt});
+  live_.emplace(window.base, window.bytes);
+  return {};
+}
+
 Status AddressPlan::free(AddressRange window) {
   const auto entry = live_.find(window.base);
   if (entry == live_.end() || entry->second != window.bytes)

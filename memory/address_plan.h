@@ -26,7 +26,10 @@ class AddressPlan {
   // A window of at least `bytes`, rounded up to kWindowAlignment. memoryAllocation, naming the largest that could be
   // had, when there is none; invalidValue for 0 bytes.
   Result<AddressRange> allocate(std::uint64_t bytes);
-  // Exactly a window that allocate() returned and that is live; invalidValue otherwise.
+  // Exactly this one, which another plan of the same range has handed out: multiples of kWindowAlignment; invalidValue if it is not, or not all of it
+  // is free.
+  Status claim(AddressRange window);
+  // Exactly a window that allocate() or claim() returned and that is live; invalidValue otherwise.
   Status free(AddressRange window);
 
   AddressRange range() const { return range_; }

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -81,6 +82,30 @@ Result<PinnedArena> PinnedArena::create(const ArenaOptions& options) {
   if (options.lock) {
     if (::mlock(arena.base_, bytes) != 0) return failed("mlock", bytes, errno);
     arena.locked_ = true;
+  }
+  return arena;
+}
+
+Result<PinnedArena> PinnedArena::adopt(wire::OwnedFd file, std::uint64_t wanted) {
+  const std::uint64_t bytes = roundUp(wanted, kGranuleBytes);
+  struct stat status {};
+  const int seals = ::fcntl(file.get(), F_GET_SEALS);  // which no file has but a memfd
+  constexpr int kFixed = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+  if (::fstat(file.get(), &status) != 0 || seals < 0 || (seals & kFixed) != kFixed || (seals & F_SEAL_WRITE) != 0)
+    return Error{CudaError::invalidValue, "host memory: the file is no arena"};
+  if (static_cast<std::uint64_t>(status.st_size) != bytes)
+    return Error{CudaError::invalidValue, "host memory: an arena of " + std::to_string(status.st_size) + " bytes, needed are " + std::to_string(bytes)};
+  void* base = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+  if (base == MAP_FAILED) return failed("mmap", bytes, errno);
+  PinnedArena arena;
+  arena.fd_ = file.release();
+  arena.base_ = static_cast<std::byte*>(base);
+  arena.bytes_ = bytes;
+  if (static_cast<std::uint64_t>(status.st_blksize) == kGranuleBytes) {
+    arena.pages_ = ArenaPages::hugetlb;
+    arena.hugeBytes_ = bytes;
+  } else if (arena.hugeBytes_ = transparentBytes(arena.base_); arena.hugeBytes_ * 2 >= bytes) {
+    arena.pages_ = ArenaPages::transparent;
   }
   return arena;
 }

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "schemas/base/result.h"
+#include "schemas/wire/owned_fd.h"
 
 namespace rouse::memory {
 
@@ -29,6 +30,8 @@ class PinnedArena {
   // Checks the limits first (memory_limits.h). An error says what was asked, what the limit is and what to do; nothing
   // is left behind then. Blocks until all is there.
   static Result<PinnedArena> create(const ArenaOptions& options);
+  // Takes the file of one that create() has made for `bytes`, in this process or another, with what is in it. Anything else is invalidValue.
+  static Result<PinnedArena> adopt(wire::OwnedFd file, std::uint64_t bytes);
 
   PinnedArena(PinnedArena&& other) noexcept;
   PinnedArena& operator=(PinnedArena&& other) noexcept;

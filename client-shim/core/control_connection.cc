@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 
 #include <cerrno>
 #include <cstring>
@@ -83,6 +84,17 @@ Status checkKernel(const Kernel& kernel) {
   return {};
 }
 
+constexpr std::uint64_t kTryNs = 20'000'000;
+// After its executors have given up: they are who says that the session is lost.
+constexpr std::uint64_t kGraceNs = 10'000'000'000;
+constexpr std::uint64_t kReattachRequest = ~std::uint64_t{0};
+
+std::uint64_t nowNs() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
 }  // namespace
 
 struct ControlConnection::Received {
@@ -107,7 +119,7 @@ Result<std::unique_ptr<ControlConnection>> ControlConnection::connect(const std:
     failed = ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
   } while (failed != 0 && errno == EINTR);
   if (failed != 0) return failure(CudaError::noDevice, "no daemon at " + socketPath + ": " + std::strerror(errno));
-  return std::unique_ptr<ControlConnection>(new ControlConnection(std::move(socket)));
+  return std::unique_ptr<ControlConnection>(new ControlConnection(std::move(socket), socketPath));
 }
 
 Status ControlConnection::send(const void* words, std::size_t bytes, int fd) {
@@ -208,9 +220,21 @@ bool ControlConnection::takeNotice(const Received& received) {
 
 Result<ControlConnection::Received> ControlConnection::call(const void* words, std::size_t bytes, int fd,
                                                             std::uint64_t id) {
-  if (closed_.load(std::memory_order_relaxed)) return lost("closed");
-  auto fail = [&](Error error) {
-    closed_.store(true, std::memory_order_relaxed);
+  for (;;) {
+    if (closed_.load(std::memory_order_relaxed)) return lost("closed");
+    if (link_ != Link::attached && !awaitDaemon()) return lost("closed");
+    auto answered = callOnce(words, bytes, fd, id);
+    // What was asked of a daemon that is gone is asked of the next: it changes nothing to ask twice.
+    if (answered || link_ == Link::attached) return answered;
+  }
+}
+
+Result<ControlConnection::Received> ControlConnection::callOnce(const void* words, std::size_t bytes, int fd, std::uint64_t id) {
+  const auto fail = [&](Error error) {
+    if (mayReattach())
+      detach(error);
+    else
+      closed_.store(true, std::memory_order_relaxed);
     return error;
   };
   if (Status status = send(words, bytes, fd); !status) {
@@ -259,6 +283,8 @@ Result<Attachment> ControlConnection::attach(const AttachRequest& request) try {
   Attachment attachment;
   attachment.sessionId = attached.getSessionId();
   attachment.hostWindow = rangeOf(attached.getHostWindow());
+  attachment.key = attached.getKey().cStr();
+  attachment.orphanMs = attached.getOrphanMs();
   auto fd = received->fds.begin();
   attachment.sessionSegment = std::move(*fd++);
   attachment.hostMemory = std::move(*fd++);
@@ -268,6 +294,10 @@ Result<Attachment> ControlConnection::attach(const AttachRequest& request) try {
     added.ring = std::move(*fd++);
     added.wake = std::move(*fd++);
   }
+  sessionId_ = attachment.sessionId;
+  key_ = attachment.key;
+  token_ = request.token;
+  orphanNs_ = key_.empty() ? 0 : std::uint64_t{attachment.orphanMs} * 1'000'000;
   return attachment;
 } catch (const kj::Exception& exception) {
   return lost(std::string("malformed message: ") + exception.getDescription().cStr());
@@ -309,10 +339,15 @@ bool ControlConnection::closed() try {
   if (closed_.load(std::memory_order_relaxed)) return true;
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return false;
+  if (link_ != Link::attached && !seek()) return closed_.load(std::memory_order_relaxed);
   for (;;) {
     pollfd waiting{socket_.get(), POLLIN, 0};
     if (::poll(&waiting, 1, 0) <= 0) return closed_.load(std::memory_order_relaxed);
     auto received = receive();
+    if (!received && mayReattach()) {
+      detach(received.error());
+      return seek() ? false : closed_.load(std::memory_order_relaxed);
+    }
     if (!received) {
       if (!closed_.exchange(true)) log(LogLevel::error, "%s", received.error().message.c_str());
       return true;
@@ -325,6 +360,92 @@ bool ControlConnection::closed() try {
   return true;
 }
 
-void ControlConnection::abandonInChild() { socket_.reset(); }
+void ControlConnection::abandonInChild() {
+  socket_.reset();
+  orphanNs_ = 0;
+}
+
+// --- Another daemon
+
+void ControlConnection::detach(const Error& how) {
+  log(LogLevel::warn, "%s; the session goes on", how.message.c_str());
+  socket_.reset();
+  link_ = Link::seeking;
+  detachedAt_ = nowNs();
+  triedAt_ = 0;
+}
+
+void ControlConnection::giveUp(const char* why) {
+  if (!closed_.exchange(true)) log(LogLevel::error, "%s", why);
+}
+
+bool ControlConnection::seek() {
+  if (closed_.load(std::memory_order_relaxed)) return false;
+  const std::uint64_t now = nowNs();
+  if (link_ == Link::seeking && now - triedAt_ >= kTryNs) {
+    triedAt_ = now;
+    ask();
+  }
+  if (link_ == Link::asked) {
+    pollfd answer{socket_.get(), POLLIN, 0};
+    if (::poll(&answer, 1, 0) > 0) {
+      if (Status status = checkAnswer(); !status) {
+        giveUp(status.error().message.c_str());
+        return false;
+      }
+    }
+  }
+  if (link_ == Link::attached) {
+    log(LogLevel::info, "attached to another daemon");
+    return true;
+  }
+  if (now - detachedAt_ > orphanNs_ + kGraceNs) giveUp("control connection: no other daemon has come");
+  return false;
+}
+
+bool ControlConnection::awaitDaemon() {
+  while (!seek()) {
+    if (closed_.load(std::memory_order_relaxed)) return false;
+    const timespec pause{0, static_cast<long>(kTryNs)};
+    ::nanosleep(&pause, nullptr);
+  }
+  return true;
+}
+
+// Nobody there is no reason to give up: it is being started.
+void ControlConnection::ask() {
+  auto next = connect(path_);
+  if (!next) return;
+  socket_ = std::move((*next)->socket_);
+  capnp::MallocMessageBuilder builder;
+  auto message = builder.initRoot<control::Message>();
+  message.setId(kReattachRequest);
+  auto reattach = message.initReattach();
+  reattach.setProtocol(control::PROTOCOL_VERSION);
+  reattach.setWireHash(wire::kWireHash);
+  reattach.setSessionId(sessionId_);
+  reattach.setKey(key_);
+  reattach.setToken(token_);
+  const auto words = capnp::messageToFlatArray(builder);
+  if (send(words.begin(), words.asBytes().size(), -1)) link_ = Link::asked;
+}
+
+// The connection's end is no answer: that daemon is gone, too. What it says is.
+Status ControlConnection::checkAnswer() {
+  auto received = receive();
+  if (!received) {
+    socket_.reset();
+    link_ = Link::seeking;
+    return {};
+  }
+  const auto message = received->message();
+  if (message.isOk() && message.getId() == kReattachRequest) {
+    link_ = Link::attached;
+    return {};
+  }
+  if (message.isError()) return lost(message.getError().getMessage().cStr());
+  if (message.isCutOff()) return lost(message.getCutOff().getMessage().cStr());
+  return lost("the answer to reattach is another message");
+}
 
 }  // namespace rouse::client

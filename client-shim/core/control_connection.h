@@ -1,5 +1,8 @@
 // The client's end of the control socket: one request at a time, blocking. Nothing of Cap'n Proto shows outside.
 //
+// The daemon may end while the session goes on, which its executors serve: then another one is looked for where the first one was, until it says that
+// this is its session now, or that it has none, or time is up. Whoever looks at closed() does that, without waiting; whoever has a request waits.
+//
 // Threads: any; a request holds the connection until it is answered.
 #pragma once
 
@@ -26,6 +29,8 @@ struct Attachment {
   std::uint64_t sessionId = 0;
   AddressRange hostWindow;
   wire::OwnedFd sessionSegment, hostMemory;
+  std::string key;              // of the session, for another daemon
+  std::uint32_t orphanMs = 0;   // how long to look for one; 0: the session ends with the connection
   struct Device {
     DeviceInfo info;
     wire::OwnedFd ring, wake;
@@ -50,22 +55,39 @@ class ControlConnection {
   // The descriptor is borrowed. As long as the daemon needs to translate the module.
   Result<ModuleListing> loadModule(std::uint32_t deviceIndex, int fd, std::uint64_t offset, std::uint64_t size);
 
-  // True once the daemon has closed the connection. Looks at the socket without waiting, and logs why it says it cut us
-  // off. Skips the look where a request is under way.
+  // True once the session is over: the daemon has cut us off, or has gone and there is no other for it. Looks at the socket without waiting, and
+  // logs why. Skips the look where a request is under way.
   bool closed();
 
   // In a forked child: lets go of the parent's socket.
   void abandonInChild();
 
  private:
-  explicit ControlConnection(wire::OwnedFd socket) : socket_(std::move(socket)) {}
+  ControlConnection(wire::OwnedFd socket, std::string path) : socket_(std::move(socket)), path_(std::move(path)) {}
   struct Received;
   Status send(const void* words, std::size_t bytes, int fd);
   Result<Received> receive();
   Result<Received> call(const void* words, std::size_t bytes, int fd, std::uint64_t id);
+  Result<Received> callOnce(const void* words, std::size_t bytes, int fd, std::uint64_t id);
   bool takeNotice(const Received& received);
+  // All with the lock held.
+  bool mayReattach() const { return orphanNs_ != 0 && !closed_.load(std::memory_order_relaxed); }
+  // The daemon is gone, but not the session.
+  void detach(const Error& how);
+  // Goes on with looking for another; true: it has the session.
+  bool seek();
+  bool awaitDaemon();
+  void giveUp(const char* why);
+  void ask();
+  Status checkAnswer();
 
   wire::OwnedFd socket_;
+  const std::string path_;
+  std::string key_, token_;
+  std::uint64_t sessionId_ = 0;
+  std::uint64_t orphanNs_ = 0;
+  enum class Link : std::uint8_t { attached, seeking, asked } link_ = Link::attached;
+  std::uint64_t detachedAt_ = 0, triedAt_ = 0;  // nanoseconds, of the steady clock
   std::mutex mutex_;
   std::uint64_t lastId_ = 0;
   std::atomic<bool> closed_{false};

@@ -74,6 +74,16 @@ struct Message {
     guestActive @43 :Void;              # isolated executor -> daemon, unasked: its session has been at work; not often
     assignHomes @42 :UInt64;            # fds: a file of so many bytes, the host store of this executor alone; and, if a session is to come from another
                                         # executor, that one's. Before any session; answered by ok
+    # An executor whose daemon has died -> one that has been started after it, over the socket at which that adopts: these in this order, the first
+    # three unasked. The last is answered by adopted, or by why not: then the executor ends.
+    adoptionOffer @44 :AdoptionOffer;   # fds: file of the host store, of the modelled links, as far as it has them
+    heldModule @45 :HeldModule;         # fds: the module
+    heldSession @46 :HeldSession;       # fds: as openSession, and a pidfd of its program where hasProcess
+    offered @47 :Offered;
+    adopted @48 :Void;                  # fds: its standard error from now on
+    # A function's client library -> a daemon that has been started after the one to which it attached was killed. Answered by ok, or by why not:
+    # then the session is lost.
+    reattach @49 :Reattach;
   }
 }
 
@@ -97,6 +107,8 @@ struct Attached {
   sessionId @0 :UInt64;
   hostWindow @1 :Range;
   devices @2 :List(VirtualDevice);
+  key @3 :Text;              # for reattach; nobody else knows it
+  orphanMs @4 :UInt32;       # for so long after a daemon's end another one may take its place; 0: the session ends with its connection
 }
 
 struct VirtualDevice {
@@ -104,6 +116,14 @@ struct VirtualDevice {
   memoryLimit @1 :UInt64;  # bytes this function may reserve on it
   properties @2 :DeviceInfo;
   spin @3 :Bool;           # false: cores are scarce; never spin while waiting
+}
+
+struct Reattach {
+  protocol @0 :UInt32;
+  wireHash @1 :UInt64;
+  sessionId @2 :UInt64;
+  key @3 :Text;            # as Attached said
+  token @4 :Text;          # as Attach did: whose session is gone if there is no such session any more
 }
 
 struct DeviceInfo {
@@ -295,7 +315,41 @@ struct OpenSession {
   memoryLimit @4 :UInt64;
   name @5 :Text;
   dormant @6 :Bool;            # another executor serves it: modules may be installed, and what it is, importSession says
+  identity @7 :SessionIdentity;  # whose it is: executors keep it, for a daemon to come
+  hasProcess @8 :Bool;         # a fifth descriptor: a pidfd of its program, to be kept as well
 }
+
+# server/roused/session.h: what a daemon must know of a session, and no executor asks.
+struct SessionIdentity {
+  program @0 :Text;
+  pid @1 :Int64;
+  uid @2 :UInt32;
+  gpus @3 :UInt32;             # it has; each executor tells of its own
+  gpuMemory @4 :UInt64;
+  hostMemory @5 :UInt64;
+  moduleMemory @6 :UInt64;
+  supervised @7 :Bool;
+  since @8 :Int64;             # nanoseconds of the system's clock
+  key @9 :Text;                # Attached's
+  hostAddresses @10 :Range;
+}
+
+struct AdoptionOffer {
+  ready @0 :ExecutorReady;
+  options @1 :Text;            # with what it was started (ExecutorOptions::describe), as its daemon wrote it
+  hasStore @2 :Bool;
+  hasLinks @3 :Bool;
+}
+struct HeldModule { info @0 :ModuleInfo; bytes @1 :UInt64; }
+struct HeldSession {
+  open @0 :OpenSession;
+  state @1 :UInt8;             # 0 served, 1 frozen, 2 dormant, 3 cut off, 4 closing or closed
+  fault @2 :Error;             # of one that is cut off
+  modules @3 :List(UInt64);    # installed, of those told before
+  lends @4 :Bool;              # another executor may read some of its memory
+  borrows @5 :Bool;
+}
+struct Offered { modules @0 :UInt32; sessions @1 :UInt32; }  # how many have been told
 
 struct SessionFault { sessionId @0 :UInt64; error @1 :Error; }
 

@@ -45,25 +45,8 @@ struct BodyWriter {
   }
   void operator()(const StatusRequest& body) { to.initStatusRequest().setUnsupported(body.unsupported); }
   void operator()(const StatusReply& body) { to.initStatus().setJson(body.json); }
-  void operator()(const ExecutorReady& body) {
-    auto out = to.initExecutorReady();
-    write(out.initDevice(), body.device);
-    out.setPid(body.pid);
-    out.setWireHash(body.wireHash);
-    out.setPhysicalBytes(body.device.physicalBytes);
-    out.setDriverVersion(body.device.driverVersion);
-    write(out.initLink(), body.device.link);
-  }
-  void operator()(const OpenSession& body) {
-    auto out = to.initOpenSession();
-    out.setSessionId(body.sessionId);
-    out.setDeviceIndex(body.deviceIndex);
-    write(out.initDeviceWindow(), body.deviceWindow);
-    write(out.initHostWindow(), body.hostWindow);
-    out.setMemoryLimit(body.memoryLimit);
-    out.setName(body.name);
-    out.setDormant(body.dormant);
-  }
+  void operator()(const ExecutorReady& body) { write(to.initExecutorReady(), body); }
+  void operator()(const OpenSession& body) { write(to.initOpenSession(), body); }
   void operator()(const CloseSession& body) { to.setCloseSession(body.sessionId); }
   void operator()(const InstallModule& body) {
     auto out = to.initInstallModule();
@@ -172,6 +155,27 @@ struct BodyWriter {
   }
   void operator()(const GuestActive&) { to.setGuestActive(); }
   void operator()(const AssignHomes& body) { to.setAssignHomes(body.bytes); }
+  void operator()(const AdoptionOffer& body) { write(to.initAdoptionOffer(), body); }
+  void operator()(const HeldModule& body) {
+    auto out = to.initHeldModule();
+    write(out.initInfo(), body.info);
+    out.setBytes(body.bytes);
+  }
+  void operator()(const HeldSession& body) { write(to.initHeldSession(), body); }
+  void operator()(const Offered& body) {
+    auto out = to.initOffered();
+    out.setModules(body.modules);
+    out.setSessions(body.sessions);
+  }
+  void operator()(const Adopted&) { to.setAdopted(); }
+  void operator()(const Reattach& body) {
+    auto out = to.initReattach();
+    out.setProtocol(body.protocol);
+    out.setWireHash(body.wireHash);
+    out.setSessionId(body.sessionId);
+    out.setKey(body.key);
+    out.setToken(body.token);
+  }
 };
 
 Moved readMoved(capnproto::Moved::Reader from) {
@@ -221,24 +225,10 @@ Body readBody(capnproto::Message::Reader from) {
       return StatusRequest{from.getStatusRequest().getUnsupported()};
     case capnproto::Message::STATUS:
       return StatusReply{read(from.getStatus().getJson())};
-    case capnproto::Message::EXECUTOR_READY: {
-      const auto body = from.getExecutorReady();
-      ExecutorReady ready{read(body.getDevice()), body.getPid(), body.getWireHash()};
-      ready.device.physicalBytes = body.getPhysicalBytes();
-      ready.device.driverVersion = read(body.getDriverVersion());
-      ready.device.link = read(body.getLink());
-      return ready;
-    }
-    case capnproto::Message::OPEN_SESSION: {
-      const auto body = from.getOpenSession();
-      return OpenSession{.sessionId = body.getSessionId(),
-                         .deviceIndex = body.getDeviceIndex(),
-                         .deviceWindow = read(body.getDeviceWindow()),
-                         .hostWindow = read(body.getHostWindow()),
-                         .memoryLimit = body.getMemoryLimit(),
-                         .name = read(body.getName()),
-                         .dormant = body.getDormant()};
-    }
+    case capnproto::Message::EXECUTOR_READY:
+      return read(from.getExecutorReady());
+    case capnproto::Message::OPEN_SESSION:
+      return read(from.getOpenSession());
     case capnproto::Message::CLOSE_SESSION:
       return CloseSession{from.getCloseSession()};
     case capnproto::Message::INSTALL_MODULE: {
@@ -325,6 +315,20 @@ Body readBody(capnproto::Message::Reader from) {
       return AssignHomes{from.getAssignHomes()};
     case capnproto::Message::GUEST_ACTIVE:
       return GuestActive{};
+    case capnproto::Message::ADOPTION_OFFER:
+      return read(from.getAdoptionOffer());
+    case capnproto::Message::HELD_MODULE:
+      return HeldModule{read(from.getHeldModule().getInfo()), from.getHeldModule().getBytes()};
+    case capnproto::Message::HELD_SESSION:
+      return read(from.getHeldSession());
+    case capnproto::Message::OFFERED:
+      return Offered{from.getOffered().getModules(), from.getOffered().getSessions()};
+    case capnproto::Message::ADOPTED:
+      return Adopted{};
+    case capnproto::Message::REATTACH: {
+      const auto body = from.getReattach();
+      return Reattach{body.getProtocol(), body.getWireHash(), body.getSessionId(), read(body.getKey()), read(body.getToken())};
+    }
   }
   throw OutOfRange{"message kind " + std::to_string(static_cast<unsigned>(from.which())) + " is unknown"};
 }
@@ -412,7 +416,13 @@ std::string_view name(const Body& body) {
                                                 "promiseWanted",
                                                 "promised",
                                                 "assignHomes",
-                                                "guestActive"};
+                                                "guestActive",
+                                                "adoptionOffer",
+                                                "heldModule",
+                                                "heldSession",
+                                                "offered",
+                                                "adopted",
+                                                "reattach"};
   static_assert(std::size(kNames) == std::variant_size_v<Body>);
   return kNames[body.index()];
 }

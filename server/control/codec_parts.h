@@ -55,6 +55,16 @@ Attached read(capnproto::Attached::Reader);
 void write(capnproto::ModuleInfo::Builder, const ModuleInfo&);
 ModuleInfo read(capnproto::ModuleInfo::Reader);
 
+// session_codec.cc
+void write(capnproto::ExecutorReady::Builder, const ExecutorReady&);
+ExecutorReady read(capnproto::ExecutorReady::Reader);
+void write(capnproto::OpenSession::Builder, const OpenSession&);
+OpenSession read(capnproto::OpenSession::Reader);
+void write(capnproto::AdoptionOffer::Builder, const AdoptionOffer&);
+AdoptionOffer read(capnproto::AdoptionOffer::Reader);
+void write(capnproto::HeldSession::Builder, const HeldSession&);
+HeldSession read(capnproto::HeldSession::Reader);
+
 // status_codec.cc
 void write(capnproto::ExecutorStatus::SessionUsage::Builder, const SessionUsage&);
 SessionUsage read(capnproto::ExecutorStatus::SessionUsage::Reader);

@@ -112,6 +112,8 @@ void write(capnproto::Attached::Builder to, const Attached& from) {
     write(devices[i].initProperties(), from.devices[i].properties);
     devices[i].setSpin(from.devices[i].spin);
   }
+  to.setKey(from.key);
+  to.setOrphanMs(from.orphanMs);
 }
 
 Attach read(capnproto::Attach::Reader from) {
@@ -124,7 +126,7 @@ Attach read(capnproto::Attach::Reader from) {
 }
 
 Attached read(capnproto::Attached::Reader from) {
-  Attached to{.sessionId = from.getSessionId(), .hostWindow = read(from.getHostWindow()), .devices = {}};
+  Attached to{.sessionId = from.getSessionId(), .hostWindow = read(from.getHostWindow()), .devices = {}, .key = read(from.getKey()), .orphanMs = from.getOrphanMs()};
   for (auto device : from.getDevices()) {
     to.devices.push_back({.window = read(device.getWindow()),
                           .memoryLimit = device.getMemoryLimit(),

@@ -40,6 +40,15 @@ struct Attached {
   std::uint64_t sessionId = 0;
   AddressRange hostWindow;
   std::vector<VirtualDevice> devices;
+  std::string key{};
+  std::uint32_t orphanMs = 0;
+};
+struct Reattach {
+  std::uint32_t protocol = 0;
+  std::uint64_t wireHash = 0;
+  std::uint64_t sessionId = 0;
+  std::string key;
+  std::string token;
 };
 struct LoadModule {
   std::uint64_t offset = 0;
@@ -106,6 +115,18 @@ struct ExecutorReady {
   std::uint32_t pid = 0;
   std::uint64_t wireHash = 0;
 };
+struct SessionIdentity {
+  std::string program;
+  std::int64_t pid = 0;
+  std::uint32_t uid = 0;
+  std::uint32_t gpus = 1;
+  std::uint64_t gpuMemory = 0, hostMemory = 0, moduleMemory = 0;
+  bool supervised = false;
+  std::int64_t sinceNs = 0;
+  std::string key;
+  AddressRange hostAddresses;
+  bool operator==(const SessionIdentity&) const = default;
+};
 struct OpenSession {
   std::uint64_t sessionId = 0;
   std::uint32_t deviceIndex = 0;
@@ -114,6 +135,8 @@ struct OpenSession {
   std::uint64_t memoryLimit = 0;
   std::string name;
   bool dormant = false;
+  SessionIdentity identity{};
+  bool hasProcess = false;
 };
 struct CloseSession {
   std::uint64_t sessionId = 0;
@@ -240,12 +263,35 @@ struct AssignHomes {
 };
 struct Shutdown {};
 
+// Executor -> a later daemon.
+struct AdoptionOffer {
+  ExecutorReady ready;
+  std::string options;
+  bool hasStore = false, hasLinks = false;
+};
+struct HeldModule {
+  ModuleInfo info;
+  std::uint64_t bytes = 0;
+};
+enum class Held : std::uint8_t { served, frozen, dormant, cutOff, closing };
+struct HeldSession {
+  OpenSession open;
+  Held state = Held::served;
+  Error fault;
+  std::vector<std::uint64_t> modules;
+  bool lends = false, borrows = false;
+};
+struct Offered {
+  std::uint32_t modules = 0, sessions = 0;
+};
+struct Adopted {};
+
 using Body = std::variant<Error, Attach, Attached, LoadModule, ModuleInfo, CutOff, Prepare, Prepared, StatusRequest,
                           StatusReply, ExecutorReady, OpenSession, CloseSession, InstallModule, Ok, SessionFault,
                           ExecutorStatusRequest, ExecutorStatus, Shutdown, Move, Moved, MoveSession, ExportSession, SessionRecipe,
                           ImportSession, ResumeSession, SessionWaits, ShareMemory, SharedMemory, EndBorrowing, ReturnMemory,
                           MemoryWanted, SessionClosed, Order, LogsRequest, Logs, GuestMemory, GuestGrant, GuestCall, PromiseWanted, Promised,
-                          AssignHomes, GuestActive>;
+                          AssignHomes, GuestActive, AdoptionOffer, HeldModule, HeldSession, Offered, Adopted, Reattach>;
 
 struct Message {
   std::uint64_t id = 0;  // of a request, chosen by who asks; the answer bears the same; 0 for notifications

@@ -26,7 +26,7 @@ class ControlLink {
   Status flush();
   bool unsent() const { return !writer_.empty(); }
 
-  int fd() const { return socket_.get(); }
+  int fd() const { return socket_.get(); }  // -1: none
 
  private:
   wire::OwnedFd socket_;

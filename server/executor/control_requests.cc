@@ -1,4 +1,9 @@
 // What the daemon asks for.
+#include <fcntl.h>
+
+#include <cerrno>
+#include <cstring>
+
 #include "schemas/control/frame.h"
 #include "server/executor/executor.h"
 #include "server/executor/log.h"
@@ -11,12 +16,24 @@ void Executor::on(std::uint64_t id, channel::OpenSession& request, std::vector<w
   const std::string name = "session " + std::to_string(request.sessionId);
   if (find(request.sessionId) != nullptr) return send(id, Error{CudaError::invalidValue, name + " is open already"});
   if (promises_ && !served_.empty()) return send(id, Error{CudaError::invalidValue, name + ": this executor is for one session, and has one"});
+  Keepsake keepsake;
+  if (request.hasProcess && fds.size() == 5) {
+    keepsake.process = std::move(fds.back());
+    fds.pop_back();
+  }
+  if (orphanNs_ != 0 && fds.size() == 4) {
+    keepsake.open = request;
+    keepsake.segment.reset(::fcntl(fds[0].get(), F_DUPFD_CLOEXEC, 0));
+    keepsake.ring.reset(::fcntl(fds[2].get(), F_DUPFD_CLOEXEC, 0));
+    if (!keepsake.segment || !keepsake.ring)
+      return send(id, Error{CudaError::systemNotReady, name + ": keeping its descriptors: " + std::strerror(errno)});
+  }
   auto session = Session::open(request, std::move(fds), surroundings_);
   if (Status health = device_->health(); !health) return fail(health.error());  // unanswered: see turn()
   if (!session) return send(id, session.error());
   if (Status status = poller_.watchEvents((*session)->wakeFd()); !status) return send(id, status.error());
   if (logs(LogLevel::info)) log(LogLevel::info, name + " (" + request.name + ") is open");
-  served_.push_back({.session = std::move(*session), .faultTold = false, .closeRequest = {}});
+  served_.push_back({.session = std::move(*session), .faultTold = false, .closeRequest = {}, .keepsake = std::move(keepsake)});
   send(id, channel::Ok{});
 }
 
@@ -29,6 +46,8 @@ void Executor::on(std::uint64_t id, channel::CloseSession& request, std::vector<
                           "session " + std::to_string(request.sessionId) + " is being closed already"});
   served->closeRequest = id;
   served->session->beginClose();
+  // For the daemon before this one, it may be.
+  if (served->session->closed()) settle(static_cast<std::size_t>(served - served_.data()));
 }
 
 void Executor::on(std::uint64_t id, channel::InstallModule& request, std::vector<wire::OwnedFd> fds) {
@@ -50,6 +69,11 @@ void Executor::on(std::uint64_t id, channel::InstallModule& request, std::vector
     loading->second.push_back({id, request.sessionId});
     return;
   }
+  if (orphanNs_ != 0) {
+    wire::OwnedFd file(::fcntl(fds[0].get(), F_DUPFD_CLOEXEC, 0));
+    if (!file) return send(id, Error{CudaError::systemNotReady, std::string("keeping a module: ") + std::strerror(errno)});
+    contents_.insert_or_assign(request.moduleId, Content{std::move(file), request.size});
+  }
   if (Status status = loader_.load(request.moduleId, std::move(fds[0]), request.size); !status)
     return send(id, status.error());
   loading_[request.moduleId].push_back({id, request.sessionId});
@@ -58,7 +82,10 @@ void Executor::on(std::uint64_t id, channel::InstallModule& request, std::vector
 void Executor::finishLoads() {
   for (ModuleLoader::Loaded& loaded : loader_.take()) {
     const auto node = loading_.extract(loaded.moduleId);
-    if (loaded.image) images_[loaded.moduleId] = *loaded.image;
+    if (loaded.image)
+      images_[loaded.moduleId] = *loaded.image;
+    else
+      contents_.erase(loaded.moduleId);
     for (const Waiter& waiter : node.mapped()) {
       Served* served = find(waiter.session);
       if (!loaded.image) {
@@ -256,24 +283,25 @@ void Executor::on(std::uint64_t id, Other& body, std::vector<wire::OwnedFd>) {
 
 bool Executor::readControl() {
   bool any = false;
+  if (control_.fd() < 0) return any;
   while (!stopping_) {
     Result<ControlLink::Received> received = control_.receive();
     if (!received) {
-      fail(std::move(received).error());
+      loseDaemon(received.error());
       return any;
     }
     if (received->ended) {
-      log(LogLevel::info, "the daemon closed the control connection");
-      stopping_ = true;
+      loseDaemon({CudaError::success, "the daemon closed the control connection"});
       return any;
     }
     if (!received->message) break;
     any = true;
     channel::Message message = std::move(*received->message);
+    if (offered_ && onOffered(message)) continue;
     std::visit([&](auto& body) { on(message.id, body, std::move(message.fds)); }, message.body);
   }
   if (control_.unsent())
-    if (Status status = control_.flush(); !status) fail(status.error());
+    if (Status status = control_.flush(); !status) return loseDaemon(status.error()), any;
   if (!stopping_ && control_.unsent() != writeWatched_) {
     writeWatched_ = control_.unsent();
     poller_.wantWrite(control_.fd(), writeWatched_);

@@ -21,6 +21,8 @@ constexpr unsigned kTurnsBetweenControl = 64;
 constexpr std::chrono::nanoseconds kDevicePollNs{1'000'000};
 // How often others are told at most that an isolated function is at work.
 constexpr std::uint64_t kActiveNs = 100'000'000;
+// Without a daemon: between looks for another.
+constexpr std::chrono::nanoseconds kSeekNs{10'000'000};
 
 }  // namespace
 
@@ -45,8 +47,9 @@ Result<std::unique_ptr<Executor>> Executor::create(std::unique_ptr<memory::Devic
   std::unique_ptr<Executor> executor(
       new Executor(std::move(device), std::move(*memory), std::move(*poller), std::move(control), options));
   if (options.homesBytes != 0) {
-    const wire::OwnedFd file(options.homesFd);
+    wire::OwnedFd file(options.homesFd);
     if (Status status = executor->useHomes(file, options.homesOffset, options.homesBytes, file); !status) return status.error();
+    if (options.orphanNs != 0) executor->storeFile_ = std::move(file);
   }
   if (options.isolated) {
     executor->memory_.promiseElsewhere();
@@ -59,9 +62,7 @@ Result<std::unique_ptr<Executor>> Executor::create(std::unique_ptr<memory::Devic
   }
   if (Status status = executor->poller_.watchControl(executor->control_.fd()); !status) return status.error();
   if (Status status = executor->poller_.watchEvents(executor->flag_.fd()); !status) return status.error();
-  executor->send(0, channel::ExecutorReady{.device = executor->device_->properties(),
-                                           .pid = static_cast<std::uint32_t>(::getpid()),
-                                           .wireHash = wire::kWireHash});
+  executor->send(0, executor->ready());
   return executor;
 }
 
@@ -77,6 +78,10 @@ Status Executor::useHomes(const wire::OwnedFd& file, std::uint64_t offset, std::
   return {};
 }
 
+channel::ExecutorReady Executor::ready() const {
+  return {.device = device_->properties(), .pid = static_cast<std::uint32_t>(::getpid()), .wireHash = wire::kWireHash};
+}
+
 Executor::Executor(std::unique_ptr<memory::Device> device, PhysicalMemory memory, Poller poller, wire::OwnedFd control,
                    const ExecutorOptions& options)
     : device_(std::move(device)),
@@ -90,7 +95,11 @@ Executor::Executor(std::unique_ptr<memory::Device> device, PhysicalMemory memory
                     .progress = flag_,
                     .buffer = buffer_,
                     .plan = options.plan,
-                    .discardLaunches = options.discardLaunches} {}
+                    .discardLaunches = options.discardLaunches},
+      adoptionSocket_(options.adoptionSocket),
+      description_(options.description),
+      orphanNs_(options.orphanNs),
+      linksFile_(options.orphanNs != 0 ? options.linksFd : -1) {}
 
 Executor::~Executor() {
   if (homes_) homes_->endReading();
@@ -116,7 +125,7 @@ Status Executor::run() {
       rest(kind);
   }
   for (Served& served : served_) served.session->declareLost();
-  if (!failure_) {
+  if (!failure_ && !orphaned()) {
     (void)control_.send(0, failure_.error());  // the daemon, if that is still there, says why we end
     // The process may take a while to end, with a driver in it: until then the daemon must not take it for one that
     // serves.
@@ -126,6 +135,10 @@ Status Executor::run() {
 }
 
 bool Executor::turn() {
+  if (broken_) {
+    readControl();  // what the daemon had sent before holds: it may have told another executor the same
+    if (broken_) loseDaemon(*std::exchange(broken_, std::nullopt));
+  }
   bool did = flag_.take();
   did = pollSessions() || did;
   if (homes_ || !guests_.empty()) did = share() || did;
@@ -147,6 +160,7 @@ bool Executor::turn() {
     // A request is progress: who rests now would not see what it asks of the sessions.
     if (poller_.wait(std::chrono::nanoseconds{0})) did = readControl() || did;
     finishLoads();
+    if (orphaned()) seekDaemon();
   }
   if (!did && memory_.scrubbing()) {
     if (Result<bool> scrubbed = memory_.scrubOne(); !scrubbed) fail(scrubbed.error());
@@ -253,6 +267,7 @@ void Executor::settle(std::size_t index) {
   const channel::SessionClosed closed{session.usage()};
   served_.erase(served_.begin() + static_cast<std::ptrdiff_t>(index));
   std::erase_if(images_, [](const auto& entry) { return entry.second.expired(); });
+  std::erase_if(contents_, [this](const auto& entry) { return !images_.contains(entry.first) && !loading_.contains(entry.first); });
   send(request, closed);
 }
 
@@ -276,10 +291,12 @@ void Executor::rest(Rest kind) {
   else if (deviceWaiting_ || sharing_.waiting() || moves_.waiting() ||
            std::ranges::any_of(guests_, [](const auto& guest) { return guest->waiting(); }))
     atMost = kDevicePollNs;
+  if (orphaned()) atMost = std::min(atMost.value_or(kSeekNs), kSeekNs);
   const bool control = poller_.wait(atMost);
   flag_.endRest();
   if (control) readControl();
   finishLoads();
+  if (orphaned()) seekDaemon();
 }
 
 void Executor::recallLent() {
@@ -288,7 +305,12 @@ void Executor::recallLent() {
 }
 
 void Executor::send(std::uint64_t id, const channel::Body& body, std::vector<wire::OwnedFd> fds) {
-  if (Status status = control_.send(id, body, std::move(fds)); !status) return fail(status.error());
+  if (orphaned() || broken_) return;  // what there is to tell the next daemon will find out
+  if (Status status = control_.send(id, body, std::move(fds)); !status) {
+    if (orphanNs_ == 0) return fail(status.error());
+    broken_ = status.error();  // not here and now: who calls is in the middle of what it does
+    return;
+  }
   if (control_.unsent() != writeWatched_) {
     writeWatched_ = control_.unsent();
     poller_.wantWrite(control_.fd(), writeWatched_);

@@ -37,6 +37,11 @@ struct ExecutorOptions {
   bool isolated = false;
   // Of the device's memory, the first so many bytes are other executors' when this one is started.
   std::uint64_t absentBytes = 0;
+  // Where to find another daemon when this one is gone, and for how long to look (adoption.cc); 0 ns: it ends with its daemon.
+  std::string adoptionSocket;
+  std::uint64_t orphanNs = 0;
+  std::string description;  // of these options, the daemon's: told to the next
+  int linksFd = -1;         // memfd of the node's modelled links, to be handed on
 };
 
 // Of the clock that sharing and moves go by: cheap, and as exact as the kernel's ticks.
@@ -51,15 +56,22 @@ class Executor {
                                                   const ExecutorOptions& options);
   ~Executor();
 
-  // Serves until the daemon says shutdown or closes the connection. Fails when the connection or the device does.
+  // Serves until the daemon says shutdown, or has closed the connection and no other has come in time. Fails when the device does, and
+  // with the connection where no other daemon is waited for.
   Status run();
 
  private:
+  // What another daemon will have to know of a session.
+  struct Keepsake {
+    channel::OpenSession open{};
+    wire::OwnedFd segment{}, ring{}, process{};
+  };
   struct Served {
     std::unique_ptr<Session> session;
     bool faultTold = false;
     std::optional<std::uint64_t> closeRequest;  // to be answered
     bool recalled = false;                      // the daemon has been told that what it lends is wanted
+    Keepsake keepsake{};
   };
   struct Waiter {
     std::uint64_t request;
@@ -91,6 +103,15 @@ class Executor {
   void publishMemory();
   void send(std::uint64_t id, const channel::Body& body, std::vector<wire::OwnedFd> fds = {});
   void fail(Error error);
+  channel::ExecutorReady ready() const;
+
+  // adoption.cc
+  bool orphaned() const { return orphanedAt_ != 0; }
+  void loseDaemon(const Error& how);
+  void seekDaemon();
+  Status offer();
+  Result<channel::HeldSession> describe(Served& served, std::vector<wire::OwnedFd>& fds);
+  bool onOffered(channel::Message& answer);
   Served* find(std::uint64_t sessionId);
 
   void on(std::uint64_t id, channel::OpenSession&, std::vector<wire::OwnedFd>);
@@ -147,6 +168,19 @@ class Executor {
   bool deviceWaiting_ = false;
   unsigned turnsToControl_ = 0;
   std::uint64_t pastCommands_ = 0, pastLaunches_ = 0;  // of sessions that are gone
+
+  // For another daemon.
+  const std::string adoptionSocket_, description_;
+  const std::uint64_t orphanNs_;
+  wire::OwnedFd storeFile_, linksFile_;
+  struct Content {
+    wire::OwnedFd file;
+    std::uint64_t bytes;
+  };
+  std::unordered_map<std::uint64_t, Content> contents_;  // of images_, by number
+  std::uint64_t orphanedAt_ = 0, triesAt_ = 0;           // 0: there is a daemon
+  std::optional<Error> broken_;                          // the connection, as was found in sending
+  bool offered_ = false;                                 // to one that has not answered yet
 
   bool stopping_ = false;
   Status failure_;

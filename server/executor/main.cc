@@ -27,7 +27,7 @@ unsigned usableCores() {
   return static_cast<unsigned>(CPU_COUNT(&set));
 }
 
-// The executor must not outlive the daemon, whose death closes the control socket; this covers an executor that is too
+// Where the executor must not outlive the daemon, whose death closes the control socket; this covers an executor that is too
 // busy to look.
 bool dieWithParent() {
   const pid_t parent = ::getppid();
@@ -62,6 +62,10 @@ int run(int argc, char** argv) {
   app.add_option("--swap-plan", options.plan, "how memory comes to the device: 0 all at once, 1 by granules, 2 in groups");
   app.add_option("--code-cache", device.codeCache, "directory where compiled kernels are kept (cpu); empty: nowhere");
   app.add_option("--code-cache-bytes", device.codeCacheBytes, "most that they take");
+  app.add_option("--adoption-socket", options.adoptionSocket, "where to look for another daemon when this one is gone");
+  std::uint64_t orphanMs = 0;
+  app.add_option("--orphan-ms", orphanMs, "and for how long; 0: it ends with its daemon");
+  app.add_option("--description", options.description, "of these options, for another daemon");
   app.add_flag("--discard-launches", options.discardLaunches, "check launches, then drop them (benchmarks)");
   try {
     app.parse(argc, argv);
@@ -77,7 +81,8 @@ int run(int argc, char** argv) {
     std::fprintf(stderr, "rouse-executor: --control-fd %d is not a stream socket\n", control);
     return kExitUsage;
   }
-  if (!dieWithParent()) return kExitFailed;
+  options.orphanNs = options.adoptionSocket.empty() ? 0 : orphanMs * 1'000'000;
+  if (options.orphanNs == 0 && !dieWithParent()) return kExitFailed;
   wire::OwnedFd socket(control), links(device.linksFd);
 
   options.cores = usableCores();
@@ -86,6 +91,7 @@ int run(int argc, char** argv) {
   if (options.isolated) options.absentBytes = device.memoryBytes;
   device.absentBytes = options.absentBytes;
   auto opened = openDevice(backends, kind, device);
+  if (options.orphanNs != 0) options.linksFd = links.release();
   links.reset();
   if (!opened) return noDevice(std::move(socket), opened.error());
   wire::OwnedFd spare(::fcntl(control, F_DUPFD_CLOEXEC, 0));

@@ -26,6 +26,17 @@ Status Moves::beginExport(std::uint64_t request, std::uint64_t session) {
   return {};
 }
 
+void Moves::forget(std::span<Session* const> sessions) {
+  for (const Move& move : moves_) {
+    const auto found = std::ranges::find(sessions, move.session, &Session::id);
+    if (found == sessions.end() || !(*found)->serving()) continue;
+    (*found)->dismiss();
+    if ((*found)->presence().here()) (*found)->recall();
+    if (move.pinnedByThis && !(*found)->presence().here()) (*found)->unpin();
+  }
+  moves_.clear();
+}
+
 bool Moves::turn(std::span<Session* const> sessions, std::uint64_t now, const Answer& answer) {
   bool did = false;
   for (std::size_t i = 0; i < moves_.size();) {

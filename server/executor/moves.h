@@ -29,6 +29,9 @@ class Moves {
   // Of one that is to be another device's: answered by success in the very turn in which it is still() and mayMove().
   Status beginExport(std::uint64_t request, std::uint64_t session);
 
+  // Nobody awaits them any more. What cannot be said to be under way is undone; who has been sent away goes.
+  void forget(std::span<Session* const> sessions);
+
   using Answer = std::function<void(std::uint64_t request, const Status&)>;
   // Goes on with all that are under way; one whose session is not among `sessions`, or is cut off, is over. True if any was
   // answered or set in motion. Times as for Sharing::turn(), which comes afterwards.

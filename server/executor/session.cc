@@ -377,6 +377,29 @@ channel::SessionUsage Session::usage() const {
           .consumption = meter_.total()};
 }
 
+channel::Held Session::held() const {
+  switch (stage_) {
+    case Stage::dormant:
+      return channel::Held::dormant;
+    case Stage::serving:
+      return channel::Held::served;
+    case Stage::frozen:
+      return channel::Held::frozen;
+    case Stage::condemned:
+      return channel::Held::cutOff;
+    case Stage::closing:
+    case Stage::closed:
+      return channel::Held::closing;
+  }
+  std::abort();
+}
+
+std::vector<std::uint64_t> Session::installed() const {
+  std::vector<std::uint64_t> modules;
+  for (const auto& [number, image] : installed_) modules.push_back(number);
+  return modules;
+}
+
 void Session::onFault(CudaError error, std::string_view message) {
   if (!mute_) latch_.latch(error, message);
 }

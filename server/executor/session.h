@@ -185,6 +185,10 @@ class Session final : public Sharer, private memory::ContextObserver {
   std::uint64_t id() const override { return id_; }
   const std::string& name() const { return name_; }
   int wakeFd() const { return wake_.get(); }
+  // For a daemon that adopts this executor.
+  int hostFd() const { return hostFd_.get(); }
+  channel::Held held() const;
+  std::vector<std::uint64_t> installed() const;
 
   // CommandSession: what the decoder asks.
   bool streamLive(wire::Handle handle) const { return streams_->live(handle); }

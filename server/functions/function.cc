@@ -145,11 +145,7 @@ Status Function::makeFolders() {
 Status Function::tryLaunch() {
   if (Status status = makeFolders(); !status) return status;
   notApplied_.clear();
-  if (surroundings_.openDoor && !door_) {
-    auto door = surroundings_.openDoor(folder() + "/rouse.sock", user_);
-    if (!door) return door.error();
-    door_ = std::move(*door);
-  }
+  if (Status status = openDoor(); !status) return status;
   if (!token_.empty()) surroundings_.revokeToken(token_);
   token_ = surroundings_.issueToken(spec_, user_ ? user_->uid : ::geteuid());
   // Of a daemon before this one, which was killed.
@@ -170,17 +166,10 @@ Status Function::tryLaunch() {
   } else if (anyGpuNode()) {
     notApplied_.push_back("devices (roused is not root: /dev is as its own)");
   }
-  group_.reset();
-  const GroupLimits limits{spec_.memory, spec_.cpus, spec_.processes};
-  if (surroundings_.groups) {
-    auto group = ControlGroup::make(*surroundings_.groups, spec_.name, limits, notApplied_);
-    if (group) {
-      group_ = std::move(*group);
-      plan.joinGroup = group_->joining();
-    } else {
-      notApplied_.push_back("its control group (" + group.error().message + ")");
-    }
-  } else {
+  plan.survives = surroundings_.survive;
+  makeGroup();
+  if (group_) plan.joinGroup = group_->joining();
+  if (!surroundings_.groups) {
     if (spec_.cpus > 0) notApplied_.push_back("cpus (no control groups: " + surroundings_.noGroups + ")");
     if (spec_.processes != 0 && !ownUser_)
       notApplied_.push_back("processes (no control groups, and no user of its own: " + surroundings_.noGroups + ")");
@@ -194,22 +183,72 @@ Status Function::tryLaunch() {
       notApplied_.push_back("memory (no control groups: " + surroundings_.noGroups +
                             "; RLIMIT_DATA limits each of its processes)");
   }
-  auto output = output_.open();
+  auto output = surroundings_.survive ? output_.open(outputPath()) : output_.open();
   if (!output) return output.error();
   plan.output = output->get();
   auto process = startProcess(plan);
   if (!process) return process.error();
   pid_ = process->pid;
+  adopted_ = false;
   notApplied_.insert(notApplied_.end(), process->notApplied.begin(), process->notApplied.end());
   for (const std::string& what : notApplied_) spdlog::warn("function {}: not applied: {}", spec_.name, what);
   spdlog::info("function {}: process {} started{}", spec_.name, pid_,
                user_ ? " as user " + std::to_string(user_->uid) : "");
+  watch(std::move(process->exit));
+  return {};
+}
+
+Status Function::openDoor() {
+  if (!surroundings_.openDoor || door_) return {};
+  auto door = surroundings_.openDoor(folder() + "/rouse.sock", user_);
+  if (!door) return door.error();
+  door_ = std::move(*door);
+  return {};
+}
+
+void Function::makeGroup() {
+  group_.reset();
+  if (!surroundings_.groups) return;
+  auto group = ControlGroup::make(*surroundings_.groups, spec_.name, {spec_.memory, spec_.cpus, spec_.processes}, notApplied_);
+  if (group)
+    group_ = std::move(*group);
+  else
+    notApplied_.push_back("its control group (" + group.error().message + ")");
+}
+
+void Function::watch(wire::OwnedFd process) {
   boost::system::error_code ignored;
   exit_.close(ignored);
-  exit_.assign(process->exit.release());
+  exit_.assign(process.release());
   exit_.async_wait(exit_.wait_read, [this, self = self_](const boost::system::error_code& error) {
     if (!error && *self != nullptr) onExit();
   });
+}
+
+Status Function::adopt(Survivor survivor) {
+  pid_ = survivor.pid;
+  adopted_ = true;
+  starts_ = survivor.starts;
+  losses_ = survivor.losses;
+  Status status;
+  if (survivor.uid != (user_ ? user_->uid : ::geteuid())) status = Error{CudaError::invalidValue, "it is another user"};
+  if (status && survivor.terms != processTerms(spec_)) status = Error{CudaError::invalidValue, "its file has changed"};
+  if (status) status = makeFolders();
+  if (status) status = openDoor();
+  if (status) status = output_.reopen(outputPath());
+  if (!status) {
+    endAll();
+    pid_ = -1;
+    return status;
+  }
+  makeGroup();  // it is in it already
+  token_ = std::move(survivor.token);
+  surroundings_.restoreToken(spec_, survivor.uid, token_);
+  since_ = now();
+  watch(std::move(survivor.process));
+  spdlog::info("function {}: process {} goes on", spec_.name, pid_);
+  output_.note("(rouse) process " + std::to_string(pid_) + " goes on under another daemon");
+  act(lifecycle_.onFound(now()));
   return {};
 }
 
@@ -246,8 +285,8 @@ void Function::onExit() {
   // What it has started ends with it; as long as it has not been waited for, its number is nobody else's.
   endAll();
   int status = 0;
-  ::waitpid(pid_, &status, 0);
-  const std::string how = daemon::describeExit(status);
+  if (!adopted_) ::waitpid(pid_, &status, 0);
+  const std::string how = adopted_ ? "ended" : daemon::describeExit(status);  // which only its parent is told
   const bool expected = state() == State::stopping;
   spdlog::log(expected ? spdlog::level::info : spdlog::level::warn, "function {}: process {} {}", spec_.name, pid_,
               how);
@@ -313,7 +352,7 @@ void Function::killNow() {
     boost::system::error_code ignored;
     exit_.close(ignored);
     endAll();
-    ::waitpid(pid_, nullptr, 0);
+    if (!adopted_) ::waitpid(pid_, nullptr, 0);
     pid_ = -1;
   }
   if (!token_.empty()) surroundings_.revokeToken(token_);

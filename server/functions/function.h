@@ -15,6 +15,7 @@
 #include "server/functions/output_log.h"
 #include "server/functions/process.h"
 #include "server/functions/spec.h"
+#include "server/functions/survivor.h"
 #include "server/router/directory.h"
 
 namespace rouse::functions {
@@ -31,6 +32,9 @@ struct Surroundings {
   std::string daemonSocket;  // where there are no doors
   std::function<std::string(const FunctionSpec&, uid_t)> issueToken;
   std::function<void(const std::string& token)> revokeToken;
+  // Processes go on without the daemon, for the next one to find.
+  bool survive = false;
+  std::function<void(const FunctionSpec&, uid_t, const std::string& token)> restoreToken;
 };
 
 class Function {
@@ -47,6 +51,8 @@ class Function {
   Function(const Function&) = delete;
 
   void start() { act(lifecycle_.start(now())); }
+  // Instead: its process runs already. The error says why it cannot be gone on with; then it has been ended, and nothing has been started.
+  Status adopt(Survivor);
   void stop() { act(lifecycle_.stop(now())); }
   void restart() { act(lifecycle_.restart(now())); }
   // A connection to it failed.
@@ -66,6 +72,7 @@ class Function {
   bool leaving() const { return leaving_; }
   bool wanted() const { return lifecycle_.wanted(); }
   pid_t pid() const { return pid_; }
+  const std::string& token() const { return token_; }
   const std::optional<User>& user() const { return user_; }
   std::uint64_t starts() const { return starts_; }
   std::uint64_t losses() const { return losses_; }
@@ -82,6 +89,9 @@ class Function {
   void arm();
   void launch();
   Status tryLaunch();
+  Status openDoor();
+  void watch(wire::OwnedFd process);
+  void makeGroup();
   Status makeFolders();
   std::vector<std::string> environment() const;
   void onExit();
@@ -90,6 +100,7 @@ class Function {
   void describe();
 
   std::string folder() const { return surroundings_.runtimeFolder + "/" + spec_.name; }
+  std::string outputPath() const { return folder() + "/output"; }
   std::string ownFolder() const { return folder() + "/own"; }
 
   boost::asio::io_context& io_;
@@ -104,6 +115,7 @@ class Function {
   boost::asio::steady_timer timer_;
   boost::asio::posix::stream_descriptor exit_;
   pid_t pid_ = -1;
+  bool adopted_ = false;  // it is no child of ours
   std::optional<ControlGroup> group_;
   std::shared_ptr<void> door_;
   std::string token_;

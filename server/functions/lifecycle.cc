@@ -44,6 +44,14 @@ Actions Lifecycle::onStarted(Time now) {
   return {};
 }
 
+Actions Lifecycle::onFound(Time now) {
+  wanted_ = true;
+  Actions none = onStarted(now);
+  wasReady_ = true;  // a process that ends is back sooner then
+  nextCheck_ = now;
+  return none;
+}
+
 Actions Lifecycle::onStartFailed(Time now) {
   wasReady_ = false;
   backOff(now);

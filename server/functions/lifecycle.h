@@ -49,6 +49,8 @@ class Lifecycle {
   // What happens. `suspect`: a connection to it failed, or its GPU was lost... `end`: which nothing but a new process
   // mends.
   Actions onStarted(Time now);
+  // It runs already, and was ready; whether it still is, is looked at now. It is wanted.
+  Actions onFound(Time now);
   Actions onStartFailed(Time now);
   Actions onExited(Time now);
   Actions onHealth(bool well, Time now);

@@ -1,6 +1,7 @@
 #include "server/functions/output_log.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,10 +32,34 @@ Result<wire::OwnedFd> OutputLog::open() {
   if (::pipe2(ends, O_CLOEXEC) != 0)
     return Error{CudaError::systemNotReady, std::string("pipe: ") + std::strerror(errno)};
   ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
-  auto pipe = std::make_shared<Pipe>(io_);
-  pipe->stream.assign(ends[0]);
-  await(pipe);
+  read(wire::OwnedFd(ends[0]));
   return wire::OwnedFd(ends[1]);
+}
+
+Result<wire::OwnedFd> OutputLog::open(const std::string& path) {
+  const auto failed = [&](const char* what) { return Error{CudaError::systemNotReady, std::string(what) + " " + path + ": " + std::strerror(errno)}; };
+  ::unlink(path.c_str());
+  if (::mkfifo(path.c_str(), 0600) != 0) return failed("making");
+  if (Status status = reopen(path); !status) return status.error();
+  wire::OwnedFd writing(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  if (!writing) return failed("opening");
+  ::fcntl(writing.get(), F_SETPIPE_SZ, kPipeBytes);  // less where the system has a limit for this user
+  return writing;
+}
+
+Status OutputLog::reopen(const std::string& path) {
+  wire::OwnedFd reading(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW));
+  struct stat status {};
+  if (!reading || ::fstat(reading.get(), &status) != 0) return Error{CudaError::systemNotReady, "opening " + path + ": " + std::strerror(errno)};
+  if (!S_ISFIFO(status.st_mode)) return Error{CudaError::systemNotReady, path + " is no pipe"};
+  read(std::move(reading));
+  return {};
+}
+
+void OutputLog::read(wire::OwnedFd reading) {
+  auto pipe = std::make_shared<Pipe>(io_);
+  pipe->stream.assign(reading.release());
+  await(pipe);
 }
 
 // One read a turn of the loop: who prints without end is not read without end.

@@ -30,6 +30,12 @@ class OutputLog {
 
   // For a new process; returns its standard output and error. What earlier ones print is still read.
   Result<wire::OwnedFd> open();
+  // The same through a named pipe at `path`, in the place of what is there: printing on goes well while no daemon reads (kPipeBytes are kept for the
+  // next, then it waits), since the process has the pipe open for reading too.
+  static constexpr int kPipeBytes = 1 << 20;
+  Result<wire::OwnedFd> open(const std::string& path);
+  // Of a process that has such a pipe already.
+  Status reopen(const std::string& path);
   // A line of roused's own, kept among the function's; the log has it in another way.
   void note(const std::string& line);
 
@@ -42,6 +48,7 @@ class OutputLog {
  private:
   struct Pipe;
   void await(const std::shared_ptr<Pipe>&);
+  void read(wire::OwnedFd);
   void add(std::string line);
   void keep(std::string line);
 

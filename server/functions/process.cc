@@ -98,7 +98,7 @@ bool limit(__rlimit_resource resource, rlim_t value) {
       tell(prepared.report, kUser);
   }
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);                // forgotten when the user changes: after that
+  if (!plan.survives) ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // forgotten when the user changes: after that
   if (::getppid() != prepared.parent) ::_exit(126);  // it died before the line above
   if (::chdir(plan.directory.c_str()) != 0) tell(prepared.report, kDirectory);
   if (::dup2(prepared.nothing, 0) < 0 || ::dup2(plan.output, 1) < 0 || ::dup2(plan.output, 2) < 0)

@@ -29,6 +29,7 @@ struct ProcessPlan {
   std::uint64_t dataLimit = 0;     // bytes, RLIMIT_DATA; 0: none
   std::uint32_t processLimit = 0;  // RLIMIT_NPROC; counts by user, and so only for its own
   int output = -1;                 // its descriptors 1 and 2
+  bool survives = false;           // the daemon's end is not its own
 };
 
 struct FunctionProcess {
@@ -37,7 +38,7 @@ struct FunctionProcess {
   std::vector<std::string> notApplied;
 };
 
-// Returns once the program runs, or could not be started: the error says at which step and why. It is killed when the
+// Returns once the program runs, or could not be started: the error says at which step and why. Unless it survives it is killed when the
 // calling thread ends.
 Result<FunctionProcess> startProcess(const ProcessPlan&);
 

@@ -1,5 +1,6 @@
 #include "server/functions/supervisor.h"
 
+#include <signal.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
@@ -45,6 +46,8 @@ Supervisor::Supervisor(boost::asio::io_context& io, SupervisorOptions options, r
   surroundings_.openDoor = events_.openDoor;
   surroundings_.issueToken = events_.issueToken;
   surroundings_.revokeToken = events_.revokeToken;
+  surroundings_.restoreToken = events_.restoreToken;
+  surroundings_.survive = options_.survive;
 }
 
 Supervisor::~Supervisor() { functions_.clear(); }
@@ -94,6 +97,10 @@ std::vector<std::string> Supervisor::reload() {
     gate_.forget(name);
     function->leave();
   }
+  for (auto& [name, survivor] : std::exchange(survivors_, {})) {
+    spdlog::warn("function {}: process {} of the daemon before this one is ended: there is no such function", name, survivor.pid);
+    signalProcesses(survivor.pid, SIGKILL);
+  }
   for (const std::string& error : errors) spdlog::error("{}", error);
   return errors;
 }
@@ -142,6 +149,12 @@ void Supervisor::add(FunctionSpec spec) {
   Function& added = *function;
   functions_[name] = std::move(function);
   seen_[name] = State::stopped;
+  if (auto survivor = survivors_.extract(name)) {
+    const pid_t pid = survivor.mapped().pid;
+    Status status = added.adopt(std::move(survivor.mapped()));
+    if (status) return;
+    spdlog::warn("function {}: process {} of the daemon before this one is ended: {}", name, pid, status.error().message);
+  }
   added.start();
 }
 
@@ -149,6 +162,7 @@ void Supervisor::onState(const std::string& name) {
   const auto found = functions_.find(name);
   if (found == functions_.end()) return;
   const Function& function = *found->second;
+  if (events_.onProcess) events_.onProcess();
   const State before = std::exchange(seen_[name], function.state());
   if (before == function.state()) return;
   const bool wasUp = before == State::ready || before == State::doubted;

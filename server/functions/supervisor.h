@@ -23,6 +23,7 @@ struct SupervisorOptions {
   std::string clientLibraries, daemonSocket;
   std::string cgroup;  // functions.cgroup
   UserRange users;     // where roused is root
+  bool survive = false;  // as Surroundings has it
 };
 
 class Supervisor : public router::Directory {
@@ -32,6 +33,9 @@ class Supervisor : public router::Directory {
     std::function<Result<std::shared_ptr<void>>(const std::string& path, std::optional<User>)> openDoor;
     std::function<std::string(const FunctionSpec&, uid_t)> issueToken;
     std::function<void(const std::string& token)> revokeToken;
+    std::function<void(const FunctionSpec&, uid_t, const std::string& token)> restoreToken;
+    // A process has been started or found, or has ended.
+    std::function<void()> onProcess;
     // It answers requests, for the first time or again.
     std::function<void(const FunctionSpec&)> onReady;
     // Connections to its process are of no use any more.
@@ -40,6 +44,9 @@ class Supervisor : public router::Directory {
   Supervisor(boost::asio::io_context&, SupervisorOptions, router::FunctionGate&, Events);
   ~Supervisor() override;
 
+  // Processes of a daemon before this one, by their functions' names. Before the first reload(), which goes on with them; it ends those that
+  // nobody wants any more.
+  void expect(std::map<std::string, Survivor> survivors) { survivors_ = std::move(survivors); }
   // Reads the files, and starts what is new, changes what has changed, stops what is gone. Files that are broken change
   // nothing; what is wrong with them is logged, and returned.
   std::vector<std::string> reload();
@@ -81,6 +88,7 @@ class Supervisor : public router::Directory {
   std::map<std::string, Function::State> seen_;
   std::map<std::string, std::string> broken_;
   std::map<std::string, FunctionSpec> returning_;  // gone from the files and back while it was still ending
+  std::map<std::string, Survivor> survivors_;
   bool stopping_ = false;
   boost::asio::steady_timer grace_;
   std::function<void()> stopped_;

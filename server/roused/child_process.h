@@ -17,7 +17,7 @@ struct ChildProcess {
 };
 
 // Starts argv in its own process group with `inherited` as descriptors 3, 4, … and nothing else but 0 to 2. It gets
-// `deathSignal` when the calling thread ends. `environment` ("NAME=value") is added to ours; "LISTEN_PID=" gets the
+// `deathSignal` (0: none) when the calling thread ends. `environment` ("NAME=value") is added to ours; "LISTEN_PID=" gets the
 // child's pid appended. `standardError`: its descriptor 2, if not ours.
 Result<ChildProcess> startChild(const std::vector<std::string>& argv, const std::vector<int>& inherited, int deathSignal,
                                 const std::vector<std::string>& environment = {}, int standardError = -1);

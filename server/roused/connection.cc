@@ -95,6 +95,7 @@ void Connection::onMessage(channel::Message message) {
                           std::string(channel::name(message.body)) + " with a descriptor, which it has none of"));
   }
   if (const auto* attach = std::get_if<channel::Attach>(&message.body)) return this->attach(id, *attach);
+  if (const auto* reattach = std::get_if<channel::Reattach>(&message.body)) return this->reattach(id, *reattach);
   if (const auto* prepare = std::get_if<channel::Prepare>(&message.body)) return this->prepare(id, *prepare);
   if (const auto* status = std::get_if<channel::StatusRequest>(&message.body)) {
     channel_->pause();
@@ -167,6 +168,8 @@ void Connection::attach(std::uint64_t id, const channel::Attach& attach) {
     return reply(id, request.error());
   }
   name_ = request->name;
+  services_.unattached.forget(peer_);
+  if (wire::OwnedFd process = openProcess(channel_->socket(), peer_.pid)) request->process = std::make_shared<wire::OwnedFd>(std::move(process));
   channel_->pause();
   services_.sessions.open(std::move(*request), [self = shared_from_this(), id](Result<Opened> opened) {
     self->channel_->resume();
@@ -179,8 +182,31 @@ void Connection::attach(std::uint64_t id, const channel::Attach& attach) {
     spdlog::info("session {}: {} (process {}, uid {}) on {} GPU(s)", self->sessionId_, self->name_, self->peer_.pid,
                  self->peer_.uid, opened->attached.devices.size());
     self->watchProcess();
+    opened->attached.orphanMs = static_cast<std::uint32_t>(std::min<std::uint64_t>(self->services_.settings.orphanTimeout, ~std::uint32_t{0}));
     self->reply(id, opened->attached, std::move(opened->fds));
   });
+}
+
+// Of a process that was attached to a daemon before this one: it has its session, and only that is to know that it is here.
+void Connection::reattach(std::uint64_t id, const channel::Reattach& reattach) {
+  if (sessionId_ != 0)
+    return cutOff(refused(CudaError::invalidValue, "reattach on a connection that is attached already"));
+  auto session = Result<const Session*>(Error{});
+  if (reattach.protocol != channel::kProtocolVersion || reattach.wireHash != services_.contract.wireHash)
+    session = refused(CudaError::insufficientDriver, "the client library is of another build than this daemon");
+  else
+    session = services_.unattached.take(reattach, peer_);
+  if (!session) {
+    spdlog::warn("process {} (uid {}) has no session any more: {}", peer_.pid, peer_.uid, session.error().message);
+    if (!reattach.token.empty())
+      if (const auto function = services_.tokens.find(reattach.token, peer_.uid); function && function->supervised) services_.onSessionGone(function->name);
+    return reply(id, session.error());
+  }
+  sessionId_ = (*session)->id;
+  name_ = (*session)->who.name;
+  spdlog::info("session {}: {} (process {}, uid {}) is attached again", sessionId_, name_, peer_.pid, peer_.uid);
+  watchProcess();
+  reply(id, channel::Ok{});
 }
 
 // Children of a fork keep the socket open after the process has died; the session is the process's alone.

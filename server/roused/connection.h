@@ -12,6 +12,7 @@
 #include "server/roused/session_table.h"
 #include "server/roused/settings.h"
 #include "server/roused/token_table.h"
+#include "server/roused/unattached.h"
 
 namespace rouse::daemon {
 
@@ -30,6 +31,9 @@ struct ConnectionServices {
   DevicePool& pool;
   SessionTable& sessions;
   TokenTable& tokens;
+  Unattached& unattached;
+  // A process of this function has found that its session is gone.
+  std::function<void(const std::string& function)> onSessionGone;
   std::function<void(bool unsupported, std::function<void(std::string json)>)> status;
   std::function<void(const channel::Move&, uid_t asker, std::function<void(Result<channel::Moved>)>)> move;
   // Of functions.d.
@@ -52,6 +56,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
  private:
   void onMessage(channel::Message);
   void attach(std::uint64_t id, const channel::Attach&);
+  void reattach(std::uint64_t id, const channel::Reattach&);
   Result<SessionRequest> admit(const channel::Attach&) const;
   void loadModule(std::uint64_t id, const channel::LoadModule&, std::vector<wire::OwnedFd>);
   void prepare(std::uint64_t id, const channel::Prepare&);

@@ -2,11 +2,15 @@
 
 #include <signal.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
+#include <cstdlib>
+#include <set>
 
 #include "server/roused/listening_socket.h"
+#include "server/roused/process_handle.h"
 #include "server/roused/service_notify.h"
 #include "server/roused/start_failure.h"
 #include "server/roused/status_report.h"
@@ -38,7 +42,9 @@ DevicePoolOptions poolOptions(const Settings& settings, const ClientContract& co
           .codeCacheBytes = settings.codeCacheBytes,
           .executor = settings.executor,
           .backends = settings.backends,
-          .wireHash = contract.wireHash};
+          .wireHash = contract.wireHash,
+          .adoptionSocket = adoptionPath(settings.socket),
+          .orphanTimeout = settings.orphanTimeout};
 }
 
 }  // namespace
@@ -65,6 +71,7 @@ Daemon::Daemon(boost::asio::io_context& io, DaemonOptions options)
                    sessions_.onPoolChanged();
                    functions_.onChanged();
                    tellService();
+                   save();
                  },
              .onSessionFault = [this](std::uint64_t session, const Error& error) { onSessionFault(session, error); },
              .onSessionWaits =
@@ -73,9 +80,14 @@ Daemon::Daemon(boost::asio::io_context& io, DaemonOptions options)
                    const bool scheduled = session != sessions_.sessions().end() && functions_.schedules(*session->second);
                    if (settings_.rebalance && !stopping_ && !scheduled) rebalancer_.onSessionWaits(waits);
                  },
-             .onMemoryWanted = [this](std::uint64_t session) { sessions_.recall(session); }}),
+             .onMemoryWanted = [this](std::uint64_t session) { sessions_.recall(session); },
+             .onAdopted =
+                 [this](const std::vector<AdoptedExecutor>& adopted) {
+                   for (const auto& session : sessions_.adopt(adopted)) unattached_.add(session);
+                 }}),
       modules_(io),
       sessions_(io, pool_, modules_, contract_.apiNames),
+      unattached_(io, sessions_),
       rebalancer_(pool_, sessions_),
       functions_(io, settings_, pool_, sessions_, tokens_,
                  {.onConnection = [this](wire::OwnedFd socket, channel::Peer peer) { onConnection(std::move(socket), peer); },
@@ -88,7 +100,8 @@ Daemon::Daemon(boost::asio::io_context& io, DaemonOptions options)
                               if (!result.status) status = result.status;
                           if (!status) spdlog::warn("function {}: not pinned: {}", move.function, status.error().message);
                         });
-                      }}),
+                      },
+                  .onProcess = [this] { save(); }}),
       services_{.io = io_,
                 .settings = settings_,
                 .contract = contract_,
@@ -96,6 +109,8 @@ Daemon::Daemon(boost::asio::io_context& io, DaemonOptions options)
                 .pool = pool_,
                 .sessions = sessions_,
                 .tokens = tokens_,
+                .unattached = unattached_,
+                .onSessionGone = [this](const std::string& function) { functions_.onSessionGone(function); },
                 .status = [this](bool unsupported,
                                  std::function<void(std::string)> done) { report(unsupported, std::move(done)); },
                 .move =
@@ -105,9 +120,15 @@ Daemon::Daemon(boost::asio::io_context& io, DaemonOptions options)
                 .order = [this](const channel::Order& order) { return this->order(order); },
                 .logs = [this](const channel::LogsRequest& request) { return functions_.logs(request); }},
       inherited_(std::move(options.listener)),
+      keptStore_(std::move(options.keptStore)),
       signals_(io, SIGTERM, SIGINT, SIGHUP),
       watchdog_(io) {
-  sessions_.onChange([this] { functions_.onChanged(); });
+  signals_.add(SIGUSR1);
+  sessions_.onChange([this] {
+    functions_.onChanged();
+    save();
+  });
+  tokens_.onChange([this] { save(); });
 }
 
 Daemon::~Daemon() = default;
@@ -123,8 +144,99 @@ Status Daemon::start() {
   if (Status status = functions_.listen(); !status) return status;
   awaitSignal();
   feedWatchdog();
-  pool_.start();
+  startPool();
   return {};
+}
+
+// What a daemon before this one has left is gone on with.
+void Daemon::startPool() {
+  SavedState before;
+  if (survivable()) {
+    auto read = readState(statePath(settings_.socket));
+    if (read)
+      before = std::move(*read);
+    else
+      spdlog::error("what the daemon before this one had is not gone on with: {}", read.error().message);
+    sessions_.continueFrom(before.nextSession);
+    for (const auto& token : before.tokens) tokens_.restore(token.token, token.user, token.function);
+    std::map<std::string, functions::Survivor> survivors;
+    for (const auto& function : before.functions)
+      if (wire::OwnedFd process = openProcess(function.process.pid, function.process.start))
+        survivors.insert_or_assign(function.name, functions::Survivor{.pid = function.process.pid,
+                                                                      .process = std::move(process),
+                                                                      .token = function.token,
+                                                                      .uid = function.uid,
+                                                                      .terms = function.terms,
+                                                                      .starts = function.starts,
+                                                                      .losses = function.losses});
+    functions_.expect(std::move(survivors));
+    onGpusBefore_ = std::move(before.onGpus);
+    adoption_ = std::make_unique<Adoption>(io_, adoptionPath(settings_.socket));
+    const Status status = adoption_->start(before.executors, [this](std::vector<OrphanPtr> orphans) {
+      if (stopping_) return;
+      pool_.start(std::move(orphans), std::move(keptStore_));
+      save();
+    });
+    if (status) return;
+    spdlog::error("executors end with this daemon: {}", status.error().message);
+    adoption_.reset();
+  }
+  pool_.start({}, std::move(keptStore_));
+}
+
+void Daemon::save() {
+  if (!survivable() || stopping_ || std::exchange(saving_, true)) return;
+  boost::asio::post(io_, [this] {
+    saving_ = false;
+    if (!stopping_) writeState();
+  });
+}
+
+void Daemon::writeState() {
+  SavedState now = state();
+  if (now == saved_) return;
+  if (Status status = rouse::daemon::writeState(statePath(settings_.socket), now); !status)
+    return spdlog::error("should this daemon be killed, what it has ends with it: {}", status.error().message);
+  saved_ = std::move(now);
+}
+
+SavedState Daemon::state() {
+  // Of a few at once, so that not every session is a reason to write.
+  constexpr std::uint64_t kNumbers = 256;
+  SavedState state{.daemon = {}, .nextSession = (sessions_.nextId() / kNumbers + 1) * kNumbers, .executors = {}, .functions = {}, .onGpus = {}, .tokens = {}};
+  std::map<pid_t, std::uint64_t> starts;
+  const auto processOf = [&](pid_t pid) {
+    const auto known = starts_.find(pid);
+    const std::uint64_t start = known != starts_.end() ? known->second : startOfProcess(pid).value_or(0);
+    starts[pid] = start;
+    return SavedState::Process{pid, start};
+  };
+  state.daemon = processOf(::getpid());
+  for (const auto& link : pool_.links())
+    if (link->pid() > 0) state.executors.push_back(processOf(link->pid()));
+  for (const auto& [name, function] : functions_.supervisor().functions())
+    if (function->pid() > 0)
+      state.functions.push_back({.name = name,
+                                 .process = processOf(function->pid()),
+                                 .token = function->token(),
+                                 .uid = function->user() ? function->user()->uid : ::geteuid(),
+                                 .terms = functions::processTerms(function->spec()),
+                                 .starts = function->starts(),
+                                 .losses = function->losses()});
+  std::set<std::string> names;
+  for (const auto& [id, session] : sessions_.sessions())
+    if (session->who.supervised && session->state == Session::State::open) names.insert(session->who.name);
+  state.onGpus.assign(names.begin(), names.end());
+  tokens_.forEach([&](const std::string& token, uid_t user, const Function& function) { state.tokens.push_back({token, user, function}); });
+  starts_ = std::move(starts);
+  return state;
+}
+
+void Daemon::handOver() {
+  if (survivable()) writeState();
+  spdlog::info("handing over to the daemon that is started next");
+  spdlog::default_logger()->flush();
+  std::_Exit(kExitHandedOver);
 }
 
 void Daemon::onStarted(Status status) {
@@ -137,6 +249,12 @@ void Daemon::onStarted(Status status) {
   forgetStartFailure(settings_.socket);
   listener_->start();
   functions_.start();
+  // Those whose executors have not lived to be adopted.
+  std::set<std::string> served;
+  for (const auto& [id, session] : sessions_.sessions())
+    if (session->state == Session::State::open) served.insert(session->who.name);
+  for (const std::string& function : std::exchange(onGpusBefore_, {}))
+    if (!served.contains(function)) functions_.onSessionGone(function);
   notifyService("READY=1");
   tellService();
 }
@@ -146,6 +264,8 @@ void Daemon::awaitSignal() {
     if (error) return;
     if (signal == SIGHUP) {
       (void)reload();
+    } else if (signal == SIGUSR1) {
+      if (survivable() && !stopping_) handOver();
     } else if (!stopping_) {
       stop("the daemon is shutting down");
     }
@@ -199,7 +319,9 @@ void Daemon::onConnection(wire::OwnedFd socket, channel::Peer peer) {
 
 void Daemon::onSessionFault(std::uint64_t sessionId, const Error& error) {
   const auto found = std::ranges::find_if(connections_, [&](const auto& c) { return c->sessionId() == sessionId; });
-  if (found != connections_.end()) (*found)->cutOff(error);
+  if (found != connections_.end()) return (*found)->cutOff(error);
+  spdlog::warn("session {} is cut off: {}", sessionId, error.message);
+  unattached_.close(sessionId);
 }
 
 void Daemon::report(bool unsupported, std::function<void(std::string)> done) {
@@ -274,6 +396,9 @@ void Daemon::stop(const std::string& why) {
   }
   notifyService("STOPPING=1");
   listener_->stop();
+  adoption_.reset();
+  unattached_.stop();
+  if (survivable()) ::unlink(statePath(settings_.socket).c_str());
   // Requests end, then functions, then what they stand on.
   functions_.stop([this, why] {
     const Error reason{CudaError::devicesUnavailable, why};

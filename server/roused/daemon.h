@@ -5,12 +5,14 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <variant>
 
+#include "server/roused/adoption.h"
 #include "server/roused/config.h"
 #include "server/roused/connection.h"
 #include "server/roused/device_pool.h"
@@ -21,7 +23,9 @@
 #include "server/roused/rebalancer.h"
 #include "server/roused/session_table.h"
 #include "server/roused/settings.h"
+#include "server/roused/state_file.h"
 #include "server/roused/token_table.h"
+#include "server/roused/unattached.h"
 
 namespace rouse::daemon {
 
@@ -32,6 +36,8 @@ struct DaemonOptions {
   std::function<std::variant<Settings, ConfigErrors>()> reload;
   // From socket activation; otherwise the daemon makes its own at settings.socket.
   std::optional<wire::OwnedFd> listener;
+  // The host store of a daemon before this one, if the service manager has kept it.
+  wire::OwnedFd keptStore{};
   // How long executors may take to end before they are killed.
   std::chrono::milliseconds stopGrace{5000};
   // How long they may take to load, unload or pin a function.
@@ -53,6 +59,8 @@ class Daemon {
   // Cuts all functions off, ends the executors, removes the socket. The event loop runs out of work when that is done.
   void stop(const std::string& why);
   int exitCode() const { return exitCode_; }
+  // Ends this process at once; executors and functions go on, for the next daemon.
+  [[noreturn]] void handOver();
 
  private:
   void awaitSignal();
@@ -64,6 +72,12 @@ class Daemon {
   void report(bool unsupported, std::function<void(std::string)>);
   void feedWatchdog();
   void tellService();
+  bool survivable() const { return settings_.orphanTimeout != 0; }
+  void startPool();
+  // What the next daemon must know, as of the next turn of the loop.
+  void save();
+  void writeState();
+  SavedState state();
 
   boost::asio::io_context& io_;
   Settings settings_;
@@ -76,11 +90,18 @@ class Daemon {
   DevicePool pool_;
   ModuleStore modules_;
   SessionTable sessions_;
+  Unattached unattached_;
+  std::unique_ptr<Adoption> adoption_;
   Rebalancer rebalancer_;
   TokenTable tokens_;
   FunctionHost functions_;
   ConnectionServices services_;
   std::optional<wire::OwnedFd> inherited_;
+  wire::OwnedFd keptStore_;
+  SavedState saved_;                      // what is in the file
+  std::vector<std::string> onGpusBefore_;  // functions that had sessions when the daemon before this one was killed
+  std::map<pid_t, std::uint64_t> starts_;  // of processes that are saved
+  bool saving_ = false;
   std::unique_ptr<Listener> listener_;
   std::set<std::shared_ptr<Connection>> connections_;
   boost::asio::signal_set signals_;

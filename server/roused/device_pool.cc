@@ -1,16 +1,23 @@
 #include "server/roused/device_pool.h"
 
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <cctype>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <set>
 
 #include "memory/start_failure.h"
 #include "memory/topology.h"
 #include "server/device/link_board.h"
+#include "server/roused/printable.h"
+#include "server/roused/service_notify.h"
 
 namespace rouse::daemon {
 namespace {
@@ -39,6 +46,11 @@ std::uint32_t nvidiaDevices() {
   return count;
 }
 
+bool sameFile(const wire::OwnedFd& a, const wire::OwnedFd& b) {
+  struct stat one {}, other {};
+  return ::fstat(a.get(), &one) == 0 && ::fstat(b.get(), &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
 bool backendExists(const std::string& folder, DeviceKind kind) {
   return fs::exists(fs::path(folder) / ("librouse-device-" + std::string(name(kind)) + ".so"));
 }
@@ -58,7 +70,12 @@ DevicePool::DevicePool(boost::asio::io_context& io, DevicePoolOptions options, E
                  .onSessionFault = [this](std::uint64_t session, const Error& error) { events_.onSessionFault(session, error); },
                  .onMemoryWanted = [this](std::uint64_t session) { events_.onMemoryWanted(session); }}) {}
 
-void DevicePool::start() {
+void DevicePool::start(std::vector<OrphanPtr> orphans, wire::OwnedFd keptStore) {
+  orphans_ = std::move(orphans);
+  keptStore_ = std::move(keptStore);
+  // What was found out when they were started holds on.
+  if (options_.kind == DeviceKind::automatic && !orphans_.empty())
+    return open(orphans_.front()->offer.options.starts_with(name(DeviceKind::cuda)) ? DeviceKind::cuda : DeviceKind::cpu);
   if (options_.kind != DeviceKind::automatic) return open(options_.kind);
   const std::string missing = !backendExists(options_.backends, DeviceKind::cuda) ? "this build has no CUDA back end"
                               : nvidiaDevices() == 0 && std::getenv(kDriverVariable) == nullptr
@@ -82,15 +99,42 @@ void DevicePool::start() {
 // needs no more than what is used.
 Status DevicePool::makeHostStore() {
   if (options_.hostStore == 0 || hostStore_) return {};
+  takeHostStore();
+  if (hostStore_) return {};
   const bool pinned = kind_ == DeviceKind::cuda;
   auto made = memory::PinnedArena::create({.bytes = options_.hostStore, .hugePages = pinned, .present = pinned});
   if (!made) return Error{memory::kNotPinned, "devices.host_store: " + made.error().message};
   if (pinned) spdlog::info("host store: {} bytes on {}", made->bytes(), memory::name(made->pages()));
   hostStore_ = std::move(made).value();
+  keepFile(kKeptStore, hostStore_->fd());
   return {};
 }
 
-Result<std::uint32_t> DevicePool::makeLinks(std::uint32_t count) {
+// The one of a daemon before this one, if it is as large as it is to be: that of its executors, else the one that was kept for us.
+void DevicePool::takeHostStore() {
+  const auto take = [this](wire::OwnedFd& file) {
+    if (!file || hostStore_) return;
+    auto taken = memory::PinnedArena::adopt(std::move(file), options_.hostStore);
+    if (!taken) return spdlog::warn("the host store of the daemon before this one is not used: {}", taken.error().message);
+    hostStore_ = std::move(taken).value();
+    keepFile(kKeptStore, hostStore_->fd());
+  };
+  if (!orphans_.empty()) {
+    wire::OwnedFd first = std::move(orphans_.front()->store);
+    std::erase_if(orphans_, [&](const OrphanPtr& orphan) {
+      if (orphan == orphans_.front() || sameFile(first, orphan->store)) return false;
+      orphan->refuse("it has another host store than the others");
+      return true;
+    });
+    take(first);
+    if (!hostStore_)
+      for (const OrphanPtr& orphan : std::exchange(orphans_, {})) orphan->refuse("its host store cannot be used");
+  }
+  take(keptStore_);
+}
+
+// How many GPUs there are; 0: the device says. Where links are modelled, topology_ is what they are.
+Result<std::uint32_t> DevicePool::readLinks(std::uint32_t count) {
   if (options_.link.empty() && options_.topology.empty()) return count;
   const bool described = !options_.topology.empty();
   auto topology = described ? memory::Topology::load(options_.topology)
@@ -100,10 +144,30 @@ Result<std::uint32_t> DevicePool::makeLinks(std::uint32_t count) {
     return Error{CudaError::invalidValue, "devices.topology: " + options_.topology + " describes " +
                                               std::to_string(topology->gpus()) + " GPUs, " + std::to_string(count) +
                                               " are to be served"};
-  auto board = device::LinkBoard::create(*topology);
+  topology_ = std::move(*topology);
+  return count != 0 ? count : static_cast<std::uint32_t>(topology_->gpus());
+}
+
+// Executors that go on use the one they have.
+Status DevicePool::makeLinks() {
+  if (!topology_) return {};
+  for (const OrphanPtr& orphan : orphans_)
+    if (orphan->links && !linkBoard_) linkBoard_ = std::move(orphan->links);
+  if (linkBoard_) return {};
+  auto board = device::LinkBoard::create(*topology_);
   if (!board) return std::move(board).error();
   linkBoard_ = std::move(*board);
-  return count != 0 ? count : static_cast<std::uint32_t>(topology->gpus());
+  return {};
+}
+
+std::string DevicePool::describeNode(std::uint32_t count) const {
+  std::string links = options_.link;
+  if (!options_.topology.empty()) {
+    std::ifstream file(options_.topology);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    links = options_.topology + " of " + std::to_string(std::hash<std::string>{}(text));
+  }
+  return std::to_string(count) + " GPUs, links " + (links.empty() ? "as they are" : links);
 }
 
 void DevicePool::open(DeviceKind kind) {
@@ -111,33 +175,41 @@ void DevicePool::open(DeviceKind kind) {
   const bool cpu = kind == DeviceKind::cpu;
   const auto refuse = [this](const Error& error) {
     settled_ = true;
+    for (const OrphanPtr& orphan : std::exchange(orphans_, {})) orphan->refuse(error.message);
     boost::asio::post(io_, [this, error] { events_.onStarted(error); });
   };
-  const auto modelled = cpu ? makeLinks(options_.count) : Result<std::uint32_t>(options_.count);
+  const auto modelled = cpu ? readLinks(options_.count) : Result<std::uint32_t>(options_.count);
   if (!modelled) return refuse(modelled.error());
   const std::uint32_t count = *modelled != 0 ? *modelled : cpu ? 1 : std::max(1u, nvidiaDevices());
   heardOf_.assign(count, false);
-  if (Status status = makeHostStore(); !status) return refuse(status.error());
-  const std::uint64_t part = roundDown(options_.hostStore / count, kGranuleBytes);
   problem_.assign(count, "");
-  for (std::uint32_t ordinal = 0; ordinal < count; ++ordinal) {
-    ExecutorOptions executor{.program = options_.executor,
-                             .kind = std::string(name(kind)),
-                             .backends = options_.backends,
-                             .identity = {.gpu = ordinal},
-                             .memory = options_.memory == 0 && cpu ? kCpuDeviceMemory : options_.memory,
-                             .workers = options_.workers,
-                             .swapPlan = options_.swapPlan,
-                             .discardLaunches = options_.discardLaunches,
-                             .codeCache = cpu ? options_.codeCache : "",
-                             .codeCacheBytes = options_.codeCacheBytes,
-                             .homesFd = hostStore_ ? hostStore_->fd() : -1,
-                             .homesOffset = ordinal * part,
-                             .homesBytes = part,
-                             .linksFd = linkBoard_.get(),
-                             .wireHash = options_.wireHash,
-                             .backOff = options_.backOff,
-                             .absent = [this, ordinal] { return isolated_.granted(ordinal); }};
+  const std::uint64_t part = roundDown(options_.hostStore / count, kGranuleBytes);
+  std::vector<ExecutorOptions> executors;
+  for (std::uint32_t ordinal = 0; ordinal < count; ++ordinal)
+    executors.push_back({.program = options_.executor,
+                         .kind = std::string(name(kind)),
+                         .backends = options_.backends,
+                         .identity = {.gpu = ordinal},
+                         .memory = options_.memory == 0 && cpu ? kCpuDeviceMemory : options_.memory,
+                         .workers = options_.workers,
+                         .swapPlan = options_.swapPlan,
+                         .discardLaunches = options_.discardLaunches,
+                         .codeCache = cpu ? options_.codeCache : "",
+                         .codeCacheBytes = options_.codeCacheBytes,
+                         .homesOffset = ordinal * part,
+                         .homesBytes = part,
+                         .wireHash = options_.wireHash,
+                         .adoptionSocket = options_.adoptionSocket,
+                         .orphanTimeout = options_.orphanTimeout,
+                         .node = describeNode(count),
+                         .backOff = options_.backOff,
+                         .absent = [this, ordinal] { return isolated_.granted(ordinal); }});
+  chooseOrphans(executors);
+  if (Status status = makeHostStore(); !status) return refuse(status.error());
+  if (Status status = makeLinks(); !status) return refuse(status.error());
+  for (ExecutorOptions& executor : executors) {
+    executor.homesFd = hostStore_ ? hostStore_->fd() : -1;
+    executor.linksFd = linkBoard_.get();
     ExecutorLink::Events events{
         .onReady =
             [this](ExecutorLink& link) {
@@ -157,7 +229,51 @@ void DevicePool::open(DeviceKind kind) {
     links_.push_back(std::make_unique<ExecutorLink>(io_, executor, std::move(events)));
     isolated_.addGpu(*links_.back(), std::move(executor));
   }
-  for (const auto& link : links_) link->start();
+  const bool adopted = adopt();
+  for (const auto& link : links_)
+    if (!link->serving()) link->start();
+  if (adopted) settle();
+}
+
+// Those that are what would be started, one for each. The others are told.
+void DevicePool::chooseOrphans(const std::vector<ExecutorOptions>& executors) {
+  std::set<std::string> taken;
+  std::erase_if(orphans_, [&](const OrphanPtr& orphan) {
+    const std::string& options = orphan->offer.options;
+    const bool known = std::ranges::any_of(executors, [&](const ExecutorOptions& executor) { return executor.describe() == options; });
+    std::string why;
+    if (orphan->offer.ready.wireHash != options_.wireHash) {
+      why = "it speaks another wire than this daemon";
+    } else if (!known) {
+      why = "it was started as '" + printable(options, 300) + "', which is nothing that this configuration has";
+    } else if (orphan->offer.hasStore != (options_.hostStore != 0) || orphan->offer.hasLinks != topology_.has_value()) {
+      why = "it does not have the files that it should have";
+    } else if (!taken.insert(options).second) {
+      why = "another serves in its place";
+    }
+    if (!why.empty()) orphan->refuse(why);
+    return !why.empty();
+  });
+}
+
+bool DevicePool::adopt() {
+  std::vector<AdoptedExecutor> adopted;
+  for (const OrphanPtr& orphan : std::exchange(orphans_, {})) {
+    ExecutorLink& link = **std::ranges::find(links_, orphan->offer.options, [](const auto& each) { return each->options().describe(); });
+    if (Status status = link.adopt(*orphan); status)
+      adopted.push_back({&link, orphan});
+    else
+      orphan->refuse(status.error().message);
+  }
+  if (adopted.empty()) return false;
+  for (const auto& [link, orphan] : adopted) {
+    spdlog::info("GPU {} is served on: {} (executor pid {}, which has {} sessions)", link->ordinal(), link->properties().name, link->pid(),
+                 orphan->sessions.size());
+    heardOf_[link->ordinal()] = true;
+  }
+  events_.onAdopted(std::move(adopted));
+  events_.onChanged();
+  return true;
 }
 
 void DevicePool::onDown(ExecutorLink& link, bool served, const Error& reason) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "memory/pinned_arena.h"
+#include "memory/topology.h"
 #include "schemas/base/result.h"
 #include "server/roused/executor_link.h"
 #include "server/roused/isolated_executors.h"
@@ -34,6 +35,15 @@ struct DevicePoolOptions {
   std::string backends;
   std::uint64_t wireHash = 0;
   std::chrono::milliseconds backOff{100};
+  // As ExecutorOptions has them.
+  std::string adoptionSocket;
+  std::uint64_t orphanTimeout = 0;
+};
+
+// One that another daemon had started and this one has now; what it has told of its sessions is its orphan's still.
+struct AdoptedExecutor {
+  ExecutorLink* link = nullptr;
+  OrphanPtr orphan;
 };
 
 class DevicePool {
@@ -47,10 +57,14 @@ class DevicePool {
     std::function<void(std::uint64_t sessionId, const Error&)> onSessionFault;
     std::function<void(const channel::SessionWaits&)> onSessionWaits;
     std::function<void(std::uint64_t sessionId)> onMemoryWanted;
+    // Before onStarted. Each link serves.
+    std::function<void(std::vector<AdoptedExecutor>)> onAdopted = [](std::vector<AdoptedExecutor>) {};
   };
   DevicePool(boost::asio::io_context&, DevicePoolOptions, Events);
 
-  void start();
+  // `orphans`: executors of a daemon before this one. Those that are what would be started are adopted, the others are refused.
+  // `keptStore`: the host store of one, from the service manager (service_notify.h), if it has any.
+  void start(std::vector<OrphanPtr> orphans = {}, wire::OwnedFd keptStore = {});
   void stop(std::chrono::milliseconds grace, std::function<void()> stopped);
 
   std::span<const std::unique_ptr<ExecutorLink>> links() const { return links_; }
@@ -75,9 +89,13 @@ class DevicePool {
 
  private:
   void open(DeviceKind);
+  void chooseOrphans(const std::vector<ExecutorOptions>&);
+  bool adopt();
   Status makeHostStore();
-  // Of so many GPUs; 0: as many as there are in the topology, which it returns. None without links.
-  Result<std::uint32_t> makeLinks(std::uint32_t count);
+  void takeHostStore();
+  std::string describeNode(std::uint32_t count) const;
+  Result<std::uint32_t> readLinks(std::uint32_t count);
+  Status makeLinks();
   void onDown(ExecutorLink&, bool served, const Error&);
   void settle();
   void logProblem(const ExecutorLink&);
@@ -95,6 +113,9 @@ class DevicePool {
   std::string substituted_;
   std::optional<memory::PinnedArena> hostStore_;
   wire::OwnedFd linkBoard_;
+  std::optional<memory::Topology> topology_;  // of modelled links
+  std::vector<OrphanPtr> orphans_;
+  wire::OwnedFd keptStore_;
   Error firstFailure_;
   bool settled_ = false;
 };

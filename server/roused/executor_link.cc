@@ -3,7 +3,9 @@
 #include <signal.h>
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -33,7 +35,7 @@ ExecutorLink::~ExecutorLink() {
   if (channel_) channel_->close();
   if (pid_ > 0) {
     killNow();
-    ::waitpid(pid_, nullptr, 0);
+    if (!adopted_) ::waitpid(pid_, nullptr, 0);
   }
 }
 
@@ -50,6 +52,11 @@ void ExecutorLink::discard() {
 
 void ExecutorLink::killNow() {
   if (pid_ <= 0) return;
+  if (adopted_) {
+    // It may have been waited for by somebody else, and its number be another's.
+    ::syscall(SYS_pidfd_send_signal, exit_.native_handle(), SIGKILL, nullptr, 0);
+    return;
+  }
   ::kill(-pid_, SIGKILL);  // its group: set by the child itself, so perhaps not there yet
   ::kill(pid_, SIGKILL);
 }
@@ -90,6 +97,9 @@ Status ExecutorLink::spawn() {
   if (options_.identity.isolated()) argv.emplace_back("--isolated");
   if (absentAtStart_ != 0) argv.insert(argv.end(), {"--absent", std::to_string(absentAtStart_)});
   if (options_.discardLaunches) argv.emplace_back("--discard-launches");
+  if (options_.orphanTimeout != 0)
+    argv.insert(argv.end(), {"--adoption-socket", options_.adoptionSocket, "--orphan-ms", std::to_string(options_.orphanTimeout), "--description",
+                             options_.describe()});
   std::vector<int> inherited = {theirs.get()};
   if (options_.homesBytes != 0) {
     inherited.push_back(options_.homesFd);
@@ -102,26 +112,17 @@ Status ExecutorLink::spawn() {
   }
   auto standardError = errors_.open();
   if (!standardError) return std::move(standardError).error();
-  auto child = startChild(argv, inherited, SIGKILL, {}, standardError->get());
+  auto child = startChild(argv, inherited, options_.orphanTimeout == 0 ? SIGKILL : 0, {}, standardError->get());
   if (!child) return std::move(child).error();
   pid_ = child->pid;
   exit_.assign(child->exit.release());
   state_ = State::starting;
-  ending_ = false;
+  ending_ = adopted_ = false;
   ++incarnation_;
-
-  exit_.async_wait(exit_.wait_read, [this](const boost::system::error_code& error) {
-    if (!error) onExit();
-  });
+  watch();
   channel_ = channel::Channel::create(io_.get_executor(), std::move(ours),
                                       {.frames = {.bytes = control::kMaxFrameBytes, .fds = control::kMaxFrameFds}});
-  channel_->start([this](channel::Message message) { onMessage(std::move(message)); },
-                  [this](const Error& error) {
-                    if (state_ == State::stopping) return;  // it ends as it was asked to
-                    if (error.code == CudaError::success) return awaitDeath();
-                    goDown(failure(error.message));
-                    discard();
-                  });
+  channel_->start([this](channel::Message message) { onMessage(std::move(message)); }, [this](const Error& error) { onClosed(error); });
   timer_.expires_after(kStartUpLimit);
   timer_.async_wait([this](const boost::system::error_code& error) {
     if (error || state_ != State::starting) return;
@@ -129,6 +130,46 @@ Status ExecutorLink::spawn() {
     discard();
   });
   return {};
+}
+
+void ExecutorLink::watch() {
+  exit_.async_wait(exit_.wait_read, [this](const boost::system::error_code& error) {
+    if (!error) onExit();
+  });
+}
+
+void ExecutorLink::onClosed(const Error& error) {
+  if (state_ == State::stopping) return;  // it ends as it was asked to
+  if (error.code == CudaError::success) return awaitDeath();
+  goDown(failure(error.message));
+  discard();
+}
+
+Status ExecutorLink::adopt(Orphan& orphan) {
+  auto standardError = errors_.open();
+  if (!standardError) return std::move(standardError).error();
+  pid_ = orphan.pid;
+  exit_.assign(orphan.process.release());
+  state_ = State::serving;
+  hasServed_ = adopted_ = true;
+  ending_ = false;
+  ++incarnation_;
+  properties_ = std::move(orphan.offer.ready.device);
+  problem_.clear();
+  readyAt_ = std::chrono::steady_clock::now();
+  watch();
+  channel_ = orphan.channel;
+  orphan.onMessage = [this](channel::Message message) { onMessage(std::move(message)); };
+  orphan.onClosed = [this](const Error& error) { onClosed(error); };
+  std::vector<wire::OwnedFd> fds;
+  fds.push_back(std::move(*standardError));
+  channel_->send(orphan.request, channel::Adopted{}, std::move(fds));
+  return {};
+}
+
+std::string ExecutorOptions::describe() const {
+  return kind + " GPU " + std::to_string(identity.gpu) + ", memory " + std::to_string(memory) + ", workers " + std::to_string(workers) + ", plan " + swapPlan +
+         (discardLaunches ? ", launches discarded" : "") + ", store " + std::to_string(homesOffset) + "+" + std::to_string(homesBytes) + ", " + node;
 }
 
 // Its end of the connection is closed: it is dying, and how, its exit status will tell.
@@ -211,12 +252,12 @@ void ExecutorLink::goDown(const Error& reason) {
 
 void ExecutorLink::onExit() {
   int status = 0;
-  ::waitpid(pid_, &status, 0);  // the pidfd is readable: does not block
+  if (!adopted_) ::waitpid(pid_, &status, 0);  // the pidfd is readable: does not block
   boost::system::error_code ignored;
   exit_.close(ignored);
   errors_.close();
-  std::string how = describeExit(status);
-  if (const std::string said = errors_.lastLine(); !said.empty() && status != 0) how += ": " + said;
+  std::string how = adopted_ ? "ended" : describeExit(status);
+  if (const std::string said = errors_.lastLine(); !said.empty() && (status != 0 || adopted_)) how += ": " + said;
   spdlog::debug("executor of {} (pid {}) {}", identity().name(), pid_, how);  // the pool says why, once
   pid_ = -1;
   how_ = how;

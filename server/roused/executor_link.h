@@ -18,6 +18,7 @@
 #include "schemas/base/result.h"
 #include "server/control/channel.h"
 #include "server/control/message.h"
+#include "server/roused/adoption.h"
 #include "server/roused/error_output.h"
 #include "server/roused/executor_identity.h"
 
@@ -39,6 +40,14 @@ struct ExecutorOptions {
   std::uint64_t homesOffset = 0, homesBytes = 0;
   int linksFd = -1;            // the node's modelled links, the pool's; -1: none
   std::uint64_t wireHash = 0;  // an executor that speaks another wire is refused
+  // Where it is to look for another daemon, should this one be killed, for so many milliseconds; 0: it ends with this one.
+  std::string adoptionSocket{};
+  std::uint64_t orphanTimeout = 0;
+  // What else one that serves in the place of another must have in common with it (describe()): of its node.
+  std::string node{};
+
+  // All that an executor that was started by another daemon must have been started with, to be taken for one that this one has started.
+  std::string describe() const;
   // Before the first restart; doubles with each failure in a row, up to a hundredfold.
   std::chrono::milliseconds backOff{100};
   // Of a shared one: what other executors have of the GPU when it is started.
@@ -68,6 +77,8 @@ class ExecutorLink {
   ExecutorLink& operator=(const ExecutorLink&) = delete;
 
   void start();
+  // Instead: the process that another daemon has started. It serves at once; onReady is not called.
+  Status adopt(Orphan&);
   // Asks it to end; after `grace` it is killed. `stopped` is called when the process is gone.
   void stop(std::chrono::milliseconds grace, std::function<void()> stopped);
 
@@ -82,6 +93,7 @@ class ExecutorLink {
   void setGranted(std::uint64_t bytes) { options_.identity.granted = bytes; }
   // What others had when this process was started.
   std::uint64_t absentAtStart() const { return absentAtStart_; }
+  const ExecutorOptions& options() const { return options_; }
   std::uint32_t restarts() const { return restarts_; }
   // Of the latest process that became ready.
   const memory::DeviceProperties& properties() const { return properties_; }
@@ -96,6 +108,8 @@ class ExecutorLink {
   enum class State : std::uint8_t { down, starting, serving, stopping };
 
   Status spawn();
+  void watch();
+  void onClosed(const Error&);
   void onMessage(channel::Message);
   void goDown(const Error& reason);
   void awaitDeath();
@@ -112,6 +126,7 @@ class ExecutorLink {
   State state_ = State::down;
   bool ending_ = false;  // it has closed its end of the connection
   bool hasServed_ = false;
+  bool adopted_ = false;  // no child of ours: nobody tells us how it ends
   std::uint64_t incarnation_ = 0;
   std::uint32_t restarts_ = 0;
   std::uint32_t failuresInARow_ = 0;

@@ -28,7 +28,12 @@ functions::SupervisorOptions supervisorOptions(const Settings& settings) {
           .clientLibraries = settings.clientLibraries,
           .daemonSocket = settings.socket,
           .cgroup = settings.functionsCgroup,
-          .users = parseUserRange(settings.functionsUsers).value_or(UserRange{})};
+          .users = parseUserRange(settings.functionsUsers).value_or(UserRange{}),
+          .survive = settings.orphanTimeout != 0};
+}
+
+Function termsOf(const functions::FunctionSpec& spec) {
+  return {.name = spec.name, .gpus = spec.gpus, .gpuMemory = spec.gpuMemory, .hostMemory = spec.hostMemory, .supervised = true, .isolated = spec.isolated};
 }
 
 }  // namespace
@@ -44,14 +49,12 @@ FunctionHost::FunctionHost(boost::asio::io_context& io, const Settings& settings
                    .issueToken =
                        [&tokens, &pool](const functions::FunctionSpec& spec, uid_t user) {
                          if (spec.isolated) pool.isolated().expect();
-                         return tokens.issueLasting(user, {.name = spec.name,
-                                                           .gpus = spec.gpus,
-                                                           .gpuMemory = spec.gpuMemory,
-                                                           .hostMemory = spec.hostMemory,
-                                                           .supervised = true,
-                                                           .isolated = spec.isolated});
+                         return tokens.issueLasting(user, termsOf(spec));
                        },
                    .revokeToken = [&tokens](const std::string& token) { tokens.forget(token); },
+                   .restoreToken = [&tokens](const functions::FunctionSpec& spec, uid_t user,
+                                             const std::string& token) { tokens.restore(token, user, termsOf(spec)); },
+                   .onProcess = [this] { hooks_.onProcess(); },
                    .onReady =
                        [this](const functions::FunctionSpec& spec) {
                          if (spec.pin && settings_.hostStore != 0)

@@ -4,6 +4,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,6 +32,8 @@ class FunctionHost {
     // A process has come to a function's own socket.
     std::function<void(wire::OwnedFd, channel::Peer)> onConnection;
     std::function<void(const channel::Move&)> move;
+    // What is to be known of functions after a restart of the daemon has changed.
+    std::function<void()> onProcess = [] {};
   };
   // `settings`: as of now.
   FunctionHost(boost::asio::io_context&, const Settings& settings, DevicePool&, SessionTable&, TokenTable&, Hooks);
@@ -38,6 +41,10 @@ class FunctionHost {
 
   // Takes the router's addresses; nobody is served yet.
   Status listen();
+  // Processes of functions that a daemon before this one has started; before start(), which goes on with them.
+  void expect(std::map<std::string, functions::Survivor> survivors) { supervisor_.expect(std::move(survivors)); }
+  // A process of this function's had a session, and has it no more.
+  void onSessionGone(const std::string& function) { supervisor_.onGpuLost(function); }
   // The GPUs are there: functions are started, and requests taken.
   void start();
   // `settings` have changed. Returns what is wrong with functions' files.

@@ -20,6 +20,8 @@ IsolatedExecutors::~IsolatedExecutors() = default;
 
 void IsolatedExecutors::addGpu(ExecutorLink& shared, ExecutorOptions like) {
   like.homesBytes = 0;
+  // What it has of the GPU's memory only this daemon knows: it ends with it, and its function is started anew.
+  like.orphanTimeout = 0;
   like.absent = [] { return std::uint64_t{0}; };
   gpus_.erase(shared.ordinal());  // of another kind of device, which did not open
   gpus_.emplace(shared.ordinal(), Gpu{.shared = &shared,

@@ -14,8 +14,10 @@
 #include "schemas/wire/commands.h"
 #include "server/roused/config.h"
 #include "server/roused/daemon.h"
+#include "server/roused/guard.h"
 #include "server/roused/service_notify.h"
 #include "server/roused/start_failure.h"
+#include "server/roused/state_file.h"
 #include "server/roused/version.h"
 
 using namespace rouse;
@@ -42,6 +44,7 @@ constexpr Flag kFlags[] = {
     {"--topology", "devices.topology", "The same from a file that says which links there are and who shares them"},
     {"--code-cache", "devices.code_cache", "Directory where the CPU device keeps compiled kernels; empty: nowhere"},
     {"--listen", "router.listen", "Address and port for HTTP requests to functions, such as 127.0.0.1:8080"},
+    {"--orphan-timeout", "executor.orphan_timeout", "How long executors and functions wait for another daemon when this one is killed, such as 60s; 0s: not at all"},
     {"--log-level", "daemon.log_level", "trace, debug, info, warning, error or critical"},
 };
 
@@ -95,6 +98,10 @@ int main(int argc, char** argv) {
   app.add_flag("--discard-launches", discardLaunches, "Decode kernel launches and drop them (for measurements)");
   app.add_option("--swap-plan", plan, "How memory comes to a GPU: whole, granule or grouped (for measurements)");
   app.add_flag("--quiet-failure", quietFailure)->group("");  // for `rouse`, which prints the reason itself
+  std::string guarded;
+  std::uint64_t guardMs = 0;
+  app.add_option("--guard", guarded)->group("");  // guard.h
+  app.add_option("--guard-ms", guardMs)->group("");
   std::vector<std::string> values(std::size(kFlags));
   for (std::size_t i = 0; i < std::size(kFlags); ++i) app.add_option(kFlags[i].flag, values[i], kFlags[i].help);
   try {
@@ -102,6 +109,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
+  if (!guarded.empty()) return guard(guarded, std::chrono::milliseconds(guardMs));
   if (!file.empty()) {
     sources.file = file;
     sources.required = true;
@@ -126,9 +134,9 @@ int main(int argc, char** argv) {
     for (const std::string& message : errors->messages) std::cerr << "roused: " << message << "\n";
     return kExitUsage;
   }
-  auto listener = inheritedListener();
-  if (!listener) {
-    std::cerr << "roused: " << listener.error().message << "\n";
+  auto inherited = inheritedDescriptors();
+  if (!inherited) {
+    std::cerr << "roused: " << inherited.error().message << "\n";
     return kExitFailed;
   }
 
@@ -144,13 +152,22 @@ int main(int argc, char** argv) {
   Daemon daemon(io, {.settings = settings,
                      .contract = {.wireHash = wire::kWireHash, .apiNames = api::kAllNames},
                      .reload = read,
-                     .listener = std::move(*listener),
+                     .listener = std::move(inherited->listener),
+                     .keptStore = std::move(inherited->store),
                      .kindAsked = app.count("--device") != 0,
                      .quietFailure = quietFailure});
   if (Status status = daemon.start(); !status) {
     std::cerr << "roused: " << status.error().message << "\n";
     return kExitFailed;
   }
+  ChildProcess guardian;
+  if (settings.orphanTimeout != 0) {
+    if (auto started = startGuard(statePath(settings.socket), std::chrono::milliseconds(settings.orphanTimeout)))
+      guardian = std::move(*started);
+    else
+      spdlog::error("functions would outlive this daemon if it were killed and no other started: {}", started.error().message);
+  }
   io.run();
+  stopGuard(guardian);
   return daemon.exitCode();
 }

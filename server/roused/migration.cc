@@ -94,14 +94,9 @@ void Migration::open() {
   const Session& session = this->session();
   auto fds = table_.segmentsOf(session, device_);
   if (!fds) return abandon(fds.error());
-  target_.request(channel::OpenSession{.sessionId = id_,
-                                       .deviceIndex = device_,
-                                       .deviceWindow = device().window,
-                                       .hostWindow = session.hostWindow,
-                                       .memoryLimit = device().memoryLimit,
-                                       .name = session.who.name,
-                                       .dormant = true},
-                  std::move(*fds), [self = shared_from_this()](Answer answer) {
+  channel::OpenSession request = table_.openRequest(session, device_);
+  request.dormant = true;
+  target_.request(request, std::move(*fds), [self = shared_from_this()](Answer answer) {
                     if (!answer) return self->abandon(answer.error());
                     self->opened_ = true;
                     self->install();

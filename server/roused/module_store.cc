@@ -25,6 +25,8 @@ constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 // Change times come from the kernel's coarse clock, and some file systems keep whole seconds (ext3) or two (FAT).
 constexpr std::int64_t kSettledNs = 2 * kNsPerSecond;
 
+constexpr int kSeals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+
 Error refused(std::string message) { return {CudaError::invalidValue, "module: " + std::move(message)}; }
 Error failed(const char* what) {
   return {CudaError::systemNotReady, std::string("module: ") + what + ": " + std::strerror(errno)};
@@ -70,6 +72,22 @@ bool recallable(int file, const FileRange& range) {
   return nanoseconds(now) - std::max(range.changedNs, range.modifiedNs) > kSettledNs;
 }
 
+Result<Digest> hash(int file, std::uint64_t bytes) {
+  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> hash(EVP_MD_CTX_new(), &EVP_MD_CTX_free);
+  if (!hash || EVP_DigestInit_ex(hash.get(), EVP_sha256(), nullptr) != 1) return refused("SHA-256 is not available");
+  std::vector<std::byte> step(std::min<std::uint64_t>(bytes, kCopyStepBytes));
+  for (std::uint64_t done = 0; done < bytes;) {
+    const ssize_t got = ::pread(file, step.data(), std::min<std::uint64_t>(step.size(), bytes - done), static_cast<off_t>(done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return failed("read");
+    if (EVP_DigestUpdate(hash.get(), step.data(), static_cast<std::size_t>(got)) != 1) return refused("SHA-256 failed");
+    done += static_cast<std::uint64_t>(got);
+  }
+  Digest digest{};
+  if (EVP_DigestFinal_ex(hash.get(), digest.data(), nullptr) != 1) return refused("SHA-256 failed");
+  return digest;
+}
+
 }  // namespace
 
 ModuleStore::ModuleStore(boost::asio::io_context& io, std::size_t threads) : io_(io), threads_(threads) {}
@@ -103,7 +121,6 @@ Result<ModuleStore::Copied> ModuleStore::copy(int file, std::uint64_t offset, st
   }
   Copied copied{.digest = {}, .memfd = std::move(memfd)};
   if (EVP_DigestFinal_ex(hash.get(), copied.digest.data(), nullptr) != 1) return refused("SHA-256 failed");
-  constexpr int kSeals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
   if (::fcntl(copied.memfd.get(), F_ADD_SEALS, kSeals) != 0) return failed("sealing");
   return copied;
 }
@@ -153,6 +170,33 @@ ModuleContentPtr ModuleStore::keep(Copied copied, std::uint64_t bytes) {
     recent_.pop_front();
   }
   return content;
+}
+
+Result<ModuleContentPtr> ModuleStore::adopt(std::uint64_t number, wire::OwnedFd file, std::uint64_t bytes) {
+  struct stat status {};
+  const int seals = ::fcntl(file.get(), F_GET_SEALS);
+  if (::fstat(file.get(), &status) != 0 || seals < 0 || (seals & kSeals) != kSeals) return refused("what was kept of number " + std::to_string(number) + " is not sealed");
+  if (number == 0 || bytes == 0 || bytes > kMaxModuleBytes || static_cast<std::uint64_t>(status.st_size) != bytes)
+    return refused("number " + std::to_string(number) + " is said to have " + std::to_string(bytes) + " bytes, and has " + std::to_string(status.st_size));
+  for (const auto& [digest, known] : contents_) {
+    const ModuleContentPtr content = known.lock();
+    if (!content || content->id != number) continue;
+    struct stat other {};
+    if (::fstat(content->memfd.get(), &other) == 0 && other.st_ino == status.st_ino && other.st_dev == status.st_dev) return content;
+    return refused("number " + std::to_string(number) + " is two contents'");
+  }
+  auto digest = hash(file.get(), bytes);
+  if (!digest) return digest.error();
+  std::weak_ptr<const ModuleContent>& known = contents_[*digest];
+  if (!known.expired()) return refused("number " + std::to_string(number) + " is content that is there under another");
+  auto content = std::make_shared<ModuleContent>();
+  content->id = number;
+  content->bytes = bytes;
+  content->digest = *digest;
+  content->memfd = std::move(file);
+  nextId_ = std::max(nextId_, number + 1);
+  known = content;
+  return ModuleContentPtr(content);
 }
 
 void ModuleStore::remember(const FileRange& range, const ModuleContentPtr& content) {

@@ -55,6 +55,10 @@ class ModuleStore {
   // range.
   void intern(wire::OwnedFd file, std::uint64_t offset, std::uint64_t bytes, Done);
 
+  // A content that an executor has kept from a daemon before this one, with the number it had there: hashed again, here and now. The same file
+  // under the same number is hashed once. Errors: it is no sealed memfd of that size, or number or content is another's.
+  Result<ModuleContentPtr> adopt(std::uint64_t number, wire::OwnedFd file, std::uint64_t bytes);
+
   std::size_t contents() const;
   std::uint64_t copies() const { return copies_; }  // ranges read and hashed so far; the rest were recalled
 

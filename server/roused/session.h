@@ -35,6 +35,7 @@ struct SessionRequest {
   bool supervised = false;  // a process of one of the daemon's functions
   bool isolated = false;    // on executors of its own
   std::chrono::seconds patience{0};  // how long it waits for GPUs that are being started again
+  std::shared_ptr<const wire::OwnedFd> process{};  // pidfd; null where there is none to be had
 };
 
 // What the process gets when it has been attached.
@@ -70,6 +71,7 @@ struct Session {
   State state = State::opening;
   SessionRequest who;
   std::chrono::system_clock::time_point since;
+  std::string key;  // by which its process is known again (Reattach)
   std::chrono::steady_clock::time_point patientUntil;
   bool secondAttempt = false;
   AddressRange hostAddresses;  // as reserved for this session

@@ -14,6 +14,7 @@
 #include "server/roused/descriptors.h"
 #include "server/roused/loan.h"
 #include "server/roused/migration.h"
+#include "server/roused/token_table.h"
 
 namespace rouse::daemon {
 namespace {
@@ -121,6 +122,7 @@ Status SessionTable::prepare(Session& session, const std::vector<ExecutorLink*>&
   Opened& opened = session.opened;
   opened.attached.sessionId = session.id;
   opened.attached.hostWindow = session.hostWindow;
+  opened.attached.key = session.key;
   const bool spin = spins();
   for (std::uint32_t index = 0; index < session.devices.size(); ++index) {
     const Session::Device& device = session.devices[index];
@@ -151,7 +153,35 @@ Result<std::vector<wire::OwnedFd>> SessionTable::segmentsOf(const Session& sessi
     if (!copy) return std::move(copy).error();
     fds.push_back(std::move(*copy));
   }
+  if (session.who.process) {
+    auto copy = duplicate(*session.who.process);
+    if (!copy) return std::move(copy).error();
+    fds.push_back(std::move(*copy));
+  }
   return fds;
+}
+
+channel::OpenSession SessionTable::openRequest(const Session& session, std::uint32_t index) const {
+  const SessionRequest& who = session.who;
+  const auto since = std::chrono::duration_cast<std::chrono::nanoseconds>(session.since.time_since_epoch());
+  return {.sessionId = session.id,
+          .deviceIndex = index,
+          .deviceWindow = session.devices[index].window,
+          .hostWindow = session.hostWindow,
+          .memoryLimit = session.devices[index].memoryLimit,
+          .name = who.name,
+          .identity = {.program = who.program,
+                       .pid = who.pid,
+                       .uid = who.uid,
+                       .gpus = static_cast<std::uint32_t>(session.devices.size()),
+                       .gpuMemory = who.gpuMemory,
+                       .hostMemory = who.hostMemory,
+                       .moduleMemory = who.moduleMemory,
+                       .supervised = who.supervised,
+                       .sinceNs = since.count(),
+                       .key = session.key,
+                       .hostAddresses = session.hostAddresses},
+          .hasProcess = who.process != nullptr};
 }
 
 void SessionTable::open(SessionRequest request, std::function<void(Result<Opened>)> done) {
@@ -222,6 +252,7 @@ void SessionTable::begin(Attempt attempt, const std::vector<ExecutorLink*>& chos
   session.id = nextId_++;
   session.who = std::move(attempt.request);
   session.since = std::chrono::system_clock::now();
+  session.key = unguessable();
   session.patientUntil = attempt.until;
   session.secondAttempt = attempt.second;
   if (Status status = prepare(session, chosen, own); !status) {
@@ -244,12 +275,7 @@ Status SessionTable::openOn(const Session& session, std::uint32_t index) {
   const Session::Device& device = session.devices[index];
   auto fds = segmentsOf(session, index);
   if (!fds) return std::move(fds).error();
-  device.executor->request(channel::OpenSession{.sessionId = session.id,
-                                                .deviceIndex = index,
-                                                .deviceWindow = device.window,
-                                                .hostWindow = session.hostWindow,
-                                                .memoryLimit = device.memoryLimit,
-                                                .name = session.who.name},
+  device.executor->request(openRequest(session, index),
                            std::move(*fds), [this, id = session.id, index](Result<channel::Message> answer) {
                              opened(id, index, std::move(answer));
                            });

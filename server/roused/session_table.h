@@ -4,6 +4,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <algorithm>
 #include <chrono>
 #include <deque>
 #include <functional>
@@ -35,6 +36,17 @@ class SessionTable {
   // Installs a module where it is not installed yet.
   void loadModule(std::uint64_t id, const channel::LoadModule&, wire::OwnedFd file,
                   std::function<void(Result<channel::ModuleInfo>)>);
+
+  // The sessions of executors that have been adopted, as those tell of them (session_adoption.cc): once, before any other is opened. What does not
+  // fit together is closed. Those that are open afterwards, each until its process has attached again.
+  struct Returned {
+    std::uint64_t id;
+    std::shared_ptr<const wire::OwnedFd> process;
+  };
+  std::vector<Returned> adopt(const std::vector<AdoptedExecutor>&);
+  // No session has had the next one's number, or a greater one.
+  std::uint64_t nextId() const { return nextId_; }
+  void continueFrom(std::uint64_t id) { nextId_ = std::max(nextId_, id); }
 
   // `changed` is called after a session has become open or has begun to close.
   void onChange(std::function<void()> changed) { changed_ = std::move(changed); }
@@ -81,7 +93,9 @@ class SessionTable {
   Status prepare(Session&, const std::vector<ExecutorLink*>&, const Owned&);
   Status assignWindows(Session&);
   Status openOn(const Session&, std::uint32_t device);
-  // What an executor shares with the session's process, in the order of control.capnp.
+  channel::OpenSession openRequest(const Session&, std::uint32_t device) const;
+  friend class SessionAdoption;
+  // What an executor gets for a session, in the order of control.capnp.
   Result<std::vector<wire::OwnedFd>> segmentsOf(const Session&, std::uint32_t device) const;
   void lose(const Session&, std::uint32_t device, const Error& reason);
   void opened(std::uint64_t id, std::uint32_t device, Result<channel::Message>);

@@ -59,6 +59,7 @@ constexpr std::array kKeys = {
     SettingKey{"executors", "spares", Type::count, &Settings::spares, "ROUSE_SPARES", false},
     SettingKey{"executors", "host_store", Type::bytes, &Settings::isolatedStore, nullptr, false},
     SettingKey{"executors", "idle", Type::time, &Settings::isolatedIdle, nullptr, true},
+    SettingKey{"executor", "orphan_timeout", Type::time, &Settings::orphanTimeout, "ROUSE_ORPHAN_TIMEOUT", false},
     SettingKey{"executor", "swap_plan", Type::plan, &Settings::swapPlan, nullptr, false},
     SettingKey{"executor", "discard_launches", Type::flag, &Settings::discardLaunches, nullptr, false},
 };
@@ -122,8 +123,10 @@ Status assignText(Settings& settings, const SettingKey& key, const SettingValue&
 Status assignTime(Settings& settings, const SettingKey& key, const SettingValue& value) {
   const auto* text = std::get_if<std::string>(&value);
   const auto time = text == nullptr ? std::nullopt : parseDuration(*text);
-  if (!time || time->count() < 1) return expected("a time of at least 1ms, such as \"10s\"", shown(value));
-  settings.*std::get<std::uint64_t Settings::*>(key.field) = static_cast<std::uint64_t>(time->count());
+  const auto field = std::get<std::uint64_t Settings::*>(key.field);
+  const int least = field == &Settings::orphanTimeout ? 0 : 1;
+  if (!time || time->count() < least) return expected("a time of at least " + std::to_string(least) + "ms, such as \"10s\"", shown(value));
+  settings.*field = static_cast<std::uint64_t>(time->count());
   return {};
 }
 

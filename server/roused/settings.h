@@ -79,6 +79,8 @@ struct Settings {
 
   // [executor]
   std::string swapPlan = "grouped";  // or whole, granule: how memory comes to a GPU, for measuring what groups are worth
+  // Milliseconds that executors and functions go on without a daemon, for another to take its place; 0: they end with it.
+  std::uint64_t orphanTimeout = 60000;
   bool discardLaunches = false;  // kernels are decoded and dropped, for measuring the path itself
 
   bool operator==(const Settings&) const = default;

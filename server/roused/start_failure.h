@@ -11,6 +11,7 @@ namespace rouse::daemon {
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailed = 1;  // the socket, or anything not listed
 inline constexpr int kExitUsage = 2;   // usage or configuration
+inline constexpr int kExitHandedOver = 75;  // another daemon is to take its place (SIGUSR1)
 // No GPU can be served; the first one's reason.
 inline constexpr int kExitNoDriver = 10;
 inline constexpr int kExitDriverTooOld = 11;

@@ -8,9 +8,8 @@
 #include <stdexcept>
 
 namespace rouse::daemon {
-namespace {
 
-std::string randomToken() {
+std::string unguessable() {
   std::array<unsigned char, 16> bytes;
   // getrandom of so few bytes neither blocks once the system is up nor returns less (getrandom(2)).
   if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
@@ -25,22 +24,25 @@ std::string randomToken() {
   return token;
 }
 
-}  // namespace
-
 std::string TokenTable::issue(uid_t user, Function function) {
-  std::string token = randomToken();
+  const std::string token = unguessable();
+  restore(token, user, std::move(function));
+  changed_();
+  return token;
+}
+
+void TokenTable::restore(const std::string& token, uid_t user, Function function) {
+  if (!functions_.emplace(token, Issued{user, std::move(function)}).second || functions_.at(token).function.supervised) return;
   std::deque<std::string>& tokens = order_[user];
   if (tokens.size() >= kTokensPerUser) {
     functions_.erase(tokens.front());
     tokens.pop_front();
   }
   tokens.push_back(token);
-  functions_.emplace(token, Issued{user, std::move(function)});
-  return token;
 }
 
 std::string TokenTable::issueLasting(uid_t user, Function function) {
-  std::string token = randomToken();
+  std::string token = unguessable();
   functions_.emplace(token, Issued{user, std::move(function)});
   return token;
 }

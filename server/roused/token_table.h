@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -18,7 +19,11 @@ struct Function {
   std::uint64_t hostMemory = 0;  // bytes of pinned and managed memory; 0: as the settings say
   bool supervised = false;       // one of functions.d, started by the daemon
   bool isolated = false;         // on executors of its own
+  bool operator==(const Function&) const = default;
 };
+
+// 128 random bits, as hexadecimal digits.
+std::string unguessable();
 
 class TokenTable {
  public:
@@ -33,6 +38,17 @@ class TokenTable {
   // nullopt for tokens that were never issued, were forgotten, or are another user's: indistinguishable.
   std::optional<Function> find(const std::string& token, uid_t user) const;
 
+  // Of a daemon before this one: as issue(), or issueLasting() of one that is supervised.
+  void restore(const std::string& token, uid_t user, Function);
+  // Not those that are lasting.
+  template <class Visit>
+  void forEach(Visit&& visit) const {
+    for (const auto& [user, tokens] : order_)
+      for (const std::string& token : tokens) visit(token, user, functions_.at(token).function);
+  }
+  // Called after each issue().
+  void onChange(std::function<void()> changed) { changed_ = std::move(changed); }
+
   std::size_t size() const { return functions_.size(); }
 
  private:
@@ -42,6 +58,7 @@ class TokenTable {
   };
   std::unordered_map<std::string, Issued> functions_;
   std::unordered_map<uid_t, std::deque<std::string>> order_;  // oldest first
+  std::function<void()> changed_ = [] {};
 };
 
 }  // namespace rouse::daemon

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import shutil
+import socket
 import subprocess
 import tempfile
 import time
@@ -30,6 +31,15 @@ def children(pid):
             if state != "Z":
                 below.append((child, name))
     return below
+
+
+def alive(pid):
+    """One that has ended and waits to be waited for is not."""
+    try:
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat[stat.rindex(")") + 2] != "Z"
 
 
 def descriptors(pid):
@@ -89,17 +99,35 @@ class Daemon:
         return self.process.pid
 
     def __enter__(self):
-        with open(self.log, "wb") as log:
+        self.start()
+        return self
+
+    def kill(self):
+        """As a daemon that crashes: what it has started goes on."""
+        self.process.kill()
+        self.process.wait()
+
+    def start(self):
+        """Also again, after kill(); then another one takes its place. Returns when it takes connections."""
+        with open(self.log, "ab") as log:
             self.process = subprocess.Popen(self.command, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
                                             env={**SANITIZER_OPTIONS, **os.environ, "TMPDIR": str(self.temporary)})
         deadline = time.monotonic() + 30
-        while not self.socket.exists():
+        # A socket that is there may be another daemon's, which was killed.
+        while not self.answers():
             if self.process.poll() is not None or time.monotonic() > deadline:
                 text = self.text()
                 self.__exit__(None, None, None)
                 raise RuntimeError(f"roused did not start: {' '.join(self.command)}\n{text}")
             time.sleep(0.02)
-        return self
+
+    def answers(self):
+        try:
+            with socket.socket(socket.AF_UNIX) as probe:
+                probe.connect(str(self.socket))
+                return True
+        except OSError:
+            return False
 
     def __exit__(self, *_):
         if self.process.poll() is None:

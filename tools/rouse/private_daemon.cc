@@ -48,7 +48,8 @@ Result<PrivateDaemon> PrivateDaemon::start(const PrivateDaemonOptions& options) 
   auto listener = daemon::makeListeningSocket(daemon.socket(), 0600, "");
   if (!listener) return std::move(listener).error();
   std::vector<std::string> argv = {daemonProgram(), "--no-config",    "--socket",       daemon.socket(),
-                                   "--log-level",   options.logLevel, "--quiet-failure"};
+                                   "--log-level",   options.logLevel, "--quiet-failure",
+                                   "--orphan-timeout", "0s"};  // nobody starts it again
   if (!options.device.empty()) argv.insert(argv.end(), {"--device", options.device});
   if (options.gpus != 0) argv.insert(argv.end(), {"--gpus", std::to_string(options.gpus)});
   if (options.gpuMemory != 0) argv.insert(argv.end(), {"--gpu-memory", std::to_string(options.gpuMemory)});
