@@ -25,6 +25,8 @@ constexpr auto kLastWordsLimit = 200ms;
 // A process that has served this long starts the back-off afresh.
 constexpr auto kStableAfter = 30s;
 constexpr std::uint32_t kMaxBackOffFactor = 100;
+// In a row, as far as they count for one that served before it ended: it can, and is back within a second.
+constexpr std::uint32_t kMostFailuresServed = 3;
 
 }  // namespace
 
@@ -246,6 +248,7 @@ void ExecutorLink::goDown(const Error& reason) {
     answer(Error{CudaError::devicesUnavailable, identity().name() + " was lost: " + reason.message});
   }
   if (before == State::stopping) return;
+  if (before == State::serving) failuresInARow_ = std::min(failuresInARow_, kMostFailuresServed);
   if (before == State::serving && std::chrono::steady_clock::now() - readyAt_ > kStableAfter) failuresInARow_ = 0;
   events_.onDown(*this, before == State::serving, reason);
 }

@@ -384,3 +384,41 @@ TEST_CASE("a message whose pointers share their target does not swell when it is
   }
   CHECK(refused);
 }
+
+TEST_CASE("every field of what an executor tells another daemon survives") {
+  OpenSession open{.sessionId = 9, .deviceIndex = 1, .deviceWindow = {1 << 30, 2 << 20}, .hostWindow = {4096, 8192}, .memoryLimit = 5, .name = "f", .dormant = true};
+  open.identity = {.program = "p", .pid = 77, .uid = 1000, .gpus = 2, .gpuMemory = 1, .hostMemory = 2, .moduleMemory = 3, .supervised = true, .sinceNs = -4, .key = "k", .hostAddresses = {8, 16}};
+  open.hasProcess = true;
+  const auto opened = std::get<OpenSession>(roundTrip(1, open).body);
+  CHECK((opened.identity == open.identity && opened.hasProcess && opened.dormant && opened.name == "f"));
+
+  const auto offer = std::get<AdoptionOffer>(roundTrip(2, AdoptionOffer{{someDevice(), 5, 6}, "cpu GPU 0", true, false}).body);
+  CHECK((offer.ready.pid == 5 && offer.ready.wireHash == 6 && offer.ready.device.name == someDevice().name && offer.options == "cpu GPU 0" && offer.hasStore && !offer.hasLinks));
+
+  HeldModule module{{4, {}}, 1234};
+  module.info.description.kernels.push_back({.name = "kernel"});
+  const auto held = std::get<HeldModule>(roundTrip(3, module).body);
+  CHECK((held.info.moduleId == 4 && held.bytes == 1234 && held.info.description.kernels.at(0).name == "kernel"));
+
+  HeldSession session{.open = open, .state = Held::cutOff, .fault = {CudaError::invalidValue, "why"}, .modules = {3, 1}, .lends = true, .borrows = false};
+  const auto told = std::get<HeldSession>(roundTrip(4, session).body);
+  CHECK((told.open.identity == open.identity && told.state == Held::cutOff && told.fault.message == "why" && told.modules == session.modules && told.lends && !told.borrows));
+
+  const auto offered = std::get<Offered>(roundTrip(5, Offered{7, 8}).body);
+  CHECK((offered.modules == 7 && offered.sessions == 8));
+  roundTrip(5, Adopted{});
+  const auto again = std::get<Reattach>(roundTrip(6, Reattach{1, 2, 3, "key", "token"}).body);
+  CHECK((again.protocol == 1 && again.wireHash == 2 && again.sessionId == 3 && again.key == "key" && again.token == "token"));
+  const auto attached = std::get<Attached>(roundTrip(6, Attached{.sessionId = 3, .hostWindow = {}, .devices = {}, .key = "key", .orphanMs = 60000}).body);
+  CHECK((attached.key == "key" && attached.orphanMs == 60000));
+}
+
+TEST_CASE("a held session's state is one that there is") {
+  capnp::MallocMessageBuilder builder;
+  auto message = builder.initRoot<rouse::control::Message>();
+  message.setId(1);
+  message.initHeldSession().setState(5);
+  const auto decoded = decode(flat(builder));
+  REQUIRE(!decoded.ok());
+  CHECK(decoded.error().message.find("a held session's state is 5, the greatest is 4") != std::string::npos);
+}

@@ -57,7 +57,7 @@ Arguments parse(int argc, char** argv) {
 
 // What an executor must be able to rely on.
 Status check(const OpenSession& open, const std::vector<wire::OwnedFd>& fds) {
-  if (fds.size() != 4) return Error{CudaError::invalidValue, std::to_string(fds.size()) + " descriptors"};
+  if (fds.size() != std::size_t{4} + open.hasProcess) return Error{CudaError::invalidValue, std::to_string(fds.size()) + " descriptors"};
   auto session = wire::SessionSegment::map(fds[0].get(), wire::ForkedChild::inherits);
   if (!session) return session.error();
   if (session->header().sessionId != open.sessionId) return Error{CudaError::invalidValue, "another session's segment"};

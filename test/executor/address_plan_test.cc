@@ -80,3 +80,32 @@ TEST_CASE("random windows never overlap, and all space can be had again") {
 }
 
 }  // namespace rouse::memory
+
+TEST_CASE("windows that another plan has handed out are claimed, each once") {
+  using namespace rouse;
+  using namespace rouse::memory;
+  const AddressRange all{kWindowAlignment * 16, kWindowAlignment * 16};
+  AddressPlan before(all), plan(all);
+  std::vector<AddressRange> live;
+  for (int i = 1; i <= 4; ++i) live.push_back(*before.allocate(kWindowAlignment * static_cast<std::uint64_t>(i)));
+  REQUIRE(before.free(live[1]).ok());
+  live.erase(live.begin() + 1);
+  for (const AddressRange& window : live) REQUIRE(plan.claim(window).ok());
+  CHECK(plan.live() == 3);
+  for (const AddressRange& window : live) CHECK(!plan.claim(window).ok());
+  CHECK(!plan.claim({live[0].base, kWindowAlignment * 2}).ok());              // partly another's
+  CHECK(!plan.claim({all.base - kWindowAlignment, kWindowAlignment}).ok());   // before the range
+  CHECK(!plan.claim({all.end(), kWindowAlignment}).ok());
+  CHECK(!plan.claim({all.end() - kWindowAlignment, kWindowAlignment * 2}).ok());
+  CHECK(!plan.claim({all.base + 4096, kWindowAlignment}).ok());
+  CHECK(!plan.claim({all.base, 0}).ok());
+  CHECK(!plan.claim({~std::uint64_t{0} - kWindowAlignment + 1, kWindowAlignment * 2}).ok());
+  // Nobody is given what somebody has.
+  std::uint64_t rest = 0;
+  while (auto window = plan.allocate(kWindowAlignment)) {
+    for (const AddressRange& taken : live) CHECK(!window->overlaps(taken));
+    ++rest;
+  }
+  CHECK(rest == 16 - 8);
+  for (const AddressRange& window : live) CHECK(plan.free(window).ok());
+}

@@ -1,4 +1,5 @@
 #include "server/functions/lifecycle.h"
+#include "server/functions/survivor.h"
 
 #include <catch2/catch.hpp>
 #include <random>
@@ -56,6 +57,55 @@ TEST_CASE("a function is started, looked at until it is well, and then now and a
   before = w.now;
   CHECK(w.next() == Actions{Action::check});
   CHECK(w.now - before == w.policy.healthInterval);
+}
+
+TEST_CASE("one that a daemon finds running is looked at at once, and nobody starts it again") {
+  World w;
+  CHECK(w.life.onFound(w.now).empty());
+  CHECK(w.life.wanted());
+  CHECK(w.life.state() == State::starting);
+  CHECK(w.pass(0ms) == Actions{Action::check});
+  w.life.onHealth(true, w.now);
+  CHECK(w.life.state() == State::ready);
+  // It is as one that this daemon has started: ended, it is back after its back-off.
+  CHECK(w.life.onExited(w.now).empty());
+  CHECK(w.life.state() == State::waiting);
+  CHECK(w.next() == Actions{Action::start});
+  // Its GPU was lost while there was no daemon: that is known before it has answered.
+  World lost;
+  lost.life.onFound(lost.now);
+  CHECK(lost.life.end(lost.now) == Actions{Action::terminate});
+  CHECK(lost.life.onExited(lost.now) == Actions{Action::start});
+}
+
+TEST_CASE("a process is gone on with while its file says the same of it") {
+  FunctionSpec spec{.name = "f", .command = {"/bin/a", "b"}, .environment = {{"A", "1"}}};
+  const std::string terms = processTerms(spec);
+  FunctionSpec other = spec;
+  other.deadline = 7ms;
+  other.concurrency = 9;
+  other.healthPath = "/";
+  CHECK(processTerms(other) == terms);
+  const auto differs = [&](auto change) {
+    FunctionSpec changed = spec;
+    change(changed);
+    CHECK(processTerms(changed) != terms);
+    CHECK(needsRestart(spec, changed));
+  };
+  differs([](FunctionSpec& s) { s.command = {"/bin/a", "b", ""}; });
+  differs([](FunctionSpec& s) { s.command = {"/bin/ab"}; });
+  differs([](FunctionSpec& s) { s.environment["A"] = "2"; });
+  differs([](FunctionSpec& s) { s.environment["B"] = ""; });
+  differs([](FunctionSpec& s) { s.directory = "/tmp"; });
+  differs([](FunctionSpec& s) { s.socket = "/tmp"; });
+  differs([](FunctionSpec& s) { s.user = "nobody"; });
+  differs([](FunctionSpec& s) { s.gpus = 2; });
+  differs([](FunctionSpec& s) { s.gpuMemory = 1; });
+  differs([](FunctionSpec& s) { s.hostMemory = 1; });
+  differs([](FunctionSpec& s) { s.memory = 1; });
+  differs([](FunctionSpec& s) { s.cpus = 0.5; });
+  differs([](FunctionSpec& s) { s.processes = 1; });
+  differs([](FunctionSpec& s) { s.pin = true; });
 }
 
 TEST_CASE("one that does not become well in time is ended, and tried again later") {
