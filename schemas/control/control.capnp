@@ -72,8 +72,8 @@ struct Message {
     promiseWanted @40 :UInt64;          # isolated executor -> daemon, unasked: bytes that its sessions are to be promised, in all
     promised @41 :Promised;             # daemon -> isolated executor: what of that; answered by ok
     guestActive @43 :Void;              # isolated executor -> daemon, unasked: its session has been at work; not often
-    assignHomes @42 :UInt64;            # fds: a file of so many bytes, the host store of this executor alone; and, if a session is to come from another
-                                        # executor, that one's. Before any session; answered by ok
+    assignHomes @42 :UInt64;            # fds: a file of so many bytes, the host store of this executor's session alone, with what an executor that had it
+                                        # before has left there. Before any session; answered by ok
   }
 }
 

@@ -75,6 +75,7 @@ Daemon::Daemon(boost::asio::io_context& io, DaemonOptions options)
       modules_(io),
       sessions_(io, pool_, modules_, contract_.apiNames),
       rebalancer_(pool_, sessions_),
+      idle_(io, sessions_, settings_.isolatedIdle),
       functions_(io, settings_, pool_, sessions_, tokens_,
                  {.onConnection = [this](wire::OwnedFd socket, channel::Peer peer) { onConnection(std::move(socket), peer); },
                   .move =
@@ -135,6 +136,7 @@ void Daemon::onStarted(Status status) {
   forgetStartFailure(settings_.socket);
   listener_->start();
   functions_.start();
+  idle_.start();
   notifyService("READY=1");
   tellService();
 }
@@ -272,6 +274,7 @@ void Daemon::stop(const std::string& why) {
   }
   notifyService("STOPPING=1");
   listener_->stop();
+  idle_.stop();
   // Requests end, then functions, then what they stand on.
   functions_.stop([this, why] {
     const Error reason{CudaError::devicesUnavailable, why};
