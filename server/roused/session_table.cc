@@ -499,6 +499,7 @@ void SessionTable::wake(std::uint64_t id, std::uint32_t index, std::function<voi
   SessionSleep& sleep = *device.asleep;
   sleep.waiting.push_back(std::move(done));
   if (std::exchange(sleep.waking, true)) return;
+  spdlog::debug("session {} ({}): wakes", id, session->who.name);
   ++session->awaited;
   pool_.isolated().take(device.executor->ordinal(), device.memoryLimit, sleep.homes(),
                         [this, id, index, held = device.asleep](Result<std::shared_ptr<ExecutorLink>> own) {

@@ -68,8 +68,8 @@ TEST_CASE_METHOD(Guests, "guests stand in line with sessions: each makes room fo
   guest.want(6 * kG);
   settle();
   CHECK(granted[1] == 10);
-  bringHome(guest, 6);
   guest.want(0);
+  bringHome(guest, 6);
 }
 
 TEST_CASE_METHOD(Guests, "what a guest is promised is in the same book as sessions' promises") {
@@ -149,9 +149,8 @@ TEST_CASE_METHOD(Guests, "in an isolated executor all others are one guest, who 
   settle();
   CHECK_FALSE(here(a));
   CHECK(others.bytes() == 8 * kG);
-  bringHome(others, 8);
   others.want(0);
-  settle();
+  bringHome(others, 8);
   CHECK(others.promise(0, memory::Tenure::visits).ok());
 }
 
