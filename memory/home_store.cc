@@ -49,6 +49,18 @@ Result<SlotId> HomeStore::acquire(OwnerId owner) {
   return take(owner);
 }
 
+Result<bool> HomeStore::acquireAt(OwnerId owner, SlotId slot) {
+  Account* account = find(owner);
+  if (account == nullptr || account->open == 0)
+    return Error{CudaError::notReady, "owner " + text(owner) + " has no promise of a home left"};
+  if (slot >= slots() || !free_.test(slot)) return false;
+  --account->open;
+  --open_;
+  free_.clear(slot);
+  refer(owner, slot);
+  return true;
+}
+
 Result<SlotId> HomeStore::rewrite(OwnerId owner, SlotId home) {
   if (Status status = check(owner, home, "rewrite"); !status) return status.error();
   const Slot& slot = slots_[home];

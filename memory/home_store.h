@@ -49,6 +49,8 @@ class HomeStore {
   // A private slot, for a page without a home: takes an open claim. notReady when the owner has none: a mistake of the
   // caller, not want of memory. Slots taken in a row are neighbours where that can be. Not while starved().
   Result<SlotId> acquire(OwnerId owner);
+  // As acquire(), of this slot, which holds the page already; false, and nothing has changed: it is somebody's, or held. notReady as there.
+  Result<bool> acquireAt(OwnerId owner, SlotId slot);
   // A private slot in the place of the page's home, which is not the owner's any more if it is another. Not while starved().
   Result<SlotId> rewrite(OwnerId owner, SlotId home);
 

@@ -72,8 +72,8 @@ struct Message {
     promiseWanted @40 :UInt64;          # isolated executor -> daemon, unasked: bytes that its sessions are to be promised, in all
     promised @41 :Promised;             # daemon -> isolated executor: what of that; answered by ok
     guestActive @43 :Void;              # isolated executor -> daemon, unasked: its session has been at work; not often
-    assignHomes @42 :UInt64;            # fds: a file of so many bytes, the host store of this executor alone; and, if a session is to come from another
-                                        # executor, that one's. Before any session; answered by ok
+    assignHomes @42 :UInt64;            # fds: a file of so many bytes, the host store of this executor's session alone, with what an executor that had it
+                                        # before has left there. Before any session; answered by ok
     # An executor whose daemon has died -> one that has been started after it, over the socket at which that adopts: these in this order, the first
     # three unasked. The last is answered by adopted, or by why not: then the executor ends.
     adoptionOffer @44 :AdoptionOffer;   # fds: file of the host store, of the modelled links, as far as it has them

@@ -264,12 +264,12 @@ void Executor::on(std::uint64_t id, channel::Promised& request, std::vector<wire
 
 void Executor::on(std::uint64_t id, channel::AssignHomes& request, std::vector<wire::OwnedFd> fds) {
   Status status;
-  if (fds.size() != 1 && fds.size() != 2)
-    status = Error{CudaError::invalidValue, "assign homes: " + std::to_string(fds.size()) + " descriptors, needed are 1 or 2"};
+  if (fds.size() != 1)
+    status = Error{CudaError::invalidValue, "assign homes: " + std::to_string(fds.size()) + " descriptors, needed is 1"};
   else if (homes_ || !served_.empty())
     status = Error{CudaError::invalidValue, "assign homes: this executor has homes, or sessions without"};
   else
-    status = useHomes(fds[0], 0, request.bytes, fds.back());
+    status = useHomes(fds[0], 0, request.bytes);
   send(id, status ? channel::Body(channel::Ok{}) : channel::Body(status.error()));
 }
 

@@ -48,7 +48,7 @@ Result<std::unique_ptr<Executor>> Executor::create(std::unique_ptr<memory::Devic
       new Executor(std::move(device), std::move(*memory), std::move(*poller), std::move(control), options));
   if (options.homesBytes != 0) {
     wire::OwnedFd file(options.homesFd);
-    if (Status status = executor->useHomes(file, options.homesOffset, options.homesBytes, file); !status) return status.error();
+    if (Status status = executor->useHomes(file, options.homesOffset, options.homesBytes); !status) return status.error();
     if (options.orphanNs != 0) executor->storeFile_ = std::move(file);
   }
   if (options.isolated) {
@@ -66,12 +66,12 @@ Result<std::unique_ptr<Executor>> Executor::create(std::unique_ptr<memory::Devic
   return executor;
 }
 
-Status Executor::useHomes(const wire::OwnedFd& file, std::uint64_t offset, std::uint64_t bytes, const wire::OwnedFd& before) {
+Status Executor::useHomes(const wire::OwnedFd& file, std::uint64_t offset, std::uint64_t bytes) {
   auto homes = Homes::open(*device_, file, offset, bytes, [&flag = flag_] { flag.ring(); });
   if (!homes) return std::move(homes).error();
   homes_ = std::move(*homes);
   surroundings_.homes = homes_.get();
-  auto store = StoreView::open(before);
+  auto store = StoreView::open(file);
   if (!store) return std::move(store).error();
   store_ = std::move(*store);
   surroundings_.store = store_.get();

@@ -90,8 +90,7 @@ class Executor {
   bool takeTurnsWithGuests(std::span<Session* const> sessions, std::uint64_t now);
   void showActivity(std::span<Session* const> sessions, std::uint64_t now);
   Guest* findGuest(std::uint64_t number);
-  // `before`: where the homes are of whom is to come from another executor.
-  Status useHomes(const wire::OwnedFd& file, std::uint64_t offset, std::uint64_t bytes, const wire::OwnedFd& before);
+  Status useHomes(const wire::OwnedFd& file, std::uint64_t offset, std::uint64_t bytes);
   void settle(std::size_t index);
   void rest(Rest kind);
   bool anyBusy() const;

@@ -15,7 +15,7 @@ HomeCopy::~HomeCopy() {
 void HomeCopy::run() {
   for (const Page& page : pages_) {
     if (givenUp_.load(std::memory_order_relaxed)) return;
-    std::memcpy(page.to, page.from, kGranuleBytes);
+    if (page.to != page.from) std::memcpy(page.to, page.from, kGranuleBytes);
     if (key_ != nullptr) prints_.push_back(fingerprintOf(*key_, std::span<const std::byte, kGranuleBytes>(page.to, kGranuleBytes)));
   }
   done_.store(true, std::memory_order_release);

@@ -6,6 +6,20 @@
 namespace rouse::executor {
 
 HomeSharing::Home HomeSharing::take(memory::OwnerId owner, std::uint64_t address) {
+  const Home home = enter(owner, address, store_.acquire(owner).value());
+  contents_[homes_[home].slot] = memory::kNoContent;
+  return home;
+}
+
+std::optional<HomeSharing::Home> HomeSharing::takeAt(memory::OwnerId owner, std::uint64_t address, memory::SlotId slot) {
+  if (!store_.acquireAt(owner, slot).value()) return std::nullopt;
+  const Home home = enter(owner, address, slot);
+  contents_[slot] = ++lastContent_;
+  setState(home, State::written);
+  return home;
+}
+
+HomeSharing::Home HomeSharing::enter(memory::OwnerId owner, std::uint64_t address, memory::SlotId slot) {
   Home home;
   if (free_.empty()) {
     home = static_cast<Home>(homes_.size());
@@ -16,14 +30,13 @@ HomeSharing::Home HomeSharing::take(memory::OwnerId owner, std::uint64_t address
   }
   std::vector<Home>& others = owners_[owner].homes;
   homes_[home] = {.owner = owner,
-                  .slot = store_.acquire(owner).value(),
+                  .slot = slot,
                   .address = address,
                   .index = static_cast<std::uint32_t>(others.size()),
                   .writtenIndex = 0,
                   .state = State::empty,
                   .trial = 0,
                   .print = {}};
-  contents_[homes_[home].slot] = memory::kNoContent;
   others.push_back(home);
   return home;
 }

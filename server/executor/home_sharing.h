@@ -34,6 +34,8 @@ class HomeSharing {
   // One of those that the store has promised to the owner; without content. Not while store.starved(). `address`: whose home it is, for
   // takeMerged().
   Home take(memory::OwnerId owner, std::uint64_t address = 0);
+  // The same in this slot, which holds the granule's bytes. The owner moves. None: the slot is taken.
+  std::optional<Home> takeAt(memory::OwnerId owner, std::uint64_t address, memory::SlotId slot);
   memory::SlotId slot(Home home) const { return homes_[home].slot; }
   // The same for all homes in one slot, another one whenever it is written; kNoContent as long as it has not been.
   memory::ContentId content(Home home) const { return contents_[homes_[home].slot]; }
@@ -99,6 +101,7 @@ class HomeSharing {
     std::vector<Home> written;  // so that the end of a move looks at what it has to, whatever else there is
   };
 
+  Home enter(memory::OwnerId owner, std::uint64_t address, memory::SlotId slot);
   // Every change of the state of a home that has an owner.
   void setState(Home home, State state);
   void queue(Home home, bool first);

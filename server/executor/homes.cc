@@ -72,6 +72,11 @@ Homes::Slot Homes::take(memory::OwnerId owner, std::uint64_t address) {
   return sharing_.take(owner, address);
 }
 
+Homes::Slot Homes::takeAt(memory::OwnerId owner, std::uint64_t address, std::uint64_t fileOffset) {
+  if (fileOffset < fileOffset_ || fileOffset - fileOffset_ >= totalBytes()) return kNone;
+  return sharing_.takeAt(owner, address, static_cast<memory::SlotId>((fileOffset - fileOffset_) / kGranuleBytes)).value_or(kNone);
+}
+
 std::byte* Homes::rewrite(Slot slot, const std::optional<memory::PageFingerprint>& print) {
   feed();
   return memory(sharing_.rewrite(slot, print));

@@ -43,6 +43,9 @@ class Homes {
   void giveBack(memory::OwnerId owner, std::uint64_t granules);
   // One of those promised, for the granule at the address. Holds whatever its slot held, until it is rewritten.
   Slot take(memory::OwnerId owner, std::uint64_t address = 0);
+  // The same where its bytes are already: at this offset of the file, which may be in this part of it. kNone: it is not, or somebody's. While
+  // the owner moves.
+  Slot takeAt(memory::OwnerId owner, std::uint64_t address, std::uint64_t fileOffset);
   // Promised again.
   void drop(Slot slot) { sharing_.drop(slot); }
   // All that the owner has, and was promised.

@@ -27,12 +27,21 @@ std::vector<HomeCopy::Page> Presence::adopt(const channel::SessionRecipe& recipe
   homes_->beginMove(owner_);
   std::vector<HomeCopy::Page> pages;
   pages.reserve(recipe.granules.size());
-  for (const auto& granule : recipe.granules) {
+  // What lies in this part of the store already, of an executor that had it before, stays where it is. Of those that shared a home one does.
+  std::vector<Homes::Slot> inPlace;
+  for (const auto& granule : recipe.granules)
+    inPlace.push_back(homes_->takeAt(owner_, base + std::uint64_t{granule.number} * kGranuleBytes, granule.home));
+  for (std::size_t i = 0; i < recipe.granules.size(); ++i) {
+    const auto& granule = recipe.granules[i];
     const std::uint64_t address = base + std::uint64_t{granule.number} * kGranuleBytes;
-    const Homes::Slot slot = homes_->take(owner_, address);
+    const bool stays = inPlace[i] != Homes::kNone;
+    const Homes::Slot slot = stays ? inPlace[i] : homes_->take(owner_, address);
     extents_.insert(address, memory::kNoChunk);
     homed_.emplace(address, Home{slot, true, {}});
-    pages.push_back({store.at(granule.home), homes_->rewrite(slot, std::nullopt)});
+    if (stays)
+      pages.push_back({homes_->at(slot), const_cast<std::byte*>(homes_->at(slot))});
+    else
+      pages.push_back({store.at(granule.home), homes_->rewrite(slot, std::nullopt)});
   }
   for (const std::uint32_t number : recipe.order) order_.touch({base + std::uint64_t{number} * kGranuleBytes, kGranuleBytes});
   arrivals_ = recipe.arrivals;

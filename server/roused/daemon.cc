@@ -89,6 +89,7 @@ Daemon::Daemon(boost::asio::io_context& io, DaemonOptions options)
       sessions_(io, pool_, modules_, contract_.apiNames),
       unattached_(io, sessions_),
       rebalancer_(pool_, sessions_),
+      idle_(io, sessions_, settings_.isolatedIdle),
       functions_(io, settings_, pool_, sessions_, tokens_,
                  {.onConnection = [this](wire::OwnedFd socket, channel::Peer peer) { onConnection(std::move(socket), peer); },
                   .move =
@@ -255,6 +256,7 @@ void Daemon::onStarted(Status status) {
     if (session->state == Session::State::open) served.insert(session->who.name);
   for (const std::string& function : std::exchange(onGpusBefore_, {}))
     if (!served.contains(function)) functions_.onSessionGone(function);
+  idle_.start();
   notifyService("READY=1");
   tellService();
 }
@@ -399,6 +401,7 @@ void Daemon::stop(const std::string& why) {
   adoption_.reset();
   unattached_.stop();
   if (survivable()) ::unlink(statePath(settings_.socket).c_str());
+  idle_.stop();
   // Requests end, then functions, then what they stand on.
   functions_.stop([this, why] {
     const Error reason{CudaError::devicesUnavailable, why};

@@ -17,6 +17,7 @@
 #include "server/roused/connection.h"
 #include "server/roused/device_pool.h"
 #include "server/roused/function_host.h"
+#include "server/roused/idle_sessions.h"
 #include "server/roused/listener.h"
 #include "server/roused/module_store.h"
 #include "server/roused/move_functions.h"
@@ -93,6 +94,7 @@ class Daemon {
   Unattached unattached_;
   std::unique_ptr<Adoption> adoption_;
   Rebalancer rebalancer_;
+  IdleSessions idle_;
   TokenTable tokens_;
   FunctionHost functions_;
   ConnectionServices services_;

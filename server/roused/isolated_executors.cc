@@ -29,6 +29,7 @@ void IsolatedExecutors::addGpu(ExecutorLink& shared, ExecutorOptions like) {
                                       .ledger = {},
                                       .policy = SparePolicy(options_.spares),
                                       .executors = {},
+                                      .kept = {},
                                       .waiting = {}});
 }
 
@@ -140,23 +141,50 @@ void IsolatedExecutors::forget(Gpu& gpu, std::uint64_t number) {
   const auto node = gpu.executors.extract(number);
   if (node.empty()) return;
   node.mapped().link->setGranted(0);
-  gpu.ledger.close(number);
-  if (node.mapped().guest) tell(*gpu.shared, {number, GuestAction::gone, 0});
+  const std::uint64_t had = gpu.ledger.close(number);
+  if (node.mapped().kept) {
+    tell(*gpu.shared, {number, GuestAction::wants, 0});
+    if (had != 0) tell(*gpu.shared, {number, GuestAction::returned, had});
+  } else if (node.mapped().guest) {
+    tell(*gpu.shared, {number, GuestAction::gone, 0});
+  }
   ended_.emplace_back(Clock::now(), node.mapped().link);
   settle(gpu);
 }
 
-Result<std::shared_ptr<memory::PinnedArena>> IsolatedExecutors::makeHomes(std::uint64_t bytes, bool pinned) {
+// Memory that comes when it is used is counted as it is promised; what has to be there at once, as it is made.
+Status IsolatedExecutors::mayPromise(const Isolated& isolated, std::uint64_t bytes) const {
+  if (isolated.homes == nullptr || isolated.homesPresent || bytes <= isolated.promised) return {};
+  const std::uint64_t given = homeBytes(), more = bytes - isolated.promised;
+  if (given <= options_.hostStore && more <= options_.hostStore - given) return {};
+  return Error{CudaError::memoryAllocation, "homes for " + formatByteSize(more) + " more of an isolated function: " + formatByteSize(given) + " of " +
+                                                formatByteSize(options_.hostStore) + " are given out (executors.host_store)"};
+}
+
+std::uint64_t IsolatedExecutors::homeBytes() const {
+  std::uint64_t bytes = presentHomes_;
+  for (const auto& [ordinal, gpu] : gpus_) {
+    const bool present = gpu.like.kind == "cuda";
+    for (const auto& [number, isolated] : gpu.executors)
+      if (isolated.homes != nullptr && !present && !isolated.kept) bytes += isolated.promised;
+    for (const auto& [number, promised] : gpu.kept)
+      if (!present) bytes += promised;
+  }
+  return bytes;
+}
+
+Result<std::shared_ptr<memory::PinnedArena>> IsolatedExecutors::makeHomes(std::uint64_t bytes, bool present) {
   bytes = roundUp(bytes, kGranuleBytes);
-  if (bytes > options_.hostStore - std::min(options_.hostStore, homeBytes_))
+  if (present && bytes > options_.hostStore - std::min(options_.hostStore, homeBytes()))
     return Error{CudaError::memoryAllocation, "homes for an isolated function's " + formatByteSize(bytes) + " of GPU memory: " +
-                                                  formatByteSize(homeBytes_) + " of " + formatByteSize(options_.hostStore) +
+                                                  formatByteSize(homeBytes()) + " of " + formatByteSize(options_.hostStore) +
                                                   " are given out (executors.host_store); a smaller gpu_memory needs less"};
-  auto made = memory::PinnedArena::create({.bytes = bytes, .hugePages = pinned, .present = pinned});
+  auto made = memory::PinnedArena::create({.bytes = bytes, .hugePages = present, .present = present});
   if (!made) return Error{made.error().code, "homes for an isolated function: " + made.error().message};
-  homeBytes_ += made->bytes();
+  if (!present) return std::make_shared<memory::PinnedArena>(std::move(*made));
+  presentHomes_ += made->bytes();
   return std::shared_ptr<memory::PinnedArena>(new memory::PinnedArena(std::move(*made)), [this](memory::PinnedArena* arena) {
-    homeBytes_ -= arena->bytes();
+    presentHomes_ -= arena->bytes();
     delete arena;
   });
 }
@@ -172,15 +200,16 @@ void IsolatedExecutors::handOver(Gpu& gpu, std::uint64_t number, Waiting waiting
   gpu.ledger.open(number);
   std::vector<wire::OwnedFd> fds;
   if (options_.hostStore != 0) {
-    auto homes = makeHomes(std::min(waiting.memoryLimit, gpu.ledger.total()), gpu.like.kind == "cuda");
-    if (!homes) return failed(waiting, homes.error());
-    isolated.homes = std::move(*homes);
-    for (const memory::PinnedArena* arena : {isolated.homes.get(), waiting.homes.get()}) {
-      if (arena == nullptr) continue;
-      auto fd = duplicate(arena->fd());
-      if (!fd) return failed(waiting, fd.error());
-      fds.push_back(std::move(*fd));
+    isolated.homes = waiting.homes;
+    isolated.homesPresent = gpu.like.kind == "cuda";
+    if (isolated.homes == nullptr) {
+      auto homes = makeHomes(std::min(waiting.memoryLimit, gpu.ledger.total()), isolated.homesPresent);
+      if (!homes) return failed(waiting, homes.error());
+      isolated.homes = std::move(*homes);
     }
+    auto fd = duplicate(isolated.homes->fd());
+    if (!fd) return failed(waiting, fd.error());
+    fds.push_back(std::move(*fd));
   }
   isolated.guest = true;
   gpu.shared->request(promiseOf(number, 0, isolated), {},
@@ -228,6 +257,7 @@ void IsolatedExecutors::onSharedReady(ExecutorLink& shared) {
     // What its predecessor had asked for.
     tell(*isolated.link, {kOthers, GuestAction::wants, 0});
   }
+  for (const auto& [number, promised] : gpu.kept) tell(shared, {number, GuestAction::visits, promised});
   // Those that have gone, or have given some back, since it was started.
   if (shared.absentAtStart() > held) tell(shared, {kOthers, GuestAction::returned, shared.absentAtStart() - held});
   for (auto& [number, isolated] : gpu.executors) askPromise(gpu, number);
@@ -281,8 +311,13 @@ void IsolatedExecutors::askPromise(Gpu& gpu, std::uint64_t number) {
   const auto found = gpu.executors.find(number);
   if (found == gpu.executors.end() || found->second.asking || found->second.promises.empty() || !gpu.shared->serving()) return;
   Isolated& isolated = found->second;
-  isolated.asking = true;
   const std::uint64_t bytes = isolated.promises.front();
+  if (Status status = mayPromise(isolated, bytes); !status) {
+    isolated.promises.pop_front();
+    isolated.link->request(channel::Promised{bytes, status}, {}, [](const Result<channel::Message>&) {});
+    return askPromise(gpu, number);
+  }
+  isolated.asking = true;
   gpu.shared->request(promiseOf(number, bytes, isolated), {},
                       [this, &gpu, number, bytes, incarnation = gpu.shared->incarnation()](const Result<channel::Message>& answer) {
                         const auto found = gpu.executors.find(number);
@@ -320,6 +355,27 @@ void IsolatedExecutors::promise(const ExecutorLink& link, std::uint64_t bytes, s
 std::shared_ptr<memory::PinnedArena> IsolatedExecutors::homesOf(const ExecutorLink& link) const {
   const Isolated* isolated = const_cast<IsolatedExecutors*>(this)->find(link);
   return isolated == nullptr ? nullptr : isolated->homes;
+}
+
+IsolatedExecutors::Kept IsolatedExecutors::keep(const ExecutorLink& link) {
+  Isolated* isolated = find(link);
+  if (isolated == nullptr || isolated->homes == nullptr || isolated->state != State::taken) return {};
+  Kept kept{isolated->homes, nullptr};
+  const std::uint64_t number = link.identity().number;
+  Gpu& gpu = gpus_.at(link.ordinal());
+  gpu.kept[number] = isolated->promised;
+  isolated->kept = true;
+  kept.counted = std::shared_ptr<void>(nullptr, [this, &gpu, number](void*) {
+    gpu.kept.erase(number);
+    const auto found = gpu.executors.find(number);
+    if (found != gpu.executors.end()) {
+      found->second.kept = false;
+    } else if (!stopping_) {
+      tell(*gpu.shared, {number, GuestAction::gone, 0});
+    }
+  });
+  release(link);
+  return kept;
 }
 
 void IsolatedExecutors::release(const ExecutorLink& link) {

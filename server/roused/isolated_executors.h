@@ -48,12 +48,19 @@ class IsolatedExecutors {
   // Isolated functions will come, to any GPU.
   void expect();
   // One for a session, that may have so much of the GPU's memory; a ready one at once, perhaps before this returns. `homes`: which the session
-  // has already, of another executor's, to be read there.
+  // has already; null: it gets some.
   void take(std::uint32_t gpu, std::uint64_t memoryLimit, std::shared_ptr<memory::PinnedArena> homes, Taken);
-  // Of one that has been taken: so much of the GPU's memory for a session that comes with it.
+  // Of one that has been taken: so much of the GPU's memory for a session that comes with its homes.
   void promise(const ExecutorLink&, std::uint64_t bytes, std::function<void(Status)> done);
   // Where the homes of what it serves are; null: nowhere.
   std::shared_ptr<memory::PinnedArena> homesOf(const ExecutorLink&) const;
+  // Its session is to sleep (session_sleep.h): it ends, but its homes, and what it has been promised of the GPU and of the host, stay its as
+  // long as `counted` lives. Without homes: null, and nothing is done.
+  struct Kept {
+    std::shared_ptr<memory::PinnedArena> homes;
+    std::shared_ptr<void> counted;
+  };
+  Kept keep(const ExecutorLink&);
   // Its session has ended, or is elsewhere: it ends, and what it has goes back.
   void release(const ExecutorLink&);
 
@@ -69,7 +76,7 @@ class IsolatedExecutors {
     std::uint32_t taken = 0, spares = 0, starting = 0;
   };
   Count count(std::uint32_t gpu) const;
-  std::uint64_t homeBytes() const { return homeBytes_; }  // of the host store's, given out
+  std::uint64_t homeBytes() const;  // of the host store's, given out
   std::uint64_t hostStoreBytes() const { return options_.hostStore; }
 
  private:
@@ -82,10 +89,12 @@ class IsolatedExecutors {
     std::shared_ptr<ExecutorLink> link;
     State state = State::starting;
     std::shared_ptr<memory::PinnedArena> homes;
+    bool homesPresent = false;
     std::uint64_t promised = 0, wanted = 0;  // bytes, as the shared executor is to know
     std::deque<std::uint64_t> promises;      // asked for, the first of them perhaps of the shared executor
     bool asking = false;
     bool guest = false;  // the shared executor knows of it
+    bool kept = false;   // and does so when it has ended
   };
   struct Waiting {
     std::uint64_t memoryLimit;
@@ -98,6 +107,7 @@ class IsolatedExecutors {
     MemoryLedger ledger;
     SparePolicy policy;
     std::map<std::uint64_t, Isolated> executors;
+    std::map<std::uint64_t, std::uint64_t> kept;  // bytes promised, of executors that have ended
     std::deque<Waiting> waiting;
   };
 
@@ -105,7 +115,8 @@ class IsolatedExecutors {
   // Starts what is to be started, hands over what is ready.
   void settle(Gpu&);
   void handOver(Gpu&, std::uint64_t number, Waiting);
-  Result<std::shared_ptr<memory::PinnedArena>> makeHomes(std::uint64_t bytes, bool pinned);
+  Result<std::shared_ptr<memory::PinnedArena>> makeHomes(std::uint64_t bytes, bool present);
+  Status mayPromise(const Isolated&, std::uint64_t bytes) const;
   void onReady(Gpu&, std::uint64_t number);
   void onDown(Gpu&, std::uint64_t number, bool served, const Error&);
   void onGuest(Gpu&, std::uint64_t number, const channel::Body&);
@@ -123,7 +134,7 @@ class IsolatedExecutors {
   Events events_;
   std::map<std::uint32_t, Gpu> gpus_;
   std::uint64_t next_ = 1;
-  std::uint64_t homeBytes_ = 0;
+  std::uint64_t presentHomes_ = 0;  // bytes, of homes that are there as a whole
   // Handlers of theirs may still be on their way.
   std::vector<std::pair<Clock::time_point, std::shared_ptr<ExecutorLink>>> ended_;
   boost::asio::steady_timer timer_;

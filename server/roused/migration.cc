@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "server/roused/descriptors.h"
+#include "server/roused/session_sleep.h"
 
 namespace rouse::daemon {
 namespace {
@@ -54,10 +55,11 @@ Status Migration::possible(const Session& session, std::uint32_t index, const Ex
 }
 
 Migration::Migration(SessionTable& table, Session& session, std::uint32_t device, ExecutorLink& target, std::function<void(Status)> done,
-                     std::shared_ptr<ExecutorLink> own)
+                     std::shared_ptr<ExecutorLink> own, std::shared_ptr<SessionSleep> asleep)
     : table_(table),
       id_(session.id),
       device_(device),
+      asleep_(std::move(asleep)),
       sourceOwn_(session.devices[device].own),
       targetOwn_(std::move(own)),
       source_(*session.devices[device].executor),
@@ -73,7 +75,7 @@ bool Migration::targetLives() const { return target_.serving() && target_.incarn
 
 std::optional<Error> Migration::trouble() const {
   if (session().state != Session::State::open) return Error{CudaError::invalidValue, "it has ended"};
-  if (!device().served()) return Error{CudaError::devicesUnavailable, gpu(source_) + " was lost, and what it had of the function"};
+  if (!asleep_ && !device().served()) return Error{CudaError::devicesUnavailable, gpu(source_) + " was lost, and what it had of the function"};
   if (!targetLives()) return Error{CudaError::devicesUnavailable, gpu(target_) + " was lost meanwhile"};
   return std::nullopt;
 }
@@ -132,12 +134,13 @@ void Migration::installed(const Answer& answer) {
 }
 
 void Migration::exportSession() {
+  if (asleep_) return exported(channel::Message{0, asleep_->recipe(), {}});
   source_.request(channel::ExportSession{id_}, {}, [self = shared_from_this()](Answer answer) { self->exported(std::move(answer)); });
 }
 
 void Migration::exported(Answer answer) {
   if (!answer) return abandon(answer.error());
-  frozen_ = true;
+  frozen_ = asleep_ == nullptr;
   auto* recipe = std::get_if<channel::SessionRecipe>(&answer->body);
   if (const auto why = trouble()) return abandon(*why);
   if (recipe == nullptr)
@@ -159,7 +162,7 @@ void Migration::import(channel::SessionRecipe recipe) {
 void Migration::imported(const Answer& answer) {
   if (const auto why = trouble()) return abandon(*why);
   if (!answer) return abandon({answer.error().code, gpu(target_) + " does not take it: " + answer.error().message});
-  if (!Loan::pays(source_, target_)) return commit();
+  if (asleep_ || !Loan::pays(source_, target_)) return commit();
   loan_ = std::make_shared<Loan>(table_.patience_.get_executor(), id_, source_, target_);
   device().loan = loan_;
   loan_->arrange([self = shared_from_this()] {
@@ -173,6 +176,14 @@ void Migration::commit() {
   device().executor = &target_;
   device().own = targetOwn_;
   device().incarnation = targetIncarnation_;
+  if (asleep_) {
+    ++device().resumes;
+    device().asleep.reset();
+    spdlog::debug("session {} ({}): awake on {}", id_, session().who.name, gpu(target_));
+    awaited_ = 1;
+    ask(target_, channel::ResumeSession{id_}, true);
+    return answered();
+  }
   ++device().migrations;
   ++table_.migrations_;
   spdlog::info("session {} ({}): on {} from now on, after {}", id_, session().who.name, gpu(target_), gpu(source_));
@@ -227,7 +238,9 @@ void Migration::answered() {
 void Migration::finish() {
   if (failure_) spdlog::info("session {} ({}): not taken to {}: {}", id_, session().who.name, gpu(target_), failure_->message);
   device().moving = false;
-  for (const auto& waiting : std::exchange(device().whenSettled, {})) waiting();
+  table_.settled(device());
+  if (asleep_ && committed_)
+    for (const auto& waiting : std::exchange(asleep_->waiting, {})) waiting(failure_ ? Status(*failure_) : Status{});
   done_(failure_ ? Status(*failure_) : Status{});
   ended();
 }

@@ -31,7 +31,8 @@ class Migration : public std::enable_shared_from_this<Migration> {
   // possible(). `done` is called once, when nothing is left on the one that it has left but what that lends, or on the one that did not
   // take it.
   Migration(SessionTable&, Session&, std::uint32_t device, ExecutorLink& target, std::function<void(Status)> done,
-            std::shared_ptr<ExecutorLink> own = {});  // the target, of an isolated session
+            std::shared_ptr<ExecutorLink> own = {},      // the target, of an isolated session
+            std::shared_ptr<SessionSleep> asleep = {});  // instead of a source: what was left by one that has ended
   void start();
 
  private:
@@ -62,6 +63,7 @@ class Migration : public std::enable_shared_from_this<Migration> {
   SessionTable& table_;
   const std::uint64_t id_;
   const std::uint32_t device_;
+  const std::shared_ptr<SessionSleep> asleep_;
   const std::shared_ptr<ExecutorLink> sourceOwn_, targetOwn_;  // of an isolated session: one of them ends afterwards
   ExecutorLink& source_;
   ExecutorLink& target_;

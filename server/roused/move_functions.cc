@@ -66,6 +66,12 @@ void moveFunctions(boost::asio::io_context& io, const DevicePool& pool, SessionT
                                                    "' is attached: rouse ps shows numbers and names of those that are"});
   auto asked = std::make_shared<Asked>(io);
   asked->done = std::move(done);
+  struct Waking {
+    std::uint64_t session;
+    std::uint32_t device;
+    std::size_t result;
+  };
+  std::vector<Waking> waking;
   std::vector<std::pair<std::uint64_t, std::size_t>> migrating;  // session, result
   for (const Session* session : sessions) {
     const bool may = mayMove(asker, *session);
@@ -83,7 +89,13 @@ void moveFunctions(boost::asio::io_context& io, const DevicePool& pool, SessionT
         result.status = Error{CudaError::notPermitted, "it belongs to user " + std::to_string(session->who.uid) +
                                                            ": only that user, root and the daemon's own user (" +
                                                            std::to_string(::geteuid()) + ") may ask this of it"};
-      } else if (!device.served()) {
+      } else if (device.asleep && move.action == channel::MoveAction::unload) {
+        result.status = {};  // it has left already
+      } else if (device.asleep && !migrate) {
+        asked->answered.back() = false;
+        ++asked->awaited;
+        waking.push_back({session->id, static_cast<std::uint32_t>(&device - session->devices.data()), index});
+      } else if (!device.served() && !device.asleep) {
         result.status = Error{CudaError::devicesUnavailable, "this GPU was lost, and what it had of the function"};
       } else if (device.own && (move.action == channel::MoveAction::pin || move.action == channel::MoveAction::unpin)) {
         result.status = Error{CudaError::notSupported, "it is isolated: such functions cannot be pinned"};
@@ -113,6 +125,14 @@ void moveFunctions(boost::asio::io_context& io, const DevicePool& pool, SessionT
       }
     }
   }
+  // What it has comes with its first command.
+  for (const auto& [session, device, index] : waking)
+    table.wake(session, device, [asked, index](const Status& status) {
+      if (!asked->done) return;  // too late
+      asked->answered[index] = true;
+      asked->moved.results[index].status = status;
+      asked->arrived();
+    });
   // Afterwards: one that answers at once may change what is looked through above.
   for (const auto& [session, index] : migrating) {
     table.migrate(session, 0, *pool.links()[move.gpu], [asked, index, gpu = move.gpu](const Status& status) {

@@ -21,6 +21,7 @@
 namespace rouse::daemon {
 
 class Loan;
+class SessionSleep;
 
 // What the daemon knows of who attaches, from the socket and the token.
 struct SessionRequest {
@@ -64,7 +65,11 @@ struct Session {
     std::shared_ptr<Loan> loan;
     std::vector<std::function<void()>> whenLeft;  // it has
 
-    bool served() const { return !refused && executor->serving() && executor->incarnation() == incarnation; }
+    // No executor serves it: it sleeps, and comes back when there is something to do.
+    std::shared_ptr<SessionSleep> asleep;
+    std::uint64_t resumes = 0;
+
+    bool served() const { return !refused && !asleep && executor->serving() && executor->incarnation() == incarnation; }
   };
 
   std::uint64_t id = 0;

@@ -107,7 +107,8 @@ const Session* SessionFleet::sessionOf(const std::string& function) const {
   const auto found = sessions_.sessions().find(named->second.first);
   if (found == sessions_.sessions().end()) return nullptr;
   const Session& session = *found->second;
-  return session.state == Session::State::open && !session.devices.empty() && session.devices.front().served() ? &session : nullptr;
+  return session.state == Session::State::open && !session.devices.empty() && (session.devices.front().served() || session.devices.front().asleep) ? &session
+                                                                                                                                : nullptr;
 }
 
 std::optional<Whereabouts> SessionFleet::whereIs(const std::string& function) const {
@@ -123,6 +124,9 @@ void SessionFleet::take(const std::string& function, std::uint32_t gpu, Done don
   const Session* session = sessionOf(function);
   if (session == nullptr) return done(notAttached(function));
   const std::uint64_t id = session->id;
+  if (session->devices.front().asleep) {
+    return sessions_.wake(id, 0, [this, function, gpu, done = std::move(done)](const Status& woken) { woken ? take(function, gpu, done) : done(woken); });
+  }
   if (session->devices.front().executor->ordinal() == gpu) {
     load(id);
     return done({});
@@ -162,7 +166,7 @@ void SessionFleet::whenHere(const std::string& function, Done done) {
 
 void SessionFleet::release(const std::string& function) {
   const Session* session = sessionOf(function);
-  if (session == nullptr || !pool_.swaps()) return;
+  if (session == nullptr || !pool_.swaps() || session->devices.front().asleep) return;
   session->devices.front().executor->request(channel::MoveSession{session->id, channel::MoveAction::unload}, {},
                                              [](const Result<channel::Message>&) {});
 }

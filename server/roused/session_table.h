@@ -54,6 +54,11 @@ class SessionTable {
   // Takes one of the session's devices to another GPU (migration.h), while it goes on. `done` is called once; after an error it is where
   // it was, or lost with its GPU.
   void migrate(std::uint64_t id, std::uint32_t device, ExecutorLink& target, std::function<void(Status)> done);
+  // Takes the executor of an isolated session's device away, which has nothing to do: it is made again when it has. `usage`: as that executor
+  // told it. `done` is called once; after an error it goes on as it was.
+  void sleep(std::uint64_t id, std::uint32_t device, const channel::SessionUsage& usage, std::function<void(Status)> done);
+  // The device is served, or is lost, when `done` is called, once; at once where it does not sleep.
+  void wake(std::uint64_t id, std::uint32_t device, std::function<void(Status)> done);
   // Those that came to their end, of all sessions.
   std::uint64_t migrations() const { return migrations_; }
 
@@ -97,6 +102,8 @@ class SessionTable {
   friend class SessionAdoption;
   // What an executor gets for a session, in the order of control.capnp.
   Result<std::vector<wire::OwnedFd>> segmentsOf(const Session&, std::uint32_t device) const;
+  void woken(std::uint64_t id, std::uint32_t device, const Status&);
+  void settled(Session::Device&);
   void lose(const Session&, std::uint32_t device, const Error& reason);
   void opened(std::uint64_t id, std::uint32_t device, Result<channel::Message>);
   void arrived(std::uint64_t id);

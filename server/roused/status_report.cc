@@ -8,6 +8,7 @@
 
 #include "server/roused/function_host.h"
 #include "server/roused/function_report.h"
+#include "server/roused/session_sleep.h"
 #include "server/roused/version.h"
 
 namespace rouse::daemon {
@@ -141,12 +142,13 @@ ordered_json function(const StatusInput& input, const Session& session) {
   channel::SessionUsage total;
   for (const Session::Device& device : session.devices) {
     ordered_json one{{"index", device.executor->ordinal()},
-                     {"state", device.served() ? "serving" : "lost"},
+                     {"state", device.asleep ? "asleep" : device.served() ? "serving" : "lost"},
                      {"executor", device.executor->identity().number},
                      {"limit_bytes", device.memoryLimit},
                      {"migrations", device.migrations},
-                     {"migrating", device.moving}};
-    if (const channel::SessionUsage* usage = device.served() ? usageOf(input, *device.executor, session.id) : nullptr) {
+                     {"migrating", device.moving && !device.asleep},
+                     {"resumes", device.resumes}};
+    if (const channel::SessionUsage* usage = device.asleep ? &device.asleep->usage() : device.served() ? usageOf(input, *device.executor, session.id) : nullptr) {
       one["reserved_bytes"] = usage->reservedBytes;
       one["mapped_bytes"] = usage->mappedBytes;
       one["resident_bytes"] = usage->residentBytes;

@@ -89,7 +89,7 @@ std::string besideThisProgram(const std::string& path) {
 }
 
 std::unique_ptr<memory::Device> open(const std::string& kind, std::uint32_t workers, std::uint64_t memoryBytes,
-                                     bool measureLink) {
+                                     bool measureLink, std::uint64_t absentBytes) {
   const std::string path = besideThisProgram(kBackends + kind + ".so");
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) FAIL(dlerror());
@@ -108,6 +108,7 @@ std::unique_ptr<memory::Device> open(const std::string& kind, std::uint32_t work
     options.linksFd = links.get();
   }
   options.measureLink = measureLink;
+  options.absentBytes = absentBytes;
   auto device = open(options);
   if (!device) FAIL(device.error().message);
   return std::move(device).value();

@@ -44,7 +44,8 @@ bool onDouble();
 #define EACH_BACKEND() GENERATE(from_range(rouse::conformance::kinds()))
 
 std::unique_ptr<memory::Device> open(const std::string& kind, std::uint32_t workers = 2,
-                                     std::uint64_t memoryBytes = std::uint64_t{256} << 20, bool measureLink = false);
+                                     std::uint64_t memoryBytes = std::uint64_t{256} << 20, bool measureLink = false,
+                                     std::uint64_t absentBytes = 0);
 
 // Addresses that nothing else of this process uses.
 AddressRange freeAddresses(std::uint64_t bytes);

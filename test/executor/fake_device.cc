@@ -23,6 +23,7 @@ bool FakeContext::cancel() {
 }
 
 Status FakeContext::map(std::uint64_t address, memory::Chunk chunk) {
+  if (device_.absent_.contains(chunk.id)) device_.broken("chunk without memory mapped");
   if (device_.dirty_[chunk.id]) device_.broken("chunk mapped unscrubbed");
   enterChunk(chunk.id);
   device_.bytes_.erase(chunk.id);

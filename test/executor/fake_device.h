@@ -158,9 +158,21 @@ class FakeDevice final : public memory::Device {
   }
   Status scrub(memory::Chunk chunk) override {
     if (inUse_.count(chunk.id)) broken("scrub of a mapped chunk");
+    if (absent_.contains(chunk.id)) broken("scrub of a chunk without memory");
     bytes_.erase(chunk.id);
     dirty_[chunk.id] = false;
     ++scrubs;
+    return {};
+  }
+  Status withdraw(memory::Chunk chunk) override {
+    if (inUse_.count(chunk.id)) broken("a mapped chunk gives its memory up");
+    if (!absent_.insert(chunk.id).second) broken("a chunk gives its memory up twice");
+    return {};
+  }
+  Status supply(memory::Chunk chunk) override {
+    if (failSupply) return Error{CudaError::memoryAllocation, "there is none just now"};
+    if (absent_.erase(chunk.id) == 0) broken("a chunk with memory gets some");
+    bytes_.erase(chunk.id);
     return {};
   }
   Result<std::unique_ptr<memory::Context>> createContext(const memory::ContextOptions&,
@@ -218,7 +230,7 @@ class FakeDevice final : public memory::Device {
 
   std::atomic<bool> hold{false};
   std::atomic<int> scrubs{0}, loads{0}, signals{0};
-  bool failInstantiate = false, failExport = false;
+  bool failInstantiate = false, failExport = false, failSupply = false;
   std::size_t peerChunks = 0;  // imported, and not given up
   AddressRange failUnmap;  // what cannot be unmapped
   // What saves leave behind and restores find: the first byte of a granule. Its number, where nothing else is said here, by
@@ -237,6 +249,7 @@ class FakeDevice final : public memory::Device {
   friend class FakeContext;
   std::vector<memory::Chunk> chunks_;
   std::vector<bool> dirty_;
+  std::set<std::uint32_t> absent_;  // chunks without memory
   std::map<std::uint32_t, unsigned> inUse_;  // mappings, by chunk
   std::map<std::uint32_t, std::byte> bytes_;  // the first of a chunk, where it is known
   std::set<FakeContext*> contexts_;

@@ -4,6 +4,41 @@
 #include "test/executor/two_devices.h"
 
 namespace rouse::executor {
+namespace {
+
+struct SameHomes : TwoDevices {
+  SameHomes() : TwoDevices(0) {}
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(SameHomes, "a session made again over its own homes finds them where they are; those that shared one get their own again") {
+  start(4);
+  Recipe recipe = exported();
+  REQUIRE(recipe.granules.size() == 4);
+  recipe.granules[2].home = recipe.granules[0].home;
+  std::mt19937_64 random(1);
+  for (const auto& granule : recipe.granules) {
+    std::vector<std::uint64_t> page(kG / 8);
+    for (std::uint64_t& word : page) word = random();
+    REQUIRE(::pwrite(file.get(), page.data(), kG, static_cast<off_t>(granule.home)) == static_cast<ssize_t>(kG));
+  }
+  const auto before = content(recipe);
+  Session& there = dormant();
+  REQUIRE(there.beginImport(recipe).ok());
+  await(there);
+  REQUIRE(content(recipe) == before);
+  REQUIRE(there.resume().ok());
+  b.settle();
+  const std::uint64_t request = ask(b, 0);
+  b.settle();
+  REQUIRE(b.answers.at(request).ok());
+  const Recipe again = b.recipes.at(request);
+  for (const std::size_t i : {0u, 1u, 3u}) CHECK(again.granules[i].home == recipe.granules[i].home);
+  CHECK(again.granules[2].home != recipe.granules[2].home);
+  close(a, 0);
+  close(b, 0);
+}
 
 TEST_CASE_METHOD(TwoDevices, "a session goes on on another device: memory, streams, modules, limits, its place in the ring") {
   Client& client = start(3);

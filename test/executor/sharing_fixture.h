@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "server/executor/guest.h"
 #include "server/executor/moves.h"
 #include "server/executor/sharing.h"
 #include "test/executor/client.h"
@@ -35,6 +36,10 @@ struct SharingFixture {
         surroundings{.device = device, .memory = memory, .progress = listener, .buffer = buffer, .homes = homes.get(), .store = view.get()} {}
   ~SharingFixture() {
     sessions.clear();
+    for (const auto& guest : guests) {
+      CHECK(guest->bytes() == 0);
+      memory.release(guest->id());
+    }
     CHECK(device.violations == std::vector<std::string>{});
     CHECK(memory.freeBytes() == memory.totalBytes());
     CHECK(homes->usedBytes() == 0);
@@ -76,7 +81,16 @@ struct SharingFixture {
         answers[request] = status;
         if (const auto exported = exports.find(request); exported != exports.end() && status) recipes[request] = exported->second->freeze();
       }) || did;
-      did = sharing.turn(all, now) || did;
+      std::vector<Sharer*> sharers(all.begin(), all.end());
+      for (const auto& guest : guests) sharers.push_back(guest.get());
+      did = sharing.turn(std::span<Sharer* const>(sharers), now) || did;
+      for (const auto& guest : guests) {
+        const auto done = guest->turn(sharing.lackingChunks(), now,
+                                      {.grant = [&](const channel::GuestGrant& grant) { granted[grant.guest] += grant.bytes / kG; },
+                                       .call = [&](const channel::GuestCall& call) { calls[call.guest] = call.bytes; }});
+        REQUIRE(done.ok());
+        did = *done || did;
+      }
       if (did) still = -1;
     }
   }
@@ -131,6 +145,8 @@ struct SharingFixture {
   std::map<std::uint64_t, Status> answers;  // of moves, by request
   std::map<std::uint64_t, Session*> exports;  // who is frozen when that request is answered by success
   std::map<std::uint64_t, channel::SessionRecipe> recipes;
+  std::vector<std::unique_ptr<Guest>> guests;
+  std::map<std::uint64_t, std::uint64_t> granted, calls;  // chunks in all, and bytes as told last, by guest
   std::vector<std::unique_ptr<Client>> clients;
   std::vector<std::unique_ptr<Session>> sessions;
   std::uint64_t now = 1000 * kMs, signals = 0;

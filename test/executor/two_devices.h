@@ -11,7 +11,9 @@ using Recipe = channel::SessionRecipe;
 
 struct TwoDevices {
   wire::OwnedFd file = SharingFixture::file(80 * kG);
-  SharingFixture a{file, 0}, b{file, 40 * kG};
+  SharingFixture a{file, 0}, b;
+  // Where the second one's part of the store begins; 0: it is the first one's, which that does not use any more.
+  explicit TwoDevices(std::uint64_t second = 40 * kG) : b(file, second) {}
 
   static std::shared_ptr<FakeImage> image(bool variable = true) {
     return FakeImage::ofOneKernel(variable);

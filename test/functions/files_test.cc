@@ -100,6 +100,11 @@ MODEL = "resnet50"
   CHECK(std::get<FunctionSpec>(readFunctionFile(folder.write("f.toml", "command = [\"/bin/f\"]"))) == least);
 }
 
+TEST_CASE("a function may be isolated") {
+  const Folder folder;
+  CHECK(std::get<FunctionSpec>(readFunctionFile(folder.write("f.toml", "command = [\"/bin/f\"]\nisolation = \"isolated\""))).isolated);
+}
+
 TEST_CASE("every error names file, line and key") {
   const Folder folder;
   const auto [line, message] = GENERATE(table<std::string, std::string>({
@@ -113,7 +118,7 @@ TEST_CASE("every error names file, line and key") {
       {"percentile = 100", "percentile: 100 is not a number from 1"},
       {"percentile = \"x\"", "percentile: 'x' is not a number"},
       {"class = \"gold\"", "class: 'gold' is not one of strict, best-effort"},
-      {"isolation = \"isolated\"", "isolation: isolated is not supported yet"},
+      {"pin = true\nisolation = \"isolated\"", "pin: an isolated function cannot be pinned yet"},
       {"isolation = \"none\"", "isolation: 'none' is not one of shared, isolated"},
       {"concurrency = 0", "concurrency: 0 is not a whole number from 1 to 1024"},
       {"concurrency = -1", "concurrency: -1 is not"},

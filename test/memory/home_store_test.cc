@@ -132,6 +132,24 @@ TEST_CASE("a slot that is held is neither rewritten nor given away") {
   CHECK(store.acquire(2).value() == b);
 }
 
+TEST_CASE("a slot that holds a page already can be had by number, unless it is somebody's") {
+  HomeStore store(4);
+  REQUIRE(store.promise(1, 3).ok());
+  REQUIRE(store.acquireAt(1, 2).value());
+  REQUIRE_FALSE(store.acquireAt(1, 2).value());
+  REQUIRE_FALSE(store.acquireAt(1, 4).value());
+  REQUIRE_FALSE(store.acquireAt(2, 3).ok());  // promised nothing
+  REQUIRE(store.usage(1).pages == 1);
+  store.hold(2);
+  REQUIRE(store.drop(1, 2).ok());
+  REQUIRE_FALSE(store.acquireAt(1, 2).value());  // being read
+  store.letGo(2);
+  REQUIRE(store.acquireAt(1, 2).value());
+  REQUIRE(store.openClaims() == 2);
+  store.release(1);
+  REQUIRE(store.used() == 0);
+}
+
 TEST_CASE("misuse is refused by name") {
   HomeStore store(8);
   REQUIRE(store.promise(1, 3).ok());

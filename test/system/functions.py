@@ -7,11 +7,11 @@ PATIENCE = 60
 
 
 class Function:
-    """`mib`: its state. Ready to be asked when it has been made."""
+    """`mib`: its state. Ready to be asked when it has been made. `options`: of rouse run."""
 
-    def __init__(self, daemon, rouse, program, name, kind, mib, seed=7):
+    def __init__(self, daemon, rouse, program, name, kind, mib, seed=7, options=()):
         self.name, self.kind = name, kind
-        self.process = subprocess.Popen([rouse, "run", "--name", name, "--", program, "serve", kind, str(mib), str(seed)], stdin=subprocess.PIPE,
+        self.process = subprocess.Popen([rouse, "run", *options, "--name", name, "--", program, "serve", kind, str(mib), str(seed)], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True, bufsize=1, env=daemon.environment)
         self.requests = 0
         self.expect("ready")

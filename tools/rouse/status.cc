@@ -91,12 +91,18 @@ void printLinks(const ordered_json& report) {
   table.print();
 }
 
+// Executors of isolated functions that serve, and those that are ready: "2, 1 ready".
+std::string isolated(const ordered_json& gpu) {
+  const std::size_t executors = gpu.value("executors", ordered_json::array()).size();
+  return std::to_string(executors == 0 ? 0 : executors - 1) + ", " + std::to_string(gpu.value("spare_executors", 0)) + " ready";
+}
+
 void printGpus(const ordered_json& report) {
-  Table table({"GPU", "STATE", "NAME", "MEMORY", "FREE", "FUNCTIONS", "LAUNCHES", "EXECUTOR"});
+  Table table({"GPU", "STATE", "NAME", "MEMORY", "FREE", "FUNCTIONS", "LAUNCHES", "EXECUTOR", "ISOLATED"});
   for (const auto& gpu : report["gpus"]) {
     table.add({number(gpu, "index"), gpu["state"], gpu["name"], bytes(gpu, "memory_total_bytes"),
                bytes(gpu, "memory_free_bytes"), number(gpu, "sessions"), number(gpu, "launches"),
-               std::to_string(gpu["executor_pid"].get<int>())});
+               std::to_string(gpu["executor_pid"].get<int>()), isolated(gpu)});
   }
   table.print();
   printLinks(report);
@@ -128,12 +134,12 @@ std::string lastSaved(const ordered_json& function) {
 }
 
 void printFunctions(const ordered_json& report) {
-  Table table({"SESSION", "NAME", "PID", "WHERE", "MAPPED", "RESIDENT", "SHARED", "HOME", "SHARED HOME",
+  Table table({"SESSION", "NAME", "PID", "ISOLATION", "WHERE", "MAPPED", "RESIDENT", "SHARED", "HOME", "SHARED HOME",
                "LAST SAVED", "HOST", "COMMANDS", "LAUNCHES", "ERROR"});
   for (const auto& function : report["functions"]) {
     std::string places;
     for (const auto& gpu : function["gpus"]) places += (places.empty() ? "" : ", ") + where(gpu);
-    table.add({number(function, "session"), function["name"], number(function, "pid"), places,
+    table.add({number(function, "session"), function["name"], number(function, "pid"), function.value("isolation", "shared"), places,
                bytes(function, "mapped_bytes"), bytes(function, "resident_bytes"), bytes(function, "shared_bytes"), bytes(function, "home_bytes"),
                bytes(function, "home_shared_bytes"), lastSaved(function), bytes(function, "host_bytes"), number(function, "commands"),
                number(function, "launches"), function["error"] == 0 ? "-" : number(function, "error")});

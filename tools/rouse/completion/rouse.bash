@@ -24,7 +24,7 @@ _rouse() {
         esac
       done
       if [[ $current == -* ]]; then
-        mapfile -t COMPREPLY < <(compgen -W '--gpus --gpu-memory --device --private --socket --name --help --' -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W '--gpus --gpu-memory --isolated --device --private --socket --name --help --' -- "$current")
       else
         mapfile -t COMPREPLY < <(compgen -c -- "$current"; compgen -f -- "$current")
       fi
