@@ -226,6 +226,10 @@ def coverage(library):
 
 
 def real_calls(library):
+    """ROUSE_BLAS_CALL(function, the call); ROUSE_BLAS_NAME(function, its parameters' types)"""
+    def name(f):
+        return f"ROUSE_BLAS_NAME({f.name}, {', '.join(p.cast for p in f.parameters)})\n"
+
     out = ""
     for f in library.functions:
         if not f.verb:
@@ -234,10 +238,10 @@ def real_calls(library):
             wide = f.widened()
             out += (f"ROUSE_BLAS_CALL({f.name}, call.resultType == Type::i64 ? api.{wide.name}({', '.join(blas.unfills(wide))}) : "
                     f"api.{f.name}({', '.join(blas.unfills(f))}))\n")
-            out += f"ROUSE_BLAS_NAME({wide.name})\n"
+            out += name(wide)
         else:
             out += f"ROUSE_BLAS_CALL({f.name}, api.{f.name}({', '.join(blas.unfills(f))}))\n"
-        out += f"ROUSE_BLAS_NAME({f.name})\n"
+        out += name(f)
     return notice("cublas") + out
 
 
