@@ -1,4 +1,5 @@
 // nvcc: -lcublas -lcublasLt
+// library: libcublas.so.13
 // cuBLAS's functions of structured matrices: symmetric, Hermitian and triangular ones, sums and diagonal products; all sides,
 // triangles and transpositions, sizes beyond one block of the CPU device; against plain loops in double.
 #include "blas.h"

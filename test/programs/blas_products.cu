@@ -1,4 +1,5 @@
 // nvcc: -lcublas -lcublasLt
+// library: libcublas.so.13
 // Matrix products of cuBLAS: all transpositions, types, batches and pointer modes, gaps between columns, empty dimensions; against plain
 // loops in double.
 #include "blas.h"

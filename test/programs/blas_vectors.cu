@@ -1,4 +1,5 @@
 // nvcc: -lcublas -lcublasLt
+// library: libcublas.so.13
 // cuBLAS's functions of vectors, and of a matrix and vectors: types, increments of both signs, results in the program's memory and the
 // device's; against plain loops in double.
 #include "blas.h"
