@@ -12,7 +12,9 @@
 namespace {
 
 std::set<std::string> exportsOf(const std::string& library) {
-  const auto nm = rouse::test::shell(std::string(ROUSE_NM) + " -D --defined-only --with-symbol-versions '" + library + "'");
+  std::string command = ROUSE_NM " -D --defined-only --with-symbol-versions '";
+  command += library + "'";
+  const auto nm = rouse::test::shell(command);
   REQUIRE(nm.status == 0);
   std::set<std::string> symbols;
   std::istringstream lines(nm.output);

@@ -36,8 +36,9 @@ cublasStatus_t record(Arguments... arguments) {
 #define ROUSE_BLAS_NAME(name, ...)                                                        \
   static constexpr char kName_##name[] = #name;                                           \
   extern "C" {                                                                            \
-  static void* resolve_##name() { return reinterpret_cast<void*>(&record<kName_##name, __VA_ARGS__>); } \
-  __attribute__((visibility("default"), ifunc("resolve_" #name))) cublasStatus_t name(__VA_ARGS__);      \
+  using Type_##name = cublasStatus_t (*)(__VA_ARGS__);                                    \
+  static Type_##name resolve_##name() { return &record<kName_##name, __VA_ARGS__>; }      \
+  __attribute__((visibility("default"), ifunc("resolve_" #name))) cublasStatus_t name(__VA_ARGS__); \
   }
 #include "server/library/cuda/blas_calls.inc"
 
