@@ -22,31 +22,31 @@ void products(cublasHandle_t handle) {
     Matrix<__half> a(r, m, k), b(r, k, n);
     Matrix<float> c(r, m, n);
     const float alpha = 2, beta = -1;
-    BLAS(cublasSgemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &alpha, a.device, CUDA_R_16F, m, b.device, CUDA_R_16F, k, &beta, c.device, CUDA_R_32F, m));
+    BLAS(BLAS_NAME(cublasSgemmEx)(handle, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &alpha, a.device, CUDA_R_16F, m, b.device, CUDA_R_16F, k, &beta, c.device, CUDA_R_32F, m));
     c.compare("SgemmEx", [&](int i, int j) { return 2.0 * product(a, b, k, i, j) - c(i, j); }, kScale);
   }
   Matrix<cuComplex> a(r, m, k), b(r, k, n), c(r, m, n), d(r, m, n), e(r, m, n), f(r, m, n);
   const cuComplex alpha = {0, 1}, beta = {1, 0};
   const auto wanted = [&](const Matrix<cuComplex>& to) { return [&](int i, int j) { return Z(0, 1) * product(a, b, k, i, j) + to(i, j); }; };
-  BLAS(cublasCgemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &alpha, a.device, CUDA_C_32F, m, b.device, CUDA_C_32F, k, &beta, c.device, CUDA_C_32F, m));
+  BLAS(BLAS_NAME(cublasCgemmEx)(handle, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &alpha, a.device, CUDA_C_32F, m, b.device, CUDA_C_32F, k, &beta, c.device, CUDA_C_32F, m));
   c.compare("CgemmEx", wanted(c), kScale);
-  BLAS(cublasCgemm3mEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &alpha, a.device, CUDA_C_32F, m, b.device, CUDA_C_32F, k, &beta, d.device, CUDA_C_32F, m));
+  BLAS(BLAS_NAME(cublasCgemm3mEx)(handle, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &alpha, a.device, CUDA_C_32F, m, b.device, CUDA_C_32F, k, &beta, d.device, CUDA_C_32F, m));
   d.compare("Cgemm3mEx", wanted(d), kScale);
-  BLAS(cublasCgemm3mStridedBatched(handle, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &alpha, a.device, m, 0, b.device, k, 0, &beta, e.device, m, m * n, 1));
+  BLAS(BLAS_NAME(cublasCgemm3mStridedBatched)(handle, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &alpha, a.device, m, 0, b.device, k, 0, &beta, e.device, m, m * n, 1));
   e.compare("Cgemm3mStridedBatched", wanted(e), kScale);
   const cuComplex **as = check::toDevice(std::vector<const cuComplex*>{a.device}), **bs = check::toDevice(std::vector<const cuComplex*>{b.device});
   cuComplex** fs = check::toDevice(std::vector<cuComplex*>{f.device});
-  BLAS(cublasCgemm3mBatched(handle, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &alpha, as, m, bs, k, &beta, fs, m, 1));
+  BLAS(BLAS_NAME(cublasCgemm3mBatched)(handle, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &alpha, as, m, bs, k, &beta, fs, m, 1));
   f.compare("Cgemm3mBatched", wanted(f), kScale);
   Matrix<cuDoubleComplex> za(r, m, k), zb(r, k, n), zc(r, m, n);
   const cuDoubleComplex one = {1, 0};
-  BLAS(cublasZgemm3m(handle, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, za.device, m, zb.device, k, &one, zc.device, m));
+  BLAS(BLAS_NAME(cublasZgemm3m)(handle, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, za.device, m, zb.device, k, &one, zc.device, m));
   zc.compare("Zgemm3m", [&](int i, int j) { return product(za, zb, k, i, j) + zc(i, j); }, kScale);
   Matrix<__nv_bfloat16> ha(r, m, k), hb(r, k, n), hc(r, m, n);
   const void **has = check::toDevice(std::vector<const void*>{ha.device}), **hbs = check::toDevice(std::vector<const void*>{hb.device});
   void** hcs = check::toDevice(std::vector<void*>{hc.device});
   const float two = 2, zero = 0;
-  BLAS(cublasGemmBatchedEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &two, has, CUDA_R_16BF, m, hbs, CUDA_R_16BF, k, &zero, hcs, CUDA_R_16BF, m, 1,
+  BLAS(BLAS_NAME(cublasGemmBatchedEx)(handle, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &two, has, CUDA_R_16BF, m, hbs, CUDA_R_16BF, k, &zero, hcs, CUDA_R_16BF, m, 1,
                            CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
   hc.compare("GemmBatchedEx", [&](int i, int j) { return 2.0 * product(ha, hb, k, i, j); }, 20);
 }
@@ -82,10 +82,10 @@ void vectors(cublasHandle_t handle) {
   const int n = 40;
   const cudaDataType type = kType<T>;
   Vector<T> x(r, n, 1), y(r, n, 2);
-  BLAS(cublasCopyEx(handle, n, x.device, type, 1, y.device, type, 2));
+  BLAS(BLAS_NAME(cublasCopyEx)(handle, n, x.device, type, 1, y.device, type, 2));
   y.compare("CopyEx", [&](int i) { return x(i); }, 0);
   y.upload();
-  BLAS(cublasSwapEx(handle, n, x.device, type, 1, y.device, type, 2));
+  BLAS(BLAS_NAME(cublasSwapEx)(handle, n, x.device, type, 1, y.device, type, 2));
   x.compare("SwapEx", [&](int i) { return y(i); }, 0);
   x.upload();
   y.upload();
@@ -100,18 +100,18 @@ void vectors(cublasHandle_t handle) {
     if (size(x(i)) < size(x(least))) least = i;
   }
   T product;
-  BLAS(cublasDotcEx(handle, n, x.device, type, 1, y.device, type, 2, &product, type, type));
+  BLAS(BLAS_NAME(cublasDotcEx)(handle, n, x.device, type, 1, y.device, type, 2, &product, type, type));
   EXPECT(std::abs(wide(product) - dot) < 200 * kEpsilon<T>);
   R total;
-  BLAS(cublasAsumEx(handle, n, x.device, type, 1, &total, kType<R>, type));
+  BLAS(BLAS_NAME(cublasAsumEx)(handle, n, x.device, type, 1, &total, kType<R>, type));
   EXPECT(std::abs(wide(total) - sum) < 200 * kEpsilon<T>);
-  int place = 0;
-  BLAS(cublasIamaxEx(handle, n, x.device, type, 1, &place));
+  Int place = 0;
+  BLAS(BLAS_NAME(cublasIamaxEx)(handle, n, x.device, type, 1, &place));
   EXPECT(place == greatest + 1);
-  BLAS(cublasIaminEx(handle, n, x.device, type, 1, &place));
+  BLAS(BLAS_NAME(cublasIaminEx)(handle, n, x.device, type, 1, &place));
   EXPECT(place == least + 1);
   const R c = R(0.6), s = R(0.8);
-  BLAS(cublasRotEx(handle, n, x.device, type, 1, y.device, type, 2, &c, &s, kType<R>, type));
+  BLAS(BLAS_NAME(cublasRotEx)(handle, n, x.device, type, 1, y.device, type, 2, &c, &s, kType<R>, type));
   x.compare("RotEx x", [&](int i) { return 0.6 * x(i) + 0.8 * y(i); }, 8);
   y.compare("RotEx y", [&](int i) { return 0.6 * y(i) - 0.8 * x(i); }, 8);
 }
@@ -122,9 +122,9 @@ void realFactors(cublasHandle_t handle) {
   Vector<cuDoubleComplex> y(r, 30, 1);
   const float a = 0.5f;
   const double b = -3;
-  BLAS(cublasCsscal(handle, 30, &a, x.device, 2));
+  BLAS(BLAS_NAME(cublasCsscal)(handle, 30, &a, x.device, 2));
   x.compare("Csscal", [&](int i) { return 0.5 * x(i); }, 2);
-  BLAS(cublasZdscal(handle, 30, &b, y.device, 1));
+  BLAS(BLAS_NAME(cublasZdscal)(handle, 30, &b, y.device, 1));
   y.compare("Zdscal", [&](int i) { return -3.0 * y(i); }, 6);
 }
 
@@ -134,15 +134,22 @@ void transfers() {
   float *host, *device = check::deviceArray<float>(64);
   CHECK(cudaMallocHost(&host, 128 * sizeof(float)));
   for (int i = 0; i < 128; ++i) host[i] = float(i < 64 ? i : -1);
-  BLAS(cublasSetVectorAsync(20, sizeof(float), host, 2, device, 1, stream));
-  BLAS(cublasGetVectorAsync(20, sizeof(float), device, 1, host + 64, 3, stream));
+  BLAS(BLAS_NAME(cublasSetVectorAsync)(20, sizeof(float), host, 2, device, 1, stream));
+  BLAS(BLAS_NAME(cublasGetVectorAsync)(20, sizeof(float), device, 1, host + 64, 3, stream));
   CHECK(cudaStreamSynchronize(stream));
   for (int i = 0; i < 20; ++i) EXPECT(host[64 + 3 * i] == 2.0f * i);
-  BLAS(cublasSetMatrixAsync(4, 5, sizeof(float), host, 6, device, 8, stream));
-  BLAS(cublasGetMatrixAsync(4, 5, sizeof(float), device, 8, host + 64, 4, stream));
+  BLAS(BLAS_NAME(cublasSetMatrixAsync)(4, 5, sizeof(float), host, 6, device, 8, stream));
+  BLAS(BLAS_NAME(cublasGetMatrixAsync)(4, 5, sizeof(float), device, 8, host + 64, 4, stream));
   CHECK(cudaStreamSynchronize(stream));
   for (int j = 0; j < 5; ++j)
     for (int i = 0; i < 4; ++i) EXPECT(host[64 + i + 4 * j] == float(i + 6 * j));
+  BLAS(BLAS_NAME(cublasSetVector)(8, sizeof(float), host, 1, device, 2));
+  BLAS(BLAS_NAME(cublasGetVector)(8, sizeof(float), device, 2, host + 64, 1));
+  for (int i = 0; i < 8; ++i) EXPECT(host[64 + i] == float(i));
+  BLAS(BLAS_NAME(cublasSetMatrix)(3, 3, sizeof(float), host, 4, device, 3));
+  BLAS(BLAS_NAME(cublasGetMatrix)(3, 3, sizeof(float), device, 3, host + 64, 3));
+  for (int j = 0; j < 3; ++j)
+    for (int i = 0; i < 3; ++i) EXPECT(host[64 + i + 3 * j] == float(i + 4 * j));
   CHECK(cudaFreeHost(host));
   CHECK(cudaFree(device));
   CHECK(cudaStreamDestroy(stream));
@@ -152,10 +159,10 @@ int main() {
   cublasHandle_t handle;
   BLAS(cublasCreate(&handle));
   products(handle);
-  vectorProducts<__half, __half>(handle, "HSH", cublasHSHgemvStridedBatched, cublasHSHgemvBatched, 8);
-  vectorProducts<__half, float>(handle, "HSS", cublasHSSgemvStridedBatched, cublasHSSgemvBatched, kScale);
-  vectorProducts<__nv_bfloat16, __nv_bfloat16>(handle, "TST", cublasTSTgemvStridedBatched, cublasTSTgemvBatched, 8);
-  vectorProducts<__nv_bfloat16, float>(handle, "TSS", cublasTSSgemvStridedBatched, cublasTSSgemvBatched, kScale);
+  vectorProducts<__half, __half>(handle, "HSH", BLAS_NAME(cublasHSHgemvStridedBatched), BLAS_NAME(cublasHSHgemvBatched), 8);
+  vectorProducts<__half, float>(handle, "HSS", BLAS_NAME(cublasHSSgemvStridedBatched), BLAS_NAME(cublasHSSgemvBatched), kScale);
+  vectorProducts<__nv_bfloat16, __nv_bfloat16>(handle, "TST", BLAS_NAME(cublasTSTgemvStridedBatched), BLAS_NAME(cublasTSTgemvBatched), 8);
+  vectorProducts<__nv_bfloat16, float>(handle, "TSS", BLAS_NAME(cublasTSSgemvStridedBatched), BLAS_NAME(cublasTSSgemvBatched), kScale);
   vectors<float, float>(handle);
   vectors<double, double>(handle);
   vectors<cuComplex, float>(handle);
