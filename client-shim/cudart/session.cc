@@ -3,9 +3,12 @@
 #include <atomic>
 
 #include "schemas/api/library_names.h"
+#include "schemas/wire/layout.h"
 
 namespace rouse::cudart {
 namespace {
+
+static_assert(api::kAllNameCount <= wire::kMaxApiNames);
 
 std::atomic<int> theDefaultDevice{0};
 

@@ -6,7 +6,7 @@ namespace rouse::blas {
 namespace {
 
 // Products of sizes do not overflow here.
-__extension__ using Wide = __int128;
+__extension__ typedef __int128 Wide;
 
 // cublasComputeType_t (cublas_api.h).
 enum Compute : std::uint32_t {

@@ -6,7 +6,7 @@ namespace rouse::blas {
 namespace {
 
 // Products of sizes do not overflow here.
-__extension__ using Wide = __int128;
+__extension__ typedef __int128 Wide;
 
 constexpr std::int64_t kMostStride = std::int64_t{1} << 44;
 

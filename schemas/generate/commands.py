@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Generates the data plane's C++ from schemas/api/commands.toml into a folder of the build tree.
 
-usage: commands.py COMMANDS_TOML LAYOUT_H OUTPUT_DIR
+usage: commands.py COMMANDS_TOML OUTPUT_DIR LAYOUT_H...
+
+LAYOUT_H: the headers that say by hand what else crosses the boundary; their content is part of the hash that both sides compare.
 """
 import sys
 from pathlib import Path
@@ -10,12 +12,12 @@ from wire import decoder, description, encoders, structs, text
 
 
 def main() -> int:
-    if len(sys.argv) != 4:
+    if len(sys.argv) < 4:
         print(__doc__.strip(), file=sys.stderr)
         return 2
-    source, layout, output = map(Path, sys.argv[1:])
+    source, output, *layouts = map(Path, sys.argv[1:])
     try:
-        protocol = description.load(source, layout)
+        protocol = description.load(source, layouts)
     except description.DescriptionError as error:
         print(f"{source}: {error}", file=sys.stderr)
         return 1

@@ -51,6 +51,16 @@ TEST_CASE("names that are not supported are listed") {
   CHECK(found.unsupported == std::vector<std::string>{"cudaDestroyTextureObject"});
 }
 
+TEST_CASE("names of cuBLAS are the pool's, too") {
+  const Diagnosis found = diagnose(program("blas"));
+  CHECK(found.problems.empty());
+  CHECK(found.verdict == Verdict::partly);
+  CHECK_THAT(found.cudaLibraries, Catch::VectorContains(std::string("libcublas.so.13")));
+  CHECK_THAT(found.imports, Catch::VectorContains(std::string("cublasSgemm_v2")));
+  CHECK(found.unsupported == std::vector<std::string>{"cublasSgbmv_v2"});
+  CHECK(found.unknown.empty());
+}
+
 TEST_CASE("device code without PTX is a problem, and which architectures there are is told") {
   const Diagnosis found = diagnose(program("no-ptx"));
   CHECK(found.verdict == Verdict::no);

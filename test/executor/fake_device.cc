@@ -253,6 +253,11 @@ void FakeContext::launch(memory::Stream& stream, const memory::LaunchRequest& re
   run(stream, "launch " + std::to_string(request.function) + on(stream));
 }
 
+Status FakeContext::call(memory::Stream& stream, const memory::LibraryRequest& request) {
+  run(stream, "call " + std::to_string(request.library) + "." + std::to_string(request.function) + on(stream));
+  return {};
+}
+
 void FakeContext::signal(memory::Stream& stream, wire::Slot& slot, std::uint64_t value, bool timestamp) {
   device_.signals += 1;
   push(stream, [this, &slot, value, timestamp] {

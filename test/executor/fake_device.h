@@ -99,6 +99,7 @@ class FakeContext final : public memory::Context {
   void copyInline(memory::Stream&, std::uint64_t destination, std::span<const std::byte>) override;
   void fill(memory::Stream&, const memory::FillShape&) override;
   void launch(memory::Stream&, const memory::LaunchRequest&) override;
+  Status call(memory::Stream&, const memory::LibraryRequest&) override;
   Status fingerprint(memory::Stream&, const memory::FingerprintKey&, AddressRange granules,
                      std::span<memory::PageFingerprint> out) override;
   void signal(memory::Stream&, wire::Slot&, std::uint64_t value, bool timestamp) override;

@@ -7,6 +7,7 @@
 #include <cuda_fp16.h>
 
 #include <complex>
+#include <cstdint>
 
 #include "check.h"
 
@@ -37,6 +38,7 @@ inline Z wide(__half v) { return double(__half2float(v)); }
 inline Z wide(__nv_bfloat16 v) { return double(__bfloat162float(v)); }
 inline Z wide(signed char v) { return double(v); }
 inline Z wide(int v) { return double(v); }
+inline Z wide(std::int64_t v) { return double(v); }
 inline Z wide(cuComplex v) { return {v.x, v.y}; }
 inline Z wide(cuDoubleComplex v) { return {v.x, v.y}; }
 template <class T>
@@ -210,13 +212,26 @@ inline Z times(Z a, Z b) { return {a.real() * b.real() - a.imag() * b.imag(), a.
 
 inline const char* name(cublasOperation_t t) { return t == CUBLAS_OP_N ? "N" : t == CUBLAS_OP_T ? "T" : "C"; }
 
-#define ROUSE_BLAS_FOUR(function, suffix)                                                                             \
-  template <class T> constexpr auto* function = cublasS##function##suffix;                                            \
-  template <> inline constexpr auto* function<double> = cublasD##function##suffix;                                    \
-  template <> inline constexpr auto* function<cuComplex> = cublasC##function##suffix;                                 \
-  template <> inline constexpr auto* function<cuDoubleComplex> = cublasZ##function##suffix;
-#define ROUSE_BLAS_COMPLEX(function, suffix)                                                                          \
-  template <class T> constexpr auto* function = cublasC##function##suffix;                                            \
-  template <> inline constexpr auto* function<cuDoubleComplex> = cublasZ##function##suffix;
+// The same program with the functions whose numbers have 64 bits: BLAS_SUFFIX is _64 then, and Int their type.
+#ifndef BLAS_SUFFIX
+#define BLAS_SUFFIX
+using Int = int;
+#else
+using Int = std::int64_t;
+#endif
+#define BLAS_PASTE(name, suffix) name##suffix
+#define BLAS_JOIN(name, suffix) BLAS_PASTE(name, suffix)
+#define BLAS_NAME(name) BLAS_JOIN(name, BLAS_SUFFIX)
+
+// `function` by element type.
+#define ROUSE_BLAS_OF(function, s, d, c, z)                                            \
+  template <class T> constexpr auto* function = BLAS_NAME(s);                          \
+  template <> inline constexpr auto* function<double> = BLAS_NAME(d);                  \
+  template <> inline constexpr auto* function<cuComplex> = BLAS_NAME(c);               \
+  template <> inline constexpr auto* function<cuDoubleComplex> = BLAS_NAME(z);
+#define ROUSE_BLAS_FOUR(function) ROUSE_BLAS_OF(function, cublasS##function, cublasD##function, cublasC##function, cublasZ##function)
+#define ROUSE_BLAS_COMPLEX(function)                                                   \
+  template <class T> constexpr auto* function = BLAS_NAME(cublasC##function);          \
+  template <> inline constexpr auto* function<cuDoubleComplex> = BLAS_NAME(cublasZ##function);
 
 }  // namespace blas

@@ -1,4 +1,5 @@
 // nvcc: -lcublas -lcublasLt
+// library: libcublas.so.13
 // cuBLAS's handles: what is set in them, streams and events around calls, transfers of vectors and matrices, and what cuBLAS answers when
 // an argument is wrong.
 #include <limits>

@@ -1,4 +1,5 @@
 // nvcc: -lcublas -lcublasLt
+// library: libcublas.so.13
 // cuBLASLt's matrix product: types, transpositions, matrices by columns and by rows, batches, epilogues with bias, ReLU and GELU, scalars
 // in either memory, heuristics and descriptors; against plain loops in double.
 #include <cublasLt.h>

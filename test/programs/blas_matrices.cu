@@ -1,4 +1,5 @@
 // nvcc: -lcublas -lcublasLt
+// library: libcublas.so.13
 // cuBLAS's functions of structured matrices: symmetric, Hermitian and triangular ones, sums and diagonal products; all sides,
 // triangles and transpositions, sizes beyond one block of the CPU device; against plain loops in double.
 #include "blas.h"
@@ -6,19 +7,19 @@
 using namespace blas;
 
 namespace typed {
-ROUSE_BLAS_FOUR(symm, )
-ROUSE_BLAS_FOUR(syrk, )
-ROUSE_BLAS_FOUR(syr2k, )
-ROUSE_BLAS_FOUR(syrkx, )
-ROUSE_BLAS_FOUR(trmm, )
-ROUSE_BLAS_FOUR(trsm, )
-ROUSE_BLAS_FOUR(trsmBatched, )
-ROUSE_BLAS_FOUR(geam, )
-ROUSE_BLAS_FOUR(dgmm, )
-ROUSE_BLAS_COMPLEX(hemm, )
-ROUSE_BLAS_COMPLEX(herk, )
-ROUSE_BLAS_COMPLEX(her2k, )
-ROUSE_BLAS_COMPLEX(herkx, )
+ROUSE_BLAS_FOUR(symm)
+ROUSE_BLAS_FOUR(syrk)
+ROUSE_BLAS_FOUR(syr2k)
+ROUSE_BLAS_FOUR(syrkx)
+ROUSE_BLAS_FOUR(trmm)
+ROUSE_BLAS_FOUR(trsm)
+ROUSE_BLAS_FOUR(trsmBatched)
+ROUSE_BLAS_FOUR(geam)
+ROUSE_BLAS_FOUR(dgmm)
+ROUSE_BLAS_COMPLEX(hemm)
+ROUSE_BLAS_COMPLEX(herk)
+ROUSE_BLAS_COMPLEX(her2k)
+ROUSE_BLAS_COMPLEX(herkx)
 }  // namespace typed
 
 const cublasFillMode_t kTriangles[] = {CUBLAS_FILL_MODE_LOWER, CUBLAS_FILL_MODE_UPPER};

@@ -1,4 +1,5 @@
 // nvcc: -lcublas -lcublasLt
+// library: libcublas.so.13
 // Matrix products of cuBLAS: all transpositions, types, batches and pointer modes, gaps between columns, empty dimensions; against plain
 // loops in double.
 #include "blas.h"
@@ -8,21 +9,12 @@ using namespace blas;
 const cublasOperation_t kAll[] = {CUBLAS_OP_N, CUBLAS_OP_T, CUBLAS_OP_C};
 
 namespace typed {
-template <class T> constexpr auto* gemm = cublasSgemm;
-template <> inline constexpr auto* gemm<double> = cublasDgemm;
-template <> inline constexpr auto* gemm<cuComplex> = cublasCgemm;
-template <> inline constexpr auto* gemm<cuDoubleComplex> = cublasZgemm;
-template <> inline constexpr auto* gemm<__half> = cublasHgemm;
-template <class T> constexpr auto* strided = cublasSgemmStridedBatched;
-template <> inline constexpr auto* strided<double> = cublasDgemmStridedBatched;
-template <> inline constexpr auto* strided<cuComplex> = cublasCgemmStridedBatched;
-template <> inline constexpr auto* strided<cuDoubleComplex> = cublasZgemmStridedBatched;
-template <> inline constexpr auto* strided<__half> = cublasHgemmStridedBatched;
-template <class T> constexpr auto* batched = cublasSgemmBatched;
-template <> inline constexpr auto* batched<double> = cublasDgemmBatched;
-template <> inline constexpr auto* batched<cuComplex> = cublasCgemmBatched;
-template <> inline constexpr auto* batched<cuDoubleComplex> = cublasZgemmBatched;
-template <> inline constexpr auto* batched<__half> = cublasHgemmBatched;
+ROUSE_BLAS_OF(gemm, cublasSgemm, cublasDgemm, cublasCgemm, cublasZgemm)
+template <> inline constexpr auto* gemm<__half> = BLAS_NAME(cublasHgemm);
+ROUSE_BLAS_OF(strided, cublasSgemmStridedBatched, cublasDgemmStridedBatched, cublasCgemmStridedBatched, cublasZgemmStridedBatched)
+template <> inline constexpr auto* strided<__half> = BLAS_NAME(cublasHgemmStridedBatched);
+ROUSE_BLAS_OF(batched, cublasSgemmBatched, cublasDgemmBatched, cublasCgemmBatched, cublasZgemmBatched)
+template <> inline constexpr auto* batched<__half> = BLAS_NAME(cublasHgemmBatched);
 }  // namespace typed
 
 template <class T, class U>
@@ -106,7 +98,7 @@ void extended(cublasHandle_t handle, const char* name, cublasComputeType_t compu
       Matrix<A> a(r, ta == CUBLAS_OP_N ? m : k, ta == CUBLAS_OP_N ? k : m, 3), b(r, k, n, 1);
       Matrix<C> c(r, m, n, 2);
       Scalar<S> alpha(handle, 2), beta(handle, -1);
-      BLAS(cublasGemmEx(handle, ta, CUBLAS_OP_N, m, n, k, (const S*)alpha, a.device, kType<A>, a.ld, b.device, kType<A>, b.ld, (const S*)beta,
+      BLAS(BLAS_NAME(cublasGemmEx)(handle, ta, CUBLAS_OP_N, m, n, k, (const S*)alpha, a.device, kType<A>, a.ld, b.device, kType<A>, b.ld, (const S*)beta,
                         c.device, kType<C>, c.ld, compute, CUBLAS_GEMM_DEFAULT));
       c.compare(name, [&](int i, int j) { return alpha.wide() * sum(a, b, ta, CUBLAS_OP_N, k, i, j) + beta.wide() * c(i, j); },
                 tolerance + roundings(k) * (kEpsilon<C> > 1e-5 ? 0.2 : 1));
@@ -148,13 +140,13 @@ int main() {
   BLAS(cublasSgemm_64(handle, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, alpha, a.device, m, b.device, k, beta, c.device, m));
   c.compare("Sgemm_64", [&](int i, int j) { return sum(a, b, CUBLAS_OP_N, CUBLAS_OP_N, k, i, j) + c(i, j); }, roundings(k));
   c.upload();
-  BLAS(cublasGemmStridedBatchedEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, m, n / 2, k, (const float*)alpha, a.device, CUDA_R_32F, m, 0, b.device, CUDA_R_32F, k, k * (n / 2),
+  BLAS(BLAS_NAME(cublasGemmStridedBatchedEx)(handle, CUBLAS_OP_N, CUBLAS_OP_N, m, n / 2, k, (const float*)alpha, a.device, CUDA_R_32F, m, 0, b.device, CUDA_R_32F, k, k * (n / 2),
                                   (const float*)beta, c.device, CUDA_R_32F, m, m * (n / 2), 2, CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_GEMM_DEFAULT_TENSOR_OP));
   // TF32 may round what goes in to 11 bits.
   c.compare("GemmStridedBatchedEx", [&](int i, int j) { return sum(a, b, CUBLAS_OP_N, CUBLAS_OP_N, k, i, j) + c(i, j); }, 4096.0 * roundings(k));
   Matrix<cuComplex> za(r, m, k), zb(r, k, n), zc(r, m, n);
   Scalar<cuComplex> one(handle, 1), i1(handle, Z(0, 1));
-  BLAS(cublasCgemm3m(handle, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, one, za.device, m, zb.device, k, i1, zc.device, m));
+  BLAS(BLAS_NAME(cublasCgemm3m)(handle, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, one, za.device, m, zb.device, k, i1, zc.device, m));
   zc.compare("Cgemm3m", [&](int i, int j) { return sum(za, zb, CUBLAS_OP_N, CUBLAS_OP_N, k, i, j) + Z(0, 1) * zc(i, j); }, 4 * roundings(k));
   BLAS(cublasDestroy(handle));
   return check::done();

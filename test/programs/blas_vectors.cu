@@ -1,4 +1,5 @@
 // nvcc: -lcublas -lcublasLt
+// library: libcublas.so.13
 // cuBLAS's functions of vectors, and of a matrix and vectors: types, increments of both signs, results in the program's memory and the
 // device's; against plain loops in double.
 #include "blas.h"
@@ -6,51 +7,30 @@
 using namespace blas;
 
 namespace typed {
-ROUSE_BLAS_FOUR(axpy, )
-ROUSE_BLAS_FOUR(scal, )
-ROUSE_BLAS_FOUR(copy, )
-ROUSE_BLAS_FOUR(swap, )
-ROUSE_BLAS_FOUR(gemv, )
-ROUSE_BLAS_FOUR(gemvBatched, )
-ROUSE_BLAS_FOUR(gemvStridedBatched, )
-ROUSE_BLAS_FOUR(symv, )
-ROUSE_BLAS_FOUR(syr, )
-ROUSE_BLAS_FOUR(syr2, )
-ROUSE_BLAS_FOUR(trmv, )
-ROUSE_BLAS_FOUR(trsv, )
-ROUSE_BLAS_COMPLEX(hemv, )
-ROUSE_BLAS_COMPLEX(her, )
-ROUSE_BLAS_COMPLEX(her2, )
-template <class T> constexpr auto* dot = cublasSdot;
-template <> inline constexpr auto* dot<double> = cublasDdot;
-template <> inline constexpr auto* dot<cuComplex> = cublasCdotu;
-template <> inline constexpr auto* dot<cuDoubleComplex> = cublasZdotu;
-ROUSE_BLAS_COMPLEX(dotc, )
-template <class T> constexpr auto* ger = cublasSger;
-template <> inline constexpr auto* ger<double> = cublasDger;
-template <> inline constexpr auto* ger<cuComplex> = cublasCgeru;
-template <> inline constexpr auto* ger<cuDoubleComplex> = cublasZgeru;
-ROUSE_BLAS_COMPLEX(gerc, )
-template <class T> constexpr auto* nrm2 = cublasSnrm2;
-template <> inline constexpr auto* nrm2<double> = cublasDnrm2;
-template <> inline constexpr auto* nrm2<cuComplex> = cublasScnrm2;
-template <> inline constexpr auto* nrm2<cuDoubleComplex> = cublasDznrm2;
-template <class T> constexpr auto* asum = cublasSasum;
-template <> inline constexpr auto* asum<double> = cublasDasum;
-template <> inline constexpr auto* asum<cuComplex> = cublasScasum;
-template <> inline constexpr auto* asum<cuDoubleComplex> = cublasDzasum;
-template <class T> constexpr auto* amax = cublasIsamax;
-template <> inline constexpr auto* amax<double> = cublasIdamax;
-template <> inline constexpr auto* amax<cuComplex> = cublasIcamax;
-template <> inline constexpr auto* amax<cuDoubleComplex> = cublasIzamax;
-template <class T> constexpr auto* amin = cublasIsamin;
-template <> inline constexpr auto* amin<double> = cublasIdamin;
-template <> inline constexpr auto* amin<cuComplex> = cublasIcamin;
-template <> inline constexpr auto* amin<cuDoubleComplex> = cublasIzamin;
-template <class T> constexpr auto* rot = cublasSrot;
-template <> inline constexpr auto* rot<double> = cublasDrot;
-template <> inline constexpr auto* rot<cuComplex> = cublasCsrot;
-template <> inline constexpr auto* rot<cuDoubleComplex> = cublasZdrot;
+ROUSE_BLAS_FOUR(axpy)
+ROUSE_BLAS_FOUR(scal)
+ROUSE_BLAS_FOUR(copy)
+ROUSE_BLAS_FOUR(swap)
+ROUSE_BLAS_FOUR(gemv)
+ROUSE_BLAS_FOUR(gemvBatched)
+ROUSE_BLAS_FOUR(gemvStridedBatched)
+ROUSE_BLAS_FOUR(symv)
+ROUSE_BLAS_FOUR(syr)
+ROUSE_BLAS_FOUR(syr2)
+ROUSE_BLAS_FOUR(trmv)
+ROUSE_BLAS_FOUR(trsv)
+ROUSE_BLAS_COMPLEX(hemv)
+ROUSE_BLAS_COMPLEX(her)
+ROUSE_BLAS_COMPLEX(her2)
+ROUSE_BLAS_OF(dot, cublasSdot, cublasDdot, cublasCdotu, cublasZdotu)
+ROUSE_BLAS_COMPLEX(dotc)
+ROUSE_BLAS_OF(ger, cublasSger, cublasDger, cublasCgeru, cublasZgeru)
+ROUSE_BLAS_COMPLEX(gerc)
+ROUSE_BLAS_OF(nrm2, cublasSnrm2, cublasDnrm2, cublasScnrm2, cublasDznrm2)
+ROUSE_BLAS_OF(asum, cublasSasum, cublasDasum, cublasScasum, cublasDzasum)
+ROUSE_BLAS_OF(amax, cublasIsamax, cublasIdamax, cublasIcamax, cublasIzamax)
+ROUSE_BLAS_OF(amin, cublasIsamin, cublasIdamin, cublasIcamin, cublasIzamin)
+ROUSE_BLAS_OF(rot, cublasSrot, cublasDrot, cublasCsrot, cublasZdrot)
 }  // namespace typed
 
 // A result as the handle's pointer mode wants it.
@@ -121,7 +101,7 @@ void vectors(cublasHandle_t handle, int n, int incx, int incy) {
   norm.near("nrm2", incx > 0 ? std::sqrt(squares) : 0, n + 4.0);
   BLAS(typed::asum<T>(handle, n, x.device, incx, sum));
   sum.near("asum", incx > 0 ? absolute : 0, 2.0 * n + 2);
-  Result<int> place(handle);
+  Result<Int> place(handle);
   BLAS(typed::amax<T>(handle, n, x.device, incx, place));
   EXPECT(place.get() == (incx > 0 && n > 0 ? greatest + 1 : 0));
   BLAS(typed::amin<T>(handle, n, x.device, incx, place));
@@ -145,7 +125,7 @@ void extended(cublasHandle_t handle, cudaDataType executes) {
   const cudaDataType type = kType<T>, scale = kType<S>;
   Vector<T> x(r, n, 2), y(r, n, -1);
   Scalar<S> alpha(handle, Z(-0.5));
-  BLAS(cublasAxpyEx(handle, n, (const S*)alpha, scale, x.device, type, 2, y.device, type, -1, executes));
+  BLAS(BLAS_NAME(cublasAxpyEx)(handle, n, (const S*)alpha, scale, x.device, type, 2, y.device, type, -1, executes));
   y.compare("AxpyEx", [&](int i) { return alpha.wide() * x(i) + y(i); }, 6);
   y.upload();
   Z wanted = 0;
@@ -155,14 +135,14 @@ void extended(cublasHandle_t handle, cudaDataType executes) {
     squares += std::norm(x(i));
   }
   Result<T> product(handle);
-  BLAS(cublasDotEx(handle, n, x.device, type, 2, y.device, type, -1, (T*)product, type, executes));
+  BLAS(BLAS_NAME(cublasDotEx)(handle, n, x.device, type, 2, y.device, type, -1, (T*)product, type, executes));
   product.near("DotEx", wanted, 2.0 * n);
   if constexpr (!kComplex<T>) {
     Result<T> norm(handle);
-    BLAS(cublasNrm2Ex(handle, n, x.device, type, 2, (T*)norm, type, executes));
+    BLAS(BLAS_NAME(cublasNrm2Ex)(handle, n, x.device, type, 2, (T*)norm, type, executes));
     norm.near("Nrm2Ex", std::sqrt(squares), 10);
   }
-  BLAS(cublasScalEx(handle, n, (const S*)alpha, scale, x.device, type, 2, executes));
+  BLAS(BLAS_NAME(cublasScalEx)(handle, n, (const S*)alpha, scale, x.device, type, 2, executes));
   x.compare("ScalEx", [&](int i) { return alpha.wide() * x(i); }, 4);
 }
 
@@ -313,9 +293,9 @@ void smallBatches(cublasHandle_t handle) {
     for (int l = 0; l < n; ++l) sum += times(a(i, e * n + l), x(l, e));
     return sum;
   };
-  BLAS(cublasHSHgemvStridedBatched(handle, CUBLAS_OP_N, m, n, alpha, a.device, m, m * n, x.device, 1, n, beta, y.device, 1, m, count));
+  BLAS(BLAS_NAME(cublasHSHgemvStridedBatched)(handle, CUBLAS_OP_N, m, n, alpha, a.device, m, m * n, x.device, 1, n, beta, y.device, 1, m, count));
   y.compare("HSHgemvStridedBatched", [&](int i, int e) { return 2.0 * product(i, e) - y(i, e); }, 8);
-  BLAS(cublasHSSgemvStridedBatched(handle, CUBLAS_OP_N, m, n, alpha, a.device, m, m * n, x.device, 1, n, beta, z.device, 1, m, count));
+  BLAS(BLAS_NAME(cublasHSSgemvStridedBatched)(handle, CUBLAS_OP_N, m, n, alpha, a.device, m, m * n, x.device, 1, n, beta, z.device, 1, m, count));
   z.compare("HSSgemvStridedBatched", [&](int i, int e) { return 2.0 * product(i, e) - z(i, e); }, 64);
 }
 

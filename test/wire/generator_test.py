@@ -17,7 +17,7 @@ def load(toml, layout=None):
         source, header = Path(folder, "commands.toml"), Path(folder, "layout.h")
         source.write_text(toml)
         header.write_text(layout or LAYOUT.read_text())
-        return description.load(source, header)
+        return description.load(source, [header])
 
 
 def command(fields, more=""):
@@ -102,7 +102,7 @@ class Hash(unittest.TestCase):
 
 class Output(unittest.TestCase):
     def test_every_command_and_field_is_in_every_file(self):
-        protocol = description.load(ROOT / "schemas" / "api" / "commands.toml", LAYOUT)
+        protocol = description.load(ROOT / "schemas" / "api" / "commands.toml", [LAYOUT])
         self.assertGreaterEqual(len(protocol.commands), 21)
         for file in (structs.header(protocol), encoders.header(protocol), decoder.header(protocol), decoder.source(protocol),
                      text.describe_source(protocol), text.mock_header(protocol), text.reference(protocol)):
@@ -114,7 +114,7 @@ class Output(unittest.TestCase):
                 self.assertIn(f'"name": "{f.name}"', reference)
 
     def test_same_input_same_output(self):
-        protocols = [description.load(ROOT / "schemas" / "api" / "commands.toml", LAYOUT) for _ in range(2)]
+        protocols = [description.load(ROOT / "schemas" / "api" / "commands.toml", [LAYOUT]) for _ in range(2)]
         self.assertEqual(*[structs.header(p) + decoder.source(p) for p in protocols])
 
 

@@ -348,7 +348,7 @@ def main():
     if len(sys.argv) not in (4, 5):
         print(__doc__, file=sys.stderr)
         return 2
-    protocol = description.load(Path(sys.argv[1]), Path(sys.argv[2]))
+    protocol = description.load(Path(sys.argv[1]), [Path(sys.argv[2])])
     if sys.argv[3] == "--corpus":
         write_corpus(protocol, Path(sys.argv[4]))
     else:

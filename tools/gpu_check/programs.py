@@ -51,13 +51,16 @@ def ratio(timed):
 
 def summary(lines):
     """What goes into the result, from the lines printed so far."""
-    data = {"reference": None, "runs": 0, "passed": 0, "failed": [], "known_gaps": [], "not_run": [], "launch_heavy": list(LAUNCH_HEAVY),
+    data = {"reference": None, "runs": 0, "passed": 0, "failed": [], "known_gaps": [], "not_run": [], "left_out": {}, "launch_heavy": list(LAUNCH_HEAVY),
             "programs": {}}
     for line in lines:
         kind = line["line"]
         if kind == "begin":
             data["reference"] = line["reference"]
             data["not_run"] = list(line["work"])
+            continue
+        if kind == "left_out":
+            data["left_out"][line["program"]] = line["why"]
             continue
         if kind == "end":
             data["unsupported_calls"] = line["unsupported_calls"]
@@ -196,6 +199,11 @@ def main():
     programs = [rules.Program(source) for source in sorted(place.run_programs.parent.glob("*.cu"))]
     if options.names:
         programs = [p for p in programs if p.name in options.names]
+    # What needs a library of NVIDIA's that the machine has not, or that the double of the driver cannot serve.
+    for program in [p for p in programs if p.library and (options.dry_run or not rules.loads(p.library))]:
+        programs.remove(program)
+        why = "the double has none" if options.dry_run else "not where the loader looks"
+        emit(line="left_out", program=program.name, why=f"needs NVIDIA's {program.library}: {why}")
     variants = [v for v in ("o3", "g") if (place.programs / v).is_dir()]
     work = [(p, v) for v in variants for p in programs]
     emit(line="begin", reference="CPU device" if options.dry_run else "native", work=[f"{v}/{p.name}" for p, v in work])

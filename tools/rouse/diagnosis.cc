@@ -12,7 +12,7 @@
 #include <span>
 #include <string_view>
 
-#include "schemas/api/api_ids.h"
+#include "schemas/api/library_names.h"
 #include "schemas/wire/owned_fd.h"
 #include "server/fatbin/fatbin.h"
 #include "tools/rouse/elf_file.h"
@@ -23,11 +23,18 @@ namespace {
 constexpr std::string_view kRuntime = "libcudart.so.";
 constexpr std::string_view kServedRuntime = "libcudart.so.13";
 
+// Libraries of which the pool has its own.
+constexpr std::string_view kForwarded[] = {"libcublas.so.", "libcublasLt.so."};
+constexpr std::string_view kServed[] = {"libcublas.so.13", "libcublasLt.so.13"};
+
 // Libraries that reach the driver by themselves, past the runtime.
-constexpr std::string_view kNotForwarded[] = {"libcuda.so",   "libcublas.so", "libcublasLt.so", "libcudnn",
-                                              "libcufft",     "libcurand.so", "libcusparse",    "libcusolver",
-                                              "libnccl.so",   "libnvrtc",     "libnvJitLink",   "libcupti",
-                                              "libnvidia-ml", "libcutensor",  "libnpp"};
+constexpr std::string_view kNotForwarded[] = {"libcuda.so",  "libcudnn",    "libcufft",     "libcurand.so", "libcusparse",
+                                              "libcusolver", "libnccl.so",  "libnvrtc",     "libnvJitLink", "libcupti",
+                                              "libnvidia-ml", "libcutensor", "libnpp"};
+
+bool among(std::string_view library, std::span<const std::string_view> beginnings) {
+  return std::ranges::any_of(beginnings, [&](std::string_view each) { return library.starts_with(each); });
+}
 
 // What only the toolkit's runtime itself contains, stripped or not: the name of its shared memory. Put together when it
 // is needed, so that this program does not contain it.
@@ -64,14 +71,14 @@ bool contains(std::span<const std::byte> bytes, std::string_view text) {
   return ::memmem(bytes.data(), bytes.size(), text.data(), text.size()) != nullptr;
 }
 
-bool isRuntimeName(std::string_view name) { return name.starts_with("cuda") || name.starts_with("__cuda"); }
+bool isPoolName(std::string_view name) {
+  return name.starts_with("cuda") || name.starts_with("__cuda") || name.starts_with("cublas");
+}
 
 void examineRuntime(const ElfFile& elf, std::span<const std::byte> bytes, Diagnosis& found) {
   std::string runtime;
   for (const std::string& library : elf.needed) {
-    const bool known =
-        library.starts_with(kRuntime) ||
-        std::ranges::any_of(kNotForwarded, [&](std::string_view prefix) { return library.starts_with(prefix); });
+    const bool known = library.starts_with(kRuntime) || among(library, kForwarded) || among(library, kNotForwarded);
     if (known) found.cudaLibraries.push_back(library);
     if (library.starts_with(kRuntime)) runtime = library;
   }
@@ -88,26 +95,34 @@ void examineRuntime(const ElfFile& elf, std::span<const std::byte> bytes, Diagno
     found.hints.push_back("Link it with `nvcc -cudart shared` (CMake: set CUDA_RUNTIME_LIBRARY to Shared).");
   }
   for (const std::string& library : found.cudaLibraries) {
-    if (library.starts_with(kRuntime)) continue;
+    if (library.starts_with(kRuntime) || std::ranges::find(kServed, library) != std::end(kServed)) continue;
+    if (among(library, kForwarded)) {
+      found.problems.push_back("It needs " + library + "; the pool serves the libraries of CUDA 13.");
+      found.hints.push_back("Build it with the CUDA 13 toolkit.");
+      continue;
+    }
     found.problems.push_back("It needs " + library + ", which goes to the driver directly and is not forwarded.");
   }
 }
 
 void examineImports(const ElfFile& elf, Diagnosis& found) {
-  if (found.runtime != Runtime::shared) return;
+  const bool served = found.runtime == Runtime::shared || std::ranges::any_of(found.cudaLibraries, [](const std::string& library) {
+    return std::ranges::find(kServed, library) != std::end(kServed);
+  });
+  if (!served) return;
   for (const std::string& name : elf.imports) {
-    if (!isRuntimeName(name)) continue;
+    if (!isPoolName(name)) continue;
     found.imports.push_back(name);
-    const auto known = std::ranges::find(api::kApiNames, name);
-    if (known == api::kApiNames.end()) {
+    const auto known = std::ranges::find(api::kAllNames, name);
+    if (known == api::kAllNames.end()) {
       found.unknown.push_back(name);
-    } else if (!api::kApiSupported[static_cast<std::size_t>(known - api::kApiNames.begin())]) {
+    } else if (!api::kAllSupported[static_cast<std::size_t>(known - api::kAllNames.begin())]) {
       found.unsupported.push_back(name);
     }
   }
   if (!found.unknown.empty()) {
     found.problems.push_back("It imports " + std::to_string(found.unknown.size()) + " names that " +
-                             std::string(kServedRuntime) + " does not have: it will not start.");
+                             std::string(kServedRuntime) + " and the pool's other libraries do not have: it will not start.");
   }
 }
 
@@ -151,7 +166,7 @@ Diagnosis diagnose(const std::string& file) {
   } else if (!found.unsupported.empty()) {
     found.verdict = Verdict::partly;
     found.hints.push_back(
-        "Those calls return cudaErrorNotSupported; `rouse status --unsupported` counts them while it runs.");
+        "Those calls return cudaErrorNotSupported, or the library's own status for that; `rouse status --unsupported` counts them while it runs.");
   } else if (cuda) {
     found.verdict = Verdict::runs;
   }

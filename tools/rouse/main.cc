@@ -9,6 +9,7 @@
 #include "server/roused/byte_size.h"
 #include "server/roused/version.h"
 #include "tools/rouse/config_check.h"
+#include "tools/rouse/coverage.h"
 #include "tools/rouse/doctor.h"
 #include "tools/rouse/exit_codes.h"
 #include "tools/rouse/move.h"
@@ -129,6 +130,12 @@ int main(int argc, char** argv) {
       ->excludes(files);
   doctorCommand->add_flag("--json", doctorOptions.json, "As JSON");
 
+  CoverageOptions coverageOptions;
+  CLI::App* coverageCommand = app.add_subcommand("coverage", "Show what of the CUDA libraries is there: exported, implemented, tested");
+  coverageCommand->add_option("LIBRARY", coverageOptions.library, "One of them, such as libcublas.so.13 (default all)");
+  coverageCommand->add_flag("--names", coverageOptions.names, "Each name, not only how many");
+  coverageCommand->add_flag("--json", coverageOptions.json, "As JSON, with all names");
+
   std::string configFile;
   CLI::App* configCommand = app.add_subcommand("config", "The daemon's configuration");
   configCommand->require_subcommand(1);
@@ -169,6 +176,7 @@ int main(int argc, char** argv) {
     return ps(psOptions);
   }
   if (*doctorCommand) return doctor(doctorOptions);
+  if (*coverageCommand) return coverage(coverageOptions);
   if (isOrder) {
     orderOptions.socket = socket;
     return order(orderOptions);

@@ -107,7 +107,7 @@ def require(condition, where, message):
         raise DescriptionError(f"{where}: {message}")
 
 
-def load(source: Path, layout: Path) -> Protocol:
+def load(source: Path, layouts: list[Path]) -> Protocol:
     raw = tomllib.loads(source.read_text())
     require(set(raw) == {"version", "command"}, "top level", f"keys are version and command, not {sorted(raw)}")
     commands = [parse_command(entry, opcode) for opcode, entry in enumerate(raw["command"], start=1)]
@@ -115,7 +115,7 @@ def load(source: Path, layout: Path) -> Protocol:
     for name in names:
         require(names.count(name) == 1, name, "described twice")
     require(len(commands) < 1 << 16, "top level", "more commands than opcodes")
-    return Protocol(raw["version"], commands, digest(raw, layout.read_text()))
+    return Protocol(raw["version"], commands, digest(raw, "\0".join(layout.read_text() for layout in layouts)))
 
 
 def digest(raw, layout) -> int:

@@ -248,6 +248,13 @@ void CudaContext::launch(memory::Stream& stream, const memory::LaunchRequest& re
                              {request.parameters.begin(), request.parameters.end()}});
 }
 
+Status CudaContext::call(memory::Stream& stream, const memory::LibraryRequest& request) {
+  const std::shared_ptr<Lane>& lane = laneOf(stream);
+  const std::lock_guard lock(gpu_->mutex);
+  if (lane) lane->push(LibraryOperation{request.library, request.function, {request.parameters.begin(), request.parameters.end()}});
+  return {};
+}
+
 // --- Modules, limits
 
 Result<std::unique_ptr<memory::ModuleInstance>> CudaContext::instantiate(std::shared_ptr<memory::Image> image,

@@ -38,6 +38,7 @@ class CudaContext final : public memory::Context {
   Status fingerprint(memory::Stream& stream, const memory::FingerprintKey& key, AddressRange granules,
                      std::span<memory::PageFingerprint> out) override;
   void launch(memory::Stream& stream, const memory::LaunchRequest& request) override;
+  Status call(memory::Stream& stream, const memory::LibraryRequest& request) override;
   void signal(memory::Stream& stream, wire::Slot& slot, std::uint64_t value, bool timestamp) override;
   void waitFor(memory::Stream& stream, const wire::Slot& slot, std::uint64_t value) override;
 

@@ -90,6 +90,10 @@ Result<std::shared_ptr<Gpu>> Gpu::open(std::uint32_t ordinal) {
 
 Gpu::~Gpu() {
   if (context_ == nullptr) return;
+  if (!lost()) {
+    makeCurrent();
+    libraries.end();
+  }
   driver_->cuCtxSetCurrent(nullptr);
   currentSerial = 0;
   driver_->cuDevicePrimaryCtxRelease(device_);

@@ -16,6 +16,7 @@
 #include "memory/device.h"
 #include "server/device/cuda/driver/load.h"
 #include "server/device/cuda/kernel_text.h"
+#include "server/library/cuda/real_libraries.h"
 
 namespace rouse::cuda {
 
@@ -56,6 +57,8 @@ class Gpu {
   AddressRange homes;
   // Of physical memory that was made, and of host memory that was pinned: any thread.
   std::atomic<std::uint64_t> allocations{0}, pinnings{0};
+  // Locked; ends while the context lives.
+  library::cuda::RealLibraries libraries;
   // Locked.
   KernelText text;
   mutable std::mutex mutex;

@@ -405,6 +405,32 @@ Lane::Step Lane::step(FingerprintOperation& operation) {
   return Step::done;
 }
 
+// --- Libraries
+
+Lane::Step Lane::step(LibraryOperation& operation) {
+  if (!settle()) return Step::done;
+  if (!room()) return Step::blocked;
+  library::cuda::RealLibraries& libraries = owner_.gpu->libraries;
+  if (libraries_ == nullptr) {
+    auto taken = libraries.take(stream_);
+    if (!taken) {
+      owner_.report(taken.error());
+      return Step::done;
+    }
+    libraries_ = *taken;
+  }
+  const Status status = libraries.call(*libraries_, operation.library, operation.function, operation.parameters);
+  counted();
+  if (!status) owner_.report(status.error());
+  return Step::done;
+}
+
+void Lane::finish() {
+  if (libraries_ != nullptr) owner_.gpu->libraries.give(libraries_);
+  libraries_ = nullptr;
+  stream_ = nullptr;
+}
+
 // --- Launches
 
 Lane::Step Lane::step(LaunchOperation& operation) {

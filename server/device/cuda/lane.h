@@ -16,6 +16,7 @@
 
 #include "server/device/cuda/gpu.h"
 #include "server/device/cuda/operation.h"
+#include "server/library/cuda/real_libraries.h"
 
 namespace rouse::cuda {
 
@@ -59,7 +60,7 @@ class Lane final : public std::enable_shared_from_this<Lane> {
   CUstream stream() const { return stream_; }
   std::uint64_t* counter() const { return counter_; }
   // The stream is gone from the driver; all was done.
-  void finish() { stream_ = nullptr; }
+  void finish();
 
   bool destroyed = false;     // by its owner; ends when it is idle
   bool isActive = false;      // in Lanes' list
@@ -74,6 +75,7 @@ class Lane final : public std::enable_shared_from_this<Lane> {
   Step step(FillOperation& operation);
   Step step(FingerprintOperation& operation);
   Step step(LaunchOperation& operation);
+  Step step(LibraryOperation& operation);
   Step step(SignalOperation& operation);
   Step step(SlotWaitOperation& operation);
   Step step(RecordOperation& operation);
@@ -105,6 +107,7 @@ class Lane final : public std::enable_shared_from_this<Lane> {
     const std::string* kernel;
   };
   std::deque<Launched> launched_;  // the latest ones
+  library::cuda::Handle* libraries_ = nullptr;  // from its first call of a library until it ends
   struct Printed {
     std::uint64_t sequence;
     CUevent event;  // behind it

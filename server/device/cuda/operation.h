@@ -55,6 +55,10 @@ struct LaunchOperation {
   bool cooperative;
   std::vector<std::byte> parameters;
 };
+struct LibraryOperation {
+  std::uint32_t library, function;
+  std::vector<std::byte> parameters;
+};
 struct SignalOperation {
   wire::Slot* slot;
   std::uint64_t value;
@@ -71,7 +75,7 @@ struct EventWaitOperation {
   std::shared_ptr<Record> record;
 };
 
-using Operation = std::variant<CopyOperation, InlineOperation, FillOperation, FingerprintOperation, LaunchOperation,
+using Operation = std::variant<CopyOperation, InlineOperation, FillOperation, FingerprintOperation, LaunchOperation, LibraryOperation,
                                SignalOperation, SlotWaitOperation, RecordOperation, EventWaitOperation>;
 
 }  // namespace rouse::cuda

@@ -3,7 +3,7 @@ _rouse() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]:-} i
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
-    mapfile -t COMPREPLY < <(compgen -W 'run status ps usage load unload pin unpin migrate start stop restart reload logs doctor config --help --version' -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W 'run status ps usage load unload pin unpin migrate start stop restart reload logs doctor coverage config --help --version' -- "$current")
     return
   fi
   case $previous in
@@ -55,6 +55,8 @@ _rouse() {
       ;;
     reload) mapfile -t COMPREPLY < <(compgen -W '--socket --help' -- "$current") ;;
     ps | usage) mapfile -t COMPREPLY < <(compgen -W '--json --socket --help' -- "$current") ;;
+    coverage)
+      mapfile -t COMPREPLY < <(compgen -W 'libcudart.so.13 libcublas.so.13 libcublasLt.so.13 --names --json --help' -- "$current") ;;
     doctor)
       if [[ $current == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W '--json --socket --help' -- "$current")

@@ -1,0 +1,49 @@
+// The functions that are used of NVIDIA's libraries, as they are found in them.
+#pragma once
+
+#include <cublasLt.h>
+#include <cublas_api.h>
+
+#include <cstdint>
+
+#include "server/library/cuda/real_libraries.h"
+
+namespace rouse::library::cuda {
+
+struct BlasApi {
+  decltype(&::cublasCreate_v2) cublasCreate_v2 = nullptr;
+  decltype(&::cublasDestroy_v2) cublasDestroy_v2 = nullptr;
+  decltype(&::cublasSetStream_v2) cublasSetStream_v2 = nullptr;
+  decltype(&::cublasSetWorkspace_v2) cublasSetWorkspace_v2 = nullptr;
+  decltype(&::cublasSetPointerMode_v2) cublasSetPointerMode_v2 = nullptr;
+  decltype(&::cublasSetAtomicsMode) cublasSetAtomicsMode = nullptr;
+  decltype(&::cublasSetMathMode) cublasSetMathMode = nullptr;
+  decltype(&::cublasSetSmCountTarget) cublasSetSmCountTarget = nullptr;
+  decltype(&::cublasGetStatusName) cublasGetStatusName = nullptr;
+#define ROUSE_BLAS_CALL(name, ...)
+#define ROUSE_BLAS_NAME(name, ...) cublasStatus_t (*name)(__VA_ARGS__) = nullptr;  // some are overloaded in C++
+#include "server/library/cuda/blas_calls.inc"
+#undef ROUSE_BLAS_CALL
+#undef ROUSE_BLAS_NAME
+};
+
+struct LtApi {
+  decltype(&::cublasLtMatmul) cublasLtMatmul = nullptr;
+  decltype(&::cublasLtMatmulDescInit_internal) cublasLtMatmulDescInit_internal = nullptr;
+  decltype(&::cublasLtMatmulDescSetAttribute) cublasLtMatmulDescSetAttribute = nullptr;
+  decltype(&::cublasLtMatrixLayoutInit_internal) cublasLtMatrixLayoutInit_internal = nullptr;
+  decltype(&::cublasLtMatrixLayoutSetAttribute) cublasLtMatrixLayoutSetAttribute = nullptr;
+};
+
+struct Handle {
+  cublasHandle_t handle = nullptr;
+  cudaStream_t stream = nullptr;
+  // As it is set in the library; what a fresh handle has.
+  cublasPointerMode_t pointerMode = CUBLAS_POINTER_MODE_HOST;
+  cublasAtomicsMode_t atomics = CUBLAS_ATOMICS_NOT_ALLOWED;
+  cublasMath_t mathMode = CUBLAS_DEFAULT_MATH;
+  std::int32_t multiprocessors = 0;
+  std::uint64_t workspace = 0, workspaceBytes = 0;
+};
+
+}  // namespace rouse::library::cuda

@@ -1,0 +1,231 @@
+#include "server/library/cuda/real_libraries.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "server/library/cuda/api.h"
+
+namespace rouse::library::cuda {
+namespace {
+
+Result<void*> open(const char* variable, const char* name) {
+  const char* chosen = std::getenv(variable);
+  const bool given = chosen != nullptr && *chosen != '\0';
+  void* library = ::dlopen(given ? chosen : name, RTLD_NOW | RTLD_LOCAL);
+  if (library != nullptr) return library;
+  const char* reason = ::dlerror();
+  return Error{CudaError::notSupported, std::string("no ") + name + " on this node: " + (reason != nullptr ? reason : "unknown reason") +
+                                            "; install NVIDIA's cuBLAS for CUDA 13 where the executor finds it"};
+}
+
+template <class Function>
+bool find(void* library, const char* name, Function& pointer, std::string& missing) {
+  pointer = reinterpret_cast<Function>(::dlsym(library, name));
+  if (pointer != nullptr) return true;
+  if (missing.empty()) missing = name;
+  return false;
+}
+
+Error lacks(const char* library, const std::string& function) {
+  return {CudaError::symbolNotFound, std::string(library) + " of this node has no function " + function + "; CUDA 13's has"};
+}
+
+Result<std::unique_ptr<BlasApi>> loadBlas() {
+  auto library = open(kBlasVariable, "libcublas.so.13");
+  if (!library) return library.error();
+  auto api = std::make_unique<BlasApi>();
+  std::string missing;
+#define ROUSE_BLAS_CALL(name, ...)
+#define ROUSE_BLAS_NAME(name, ...) find(*library, #name, api->name, missing);
+#include "server/library/cuda/blas_calls.inc"
+  ROUSE_BLAS_NAME(cublasCreate_v2, )
+  ROUSE_BLAS_NAME(cublasDestroy_v2, )
+  ROUSE_BLAS_NAME(cublasSetStream_v2, )
+  ROUSE_BLAS_NAME(cublasSetWorkspace_v2, )
+  ROUSE_BLAS_NAME(cublasSetPointerMode_v2, )
+  ROUSE_BLAS_NAME(cublasSetAtomicsMode, )
+  ROUSE_BLAS_NAME(cublasSetMathMode, )
+  ROUSE_BLAS_NAME(cublasSetSmCountTarget, )
+  ROUSE_BLAS_NAME(cublasGetStatusName, )
+#undef ROUSE_BLAS_CALL
+#undef ROUSE_BLAS_NAME
+  if (!missing.empty()) return lacks("libcublas.so.13", missing);
+  return api;
+}
+
+Result<std::unique_ptr<LtApi>> loadLt() {
+  auto library = open(kLtVariable, "libcublasLt.so.13");
+  if (!library) return library.error();
+  auto api = std::make_unique<LtApi>();
+  std::string missing;
+  find(*library, "cublasLtMatmul", api->cublasLtMatmul, missing);
+  find(*library, "cublasLtMatmulDescInit_internal", api->cublasLtMatmulDescInit_internal, missing);
+  find(*library, "cublasLtMatmulDescSetAttribute", api->cublasLtMatmulDescSetAttribute, missing);
+  find(*library, "cublasLtMatrixLayoutInit_internal", api->cublasLtMatrixLayoutInit_internal, missing);
+  find(*library, "cublasLtMatrixLayoutSetAttribute", api->cublasLtMatrixLayoutSetAttribute, missing);
+  if (!missing.empty()) return lacks("libcublasLt.so.13", missing);
+  return api;
+}
+
+// As the generated calls name them.
+struct Places {
+  const void* alpha = nullptr;
+  const void* beta = nullptr;
+  void* result = nullptr;
+};
+
+const void* scalarOf(const blas::Scalar& scalar, blas::Scalars where) {
+  return where == blas::Scalars::inMemory ? reinterpret_cast<const void*>(scalar.words[0]) : static_cast<const void*>(&scalar);
+}
+
+cublasStatus_t dispatch(const BlasApi& api, cublasHandle_t handle, blas::Function function, const blas::Call& call, const Places& memory) {
+  using blas::Type;
+  switch (function) {
+#define ROUSE_BLAS_CALL(name, ...) \
+  case blas::Function::name:       \
+    return __VA_ARGS__;
+#define ROUSE_BLAS_NAME(name, ...)
+#include "server/library/cuda/blas_calls.inc"
+#undef ROUSE_BLAS_CALL
+#undef ROUSE_BLAS_NAME
+  }
+  return CUBLAS_STATUS_NOT_SUPPORTED;
+}
+
+}  // namespace
+
+RealLibraries::RealLibraries() = default;
+RealLibraries::~RealLibraries() = default;
+
+void RealLibraries::end() {
+  for (const auto& each : all_) blas_->cublasDestroy_v2(each->handle);
+  free_.clear();
+  all_.clear();
+}
+
+Result<Handle*> RealLibraries::take(CUstream_st* stream) {
+  if (!blas_) {
+    auto loaded = loadBlas();
+    if (!loaded) return loaded.error();
+    blas_ = std::move(*loaded);
+  }
+  if (free_.empty()) {
+    auto fresh = std::make_unique<Handle>();
+    if (const cublasStatus_t status = blas_->cublasCreate_v2(&fresh->handle); status != CUBLAS_STATUS_SUCCESS)
+      return Error{CudaError::memoryAllocation, std::string("cublasCreate: ") + blas_->cublasGetStatusName(status)};
+    free_.push_back(all_.emplace_back(std::move(fresh)).get());
+  }
+  Handle* handle = free_.back();
+  if (const cublasStatus_t status = blas_->cublasSetStream_v2(handle->handle, stream); status != CUBLAS_STATUS_SUCCESS)
+    return Error{CudaError::unknown, std::string("cublasSetStream: ") + blas_->cublasGetStatusName(status)};
+  free_.pop_back();
+  handle->stream = stream;
+  handle->workspace = handle->workspaceBytes = 0;
+  return handle;
+}
+
+void RealLibraries::give(Handle* handle) { free_.push_back(handle); }
+
+Status RealLibraries::call(Handle& handle, std::uint32_t library, std::uint32_t function, std::span<const std::byte> parameters) {
+  const auto copied = [&](auto& to) {
+    if (parameters.size() != sizeof to) return false;
+    std::memcpy(&to, parameters.data(), sizeof to);
+    return true;
+  };
+  if (library == blas::kLibrary) {
+    blas::Call call;
+    if (copied(call) && function < blas::kFunctionCount) return callBlas(handle, static_cast<blas::Function>(function), call);
+  } else if (library == blas::kLtLibrary) {
+    blas::LtMatmul call;
+    if (copied(call) && function == blas::kLtMatmulFunction) return callLt(handle, call);
+  }
+  return Error{CudaError::notSupported, "library " + std::to_string(library) + ", function " + std::to_string(function) + ": not served"};
+}
+
+Status RealLibraries::callBlas(Handle& handle, blas::Function function, const blas::Call& call) {
+  const blas::FunctionInfo& info = blas::info(function);
+  cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
+  const auto set = [&](auto& has, auto wanted, auto&& setter) {
+    if (has == wanted || status != CUBLAS_STATUS_SUCCESS) return;
+    status = setter(handle.handle, wanted);
+    if (status == CUBLAS_STATUS_SUCCESS) has = wanted;
+  };
+  // Results always lie in memory that the device sees.
+  const bool inMemory = call.scalars == blas::Scalars::inMemory || blas::hasResult(info.verb);
+  set(handle.pointerMode, inMemory ? CUBLAS_POINTER_MODE_DEVICE : CUBLAS_POINTER_MODE_HOST, blas_->cublasSetPointerMode_v2);
+  set(handle.atomics, static_cast<cublasAtomicsMode_t>(call.atomics), blas_->cublasSetAtomicsMode);
+  set(handle.mathMode, static_cast<cublasMath_t>(call.mathMode), blas_->cublasSetMathMode);
+  set(handle.multiprocessors, call.multiprocessors, blas_->cublasSetSmCountTarget);
+  if (status == CUBLAS_STATUS_SUCCESS && (call.workspace != handle.workspace || call.workspaceBytes != handle.workspaceBytes)) {
+    // Setting the stream goes back to the library's own workspace.
+    status = call.workspaceBytes != 0
+                 ? blas_->cublasSetWorkspace_v2(handle.handle, reinterpret_cast<void*>(call.workspace), call.workspaceBytes)
+                 : blas_->cublasSetStream_v2(handle.handle, handle.stream);
+    handle.workspace = call.workspace;
+    handle.workspaceBytes = call.workspaceBytes;
+  }
+  if (status == CUBLAS_STATUS_SUCCESS)
+    status = dispatch(*blas_, handle.handle, function, call,
+                      {scalarOf(call.alpha, call.scalars), scalarOf(call.beta, call.scalars), reinterpret_cast<void*>(call.result)});
+  if (status == CUBLAS_STATUS_SUCCESS) return {};
+  return Error{CudaError::unknown, std::string(info.name) + ": " + blas_->cublasGetStatusName(status)};
+}
+
+Status RealLibraries::callLt(Handle& handle, const blas::LtMatmul& call) {
+  if (!lt_) {
+    auto loaded = loadLt();
+    if (!loaded) return loaded.error();
+    lt_ = std::move(*loaded);
+  }
+  cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
+  const auto tried = [&](cublasStatus_t result) {
+    if (status == CUBLAS_STATUS_SUCCESS) status = result;
+  };
+  cublasLtMatmulDescOpaque_t desc;
+  tried(lt_->cublasLtMatmulDescInit_internal(&desc, sizeof desc, static_cast<cublasComputeType_t>(call.computeType),
+                                             static_cast<cudaDataType_t>(call.scaleType)));
+  const auto attribute = [&](cublasLtMatmulDescAttributes_t which, auto value) {
+    tried(lt_->cublasLtMatmulDescSetAttribute(&desc, which, &value, sizeof value));
+  };
+  attribute(CUBLASLT_MATMUL_DESC_TRANSA, static_cast<std::int32_t>(call.transa));
+  attribute(CUBLASLT_MATMUL_DESC_TRANSB, static_cast<std::int32_t>(call.transb));
+  attribute(CUBLASLT_MATMUL_DESC_EPILOGUE, call.epilogue);
+  attribute(CUBLASLT_MATMUL_DESC_POINTER_MODE, static_cast<std::int32_t>(call.scalars));
+  if (call.multiprocessors != 0) attribute(CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, call.multiprocessors);
+  if (call.fastAccumulation != 0) attribute(CUBLASLT_MATMUL_DESC_FAST_ACCUM, static_cast<std::int8_t>(call.fastAccumulation));
+  if ((call.epilogue & blas::kEpilogueBias) != 0) {
+    attribute(CUBLASLT_MATMUL_DESC_BIAS_POINTER, call.bias);
+    attribute(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<std::int32_t>(call.biasType));
+    if (call.biasStride != 0) attribute(CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, call.biasStride);
+  }
+  if ((call.epilogue & blas::kEpilogueAux) != 0) {
+    attribute(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, call.aux);
+    attribute(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, call.auxSpacing);
+    attribute(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, static_cast<std::int32_t>(call.auxType));
+    if (call.auxStride != 0) attribute(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE, call.auxStride);
+  }
+  cublasLtMatrixLayoutOpaque_t layouts[4];
+  const blas::LtMatrix* matrices[4] = {&call.a, &call.b, &call.c, &call.d};
+  for (int i = 0; i < 4; ++i) {
+    const blas::LtMatrix& m = *matrices[i];
+    tried(lt_->cublasLtMatrixLayoutInit_internal(&layouts[i], sizeof layouts[i], static_cast<cudaDataType>(m.type),
+                                                 static_cast<std::uint64_t>(m.rows), static_cast<std::uint64_t>(m.columns), m.spacing));
+    const auto order = static_cast<std::int32_t>(m.order), batch = static_cast<std::int32_t>(call.batch);
+    tried(lt_->cublasLtMatrixLayoutSetAttribute(&layouts[i], CUBLASLT_MATRIX_LAYOUT_ORDER, &order, sizeof order));
+    tried(lt_->cublasLtMatrixLayoutSetAttribute(&layouts[i], CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof batch));
+    tried(lt_->cublasLtMatrixLayoutSetAttribute(&layouts[i], CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &m.stride, sizeof m.stride));
+  }
+  const auto pointer = [](std::uint64_t address) { return reinterpret_cast<void*>(address); };
+  // Without an algorithm the library asks its own heuristics, which it remembers.
+  if (status == CUBLAS_STATUS_SUCCESS)
+    status = lt_->cublasLtMatmul(reinterpret_cast<cublasLtHandle_t>(handle.handle), &desc, scalarOf(call.alpha, call.scalars), pointer(call.a.address),
+                                 &layouts[0], pointer(call.b.address), &layouts[1], scalarOf(call.beta, call.scalars), pointer(call.c.address),
+                                 &layouts[2], pointer(call.d.address), &layouts[3], nullptr, pointer(call.workspace), call.workspaceBytes,
+                                 handle.stream);
+  if (status == CUBLAS_STATUS_SUCCESS) return {};
+  return Error{CudaError::unknown, std::string("cublasLtMatmul: ") + blas_->cublasGetStatusName(status)};
+}
+
+}  // namespace rouse::library::cuda

@@ -1,0 +1,56 @@
+// NVIDIA's cuBLAS and cuBLASLt, opened at run time: one binary runs with or without them. Their handles are one a stream at a time: cuBLAS's
+// results depend on what else its handle does, and its own workspace is used in its stream's order.
+//
+// The calling thread has the GPU's context bound (its primary one, which the libraries use, too); one thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "schemas/base/result.h"
+#include "schemas/blas/lt_matmul.h"
+
+struct CUstream_st;
+
+namespace rouse::library::cuda {
+
+// Paths here are opened instead: other versions, or doubles.
+inline constexpr const char* kBlasVariable = "ROUSE_LIBCUBLAS";
+inline constexpr const char* kLtVariable = "ROUSE_LIBCUBLASLT";
+
+struct BlasApi;
+struct LtApi;
+struct Handle;  // of cuBLAS, and what is set in it
+
+// Of one GPU. Handles are made when there is none to be used again, which takes milliseconds and device memory,.
+class RealLibraries {
+ public:
+  RealLibraries();
+  ~RealLibraries();
+  RealLibraries(const RealLibraries&) = delete;
+
+  // Ends all handles, while the context is still there. Waits for the GPU, as cuBLAS's own destruction does. Without it they are the driver's
+  // to clean up.
+  void end();
+
+  // A stream's own until it is given back, when the stream has ended. notSupported, with what to do about it, where the library is not there.
+  Result<Handle*> take(CUstream_st* stream);
+  void give(Handle* handle);
+
+  // wire::LibraryCall's parameters, checked (named_memory.h). Queues; what the library refuses is an error that names function and status.
+  Status call(Handle& handle, std::uint32_t library, std::uint32_t function, std::span<const std::byte> parameters);
+
+ private:
+  Status callBlas(Handle& handle, blas::Function function, const blas::Call& call);
+  Status callLt(Handle& handle, const blas::LtMatmul& call);
+
+  std::unique_ptr<BlasApi> blas_;
+  std::unique_ptr<LtApi> lt_;
+  std::vector<std::unique_ptr<Handle>> all_;
+  std::vector<Handle*> free_;
+};
+
+}  // namespace rouse::library::cuda

@@ -1,0 +1,110 @@
+// Calls of libraries in a session: what they name is checked against what the session has mapped, and who sends what no client of ours
+// sends is cut off.
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <span>
+
+#include "schemas/blas/lt_matmul.h"
+#include "test/executor/session_fixture.h"
+
+namespace rouse::executor {
+namespace {
+
+struct LibraryCalls : SessionFixture {
+  LibraryCalls() {
+    give(2);
+    device.taken.clear();
+    call.m = call.n = call.k = 8;
+    const std::uint64_t base = client.window();
+    call.a = {.address = base, .spacing = 8};
+    call.b = {.address = base + 256, .spacing = 8};
+    call.c = {.address = base + 512, .spacing = 8};
+  }
+  void run(blas::Function function = blas::Function::cublasSgemm_v2) {
+    send(wire::LibraryCall{.stream = wire::kLegacyStream, .library = blas::kLibrary, .function = static_cast<std::uint32_t>(function)},
+         std::as_bytes(std::span(&call, 1)));
+  }
+  blas::Call call;
+};
+
+constexpr auto kGemm = static_cast<std::uint32_t>(blas::Function::cublasSgemm_v2);
+
+}  // namespace
+
+TEST_CASE_METHOD(LibraryCalls, "a call runs on its stream, and is counted") {
+  run();
+  CHECK(fault() == "");
+  REQUIRE(device.taken.size() == 1);
+  CHECK(device.taken[0].find("call 1." + std::to_string(kGemm)) == 0);
+  CHECK(session->usage().launches == 1);
+  CHECK(client.latched() == CudaError::success);
+}
+
+TEST_CASE_METHOD(LibraryCalls, "an operand that is not the session's is the program's error, not the executor's") {
+  const std::uint64_t end = client.window() + 2 * kG;
+  SECTION("null") { call.a.address = 0; }
+  SECTION("behind its memory") { call.c.address = end; }
+  SECTION("its last byte behind its memory") { call.c.address = end - 4 * 64 + 4; }
+  SECTION("another function's") { call.b.address = Client(2).window(); }
+  SECTION("the executor's own") { call.a.address = reinterpret_cast<std::uint64_t>(&device); }
+  SECTION("a scalar in memory") {
+    call.scalars = blas::Scalars::inMemory;
+    call.alpha.words[0] = client.window();
+    call.beta.words[0] = end;
+  }
+  SECTION("a workspace") {
+    call.workspace = end - 256;
+    call.workspaceBytes = 512;
+  }
+  run();
+  CHECK(fault() == "");
+  CHECK(device.taken.empty());
+  CHECK(client.latched() == CudaError::illegalAddress);
+  CHECK(client.message().find("cublasSgemm_v2: ") == 0);
+}
+
+TEST_CASE_METHOD(LibraryCalls, "results and scalars may lie in pinned memory") {
+  send(wire::HostMap{.base = client.pinned(), .bytes = 4096});
+  blas::Call dot;
+  dot.n = 16;
+  dot.x = {.address = client.window(), .spacing = 1};
+  dot.y = {.address = client.window() + 64, .spacing = 1};
+  dot.result = client.pinned();
+  call = dot;
+  device.taken.clear();
+  run(blas::Function::cublasSdot_v2);
+  CHECK(fault() == "");
+  CHECK(client.latched() == CudaError::success);
+  CHECK(device.taken.size() == 1);
+}
+
+TEST_CASE_METHOD(LibraryCalls, "what no client sends ends the connection") {
+  std::string expected;
+  std::uint32_t library = blas::kLibrary, function = kGemm;
+  std::size_t bytes = sizeof call;
+  SECTION("a library") { library = 3, expected = "LibraryCall.library = 3"; }
+  SECTION("a function") { function = 5000, expected = "LibraryCall.function = 5000"; }
+  SECTION("too few bytes") { bytes = 16, expected = "LibraryCall.parameters: 16 bytes"; }
+  SECTION("none") { bytes = 0, expected = "LibraryCall.parameters: 0 bytes"; }
+  SECTION("a negative dimension") { call.m = -1, expected = "LibraryCall: cublasSgemm_v2: a dimension is negative"; }
+  SECTION("a leading dimension") { call.a.spacing = 1, expected = "LibraryCall: cublasSgemm_v2: lda"; }
+  SECTION("a type that is too small") { call.aType = blas::Type::f16, expected = "LibraryCall: cublasSgemm_v2: an operand's type"; }
+  SECTION("an overflow") {
+    call.m = call.n = call.k = call.a.spacing = call.b.spacing = call.c.spacing = blas::kMostElements;
+    expected = "LibraryCall: cublasSgemm_v2: an operand of more than";
+  }
+  SECTION("of cuBLASLt") { library = blas::kLtLibrary, function = 0, expected = "LibraryCall.parameters: 240 bytes, cuBLASLt's are"; }
+  client.send(wire::LibraryCall{.stream = wire::kLegacyStream, .library = library, .function = function},
+              std::as_bytes(std::span(&call, 1)).first(bytes));
+  settle();
+  CHECK(fault().substr(0, expected.size()) == expected);
+  CHECK(device.taken.empty());
+}
+
+TEST_CASE_METHOD(LibraryCalls, "a stream that is none ends the connection") {
+  client.send(wire::LibraryCall{.stream = {7, 0}, .library = blas::kLibrary, .function = kGemm}, std::as_bytes(std::span(&call, 1)));
+  settle();
+  CHECK(fault().find("LibraryCall.stream") == 0);
+}
+
+}  // namespace rouse::executor

@@ -1,0 +1,86 @@
+// The libraries export what the toolkit's do: the same names at the same version nodes, and nothing else.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <iterator>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "schemas/api/library_names.h"
+#include "test/cudart/shell.h"
+
+namespace {
+
+std::set<std::string> exportsOf(const std::string& library) {
+  std::string command = ROUSE_NM " -D --defined-only --with-symbol-versions '";
+  command += library + "'";
+  const auto nm = rouse::test::shell(command);
+  REQUIRE(nm.status == 0);
+  std::set<std::string> symbols;
+  std::istringstream lines(nm.output);
+  for (std::string address, kind, name; lines >> address >> kind >> name;) symbols.insert(kind + " " + name);
+  return symbols;
+}
+
+std::set<std::string> minus(const std::set<std::string>& a, const std::set<std::string>& b) {
+  std::set<std::string> difference;
+  std::set_difference(a.begin(), a.end(), b.begin(), b.end(), std::inserter(difference, difference.begin()));
+  return difference;
+}
+
+struct Library {
+  const char *name, *ours, *theirs;
+  std::size_t first, count, least;
+};
+const Library kLibraries[] = {
+    {"libcublas.so.13", ROUSE_CUBLAS, ROUSE_TOOLKIT_CUBLAS, 0, rouse::api::kCublasltNames - rouse::api::kCublasNames, 700},
+    {"libcublasLt.so.13", ROUSE_CUBLASLT, ROUSE_TOOLKIT_CUBLASLT, rouse::api::kCublasltNames - rouse::api::kCublasNames,
+     rouse::api::kAllNameCount - rouse::api::kCublasltNames, 150},
+};
+
+}  // namespace
+
+TEST_CASE("a library exports the toolkit's names and version nodes, no more and no fewer", "[libraries][abi]") {
+  const Library& library = kLibraries[GENERATE(0, 1)];
+  CAPTURE(library.name);
+  const auto theirs = exportsOf(library.theirs), ours = exportsOf(library.ours);
+  CHECK(theirs.size() > library.least);
+  CHECK(minus(theirs, ours) == std::set<std::string>{});
+  CHECK(minus(ours, theirs) == std::set<std::string>{});
+}
+
+TEST_CASE("every name that a library exports has a number", "[libraries][abi]") {
+  const Library& library = kLibraries[GENERATE(0, 1)];
+  std::set<std::string> described;
+  for (std::size_t i = library.first; i < library.first + library.count; ++i)
+    described.insert("T " + std::string(rouse::api::kLibraryNames[i]) + "@@" + library.name);
+  auto exported = exportsOf(library.ours);
+  exported.erase("A " + std::string(library.name));  // the version node itself
+  CHECK(described == exported);
+}
+
+TEST_CASE("numbers of names: the runtime's first, then the libraries'", "[libraries][abi]") {
+  using namespace rouse::api;
+  CHECK(kAllNames[0] == kApiNames[0]);
+  CHECK(kAllNames[kCublasNames] == kLibraryNames[0]);
+  CHECK(kAllNames[kCublasltNames].substr(0, 8) == "cublasLt");
+  CHECK(kAllSupported[kApiNameCount - 1] == kApiSupported[kApiNameCount - 1]);
+  CHECK(std::ranges::count(kLibrarySupported, true) > 400);
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(__clang__)
+TEST_CASE("a library needs the runtime and the C library", "[libraries][abi]") {
+  const Library& library = kLibraries[GENERATE(0, 1)];
+  const auto readelf = rouse::test::shell("readelf -d '" + std::string(library.ours) + "'");
+  REQUIRE(readelf.status == 0);
+  std::istringstream lines(readelf.output);
+  std::set<std::string> needed;
+  for (std::string line; std::getline(lines, line);) {
+    const auto open = line.find('['), close = line.find(']');
+    if (line.find("(NEEDED)") != std::string::npos) needed.insert(line.substr(open + 1, close - open - 1));
+    if (line.find("(SONAME)") != std::string::npos) CHECK(line.substr(open + 1, close - open - 1) == library.name);
+  }
+  CHECK(needed.contains("libcudart.so.13"));
+  CHECK(minus(needed, {"libcudart.so.13", "libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2"}) == std::set<std::string>{});
+}
+#endif

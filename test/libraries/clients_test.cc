@@ -1,0 +1,213 @@
+// The libraries as programs call them, before a daemon and executors of the test: what travels, what waits, what is counted, and what
+// handles and descriptors are taken for.
+#include <cublasLt.h>
+#include <cublas_v2.h>
+#include <cuda_runtime.h>
+#include <dlfcn.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <string>
+
+#include "schemas/api/library_names.h"
+#include "test/client/fake_server.h"
+
+namespace {
+
+using rouse::wire::Opcode;
+
+rouse::test::FakeServer& server() {
+  static rouse::test::FakeServer& running = *[] {
+    rouse::test::ServerSetting setting;
+    setting.devices = 2;
+    auto* made = new rouse::test::FakeServer(setting);
+    ::setenv("ROUSE_SOCKET", made->socketPath().c_str(), 1);
+    return made;
+  }();
+  return running;
+}
+
+struct Libraries {
+  Libraries() {
+    server();
+    REQUIRE(cudaSetDevice(0) == cudaSuccess);
+    REQUIRE(cublasCreate(&handle) == CUBLAS_STATUS_SUCCESS);
+    REQUIRE(cudaMalloc(&memory, 1 << 20) == cudaSuccess);
+    REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+  }
+  ~Libraries() {
+    CHECK(cudaDeviceSynchronize() == cudaSuccess);
+    (void)cudaFree(memory);
+    (void)cublasDestroy(handle);
+    CHECK(server().executor(0).rejection() == "");
+  }
+  std::uint64_t count(Opcode opcode) {
+    return server().executor(0).count(opcode);
+  }
+  cublasStatus_t multiply(cublasHandle_t with) {
+    return cublasSgemm(with, CUBLAS_OP_N, CUBLAS_OP_N, 8, 8, 8, &one, memory, 8, memory + 64, 8, &zero, memory + 128, 8);
+  }
+
+  cublasHandle_t handle = nullptr;
+  float* memory = nullptr;
+  const float one = 1, zero = 0;
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(Libraries, "calls wait for nothing: one command each, no round trip", "[libraries]") {
+  const auto calls = count(Opcode::LibraryCall), signals = count(Opcode::SlotSignal);
+  for (int i = 0; i < 100; ++i) REQUIRE(multiply(handle) == CUBLAS_STATUS_SUCCESS);
+  cublasLtMatmulDesc_t desc;
+  cublasLtMatrixLayout_t layout;
+  cublasLtMatmulPreference_t preference;
+  REQUIRE(cublasLtMatmulDescCreate(&desc, CUBLAS_COMPUTE_32F, CUDA_R_32F) == CUBLAS_STATUS_SUCCESS);
+  REQUIRE(cublasLtMatrixLayoutCreate(&layout, CUDA_R_32F, 8, 8, 8) == CUBLAS_STATUS_SUCCESS);
+  REQUIRE(cublasLtMatmulPreferenceCreate(&preference) == CUBLAS_STATUS_SUCCESS);
+  cublasLtMatmulHeuristicResult_t found;
+  int algorithms = 0;
+  const auto lt = reinterpret_cast<cublasLtHandle_t>(handle);
+  REQUIRE(cublasLtMatmulAlgoGetHeuristic(lt, desc, layout, layout, layout, layout, preference, 1, &found, &algorithms) == CUBLAS_STATUS_SUCCESS);
+  REQUIRE(algorithms == 1);
+  for (int i = 0; i < 100; ++i)
+    REQUIRE(cublasLtMatmul(lt, desc, &one, memory, layout, memory + 64, layout, &zero, memory + 128, layout, memory + 128, layout, &found.algo,
+                           nullptr, 0, nullptr) == CUBLAS_STATUS_SUCCESS);
+  // Setting and creating are local.
+  cublasHandle_t other;
+  REQUIRE(cublasCreate(&other) == CUBLAS_STATUS_SUCCESS);
+  CHECK(cublasSetMathMode(other, CUBLAS_TF32_TENSOR_OP_MATH) == CUBLAS_STATUS_SUCCESS);
+  CHECK(cublasSetStream(other, nullptr) == CUBLAS_STATUS_SUCCESS);
+  CHECK(cublasDestroy(other) == CUBLAS_STATUS_SUCCESS);
+  CHECK(count(Opcode::SlotSignal) == signals);
+  // The only wait of this test.
+  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+  CHECK(count(Opcode::LibraryCall) == calls + 200);
+  cublasLtMatmulDescDestroy(desc);
+  cublasLtMatrixLayoutDestroy(layout);
+  cublasLtMatmulPreferenceDestroy(preference);
+}
+
+TEST_CASE_METHOD(Libraries, "a result in the program's memory is one round trip", "[libraries]") {
+  float result = -1;
+  REQUIRE(cublasSdot(handle, 4, memory, 1, memory, 1, &result) == CUBLAS_STATUS_SUCCESS);
+  const auto signals = count(Opcode::SlotSignal), calls = count(Opcode::LibraryCall);
+  REQUIRE(cublasSdot(handle, 4, memory, 1, memory, 1, &result) == CUBLAS_STATUS_SUCCESS);
+  CHECK(count(Opcode::SlotSignal) == signals + 1);
+  CHECK(count(Opcode::LibraryCall) == calls + 1);
+  // Of nothing there is nothing to ask.
+  result = -1;
+  REQUIRE(cublasSdot(handle, 0, nullptr, 1, nullptr, 1, &result) == CUBLAS_STATUS_SUCCESS);
+  CHECK(result == 0);
+  CHECK(count(Opcode::LibraryCall) == calls + 1);
+}
+
+TEST_CASE_METHOD(Libraries, "handles: destroyed, made up, another library's", "[libraries]") {
+  const auto calls = count(Opcode::LibraryCall);
+  cublasHandle_t gone = nullptr;
+  REQUIRE(cublasCreate(&gone) == CUBLAS_STATUS_SUCCESS);
+  REQUIRE(cublasDestroy(gone) == CUBLAS_STATUS_SUCCESS);
+  CHECK(multiply(gone) == CUBLAS_STATUS_NOT_INITIALIZED);
+  CHECK(cublasDestroy(gone) == CUBLAS_STATUS_NOT_INITIALIZED);
+  CHECK(cublasSetStream(gone, nullptr) == CUBLAS_STATUS_NOT_INITIALIZED);
+  cublasHandle_t again = nullptr;
+  REQUIRE(cublasCreate(&again) == CUBLAS_STATUS_SUCCESS);
+  CHECK(again != gone);
+  CHECK(multiply(gone) == CUBLAS_STATUS_NOT_INITIALIZED);
+  REQUIRE(cublasDestroy(again) == CUBLAS_STATUS_SUCCESS);
+  for (const std::uint64_t made : {std::uint64_t{1}, std::uint64_t{0x4c00000010000000}, ~std::uint64_t{0}})
+    CHECK(multiply(reinterpret_cast<cublasHandle_t>(made)) == CUBLAS_STATUS_NOT_INITIALIZED);
+  cublasLtHandle_t lt = nullptr;
+  REQUIRE(cublasLtCreate(&lt) == CUBLAS_STATUS_SUCCESS);
+  CHECK(multiply(reinterpret_cast<cublasHandle_t>(lt)) == CUBLAS_STATUS_NOT_INITIALIZED);
+  CHECK(cublasDestroy(reinterpret_cast<cublasHandle_t>(lt)) == CUBLAS_STATUS_NOT_INITIALIZED);
+  CHECK(cublasLtDestroy(reinterpret_cast<cublasLtHandle_t>(handle)) == CUBLAS_STATUS_NOT_INITIALIZED);
+  CHECK(cublasLtDestroy(lt) == CUBLAS_STATUS_SUCCESS);
+  CHECK(cublasLtDestroy(lt) == CUBLAS_STATUS_NOT_INITIALIZED);
+  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+  CHECK(count(Opcode::LibraryCall) == calls);
+}
+
+TEST_CASE_METHOD(Libraries, "descriptors: destroyed, and taken for each other", "[libraries]") {
+  cublasLtMatmulDesc_t desc;
+  cublasLtMatrixLayout_t layout;
+  REQUIRE(cublasLtMatmulDescCreate(&desc, CUBLAS_COMPUTE_32F, CUDA_R_32F) == CUBLAS_STATUS_SUCCESS);
+  REQUIRE(cublasLtMatrixLayoutCreate(&layout, CUDA_R_32F, 8, 8, 8) == CUBLAS_STATUS_SUCCESS);
+  const auto lt = reinterpret_cast<cublasLtHandle_t>(handle);
+  const auto run = [&](cublasLtMatmulDesc_t d, cublasLtMatrixLayout_t l) {
+    return cublasLtMatmul(lt, d, &one, memory, l, memory, l, &zero, memory, l, memory, l, nullptr, nullptr, 0, nullptr);
+  };
+  CHECK(run(desc, layout) == CUBLAS_STATUS_SUCCESS);
+  CHECK(run(reinterpret_cast<cublasLtMatmulDesc_t>(layout), layout) == CUBLAS_STATUS_INVALID_VALUE);
+  CHECK(run(desc, reinterpret_cast<cublasLtMatrixLayout_t>(desc)) == CUBLAS_STATUS_INVALID_VALUE);
+  CHECK(run(nullptr, layout) == CUBLAS_STATUS_INVALID_VALUE);
+  const std::int64_t ld = 8;
+  CHECK(cublasLtMatrixLayoutSetAttribute(reinterpret_cast<cublasLtMatrixLayout_t>(desc), CUBLASLT_MATRIX_LAYOUT_LD, &ld, sizeof ld) ==
+        CUBLAS_STATUS_INVALID_VALUE);
+  CHECK(cublasLtMatmulDescDestroy(reinterpret_cast<cublasLtMatmulDesc_t>(layout)) == CUBLAS_STATUS_INVALID_VALUE);
+  CHECK(cublasLtMatmulDescDestroy(desc) == CUBLAS_STATUS_SUCCESS);
+  CHECK(run(desc, layout) == CUBLAS_STATUS_INVALID_VALUE);
+  CHECK(cublasLtMatmulDescDestroy(desc) == CUBLAS_STATUS_INVALID_VALUE);
+  CHECK(cublasLtMatrixLayoutDestroy(layout) == CUBLAS_STATUS_SUCCESS);
+}
+
+TEST_CASE_METHOD(Libraries, "a stream that is gone, or another device's", "[libraries]") {
+  cudaStream_t stream = nullptr;
+  REQUIRE(cudaStreamCreate(&stream) == cudaSuccess);
+  REQUIRE(cublasSetStream(handle, stream) == CUBLAS_STATUS_SUCCESS);
+  CHECK(multiply(handle) == CUBLAS_STATUS_SUCCESS);
+  REQUIRE(cudaStreamDestroy(stream) == cudaSuccess);
+  CHECK(multiply(handle) == CUBLAS_STATUS_INVALID_VALUE);
+  REQUIRE(cudaSetDevice(1) == cudaSuccess);
+  REQUIRE(cudaStreamCreate(&stream) == cudaSuccess);
+  REQUIRE(cublasSetStream(handle, stream) == CUBLAS_STATUS_SUCCESS);
+  CHECK(multiply(handle) == CUBLAS_STATUS_INVALID_VALUE);
+  // The handle stays with its device, whatever the thread's is.
+  REQUIRE(cublasSetStream(handle, nullptr) == CUBLAS_STATUS_SUCCESS);
+  const auto elsewhere = server().executor(1).count(Opcode::LibraryCall);
+  CHECK(multiply(handle) == CUBLAS_STATUS_SUCCESS);
+  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+  CHECK(server().executor(1).count(Opcode::LibraryCall) == elsewhere);
+  REQUIRE(cudaStreamDestroy(stream) == cudaSuccess);
+  REQUIRE(cudaSetDevice(0) == cudaSuccess);
+}
+
+TEST_CASE_METHOD(Libraries, "null operands and results are invalid, and nothing travels", "[libraries]") {
+  const auto calls = count(Opcode::LibraryCall);
+  CHECK(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 8, 8, 8, &one, nullptr, 8, memory, 8, &zero, memory, 8) == CUBLAS_STATUS_INVALID_VALUE);
+  CHECK(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 8, 8, 8, nullptr, memory, 8, memory, 8, &zero, memory, 8) == CUBLAS_STATUS_INVALID_VALUE);
+  CHECK(cublasSdot(handle, 4, memory, 1, memory, 1, nullptr) == CUBLAS_STATUS_INVALID_VALUE);
+  const int most = 0x7fffffff;
+  CHECK(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, most, most, most, &one, memory, most, memory, most, &zero, memory, most) ==
+        CUBLAS_STATUS_INVALID_VALUE);
+  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+  CHECK(count(Opcode::LibraryCall) == calls);
+}
+
+TEST_CASE_METHOD(Libraries, "unsupported names of the libraries say so, and are counted", "[libraries]") {
+  using namespace rouse::api;
+  int unsupported = 0;
+  for (std::uint32_t id = kCublasNames; id < kAllNameCount; ++id) {
+    if (kAllSupported[id]) continue;
+    const std::string name(kAllNames[id]);
+    CAPTURE(name);
+    void* function = ::dlsym(RTLD_DEFAULT, name.c_str());
+    REQUIRE(function != nullptr);
+    const std::uint32_t before = server().unsupportedCalls(id);
+    // Whatever the arguments are, nothing is done with them; those from before version 4 return what they return.
+    const int status = reinterpret_cast<int (*)()>(function)();
+    const bool legacy = kAllNames[id].find("_v2") == std::string_view::npos && !name.starts_with("cublasLt") && !name.starts_with("cublasXt");
+    if (!legacy) CHECK(status == CUBLAS_STATUS_NOT_SUPPORTED);
+    CHECK(server().unsupportedCalls(id) == before + 1);
+    ++unsupported;
+  }
+  CHECK(unsupported > 300);
+}
+
+TEST_CASE_METHOD(Libraries, "what a served function cannot do is counted under its name", "[libraries]") {
+  const auto name = std::ranges::find(rouse::api::kAllNames, std::string_view("cublasGemmEx"));
+  const auto id = static_cast<std::uint32_t>(name - rouse::api::kAllNames.begin());
+  const auto before = server().unsupportedCalls(id);
+  CHECK(cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, 8, 8, 8, &one, memory, CUDA_R_16F, 8, memory, CUDA_R_16BF, 8, &zero, memory, CUDA_R_32F, 8,
+                     CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT) == CUBLAS_STATUS_NOT_SUPPORTED);
+  CHECK(server().unsupportedCalls(id) == before + 1);
+}

@@ -1,0 +1,70 @@
+// A wrong description of a library is refused with what is wrong.
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "test/cudart/shell.h"
+
+namespace {
+
+class Workspace {
+ public:
+  Workspace() {
+    std::string path = (std::filesystem::temp_directory_path() / "rouse-libraries-XXXXXX").string();
+    REQUIRE(::mkdtemp(path.data()) != nullptr);
+    root_ = path;
+  }
+  ~Workspace() { std::filesystem::remove_all(root_); }
+  // The real description with `from` replaced; everything else as it is.
+  rouse::test::CommandResult generate(const std::string& from = "", const std::string& to = "") {
+    std::ifstream in(ROUSE_CUBLAS_TOML);
+    std::stringstream all;
+    all << in.rdbuf();
+    std::string text = all.str();
+    if (!from.empty()) {
+      const auto at = text.find(from);
+      REQUIRE(at != std::string::npos);
+      text.replace(at, from.size(), to);
+    }
+    std::ofstream(root_ / "cublas.toml") << text;
+    return rouse::test::shell("cd '" + root_.string() + "' && '" ROUSE_PYTHON "' -B '" ROUSE_GENERATOR "' cublas.toml '" ROUSE_CUBLASLT_TOML "' '" ROUSE_TESTED "' out");
+  }
+  bool wroteAnything() const { return std::filesystem::exists(root_ / "out"); }
+
+ private:
+  std::filesystem::path root_;
+};
+
+}  // namespace
+
+TEST_CASE("the descriptions of the libraries are accepted", "[libraries][generator]") {
+  Workspace workspace;
+  const auto result = workspace.generate();
+  CHECK(result.output == "");
+  CHECK(result.status == 0);
+  CHECK(workspace.wroteAnything());
+}
+
+TEST_CASE("a wrong description of a library is refused", "[libraries][generator]") {
+  struct {
+    const char *from, *to, *says;
+  } cases[] = {
+      {"version = 1", "version = 2", "this generator reads 1"},
+      {"cublasOperation_t transa, cublasOperation_t transb, int m", "cublasOperation_t transq, cublasOperation_t transb, int m",
+       "nothing is known of a parameter called 'transq'"},
+      {"cublasStatus_t cublasCreate_v2", "cublasHandle_t cublasCreate_v2", "return type"},
+      {"wide = true", "broad = true", "unknown keys"},
+      {"returns = \"void\"", "returns = \"quaternion\"", "returns 'quaternion'"},
+      {"\"cublasXtCgemm\"", "\"cublasXtCherk\"", "'cublasXtCherk' is described twice"},
+  };
+  const auto& chosen = cases[GENERATE(range(0, 6))];
+  Workspace workspace;
+  const auto result = workspace.generate(chosen.from, chosen.to);
+  CHECK(result.status == 1);
+  CHECK(result.output.find(chosen.says) != std::string::npos);
+  CHECK(!workspace.wroteAnything());
+}

@@ -1,0 +1,139 @@
+// Calls on the CPU device, without the device: addresses that lie in memory are checked when they are read, and what a call gives does not
+// depend on the order of its pieces. What is computed is the business of test/programs/blas_*.cu.
+#include <algorithm>
+#include <bit>
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "schemas/blas/lt_matmul.h"
+#include "server/library/cpu/convert.h"
+#include "server/library/cpu/prepare.h"
+
+namespace rouse::library {
+namespace {
+
+// Some vectors of the test's own.
+class Memory final : public MappedMemory {
+ public:
+  bool contains(AddressRange range) const override {
+    return std::any_of(ranges.begin(), ranges.end(), [&](AddressRange each) { return each.contains(range); });
+  }
+  template <class T>
+  std::uint64_t add(std::vector<T>& values) {
+    const auto address = reinterpret_cast<std::uint64_t>(values.data());
+    ranges.push_back({address, values.size() * sizeof(T)});
+    return address;
+  }
+  std::vector<AddressRange> ranges;
+};
+
+std::vector<float> randoms(std::size_t count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<float> all(count);
+  for (float& each : all) each = std::uniform_real_distribution<float>(-1, 1)(random);
+  return all;
+}
+
+auto prepare(blas::Function function, const blas::Call& call, const MappedMemory& memory) {
+  return cpu::prepare(blas::kLibrary, static_cast<std::uint32_t>(function), std::as_bytes(std::span(&call, 1)), memory);
+}
+
+float one() { return 1; }
+blas::Scalar scalar(float value) {
+  blas::Scalar made;
+  std::memcpy(made.words, &value, sizeof value);
+  return made;
+}
+
+}  // namespace
+
+TEST_CASE("an address in an array that is not the program's is an error, and nothing runs", "[libraries]") {
+  Memory memory;
+  std::vector<float> a = randoms(64, 1), b = randoms(64, 2), c(64, 7.0f);
+  std::vector<std::uint64_t> as{memory.add(a), memory.add(a)}, bs{memory.add(b), memory.add(b)}, cs{memory.add(c), 0};
+  blas::Call call;
+  call.m = call.n = call.k = 8;
+  call.batch = 2;
+  call.batching = blas::Batching::arrays;
+  call.a = {.address = memory.add(as), .spacing = 8};
+  call.b = {.address = memory.add(bs), .spacing = 8};
+  call.c = {.address = memory.add(cs), .spacing = 8};
+  call.alpha = scalar(one());
+  constexpr auto kFunction = blas::Function::cublasSgemmBatched;
+  SECTION("null") { cs[1] = 0; }
+  SECTION("outside") { cs[1] = reinterpret_cast<std::uint64_t>(&memory); }
+  SECTION("its end outside") { cs[1] = cs[0] + 4; }
+  SECTION("wrapping") { cs[1] = ~std::uint64_t{0} - 3; }
+  auto job = prepare(kFunction, call, memory);
+  REQUIRE(!job.ok());
+  CHECK(job.error().code == CudaError::illegalAddress);
+  CHECK(job.error().message.find("cublasSgemmBatched: C[1]: [0x") == 0);
+  CHECK(c == std::vector<float>(64, 7.0f));
+}
+
+TEST_CASE("pieces in any order give the same bytes", "[libraries]") {
+  const std::int64_t m = 1100, n = 700, k = 40;
+  Memory memory;
+  std::vector<float> a = randoms(m * k, 3), b = randoms(k * n, 4), c(m * n), expected;
+  blas::Call call;
+  call.m = m, call.n = n, call.k = k;
+  call.a = {.address = memory.add(a), .spacing = m};
+  call.b = {.address = memory.add(b), .spacing = k};
+  call.c = {.address = memory.add(c), .spacing = m};
+  call.alpha = scalar(one());
+  for (unsigned round = 0; round < 3; ++round) {
+    auto job = prepare(blas::Function::cublasSgemm_v2, call, memory);
+    REQUIRE(job.ok());
+    std::vector<std::uint64_t> order((*job)->pieces());
+    std::iota(order.begin(), order.end(), 0);
+    CHECK(order.size() > 4);
+    std::shuffle(order.begin(), order.end(), std::mt19937(round));
+    std::fill(c.begin(), c.end(), -1.0f);
+    for (const std::uint64_t piece : order) (*job)->run(piece);
+    if (round == 0) expected = c;
+    CHECK(c == expected);
+  }
+  double sum = 0;
+  for (std::int64_t l = 0; l < k; ++l) sum += double(a[17 + l * m]) * b[l + 33 * k];
+  CHECK(expected[17 + 33 * m] == Approx(sum).margin(1e-5));
+}
+
+TEST_CASE("bytes that are no call are refused", "[libraries]") {
+  Memory memory;
+  const blas::Call call;
+  CHECK(!cpu::prepare(9, 0, std::as_bytes(std::span(&call, 1)), memory).ok());
+  CHECK(!cpu::prepare(blas::kLibrary, 0, std::as_bytes(std::span(&call, 1)).first(8), memory).ok());
+  CHECK(!cpu::prepare(blas::kLtLibrary, 0, std::as_bytes(std::span(&call, 1)), memory).ok());
+}
+
+TEST_CASE("halves: every one to float and back, and rounding to nearest even", "[libraries]") {
+  std::vector<std::uint16_t> all(65536), back(65536);
+  std::iota(all.begin(), all.end(), 0);
+  std::vector<float> wide(65536);
+  cpu::halvesToFloats(all.data(), wide.data(), all.size());
+  cpu::floatsToHalves(wide.data(), back.data(), wide.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const bool nan = (all[i] & 0x7fff) > 0x7c00;
+    CHECK((nan ? back[i] == 0x7fff : back[i] == all[i]));
+    const float single = cpu::halfToFloat(all[i]);
+    CHECK((nan ? single != single : single == wide[i]));
+    CHECK(cpu::floatToHalf(wide[i]) == back[i]);
+  }
+  // Between two neighbours, with instructions and without: the same.
+  std::mt19937 random(9);
+  std::vector<float> values(4096);
+  for (float& each : values) each = std::bit_cast<float>(static_cast<std::uint32_t>(random()));
+  std::vector<std::uint16_t> fast(values.size());
+  cpu::floatsToHalves(values.data(), fast.data(), values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) CHECK(fast[i] == cpu::floatToHalf(values[i]));
+  CHECK(cpu::floatToHalf(2049.0f) == cpu::floatToHalf(2048.0f));
+  CHECK(cpu::floatToHalf(2051.0f) == cpu::floatToHalf(2052.0f));
+  CHECK(cpu::floatToHalf(65520.0f) == 0x7c00);
+  CHECK(cpu::floatToBfloat(1.00390625f) == 0x3f80);
+  CHECK(cpu::floatToBfloat(1.01171875f) == 0x3f82);
+}
+
+}  // namespace rouse::library

@@ -1,0 +1,62 @@
+// What a call of a library names, as the executor finds it in bytes that it does not trust.
+#include "server/library/named_memory.h"
+
+#include <catch2/catch.hpp>
+#include <span>
+
+#include "schemas/blas/lt_matmul.h"
+
+namespace rouse::library {
+namespace {
+
+blas::Call axpy() {
+  blas::Call call;
+  call.n = 10;
+  call.x = {.address = 0x1000, .spacing = 1};
+  call.y = {.address = 0x2000, .spacing = 1};
+  return call;
+}
+
+template <class T>
+std::span<const std::byte> bytesOf(const T& value) {
+  return std::as_bytes(std::span(&value, 1));
+}
+
+}  // namespace
+
+TEST_CASE("memory that a call names", "[libraries]") {
+  NamedMemory named;
+  std::string why;
+  blas::Call call = axpy();
+  call.xType = call.yType = call.scaleType = blas::Type::f64;
+  REQUIRE(namedMemory(blas::kLibrary, static_cast<std::uint32_t>(blas::Function::cublasDaxpy_v2), bytesOf(call), named, why));
+  REQUIRE(named.ranges.size() == 2);
+  CHECK(named.ranges[0].range.bytes == 80);
+  CHECK(named.ranges[1].written);
+  CHECK(std::string_view(named.function) == "cublasDaxpy_v2");
+}
+
+TEST_CASE("calls that no client makes", "[libraries]") {
+  NamedMemory named;
+  std::string why;
+  const blas::Call call = axpy();
+  const auto function = static_cast<std::uint32_t>(blas::Function::cublasSaxpy_v2);
+  CHECK(!namedMemory(7, 0, bytesOf(call), named, why));
+  CHECK(why == "LibraryCall.library = 7: not served");
+  CHECK(!namedMemory(blas::kLibrary, 100'000, bytesOf(call), named, why));
+  CHECK(why.find("LibraryCall.function = 100000: cuBLAS's are 0 to ") == 0);
+  CHECK(!namedMemory(blas::kLibrary, function, bytesOf(call).first(100), named, why));
+  CHECK(why == "LibraryCall.parameters: 100 bytes, cuBLAS's are 240");
+  CHECK(!namedMemory(blas::kLtLibrary, 1, bytesOf(call), named, why));
+  CHECK(why == "LibraryCall.function = 1: cuBLASLt's is 0");
+  blas::Call nothing = axpy();
+  nothing.n = 0;
+  CHECK(!namedMemory(blas::kLibrary, function, bytesOf(nothing), named, why));
+  CHECK(why == "LibraryCall: cublasSaxpy_v2: nothing to do");
+  blas::Call wide = axpy();
+  wide.n = wide.x.spacing = blas::kMostElements;
+  CHECK(!namedMemory(blas::kLibrary, function, bytesOf(wide), named, why));
+  CHECK(why.find("an operand of more than") != std::string::npos);
+}
+
+}  // namespace rouse::library

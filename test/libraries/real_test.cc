@@ -1,0 +1,177 @@
+// Calls on GPUs, before a double of cuBLAS: each is the same call of the real library, with the state that it came with. Nothing here says
+// that NVIDIA's library takes them.
+#include "server/library/cuda/real_libraries.h"
+
+#include <dlfcn.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace rouse::library::cuda {
+namespace {
+
+struct Taken {
+  std::string name;
+  std::vector<std::uint64_t> arguments;
+};
+
+std::vector<Taken> taken() {
+  static auto* const take = [] {
+    void* library = ::dlopen(ROUSE_CUBLAS_DOUBLE, RTLD_NOW);
+    REQUIRE(library != nullptr);
+    return reinterpret_cast<const char* (*)(std::uint64_t*, std::size_t*)>(::dlsym(library, "rouse_double_take"));
+  }();
+  std::vector<Taken> all;
+  std::uint64_t arguments[40];
+  std::size_t count = 0;
+  for (const char* name = take(arguments, &count); name != nullptr; name = take(arguments, &count))
+    all.push_back({name, {arguments, arguments + count}});
+  return all;
+}
+
+CUstream_st* stream(std::uint64_t number) { return reinterpret_cast<CUstream_st*>(number); }
+
+struct Real {
+  Real() {
+    ::setenv(kBlasVariable, ROUSE_CUBLAS_DOUBLE, 1);
+    handle = libraries.take(stream(0x77)).value();
+    const auto made = taken();
+    REQUIRE(made.size() == 2);
+    CHECK(made[0].name == "cublasCreate_v2");
+    number = made[0].arguments[0];
+    CHECK(made[1].name == "cublasSetStream_v2");
+    CHECK(made[1].arguments == std::vector<std::uint64_t>{number, 0x77});
+  }
+  Status run(blas::Function function, const blas::Call& call) {
+    return libraries.call(*handle, blas::kLibrary, static_cast<std::uint32_t>(function), std::as_bytes(std::span(&call, 1)));
+  }
+  RealLibraries libraries;
+  Handle* handle = nullptr;
+  std::uint64_t number = 0;
+};
+
+blas::Call call() {
+  blas::Call c;
+  c.m = 11, c.n = 12, c.k = 13, c.batch = 14;
+  c.a = {0xa000, 21, 31};
+  c.b = {0xb000, 22, 32};
+  c.c = {0xc000, 23, 33};
+  c.x = {0xd000, 24, 34};
+  c.y = {0xe000, 25, 35};
+  c.result = 0xf000;
+  c.alpha.words[0] = 0x1111;
+  c.beta.words[0] = 0x2222;
+  c.scalars = blas::Scalars::inMemory;
+  return c;
+}
+
+}  // namespace
+
+TEST_CASE_METHOD(Real, "each call is the same call of the real library", "[libraries]") {
+  blas::Call c = call();
+  c.transa = blas::Transpose::transposed;
+  REQUIRE(run(blas::Function::cublasSgemm_v2, c).ok());
+  auto calls = taken();
+  REQUIRE(calls.size() == 2);
+  CHECK(calls[0].name == "cublasSetPointerMode_v2");
+  CHECK(calls[0].arguments == std::vector<std::uint64_t>{number, 1});
+  CHECK(calls[1].name == "cublasSgemm_v2");
+  CHECK(calls[1].arguments == std::vector<std::uint64_t>{number, 1, 0, 11, 12, 13, 0x1111, 0xa000, 21, 0xb000, 22, 0x2222, 0xc000, 23});
+
+  c.aType = c.bType = blas::Type::f16;
+  c.cType = blas::Type::f32;
+  c.computeType = 68;
+  c.algorithm = -1;
+  REQUIRE(run(blas::Function::cublasGemmStridedBatchedEx, c).ok());
+  calls = taken();
+  REQUIRE(calls.size() == 1);
+  CHECK(calls[0].arguments ==
+        std::vector<std::uint64_t>{number, 1, 0, 11, 12, 13, 0x1111, 0xa000, 2, 21, 31, 0xb000, 2, 22, 32, 0x2222, 0xc000, 0, 23, 33, 14, 68, 0xffffffff});
+
+  c = call();
+  c.side = blas::Side::right;
+  c.uplo = blas::Triangle::upper;
+  c.transa = blas::Transpose::conjugated;
+  c.diag = blas::Diagonal::unit;
+  REQUIRE(run(blas::Function::cublasZtrsm_v2, c).ok());
+  CHECK(taken().back().arguments == std::vector<std::uint64_t>{number, 1, 1, 2, 1, 11, 12, 0x1111, 0xa000, 21, 0xb000, 22});
+  REQUIRE(run(blas::Function::cublasSrot_v2, call()).ok());
+  CHECK(taken().back().arguments == std::vector<std::uint64_t>{number, 12, 0xd000, 24, 0xe000, 25, 0x1111, 0x2222});
+  REQUIRE(run(blas::Function::cublasDgemmBatched, call()).ok());
+  CHECK(taken().back().arguments == std::vector<std::uint64_t>{number, 0, 0, 11, 12, 13, 0x1111, 0xa000, 21, 0xb000, 22, 0x2222, 0xc000, 23, 14});
+}
+
+TEST_CASE_METHOD(Real, "results lie in memory, and indices are as wide as they were asked for", "[libraries]") {
+  blas::Call c = call();
+  c.scalars = blas::Scalars::byValue;
+  REQUIRE(run(blas::Function::cublasSdot_v2, c).ok());
+  auto calls = taken();
+  REQUIRE(calls.size() == 2);
+  CHECK(calls[0].arguments == std::vector<std::uint64_t>{number, 1});  // the device's memory
+  CHECK(calls[1].arguments == std::vector<std::uint64_t>{number, 12, 0xd000, 24, 0xe000, 25, 0xf000});
+  c.resultType = blas::Type::i32;
+  REQUIRE(run(blas::Function::cublasIsamax_v2, c).ok());
+  CHECK(taken().back().name == "cublasIsamax_v2");
+  c.resultType = blas::Type::i64;
+  REQUIRE(run(blas::Function::cublasIsamax_v2, c).ok());
+  CHECK(taken().back().name == "cublasIsamax_v2_64");
+}
+
+TEST_CASE_METHOD(Real, "scalars by value, modes and workspaces are set for the call that brings them, and only when they change", "[libraries]") {
+  blas::Call c = call();
+  c.scalars = blas::Scalars::byValue;
+  c.mathMode = 3;
+  c.atomics = 1;
+  c.workspace = 0x9000;
+  c.workspaceBytes = 4096;
+  c.multiprocessors = 8;
+  REQUIRE(run(blas::Function::cublasSgemm_v2, c).ok());
+  std::vector<std::string> names;
+  for (const Taken& each : taken()) names.push_back(each.name);
+  CHECK(names == std::vector<std::string>{"cublasSetAtomicsMode", "cublasSetMathMode", "cublasSetSmCountTarget", "cublasSetWorkspace_v2", "cublasSgemm_v2"});
+  REQUIRE(run(blas::Function::cublasSgemm_v2, c).ok());
+  CHECK(taken().size() == 1);
+  // Back to what a handle has by itself, its own workspace too.
+  REQUIRE(run(blas::Function::cublasSgemm_v2, [] {
+            blas::Call plain = call();
+            plain.scalars = blas::Scalars::byValue;
+            return plain;
+          }()).ok());
+  names.clear();
+  for (const Taken& each : taken()) names.push_back(each.name);
+  CHECK(names == std::vector<std::string>{"cublasSetAtomicsMode", "cublasSetMathMode", "cublasSetSmCountTarget", "cublasSetStream_v2", "cublasSgemm_v2"});
+}
+
+TEST_CASE_METHOD(Real, "streams have a handle each, which others get when they have ended", "[libraries]") {
+  Handle* second = libraries.take(stream(0x88)).value();
+  CHECK(second != handle);
+  CHECK(taken().size() == 2);
+  libraries.give(second);
+  CHECK(libraries.take(stream(0x99)).value() == second);
+  const auto calls = taken();
+  REQUIRE(calls.size() == 1);
+  CHECK(calls[0].arguments[1] == 0x99);
+  libraries.end();
+  int destroyed = 0;
+  for (const Taken& each : taken()) destroyed += each.name == "cublasDestroy_v2";
+  CHECK(destroyed == 2);
+}
+
+TEST_CASE("where the library is not, that is said", "[libraries]") {
+  ::setenv(kBlasVariable, "/nonexistent/libcublas.so.13", 1);
+  RealLibraries libraries;
+  const auto none = libraries.take(nullptr);
+  REQUIRE(!none.ok());
+  CHECK(none.error().code == CudaError::notSupported);
+  CHECK(none.error().message.find("no libcublas.so.13 on this node") == 0);
+  // One that is none.
+  ::setenv(kBlasVariable, "libm.so.6", 1);
+  const auto other = libraries.take(nullptr);
+  REQUIRE(!other.ok());
+  CHECK(other.error().message.find("libcublas.so.13 of this node has no function cublas") == 0);
+}
+
+}  // namespace rouse::library::cuda
