@@ -51,12 +51,12 @@ TEST_CASE_METHOD(SessionFixture, "a graph's nodes are submitted in its order, an
   send(definition.command(5), definition.bytes);
   REQUIRE(fault() == "");
   for (std::uint64_t launch = 1; launch <= 3; ++launch) {
-    device.log.clear();
+    device.taken.clear();
     send(wire::GraphLaunch{.stream = wire::kLegacyStream, .graph = 5}, std::vector<std::uint64_t>{40, launch});
     REQUIRE(fault() == "");
     REQUIRE(client.value(40) == launch);
     const auto count = [&](const std::string& what) {
-      return std::count_if(device.log.begin(), device.log.end(), [&](const std::string& line) { return line.starts_with(what); });
+      return std::count_if(device.taken.begin(), device.taken.end(), [&](const std::string& line) { return line.starts_with(what); });
     };
     REQUIRE(count("fill 64") == 1);
     REQUIRE(count("copy 11") == 1);
