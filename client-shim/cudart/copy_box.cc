@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "client-shim/cudart/texture/array.h"
+
 namespace rouse::cudart {
 namespace {
 
@@ -40,8 +42,25 @@ cudaError_t boxOf(cudaPitchedPtr dst, cudaPos dstPos, cudaPitchedPtr src, cudaPo
 }
 
 cudaError_t boxOf(const cudaMemcpy3DParms& p, client::CopyShape* shape) {
-  if (p.srcArray != nullptr || p.dstArray != nullptr) return cudaErrorNotSupported;
-  return boxOf(p.dstPtr, p.dstPos, p.srcPtr, p.srcPos, p.extent, shape);
+  if (p.srcArray == nullptr && p.dstArray == nullptr) return boxOf(p.dstPtr, p.dstPos, p.srcPtr, p.srcPos, p.extent, shape);
+  // Extents and an array's positions are texels then (cudaMemcpy3D).
+  if ((p.srcArray != nullptr && p.srcPtr.ptr != nullptr) || (p.dstArray != nullptr && p.dstPtr.ptr != nullptr)) return cudaErrorInvalidValue;
+  cudaPitchedPtr to = p.dstPtr, from = p.srcPtr;
+  cudaPos toPos = p.dstPos, fromPos = p.srcPos;
+  std::uint32_t texel = 0;
+  const auto enter = [&](cudaArray_t array, cudaPitchedPtr* pointer, cudaPos* position) {
+    if (array == nullptr) return cudaSuccess;
+    const texture::Array* found = texture::findArray(array);
+    if (found == nullptr) return cudaErrorInvalidResourceHandle;
+    if (texel != 0 && texel != found->texelBytes()) return cudaErrorInvalidValue;
+    texel = found->texelBytes();
+    const cudaPos at = *position;
+    *position = {};
+    return texture::pitched(array, at, p.extent, pointer);
+  };
+  if (const cudaError_t error = enter(p.srcArray, &from, &fromPos); error != cudaSuccess) return error;
+  if (const cudaError_t error = enter(p.dstArray, &to, &toPos); error != cudaSuccess) return error;
+  return boxOf(to, toPos, from, fromPos, {p.extent.width * texel, p.extent.height, p.extent.depth}, shape);
 }
 
 cudaMemcpy3DParms parametersOf(const client::CopyShape& shape, cudaMemcpyKind kind) {
