@@ -16,33 +16,6 @@ namespace {
 // completed.
 constexpr std::uint64_t kLargestUnawaited = 64 << 10;
 
-CudaError checkKind(CopyKind kind, const Side& destination, const Side& source) {
-  // Pinned, managed and registered memory may stand for either side.
-  auto fits = [](const Side& side, bool declaredDevice) {
-    return declaredDevice ? side.kind != MemoryKind::pageable : side.kind != MemoryKind::device;
-  };
-  bool fit = true;
-  switch (kind) {
-    case CopyKind::hostToHost:
-      fit = fits(destination, false) && fits(source, false);
-      break;
-    case CopyKind::hostToDevice:
-      fit = fits(destination, true) && fits(source, false);
-      break;
-    case CopyKind::deviceToHost:
-      fit = fits(destination, false) && fits(source, true);
-      break;
-    case CopyKind::deviceToDevice:
-      fit = fits(destination, true) && fits(source, true);
-      break;
-    case CopyKind::byAddress:
-      break;
-    default:
-      return CudaError::invalidMemcpyDirection;
-  }
-  return fit ? CudaError::success : CudaError::invalidValue;
-}
-
 CudaError copyOnHost(Stream& stream, const Box& box, const CopyShape& shape) {
   if (const CudaError error = stream.synchronize(); error != CudaError::success) return error;
   copyRows(box, static_cast<std::byte*>(shape.destination), shape.destinationPitch, shape.destinationSlicePitch,
@@ -92,28 +65,13 @@ CudaError copy(Stream& stream, void* destination, const void* source, std::uint6
 CudaError copy(Stream& stream, const CopyShape& shape, CopyKind kind, Completion completion) {
   Device& device = stream.device();
   if (const CudaError error = device.asyncError(); error != CudaError::success) return error;
-  if (static_cast<std::uint32_t>(kind) > static_cast<std::uint32_t>(CopyKind::byAddress)) {
-    return CudaError::invalidMemcpyDirection;
-  }
-  Box box{shape.width, shape.height, shape.depth};
-  if (box.empty()) return CudaError::success;
-  if (box.height > 1 && (shape.destinationPitch < box.width || shape.sourcePitch < box.width)) {
-    return CudaError::invalidPitchValue;
-  }
-  std::uint64_t destinationPlane = 0, sourcePlane = 0;
-  if (box.depth > 1 && (__builtin_mul_overflow(shape.destinationPitch, box.height, &destinationPlane) ||
-                        __builtin_mul_overflow(shape.sourcePitch, box.height, &sourcePlane) ||
-                        shape.destinationSlicePitch < (box.height > 1 ? destinationPlane : box.width) ||
-                        shape.sourceSlicePitch < (box.height > 1 ? sourcePlane : box.width))) {
-    return CudaError::invalidValue;
-  }
-  Side destination{reinterpret_cast<std::uint64_t>(shape.destination), shape.destinationPitch,
-                   shape.destinationSlicePitch};
-  Side source{reinterpret_cast<std::uint64_t>(shape.source), shape.sourcePitch, shape.sourceSlicePitch};
   Session& session = device.session();
-  if (const CudaError error = locate(session, box, &destination); error != CudaError::success) return error;
-  if (const CudaError error = locate(session, box, &source); error != CudaError::success) return error;
-  if (const CudaError error = checkKind(kind, destination, source); error != CudaError::success) return error;
+  Box box;
+  Side destination, source;
+  if (const CudaError error = planCopy(session, shape, kind, &box, &destination, &source); error != CudaError::success) {
+    return error;
+  }
+  if (box.empty()) return CudaError::success;
   if (destination.onHost() && source.onHost()) return copyOnHost(stream, box, shape);
 
   simplify(box, destination, source);

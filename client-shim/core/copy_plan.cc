@@ -42,6 +42,56 @@ CudaError locate(Session& session, const Box& box, Side* side) {
   return CudaError::success;
 }
 
+CudaError checkKind(CopyKind kind, const Side& destination, const Side& source) {
+  // Pinned, managed and registered memory may stand for either side.
+  auto fits = [](const Side& side, bool declaredDevice) {
+    return declaredDevice ? side.kind != MemoryKind::pageable : side.kind != MemoryKind::device;
+  };
+  bool fit = true;
+  switch (kind) {
+    case CopyKind::hostToHost:
+      fit = fits(destination, false) && fits(source, false);
+      break;
+    case CopyKind::hostToDevice:
+      fit = fits(destination, true) && fits(source, false);
+      break;
+    case CopyKind::deviceToHost:
+      fit = fits(destination, false) && fits(source, true);
+      break;
+    case CopyKind::deviceToDevice:
+      fit = fits(destination, true) && fits(source, true);
+      break;
+    case CopyKind::byAddress:
+      break;
+    default:
+      return CudaError::invalidMemcpyDirection;
+  }
+  return fit ? CudaError::success : CudaError::invalidValue;
+}
+
+CudaError planCopy(Session& session, const CopyShape& shape, CopyKind kind, Box* box, Side* destination, Side* source) {
+  if (static_cast<std::uint32_t>(kind) > static_cast<std::uint32_t>(CopyKind::byAddress)) {
+    return CudaError::invalidMemcpyDirection;
+  }
+  *box = {shape.width, shape.height, shape.depth};
+  if (box->empty()) return CudaError::success;
+  if (box->height > 1 && (shape.destinationPitch < box->width || shape.sourcePitch < box->width)) {
+    return CudaError::invalidPitchValue;
+  }
+  std::uint64_t destinationPlane = 0, sourcePlane = 0;
+  if (box->depth > 1 && (__builtin_mul_overflow(shape.destinationPitch, box->height, &destinationPlane) ||
+                         __builtin_mul_overflow(shape.sourcePitch, box->height, &sourcePlane) ||
+                         shape.destinationSlicePitch < (box->height > 1 ? destinationPlane : box->width) ||
+                         shape.sourceSlicePitch < (box->height > 1 ? sourcePlane : box->width))) {
+    return CudaError::invalidValue;
+  }
+  *destination = {reinterpret_cast<std::uint64_t>(shape.destination), shape.destinationPitch, shape.destinationSlicePitch};
+  *source = {reinterpret_cast<std::uint64_t>(shape.source), shape.sourcePitch, shape.sourceSlicePitch};
+  if (const CudaError error = locate(session, *box, destination); error != CudaError::success) return error;
+  if (const CudaError error = locate(session, *box, source); error != CudaError::success) return error;
+  return checkKind(kind, *destination, *source);
+}
+
 void simplify(Box& box, Side& a, Side& b) {
   auto tight = [&](std::uint64_t pitchA, std::uint64_t pitchB, std::uint64_t bytes) {
     return pitchA == bytes && pitchB == bytes;

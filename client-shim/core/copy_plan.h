@@ -42,6 +42,12 @@ bool extentOf(const Box& box, std::uint64_t pitch, std::uint64_t slicePitch, std
 // leaves its allocation, or an address of ours that nothing is allocated at.
 CudaError locate(Session& session, const Box& box, Side* side);
 
+// invalidValue: a kind that contradicts where the (located) sides lie; invalidMemcpyDirection: no such kind.
+CudaError checkKind(CopyKind kind, const Side& destination, const Side& source);
+
+// Brings a copy to sides that are located, not simplified; the rules of copy(). Nothing to copy is success, and an empty box.
+CudaError planCopy(Session& session, const CopyShape& shape, CopyKind kind, Box* box, Side* destination, Side* source);
+
 // Rows without gaps become one row, planes without gaps one plane.
 void simplify(Box& box, Side& a, Side& b);
 

@@ -10,6 +10,7 @@
 namespace rouse::client {
 
 class Device;
+class GraphExec;
 class Stream;
 
 struct EventOptions {
@@ -41,6 +42,7 @@ class Event {
  private:
   friend CudaError createEvent(Device& device, const EventOptions& options, Event** event);
   friend CudaError destroyEvent(Event& event);
+  friend class GraphExec;  // whose launches record several at once
 
   Device* device_ = nullptr;
   std::uint64_t handle_ = 0;

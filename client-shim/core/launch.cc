@@ -18,7 +18,7 @@ constexpr std::uint32_t kMostBlockZ = 64;
 // 1 .. limit.
 constexpr bool within(std::uint32_t value, std::uint32_t limit) { return value - 1 < limit; }
 
-CudaError check(const Stream& stream, const Kernel& kernel, const LaunchShape& shape) {
+inline CudaError check(const Kernel& kernel, const LaunchShape& shape) {
   const Dim3& grid = shape.grid;
   const Dim3& block = shape.block;
   const bool dimensions = within(grid.x, kMostGridX) && within(grid.y, kMostGridYZ) && within(grid.z, kMostGridYZ) &&
@@ -34,8 +34,6 @@ CudaError check(const Stream& stream, const Kernel& kernel, const LaunchShape& s
   if (shape.sharedBytes > kernel.maxDynamicSharedBytes.load(std::memory_order_relaxed)) [[unlikely]] {
     return CudaError::invalidValue;
   }
-  if (&kernel.module->device() != &stream.device()) [[unlikely]]
-    return CudaError::invalidResourceHandle;
   return CudaError::success;
 }
 
@@ -52,9 +50,11 @@ inline void put(std::byte* at, const void* from, std::uint32_t bytes) {
 
 template <class WriteBlock>
 CudaError enqueue(Stream& stream, const Kernel& kernel, const LaunchShape& shape, WriteBlock&& writeBlock) {
-  if (const CudaError error = check(stream, kernel, shape); error != CudaError::success) [[unlikely]]
+  if (const CudaError error = check(kernel, shape); error != CudaError::success) [[unlikely]]
     return error;
   Device& device = stream.device();
+  if (&kernel.module->device() != &device) [[unlikely]]
+    return CudaError::invalidResourceHandle;
   if (const CudaError error = device.asyncError(); error != CudaError::success) [[unlikely]]
     return error;
 
@@ -80,6 +80,8 @@ CudaError enqueue(Stream& stream, const Kernel& kernel, const LaunchShape& shape
 }
 
 }  // namespace
+
+CudaError checkLaunch(const Kernel& kernel, const LaunchShape& shape) { return check(kernel, shape); }
 
 CudaError launch(Stream& stream, const Kernel& kernel, const LaunchShape& shape, const void* const* arguments) {
   const std::size_t count = kernel.parameters.size();

@@ -28,6 +28,9 @@ struct LaunchShape {
 // kernel's is invalidResourceHandle. Then the latched error, if any; else it is queued. No heap allocation.
 CudaError launch(Stream& stream, const Kernel& kernel, const LaunchShape& shape, const void* const* arguments);
 
+// What launch() would say of the shape, wherever it is launched.
+CudaError checkLaunch(const Kernel& kernel, const LaunchShape& shape);
+
 // The same with the parameter block as it is (CU_LAUNCH_PARAM_BUFFER_POINTER); must be at least the kernel's block
 // long.
 CudaError launchPacked(Stream& stream, const Kernel& kernel, const LaunchShape& shape,

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "client-shim/cudart/graph/capture.h"
 #include "client-shim/cudart/implementations.h"
 #include "client-shim/cudart/module_registry.h"
 #include "client-shim/cudart/session.h"
@@ -151,9 +152,15 @@ cudaError_t cudaDeviceGetPCIBusId(char* pciBusId, int len, int device) {
   return cudaSuccess;
 }
 
-cudaError_t cudaDeviceSynchronize() { return toCuda(currentDevice().synchronize()); }
+cudaError_t cudaDeviceSynchronize() {
+  if (graph::anyCapture())
+    if (const cudaError_t error = graph::checkUnsafeSlowly(true); error != cudaSuccess) return error;
+  return toCuda(currentDevice().synchronize());
+}
 
 cudaError_t cudaDeviceReset() {
+  if (graph::anyCapture())
+    if (const cudaError_t error = graph::checkUnsafeSlowly(true); error != cudaSuccess) return error;
   client::Device& device = currentDevice();
   const CudaError error = device.reset();
   ModuleRegistry::get().forgetDevice(device.index());

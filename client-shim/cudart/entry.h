@@ -7,6 +7,7 @@
 #include <new>
 
 #include "client-shim/cudart/export.h"
+#include "client-shim/cudart/graph/capture.h"
 #include "client-shim/cudart/session.h"
 #include "client-shim/cudart/thread_state.h"
 
@@ -18,6 +19,7 @@ inline constexpr unsigned session = 1;  // the process must be attached
 inline constexpr unsigned latched = 2;  // returns the failure of earlier asynchronous work
 inline constexpr unsigned records = 4;  // sets the thread's last error
 inline constexpr unsigned device = 8;   // reaches a device: not permitted in host functions
+inline constexpr unsigned unsafe = 16;  // may be forbidden while a stream captures
 }  // namespace Entry
 
 inline cudaStream_t perThreadIfNull(cudaStream_t stream) { return stream == nullptr ? cudaStreamPerThread : stream; }
@@ -31,6 +33,9 @@ inline cudaError_t call(Body&& body) noexcept {
     }
     if constexpr ((flags & Entry::session) != 0) {
       if (error == cudaSuccess) error = attach();
+    }
+    if constexpr ((flags & Entry::unsafe) != 0) {
+      if (error == cudaSuccess) error = graph::checkUnsafe();
     }
     if constexpr ((flags & Entry::latched) != 0) {
       if (error == cudaSuccess) error = takeLatched();

@@ -1,6 +1,7 @@
 // CUDA Runtime API, "Event Management".
 #include "client-shim/core/event.h"
 #include "client-shim/core/stream.h"
+#include "client-shim/cudart/graph/capture.h"
 #include "client-shim/cudart/implementations.h"
 #include "client-shim/cudart/session.h"
 
@@ -24,17 +25,22 @@ cudaError_t cudaEventCreate(cudaEvent_t* event) { return impl::cudaEventCreateWi
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   client::Event* found = nullptr;
   if (const cudaError_t error = findEvent(event, &found); error != cudaSuccess) return error;
+  if (graph::anyCapture()) graph::forgetEvent(event);
   return toCuda(client::destroyEvent(*found));
 }
 
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned int flags) {
-  // The external flag is for captures only.
-  if (flags == cudaEventRecordExternal) return cudaErrorIllegalState;
-  if (flags != cudaEventRecordDefault) return cudaErrorInvalidValue;
+  if (flags != cudaEventRecordDefault && flags != cudaEventRecordExternal) return cudaErrorInvalidValue;
   client::Event* found = nullptr;
   client::Stream* recorded = nullptr;
   if (const cudaError_t error = findEvent(event, &found); error != cudaSuccess) return error;
   if (const cudaError_t error = findStream(stream, &recorded); error != cudaSuccess) return error;
+  if (graph::anyCapture()) {
+    bool done = false;
+    const cudaError_t error = graph::recordSlowly(event, *recorded, flags == cudaEventRecordExternal, &done);
+    if (error != cudaSuccess || done) return error;
+  }
+  if (flags == cudaEventRecordExternal) return cudaErrorIllegalState;  // it is for captures only
   return toCuda(found->record(*recorded));
 }
 
@@ -45,12 +51,14 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   client::Event* found = nullptr;
   if (const cudaError_t error = findEvent(event, &found); error != cudaSuccess) return error;
+  if (const cudaError_t error = graph::refuseCaptured(event); error != cudaSuccess) return error;
   return toCuda(found->query());
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   client::Event* found = nullptr;
   if (const cudaError_t error = findEvent(event, &found); error != cudaSuccess) return error;
+  if (const cudaError_t error = graph::refuseCaptured(event); error != cudaSuccess) return error;
   return toCuda(found->synchronize());
 }
 
@@ -59,6 +67,8 @@ cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t start, cudaEvent_t end) 
   client::Event* second = nullptr;
   if (const cudaError_t error = findEvent(start, &first); error != cudaSuccess) return error;
   if (const cudaError_t error = findEvent(end, &second); error != cudaSuccess) return error;
+  for (const cudaEvent_t event : {start, end})
+    if (const cudaError_t error = graph::refuseCaptured(event); error != cudaSuccess) return error;
   return toCuda(client::Event::elapsed(*first, *second, ms));
 }
 

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "client-shim/core/stream.h"
+#include "client-shim/cudart/graph/capture.h"
 #include "client-shim/cudart/implementations.h"
 #include "client-shim/cudart/session.h"
 
@@ -31,6 +32,17 @@ void run(void* data, CudaError status) {
 cudaError_t submit(cudaStream_t handle, const PendingCall& call) {
   client::Stream* stream = nullptr;
   if (const cudaError_t error = findStream(handle, &stream); error != cudaSuccess) return error;
+  if (graph::anyCapture()) {
+    if (call.callback != nullptr) {
+      if (const cudaError_t error = graph::refuseCaptured(*stream); error != cudaSuccess) return error;
+    }
+    graph::Capturing capturing;
+    if (const cudaError_t error = graph::intercept(*stream, &capturing); error != cudaSuccess) return error;
+    if (capturing) {
+      (void)capturing.add(graph::HostParams{{call.function, call.userData}});
+      return cudaSuccess;
+    }
+  }
   auto pending = std::make_unique<PendingCall>(call);
   // Always called, so that what is pending is freed.
   const cudaError_t error = toCuda(stream->launchHostFunction(run, pending.get(), true));

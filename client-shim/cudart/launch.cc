@@ -6,6 +6,7 @@
 #include "client-shim/core/event.h"
 #include "client-shim/core/stream.h"
 #include "client-shim/cudart/device_attributes.h"
+#include "client-shim/cudart/graph/capture.h"
 #include "client-shim/cudart/implementations.h"
 #include "client-shim/cudart/module_registry.h"
 #include "client-shim/cudart/occupancy_calculation.h"
@@ -63,6 +64,19 @@ cudaError_t checkCooperative(const client::Device& device, const client::Kernel&
   return blocks <= resident ? cudaSuccess : cudaErrorCooperativeLaunchTooLarge;
 }
 
+cudaError_t capture(client::Stream& stream, const Request& request, bool* done) {
+  graph::Capturing capturing;
+  if (const cudaError_t error = graph::intercept(stream, &capturing); error != cudaSuccess || !capturing) return error;
+  *done = true;
+  const client::Dim3 &grid = request.shape.grid, &block = request.shape.block;
+  graph::KernelParams params;
+  const cudaError_t error =
+      graph::readKernel(request.function, {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, request.shape.sharedBytes,
+                        request.arguments, nullptr, request.shape.cooperative, stream.device(), &params);
+  if (error == cudaSuccess) (void)capturing.add(std::move(params));
+  return error;
+}
+
 inline cudaError_t launchOn(client::Stream& stream, const Request& request) {
   client::Device& device = currentDevice();
   client::Kernel* kernel = nullptr;
@@ -72,6 +86,10 @@ inline cudaError_t launchOn(client::Stream& stream, const Request& request) {
   if (request.shape.cooperative) [[unlikely]] {
     const cudaError_t error = checkCooperative(device, *kernel, request.shape);
     if (error != cudaSuccess) return error;
+  }
+  if (graph::anyCapture()) [[unlikely]] {
+    bool done = false;
+    if (const cudaError_t error = capture(stream, request, &done); error != cudaSuccess || done) return error;
   }
   return toCuda(client::launch(stream, *kernel, request.shape, request.arguments));
 }
@@ -190,7 +208,13 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
       makeRequest(func, config->gridDim, config->blockDim, args, config->dynamicSmemBytes, wishes.cooperative, request);
   if (error == cudaSuccess) error = launchOn(*stream, request);
   for (client::Event* event : wishes.afterwards) {
-    if (error == cudaSuccess && event != nullptr) error = toCuda(event->record(*stream));
+    if (error == cudaSuccess && event != nullptr) {
+      bool done = false;
+      // NOLINTNEXTLINE(performance-no-int-to-ptr): an opaque number
+      const auto handle = reinterpret_cast<cudaEvent_t>(event->handle());
+      if (graph::anyCapture()) error = graph::recordSlowly(handle, *stream, false, &done);
+      if (error == cudaSuccess && !done) error = toCuda(event->record(*stream));
+    }
   }
   return error;
 }

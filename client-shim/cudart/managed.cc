@@ -6,6 +6,7 @@
 
 #include "client-shim/core/allocation.h"
 #include "client-shim/core/host_memory.h"
+#include "client-shim/cudart/graph/capture.h"
 #include "client-shim/cudart/implementations.h"
 #include "client-shim/cudart/memory_advice.h"
 #include "client-shim/cudart/session.h"
@@ -228,6 +229,7 @@ cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void* devPtr, size_t l
     return cudaErrorInvalidValue;
   client::Stream* found = nullptr;
   if (const cudaError_t error = findStream(stream, &found); error != cudaSuccess) return error;
+  if (const cudaError_t error = graph::refuseCaptured(*found); error != cudaSuccess) return error;
   // Attaching to one stream names one: the default streams are everybody's.
   if (flags == cudaMemAttachSingle && reinterpret_cast<std::uintptr_t>(stream) <= 1) return cudaErrorInvalidValue;
   AddressRange range;

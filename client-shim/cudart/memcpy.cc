@@ -1,5 +1,6 @@
 // CUDA Runtime API, "Memory Management": copies of one range.
 #include "client-shim/cudart/copy_kind.h"
+#include "client-shim/cudart/graph/capture_work.h"
 #include "client-shim/cudart/implementations.h"
 #include "client-shim/cudart/session.h"
 
@@ -12,6 +13,11 @@ cudaError_t copy(void* dst, const void* src, std::size_t count, cudaMemcpyKind k
   client::Stream* stream = nullptr;
   if (const cudaError_t error = copyKind(kind, &direction); error != cudaSuccess) return error;
   if (const cudaError_t error = findStream(handle, &stream); error != cudaSuccess) return error;
+  if (graph::anyCapture()) {
+    bool done = false;
+    const cudaError_t error = graph::captureCopy(*stream, graph::flatCopy(dst, src, count, kind), completion, &done);
+    if (error != cudaSuccess || done) return error;
+  }
   return toCuda(client::copy(*stream, dst, src, count, direction, completion));
 }
 

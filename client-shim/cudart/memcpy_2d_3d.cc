@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "client-shim/core/stream.h"
+#include "client-shim/cudart/copy_box.h"
 #include "client-shim/cudart/copy_kind.h"
 #include "client-shim/cudart/device_attributes.h"
+#include "client-shim/cudart/graph/capture_work.h"
 #include "client-shim/cudart/implementations.h"
 #include "client-shim/cudart/session.h"
 
@@ -20,6 +22,11 @@ cudaError_t copy(const client::CopyShape& shape, cudaMemcpyKind kind, cudaStream
   const auto maxPitch = static_cast<std::uint64_t>(deviceAttribute(stream->device().info(), cudaDevAttrMaxPitch));
   if (maxPitch != 0 && std::max(shape.destinationPitch, shape.sourcePitch) > maxPitch)
     return cudaErrorInvalidPitchValue;
+  if (graph::anyCapture()) {
+    bool done = false;
+    const cudaError_t error = graph::captureCopy(*stream, parametersOf(shape, kind), completion, &done);
+    if (error != cudaSuccess || done) return error;
+  }
   return toCuda(client::copy(*stream, shape, direction, completion));
 }
 
@@ -35,43 +42,9 @@ client::CopyShape plane(void* dst, std::size_t dpitch, const void* src, std::siz
   return shape;
 }
 
-// Offset of a position in pitched memory. False: it does not fit an address.
-bool offsetOf(cudaPos position, std::uint64_t pitch, std::uint64_t slicePitch, std::uint64_t* offset) {
-  std::uint64_t rows = 0, planes = 0;
-  return !__builtin_mul_overflow(position.y, pitch, &rows) &&
-         !__builtin_mul_overflow(position.z, slicePitch, &planes) && !__builtin_add_overflow(rows, planes, &rows) &&
-         !__builtin_add_overflow(rows, position.x, offset);
-}
-
-cudaError_t box(cudaPitchedPtr dst, cudaPos dstPos, cudaPitchedPtr src, cudaPos srcPos, cudaExtent extent,
-                client::CopyShape* shape) {
-  shape->width = extent.width;
-  shape->height = extent.height;
-  shape->depth = extent.depth;
-  if (extent.width == 0 || extent.height == 0 || extent.depth == 0) return cudaSuccess;
-  if (dst.ptr == nullptr || src.ptr == nullptr) return cudaErrorInvalidValue;
-  // With one plane the height of the box around it does not matter.
-  if (extent.depth > 1 && (extent.height > dst.ysize || extent.height > src.ysize)) return cudaErrorInvalidValue;
-  shape->destinationPitch = dst.pitch;
-  shape->sourcePitch = src.pitch;
-  std::uint64_t dstOffset = 0, srcOffset = 0;
-  if (__builtin_mul_overflow(dst.pitch, dst.ysize, &shape->destinationSlicePitch) ||
-      __builtin_mul_overflow(src.pitch, src.ysize, &shape->sourceSlicePitch) ||
-      !offsetOf(dstPos, dst.pitch, shape->destinationSlicePitch, &dstOffset) ||
-      !offsetOf(srcPos, src.pitch, shape->sourceSlicePitch, &srcOffset)) {
-    return cudaErrorInvalidValue;
-  }
-  shape->destination = static_cast<std::byte*>(dst.ptr) + dstOffset;
-  shape->source = static_cast<const std::byte*>(src.ptr) + srcOffset;
-  return cudaSuccess;
-}
-
 cudaError_t copyBox(const cudaMemcpy3DParms& p, cudaStream_t stream, client::Completion completion) {
-  if (p.srcArray != nullptr || p.dstArray != nullptr) return cudaErrorNotSupported;
   client::CopyShape shape;
-  if (const cudaError_t error = box(p.dstPtr, p.dstPos, p.srcPtr, p.srcPos, p.extent, &shape); error != cudaSuccess) {
-    return error;
-  }
+  if (const cudaError_t error = boxOf(p, &shape); error != cudaSuccess) return error;
   return copy(shape, p.kind, stream, completion);
 }
 
@@ -81,7 +54,7 @@ cudaError_t copyBoxPeer(const cudaMemcpy3DPeerParms& p, cudaStream_t stream, cli
   if (const cudaError_t error = findDevice(p.srcDevice, &device); error != cudaSuccess) return error;
   if (const cudaError_t error = findDevice(p.dstDevice, &device); error != cudaSuccess) return error;
   client::CopyShape shape;
-  if (const cudaError_t error = box(p.dstPtr, p.dstPos, p.srcPtr, p.srcPos, p.extent, &shape); error != cudaSuccess) {
+  if (const cudaError_t error = boxOf(p.dstPtr, p.dstPos, p.srcPtr, p.srcPos, p.extent, &shape); error != cudaSuccess) {
     return error;
   }
   return copy(shape, cudaMemcpyDefault, stream, completion);
@@ -134,7 +107,7 @@ cudaError_t cudaMemcpy3DBatchAsync(size_t numOps, cudaMemcpy3DBatchOp* opList, u
     client::CopyShape shape;
     if (const cudaError_t error = operand(op.dst, op.extent, &dst); error != cudaSuccess) return error;
     if (const cudaError_t error = operand(op.src, op.extent, &src); error != cudaSuccess) return error;
-    if (const cudaError_t error = box(dst, {}, src, {}, op.extent, &shape); error != cudaSuccess) return error;
+    if (const cudaError_t error = boxOf(dst, {}, src, {}, op.extent, &shape); error != cudaSuccess) return error;
     const cudaError_t error = copy(shape, cudaMemcpyDefault, stream, client::Completion::queued);
     if (error != cudaSuccess) return error;
   }

@@ -3,6 +3,7 @@
 #include "client-shim/core/device_memory.h"
 #include "client-shim/core/host_memory.h"
 #include "client-shim/core/memory_pool.h"
+#include "client-shim/cudart/graph/capture_work.h"
 #include "client-shim/cudart/implementations.h"
 #include "client-shim/cudart/memory_advice.h"
 #include "client-shim/cudart/session.h"
@@ -64,6 +65,8 @@ cudaError_t cudaFree(void* devPtr) {
   switch (allocation.kind) {
     case client::MemoryKind::device: {
       client::Device& device = process.device(allocation.deviceIndex);
+      bool freed = false;
+      if (const cudaError_t error = graph::freeAllocation(devPtr, &freed); error != cudaSuccess || freed) return error;
       return allocation.pool != 0 ? freePooled(device, address) : toCuda(device.memory().release(address));
     }
     case client::MemoryKind::managed:

@@ -4,6 +4,7 @@
 #include "client-shim/core/allocation.h"
 #include "client-shim/core/memory_pool.h"
 #include "client-shim/core/stream.h"
+#include "client-shim/cudart/graph/capture_work.h"
 #include "client-shim/cudart/implementations.h"
 #include "client-shim/cudart/session.h"
 
@@ -15,6 +16,10 @@ cudaMemPool_t handleOf(const client::MemoryPool& pool) {
 }
 
 cudaError_t allocate(void** pointer, std::size_t size, client::MemoryPool& pool, client::Stream& stream) {
+  if (graph::anyCapture()) {
+    bool done = false;
+    if (const cudaError_t error = graph::captureAlloc(stream, size, pointer, &done); error != cudaSuccess || done) return error;
+  }
   std::uint64_t address = 0;
   const cudaError_t error = toCuda(pool.allocate(size, stream, &address));
   if (error == cudaSuccess) *pointer = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
@@ -49,6 +54,12 @@ cudaError_t cudaMallocFromPoolAsync(void** ptr, size_t size, cudaMemPool_t memPo
 cudaError_t cudaFreeAsync(void* devPtr, cudaStream_t hStream) {
   client::Stream* stream = nullptr;
   if (const cudaError_t error = findStream(hStream, &stream); error != cudaSuccess) return error;
+  if (graph::anyCapture()) {
+    bool done = false;
+    if (const cudaError_t error = graph::captureFree(*stream, devPtr, &done); error != cudaSuccess || done) return error;
+  }
+  bool freed = false;
+  if (const cudaError_t error = graph::freeAllocation(devPtr, &freed); error != cudaSuccess || freed) return error;
   return toCuda(client::releaseAsync(reinterpret_cast<std::uint64_t>(devPtr), *stream));
 }
 

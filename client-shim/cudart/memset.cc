@@ -1,5 +1,6 @@
 // CUDA Runtime API, "Memory Management": fills. Only the low byte of the value counts.
 #include "client-shim/core/fill.h"
+#include "client-shim/cudart/graph/capture_work.h"
 #include "client-shim/cudart/implementations.h"
 #include "client-shim/cudart/session.h"
 
@@ -9,6 +10,12 @@ namespace {
 cudaError_t fill(void* pointer, int value, std::size_t count, cudaStream_t handle, client::Completion completion) {
   client::Stream* stream = nullptr;
   if (const cudaError_t error = findStream(handle, &stream); error != cudaSuccess) return error;
+  if (graph::anyCapture()) {
+    bool done = false;
+    const cudaMemsetParams box{pointer, count, static_cast<std::uint8_t>(value), 1, count, 1};
+    const cudaError_t error = graph::captureFill(*stream, box, 0, 1, completion, &done);
+    if (error != cudaSuccess || done) return error;
+  }
   return toCuda(client::fill(*stream, pointer, static_cast<std::uint8_t>(value), 1, count, completion));
 }
 
@@ -16,6 +23,12 @@ cudaError_t fillBox(void* pointer, std::size_t pitch, std::size_t slicePitch, in
                     cudaStream_t handle, client::Completion completion) {
   client::Stream* stream = nullptr;
   if (const cudaError_t error = findStream(handle, &stream); error != cudaSuccess) return error;
+  if (graph::anyCapture()) {
+    bool done = false;
+    const cudaMemsetParams box{pointer, pitch, static_cast<std::uint8_t>(value), 1, extent.width, extent.height};
+    const cudaError_t error = graph::captureFill(*stream, box, slicePitch, extent.depth, completion, &done);
+    if (error != cudaSuccess || done) return error;
+  }
   return toCuda(client::fill3D(*stream, pointer, pitch, slicePitch, static_cast<std::uint8_t>(value), extent.width,
                                extent.height, extent.depth, completion));
 }

@@ -1,8 +1,7 @@
 // CUDA Runtime API, "Stream Management".
-#include <utility>
-
 #include "client-shim/core/event.h"
 #include "client-shim/core/stream.h"
+#include "client-shim/cudart/graph/capture.h"
 #include "client-shim/cudart/implementations.h"
 #include "client-shim/cudart/session.h"
 #include "client-shim/cudart/stream_attributes.h"
@@ -38,6 +37,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   client::Stream* found = nullptr;
   if (reinterpret_cast<std::uintptr_t>(stream) <= 2) return cudaErrorInvalidResourceHandle;  // the default ones stay
   if (const cudaError_t error = findStream(stream, &found); error != cudaSuccess) return error;
+  graph::leave(*found);
   StreamAttributes::get().forget(found->id());
   return toCuda(found->device().destroyStream(*found));
 }
@@ -45,22 +45,30 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   client::Stream* found = nullptr;
   if (const cudaError_t error = findStream(stream, &found); error != cudaSuccess) return error;
+  if (const cudaError_t error = graph::refuseCaptured(*found); error != cudaSuccess) return error;
   return toCuda(found->query());
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   client::Stream* found = nullptr;
   if (const cudaError_t error = findStream(stream, &found); error != cudaSuccess) return error;
+  if (const cudaError_t error = graph::refuseCaptured(*found); error != cudaSuccess) return error;
   return toCuda(found->synchronize());
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags) {
-  // The one flag there is concerns captures, of which there are none: it changes nothing outside them.
+  // The one flag there is concerns captures: it changes nothing outside them.
   if ((flags & ~static_cast<unsigned>(cudaEventWaitExternal)) != 0) return cudaErrorInvalidValue;
   client::Stream* found = nullptr;
   client::Event* awaited = nullptr;
   if (const cudaError_t error = findStream(stream, &found); error != cudaSuccess) return error;
   if (const cudaError_t error = findEvent(event, &awaited); error != cudaSuccess) return error;
+  if (graph::anyCapture()) {
+    bool done = false;
+    const bool recorded = awaited->latest().value != 0;
+    const cudaError_t error = graph::waitSlowly(*found, event, recorded, (flags & cudaEventWaitExternal) != 0, &done);
+    if (error != cudaSuccess || done) return error;
+  }
   return toCuda(found->waitEvent(*awaited));
 }
 
@@ -89,26 +97,6 @@ cudaError_t cudaStreamGetDevice(cudaStream_t hStream, int* device) {
   client::Stream* found = nullptr;
   if (const cudaError_t error = findStream(hStream, &found); error != cudaSuccess) return error;
   *device = static_cast<int>(found->device().index());
-  return cudaSuccess;
-}
-
-cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* pCaptureStatus) {
-  client::Stream* found = nullptr;
-  if (const cudaError_t error = findStream(stream, &found); error != cudaSuccess) return error;
-  *pCaptureStatus = cudaStreamCaptureStatusNone;
-  return cudaSuccess;
-}
-
-// Of a stream that is not capturing CUDA sets nothing but the status.
-cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* captureStatus_out,
-                                     unsigned long long*, cudaGraph_t*, const cudaGraphNode_t**,
-                                     const cudaGraphEdgeData**, size_t*) {
-  return impl::cudaStreamIsCapturing(stream, captureStatus_out);
-}
-
-cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
-  if (*mode < cudaStreamCaptureModeGlobal || *mode > cudaStreamCaptureModeRelaxed) return cudaErrorInvalidValue;
-  std::swap(*mode, threadState.captureMode);
   return cudaSuccess;
 }
 

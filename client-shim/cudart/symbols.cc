@@ -1,5 +1,6 @@
 // CUDA Runtime API, "Memory Management": variables of modules.
 #include "client-shim/cudart/copy_kind.h"
+#include "client-shim/cudart/graph/capture_work.h"
 #include "client-shim/cudart/implementations.h"
 #include "client-shim/cudart/module_registry.h"
 #include "client-shim/cudart/session.h"
@@ -32,6 +33,11 @@ cudaError_t toSymbol(const void* symbol, const void* src, std::size_t count, std
   if (const cudaError_t error = copyKind(kind, &direction); error != cudaSuccess) return error;
   if (const cudaError_t error = findStream(handle, &stream); error != cudaSuccess) return error;
   if (const cudaError_t error = findBytes(symbol, count, offset, &address); error != cudaSuccess) return error;
+  if (graph::anyCapture()) {
+    bool done = false;
+    const cudaError_t error = graph::captureCopy(*stream, graph::flatCopy(address, src, count, kind), completion, &done);
+    if (error != cudaSuccess || done) return error;
+  }
   return toCuda(client::copy(*stream, address, src, count, direction, completion));
 }
 
@@ -46,6 +52,11 @@ cudaError_t fromSymbol(void* dst, const void* symbol, std::size_t count, std::si
   if (const cudaError_t error = copyKind(kind, &direction); error != cudaSuccess) return error;
   if (const cudaError_t error = findStream(handle, &stream); error != cudaSuccess) return error;
   if (const cudaError_t error = findBytes(symbol, count, offset, &address); error != cudaSuccess) return error;
+  if (graph::anyCapture()) {
+    bool done = false;
+    const cudaError_t error = graph::captureCopy(*stream, graph::flatCopy(dst, address, count, kind), completion, &done);
+    if (error != cudaSuccess || done) return error;
+  }
   return toCuda(client::copy(*stream, dst, address, count, direction, completion));
 }
 

@@ -253,7 +253,13 @@ struct SessionRecipe {
   lastSavedBytes @20 :UInt64;
   peerBytes @21 :UInt64;
   consumption @22 :Consumption;
+  graphs @23 :List(Graph);
 
+  struct Graph {
+    id @0 :UInt64;
+    bytes @1 :UInt64;            # of the whole definition (layout.h, GraphNode)
+    definition @2 :Data;
+  }
   struct Stream { generation @0 :UInt32; flags @1 :UInt8; priority @2 :Int32; }  # 1 live, 2 non-blocking
   struct Module {
     generation @0 :UInt32;

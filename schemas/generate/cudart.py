@@ -98,7 +98,7 @@ def entry_point(function, name):
     body.append(f"    return rouse::cudart::impl::{function.name}({', '.join(arguments)});\n")
     if function.returns == "cudaError_t":
         flags = [n for n, on in (("device", function.reaches_device), ("session", function.session),
-                                       ("latched", function.latched), ("records", function.records)) if on]
+                                       ("latched", function.latched), ("records", function.records), ("unsafe", function.unsafe)) if on]
         call = f"call<{' | '.join('Entry::' + f for f in flags) or 'Entry::none'}>"
         result = " -> cudaError_t"
     else:

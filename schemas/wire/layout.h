@@ -155,4 +155,25 @@ struct Handle {
 // Index 0, generation 0 exists from the beginning: the legacy default stream.
 inline constexpr Handle kLegacyStream{0, 0};
 
+// --- Graphs ------------------------------------------------------------------------------------------------------
+
+// A graph's definition is one node behind another, each of them this header, then the numbers of the earlier nodes (u32) that it waits
+// for besides those before it on its lane, then one command as it would lie in a ring (Copy, Copy3D, CopyInline, Fill, Fill3D, Launch,
+// SlotSignal or SlotWait; its stream is the legacy one and means nothing); each of the three padded with zeros to kCommandAlign. Lane
+// 0 is the stream that the graph is launched on; the others begin behind what that holds, and it goes on behind all of them.
+struct GraphNode {
+  std::uint32_t lane;
+  std::uint32_t waits;         // how many numbers
+  std::uint32_t commandBytes;  // before padding; 0: there is nothing to do
+  std::uint32_t flags;         // kGraphNodeAwaited
+};
+static_assert(sizeof(GraphNode) == kCommandAlign);
+
+inline constexpr std::uint32_t kGraphNodeAwaited = 1;  // later nodes wait for it by number
+inline constexpr std::uint32_t kMaxGraphLanes = 16;
+inline constexpr std::uint64_t kMaxGraphBytes = std::uint64_t{16} << 20;  // of one definition
+inline constexpr std::uint32_t kMaxGraphs = 1u << 16;                     // of one session on one device, with
+inline constexpr std::uint64_t kMaxGraphBytesOfSession = std::uint64_t{40} << 20;  // all definitions together
+inline constexpr std::size_t kMaxGraphSlots = 4092;  // SlotSignals and SlotWaits of one definition
+
 }  // namespace rouse::wire

@@ -3,6 +3,7 @@
 // them. Addresses are the program's, sizes bytes.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -59,6 +60,14 @@ struct SessionRecipe {
     bool operator==(const Limit&) const = default;
   };
   std::vector<Limit> limits;  // in the order in which they were set last
+
+  struct Graph {
+    std::uint64_t id = 0;
+    std::uint64_t bytes = 0;             // of the whole definition
+    std::vector<std::byte> definition;  // fewer: the rest is still to come; of one graph at most, the last
+    bool operator==(const Graph&) const = default;
+  };
+  std::vector<Graph> graphs;
 
   // Where it is in its rings: bytes since their beginning.
   std::uint64_t commandBytes = 0, outputBytes = 0, outputDropped = 0;

@@ -1,6 +1,7 @@
 #include "server/control/session_recipe_codec.h"
 
 #include <cmath>
+#include <cstring>
 #include <stdexcept>
 #include <string>
 
@@ -80,6 +81,14 @@ void writeRecipe(capnproto::SessionRecipe::Builder to, const SessionRecipe& from
     limits[i].setLimit(from.limits[i].limit);
     limits[i].setValue(from.limits[i].value);
   }
+  auto graphs = to.initGraphs(count(from.graphs));
+  for (unsigned i = 0; i < graphs.size(); ++i) {
+    const SessionRecipe::Graph& graph = from.graphs[i];
+    graphs[i].setId(graph.id);
+    graphs[i].setBytes(graph.bytes);
+    auto definition = graphs[i].initDefinition(count(graph.definition));
+    if (!graph.definition.empty()) std::memcpy(definition.begin(), graph.definition.data(), graph.definition.size());
+  }
   to.setCommandBytes(from.commandBytes);
   to.setOutputBytes(from.outputBytes);
   to.setOutputDropped(from.outputDropped);
@@ -132,6 +141,14 @@ SessionRecipe readRecipe(capnproto::SessionRecipe::Reader from) {
     for (const std::uint64_t address : module.getAddresses()) made.addresses.push_back(address);
   }
   for (auto limit : from.getLimits()) to.limits.push_back({limit.getLimit(), limit.getValue()});
+  for (auto graph : from.getGraphs()) {
+    SessionRecipe::Graph& made = to.graphs.emplace_back();
+    made.id = graph.getId();
+    made.bytes = graph.getBytes();
+    const auto definition = graph.getDefinition();
+    made.definition.resize(definition.size());
+    if (definition.size() != 0) std::memcpy(made.definition.data(), definition.begin(), definition.size());
+  }
   to.commandBytes = from.getCommandBytes();
   to.outputBytes = from.getOutputBytes();
   to.outputDropped = from.getOutputDropped();

@@ -111,6 +111,7 @@ Session::~Session() {
   copy_.reset();
   if (context_) context_->cancel();
   modules_.clear();
+  graphs_.reset();
   streams_.reset();
   presence_.endStream();
   context_.reset();
@@ -126,6 +127,7 @@ Status Session::createContext() {
   hostRanges_.insert(staging);
   context_ = std::move(*context);
   streams_ = std::make_unique<Streams>(*context_);
+  graphs_ = std::make_unique<Graphs>(*context_);
   return {};
 }
 
@@ -290,6 +292,7 @@ bool Session::dismantle() {
       return false;
     }
     modules_.clear();
+    graphs_.reset();
     streams_.reset();
     presence_.endStream();
     context_.reset();

@@ -38,6 +38,7 @@
 #include "schemas/wire/segment.h"
 #include "server/control/message.h"
 #include "server/executor/fault_latch.h"
+#include "server/executor/graphs.h"
 #include "server/executor/handle_table.h"
 #include "server/executor/home_copy.h"
 #include "server/executor/meter.h"
@@ -201,7 +202,7 @@ class Session final : public Sharer, private memory::ContextObserver {
     return where != wire::Where::host && variableRanges_.contains(range.base, range.bytes);
   }
 
-  // The commands, in one file a family: stream_, memory_, host_, copy_, module_, slot_, context_, library_commands.cc.
+  // The commands, in one file a family: stream_, memory_, host_, copy_, module_, slot_, context_, library_, graph_commands.cc.
   wire::DecodeStatus on(const wire::StreamCreate&);
   wire::DecodeStatus on(const wire::StreamDestroy&);
   void on(const wire::Fence&);
@@ -227,6 +228,9 @@ class Session final : public Sharer, private memory::ContextObserver {
   wire::DecodeStatus on(const wire::Freed&);
   void on(const wire::Reset&);
   wire::DecodeStatus on(const wire::LibraryCall&, std::span<const std::byte> parameters);
+  wire::DecodeStatus on(const wire::GraphDefine&, std::span<const std::byte> definition);
+  wire::DecodeStatus on(const wire::GraphLaunch&, std::span<const std::uint64_t> slots);
+  wire::DecodeStatus on(const wire::GraphDestroy&);
 
  private:
   struct BoundModule {
@@ -310,6 +314,7 @@ class Session final : public Sharer, private memory::ContextObserver {
   }
   void attend(memory::Stream& stream, const BoundModule& module, std::span<const std::byte> parameters);
   void attendAddress(memory::Stream& stream, std::uint64_t address);
+  void launchNode(const Graphs::Graph& graph, const Graphs::Node& node, memory::Stream& lane, std::span<const std::uint64_t> slots);
   // Its ring is not read, whatever is in it: it is on its way, or waits for memory with a command to do.
   bool elsewhere() const;
   bool readsRing() const;
@@ -380,6 +385,7 @@ class Session final : public Sharer, private memory::ContextObserver {
   // In this order: streams and instances end before their context.
   std::unique_ptr<memory::Context> context_;
   std::unique_ptr<Streams> streams_;
+  std::unique_ptr<Graphs> graphs_;
   HandleTable<BoundModule> modules_;
 
   std::unique_ptr<HomeCopy> copy_;  // of an import; ends before the homes are given back

@@ -71,6 +71,7 @@ channel::SessionRecipe Session::freeze() {
       module.addresses.push_back(bound->instance->variableAddress(i));
   });
   recipe.limits = limits_;
+  recipe.graphs = graphs_->recipe();
   recipe.commandBytes = consumer_.taken();
   recipe.outputBytes = output_.written();
   recipe.outputDropped = output_.dropped();
@@ -88,6 +89,7 @@ Status Session::beginImport(const channel::SessionRecipe& recipe) {
   if (Status status = importMemory(recipe); !status) return status;
   if (Status status = importContext(recipe); !status) return status;
   if (Status status = importModules(recipe); !status) return status;
+  if (wire::DecodeStatus status = graphs_->restore(recipe.graphs); !status) return refused(status.message());
   consumer_.continueFrom(recipe.commandBytes, recipe.commands);
   output_.continueFrom(recipe.outputBytes, recipe.outputDropped);
   commandsElsewhere_ = recipe.commands;

@@ -38,12 +38,17 @@ class Streams {
   // The stream to submit one operation to, everything that must come before it arranged. `payloadBytes`: what the
   // device will keep besides the operation itself.
   memory::Stream& forWork(wire::Handle handle, std::size_t payloadBytes = 0) {
+    if (lent_ != nullptr) [[unlikely]]
+      return *lent_;
     const StreamOrder::StreamId id = handles_.at(handle);
     order_.beforeWork(id, actions_);
     if (!actions_.empty()) perform();
     return charge(lanes_[id], payloadBytes);
   }
   void fence();
+  // Until it is called with null, forWork() is this stream, whatever the handle, and arranges nothing: a graph's nodes, each on
+  // its lane (Graphs).
+  void lend(memory::Stream* lane) { lent_ = lane; }
 
   // What another executor needs to make the same (session_recipe.h); with nothing queued, order is a thing of the future. And that, in the
   // place of streams of which there is only the legacy one.
@@ -87,6 +92,7 @@ class Streams {
   std::unique_ptr<memory::Event> fenceEvent_;
   std::vector<StreamOrder::StreamId> draining_;
   std::uint64_t queuedBytes_ = 0;  // at most this much
+  memory::Stream* lent_ = nullptr;
 };
 
 }  // namespace rouse::executor

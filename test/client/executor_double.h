@@ -98,6 +98,10 @@ class ExecutorDouble {
   wire::DecodeStatus on(const wire::Allocated&);
   wire::DecodeStatus on(const wire::Freed&);
   void on(const wire::Reset&);
+  // Graphs are the executor's alone (test/executor/graphs_test.cc): whoever sends one here is told so.
+  wire::DecodeStatus on(const wire::GraphDefine&, std::span<const std::byte>) { return wire::Rejection{"the double has no graphs"}; }
+  wire::DecodeStatus on(const wire::GraphLaunch&, std::span<const std::uint64_t>) { return wire::Rejection{"the double has no graphs"}; }
+  wire::DecodeStatus on(const wire::GraphDestroy&) { return wire::Rejection{"the double has no graphs"}; }
 
  private:
   class Numbers {

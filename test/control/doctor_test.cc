@@ -46,9 +46,9 @@ TEST_CASE("a static runtime is found, also in a stripped program") {
 }
 
 TEST_CASE("names that are not supported are listed") {
-  const Diagnosis found = diagnose(program("textures"));
+  const Diagnosis found = diagnose(program("graphics"));
   CHECK(found.verdict == Verdict::partly);
-  CHECK(found.unsupported == std::vector<std::string>{"cudaDestroyTextureObject"});
+  CHECK(found.unsupported == std::vector<std::string>{"cudaGraphicsUnregisterResource"});
 }
 
 TEST_CASE("names of cuBLAS are the pool's, too") {

@@ -84,11 +84,12 @@ TEST_CASE_METHOD(Fixture, "planes and boxes are copied row by row", "[cudart][co
   CHECK(std::equal(plane.begin(), plane.end(), data.begin()));
 }
 
-TEST_CASE_METHOD(Fixture, "arrays cannot be named in a copy", "[cudart][copies]") {
+TEST_CASE_METHOD(Fixture, "an array that is none cannot be named in a copy", "[cudart][copies]") {
   cudaMemcpy3DParms parms{};
   parms.srcArray = reinterpret_cast<cudaArray_t>(0x1000);
   parms.extent = make_cudaExtent(1, 1, 1);
-  CHECK(cudaMemcpy3D(&parms) == cudaErrorNotSupported);
+  parms.dstPtr = make_cudaPitchedPtr(&parms, 1, 1, 1);
+  CHECK(cudaMemcpy3D(&parms) == cudaErrorInvalidResourceHandle);
   CHECK(cudaMemcpy3D(nullptr) == cudaErrorInvalidValue);
 }
 

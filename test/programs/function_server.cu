@@ -1,4 +1,4 @@
-// A function that keeps state in device memory between requests, in five ways, and checks every answer against a model on the
+// A function that keeps state in device memory between requests, in six ways, and checks every answer against a model on the
 // host. Without arguments: a few requests of each kind. With "serve KIND MIB SEED": one request for each line on
 // standard input ("NUMBER"), answered by "NUMBER ok" or "NUMBER wrong: WHAT" (test/system/swap-storm).
 #include <cstdio>
@@ -225,12 +225,85 @@ struct Streams : Function {
   }
 };
 
+// Requests are launches of a graph that was instantiated once: two branches, a host function, memory of its own, and a node whose argument
+// changes with each request.
+struct Graph : Function {
+  Weights weights;
+  Counters counters;  // never asked itself
+  Word* sums = nullptr;
+  unsigned* scratch = nullptr;
+  Word got[2] = {}, calls = 0, requests = 0;
+  cudaStream_t stream;
+  cudaGraph_t graph;
+  cudaGraphExec_t exec;
+  cudaGraphNode_t node = nullptr;
+  static void CUDART_CB called(void* self) { ++static_cast<Graph*>(self)->calls; }
+  Graph(Word bytes, Word seed) : weights(bytes / 2, seed), counters(bytes / 4, seed) {
+    CHECK(cudaMalloc(&sums, 2 * sizeof(Word)));
+    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    cudaStream_t side;
+    cudaEvent_t fork, joined;
+    CHECK(cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking));
+    CHECK(cudaEventCreateWithFlags(&fork, cudaEventDisableTiming));
+    CHECK(cudaEventCreateWithFlags(&joined, cudaEventDisableTiming));
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    CHECK(cudaMallocAsync(&scratch, 4096, stream));
+    CHECK(cudaMemsetAsync(sums, 0, 2 * sizeof(Word), stream));
+    CHECK(cudaEventRecord(fork, stream));
+    CHECK(cudaStreamWaitEvent(side, fork));
+    bump<<<4, kBlock, 0, side>>>(counters.device, 0, 4096, 1);
+    weigh<<<4, kBlock, 0, side>>>(counters.device, 4096, 0, sums + 1);
+    weigh<<<kGrid, kBlock, 0, stream>>>(weights.device, weights.n, 0, sums);
+    cudaStreamCaptureStatus status;
+    const cudaGraphNode_t* last;
+    size_t count;
+    CHECK(cudaStreamGetCaptureInfo(stream, &status, nullptr, nullptr, &last, nullptr, &count));
+    node = last[0];
+    CHECK(cudaEventRecord(joined, side));
+    CHECK(cudaStreamWaitEvent(stream, joined));
+    CHECK(cudaMemsetAsync(scratch, 1, 4096, stream));
+    CHECK(cudaMemcpyAsync(got, sums, sizeof got, cudaMemcpyDeviceToHost, stream));
+    CHECK(cudaLaunchHostFunc(stream, called, this));
+    CHECK(cudaFreeAsync(scratch, stream));
+    CHECK(cudaStreamEndCapture(stream, &graph));
+    CHECK(cudaGraphInstantiate(&exec, graph, 0));
+    CHECK(cudaStreamDestroy(side));
+    CHECK(cudaEventDestroy(fork));
+    CHECK(cudaEventDestroy(joined));
+  }
+  std::string answer(Word request) override {
+    ++requests;
+    // Every other request with the argument of the one before: a launch of the graph as it is.
+    if (requests % 2 == 1) {
+      current = request;
+      cudaKernelNodeParams params;
+      CHECK(cudaGraphKernelNodeGetParams(node, &params));
+      void* arguments[] = {&weights.device, &weights.n, &current, &sums};
+      params.kernelParams = arguments;
+      CHECK(cudaGraphExecKernelNodeSetParams(exec, node, &params));
+    }
+    CHECK(cudaGraphLaunch(exec, stream));
+    CHECK(cudaStreamSynchronize(stream));
+    std::string wrong = compare("sum in a graph", got[0], weights.a * current + weights.b);
+    if (wrong.empty()) wrong = compare("counters in a graph", got[1], requests * (4096ull * 4095 / 2));
+    return wrong.empty() ? compare("host functions", calls, requests) : wrong;
+  }
+  Word current = 0;
+  ~Graph() override {
+    CHECK(cudaGraphExecDestroy(exec));
+    CHECK(cudaGraphDestroy(graph));
+    CHECK(cudaStreamDestroy(stream));
+    CHECK(cudaFree(sums));
+  }
+};
+
 std::unique_ptr<Function> make(const std::string& kind, Word bytes, Word seed) {
   if (kind == "weights") return std::make_unique<Weights>(bytes, seed);
   if (kind == "casts") return std::make_unique<Casts>(bytes, seed);
   if (kind == "counters") return std::make_unique<Counters>(bytes, seed);
   if (kind == "linked") return std::make_unique<Linked>(bytes, seed);
   if (kind == "streams") return std::make_unique<Streams>(bytes, seed);
+  if (kind == "graph") return std::make_unique<Graph>(bytes, seed);
   std::fprintf(stderr, "no kind '%s'\n", kind.c_str());
   std::exit(2);
 }
@@ -250,7 +323,7 @@ int main(int argc, char** argv) {
     }
     return 0;
   }
-  for (const char* kind : {"weights", "casts", "counters", "linked", "streams"}) {
+  for (const char* kind : {"weights", "casts", "counters", "linked", "streams", "graph"}) {
     const auto function = make(kind, Word{4} << 20, 42);
     for (Word request = 0; request < 20; ++request) {
       const std::string wrong = function->answer(request);

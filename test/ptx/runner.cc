@@ -150,6 +150,9 @@ void rouse_cpu_matrix(ThreadContext*, std::uint32_t, std::uint32_t*) { ++journal
 void rouse_cpu_matrix_part(ThreadContext*, std::uint32_t, std::uint32_t*, std::byte*, std::uint32_t) {
   ++journal.warpOperations;
 }
+void rouse_cpu_texture(std::uint64_t, std::uint32_t, std::uint32_t*) {}
+void rouse_cpu_surface(ThreadContext*, std::uint64_t, std::uint32_t, std::uint32_t*) {}
+std::uint32_t rouse_cpu_texture_query(std::uint64_t, std::uint32_t) { return 0; }
 std::uint32_t rouse_cpu_activemask(ThreadContext* thread) { return 1u << thread->lane; }
 void rouse_cpu_yield(ThreadContext*) { ++journal.yields; }
 std::int32_t rouse_cpu_vprintf(ThreadContext*, const char* format, const std::byte*) {

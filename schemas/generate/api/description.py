@@ -12,7 +12,7 @@ RETURNS = ("cudaError_t", "void", "char", "unsigned int", "void *", "void **", "
 
 _PROTOTYPE = re.compile(r"(?P<returns>[A-Za-z_][\w ]*?[ *]+)(?P<name>\w+)\((?P<parameters>[^()]*)\)")
 _PARAMETER = re.compile(r"(?P<type>[A-Za-z_][\w ]*?(?:[ *]|\bconst\b)+)(?P<name>\w+)")
-_FUNCTION_KEYS = {"c", "served", "variant", "required", "session", "latched", "records"}
+_FUNCTION_KEYS = {"c", "served", "variant", "required", "session", "latched", "records", "unsafe"}
 
 
 class DescriptionError(Exception):
@@ -41,6 +41,7 @@ class Function:
     session: bool = True
     latched: bool = False
     records: bool = True
+    unsafe: bool = False
 
     @property
     def names(self):
@@ -110,7 +111,7 @@ def _function(source, entry, served, concern):
     if function.variant is not None and function.variant not in VARIANTS:
         raise source.error(prototype, f"variant = {function.variant!r} is not one of {', '.join(VARIANTS)}")
     function.latched = served in ("command", "blocking")
-    for key in ("session", "latched", "records"):
+    for key in ("session", "latched", "records", "unsafe"):
         value = entry.get(key, getattr(function, key))
         if not isinstance(value, bool):
             raise source.error(prototype, f"{key} is not true or false")

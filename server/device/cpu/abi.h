@@ -90,6 +90,12 @@ std::uint32_t rouse_cpu_redux(ThreadContext*, std::uint32_t op, std::uint32_t is
 void rouse_cpu_matrix(ThreadContext*, std::uint32_t operation, std::uint32_t* registers);
 // wmma.load and wmma.store: the lane's part of one matrix at `base` (a host address), rows or columns `stride` elements apart.
 void rouse_cpu_matrix_part(ThreadContext*, std::uint32_t operation, std::uint32_t* registers, std::byte* base, std::uint32_t stride);
+// tex, tld4, suld, sust: `object` is what the program was given (schemas/wire/texture.h), `operation` what texture_form.h makes of the
+// instruction, `words` its coordinates, and then its results.
+void rouse_cpu_texture(std::uint64_t object, std::uint32_t operation, std::uint32_t* words);
+void rouse_cpu_surface(ThreadContext*, std::uint64_t object, std::uint32_t operation, std::uint32_t* words);
+// txq, suq: a TextureQuery.
+std::uint32_t rouse_cpu_texture_query(std::uint64_t object, std::uint32_t query);
 // activemask: the lanes of the warp that are at this instruction once every lane has run as far as it can.
 std::uint32_t rouse_cpu_activemask(ThreadContext*);
 // Lets other threads of the block, and other blocks, run: emitted in loops that may spin on memory (nanosleep, and loop back

@@ -68,7 +68,7 @@ memory::DeviceProperties describeDevice(std::uint32_t ordinal, std::uint64_t mem
   properties.computeMajor = kComputeMajor;
   properties.computeMinor = kComputeMinor;
 
-  // cudaDeviceAttr (CUDA Runtime API, "Data types"). What is not listed is 0: textures, surfaces and arrays, clusters,
+  // cudaDeviceAttr (CUDA Runtime API, "Data types"). What is not listed is 0: clusters,
   // RDMA, IPC, and access to memory that CUDA did not allocate.
   const std::pair<int, std::int32_t> values[] = {
       {1, kMaxThreadsPerBlock},                         // MaxThreadsPerBlock
@@ -97,6 +97,43 @@ memory::DeviceProperties describeDevice(std::uint32_t ordinal, std::uint64_t mem
       {39, kThreadsPerMultiprocessor},                  // MaxThreadsPerMultiProcessor
       {40, 2},                                          // AsyncEngineCount
       {41, 1},                                          // UnifiedAddressing
+      {21, 131072},                                     // MaxTexture1DWidth
+      {22, 131072},                                     // MaxTexture2DWidth
+      {23, 65536},                                      // MaxTexture2DHeight
+      {24, 16384},                                      // MaxTexture3DWidth
+      {25, 16384},                                      // MaxTexture3DHeight
+      {26, 16384},                                      // MaxTexture3DDepth
+      {27, 32768},                                      // MaxTexture2DLayeredWidth
+      {28, 32768},                                      // MaxTexture2DLayeredHeight
+      {29, 2048},                                       // MaxTexture2DLayeredLayers
+      {42, 32768},                                      // MaxTexture1DLayeredWidth
+      {43, 2048},                                       // MaxTexture1DLayeredLayers
+      {45, 32768},                                      // MaxTexture2DGatherWidth
+      {46, 32768},                                      // MaxTexture2DGatherHeight
+      {52, 32768},                                      // MaxTextureCubemapWidth
+      {53, 32768},                                      // MaxTextureCubemapLayeredWidth
+      {54, 2046},                                       // MaxTextureCubemapLayeredLayers
+      {55, 32768},                                      // MaxSurface1DWidth
+      {56, 131072},                                     // MaxSurface2DWidth
+      {57, 65536},                                      // MaxSurface2DHeight
+      {58, 16384},                                      // MaxSurface3DWidth
+      {59, 16384},                                      // MaxSurface3DHeight
+      {60, 16384},                                      // MaxSurface3DDepth
+      {61, 32768},                                      // MaxSurface1DLayeredWidth
+      {62, 2048},                                       // MaxSurface1DLayeredLayers
+      {63, 32768},                                      // MaxSurface2DLayeredWidth
+      {64, 32768},                                      // MaxSurface2DLayeredHeight
+      {65, 2048},                                       // MaxSurface2DLayeredLayers
+      {66, 32768},                                      // MaxSurfaceCubemapWidth
+      {67, 32768},                                      // MaxSurfaceCubemapLayeredWidth
+      {68, 2046},                                       // MaxSurfaceCubemapLayeredLayers
+      {69, 268435456},                                  // MaxTexture1DLinearWidth
+      {70, 131072},                                     // MaxTexture2DLinearWidth
+      {71, 65000},                                      // MaxTexture2DLinearHeight
+      {72, 2097120},                                    // MaxTexture2DLinearPitch
+      {73, 32768},                                      // MaxTexture2DMipmappedWidth
+      {74, 32768},                                      // MaxTexture2DMipmappedHeight
+      {77, 32768},                                      // MaxTexture1DMipmappedWidth
       {51, 32},                                         // TexturePitchAlignment
       {75, kComputeMajor},                              // ComputeCapabilityMajor
       {76, kComputeMinor},                              // ComputeCapabilityMinor

@@ -79,6 +79,12 @@ void lowerMatrixMove(Emitter&, const Instruction&);      // ldmatrix, stmatrix, 
 void lowerMatrixMultiply(Emitter&, const Instruction&);  // mma
 void lowerWmma(Emitter&, const Instruction&);            // wmma.load, wmma.store, wmma.mma
 
+// textures.cc
+void lowerTexture(Emitter&, const Instruction&);
+void lowerGather(Emitter&, const Instruction&);        // tld4
+void lowerTextureQuery(Emitter&, const Instruction&);  // txq, suq
+void lowerSurface(Emitter&, const Instruction&);       // suld, sust
+
 void lowerActiveMask(Emitter&, const Instruction&);
 void lowerNanosleep(Emitter&, const Instruction&);
 

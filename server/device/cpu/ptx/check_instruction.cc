@@ -123,12 +123,14 @@ class OperandCheck {
       case Role::address:
         return !operand.isMemory && isAddress(operand) ? "" : "a register or variable that holds an address";
       case Role::memory: {
-        if (!operand.isMemory) return "an address in brackets";
+        if (!operand.isMemory || !operand.elements.empty()) return "an address in brackets";
         if (operand.kind == Operand::Kind::symbol) return checkVariable(operand);
         Operand base = operand;
         base.isMemory = false;
         return isAddress(base) ? "" : "an address of 32 or 64 bits";
       }
+      case Role::texture:
+        return checkTexture(operand);
       case Role::constant:
         return operand.kind == Operand::Kind::integer && !operand.isMemory ? "" : "an integer constant";
       case Role::fragmentDestination:
@@ -160,14 +162,28 @@ class OperandCheck {
 
   std::string checkFragment(const Operand& operand, const OperandForm& form, Type type) const {
     const auto fits = [&](const Operand& element) {
-      return form.role == Role::fragmentDestination ? isDestination(element, type, false)
-                                                    : isSource(element, type, false);
+      return form.role == Role::fragmentDestination ? isDestination(element, type, form.wide)
+                                                    : isSource(element, type, form.wide);
     };
     if (operand.isMemory) return "a fragment of " + std::to_string(form.count) + " registers";
     if (form.count == 1 && operand.kind != Operand::Kind::vector) return fits(operand) ? "" : registerOf(type);
     if (operand.kind != Operand::Kind::vector || operand.elements.size() != form.count ||
         !std::ranges::all_of(operand.elements, fits))
       return "a fragment of " + std::to_string(form.count) + " registers of ." + std::string(nameOf(type));
+    return {};
+  }
+
+  std::string checkTexture(const Operand& operand) const {
+    std::uint32_t coordinates = 4;
+    if (instruction_.has(Modifier::geometry_1d)) coordinates = 1;
+    if (instruction_.has(Modifier::geometry_2d) || instruction_.has(Modifier::geometry_a1d)) coordinates = 2;
+    Operand base = operand;
+    base.isMemory = false;
+    if (!operand.isMemory || operand.value != 0 || !isRegister(base, Type::b64, false))
+      return "a texture or surface object in a register of 64 bits, in brackets";
+    const auto fits = [&](const Operand& element) { return isSource(element, Type::b32, false); };
+    if (operand.elements.size() != coordinates || !std::ranges::all_of(operand.elements, fits))
+      return std::to_string(coordinates) + " coordinates of 32 bits";
     return {};
   }
 

@@ -17,6 +17,7 @@ namespace {
 //   stored, a address,
 //              m memory, c constant, l label, t target list; type: 0 1 2 the instruction's, w twice the first,
 //              p predicate, h i q 16, 32, 64 bits; |p or |i an optional second destination; ? optional
+//              K and W: the same with registers that may be wider; T: a texture or surface with coordinates
 //              F and G: a fragment of a matrix as destination and source, as many registers as the next digit says
 struct Row {
   std::string_view opcode, types, modifiers, operands;
@@ -54,6 +55,8 @@ constexpr Family kModifierFamilies[] = {
     {"MATRIXSPACE", "global|shared|shared_cta"},
     {"LAYOUT", "row|col"},
     {"LAYOUT2", "second_row|second_col"},
+    {"GEOMETRY", "geometry_1d|geometry_2d|geometry_3d|geometry_a1d|geometry_a2d|geometry_cube|geometry_acube"},
+    {"SURFACE", "geometry_1d|geometry_2d|geometry_3d|geometry_a1d|geometry_a2d"},
     {"WMMA16", "m16n16k16|m32n8k16|m8n32k16"},
 };
 
@@ -345,6 +348,22 @@ constexpr Row kRows[] = {
     {"wmma", "s32 u4 u4 s32", "sync aligned mma row second_col m8n8k32 satfinite?", "F2i G1i G1i G2i"},
     {"wmma", "s32 b1 b1 s32", "sync aligned mma op_and|op_xor popc row second_col m8n8k128", "F2i G1i G1i G2i"},
 
+    // Textures and surfaces, by objects
+    {"tex", "f32,u32,s32 f32,s32", "GEOMETRY v4", "F40 Ti"},
+    {"tex", "f32,u32,s32 f32,s32", "level GEOMETRY v4", "F40 Ti si"},
+    {"tex", "f32,u32,s32 f32", "grad geometry_1d|geometry_a1d v4", "F40 Ti G1i G1i"},
+    {"tex", "f32,u32,s32 f32", "grad geometry_2d|geometry_a2d v4", "F40 Ti G2i G2i"},
+    {"tex", "f32,u32,s32 f32", "grad geometry_3d|geometry_cube|geometry_acube v4", "F40 Ti G4i G4i"},
+    {"tld4", "f32,u32,s32 f32", "r|g|b|a geometry_2d|geometry_a2d v4", "F40 Ti"},
+    {"txq", "b32", "width|height|depth|array_size|num_mipmap_levels", "d0 m"},
+    {"suq", "b32", "width|height|depth|array_size", "d0 m"},
+    {"suld", "b8,b16,b32,b64", "b SURFACE LOADCACHE? trap|clamp|zero", "K10 Ti"},
+    {"suld", "b8,b16,b32,b64", "b SURFACE LOADCACHE? v2 trap|clamp|zero", "K20 Ti"},
+    {"suld", "b8,b16,b32", "b SURFACE LOADCACHE? v4 trap|clamp|zero", "K40 Ti"},
+    {"sust", "b8,b16,b32,b64", "b SURFACE STORECACHE? trap|clamp|zero", "Ti W10"},
+    {"sust", "b8,b16,b32,b64", "b SURFACE STORECACHE? v2 trap|clamp|zero", "Ti W20"},
+    {"sust", "b8,b16,b32", "b SURFACE STORECACHE? v4 trap|clamp|zero", "Ti W40"},
+
     // Control flow
     {"bra", "", "uni?", "l"},
     {"brx", "", "idx uni?", "si t"},
@@ -454,9 +473,15 @@ OperandForm readOperand(const Row& row, std::string_view word) {
     case 't':
       form.role = Role::targets;
       break;
+    case 'T':
+      form.role = Role::texture;
+      break;
     case 'F':
     case 'G':
-      form.role = word[0] == 'F' ? Role::fragmentDestination : Role::fragmentSource;
+    case 'K':
+    case 'W':
+      form.role = word[0] == 'F' || word[0] == 'K' ? Role::fragmentDestination : Role::fragmentSource;
+      form.wide = word[0] == 'K' || word[0] == 'W';
       if (word.size() < 2 || word[1] < '1' || word[1] > '8') badRow(row, word);
       form.count = static_cast<std::uint8_t>(word[1] - '0');
       word.remove_prefix(1);

@@ -38,6 +38,7 @@ struct OperandForm {
     targets,              // list of labels
     fragmentDestination,  // vector of `count` registers as wide as the type, or a register where that is 1
     fragmentSource,       // the same, constants too
+    texture,              // [object, {coordinates}], as many as the geometry has
   };
   Role role = Role::source;
   // What type the operand has: of the instruction's types, or fixed, or twice as wide as the first.
@@ -46,6 +47,7 @@ struct OperandForm {
   bool optional = false;
   Type second = Type::none;  // type of an optional second destination, d|p
   std::uint8_t count = 0;    // of registers in a fragment
+  bool wide = false;         // which may be wider than the type
 };
 
 struct InstructionForm {

@@ -150,6 +150,7 @@ Operand Parser::memoryOperand(Function& function) {
     made.value = static_cast<std::uint64_t>(constantExpression("an address"));
   }
   made.isMemory = true;
+  if (accept(',')) made.elements = vectorOperand(function).elements;  // of a texture: its coordinates
   expect(']', "after an address");
   return made;
 }

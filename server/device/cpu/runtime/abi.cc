@@ -6,6 +6,7 @@
 #include <ctime>
 #include <string>
 
+#include "server/device/cpu/runtime/texture.h"
 #include "server/device/cpu/runtime/block.h"
 #include "server/device/cpu/runtime/format.h"
 #include "server/device/cpu/runtime/interruption.h"
@@ -149,6 +150,24 @@ ROUSE_UNINSTRUMENTED void rouse_cpu_matrix_part(ThreadContext* thread, std::uint
   RuntimeSection section(blockOf(thread));
   moveMatrixPart(MatrixOperation::decode(operation), thread->lane, registers, base, stride);
 }
+
+// NOLINTBEGIN(performance-no-int-to-ptr): a kernel's addresses
+ROUSE_UNINSTRUMENTED void rouse_cpu_texture(std::uint64_t object, std::uint32_t operation, std::uint32_t* words) {
+  fetchTexture(*reinterpret_cast<const wire::TextureObject*>(object), TextureOperation::decode(operation), words);
+}
+
+ROUSE_UNINSTRUMENTED void rouse_cpu_surface(ThreadContext* thread, std::uint64_t object, std::uint32_t operation, std::uint32_t* words) {
+  if (accessSurface(*reinterpret_cast<const wire::TextureObject*>(object), SurfaceOperation::decode(operation), words)) return;
+  Block& block = blockOf(thread);
+  RuntimeSection section(block);
+  block.runner().scratch() = "access outside of a surface";
+  block.fail(thread, CudaError::launchFailure);
+}
+
+ROUSE_UNINSTRUMENTED std::uint32_t rouse_cpu_texture_query(std::uint64_t object, std::uint32_t query) {
+  return queryTexture(*reinterpret_cast<const wire::TextureObject*>(object), static_cast<TextureQuery>(query));
+}
+// NOLINTEND(performance-no-int-to-ptr)
 
 ROUSE_UNINSTRUMENTED __attribute__((noinline)) std::uint32_t rouse_cpu_activemask(ThreadContext* thread) {
   const void* site = __builtin_return_address(0);

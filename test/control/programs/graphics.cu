@@ -1,4 +1,4 @@
 // For doctor: calls a name that is not supported.
 #include <cuda_runtime_api.h>
 
-int main() { return cudaDestroyTextureObject(0) != cudaSuccess; }
+int main() { return cudaGraphicsUnregisterResource(nullptr) != cudaSuccess; }

@@ -1,0 +1,58 @@
+// CUDA arrays: memory of a device with a shape, known to the program by a handle. Rows, planes and levels lie one behind another in one
+// allocation of the function's own window, so that an array moves as any memory does. Only where kernels' fetches are ours to make: a GPU
+// wants arrays of its driver's.
+//
+// Threads: any.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "client-shim/core/device.h"
+
+namespace rouse::cudart::texture {
+
+struct Array {
+  client::Device* device = nullptr;
+  cudaChannelFormatDesc format{};
+  cudaExtent extent{};  // as the program gave it: 0 where there is no such dimension
+  unsigned flags = 0;
+  std::uint64_t address = 0;
+  std::uint64_t pitch = 0, planePitch = 0;
+  bool level = false;  // of a mipmapped array, whose memory it is
+
+  std::uint32_t texelBytes() const { return static_cast<std::uint32_t>(format.x + format.y + format.z + format.w) / 8; }
+  std::uint64_t rows() const { return extent.height != 0 ? extent.height : 1; }
+  std::uint64_t planes() const { return extent.depth != 0 ? extent.depth : 1; }
+  bool layered() const { return (flags & cudaArrayLayered) != 0; }
+  bool cube() const { return (flags & cudaArrayCubemap) != 0; }
+  cudaArray_t handle() { return reinterpret_cast<cudaArray_t>(this); }
+};
+
+struct Mipmapped {
+  std::vector<std::unique_ptr<Array>> levels;
+};
+
+// Live ones; null for any other handle.
+Array* findArray(cudaArray_const_t handle);
+Mipmapped* findMipmapped(cudaMipmappedArray_const_t handle);
+
+// cudaErrorInvalidValue: a shape or format that there is not; cudaErrorNotSupported: a format or a device that has none.
+cudaError_t makeArray(client::Device& device, const cudaChannelFormatDesc& format, cudaExtent extent, unsigned flags, Array** array);
+cudaError_t makeMipmapped(client::Device& device, const cudaChannelFormatDesc& format, cudaExtent extent, unsigned levels, unsigned flags,
+                          Mipmapped** array);
+cudaError_t destroy(Array* array);
+cudaError_t destroy(Mipmapped* array);
+
+// 1, 2 or 4 channels of 8, 16 or 32 bits each.
+cudaError_t checkFormat(const cudaChannelFormatDesc& format, std::uint32_t* channels, std::uint32_t* bits);
+// Whether the device has textures at all; the log says so if not.
+cudaError_t checkServed(const client::Device& device);
+
+// The memory of an array as a copy names it: from this texel on.
+cudaError_t pitched(cudaArray_const_t array, cudaPos position, cudaExtent extent, cudaPitchedPtr* pointer);
+
+}  // namespace rouse::cudart::texture

@@ -1,0 +1,46 @@
+// What a texture or surface object is where the device runs kernels on processors: a description in the function's own device memory, whose
+// address is the object. The client writes it once, kernels' fetches read it (server/device/cpu/runtime/texture.h); it moves with the
+// function's memory, as the texels do. Nobody else looks at it. A kernel may make one up: then it fetches from where it might have read
+// anyway.
+#pragma once
+
+#include <cstdint>
+
+namespace rouse::wire {
+
+enum class TextureShape : std::uint32_t { oneDimension, twoDimensions, threeDimensions, cube };
+enum class TexelKind : std::uint32_t { isUnsigned, isSigned, isFloat };
+enum class TextureAddress : std::uint32_t { wrap, clamp, mirror, border };  // cudaTextureAddressMode
+
+// Rows of texels of a fixed size. For layered ones and cubes planes are layers and faces, six a layer.
+struct TextureLevel {
+  std::uint64_t base;    // device address
+  std::uint64_t pitch;   // bytes between rows
+  std::uint64_t planePitch;
+  std::uint32_t width, height, depth;  // texels; depth 1 unless it has three dimensions
+  std::uint32_t reserved;
+};
+
+inline constexpr std::uint32_t kMaxTextureLevels = 16;
+
+struct TextureObject {
+  TextureShape shape;
+  std::uint32_t layers;        // 0: not layered
+  std::uint32_t channels;      // 1, 2 or 4
+  std::uint32_t channelBits;   // 8, 16 or 32
+  TexelKind kind;
+  std::uint32_t linear;        // of memory rather than an array: fetches outside are zero
+  std::uint32_t filter;        // 1: between texels
+  std::uint32_t mipFilter;     // 1: between levels
+  std::uint32_t normalizedCoordinates;
+  std::uint32_t normalizedValues;  // integers are read as [0, 1] or [-1, 1]
+  std::uint32_t sRgb;
+  TextureAddress address[3];
+  float border[4];
+  float bias, minLevel, maxLevel;
+  std::uint32_t levels;        // 1 to kMaxTextureLevels
+  TextureLevel level[kMaxTextureLevels];
+};
+static_assert(sizeof(TextureLevel) == 40 && sizeof(TextureObject) % 8 == 0);
+
+}  // namespace rouse::wire

@@ -1,0 +1,18 @@
+// Texture fetches and surface accesses (CUDA C++ Programming Guide, "Texture Fetching"; PTX ISA, "Texture Instructions" and "Surface
+// Instructions"). Only loads and stores: what they hit is the kernel's business, as any access of its own.
+#pragma once
+
+#include <cstdint>
+
+#include "schemas/wire/texture.h"
+#include "server/device/cpu/texture_form.h"
+
+namespace rouse::cpu {
+
+// `words` as texture_form.h says.
+void fetchTexture(const wire::TextureObject& texture, const TextureOperation& operation, std::uint32_t* words);
+// False: outside, with Boundary::trap.
+bool accessSurface(const wire::TextureObject& surface, const SurfaceOperation& operation, std::uint32_t* words);
+std::uint32_t queryTexture(const wire::TextureObject& texture, TextureQuery query);
+
+}  // namespace rouse::cpu
