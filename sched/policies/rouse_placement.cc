@@ -36,7 +36,7 @@ class Rouse final : public Placement {
     // No idle GPU waits although what it has could run.
     for (const GpuId id : state.idle)
       for (const Entry& entry : state[id].ready)
-        if (const Function& f = state[entry.function]; isReady(state, f, *f.copyOn(id), now)) return resident(f, id);
+        if (const Function& f = state[entry.function]; isReady(state, f, *f.copyOn(id), now)) return resident(f, id, Why::idleOtherwise);
     return std::nullopt;
   }
 
@@ -49,7 +49,7 @@ class Rouse final : public Placement {
   static constexpr double kBacklog = 0.010;    // seconds, for each that could run there too: half of a run, for it may run elsewhere
   static constexpr int kLateGroup = 2;         // of the queueing policy: from there on nothing is gained by hurry
 
-  static Decision resident(const Function& f, GpuId gpu) { return {Decision::Kind::run, f.id, gpu, {}, false}; }
+  static Decision resident(const Function& f, GpuId gpu, Why why) { return {Decision::Kind::run, f.id, gpu, {}, false, why}; }
 
   bool isReady(const State& state, const Function& f, const Copy& copy, Time now) {
     if (!copy.arriving) return copy.missing == 0;
@@ -76,7 +76,7 @@ class Rouse final : public Placement {
       if (copy.missing != 0) continue;
       const Gpu& gpu = state[copy.gpu];
       if (gpu.idle()) {
-        if (isReady(state, f, copy, now)) return resident(f, copy.gpu);
+        if (isReady(state, f, copy, now)) return resident(f, copy.gpu, copy.arriving ? Why::inTime : Why::resident);
         free = std::min(free, state.ready(f, copy, now));
       } else {
         free = std::min(free, std::max(state.freeAt(gpu, now), state.ready(f, copy, now)));
@@ -102,7 +102,7 @@ class Rouse final : public Placement {
       best = &gpu, least = extra, bestFree = nothingElse;
     }
     if (best == nullptr) return std::nullopt;
-    return Decision{Decision::Kind::run, f.id, best->id, {Source::Kind::peer, from->gpu}, false};
+    return Decision{Decision::Kind::run, f.id, best->id, {Source::Kind::peer, from->gpu}, false, bestFree ? Why::nothingElse : Why::lastChance};
   }
 
   std::optional<Decision> fetch(const State& state, const Function& f, const Key& key, Time now, bool& placeable) {
@@ -147,7 +147,7 @@ class Rouse final : public Placement {
       toSwitch_[best->spec.switchId] += bestBytes;
       return std::nullopt;
     }
-    return Decision{Decision::Kind::fetch, f.id, best->id, {Source::Kind::host, {}}, bestLong};
+    return Decision{Decision::Kind::fetch, f.id, best->id, {Source::Kind::host, {}}, bestLong, Why::earliestEnd};
   }
 
   std::optional<Time> wake_;

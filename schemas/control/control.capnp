@@ -65,6 +65,7 @@ struct Message {
     logsRequest @34 :LogsRequest;
     logs @35 :Logs;
     sessionClosed @36 :ExecutorStatus.SessionUsage;  # executor -> daemon: what it has used in all
+    sessionMoved @37 :ExecutorStatus.SessionUsage;  # answers a moveSession that loads: as of its arrival; executors may answer by ok
   }
 }
 
@@ -154,7 +155,10 @@ struct Prepare {
 }
 struct Prepared { token @0 :Text; clientLibraries @1 :Text; }
 
-struct StatusRequest { unsupported @0 :Bool; }
+struct StatusRequest {
+  unsupported @0 :Bool;
+  request @1 :Text;        # not empty: instead, what became of the request with this id, or of those of this trace (`rouse explain`)
+}
 struct StatusReply { json @0 :Text; }   # schema: docs of `rouse status --json`
 
 # What an operator asks of functions where there is a host store. Actions: 0 load, it comes to its GPU now; 1 unload, it leaves
@@ -223,6 +227,7 @@ struct SessionRecipe {
   lastSavedBytes @20 :UInt64;
   peerBytes @21 :UInt64;
   consumption @22 :Consumption;
+  broughtBytes @23 :UInt64;
 
   struct Stream { generation @0 :UInt32; flags @1 :UInt8; priority @2 :Int32; }  # 1 live, 2 non-blocking
   struct Module {
@@ -319,6 +324,7 @@ struct ExecutorStatus {
     sharedBytes @20 :UInt64;     # of what is on the device, resting or not: in chunks that others have as well
     joinedBytes @21 :UInt64;     # by all arrivals: what was on the device as somebody else's
     consumption @22 :Consumption;
+    broughtBytes @23 :UInt64;    # by all arrivals: what came from home
   }
   hostStoreBytes @5 :UInt64;      # this executor's part
   hostStoreUsedBytes @6 :UInt64;  # what is shared counts once

@@ -42,7 +42,11 @@ struct BodyWriter {
     out.setToken(body.token);
     out.setClientLibraries(body.clientLibraries);
   }
-  void operator()(const StatusRequest& body) { to.initStatusRequest().setUnsupported(body.unsupported); }
+  void operator()(const StatusRequest& body) {
+    auto out = to.initStatusRequest();
+    out.setUnsupported(body.unsupported);
+    out.setRequest(body.request);
+  }
   void operator()(const StatusReply& body) { to.initStatus().setJson(body.json); }
   void operator()(const ExecutorReady& body) {
     auto out = to.initExecutorReady();
@@ -108,6 +112,7 @@ struct BodyWriter {
   }
   void operator()(const ResumeSession& body) { to.setResumeSession(body.sessionId); }
   void operator()(const SessionClosed& body) { write(to.initSessionClosed(), body.usage); }
+  void operator()(const SessionMoved& body) { write(to.initSessionMoved(), body.usage); }
   void operator()(const Order& body) {
     auto out = to.initOrder();
     out.setFunction(body.function);
@@ -196,7 +201,7 @@ Body readBody(capnproto::Message::Reader from) {
       return Prepared{read(body.getToken()), read(body.getClientLibraries())};
     }
     case capnproto::Message::STATUS_REQUEST:
-      return StatusRequest{from.getStatusRequest().getUnsupported()};
+      return StatusRequest{from.getStatusRequest().getUnsupported(), read(from.getStatusRequest().getRequest())};
     case capnproto::Message::STATUS:
       return StatusReply{read(from.getStatus().getJson())};
     case capnproto::Message::EXECUTOR_READY: {
@@ -257,6 +262,8 @@ Body readBody(capnproto::Message::Reader from) {
       return ResumeSession{from.getResumeSession()};
     case capnproto::Message::SESSION_CLOSED:
       return SessionClosed{read(from.getSessionClosed())};
+    case capnproto::Message::SESSION_MOVED:
+      return SessionMoved{read(from.getSessionMoved())};
     case capnproto::Message::ORDER: {
       const auto body = from.getOrder();
       return Order{read(body.getFunction()), readAtMost("an order's action", body.getAction(), OrderAction::reload)};
@@ -363,7 +370,8 @@ std::string_view name(const Body& body) {
                                                 "sessionClosed",
                                                 "order",
                                                 "logsRequest",
-                                                "logs"};
+                                                "logs",
+                                                "sessionMoved"};
   static_assert(std::size(kNames) == std::variant_size_v<Body>);
   return kNames[body.index()];
 }

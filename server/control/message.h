@@ -66,6 +66,7 @@ struct Prepared {
 };
 struct StatusRequest {
   bool unsupported = false;
+  std::string request{};  // not empty: its story instead
 };
 struct StatusReply {
   std::string json;
@@ -164,8 +165,12 @@ struct SessionUsage {
   std::uint64_t lastDepartureNs = 0;
   std::uint64_t peerBytes = 0;
   Consumption consumption;
+  std::uint64_t broughtBytes = 0;
 };
 struct SessionClosed {
+  SessionUsage usage;
+};
+struct SessionMoved {
   SessionUsage usage;
 };
 struct ExecutorStatus {
@@ -218,7 +223,7 @@ using Body = std::variant<Error, Attach, Attached, LoadModule, ModuleInfo, CutOf
                           StatusReply, ExecutorReady, OpenSession, CloseSession, InstallModule, Ok, SessionFault,
                           ExecutorStatusRequest, ExecutorStatus, Shutdown, Move, Moved, MoveSession, ExportSession, SessionRecipe,
                           ImportSession, ResumeSession, SessionWaits, ShareMemory, SharedMemory, EndBorrowing, ReturnMemory,
-                          MemoryWanted, SessionClosed, Order, LogsRequest, Logs>;
+                          MemoryWanted, SessionClosed, Order, LogsRequest, Logs, SessionMoved>;
 
 struct Message {
   std::uint64_t id = 0;  // of a request, chosen by who asks; the answer bears the same; 0 for notifications

@@ -67,6 +67,7 @@ struct Settings {
   // GPU (hostStore), there is nothing to decide, and it is "queue" whatever is said here.
   std::string schedulerPolicy = "rouse";
   std::uint32_t schedulerSlots = 1;  // requests that run on one GPU at a time
+  std::uint32_t schedulerHistory = 4096;  // requests whose story is kept for `rouse explain` (server/router/history.h); 0: none
 
   // [executor]
   std::string swapPlan = "grouped";  // or whole, granule: how memory comes to a GPU, for measuring what groups are worth
