@@ -5,6 +5,7 @@
 
 #include "bench/remoting/command.h"
 #include "bench/serve/command.h"
+#include "bench/serve/demo.h"
 #include "bench/swap/command.h"
 
 int main(int argc, char** argv) {
@@ -15,6 +16,7 @@ int main(int argc, char** argv) {
   rouse::bench::addRemoting(app, status);
   rouse::bench::addSwap(app, status);
   rouse::bench::addServe(app, status);
+  rouse::bench::addDemo(app, status);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -83,6 +83,7 @@ class Pool {
   nlohmann::json status() const;
 
   // Where HTTP is spoken: the router's sockets, and a function's own.
+  std::string socket() const { return directory_ / "rouse.sock"; }
   std::string routerSocket() const { return directory_ / "http.sock"; }
   std::uint16_t routerPort() const { return port_; }
   std::string functionSocket(const std::string& name) const { return directory_ / "functions" / name / "own" / "http.sock"; }

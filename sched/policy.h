@@ -31,6 +31,7 @@ struct Decision {
   GpuId gpu{};
   Source source;
   bool isLong = false;  // a fetch that others keep away from
+  Why why = Why::unsaid;
 };
 
 // Where does it run, and where does its model come from? Asked again until it says nothing. Whom it names is in State::order and

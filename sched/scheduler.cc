@@ -504,7 +504,7 @@ void Scheduler::apply(const Decision& decision, Actions& actions) {
   if (State::lacks(f, g.id)) copy = &bring(f, g, decision, actions);
   if (decision.kind == Decision::Kind::fetch) {
     reorder(f);
-    actions.emplace_back(Fetch{f.id, g.id, decision.source});
+    actions.emplace_back(Fetch{f.id, g.id, decision.source, decision.why});
     return;
   }
   Request& request = state_.requests.at(f.waiting.front());
@@ -527,7 +527,7 @@ void Scheduler::apply(const Decision& decision, Actions& actions) {
   setIdle(g);
   rank(f);
   reorder(f);
-  actions.emplace_back(Run{request.id, f.id, g.id, decision.source});
+  actions.emplace_back(Run{request.id, f.id, g.id, decision.source, decision.why});
 }
 
 void Scheduler::setTimer(Actions& actions) {

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <fstream>
 #include <iostream>
 #include <memory>
 #include <numeric>
@@ -13,6 +14,7 @@
 #include "bench/report.h"
 #include "bench/serve/function.h"
 #include "bench/serve/load.h"
+#include "bench/serve/page.h"
 #include "bench/targets.h"
 
 namespace rouse::bench {
@@ -20,17 +22,22 @@ namespace {
 
 using nlohmann::json;
 
+constexpr double kDeadlineMs = 200;
+
 struct Options {
   bool asJson = false;
   double rate = 2000, modelRate = 50, seconds = 6;
   int functions = 4, requests = 3000;
   double slack = 0;
+  std::string report;  // HTML file; empty: none
+  std::string arrivals = "poisson";
+  double variation = 3, speed = 1;
 };
 
 std::string functionFile(const std::string& kind, int queue) {
   return "command = [\"" + binaryPath("rouse-bench").string() + "\", \"serve-function\", \"" + kind +
          "\"]\nconcurrency = 16\nqueue_limit = " + std::to_string(queue) +
-         "\ndeadline = \"200ms\"\nqueue_timeout = \"5s\"\n";
+         "\ndeadline = \"" + std::to_string(static_cast<int>(kDeadlineMs)) + "ms\"\nqueue_timeout = \"5s\"\n";
 }
 
 void awaitReady(const Place& router) {
@@ -90,6 +97,26 @@ json describe(const std::map<std::string, FunctionLoad>& load, double elapsed, j
   return functions;
 }
 
+LoadOptions loadOf(const Options& options, const Place& router, const std::vector<std::string>& functions, double rate) {
+  LoadOptions load{.router = router, .functions = functions, .requestsPerSecond = rate, .seconds = options.seconds, .samples = !options.report.empty()};
+  if (options.arrivals == "gamma") {
+    load.arrivals = generate(std::vector(functions.size(), Stream{rate / static_cast<double>(functions.size()), options.variation}), options.seconds, 1);
+  } else if (options.arrivals != "poisson") {
+    std::ifstream trace(options.arrivals);
+    if (!trace) throw std::runtime_error("cannot read the trace " + options.arrivals);
+    load.arrivals = readTrace(trace, static_cast<std::uint32_t>(functions.size()), options.seconds, options.speed, 1);
+    if (load.arrivals.empty()) throw std::runtime_error("the trace " + options.arrivals + " has no requests");
+  }
+  return load;
+}
+
+std::vector<std::pair<std::string, std::string>> conditions(const Options& options) {
+  const json machine = environment();
+  return {{"arrivals", options.arrivals}, {"requests a second", std::to_string(options.rate)},
+          {"to functions with a model", std::to_string(options.modelRate)}, {"processor", machine.at("cpu").get<std::string>()},
+          {"cores", machine.at("cores").dump()}};
+}
+
 json measure(const Options& options) {
   json report{{"schema", 1}, {"benchmark", "serve"}, {"environment", environment()}};
   PoolOptions pool;
@@ -108,8 +135,7 @@ json measure(const Options& options) {
   std::fprintf(stderr, "measuring %d functions that echo, %g requests a second\n", options.functions, options.rate);
   double elapsed = 0;
   json totals, modelTotals;
-  const auto load = openLoop(
-      {.router = router, .functions = echoes, .requestsPerSecond = options.rate, .seconds = options.seconds}, elapsed);
+  const auto load = openLoop(loadOf(options, router, echoes, options.rate), elapsed);
   report["functions"] = describe(load, elapsed, totals);
   // What was executed more than once, though it was answered once.
   std::uint64_t executed = 0, answered = 0;
@@ -121,13 +147,16 @@ json measure(const Options& options) {
   report.update(totals);
   std::fprintf(stderr, "measuring %d functions with a model, %g requests a second\n", options.functions,
                options.modelRate);
-  report["models"] = describe(
-      openLoop(
-          {.router = router, .functions = models, .requestsPerSecond = options.modelRate, .seconds = options.seconds},
-          elapsed),
-      elapsed, modelTotals);
+  const auto modelLoad = openLoop(loadOf(options, router, models, options.modelRate), elapsed);
+  report["models"] = describe(modelLoad, elapsed, modelTotals);
   for (const char* key : {"lost", "doubled", "wrong", "refused"})
     report[std::string("models_") + key] = modelTotals[key];
+  if (!options.report.empty()) {
+    Served served{.title = "rouse-bench serve", .seconds = options.seconds, .functions = {}, .conditions = conditions(options)};
+    for (const auto* all : {&load, &modelLoad})
+      for (const auto& [name, one] : *all) served.functions.push_back({name, kDeadlineMs, 98, one.samples});
+    writeReport(served, options.report);
+  }
   return report;
 }
 
@@ -159,6 +188,11 @@ void addServe(CLI::App& app, int& status) {
   command->add_option("--functions", options->functions, "Functions of each kind")->check(CLI::Range(1, 100));
   command->add_option("--requests", options->requests, "One after the other, for the router's own cost")
       ->check(CLI::Range(10, 1000000));
+  command->add_option("--arrivals", options->arrivals,
+                      "poisson, gamma (bursts: --variation), or a trace: a CSV file of timestamp,function or of minute counts (--rate is not looked at then)");
+  command->add_option("--variation", options->variation, "Coefficient of variation of the gaps of gamma arrivals (default 3)")->check(CLI::Range(0.05, 20.0));
+  command->add_option("--speed", options->speed, "A trace is played so many times as fast as it was recorded")->check(CLI::Range(0.001, 1e6));
+  command->add_option("--report", options->report, "Write a report, one HTML file; its figures as JSON beside it");
   command
       ->add_option("--check", options->slack,
                    "Exit with 4 where a promised figure is missed by more than this factor (1: the promise itself)")

@@ -63,11 +63,8 @@ bool answer(int fd, const std::string& body) {
 
 Network smallNetwork() { return scaled(network("efficientnet_b0"), 0.002); }
 
-}  // namespace
-
-int serveFunction(const std::string& kind) {
-  std::unique_ptr<Model> model;
-  if (kind == "model") model = std::make_unique<Model>(smallNetwork(), 7, 0);
+// Null: it echoes.
+int serve(const std::unique_ptr<Model>& model, Effort effort) {
   const char* path = std::getenv("ROUSE_FUNCTION_SOCKET");
   if (path == nullptr) throw std::runtime_error("ROUSE_FUNCTION_SOCKET says where to listen");
   std::uint64_t executed = 0;
@@ -75,7 +72,7 @@ int serveFunction(const std::string& kind) {
     if (request.line.starts_with("GET /executed")) return std::to_string(executed);
     if (!request.line.starts_with("POST")) return "";
     const std::uint64_t number = std::strtoull(request.body.c_str(), nullptr, 10);
-    const std::string wrong = model ? model->infer(number, {}, false).wrong : "";
+    const std::string wrong = model ? model->infer(number, effort, false).wrong : "";
     return std::to_string(number) + " " + std::to_string(++executed) + " " + (wrong.empty() ? "ok" : wrong);
   };
   const int listener = listenOn(path);
@@ -103,6 +100,22 @@ int serveFunction(const std::string& kind) {
       if (fd >= 0) connections.push_back({fd, ""});
     }
   }
+}
+
+}  // namespace
+
+int serveFunction(const std::string& kind) {
+  return serve(kind == "model" ? std::make_unique<Model>(smallNetwork(), 7, 0) : nullptr, {});
+}
+
+int serveNetwork(const std::string& name, double scale, std::uint32_t stride, std::uint64_t seed, bool spoiled) {
+  Effort effort;
+  effort.stride = stride;
+  const auto model = std::make_unique<Model>(scaled(network(name), scale), seed, 0);
+  // Kernels are compiled at their first launch.
+  if (const std::string wrong = model->infer(0, effort, false).wrong; !wrong.empty()) throw std::runtime_error(wrong);
+  if (spoiled) model->spoil();
+  return serve(model, effort);
 }
 
 }  // namespace rouse::bench

@@ -1,6 +1,7 @@
 // Functions to be served: HTTP on the Unix socket that ROUSE_FUNCTION_SOCKET names, one request after the other.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace rouse::bench {
@@ -10,5 +11,8 @@ namespace rouse::bench {
 // by 200. kind "echo": nothing is computed. "model": an inference of a small network on the device, compared with a
 // reference on the host.
 int serveFunction(const std::string& kind);
+// The same of a network (bench/swap/networks.h) of that scale; of its words an inference reads one in `stride`, others each time.
+// `spoiled`: one bit of it is flipped on the device, for the test that wrong answers are noticed.
+int serveNetwork(const std::string& network, double scale, std::uint32_t stride, std::uint64_t seed, bool spoiled);
 
 }  // namespace rouse::bench

@@ -40,10 +40,10 @@ std::optional<Reply> takeReply(std::string& bytes) {
   return reply;
 }
 
-std::string request(const std::string& target, std::uint64_t number) {
+std::string request(const std::string& target, std::uint64_t number, const std::string& ids = "") {
   const std::string body = std::to_string(number);
-  return "POST " + target + " HTTP/1.1\r\nHost: bench\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
-         body;
+  const std::string id = ids.empty() ? "" : "X-Request-Id: " + ids + body + "\r\n";
+  return "POST " + target + " HTTP/1.1\r\nHost: bench\r\n" + id + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
 }
 
 bool isAnswer(const std::string& body, std::uint64_t number) {
@@ -143,7 +143,9 @@ std::map<std::string, FunctionLoad> openLoop(const LoadOptions& options, double&
   std::deque<Due> waiting;  // for a connection
   std::uint64_t number = 0;
   const double begin = now(), end = begin + options.seconds;
-  double next = begin + gap(random);
+  const bool planned = !options.arrivals.empty();
+  double next = planned ? end : begin + gap(random);
+  auto plan = options.arrivals.begin();
   std::size_t busy = 0;
   const auto give = [&](const Due& due) {
     std::size_t index;
@@ -159,9 +161,12 @@ std::map<std::string, FunctionLoad> openLoop(const LoadOptions& options, double&
     line = {line.fd, "", true, ++number, due.function, due.at, due.at >= begin + options.warmUp};
     ++busy;
     ++load[due.function].sent;
-    const std::string text = request("/fn/" + due.function + "/", line.number);
+    const std::string text = request("/fn/" + due.function + "/", line.number, options.requestIds);
     if (send(line.fd, text.data(), text.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(text.size()))
       shutdown(line.fd, SHUT_RDWR);
+  };
+  const auto note = [&](const Line& line, double at, Sample::Verdict verdict) {
+    if (options.samples) load[line.function].samples.push_back({line.due - begin, (at - line.due) * 1e3, verdict, line.number});
   };
   const auto over = [&](std::size_t index, bool keep) {
     Line& line = lines[index];
@@ -175,10 +180,12 @@ std::map<std::string, FunctionLoad> openLoop(const LoadOptions& options, double&
   };
   std::vector<pollfd> states;
   std::vector<std::size_t> which;
-  while (now() < end || busy != 0 || !waiting.empty()) {
+  while (now() < end || plan != options.arrivals.end() || busy != 0 || !waiting.empty()) {
     const double time = now();
     for (; next <= time && next < end; next += gap(random))
       waiting.push_back({next, options.functions[random() % options.functions.size()]});
+    for (; plan != options.arrivals.end() && begin + plan->at <= time; ++plan)
+      waiting.push_back({begin + plan->at, options.functions.at(plan->function)});
     while (!waiting.empty() && (!idle.empty() || lines.size() < options.connections)) {
       give(waiting.front());
       waiting.pop_front();
@@ -190,7 +197,8 @@ std::map<std::string, FunctionLoad> openLoop(const LoadOptions& options, double&
       states.push_back({lines[i].fd, POLLIN, 0});
       which.push_back(i);
     }
-    const double until = next < end ? next - now() : 0.05;
+    double until = next < end ? next - now() : 0.05;
+    if (plan != options.arrivals.end()) until = begin + plan->at - now();
     const timespec patience{0, static_cast<long>(std::clamp(until, 0.0, 0.05) * 1e9)};
     if (ppoll(states.data(), states.size(), &patience, nullptr) < 0) throw std::runtime_error("ppoll");
     const double seen = now();
@@ -199,6 +207,7 @@ std::map<std::string, FunctionLoad> openLoop(const LoadOptions& options, double&
       FunctionLoad& function = load[line.function];
       if (line.busy && seen - line.due > kPatience) {
         ++function.lost;
+        note(line, seen, Sample::Verdict::lost);
         over(which[i], false);
         continue;
       }
@@ -208,6 +217,7 @@ std::map<std::string, FunctionLoad> openLoop(const LoadOptions& options, double&
       if (got <= 0) {
         if (line.busy) {
           ++function.lost;
+          note(line, seen, Sample::Verdict::lost);
           over(which[i], false);
         } else {
           close(line.fd);  // the router closes what is idle
@@ -223,10 +233,13 @@ std::map<std::string, FunctionLoad> openLoop(const LoadOptions& options, double&
         }
         if (reply->status == 200) {
           ++function.answered;
-          if (!isAnswer(reply->body, line.number)) ++function.wrong;
+          const bool right = isAnswer(reply->body, line.number);
+          if (!right) ++function.wrong;
+          note(line, seen, right ? Sample::Verdict::right : Sample::Verdict::wrong);
           if (line.counted) function.milliseconds.push_back((seen - line.due) * 1e3);
         } else {
           ++function.refused[reply->status];
+          note(line, seen, Sample::Verdict::refused);
         }
         over(which[i], true);
       }

@@ -7,6 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "bench/serve/arrivals.h"
+#include "bench/serve/outcomes.h"
+
 namespace rouse::bench {
 
 // Where HTTP is spoken: a Unix socket, or a port of 127.0.0.1.
@@ -24,6 +27,10 @@ struct LoadOptions {
   double warmUp = 1;           // of these, not in the figures
   unsigned connections = 256;  // at most
   std::uint64_t seed = 1;
+  // Where there are any, these instead of requestsPerSecond: when which of `functions` is asked.
+  std::vector<Arrival> arrivals{};
+  std::string requestIds{};  // not empty: requests are named so (X-Request-Id), with their number behind
+  bool samples = false;      // FunctionLoad::samples, of all requests, the warm-up's too
 };
 
 struct FunctionLoad {
@@ -33,6 +40,7 @@ struct FunctionLoad {
   std::uint64_t doubled = 0;             // answered more than once
   std::uint64_t lost = 0;                // not answered at all within 10 s, or its connection ended
   std::map<int, std::uint64_t> refused;  // by status, with one that the router documents
+  std::vector<Sample> samples;
 };
 // By function. The warm-up counts for everything but `milliseconds`. `elapsed`: seconds that the figures are of.
 std::map<std::string, FunctionLoad> openLoop(const LoadOptions&, double& elapsed);

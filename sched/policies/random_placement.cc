@@ -16,13 +16,13 @@ class Random final : public Placement {
     for (const Entry& entry : state.order) {
       const Function& f = state[entry.function];
       for (const Copy& copy : f.copies)
-        if (state[copy.gpu].idle() && copy.whole()) return Decision{Decision::Kind::run, f.id, copy.gpu, {}, false};
+        if (state[copy.gpu].idle() && copy.whole()) return Decision{Decision::Kind::run, f.id, copy.gpu, {}, false, Why::resident};
       candidates_.clear();
       for (const GpuId id : state.idle)
         if (f.allowedOn(id) && State::lacks(f, id) && state.fits(f, state[id])) candidates_.push_back(id);
       if (candidates_.empty()) continue;
       const GpuId gpu = candidates_[random_() % candidates_.size()];
-      return Decision{Decision::Kind::run, f.id, gpu, {Source::Kind::host, {}}, false};
+      return Decision{Decision::Kind::run, f.id, gpu, {Source::Kind::host, {}}, false, Why::random};
     }
     return std::nullopt;
   }

@@ -36,7 +36,7 @@ class Rouse final : public Placement {
     // No idle GPU waits although what it has could run.
     for (const GpuId id : state.idle)
       for (const Entry& entry : state[id].ready)
-        if (const Function& f = state[entry.function]; isReady(state, f, *f.copyOn(id), now)) return resident(f, id);
+        if (const Function& f = state[entry.function]; isReady(state, f, *f.copyOn(id), now)) return resident(f, id, Why::idleOtherwise);
     return std::nullopt;
   }
 
@@ -51,7 +51,7 @@ class Rouse final : public Placement {
   static constexpr double kUneven = 1.04;      // of a GPU's part of the load: from there on another one is made to share it
   static constexpr int kLateGroup = 2;         // of the queueing policy: from there on nothing is gained by hurry
 
-  static Decision resident(const Function& f, GpuId gpu) { return {Decision::Kind::run, f.id, gpu, {}, false}; }
+  static Decision resident(const Function& f, GpuId gpu, Why why) { return {Decision::Kind::run, f.id, gpu, {}, false, why}; }
 
   bool isReady(const State& state, const Function& f, const Copy& copy, Time now) {
     if (!copy.arriving) return copy.missing == 0;
@@ -74,19 +74,19 @@ class Rouse final : public Placement {
   std::optional<Decision> run(const State& state, const Function& f, const Key& key, Time now, bool& placeable) {
     Time free = Time::max();
     const Copy* from = nullptr;
-    const Gpu* here = nullptr;  // of those that it could run on now, the one that has done least lately
+    const Copy* here = nullptr;  // of those that it could run on now, the one that has done least lately
     for (const Copy& copy : f.copies) {
       if (copy.missing != 0) continue;
       const Gpu& gpu = state[copy.gpu];
       if (gpu.idle()) {
-        if (isReady(state, f, copy, now) && (here == nullptr || state.loadShare(gpu) < state.loadShare(*here))) here = &gpu;
+        if (isReady(state, f, copy, now) && (here == nullptr || state.loadShare(gpu) < state.loadShare(state[here->gpu]))) here = &copy;
         free = std::min(free, state.ready(f, copy, now));
       } else {
         free = std::min(free, std::max(state.freeAt(gpu, now), state.ready(f, copy, now)));
       }
       if (!copy.arriving) from = &copy;
     }
-    if (here != nullptr) return resident(f, here->id);
+    if (here != nullptr) return resident(f, here->gpu, here->arriving ? Why::inTime : Why::resident);
     placeable = true;
     if (from == nullptr || state.idle.empty()) return std::nullopt;
     if (auto decision = even(state, f, *from, now)) return decision;
@@ -107,7 +107,7 @@ class Rouse final : public Placement {
       best = &gpu, least = extra, bestFree = nothingElse;
     }
     if (best == nullptr) return std::nullopt;
-    return Decision{Decision::Kind::run, f.id, best->id, {Source::Kind::peer, from->gpu}, false};
+    return Decision{Decision::Kind::run, f.id, best->id, {Source::Kind::peer, from->gpu}, false, bestFree ? Why::nothingElse : Why::lastChance};
   }
 
   // It would have to wait where it is, and a GPU that has had less to do lately has nothing to do and room for it: it goes there, if its way is
@@ -126,7 +126,7 @@ class Rouse final : public Placement {
       if (now + (rate > 0 ? state.peerSwap(f, rate) : state.hostSwap(f, gpu)) > f.headDeadline) continue;
       if (demand(state, f, now) >= demand(state, full, now) - demand(state, gpu, now)) continue;
       const Source source = rate > 0 ? Source{Source::Kind::peer, from.gpu} : Source{Source::Kind::host, {}};
-      return Decision{Decision::Kind::run, f.id, id, source, false};
+      return Decision{Decision::Kind::run, f.id, id, source, false, Why::evenLoad};
     }
     return std::nullopt;
   }
@@ -184,7 +184,7 @@ class Rouse final : public Placement {
       toSwitch_[best->spec.switchId] += bestBytes;
       return std::nullopt;
     }
-    return Decision{Decision::Kind::fetch, f.id, best->id, {Source::Kind::host, {}}, bestLong};
+    return Decision{Decision::Kind::fetch, f.id, best->id, {Source::Kind::host, {}}, bestLong, Why::earliestEnd};
   }
 
   std::optional<Time> wake_;

@@ -17,7 +17,7 @@ class Torpor final : public Placement {
  private:
   static std::optional<Decision> place(const State& state, const Function& f) {
     for (const Copy& copy : f.copies)
-      if (state[copy.gpu].idle() && copy.whole()) return Decision{Decision::Kind::run, f.id, copy.gpu, {}, false};
+      if (state[copy.gpu].idle() && copy.whole()) return Decision{Decision::Kind::run, f.id, copy.gpu, {}, false, Why::resident};
 
     std::optional<Decision> best;
     double fastest = 0;
@@ -28,7 +28,7 @@ class Torpor final : public Placement {
         const double rate = state.peerRate(gpu, copy.gpu);
         if (rate <= fastest || f.copyOn(id) != nullptr || !may(state, f, gpu)) continue;
         fastest = rate;
-        best = Decision{Decision::Kind::run, f.id, id, {Source::Kind::peer, copy.gpu}, false};
+        best = Decision{Decision::Kind::run, f.id, id, {Source::Kind::peer, copy.gpu}, false, Why::fastestPeer};
       }
     }
     if (best) return best;
@@ -42,7 +42,8 @@ class Torpor final : public Placement {
       const Rank leaves = whoLeaves(f, gpu);
       if (interference > least || (interference == least && leaves >= cheapest)) continue;
       least = interference, cheapest = leaves;
-      best = Decision{Decision::Kind::run, f.id, id, {Source::Kind::host, {}}, false};
+      const Why why = interference == 0 ? Why::quietLink : interference == 1 ? Why::lightLink : Why::cheapestRoom;
+      best = Decision{Decision::Kind::run, f.id, id, {Source::Kind::host, {}}, false, why};
     }
     return best;
   }

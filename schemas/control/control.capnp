@@ -84,6 +84,7 @@ struct Message {
     # A function's client library -> a daemon that has been started after the one to which it attached was killed. Answered by ok, or by why not:
     # then the session is lost.
     reattach @49 :Reattach;
+    sessionMoved @50 :ExecutorStatus.SessionUsage;  # answers a moveSession that loads: as of its arrival; executors may answer by ok
   }
 }
 
@@ -184,7 +185,10 @@ struct Prepare {
 }
 struct Prepared { token @0 :Text; clientLibraries @1 :Text; }
 
-struct StatusRequest { unsupported @0 :Bool; }
+struct StatusRequest {
+  unsupported @0 :Bool;
+  request @1 :Text;        # not empty: instead, what became of the request with this id, or of those of this trace (`rouse explain`)
+}
 struct StatusReply { json @0 :Text; }   # schema: docs of `rouse status --json`
 
 # What an operator asks of functions where there is a host store. Actions: 0 load, it comes to its GPU now; 1 unload, it leaves
@@ -254,6 +258,7 @@ struct SessionRecipe {
   peerBytes @21 :UInt64;
   consumption @22 :Consumption;
   graphs @23 :List(Graph);
+  broughtBytes @24 :UInt64;
 
   struct Graph {
     id @0 :UInt64;
@@ -389,6 +394,7 @@ struct ExecutorStatus {
     sharedBytes @20 :UInt64;     # of what is on the device, resting or not: in chunks that others have as well
     joinedBytes @21 :UInt64;     # by all arrivals: what was on the device as somebody else's
     consumption @22 :Consumption;
+    broughtBytes @23 :UInt64;    # by all arrivals: what came from home
   }
   hostStoreBytes @5 :UInt64;      # this executor's part
   hostStoreUsedBytes @6 :UInt64;  # what is shared counts once

@@ -43,7 +43,11 @@ struct BodyWriter {
     out.setToken(body.token);
     out.setClientLibraries(body.clientLibraries);
   }
-  void operator()(const StatusRequest& body) { to.initStatusRequest().setUnsupported(body.unsupported); }
+  void operator()(const StatusRequest& body) {
+    auto out = to.initStatusRequest();
+    out.setUnsupported(body.unsupported);
+    out.setRequest(body.request);
+  }
   void operator()(const StatusReply& body) { to.initStatus().setJson(body.json); }
   void operator()(const ExecutorReady& body) { write(to.initExecutorReady(), body); }
   void operator()(const OpenSession& body) { write(to.initOpenSession(), body); }
@@ -92,6 +96,7 @@ struct BodyWriter {
   }
   void operator()(const ResumeSession& body) { to.setResumeSession(body.sessionId); }
   void operator()(const SessionClosed& body) { write(to.initSessionClosed(), body.usage); }
+  void operator()(const SessionMoved& body) { write(to.initSessionMoved(), body.usage); }
   void operator()(const Order& body) {
     auto out = to.initOrder();
     out.setFunction(body.function);
@@ -222,7 +227,7 @@ Body readBody(capnproto::Message::Reader from) {
       return Prepared{read(body.getToken()), read(body.getClientLibraries())};
     }
     case capnproto::Message::STATUS_REQUEST:
-      return StatusRequest{from.getStatusRequest().getUnsupported()};
+      return StatusRequest{from.getStatusRequest().getUnsupported(), read(from.getStatusRequest().getRequest())};
     case capnproto::Message::STATUS:
       return StatusReply{read(from.getStatus().getJson())};
     case capnproto::Message::EXECUTOR_READY:
@@ -269,6 +274,8 @@ Body readBody(capnproto::Message::Reader from) {
       return ResumeSession{from.getResumeSession()};
     case capnproto::Message::SESSION_CLOSED:
       return SessionClosed{read(from.getSessionClosed())};
+    case capnproto::Message::SESSION_MOVED:
+      return SessionMoved{read(from.getSessionMoved())};
     case capnproto::Message::ORDER: {
       const auto body = from.getOrder();
       return Order{read(body.getFunction()), readAtMost("an order's action", body.getAction(), OrderAction::reload)};
@@ -422,7 +429,8 @@ std::string_view name(const Body& body) {
                                                 "heldSession",
                                                 "offered",
                                                 "adopted",
-                                                "reattach"};
+                                                "reattach",
+                                                "sessionMoved"};
   static_assert(std::size(kNames) == std::variant_size_v<Body>);
   return kNames[body.index()];
 }

@@ -76,6 +76,7 @@ struct Prepared {
 };
 struct StatusRequest {
   bool unsupported = false;
+  std::string request{};  // not empty: its story instead
 };
 struct StatusReply {
   std::string json;
@@ -188,8 +189,12 @@ struct SessionUsage {
   std::uint64_t lastDepartureNs = 0;
   std::uint64_t peerBytes = 0;
   Consumption consumption;
+  std::uint64_t broughtBytes = 0;
 };
 struct SessionClosed {
+  SessionUsage usage;
+};
+struct SessionMoved {
   SessionUsage usage;
 };
 struct ExecutorStatus {
@@ -291,7 +296,7 @@ using Body = std::variant<Error, Attach, Attached, LoadModule, ModuleInfo, CutOf
                           ExecutorStatusRequest, ExecutorStatus, Shutdown, Move, Moved, MoveSession, ExportSession, SessionRecipe,
                           ImportSession, ResumeSession, SessionWaits, ShareMemory, SharedMemory, EndBorrowing, ReturnMemory,
                           MemoryWanted, SessionClosed, Order, LogsRequest, Logs, GuestMemory, GuestGrant, GuestCall, PromiseWanted, Promised,
-                          AssignHomes, GuestActive, AdoptionOffer, HeldModule, HeldSession, Offered, Adopted, Reattach>;
+                          AssignHomes, GuestActive, AdoptionOffer, HeldModule, HeldSession, Offered, Adopted, Reattach, SessionMoved>;
 
 struct Message {
   std::uint64_t id = 0;  // of a request, chosen by who asks; the answer bears the same; 0 for notifications

@@ -76,6 +76,7 @@ struct SessionRecipe {
   std::uint32_t lastError = 0;
   std::uint64_t arrivals = 0, departures = 0, savedBytes = 0, lastSavedBytes = 0, peerBytes = 0;
   Consumption consumption;
+  std::uint64_t broughtBytes = 0;
 
   bool operator==(const SessionRecipe&) const = default;
 };

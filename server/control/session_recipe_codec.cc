@@ -100,6 +100,7 @@ void writeRecipe(capnproto::SessionRecipe::Builder to, const SessionRecipe& from
   to.setSavedBytes(from.savedBytes);
   to.setLastSavedBytes(from.lastSavedBytes);
   to.setPeerBytes(from.peerBytes);
+  to.setBroughtBytes(from.broughtBytes);
   writeConsumption(to.initConsumption(), from.consumption);
 }
 
@@ -160,6 +161,7 @@ SessionRecipe readRecipe(capnproto::SessionRecipe::Reader from) {
   to.savedBytes = from.getSavedBytes();
   to.lastSavedBytes = from.getLastSavedBytes();
   to.peerBytes = from.getPeerBytes();
+  to.broughtBytes = from.getBroughtBytes();
   to.consumption = readConsumption(from.getConsumption());
   return to;
 }

@@ -27,6 +27,7 @@ void write(capnproto::ExecutorStatus::SessionUsage::Builder to, const SessionUsa
   to.setPeerBytes(from.peerBytes);
   to.setSharedBytes(from.sharedBytes);
   to.setJoinedBytes(from.joinedBytes);
+  to.setBroughtBytes(from.broughtBytes);
   writeConsumption(to.initConsumption(), from.consumption);
 }
 
@@ -72,7 +73,8 @@ SessionUsage read(capnproto::ExecutorStatus::SessionUsage::Reader from) {
           .joinedBytes = from.getJoinedBytes(),
           .lastDepartureNs = from.getLastDepartureNs(),
           .peerBytes = from.getPeerBytes(),
-          .consumption = readConsumption(from.getConsumption())};
+          .consumption = readConsumption(from.getConsumption()),
+          .broughtBytes = from.getBroughtBytes()};
 }
 
 ExecutorStatus read(capnproto::ExecutorStatus::Reader from) {

@@ -203,6 +203,12 @@ bool Executor::share() {
       session.readMeter(steadyNs());
       return send(request, session.freeze());
     }
+    // What came tells people what a request waited for.
+    if (const auto loaded = loads_.extract(request); !loaded.empty() && status) {
+      Session& session = *find(loaded.mapped())->session;
+      session.readMeter(steadyNs());
+      return send(request, channel::SessionMoved{session.usage()});
+    }
     send(request, status ? channel::Body(channel::Ok{}) : channel::Body(status.error()));
   });
   const bool shared = takeTurnsWithGuests(sessions, now);

@@ -150,6 +150,7 @@ class Executor {
   Sharing sharing_{surroundings_};
   Moves moves_;
   std::unordered_map<std::uint64_t, std::uint64_t> exports_;  // session, by request
+  std::unordered_map<std::uint64_t, std::uint64_t> loads_;    // session, by request
   std::vector<Waiter> imports_;                               // whose homes are being filled
   std::vector<Waiter> borrowings_;                            // whose end is awaited
 

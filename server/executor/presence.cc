@@ -244,6 +244,8 @@ Result<bool> Presence::bring(memory::Context& context) {
           arrival.peer = peer->second.get();
           peerBytes_ += kGranuleBytes;
           lastBorrowed_ = sent_;
+        } else {
+          broughtBytes_ += kGranuleBytes;
         }
         name(at, home);
       }

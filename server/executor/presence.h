@@ -151,6 +151,8 @@ class Presence final : private ChunkHolder {
   std::uint64_t joinedBytes() const { return joinedBytes_; }
   // By all arrivals: what came from another device rather than from home.
   std::uint64_t peerBytes() const { return peerBytes_; }
+  // What came from home.
+  std::uint64_t broughtBytes() const { return broughtBytes_; }
   std::uint64_t arrivals() const { return arrivals_; }
   std::uint64_t departures() const { return departures_; }
 
@@ -242,7 +244,7 @@ class Presence final : private ChunkHolder {
   bool homeOnly_ = false;
   std::uint32_t lastBorrowed_ = 0;  // the last group of this arrival that has any of it
 
-  std::uint64_t savedBytes_ = 0, returnedBytes_ = 0, joinedBytes_ = 0, peerBytes_ = 0, arrivals_ = 0, departures_ = 0;
+  std::uint64_t savedBytes_ = 0, returnedBytes_ = 0, joinedBytes_ = 0, peerBytes_ = 0, broughtBytes_ = 0, arrivals_ = 0, departures_ = 0;
 };
 
 }  // namespace rouse::executor

@@ -19,6 +19,7 @@ void Presence::describe(channel::SessionRecipe& recipe) {
   recipe.departures = departures_;
   recipe.savedBytes = savedBytes_;
   recipe.peerBytes = peerBytes_;
+  recipe.broughtBytes = broughtBytes_;
 }
 
 std::vector<HomeCopy::Page> Presence::adopt(const channel::SessionRecipe& recipe, const StoreView& store) {
@@ -48,6 +49,7 @@ std::vector<HomeCopy::Page> Presence::adopt(const channel::SessionRecipe& recipe
   departures_ = recipe.departures;
   savedBytes_ = recipe.savedBytes;
   peerBytes_ = recipe.peerBytes;
+  broughtBytes_ = recipe.broughtBytes;
   // Who has nothing has nothing to wait for.
   where_ = pages.empty() ? Where::here : Where::away;
   return pages;

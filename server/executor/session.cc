@@ -377,7 +377,8 @@ channel::SessionUsage Session::usage() const {
           .joinedBytes = presence_.joinedBytes(),
           .lastDepartureNs = static_cast<std::uint64_t>(lastDeparture_.count()),
           .peerBytes = presence_.peerBytes(),
-          .consumption = meter_.total()};
+          .consumption = meter_.total(),
+          .broughtBytes = presence_.broughtBytes()};
 }
 
 channel::Held Session::held() const {

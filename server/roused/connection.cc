@@ -98,6 +98,7 @@ void Connection::onMessage(channel::Message message) {
   if (const auto* reattach = std::get_if<channel::Reattach>(&message.body)) return this->reattach(id, *reattach);
   if (const auto* prepare = std::get_if<channel::Prepare>(&message.body)) return this->prepare(id, *prepare);
   if (const auto* status = std::get_if<channel::StatusRequest>(&message.body)) {
+    if (!status->request.empty()) return explain(id, status->request);
     channel_->pause();
     return services_.status(status->unsupported, [self = shared_from_this(), id](std::string json) {
       self->reply(id, channel::StatusReply{std::move(json)});
@@ -256,6 +257,14 @@ Status Connection::checkOperator(const char* what) const {
   if (peer_.uid == 0 || peer_.uid == ::geteuid()) return {};
   return refused(CudaError::notPermitted, std::string(what) + " are for root and the daemon's own user (user " + std::to_string(::geteuid()) +
                                               ") only; this is user " + std::to_string(peer_.uid));
+}
+
+void Connection::explain(std::uint64_t id, const std::string& request) {
+  constexpr std::size_t kMostBytes = 256;  // of a traceparent
+  if (request.size() > kMostBytes)
+    return reply(id, refused(CudaError::invalidValue, "the id of a request has " + std::to_string(request.size()) + " bytes, the limit is " +
+                                                          std::to_string(kMostBytes)));
+  reply(id, channel::StatusReply{services_.explain(request, static_cast<bool>(checkOperator("all requests")), peer_.uid)});
 }
 
 void Connection::order(std::uint64_t id, const channel::Order& order) {

@@ -39,6 +39,8 @@ struct ConnectionServices {
   // Of functions.d.
   std::function<Status(const channel::Order&)> order;
   std::function<Result<std::string>(const channel::LogsRequest&)> logs;
+  // What became of a request; `all`: whoever asks may see every function's, else only those of functions that run as `asker`.
+  std::function<std::string(const std::string& request, bool all, uid_t asker)> explain;
 };
 
 class Connection : public std::enable_shared_from_this<Connection> {
@@ -63,6 +65,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Status checkPrepare(const channel::Prepare&) const;
   void move(std::uint64_t id, const channel::Move&);
   void order(std::uint64_t id, const channel::Order&);
+  void explain(std::uint64_t id, const std::string& request);
   Status checkOperator(const char* what) const;
   void reply(std::uint64_t id, const channel::Body&, std::vector<wire::OwnedFd> fds = {});
   void watchProcess();

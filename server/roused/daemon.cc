@@ -102,7 +102,8 @@ Daemon::Daemon(boost::asio::io_context& io, DaemonOptions options)
                           if (!status) spdlog::warn("function {}: not pinned: {}", move.function, status.error().message);
                         });
                       },
-                  .onProcess = [this] { save(); }}),
+                  .onProcess = [this] { save(); },
+                  .look = [this] { look(); }}),
       services_{.io = io_,
                 .settings = settings_,
                 .contract = contract_,
@@ -119,7 +120,8 @@ Daemon::Daemon(boost::asio::io_context& io, DaemonOptions options)
                       moveFunctions(io_, pool_, sessions_, move, asker, movePatience_, std::move(done));
                     },
                 .order = [this](const channel::Order& order) { return this->order(order); },
-                .logs = [this](const channel::LogsRequest& request) { return functions_.logs(request); }},
+                .logs = [this](const channel::LogsRequest& request) { return functions_.logs(request); },
+                .explain = [this](const std::string& request, bool all, uid_t asker) { return functions_.explain(request, all, asker); }},
       inherited_(std::move(options.listener)),
       keptStore_(std::move(options.keptStore)),
       signals_(io, SIGTERM, SIGINT, SIGHUP),
@@ -369,6 +371,13 @@ void Daemon::report(bool unsupported, std::function<void(std::string)> done) {
     if (!error) finish();
   });
   arrived();
+}
+
+void Daemon::look() {
+  for (const auto& link : pool_.links())
+    link->request(channel::ExecutorStatusRequest{}, {}, [this, asked = link.get()](Result<channel::Message> answer) {
+      if (const auto* status = answer ? std::get_if<channel::ExecutorStatus>(&answer->body) : nullptr) sessions_.note(*asked, *status);
+    });
 }
 
 // The loop turns: that is the progress a daemon that never computes can show.

@@ -9,10 +9,12 @@
 
 #include "server/roused/listener.h"
 #include "server/roused/listening_socket.h"
+#include "server/roused/usage_report.h"
 #include "server/roused/user_range.h"
 #include "server/roused/version.h"
 #include "server/router/listen_address.h"
 #include "server/router/queue_gate.h"
+#include "server/router/story_report.h"
 
 namespace rouse::daemon {
 namespace {
@@ -41,7 +43,10 @@ Function termsOf(const functions::FunctionSpec& spec) {
 FunctionHost::FunctionHost(boost::asio::io_context& io, const Settings& settings, DevicePool& pool, SessionTable& sessions, TokenTable& tokens, Hooks hooks)
     : io_(io),
       settings_(settings),
+      pool_(pool),
+      sessions_(sessions),
       hooks_(std::move(hooks)),
+      history_(settings.schedulerHistory),
       gate_(makeGate(pool, sessions)),
       supervisor_(io, supervisorOptions(settings), *gate_,
                   {.openDoor = [this](const std::string& path,
@@ -61,7 +66,7 @@ FunctionHost::FunctionHost(boost::asio::io_context& io, const Settings& settings
                            hooks_.move({spec.name, channel::MoveAction::pin, 0});
                        },
                    .onProcessGone = [this](const std::string& function) { router_.forgetConnections(function); }}),
-      router_(io, options_, supervisor_, *gate_, metrics_) {
+      router_(io, options_, supervisor_, *gate_, metrics_, history_) {
   readOptions();
   router_.onFailure([this](std::string_view function) { supervisor_.onFailure(function); });
 }
@@ -69,7 +74,7 @@ FunctionHost::FunctionHost(boost::asio::io_context& io, const Settings& settings
 FunctionHost::~FunctionHost() = default;
 
 std::unique_ptr<router::FunctionGate> FunctionHost::makeGate(DevicePool& pool, SessionTable& sessions) {
-  if (settings_.schedulerPolicy == "queue" || settings_.hostStore == 0) return std::make_unique<router::QueueGate>(io_);
+  if (settings_.schedulerPolicy == "queue" || settings_.hostStore == 0) return std::make_unique<router::QueueGate>(io_, &history_);
   fleet_ = std::make_unique<SessionFleet>(
       io_, pool, sessions, settings_.schedulerSlots,
       SessionFleet::Events{
@@ -78,7 +83,7 @@ std::unique_ptr<router::FunctionGate> FunctionHost::makeGate(DevicePool& pool, S
           .onGpuLost = [this](std::uint32_t gpu) { scheduled_->gpuLost(gpu); },
           .onGpuReturned = [this](std::uint32_t gpu) { scheduled_->gpuReturned(gpu); }});
   const std::string& policy = settings_.schedulerPolicy;
-  auto gate = std::make_unique<scheduling::ScheduledGate>(io_, *fleet_, sched::makePolicies({policy, policy, policy, "limits"}).value());
+  auto gate = std::make_unique<scheduling::ScheduledGate>(io_, *fleet_, sched::makePolicies({policy, policy, policy, "limits"}).value(), &history_);
   scheduled_ = gate.get();
   return gate;
 }
@@ -177,6 +182,15 @@ Result<std::string> FunctionHost::logs(const channel::LogsRequest& request) cons
   return supervisor_.log(request.function, request.lines);
 }
 
+std::string FunctionHost::explain(const std::string& request, bool all, uid_t asker) const {
+  return router::storyReport(history_, request, [&](const std::string& function) {
+    if (all) return true;
+    const auto& functions = supervisor_.functions();
+    const auto found = functions.find(function);
+    return found != functions.end() && found->second->target()->owner == asker;
+  });
+}
+
 void FunctionHost::onExecutorLost(const SessionTable& sessions, const ExecutorLink& link) {
   std::set<std::string> lost;
   for (const auto& [id, session] : sessions.sessions()) {
@@ -186,6 +200,18 @@ void FunctionHost::onExecutorLost(const SessionTable& sessions, const ExecutorLi
         lost.insert(session->who.name);
   }
   for (const std::string& function : lost) supervisor_.onGpuLost(function);
+}
+
+void FunctionHost::gpus(std::string& text) const {
+  const auto family = [&](const char* name, const char* type, const char* help, const std::function<std::uint64_t(const ExecutorLink&)>& value) {
+    text += std::string("# HELP ") + name + " " + help + "\n# TYPE " + name + " " + type + "\n";
+    for (const auto& link : pool_.links())
+      text += std::string(name) + "{gpu=\"" + std::to_string(link->ordinal()) + "\",uuid=" + prometheusLabel(link->properties().uuid) + "} " +
+              std::to_string(value(*link)) + "\n";
+  };
+  family("rouse_gpu_serving", "gauge", "1: its executor serves.", [](const ExecutorLink& link) { return link.serving() ? 1u : 0u; });
+  family("rouse_gpu_memory_bytes", "gauge", "Memory for functions.", [](const ExecutorLink& link) { return link.properties().memoryBytes; });
+  family("rouse_gpu_restarts_total", "counter", "Times that its executor was started again.", [](const ExecutorLink& link) { return link.restarts(); });
 }
 
 std::string FunctionHost::prometheus() const {
@@ -212,7 +238,9 @@ std::string FunctionHost::prometheus() const {
          [this](const Function& f) { return gate_->waiting(f.spec().name); });
   family("rouse_requests_running", "gauge", "Requests at it.",
          [this](const Function& f) { return gate_->running(f.spec().name); });
-  return text + metrics_.prometheus();
+  gpus(text);
+  hooks_.look();  // for the next time
+  return text + usagePrometheus(usageByName(sessions_)) + metrics_.prometheus();
 }
 
 }  // namespace rouse::daemon

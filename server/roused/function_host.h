@@ -19,6 +19,7 @@
 #include "server/roused/settings.h"
 #include "server/roused/token_table.h"
 #include "server/router/admin.h"
+#include "server/router/history.h"
 #include "server/router/metrics.h"
 #include "server/router/function_gate.h"
 #include "server/router/router.h"
@@ -34,6 +35,8 @@ class FunctionHost {
     std::function<void(const channel::Move&)> move;
     // What is to be known of functions after a restart of the daemon has changed.
     std::function<void()> onProcess = [] {};
+    // Asks executors what has been used: known a moment later.
+    std::function<void()> look;
   };
   // `settings`: as of now.
   FunctionHost(boost::asio::io_context&, const Settings& settings, DevicePool&, SessionTable&, TokenTable&, Hooks);
@@ -54,6 +57,8 @@ class FunctionHost {
 
   Status order(const channel::Order&);
   Result<std::string> logs(const channel::LogsRequest&) const;
+  // JSON (server/router/story_report.h).
+  std::string explain(const std::string& request, bool all, uid_t asker) const;
   // Before its sessions are told.
   void onExecutorLost(const SessionTable&, const ExecutorLink&);
 
@@ -74,12 +79,16 @@ class FunctionHost {
   std::unique_ptr<router::FunctionGate> makeGate(DevicePool&, SessionTable&);
   void readOptions();
   std::string prometheus() const;
+  void gpus(std::string& text) const;
 
   boost::asio::io_context& io_;
   const Settings& settings_;
+  const DevicePool& pool_;
+  const SessionTable& sessions_;
   Hooks hooks_;
   router::Options options_;
   router::Metrics metrics_;
+  router::History history_;
   std::unique_ptr<SessionFleet> fleet_;             // of scheduled_
   scheduling::ScheduledGate* scheduled_ = nullptr;  // the gate, if it is one
   std::unique_ptr<router::FunctionGate> gate_;

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "server/roused/function_host.h"
+#include "server/roused/usage_report.h"
 
 namespace rouse::daemon {
 namespace {
@@ -14,12 +15,17 @@ ordered_json requests(const FunctionHost& host, const std::string& name) {
   const router::FunctionMetrics none;
   const router::FunctionMetrics* metrics = host.metrics().find(name);
   if (metrics == nullptr) metrics = &none;
-  for (std::size_t i = 0; i < router::kOutcomes; ++i)
-    json[std::string(router::name(static_cast<router::Outcome>(i)))] = metrics->requests[i];
-  json["retries"] = metrics->retries;
-  json["late"] = metrics->late;
+  addOutcomes(json, *metrics);
   json["queue_seconds"] = metrics->queue.sum();
   json["run_seconds"] = metrics->run.sum();
+  json["stages"] = requestStages(*metrics);
+  const router::Recent::Figures lately = metrics->recent.figures(std::chrono::steady_clock::now());
+  const auto ms = [](const std::optional<router::Recent::Duration>& time) {
+    return time ? ordered_json(std::chrono::duration<double, std::milli>(*time).count()) : ordered_json();
+  };
+  json["lately"] = {{"seconds", lately.seconds},     {"requests", lately.requests},     {"answered", lately.answered},
+                    {"in_time", lately.inTime},      {"per_second", lately.perSecond},  {"ms_p50", ms(lately.p50)},
+                    {"ms_p98", ms(lately.p98)}};
   return json;
 }
 

@@ -116,7 +116,8 @@ void moveFunctions(boost::asio::io_context& io, const DevicePool& pool, SessionT
                                    Status& status = asked->moved.results[index].status;
                                    if (!answer) {
                                      status = answer.error();
-                                   } else if (!std::holds_alternative<channel::Ok>(answer->body)) {
+                                   } else if (!std::holds_alternative<channel::Ok>(answer->body) &&
+                                              !std::holds_alternative<channel::SessionMoved>(answer->body)) {
                                      status = Error{CudaError::unknown, "the executor answered with " +
                                                                             std::string(channel::name(answer->body))};
                                    }

@@ -1,5 +1,6 @@
 #include "server/roused/session_fleet.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "memory/link_curve.h"
@@ -85,6 +86,7 @@ void SessionFleet::askExecutors() {
 
 void SessionFleet::tellChanges() {
   std::erase_if(promised_, [&](const auto& entry) { return !sessions_.sessions().contains(entry.first); });
+  std::erase_if(brought_, [&](const auto& entry) { return !sessions_.sessions().contains(entry.first); });
   named_.clear();
   for (const auto& [id, session] : sessions_.sessions()) {
     if (!session->who.supervised || session->state != Session::State::open) continue;
@@ -131,13 +133,20 @@ void SessionFleet::take(const std::string& function, std::uint32_t gpu, Done don
     load(id);
     return done({});
   }
+  // Who is on his way there already is waited for.
+  const auto onItsWay = moving_.find(id);
+  if (onItsWay != moving_.end() && onItsWay->second.gpu == gpu) return onItsWay->second.waiting.push_back(std::move(done));
   if (gpu >= pool_.links().size()) return done(Error{CudaError::invalidDevice, "there is no GPU " + std::to_string(gpu)});
   ExecutorLink& target = *pool_.links()[gpu];
   if (Status possible = Migration::possible(*session, 0, target); !possible) return done(possible);
-  sessions_.migrate(id, 0, target, [this, id, function, done = std::move(done)](const Status& status) {
+  if (onItsWay == moving_.end()) moving_[id].gpu = gpu;
+  sessions_.migrate(id, 0, target, [this, id, gpu, done = std::move(done)](const Status& status) {
+    std::vector<Done> waiting;
+    if (const auto moved = moving_.find(id); moved != moving_.end() && moved->second.gpu == gpu) waiting = std::move(moving_.extract(moved).mapped().waiting);
     if (status) load(id);
     if (running_) tellChanges();
     done(status);
+    for (const Done& one : waiting) one(status);
   });
 }
 
@@ -152,8 +161,23 @@ void SessionFleet::load(std::uint64_t id) {
                                                      const auto entry = coming_.extract(id);
                                                      if (entry.empty()) return;
                                                      const Status status = answer ? Status{} : Status{answer.error()};
+                                                     if (const auto* moved = answer ? std::get_if<channel::SessionMoved>(&answer->body) : nullptr)
+                                                       if (moved->usage.sessionId == id) noteArrival(moved->usage);
                                                      for (const Done& waiting : entry.mapped().waiting) waiting(status);
                                                    });
+}
+
+// Since the arrival before; what came in between without being asked for is among it.
+void SessionFleet::noteArrival(const channel::SessionUsage& usage) {
+  Brought& brought = brought_[usage.sessionId];
+  brought.last = {usage.broughtBytes - std::min(usage.broughtBytes, brought.sum.hostBytes), usage.peerBytes - std::min(usage.peerBytes, brought.sum.peerBytes)};
+  brought.sum = {usage.broughtBytes, usage.peerBytes};
+}
+
+scheduling::Arrived SessionFleet::lastArrival(const std::string& function) const {
+  const Session* session = sessionOf(function);
+  const auto brought = session == nullptr ? brought_.end() : brought_.find(session->id);
+  return brought == brought_.end() ? scheduling::Arrived{} : brought->second.last;
 }
 
 void SessionFleet::whenHere(const std::string& function, Done done) {

@@ -46,12 +46,24 @@ class SessionFleet final : public scheduling::Fleet {
   std::optional<scheduling::Whereabouts> whereIs(const std::string& function) const override;
   void take(const std::string& function, std::uint32_t gpu, Done) override;
   void whenHere(const std::string& function, Done) override;
+  scheduling::Arrived lastArrival(const std::string& function) const override;
   void release(const std::string& function) override;
 
  private:
   struct Coming {
     bool under = false;  // way
     std::vector<Done> waiting;
+  };
+
+  // Of a session, so far in all; and of its last arrival.
+  struct Brought {
+    scheduling::Arrived sum, last;
+  };
+
+  // To another GPU.
+  struct Moving {
+    std::uint32_t gpu = 0;
+    std::vector<Done> waiting;  // besides the first, who is told by the migration
   };
 
   struct Named {
@@ -61,6 +73,7 @@ class SessionFleet final : public scheduling::Fleet {
 
   const Session* sessionOf(const std::string& function) const;
   void load(std::uint64_t session);
+  void noteArrival(const channel::SessionUsage&);
   void askExecutors();
   void tellChanges();
   sched::GpuSpec specOf(const ExecutorLink&) const;
@@ -78,6 +91,8 @@ class SessionFleet final : public scheduling::Fleet {
   std::map<std::string, scheduling::Whereabouts> told_;
   std::map<std::uint32_t, bool> gpus_;  // told of; whether it served
   std::unordered_map<std::uint64_t, Coming> coming_;  // by session
+  std::unordered_map<std::uint64_t, Moving> moving_;    // by session
+  std::unordered_map<std::uint64_t, Brought> brought_;  // by session
 };
 
 }  // namespace rouse::daemon

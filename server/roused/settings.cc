@@ -60,6 +60,7 @@ constexpr std::array kKeys = {
     SettingKey{"executors", "host_store", Type::bytes, &Settings::isolatedStore, nullptr, false},
     SettingKey{"executors", "idle", Type::time, &Settings::isolatedIdle, nullptr, true},
     SettingKey{"executor", "orphan_timeout", Type::time, &Settings::orphanTimeout, "ROUSE_ORPHAN_TIMEOUT", false},
+    SettingKey{"scheduler", "history", Type::count, &Settings::schedulerHistory, nullptr, false},
     SettingKey{"executor", "swap_plan", Type::plan, &Settings::swapPlan, nullptr, false},
     SettingKey{"executor", "discard_launches", Type::flag, &Settings::discardLaunches, nullptr, false},
 };
@@ -93,8 +94,9 @@ std::optional<std::uint64_t> integer(const SettingValue& value, int base) {
 Status assignCount(Settings& settings, const SettingKey& key, const SettingValue& value) {
   const auto field = std::get<std::uint32_t Settings::*>(key.field);
   const bool devices = field == &Settings::count || field == &Settings::gpus;
-  const bool header = field == &Settings::routerMaxHeader, connections = field == &Settings::routerMaxConnections;
-  const std::uint64_t limit = field == &Settings::spares ? 64 : devices ? wire::kMaxDevices : header ? 1 << 20 : connections ? 1000000 : 4096;
+  const bool header = field == &Settings::routerMaxHeader, connections = field == &Settings::routerMaxConnections,
+             history = field == &Settings::schedulerHistory;
+  const std::uint64_t limit = field == &Settings::spares ? 64 : devices ? wire::kMaxDevices : header ? 1 << 20 : connections ? 1000000 : history ? 65536 : 4096;
   const std::uint64_t least = header ? 1024 : field == &Settings::gpus || field == &Settings::maxSessions || field == &Settings::schedulerSlots || connections ? 1 : 0;
   const auto number = integer(value, 10);
   if (!number || *number > limit || *number < least) {

@@ -71,6 +71,7 @@ struct Settings {
   // GPU (hostStore), there is nothing to decide, and it is "queue" whatever is said here.
   std::string schedulerPolicy = "rouse";
   std::uint32_t schedulerSlots = 1;  // requests that run on one GPU at a time
+  std::uint32_t schedulerHistory = 4096;  // requests whose story is kept for `rouse explain` (server/router/history.h); 0: none
 
   // [executors]: those of isolated functions
   std::uint32_t spares = 1;         // ready in advance on each GPU, once there are isolated functions

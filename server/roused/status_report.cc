@@ -9,6 +9,7 @@
 #include "server/roused/function_host.h"
 #include "server/roused/function_report.h"
 #include "server/roused/session_sleep.h"
+#include "server/roused/usage_report.h"
 #include "server/roused/version.h"
 
 namespace rouse::daemon {
@@ -164,6 +165,8 @@ ordered_json function(const StatusInput& input, const Session& session) {
       one["returned_bytes"] = usage->returnedBytes;
       one["joined_bytes"] = usage->joinedBytes;
       one["peer_bytes"] = usage->peerBytes;
+      one["brought_bytes"] = usage->broughtBytes;
+      one["gpu_seconds"] = static_cast<double>(usage->consumption.busyNs) * 1e-9;
       one["place"] = placeName(usage->place);
       one["pinned"] = usage->pinned;
       one["commands"] = usage->commands;
@@ -204,27 +207,6 @@ ordered_json function(const StatusInput& input, const Session& session) {
           {"error", total.error}};
 }
 
-ordered_json usageReport(const SessionTable& sessions) {
-  ordered_json json = ordered_json::array();
-  const auto nameOf = [&](std::uint64_t id) {
-    const auto found = sessions.sessions().find(id);
-    return found == sessions.sessions().end() ? std::string() : found->second->who.name;
-  };
-  for (const auto& [name, used] : sessions.usage().all(nameOf)) {
-    json.push_back({{"name", name},
-                    {"sessions", used.sessions},
-                    {"gpu_seconds", static_cast<double>(used.consumption.busyNs) * 1e-9},
-                    {"gpu_byte_seconds", used.consumption.deviceByteSeconds},
-                    {"host_byte_seconds", used.consumption.homeByteSeconds},
-                    {"commands", used.commands},
-                    {"launches", used.launches},
-                    {"arrivals", used.arrivals},
-                    {"departures", used.departures},
-                    {"saved_bytes", used.savedBytes}});
-  }
-  return json;
-}
-
 }  // namespace
 
 std::string statusReport(const StatusInput& input) {
@@ -246,7 +228,7 @@ std::string statusReport(const StatusInput& input) {
   for (const auto& [id, session] : input.sessions.sessions()) {
     if (session->state == Session::State::open) json["functions"].push_back(function(input, *session));
   }
-  json["usage"] = usageReport(input.sessions);
+  json["usage"] = usageReport(usageByName(input.sessions), input.functions);
   if (input.functions != nullptr) {
     json["daemon"]["router_connections"] = input.functions->connections();
     json["configured"] = configuredFunctions(*input.functions);

@@ -11,6 +11,8 @@ void FunctionUsage::add(const channel::SessionUsage& usage) {
   arrivals += usage.arrivals;
   departures += usage.departures;
   savedBytes += usage.savedBytes;
+  broughtBytes += usage.broughtBytes;
+  peerBytes += usage.peerBytes;
 }
 
 void UsageTable::seen(std::uint64_t session, std::uint32_t device, const channel::SessionUsage& usage) { live_[session][device] = usage; }

@@ -16,6 +16,7 @@ struct FunctionUsage {
   channel::Consumption consumption;
   std::uint64_t commands = 0, launches = 0;
   std::uint64_t arrivals = 0, departures = 0, savedBytes = 0;
+  std::uint64_t broughtBytes = 0, peerBytes = 0;
 
   void add(const channel::SessionUsage& usage);
 };

@@ -4,6 +4,7 @@
 #include "server/router/backend_pool.h"
 #include "server/router/directory.h"
 #include "server/router/gate.h"
+#include "server/router/history.h"
 #include "server/router/metrics.h"
 #include "server/router/options.h"
 #include "server/router/trace_context.h"
@@ -16,6 +17,7 @@ struct Core {
   Directory& directory;
   Gate& gate;
   Metrics& metrics;
+  History& history;
   BackendPool backends{io};
   IdMaker ids{};
   std::uint64_t nextRequest = 1;

@@ -34,6 +34,7 @@ Exchange::Exchange(Core& core, ClientStream& client, RequestParser& request, con
                                       .client = client_.address(),
                                       .requestId = requestId_,
                                       .traceparent = traceparent_});
+  core_.history.begin(number_, requestId_, traceparent_, target_->name, arrived_, target_->deadline);
   method_ = request.get().method();
   oldClient_ = request.get().version() < 11;
   mayKeepAlive_ = request.get().keep_alive();
@@ -68,6 +69,7 @@ Clock::time_point Exchange::pieceDeadline(Clock::duration spent, std::uint64_t b
 asio::awaitable<Exchange::Ending> Exchange::run() {
   bool inside = co_await readAhead();
   if (inside) {
+    if (bodyBytes_ != 0) core_.history.note(number_, {.kind = router::Step::Kind::body, .bytes = bodyBytes_});
     unsigned notTaken = 0;
     for (bool again = false;; again = true) {
       inside = co_await enter(again);
@@ -79,6 +81,7 @@ asio::awaitable<Exchange::Ending> Exchange::run() {
       const Outcome outcome = failure_ ? failure_->outcome : outcome_;
       if (outcome == Outcome::failed) core_.onFailure(target_->name);
       inside_ = false;
+      stages_ = core_.gate.stages(ticket_);
       core_.gate.leave(ticket_, outcome);
       if (step == Step::done) break;
       if (step == Step::notTaken && ++notTaken >= kMostNotTaken) break;
@@ -87,6 +90,8 @@ asio::awaitable<Exchange::Ending> Exchange::run() {
         ++core_.metrics.of(target_->name).retries;
       }
       if (client_.gone() || client_.expired()) break;
+      core_.history.note(number_, {.kind = router::Step::Kind::again,
+                                   .text = failure_ ? failure_->answer.body : "the function had not taken it"});
       failure_.reset();
     }
   }
@@ -123,10 +128,16 @@ asio::awaitable<bool> Exchange::enter(bool again) {
   }
   if (inside_) {
     admitted_ = Clock::now();
+    core_.history.note(number_, {.kind = router::Step::Kind::admitted,
+                                 .at = admitted_,
+                                 .gpu = std::get<Admitted>(*admission_).gpu.value_or(router::Step::kNoGpu)});
     if (!again) queueSeconds_ = seconds(admitted_ - arrived_);
     co_return true;
   }
   const Refused& refused = std::get<Refused>(*admission_);
+  core_.history.note(number_, {.kind = router::Step::Kind::refused,
+                               .count = static_cast<std::uint32_t>(refused.retryAfter.count()),
+                               .code = name(refused.reason)});
   const char* why = "";
   switch (refused.reason) {
     case RefusalReason::queueFull:
@@ -178,6 +189,7 @@ asio::awaitable<Exchange::Step> Exchange::converse() {
     }
     break;
   }
+  core_.history.note(number_, {.kind = router::Step::Kind::head, .count = response_->get().result_int()});
   if (auto fault = faultOfHead()) {
     fail(Outcome::failed, errorAnswer(502, "the answer of '" + target_->name + "' is no HTTP: " + *fault));
     co_return mayTryAgain() ? Step::tryAgain : Step::done;
@@ -224,6 +236,12 @@ Exchange::Ending Exchange::finish() {
     metrics.whole.add(seconds(now - arrived_));
     if (now - arrived_ > target_->deadline) ++metrics.late;
   }
+  metrics.add(stages_, arrived_, admitted_, now);
+  // What the client did is nobody's failure.
+  if (outcome != Outcome::cancelled && outcome != Outcome::invalid)
+    metrics.recent.add(now, outcome == Outcome::answered ? std::optional(now - arrived_) : std::nullopt, target_->deadline);
+  const bool told = failure_ && !truncated_ && outcome != Outcome::cancelled;
+  core_.history.end(number_, outcome, told ? failure_->answer.status : status_, stages_, admitted_, now);
   Ending ending;
   if (!failure_) {
     ending.keepAlive = keepAlive_;

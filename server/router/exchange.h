@@ -94,6 +94,8 @@ class Exchange {
   bool uploading_ = false, uploadReads_ = false, interrupted_ = false;
   bool headSent_ = false, truncated_ = false, answered_ = false, keepAlive_ = false;
   Outcome outcome_ = Outcome::answered;
+  unsigned status_ = 0;  // of the answer that was passed on
+  Stages stages_;        // of the last try
   std::optional<Failure> failure_;
 };
 

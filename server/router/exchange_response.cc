@@ -78,7 +78,7 @@ asio::awaitable<bool> Exchange::writeClient(const std::vector<asio::const_buffer
 
 asio::awaitable<void> Exchange::relayResponse() {
   ResponseParser& response = *response_;
-  const unsigned status = response.get().result_int();
+  const unsigned status = status_ = response.get().result_int();
   const bool bodiless = method_ == http::verb::head || status == 204 || status == 304;
   ResponsePassage passage{.requestId = requestId_,
                           .framing = Framing::none,

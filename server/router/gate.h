@@ -3,11 +3,13 @@
 // each function. On the event loop's thread.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 
 #include "server/router/outcome.h"
@@ -45,6 +47,30 @@ struct Refused {
 };
 using Admission = std::variant<Admitted, Refused>;
 
+inline constexpr std::string_view name(RefusalReason reason) {
+  constexpr std::array<std::string_view, 5> kNames = {"queue-full", "waited-too-long", "hopeless", "stopped", "closing"};
+  return kNames[static_cast<std::size_t>(reason)];
+}
+
+// How the model of a request that was let in was found when a GPU was given to it.
+enum class ModelSource : std::uint8_t {
+  none,      // nobody knows, or it uses no GPU
+  resident,  // on that GPU
+  host,      // it came from the host for it
+  peer,      // from another GPU
+};
+inline constexpr std::size_t kModelSources = 4;
+inline constexpr std::string_view name(ModelSource source) {
+  constexpr std::array<std::string_view, kModelSources> kNames = {"none", "resident", "host", "peer"};
+  return kNames[static_cast<std::size_t>(source)];
+}
+
+struct Stages {
+  ModelSource source = ModelSource::none;
+  Time begun{};  // a GPU was given to it; zero: when it was admitted
+  Time here{};   // all of its model was there, that may be before `begun`; zero: not yet, or there is none to come
+};
+
 class Gate {
  public:
   virtual ~Gate() = default;
@@ -54,6 +80,8 @@ class Gate {
   virtual void cancel(Ticket) = 0;
   // Who was admitted is done. Exactly once for each.
   virtual void leave(Ticket, Outcome) = 0;
+  // Of who is admitted and has not left.
+  virtual Stages stages(Ticket) const { return {}; }
 };
 
 }  // namespace rouse::router

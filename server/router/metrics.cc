@@ -44,6 +44,25 @@ void Histogram::print(std::string& to, const std::string& name, const std::strin
         std::to_string(count_) + "\n";
 }
 
+Split split(const Stages& stages, Time arrived, Time admitted, Time ended) {
+  const auto seconds = [](Time from, Time to) { return std::chrono::duration<double>(to - from).count(); };
+  ended = std::max(arrived, ended);
+  const Time begun = std::clamp(stages.begun == Time{} ? admitted : stages.begun, arrived, ended);
+  const bool comes = stages.source == ModelSource::host || stages.source == ModelSource::peer;
+  const Time here = stages.here != Time{} ? std::clamp(stages.here, begun, ended) : comes ? ended : begun;
+  return {.queue = seconds(arrived, begun), .swap = seconds(begun, here), .run = seconds(here, ended)};
+}
+
+void FunctionMetrics::add(const Stages& last, Time arrived, Time admitted, Time ended) {
+  if (admitted == Time{}) return;
+  const Split one = split(last, arrived, admitted, ended);
+  StageSums& of = stages[static_cast<std::size_t>(last.source)];
+  ++of.requests;
+  of.sum.queue += one.queue;
+  of.sum.swap += one.swap;
+  of.sum.run += one.run;
+}
+
 FunctionMetrics& Metrics::of(std::string_view function) {
   const auto found = functions_.find(function);
   return found != functions_.end() ? found->second
@@ -86,6 +105,19 @@ std::string Metrics::prometheus() const {
   histogram("rouse_request_queue_seconds", "From a request's arrival to its admission.", &FunctionMetrics::queue);
   histogram("rouse_request_run_seconds", "From a request's admission to the end of its answer.", &FunctionMetrics::run);
   histogram("rouse_request_seconds", "From a request's arrival to the end of its answer.", &FunctionMetrics::whole);
+  family(text, "rouse_requests_by_source_total", "counter",
+         "Requests that were let in, by where their model was when a GPU was given to them.");
+  for (const auto& [function, metrics] : functions_)
+    for (std::size_t i = 0; i < kModelSources; ++i)
+      text += "rouse_requests_by_source_total{" + labels(function) + ",source=\"" + std::string(router::name(static_cast<ModelSource>(i))) +
+              "\"} " + std::to_string(metrics.stages[i].requests) + "\n";
+  family(text, "rouse_request_stage_seconds_total", "counter",
+         "Time of these requests: queue, until a GPU was given; swap, until all of the model was there; run, after that.");
+  for (const auto& [function, metrics] : functions_)
+    for (std::size_t i = 0; i < kModelSources; ++i)
+      for (const auto& [stage, value] : {std::pair{"queue", metrics.stages[i].sum.queue}, {"swap", metrics.stages[i].sum.swap}, {"run", metrics.stages[i].sum.run}})
+        text += "rouse_request_stage_seconds_total{" + labels(function) + ",source=\"" + std::string(router::name(static_cast<ModelSource>(i))) +
+                "\",stage=\"" + stage + "\"} " + number(value) + "\n";
   family(text, "rouse_router_other_requests_total", "counter", "Requests of no function, by status.");
   for (const auto& [status, count] : others_)
     text +=

@@ -8,7 +8,9 @@
 #include <string>
 #include <string_view>
 
+#include "server/router/gate.h"
 #include "server/router/outcome.h"
+#include "server/router/recent.h"
 
 namespace rouse::router {
 
@@ -29,12 +31,32 @@ class Histogram {
   double sum_ = 0;
 };
 
+// Where the time of a request went that was let in; seconds. Together: from its arrival to the end of its answer.
+struct Split {
+  double queue = 0;  // until a GPU was given to it, an earlier try included; without a scheduler: until it was admitted
+  double swap = 0;   // from then on, until all of its model was there, or it had ended: its run may be under way
+  double run = 0;    // after that
+};
+Split split(const Stages&, Time arrived, Time admitted, Time ended);
+
+// Of requests that were let in and have ended.
+struct StageSums {
+  std::uint64_t requests = 0;
+  Split sum;
+};
+
 struct FunctionMetrics {
+  // `admitted`: Time{} if it was not; then nothing is added.
+  void add(const Stages&, Time arrived, Time admitted, Time ended);
+
+
   std::array<std::uint64_t, kOutcomes> requests{};
   std::uint64_t retries = 0;
   std::uint64_t late = 0;  // answered behind their deadline
   std::uint64_t requestBytes = 0, responseBytes = 0;
   Histogram queue, run, whole;
+  std::array<StageSums, kModelSources> stages{};  // by where its model was
+  Recent recent;
 };
 
 class Metrics {

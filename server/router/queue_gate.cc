@@ -15,7 +15,7 @@ Time now() { return std::chrono::steady_clock::now(); }
 
 }  // namespace
 
-QueueGate::QueueGate(boost::asio::io_context& io) : timer_(io) {}
+QueueGate::QueueGate(boost::asio::io_context& io, History* history) : history_(history), timer_(io) {}
 QueueGate::~QueueGate() = default;
 
 void QueueGate::set(const std::string& function, const FunctionTerms& limits) {
@@ -71,6 +71,10 @@ Ticket QueueGate::enter(Entry entry, std::function<void(Admission)> answer) {
     return ticket;
   }
   Line& line = found->second;
+  if (history_ != nullptr) {
+    const auto before = static_cast<std::uint32_t>((entry.again ? 0 : line.waiting.size()) + line.running);
+    history_->note(entry.request, {.kind = Step::Kind::queued, .count = before, .all = static_cast<std::uint32_t>(ends_.size())});
+  }
   const bool goesAtOnce =
       line.presence == Presence::here && line.waiting.empty() && line.running < line.limits.concurrency;
   if (!goesAtOnce && !entry.again && line.waiting.size() >= line.limits.waiting) {

@@ -10,12 +10,14 @@
 #include <unordered_map>
 
 #include "server/router/function_gate.h"
+#include "server/router/history.h"
 
 namespace rouse::router {
 
 class QueueGate final : public FunctionGate {
  public:
-  explicit QueueGate(boost::asio::io_context&);
+  // `history` outlives it; null: nothing is noted.
+  explicit QueueGate(boost::asio::io_context&, History* history = nullptr);
   ~QueueGate() override;
 
   void set(const std::string& function, const FunctionTerms&) override;
@@ -56,6 +58,7 @@ class QueueGate final : public FunctionGate {
   void awaitGiveUp();
   void giveUp(Time now);
 
+  History* history_;
   boost::asio::steady_timer timer_;
   Time timerFor_ = Time::max();
   std::map<std::string, Line, std::less<>> lines_;

@@ -4,8 +4,10 @@
 
 namespace rouse::router {
 
-Router::Router(asio::io_context& io, const Options& options, Directory& directory, Gate& gate, Metrics& metrics)
-    : core_{.io = io, .options = options, .directory = directory, .gate = gate, .metrics = metrics}, grace_(io) {}
+Router::Router(asio::io_context& io, const Options& options, Directory& directory, Gate& gate, Metrics& metrics,
+               History& history)
+    : core_{.io = io, .options = options, .directory = directory, .gate = gate, .metrics = metrics, .history = history},
+      grace_(io) {}
 
 Router::~Router() = default;
 

@@ -20,7 +20,7 @@ namespace rouse::router {
 class Router {
  public:
   // `options`: as of now, may change between requests (listeners do not follow).
-  Router(asio::io_context&, const Options& options, Directory&, Gate&, Metrics&);
+  Router(asio::io_context&, const Options& options, Directory&, Gate&, Metrics&, History&);
   ~Router();
 
   // Takes over a listening socket. start() takes connections on all of them.

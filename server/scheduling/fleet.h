@@ -19,6 +19,11 @@ struct Whereabouts {
   bool operator==(const Whereabouts&) const = default;
 };
 
+// What came to a GPU of a program's memory.
+struct Arrived {
+  std::uint64_t hostBytes = 0, peerBytes = 0;  // from the host, from other GPUs
+};
+
 class Fleet {
  public:
   using Done = std::function<void(Status)>;
@@ -31,6 +36,8 @@ class Fleet {
   virtual void take(const std::string& function, std::uint32_t gpu, Done done) = 0;
   // All of its memory has arrived, or it is not to arrive any more.
   virtual void whenHere(const std::string& function, Done done) = 0;
+  // Of the last arrival that there was an end of; for people.
+  virtual Arrived lastArrival(const std::string&) const { return {}; }
   // Its memory leaves the GPU, as far as others need the room. Nobody waits for it.
   virtual void release(const std::string& function) = 0;
 };

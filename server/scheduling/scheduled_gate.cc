@@ -14,6 +14,7 @@ using router::RefusalReason;
 using router::Refused;
 using router::Ticket;
 using router::Time;
+using Kind = router::Step::Kind;
 
 using namespace std::chrono_literals;
 
@@ -25,6 +26,15 @@ Time now() { return std::chrono::steady_clock::now(); }
 sched::RequestId requestOf(Ticket ticket) { return sched::RequestId{ticket}; }
 Ticket ticketOf(sched::RequestId request) { return static_cast<Ticket>(request); }
 
+router::ModelSource sourceOf(const sched::Source& source) {
+  switch (source.kind) {
+    case sched::Source::Kind::resident: return router::ModelSource::resident;
+    case sched::Source::Kind::host: return router::ModelSource::host;
+    case sched::Source::Kind::peer: return router::ModelSource::peer;
+  }
+  return router::ModelSource::none;
+}
+
 RefusalReason reasonOf(sched::Reason reason) {
   switch (reason) {
     case sched::Reason::queueFull: return RefusalReason::queueFull;
@@ -35,8 +45,8 @@ RefusalReason reasonOf(sched::Reason reason) {
 
 }  // namespace
 
-ScheduledGate::ScheduledGate(boost::asio::io_context& io, Fleet& fleet, sched::Policies policies)
-    : io_(io), fleet_(fleet), scheduler_(std::move(policies)), plain_(io), timer_(io), giveUpTimer_(io) {}
+ScheduledGate::ScheduledGate(boost::asio::io_context& io, Fleet& fleet, sched::Policies policies, router::History* history)
+    : io_(io), fleet_(fleet), history_(history), scheduler_(std::move(policies)), plain_(io), timer_(io), giveUpTimer_(io) {}
 
 ScheduledGate::~ScheduledGate() = default;
 
@@ -219,7 +229,11 @@ Ticket ScheduledGate::enter(router::Entry entry, std::function<void(router::Admi
 
 void ScheduledGate::schedule(Ticket ticket, Stay& stay) {
   stay.state = Stay::State::scheduled;
-  ++stay.function->waiting;
+  Function& f = *stay.function;
+  note(stay.entry.request, {.kind = Kind::queued,
+                            .count = static_cast<std::uint32_t>(f.waiting + f.running),
+                            .all = static_cast<std::uint32_t>(ends_.size())});
+  ++f.waiting;
   ends_.emplace(stay.entry.giveUp, ticket);
   step(sched::RequestArrived{requestOf(ticket), *stay.function->id});
   awaitGiveUp();
@@ -227,6 +241,10 @@ void ScheduledGate::schedule(Ticket ticket, Stay& stay) {
 
 void ScheduledGate::enterPlain(Ticket ticket, Stay& stay) {
   stay.state = Stay::State::queued;
+  const Function& f = *stay.function;
+  note(stay.entry.request, {.kind = Kind::away,
+                            .count = static_cast<std::uint32_t>(plain_.waiting(f.name) + plain_.running(f.name)),
+                            .code = f.presence != Presence::here ? "starting" : "no-gpu"});
   const Ticket plain = plain_.enter(stay.entry, [this, ticket](const router::Admission& admission) {
     // Not under the queue's hands.
     boost::asio::post(io_, [this, ticket, admission] { leftQueue(ticket, admission); });
@@ -259,6 +277,7 @@ void ScheduledGate::cancel(Ticket ticket) {
   } else {
     ends_.erase({stay.entry.giveUp, ticket});
     --stay.function->waiting;
+    std::erase(stay.function->begun, ticket);
     withdraw(ticket, stay);
   }
   Function& f = *stay.function;
@@ -275,10 +294,11 @@ void ScheduledGate::leave(Ticket ticket, router::Outcome outcome) {
   Function& f = *stay.function;
   --f.running;
   --f.stays;
+  std::erase(f.begun, ticket);
   if (stay.plain) {
     plain_.leave(*stay.plain, outcome);
   } else if (!stay.lost) {
-    step(sched::RequestFinished{requestOf(ticket), now() - stay.begun, outcome == router::Outcome::answered});
+    step(sched::RequestFinished{requestOf(ticket), now() - stay.stages.begun, outcome == router::Outcome::answered});
     f.id && f.changed ? change(f) : reconcile(f);
   }
   dropIfOver(f);
@@ -290,6 +310,7 @@ void ScheduledGate::end(std::unordered_map<Ticket, Stay>::iterator at, const Ref
   if (at->second.state != Stay::State::queued) {
     ends_.erase({at->second.entry.giveUp, at->first});
     --f.waiting;
+    std::erase(f.begun, at->first);
   }
   stays_.erase(at);
   --f.stays;
@@ -303,6 +324,7 @@ void ScheduledGate::refuse(Ticket ticket, RefusalReason reason, sched::Duration 
   if (found->second.state == Stay::State::inside || found->second.state == Stay::State::coming) {
     // Its executor has died under it. Who serves the program finds out, and so does the router.
     found->second.lost = true;
+    note(found->second.entry.request, {.kind = Kind::lost, .gpu = found->second.function->where ? found->second.function->where->gpu : router::Step::kNoGpu});
     return;
   }
   const auto wait = std::chrono::ceil<std::chrono::milliseconds>(retryAfter);
@@ -359,7 +381,10 @@ void ScheduledGate::step(const sched::Event& event) {
       ++misfits_;
       spdlog::warn("scheduler: {}", status.error().message);
     }
-    for (const sched::Action& action : actions) std::visit([this](const auto& one) { carryOut(one); }, action);
+    for (auto action = actions.begin(); action != actions.end(); ++action) {
+      if (const auto* fetch = std::get_if<sched::Fetch>(&*action)) fetchedFor_ = requestFor(*fetch, {action, actions.end()});
+      std::visit([this](const auto& one) { carryOut(one); }, *action);
+    }
   }
   stepping_ = false;
 }
@@ -372,20 +397,42 @@ void ScheduledGate::carryOut(const sched::Run& run) {
   const Ticket ticket = ticketOf(run.request);
   const auto found = stays_.find(ticket);
   Function* f = byId(run.function);
-  if (found == stays_.end() || f == nullptr || found->second.state != Stay::State::scheduled) return step(sched::RequestFinished{run.request, {}, false});
-  found->second.state = Stay::State::coming;
-  found->second.begun = now();
-  take(*f, run.gpu, run.source, [this, ticket] { admit(ticket); });
+  if (found == stays_.end() || f == nullptr || found->second.state != Stay::State::scheduled) {
+    evicted_.clear();
+    return step(sched::RequestFinished{run.request, {}, false});
+  }
+  Stay& stay = found->second;
+  stay.state = Stay::State::coming;
+  stay.stages = {.source = sourceOf(run.source), .begun = now(), .here = {}};
+  const sched::Copy* copy = scheduler_.state()[run.function].copyOn(run.gpu);
+  if (run.source.kind == sched::Source::Kind::resident) {
+    if (f->fetched) stay.stages.source = *f->fetched;
+    if (copy == nullptr || !copy->arriving) stay.stages.here = stay.stages.begun;
+  }
+  f->fetched.reset();
+  f->begun.push_back(ticket);
+  const std::uint64_t request = stay.entry.request;
+  noteDecision(request, Kind::run, run.function, run.gpu, run.source, run.why);
+  take(*f, run.gpu, run.source, request, [this, ticket] { admit(ticket); });
 }
 
 void ScheduledGate::carryOut(const sched::Fetch& fetch) {
-  if (Function* f = byId(fetch.function)) take(*f, fetch.gpu, fetch.source, [] {});
+  Function* f = byId(fetch.function);
+  if (f == nullptr) return evicted_.clear();
+  f->fetched = sourceOf(fetch.source);
+  const std::uint64_t request = fetchedFor_;
+  noteDecision(request, Kind::fetch, fetch.function, fetch.gpu, fetch.source, fetch.why);
+  take(*f, fetch.gpu, fetch.source, request, [] {});
 }
 
 void ScheduledGate::carryOut(const sched::Evict& evict) {
   // Who is to give up a part is let go of whole: it stays where it is but for what others take, and they take what it will want last.
-  for (const sched::Leave& leave : evict.leave)
-    if (const Function* f = byId(leave.function); f != nullptr && f->where && f->where->gpu == sched::index(evict.gpu)) fleet_.release(f->name);
+  for (const sched::Leave& leave : evict.leave) {
+    const Function* f = byId(leave.function);
+    if (f == nullptr || !f->where || f->where->gpu != sched::index(evict.gpu)) continue;
+    evicted_.push_back({.kind = Kind::evicted, .gpu = f->where->gpu, .bytes = leave.bytes, .all = leave.whole, .text = f->name});
+    fleet_.release(f->name);
+  }
 }
 
 void ScheduledGate::carryOut(const sched::Refuse& refused) { refuse(ticketOf(refused.request), reasonOf(refused.reason), refused.retryAfter); }
@@ -400,22 +447,30 @@ void ScheduledGate::carryOut(const sched::SetTimer& timer) {
 }
 
 // `served` is called once: when the program is served by that GPU, or by the one on which it stays.
-void ScheduledGate::take(Function& f, sched::GpuId gpu, const sched::Source& source, std::function<void()> served) {
+void ScheduledGate::take(Function& f, sched::GpuId gpu, const sched::Source& source, std::uint64_t request, std::function<void()> served) {
+  const auto ordinal = static_cast<std::uint32_t>(sched::index(gpu));
+  if (f.where && f.where->gpu != ordinal) note(request, {.kind = Kind::moves, .gpu = ordinal, .from = f.where->gpu});
   const bool comes = source.kind != sched::Source::Kind::resident;
-  fleet_.take(f.name, static_cast<std::uint32_t>(sched::index(gpu)),
-              [this, name = f.name, id = *f.id, gpu, comes, served = std::move(served)](const Status& status) {
+  fleet_.take(f.name, ordinal,
+              [this, name = f.name, id = *f.id, gpu, comes, request, served = std::move(served)](const Status& status) {
                 Function* g = byId(id);
                 if (g != nullptr) {
                   g->where = fleet_.whereIs(name);
                   if (!status && g->where && g->where->gpu != sched::index(gpu)) {
                     spdlog::info("function {}: stays on GPU {}: {}", name, g->where->gpu, status.error().message);
+                    note(request, {.kind = Kind::stays, .gpu = g->where->gpu, .text = status.error().message});
                     g->tied = true;
                     change(*g);
                   }
                 }
                 served();
                 if (!comes || g == nullptr) return;
-                fleet_.whenHere(name, [this, id, gpu](const Status&) {
+                fleet_.whenHere(name, [this, id, gpu, request](const Status& arrived) {
+                  if (Function* h = byId(id); h != nullptr && arrived) {
+                    const Arrived bytes = fleet_.lastArrival(h->name);
+                    note(request, {.kind = Kind::arrived, .gpu = static_cast<std::uint32_t>(sched::index(gpu)), .bytes = bytes.hostBytes, .peerBytes = bytes.peerBytes});
+                    allHere(*h);
+                  }
                   // It may have been lost, or sent away, on its way.
                   if (Function* h = byId(id); h != nullptr && scheduler_.state()[id].copyOn(gpu) != nullptr) {
                     step(sched::ModelArrived{id, gpu});
@@ -423,6 +478,47 @@ void ScheduledGate::take(Function& f, sched::GpuId gpu, const sched::Source& sou
                   }
                 });
               });
+}
+
+// For people -----------------------------------------------------------------------------------------------------------------------
+
+router::Stages ScheduledGate::stages(Ticket ticket) const {
+  const auto found = stays_.find(ticket);
+  return found == stays_.end() ? router::Stages{} : found->second.stages;
+}
+
+void ScheduledGate::allHere(Function& f) {
+  const Time time = now();
+  for (const Ticket ticket : f.begun)
+    if (const auto found = stays_.find(ticket); found != stays_.end() && found->second.stages.here == Time{}) found->second.stages.here = time;
+}
+
+// For whom its model is fetched: who is run at once, as parts of it arrive, or waits longest. It may be another one that runs in the end.
+std::uint64_t ScheduledGate::requestFor(const sched::Fetch& fetch, std::span<const sched::Action> following) const {
+  auto found = stays_.end();
+  for (const sched::Action& action : following)
+    if (const auto* run = std::get_if<sched::Run>(&action); run != nullptr && run->function == fetch.function && found == stays_.end())
+      found = stays_.find(ticketOf(run->request));
+  const auto& waiting = scheduler_.state()[fetch.function].waiting;
+  if (found == stays_.end() && !waiting.empty()) found = stays_.find(ticketOf(waiting.front()));
+  return found == stays_.end() ? 0 : found->second.entry.request;
+}
+
+void ScheduledGate::note(std::uint64_t request, router::Step step) {
+  if (history_ != nullptr) history_->note(request, std::move(step));
+}
+
+void ScheduledGate::noteDecision(std::uint64_t request, router::Step::Kind kind, sched::FunctionId function, sched::GpuId gpu, const sched::Source& source,
+                                 sched::Why why) {
+  for (router::Step& step : evicted_) note(request, std::move(step));
+  evicted_.clear();
+  const sched::Copy* copy = scheduler_.state()[function].copyOn(gpu);
+  note(request, {.kind = kind,
+                 .source = sourceOf(source),
+                 .gpu = static_cast<std::uint32_t>(sched::index(gpu)),
+                 .from = source.kind == sched::Source::Kind::peer ? static_cast<std::uint32_t>(sched::index(source.peer)) : router::Step::kNoGpu,
+                 .bytes = copy == nullptr ? 0 : copy->coming,
+                 .code = name(why)});
 }
 
 void ScheduledGate::admit(Ticket ticket) {

@@ -14,11 +14,13 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "sched/scheduler.h"
+#include "server/router/history.h"
 #include "server/router/queue_gate.h"
 #include "server/scheduling/fleet.h"
 
@@ -26,7 +28,8 @@ namespace rouse::scheduling {
 
 class ScheduledGate final : public router::FunctionGate {
  public:
-  ScheduledGate(boost::asio::io_context&, Fleet&, sched::Policies);
+  // `history` outlives it; null: nothing is noted.
+  ScheduledGate(boost::asio::io_context&, Fleet&, sched::Policies, router::History* history = nullptr);
   ~ScheduledGate() override;
 
   // --- Functions
@@ -48,6 +51,7 @@ class ScheduledGate final : public router::FunctionGate {
   router::Ticket enter(router::Entry, std::function<void(router::Admission)>) override;
   void cancel(router::Ticket) override;
   void leave(router::Ticket, router::Outcome) override;
+  router::Stages stages(router::Ticket) const override;
 
   // For operators and tests.
   const sched::Scheduler& scheduler() const { return scheduler_; }
@@ -65,6 +69,8 @@ class ScheduledGate final : public router::FunctionGate {
     std::optional<Whereabouts> where;
     bool changed = false;                 // and the scheduler does not know how yet
     bool tied = false;                    // could not be taken elsewhere
+    std::optional<router::ModelSource> fetched;  // its model, for the next request that is run
+    std::vector<router::Ticket> begun;           // coming, or inside by the scheduler
     std::size_t waiting = 0, running = 0, stays = 0;  // waiting: for the scheduler; stays: all
   };
   // A request, from enter() to leave().
@@ -80,7 +86,7 @@ class ScheduledGate final : public router::FunctionGate {
     router::Entry entry;
     std::function<void(router::Admission)> answer;
     std::optional<router::Ticket> plain;  // the queue's
-    router::Time begun{};
+    router::Stages stages;  // begun: since the scheduler runs it
     bool lost = false;  // the scheduler has forgotten it
   };
 
@@ -109,10 +115,16 @@ class ScheduledGate final : public router::FunctionGate {
   void carryOut(const sched::Evict&);
   void carryOut(const sched::Refuse&);
   void carryOut(const sched::SetTimer&);
-  void take(Function&, sched::GpuId, const sched::Source&, std::function<void()> served);
+  void take(Function&, sched::GpuId, const sched::Source&, std::uint64_t request, std::function<void()> served);
+
+  void note(std::uint64_t request, router::Step);
+  void noteDecision(std::uint64_t request, router::Step::Kind, sched::FunctionId, sched::GpuId, const sched::Source&, sched::Why);
+  std::uint64_t requestFor(const sched::Fetch&, std::span<const sched::Action> following) const;
+  void allHere(Function&);
 
   boost::asio::io_context& io_;
   Fleet& fleet_;
+  router::History* history_;
   sched::Scheduler scheduler_;
   router::QueueGate plain_;
   boost::asio::steady_timer timer_, giveUpTimer_;
@@ -123,6 +135,8 @@ class ScheduledGate final : public router::FunctionGate {
   std::unordered_map<router::Ticket, Stay> stays_;
   std::set<std::pair<router::Time, router::Ticket>> ends_;  // of those that are scheduled or coming
   std::deque<sched::Event> pending_;                        // that came while another was being carried out
+  std::vector<router::Step> evicted_;                       // for the run or fetch that follows
+  std::uint64_t fetchedFor_ = 0;                            // of the fetch that is being carried out
   bool stepping_ = false, closed_ = false;
   router::Ticket next_ = 1;
   std::uint64_t misfits_ = 0;

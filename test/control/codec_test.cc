@@ -124,7 +124,7 @@ TEST_CASE("every other kind survives") {
   CHECK(status.sessions[0].hostBytes == 4);
   CHECK(status.sessions[0].error == 7);
   SessionUsage used{.sessionId = 1, .residentBytes = 2, .homeBytes = 3, .arrivals = 4, .departures = 5, .savedBytes = 6,
-                    .place = Place::arriving, .pinned = true, .lastSavedBytes = 7, .sharedHomeBytes = 8, .restingBytes = 11, .returnedBytes = 9, .sharedBytes = 12, .joinedBytes = 13, .lastDepartureNs = 10, .peerBytes = 14};
+                    .place = Place::arriving, .pinned = true, .lastSavedBytes = 7, .sharedHomeBytes = 8, .restingBytes = 11, .returnedBytes = 9, .sharedBytes = 12, .joinedBytes = 13, .lastDepartureNs = 10, .peerBytes = 14, .consumption = {}, .broughtBytes = 15};
   const auto usage = std::get<ExecutorStatus>(roundTrip(1, ExecutorStatus{.sessions = {used}}).body).sessions.at(0);
   CHECK(usage.residentBytes == 2);
   CHECK(usage.homeBytes == 3);
@@ -140,6 +140,8 @@ TEST_CASE("every other kind survives") {
   CHECK(usage.joinedBytes == 13);
   CHECK(usage.lastDepartureNs == 10);
   CHECK(usage.peerBytes == 14);
+  CHECK(usage.broughtBytes == 15);
+  CHECK(std::get<SessionMoved>(roundTrip(1, SessionMoved{used}).body).usage.broughtBytes == 15);
   CHECK(usage.sharedHomeBytes == 8);
   const auto store = std::get<ExecutorStatus>(
       roundTrip(1, ExecutorStatus{.sessions = {},
@@ -217,6 +219,8 @@ TEST_CASE("every other kind survives") {
   CHECK(moved.results[0].status.ok());
   CHECK(moved.results[1].status.error().code == CudaError::notReady);
   CHECK(moved.results[1].status.error().message == "busy");
+  const auto asked = std::get<StatusRequest>(roundTrip(1, StatusRequest{true, "request-7"}).body);
+  CHECK((asked.unsupported && asked.request == "request-7"));
   roundTrip(1, Ok{});
   roundTrip(1, ExecutorStatusRequest{});
   roundTrip(1, Shutdown{});
@@ -257,7 +261,9 @@ TEST_CASE("a session's recipe travels whole, and its parts must fit together") {
                              .departures = 28,
                              .savedBytes = 29,
                              .lastSavedBytes = 30,
-                             .peerBytes = 31};
+                             .peerBytes = 31,
+                             .consumption = {},
+                             .broughtBytes = 32};
   CHECK(std::get<SessionRecipe>(roundTrip(1, recipe).body) == recipe);
   const auto import = std::get<ImportSession>(roundTrip(1, ImportSession{7, recipe}).body);
   CHECK((import.sessionId == 7 && import.recipe == recipe));

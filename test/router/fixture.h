@@ -281,7 +281,7 @@ class RunningRouter {
     gate.setPresence(name, router::QueueGate::Presence::here);
   }
   void start() {
-    server = std::make_unique<router::Router>(io, options, directory, gate, metrics);
+    server = std::make_unique<router::Router>(io, options, directory, gate, metrics, history);
     if (onFailure) server->onFailure(onFailure);
     server->add(listenAt(path("router"), 4096), path("router"));
     auto tcp = router::listenOn({"127.0.0.1", 0});
@@ -340,7 +340,8 @@ class RunningRouter {
   router::Options options;
   FakeDirectory directory;
   boost::asio::io_context io{1};
-  router::QueueGate gate{io};
+  router::History history{256};
+  router::QueueGate gate{io, &history};
   router::Metrics metrics;
   std::function<void(std::string_view)> onFailure;
   std::unique_ptr<router::Router> server;

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <random>
+#include <thread>
 
 namespace rouse::scheduling {
 namespace {
@@ -66,7 +67,7 @@ class FakeFleet final : public Fleet {
 
 struct Node {
   explicit Node(unsigned gpus = 2, std::uint64_t memory = 4 * kGB, sched::PolicyNames policies = {"fifo", "torpor", "lru", "limits"})
-      : gate(io, fleet, sched::makePolicies(policies).value()) {
+      : gate(io, fleet, sched::makePolicies(policies).value(), &history) {
     for (std::uint32_t gpu = 0; gpu < gpus; ++gpu) {
       sched::GpuSpec spec;
       spec.memoryBytes = memory;
@@ -102,6 +103,7 @@ struct Node {
   std::shared_ptr<Request> ask(const std::string& name, std::chrono::milliseconds giveUp = 10s) {
     auto request = std::make_shared<Request>();
     const auto now = std::chrono::steady_clock::now();
+    history.begin(requests + 1, "r" + std::to_string(requests + 1), "", name, now, 100ms);
     request->ticket = gate.enter({.function = name, .request = ++requests, .arrived = now, .deadline = now + 100ms, .giveUp = now + giveUp},
                                  [request](Admission admission) {
                                    request->answer = admission;
@@ -121,6 +123,7 @@ struct Node {
 
   boost::asio::io_context io;
   FakeFleet fleet;
+  router::History history{64};
   ScheduledGate gate;
   std::uint64_t requests = 0;
 };
@@ -386,6 +389,109 @@ TEST_CASE("whatever happens, each request is answered at most once, none is forg
       CHECK(node.gate.misfits() == 0);
     }
   }
+}
+
+// What is told of a request: kinds of steps in order.
+TEST_CASE("the story of a request says who left for it, where it went, why, and when its model was there") {
+  using Kind = router::Step::Kind;
+  Node node(1, 2 * kGB, {"fifo", "torpor", "lru", "limits"});
+  node.add("a", 0, kGB);
+  node.add("b", 0, kGB);
+  node.leave(node.ask("a"));
+  node.leave(node.ask("b"));
+  node.gate.set("c", {});
+  node.fleet.programs["c"] = {0, kGB, false};
+  node.gate.observe("c", node.fleet.whereIs("c"));
+  node.gate.setPresence("c", Presence::here);
+  node.settle();
+  const auto c = node.ask("c");
+  REQUIRE(c->inside());
+  const router::Stages stages = node.gate.stages(c->ticket);
+  CHECK(stages.source == router::ModelSource::host);
+  CHECK(stages.here >= stages.begun);
+  CHECK(stages.begun != router::Time{});
+  const router::Story& story = *node.history.find(node.requests);
+  std::vector<Kind> kinds;
+  for (const router::Step& step : story.steps) kinds.push_back(step.kind);
+  CHECK(kinds == std::vector{Kind::queued, Kind::evicted, Kind::run, Kind::arrived});
+  CHECK(story.steps[0].count == 0);
+  CHECK(story.steps[1].text == "a");
+  CHECK(story.steps[1].gpu == 0);
+  CHECK(story.steps[1].bytes == kGB);
+  CHECK(story.steps[2].source == router::ModelSource::host);
+  CHECK(story.steps[2].code == "quiet-link");
+  CHECK(story.steps[2].bytes == kGB);
+  node.leave(c);
+  const auto again = node.ask("c");
+  CHECK(node.gate.stages(again->ticket).source == router::ModelSource::resident);
+  CHECK(node.history.find(node.requests)->steps.back().code == "resident");
+  node.leave(again);
+}
+
+TEST_CASE("a model that is fetched for a request that runs while it comes is part of that request's story") {
+  using Kind = router::Step::Kind;
+  Node node(1, 2 * kGB, {"rouse", "rouse", "rouse", "limits"});
+  for (const char* name : {"a", "b"}) {
+    node.add(name, 0, kGB);
+    node.leave(node.ask(name));
+  }
+  node.fleet.hold = true;  // it is on its way for a while
+  node.gate.set("c", {});
+  node.fleet.programs["c"] = {0, kGB, false};
+  node.gate.observe("c", node.fleet.whereIs("c"));
+  node.gate.setPresence("c", Presence::here);
+  const auto c = node.ask("c");
+  for (int i = 0; i < 100 && !c->answer; ++i) {
+    node.fleet.goOn(0);
+    node.settle();
+    std::this_thread::sleep_for(5ms);
+  }
+  node.fleet.goOn();
+  node.settle();
+  REQUIRE(c->inside());
+  CHECK(node.gate.stages(c->ticket).source == router::ModelSource::host);
+  std::vector<Kind> kinds;
+  for (const router::Step& step : node.history.find(node.requests)->steps) kinds.push_back(step.kind);
+  CHECK(std::ranges::count(kinds, Kind::evicted) >= 1);  // each a part, perhaps
+  CHECK(std::ranges::count(kinds, Kind::fetch) == 1);
+  CHECK(std::ranges::count(kinds, Kind::run) == 1);
+  CHECK(std::ranges::count(kinds, Kind::arrived) == 1);
+  node.leave(c);
+}
+
+TEST_CASE("the story of a request tells of its program's moves, and that it could not move") {
+  using Kind = router::Step::Kind;
+  Node node(2, 4 * kGB);
+  node.add("a", 0);
+  node.add("b", 0);
+  const auto a = node.ask("a"), b = node.ask("b");  // one on each
+  REQUIRE((a->inside() && b->inside()));
+  const auto kindsOf = [&](std::uint64_t number) {
+    std::vector<Kind> kinds;
+    for (const router::Step& step : node.history.find(number)->steps) kinds.push_back(step.kind);
+    return kinds;
+  };
+  const auto moved = kindsOf(1), other = kindsOf(2);
+  CHECK(std::ranges::count(moved, Kind::moves) + std::ranges::count(other, Kind::moves) == 1);
+  const auto c = node.ask("a");
+  CHECK(node.history.find(3)->steps.at(0).count == 1);  // the one at the function
+  CHECK_FALSE(c->answer);
+  node.leave(a);
+  node.leave(b);
+  node.leave(c);
+}
+
+TEST_CASE("the story of a request says that its function uses no GPU") {
+  Node node(1);
+  node.gate.set("plain", {});
+  node.gate.setPresence("plain", Presence::here);
+  const auto one = node.ask("plain");
+  REQUIRE(one->inside());
+  REQUIRE(node.history.find(1)->steps.size() == 1);
+  CHECK(node.history.find(1)->steps[0].kind == router::Step::Kind::away);
+  CHECK(node.history.find(1)->steps[0].code == "no-gpu");
+  CHECK(node.gate.stages(one->ticket).source == router::ModelSource::none);
+  node.leave(one);
 }
 
 }  // namespace rouse::scheduling

@@ -53,6 +53,9 @@ Result<channel::Prepared> DaemonClient::prepare(const channel::Prepare& request)
 Result<channel::StatusReply> DaemonClient::status(bool unsupported) {
   return call<channel::StatusReply>(channel::StatusRequest{unsupported});
 }
+Result<channel::StatusReply> DaemonClient::explain(const std::string& request) {
+  return call<channel::StatusReply>(channel::StatusRequest{.unsupported = false, .request = request});
+}
 
 Result<channel::Moved> DaemonClient::move(const channel::Move& request) { return call<channel::Moved>(request); }
 

@@ -23,6 +23,7 @@ class DaemonClient {
 
   Result<channel::Prepared> prepare(const channel::Prepare&);
   Result<channel::StatusReply> status(bool unsupported);
+  Result<channel::StatusReply> explain(const std::string& request);
   Result<channel::Moved> move(const channel::Move&);
   Status order(const channel::Order&);
   Result<channel::Logs> logs(const channel::LogsRequest&);

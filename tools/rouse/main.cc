@@ -12,10 +12,13 @@
 #include "tools/rouse/coverage.h"
 #include "tools/rouse/doctor.h"
 #include "tools/rouse/exit_codes.h"
+#include "tools/rouse/explain.h"
 #include "tools/rouse/move.h"
 #include "tools/rouse/order.h"
 #include "tools/rouse/run.h"
 #include "tools/rouse/status.h"
+#include "tools/rouse/top.h"
+#include "tools/rouse/usage.h"
 
 using namespace rouse;
 using namespace rouse::cli;
@@ -89,7 +92,23 @@ int main(int argc, char** argv) {
   CLI::App* psCommand = app.add_subcommand("ps", "Show the attached functions, and those of functions.d");
   psCommand->add_option("--socket", socket, "Socket of the daemon");
   psCommand->add_flag("--json", psOptions.json, "As JSON");
-  PsOptions usageOptions;
+  ExplainOptions explainOptions;
+  CLI::App* explainCommand = app.add_subcommand("explain", "Tell what became of a request: why it waited, where it ran, who had to leave for it");
+  explainCommand->add_option("REQUEST", explainOptions.request, "Its X-Request-Id, the id of its trace, or its traceparent")->required();
+  explainCommand->add_option("--socket", socket, "Socket of the daemon");
+  explainCommand->add_flag("--json", explainOptions.json, "As JSON");
+
+  TopOptions topOptions;
+  CLI::App* topCommand = app.add_subcommand("top", "Show functions and GPUs live: requests, latencies, deadlines met, memory, links");
+  topCommand->add_option("--delay,-d", topOptions.delay, "Seconds between two looks (default 2)")->check(CLI::Range(0.1, 3600.0));
+  topCommand->add_option("--iterations,-n", topOptions.iterations, "End after so many")->check(CLI::Range(1u, 1000000u));
+  topCommand->add_flag_callback("--once", [&topOptions] { topOptions.iterations = 1; }, "The same as --iterations 1");
+  topCommand->add_option("--sort", topOptions.sort, "By name, rate, p98, met, queue or gpu (default name)")
+      ->check(CLI::IsMember({"name", "rate", "p98", "met", "queue", "gpu"}));
+  topCommand->add_flag("--json", topOptions.json, "A line of JSON for each look");
+  topCommand->add_option("--socket", socket, "Socket of the daemon");
+
+  UsageOptions usageOptions;
   CLI::App* usageCommand = app.add_subcommand("usage", "Show what functions have used: GPU time, memory over time, swaps");
   usageCommand->add_option("--socket", socket, "Socket of the daemon");
   usageCommand->add_flag("--json", usageOptions.json, "As JSON");
@@ -170,6 +189,14 @@ int main(int argc, char** argv) {
   if (*usageCommand) {
     usageOptions.socket = socket;
     return usage(usageOptions);
+  }
+  if (*explainCommand) {
+    explainOptions.socket = socket;
+    return explain(explainOptions);
+  }
+  if (*topCommand) {
+    topOptions.socket = socket;
+    return top(topOptions);
   }
   if (*psCommand) {
     psOptions.socket = socket;

@@ -15,20 +15,6 @@ namespace {
 using daemon::formatByteSize;
 using nlohmann::ordered_json;
 
-Result<ordered_json> ask(const std::string& socketFlag, bool unsupported) {
-  const SocketChoice socket = chooseSocket(socketFlag);
-  auto client = DaemonClient::connect(socket.path);
-  if (!client) return std::move(client).error();
-  auto reply = client->status(unsupported);
-  if (!reply) return std::move(reply).error();
-  ordered_json json = ordered_json::parse(reply->json, nullptr, false);
-  if (json.is_discarded() || json.value("schema", 0) != 1) {
-    return Error{CudaError::systemNotReady,
-                 "the daemon at " + socket.path + " reports in a form this tool does not know"};
-  }
-  return json;
-}
-
 int unreachable(const Error& error) {
   std::cerr << "rouse: " << error.message << "\n";
   return kUnreachable;
@@ -181,8 +167,22 @@ void printUnsupported(const ordered_json& report) {
 
 }  // namespace
 
+Result<ordered_json> askStatus(const std::string& socketFlag, bool unsupported) {
+  const SocketChoice socket = chooseSocket(socketFlag);
+  auto client = DaemonClient::connect(socket.path);
+  if (!client) return std::move(client).error();
+  auto reply = client->status(unsupported);
+  if (!reply) return std::move(reply).error();
+  ordered_json json = ordered_json::parse(reply->json, nullptr, false);
+  if (json.is_discarded() || json.value("schema", 0) != 1) {
+    return Error{CudaError::systemNotReady,
+                 "the daemon at " + socket.path + " reports in a form this tool does not know"};
+  }
+  return json;
+}
+
 int status(const StatusOptions& options) {
-  auto report = ask(options.socket, options.unsupported);
+  auto report = askStatus(options.socket, options.unsupported);
   if (!report) return unreachable(report.error());
   if (options.json) {
     std::cout << report->dump(2) << "\n";
@@ -204,7 +204,7 @@ int status(const StatusOptions& options) {
 }
 
 int ps(const PsOptions& options) {
-  auto report = ask(options.socket, false);
+  auto report = askStatus(options.socket, false);
   if (!report) return unreachable(report.error());
   if (options.json) {
     ordered_json shown{{"schema", (*report)["schema"]}, {"functions", (*report)["functions"]}};
@@ -214,29 +214,6 @@ int ps(const PsOptions& options) {
     printFunctions(*report);
     if (report->contains("configured") && !(*report)["configured"].empty()) printConfigured(*report);
   }
-  return kOk;
-}
-
-int usage(const PsOptions& options) {
-  auto report = ask(options.socket, false);
-  if (!report) return unreachable(report.error());
-  const ordered_json used = report->value("usage", ordered_json::array());
-  if (options.json) {
-    std::cout << used.dump(2) << "\n";
-    return kOk;
-  }
-  const auto decimal = [](const ordered_json& value, double unit) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.3f", value.get<double>() * unit);
-    return std::string(text);
-  };
-  Table table({"NAME", "SESSIONS", "GPU S", "GPU GB S", "HOST GB S", "LAUNCHES", "ARRIVALS", "DEPARTURES", "SAVED"});
-  for (const auto& one : used) {
-    table.add({one["name"], number(one, "sessions"), decimal(one["gpu_seconds"], 1), decimal(one["gpu_byte_seconds"], 1e-9),
-               decimal(one["host_byte_seconds"], 1e-9), number(one, "launches"), number(one, "arrivals"), number(one, "departures"),
-               bytes(one, "saved_bytes")});
-  }
-  table.print();
   return kOk;
 }
 

@@ -1,9 +1,15 @@
 // `rouse status` and `rouse ps`.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "schemas/base/result.h"
+
 namespace rouse::cli {
+
+// What the daemon says of itself (server/roused/status_report.h).
+Result<nlohmann::ordered_json> askStatus(const std::string& socketFlag, bool unsupported);
 
 struct StatusOptions {
   std::string socket;
@@ -17,8 +23,5 @@ struct PsOptions {
   bool json = false;
 };
 int ps(const PsOptions&);
-
-// `rouse usage`: what functions have used so far.
-int usage(const PsOptions&);
 
 }  // namespace rouse::cli

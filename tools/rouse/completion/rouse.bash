@@ -3,13 +3,14 @@ _rouse() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]:-} i
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
-    mapfile -t COMPREPLY < <(compgen -W 'run status ps usage load unload pin unpin migrate start stop restart reload logs doctor coverage config --help --version' -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W 'run status ps usage top explain load unload pin unpin migrate start stop restart reload logs doctor coverage config --help --version' -- "$current")
     return
   fi
   case $previous in
     --device) mapfile -t COMPREPLY < <(compgen -W 'cpu cuda auto' -- "$current"); return ;;
     --socket | --config) mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
-    --gpus | --gpu-memory | --name | --lines) return ;;
+    --gpus | --gpu-memory | --name | --lines | --delay | -d | --iterations | -n) return ;;
+    --sort) mapfile -t COMPREPLY < <(compgen -W 'name rate p98 met queue gpu' -- "$current"); return ;;
   esac
   case $verb in
     run)
@@ -54,7 +55,8 @@ _rouse() {
       fi
       ;;
     reload) mapfile -t COMPREPLY < <(compgen -W '--socket --help' -- "$current") ;;
-    ps | usage) mapfile -t COMPREPLY < <(compgen -W '--json --socket --help' -- "$current") ;;
+    top) mapfile -t COMPREPLY < <(compgen -W '--delay --iterations --once --sort --json --socket --help' -- "$current") ;;
+    ps | usage | explain) mapfile -t COMPREPLY < <(compgen -W '--json --socket --help' -- "$current") ;;
     coverage)
       mapfile -t COMPREPLY < <(compgen -W 'libcudart.so.13 libcublas.so.13 libcublasLt.so.13 --names --json --help' -- "$current") ;;
     doctor)
