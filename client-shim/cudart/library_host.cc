@@ -8,6 +8,7 @@
 #include "client-shim/core/log.h"
 #include "client-shim/core/stream.h"
 #include "client-shim/cudart/device_attributes.h"
+#include "client-shim/cudart/graph/capture.h"
 #include "client-shim/cudart/session.h"
 
 namespace rouse::cudart {
@@ -33,6 +34,8 @@ class Host final : public client::LibraryHost {
     return guarded([&] {
       client::Stream* stream = nullptr;
       if (const CudaError error = find(device, streamHandle, &stream); error != CudaError::success) return error;
+      // A node that is a library's call is not there yet: rather than run now what is to run later, the capture fails.
+      if (const cudaError_t error = graph::refuseCaptured(*stream); error != cudaSuccess) return static_cast<CudaError>(error);
       client::Device& target = stream->device();
       if (const CudaError error = target.peekError(); error != CudaError::success) return error;
       const bool queued =
