@@ -43,6 +43,11 @@ TEST_CASE("a request that waited, had others evicted and was late, in words") {
   CHECK(text.find("its program is taken") == text.rfind("its program is taken"));
 }
 
+TEST_CASE("one that had ended before the last of its model was there") {
+  CHECK_THAT(explained(request(ordered_json::array(), {{"over", true}, {"outcome", "answered"}, {"status", 200}, {"took_ms", 50.0}, {"source", "peer"}, {"queue_ms", 10.0}, {"swap_ms", 40.0}, {"run_ms", 0.0}})),
+             Catch::Contains("  waited 10.0 ms for its turn, and ran while its model came from another GPU, 40.0 ms\n"));
+}
+
 TEST_CASE("one that was refused, and one under way") {
   CHECK_THAT(explained(request({{{"at_ms", 1.0}, {"step", "refused"}, {"why", "queue-full"}, {"retry_after_ms", 1500}}},
                                {{"over", true}, {"outcome", "refused"}, {"status", 503}, {"took_ms", 1.0}})),

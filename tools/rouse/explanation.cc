@@ -94,8 +94,11 @@ std::string split(const ordered_json& request) {
   if (!request.contains("queue_ms")) return "";
   const std::string source = text(request, "source");
   std::string said = "  waited " + ms(request.value("queue_ms", 0.0)) + " for its turn";
+  const std::string origin = source == "host" ? "the host" : "another GPU";
+  if ((source == "host" || source == "peer") && request.value("run_ms", 0.0) < 0.05)
+    return said + ", and ran while its model came from " + origin + ", " + ms(request.value("swap_ms", 0.0)) + "\n";
   if (source == "host" || source == "peer")
-    said += ", " + ms(request.value("swap_ms", 0.0)) + " until its model had come" + (source == "host" ? " from the host" : " from another GPU");
+    said += ", " + ms(request.value("swap_ms", 0.0)) + " until its model had come from " + origin;
   return said + ", then ran " + ms(request.value("run_ms", 0.0)) + (source == "resident" ? "; its model was there\n" : "\n");
 }
 
