@@ -468,7 +468,7 @@ void ScheduledGate::take(Function& f, sched::GpuId gpu, const sched::Source& sou
                 fleet_.whenHere(name, [this, id, gpu, request](const Status& arrived) {
                   if (Function* h = byId(id); h != nullptr && arrived) {
                     const Arrived bytes = fleet_.lastArrival(h->name);
-                    note(request, {.kind = Kind::arrived, .gpu = static_cast<std::uint32_t>(sched::index(gpu)), .bytes = bytes.hostBytes, .peerBytes = bytes.peerBytes});
+                    note(request, {.kind = Kind::arrived, .gpu = h->where ? h->where->gpu : static_cast<std::uint32_t>(sched::index(gpu)), .bytes = bytes.hostBytes, .peerBytes = bytes.peerBytes});
                     allHere(*h);
                   }
                   // It may have been lost, or sent away, on its way.

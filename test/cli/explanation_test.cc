@@ -26,9 +26,10 @@ TEST_CASE("a request that waited, had others evicted and was late, in words") {
        {{"at_ms", 40.0}, {"step", "evicted"}, {"gpu", 1}, {"function", nullptr}, {"bytes", 1 << 20}, {"whole", false}},
        {{"at_ms", 40.0}, {"step", "run"}, {"gpu", 1}, {"why", "earliest-end"}, {"source", "host"}, {"bytes", 3 << 20}},
        {{"at_ms", 40.1}, {"step", "moves"}, {"gpu", 1}, {"from_gpu", 0}},
+       {{"at_ms", 40.2}, {"step", "moves"}, {"gpu", 1}, {"from_gpu", 0}},
        {{"at_ms", 41.0}, {"step", "admitted"}, {"gpu", 1}},
-       {{"at_ms", 60.0}, {"step", "arrived"}, {"gpu", 1}, {"host_bytes", 3 << 20}, {"peer_bytes", 0}},
-       {{"at_ms", 131.0}, {"step", "head"}, {"status", 200}}},
+       {{"at_ms", 131.0}, {"step", "head"}, {"status", 200}},
+       {{"at_ms", 140.0}, {"step", "arrived"}, {"gpu", 1}, {"host_bytes", 3 << 20}, {"peer_bytes", 0}}},
       {{"over", true}, {"outcome", "answered"}, {"status", 200}, {"took_ms", 132.0}, {"late", true}, {"source", "host"}, {"queue_ms", 40.0}, {"swap_ms", 20.0}, {"run_ms", 72.0}}));
   CHECK_THAT(text, Catch::StartsWith("request r1 of bert: answered (200) after 132 ms, 32.0 ms behind its deadline of 100 ms\n"
                                      "  waited 40.0 ms for its turn, 20.0 ms until its model had come from the host, then ran 72.0 ms\n"));
@@ -38,7 +39,13 @@ TEST_CASE("a request that waited, had others evicted and was late, in words") {
   CHECK_THAT(text, Catch::Contains("given GPU 1, 3 MiB from the host: it should end first there, by links, queues and who would have to leave [earliest-end]\n"));
   CHECK_THAT(text, Catch::Contains("its program is taken from GPU 0 to GPU 1\n"));
   CHECK_THAT(text, Catch::Contains("all of its model is on GPU 1: 3 MiB from the host\n"));
-  CHECK_THAT(text, Catch::Contains("     132.0 ms  over\n"));
+  CHECK_THAT(text, Catch::Contains("     132.0 ms  over\n     140.0 ms  all of its model"));
+  CHECK(text.find("its program is taken") == text.rfind("its program is taken"));
+}
+
+TEST_CASE("one that had ended before the last of its model was there") {
+  CHECK_THAT(explained(request(ordered_json::array(), {{"over", true}, {"outcome", "answered"}, {"status", 200}, {"took_ms", 50.0}, {"source", "peer"}, {"queue_ms", 10.0}, {"swap_ms", 40.0}, {"run_ms", 0.0}})),
+             Catch::Contains("  waited 10.0 ms for its turn, and ran while its model came from another GPU, 40.0 ms\n"));
 }
 
 TEST_CASE("one that was refused, and one under way") {

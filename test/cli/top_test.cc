@@ -65,6 +65,9 @@ TEST_CASE("figures are of the time between two reports") {
   CHECK(*a.met() == Approx(98));
   CHECK(a.complies());
   CHECK(frame.functions[1].where == "home (GPU 0)");
+  auto resting = onGpu(1, 0, 0, "home");
+  resting["resting_bytes"] = 4096;
+  CHECK(topFrame(report(sessions({})), report(sessions({session(1, "r", resting)})), 1).functions[0].where == "GPU 1 resting");
   CHECK_FALSE(frame.functions[1].served);
   CHECK(frame.gpus[0].busy == Approx(0.5));
   CHECK(frame.gpus[0].in == Approx(1e9));

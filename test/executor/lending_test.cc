@@ -65,6 +65,7 @@ TEST_CASE_METHOD(Lending, "what still rests on the device that it leaves comes f
   REQUIRE(b.device.peerChunks == 0);
   REQUIRE(client.value(2) == 6);
   REQUIRE(there.usage().peerBytes == 5 * kG);
+  REQUIRE(there.usage().broughtBytes == 0);
 
   a.sessions[who]->takeBack();
   a.settle();
@@ -78,6 +79,7 @@ TEST_CASE_METHOD(Lending, "what still rests on the device that it leaves comes f
   REQUIRE(client.value(2) == 7);
   REQUIRE(b.count("restore") == 5);
   REQUIRE(there.usage().peerBytes == 5 * kG);
+  REQUIRE(there.usage().broughtBytes == 5 * kG);
 }
 
 TEST_CASE_METHOD(Lending, "what others have taken comes from home, beside the rest") {
@@ -145,6 +147,7 @@ TEST_CASE_METHOD(Lending, "nothing is lent where somebody waits for chunks, and 
   REQUIRE(b.count("restore") == 5);
   REQUIRE(client.value(2) == 6);
   REQUIRE(there.usage().peerBytes == 0);
+  REQUIRE(there.usage().broughtBytes == 5 * kG);
 
   // Somebody waits: nothing.
   a.clients[busy]->send(wire::SlotSignal{.stream = wire::kLegacyStream, .value = 2, .slot = 3});

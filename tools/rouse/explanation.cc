@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <map>
+#include <utility>
 
 #include "server/roused/byte_size.h"
 
@@ -93,8 +94,11 @@ std::string split(const ordered_json& request) {
   if (!request.contains("queue_ms")) return "";
   const std::string source = text(request, "source");
   std::string said = "  waited " + ms(request.value("queue_ms", 0.0)) + " for its turn";
+  const std::string origin = source == "host" ? "the host" : "another GPU";
+  if ((source == "host" || source == "peer") && request.value("run_ms", 0.0) < 0.05)
+    return said + ", and ran while its model came from " + origin + ", " + ms(request.value("swap_ms", 0.0)) + "\n";
   if (source == "host" || source == "peer")
-    said += ", " + ms(request.value("swap_ms", 0.0)) + " until its model had come" + (source == "host" ? " from the host" : " from another GPU");
+    said += ", " + ms(request.value("swap_ms", 0.0)) + " until its model had come from " + origin;
   return said + ", then ran " + ms(request.value("run_ms", 0.0)) + (source == "resident" ? "; its model was there\n" : "\n");
 }
 
@@ -106,17 +110,24 @@ std::string explanation(const ordered_json& report) {
     if (!text.empty()) text += "\n";
     text += "request " + request.value("request", "") + " of " + request.value("function", "") + ": " + verdict(request) + "\n" + split(request);
     text += "  arrived " + request.value("arrived", "") + ", trace " + request.value("trace", "") + "\n\n";
+    const auto add = [&](double at, const std::string& what) {
+      char time[32];
+      std::snprintf(time, sizeof time, "%10.1f ms  ", at);
+      text += time + what + "\n";
+    };
+    const double took = request.value("over", false) ? request.value("took_ms", 0.0) : -1;
+    bool over = took < 0;
+    std::string way;  // that its program is on
     for (const ordered_json& step : request["steps"]) {
-      char at[32];
-      std::snprintf(at, sizeof at, "%10.1f ms  ", step.value("at_ms", 0.0));
-      text += at + line(step) + "\n";
+      const double at = step.value("at_ms", 0.0);
+      // The rest of its model may come later than its answer.
+      if (!over && at > took) add(took, "over"), over = true;
+      const std::string what = line(step);
+      if (step.value("step", "") == "moves" && std::exchange(way, what) == what) continue;  // fetched, then run: it is the same way
+      add(at, what);
     }
     if (request.contains("steps_omitted")) text += "               and " + number(request, "steps_omitted") + " steps for which there was no room\n";
-    if (request.value("over", false)) {
-      char at[32];
-      std::snprintf(at, sizeof at, "%10.1f ms  ", request.value("took_ms", 0.0));
-      text += std::string(at) + "over\n";
-    }
+    if (!over) add(took, "over");
   }
   return text;
 }

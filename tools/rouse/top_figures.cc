@@ -51,7 +51,8 @@ std::map<Key, Counters> allCounters(const ordered_json& report) {
 std::string whereIs(const ordered_json& gpu) {
   if (text(gpu, "state") != "serving") return text(gpu, "state");
   const std::string place = text(gpu, "place"), name = "GPU " + std::to_string(whole(gpu, "index"));
-  if (place == "home") return "home (" + name + ")";
+  // What nobody has wanted yet is there still.
+  if (place == "home") return whole(gpu, "resting_bytes") != 0 ? name + " resting" : "home (" + name + ")";
   return (place == "resident" || place.empty() ? name : name + " " + place) + (gpu.value("pinned", false) ? " pinned" : "");
 }
 

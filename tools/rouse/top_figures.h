@@ -18,7 +18,7 @@ struct TopFunction {
   double percentile = 0;        // of its requests that are to be in time
   std::uint64_t requests = 0, inTime = 0;  // in the window
   std::uint64_t waiting = 0, running = 0;
-  std::string where;            // "GPU 0", "GPU 1 arriving", "home", "-"
+  std::string where;            // "GPU 0", "GPU 1 arriving", "GPU 0 resting" (until others need the room), "home (GPU 1)", "-"
   double gpuShare = 0;          // of one GPU's time, since the last report
   std::uint64_t memory = 0;     // bytes on GPUs
 
