@@ -339,8 +339,9 @@ def write_corpus(protocol, folder):
     for name in by_name:
         last = record(name, **fixed.get(name, {}))
         (folder / name).write_bytes(begin + last)
-        if name not in ("StreamDestroy", "MemUnmap", "ModuleUnbind"):
+        if name not in ("StreamDestroy", "MemUnmap", "ModuleUnbind", "Reset"):
             everything += last
+    everything += record("Reset")  # whose end is that of everything
     (folder / "everything").write_bytes(everything)
 
 

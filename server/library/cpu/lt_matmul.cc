@@ -52,6 +52,32 @@ std::uint64_t place(const blas::LtMatrix& m, std::uint64_t base, std::int64_t i,
   return base + static_cast<std::uint64_t>(element) * blas::bytesOf(m.type);
 }
 
+// A part of a column, as it is computed with. What lies together is converted together.
+template <class Wide>
+void readColumn(const blas::LtMatrix& m, std::uint64_t base, std::int64_t row, std::int64_t column, std::int64_t rows, Wide* to) {
+  const bool converts = std::is_same_v<Wide, float> ? m.type == blas::Type::f32 || m.type == blas::Type::f16 || m.type == blas::Type::bf16
+                                                    : m.type == blas::Type::f64;
+  if (m.order == blas::Order::columns && converts) return widen(m.type, reinterpret_cast<const void*>(place(m, base, row, column)), to, rows);
+  for (std::int64_t i = 0; i < rows; ++i) to[i] = read<Wide>(m.type, place(m, base, row + i, column));
+}
+
+template <class Wide>
+void writeColumn(const blas::LtMatrix& m, std::uint64_t base, std::int64_t row, std::int64_t column, std::int64_t rows, const Wide* from) {
+  const std::uint64_t first = place(m, base, row, column);
+  const auto count = static_cast<std::size_t>(rows);
+  if (m.order == blas::Order::columns) {
+    if constexpr (std::is_same_v<Wide, float>) {
+      if (m.type == blas::Type::f16) return floatsToHalves(from, reinterpret_cast<std::uint16_t*>(first), count);
+      if (m.type == blas::Type::bf16) return floatsToBfloats(from, reinterpret_cast<std::uint16_t*>(first), count);
+    }
+    if (m.type == (std::is_same_v<Wide, float> ? blas::Type::f32 : blas::Type::f64)) {
+      std::memcpy(reinterpret_cast<void*>(first), from, count * sizeof(Wide));
+      return;
+    }
+  }
+  for (std::int64_t i = 0; i < rows; ++i) write(m.type, place(m, base, row + i, column), from[i]);
+}
+
 // By hyperbolic tangent, as cuBLASLt has it.
 template <class Wide>
 Wide gelu(Wide x) {
@@ -72,17 +98,27 @@ void multiply(const blas::LtMatmul& call, const Scaled& scalars, std::uint64_t e
   std::vector<Wide> biases(adds ? static_cast<std::size_t>(tile.rows) : 0);
   for (std::size_t i = 0; i < biases.size(); ++i)
     biases[i] = read<Wide>(call.biasType, bias + (static_cast<std::uint64_t>(tile.row) + i) * blas::bytesOf(call.biasType));
+  blas::LtMatrix kept = call.d;  // the auxiliary matrix: of the same shape
+  kept.spacing = call.auxSpacing;
+  kept.type = call.auxType;
+  kept.order = blas::Order::columns;
+  std::vector<Wide> before(beta != 0 ? static_cast<std::size_t>(tile.rows) : 0);
   for (std::int64_t j = 0; j < tile.columns; ++j) {
-    for (std::int64_t i = 0; i < tile.rows; ++i) {
-      const std::int64_t row = tile.row + i, column = tile.column + j;
-      Wide value = alpha * sums[static_cast<std::size_t>(i + j * tile.rows)];
-      if (beta != 0) value += beta * read<Wide>(call.c.type, place(call.c, c, row, column));
-      if (adds) value += biases[static_cast<std::size_t>(i)];
-      if (keeps) write(call.auxType, aux + static_cast<std::uint64_t>(row + column * call.auxSpacing) * blas::bytesOf(call.auxType), value);
-      if (relu) value = value > 0 || std::isnan(value) ? value : Wide{0};
-      if (gelus) value = gelu(value);
-      write(call.d.type, place(call.d, d, row, column), value);
+    Wide* values = sums.data() + j * tile.rows;
+    const std::int64_t column = tile.column + j;
+    for (std::int64_t i = 0; i < tile.rows; ++i) values[i] *= alpha;
+    if (beta != 0) {
+      readColumn(call.c, c, tile.row, column, tile.rows, before.data());
+      for (std::int64_t i = 0; i < tile.rows; ++i) values[i] += beta * before[static_cast<std::size_t>(i)];
     }
+    if (adds)
+      for (std::int64_t i = 0; i < tile.rows; ++i) values[i] += biases[static_cast<std::size_t>(i)];
+    if (keeps) writeColumn(kept, aux, tile.row, column, tile.rows, values);
+    if (relu)
+      for (std::int64_t i = 0; i < tile.rows; ++i) values[i] = values[i] > 0 || std::isnan(values[i]) ? values[i] : Wide{0};
+    if (gelus)
+      for (std::int64_t i = 0; i < tile.rows; ++i) values[i] = gelu(values[i]);
+    writeColumn(call.d, d, tile.row, column, tile.rows, values);
   }
 }
 
