@@ -14,6 +14,7 @@
 // Reactor thread only, except the ContextObserver's functions.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -271,7 +272,14 @@ class Session final : private memory::ContextObserver {
     std::uint32_t slot;
   };
   struct Backlog {};
-  using Parked = std::variant<std::monostate, Map, Unmap, UnmapHost, Bind, Unbind, CreateStream, StartAnew, Backlog>;
+  // A graph's launch, which may have more nodes than a turn should take.
+  struct Replay {
+    Graphs::Graph* graph;  // the ring is not read meanwhile, so it stays
+    std::array<memory::Stream*, wire::kMaxGraphLanes> lanes;  // null: not begun yet
+    std::vector<std::uint64_t> slots;
+    std::size_t next = 0;
+  };
+  using Parked = std::variant<std::monostate, Map, Unmap, UnmapHost, Bind, Unbind, CreateStream, StartAnew, Backlog, Replay>;
 
   enum class Stage { dormant, serving, frozen, condemned, closing, closed };
 
@@ -292,6 +300,7 @@ class Session final : private memory::ContextObserver {
   bool resume(CreateStream&);
   bool resume(StartAnew&);
   bool resume(Backlog);
+  bool resume(Replay&);
 
   // After the objects have changed by this one: Presence is told which granules have any.
   void noteFreed(AddressRange object);
