@@ -14,7 +14,7 @@ struct Place {
 // A rectangle of an array, from a byte of a row on.
 cudaError_t rectangle(cudaArray_const_t handle, Place at, std::size_t width, std::size_t height, void** pointer, std::size_t* pitch) {
   const texture::Array* array = texture::findArray(handle);
-  if (array == nullptr) return cudaErrorInvalidResourceHandle;
+  if (array == nullptr || array->stale()) return cudaErrorInvalidResourceHandle;
   const std::uint64_t row = array->extent.width * array->texelBytes();
   if (at.x > row || width > row - at.x || at.y > array->rows() || height > array->rows() - at.y) return cudaErrorInvalidValue;
   *pointer = reinterpret_cast<void*>(array->address + at.y * array->pitch + at.x);  // NOLINT(performance-no-int-to-ptr)
@@ -26,7 +26,7 @@ cudaError_t rectangle(cudaArray_const_t handle, Place at, std::size_t width, std
 template <class Copy>
 cudaError_t inRows(cudaArray_const_t handle, Place at, std::size_t count, Copy&& copy) {
   const texture::Array* array = texture::findArray(handle);
-  if (array == nullptr) return cudaErrorInvalidResourceHandle;
+  if (array == nullptr || array->stale()) return cudaErrorInvalidResourceHandle;
   const std::size_t row = array->extent.width * array->texelBytes();
   std::size_t done = 0;
   while (done < count) {

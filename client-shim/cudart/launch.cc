@@ -5,11 +5,10 @@
 
 #include "client-shim/core/event.h"
 #include "client-shim/core/stream.h"
-#include "client-shim/cudart/device_attributes.h"
+#include "client-shim/cudart/cooperative.h"
 #include "client-shim/cudart/graph/capture.h"
 #include "client-shim/cudart/implementations.h"
 #include "client-shim/cudart/module_registry.h"
-#include "client-shim/cudart/occupancy_calculation.h"
 #include "client-shim/cudart/session.h"
 
 namespace rouse::cudart::impl {
@@ -47,21 +46,6 @@ inline cudaError_t makeRequest(const void* func, const dim3& grid, const dim3& b
   request.function = func;
   request.arguments = args;
   return cudaSuccess;
-}
-
-// A cooperative grid's blocks wait for each other: all must be resident at once.
-cudaError_t checkCooperative(const client::Device& device, const client::Kernel& kernel,
-                             const client::LaunchShape& shape) {
-  if (deviceAttribute(device.info(), cudaDevAttrCooperativeLaunch) == 0) return cudaErrorNotSupported;
-  const client::Dim3 &grid = shape.grid, &block = shape.block;
-  const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
-  if (threads == 0 || threads > 1024) return cudaErrorInvalidConfiguration;
-  const std::uint64_t blocks = std::uint64_t{grid.x} * grid.y * grid.z;
-  const std::uint64_t resident =
-      std::uint64_t{maxActiveBlocks(multiprocessorLimits(device.info()), kernelNeeds(kernel),
-                                    static_cast<std::uint32_t>(threads), shape.sharedBytes)} *
-      static_cast<std::uint64_t>(deviceAttribute(device.info(), cudaDevAttrMultiProcessorCount));
-  return blocks <= resident ? cudaSuccess : cudaErrorCooperativeLaunchTooLarge;
 }
 
 cudaError_t capture(client::Stream& stream, const Request& request, bool* done) {

@@ -25,6 +25,7 @@ struct Object {
   cudaTextureDesc texture{};
   cudaResourceViewDesc view{};
   bool hasView = false, surface = false;
+  std::uint64_t incarnation = 0;  // of the device
 };
 
 struct Objects {
@@ -92,13 +93,13 @@ cudaError_t describeResource(const cudaResourceDesc& resource, wire::TextureObje
   switch (resource.resType) {
     case cudaResourceTypeArray: {
       const Array* array = texture::findArray(resource.res.array.array);
-      if (array == nullptr) return cudaErrorInvalidResourceHandle;
+      if (array == nullptr || array->stale()) return cudaErrorInvalidResourceHandle;
       *device = array->device;
       return describeArray(*array, t);
     }
     case cudaResourceTypeMipmappedArray: {
       const texture::Mipmapped* array = texture::findMipmapped(resource.res.mipmap.mipmap);
-      if (array == nullptr) return cudaErrorInvalidResourceHandle;
+      if (array == nullptr || array->levels[0]->stale()) return cudaErrorInvalidResourceHandle;
       *device = array->levels[0]->device;
       const cudaError_t error = describeArray(*array->levels[0], t);
       t->levels = static_cast<std::uint32_t>(array->levels.size());
@@ -197,6 +198,7 @@ cudaError_t keep(const wire::TextureObject& described, Object object, unsigned l
     batch.put(wire::Fence{});
   }
   *handle = address;
+  object.incarnation = device.incarnation();
   const std::lock_guard lock(objects().mutex);
   objects().live[address] = object;
   return cudaSuccess;
@@ -209,6 +211,7 @@ cudaError_t destroy(unsigned long long handle, bool surface) {
     const std::lock_guard lock(objects().mutex);
     objects().live.erase(handle);
   }
+  if (object.incarnation != object.device->incarnation()) return cudaSuccess;  // the reset has ended it
   return toCuda(object.device->memory().release(handle));
 }
 
@@ -216,7 +219,7 @@ cudaError_t destroy(unsigned long long handle, bool surface) {
 
 cudaError_t cudaCreateTextureObject(cudaTextureObject_t* pTexObject, const cudaResourceDesc* pResDesc, const cudaTextureDesc* pTexDesc,
                                     const cudaResourceViewDesc* pResViewDesc) {
-  Object object{&currentDevice(), *pResDesc, *pTexDesc, {}, pResViewDesc != nullptr, false};
+  Object object{&currentDevice(), *pResDesc, *pTexDesc, {}, pResViewDesc != nullptr, false, 0};
   wire::TextureObject described{};
   if (const cudaError_t error = texture::checkServed(*object.device); error != cudaSuccess) return error;
   if (const cudaError_t error = describeResource(*pResDesc, &described, &object.device); error != cudaSuccess) return error;
@@ -252,11 +255,11 @@ cudaError_t cudaGetTextureObjectResourceViewDesc(cudaResourceViewDesc* pResViewD
 }
 
 cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t* pSurfObject, const cudaResourceDesc* pResDesc) {
-  Object object{&currentDevice(), *pResDesc, {}, {}, false, true};
+  Object object{&currentDevice(), *pResDesc, {}, {}, false, true, 0};
   if (pResDesc->resType != cudaResourceTypeArray) return cudaErrorInvalidValue;
   if (const cudaError_t error = texture::checkServed(*object.device); error != cudaSuccess) return error;
   const Array* array = texture::findArray(pResDesc->res.array.array);
-  if (array == nullptr) return cudaErrorInvalidResourceHandle;
+  if (array == nullptr || array->stale()) return cudaErrorInvalidResourceHandle;
   if ((array->flags & cudaArraySurfaceLoadStore) == 0) return cudaErrorInvalidValue;
   wire::TextureObject described{};
   object.device = array->device;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 
 #include "schemas/wire/decode.h"
@@ -33,33 +34,43 @@ wire::DecodeStatus Session::on(const wire::GraphLaunch& command, std::span<const
     context_->wait(main, *graph->ended);  // two launches of one graph do not overlap (cudaGraphLaunch)
   else
     graph->ended = context_->createEvent();
-  std::array<memory::Stream*, wire::kMaxGraphLanes> lanes{&main};
   if (graph->lanes > 1) {
     if (!graph->begun) graph->begun = context_->createEvent();
     context_->record(main, *graph->begun);
   }
-  for (Graphs::Node& node : graph->nodes) {
+  Replay replay{graph, {&main}, {slots.begin(), slots.end()}};
+  if (!resume(replay)) parked_ = std::move(replay);
+  return {};
+}
+
+bool Session::resume(Replay& command) {
+  Graphs::Graph& graph = *command.graph;
+  auto& lanes = command.lanes;
+  const std::size_t end = std::min(command.next + kBurstCommands, graph.nodes.size());
+  if (end != graph.nodes.size()) turnOver_ = true;
+  for (; command.next < end; ++command.next) {
+    Graphs::Node& node = graph.nodes[command.next];
     if (lanes[node.lane] == nullptr) {
       lanes[node.lane] = &graphs_->lane(node.lane);
-      context_->wait(*lanes[node.lane], *graph->begun);
+      context_->wait(*lanes[node.lane], *graph.begun);
     }
     memory::Stream& lane = *lanes[node.lane];
-    for (std::uint32_t i = 0; i < node.waits; ++i) context_->wait(lane, *graph->nodes[graph->waits[node.firstWait + i]].reached);
-    if (node.bytes != 0) launchNode(*graph, node, lane, slots);
+    for (std::uint32_t i = 0; i < node.waits; ++i) context_->wait(lane, *graph.nodes[graph.waits[node.firstWait + i]].reached);
+    if (node.bytes != 0) launchNode(graph, node, lane, command.slots);
     if (!node.awaited) continue;
     if (!node.reached) node.reached = context_->createEvent();
     context_->record(lane, *node.reached);
   }
-  for (std::uint32_t number = 1; number < graph->lanes; ++number) {
+  if (command.next != graph.nodes.size()) return false;
+  for (std::uint32_t number = 1; number < graph.lanes; ++number) {
     if (lanes[number] == nullptr) continue;
-    auto& ended = graph->laneEnded[number];
+    auto& ended = graph.laneEnded[number];
     if (!ended) ended = context_->createEvent();
     context_->record(*lanes[number], *ended);
-    context_->wait(main, *ended);
+    context_->wait(*lanes[0], *ended);
   }
-  context_->record(main, *graph->ended);
-  if (graph->nodes.size() > kBurstCommands) turnOver_ = true;
-  return {};
+  context_->record(*lanes[0], *graph.ended);
+  return true;
 }
 
 // What the program may have ended since it made the graph is told as CUDA tells of a node that uses it; the other nodes are launched

@@ -14,6 +14,7 @@
 // Reactor thread only, except the ContextObserver's functions.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -275,7 +276,14 @@ class Session final : public Sharer, private memory::ContextObserver {
     std::uint32_t slot;
   };
   struct Backlog {};
-  using Parked = std::variant<std::monostate, Reserve, Map, Unmap, UnmapHost, Bind, Unbind, CreateStream, StartAnew, Backlog>;
+  // A graph's launch, which may have more nodes than a turn should take.
+  struct Replay {
+    Graphs::Graph* graph;  // the ring is not read meanwhile, so it stays
+    std::array<memory::Stream*, wire::kMaxGraphLanes> lanes;  // null: not begun yet
+    std::vector<std::uint64_t> slots;
+    std::size_t next = 0;
+  };
+  using Parked = std::variant<std::monostate, Reserve, Map, Unmap, UnmapHost, Bind, Unbind, CreateStream, StartAnew, Backlog, Replay>;
 
   enum class Stage { dormant, serving, frozen, condemned, closing, closed };
 
@@ -297,6 +305,7 @@ class Session final : public Sharer, private memory::ContextObserver {
   bool resume(CreateStream&);
   bool resume(StartAnew&);
   bool resume(Backlog);
+  bool resume(Replay&);
 
   // As MemReserve says; and undone.
   Status reserve(std::uint64_t bytes);

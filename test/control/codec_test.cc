@@ -251,6 +251,7 @@ TEST_CASE("a session's recipe travels whole, and its parts must fit together") {
                              .streams = {{0, true, false, 0}, {14, false, true, -1}},
                              .modules = {{15, true, true, 16, {17, 18}}, {19, false, false, 0, {}}},
                              .limits = {{2, 20}},
+                             .graphs = {{5, 32, std::vector<std::byte>(32, std::byte{7})}, {6, 4096, {}}},
                              .commandBytes = 21,
                              .outputBytes = 22,
                              .outputDropped = 23,

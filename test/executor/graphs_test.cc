@@ -68,6 +68,29 @@ TEST_CASE_METHOD(SessionFixture, "a graph's nodes are submitted in its order, an
   REQUIRE(fault().find("no such graph") != std::string::npos);
 }
 
+TEST_CASE_METHOD(SessionFixture, "a long graph is launched over several turns, and what comes behind it comes behind it") {
+  give(1);
+  Definition definition;
+  for (int i = 0; i < 1000; ++i)
+    definition.node(on(static_cast<std::uint32_t>(i % 3)), {}, wire::Copy{.destination = client.window() + 64, .source = client.window(), .bytes = 11});
+  for (std::size_t at = 0; at < definition.bytes.size(); at += 16384) {
+    wire::GraphDefine command = definition.command(2);
+    command.offset = at;
+    send(command, std::span<const std::byte>(definition.bytes).subspan(at, std::min<std::size_t>(16384, definition.bytes.size() - at)));
+  }
+  REQUIRE(fault() == "");
+  device.taken.clear();
+  client.send(wire::GraphLaunch{.stream = wire::kLegacyStream, .graph = 2}, std::vector<std::uint64_t>{});
+  client.send(wire::SlotSignal{.stream = wire::kLegacyStream, .value = 1, .slot = 41});
+  device.hold = true;
+  session->poll();
+  REQUIRE(device.taken.size() < 600);
+  device.hold = false;
+  settle();
+  REQUIRE(client.value(41) == 1);
+  REQUIRE(std::count_if(device.taken.begin(), device.taken.end(), [](const std::string& line) { return line.starts_with("copy 11"); }) == 1000);
+}
+
 TEST_CASE_METHOD(SessionFixture, "a node whose memory is gone is an error of the program's, and others wait for nothing") {
   give(1);
   const Definition definition = diamond(client.window());

@@ -42,14 +42,18 @@ cudaError_t allocate(client::Device& device, std::uint64_t bytes, std::shared_pt
 
 Allocation::~Allocation() {
   const auto lock = lockGraphs();
-  allocations().all.erase(address);
+  // After a reset the address may be another allocation's.
+  const auto known = allocations().all.find(address);
+  if (known != allocations().all.end() && known->second.expired()) allocations().all.erase(known);
   memoryUse(device).reserved -= bytes;
-  (void)device.memory().release(address);
+  if (device.incarnation() == incarnation) (void)device.memory().release(address);
 }
 
 std::shared_ptr<Allocation> findAllocation(const void* pointer) {
   const auto found = allocations().all.find(reinterpret_cast<std::uint64_t>(pointer));
-  return found != allocations().all.end() ? found->second.lock() : nullptr;
+  if (found == allocations().all.end()) return nullptr;
+  auto allocation = found->second.lock();
+  return allocation && allocation->incarnation == allocation->device.incarnation() ? allocation : nullptr;
 }
 
 void setLive(const std::shared_ptr<Allocation>& allocation, bool live) {

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "client-shim/core/log.h"
+#include "client-shim/cudart/cooperative.h"
 #include "client-shim/cudart/copy_box.h"
 #include "client-shim/cudart/module_registry.h"
 #include "client-shim/cudart/session.h"
@@ -98,6 +99,8 @@ class Compiler {
                                     {params.block.x, params.block.y, params.block.z},
                                     params.sharedBytes,
                                     params.cooperative};
+    if (params.cooperative)
+      if (const cudaError_t error = checkCooperative(builder_.device(), *kernel, shape); error != cudaSuccess) return error;
     return toCuda(builder_.launch(after, *kernel, shape, params.arguments, last));
   }
 

@@ -142,10 +142,12 @@ UserObject* makeObject(void* pointer, cudaHostFn_t destroy, unsigned references)
 // Memory of an allocation node: it has its address, and its bytes, from the node on until neither a graph nor the program has any more
 // use for it. What a launch changes is whether it counts as allocated.
 struct Allocation {
-  Allocation(client::Device& device, std::uint64_t address, std::uint64_t bytes) : device(device), address(address), bytes(bytes) {}
+  Allocation(client::Device& device, std::uint64_t address, std::uint64_t bytes)
+      : device(device), address(address), bytes(bytes), incarnation(device.incarnation()) {}
   ~Allocation();
   client::Device& device;
   const std::uint64_t address, bytes;
+  const std::uint64_t incarnation;  // of the device: a reset ends the memory, and the address may be another's
   bool live = false;
 };
 cudaError_t allocate(client::Device& device, std::uint64_t bytes, std::shared_ptr<Allocation>* allocation);

@@ -58,6 +58,11 @@ cudaError_t checkShape(const client::Device& device, cudaExtent e, unsigned flag
   return fit ? cudaSuccess : cudaErrorInvalidValue;
 }
 
+cudaError_t release(const Array& array) {
+  if (array.incarnation != array.device->incarnation()) return cudaSuccess;  // it went with the reset
+  return toCuda(array.device->memory().release(array.address));
+}
+
 // Bytes of the array, whose place in its allocation is `offset`.
 std::uint64_t layOut(Array& array, std::uint64_t offset) {
   array.pitch = roundUp(array.extent.width * array.texelBytes(), kRowAlignment);
@@ -98,6 +103,7 @@ cudaError_t makeArray(client::Device& device, const cudaChannelFormatDesc& forma
   if (const cudaError_t error = checkShape(device, extent, flags); error != cudaSuccess) return error;
   auto made = std::make_unique<Array>();
   made->device = &device;
+  made->incarnation = device.incarnation();
   made->format = format;
   made->extent = extent;
   made->flags = flags;
@@ -127,6 +133,7 @@ cudaError_t makeMipmapped(client::Device& device, const cudaChannelFormatDesc& f
     auto level = std::make_unique<Array>();
     const auto halved = [&](std::size_t size) { return size != 0 ? std::max<std::size_t>(size >> number, 1) : 0; };
     level->device = &device;
+    level->incarnation = device.incarnation();
     level->format = format;
     level->extent = {halved(extent.width), halved(extent.height), solid ? halved(extent.depth) : extent.depth};
     level->flags = flags;
@@ -148,9 +155,12 @@ cudaError_t makeMipmapped(client::Device& device, const cudaChannelFormatDesc& f
 
 Array* findArray(cudaArray_const_t handle) {
   const std::lock_guard lock(registry().mutex);
-  if (const auto found = registry().arrays.find(handle); found != registry().arrays.end()) return found->second.get();
-  const auto level = registry().levels.find(handle);
-  return level != registry().levels.end() ? level->second : nullptr;
+  Array* array = nullptr;
+  if (const auto found = registry().arrays.find(handle); found != registry().arrays.end())
+    array = found->second.get();
+  else if (const auto level = registry().levels.find(handle); level != registry().levels.end())
+    array = level->second;
+  return array;
 }
 
 Mipmapped* findMipmapped(cudaMipmappedArray_const_t handle) {
@@ -168,7 +178,7 @@ cudaError_t destroy(Array* array) {
     last = std::move(found->second);
     registry().arrays.erase(found);
   }
-  return toCuda(last->device->memory().release(last->address));
+  return release(*last);
 }
 
 cudaError_t destroy(Mipmapped* array) {
@@ -181,12 +191,12 @@ cudaError_t destroy(Mipmapped* array) {
     registry().mipmapped.erase(found);
     for (const auto& level : last->levels) registry().levels.erase(level.get());
   }
-  return toCuda(last->levels[0]->device->memory().release(last->levels[0]->address));
+  return release(*last->levels[0]);
 }
 
 cudaError_t pitched(cudaArray_const_t handle, cudaPos position, cudaExtent extent, cudaPitchedPtr* pointer) {
   const Array* array = findArray(handle);
-  if (array == nullptr) return cudaErrorInvalidResourceHandle;
+  if (array == nullptr || array->stale()) return cudaErrorInvalidResourceHandle;
   const auto within = [](std::size_t at, std::size_t size, std::size_t limit) { return at <= limit && size <= limit - at; };
   if (!within(position.x, extent.width, array->extent.width) || !within(position.y, extent.height, array->rows()) ||
       !within(position.z, extent.depth, array->planes()))

@@ -22,12 +22,14 @@ struct Array {
   unsigned flags = 0;
   std::uint64_t address = 0;
   std::uint64_t pitch = 0, planePitch = 0;
+  std::uint64_t incarnation = 0;  // of the device: a reset ends the memory
   bool level = false;  // of a mipmapped array, whose memory it is
 
   std::uint32_t texelBytes() const { return static_cast<std::uint32_t>(format.x + format.y + format.z + format.w) / 8; }
   std::uint64_t rows() const { return extent.height != 0 ? extent.height : 1; }
   std::uint64_t planes() const { return extent.depth != 0 ? extent.depth : 1; }
   bool layered() const { return (flags & cudaArrayLayered) != 0; }
+  bool stale() const { return incarnation != device->incarnation(); }
   bool cube() const { return (flags & cudaArrayCubemap) != 0; }
   cudaArray_t handle() { return reinterpret_cast<cudaArray_t>(this); }
 };

@@ -100,11 +100,12 @@ struct Fetcher {
   const TextureLevel& level;
   bool flat, solid;  // one dimension; three
 
-  Fetcher(const TextureObject& t, const TextureLevel& level)
+  // A fetch by one coordinate looks at one row, whatever the array is.
+  Fetcher(const TextureObject& t, const TextureLevel& level, Geometry geometry)
       : t(t),
         level(level),
-        flat(t.shape == wire::TextureShape::oneDimension),
-        solid(t.shape == wire::TextureShape::threeDimensions) {}
+        flat(t.shape == wire::TextureShape::oneDimension || geometry == Geometry::d1 || geometry == Geometry::a1d),
+        solid(t.shape == wire::TextureShape::threeDimensions && geometry == Geometry::d3) {}
 
   // Null: the border.
   const std::byte* texel(std::int64_t x, std::int64_t y, std::int64_t z) const {
@@ -217,7 +218,7 @@ float gradientLevel(const TextureObject& t, const TextureOperation& operation, c
 Texel atLevel(const TextureObject& t, const TextureOperation& operation, const Position& p, const std::uint32_t* words) {
   const auto levels = static_cast<std::int64_t>(std::clamp(t.levels, 1u, wire::kMaxTextureLevels));
   const auto sample = [&](std::int64_t number) {
-    const Fetcher fetcher(t, t.level[std::clamp<std::int64_t>(number, 0, levels - 1)]);
+    const Fetcher fetcher(t, t.level[std::clamp<std::int64_t>(number, 0, levels - 1)], operation.geometry);
     return fetcher.sample(fetcher.scaled(p));
   };
   if (levels == 1) return sample(0);
@@ -241,7 +242,7 @@ void fetchRaw(const TextureObject& t, const TextureOperation& operation, const P
   std::int64_t number = 0;
   if (operation.sampling == Sampling::level)
     number = std::clamp<std::int64_t>(floorOf(std::bit_cast<float>(words[kTextureLevel]) + 0.5f), 0, std::clamp(t.levels, 1u, wire::kMaxTextureLevels) - 1);
-  const Fetcher fetcher(t, t.level[number]);
+  const Fetcher fetcher(t, t.level[number], operation.geometry);
   const Position at = fetcher.scaled(p);
   const std::byte* from = fetcher.texel(floorOf(at.x), fetcher.flat ? 0 : floorOf(at.y), fetcher.solid ? floorOf(at.z) : at.plane);
   const std::uint32_t empty[] = {0, 0, 0, 1};
@@ -253,7 +254,7 @@ void fetchRaw(const TextureObject& t, const TextureOperation& operation, const P
 
 // The four texels that a filter would use, counter-clockwise from the lower left.
 void gather(const TextureObject& t, const TextureOperation& operation, Position p, std::uint32_t* words) {
-  const Fetcher fetcher(t, t.level[0]);
+  const Fetcher fetcher(t, t.level[0], operation.geometry);
   p = fetcher.scaled(p);
   const std::int64_t i = floorOf(p.x - 0.5f), j = floorOf(p.y - 0.5f);
   constexpr int kOffsets[4][2] = {{0, 1}, {1, 1}, {1, 0}, {0, 0}};
