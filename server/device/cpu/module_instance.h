@@ -43,7 +43,7 @@ class CpuModuleInstance final : public memory::ModuleInstance {
 };
 
 // Finds the PTX, checks and translates it, and compiles what addresses of functions in variables need.
-Result<std::shared_ptr<memory::Image>> loadImage(std::span<const std::byte> module, std::shared_ptr<CodeCache> cache);
+Result<std::shared_ptr<memory::Image>> loadImage(std::span<const std::byte> module, std::shared_ptr<CodeCache> cache = nullptr);
 
 // Writes the variables' initial values to their addresses.
 Result<std::unique_ptr<memory::ModuleInstance>> bindModule(std::shared_ptr<memory::Image> image,
