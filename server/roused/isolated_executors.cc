@@ -13,6 +13,12 @@ namespace rouse::daemon {
 
 using channel::GuestAction;
 
+namespace {
+
+constexpr std::size_t kMostQuestions = 1024;  // of one executor at once, and what it gives back, which is asked, too
+
+}  // namespace
+
 IsolatedExecutors::IsolatedExecutors(boost::asio::io_context& io, Options options, Events events)
     : io_(io), options_(options), events_(std::move(events)), timer_(io) {}
 
@@ -275,7 +281,8 @@ void IsolatedExecutors::onSharedGuest(ExecutorLink& shared, const channel::Body&
   Gpu& gpu = here->second;
   if (const auto* grant = std::get_if<channel::GuestGrant>(&body)) {
     const auto found = gpu.executors.find(grant->guest);
-    if (found == gpu.executors.end()) return;  // the shared one is about to hear that it has gone
+    // It has ended meanwhile; of what is left of it (keep()) it goes back at once.
+    if (found == gpu.executors.end()) return tell(shared, {grant->guest, GuestAction::returned, grant->bytes});
     if (Status status = gpu.ledger.grant(grant->guest, grant->bytes); !status)
       return spdlog::error("{}: {}", shared.identity().name(), status.error().message);
     found->second.link->setGranted(gpu.ledger.of(grant->guest));
@@ -299,6 +306,8 @@ void IsolatedExecutors::onGuest(Gpu& gpu, std::uint64_t number, const channel::B
     isolated.wanted = rest(gpu, call->bytes);
     tell(*gpu.shared, {number, GuestAction::wants, isolated.wanted});
   } else if (const auto* promise = std::get_if<channel::PromiseWanted>(&body)) {
+    // One that works as it should waits for an answer before it asks for more; whoever does not gets none.
+    if (isolated.promises.size() >= kMostQuestions) return spdlog::error("{}: asks for too much at once", isolated.link->identity().name());
     isolated.promises.push_back(promise->bytes);
     askPromise(gpu, number);
   } else if (std::holds_alternative<channel::GuestActive>(body)) {
