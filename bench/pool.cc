@@ -159,7 +159,7 @@ Pool::Pool(const PoolOptions& options) {
                         << "[devices]\nkind = \"" << options.device << "\"\ncount = " << options.gpus
                         << "\nmemory = " << options.memoryBytes << "\nhost_store = " << options.hostStoreBytes << "\n\n"
                         << "[functions]\ngpus = " << (options.functionGpus != 0 ? options.functionGpus : options.gpus) << "\n\n"
-                        << "[executor]\ndiscard_launches = " << (options.discardLaunches ? "true" : "false") << "\n";
+                        << "[executor]\norphan_timeout = \"0s\"\ndiscard_launches = " << (options.discardLaunches ? "true" : "false") << "\n";
   if (!options.functions.empty()) {
     port_ = freePort();
     std::ofstream(config, std::ios::app) << "\n[router]\nlisten = \"127.0.0.1:" << port_ << "\"\nsocket = \"" << routerSocket() << "\"\n";
