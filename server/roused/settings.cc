@@ -53,6 +53,7 @@ constexpr std::array kKeys = {
     SettingKey{"router", "max_header", Type::count, &Settings::routerMaxHeader, nullptr, false},
     SettingKey{"router", "max_connections", Type::count, &Settings::routerMaxConnections, nullptr, true},
     SettingKey{"scheduler", "policy", Type::policy, &Settings::schedulerPolicy, nullptr, false},
+    SettingKey{"scheduler", "admission", Type::admission, &Settings::schedulerAdmission, nullptr, false},
     SettingKey{"scheduler", "slots", Type::count, &Settings::schedulerSlots, nullptr, false},
     SettingKey{"executor", "swap_plan", Type::plan, &Settings::swapPlan, nullptr, false},
     SettingKey{"executor", "discard_launches", Type::flag, &Settings::discardLaunches, nullptr, false},
@@ -183,6 +184,9 @@ Status assign(Settings& settings, const SettingKey& key, const SettingValue& val
     case Type::policy:
       if (const std::string text = shown(value); text != "rouse" && text != "torpor" && text != "queue")
         return expected("one of rouse, torpor, queue", text);
+      return assignText(settings, key, value);
+    case Type::admission:
+      if (const std::string text = shown(value); text != "rouse" && text != "limits") return expected("one of rouse, limits", text);
       return assignText(settings, key, value);
     case Type::count:
       return assignCount(settings, key, value);

@@ -86,6 +86,10 @@ std::string Metrics::prometheus() const {
   histogram("rouse_request_queue_seconds", "From a request's arrival to its admission.", &FunctionMetrics::queue);
   histogram("rouse_request_run_seconds", "From a request's admission to the end of its answer.", &FunctionMetrics::run);
   histogram("rouse_request_seconds", "From a request's arrival to the end of its answer.", &FunctionMetrics::whole);
+  family(text, "rouse_gpu_requests_total", "counter", "Requests of functions that a GPU served, by GPU.");
+  for (const auto& [gpu, metrics] : gpus_) text += "rouse_gpu_requests_total{gpu=\"" + std::to_string(gpu) + "\"} " + std::to_string(metrics.requests) + "\n";
+  family(text, "rouse_gpu_request_seconds_total", "counter", "Their time from admission to the end of the answer, by GPU.");
+  for (const auto& [gpu, metrics] : gpus_) text += "rouse_gpu_request_seconds_total{gpu=\"" + std::to_string(gpu) + "\"} " + number(metrics.seconds) + "\n";
   family(text, "rouse_router_other_requests_total", "counter", "Requests of no function, by status.");
   for (const auto& [status, count] : others_)
     text +=
