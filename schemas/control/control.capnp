@@ -42,9 +42,7 @@ struct Message {
     moveSession @22 :MoveSession;       # answered by ok once it is so, or by why not; then nothing has changed for it
     # Daemon -> executors, to take a session from one to another. The first stops reading its ring and answers with what makes it; the
     # second makes the same of a dormant session and answers by ok once nothing in it refers to the first any more. Whichever is told to
-    # resume it serves it from then on; the other is told to close it. Where homes may be exchanged the second answers by sessionRecipe: the same
-    # granules, with the homes that it gives for the first's, or, where it has copied one, that of the first. The exchange is valid from its
-    # resumeSession on; the first is told by importSession, with these, before closeSession.
+    # resume it serves it from then on; the other is told to close it.
     exportSession @23 :UInt64;          # session id; answered by sessionRecipe, or by why not: then it goes on
     sessionRecipe @24 :SessionRecipe;
     importSession @25 :ImportSession;
@@ -261,7 +259,6 @@ struct SessionRecipe {
   consumption @22 :Consumption;
   graphs @23 :List(Graph);
   broughtBytes @24 :UInt64;
-  exchangeable @25 :List(Bool);  # of each granule, false beyond the end: nobody else has its home, and the other executor may have it for one of its own
 
   struct Graph {
     id @0 :UInt64;
