@@ -162,7 +162,10 @@ Pool::Pool(const PoolOptions& options) {
                         << "[executor]\norphan_timeout = \"0s\"\ndiscard_launches = " << (options.discardLaunches ? "true" : "false") << "\n";
   if (!options.functions.empty()) {
     port_ = freePort();
-    std::ofstream(config, std::ios::app) << "\n[router]\nlisten = \"127.0.0.1:" << port_ << "\"\nsocket = \"" << routerSocket() << "\"\n";
+    do adminPort_ = freePort();
+    while (adminPort_ == port_);
+    std::ofstream(config, std::ios::app) << "\n[router]\nlisten = \"127.0.0.1:" << port_ << "\"\nsocket = \"" << routerSocket()
+                                         << "\"\nadmin = \"127.0.0.1:" << adminPort_ << "\"\n";
     // Functions have users of their own, where roused is root.
     fs::permissions(directory_, fs::perms::owner_all | fs::perms::group_exec | fs::perms::others_exec);
     fs::create_directory(directory_ / "functions.d");

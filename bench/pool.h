@@ -86,6 +86,7 @@ class Pool {
   std::string socket() const { return directory_ / "rouse.sock"; }
   std::string routerSocket() const { return directory_ / "http.sock"; }
   std::uint16_t routerPort() const { return port_; }
+  std::uint16_t adminPort() const { return adminPort_; }
   std::string functionSocket(const std::string& name) const { return directory_ / "functions" / name / "own" / "http.sock"; }
 
   // Processor time used so far by the daemon and its executors.
@@ -95,7 +96,7 @@ class Pool {
   std::vector<std::string> environment() const;
 
   std::filesystem::path directory_;
-  std::uint16_t port_ = 0;
+  std::uint16_t port_ = 0, adminPort_ = 0;
   pid_t daemon_ = -1;
 };
 

@@ -33,6 +33,9 @@ struct LinkDescription {
   std::optional<std::uint32_t> nvlinks;  // that are up
   std::uint32_t nvlinksToSwitches = 0;   // of these
   std::vector<LinkPeer> peers;
+  // What it has in common with others on its way to the host, a PCIe switch say: those of the same name share it. Empty: nothing, or unknown.
+  std::string sharedWay{};
+  std::uint64_t sharedBytesPerSecond = 0;  // of that, each way, where a model says
   bool operator==(const LinkDescription&) const = default;
 };
 

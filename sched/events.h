@@ -44,9 +44,17 @@ struct FunctionAdded { FunctionId id{}; FunctionSpec spec; };
 struct FunctionChanged { FunctionId id{}; FunctionSpec spec; };
 struct FunctionRemoved { FunctionId id{}; };  // what waits is refused, what runs may end
 struct GpuAdded { GpuId id{}; GpuSpec spec; };
+struct PeerAdded { GpuId id{}; Peer peer; };  // it can copy from that one directly, or at another rate than before
 struct GpuLost { GpuId id{}; };      // with all that was on it
 struct GpuReturned { GpuId id{}; };  // empty
-struct RequestArrived { RequestId id{}; FunctionId function{}; };
+struct RequestArrived {
+  RequestId id{};
+  FunctionId function{};
+  // It has been run before, and failed with its executor: it is let in, goes before others of its function, and is run on another GPU than that,
+  // if there is one that its model may be brought to.
+  bool again = false;
+  std::optional<GpuId> failedOn{};
+};
 struct RequestCancelled { RequestId id{}; };  // nothing happens to one that runs: it will finish
 struct ModelArrived { FunctionId function{}; GpuId gpu{}; };
 struct ModelLeft { FunctionId function{}; GpuId gpu{}; };  // unasked: unloaded by hand, say
@@ -58,7 +66,7 @@ struct RequestFinished {
 struct ExecutorFailed { GpuId gpu{}; };  // all on it is gone, the GPU goes on
 struct TimerFired {};
 
-using Event = std::variant<FunctionAdded, FunctionChanged, FunctionRemoved, GpuAdded, GpuLost, GpuReturned, RequestArrived,
+using Event = std::variant<FunctionAdded, FunctionChanged, FunctionRemoved, GpuAdded, PeerAdded, GpuLost, GpuReturned, RequestArrived,
                            RequestCancelled, ModelArrived, ModelLeft, RequestFinished, ExecutorFailed, TimerFired>;
 
 }  // namespace rouse::sched

@@ -144,6 +144,23 @@ Status Scheduler::handle(const GpuAdded& event, Actions&) {
   return {};
 }
 
+Status Scheduler::handle(const PeerAdded& event, Actions&) {
+  Gpu* g = gpu(event.id);
+  Gpu* from = gpu(event.peer.gpu);
+  for (const GpuId one : {event.id, event.peer.gpu})
+    if (gpu(one) == nullptr) return unfit(name(one) + " is not known");
+  if (g == from) return unfit(name(event.id) + " cannot be its own peer");
+  if (!(event.peer.bytesPerSecond > 0)) return unfit(name(event.id) + ": the way from its peer must have a bandwidth above 0");
+  const auto known = std::ranges::find(g->spec.peers, event.peer.gpu, &Peer::gpu);
+  if (known != g->spec.peers.end()) {
+    known->bytesPerSecond = event.peer.bytesPerSecond;
+  } else {
+    g->spec.peers.push_back(event.peer);
+    from->readers.push_back(g->id);
+  }
+  return {};
+}
+
 Status Scheduler::handle(const GpuLost& event, Actions& actions) {
   Gpu* g = gpu(event.id);
   if (g == nullptr || !g->present) return unfit(name(event.id) + " is not there");
@@ -174,14 +191,14 @@ Status Scheduler::handle(const RequestArrived& event, Actions& actions) {
   if (f == nullptr || f->leaving) return unfit(name(event.function) + " is not known");
   if (state_.requests.contains(event.id)) return unfit(name(event.id) + " is known already");
   f->rate.add(now_);
-  if (auto refused = policies_.admission->refuse(state_, *f, event.id, now_)) {
+  if (auto refused = event.again ? std::nullopt : policies_.admission->refuse(state_, *f, event.id, now_)) {
     f->window.add(false, now_);
     actions.emplace_back(*refused);
     return {};
   }
   Request& request = state_.requests[event.id];
-  request = {.id = event.id, .function = f->id, .arrived = now_, .deadline = now_ + f->spec.deadline, .number = ++arrivals_};
-  push(*f, request, false);
+  request = {.id = event.id, .function = f->id, .arrived = now_, .deadline = now_ + f->spec.deadline, .number = ++arrivals_, .failedOn = event.failedOn};
+  push(*f, request, event.again);
   return {};
 }
 
@@ -450,7 +467,7 @@ void Scheduler::reorder(Function& f) {
   std::optional<Key> key;
   if (could) {
     const Request& head = state_.requests.at(f.waiting.front());
-    f.headDeadline = head.deadline, f.headNumber = head.number;
+    f.headDeadline = head.deadline, f.headNumber = head.number, f.headFailedOn = head.failedOn;
   }
   if (could) key = policies_.queueing->key(state_, f, now_);
   if (key == f.key) return;

@@ -44,6 +44,7 @@ class Scheduler {
   Status handle(const FunctionChanged&, Actions&);
   Status handle(const FunctionRemoved&, Actions&);
   Status handle(const GpuAdded&, Actions&);
+  Status handle(const PeerAdded&, Actions&);
   Status handle(const GpuLost&, Actions&);
   Status handle(const GpuReturned&, Actions&);
   Status handle(const RequestArrived&, Actions&);

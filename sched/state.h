@@ -43,6 +43,7 @@ struct Request {
   bool whole = false;   // the model was there, all of it, when it began
   bool swapsAll = false;// or nothing of it
   bool retried = false;
+  std::optional<GpuId> failedOn{};
 };
 
 // A model on a GPU, or on its way there.
@@ -75,6 +76,7 @@ struct Function {
   double meanLatency = 0;  // seconds, of those that were answered lately
   Time headDeadline{};     // of its first waiting request
   std::uint64_t headNumber = 0;
+  std::optional<GpuId> headFailedOn{};
   std::optional<Key> key;  // its place in the order, while it is there
 
   const Copy* copyOn(GpuId gpu) const {

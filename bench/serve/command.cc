@@ -12,6 +12,7 @@
 
 #include "bench/pool.h"
 #include "bench/report.h"
+#include "bench/serve/fleet_command.h"
 #include "bench/serve/function.h"
 #include "bench/serve/load.h"
 #include "bench/serve/page.h"
@@ -197,7 +198,8 @@ void addServe(CLI::App& app, int& status) {
       ->add_option("--check", options->slack,
                    "Exit with 4 where a promised figure is missed by more than this factor (1: the promise itself)")
       ->check(CLI::Range(1.0, 100.0));
-  command->callback([options, &status] {
+  command->callback([options, command, &status] {
+    if (!command->get_subcommands().empty()) return;
     const json report = measure(*options);
     if (options->asJson) {
       std::cout << report.dump(2) << "\n";
@@ -215,10 +217,16 @@ void addServe(CLI::App& app, int& status) {
       }
     }
   });
+  addServeFleet(*command, status);
   auto kind = std::make_shared<std::string>();
+  auto weights = std::make_shared<WeightsOptions>();
   auto* function = app.add_subcommand("serve-function", "")->group("");
-  function->add_option("kind", *kind)->required()->check(CLI::IsMember({"echo", "model"}));
-  function->callback([kind, &status] { status = serveFunction(*kind); });
+  function->add_option("kind", *kind)->required()->check(CLI::IsMember({"echo", "model", "weights"}));
+  function->add_option("--mib", weights->mib);
+  function->add_option("--seed", weights->seed);
+  function->add_option("--stride", weights->effort.stride);
+  function->add_option("--uses", weights->effort.uses);
+  function->callback([kind, weights, &status] { status = serveFunction(*kind, *weights); });
 }
 
 }  // namespace rouse::bench

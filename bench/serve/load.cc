@@ -130,6 +130,12 @@ std::vector<double> closedLoop(const Place& place, const std::string& target, in
   return microseconds;
 }
 
+std::vector<Arrival> poisson(const std::vector<double>& rates, double seconds, std::uint64_t seed) {
+  std::vector<Stream> streams;
+  for (const double rate : rates) streams.push_back({.perSecond = rate});
+  return generate(streams, seconds, seed);
+}
+
 std::map<std::string, FunctionLoad> openLoop(const LoadOptions& options, double& elapsed) {
   std::map<std::string, FunctionLoad> load;
   std::mt19937_64 random(options.seed);

@@ -45,6 +45,9 @@ struct FunctionLoad {
 // By function. The warm-up counts for everything but `milliseconds`. `elapsed`: seconds that the figures are of.
 std::map<std::string, FunctionLoad> openLoop(const LoadOptions&, double& elapsed);
 
+// Poisson arrivals; `rates`: requests a second of each function.
+std::vector<Arrival> poisson(const std::vector<double>& rates, double seconds, std::uint64_t seed);
+
 // One request after the other on one connection, each checked; microseconds. Throws where one fails.
 std::vector<double> closedLoop(const Place&, const std::string& target, int requests);
 

@@ -153,7 +153,9 @@ class Rouse final : public Placement {
       const Copy* part = f.copyOn(gpu.id);
       bytes = static_cast<double>(part == nullptr ? f.transferBytes() : part->missing);
       const double free = seconds(state.freeAt(gpu, now) - now) + static_cast<double>(gpu.ready.size() - (part != nullptr)) * kBacklog;
-      if (best != nullptr && free + run + kLoad * state.loadShare(gpu) >= least) continue;
+      if (best != nullptr && f.headFailedOn == gpu.id) continue;
+      const bool anyOther = best == nullptr || f.headFailedOn == best->id;
+      if (!anyOther && free + run + kLoad * state.loadShare(gpu) >= least) continue;
       const Traffic& traffic = state.traffic[gpu.spec.switchId];
       const double uplink = gpu.spec.uplinkBytesPerSecond;
       const bool isLong = bytes / gpu.spec.linkBytesPerSecond > seconds(f.spec.deadline) * kLongPart;
@@ -175,7 +177,7 @@ class Rouse final : public Placement {
       if (static_cast<double>(gpu.used) + memory > static_cast<double>(gpu.spec.memoryBytes) && !gpu.leavers.empty())
         cost += gpu.leavers.begin()->rank.value * memory * seconds(kHorizon);
       cost += kLoad * state.loadShare(gpu);
-      if (best != nullptr && cost >= least) continue;
+      if (!anyOther && cost >= least) continue;
       best = &gpu, least = cost, bestLong = isLong, bestLater = later, bestBytes = bytes;
     }
     if (best == nullptr) return std::nullopt;

@@ -305,6 +305,8 @@ struct Link {
   nvlinks @9 :UInt32;
   nvlinksToSwitches @10 :UInt32;
   peers @11 :List(Peer);
+  sharedWay @12 :Text;         # of the same name for those who share it; empty: nothing, or unknown
+  sharedBytesPerSecond @13 :UInt64; # of that; 0: unknown
 
   struct Point { bytes @0 :UInt64; bytesPerSecond @1 :UInt64; }
   struct Peer {

@@ -53,6 +53,8 @@ void write(capnproto::Link::Builder to, const memory::LinkDescription& from) {
     peers[i].setNvlinks(from.peers[i].nvlinks);
     peers[i].setBytesPerSecond(from.peers[i].bytesPerSecond);
   }
+  to.setSharedWay(from.sharedWay);
+  to.setSharedBytesPerSecond(from.sharedBytesPerSecond);
 }
 
 memory::DeviceProperties read(capnproto::DeviceInfo::Reader from) {
@@ -79,7 +81,9 @@ memory::LinkDescription read(capnproto::Link::Reader from) {
                              .cpus = read(from.getCpus()),
                              .nvlinks = {},
                              .nvlinksToSwitches = from.getNvlinksToSwitches(),
-                             .peers = {}};
+                             .peers = {},
+                             .sharedWay = read(from.getSharedWay()),
+                             .sharedBytesPerSecond = from.getSharedBytesPerSecond()};
   if (from.getNvlinksKnown()) to.nvlinks = from.getNvlinks();
   for (auto peer : from.getPeers()) {
     to.peers.push_back({.uuid = read(peer.getUuid()),

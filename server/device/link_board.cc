@@ -153,6 +153,21 @@ Nanoseconds LinkBoard::latency(LinkDirection direction) const {
   return static_cast<Nanoseconds>(sum);
 }
 
+std::optional<LinkBoard::Shared> LinkBoard::sharedWay() const {
+  const auto way = [&](std::uint32_t gpu) -> std::span<const std::uint32_t> {
+    const LinkPath& path = paths_[gpu][static_cast<std::size_t>(LinkDirection::toDevice)];
+    return {path.links.data(), path.count};
+  };
+  std::optional<Shared> shared;
+  for (const std::uint32_t link : way(gpu_)) {
+    bool alone = true;
+    for (std::uint32_t other = 0; other < gpus(); ++other) alone = alone && (other == gpu_ || std::ranges::find(way(other), link) == way(other).end());
+    const double rate = rates_[link].bytesPerNs * 1e9;
+    if (!alone && (!shared || rate < shared->bytesPerSecond)) shared = {link, rate};
+  }
+  return shared;
+}
+
 std::atomic<std::uint64_t>* LinkBoard::buffer(std::uint64_t index) const {
   return reinterpret_cast<std::atomic<std::uint64_t>*>(header_ + 1) + index * kBufferWords;
 }

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "memory/topology.h"
@@ -43,6 +44,13 @@ class LinkBoard {
   // Of the slowest link of a path, and of all links of it. Here and below: one that there is.
   double bytesPerSecond(LinkDirection direction) const;
   Nanoseconds latency(LinkDirection direction) const;
+  // The slowest link of the way from the host that another GPU's goes over, too: its number, the same for both, and its rate; none: the way
+  // is this GPU's alone.
+  struct Shared {
+    std::uint32_t link = 0;
+    double bytesPerSecond = 0;
+  };
+  std::optional<Shared> sharedWay() const;
 
   // --- Any thread
   // A transfer of this GPU begins. If nothing else is under way on its links, it counts as having begun at `since`: what followed

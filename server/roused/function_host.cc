@@ -80,10 +80,11 @@ std::unique_ptr<router::FunctionGate> FunctionHost::makeGate(DevicePool& pool, S
       SessionFleet::Events{
           .onFunction = [this](const std::string& function, std::optional<scheduling::Whereabouts> where) { scheduled_->observe(function, where); },
           .onGpu = [this](std::uint32_t gpu, const sched::GpuSpec& spec) { scheduled_->gpuAdded(gpu, spec); },
+          .onPeer = [this](std::uint32_t gpu, const sched::Peer& peer) { scheduled_->peerAdded(gpu, peer); },
           .onGpuLost = [this](std::uint32_t gpu) { scheduled_->gpuLost(gpu); },
           .onGpuReturned = [this](std::uint32_t gpu) { scheduled_->gpuReturned(gpu); }});
   const std::string& policy = settings_.schedulerPolicy;
-  auto gate = std::make_unique<scheduling::ScheduledGate>(io_, *fleet_, sched::makePolicies({policy, policy, policy, "limits"}).value(), &history_);
+  auto gate = std::make_unique<scheduling::ScheduledGate>(io_, *fleet_, sched::makePolicies({policy, policy, policy, settings_.schedulerAdmission}).value(), &history_);
   scheduled_ = gate.get();
   return gate;
 }

@@ -3,16 +3,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "memory/link_curve.h"
+#include "server/roused/gpu_spec.h"
 #include "server/roused/migration.h"
 
 namespace rouse::daemon {
 namespace {
 
 using scheduling::Whereabouts;
-
-// Of a link that was not measured: enough that nothing seems urgent, little enough that nothing seems free.
-constexpr double kUnknownRate = 10e9;
 
 Error notAttached(const std::string& function) { return {CudaError::invalidValue, "no function '" + function + "' is attached"}; }
 
@@ -39,8 +36,7 @@ void SessionFleet::look() {
     const bool serving = link->serving();
     if (known == gpus_.end()) {
       if (!serving) continue;
-      gpus_.emplace(link->ordinal(), true);
-      events_.onGpu(link->ordinal(), specOf(*link));
+      tellOf(*link);
     } else if (std::exchange(known->second, serving) != serving) {
       serving ? events_.onGpuReturned(link->ordinal()) : events_.onGpuLost(link->ordinal());
     }
@@ -48,15 +44,18 @@ void SessionFleet::look() {
   tellChanges();
 }
 
-sched::GpuSpec SessionFleet::specOf(const ExecutorLink& link) const {
-  const memory::DeviceProperties& properties = link.properties();
-  const std::uint64_t best = memory::bestRate(properties.link.toDevice);
-  sched::GpuSpec spec;
-  spec.memoryBytes = properties.memoryBytes;
-  spec.linkBytesPerSecond = best != 0 ? static_cast<double>(best) : kUnknownRate;
-  spec.slots = slots_;
-  spec.switchId = link.ordinal();  // who shares a switch, nobody says
-  return spec;
+void SessionFleet::tellOf(const ExecutorLink& link) {
+  std::vector<KnownGpu> known;
+  for (const auto& other : pool_.links())
+    if (gpus_.contains(other->ordinal()) && std::ranges::find(known, other->ordinal(), &KnownGpu::ordinal) == known.end())
+      known.push_back({other->ordinal(), &other->properties()});
+  const KnownGpu gpu{link.ordinal(), &link.properties()};
+  events_.onGpu(gpu.ordinal, gpuSpec(gpu, known, ways_, slots_));
+  gpus_.emplace(gpu.ordinal, true);
+  for (const KnownGpu& other : known) {
+    if (const auto peer = peerOf(gpu, other)) events_.onPeer(gpu.ordinal, *peer);
+    if (const auto peer = peerOf(other, gpu)) events_.onPeer(other.ordinal, *peer);
+  }
 }
 
 void SessionFleet::askExecutors() {

@@ -32,6 +32,8 @@ class SessionFleet final : public scheduling::Fleet {
     std::function<void(const std::string& function, std::optional<scheduling::Whereabouts>)> onFunction;
     // Once for each GPU, when it serves for the first time; then whenever it ceases to, and does again.
     std::function<void(std::uint32_t ordinal, const sched::GpuSpec&)> onGpu;
+    // This GPU can copy from that one, and both have been told of.
+    std::function<void(std::uint32_t ordinal, const sched::Peer&)> onPeer;
     std::function<void(std::uint32_t ordinal)> onGpuLost, onGpuReturned;
   };
   // `slots`: requests that one GPU runs at a time.
@@ -76,7 +78,7 @@ class SessionFleet final : public scheduling::Fleet {
   void noteArrival(const channel::SessionUsage&);
   void askExecutors();
   void tellChanges();
-  sched::GpuSpec specOf(const ExecutorLink&) const;
+  void tellOf(const ExecutorLink&);
 
   boost::asio::io_context& io_;
   DevicePool& pool_;
@@ -90,6 +92,7 @@ class SessionFleet final : public scheduling::Fleet {
   std::map<std::string, Named> named_;  // as of the last look
   std::map<std::string, scheduling::Whereabouts> told_;
   std::map<std::uint32_t, bool> gpus_;  // told of; whether it served
+  std::map<std::string, std::uint32_t> ways_;  // to the host that several share, and what the scheduler knows them as
   std::unordered_map<std::uint64_t, Coming> coming_;  // by session
   std::unordered_map<std::uint64_t, Moving> moving_;    // by session
   std::unordered_map<std::uint64_t, Brought> brought_;  // by session

@@ -55,6 +55,7 @@ constexpr std::array kKeys = {
     SettingKey{"router", "max_header", Type::count, &Settings::routerMaxHeader, nullptr, false},
     SettingKey{"router", "max_connections", Type::count, &Settings::routerMaxConnections, nullptr, true},
     SettingKey{"scheduler", "policy", Type::policy, &Settings::schedulerPolicy, nullptr, false},
+    SettingKey{"scheduler", "admission", Type::admission, &Settings::schedulerAdmission, nullptr, false},
     SettingKey{"scheduler", "slots", Type::count, &Settings::schedulerSlots, nullptr, false},
     SettingKey{"executors", "spares", Type::count, &Settings::spares, "ROUSE_SPARES", false},
     SettingKey{"executors", "host_store", Type::bytes, &Settings::isolatedStore, nullptr, false},
@@ -193,6 +194,9 @@ Status assign(Settings& settings, const SettingKey& key, const SettingValue& val
     case Type::policy:
       if (const std::string text = shown(value); text != "rouse" && text != "torpor" && text != "queue")
         return expected("one of rouse, torpor, queue", text);
+      return assignText(settings, key, value);
+    case Type::admission:
+      if (const std::string text = shown(value); text != "rouse" && text != "limits") return expected("one of rouse, limits", text);
       return assignText(settings, key, value);
     case Type::count:
       return assignCount(settings, key, value);

@@ -70,6 +70,7 @@ struct Settings {
   // [scheduler]: which request goes first, and where (sched/). "queue": each function's in the order in which they come. Where functions keep their
   // GPU (hostStore), there is nothing to decide, and it is "queue" whatever is said here.
   std::string schedulerPolicy = "rouse";
+  std::string schedulerAdmission = "rouse";  // or "limits": a request that would be far too late is refused at once, or served late
   std::uint32_t schedulerSlots = 1;  // requests that run on one GPU at a time
   std::uint32_t schedulerHistory = 4096;  // requests whose story is kept for `rouse explain` (server/router/history.h); 0: none
 
@@ -89,7 +90,7 @@ struct Settings {
 
 // One name in the table.
 struct SettingKey {
-  enum class Type : std::uint8_t { text, count, bytes, mode, flag, kind, level, link, plan, policy, topology, time, address, users };
+  enum class Type : std::uint8_t { text, count, bytes, mode, flag, kind, level, link, plan, policy, admission, topology, time, address, users };
   using Field = std::variant<std::string Settings::*, std::uint32_t Settings::*, std::uint64_t Settings::*,
                              bool Settings::*, DeviceKind Settings::*>;
   std::string_view section, key;

@@ -74,6 +74,8 @@ ordered_json describe(const memory::LinkDescription& link) {
           {"cpus", known(link.cpus)},
           {"nvlinks", known(link.nvlinks.value_or(0), link.nvlinks.has_value())},
           {"nvlinks_to_switches", known(link.nvlinksToSwitches, link.nvlinks.has_value())},
+          {"shared_way", known(link.sharedWay)},
+          {"shared_rate_bytes", known(link.sharedBytesPerSecond, link.sharedBytesPerSecond != 0)},
           {"peers", std::move(peers)}};
 }
 

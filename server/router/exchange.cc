@@ -87,6 +87,7 @@ asio::awaitable<Exchange::Ending> Exchange::run() {
       if (step == Step::notTaken && ++notTaken >= kMostNotTaken) break;
       if (step == Step::tryAgain) {
         tried_ = true;
+        if (core_.directory.losses(target_->name) != lossesBefore_) failedOn_ = gpu_;
         ++core_.metrics.of(target_->name).retries;
       }
       if (client_.gone() || client_.expired()) break;
@@ -106,7 +107,8 @@ asio::awaitable<bool> Exchange::enter(bool again) {
                               .arrived = arrived_,
                               .deadline = arrived_ + target_->deadline,
                               .giveUp = arrived_ + target_->queueTimeout,
-                              .again = again},
+                              .again = again,
+                              .failedOn = failedOn_},
                              [this](Admission admission) {
                                admission_ = std::move(admission);
                                wake_.cancel();
@@ -128,9 +130,10 @@ asio::awaitable<bool> Exchange::enter(bool again) {
   }
   if (inside_) {
     admitted_ = Clock::now();
+    gpu_ = std::get<Admitted>(*admission_).gpu;
     core_.history.note(number_, {.kind = router::Step::Kind::admitted,
                                  .at = admitted_,
-                                 .gpu = std::get<Admitted>(*admission_).gpu.value_or(router::Step::kNoGpu)});
+                                 .gpu = gpu_.value_or(router::Step::kNoGpu)});
     if (!again) queueSeconds_ = seconds(admitted_ - arrived_);
     co_return true;
   }
@@ -231,6 +234,7 @@ Exchange::Ending Exchange::finish() {
   if (admitted_ != Time{}) {
     metrics.queue.add(queueSeconds_);
     metrics.run.add(seconds(now - admitted_));
+    if (gpu_) core_.metrics.ran(*gpu_, seconds(now - admitted_));
   }
   if (answered_) {
     metrics.whole.add(seconds(now - arrived_));

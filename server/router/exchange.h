@@ -91,6 +91,7 @@ class Exchange {
   std::unique_ptr<Backend> backend_;
   std::optional<ResponseParser> response_;
   std::uint64_t lossesBefore_ = 0;
+  std::optional<std::uint32_t> gpu_, failedOn_;  // of this try; of the one before, where that was lost
   bool uploading_ = false, uploadReads_ = false, interrupted_ = false;
   bool headSent_ = false, truncated_ = false, answered_ = false, keepAlive_ = false;
   Outcome outcome_ = Outcome::answered;

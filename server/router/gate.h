@@ -28,6 +28,7 @@ struct Entry {
   Time giveUp;         // when nobody wants to wait in the queue any more: it is refused
   bool again = false;  // it was admitted before, and its function failed: it goes before others and is not held to the
                        // queue's limit
+  std::optional<std::uint32_t> failedOn{};  // its first try's GPU, where that was lost: another one is better, if there is one
 };
 
 enum class RefusalReason : std::uint8_t {
@@ -39,7 +40,7 @@ enum class RefusalReason : std::uint8_t {
 };
 
 struct Admitted {
-  std::optional<std::uint32_t> gpu;  // that the gate wants it on; nullopt: where the function is
+  std::optional<std::uint32_t> gpu;  // on which its function is served now; nullopt: not known
 };
 struct Refused {
   RefusalReason reason = RefusalReason::stopped;

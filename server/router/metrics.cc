@@ -118,6 +118,10 @@ std::string Metrics::prometheus() const {
       for (const auto& [stage, value] : {std::pair{"queue", metrics.stages[i].sum.queue}, {"swap", metrics.stages[i].sum.swap}, {"run", metrics.stages[i].sum.run}})
         text += "rouse_request_stage_seconds_total{" + labels(function) + ",source=\"" + std::string(router::name(static_cast<ModelSource>(i))) +
                 "\",stage=\"" + stage + "\"} " + number(value) + "\n";
+  family(text, "rouse_gpu_requests_total", "counter", "Requests of functions that a GPU served, by GPU.");
+  for (const auto& [gpu, metrics] : gpus_) text += "rouse_gpu_requests_total{gpu=\"" + std::to_string(gpu) + "\"} " + std::to_string(metrics.requests) + "\n";
+  family(text, "rouse_gpu_request_seconds_total", "counter", "Their time from admission to the end of the answer, by GPU.");
+  for (const auto& [gpu, metrics] : gpus_) text += "rouse_gpu_request_seconds_total{gpu=\"" + std::to_string(gpu) + "\"} " + number(metrics.seconds) + "\n";
   family(text, "rouse_router_other_requests_total", "counter", "Requests of no function, by status.");
   for (const auto& [status, count] : others_)
     text +=

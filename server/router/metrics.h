@@ -65,6 +65,12 @@ class Metrics {
   const FunctionMetrics* find(std::string_view function) const;
   void forget(std::string_view function);
 
+  // What was admitted to functions while they were served by this GPU, from admission to the end of the answer.
+  void ran(std::uint32_t gpu, double seconds) {
+    ++gpus_[gpu].requests;
+    gpus_[gpu].seconds += seconds;
+  }
+
   // Requests that no function is known for, by status.
   void countOther(unsigned status) { ++others_[status]; }
   std::uint64_t connections = 0;  // open now
@@ -75,6 +81,11 @@ class Metrics {
  private:
   std::map<std::string, FunctionMetrics, std::less<>> functions_;
   std::map<unsigned, std::uint64_t> others_;
+  struct GpuMetrics {
+    std::uint64_t requests = 0;
+    double seconds = 0;
+  };
+  std::map<std::uint32_t, GpuMetrics> gpus_;
 };
 
 }  // namespace rouse::router

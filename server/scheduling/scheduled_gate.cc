@@ -43,6 +43,9 @@ RefusalReason reasonOf(sched::Reason reason) {
   }
 }
 
+// Why a program could not be taken elsewhere is not over with what is going on just now.
+bool isLasting(const Error& error) { return error.code != CudaError::notReady && error.code != CudaError::devicesUnavailable; }
+
 }  // namespace
 
 ScheduledGate::ScheduledGate(boost::asio::io_context& io, Fleet& fleet, sched::Policies policies, router::History* history)
@@ -195,6 +198,8 @@ void ScheduledGate::gpuAdded(std::uint32_t ordinal, const sched::GpuSpec& spec) 
   for (auto& [name, f] : functions_) arrange(*f);
 }
 
+void ScheduledGate::peerAdded(std::uint32_t ordinal, const sched::Peer& peer) { step(sched::PeerAdded{sched::GpuId{ordinal}, peer}); }
+
 // Programs lose what they had there; they are observed to be gone, or elsewhere, by and by.
 void ScheduledGate::gpuLost(std::uint32_t ordinal) {
   if (gpus_.contains(ordinal)) step(sched::GpuLost{sched::GpuId{ordinal}});
@@ -235,7 +240,9 @@ void ScheduledGate::schedule(Ticket ticket, Stay& stay) {
                             .all = static_cast<std::uint32_t>(ends_.size())});
   ++f.waiting;
   ends_.emplace(stay.entry.giveUp, ticket);
-  step(sched::RequestArrived{requestOf(ticket), *stay.function->id});
+  sched::RequestArrived arrived{.id = requestOf(ticket), .function = *stay.function->id, .again = stay.entry.again};
+  if (stay.entry.failedOn) arrived.failedOn = sched::GpuId{*stay.entry.failedOn};
+  step(arrived);
   awaitGiveUp();
 }
 
@@ -459,8 +466,8 @@ void ScheduledGate::take(Function& f, sched::GpuId gpu, const sched::Source& sou
                   if (!status && g->where && g->where->gpu != sched::index(gpu)) {
                     spdlog::info("function {}: stays on GPU {}: {}", name, g->where->gpu, status.error().message);
                     note(request, {.kind = Kind::stays, .gpu = g->where->gpu, .text = status.error().message});
-                    g->tied = true;
-                    change(*g);
+                    g->tied = isLasting(status.error());
+                    if (g->tied) change(*g);
                   }
                 }
                 served();

@@ -42,6 +42,8 @@ class ScheduledGate final : public router::FunctionGate {
 
   // --- The node
   void gpuAdded(std::uint32_t ordinal, const sched::GpuSpec&);
+  // This GPU can copy from that one, which is known, too.
+  void peerAdded(std::uint32_t ordinal, const sched::Peer&);
   void gpuLost(std::uint32_t ordinal);
   void gpuReturned(std::uint32_t ordinal);
   // Its program uses a GPU, another one than before, or another amount of it; or (nothing) none any more.

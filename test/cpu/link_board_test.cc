@@ -139,6 +139,11 @@ TEST_CASE("an NVLink is a way of its own, each way for itself, and only where th
   CHECK_FALSE(boards[0].has(fromGpu(0)));
   CHECK_FALSE(boards[2].has(fromGpu(1)));
   CHECK(boards[0].bytesPerSecond(fromGpu(1)) == Approx(4e9));
+  REQUIRE(boards[0].sharedWay());
+  REQUIRE(boards[1].sharedWay());
+  CHECK(boards[0].sharedWay()->link == boards[1].sharedWay()->link);
+  CHECK(boards[0].sharedWay()->bytesPerSecond == Approx(1e9));
+  CHECK_FALSE(boards[2].sharedWay());
   CHECK(boards[0].latency(fromGpu(1)) == 2000);
   // Beside transfers from the host, and the other way; two on one link share it.
   const FlowId host = boards[0].start(kBegin, kIn, 1'000'000);

@@ -172,6 +172,30 @@ TEST_CASE("ours runs it where least has been done lately") {
   REQUIRE(state.loadShare(state[first]) == Approx(1).epsilon(0.01));
 }
 
+TEST_CASE("what failed with its executor is let in, goes first, and goes elsewhere where it can") {
+  for (const unsigned gpus : {1u, 2u}) {
+    Node node(kRouse, gpus, 5000);
+    FunctionSpec spec = resnet();
+    spec.queueLimit = 1;
+    node.tell(FunctionAdded{F(0), spec}, 0);
+    const auto again = node.tell(RequestArrived{.id = R(1), .function = F(0), .again = true, .failedOn = G(0)}, 0);
+    REQUIRE(std::get<Fetch>(again.at(0)).gpu == G(gpus - 1));  // among equals it would be the first
+    node.tell(RequestArrived{.id = R(2), .function = F(0), .again = true, .failedOn = G(0)}, 0);
+    REQUIRE(std::holds_alternative<Refuse>(node.tell(RequestArrived{R(3), F(0)}, 0).at(0)));
+    REQUIRE(node.scheduler.state()[F(0)].waiting.front() == R(2));
+  }
+}
+
+TEST_CASE("a way between GPUs that is told of later is used") {
+  Node node(kRouse, 1, 5000);
+  node.tell(GpuAdded{G(1), {.memoryBytes = 5000, .linkBytesPerSecond = 10470, .switchId = 1}}, 0);
+  for (unsigned f = 0; f < 2; ++f) node.tell(FunctionAdded{F(f), resnet()}, 0);
+  node.tell(PeerAdded{G(1), {G(0), 25000}}, 0);
+  node.tell(PeerAdded{G(1), {G(0), 50000}}, 0);
+  REQUIRE(node.scheduler.state().peerRate(node.scheduler.state()[G(1)], G(0)) == 50000);
+  REQUIRE(node.scheduler.state()[G(0)].readers == std::vector{G(1)});
+}
+
 TEST_CASE("ours moves who waits on the fuller GPU to one that has less to do, not all of them") {
   Node node(kRouse, 1, 5000);
   for (unsigned f = 0; f < 8; ++f) {

@@ -21,6 +21,8 @@ TEST_CASE("events that do not fit are errors that name what, and change nothing"
   REQUIRE(node.refused(GpuLost{G(7)}, 0) == "GPU 7 is not there");
   REQUIRE(node.refused(GpuReturned{G(0)}, 0) == "GPU 0 is not lost");
   REQUIRE(node.refused(GpuAdded{G(0), {}}, 0) == "GPU 0 is known already");
+  REQUIRE(node.refused(PeerAdded{G(0), {G(7), 1}}, 0) == "GPU 7 is not known");
+  REQUIRE(node.refused(PeerAdded{G(0), {G(0), 1}}, 0) == "GPU 0 cannot be its own peer");
   REQUIRE(node.refused(GpuAdded{G(1), {}}, 0) == "GPU 1: its link must have a bandwidth above 0");
   node.tell(RequestArrived{R(1), F(0)}, 0);
   REQUIRE(node.refused(RequestArrived{R(1), F(0)}, 0) == "request 1 is known already");

@@ -24,7 +24,7 @@ class FakeFleet final : public Fleet {
   std::map<std::string, Whereabouts> programs;
   std::vector<std::string> released;
   std::vector<std::pair<std::string, std::uint32_t>> taken;
-  bool hold = false;
+  bool hold = false, busy = false;
 
   std::optional<Whereabouts> whereIs(const std::string& function) const override {
     const auto found = programs.find(function);
@@ -36,6 +36,7 @@ class FakeFleet final : public Fleet {
       const auto found = programs.find(function);
       if (found == programs.end()) return done(Error{CudaError::unknown, "it has ended"});
       if (found->second.tied && found->second.gpu != gpu) return done(Error{CudaError::notSupported, "it is tied"});
+      if (busy && found->second.gpu != gpu) return done(Error{CudaError::notReady, "it is being taken elsewhere already"});
       found->second.gpu = gpu;
       done({});
     });
@@ -76,8 +77,8 @@ struct Node {
       gate.gpuAdded(gpu, spec);
     }
   }
-  void add(const std::string& name, std::uint32_t gpu, std::uint64_t bytes = kGB, bool tied = false) {
-    gate.set(name, {});
+  void add(const std::string& name, std::uint32_t gpu, std::uint64_t bytes = kGB, bool tied = false, const router::FunctionTerms& terms = {}) {
+    gate.set(name, terms);
     start(name, gpu, bytes, tied);
   }
   void start(const std::string& name, std::uint32_t gpu, std::uint64_t bytes = kGB, bool tied = false) {
@@ -100,11 +101,12 @@ struct Node {
     std::optional<std::uint32_t> gpu() const { return std::get<Admitted>(*answer).gpu; }
     RefusalReason reason() const { return std::get<Refused>(*answer).reason; }
   };
-  std::shared_ptr<Request> ask(const std::string& name, std::chrono::milliseconds giveUp = 10s) {
+  std::shared_ptr<Request> ask(const std::string& name, std::chrono::milliseconds giveUp = 10s, std::optional<std::uint32_t> failedOn = {}) {
     auto request = std::make_shared<Request>();
     const auto now = std::chrono::steady_clock::now();
     history.begin(requests + 1, "r" + std::to_string(requests + 1), "", name, now, 100ms);
-    request->ticket = gate.enter({.function = name, .request = ++requests, .arrived = now, .deadline = now + 100ms, .giveUp = now + giveUp},
+    request->ticket = gate.enter({.function = name, .request = ++requests, .arrived = now, .deadline = now + 100ms, .giveUp = now + giveUp, .again = failedOn.has_value(),
+                                  .failedOn = failedOn},
                                  [request](Admission admission) {
                                    request->answer = admission;
                                    ++request->answers;
@@ -194,6 +196,60 @@ TEST_CASE("a program that cannot be taken elsewhere is served where it is, and f
   CHECK(node.fleet.taken.back() == std::pair(std::string("tied"), 0u));
   node.leave(second);
   CHECK(node.gate.misfits() == 0);
+}
+
+TEST_CASE("who cannot be taken elsewhere just now can be, later") {
+  Node node;
+  node.add("a", 0);
+  node.add("b", 0);
+  const auto a = node.ask("a");
+  node.fleet.busy = true;
+  const auto first = node.ask("b");  // GPU 1 is free
+  REQUIRE(first->inside());
+  CHECK(first->gpu() == 0u);
+  node.leave(first);
+  node.fleet.busy = false;
+  const auto second = node.ask("b");
+  REQUIRE(second->inside());
+  CHECK(second->gpu() == 1u);
+  node.leave(second);
+  node.leave(a);
+  CHECK(node.gate.misfits() == 0);
+}
+
+TEST_CASE("what would be far too late is refused at once, with a time to come back; best effort is not, nor what is tried again") {
+  for (const bool strict : {true, false}) {
+    Node node(1, 4 * kGB, {});
+    for (const char* name : {"a", "b"}) node.add(name, 0, kGB, false, {.waiting = 100, .deadline = 50ms, .strict = strict});
+    std::vector<std::shared_ptr<Node::Request>> all;
+    for (int i = 0; i < 30; ++i) all.push_back(node.ask(i % 2 == 0 ? "a" : "b"));
+    std::size_t refused = 0;
+    for (const auto& request : all) {
+      if (!request->answer || request->inside()) continue;
+      ++refused;
+      CHECK(request->reason() == RefusalReason::hopeless);
+      CHECK(std::get<Refused>(*request->answer).retryAfter >= 1s);
+    }
+    CHECK((strict ? refused > 15 : refused == 0));
+    const auto again = node.ask("a", 10s, 0);
+    CHECK_FALSE((again->answer && !again->inside()));
+    node.gate.close();
+    for (const auto& request : all)
+      if (request->inside()) node.gate.leave(request->ticket, Outcome::answered);
+    CHECK(node.gate.misfits() == 0);
+  }
+}
+
+TEST_CASE("what failed with its executor is tried on another GPU, where there is one") {
+  for (const unsigned gpus : {1u, 2u}) {
+    Node node(gpus, 4 * kGB, {});
+    node.add("a", 0);
+    const auto again = node.ask("a", 10s, 0);
+    REQUIRE(again->inside());
+    CHECK(again->gpu() == gpus - 1);
+    node.leave(again);
+    CHECK(node.gate.misfits() == 0);
+  }
 }
 
 TEST_CASE("requests wait while the program is started again, and are not lost") {

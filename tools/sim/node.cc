@@ -74,12 +74,13 @@ Result<Models> parseModels(std::string_view text, const std::string& file) {
       const toml::table* table = node.as_table();
       if (table == nullptr) return wrong(file, node, "model", "must be written [[model]]");
       Numbers numbers(*table, file, "model.");
-      numbers.allow({"name", "parameters", "native_ms", "run_ms", "host_swap_ms", "peer_swap_ms", "cold_ms", "deadline_ms"});
+      numbers.allow({"name", "parameters", "memory_gb", "native_ms", "run_ms", "host_swap_ms", "peer_swap_ms", "cold_ms", "deadline_ms"});
       Model model;
       model.name = (*table)["name"].value_or(std::string());
       if (model.name.empty()) return wrong(file, *table, "model.name", "must be text");
       model.parameterBytes = static_cast<std::uint64_t>(numbers("parameters", 1, 1e12) * 4);
       model.memoryBytes = model.parameterBytes + static_cast<std::uint64_t>(working);
+      if (table->contains("memory_gb")) model.memoryBytes = static_cast<std::uint64_t>(numbers("memory_gb", 1e-6, 1e4) * 1e9);
       model.native = numbers.milliseconds("native_ms"), model.run = numbers.milliseconds("run_ms");
       model.hostSwap = numbers.milliseconds("host_swap_ms"), model.peerSwap = numbers.milliseconds("peer_swap_ms");
       model.cold = numbers.milliseconds("cold_ms"), model.deadline = numbers.milliseconds("deadline_ms");
@@ -113,6 +114,15 @@ Result<Node> parseNode(std::string_view text, const std::string& file) {
   } catch (const toml::parse_error& error) {
     return broken(file, error);
   }
+}
+
+Result<Models> readModels(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return Error{CudaError::invalidValue, "models '" + path + "' cannot be read"};
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (text.view().size() > memory::Topology::kMaxFileBytes) return Error{CudaError::invalidValue, path + ": more than 1 MiB"};
+  return parseModels(text.view(), path);
 }
 
 std::vector<std::string> nodeNames() {

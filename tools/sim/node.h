@@ -38,6 +38,9 @@ struct Node {
 Result<Models> parseModels(std::string_view text, const std::string& file);
 Result<Node> parseNode(std::string_view text, const std::string& file);
 
+// parseModels() of a file.
+Result<Models> readModels(const std::string& path);
+
 // A name of those that are part of the program, or a file.
 Result<Node> findNode(const std::string& nameOrFile);
 std::vector<std::string> nodeNames();

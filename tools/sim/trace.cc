@@ -199,6 +199,8 @@ Result<Events> readEvents(const std::filesystem::path& path) {
   if (events.arrivals.empty()) return wrong(path, 1, "no requests");
   std::stable_sort(events.arrivals.begin(), events.arrivals.end(), [](const Arrival& a, const Arrival& b) { return a.at < b.at; });
   events.functions = names.size();
+  events.names.resize(names.size());
+  for (const auto& [name, index] : names) events.names[index] = name;
   return events;
 }
 

@@ -66,6 +66,7 @@ std::vector<Arrival> arrivals(const Counts& counts, const Process& process, std:
 struct Events {
   std::vector<Arrival> arrivals;
   std::size_t functions = 0;
+  std::vector<std::string> names;  // by number
 };
 Result<Events> readEvents(const std::filesystem::path& file);
 

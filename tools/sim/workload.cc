@@ -10,6 +10,7 @@ Result<Workload> makeWorkload(const WorkloadOptions& options, std::size_t functi
   const auto process = parseProcess(options.arrivals);
   if (!process) return process.error();
   Workload workload;
+  std::vector<std::string> names;  // of functions, as far as they have any
   if (!options.trace.empty()) {
     std::string first;
     std::ifstream(options.trace) >> first;
@@ -20,6 +21,7 @@ Result<Workload> makeWorkload(const WorkloadOptions& options, std::size_t functi
         return Error{CudaError::invalidValue, options.trace + ": " + std::to_string(events->functions) +
                                                   " functions, --functions says " + std::to_string(functions)};
       workload.arrivals = std::move(events->arrivals);
+      names = std::move(events->names);
     }
   }
   if (workload.arrivals.empty()) {
@@ -33,7 +35,10 @@ Result<Workload> makeWorkload(const WorkloadOptions& options, std::size_t functi
     }
     workload.arrivals = arrivals(workload.counts, *process, options.seed);
   }
-  for (std::size_t f = 0; f < functions; ++f) workload.modelOf.push_back(static_cast<std::uint32_t>(f % models.models.size()));
+  for (std::size_t f = 0; f < functions; ++f) {
+    const Model* named = f < names.size() ? models.find(names[f]) : nullptr;
+    workload.modelOf.push_back(static_cast<std::uint32_t>(named != nullptr ? static_cast<std::size_t>(named - models.models.data()) : f % models.models.size()));
+  }
   return workload;
 }
 

@@ -22,6 +22,7 @@ struct Workload {
   std::vector<Arrival> arrivals;
 };
 
+// A function of a file of events that bears a model's name has that model.
 Result<Workload> makeWorkload(const WorkloadOptions& options, std::size_t functions, const Models& models);
 
 // A policy by one name: rouse, torpor, torpor_fifo, torpor_random, torpor_lru, torpor_block; or QUEUEING/PLACEMENT/EVICTION/ADMISSION.

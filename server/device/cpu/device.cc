@@ -48,6 +48,10 @@ Result<std::unique_ptr<memory::Device>> CpuDevice::open(const memory::DeviceOpti
   if (device->links_ != nullptr) {
     link.peers = describePeers(device->links_->board(), options.ordinal);
     link.nvlinks = static_cast<std::uint32_t>(std::ranges::count_if(link.peers, &memory::LinkPeer::access));
+    if (const auto shared = device->links_->board().sharedWay()) {
+      link.sharedWay = "link " + std::to_string(shared->link);
+      link.sharedBytesPerSecond = static_cast<std::uint64_t>(shared->bytesPerSecond);
+    }
   }
   return std::unique_ptr<memory::Device>(std::move(device));
 }

@@ -3,6 +3,7 @@
 #include "memory/start_failure.h"
 #include "server/device/cuda/context.h"
 #include "server/device/cuda/link.h"
+#include "server/device/cuda/pci_way.h"
 #include "server/device/cuda/module.h"
 #include "server/device/cuda/pinned_memory.h"
 #include "server/device/cuda/nvml/nvml.h"
@@ -34,6 +35,7 @@ CudaDevice::CudaDevice(std::shared_ptr<Gpu> gpu, std::unique_ptr<PhysicalMemory>
       watcher_(std::make_unique<Watcher>(gpu_)) {
   properties_.link = std::move(link);
   properties_.link.peers = describePeers(*gpu_);
+  properties_.link.sharedWay = sharedPciWay(properties_.pciAddress);
   // After the copies: a GPU that has been idle runs its link at a lower speed.
   if (const auto nvml = nvml::Nvml::open()) {
     properties_.driverVersion = nvml->driverVersion();
