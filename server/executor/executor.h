@@ -32,9 +32,9 @@ struct ExecutorOptions {
   int homesFd = -1;
   std::uint64_t homesOffset = 0, homesBytes = 0;
   // Where to find another daemon when this one is gone, and for how long to look (adoption.cc); 0 ns: it ends with its daemon.
-  std::string adoptionSocket;
+  std::string adoptionSocket{};
   std::uint64_t orphanNs = 0;
-  std::string description;  // of these options, the daemon's: told to the next
+  std::string description{};  // of these options, the daemon's: told to the next
   int linksFd = -1;         // memfd of the node's modelled links, to be handed on
 };
 
