@@ -38,9 +38,9 @@ struct ExecutorOptions {
   // Of the device's memory, the first so many bytes are other executors' when this one is started.
   std::uint64_t absentBytes = 0;
   // Where to find another daemon when this one is gone, and for how long to look (adoption.cc); 0 ns: it ends with its daemon.
-  std::string adoptionSocket;
+  std::string adoptionSocket{};
   std::uint64_t orphanNs = 0;
-  std::string description;  // of these options, the daemon's: told to the next
+  std::string description{};  // of these options, the daemon's: told to the next
   int linksFd = -1;         // memfd of the node's modelled links, to be handed on
 };
 
