@@ -207,7 +207,9 @@ void IsolatedExecutors::handOver(Gpu& gpu, std::uint64_t number, Waiting waiting
     isolated.homes = waiting.homes;
     isolated.homesPresent = gpu.like.kind == "cuda";
     if (isolated.homes == nullptr) {
-      auto homes = makeHomes(std::min(waiting.memoryLimit, gpu.ledger.total()), isolated.homesPresent);
+      // More than the store holds is promised to nobody.
+      const std::uint64_t most = std::max(roundDown(options_.hostStore, kGranuleBytes), kGranuleBytes);
+      auto homes = makeHomes(std::min({waiting.memoryLimit, gpu.ledger.total(), most}), isolated.homesPresent);
       if (!homes) return failed(waiting, homes.error());
       isolated.homes = std::move(*homes);
     }

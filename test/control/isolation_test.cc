@@ -1,6 +1,8 @@
 // Executors of isolated functions: who gets one, what they have of their GPU, and what ends with them.
 #include <signal.h>
 
+#include <set>
+
 #include "test/control/fake_mode.h"
 #include "test/control/two_gpus.h"
 
@@ -59,7 +61,7 @@ TEST_CASE("executors are kept ready from the first isolated function on, and eac
   CHECK(one["isolation"] == "isolated");
   CHECK(two["isolation"] == "isolated");
   CHECK(other["isolation"] == "shared");
-  CHECK(std::set<int>{one["pid"], two["pid"], other["pid"]}.size() == 3);
+  CHECK(std::set<int>{one["pid"].get<int>(), two["pid"].get<int>(), other["pid"].get<int>()}.size() == 3);
   CHECK(daemon.status()["functions"][0]["isolation"] == "shared");
   CHECK(daemon.status()["functions"][1]["isolation"] == "isolated");
   // Never used again.
