@@ -164,7 +164,7 @@ Status IsolatedExecutors::mayPromise(const Isolated& isolated, std::uint64_t byt
   const std::uint64_t given = homeBytes(), more = bytes - isolated.promised;
   if (given <= options_.hostStore && more <= options_.hostStore - given) return {};
   return Error{CudaError::memoryAllocation, "homes for " + formatByteSize(more) + " more of an isolated function: " + formatByteSize(given) + " of " +
-                                                formatByteSize(options_.hostStore) + " are given out (executors.host_store)"};
+                                                formatByteSize(options_.hostStore) + " are given out (executor.host_store)"};
 }
 
 std::uint64_t IsolatedExecutors::homeBytes() const {
@@ -184,7 +184,7 @@ Result<std::shared_ptr<memory::PinnedArena>> IsolatedExecutors::makeHomes(std::u
   if (present && bytes > options_.hostStore - std::min(options_.hostStore, homeBytes()))
     return Error{CudaError::memoryAllocation, "homes for an isolated function's " + formatByteSize(bytes) + " of GPU memory: " +
                                                   formatByteSize(homeBytes()) + " of " + formatByteSize(options_.hostStore) +
-                                                  " are given out (executors.host_store); a smaller gpu_memory needs less"};
+                                                  " are given out (executor.host_store); a smaller gpu_memory needs less"};
   auto made = memory::PinnedArena::create({.bytes = bytes, .hugePages = present, .present = present});
   if (!made) return Error{made.error().code, "homes for an isolated function: " + made.error().message};
   if (!present) return std::make_shared<memory::PinnedArena>(std::move(*made));
@@ -209,7 +209,9 @@ void IsolatedExecutors::handOver(Gpu& gpu, std::uint64_t number, Waiting waiting
     isolated.homes = waiting.homes;
     isolated.homesPresent = gpu.like.kind == "cuda";
     if (isolated.homes == nullptr) {
-      auto homes = makeHomes(std::min(waiting.memoryLimit, gpu.ledger.total()), isolated.homesPresent);
+      // More than the store holds is promised to nobody.
+      const std::uint64_t most = std::max(roundDown(options_.hostStore, kGranuleBytes), kGranuleBytes);
+      auto homes = makeHomes(std::min({waiting.memoryLimit, gpu.ledger.total(), most}), isolated.homesPresent);
       if (!homes) return failed(waiting, homes.error());
       isolated.homes = std::move(*homes);
     }

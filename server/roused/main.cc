@@ -39,7 +39,7 @@ constexpr Flag kFlags[] = {
     {"--gpus", "devices.count", "Number of GPUs to serve; 0: all there are, one with the CPU device"},
     {"--gpu-memory", "devices.memory", "Memory of each GPU to offer, such as 2GiB"},
     {"--host-store", "devices.host_store", "Host memory for models while others use their GPU, such as 16GiB; 0: none leaves"},
-    {"--spares", "executors.spares", "Executors ready in advance on each GPU, once there are isolated functions"},
+    {"--spares", "executor.spares", "Executors ready in advance on each GPU, once there are isolated functions"},
     {"--workers", "devices.workers", "Threads that run kernels on the CPU device; 0: one a core"},
     {"--link", "devices.link", "Links that the CPU device's transfers are held to, such as pcie3x16, one for each GPU"},
     {"--topology", "devices.topology", "The same from a file that says which links there are and who shares them"},

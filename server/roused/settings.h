@@ -74,7 +74,7 @@ struct Settings {
   std::uint32_t schedulerSlots = 1;  // requests that run on one GPU at a time
   std::uint32_t schedulerHistory = 4096;  // requests whose story is kept for `rouse explain` (server/router/history.h); 0: none
 
-  // [executors]: those of isolated functions
+  // [executor]: those of isolated functions
   std::uint32_t spares = 1;         // ready in advance on each GPU, once there are isolated functions
   std::uint64_t isolatedStore = 0;  // host memory for their device memory, beside hostStore; 0: as much as that
   std::uint64_t isolatedIdle = 30000;  // milliseconds: who has done nothing for so long gives its executor back until it has something to do

@@ -13,8 +13,6 @@
 //   share-refused, borrow-refused    says no to that      share-dies, borrow-dies, lent-dies, end-dies    dies of that, or when it is to be closed
 //   keeps            reads until it is to stop at once      wanted      wants back what it has lent when it is to be closed
 //   waits            says that it waits for room as soon as it is open
-// In an isolated executor: "promises" wants 2 MiB of memory as soon as it is open, and gets them; "liar" gives back what it has not got.
-// A shared one promises guests 64 MiB each at most, and gives at once what they want.
 // What a session reports as its commands is 1 where it is served, 0 elsewhere.
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -44,18 +42,14 @@ namespace {
 struct Arguments {
   int controlFd = -1;
   std::uint32_t ordinal = 0;
-  std::uint64_t memory = 0, absent = 0;
-  bool isolated = false;
+  std::uint64_t memory = 0;
 };
 
 Arguments parse(int argc, char** argv) {
   Arguments arguments;
-  if (argc > 1 && !std::strcmp(argv[argc - 1], "--isolated")) arguments.isolated = true;
   for (int i = 1; i + 1 < argc; ++i) {
     if (!std::strcmp(argv[i], "--control-fd")) arguments.controlFd = std::atoi(argv[i + 1]);
     if (!std::strcmp(argv[i], "--ordinal")) arguments.ordinal = static_cast<std::uint32_t>(std::atoi(argv[i + 1]));
-    if (!std::strcmp(argv[i], "--absent")) arguments.absent = std::strtoull(argv[i + 1], nullptr, 10);
-    if (!std::strcmp(argv[i], "--isolated")) arguments.isolated = true;
     if (!std::strcmp(argv[i], "--memory")) arguments.memory = std::strtoull(argv[i + 1], nullptr, 10);
   }
   return arguments;
@@ -127,9 +121,6 @@ int main(int argc, char** argv) {
   if (behaviour == "deaf") ::pause();
   std::map<std::uint64_t, Served> sessions;
   std::set<std::uint64_t> pinned, away;
-  std::map<std::uint64_t, std::uint64_t> guests;  // bytes that they have
-  const bool spareFails = behaviour == "no-isolated" && arguments.isolated;
-  if (spareFails) return 3;
   while (true) {
     auto received = channel.receive();
     if (!received || !*received) return 0;
@@ -150,9 +141,6 @@ int main(int argc, char** argv) {
       }
       sessions[open->sessionId] = {*open, open->dormant ? Stage::dormant : Stage::serving, 0, 0, {}, {}};
       (void)channel.send(message.id, Ok{});
-      if (arguments.isolated && open->name == "promises") (void)channel.send(0, PromiseWanted{2 << 20});
-      if (arguments.isolated && open->name == "greedy") (void)channel.send(0, PromiseWanted{65 << 20});
-      if (arguments.isolated && open->name == "liar") (void)channel.send(0, GuestGrant{0, 2 << 20});
       if (open->name == "waits" && !open->dormant) (void)channel.send(0, SessionWaits{open->sessionId, 1'000'000'000, 4096, 4096});
       if (open->name == "fault") {
         (void)channel.send(
@@ -299,28 +287,6 @@ int main(int argc, char** argv) {
       const std::uint64_t request = *found->second.closing;
       sessions.erase(found);
       (void)channel.send(request, Ok{});
-    } else if (auto* guest = std::get_if<GuestMemory>(&message.body)) {
-      if ((guest->action == GuestAction::visits || guest->action == GuestAction::stays) && guest->bytes > (64u << 20)) {
-        (void)channel.send(message.id, Error{CudaError::memoryAllocation, "too much for a guest"});
-        continue;
-      }
-      (void)channel.send(message.id, Ok{});
-      if (arguments.isolated) continue;
-      std::uint64_t& has = guests[guest->guest];
-      if (guest->action == GuestAction::holds) has = guest->bytes;
-      if (guest->action == GuestAction::returned) has -= guest->bytes;
-      if (guest->action == GuestAction::gone) guests.erase(guest->guest);
-      if (guest->action != GuestAction::wants || guest->bytes <= has) continue;
-      (void)channel.send(0, GuestGrant{guest->guest, guest->bytes - has});
-      has = guest->bytes;
-    } else if (auto* promised = std::get_if<Promised>(&message.body)) {
-      (void)channel.send(message.id, Ok{});
-      if (promised->status.ok())
-        (void)channel.send(0, GuestCall{0, arguments.memory - promised->bytes});
-      else
-        (void)channel.send(0, SessionFault{sessions.begin()->first, promised->status.error()});
-    } else if (std::holds_alternative<AssignHomes>(message.body)) {
-      (void)channel.send(message.id, message.fds.size() == 1 ? Body(Ok{}) : Body(Error{CudaError::invalidValue, "no file"}));
     } else if (std::holds_alternative<Shutdown>(message.body)) {
       if (behaviour != "linger") return 0;
     }
