@@ -38,7 +38,7 @@ struct FunctionLoad {
   std::uint64_t sent = 0, answered = 0;
   std::uint64_t wrong = 0;               // answered with something else than its request's answer, or a wrong output
   std::uint64_t doubled = 0;             // answered more than once
-  std::uint64_t lost = 0;                // not answered at all within 10 s, or its connection ended
+  std::uint64_t lost = 0;                // not answered at all within 30 s, or its connection ended
   std::map<int, std::uint64_t> refused;  // by status, with one that the router documents
   std::vector<Sample> samples;
 };
