@@ -15,6 +15,8 @@ namespace {
 // What registers, return addresses and spills take in each function's frame, beside its variables.
 constexpr std::uint64_t kFrameBytes = 256;
 
+constexpr std::uint32_t kSmallFrameBytes = 4096;
+
 // The stack's variables that are left after optimization, with a frame for each function.
 std::uint64_t frameBytes(const llvm::Module& module) {
   std::uint64_t bytes = 0;
@@ -109,6 +111,11 @@ Result<CodeCache::Entry> translate(const Source& source, const Unit& unit) {
       entry.facts[kHasLoop] = frame ? 1 : 0;
       entry.facts[kFrame] = frame.value_or(0);
       if (Status valid = verify(*module); !valid) return valid.error();
+    }
+    // With a loop whose frames are never too large, the other form is a fallback nobody comes to.
+    if (entry.facts[kHasLoop] != 0 && entry.facts[kFrame] <= kSmallFrameBytes) {
+      body->addFnAttr(llvm::Attribute::NoInline);
+      body->addFnAttr(llvm::Attribute::OptimizeNone);
     }
   }
   optimize(*module, *target, effort);

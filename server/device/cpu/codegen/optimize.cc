@@ -92,6 +92,10 @@ void markIndependent(llvm::Function& function) {
   }
 }
 
+void dropNoAlias(llvm::Function& function) {
+  for (llvm::Argument& argument : function.args()) argument.removeAttr(llvm::Attribute::NoAlias);
+}
+
 void tidy(llvm::Function& function, llvm::TargetMachine& target) {
   Analyses analyses(target);
   llvm::FunctionPassManager passes = cleanUp();

@@ -50,6 +50,10 @@ void tidy(llvm::Function&, llvm::TargetMachine&);
 // Puts all accesses to what threads share into the group of accesses.
 void markIndependent(llvm::Function&);
 
+// Takes `noalias` from the parameters of a function that is to be inlined into a loop: what inlining makes of that keeps the loop from being
+// known as one of independent accesses.
+void dropNoAlias(llvm::Function&);
+
 // The group of accesses that threads of a block make independently of each other; made at its first use if `create`.
 llvm::MDNode* accessGroup(llvm::Module&, bool create = false);
 

@@ -94,8 +94,7 @@ class Splitter {
       llvm::ReturnInst::Create(module_.getContext(), b.getInt32(kEnd), end->getIterator());
       end->eraseFromParent();
     }
-    for (const unsigned index : {unsigned(kFrames), unsigned(kUniformIn), unsigned(kUniformOut), unsigned(kArrived)})
-      step_->addParamAttr(index, llvm::Attribute::NoAlias);
+    dropNoAlias(*step_);
   }
 
   bool waits(llvm::Function& function) {

@@ -1,8 +1,15 @@
 #include "server/device/cpu/codegen/thread_loops.h"
 
+#include <llvm/IR/MDBuilder.h>
+
 #include "server/device/cpu/codegen/passes.h"
 
 namespace rouse::cpu::codegen {
+namespace {
+
+constexpr std::uint32_t kMostThreads = 1024;  // of a block
+
+}  // namespace
 
 llvm::Function* makeLoopFunction(llvm::Module& module, llvm::StringRef name) {
   llvm::LLVMContext& context = module.getContext();
@@ -26,8 +33,8 @@ ThreadLoops::ThreadLoops(llvm::IRBuilder<>& builder)
   b.CreateStore(block_, field(thread, offsetof(ThreadContext, block)));
   b.CreateStore(llvm::ConstantPointerNull::get(b.getPtrTy()), field(thread, offsetof(ThreadContext, runtime)));
   set(offsetof(ThreadContext, misaligned), b.getInt32(0));
-  threads_ = number(offsetof(BlockContext, threads));
-  for (unsigned dimension = 0; dimension < 3; ++dimension) sizes_[dimension] = number(offsetof(BlockContext, ntid) + 4 * dimension);
+  threads_ = number(offsetof(BlockContext, threads), kMostThreads);
+  for (unsigned dimension = 0; dimension < 3; ++dimension) sizes_[dimension] = number(offsetof(BlockContext, ntid) + 4 * dimension, kMostThreads);
 }
 
 void ThreadLoops::forAll(const std::function<void()>& body) {
@@ -62,9 +69,11 @@ llvm::Value* ThreadLoops::field(llvm::Value* base, std::size_t offset) {
 
 void ThreadLoops::set(std::size_t offset, llvm::Value* value) { b.CreateStore(value, field(thread_, offset)); }
 
-llvm::Value* ThreadLoops::number(std::size_t offset) {
+// From 1 to `most`, which spares loops the question whether sums of threads' numbers wrap.
+llvm::Value* ThreadLoops::number(std::size_t offset, std::uint32_t most) {
   llvm::LoadInst* const load = b.CreateLoad(b.getInt32Ty(), field(block_, offset));
   load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(b.getContext(), {}));
+  load->setMetadata(llvm::LLVMContext::MD_range, llvm::MDBuilder(b.getContext()).createRange(llvm::APInt(32, 1), llvm::APInt(32, most + 1)));
   return load;
 }
 

@@ -30,7 +30,7 @@ class ThreadLoops {
  private:
   llvm::Value* field(llvm::Value* base, std::size_t offset);
   void set(std::size_t offset, llvm::Value* value);
-  llvm::Value* number(std::size_t offset);
+  llvm::Value* number(std::size_t offset, std::uint32_t most);
   llvm::MDNode* parallel();
   void loop(llvm::Value* count, llvm::MDNode* property, const std::function<void(llvm::Value*)>& body);
 
