@@ -3,6 +3,7 @@
 #include <exception>
 #include <iostream>
 
+#include "bench/kernels/command.h"
 #include "bench/remoting/command.h"
 #include "bench/serve/command.h"
 #include "bench/serve/demo.h"
@@ -17,6 +18,7 @@ int main(int argc, char** argv) {
   rouse::bench::addSwap(app, status);
   rouse::bench::addServe(app, status);
   rouse::bench::addDemo(app, status);
+  rouse::bench::addKernels(app, status);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

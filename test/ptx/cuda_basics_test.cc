@@ -60,8 +60,11 @@ TEST_CASE("shared memory, static and dynamic") {
   CHECK(journal.barriers == 64);
   auto code = module.program().compile(module.kernel("sharedCopy"));
   REQUIRE(code.ok());
-  CHECK(code->loop == nullptr);
   CHECK(code->staticSharedBytes == 256);
+  // And without a barrier, in a loop for each part.
+  std::fill(out.begin(), out.end(), 0);
+  CHECK(module.launch("sharedCopy", {1}, {64}, arguments(in.data(), out.data()), 64 * sizeof(int), Path::loop).barriers == 0);
+  CHECK(out == expected);
 }
 
 TEST_CASE("function pointers, constants, addresses of variables, printf") {

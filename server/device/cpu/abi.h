@@ -3,8 +3,8 @@
 //
 // A kernel is compiled to KernelEntry: it runs ONE thread of the grid from start to end. When a block has to wait (barrier, warp
 // operation), generated code calls the runtime, which switches to another thread of the block (fibers) and returns when the
-// wait is over. A kernel whose whole call graph never waits also gets a BlockLoop, which runs all threads of a block in
-// loops that the optimizer can see through; the runtime prefers it.
+// wait is over. A kernel whose whole call graph never waits, or at barriers of the whole block only, also gets a
+// BlockLoop, which runs all threads of a block, from barrier to barrier, in loops that the optimizer can see through; the runtime prefers it.
 //
 // State spaces. Global and generic addresses are plain host addresses. A shared-space address is an offset from
 // BlockContext::shared (cvta adds the base, cvta.to subtracts it). Local memory is the thread's stack: local-space addresses
@@ -60,6 +60,7 @@ using BlockLoop = void (*)(BlockContext*, const std::byte* parameters);
 struct KernelCode {
   KernelEntry entry = nullptr;
   BlockLoop loop = nullptr;  // null: needs fibers
+  std::uint32_t frameBytes = 0;  // that `loop` keeps of each thread while it waits
   std::uint32_t staticSharedBytes = 0;
   std::uint32_t reservedSharedBytes = 0;  // behind the block's shared memory (reservedSharedOffset), zero when it begins
   std::uint32_t localBytes = 0;  // stack a thread needs at least, call graph included where known
@@ -109,6 +110,8 @@ void rouse_cpu_assert_fail(ThreadContext*, const char* message, const char* file
 void rouse_cpu_trap(ThreadContext*, std::uint32_t reason);
 // An access that is known to be misaligned. Ends the launch with cudaErrorMisalignedAddress.
 void rouse_cpu_misaligned(ThreadContext*, std::uint64_t address, std::uint32_t bytes);
+// BlockLoop: memory for what its threads keep at barriers, aligned to 64, with any contents; until the loop ends or asks again.
+std::byte* rouse_cpu_frames(BlockContext*, std::uint64_t bytes);
 // Device-side malloc and free.
 void* rouse_cpu_malloc(ThreadContext*, std::uint64_t bytes);
 void rouse_cpu_free(ThreadContext*, void* pointer);

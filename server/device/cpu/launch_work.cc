@@ -9,6 +9,9 @@
 namespace rouse::cpu {
 namespace {
 
+// Beyond that a kernel's threads are fibers.
+constexpr std::uint64_t kMostFrameBytes = std::uint64_t{16} << 20;
+
 class Share;
 
 class LaunchWork final : public Work, public std::enable_shared_from_this<LaunchWork> {
@@ -137,6 +140,8 @@ bool startLaunch(const LaunchOperation& operation, const std::shared_ptr<StreamQ
   GridOptions options;
   options.kernel = kernel.name;
   options.code = *code;
+  // What all threads keep at barriers should stay in the caches.
+  if (std::uint64_t{code->frameBytes} * threads > kMostFrameBytes) options.code.loop = nullptr;
   options.grid = operation.grid;
   options.block = operation.block;
   options.dynamicSharedBytes = operation.sharedBytes;

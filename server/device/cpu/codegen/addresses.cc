@@ -1,9 +1,30 @@
 // State spaces and addresses (abi.h says what an address of each space is on the CPU).
+#include <llvm/IR/MDBuilder.h>
+
 #include <bit>
 
 #include "server/device/cpu/codegen/emitter.h"
 
 namespace rouse::cpu::codegen {
+namespace {
+
+// Of a field of the thread's or the block's context: less than this, since a block has 1024 threads at most; 0: any.
+std::uint32_t boundOf(bool ofThread, std::size_t offset) {
+  constexpr std::uint32_t kThreads = 1024;
+  const std::size_t first = ofThread ? offsetof(ThreadContext, tid) : offsetof(BlockContext, ntid);
+  if (offset >= first && offset <= first + 8) return ofThread ? kThreads : kThreads + 1;
+  return ofThread && offset == offsetof(ThreadContext, linear) ? kThreads : 0;
+}
+
+llvm::Value* bounded(llvm::LoadInst* load, std::uint32_t bound) {
+  if (bound != 0) {
+    load->setMetadata(llvm::LLVMContext::MD_range,
+                      llvm::MDBuilder(load->getContext()).createRange(llvm::APInt(32, 0), llvm::APInt(32, bound)));
+  }
+  return load;
+}
+
+}  // namespace
 
 llvm::Value* Emitter::blockPointer() {
   if (block_ == nullptr) {
@@ -16,8 +37,8 @@ llvm::Value* Emitter::blockPointer() {
 llvm::Value* Emitter::threadField(std::size_t offset, std::uint32_t bits) {
   llvm::Value*& value = fields_[std::uint64_t{1} << 32 | offset];
   if (value == nullptr) {
-    value = prologue_.CreateLoad(
-        b.getIntNTy(bits), prologue_.CreateConstInBoundsGEP1_32(b.getInt8Ty(), thread_, static_cast<unsigned>(offset)));
+    value = bounded(prologue_.CreateLoad(b.getIntNTy(bits), prologue_.CreateConstInBoundsGEP1_32(b.getInt8Ty(), thread_, static_cast<unsigned>(offset))),
+                    boundOf(true, offset));
   }
   return value;
 }
@@ -30,7 +51,7 @@ llvm::Value* Emitter::blockField(std::size_t offset, std::uint32_t bits) {
         b.getIntNTy(bits),
         prologue_.CreateConstInBoundsGEP1_32(b.getInt8Ty(), blockPointer(), static_cast<unsigned>(offset)));
     load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(b.getContext(), {}));
-    value = load;
+    value = bounded(load, boundOf(false, offset));
   }
   return value;
 }

@@ -9,6 +9,7 @@ void lowerBarrier(Emitter& e, const Instruction& i) {
     e.callExternal("rouse_cpu_warp_sync", nothing, {e.thread(), e.read(i.operands[0], Type::b32)});
     return;
   }
+  e.noteMisaligned();  // rather than keeping it while the thread waits
   if (!i.has(Modifier::red)) {
     llvm::Value* const count = i.operands.size() > 1 ? e.read(i.operands[1], Type::b32) : e.b.getInt32(0);
     e.callExternal(i.has(Modifier::arrive) ? "rouse_cpu_barrier_arrive" : "rouse_cpu_barrier", nothing,

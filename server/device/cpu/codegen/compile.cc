@@ -15,6 +15,8 @@ namespace {
 // What registers, return addresses and spills take in each function's frame, beside its variables.
 constexpr std::uint64_t kFrameBytes = 256;
 
+constexpr std::uint32_t kSmallFrameBytes = 4096;
+
 // The stack's variables that are left after optimization, with a frame for each function.
 std::uint64_t frameBytes(const llvm::Module& module) {
   std::uint64_t bytes = 0;
@@ -45,20 +47,6 @@ bool usesLocal(const ptx::Module& source, const std::vector<std::uint32_t>& func
   return false;
 }
 
-void markIndependent(llvm::Module& module) {
-  llvm::MDNode* const group = accessGroup(module, true);
-  for (llvm::Function& function : module) {
-    for (llvm::BasicBlock& block : function) {
-      for (llvm::Instruction& instruction : block) {
-        if (instruction.mayReadOrWriteMemory() &&
-            (llvm::isa<llvm::LoadInst>(instruction) || llvm::isa<llvm::StoreInst>(instruction))) {
-          instruction.setMetadata(llvm::LLVMContext::MD_access_group, group);
-        }
-      }
-    }
-  }
-}
-
 }  // namespace
 
 CodeCache::Key hashOf(std::string_view text) {
@@ -72,7 +60,7 @@ std::string pointerName(std::uint32_t function) { return ModuleEmitter::pointerN
 namespace {
 
 // What the cache keeps beside an object.
-enum Fact : std::size_t { kStaticShared, kReservedShared, kLocal, kHasLoop, kWaits };
+enum Fact : std::size_t { kStaticShared, kReservedShared, kLocal, kHasLoop, kWaits, kFrame };
 
 struct Unit {
   std::optional<std::uint32_t> function;  // none: those whose address is taken
@@ -112,10 +100,23 @@ Result<CodeCache::Entry> translate(const Source& source, const Unit& unit) {
   yieldInSpinLoops(*module);
   CodeCache::Entry entry;
   entry.facts[kWaits] = mayWait(*module);
-  if (unit.function && !entry.facts[kWaits] && !unit.pointersWait) {
-    if (!usesLocal(source.module, source.graph.reachable(*unit.function))) markIndependent(*module);
-    addBlockLoop(*module, *body, unit.loopName());
-    entry.facts[kHasLoop] = 1;
+  if (unit.function && !unit.pointersWait) {
+    const bool independent = !usesLocal(source.module, source.graph.reachable(*unit.function));
+    if (!entry.facts[kWaits]) {
+      if (independent) llvm::for_each(*module, markIndependent);
+      addBlockLoop(*module, *body, unit.loopName());
+      entry.facts[kHasLoop] = 1;
+    } else if (effort != Effort::least) {
+      const auto frame = splitAtBarriers(*module, *body, unit.loopName(), independent, [&](llvm::Function& function) { tidy(function, *target); });
+      entry.facts[kHasLoop] = frame ? 1 : 0;
+      entry.facts[kFrame] = frame.value_or(0);
+      if (Status valid = verify(*module); !valid) return valid.error();
+    }
+    // With a loop whose frames are never too large, the other form is a fallback nobody comes to.
+    if (entry.facts[kHasLoop] != 0 && entry.facts[kFrame] <= kSmallFrameBytes) {
+      body->addFnAttr(llvm::Attribute::NoInline);
+      body->addFnAttr(llvm::Attribute::OptimizeNone);
+    }
   }
   optimize(*module, *target, effort);
   if (unit.function) {
@@ -166,6 +167,7 @@ Result<KernelCode> compileKernel(Jit& jit, const Source& source, std::uint32_t f
     const Result<std::uint64_t> loop = jit.find(unit.loopName());
     if (!loop) return loop.error();
     code.loop = reinterpret_cast<BlockLoop>(*loop);
+    code.frameBytes = built->facts[kFrame];
   }
   return code;
 }

@@ -144,9 +144,14 @@ void Emitter::when(llvm::Value* condition, const std::function<void()>& body) {
   b.SetInsertPoint(after);
 }
 
-void Emitter::returnFromFunction(bool threadEnds) {
+void Emitter::noteMisaligned() {
   llvm::Value* const field = b.CreateConstInBoundsGEP1_32(b.getInt8Ty(), thread_, offsetof(ThreadContext, misaligned));
   b.CreateStore(b.CreateOr(b.CreateLoad(b.getInt32Ty(), field), b.CreateLoad(b.getInt32Ty(), misaligned_)), field);
+  b.CreateStore(b.getInt32(0), misaligned_);
+}
+
+void Emitter::returnFromFunction(bool threadEnds) {
+  noteMisaligned();
   if (source_.isKernel) {
     b.CreateRetVoid();
   } else {

@@ -64,6 +64,8 @@ class Emitter {
   llvm::BasicBlock* label(std::uint32_t index) { return labels_[index]; }
   llvm::BasicBlock* newBlock(const char* name);
   void returnFromFunction(bool threadEnds);
+  // Hands what was noted of misaligned accesses over to the thread's context.
+  void noteMisaligned();
   // Runs `body` only where the condition holds; `likely` false: it is the exception.
   void when(llvm::Value* condition, const std::function<void()>& body);
 

@@ -1,4 +1,6 @@
 #include <llvm/Analysis/TargetLibraryInfo.h>
+#include <llvm/Analysis/ValueTracking.h>
+#include <llvm/IR/InstIterator.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/Transforms/IPO/AlwaysInliner.h>
@@ -79,6 +81,27 @@ llvm::MDNode* accessGroup(llvm::Module& module, bool create) {
     list->addOperand(llvm::MDNode::getDistinct(module.getContext(), {}));
   }
   return list == nullptr ? nullptr : list->getOperand(0);
+}
+
+void markIndependent(llvm::Function& function) {
+  llvm::MDNode* const group = accessGroup(*function.getParent(), true);
+  for (llvm::Instruction& instruction : llvm::instructions(function)) {
+    const llvm::Value* const pointer = llvm::getLoadStorePointerOperand(&instruction);
+    if (pointer == nullptr || llvm::isa<llvm::AllocaInst>(llvm::getUnderlyingObject(pointer))) continue;
+    instruction.setMetadata(llvm::LLVMContext::MD_access_group, group);
+  }
+}
+
+void dropNoAlias(llvm::Function& function) {
+  for (llvm::Argument& argument : function.args()) argument.removeAttr(llvm::Attribute::NoAlias);
+}
+
+void tidy(llvm::Function& function, llvm::TargetMachine& target) {
+  Analyses analyses(target);
+  llvm::FunctionPassManager passes = cleanUp();
+  passes.addPass(RecoverPointers());
+  passes.addPass(cleanUp());
+  passes.run(function, analyses.functions);
 }
 
 void simplify(llvm::Module& module, llvm::TargetMachine& target, Effort effort) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 
 #include "server/device/cpu/codegen/module_emitter.h"
 
@@ -26,9 +28,31 @@ bool yieldInSpinLoops(llvm::Module&);
 
 // Whether the code may wait for other threads of the block.
 bool mayWait(const llvm::Module&);
+// Whether it is one of the runtime's functions (abi.h) that may.
+bool isWaitingFunction(llvm::StringRef name);
 
 // Adds a function that runs the kernel's body for all threads of a block: BlockLoop in abi.h.
 void addBlockLoop(llvm::Module&, llvm::Function& body, llvm::StringRef name);
+
+// Adds a BlockLoop for a kernel whose threads wait for each other, where they do so at barriers of the whole block only. Yields what it needs of
+// rouse_cpu_frames for each thread, in bytes; nothing, with the module as it was, where the kernel is one for fibers. `independent`: accesses of
+// different threads that no barrier separates may be reordered. `tidy`: simplifies a function after calls in it were inlined.
+std::optional<std::uint32_t> splitAtBarriers(llvm::Module&, llvm::Function& body, llvm::StringRef name, bool independent,
+                                             const std::function<void(llvm::Function&)>& tidy);
+
+// Of phis that are moved on by the same in all threads, takes the start, which is not the same, out of the loop.
+class Uniformity;
+void splitInductions(llvm::Function&, const Uniformity&);
+
+// Simplifies one function in which calls were inlined.
+void tidy(llvm::Function&, llvm::TargetMachine&);
+
+// Puts all accesses to what threads share into the group of accesses.
+void markIndependent(llvm::Function&);
+
+// Takes `noalias` from the parameters of a function that is to be inlined into a loop: what inlining makes of that keeps the loop from being
+// known as one of independent accesses.
+void dropNoAlias(llvm::Function&);
 
 // The group of accesses that threads of a block make independently of each other; made at its first use if `create`.
 llvm::MDNode* accessGroup(llvm::Module&, bool create = false);

@@ -52,6 +52,7 @@ const std::vector<RuntimeSymbol>& runtimeSymbols() {
       ROUSE_SYMBOL(rouse_cpu_misaligned),
       ROUSE_SYMBOL(rouse_cpu_malloc),
       ROUSE_SYMBOL(rouse_cpu_free),
+      ROUSE_SYMBOL(rouse_cpu_frames),
       ROUSE_SYMBOL(rouse_cpu_clock),
       ROUSE_SYMBOL(rouse_ptx_add_f64),
       ROUSE_SYMBOL(rouse_ptx_sub_f64),

@@ -12,13 +12,6 @@ namespace {
 
 constexpr llvm::StringLiteral kYield = "rouse_cpu_yield";
 
-bool isWaitingFunction(llvm::StringRef name) {
-  return name == "rouse_cpu_barrier" || name == "rouse_cpu_barrier_arrive" || name == "rouse_cpu_barrier_reduce" ||
-         name == "rouse_cpu_warp_sync" || name == "rouse_cpu_shuffle" || name == "rouse_cpu_vote" ||
-         name == "rouse_cpu_match" || name == "rouse_cpu_redux" || name == "rouse_cpu_matrix" ||
-         name == "rouse_cpu_matrix_part" || name == "rouse_cpu_activemask" || name == kYield;
-}
-
 // The loop's values that `value` is computed from, phis and control of selects included.
 class Slice {
  public:
@@ -123,6 +116,13 @@ bool yieldInSpinLoops(llvm::Module& module) {
   bool found = false;
   for (llvm::Function& function : module) found |= yieldIn(function);
   return found;
+}
+
+bool isWaitingFunction(llvm::StringRef name) {
+  return name == "rouse_cpu_barrier" || name == "rouse_cpu_barrier_arrive" || name == "rouse_cpu_barrier_reduce" ||
+         name == "rouse_cpu_warp_sync" || name == "rouse_cpu_shuffle" || name == "rouse_cpu_vote" ||
+         name == "rouse_cpu_match" || name == "rouse_cpu_redux" || name == "rouse_cpu_matrix" ||
+         name == "rouse_cpu_matrix_part" || name == "rouse_cpu_activemask" || name == kYield;
 }
 
 bool mayWait(const llvm::Module& module) {

@@ -236,6 +236,15 @@ ROUSE_UNINSTRUMENTED void rouse_cpu_misaligned(ThreadContext* thread, std::uint6
   block.fail(thread, CudaError::misalignedAddress);
 }
 
+ROUSE_UNINSTRUMENTED std::byte* rouse_cpu_frames(BlockContext* context, std::uint64_t bytes) {
+  Block& block = *static_cast<Block*>(context->runtime);
+  RuntimeSection section(block);
+  std::byte* const frames = block.runner().frames(bytes);
+  if (frames != nullptr) return frames;
+  block.runner().scratch() = "no memory for what threads keep at barriers";
+  block.fail(nullptr, CudaError::launchOutOfResources);
+}
+
 ROUSE_UNINSTRUMENTED void* rouse_cpu_malloc(ThreadContext* thread, std::uint64_t bytes) {
   Block& block = blockOf(thread);
   RuntimeSection section(block);

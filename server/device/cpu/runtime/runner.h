@@ -7,6 +7,7 @@
 #include <atomic>
 #include <csignal>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -83,6 +84,9 @@ class Runner {
 
   std::string& scratch() { return scratch_; }
 
+  // At least so many bytes, aligned to 64, the same each time; null: out of memory.
+  std::byte* frames(std::size_t bytes);
+
   // --- Interruption (signal_faults.cc, interruption.h) ---
 
   // Any thread: makes the thread leave a kernel that has been stopped (Grid::stopped), unless it is inside the runtime.
@@ -113,6 +117,11 @@ class Runner {
   std::vector<Fiber*> idle_[16];  // by size class
   bool largeUsed_ = false;        // since the last trim()
   std::vector<std::unique_ptr<Block>> blocks_;
+  struct Release {
+    void operator()(std::byte* memory) const { ::operator delete(memory, std::align_val_t{64}); }
+  };
+  std::unique_ptr<std::byte, Release> frames_;
+  std::size_t framesBytes_ = 0;
   std::string output_;
   bool outputToStderr_ = false;
   std::string scratch_;

@@ -1,0 +1,108 @@
+#include "server/device/cpu/codegen/thread_loops.h"
+
+#include <llvm/IR/MDBuilder.h>
+
+#include "server/device/cpu/codegen/passes.h"
+
+namespace rouse::cpu::codegen {
+namespace {
+
+constexpr std::uint32_t kMostThreads = 1024;  // of a block
+
+}  // namespace
+
+llvm::Function* makeLoopFunction(llvm::Module& module, llvm::StringRef name) {
+  llvm::LLVMContext& context = module.getContext();
+  llvm::Type* const pointer = llvm::PointerType::getUnqual(context);
+  auto* const function = llvm::Function::Create(llvm::FunctionType::get(llvm::Type::getVoidTy(context), {pointer, pointer}, false),
+                                                llvm::GlobalValue::ExternalLinkage, name, module);
+  function->addFnAttr(llvm::Attribute::NoUnwind);
+  function->addFnAttr(llvm::Attribute::NullPointerIsValid);
+  function->addParamAttr(0, llvm::Attribute::NoAlias);
+  function->addParamAttr(1, llvm::Attribute::NoAlias);
+  function->addParamAttr(1, llvm::Attribute::ReadOnly);
+  llvm::BasicBlock::Create(context, "entry", function);
+  return function;
+}
+
+ThreadLoops::ThreadLoops(llvm::IRBuilder<>& builder)
+    : b(builder), function_(b.GetInsertBlock()->getParent()), block_(function_->getArg(0)), parameters_(function_->getArg(1)) {
+  llvm::AllocaInst* const thread = b.CreateAlloca(llvm::ArrayType::get(b.getInt8Ty(), sizeof(ThreadContext)));
+  thread->setAlignment(llvm::Align(alignof(ThreadContext)));
+  thread_ = thread;
+  b.CreateStore(block_, field(thread, offsetof(ThreadContext, block)));
+  b.CreateStore(llvm::ConstantPointerNull::get(b.getPtrTy()), field(thread, offsetof(ThreadContext, runtime)));
+  set(offsetof(ThreadContext, misaligned), b.getInt32(0));
+  threads_ = number(offsetof(BlockContext, threads), kMostThreads);
+  for (unsigned dimension = 0; dimension < 3; ++dimension) sizes_[dimension] = number(offsetof(BlockContext, ntid) + 4 * dimension, kMostThreads);
+}
+
+void ThreadLoops::forAll(const std::function<void()>& body) {
+  const auto [x, y, z] = sizes_;
+  loop(z, nullptr, [&, x = x, y = y](llvm::Value* tidZ) {
+    set(offsetof(ThreadContext, tid) + 8, tidZ);
+    loop(y, nullptr, [&](llvm::Value* tidY) {
+      set(offsetof(ThreadContext, tid) + 4, tidY);
+      // No more than 1024: nothing wraps.
+      llvm::Value* const row = b.CreateMul(x, b.CreateAdd(tidY, b.CreateMul(y, tidZ, "", true, true), "", true, true), "", true, true);
+      loop(x, parallel(), [&](llvm::Value* tidX) {
+        set(offsetof(ThreadContext, tid), tidX);
+        llvm::Value* const linear = b.CreateAdd(row, tidX, "", true, true);
+        set(offsetof(ThreadContext, linear), linear);
+        set(offsetof(ThreadContext, lane), b.CreateAnd(linear, b.getInt32(31)));
+        set(offsetof(ThreadContext, warp), b.CreateLShr(linear, 5));
+        body();
+      });
+    });
+  });
+}
+
+void ThreadLoops::noteMisaligned() {
+  llvm::Value* const noted = b.CreateLoad(b.getInt32Ty(), field(thread_, offsetof(ThreadContext, misaligned)));
+  llvm::Value* const total = field(block_, offsetof(BlockContext, misaligned));
+  b.CreateStore(b.CreateOr(b.CreateLoad(b.getInt32Ty(), total), noted), total);
+}
+
+llvm::Value* ThreadLoops::field(llvm::Value* base, std::size_t offset) {
+  return b.CreateConstInBoundsGEP1_32(b.getInt8Ty(), base, static_cast<unsigned>(offset));
+}
+
+void ThreadLoops::set(std::size_t offset, llvm::Value* value) { b.CreateStore(value, field(thread_, offset)); }
+
+// From 1 to `most`, which spares loops the question whether sums of threads' numbers wrap.
+llvm::Value* ThreadLoops::number(std::size_t offset, std::uint32_t most) {
+  llvm::LoadInst* const load = b.CreateLoad(b.getInt32Ty(), field(block_, offset));
+  load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(b.getContext(), {}));
+  load->setMetadata(llvm::LLVMContext::MD_range, llvm::MDBuilder(b.getContext()).createRange(llvm::APInt(32, 1), llvm::APInt(32, most + 1)));
+  return load;
+}
+
+// Threads of a block that do not synchronize are independent, so accesses of the group may be reordered between them.
+llvm::MDNode* ThreadLoops::parallel() {
+  llvm::MDNode* const group = accessGroup(*function_->getParent());
+  if (group == nullptr) return nullptr;
+  return llvm::MDNode::get(b.getContext(), {llvm::MDString::get(b.getContext(), "llvm.loop.parallel_accesses"), group});
+}
+
+// for (i = 0; i < count; ++i); count is at least 1.
+void ThreadLoops::loop(llvm::Value* count, llvm::MDNode* property, const std::function<void(llvm::Value*)>& body) {
+  llvm::BasicBlock* const before = b.GetInsertBlock();
+  llvm::BasicBlock* const head = llvm::BasicBlock::Create(b.getContext(), "loop", function_);
+  llvm::BasicBlock* const after = llvm::BasicBlock::Create(b.getContext(), "done", function_);
+  b.CreateBr(head);
+  b.SetInsertPoint(head);
+  llvm::PHINode* const index = b.CreatePHI(b.getInt32Ty(), 2);
+  index->addIncoming(b.getInt32(0), before);
+  body(index);
+  llvm::Value* const next = b.CreateAdd(index, b.getInt32(1), "", true, true);
+  index->addIncoming(next, b.GetInsertBlock());
+  llvm::BranchInst* const branch = b.CreateCondBr(b.CreateICmpULT(next, count), head, after);
+  if (property != nullptr) {
+    llvm::MDNode* const id = llvm::MDNode::getDistinct(b.getContext(), {nullptr, property});
+    id->replaceOperandWith(0, id);
+    branch->setMetadata(llvm::LLVMContext::MD_loop, id);
+  }
+  b.SetInsertPoint(after);
+}
+
+}  // namespace rouse::cpu::codegen

@@ -1,0 +1,44 @@
+// Which values are the same for all threads of a block, and whether all threads come to the same barriers.
+//
+// A value is uniform if all threads that compute it at the same time (after as many barriers, in as many rounds of each loop) get the same. A branch
+// whose condition is not splits the threads until they are together again, at the nearest block that all come to (its immediate post-dominator);
+// phis on the way and there are not uniform (after Karrenberg, Hack: "Improving Performance of OpenCL on CPUs", CC 2012, coarser).
+#pragma once
+
+#include <llvm/ADT/BitVector.h>
+#include <llvm/ADT/DenseMap.h>
+#include <llvm/ADT/DenseSet.h>
+#include <llvm/ADT/SmallPtrSet.h>
+
+#include "server/device/cpu/codegen/module_emitter.h"
+
+namespace rouse::cpu::codegen {
+
+class Uniformity {
+ public:
+  // `function` takes a ThreadContext and parameters first; `barriers`: the calls that are some.
+  Uniformity(llvm::Function& function, const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers);
+
+  bool isUniform(const llvm::Value* value) const { return !divergent_.contains(value); }
+  // Whether all threads come to every barrier, each as often as the others. False where that is not known.
+  bool barriersAreUniform() const { return uniformBarriers_; }
+  // Whether there is a barrier between the block's end and where its successors meet again.
+  bool decidesBarriers(llvm::BasicBlock* block) const;
+
+ private:
+  void findPostDominators(llvm::Function&);
+  bool isSource(const llvm::Instruction&) const;
+  void mark(const llvm::Value*);
+  void spread(const llvm::BasicBlock* branching);
+  // Blocks behind `block` up to where its successors meet; the latter as `join`, null if there is none.
+  llvm::SmallPtrSet<const llvm::BasicBlock*, 16> region(const llvm::BasicBlock* block, const llvm::BasicBlock** join) const;
+
+  llvm::DenseMap<const llvm::BasicBlock*, llvm::BitVector> postDominators_;  // of blocks from which the end can be reached
+  llvm::DenseMap<const llvm::BasicBlock*, unsigned> numbers_;
+  llvm::SmallPtrSet<const llvm::BasicBlock*, 8> withBarrier_;
+  llvm::DenseSet<const llvm::Value*> divergent_;
+  llvm::SmallVector<const llvm::Instruction*, 64> work_;
+  bool uniformBarriers_ = true;
+};
+
+}  // namespace rouse::cpu::codegen

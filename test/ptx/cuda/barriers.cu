@@ -1,0 +1,226 @@
+// Kernels whose threads wait at barriers. Each is k(n, in, out); `in` has n words and more than there are threads, so has `out`.
+// Results do not depend on the order of threads between barriers.
+#define KERNEL extern "C" __global__ void
+
+__device__ unsigned linear() { return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); }
+__device__ unsigned threads() { return blockDim.x * blockDim.y * blockDim.z; }
+__device__ unsigned global() { return blockIdx.x * threads() + linear(); }
+
+KERNEL turned(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned part[1024];
+  part[linear()] = in[global()];
+  __syncthreads();
+  out[global()] = part[threads() - 1 - linear()];
+}
+
+KERNEL dynamic_shared(unsigned n, const unsigned* in, unsigned* out) {
+  extern __shared__ unsigned words[];
+  unsigned* const now = words;
+  unsigned* const next = words + threads();
+  now[linear()] = in[global()];
+  __syncthreads();
+  next[linear()] = now[linear()] + now[(linear() + 1) % threads()];
+  __syncthreads();
+  out[global()] = next[(linear() + 5) % threads()];
+}
+
+// Loops around barriers, values of several kinds across them, addresses that move on.
+KERNEL tiles(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ float tile[1024];
+  float sum = 0;
+  double product = 1;
+  unsigned long long mixed = global();
+  bool odd = in[global()] & 1;
+  const unsigned* from = in + linear();
+  for (unsigned first = 0; first + threads() <= n; first += threads(), from += threads()) {
+    tile[linear()] = static_cast<float>(*from % 1000);
+    __syncthreads();
+    for (unsigned k = 0; k < threads(); ++k) sum += tile[k] * 0.5f;
+    product *= 1.0 + tile[(linear() + first) % threads()] * 1e-3;
+    mixed = mixed * 6364136223846793005ull + static_cast<unsigned>(tile[0]);
+    odd = odd != (tile[linear() / 2] > 500.0f);
+    __syncthreads();
+  }
+  out[global()] = __float_as_uint(sum) ^ static_cast<unsigned>(__double_as_longlong(product) >> 20) ^ static_cast<unsigned>(mixed >> 32) ^ odd;
+}
+
+KERNEL tree(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned part[1024];
+  part[linear()] = in[global()];
+  __syncthreads();
+  for (unsigned width = threads(); width > 1;) {
+    const unsigned half = (width + 1) / 2;
+    if (linear() + half < width) part[linear()] += part[linear() + half];
+    width = half;
+    __syncthreads();
+  }
+  out[global()] = part[0] + linear();
+}
+
+// Each thread leaves the loop when it likes, and waits at another barrier afterwards.
+KERNEL own_rounds(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned count[1024];
+  count[linear()] = 0;
+  const unsigned rounds = 1 + in[global()] % 5;
+  unsigned seen = 0;
+  for (unsigned round = 0; round < rounds; ++round) {
+    atomicAdd(&count[(linear() + round) % threads()], 1);
+    seen += round * 3;
+    __syncthreads();
+  }
+  for (unsigned round = rounds; round < 6; ++round) __syncthreads();
+  out[global()] = seen + count[linear()];
+}
+
+// Those that have ended do not count.
+KERNEL early_end(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned part[1024];
+  part[linear()] = 7;
+  out[global()] = 1;
+  __syncthreads();
+  if (in[global()] % 3 == 0) return;
+  unsigned sum = 0;
+  for (unsigned round = 0; round < 4; ++round) {
+    part[linear()] += in[global()] + round;
+    __syncthreads();
+    sum += part[(linear() + round) % threads()];
+    __syncthreads();
+    if (in[global()] % 7 == round) return;
+    out[global()] = sum;
+  }
+}
+
+// Barriers in branches that threads take differently: arrivals count, wherever they are.
+KERNEL apart(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned part[1024];
+  unsigned value = in[global()];
+  if (value & 1) {
+    part[linear()] = value;
+    __syncthreads();
+    value += part[threads() - 1 - linear()];
+    __syncthreads();
+  } else {
+    part[linear()] = value * 3;
+    __syncthreads();
+    value ^= part[threads() - 1 - linear()];
+    if (value & 2) {
+      __syncthreads();
+    } else {
+      value += 9;
+      __syncthreads();
+    }
+  }
+  part[linear()] = value;
+  __syncthreads();
+  out[global()] = part[(linear() + 1) % threads()];
+}
+
+// An array of each thread's own that lasts, and one that does not.
+KERNEL local_arrays(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned part[1024];
+  unsigned mine[11];
+  for (unsigned i = 0; i < 11; ++i) mine[i] = in[(global() + i) % n];
+  unsigned sum = 0;
+  for (unsigned round = 0; round < 3; ++round) {
+    part[linear()] = mine[in[global()] % 11];
+    __syncthreads();
+    unsigned passing[5];
+    for (unsigned i = 0; i < 5; ++i) passing[i] = part[(linear() + i) % threads()];
+    sum += passing[part[linear()] % 5];
+    mine[part[(linear() + 1) % threads()] % 11] += sum;
+    __syncthreads();
+  }
+  for (unsigned i = 0; i < 11; ++i) sum = sum * 31 + mine[i];
+  out[global()] = sum;
+}
+
+KERNEL reductions(unsigned n, const unsigned* in, unsigned* out) {
+  const unsigned value = in[global()] % 97;
+  const unsigned count = __syncthreads_count(value > 20);
+  const unsigned all = __syncthreads_and(value < 97), most = __syncthreads_and(value > 3);
+  const unsigned any = __syncthreads_or(value == 5);
+  unsigned rounds = 0, left = value;
+  while (__syncthreads_or(left > 0)) {
+    ++rounds;
+    left /= 2;
+  }
+  out[global()] = count | all << 12 | most << 13 | any << 14 | rounds << 16;
+}
+
+KERNEL numbers(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned part[1024];
+  part[linear()] = in[global()];
+  asm volatile("bar.sync 1;" ::: "memory");
+  const unsigned value = part[(linear() + 1) % threads()];
+  asm volatile("bar.sync 2;" ::: "memory");
+  part[linear()] = value + 1;
+  asm volatile("bar.sync 1;" ::: "memory");
+  out[global()] = part[(linear() + 2) % threads()];
+}
+
+__device__ __noinline__ unsigned exchanged(unsigned* part, unsigned value, unsigned distance) {
+  part[linear()] = value;
+  __syncthreads();
+  const unsigned got = part[(linear() + distance) % threads()];
+  __syncthreads();
+  return got;
+}
+
+KERNEL called(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned part[1024];
+  unsigned value = in[global()];
+  for (unsigned round = 1; round < 5; ++round) value = value * 3 + exchanged(part, value, round);
+  out[global()] = exchanged(part, value, 1);
+}
+
+// What all threads know alike, chosen by a condition that they know alike.
+KERNEL chosen(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned part[1024];
+  unsigned scale = n % 7, value = in[global()];
+  for (unsigned round = 0; round < 6; ++round) {
+    if ((round + blockIdx.x) % 2 == 0) {
+      part[linear()] = value;
+      __syncthreads();
+      value += part[threads() - 1 - linear()] * scale;
+      scale = scale * 5 + 1;
+      __syncthreads();
+    } else {
+      switch (scale % 3) {
+        case 0:
+          value += 3;
+          break;
+        case 1:
+          __syncthreads();
+          value ^= scale;
+          break;
+        default:
+          scale += 2;
+      }
+    }
+  }
+  out[global()] = value + scale;
+}
+
+// --- What ends a launch ---
+
+KERNEL traps(unsigned n, const unsigned* in, unsigned* out) {
+  __syncthreads();
+  if (in[global()] == n) asm volatile("trap;");
+  __syncthreads();
+  out[global()] = 1;
+}
+
+KERNEL misaligned(unsigned n, const unsigned* in, unsigned* out) {
+  const char* at = reinterpret_cast<const char*>(in + global());
+  if (in[global()] == n) at += 1;
+  const unsigned value = *reinterpret_cast<const unsigned*>(at);
+  __syncthreads();
+  out[global()] = value;
+}
+
+KERNEL faults(unsigned n, const unsigned* in, unsigned* out) {
+  __syncthreads();
+  if (in[global()] == n) *reinterpret_cast<volatile unsigned*>(4096) = 1;
+  __syncthreads();
+  out[global()] = 1;
+}
