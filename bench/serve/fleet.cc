@@ -43,7 +43,7 @@ Fleet::Fleet(const FleetOptions& options) : options_(options) {
   const unsigned all = std::accumulate(options.mib.begin(), options.mib.end(), static_cast<unsigned>(options.mib.size()) * kBesideParametersMib);
   PoolOptions pool{.gpus = options.gpus, .functionGpus = 1, .memoryBytes = std::uint64_t{options.gpuMib} << 20};
   // Wherever they go, all of them may be on one GPU.
-  if (options.swaps) pool.hostStoreBytes = (std::uint64_t{all} << 20) * options.gpus;
+  if (options.swaps) pool.hostStoreBytes = ((std::uint64_t{all} << 20) + (std::uint64_t{64} << 20)) * options.gpus;
   // What the modelled links move is copied by cores that are not the kernels', as far as there are any.
   const unsigned cores = std::max(2u, std::thread::hardware_concurrency());
   pool.arguments = {"--topology", topology_, "--workers", std::to_string(std::max(1u, (cores - 1) / options.gpus))};

@@ -308,6 +308,7 @@ void ExecutorLink::stop(std::chrono::milliseconds grace, std::function<void()> s
     channel_->send(0, channel::Shutdown{});
     state_ = State::stopping;
   } else {
+    if (state_ != State::down) state_ = State::stopping;  // nobody needs to hear why it ended
     killNow();
   }
   timer_.expires_after(grace);

@@ -171,7 +171,7 @@ void rouse_cpu_misaligned(ThreadContext*, std::uint64_t, std::uint32_t) {
   journal.misaligned = true;
   std::longjmp(launchEnds, 1);
 }
-std::byte* rouse_cpu_frames(BlockContext*, std::uint64_t bytes) {
+std::byte* rouse_cpu_frames(rouse::cpu::BlockContext*, std::uint64_t bytes) {
   static std::vector<std::byte> frames;
   frames.resize(bytes + 64);
   return frames.data() + (64 - reinterpret_cast<std::uintptr_t>(frames.data()) % 64) % 64;

@@ -9,8 +9,8 @@ namespace {
 
 // dddd:bb:dd.f, four digits of domain or more (PCIe behind VMD has eight).
 bool isAddress(const std::string& text) {
-  const auto from = text.size() < 12 ? 0 : text.size() - 8;
-  return from >= 4 && text[from - 1] == ':' && text[from + 2] == ':' && text[from + 5] == '.' &&
+  const auto from = text.size() < 12 ? 0 : text.size() - 7;  // of bb:dd.f
+  return from >= 5 && text[from - 1] == ':' && text[from + 2] == ':' && text[from + 5] == '.' &&
          std::ranges::all_of(text, [](unsigned char c) { return std::isxdigit(c) != 0 || c == ':' || c == '.'; });
 }
 
