@@ -97,6 +97,19 @@ std::size_t ChunkPool::take(OwnerId owner, std::size_t count, std::vector<Chunk>
   return to.size() - first;
 }
 
+void ChunkPool::takeFirst(OwnerId owner, std::size_t count, std::vector<Chunk>& to) {
+  Account& account = accounts_[owner];
+  assert(count * kGranuleBytes <= account.reserved - account.taken && account.restingSince == 0 && presentCount_ == 0);
+  clean_.takeFirst(owner, static_cast<std::uint32_t>(count));
+  for (std::uint32_t id = 0; id != count; ++id) {
+    cleanFor_[id] = owner;
+    owners_[id] = 1;
+    to.push_back(Chunk{id, kGranuleBytes});
+  }
+  account.taken += count * kGranuleBytes;
+  presentCount_ += count;
+}
+
 void ChunkPool::share(OwnerId owner, Chunk chunk) {
   Account& account = accounts_[owner];
   assert(account.taken <= account.reserved && owners_[chunk.id] != 0);

@@ -57,6 +57,8 @@ class ChunkPool {
   // `placement.h` says: an owner's together, since consecutive chunks at consecutive addresses become one mapping. Returns
   // how many; fewer only if no more are free, or the rest of the free ones rests or, for zeros, is dirty.
   std::size_t take(OwnerId owner, std::size_t count, std::vector<Chunk>& to, Content content = Content::zeros);
+  // The first chunks, for an owner that has them reserved, before anybody has taken any: that they have been somebody's since before.
+  void takeFirst(OwnerId owner, std::size_t count, std::vector<Chunk>& to);
   // A chunk that somebody has is this owner's, too; also of an owner that rests. It has one reserved for it, or is about to put one back.
   void share(OwnerId owner, Chunk chunk);
   // A chunk comes back, dirty if nobody else has it; also from an owner that rests. The bytes stay reserved.

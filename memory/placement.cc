@@ -46,9 +46,10 @@ void joinNeighbours(std::vector<Extent>& extents, std::size_t from) {
 
 }  // namespace
 
-Placement::Placement(std::uint32_t granules)
+// The first `taken` are not free.
+Placement::Placement(std::uint32_t granules, std::uint32_t taken)
     : granules_(granules),
-      free_(granules),
+      free_(granules - taken),
       ownerOf_(granules),
       bits_((granules + kLargeBlock - 1) / kLargeBlock),
       longest_(bits_.size()),
@@ -57,8 +58,21 @@ Placement::Placement(std::uint32_t granules)
   const std::uint32_t whole = granules / kLargeBlock;
   for (std::uint32_t order = 0; order == 0 || whole >> order != 0; ++order)
     orders_.emplace_back((whole >> order) + 2);  // a buddy may lie behind the end
-  for (std::uint32_t block = 0; block < whole; ++block) setFree(block, kAll);
-  if (granules % kLargeBlock != 0) setFree(whole, lowBits(granules % kLargeBlock));
+  for (std::uint32_t block = taken / kLargeBlock; block < bits_.size(); ++block) {
+    const std::uint32_t there = block < whole ? kAll : lowBits(granules % kLargeBlock);
+    setFree(block, block == taken / kLargeBlock ? there & ~lowBits(taken % kLargeBlock) : there);
+  }
+}
+
+void Placement::takeFirst(OwnerId owner, std::uint32_t count) {
+  assert(free_ == granules_ && count <= granules_);
+  if (count == 0) return;
+  *this = Placement(granules_, count);
+  const std::uint32_t handle = owners_.findOrAdd(owner);
+  if (handle >= accounts_.size()) accounts_.resize(handle + 1);
+  accounts_[handle].recent.fill(kNoBlock);
+  accounts_[handle].granules = count;
+  std::fill_n(ownerOf_.begin(), count, handle);
 }
 
 bool Placement::allocate(OwnerId owner, std::uint32_t count, std::vector<Extent>& out) {

@@ -45,8 +45,10 @@ class Placement {
   static constexpr std::uint32_t kPackShare = 10;
   static constexpr std::uint32_t kOrders = 32;
 
-  explicit Placement(std::uint32_t granules);
+  explicit Placement(std::uint32_t granules) : Placement(granules, 0) {}
 
+  // The first so many, before anything else has been taken: for memory that is somebody's already. Such a one has at least `count` granules.
+  void takeFirst(OwnerId owner, std::uint32_t count);
   // Appends to `out` what now belongs to `owner`: `count` granules in few extents. False, with nothing changed, when
   // fewer are free.
   bool allocate(OwnerId owner, std::uint32_t count, std::vector<Extent>& out);
@@ -75,6 +77,7 @@ class Placement {
     std::array<std::uint32_t, 2> recent{};  // blocks it may have part of, latest first
   };
 
+  Placement(std::uint32_t granules, std::uint32_t taken);
   bool mayOpenBlock(std::uint32_t count, std::uint32_t rest) const;
   void takeBlocks(std::uint32_t handle, std::uint32_t blocks, std::uint32_t rest, std::vector<Extent>& out);
   bool takeBesideOwn(std::uint32_t handle, std::uint32_t count, std::vector<Extent>& out);

@@ -33,7 +33,10 @@ CudaError copyOn(Stream& stream, const Box& box, const Side& destination, const 
       if (const CudaError error = stream.synchronize(); error != CudaError::success) return error;
     }
     const CudaError error = upload(stream, box, destination, source);
-    if (error != CudaError::success || !finished || box.bytes() <= kLargestUnawaited) return error;
+    if (error != CudaError::success || !finished) return error;
+    // A stream that does not wait for this one could see memory as it was before. On a GPU of one's own that takes less time than a launch, and
+    // programs rely on it; here the memory may have to come back first.
+    if (box.bytes() <= kLargestUnawaited && !stream.device().hasNonBlocking()) return error;
     return stream.synchronize();
   }
   if (destination.kind == MemoryKind::pageable) {

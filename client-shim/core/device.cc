@@ -122,6 +122,7 @@ CudaError Device::makeStream(const StreamOptions& options, bool hidden, Stream**
 
 CudaError Device::createStream(const StreamOptions& options, Stream** stream) {
   if (const CudaError error = asyncError(); error != CudaError::success) return error;
+  if (options.nonBlocking) hasNonBlocking_.store(true, std::memory_order_relaxed);
   return makeStream(options, false, stream);
 }
 

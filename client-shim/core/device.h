@@ -53,6 +53,8 @@ class Device {
   // The calling thread's default stream on this device: made at its first use, ended with the thread.
   CudaError perThreadStream(Stream** stream);
   CudaError createStream(const StreamOptions& options, Stream** stream);
+  // The program has made one here, which work of the legacy stream does not hold up.
+  bool hasNonBlocking() const { return hasNonBlocking_.load(std::memory_order_relaxed); }
   // Work already on it is completed. invalidResourceHandle for the legacy and the per-thread streams.
   CudaError destroyStream(Stream& stream);
 
@@ -113,6 +115,7 @@ class Device {
   const DeviceInfo info_;
   wire::DeviceStatus* status_;
   std::atomic<bool> lost_{false};
+  std::atomic<bool> hasNonBlocking_{false};
   std::atomic<bool> saidSticky_{false};  // the log has it
   std::atomic<std::uint64_t> incarnation_{0};
   std::unique_ptr<CommandQueue> queue_;

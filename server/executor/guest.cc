@@ -40,7 +40,7 @@ Status Guest::promise(std::uint64_t bytes, memory::Tenure tenure) {
 void Guest::holdAbsent(std::uint64_t bytes) {
   promised_ = bytes;
   if (!account()) std::abort();  // of an empty device
-  memory_.takeAny(owner_, bytes / kGranuleBytes, chunks_);
+  memory_.takeFirst(owner_, bytes / kGranuleBytes, chunks_);
 }
 
 Status Guest::takeFrom(Guest& other, std::uint64_t bytes) {

@@ -55,6 +55,8 @@ class PhysicalMemory {
   // Up to `count` chunks that read as zero, which the owner has reserved; scrubs one if it must. None only while visitors
   // (memory/chunk_pool.h) have them. The chunk that cannot be scrubbed is lost, and the device is not fit for use.
   Result<std::vector<memory::Chunk>> take(memory::OwnerId owner, std::size_t count);
+  // At start-up, before anything else: the first chunks, which have no memory yet.
+  void takeFirst(memory::OwnerId owner, std::size_t count, std::vector<memory::Chunk>& to) { pool_.takeFirst(owner, count, to); }
   // Up to `count` chunks to be overwritten whole, appended; fewer only when no more are free.
   void takeAny(memory::OwnerId owner, std::size_t count, std::vector<memory::Chunk>& to);
   void put(memory::OwnerId owner, memory::Chunk chunk);

@@ -72,6 +72,28 @@ TEST_CASE("chunks come in long runs") {
   REQUIRE(runs(theirs) <= 6);
 }
 
+TEST_CASE("what has been somebody's since before are the first chunks, and they come back like others") {
+  for (const std::uint32_t count : {0u, 1u, 31u, 32u, 33u, 64u, 77u, 96u, 97u, 100u}) {
+    ChunkPool pool = ChunkPool::create(chunks(100)).value();
+    std::vector<Chunk> first, rest;
+    REQUIRE(pool.reserve(1, count * kGranuleBytes).ok());
+    pool.takeFirst(1, count, first);
+    REQUIRE(first.size() == count);
+    for (std::uint32_t id = 0; id < count; ++id) REQUIRE(first[id].id == id);
+    REQUIRE(pool.cleanChunks() == 100 - count);
+    REQUIRE(pool.reserve(2, (100 - count) * kGranuleBytes).ok());
+    REQUIRE(pool.take(2, 100 - count, rest) == 100 - count);
+    for (std::uint32_t i = 0; i < rest.size(); ++i) REQUIRE(rest[i].id == count + i);
+    for (const Chunk& chunk : first) pool.put(1, chunk);
+    while (auto chunk = pool.beginScrub()) pool.scrubbed(*chunk);
+    pool.giveBack(1, count * kGranuleBytes);
+    REQUIRE(pool.reserve(3, count * kGranuleBytes).ok());
+    std::vector<Chunk> again;
+    REQUIRE(pool.take(3, count, again) == count);
+    for (std::uint32_t id = 0; id < count; ++id) REQUIRE(again[id].id == id);
+  }
+}
+
 TEST_CASE("visitors are promised more than there is, each of them what can be there at once") {
   ChunkPool pool = ChunkPool::create(chunks(10)).value();
   for (OwnerId owner = 1; owner <= 5; ++owner) {
