@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "schemas/api/api_ids.h"
+#include "schemas/api/library_names.h"
 #include "schemas/wire/commands.h"
 #include "server/control/sync_channel.h"
 
@@ -95,7 +95,7 @@ int inChild(const std::function<int()>& work) {
 TEST_CASE("a session is attached again by its own process only, which knows its key, and once") {
   Daemon daemon;
   auto first = std::make_unique<Connection>(daemon);
-  const channel::Body answer = first->call(channel::Attach{channel::kProtocolVersion, wire::kWireHash, "", "libcudart.so.13", static_cast<std::uint32_t>(std::size(api::kApiNames)), "test"});
+  const channel::Body answer = first->call(channel::Attach{channel::kProtocolVersion, wire::kWireHash, "", "libcudart.so.13", static_cast<std::uint32_t>(std::size(api::kAllNames)), "test"});
   REQUIRE(std::holds_alternative<channel::Attached>(answer));
   const auto session = std::get<channel::Attached>(answer);
   CHECK(session.key.size() == 32);
