@@ -1,3 +1,4 @@
+// known-gap-cuda: arrays, textures and surfaces are served by the CPU device only
 // Graphs, arrays and textures of before a reset of the device are gone, and ending them ends nothing else; what is made afterwards works.
 #include "check.h"
 

@@ -1,3 +1,4 @@
+// known-gap-cuda: arrays, textures and surfaces are served by the CPU device only
 // Layers, cubemaps, mip levels, gathers, and objects that kernels find in memory.
 // nvcc: -Wno-deprecated-declarations
 #include <algorithm>
