@@ -240,6 +240,8 @@ struct Graph : Function {
   static void CUDART_CB called(void* self) { ++static_cast<Graph*>(self)->calls; }
   Graph(Word bytes, Word seed) : weights(bytes / 2, seed), counters(bytes / 4, seed) {
     CHECK(cudaMalloc(&sums, 2 * sizeof(Word)));
+    // What follows is on streams that do not wait for the fill of the counters, which CUDA does not wait for either.
+    CHECK(cudaDeviceSynchronize());
     CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     cudaStream_t side;
     cudaEvent_t fork, joined;
