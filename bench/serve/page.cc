@@ -2,37 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
 
+#include "tools/draw/svg.h"
+
 namespace rouse::bench {
 namespace {
 
+using draw::escaped, draw::format, draw::tickOf;
+
 constexpr double kWidth = 960, kLeft = 150, kRight = 24, kPlot = kWidth - kLeft - kRight;
 constexpr int kBins = 160;  // of time, in the timeline
-
-template <class... Values>
-std::string format(const char* how, Values... values) {
-  char text[512];
-  std::snprintf(text, sizeof text, how, values...);
-  return text;
-}
-
-std::string escaped(const std::string& text) {
-  std::string safe;
-  for (const char c : text) {
-    switch (c) {
-      case '&': safe += "&amp;"; break;
-      case '<': safe += "&lt;"; break;
-      case '>': safe += "&gt;"; break;
-      case '"': safe += "&quot;"; break;
-      default: safe += c;
-    }
-  }
-  return safe;
-}
 
 double orOne(double value) { return value > 0 ? value : 1; }
 
@@ -46,17 +28,9 @@ std::string label(double x, double y, const char* anchor, const std::string& tex
   return format("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor) + escaped(text) + "</text>\n";
 }
 
-// 1, 2 or 5 times a power of ten, so that there are at most ten of them.
-double tickOf(double length) {
-  const double least = length / 10, power = std::pow(10, std::floor(std::log10(least)));
-  for (const double step : {1.0, 2.0, 5.0})
-    if (step * power >= least) return step * power;
-  return 10 * power;
-}
-
 std::string timeAxis(double seconds, double top, double bottom) {
   std::string svg;
-  for (double at = 0; at <= seconds * 1.0001; at += tickOf(orOne(seconds))) {
+  for (double at = 0; at <= seconds * 1.0001; at += tickOf(orOne(seconds), 10)) {
     const double x = kLeft + kPlot * at / orOne(seconds);
     svg += line(x, top, x, bottom, "grid") + label(x, bottom + 16, "middle", format("%g s", at));
   }

@@ -1,43 +1,16 @@
 #include "bench/swap/chart.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
+
+#include "tools/draw/svg.h"
 
 namespace rouse::bench {
 namespace {
 
+using draw::escaped, draw::format, draw::tickOf;
+
 constexpr double kWidth = 960, kLeft = 150, kRight = 20, kTop = 48, kLaneHeight = 34, kLaneGap = 12;
 constexpr const char* kColours[] = {"#4e79a7", "#f28e2b", "#59a14f", "#b07aa1", "#76b7b2"};
-
-std::string escaped(const std::string& text) {
-  std::string safe;
-  for (const char c : text) {
-    switch (c) {
-      case '&': safe += "&amp;"; break;
-      case '<': safe += "&lt;"; break;
-      case '>': safe += "&gt;"; break;
-      case '"': safe += "&quot;"; break;
-      default: safe += c;
-    }
-  }
-  return safe;
-}
-
-template <class... Values>
-std::string format(const char* how, Values... values) {
-  char text[256];
-  std::snprintf(text, sizeof text, how, values...);
-  return text;
-}
-
-// 1, 2 or 5 times a power of ten, so that there are at most ten of them.
-double tickOf(double length) {
-  const double least = length / 10, power = std::pow(10, std::floor(std::log10(least)));
-  for (const double step : {1.0, 2.0, 5.0})
-    if (step * power >= least) return step * power;
-  return 10 * power;
-}
 
 }  // namespace
 
@@ -54,7 +27,7 @@ std::string drawSvg(const SwapChart& chart) {
                            kWidth, height);
   svg += format("<rect width=\"%g\" height=\"%g\" fill=\"#ffffff\"/>\n", kWidth, height);
   svg += format("<text x=\"%g\" y=\"24\" font-size=\"15\">", kLeft) + escaped(chart.title) + "</text>\n";
-  for (double at = 0, tick = tickOf(length); at <= length; at += tick) {
+  for (double at = 0, tick = tickOf(length, 10); at <= length; at += tick) {
     const double x = kLeft + at * scale;
     svg += format("<line x1=\"%.2f\" y1=\"%g\" x2=\"%.2f\" y2=\"%g\" stroke=\"#dddddd\"/>", x, kTop, x, bottom);
     svg += format("<text x=\"%.2f\" y=\"%g\" text-anchor=\"middle\">%g ms</text>\n", x, bottom + 16, at);

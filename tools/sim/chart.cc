@@ -2,39 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
+
+#include "tools/draw/svg.h"
 
 namespace rouse::sim {
 namespace {
 
+using draw::escaped, draw::format, draw::tickOf;
+
 constexpr double kWidth = 760, kHeight = 420, kLeft = 70, kRight = 190, kTop = 44, kBottom = 66;
 constexpr const char* kColours[] = {"#4e79a7", "#f28e2b", "#59a14f", "#b07aa1", "#e15759", "#76b7b2", "#9c755f", "#bab0ac"};
-
-std::string escaped(const std::string& text) {
-  std::string safe;
-  for (const char c : text) {
-    if (c == '&') safe += "&amp;";
-    else if (c == '<') safe += "&lt;";
-    else if (c == '>') safe += "&gt;";
-    else safe += c;
-  }
-  return safe;
-}
-
-template <class... Values>
-std::string format(const char* how, Values... values) {
-  char text[512];
-  std::snprintf(text, sizeof text, how, values...);
-  return text;
-}
-
-// 1, 2 or 5 times a power of ten, so that there are at most eight of them.
-double tickOf(double length) {
-  const double least = length / 8, power = std::pow(10, std::floor(std::log10(least)));
-  for (const double step : {1.0, 2.0, 5.0})
-    if (step * power >= least) return step * power;
-  return 10 * power;
-}
 
 std::string text(double x, double y, const char* anchor, const std::string& what) {
   return format("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor) + escaped(what) + "</text>\n";
@@ -48,7 +25,7 @@ std::string frame(const std::string& title, const std::string& y, const std::str
   svg += format("<rect width=\"%g\" height=\"%g\" fill=\"#ffffff\"/>\n", kWidth, kHeight);
   svg += format("<text x=\"%g\" y=\"22\" font-size=\"15\">", kLeft) + escaped(title) + "</text>\n";
   svg += text(kLeft, 38, "start", y);
-  for (double at = 0, tick = tickOf(most); at <= most * 1.0001; at += tick) {
+  for (double at = 0, tick = tickOf(most, 8); at <= most * 1.0001; at += tick) {
     const double down = kHeight - kBottom - at / most * (kHeight - kTop - kBottom);
     svg += format("<line x1=\"%g\" y1=\"%.1f\" x2=\"%g\" y2=\"%.1f\" stroke=\"#dddddd\"/>\n", kLeft, down, kWidth - kRight, down);
     svg += text(kLeft - 6, down + 4, "end", format("%g", at));
@@ -76,7 +53,7 @@ std::string drawSvg(const LineChart& chart) {
   const auto across = [&](double x) { return kLeft + (x - least) / (most - least) * (kWidth - kLeft - kRight); };
   const auto down = [&](double y) { return kHeight - kBottom - y / top * (kHeight - kTop - kBottom); };
   std::string svg = frame(chart.title, chart.y, chart.note, top);
-  for (double tick = tickOf(most - least), at = std::ceil(least / tick) * tick; at <= most * 1.0001; at += tick)
+  for (double tick = tickOf(most - least, 8), at = std::ceil(least / tick) * tick; at <= most * 1.0001; at += tick)
     svg += text(across(at), kHeight - kBottom + 16, "middle", format("%g", at));
   svg += text((kLeft + kWidth - kRight) / 2, kHeight - kBottom + 34, "middle", chart.x);
   for (std::size_t i = 0; i < chart.series.size(); ++i) {
