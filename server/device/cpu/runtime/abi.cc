@@ -153,11 +153,11 @@ ROUSE_UNINSTRUMENTED void rouse_cpu_matrix_part(ThreadContext* thread, std::uint
 
 // NOLINTBEGIN(performance-no-int-to-ptr): a kernel's addresses
 ROUSE_UNINSTRUMENTED void rouse_cpu_texture(std::uint64_t object, std::uint32_t operation, std::uint32_t* words) {
-  fetchTexture(*reinterpret_cast<const wire::TextureObject*>(object), TextureOperation::decode(operation), words);
+  fetchTexture(reinterpret_cast<const wire::TextureObject*>(object), TextureOperation::decode(operation), words);
 }
 
 ROUSE_UNINSTRUMENTED void rouse_cpu_surface(ThreadContext* thread, std::uint64_t object, std::uint32_t operation, std::uint32_t* words) {
-  if (accessSurface(*reinterpret_cast<const wire::TextureObject*>(object), SurfaceOperation::decode(operation), words)) return;
+  if (accessSurface(reinterpret_cast<const wire::TextureObject*>(object), SurfaceOperation::decode(operation), words)) return;
   Block& block = blockOf(thread);
   RuntimeSection section(block);
   block.runner().scratch() = "access outside of a surface";
@@ -165,7 +165,7 @@ ROUSE_UNINSTRUMENTED void rouse_cpu_surface(ThreadContext* thread, std::uint64_t
 }
 
 ROUSE_UNINSTRUMENTED std::uint32_t rouse_cpu_texture_query(std::uint64_t object, std::uint32_t query) {
-  return queryTexture(*reinterpret_cast<const wire::TextureObject*>(object), static_cast<TextureQuery>(query));
+  return queryTexture(reinterpret_cast<const wire::TextureObject*>(object), static_cast<TextureQuery>(query));
 }
 // NOLINTEND(performance-no-int-to-ptr)
 

@@ -286,9 +286,26 @@ bool fetchLinear(const TextureObject& t, const TextureOperation& operation, std:
   return true;
 }
 
+// Of sizes that are known here: each is a load and a store, no call of the C library, where a kernel must not be left.
+void copyElement(std::byte* to, const std::byte* from, std::uint32_t bytes) {
+  switch (bytes) {
+    case 1:
+      return void(std::memcpy(to, from, 1));
+    case 2:
+      return void(std::memcpy(to, from, 2));
+    case 4:
+      return void(std::memcpy(to, from, 4));
+    case 8:
+      return void(std::memcpy(to, from, 8));
+    default:
+      return void(std::memcpy(to, from, 16));
+  }
+}
+
 }  // namespace
 
-void fetchTexture(const TextureObject& t, const TextureOperation& operation, std::uint32_t* words) {
+void fetchTexture(const TextureObject* object, const TextureOperation& operation, std::uint32_t* words) {
+  const TextureObject& t = *object;
   if (fetchLinear(t, operation, words)) return;
   const Position p = positionOf(t, operation, words);
   if (operation.sampling == Sampling::gather) return gather(t, operation, p, words);
@@ -297,7 +314,8 @@ void fetchTexture(const TextureObject& t, const TextureOperation& operation, std
   for (int c = 0; c < 4; ++c) words[c] = std::bit_cast<std::uint32_t>(made.f[c]);
 }
 
-bool accessSurface(const TextureObject& s, const SurfaceOperation& operation, std::uint32_t* words) {
+bool accessSurface(const TextureObject* object, const SurfaceOperation& operation, std::uint32_t* words) {
+  const TextureObject& s = *object;
   const TextureLevel& level = s.level[0];
   const auto word = [&](int i) { return static_cast<std::int64_t>(static_cast<std::int32_t>(words[i])); };
   std::int64_t x = 0, y = 0, plane = 0, planes = 1, rows = 1;
@@ -325,7 +343,7 @@ bool accessSurface(const TextureObject& s, const SurfaceOperation& operation, st
   if (!inside) {
     if (operation.boundary == Boundary::trap) return false;
     if (operation.boundary == Boundary::zero) {
-      if (!operation.store) std::memset(data, 0, operation.bytes);
+      if (!operation.store) std::fill_n(words + kSurfaceData, 4, 0u);
       return true;
     }
     x = std::clamp<std::int64_t>(x, 0, std::max<std::int64_t>(width - operation.bytes, 0));
@@ -335,13 +353,14 @@ bool accessSurface(const TextureObject& s, const SurfaceOperation& operation, st
   auto* const there = reinterpret_cast<std::byte*>(level.base + static_cast<std::uint64_t>(plane) * level.planePitch +
                                                    static_cast<std::uint64_t>(y) * level.pitch + static_cast<std::uint64_t>(x));
   if (operation.store)
-    std::memcpy(there, data, operation.bytes);
+    copyElement(there, data, operation.bytes);
   else
-    std::memcpy(data, there, operation.bytes);
+    copyElement(data, there, operation.bytes);
   return true;
 }
 
-std::uint32_t queryTexture(const TextureObject& t, TextureQuery query) {
+std::uint32_t queryTexture(const TextureObject* object, TextureQuery query) {
+  const TextureObject& t = *object;
   switch (query) {
     case TextureQuery::width:
       return t.level[0].width;
