@@ -330,7 +330,7 @@ void Scheduler::makeRoom(Gpu& g, std::uint64_t bytes, Actions& actions) {
     const std::uint64_t lacking = g.used + bytes - g.spec.memoryBytes;
     const std::uint64_t left = f.transferBytes() - std::min(f.transferBytes(), copy.missing);
     std::uint64_t gives = policies_.eviction->gives(state_, f, copy);
-    if (gives < left) gives = std::min(gives, std::max(lacking, kLeastPart));
+    if (gives < left) gives = std::min(gives, wholePieces(std::max(lacking, kLeastPart)));
     if (gives >= left) {
       evict.leave.push_back({f.id, f.size(copy), true});
       drop(f, g.id);

@@ -98,6 +98,10 @@ struct Entry {
   auto operator<=>(const Entry&) const = default;
 };
 
+// What memory comes and goes in: granules (memory/chunk_pool.h). A part that leaves is so many of them.
+inline constexpr std::uint64_t kPieceBytes = std::uint64_t{2} << 20;
+constexpr std::uint64_t wholePieces(std::uint64_t bytes) { return (bytes + kPieceBytes - 1) / kPieceBytes * kPieceBytes; }
+
 struct Leaver {
   Rank rank;
   FunctionId function{};

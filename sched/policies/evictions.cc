@@ -69,9 +69,10 @@ class Rouse final : public Eviction {
   static constexpr double kNeed = 4;
   static constexpr double kFew = 50;           // requests: fewer count as so many
 
-  // Bytes that come while it runs. Less than all of it, or none.
+  // Bytes that come while it runs, in whole pieces. Less than all of it, or none.
   static std::uint64_t hides(const State& state, const Function& f, const Gpu& gpu) {
-    const auto bytes = static_cast<std::uint64_t>(kHiddenPart * seconds(state.run(f)) * gpu.spec.linkBytesPerSecond);
+    auto bytes = static_cast<std::uint64_t>(kHiddenPart * seconds(state.run(f)) * gpu.spec.linkBytesPerSecond);
+    bytes -= bytes % kPieceBytes;
     return bytes < f.transferBytes() ? bytes : 0;
   }
 

@@ -207,7 +207,11 @@ struct Moved {
     problem @3 :Error;     # code 0: it is as was asked
   }
 }
-struct MoveSession { sessionId @0 :UInt64; action @1 :UInt8; }  # not 4
+struct MoveSession {
+  sessionId @0 :UInt64;
+  action @1 :UInt8;            # not 4
+  offered @2 :UInt64;          # 1, bytes: others who need room take so much of it before they take more; 0: all of it
+}
 
 # Actions: 0 start, 1 stop, 2 restart the function, of which only the beginning is awaited; 3 read the configuration again (no function).
 struct Order { function @0 :Text; action @1 :UInt8; }

@@ -86,6 +86,7 @@ struct BodyWriter {
     auto out = to.initMoveSession();
     out.setSessionId(body.sessionId);
     out.setAction(static_cast<std::uint8_t>(body.action));
+    out.setOffered(body.offered);
   }
   void operator()(const ExportSession& body) { to.setExportSession(body.sessionId); }
   void operator()(const SessionRecipe& body) { writeRecipe(to.initSessionRecipe(), body); }
@@ -260,7 +261,7 @@ Body readBody(capnproto::Message::Reader from) {
       return readMoved(from.getMoved());
     case capnproto::Message::MOVE_SESSION: {
       const auto body = from.getMoveSession();
-      return MoveSession{body.getSessionId(), readAtMost("a session's move", body.getAction(), MoveAction::unpin)};
+      return MoveSession{body.getSessionId(), readAtMost("a session's move", body.getAction(), MoveAction::unpin), body.getOffered()};
     }
     case capnproto::Message::EXPORT_SESSION:
       return ExportSession{from.getExportSession()};

@@ -156,6 +156,7 @@ struct ExecutorStatusRequest {};
 struct MoveSession {
   std::uint64_t sessionId = 0;
   MoveAction action = MoveAction::load;  // not migrate
+  std::uint64_t offered = 0;             // unload, bytes: others who need room take so much of it before they take more; 0: all of it
 };
 struct ExportSession {
   std::uint64_t sessionId = 0;

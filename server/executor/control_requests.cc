@@ -134,7 +134,7 @@ void Executor::on(std::uint64_t id, channel::MoveSession& request, std::vector<w
     return send(id, Error{CudaError::invalidValue, "no session " + std::to_string(request.sessionId)});
   if (!homes_) return send(id, Error{CudaError::notSupported, "there is no host store: nothing leaves the device"});
   if (served->session->between()) return send(id, Error{CudaError::notReady, "it is being taken to another GPU"});
-  if (Status status = moves_.begin(id, request.sessionId, request.action); !status) return send(id, status.error());
+  if (Status status = moves_.begin(id, request.sessionId, request.action, request.offered); !status) return send(id, status.error());
   if (request.action == channel::MoveAction::load) loads_[id] = request.sessionId;
 }
 

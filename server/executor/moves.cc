@@ -12,11 +12,11 @@ std::string seconds(std::uint64_t ns) { return std::to_string(ns / 1'000'000'000
 
 }  // namespace
 
-Status Moves::begin(std::uint64_t request, std::uint64_t session, channel::MoveAction action) {
+Status Moves::begin(std::uint64_t request, std::uint64_t session, channel::MoveAction action, std::uint64_t offered) {
   if (std::ranges::any_of(moves_, [&](const Move& move) { return move.session == session; }))
     return Error{CudaError::devicesUnavailable,
                  "session " + std::to_string(session) + " is being loaded, unloaded or pinned already"};
-  moves_.push_back({.request = request, .session = session, .action = action, .askedAt = {}});
+  moves_.push_back({.request = request, .session = session, .action = action, .offered = offered, .askedAt = {}});
   return {};
 }
 
@@ -49,6 +49,7 @@ bool Moves::turn(std::span<Session* const> sessions, std::uint64_t now, const An
       if (!std::exchange(move.begun, true)) {
         move.since = now;
         move.departures = (*found)->presence().departures();
+        if (move.action == channel::MoveAction::unload && !move.exporting) (*found)->offer(move.offered);
         did = true;
       }
       result = advance(move, **found, now);

@@ -24,8 +24,8 @@ class Moves {
   // How long what is queued may take to end once a session has been asked to leave.
   static constexpr std::uint64_t kPatienceNs = Sharing::kPatienceNs;
 
-  // devicesUnavailable when another one is under way for this session.
-  Status begin(std::uint64_t request, std::uint64_t session, channel::MoveAction action);
+  // devicesUnavailable when another one is under way for this session. `offered`: as channel::MoveSession says.
+  Status begin(std::uint64_t request, std::uint64_t session, channel::MoveAction action, std::uint64_t offered = 0);
   // Of one that is to be another device's: answered by success in the very turn in which it is still() and mayMove().
   Status beginExport(std::uint64_t request, std::uint64_t session);
 
@@ -43,6 +43,7 @@ class Moves {
   struct Move {
     std::uint64_t request, session;
     channel::MoveAction action;
+    std::uint64_t offered = 0;
     bool exporting = false;
     bool begun = false;
     bool pinnedByThis = false;

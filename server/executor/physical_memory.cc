@@ -74,14 +74,19 @@ void PhysicalMemory::wake(memory::OwnerId owner) {
 
 bool PhysicalMemory::clearAway(std::size_t count) {
   const std::size_t before = pool_.unusedChunks();
-  for (const bool again : {false, true}) {
+  struct Round {
+    bool again, beyondOffers;
+  };
+  for (const auto [again, beyondOffers] : {Round{false, false}, Round{true, false}, Round{true, true}}) {
     for (std::uint64_t since = 0;;) {
       const auto owner = pool_.longestResting(since);
       if (!owner) break;
       since = pool_.restingSince(*owner);
       RestingOwner& guest = *resting_.at(*owner);
+      const auto most = static_cast<std::size_t>(beyondOffers ? count : std::min<std::uint64_t>(count, guest.offered()));
+      if (most == 0) continue;
       if (again) guest.reconsider();
-      if (!guest.giveUp(count)) {
+      if (!guest.giveUp(most)) {
         wake(*owner);  // its session ends with that error, and then the chunks are free
         return true;
       }

@@ -26,6 +26,8 @@ class RestingOwner {
   virtual Status lose(std::uint64_t address) = 0;
   // Some chunks that others kept may be kept no more.
   virtual void reconsider() = 0;
+  // How many are to be taken before anybody has to give up more than so.
+  virtual std::uint64_t offered() const = 0;
 
  protected:
   ~RestingOwner() = default;

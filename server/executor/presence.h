@@ -82,6 +82,8 @@ class Presence final : private ChunkHolder {
   Status beginLeaving(memory::Context& context);
   // True once it is away: the chunks are the pool's, to be had while the context lives.
   Result<bool> leave(memory::Context& context);
+  // Of what will rest, or rests: Resting::offer().
+  void offer(std::uint64_t bytes) { resting_.offer(bytes); }
   // While it is away: it cannot go on.
   const std::optional<Error>& fault() const { return resting_.fault(); }
   // --- Arriving: the pool has wantedBytes() of chunks, which nobody else takes before all of it is under way.

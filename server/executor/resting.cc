@@ -13,6 +13,11 @@ void Resting::begin(memory::Context& context, std::uint64_t without) {
   memory_.rest(owner_, *this);
 }
 
+void Resting::offer(std::uint64_t bytes) {
+  const std::uint64_t granules = (bytes + kGranuleBytes - 1) / kGranuleBytes;
+  offered_ = bytes == 0 ? kAll : offered_ == kAll ? granules : offered_ + granules;
+}
+
 void Resting::hold() {
   assert(context_ != nullptr && !held_);
   memory_.wake(owner_);
@@ -30,6 +35,7 @@ void Resting::end() {
   held_ = false;
   context_ = nullptr;
   count_ = 0;
+  offered_ = kAll;
   left_.clear();
   kept_.clear();
   fault_.reset();
@@ -57,6 +63,7 @@ Status Resting::giveUp(std::size_t count) {
     if (chunk == memory::kNoChunk) continue;
     (memory_.kept(owner_, {chunk, kGranuleBytes}) ? kept_ : going).push_back(granule);
   }
+  if (offered_ != kAll) offered_ -= std::min<std::uint64_t>(offered_, going.size());
   std::sort(going.begin(), going.end());
   for (auto at = going.begin(); at != going.end();) {
     AddressRange run{addressOf(*at), 0};

@@ -33,6 +33,10 @@ class Resting final : public RestingOwner {
   void yield();
   bool held() const { return held_; }
 
+  // Others take so much of it before they take more, on top of what has been offered since it came to rest; 0: all of it, as if nothing had
+  // been said. Before begin() as well, for the rest to come. So who decides what leaves (sched/) finds what it has decided.
+  void offer(std::uint64_t bytes);
+
   // Of all that the owner has, what is here still; nothing where it does not rest.
   std::uint64_t leftBytes() const { return count_ * kGranuleBytes; }
   // Some of it could not be unmapped: the session has to end, which unmaps everything.
@@ -42,8 +46,11 @@ class Resting final : public RestingOwner {
   Status giveUp(std::size_t count) override;
   Status lose(std::uint64_t address) override;
   void reconsider() override;
+  std::uint64_t offered() const override { return offered_; }
 
  private:
+  static constexpr std::uint64_t kAll = ~std::uint64_t{0};
+
   void arrange();
   std::uint64_t addressOf(std::uint32_t granule) const { return extents_.window().base + granule * kGranuleBytes; }
   Status unmap(AddressRange range);
@@ -58,6 +65,7 @@ class Resting final : public RestingOwner {
   bool held_ = false;
   bool arranged_ = false;
   std::uint64_t count_ = 0;          // granules left
+  std::uint64_t offered_ = kAll;     // of them
   // They, those wanted first in front, made when the first is given up; some have been lost meanwhile. And those that others kept.
   std::vector<std::uint32_t> left_, kept_;
   std::optional<Error> fault_;

@@ -143,6 +143,8 @@ class Session final : public Sharer, private memory::ContextObserver {
   // As askToLeave(), whoever waits. Not while it is admitted.
   void sendAway() { sentAway_ = true; }
   void recall() { sentAway_ = false; }
+  // Of what rests here once it is away, or rests already: Resting::offer().
+  void offer(std::uint64_t bytes) { presence_.offer(bytes); }
   bool serving() const override { return stage_ == Stage::serving; }
 
   // --- Between devices (session_recipe.cc).

@@ -187,10 +187,10 @@ void SessionFleet::whenHere(const std::string& function, Done done) {
   coming->second.waiting.push_back(std::move(done));
 }
 
-void SessionFleet::release(const std::string& function) {
+void SessionFleet::release(const std::string& function, std::uint64_t bytes) {
   const Session* session = sessionOf(function);
   if (session == nullptr || !pool_.swaps() || session->devices.front().asleep) return;
-  session->devices.front().executor->request(channel::MoveSession{session->id, channel::MoveAction::unload}, {},
+  session->devices.front().executor->request(channel::MoveSession{session->id, channel::MoveAction::unload, bytes}, {},
                                              [](const Result<channel::Message>&) {});
 }
 

@@ -49,7 +49,7 @@ class SessionFleet final : public scheduling::Fleet {
   void take(const std::string& function, std::uint32_t gpu, Done) override;
   void whenHere(const std::string& function, Done) override;
   scheduling::Arrived lastArrival(const std::string& function) const override;
-  void release(const std::string& function) override;
+  void release(const std::string& function, std::uint64_t bytes) override;
 
  private:
   struct Coming {

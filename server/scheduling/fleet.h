@@ -38,8 +38,9 @@ class Fleet {
   virtual void whenHere(const std::string& function, Done done) = 0;
   // Of the last arrival that there was an end of; for people.
   virtual Arrived lastArrival(const std::string&) const { return {}; }
-  // Its memory leaves the GPU, as far as others need the room. Nobody waits for it.
-  virtual void release(const std::string& function) = 0;
+  // Its memory leaves the GPU, as far as others need the room: so many bytes of what it uses last before anybody loses more; 0: all of it.
+  // Nobody waits for it.
+  virtual void release(const std::string& function, std::uint64_t bytes) = 0;
 };
 
 }  // namespace rouse::scheduling

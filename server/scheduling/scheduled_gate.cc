@@ -433,12 +433,11 @@ void ScheduledGate::carryOut(const sched::Fetch& fetch) {
 }
 
 void ScheduledGate::carryOut(const sched::Evict& evict) {
-  // Who is to give up a part is let go of whole: it stays where it is but for what others take, and they take what it will want last.
   for (const sched::Leave& leave : evict.leave) {
     const Function* f = byId(leave.function);
     if (f == nullptr || !f->where || f->where->gpu != sched::index(evict.gpu)) continue;
     evicted_.push_back({.kind = Kind::evicted, .gpu = f->where->gpu, .bytes = leave.bytes, .all = leave.whole, .text = f->name});
-    fleet_.release(f->name);
+    fleet_.release(f->name, leave.whole ? 0 : leave.bytes);
   }
 }
 

@@ -207,7 +207,8 @@ TEST_CASE("every other kind survives") {
   CHECK(move.function == "model");
   CHECK(move.action == MoveAction::unpin);
   CHECK(std::get<Move>(roundTrip(1, Move{"model", MoveAction::migrate, 3}).body).gpu == 3);
-  const auto moveSession = std::get<MoveSession>(roundTrip(1, MoveSession{7, MoveAction::pin}).body);
+  const auto moveSession = std::get<MoveSession>(roundTrip(1, MoveSession{7, MoveAction::pin, 9}).body);
+  CHECK(moveSession.offered == 9);
   CHECK(moveSession.sessionId == 7);
   CHECK(moveSession.action == MoveAction::pin);
   const auto moved =

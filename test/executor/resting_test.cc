@@ -74,6 +74,31 @@ TEST_CASE_METHOD(SharingFixture, "chunks are taken from nobody first, then from 
   }
 }
 
+TEST_CASE_METHOD(SharingFixture, "what rests is taken as it has been offered, and beyond that only where nothing else is left") {
+  const auto leave = [&](std::size_t who, std::uint64_t granules) {
+    REQUIRE(moves.begin(100 + who, sessions[who]->id(), channel::MoveAction::unload, granules * kG).ok());
+    settle();
+    REQUIRE(answers.at(100 + who).ok());
+  };
+  const auto a = add(4), b = add(3);  // and one that nobody has
+  leave(a, 1);
+  leave(b, 0);
+  REQUIRE((resting(a) == 4 && resting(b) == 3));
+  const auto c = add(3);
+  REQUIRE((resting(a) == 3 && resting(b) == 2));  // one of a, which has rested longest, and then b
+  leave(a, 1);                                     // one more
+  add(2);
+  REQUIRE((resting(a) == 2 && resting(b) == 1));
+  now += 100 * kMs;
+  add(2);
+  REQUIRE((resting(a) == 1 && resting(b) == 0));
+  // It has come since: nothing has been offered of what rests then.
+  sendAway(c);
+  now += 100 * kMs;
+  touch(a);
+  REQUIRE((here(a) && done(a)));
+}
+
 TEST_CASE_METHOD(SharingFixture, "nobody is handed a chunk that another's addresses lead to, nor one with another's bytes") {
   const auto a = add(8);
   sendAway(a);

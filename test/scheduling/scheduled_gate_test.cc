@@ -44,7 +44,7 @@ class FakeFleet final : public Fleet {
   void whenHere(const std::string&, Done done) override {
     later([done = std::move(done)] { done({}); });
   }
-  void release(const std::string& function) override { released.push_back(function); }
+  void release(const std::string& function, std::uint64_t) override { released.push_back(function); }
 
   void goOn() {
     while (!held_.empty()) goOn(0);
