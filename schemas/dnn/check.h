@@ -1,0 +1,56 @@
+// What may be in a graph, and what memory it names. The client asks before it sends one, to answer as cuDNN does at the call; the
+// executor asks again, of what has come. Pure; any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "schemas/dnn/graph.h"
+
+namespace rouse::dnn {
+
+// A dimension, and an operation's pads, strides, dilations and windows.
+inline constexpr std::int64_t kMostElements = 0x7fff'ffff;
+// From the first byte of a tensor to its last: what a window holds (memory::kMaxWindowBytes).
+inline constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 40;
+
+enum class Verdict : std::uint8_t {
+  runs,
+  invalid,      // CUDNN_STATUS_BAD_PARAM: shapes that do not match, values outside of an enumeration
+  unsupported,  // CUDNN_STATUS_NOT_SUPPORTED: allowed by cuDNN, and not served
+};
+
+struct Check {
+  Verdict verdict = Verdict::runs;
+  const char* what = "";  // in words; literal
+  std::uint32_t node = 0;
+};
+
+// A graph, taken apart and copied: aligned, and nobody else's.
+struct Parts {
+  Graph graph;
+  std::vector<Tensor> tensors;
+  std::vector<Node> nodes;
+};
+
+// False: the bytes are not a graph's. Counts are believed only as far as the bytes go.
+bool takeApart(std::span<const std::byte> bytes, Parts& parts);
+std::vector<std::byte> putTogether(const Parts& parts);
+
+// Everything but addresses: numbers of tensors, kinds, shapes, types, enumerations, that a passing tensor is written before it is read
+// and by one node only. runs: ranges() can be asked.
+Check check(const Parts& parts);
+
+struct Range {
+  const char* operand = "";  // literal
+  std::uint64_t address = 0, bytes = 0;
+  bool written = false;
+};
+
+// Every piece of memory that the graph names; a tensor's reaches from its first element's first byte to its last element's last. False: one
+// is longer than kMostBytes.
+bool ranges(const Parts& parts, std::vector<Range>& found);
+
+}  // namespace rouse::dnn
