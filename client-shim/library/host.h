@@ -14,7 +14,7 @@
 namespace rouse::client {
 
 // Of the kinds of objects that have handles here: so that one library knows another's.
-enum class HandleKind : std::uint32_t { blas = 1, blasLt = 2 };
+enum class HandleKind : std::uint32_t { blas = 1, blasLt = 2, dnn = 3 };
 
 class LibraryHost {
  public:
