@@ -331,6 +331,8 @@ TEST_CASE_METHOD(Cudnn, "backend descriptors: unfinalized, destroyed, of another
   CHECK(operation.trySet<std::int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, {1}) == CUDNN_STATUS_BAD_PARAM);
   CHECK(cudnnBackendSetAttribute(operation, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, nullptr) == CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
   CHECK(operation.finalize() == CUDNN_STATUS_BAD_PARAM);
+  CHECK(cudnnBackendInitialize(operation) == CUDNN_STATUS_SUCCESS);  // as new
+  CHECK(cudnnBackendInitialize(gone) == CUDNN_STATUS_BAD_PARAM);
   CHECK(unfinished.finalize() == CUDNN_STATUS_BAD_PARAM);
   CHECK(unfinished.trySet<std::int64_t>(CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, {1, 2, 3, 4, 5, 6, 7, 8, 9}) == CUDNN_STATUS_BAD_PARAM_OUT_OF_BOUND);
   std::int64_t number = 0, got = 0;

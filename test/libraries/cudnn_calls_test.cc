@@ -58,6 +58,28 @@ TEST_CASE_METHOD(Convolutions, "a convolution: one graph, no round trip", "[libr
   CHECK(calls() == before + 100);
 }
 
+TEST_CASE_METHOD(Convolutions, "algorithms: one each, found without running it", "[libraries][cudnn]") {
+  const auto before = calls();
+  int most = 0, found = 0;
+  cudnnConvolutionFwdAlgoPerf_t forwards;
+  cudnnConvolutionBwdDataAlgoPerf_t datas;
+  cudnnConvolutionBwdFilterAlgoPerf_t filters;
+  CHECK((cudnnGetConvolutionForwardAlgorithmMaxCount(handle, &most) == CUDNN_STATUS_SUCCESS && most == 1));
+  CHECK((cudnnGetConvolutionBackwardDataAlgorithmMaxCount(handle, &most) == CUDNN_STATUS_SUCCESS && most == 1));
+  CHECK((cudnnGetConvolutionBackwardFilterAlgorithmMaxCount(handle, &most) == CUDNN_STATUS_SUCCESS && most == 1));
+  CHECK(cudnnGetConvolutionForwardAlgorithmMaxCount(nullptr, &most) == CUDNN_STATUS_BAD_PARAM);
+  CHECK((cudnnFindConvolutionForwardAlgorithm(handle, x, w, desc, y, 3, &found, &forwards) == CUDNN_STATUS_SUCCESS && found == 1));
+  CHECK(forwards.time == -1);  // it has not been measured
+  CHECK((cudnnFindConvolutionForwardAlgorithmEx(handle, x, memory, w, memory, desc, y, memory, 3, &found, &forwards, nullptr, 0) == CUDNN_STATUS_SUCCESS && found == 1));
+  CHECK((cudnnFindConvolutionBackwardDataAlgorithm(handle, w, y, desc, x, 3, &found, &datas) == CUDNN_STATUS_SUCCESS && found == 1 && datas.memory == 0));
+  CHECK((cudnnFindConvolutionBackwardDataAlgorithmEx(handle, w, memory, y, memory, desc, x, memory, 3, &found, &datas, nullptr, 0) == CUDNN_STATUS_SUCCESS && found == 1));
+  CHECK((cudnnFindConvolutionBackwardFilterAlgorithm(handle, x, y, desc, w, 3, &found, &filters) == CUDNN_STATUS_SUCCESS && found == 1 && filters.memory == 0));
+  CHECK((cudnnFindConvolutionBackwardFilterAlgorithmEx(handle, x, memory, y, memory, desc, w, memory, 3, &found, &filters, nullptr, 0) == CUDNN_STATUS_SUCCESS && found == 1));
+  CHECK(cudnnFindConvolutionBackwardFilterAlgorithm(handle, y, y, desc, w, 3, &found, &filters) == CUDNN_STATUS_BAD_PARAM);
+  CHECK(found == 0);
+  CHECK(calls() == before);
+}
+
 TEST_CASE_METHOD(Convolutions, "a convolution's graph", "[libraries][cudnn]") {
   const float half = 0.5f, three = 3;
   REQUIRE(forward(&half, &three) == CUDNN_STATUS_SUCCESS);
@@ -363,6 +385,32 @@ TEST_CASE_METHOD(Cudnn, "batch normalisation", "[libraries][cudnn]") {
   CHECK(cudnnNormalizationForwardTraining(handle, CUDNN_NORM_PER_CHANNEL, CUDNN_NORM_OPS_NORM, CUDNN_NORM_ALGO_STANDARD, &one, &zero, x, memory, p, memory + 800,
                                           memory + 900, 0.5, p, memory + 1000, memory + 1100, 1e-5, memory + 1200, memory + 1300, nullptr, nullptr, nullptr, x,
                                           memory + 400, nullptr, 0, nullptr, 0, 2) == CUDNN_STATUS_BAD_PARAM);
+}
+
+TEST_CASE_METHOD(Cudnn, "normalisation by its other names", "[libraries][cudnn]") {
+  TensorOf x(4, 3, 5, 5), p(1, 3, 1, 1), mean(1, 3, 1, 1);
+  const ActivationOf relu(CUDNN_ACTIVATION_RELU);
+  std::size_t bytes = 9;
+  const auto mode = CUDNN_NORM_PER_CHANNEL;
+  const auto ops = CUDNN_NORM_OPS_NORM_ADD_ACTIVATION;
+  const auto algo = CUDNN_NORM_ALGO_PERSIST;
+  CHECK((cudnnGetNormalizationForwardTrainingWorkspaceSize(handle, mode, ops, algo, x, x, x, p, relu, p, &bytes, 1) == CUDNN_STATUS_SUCCESS && bytes == 0));
+  CHECK((cudnnGetNormalizationBackwardWorkspaceSize(handle, mode, ops, algo, x, x, x, x, x, p, relu, p, &bytes, 1) == CUDNN_STATUS_SUCCESS && bytes == 0));
+  CHECK((cudnnGetNormalizationTrainingReserveSpaceSize(handle, mode, ops, algo, relu, x, &bytes, 1) == CUDNN_STATUS_SUCCESS && bytes == 0));
+  CHECK(cudnnGetNormalizationTrainingReserveSpaceSize(handle, mode, ops, algo, relu, x, &bytes, 3) == CUDNN_STATUS_BAD_PARAM);
+  CHECK(cudnnDeriveNormTensorDescriptor(p, mean, x, mode, 1) == CUDNN_STATUS_SUCCESS);
+  CHECK(cudnnDeriveNormTensorDescriptor(p, mean, x, mode, 2) == CUDNN_STATUS_BAD_PARAM);
+  REQUIRE(cudnnNormalizationForwardInference(handle, mode, ops, algo, &one, &zero, x, memory, p, memory + 800, memory + 900, mean, memory + 1000, memory + 1100, x,
+                                             memory + 2000, relu, x, memory + 400, 1e-4, 1) == CUDNN_STATUS_SUCCESS);
+  dnn::Parts parts = last();
+  REQUIRE(parts.nodes.size() == 3);
+  CHECK((parts.nodes[0].flags == 0 && parts.nodes[0].numbers[dnn::kEpsilon] == 1e-4 && parts.nodes[1].mode == CUDNN_POINTWISE_ADD));
+  REQUIRE(cudnnNormalizationBackward(handle, mode, CUDNN_NORM_OPS_NORM, algo, &one, &zero, &one, &zero, x, memory, nullptr, nullptr, x, memory + 2000, nullptr, nullptr, x,
+                                     memory + 2400, p, memory + 800, nullptr, memory + 900, memory + 1000, 1e-4, mean, memory + 1100, memory + 1200, nullptr, nullptr, 0,
+                                     nullptr, 0, 1) == CUDNN_STATUS_SUCCESS);
+  parts = last();
+  REQUIRE(parts.nodes.size() == 1);
+  CHECK((parts.nodes[0].operation == Operation::normBackward && parts.tensors[parts.nodes[0].inputs[3]].address == at(1100)));
 }
 
 TEST_CASE_METHOD(Cudnn, "doubles bring doubles", "[libraries][cudnn]") {

@@ -19,7 +19,14 @@ TEST_CASE_METHOD(Cudnn, "versions, names of statuses, the last error in words", 
   CHECK(cudnnGetProperty(static_cast<libraryPropertyType>(9), &major) == CUDNN_STATUS_INVALID_VALUE);
   CHECK(std::string(cudnnGetErrorString(CUDNN_STATUS_NOT_SUPPORTED_SHAPE)) == "CUDNN_STATUS_NOT_SUPPORTED_SHAPE");
   CHECK(std::string(cudnnGetErrorString(static_cast<cudnnStatus_t>(77))) == "CUDNN_UNKNOWN_STATUS");
-  CHECK(cudnnOpsVersionCheck() == CUDNN_STATUS_SUCCESS);
+  CHECK(cudnnGetMaxDeviceVersion() == CUDNN_MAX_DEVICE_VERSION);
+  for (const auto check : {cudnnOpsVersionCheck, cudnnCnnVersionCheck, cudnnAdvVersionCheck, cudnnGraphVersionCheck}) CHECK(check() == CUDNN_STATUS_SUCCESS);
+  // There is no log, and who wants one is told.
+  unsigned mask = 9;
+  cudnnCallback_t callback = [](cudnnSeverity_t, void*, const cudnnDebug_t*, const char*) {};
+  CHECK(cudnnSetCallback(CUDNN_SEV_ERROR_EN, nullptr, callback) == CUDNN_STATUS_NOT_SUPPORTED);
+  CHECK(cudnnSetCallback(0, nullptr, nullptr) == CUDNN_STATUS_SUCCESS);
+  CHECK((cudnnGetCallback(&mask, nullptr, &callback) == CUDNN_STATUS_SUCCESS && mask == 0 && callback == nullptr));
   CHECK(cudnnSetStream(nullptr, nullptr) == CUDNN_STATUS_BAD_PARAM);
   char text[256] = "before", small[8] = "before";
   cudnnGetLastErrorString(text, sizeof text);
@@ -79,6 +86,10 @@ TEST_CASE_METHOD(Cudnn, "tensors and filters: what is set is told", "[libraries]
   CHECK(cudnnGetTensor4dDescriptor(tensor, &type, &n, &c, &h, &w, nullptr, nullptr, nullptr, nullptr) == CUDNN_STATUS_BAD_PARAM);
 
   // What is refused changes nothing.
+  const int volume[] = {2, 3, 4, 5, 6};
+  REQUIRE(cudnnSetTensorNdDescriptorEx(tensor, CUDNN_TENSOR_NHWC, CUDNN_DATA_FLOAT, 5, volume) == CUDNN_STATUS_SUCCESS);
+  REQUIRE(cudnnGetTensorNdDescriptor(tensor, 5, &type, &rank, back, backStrides) == CUDNN_STATUS_SUCCESS);
+  CHECK((backStrides[0] == 360 && backStrides[1] == 1 && backStrides[4] == 3));
   CHECK(cudnnSetTensor4dDescriptor(tensor, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 0, 3, 5, 7) == CUDNN_STATUS_BAD_PARAM);
   CHECK(cudnnSetTensor4dDescriptor(tensor, CUDNN_TENSOR_NCHW, static_cast<cudnnDataType_t>(99), 1, 3, 5, 7) == CUDNN_STATUS_BAD_PARAM);
   CHECK(cudnnSetTensor4dDescriptor(tensor, static_cast<cudnnTensorFormat_t>(7), CUDNN_DATA_FLOAT, 1, 3, 5, 7) == CUDNN_STATUS_BAD_PARAM);
@@ -104,6 +115,11 @@ TEST_CASE_METHOD(Cudnn, "tensors and filters: what is set is told", "[libraries]
   REQUIRE(cudnnGetFilterSizeInBytes(filter, &bytes) == CUDNN_STATUS_SUCCESS);
   CHECK(bytes == 4 * 600);
   CHECK(cudnnSetFilter4dDescriptor(filter, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NHWC, 8, -3, 5, 5) == CUDNN_STATUS_BAD_PARAM);
+  const int five[] = {8, 3, 5, 5, 5};
+  int gotDims[5] = {};
+  REQUIRE(cudnnSetFilterNdDescriptor(filter, CUDNN_DATA_HALF, CUDNN_TENSOR_NCHW, 5, five) == CUDNN_STATUS_SUCCESS);
+  REQUIRE(cudnnGetFilterNdDescriptor(filter, 5, &type, &format, &rank, gotDims) == CUDNN_STATUS_SUCCESS);
+  CHECK((rank == 5 && gotDims[4] == 5 && type == CUDNN_DATA_HALF && format == CUDNN_TENSOR_NCHW));
   REQUIRE(cudnnDestroyFilterDescriptor(filter) == CUDNN_STATUS_SUCCESS);
 }
 
@@ -124,6 +140,12 @@ TEST_CASE_METHOD(Cudnn, "descriptors of operations: what is set is told, and sha
   CHECK(cudnnSetConvolution2dDescriptor(convolution, -1, 2, 3, 2, 1, 2, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT) == CUDNN_STATUS_BAD_PARAM);
   CHECK(cudnnSetConvolution2dDescriptor(convolution, 1, 2, 0, 2, 1, 2, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT) == CUDNN_STATUS_BAD_PARAM);
   CHECK(cudnnSetConvolutionGroupCount(convolution, 0) == CUDNN_STATUS_BAD_PARAM);
+  int two[6];
+  REQUIRE(cudnnGetConvolution2dDescriptor(convolution, &two[0], &two[1], &two[2], &two[3], &two[4], &two[5], &mode, &type) == CUDNN_STATUS_SUCCESS);
+  CHECK((two[0] == 1 && two[1] == 2 && two[2] == 3 && two[3] == 2 && two[4] == 1 && two[5] == 2));
+  cudnnReorderType_t reorder;
+  REQUIRE(cudnnSetConvolutionReorderType(convolution, CUDNN_NO_REORDER) == CUDNN_STATUS_SUCCESS);
+  CHECK((cudnnGetConvolutionReorderType(convolution, &reorder) == CUDNN_STATUS_SUCCESS && reorder == CUDNN_NO_REORDER));
   CHECK(cudnnSetConvolutionMathType(convolution, static_cast<cudnnMathType_t>(9)) == CUDNN_STATUS_BAD_PARAM);
   cudnnFilterDescriptor_t filter;
   REQUIRE(cudnnCreateFilterDescriptor(&filter) == CUDNN_STATUS_SUCCESS);
@@ -145,6 +167,9 @@ TEST_CASE_METHOD(Cudnn, "descriptors of operations: what is set is told, and sha
     int window[2], vertical, horizontal, vStride, hStride;
     REQUIRE(cudnnGetPooling2dDescriptor(pooling, &pool, &nan, &window[0], &window[1], &vertical, &horizontal, &vStride, &hStride) == CUDNN_STATUS_SUCCESS);
     CHECK((window[0] == 3 && window[1] == 2 && vertical == 1 && horizontal == 0 && vStride == 2 && hStride == 1 && nan == CUDNN_PROPAGATE_NAN));
+    int spatial = 0, windows[2] = {}, padding[2] = {}, steps[2] = {};
+    REQUIRE(cudnnGetPoolingNdDescriptor(pooling, 2, &pool, &nan, &spatial, windows, padding, steps) == CUDNN_STATUS_SUCCESS);
+    CHECK((spatial == 2 && windows[0] == 3 && padding[0] == 1 && steps[1] == 1));
     REQUIRE(cudnnGetPooling2dForwardOutputDim(pooling, image, &n, &c, &h, &w) == CUDNN_STATUS_SUCCESS);
     CHECK((n == 2 && c == 8 && h == 7 && w == 14));
     CHECK(cudnnDestroyPoolingDescriptor(pooling) == CUDNN_STATUS_SUCCESS);
