@@ -46,6 +46,7 @@ void run(cudnnHandle_t handle, check::Random& r, const Index& dims, cudnnBatchNo
   each(dims, [&](const Index& i) { squares[i] += (x(i) - mu(i)) * (x(i) - mu(i)) / count; });
   const auto deviation = [&](const Index& i) { return 1 / std::sqrt(squares(i) + epsilon); };
   const auto normal = [&](const Index& i) { return (x(i) - mu(i)) * deviation(i) * scale(i) + bias(i); };
+  y.upload();
   DNN(cudnnBatchNormalizationForwardTraining(handle, mode, alpha, beta, x, x.device, y, y.device, derived, scale.device, bias.device, average, mean.device,
                                              variance.device, epsilon, saved.device, inverse.device));
   y.compare("y of training, " + label, [&](const Index& i) { return alpha.wide() * normal(i) + beta.wide() * (factors ? y(i) : 0); }, rounding + 4 * kEpsilon<T>);
