@@ -125,6 +125,7 @@ bool Session::findAllocation(std::uint64_t address, Allocation* found) {
 }
 
 CudaError Session::wait(std::uint32_t deviceIndex, Mark mark, Waiting waiting) {
+  countRoundTrip();
   thread_local wire::SpinBudget learned;
   wire::SpinBudget none{true};
   // An executor that rests has just been woken, often on this very core, where looking out for it would only keep it from
@@ -167,6 +168,8 @@ void Session::countUnsupported(std::uint32_t apiId, std::uint32_t times) {
   if (apiId >= wire::kMaxApiNames || times == 0) return;
   memory_->segment.header().unsupportedCalls[apiId].fetch_add(times, std::memory_order_relaxed);
 }
+
+void Session::countRoundTrip() { memory_->segment.header().roundTrips.fetch_add(1, std::memory_order_relaxed); }
 
 void Session::lockForFork() { hostHeap_->lock().release(); }
 void Session::unlockAfterFork() { hostHeap_->unlock(); }

@@ -206,6 +206,7 @@ ordered_json function(const StatusInput& input, const Session& session) {
           {"module_bytes", session.moduleBytes},
           {"commands", total.commands},
           {"launches", total.launches},
+          {"round_trips", session.segment ? session.segment->header().roundTrips.load(std::memory_order_relaxed) : 0},
           {"error", total.error}};
 }
 

@@ -365,6 +365,8 @@ TEST_CASE("calls of unsupported names are summed over live and ended processes")
   session->header().unsupportedCalls[1].store(4);
   session->header().unsupportedCalls[2].store(1);
   session->header().unsupportedCalls[1000].store(1);  // no such name
+  session->header().roundTrips.store(12);
+  CHECK(daemon.status(true)["functions"][0]["round_trips"] == 12);
   const auto calls = daemon.status(true)["unsupported_calls"];
   CHECK(calls == nlohmann::json{{"cudaBeta", 7}, {"cudaGamma", 1}});
   CHECK_FALSE(daemon.status(false).contains("unsupported_calls"));
