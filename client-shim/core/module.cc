@@ -66,7 +66,6 @@ CudaError loadModule(Device& device, const ModuleSource& source, std::span<const
     offset = 0;
     size = source.bytes.size();
   }
-  session.countRoundTrip();
   auto listing = session.connection().loadModule(device.index(), source.fd < 0 ? copy.get() : source.fd, offset, size);
   if (!listing) {
     log(LogLevel::error, "module of %llu bytes: %s", static_cast<unsigned long long>(size),

@@ -18,6 +18,7 @@
 #include "client-shim/core/staging.h"
 #include "client-shim/core/stream_ordered_pool.h"
 #include "client-shim/core/thread_streams.h"
+#include "schemas/wire/round_trips.h"
 #include "schemas/wire/segment.h"
 #include "schemas/wire/slot_wait.h"
 
@@ -125,7 +126,7 @@ bool Session::findAllocation(std::uint64_t address, Allocation* found) {
 }
 
 CudaError Session::wait(std::uint32_t deviceIndex, Mark mark, Waiting waiting) {
-  countRoundTrip();
+  wire::roundTrips(memory_->segment.header()).fetch_add(1, std::memory_order_relaxed);
   thread_local wire::SpinBudget learned;
   wire::SpinBudget none{true};
   // An executor that rests has just been woken, often on this very core, where looking out for it would only keep it from
@@ -168,8 +169,6 @@ void Session::countUnsupported(std::uint32_t apiId, std::uint32_t times) {
   if (apiId >= wire::kMaxApiNames || times == 0) return;
   memory_->segment.header().unsupportedCalls[apiId].fetch_add(times, std::memory_order_relaxed);
 }
-
-void Session::countRoundTrip() { memory_->segment.header().roundTrips.fetch_add(1, std::memory_order_relaxed); }
 
 void Session::lockForFork() { hostHeap_->lock().release(); }
 void Session::unlockAfterFork() { hostHeap_->unlock(); }

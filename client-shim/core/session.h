@@ -72,8 +72,6 @@ class Session {
   bool alive(std::uint32_t deviceIndex);
 
   void countUnsupported(std::uint32_t apiId, std::uint32_t times);
-  // A call waits for an executor or the daemon: whoever sends what is waited for otherwise than by wait() tells it here.
-  void countRoundTrip();
 
   // Around fork(): so that the child finds the list of registered memory whole. The last one in a forked child, from
   // the atfork handler.

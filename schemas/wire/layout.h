@@ -71,9 +71,7 @@ struct SessionHeader {
   std::uint32_t deviceCount;
   std::uint64_t sessionId;
   std::uint64_t wireHash;
-  // How often the program has waited for an executor or the daemon since it attached. Counted by the client, told by the daemon.
-  std::atomic<std::uint64_t> roundTrips;
-  std::uint64_t reserved[4];
+  std::uint64_t reserved[5];
   DeviceStatus devices[kMaxDevices];
   // Calls of names that are not supported, indexed by ApiId (generated). Counted by the client, summed by the daemon.
   std::atomic<std::uint32_t> unsupportedCalls[kMaxApiNames];
