@@ -24,7 +24,7 @@ struct ServedNetwork {
 };
 
 enum class NetworkSize { tiny, small, whole };  // small: of some MiB each, whole: as published
-// All that this build has programs for: those without cuDNN are fewer. Whole ones are floats, but for bert_large, whose weights are halves.
+// All whose programs lie beside rouse-bench: none in builds with a sanitizer. Whole ones are floats, but for bert_large, whose weights are halves.
 std::vector<ServedNetwork> servedNetworks(NetworkSize);
 
 }  // namespace rouse::bench
