@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "bench/kernels/command.h"
+#include "bench/networks/command.h"
 #include "bench/remoting/command.h"
 #include "bench/serve/command.h"
 #include "bench/serve/demo.h"
@@ -19,6 +20,7 @@ int main(int argc, char** argv) {
   rouse::bench::addServe(app, status);
   rouse::bench::addDemo(app, status);
   rouse::bench::addKernels(app, status);
+  rouse::bench::addNetworks(app, status);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -249,6 +249,19 @@ void Pool::migrate(const Client& client, unsigned gpu) const {
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) throw std::runtime_error("rouse migrate failed: " + text);
 }
 
+void Pool::tell(std::vector<std::string> arguments) const {
+  const std::string verb = arguments.front();
+  arguments.insert(arguments.begin(), binaryDirectory() / "rouse");
+  arguments.insert(arguments.end(), {"--socket", directory_ / "rouse.sock"});
+  const Child child = start(arguments, {}, true);
+  close(child.in);
+  const std::string text = readAll(child.out);
+  close(child.out);
+  int status = 0;
+  waitpid(child.pid, &status, 0);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) throw std::runtime_error("rouse " + verb + " failed: " + text);
+}
+
 nlohmann::json Pool::status() const {
   const Child child =
       start({binaryDirectory() / "rouse", "status", "--json", "--socket", directory_ / "rouse.sock"}, {}, true);

@@ -79,6 +79,9 @@ class Pool {
   // `rouse migrate`, of a client that is attached. Throws with what that says where it is refused.
   void migrate(const Client& client, unsigned gpu) const;
 
+  // `rouse ARGUMENTS` about this pool. Throws with what that says where it fails.
+  void tell(std::vector<std::string> arguments) const;
+
   // What `rouse status --json` says.
   nlohmann::json status() const;
 

@@ -44,6 +44,12 @@ const std::vector<Target>& kernelsTargets() {
   return targets;
 }
 
+std::vector<Target> networksTargets(const std::vector<std::string>& networks) {
+  std::vector<Target> targets{{"wrong", 0, false}};
+  for (const std::string& network : networks) targets.push_back({"round_trips_" + network, 3, false});
+  return targets;
+}
+
 std::vector<std::string> missedTargets(const std::vector<Target>& targets, const nlohmann::json& report, double slack) {
   std::vector<std::string> missed;
   const nlohmann::json reasons = report.value("not_measured", nlohmann::json::object());

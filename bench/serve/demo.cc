@@ -13,6 +13,7 @@
 #include <iostream>
 #include <memory>
 
+#include "bench/networks/served.h"
 #include "bench/pool.h"
 #include "bench/report.h"
 #include "bench/serve/function.h"
@@ -28,7 +29,8 @@ using nlohmann::json;
 struct Options {
   int functions = 20;
   double seconds = 40, rate = 10;
-  std::uint64_t memory = 96;  // MiB, of each GPU
+  std::uint64_t memory = 80;  // MiB, of each GPU
+  bool networks = true;
   std::string report = "demo-report.html";
   bool spoiled = false;
 };
@@ -118,21 +120,52 @@ std::vector<Stream> streamsOf(const Options& options) {
   return streams;
 }
 
+// What each network answers to the requests that it is going to get, while nobody else is asked for anything.
+using Answers = std::map<std::string, std::vector<std::string>>;
+constexpr std::uint64_t kInputs = 4;
+
+Answers askAlone(const Place& router, const std::vector<ServedNetwork>& networks) {
+  Answers answers;
+  for (const ServedNetwork& network : networks)
+    for (std::uint64_t input = 0; input < kInputs; ++input) {
+      auto [status, body] = post(router, "/v2/models/" + network.name + "/infer", ServedNetwork::bodyAtOnce(input));
+      if (status != 200) throw std::runtime_error(network.name + " answered with " + std::to_string(status) + ": " + body.substr(0, 300));
+      answers[network.name].push_back(std::move(body));
+    }
+  return answers;
+}
+
+std::map<std::string, Dialogue> dialoguesOf(const Answers& answers) {
+  std::map<std::string, Dialogue> dialogues;
+  for (const auto& [name, right] : answers)
+    dialogues[name] = {[](std::uint64_t number) { return ServedNetwork::bodyAtOnce(number % kInputs); },
+                       [&right](std::uint64_t number, const std::string& answer) { return answer == right[number % kInputs]; }};
+  return dialogues;
+}
+
 int demo(const Options& options) {
   const TopologyFile topology;
-  PoolOptions pool{.gpus = 2, .functionGpus = 1, .memoryBytes = options.memory * kMiB, .hostStoreBytes = static_cast<std::uint64_t>(options.functions) * 48 * kMiB, .arguments = {"--topology", topology.path()}};
+  PoolOptions pool{.gpus = 2, .functionGpus = 1, .memoryBytes = options.memory * kMiB, .hostStoreBytes = static_cast<std::uint64_t>(options.functions) * 80 * kMiB, .arguments = {"--topology", topology.path()}};
   Served served{.title = "Rouse: " + std::to_string(options.functions) + " functions on two small GPUs", .seconds = options.seconds, .functions = {}, .conditions = {}};
   std::vector<std::string> names;
   std::uint64_t models = 0;
-  for (int i = 0; i < options.functions; ++i) {
+  std::vector<ServedNetwork> networks;
+  if (options.networks) networks = servedNetworks(NetworkSize::small);
+  if (networks.size() >= static_cast<std::size_t>(options.functions)) networks.resize(static_cast<std::size_t>(options.functions) - 1);
+  for (int i = 0; i < options.functions - static_cast<int>(networks.size()); ++i) {
     pool.functions[names.emplace_back(nameOf(i))] = fileOf(i, options.spoiled && i == 0);
     models += scaled(network(kNetworks[static_cast<std::size_t>(i) % kNetworks.size()]), kScale).bytes();
+  }
+  for (const ServedNetwork& network : networks) {
+    pool.functions[names.emplace_back(network.name)] = network.file(pool.memoryBytes, kDeadlineMs);
+    models += network.modelBytes;
   }
   std::printf("%d functions with models of %s in all, on 2 GPUs of %s: starting them\n", options.functions, size(models).c_str(), size(pool.memoryBytes).c_str());
   std::fflush(stdout);
   const Pool running(pool);
   const Place router{"", running.routerPort()};
   awaitReady(router, 90);
+  const Answers answers = askAlone(router, networks);
 
   std::printf("%g requests a second for %g s, each answer checked\n\n", options.rate, options.seconds);
   const bool live = isatty(STDOUT_FILENO) == 1;
@@ -142,7 +175,7 @@ int demo(const Options& options) {
   double elapsed = 0;
   try {
     load = openLoop({.router = router, .functions = names, .seconds = options.seconds, .warmUp = 0, .arrivals = generate(streamsOf(options), options.seconds, 1),
-                     .requestIds = kIds, .samples = true},
+                     .requestIds = kIds, .dialogues = dialoguesOf(answers), .samples = true},
                     elapsed);
   } catch (...) {
     kill(top, SIGTERM);
@@ -201,7 +234,8 @@ void addDemo(CLI::App& app, int& status) {
   command->add_option("--functions", options->functions, "How many")->check(CLI::Range(2, 100));
   command->add_option("--seconds", options->seconds, "Of load")->check(CLI::Range(1.0, 3600.0));
   command->add_option("--rate", options->rate, "Requests a second, of all together")->check(CLI::Range(0.1, 10000.0));
-  command->add_option("--gpu-memory", options->memory, "MiB of each GPU; the largest model has 30")->check(CLI::Range(40, 100000));
+  command->add_option("--gpu-memory", options->memory, "MiB of each GPU; the largest model has 44")->check(CLI::Range(40, 100000));
+  command->add_flag("!--no-networks", options->networks, "Without those of bench/functions");
   command->add_option("--report", options->report, "HTML file to write; its figures as JSON beside it");
   command->add_flag("--spoiled", options->spoiled)->group("");  // one bit of a model is flipped, for the test that this is noticed
   command->callback([options, &status] { status = demo(*options); });

@@ -40,9 +40,9 @@ std::optional<Reply> takeReply(std::string& bytes) {
   return reply;
 }
 
-std::string request(const std::string& target, std::uint64_t number, const std::string& ids = "") {
-  const std::string body = std::to_string(number);
-  const std::string id = ids.empty() ? "" : "X-Request-Id: " + ids + body + "\r\n";
+std::string request(const std::string& target, std::uint64_t number, const std::string& ids = "", const Dialogue* dialogue = nullptr) {
+  const std::string body = dialogue != nullptr ? dialogue->body(number) : std::to_string(number);
+  const std::string id = ids.empty() ? "" : "X-Request-Id: " + ids + std::to_string(number) + "\r\n";
   return "POST " + target + " HTTP/1.1\r\nHost: bench\r\n" + id + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
 }
 
@@ -112,6 +112,20 @@ std::string fetch(const Place& place, const std::string& target) {
   return reply.body;
 }
 
+std::pair<int, std::string> post(const Place& place, const std::string& target, const std::string& body) {
+  const int fd = connectTo(place);
+  try {
+    std::string unread;
+    sendAll(fd, "POST " + target + " HTTP/1.1\r\nHost: bench\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+    Reply reply = await(fd, unread);
+    close(fd);
+    return {reply.status, std::move(reply.body)};
+  } catch (...) {
+    close(fd);
+    throw;
+  }
+}
+
 std::vector<double> closedLoop(const Place& place, const std::string& target, int requests) {
   const int fd = connectTo(place);
   std::vector<double> microseconds;
@@ -153,6 +167,10 @@ std::map<std::string, FunctionLoad> openLoop(const LoadOptions& options, double&
   double next = planned ? end : begin + gap(random);
   auto plan = options.arrivals.begin();
   std::size_t busy = 0;
+  const auto dialogueOf = [&](const std::string& function) {
+    const auto found = options.dialogues.find(function);
+    return found == options.dialogues.end() ? nullptr : &found->second;
+  };
   const auto give = [&](const Due& due) {
     std::size_t index;
     if (!idle.empty()) {
@@ -167,7 +185,7 @@ std::map<std::string, FunctionLoad> openLoop(const LoadOptions& options, double&
     line = {line.fd, "", true, ++number, due.function, due.at, due.at >= begin + options.warmUp};
     ++busy;
     ++load[due.function].sent;
-    const std::string text = request("/fn/" + due.function + "/", line.number, options.requestIds);
+    const std::string text = request("/fn/" + due.function + "/", line.number, options.requestIds, dialogueOf(due.function));
     if (send(line.fd, text.data(), text.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(text.size()))
       shutdown(line.fd, SHUT_RDWR);
   };
@@ -239,7 +257,8 @@ std::map<std::string, FunctionLoad> openLoop(const LoadOptions& options, double&
         }
         if (reply->status == 200) {
           ++function.answered;
-          const bool right = isAnswer(reply->body, line.number);
+          const Dialogue* dialogue = dialogueOf(line.function);
+          const bool right = dialogue != nullptr ? dialogue->right(line.number, reply->body) : isAnswer(reply->body, line.number);
           if (!right) ++function.wrong;
           note(line, seen, right ? Sample::Verdict::right : Sample::Verdict::wrong);
           if (line.counted) function.milliseconds.push_back((seen - line.due) * 1e3);

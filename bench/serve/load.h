@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/serve/arrivals.h"
@@ -19,6 +21,12 @@ struct Place {
 };
 int connectTo(const Place&);
 
+// What a function is asked and what is right, where it is not one of serve/function.h.
+struct Dialogue {
+  std::function<std::string(std::uint64_t number)> body;
+  std::function<bool(std::uint64_t number, const std::string& answer)> right;
+};
+
 struct LoadOptions {
   Place router;
   std::vector<std::string> functions;
@@ -30,6 +38,7 @@ struct LoadOptions {
   // Where there are any, these instead of requestsPerSecond: when which of `functions` is asked.
   std::vector<Arrival> arrivals{};
   std::string requestIds{};  // not empty: requests are named so (X-Request-Id), with their number behind
+  std::map<std::string, Dialogue> dialogues{};  // by function
   bool samples = false;      // FunctionLoad::samples, of all requests, the warm-up's too
 };
 
@@ -53,5 +62,8 @@ std::vector<double> closedLoop(const Place&, const std::string& target, int requ
 
 // GET, on a connection of its own. The body; throws unless it was answered with 200.
 std::string fetch(const Place&, const std::string& target);
+
+// POST of a body, on a connection of its own: status and body of the answer. Throws where there is none.
+std::pair<int, std::string> post(const Place&, const std::string& target, const std::string& body);
 
 }  // namespace rouse::bench

@@ -18,6 +18,7 @@
 #include "client-shim/core/staging.h"
 #include "client-shim/core/stream_ordered_pool.h"
 #include "client-shim/core/thread_streams.h"
+#include "schemas/wire/round_trips.h"
 #include "schemas/wire/segment.h"
 #include "schemas/wire/slot_wait.h"
 
@@ -125,6 +126,7 @@ bool Session::findAllocation(std::uint64_t address, Allocation* found) {
 }
 
 CudaError Session::wait(std::uint32_t deviceIndex, Mark mark, Waiting waiting) {
+  wire::roundTrips(memory_->segment.header()).fetch_add(1, std::memory_order_relaxed);
   thread_local wire::SpinBudget learned;
   wire::SpinBudget none{true};
   // An executor that rests has just been woken, often on this very core, where looking out for it would only keep it from

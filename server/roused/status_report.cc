@@ -6,6 +6,7 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "schemas/wire/round_trips.h"
 #include "server/roused/function_host.h"
 #include "server/roused/function_report.h"
 #include "server/roused/session_sleep.h"
@@ -140,6 +141,11 @@ std::string_view placeName(channel::Place place) {
   return kNames[static_cast<std::size_t>(place)];
 }
 
+// As its client says: nothing is decided by it.
+std::uint64_t roundTripsOf(const Session& session) {
+  return session.segment ? wire::roundTrips(session.segment->header()).load(std::memory_order_relaxed) : 0;
+}
+
 ordered_json function(const StatusInput& input, const Session& session) {
   ordered_json gpus = ordered_json::array();
   channel::SessionUsage total;
@@ -206,6 +212,7 @@ ordered_json function(const StatusInput& input, const Session& session) {
           {"module_bytes", session.moduleBytes},
           {"commands", total.commands},
           {"launches", total.launches},
+          {"round_trips", roundTripsOf(session)},
           {"error", total.error}};
 }
 

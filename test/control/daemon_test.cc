@@ -8,6 +8,7 @@
 #include <set>
 
 #include "memory/start_failure.h"
+#include "schemas/wire/round_trips.h"
 #include "schemas/wire/segment.h"
 #include "server/roused/listening_socket.h"
 #include "server/roused/start_failure.h"
@@ -365,6 +366,8 @@ TEST_CASE("calls of unsupported names are summed over live and ended processes")
   session->header().unsupportedCalls[1].store(4);
   session->header().unsupportedCalls[2].store(1);
   session->header().unsupportedCalls[1000].store(1);  // no such name
+  wire::roundTrips(session->header()).store(12);
+  CHECK(daemon.status(true)["functions"][0]["round_trips"] == 12);
   const auto calls = daemon.status(true)["unsupported_calls"];
   CHECK(calls == nlohmann::json{{"cudaBeta", 7}, {"cudaGamma", 1}});
   CHECK_FALSE(daemon.status(false).contains("unsupported_calls"));
