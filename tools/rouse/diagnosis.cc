@@ -24,11 +24,11 @@ constexpr std::string_view kRuntime = "libcudart.so.";
 constexpr std::string_view kServedRuntime = "libcudart.so.13";
 
 // Libraries of which the pool has its own.
-constexpr std::string_view kForwarded[] = {"libcublas.so.", "libcublasLt.so."};
-constexpr std::string_view kServed[] = {"libcublas.so.13", "libcublasLt.so.13"};
+constexpr std::string_view kForwarded[] = {"libcublas.so.", "libcublasLt.so.", "libcuda.so."};
+constexpr std::string_view kServed[] = {"libcublas.so.13", "libcublasLt.so.13", "libcuda.so.1"};
 
 // Libraries that reach the driver by themselves, past the runtime.
-constexpr std::string_view kNotForwarded[] = {"libcuda.so",  "libcudnn",    "libcufft",     "libcurand.so", "libcusparse",
+constexpr std::string_view kNotForwarded[] = {"libcudnn",    "libcufft",     "libcurand.so", "libcusparse",
                                               "libcusolver", "libnccl.so",  "libnvrtc",     "libnvJitLink", "libcupti",
                                               "libnvidia-ml", "libcutensor", "libnpp"};
 
@@ -72,7 +72,8 @@ bool contains(std::span<const std::byte> bytes, std::string_view text) {
 }
 
 bool isPoolName(std::string_view name) {
-  return name.starts_with("cuda") || name.starts_with("__cuda") || name.starts_with("cublas");
+  const bool driver = name.size() > 2 && name.starts_with("cu") && name[2] >= 'A' && name[2] <= 'Z';
+  return driver || name.starts_with("cuda") || name.starts_with("__cuda") || name.starts_with("cublas");
 }
 
 void examineRuntime(const ElfFile& elf, std::span<const std::byte> bytes, Diagnosis& found) {

@@ -1,15 +1,15 @@
-"""Reads a library's description (schemas/api/cublas.toml, cublaslt.toml): parses, checks, and says what is wrong with it."""
+"""Reads a library's description (schemas/api/cublas.toml, cublaslt.toml, cuda.toml): parses, checks, and says what is wrong with it."""
 
 import re
 import tomllib
 from dataclasses import dataclass, field
 
-RETURNS = ("cublasStatus_t", "size_t", "const char*", "void", "unsigned")
+RETURNS = ("cublasStatus_t", "CUresult", "size_t", "const char*", "void", "unsigned")
 # What a refused call of a name without a status can return.
-REFUSALS = {"cublasStatus_t": "int", "void": "void", "float": "float", "double": "double", "int": "int", "cuComplex": "cuComplex",
+REFUSALS = {"cublasStatus_t": "int", "CUresult": "int", "void": "void", "float": "float", "double": "double", "int": "int", "cuComplex": "cuComplex",
             "cuDoubleComplex": "cuDoubleComplex"}
 
-_PROTOTYPE = re.compile(r"(?P<returns>[A-Za-z_][\w ]*?[ *]+)(?P<name>cublas\w+)\((?P<parameters>.*)\)")
+_PROTOTYPE = re.compile(r"(?P<returns>[A-Za-z_][\w ]*?[ *]+)(?P<name>cu\w+)\((?P<parameters>.*)\)")
 _PARAMETER = re.compile(r"(?P<type>.*?[\s*])(?P<name>\w+)(?P<array>\[\])?")
 
 
@@ -58,6 +58,7 @@ class Refusal:
 class Library:
     library: str
     header: str
+    versioned: bool = True  # its names have a version node, called like the library
     functions: list = field(default_factory=list)
     refusals: list = field(default_factory=list)
 
@@ -99,10 +100,10 @@ def read(path):
         tables = tomllib.load(file)
     if tables.get("version") != 1:
         raise DescriptionError(f"{path}: version = {tables.get('version')!r}, this generator reads 1")
-    unknown = tables.keys() - {"version", "library", "header", "group", "unsupported"}
+    unknown = tables.keys() - {"version", "library", "header", "versioned", "group", "unsupported"}
     if unknown:
         raise DescriptionError(f"{path}: unknown keys {sorted(unknown)}")
-    library = Library(tables["library"], tables["header"])
+    library = Library(tables["library"], tables["header"], tables.get("versioned", True))
     for group in tables.get("group", []):
         for entry in group["functions"]:
             library.functions.append(_function(path, entry, group["name"], group.get("verb")))
