@@ -15,6 +15,9 @@ namespace rouse::dnn {
 inline constexpr std::int64_t kMostElements = 0x7fff'ffff;
 // From the first byte of a tensor to its last: what a window holds (memory::kMaxWindowBytes).
 inline constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 40;
+// Of a graph's passing tensors together: they are in no account of the program's.
+inline constexpr std::uint64_t kMostPassingBytes = std::uint64_t{2} << 30;
+inline constexpr std::int64_t kMostWindow = 16;  // of a response norm: CUDNN_LRN_MAX_N
 
 enum class Verdict : std::uint8_t {
   runs,
@@ -39,8 +42,8 @@ struct Parts {
 bool takeApart(std::span<const std::byte> bytes, Parts& parts);
 std::vector<std::byte> putTogether(const Parts& parts);
 
-// Everything but addresses: numbers of tensors, kinds, shapes, types, enumerations, that a passing tensor is written before it is read
-// and by one node only. runs: ranges() can be asked.
+// Everything but addresses: numbers of tensors, kinds, shapes, types, enumerations, that no tensor's elements overlap, that a passing
+// tensor is written before it is read and by one node only. runs: ranges() can be asked.
 Check check(const Parts& parts);
 
 struct Range {
@@ -49,8 +52,20 @@ struct Range {
   bool written = false;
 };
 
-// Every piece of memory that the graph names; a tensor's reaches from its first element's first byte to its last element's last. False: one
-// is longer than kMostBytes.
+// Every piece of memory that the nodes name, and the workspace; a tensor's reaches from its first element's first byte to its last
+// element's last. `check()` has said runs. False: one ends behind the end of memory, or begins at no multiple of its element's size.
 bool ranges(const Parts& parts, std::vector<Range>& found);
+
+std::uint32_t bytesOf(Type type);  // 0: it is none
+std::int64_t elementsOf(const Tensor& tensor);  // of one that has been checked
+// How many inputs a mode of `pointwise` has; 0: it is none.
+std::uint32_t pointwiseInputs(std::uint16_t mode);
+inline bool isPointwiseBackward(std::uint16_t mode) { return mode >= 200 && mode < 300; }
+
+// What a norm averages, of a node that has been checked: each dimension of x whole (1), not at all (0), or, C of groups, in kGroups parts (2).
+struct Averaged {
+  std::uint8_t dims[kMaxRank] = {};
+};
+Averaged averagedBy(const Parts& parts, const Node& node);
 
 }  // namespace rouse::dnn

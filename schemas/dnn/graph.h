@@ -50,8 +50,8 @@ enum class Operation : std::uint8_t {
   convolutionBackwardData = 2,
   // in: x, dy. out: dw.
   convolutionBackwardFilter = 3,
-  // in: x, [b], [t]; backward ones: dy, x (or y, as cuDNN's mode says). out: y. mode: cudnnPointwiseMode_t. Dimensions that are 1 are
-  // repeated. numbers: kScaleX, kScaleB, then those of the activations.
+  // in: x, [b], [t]; backward ones: dy, x. out: y. mode: cudnnPointwiseMode_t; how many inputs follows from it. Dimensions that are 1 are
+  // repeated. numbers: kScaleX and kScaleB, which x and b are multiplied by, and those of the activations; all that the mode uses are set.
   pointwise = 4,
   // in: x. out: y. mode: cudnnReduceTensorOp_t. Dimensions that are 1 in y are reduced.
   reduction = 5,
@@ -60,10 +60,12 @@ enum class Operation : std::uint8_t {
   // in: x, [scale], [bias], [mean], [variance], [running mean], [running variance]. out: y, [mean], [inverse deviation],
   // [next running mean], [next running variance]. mode: cudnnBackendNormMode_t (layer 0, instance 1, batch 2, group 3, RMS 4).
   // flags: kTraining: statistics are those of x; else they are inputs. kVarianceIsInverse: the input is 1 / sqrt(variance + epsilon).
-  // What is averaged follows from the shape of scale (layer, RMS: dimensions where it is not 1; batch: all but C; instance: the spatial
-  // ones). numbers: kEpsilon, kAverageFactor (cuDNN's exponentialAverageFactor).
+  // What is averaged: layer, RMS: the dimensions where scale (or bias) is not 1; batch: those where it is 1, all but C without one;
+  // instance: the spatial ones; group: those, and C in kGroups parts. Statistics have x's rank, and 1 where x is averaged (of groups: (N,
+  // kGroups, 1, …)). numbers: kEpsilon, kAverageFactor (cuDNN's exponentialAverageFactor), kGroups. RMS has no mean.
   normForward = 7,
-  // in: x, dy, scale, [mean], [inverse deviation]. out: dx, [dscale], [dbias]. numbers: kEpsilon; statistics of x where none are given.
+  // in: x, dy, scale, [mean], [inverse deviation]. out: dx, [dscale], [dbias]. mode and numbers: as forward; statistics of x where none are
+  // given, both or neither (RMS: the deviation alone). dscale and dbias are scaled by kParameterAlpha and kParameterBeta.
   normBackward = 8,
   // in: x. out: y. mode: cudnnPoolingMode_t. Window, pads, strides.
   poolForward = 9,
@@ -89,16 +91,16 @@ inline constexpr std::uint16_t kTraining = 1, kVarianceIsInverse = 2, kOverChann
 // Places in `numbers`, by operation.
 inline constexpr std::uint32_t kScaleX = 0, kScaleB = 1, kLowerClip = 2, kUpperClip = 3, kLowerSlope = 4, kEluAlpha = 5, kSwishBeta = 6,
                                kSoftplusBeta = 7, kAxis = 8;  // pointwise; kAxis: of CUDNN_POINTWISE_GEN_INDEX
-inline constexpr std::uint32_t kEpsilon = 0, kAverageFactor = 1;
+inline constexpr std::uint32_t kEpsilon = 0, kAverageFactor = 1, kGroups = 2, kParameterAlpha = 3, kParameterBeta = 4;
 inline constexpr std::uint32_t kWindow = 0, kAlpha = 1, kBeta = 2, kK = 3;
 
 struct Node {
   Operation operation{};
-  std::uint8_t mode = 0;
-  std::uint8_t spatial = 0;  // of convolutions and pools: how many dimensions
+  std::uint8_t spatial = 0;  // of convolutions and pools: how many dimensions; else 0
   Type compute{};            // what sums are kept in: f32, f64 or i32
+  std::uint8_t reserved = 0;
+  std::uint16_t mode = 0;
   std::uint16_t flags = 0;
-  std::uint16_t reserved = 0;
   std::uint16_t inputs[kMaxInputs] = {kNoTensor, kNoTensor, kNoTensor, kNoTensor, kNoTensor, kNoTensor, kNoTensor, kNoTensor};
   std::uint16_t outputs[kMaxOutputs] = {kNoTensor, kNoTensor, kNoTensor, kNoTensor, kNoTensor, kNoTensor};
   std::uint32_t reserved2 = 0;

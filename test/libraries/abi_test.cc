@@ -35,7 +35,7 @@ struct Library {
 const Library kLibraries[] = {
     {"libcublas.so.13", ROUSE_CUBLAS, ROUSE_TOOLKIT_CUBLAS, 0, rouse::api::kCublasltNames - rouse::api::kCublasNames, 700},
     {"libcublasLt.so.13", ROUSE_CUBLASLT, ROUSE_TOOLKIT_CUBLASLT, rouse::api::kCublasltNames - rouse::api::kCublasNames,
-     rouse::api::kCudaNames - rouse::api::kCublasltNames, 150},
+     rouse::api::kCudnnNames - rouse::api::kCublasltNames, 150},
 };
 
 }  // namespace

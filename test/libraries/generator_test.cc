@@ -31,7 +31,7 @@ class Workspace {
       text.replace(at, from.size(), to);
     }
     std::ofstream(root_ / "cublas.toml") << text;
-    return rouse::test::shell("cd '" + root_.string() + "' && '" ROUSE_PYTHON "' -B '" ROUSE_GENERATOR "' cublas.toml '" ROUSE_CUBLASLT_TOML "' '" ROUSE_CUDA_TOML "' '" ROUSE_TESTED "' out");
+    return rouse::test::shell("cd '" + root_.string() + "' && '" ROUSE_PYTHON "' -B '" ROUSE_GENERATOR "' cublas.toml '" ROUSE_CUBLASLT_TOML "' '" ROUSE_CUDNN_TOML "' '" ROUSE_CUDA_TOML "' '" ROUSE_TESTED "' out");
   }
   bool wroteAnything() const { return std::filesystem::exists(root_ / "out"); }
 

@@ -1,0 +1,220 @@
+// Graphs of cuDNN: what may be in one. Nothing in them is believed, so most of these are wrong.
+#include <catch2/catch.hpp>
+#include <functional>
+#include <random>
+#include <string>
+
+#include "test/libraries/dnn_graphs.h"
+
+namespace rouse::dnn {
+namespace {
+
+std::string saidOf(const Parts& parts) {
+  const Check c = check(parts);
+  return c.verdict == Verdict::runs ? "runs" : std::string(c.verdict == Verdict::invalid ? "invalid: " : "unsupported: ") + c.what;
+}
+
+GraphOf convolution(const Dims& x, const Dims& w, const Dims& y, Window window) {
+  GraphOf g;
+  const auto xs = g.tensor(x), ws = g.tensor(w), ys = g.tensor(y);
+  setWindows(g.node(Operation::convolutionForward, {xs, ws}, {ys}, 1), static_cast<std::uint32_t>(x.size() - 2), window);
+  return g;
+}
+
+}  // namespace
+
+TEST_CASE("a graph comes apart as it was put together", "[dnn]") {
+  GraphOf g = fusedConvolution();
+  g.parts.graph.workspace = 0x7000'0000;
+  g.parts.graph.workspaceBytes = 100;
+  const std::vector<std::byte> bytes = putTogether(g.parts);
+  CHECK(bytes.size() == sizeof(Graph) + 6 * sizeof(Tensor) + 3 * sizeof(Node));
+  Parts parts;
+  REQUIRE(takeApart(bytes, parts));
+  CHECK(putTogether(parts) == bytes);
+  CHECK(saidOf(parts) == "runs");
+  std::vector<Range> found;
+  REQUIRE(ranges(parts, found));
+  REQUIRE(found.size() == 5);  // what passes between the nodes is nobody's memory
+  CHECK(found[0].bytes == 2 * 4 * 8 * 8 * 4);
+  CHECK((!found[0].written && !found[1].written && !found[2].written && found[3].written && found[4].written));
+  CHECK(found[4].bytes == 100);
+
+  for (std::size_t size = 0; size < bytes.size(); ++size) CHECK(!takeApart(std::span(bytes).first(size), parts));
+  std::vector<std::byte> more = bytes;
+  more.push_back({});
+  CHECK(!takeApart(more, parts));
+  const std::uint32_t counts[] = {7, 0xffff'ffff, 0x1000'0000, kMaxTensors + 1};
+  for (const std::uint32_t count : counts) {
+    more = bytes;
+    std::memcpy(more.data(), &count, sizeof count);
+    CHECK(!takeApart(more, parts));
+    more = bytes;
+    std::memcpy(more.data() + 4, &count, sizeof count);
+    CHECK(!takeApart(more, parts));
+  }
+}
+
+TEST_CASE("tensors that are none", "[dnn]") {
+  const auto said = [](const std::function<void(Parts&)>& change) {
+    GraphOf g = fusedConvolution();
+    change(g.parts);
+    return saidOf(g.parts);
+  };
+  CHECK(said([](Parts&) {}) == "runs");
+  CHECK(said([](Parts& p) { p.tensors[0].rank = 0; }) == "invalid: a tensor's rank");
+  CHECK(said([](Parts& p) { p.tensors[0].rank = 9; }) == "invalid: a tensor's rank");
+  CHECK(said([](Parts& p) { p.tensors[0].kind = TensorKind{3}; }) == "invalid: a tensor's kind");
+  CHECK(said([](Parts& p) { p.tensors[0].type = Type{12}; }) == "invalid: a tensor's type");
+  CHECK(said([](Parts& p) { p.tensors[0].dims[5] = 1; }) == "invalid: a dimension beyond a tensor's rank");
+  CHECK(said([](Parts& p) { p.tensors[0].dims[2] = 0; }) == "invalid: a tensor's dimension");
+  CHECK(said([](Parts& p) { p.tensors[0].dims[2] = -1; }) == "invalid: a tensor's dimension");
+  CHECK(said([](Parts& p) { p.tensors[0].dims[2] = kMostElements + 1; }) == "unsupported: a dimension of more than 2147483647");
+  CHECK(said([](Parts& p) { p.tensors[0].strides[0] = 0; }) == "invalid: a tensor's stride");
+  CHECK(said([](Parts& p) { p.tensors[0].strides[0] = INT64_MAX; }) == "unsupported: a tensor's stride");
+  CHECK(said([](Parts& p) { p.tensors[0].strides[0] = std::int64_t{1} << 43; }) == "unsupported: a tensor of more bytes than a window holds");
+  CHECK(said([](Parts& p) { p.tensors[0].strides[3] = 2; }) == "unsupported: a tensor whose elements overlap");
+  CHECK(said([](Parts& p) { for (std::int64_t& dim : p.tensors[0].dims) dim = kMostElements; p.tensors[0].rank = 8; }).find("a tensor") != std::string::npos);
+  CHECK(said([](Parts& p) { p.tensors[0].kind = TensorKind::scalar; }) == "invalid: a scalar's dimensions");
+  CHECK(said([](Parts& p) { p.tensors[3].dims[0] = 1 << 22; }) == "unsupported: passing tensors of more than 2 GiB");
+  // A dimension of 1 has any stride.
+  CHECK(said([](Parts& p) { p.tensors[2].strides[0] = p.tensors[2].strides[2] = -7; }) == "runs");
+}
+
+TEST_CASE("nodes that no graph has", "[dnn]") {
+  const auto said = [](const std::function<void(Parts&)>& change) {
+    GraphOf g = fusedConvolution();
+    change(g.parts);
+    return saidOf(g.parts);
+  };
+  CHECK(said([](Parts& p) { p.nodes.clear(); }) == "invalid: how many operations");
+  CHECK(said([](Parts& p) { p.nodes.resize(kMaxNodes + 1); }) == "invalid: how many operations");
+  CHECK(said([](Parts& p) { p.nodes[0].operation = Operation{0}; }) == "invalid: the operation");
+  CHECK(said([](Parts& p) { p.nodes[0].operation = Operation{200}; }) == "invalid: the operation");
+  CHECK(said([](Parts& p) { p.nodes[0].inputs[0] = 6; }) == "invalid: an input's number");
+  CHECK(said([](Parts& p) { p.nodes[0].inputs[1] = kNoTensor; }) == "invalid: which inputs and outputs there are");
+  CHECK(said([](Parts& p) { p.nodes[0].inputs[2] = 0; }) == "invalid: which inputs and outputs there are");
+  CHECK(said([](Parts& p) { p.nodes[0].outputs[1] = 5; }) == "invalid: which inputs and outputs there are");
+  CHECK(said([](Parts& p) { p.nodes[0].outputs[0] = 6; }) == "invalid: an output's number");
+  CHECK(said([](Parts& p) { p.nodes[0].inputs[0] = 3; }) == "invalid: a passing tensor that is read before it is written");
+  CHECK(said([](Parts& p) { p.nodes[1].outputs[0] = 3; }) == "invalid: a passing tensor that is written twice");
+  CHECK(said([](Parts& p) { p.nodes[0].beta = 1; }) == "invalid: beta of a passing tensor");
+  CHECK(said([](Parts& p) { std::swap(p.nodes[1], p.nodes[2]); }) == "invalid: a passing tensor that is read before it is written");
+  CHECK(said([](Parts& p) { p.nodes[1].mode = 24; }) == "invalid: the pointwise mode");
+  CHECK(said([](Parts& p) { p.nodes[1].mode = 65535; }) == "invalid: the pointwise mode");
+  CHECK(said([](Parts& p) { p.nodes[1].mode = 601; }) == "invalid: which inputs and outputs there are");
+  CHECK(said([](Parts& p) { p.nodes[1].compute = Type::f16; }) == "unsupported: the compute type");
+  CHECK(said([](Parts& p) { p.tensors[2].dims[1] = 5; }) == "invalid: a shape that does not spread to the output's");
+  GraphOf g = fusedConvolution();
+  g.parts.nodes[2].mode = 4711;
+  CHECK(check(g.parts).node == 2);
+}
+
+TEST_CASE("convolutions: sizes, groups, windows", "[dnn]") {
+  CHECK(saidOf(convolution({2, 4, 9, 9}, {8, 4, 3, 3}, {2, 8, 7, 7}, {}).parts) == "runs");
+  CHECK(saidOf(convolution({2, 4, 9, 9}, {8, 4, 3, 3}, {2, 8, 5, 5}, {1, 1, 2}).parts) == "runs");
+  CHECK(saidOf(convolution({2, 4, 9, 9}, {8, 4, 3, 3}, {2, 8, 8, 8}, {2, 1, 1, 2}).parts) == "runs");
+  CHECK(saidOf(convolution({2, 4, 9}, {8, 2, 3}, {2, 8, 7}, {}).parts) == "runs");
+  CHECK(saidOf(convolution({2, 4, 9, 9, 9}, {8, 1, 3, 3, 3}, {2, 8, 7, 7, 7}, {}).parts) == "runs");
+  CHECK(saidOf(convolution({2, 4, 9, 9}, {8, 4, 3, 3}, {2, 8, 7, 8}, {}).parts) == "invalid: the output's size");
+  CHECK(saidOf(convolution({2, 4, 2, 2}, {8, 4, 3, 3}, {2, 8, 1, 1}, {}).parts) == "invalid: the output's size");
+  CHECK(saidOf(convolution({2, 4, 9, 9}, {8, 3, 3, 3}, {2, 8, 7, 7}, {}).parts) == "invalid: channels that no groups divide");
+  CHECK(saidOf(convolution({2, 4, 9, 9}, {6, 1, 3, 3}, {2, 6, 7, 7}, {}).parts) == "invalid: filters that the groups do not divide");
+  CHECK(saidOf(convolution({2, 4, 9, 9}, {8, 4, 3, 3}, {3, 8, 7, 7}, {}).parts) == "invalid: images or channels that do not match");
+  CHECK(saidOf(convolution({2, 4, 9, 9}, {8, 4, 3, 3}, {2, 7, 7, 7}, {}).parts) == "invalid: images or channels that do not match");
+  CHECK(saidOf(convolution({2, 4, 9, 9}, {8, 4, 3, 3}, {2, 8, 7, 7}, {0, 0, 0}).parts) == "invalid: a stride");
+  CHECK(saidOf(convolution({2, 4, 9, 9}, {8, 4, 3, 3}, {2, 8, 7, 7}, {0, 0, 1, 0}).parts) == "invalid: a dilation");
+  CHECK(saidOf(convolution({2, 4, 9, 9}, {8, 4, 3, 3}, {2, 8, 7, 7}, {-1, 1}).parts) == "unsupported: a pad below 0");
+  CHECK(saidOf(convolution({2, 4, 9, 9}, {8, 4, 3, 3}, {2, 8, 7, 7}, {INT32_MAX, INT32_MAX, 1, INT32_MAX}).parts) == "invalid: the output's size");
+  CHECK(saidOf(convolution({2, 4}, {8, 4}, {2, 8}, {}).parts) == "invalid: how many spatial dimensions");
+  CHECK(saidOf(convolution({1, 1, 2, 2, 2, 2}, {1, 1, 1, 1, 1, 1}, {1, 1, 2, 2, 2, 2}, {}).parts).find("spatial") != std::string::npos);
+  GraphOf g = convolution({2, 4, 9, 9}, {8, 4, 3, 3}, {2, 8, 7, 7}, {});
+  g.parts.nodes[0].mode = 2;
+  CHECK(saidOf(g.parts) == "invalid: the convolution's mode");
+  g.parts.nodes[0].mode = 0;
+  g.parts.tensors[0].type = g.parts.tensors[1].type = Type::i8;
+  CHECK(saidOf(g.parts) == "runs");
+  g.parts.tensors[1].type = Type::i64;
+  CHECK(saidOf(g.parts) == "unsupported: this combination of types");
+}
+
+TEST_CASE("norms: which statistics there are", "[dnn]") {
+  constexpr std::uint16_t kNone = kNoTensor;
+  for (const bool training : {false, true}) {
+    GraphOf g;
+    const auto x = g.tensor({2, 6, 5, 5}), scale = g.tensor({1, 6, 1, 1}), bias = g.tensor({1, 6, 1, 1}), mean = g.tensor({1, 6, 1, 1}), var = g.tensor({1, 6, 1, 1});
+    const auto y = g.tensor({2, 6, 5, 5});
+    Node& node = training ? g.node(Operation::normForward, {x, scale, bias, kNone, kNone, mean, var}, {y, kNone, kNone, mean, var}, 2)
+                          : g.node(Operation::normForward, {x, scale, bias, mean, var}, {y}, 2);
+    if (training) node.flags = kTraining;
+    CHECK(saidOf(g.parts) == "runs");
+    const Averaged over = averagedBy(g.parts, g.parts.nodes[0]);
+    CHECK((over.dims[0] == 1 && over.dims[1] == 0 && over.dims[2] == 1 && over.dims[3] == 1));
+    g.parts.nodes[0].mode = 0;  // what is averaged is another thing then, and the statistics do not have its shape
+    CHECK(saidOf(g.parts) == "invalid: the shape of a statistic");
+    g.parts.nodes[0].mode = 2;
+    g.parts.nodes[0].flags ^= kTraining;
+    CHECK(saidOf(g.parts) == "invalid: which statistics there are");
+    g.parts.nodes[0].flags ^= kTraining;
+    g.parts.nodes[0].mode = 4;
+    CHECK(saidOf(g.parts).find("invalid") == 0);
+    g.parts.nodes[0].mode = 5;
+    CHECK(saidOf(g.parts) == "unsupported: this kind of norm");
+  }
+  GraphOf g;
+  const auto x = g.tensor({2, 6, 5, 5}), mean = g.tensor({2, 3, 1, 1}), y = g.tensor({2, 6, 5, 5});
+  g.node(Operation::normForward, {x}, {y, mean}, 3).flags = kTraining;
+  for (const auto& [groups, said] : {std::pair{3.0, "runs"}, {2.0, "invalid: the shape of a statistic"}, {4.0, "invalid: groups that do not divide the channels"},
+                                     {0.0, "invalid: groups that do not divide the channels"}, {1.5, "invalid: groups that do not divide the channels"},
+                                     {double(NAN), "invalid: groups that do not divide the channels"}}) {
+    g.parts.nodes[0].numbers[kGroups] = groups;
+    CHECK(saidOf(g.parts) == said);
+  }
+  g.parts.nodes[0].mode = 0;
+  CHECK(saidOf(g.parts) == "invalid: a norm that nothing says the shape of");
+}
+
+TEST_CASE("memory that ends behind memory's end, or is not aligned", "[dnn]") {
+  GraphOf g = fusedConvolution();
+  std::vector<Range> found;
+  for (const std::uint64_t address : {~std::uint64_t{0} - 3, ~std::uint64_t{0} - 2047, std::uint64_t{0x10002}}) {
+    g.parts.tensors[0].address = address;
+    CHECK(!ranges(g.parts, found));
+  }
+  g.parts.tensors[0].address = 0x10000;
+  g.parts.graph = {.workspace = ~std::uint64_t{0} - 3, .workspaceBytes = 8};
+  CHECK(!ranges(g.parts, found));
+}
+
+// Whatever is changed: no crash, no overflow (the sanitizers look), and of what is said to run every tensor lies where ranges() says.
+TEST_CASE("random changes of a graph", "[dnn]") {
+  std::mt19937_64 random(20261122);
+  std::size_t ran = 0;
+  for (int round = 0; round < 60'000; ++round) {
+    GraphOf g = round % 2 == 0 ? fusedConvolution() : convolution({2, 4, 9}, {8, 2, 3}, {2, 8, 7}, {});
+    std::vector<std::byte> bytes = putTogether(g.parts);
+    const auto changes = 1 + random() % 3;
+    for (std::uint64_t i = 0; i < changes; ++i) {
+      const std::size_t at = random() % bytes.size();
+      switch (random() % 3) {
+        case 0: bytes[at] = static_cast<std::byte>(random()); break;
+        case 1: bytes[at] ^= static_cast<std::byte>(1 << random() % 8); break;
+        default: {
+          const std::uint64_t special[] = {0, 1, 0xffff, 0x7fff'ffff, 0xffff'ffff, INT64_MAX, UINT64_MAX, random()};
+          const std::size_t to = at / 8 * 8;
+          std::memcpy(bytes.data() + to, &special[random() % 8], std::min<std::size_t>(8, bytes.size() - to));
+        }
+      }
+    }
+    Parts parts;
+    if (!takeApart(bytes, parts) || check(parts).verdict != Verdict::runs) continue;
+    ++ran;
+    std::vector<Range> found;
+    if (!ranges(parts, found)) continue;
+    for (const Range& range : found) CHECK(range.address + range.bytes > range.address);
+    CHECK(putTogether(parts) == bytes);
+  }
+  CHECK(ran > 1000);
+}
+
+}  // namespace rouse::dnn
