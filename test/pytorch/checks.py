@@ -152,6 +152,7 @@ def products():
     figures["product_1024_ms"] = round((time.monotonic() - begin) * 1e3, 1)
     check("matmul of 1024", lambda: agree(result, big @ big))
     check("streams and events", lambda: streams(a, b))
+    check("a kernel of one's own", own_kernel)
 
 
 def streams(a, b):
@@ -164,6 +165,50 @@ def streams(a, b):
     torch.cuda.current_stream().wait_stream(stream)
     last.synchronize()
     return agree(result, a @ b) and first.elapsed_time(last) >= 0
+
+
+PTX = """
+.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry scale(.param .u64 data, .param .u32 n, .param .f64 factor)
+{
+  .reg .pred %p<2>;
+  .reg .b32 %r<6>;
+  .reg .f32 %f<4>;
+  .reg .f64 %fd<2>;
+  .reg .b64 %rd<4>;
+  ld.param.u64 %rd1, [data];
+  ld.param.u32 %r1, [n];
+  ld.param.f64 %fd1, [factor];
+  cvt.rn.f32.f64 %f1, %fd1;
+  mov.u32 %r2, %ctaid.x;
+  mov.u32 %r3, %ntid.x;
+  mov.u32 %r4, %tid.x;
+  mad.lo.s32 %r5, %r2, %r3, %r4;
+  setp.ge.u32 %p1, %r5, %r1;
+  @%p1 bra done;
+  mul.wide.u32 %rd2, %r5, 4;
+  add.s64 %rd3, %rd1, %rd2;
+  ld.global.f32 %f2, [%rd3];
+  mul.f32 %f3, %f2, %f1;
+  st.global.f32 [%rd3], %f3;
+done:
+  ret;
+}
+"""
+
+
+def own_kernel():
+    """A kernel that the program brings as PTX, on PyTorch's tensors and streams: modules and launches of the driver API."""
+    from torch.cuda import _utils
+    x = torch.randn(1000)
+    there, stream = x.cuda(), torch.cuda.Stream()
+    scale = _utils._cuda_load_module(PTX.encode(), ["scale"])["scale"]
+    stream.wait_stream(torch.cuda.current_stream())
+    scale(grid=(8, 1, 1), block=(128, 1, 1), args=[there, 1000, 2.5], stream=stream)
+    stream.synchronize()
+    return torch.equal(there.cpu(), x * 2.5)
 
 
 def convolutions():
