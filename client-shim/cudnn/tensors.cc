@@ -1,6 +1,5 @@
 // cuDNN's descriptors of tensors, filters and transforms. All local.
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
 #include "client-shim/cudnn/descriptors.h"
@@ -12,11 +11,11 @@ std::size_t bytesOf(cudnnDataType_t type) {
   switch (type) {
     case CUDNN_DATA_DOUBLE:
     case CUDNN_DATA_INT64:
+    case CUDNN_DATA_COMPLEX_FP32:
+      return 8;
+    case CUDNN_DATA_FLOAT:
     case CUDNN_DATA_INT8x4:
     case CUDNN_DATA_UINT8x4:
-    case CUDNN_DATA_COMPLEX_FP32:
-      return type == CUDNN_DATA_INT8x4 || type == CUDNN_DATA_UINT8x4 ? 4 : 8;
-    case CUDNN_DATA_FLOAT:
     case CUDNN_DATA_INT32:
     case CUDNN_DATA_UINT32:
     case CUDNN_DATA_FAST_FLOAT_FOR_FP8:
@@ -121,8 +120,8 @@ cudnnStatus_t set(cudnnFilterDescriptor_t filterDesc, const char* function, cudn
   });
 }
 
-// `derived`: 1 x C x 1 x ..., in the type that statistics are kept in.
-cudnnStatus_t derive(cudnnTensorDescriptor_t derived, cudnnTensorDescriptor_t xDesc, const char* function) {
+// `derived`: 1 x C x 1 x ..., or one image's shape, in the type that statistics are kept in.
+cudnnStatus_t derive(cudnnTensorDescriptor_t derived, cudnnTensorDescriptor_t xDesc, bool channels, const char* function) {
   const Tensor* x = find<Tensor>(xDesc);
   Tensor* made = find<Tensor>(derived);
   if (x == nullptr || made == nullptr || x->rank == 0) return fail(CUDNN_STATUS_BAD_PARAM, function);
@@ -130,8 +129,7 @@ cudnnStatus_t derive(cudnnTensorDescriptor_t derived, cudnnTensorDescriptor_t xD
   result.kind = Tensor::kKind;
   result.type = x->type == CUDNN_DATA_DOUBLE ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
   result.rank = x->rank;
-  std::fill_n(result.dims, x->rank, 1);
-  result.dims[1] = x->dims[1];
+  for (int i = 0; i < x->rank; ++i) result.dims[i] = i == 0 || (channels && i > 1) ? 1 : x->dims[i];
   pack(CUDNN_TENSOR_NCHW, result.rank, result.dims, result.strides);
   *made = result;
   return CUDNN_STATUS_SUCCESS;
@@ -293,18 +291,18 @@ cudnnStatus_t cudnnGetTensorTransformDescriptor(cudnnTensorTransformDescriptor_t
 }
 
 cudnnStatus_t cudnnDeriveBNTensorDescriptor(cudnnTensorDescriptor_t derivedBnDesc, const cudnnTensorDescriptor_t xDesc, cudnnBatchNormMode_t mode) {
-  if (mode == CUDNN_BATCHNORM_PER_ACTIVATION) return refuse("cudnnDeriveBNTensorDescriptor", "normalisation of each activation by itself");
-  if (mode != CUDNN_BATCHNORM_SPATIAL && mode != CUDNN_BATCHNORM_SPATIAL_PERSISTENT)
+  if (mode < CUDNN_BATCHNORM_PER_ACTIVATION || mode > CUDNN_BATCHNORM_SPATIAL_PERSISTENT)
     return fail(CUDNN_STATUS_BAD_PARAM, "cudnnDeriveBNTensorDescriptor: mode");
-  return derive(derivedBnDesc, xDesc, "cudnnDeriveBNTensorDescriptor");
+  return derive(derivedBnDesc, xDesc, mode != CUDNN_BATCHNORM_PER_ACTIVATION, "cudnnDeriveBNTensorDescriptor");
 }
 
 cudnnStatus_t cudnnDeriveNormTensorDescriptor(cudnnTensorDescriptor_t derivedNormScaleBiasDesc, cudnnTensorDescriptor_t derivedNormMeanVarDesc,
                                               const cudnnTensorDescriptor_t xDesc, cudnnNormMode_t mode, int groupCnt) {
-  if (mode == CUDNN_NORM_PER_ACTIVATION) return refuse("cudnnDeriveNormTensorDescriptor", "normalisation of each activation by itself");
-  if (mode != CUDNN_NORM_PER_CHANNEL || groupCnt != 1) return fail(CUDNN_STATUS_BAD_PARAM, "cudnnDeriveNormTensorDescriptor: mode or groupCnt");
-  const cudnnStatus_t status = derive(derivedNormScaleBiasDesc, xDesc, "cudnnDeriveNormTensorDescriptor");
-  return status == CUDNN_STATUS_SUCCESS ? derive(derivedNormMeanVarDesc, xDesc, "cudnnDeriveNormTensorDescriptor") : status;
+  if ((mode != CUDNN_NORM_PER_ACTIVATION && mode != CUDNN_NORM_PER_CHANNEL) || groupCnt != 1)
+    return fail(CUDNN_STATUS_BAD_PARAM, "cudnnDeriveNormTensorDescriptor: mode or groupCnt");
+  const bool channels = mode == CUDNN_NORM_PER_CHANNEL;
+  const cudnnStatus_t status = derive(derivedNormScaleBiasDesc, xDesc, channels, "cudnnDeriveNormTensorDescriptor");
+  return status == CUDNN_STATUS_SUCCESS ? derive(derivedNormMeanVarDesc, xDesc, channels, "cudnnDeriveNormTensorDescriptor") : status;
 }
 
 }  // namespace impl
