@@ -1,7 +1,6 @@
 #include "schemas/dnn/check.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "schemas/dnn/operations.h"
@@ -28,12 +27,13 @@ Wide reachOf(const Tensor& tensor) {
 
 // Sorted by stride, each dimension steps over all that the smaller ones reach.
 bool overlaps(const Tensor& tensor) {
-  std::array<std::uint32_t, kMaxRank> order{};
-  std::uint32_t count = 0;
+  std::uint32_t order[kMaxRank] = {}, count = 0;
   for (std::uint32_t i = 0; i < tensor.rank; ++i) {
-    if (tensor.dims[i] > 1) order[count++] = i;
+    if (tensor.dims[i] == 1) continue;
+    std::uint32_t at = count++;
+    for (; at > 0 && tensor.strides[order[at - 1]] > tensor.strides[i]; --at) order[at] = order[at - 1];
+    order[at] = i;
   }
-  std::sort(order.begin(), order.begin() + count, [&](std::uint32_t a, std::uint32_t b) { return tensor.strides[a] < tensor.strides[b]; });
   Wide reach = 1;
   for (std::uint32_t i = 0; i < count; ++i) {
     if (tensor.strides[order[i]] < reach) return true;

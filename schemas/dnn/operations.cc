@@ -123,6 +123,10 @@ Check checkConvolution(const Node& node, const Tensor& x, const Tensor& w, const
   if (x.dims[0] != y.dims[0] || w.dims[0] != y.dims[1]) return invalid("images or channels that do not match");
   if (x.dims[1] % w.dims[1] != 0) return invalid("channels that no groups divide");
   if (const std::int64_t groups = x.dims[1] / w.dims[1]; w.dims[0] % groups != 0) return invalid("filters that the groups do not divide");
+  // What a product of matrices counts in int.
+  Wide depth = w.dims[1];
+  for (std::uint32_t i = 0; i < node.spatial; ++i) depth *= w.dims[i + 2];
+  if (depth > kMostElements) return unsupported("a filter of more than 2147483647 elements");
   for (std::uint32_t i = 0; i < node.spatial; ++i) {
     if (node.dilation[i] < 1) return invalid("a dilation");
     if (y.dims[i + 2] != placesOf(x.dims[i + 2], node.padBefore[i], node.padAfter[i], w.dims[i + 2], node.dilation[i], node.stride[i]))

@@ -28,6 +28,9 @@ class Job {
   virtual std::uint64_t pieces() const = 0;
   // Each once, on any threads at the same time.
   virtual void run(std::uint64_t piece) = 0;
+  // When the last piece is done, by whoever did it. True: there are further pieces, which need those before; pieces() and run() mean them
+  // from now on.
+  virtual bool advance() { return false; }
 };
 
 // Reads what the call reads from memory before it begins (scalars, arrays of addresses) and checks that. The rest has been checked

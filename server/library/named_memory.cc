@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "schemas/blas/lt_matmul.h"
+#include "schemas/dnn/check.h"
 
 namespace rouse::library {
 namespace {
@@ -57,6 +58,31 @@ bool ltMemory(std::uint32_t number, std::span<const std::byte> parameters, Named
          found(call, blas::check(call), [](const auto& c, auto& o) { return blas::operands(c, o); }, named, why);
 }
 
+bool dnnMemory(std::uint32_t number, std::span<const std::byte> parameters, NamedMemory& named, std::string& why) {
+  if (number != dnn::kGraphFunction) {
+    why = "LibraryCall.function = " + std::to_string(number) + ": cuDNN's is 0";
+    return false;
+  }
+  named.function = "cuDNN's graph";
+  dnn::Parts parts;
+  if (!dnn::takeApart(parameters, parts)) {
+    why = "LibraryCall.parameters: " + std::to_string(parameters.size()) + " bytes are no graph of at most " + std::to_string(dnn::kMaxTensors) +
+          " tensors and " + std::to_string(dnn::kMaxNodes) + " operations";
+    return false;
+  }
+  if (const dnn::Check checked = dnn::check(parts); checked.verdict != dnn::Verdict::runs) {
+    why = "LibraryCall: " + std::string(named.function) + ": operation " + std::to_string(checked.node) + ": " + checked.what;
+    return false;
+  }
+  std::vector<dnn::Range> ranges;
+  if (!dnn::ranges(parts, ranges)) {
+    why = "LibraryCall: " + std::string(named.function) + ": a tensor that is not aligned to its elements, or ends behind the last address";
+    return false;
+  }
+  for (const dnn::Range& range : ranges) named.ranges.push_back({range.operand, {range.address, range.bytes}, range.written});
+  return true;
+}
+
 }  // namespace
 
 bool namedMemory(std::uint32_t library, std::uint32_t function, std::span<const std::byte> parameters, NamedMemory& named, std::string& why) {
@@ -65,6 +91,8 @@ bool namedMemory(std::uint32_t library, std::uint32_t function, std::span<const 
       return blasMemory(function, parameters, named, why);
     case blas::kLtLibrary:
       return ltMemory(function, parameters, named, why);
+    case dnn::kLibrary:
+      return dnnMemory(function, parameters, named, why);
     default:
       why = "LibraryCall.library = " + std::to_string(library) + ": not served";
       return false;

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "schemas/blas/lt_matmul.h"
+#include "test/libraries/dnn_graphs.h"
 
 namespace rouse::library {
 namespace {
@@ -57,6 +58,31 @@ TEST_CASE("calls that no client makes", "[libraries]") {
   wide.n = wide.x.spacing = blas::kMostElements;
   CHECK(!namedMemory(blas::kLibrary, function, bytesOf(wide), named, why));
   CHECK(why.find("an operand of more than") != std::string::npos);
+}
+
+TEST_CASE("memory that a graph names", "[libraries]") {
+  NamedMemory named;
+  std::string why;
+  dnn::GraphOf g = dnn::fusedConvolution();
+  const auto ask = [&](std::uint32_t function = dnn::kGraphFunction) {
+    named = {};
+    return namedMemory(dnn::kLibrary, function, dnn::putTogether(g.parts), named, why);
+  };
+  REQUIRE(ask());
+  REQUIRE(named.ranges.size() == 4);
+  CHECK(named.ranges[0].range.base == 0x10000);
+  CHECK(named.ranges[0].range.bytes == 2048);
+  CHECK(named.ranges[3].written);
+  CHECK(!ask(1));
+  CHECK(why == "LibraryCall.function = 1: cuDNN's is 0");
+  CHECK(!namedMemory(dnn::kLibrary, 0, std::as_bytes(std::span(&g.parts.graph, 1)).first(23), named, why));
+  CHECK(why == "LibraryCall.parameters: 23 bytes are no graph of at most 96 tensors and 48 operations");
+  g.parts.tensors[0].address = 0x10001;
+  CHECK(!ask());
+  CHECK(why.find("LibraryCall: cuDNN's graph: a tensor that is not aligned") == 0);
+  g.parts.nodes[1].mode = 99;
+  CHECK(!ask());
+  CHECK(why == "LibraryCall: cuDNN's graph: operation 1: the pointwise mode");
 }
 
 }  // namespace rouse::library

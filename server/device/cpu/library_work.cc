@@ -34,12 +34,26 @@ class LibraryWork final : public Work {
       }
     }
     if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) != 1) return piece + 1 < pieces_ ? Turn::more : Turn::taken;
-    stream_->completed(worker);
+    if (!goesOn(context)) stream_->completed(worker);
     return Turn::taken;
   }
 
  private:
-  const std::unique_ptr<library::Job> job_;
+  // Nobody looks at the job any more here: the pieces that need those before are work of their own.
+  bool goesOn(ContextState& context) {
+    if (context.dead() != CudaError::success) return false;
+    try {
+      if (!job_->advance()) return false;
+      auto work = std::make_shared<LibraryWork>(std::move(job_), stream_);
+      context.pool.submit(work, work->helpers());
+      return true;
+    } catch (const std::exception& failure) {
+      context.fault(CudaError::memoryAllocation, std::string("a library's call: ") + failure.what());
+      return false;
+    }
+  }
+
+  std::unique_ptr<library::Job> job_;
   const std::shared_ptr<StreamQueue> stream_;
   const std::uint64_t pieces_;
   std::atomic<std::uint64_t> next_{0};

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "server/library/cpu/batch.h"
+#include "server/library/cpu/dnn/graph.h"
 #include "server/library/cpu/lt_matmul.h"
 
 namespace rouse::library::cpu {
@@ -36,6 +37,12 @@ Result<std::unique_ptr<Job>> prepare(std::uint32_t library, std::uint32_t functi
     if (function != blas::kLtMatmulFunction || parameters.size() != sizeof call) return Error{CudaError::invalidValue, "no call of cuBLASLt"};
     std::memcpy(&call, parameters.data(), sizeof call);
     return makeLtMatmul(call);
+  }
+  if (library == dnn::kLibrary) {
+    dnn::Parts parts;
+    if (function != dnn::kGraphFunction || !dnn::takeApart(parameters, parts) || dnn::check(parts).verdict != dnn::Verdict::runs)
+      return Error{CudaError::invalidValue, "no graph of cuDNN"};
+    return makeGraph(std::move(parts));
   }
   return Error{CudaError::notSupported, "library " + std::to_string(library) + " is not served on the CPU device"};
 }

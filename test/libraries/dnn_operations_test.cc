@@ -1,0 +1,395 @@
+// What of cuDNN is no convolution, on the CPU device, each against its definition in double.
+#include <catch2/catch.hpp>
+
+#include "test/libraries/dnn_runs.h"
+
+namespace rouse::dnn {
+namespace {
+
+constexpr Layout kLayouts[] = {Layout::rows, Layout::channels, Layout::gaps};
+constexpr Type kFloats[] = {Type::f32, Type::f16, Type::bf16, Type::f64};
+constexpr std::uint16_t kNone = kNoTensor;
+
+void scaled(Node& node, Type type, bool really) {
+  if (type == Type::f64) node.compute = Type::f64;
+  if (!really) return;
+  node.alpha = 0.5;
+  node.beta = 2;
+}
+
+}  // namespace
+
+TEST_CASE("pointwise operations: each mode", "[dnn]") {
+  for (std::uint16_t mode = 0; mode < 1000; ++mode) {
+    const std::uint32_t inputs = pointwiseInputs(mode);
+    if (inputs == 0) continue;
+    // What has a jump or a pole is asked where it has none.
+    const bool positive = mode == 4 || mode == 6 || mode == 8 || mode == 15 || mode == 17 || mode == 22 || mode == 7;
+    for (const Type type : {Type::f32, Type::f64}) {
+      INFO("mode " << mode << ", type " << int(type));
+      GraphOf g;
+      const Dims dims{2, 3, 5, 7};
+      const auto x = g.tensor(dims, type), b = inputs > 1 ? g.tensor({1, 3, 1, 7}, type) : kNone, t = inputs > 2 ? g.tensor(dims, Type::boolean) : kNone;
+      const auto y = g.tensor(dims, type, Layout::channels);
+      Node& node = g.node(Operation::pointwise, {x, b, t}, {y}, mode);
+      node.compute = type;
+      node.numbers[kAxis] = 1;
+      node.numbers[kEluAlpha] = 1.3;
+      node.numbers[kSwishBeta] = 0.7;
+      node.numbers[kSoftplusBeta] = 1.5;
+      compare(g, mode, positive ? 0.25 : -2, 2, type == Type::f32 ? 1e-4 : 1e-7);
+    }
+  }
+}
+
+TEST_CASE("pointwise operations: factors, clips, alpha and beta, scalars, repeated dimensions", "[dnn]") {
+  for (const Layout layout : kLayouts) {
+    for (const Type type : kFloats) {
+      GraphOf g;
+      const auto x = g.tensor({2, 20, 40, 30}, type, layout), b = g.tensor({1, 20, 1, 1}, type), y = g.tensor({2, 20, 40, 30}, type, layout);
+      Node& node = g.node(Operation::pointwise, {x, b}, {y}, 0);
+      scaled(node, type, true);
+      node.numbers[kScaleX] = 2;
+      node.numbers[kScaleB] = -3;
+      compare(g, 4, -1, 1, type == Type::f32 ? 0 : 2 * toleranceOf(type));
+    }
+  }
+  GraphOf clipped;
+  const auto x = clipped.tensor({3, 50}), y = clipped.tensor({3, 50}), dy = clipped.tensor({3, 50}), dx = clipped.tensor({3, 50});
+  for (Node* node : {&clipped.node(Operation::pointwise, {x}, {y}, 100)}) {
+    node->numbers[kLowerClip] = -0.5;
+    node->numbers[kUpperClip] = 0.75;
+    node->numbers[kLowerSlope] = 0.1;
+  }
+  Node& back = clipped.node(Operation::pointwise, {dy, x}, {dx}, 200);
+  back.numbers[kLowerClip] = -0.5;
+  back.numbers[kUpperClip] = 0.75;
+  back.numbers[kLowerSlope] = 0.1;
+  compare(clipped, 5, -2, 2);
+  GraphOf scalar;
+  const auto z = scalar.tensor({4, 9}), two = scalar.scalar(2.5f, 2), to = scalar.tensor({4, 9});
+  scalar.node(Operation::pointwise, {z, two}, {to}, 1);
+  compare(scalar);
+}
+
+TEST_CASE("activations at numbers that are none, or very large", "[dnn]") {
+  for (const bool propagate : {false, true}) {
+    for (const std::uint16_t mode : {100, 101, 102, 103, 104, 105, 106, 107, 2, 3}) {
+      GraphOf g;
+      const auto x = g.tensor({1, 6}), b = pointwiseInputs(mode) == 2 ? g.tensor({1, 6}) : kNone, y = g.tensor({1, 6});
+      Node& node = g.node(Operation::pointwise, {x, b}, {y}, mode);
+      node.numbers[kUpperClip] = INFINITY;
+      if (propagate) node.flags = kPropagateNan;
+      Memories memories(g.parts, 1);
+      const float numbers[6] = {NAN, INFINITY, -INFINITY, 1000, -1000, 0};
+      std::memcpy(reinterpret_cast<void*>(g.parts.tensors[x].address), numbers, sizeof numbers);
+      memories.run(Way::straight);
+      INFO("mode " << mode);
+      const double ofNan = memories.at(y, 0), ofInfinity = memories.at(y, 1), ofLess = memories.at(y, 2), of1000 = memories.at(y, 3), ofMinus = memories.at(y, 4);
+      if (mode == 100 || mode < 10) CHECK((ofNan != ofNan) == propagate);
+      else CHECK(ofNan != ofNan);
+      if (mode >= 100) {
+        const bool bounded = mode == 101 || mode == 102;
+        CHECK(ofInfinity == (bounded ? 1 : INFINITY));
+        CHECK(of1000 == (bounded ? 1 : 1000));
+        CHECK(ofMinus == Approx(mode == 101 || mode == 103 ? -1 : 0));
+        if (mode <= 105 && mode != 104) CHECK(ofLess == ofMinus);
+      }
+    }
+  }
+}
+
+TEST_CASE("whole numbers: rounded to nearest even and clamped", "[dnn]") {
+  GraphOf g;
+  const auto x = g.tensor({1, 8}), bytes = g.tensor({1, 8}, Type::i8), words = g.tensor({1, 8}, Type::i32), longs = g.tensor({1, 8}, Type::i64), same = g.tensor({1, 8}, Type::i64);
+  for (const auto to : {bytes, words, longs}) g.node(Operation::copy, {x}, {to});
+  g.node(Operation::copy, {longs}, {same});
+  Memories memories(g.parts, 1);
+  const float numbers[8] = {0.5f, 1.5f, -2.5f, 200, -200, 3e9f, -1e30f, NAN};
+  std::memcpy(reinterpret_cast<void*>(g.parts.tensors[x].address), numbers, sizeof numbers);
+  memories.run(Way::straight);
+  const double expectedBytes[8] = {0, 2, -2, 127, -128, 127, -128, 0};
+  for (std::size_t i = 0; i < 8; ++i) CHECK(memories.at(bytes, i) == expectedBytes[i]);
+  CHECK(memories.at(words, 5) == 2147483647);
+  CHECK(memories.at(words, 6) == -2147483648.0);
+  CHECK(memories.at(longs, 5) == 3e9);
+  CHECK(memories.bytes()[longs] == memories.bytes()[same]);
+}
+
+TEST_CASE("copies between layouts and types", "[dnn]") {
+  for (const Layout from : kLayouts) {
+    for (const Layout to : kLayouts) {
+      for (const Type type : kFloats) {
+        for (const bool mixed : {false, true}) {
+          GraphOf g;
+          const auto x = g.tensor({3, 17, 33, 21}, type, from), y = g.tensor({3, 17, 33, 21}, mixed ? Type::f32 : type, to);
+          scaled(g.node(Operation::copy, {x}, {y}), type, mixed);
+          compare(g, 9, -1, 1, mixed ? 0 : toleranceOf(type));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("reductions: each operation, over any dimensions", "[dnn]") {
+  for (const Dims& to : {Dims{1, 6, 1, 1}, {3, 1, 1, 8}, {1, 1, 1, 1}, {3, 6, 7, 1}, {1, 6, 7, 8}, {3, 6, 7, 8}}) {
+    for (const Layout layout : kLayouts) {
+      for (std::uint16_t mode = 0; mode <= 8; ++mode) {
+        GraphOf g;
+        const auto x = g.tensor({3, 6, 7, 8}, Type::f32, layout), y = g.tensor(to);
+        Node& node = g.node(Operation::reduction, {x}, {y}, mode);
+        scaled(node, Type::f32, mode % 2 == 0);
+        INFO("mode " << mode);
+        compare(g, mode, mode == 1 || mode == 8 ? 0.9 : -1, 1.1, 1e-4);
+      }
+    }
+  }
+  for (const Type type : kFloats) {
+    // Longer than a piece reads at once.
+    GraphOf g;
+    const auto x = g.tensor({2, 3, 100, 150}, type), y = g.tensor({1, 3, 1, 1}, type);
+    scaled(g.node(Operation::reduction, {x}, {y}, 5), type, false);
+    compare(g, 2);
+  }
+}
+
+TEST_CASE("products of matrices: layouts, batches, types", "[dnn]") {
+  struct Case {
+    Dims a, b, c;
+  };
+  for (const Case& each : {Case{{5, 7}, {7, 9}, {5, 9}}, {{3, 1, 4, 8}, {3, 2, 8, 6}, {3, 2, 4, 6}}, {{1, 300, 20}, {2, 20, 290}, {2, 300, 290}}, {{2, 9, 1100}, {1, 1100, 11}, {2, 9, 11}},
+                           {{2, 1, 64}, {2, 64, 1}, {2, 1, 1}}, {{2, 5, 1}, {1, 1, 7}, {2, 5, 7}}}) {
+    for (const Layout layout : kLayouts) {
+      for (const Type type : kFloats) {
+        GraphOf g;
+        const auto a = g.tensor(each.a, type, layout), b = g.tensor(each.b, type, layout), c = g.tensor(each.c, type);
+        scaled(g.node(Operation::matrixProduct, {a, b}, {c}), type, layout == Layout::rows);
+        compare(g, 6, -1, 1, type == Type::f64 ? 0 : std::max(2e-4, 2 * toleranceOf(type)));
+      }
+    }
+    GraphOf g;
+    const auto a = g.tensor(each.a, Type::i8), b = g.tensor(each.b, Type::i8), c = g.tensor(each.c, Type::i32);
+    g.node(Operation::matrixProduct, {a, b}, {c}).compute = Type::i32;
+    compare(g, 6, -128, 127);
+  }
+  // The second as it is often given: transposed.
+  GraphOf g;
+  const auto a = g.tensor({2, 40, 33}), b = g.tensor({2, 33, 50}), c = g.tensor({2, 40, 50});
+  Tensor& turned = g.parts.tensors[b];
+  std::swap(turned.strides[1], turned.strides[2]);
+  turned.strides[2] = 33;
+  g.node(Operation::matrixProduct, {a, b}, {c});
+  compare(g, 6, -1, 1, 1e-4);
+}
+
+TEST_CASE("pools", "[dnn]") {
+  struct Case {
+    Dims x;
+    Window window;
+  };
+  for (const Case& each : {Case{{2, 5, 12, 12}, {0, 0, 2, 1, 2}}, {{1, 3, 17, 15}, {1, 1, 2, 1, 3}}, {{1, 20, 7, 7}, {0, 0, 1, 1, 7}}, {{2, 3, 9, 10}, {1, 0, 1, 1, 3}},
+                           {{2, 3, 30}, {1, 1, 3, 1, 4}}, {{1, 2, 6, 7, 8}, {1, 1, 2, 1, 3}}, {{1, 1, 40, 700}, {0, 0, 1, 1, 2}}}) {
+    Dims y{each.x[0], each.x[1]};
+    const Window& w = each.window;
+    for (std::size_t i = 2; i < each.x.size(); ++i) y.push_back((each.x[i] + w.pad + w.padAfter - w.window) / w.stride + 1);
+    for (std::uint16_t mode = 0; mode < 4; ++mode) {
+      for (const Layout layout : kLayouts) {
+        for (const Type type : kFloats) {
+          INFO("mode " << mode << ", layout " << int(layout) << ", type " << int(type));
+          GraphOf g;
+          const auto x = g.tensor(each.x, type, layout), out = g.tensor(y, type, layout), dy = g.tensor(y, type, layout), dx = g.tensor(each.x, type, layout);
+          Node& forward = g.node(Operation::poolForward, {x}, {out}, mode);
+          setWindows(forward, static_cast<std::uint32_t>(y.size() - 2), w);
+          scaled(forward, type, false);
+          Node& back = g.node(Operation::poolBackward, {x, out, dy}, {dx}, mode);
+          setWindows(back, static_cast<std::uint32_t>(y.size() - 2), w);
+          scaled(back, type, layout == Layout::rows);
+          compare(g, 8, -1, 1, type == Type::f32 ? 0 : 2 * toleranceOf(type));
+        }
+      }
+    }
+  }
+  GraphOf bytes;
+  const auto x = bytes.tensor({1, 4, 8, 8}, Type::i8), y = bytes.tensor({1, 4, 4, 4}, Type::i8);
+  setWindows(bytes.node(Operation::poolForward, {x}, {y}, 0), 2, {0, 0, 2, 1, 2});
+  compare(bytes, 3, -128, 127);
+}
+
+TEST_CASE("softmaxes", "[dnn]") {
+  for (const Dims& dims : {Dims{3, 10, 1, 1}, {2, 7, 5, 6}, {4, 3000}, {1, 5, 60, 60}}) {
+    for (std::uint16_t mode = 0; mode < 3; ++mode) {
+      for (const bool channels : {false, true}) {
+        for (const Layout layout : kLayouts) {
+          for (const Type type : kFloats) {
+            GraphOf g;
+            const auto x = g.tensor(dims, type, layout), y = g.tensor(dims, type, layout), dy = g.tensor(dims, type, layout), dx = g.tensor(dims, type, layout);
+            Node& forward = g.node(Operation::softmaxForward, {x}, {y}, mode);
+            Node copied = forward;
+            copied.operation = Operation::softmaxBackward;
+            copied.inputs[0] = y;
+            copied.inputs[1] = dy;
+            copied.outputs[0] = dx;
+            g.parts.nodes.push_back(copied);
+            for (Node& node : g.parts.nodes) {
+              scaled(node, type, node.outputs[0] == dx);
+              if (channels) node.flags = kOverChannels;
+            }
+            if (dims[1] == 3000 && layout == Layout::gaps) continue;
+            // A sum of thousands of gradients, each rounded, is as far off as they are together.
+            compare(g, 2, -3, 3, std::max(1e-3, 8 * toleranceOf(type)) * (mode == 2 ? 20 : 1) * (type == Type::f64 ? 1e-6 : 1));
+          }
+        }
+      }
+    }
+  }
+  GraphOf large;
+  const auto x = large.tensor({1, 4}), y = large.tensor({1, 4});
+  large.node(Operation::softmaxForward, {x}, {y}, 1).flags = kOverChannels;
+  compare(large, 1, 990, 1010);
+}
+
+TEST_CASE("local response norms", "[dnn]") {
+  for (const double window : {1.0, 2.0, 5.0, 16.0}) {
+    for (const Layout layout : kLayouts) {
+      for (const Type type : {Type::f32, Type::f64, Type::f16}) {
+        GraphOf g;
+        const Dims dims{2, 9, 6, 5};
+        const auto x = g.tensor(dims, type, layout), y = g.tensor(dims, type, layout), dy = g.tensor(dims, type, layout), dx = g.tensor(dims, type, layout);
+        g.node(Operation::responseNormForward, {x}, {y});
+        g.node(Operation::responseNormBackward, {x, y, dy}, {dx});
+        for (Node& node : g.parts.nodes) {
+          node.numbers[kWindow] = window;
+          node.numbers[kAlpha] = 0.3;
+          node.numbers[kBeta] = 0.75;
+          node.numbers[kK] = 1.5;
+          scaled(node, type, node.outputs[0] == dx);
+        }
+        compare(g, 4, -2, 2, 4 * toleranceOf(type));
+      }
+    }
+  }
+}
+
+TEST_CASE("norms of all kinds, training and not, and backward", "[dnn]") {
+  struct Case {
+    std::uint16_t mode;
+    Dims x, scale, statistic;
+    double groups = 0;
+  };
+  const Case cases[] = {
+      {2, {4, 6, 5, 7}, {1, 6, 1, 1}, {1, 6, 1, 1}},
+      {2, {4, 40, 30, 30}, {1, 40, 1, 1}, {1, 40, 1, 1}},  // longer than is read at once
+      {2, {5, 3, 4, 4}, {1, 3, 4, 4}, {1, 3, 4, 4}},       // per activation
+      {2, {9, 17}, {1, 17}, {1, 17}},
+      {2, {2, 3, 4, 5, 6}, {1, 3, 1, 1, 1}, {1, 3, 1, 1, 1}},
+      {0, {4, 6, 5, 7}, {1, 6, 5, 7}, {4, 1, 1, 1}},
+      {0, {12, 100, 1, 1}, {1, 100, 1, 1}, {12, 1, 1, 1}},
+      {0, {3, 5, 64}, {1, 1, 64}, {3, 5, 1}},
+      {4, {3, 5, 64}, {1, 1, 64}, {3, 5, 1}},
+      {4, {2, 20000}, {1, 20000}, {2, 1}},
+      {1, {3, 6, 5, 7}, {1, 6, 1, 1}, {3, 6, 1, 1}},
+      {3, {3, 6, 5, 7}, {1, 6, 1, 1}, {3, 2, 1, 1}, 2},
+      {3, {2, 12, 40, 50}, {1, 12, 1, 1}, {2, 3, 1, 1}, 3},
+  };
+  for (const Case& each : cases) {
+    for (const Layout layout : kLayouts) {
+      for (const Type type : kFloats) {
+        INFO("mode " << each.mode << ", x " << each.x[1] << ", layout " << int(layout) << ", type " << int(type));
+        const Type kept = type == Type::f64 ? Type::f64 : Type::f32;  // as cuDNN has parameters and statistics
+        const bool rms = each.mode == 4;
+        const double tolerance = type == Type::f64 ? 1e-9 : std::max(2e-4, 2 * toleranceOf(type));
+        const auto common = [&](Node& node) {
+          node.numbers[kEpsilon] = 1e-3;
+          node.numbers[kAverageFactor] = 0.1;
+          node.numbers[kGroups] = each.groups;
+          node.numbers[kParameterAlpha] = 1;
+          scaled(node, type, layout == Layout::rows);
+        };
+        {
+          GraphOf g;  // training: statistics are kept, and running ones go on
+          const auto x = g.tensor(each.x, type, layout), scale = g.tensor(each.scale, kept), bias = g.tensor(each.scale, kept), y = g.tensor(each.x, type, layout);
+          const auto mean = rms ? kNone : g.tensor(each.statistic, kept), deviation = g.tensor(each.statistic, kept);
+          const auto running = rms ? kNone : g.tensor(each.statistic, kept), spread = g.tensor(each.statistic, kept);
+          Node& node = g.node(Operation::normForward, {x, scale, bias, kNone, kNone, running, spread}, {y, mean, deviation, running, spread}, each.mode);
+          common(node);
+          node.flags = kTraining;
+          compare(g, 12, -1, 1, tolerance);
+        }
+        for (const std::uint16_t flags : {std::uint16_t{0}, kVarianceIsInverse}) {
+          GraphOf g;
+          const auto x = g.tensor(each.x, type, layout), scale = g.tensor(each.scale, kept), bias = g.tensor(each.scale, kept), y = g.tensor(each.x, type, layout);
+          const auto mean = rms ? kNone : g.tensor(each.statistic, kept), variance = g.tensor(each.statistic, kept);
+          Node& node = g.node(Operation::normForward, {x, scale, bias, mean, variance}, {y}, each.mode);
+          common(node);
+          node.flags = flags;
+          compare(g, 13, 0.25, 1, tolerance);
+        }
+        for (const bool given : {false, true}) {
+          GraphOf g;
+          const auto x = g.tensor(each.x, type, layout), dy = g.tensor(each.x, type, layout), scale = g.tensor(each.scale, kept), dx = g.tensor(each.x, type, layout);
+          const auto dscale = g.tensor(each.scale, kept), dbias = g.tensor(each.scale, kept);
+          const auto mean = rms || !given ? kNone : g.tensor(each.statistic, kept), deviation = given ? g.tensor(each.statistic, kept) : kNone;
+          Node& node = g.node(Operation::normBackward, {x, dy, scale, mean, deviation}, {dx, dscale, dbias}, each.mode);
+          common(node);
+          node.numbers[kParameterAlpha] = 0.5;
+          node.numbers[kParameterBeta] = 2;
+          compare(g, 14, given ? 0.1 : -1, 1, 4 * tolerance);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("an operation in its input's place", "[dnn]") {
+  GraphOf g;
+  const auto x = g.tensor({2, 9, 20, 30}), scale = g.tensor({1, 9, 1, 1}), bias = g.tensor({1, 9, 1, 1}), mean = g.tensor({1, 9, 1, 1}), deviation = g.tensor({1, 9, 1, 1});
+  Node& norm = g.node(Operation::normForward, {x, scale, bias}, {x, mean, deviation}, 2);
+  norm.flags = kTraining;
+  norm.numbers[kEpsilon] = 1e-5;
+  g.node(Operation::pointwise, {x}, {x}, 100);
+  g.node(Operation::softmaxForward, {x}, {x}, 1).flags = kOverChannels;
+  compare(g, 1, -1, 1, 2e-4);
+}
+
+TEST_CASE("graphs that are wrong make no job", "[dnn]") {
+  GraphOf g = fusedConvolution();
+  g.parts.nodes[1].mode = 99;
+  CHECK(!library::cpu::prepare(kLibrary, kGraphFunction, putTogether(g.parts), NoMemory{}).ok());
+  g = fusedConvolution();
+  CHECK(!library::cpu::prepare(kLibrary, 1, putTogether(g.parts), NoMemory{}).ok());
+  const std::vector<std::byte> bytes = putTogether(g.parts);
+  CHECK(!library::cpu::prepare(kLibrary, kGraphFunction, std::span(bytes).first(100), NoMemory{}).ok());
+}
+
+// Random graphs that are allowed, as they come from random changes: whatever they compute, they stay within their tensors' memory, which
+// the address sanitizer looks at.
+TEST_CASE("random graphs that are allowed stay within their memory", "[dnn]") {
+  std::mt19937_64 random(77);
+  std::size_t ran = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    GraphOf g = fusedConvolution(1 + static_cast<std::int64_t>(random() % 2), 1 + static_cast<std::int64_t>(random() % 9), 1 + static_cast<std::int64_t>(random() % 9), 5);
+    for (std::uint64_t i = random() % 4; i-- > 0;) {
+      Tensor& t = g.parts.tensors[random() % g.parts.tensors.size()];
+      Node& n = g.parts.nodes[random() % g.parts.nodes.size()];
+      switch (random() % 10) {
+        case 0: t.type = static_cast<Type>(random() % 12); break;
+        case 1: t.strides[random() % 4] = static_cast<std::int64_t>(random() % 2000); break;
+        case 2: t.dims[random() % 4] = 1; break;
+        case 3: n.mode = static_cast<std::uint16_t>(random() % 3 == 0 ? random() % 700 : random() % 24); break;
+        case 4: n.operation = static_cast<Operation>(1 + random() % 15); break;
+        case 5: n.inputs[random() % 3] = static_cast<std::uint16_t>(random() % 7 == 6 ? kNoTensor : random() % 6); break;
+        case 6: n.padBefore[random() % 2] = static_cast<std::int32_t>(random() % 4); break;
+        case 7: n.compute = random() % 2 == 0 ? Type::f64 : Type::i32; break;
+        case 8: n.alpha = 0.5, n.beta = static_cast<double>(random() % 2); break;
+        default: setShape(t, {t.dims[0], t.dims[1], t.dims[2], t.dims[3]}, static_cast<Layout>(random() % 3));
+      }
+    }
+    if (check(g.parts).verdict != Verdict::runs) continue;
+    ++ran;
+    Memories memories(g.parts, static_cast<unsigned>(round));
+    memories.run(Way::straight);
+  }
+  CHECK(ran > 2000);
+}
+
+}  // namespace rouse::dnn
