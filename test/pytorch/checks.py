@@ -46,7 +46,12 @@ def agree(got, expected):
     tolerance = 1e-2 if expected.dtype in (torch.half, torch.bfloat16) else 1e-4
     if expected.is_complex():
         got, expected = torch.view_as_real(got), torch.view_as_real(expected)
-    return torch.allclose(got.double(), expected.double(), rtol=tolerance, atol=tolerance * expected.abs().max().item())
+    got, expected = got.double(), expected.double()
+    if torch.allclose(got, expected, rtol=tolerance, atol=tolerance * expected.abs().max().item()):
+        return True
+    difference = (got - expected).abs()
+    raise ValueError(f"{int((difference > tolerance).sum())} of {difference.numel()} elements differ, by up to {difference.max().item():g} (largest: "
+                     f"{expected.abs().max().item():g})")
 
 
 def same(name, operation, *tensors):
@@ -144,6 +149,9 @@ def products():
     check("linear with bias and GELU", lambda: agree(torch._addmm_activation(bias.cuda(), a.cuda(), b.cuda(), use_gelu=True),
                                                      F.gelu(torch.addmm(bias, a, b), approximate="tanh")))
     check("linear with bias and ReLU", lambda: agree(torch._addmm_activation(bias.cuda(), a.cuda(), b.cuda()), torch.relu(torch.addmm(bias, a, b))))
+    gradient = torch.randn(128, 160)
+    for which in (0, 1):
+        same(f"gradient of matmul by operand {which + 1}", lambda p, q, g: gradients(torch.matmul, p, q, g)[which], a, b, gradient)
     big = torch.randn(1024, 1024)
     there = big.cuda()
     begin = time.monotonic()
@@ -215,11 +223,46 @@ def convolutions():
     if not (pathlib.Path(options.library_folder) / "libcudnn.so.9").exists():
         note("convolutions", "left out", "the pool has no libcudnn.so.9")
         return
-    x, w = torch.randn(2, 8, 20, 20), torch.randn(16, 8, 3, 3)
+    x, w, bias = torch.randn(2, 8, 20, 20), torch.randn(16, 8, 3, 3), torch.randn(16)
     check("cudnn.version", lambda: torch.backends.cudnn.version() >= 91900)
-    same("conv2d", lambda p, q: F.conv2d(p, q, padding=1), x, w)
+    for dtype in (torch.float, torch.double, torch.half, torch.bfloat16):
+        same(f"conv2d {str(dtype)[6:]}", lambda p, q: F.conv2d(p, q, padding=1), x.to(dtype), w.to(dtype))
     same("conv2d strided, grouped", lambda p, q: F.conv2d(p, q, stride=2, groups=2), x, torch.randn(16, 4, 3, 3))
-    same("conv2d half", lambda p, q: F.conv2d(p, q, padding=1), x.half(), w.half())
+    same("conv2d dilated", lambda p, q: F.conv2d(p, q, dilation=2), x, w)
+    same("conv2d channels last", F.conv2d, x.to(memory_format=torch.channels_last), w.to(memory_format=torch.channels_last))
+    same("conv1d", F.conv1d, torch.randn(2, 8, 50), torch.randn(4, 8, 5))
+    same("conv3d", F.conv3d, torch.randn(1, 2, 6, 7, 8), torch.randn(4, 2, 3, 3, 3))
+    same("conv_transpose2d", lambda p, q: F.conv_transpose2d(p, q, stride=2), x, torch.randn(8, 4, 3, 3))
+    same("convolution with bias and ReLU", convolution_relu, x, w, bias)
+    mean, variance, scale, shift = torch.randn(8), torch.rand(8) + 0.5, torch.randn(8), torch.randn(8)
+    same("batch_norm", F.batch_norm, x, mean, variance, scale, shift)
+    same("batch_norm of a batch", lambda *tensors: F.batch_norm(*tensors, training=True), x, mean, variance, scale, shift)
+    gradient = torch.randn(2, 16, 20, 20)
+    for which, name in enumerate(("input", "weight")):
+        same(f"gradient of conv2d by its {name}", lambda p, q, g: gradients(lambda a, b: F.conv2d(a, b, padding=1), p, q, g)[which], x, w, gradient)
+    same("network", network, x, w, bias, torch.randn(16, 16, 3, 3), torch.randn(16), torch.rand(16), torch.randn(16), torch.rand(16) + 0.5,
+         torch.randn(10, 16 * 81), torch.randn(10))
+    with torch.backends.cudnn.flags(enabled=True, benchmark=True):
+        same("conv2d, by measured algorithm", lambda p, q: F.conv2d(p, q, padding=1), x, w)
+
+
+def convolution_relu(x, w, bias):
+    if x.is_cuda:
+        return torch.cudnn_convolution_relu(x, w, bias, (1, 1), (1, 1), (1, 1), 1)
+    return F.relu(F.conv2d(x, w, bias, padding=1))
+
+
+def network(x, w, bias, w2, bias2, scale, mean, variance, matrix, offsets):
+    """Two convolutions with bias and ReLU, a strided one, a norm, a linear layer with ReLU: all that can be between them without a kernel of PyTorch's own."""
+    y = convolution_relu(x, w, bias)
+    y = convolution_relu(y, w2, bias2)
+    y = F.batch_norm(F.conv2d(y, w2, stride=2), mean, variance, scale, bias2)
+    return torch._addmm_activation(offsets, y.flatten(1), matrix.T)
+
+
+def gradients(operation, p, q, gradient):
+    p, q = p.detach().requires_grad_(), q.detach().requires_grad_()
+    return torch.autograd.grad(operation(p, q), (p, q), gradient)
 
 
 def kernels():
@@ -235,6 +278,8 @@ def kernels():
     kernel("contiguous", lambda x: x.T.contiguous(), a)
     kernel("cat", lambda x, y: torch.cat([x, y]), a, b)
     kernel("layer_norm", lambda x: F.layer_norm(x, (64,)), a)
+    kernel("conv2d with bias", F.conv2d, torch.randn(1, 4, 8, 8), torch.randn(4, 4, 3, 3), torch.randn(4))
+    kernel("max_pool2d", lambda x: F.max_pool2d(x, 2), torch.randn(1, 4, 8, 8))
     kernel("embedding", lambda i, x: F.embedding(i, x), torch.arange(8), a)
 
 
