@@ -51,7 +51,8 @@ enum class Operation : std::uint8_t {
   // in: x, dy. out: dw.
   convolutionBackwardFilter = 3,
   // in: x, [b], [t]; backward ones: dy, x. out: y. mode: cudnnPointwiseMode_t; how many inputs follows from it. Dimensions that are 1 are
-  // repeated. numbers: kScaleX and kScaleB, which x and b are multiplied by, and those of the activations; all that the mode uses are set.
+  // repeated. numbers: kScaleX and kScaleB, which x and b are multiplied by (what is multiplied by 0 is not read), and those of the activations;
+  // all that the mode uses are set.
   pointwise = 4,
   // in: x. out: y. mode: cudnnReduceTensorOp_t. Dimensions that are 1 in y are reduced.
   reduction = 5,

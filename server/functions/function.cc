@@ -270,6 +270,12 @@ std::vector<std::string> Function::environment() const {
   variables["LD_LIBRARY_PATH"] =
       surroundings_.clientLibraries +
       (libraries == variables.end() || libraries->second.empty() ? "" : ":" + libraries->second);
+  // Programs that would pass by that (client-shim/redirect).
+  const std::string redirect = surroundings_.clientLibraries + "/librouse-redirect.so";
+  if (::access(redirect.c_str(), R_OK) == 0) {
+    const auto auditors = variables.find("LD_AUDIT");
+    variables["LD_AUDIT"] = redirect + (auditors == variables.end() || auditors->second.empty() ? "" : ":" + auditors->second);
+  }
   variables["ROUSE_SOCKET"] = surroundings_.openDoor ? folder() + "/rouse.sock" : surroundings_.daemonSocket;
   variables["ROUSE_TOKEN"] = token_;
   variables["ROUSE_FUNCTION"] = spec_.name;

@@ -25,6 +25,7 @@ class Installation {
     fs::copy(ROUSED_PATH, root() / "bin/roused");
     fs::copy(FAKE_EXECUTOR_PATH, root() / "bin/rouse-executor");
     scratch.write("lib/rouse/libcudart.so.13", "");
+    fs::copy(ROUSE_REDIRECT_PATH, root() / "lib/rouse/librouse-redirect.so");
     scratch.write("lib/rouse-backends/librouse-device-cpu.so", "");  // the fake executor loads none
   }
   const fs::path& root() const { return scratch.path(); }
@@ -125,7 +126,7 @@ TEST_CASE("rouse run ends as the program does") {
 TEST_CASE("the program finds its pool, and nothing of it is left afterwards") {
   PrivateRuns runs;
   const std::string script =
-      "echo $ROUSE_SOCKET; echo $ROUSE_TOKEN; echo $LD_LIBRARY_PATH; " + runs.installation.rouse() + " status --json";
+      "echo $ROUSE_SOCKET; echo $ROUSE_TOKEN; echo $LD_LIBRARY_PATH; echo $LD_AUDIT; " + runs.installation.rouse() + " status --json";
   auto environment = runs.environment();
   environment.push_back("LD_LIBRARY_PATH=/before");
   const Outcome outcome = finish(begin({runs.installation.rouse(), "run", "--device", "cpu", "--gpus", "2",
@@ -133,13 +134,15 @@ TEST_CASE("the program finds its pool, and nothing of it is left afterwards") {
                                        environment));
   REQUIRE(outcome.exit == 0);
   std::istringstream lines(outcome.out);
-  std::string socket, token, path;
+  std::string socket, token, path, auditors;
   std::getline(lines, socket);
   std::getline(lines, token);
   std::getline(lines, path);
+  std::getline(lines, auditors);
   CHECK_THAT(socket, Catch::StartsWith((runs.installation.root() / "run").string()));
   CHECK(token.size() == 32);
   CHECK(path == (runs.installation.root() / "lib/rouse").string() + ":/before");
+  CHECK(auditors == (runs.installation.root() / "lib/rouse/librouse-redirect.so").string());
   const auto status = nlohmann::json::parse(lines);
   REQUIRE(status["gpus"].size() == 2);
   CHECK(status["gpus"][0]["memory_total_bytes"] == 256 << 20);

@@ -1,5 +1,6 @@
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "test/cudart/fixture.h"
 
@@ -102,12 +103,21 @@ TEST_CASE("versions need no device", "[cudart][devices]") {
   CHECK(cudaRuntimeGetVersion(nullptr) == cudaErrorInvalidValue);
 }
 
-TEST_CASE("driver functions are not found, the way CUDA does not find them", "[cudart][devices]") {
-  void* function = &function;
-  cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSuccess;
+TEST_CASE("driver functions that libcuda.so.1 has beside the runtime are found, and others the way CUDA does not find them", "[cudart][devices]") {
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;
   CHECK(cudaGetDriverEntryPointByVersion("cuMemAlloc", &function, 13000, cudaEnableDefault, &result) == cudaSuccess);
-  CHECK(function == nullptr);
-  CHECK(result == cudaDriverEntryPointSymbolNotFound);
+  CHECK(function != nullptr);
+  CHECK(result == cudaDriverEntryPointSuccess);
+  // Per-thread default streams: other functions. Exported to be refused: not found either, so that programs do without.
+  for (const auto& [name, flags] : {std::pair{"cuMemcpyHtoD", cudaEnablePerThreadDefaultStream}, {"cuTensorMapEncodeTiled", cudaEnableDefault},
+                                    {"cuGreenCtxCreate", cudaEnableDefault}, {"cudaMalloc", cudaEnableDefault}}) {
+    CAPTURE(name);
+    function = &function;
+    CHECK(cudaGetDriverEntryPointByVersion(name, &function, 13000, flags, &result) == cudaSuccess);
+    CHECK(function == nullptr);
+    CHECK(result == cudaDriverEntryPointSymbolNotFound);
+  }
   CHECK(cudaGetDriverEntryPointByVersion("cuMemAlloc", &function, 99000, cudaEnableDefault, &result) ==
         cudaErrorInvalidValue);
   CHECK(cudaGetDriverEntryPointByVersion(nullptr, &function, 13000, cudaEnableDefault, nullptr) ==

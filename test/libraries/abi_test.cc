@@ -38,7 +38,7 @@ const Library kLibraries[] = {
     {"libcublasLt.so.13", ROUSE_CUBLASLT, ROUSE_TOOLKIT_CUBLASLT, rouse::api::kCublasltNames - rouse::api::kCublasNames,
      rouse::api::kCudnnNames - rouse::api::kCublasltNames, 150},
     {"libcudnn.so.9", ROUSE_CUDNN, ROUSE_CUDNN_NAMES "/libcudnn.so.9.txt", rouse::api::kCudnnNames - rouse::api::kCublasNames,
-     rouse::api::kAllNameCount - rouse::api::kCudnnNames, 200},
+     rouse::api::kCudaNames - rouse::api::kCudnnNames, 200},
 };
 const char* const kCudnnParts[] = {"ops", "cnn", "adv", "graph", "ext", "heuristic", "engines_precompiled", "engines_runtime_compiled", "engines_tensor_ir"};
 

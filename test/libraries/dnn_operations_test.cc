@@ -99,6 +99,17 @@ TEST_CASE("activations at numbers that are none, or very large", "[dnn]") {
   }
 }
 
+TEST_CASE("what is multiplied by nothing is not read, and may be no number", "[dnn]") {
+  GraphOf g;
+  const auto x = g.tensor({1, 4}), z = g.tensor({1, 4}), y = g.tensor({1, 4});
+  g.node(Operation::pointwise, {x, z}, {y}, 0).numbers[kScaleB] = 0;
+  Memories memories(g.parts, 1);
+  const float numbers[4] = {NAN, INFINITY, -INFINITY, 1};
+  std::memcpy(reinterpret_cast<void*>(g.parts.tensors[z].address), numbers, sizeof numbers);
+  memories.run(Way::straight);
+  for (std::size_t i = 0; i < 4; ++i) CHECK(memories.at(y, i) == memories.at(x, i));
+}
+
 TEST_CASE("whole numbers: rounded to nearest even and clamped", "[dnn]") {
   GraphOf g;
   const auto x = g.tensor({1, 8}), bytes = g.tensor({1, 8}, Type::i8), words = g.tensor({1, 8}, Type::i32), longs = g.tensor({1, 8}, Type::i64), same = g.tensor({1, 8}, Type::i64);

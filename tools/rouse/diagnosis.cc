@@ -24,7 +24,7 @@ constexpr std::string_view kRuntime = "libcudart.so.";
 constexpr std::string_view kServedRuntime = "libcudart.so.13";
 
 // Libraries of which the pool has its own.
-constexpr std::string_view kForwarded[] = {"libcublas.so.", "libcublasLt.so.", "libcudnn.so.", "libcudnn_"};
+constexpr std::string_view kForwarded[] = {"libcublas.so.", "libcublasLt.so.", "libcudnn.so.", "libcudnn_", "libcuda.so."};
 constexpr std::string_view kServed[] = {"libcublas.so.13",
                                         "libcublasLt.so.13",
                                         "libcudnn.so.9",
@@ -36,10 +36,11 @@ constexpr std::string_view kServed[] = {"libcublas.so.13",
                                         "libcudnn_heuristic.so.9",
                                         "libcudnn_engines_precompiled.so.9",
                                         "libcudnn_engines_runtime_compiled.so.9",
-                                        "libcudnn_engines_tensor_ir.so.9"};
+                                        "libcudnn_engines_tensor_ir.so.9",
+                                        "libcuda.so.1"};
 
 // Libraries that reach the driver by themselves, past the runtime.
-constexpr std::string_view kNotForwarded[] = {"libcuda.so",   "libcufft",   "libcurand.so", "libcusparse",  "libcusolver", "libnccl.so",
+constexpr std::string_view kNotForwarded[] = {"libcufft",   "libcurand.so", "libcusparse",  "libcusolver", "libnccl.so",
                                               "libnvrtc",     "libnvJitLink", "libcupti",   "libnvidia-ml", "libcutensor", "libnpp"};
 
 bool among(std::string_view library, std::span<const std::string_view> beginnings) {

@@ -28,6 +28,14 @@ int failed(const std::string& what) {
   return kRunFailed;
 }
 
+// Programs that would pass by LD_LIBRARY_PATH (client-shim/redirect). Without the file each of them would begin with the dynamic linker's complaint.
+void setRedirect(const fs::path& library) {
+  if (!fs::exists(library)) return;
+  std::string auditors = library.string();
+  if (const char* before = std::getenv("LD_AUDIT"); before != nullptr && *before != '\0') auditors += std::string(":") + before;
+  ::setenv("LD_AUDIT", auditors.c_str(), 1);
+}
+
 // What the program finds its pool by.
 Status enterPool(const std::string& socket, const channel::Prepared& prepared) {
   const fs::path library = fs::path(prepared.clientLibraries) / "libcudart.so.13";
@@ -39,6 +47,7 @@ Status enterPool(const std::string& socket, const channel::Prepared& prepared) {
   if (const char* before = std::getenv("LD_LIBRARY_PATH"); before != nullptr && *before != '\0')
     path += std::string(":") + before;
   ::setenv("LD_LIBRARY_PATH", path.c_str(), 1);
+  setRedirect(fs::path(prepared.clientLibraries) / "librouse-redirect.so");
   ::setenv("ROUSE_SOCKET", socket.c_str(), 1);
   ::setenv("ROUSE_TOKEN", prepared.token.c_str(), 1);
   // Somebody is watching, and wants to read which instruction of a module is not covered, say. Any level asked for

@@ -1,17 +1,17 @@
-"""Reads a library's description (schemas/api/cublas.toml, cublaslt.toml, cudnn.toml): parses, checks, and says what is wrong with it."""
+"""Reads a library's description (schemas/api/cublas.toml, cublaslt.toml, cudnn.toml, cuda.toml): parses, checks, and says what is wrong with it."""
 
 import re
 import tomllib
 from dataclasses import dataclass, field
 
-RETURNS = ("cublasStatus_t", "cudnnStatus_t", "size_t", "const char*", "const char *", "void", "unsigned")
+RETURNS = ("cublasStatus_t", "cudnnStatus_t", "CUresult", "size_t", "const char*", "const char *", "void", "unsigned")
 # What a refused call of a name without a status can return.
-REFUSALS = {"cublasStatus_t": "int", "cudnnStatus_t": "int", "void": "void", "float": "float", "double": "double", "int": "int", "cuComplex": "cuComplex",
+REFUSALS = {"cublasStatus_t": "int", "cudnnStatus_t": "int", "CUresult": "int", "void": "void", "float": "float", "double": "double", "int": "int", "cuComplex": "cuComplex",
             "cuDoubleComplex": "cuDoubleComplex"}
 # ...NOT_SUPPORTED of the statuses; the libraries' headers cannot be included where their functions are declared without parameters.
-NOT_SUPPORTED = {"cublasStatus_t": 15, "cudnnStatus_t": 3000}
+NOT_SUPPORTED = {"cublasStatus_t": 15, "cudnnStatus_t": 3000, "CUresult": 801}
 
-_PROTOTYPE = re.compile(r"(?P<returns>[A-Za-z_][\w ]*?[ *]+)(?P<name>(?:cublas|cudnn)\w+)\((?P<parameters>.*)\)")
+_PROTOTYPE = re.compile(r"(?P<returns>[A-Za-z_][\w ]*?[ *]+)(?P<name>(?:cublas|cudnn|cu[A-Z])\w+)\((?P<parameters>.*)\)")
 _PARAMETER = re.compile(r"(?P<type>.*?[\s*])(?P<name>\w+)(?P<array>\[\])?")
 
 
@@ -60,6 +60,7 @@ class Refusal:
 class Library:
     library: str
     header: str
+    versioned: bool = True  # its names have a version node, called like the library
     functions: list = field(default_factory=list)
     refusals: list = field(default_factory=list)
     splits: dict = field(default_factory=dict)  # library: its names
@@ -102,10 +103,10 @@ def read(path):
         tables = tomllib.load(file)
     if tables.get("version") != 1:
         raise DescriptionError(f"{path}: version = {tables.get('version')!r}, this generator reads 1")
-    unknown = tables.keys() - {"version", "library", "header", "group", "unsupported", "split"}
+    unknown = tables.keys() - {"version", "library", "header", "versioned", "group", "unsupported", "split"}
     if unknown:
         raise DescriptionError(f"{path}: unknown keys {sorted(unknown)}")
-    library = Library(tables["library"], tables["header"])
+    library = Library(tables["library"], tables["header"], tables.get("versioned", True))
     for group in tables.get("group", []):
         for entry in group["functions"]:
             library.functions.append(_function(path, entry, group["name"], group.get("verb")))

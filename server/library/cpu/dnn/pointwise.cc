@@ -159,6 +159,11 @@ void planPointwise(Plan& plan, const dnn::Node& node) {
         return write(y, box, order, in[0], scale.alpha, scale.beta);
       }
       for (std::uint32_t i = 0; i < inputs; ++i) {
+        // As in BLAS, and as PyTorch expects of its z: what is multiplied by nothing is not read, and may be no number.
+        if (i < 2 && factors[i] == 0) {
+          std::fill_n(in[i], count, T{0});
+          continue;
+        }
         read(views[i], box, order, in[i]);
         if (i < 2 && factors[i] != 1) {
           for (std::int64_t j = 0; j < count; ++j) in[i][j] *= factors[i];

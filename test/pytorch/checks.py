@@ -1,0 +1,314 @@
+"""What is checked of PyTorch in the pool (test/pytorch/run starts it): each result against PyTorch's own on the processor.
+
+checks.py --library-folder FOLDER --report FILE [--ptx]
+
+--ptx: the build has PTX of its kernels. The builds on PyPI have none, and machine code for GPUs is nothing that the CPU device can run: there each
+operation that is a kernel of PyTorch's own has to end with CUDA's error for that, and those that are not have to work.
+"""
+
+import argparse
+import json
+import pathlib
+import sys
+import time
+import traceback
+
+BEGIN = time.monotonic()
+import torch  # noqa: E402
+import torch.nn.functional as F  # noqa: E402
+
+IMPORTED = time.monotonic() - BEGIN
+NO_KERNEL = "no kernel image is available"
+checks, figures = {}, {"import_inside_s": round(IMPORTED, 2)}
+options = None
+
+
+def note(name, result, why=""):
+    checks[name] = result
+    print(f"{result:>10}  {name}" + (f": {why}" if why else ""), flush=True)
+
+
+def check(name, body):
+    """`body` returns true, or raises."""
+    try:
+        right = body()
+    except Exception as error:  # noqa: BLE001
+        note(name, "failed", f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
+        return
+    note(name, "passed" if right else "failed", "" if right else "a wrong result")
+
+
+def agree(got, expected):
+    if got.device.type == "cuda":
+        got = got.cpu()
+    if got.dtype != expected.dtype or got.shape != expected.shape:
+        return False
+    tolerance = 1e-2 if expected.dtype in (torch.half, torch.bfloat16) else 1e-4
+    if expected.is_complex():
+        got, expected = torch.view_as_real(got), torch.view_as_real(expected)
+    got, expected = got.double(), expected.double()
+    if torch.allclose(got, expected, rtol=tolerance, atol=tolerance * expected.abs().max().item()):
+        return True
+    difference = (got - expected).abs()
+    raise ValueError(f"{int((difference > tolerance).sum())} of {difference.numel()} elements differ, by up to {difference.max().item():g} (largest: "
+                     f"{expected.abs().max().item():g})")
+
+
+def same(name, operation, *tensors):
+    """The operation on the device gives what it gives on the processor."""
+    check(name, lambda: agree(operation(*(t.cuda() for t in tensors)), operation(*tensors)))
+
+
+def kernel(name, operation, *tensors):
+    """An operation that launches kernels of PyTorch's own."""
+    if options.ptx:
+        same(name, operation, *tensors)
+        return
+    try:
+        operation(*(t.cuda() for t in tensors))
+        torch.cuda.synchronize()
+    except RuntimeError as error:
+        refused = NO_KERNEL in str(error)
+        note(name, "refused" if refused else "failed", "" if refused else str(error).splitlines()[0])
+        return
+    note(name, "failed", "it has run, although the build has no PTX")
+
+
+def devices():
+    check("is_available", torch.cuda.is_available)
+    check("device_count", lambda: torch.cuda.device_count() == 1)
+    check("get_device_properties", lambda: torch.cuda.get_device_properties(0).total_memory == 2 << 30)
+    check("get_device_capability", lambda: torch.cuda.get_device_capability() == (9, 0))
+    check("get_device_name", lambda: torch.cuda.get_device_name() == "Rouse CPU Device")
+    check("mem_get_info", lambda: 0 < torch.cuda.mem_get_info()[0] <= torch.cuda.mem_get_info()[1] == 2 << 30)
+    check("libraries are the pool's", libraries)
+
+
+def libraries():
+    """Nothing of NVIDIA's that the pool replaces is in the process."""
+    folder = str(pathlib.Path(options.library_folder).resolve())
+    loaded = {line.split()[-1] for line in pathlib.Path("/proc/self/maps").read_text().splitlines() if "/libcu" in line}
+    replaced = {path.name for path in pathlib.Path(folder).glob("libcu*")}
+    mine = [path for path in loaded if pathlib.Path(path).name in replaced]
+    return len(mine) >= 3 and all(path.startswith(folder) for path in mine)
+
+
+def memory():
+    begin = time.monotonic()
+    torch.empty(4, 4, device="cuda")
+    torch.cuda.synchronize()
+    figures["first_allocation_ms"] = round((time.monotonic() - begin) * 1e3, 1)
+    x = torch.randn(333, 77)
+    big = torch.randint(0, 255, (64 << 20,), dtype=torch.uint8)
+    check("copy there and back", lambda: torch.equal(x.cuda().cpu(), x))
+    check("copy of 64 MiB", lambda: torch.equal(big.cuda().cpu(), big))
+    check("pinned, non_blocking", lambda: torch.equal(x.pin_memory().cuda(non_blocking=True).cpu(), x))
+    check("tensor of numbers", lambda: torch.tensor([1.5, -2.0], device="cuda").cpu().tolist() == [1.5, -2.0])
+    check("clone", lambda: torch.equal(x.cuda().clone().cpu(), x))
+    check("copy_ on the device", lambda: torch.equal(torch.empty(333, 77, device="cuda").copy_(x.cuda()).cpu(), x))
+    check("views and slices", lambda: torch.equal(x.cuda()[10:20].cpu(), x[10:20]))
+    check("item", lambda: x.cuda()[3, 5].item() == x[3, 5].item())
+    check("state_dict", state_dict)
+    check("out of memory", out_of_memory)
+    check("memory_allocated", lambda: torch.cuda.max_memory_allocated() >= 64 << 20)
+    check("empty_cache", lambda: torch.cuda.empty_cache() is None)
+
+
+def state_dict():
+    model = torch.nn.Linear(16, 8)
+    there = torch.nn.Linear(16, 8, device="meta").to_empty(device="cuda")
+    there.load_state_dict(model.state_dict())
+    return all(torch.equal(v.cpu(), model.state_dict()[k]) for k, v in there.state_dict().items())
+
+
+def out_of_memory():
+    try:
+        torch.empty(4 << 30, dtype=torch.uint8, device="cuda")
+    except torch.OutOfMemoryError:
+        return torch.empty(1 << 20, device="cuda").numel() == 1 << 20
+    return False
+
+
+def products():
+    a, b, v = torch.randn(128, 96), torch.randn(96, 160), torch.randn(96)
+    begin = time.monotonic()
+    (a.cuda() @ b.cuda()).cpu()
+    figures["first_product_ms"] = round((time.monotonic() - begin) * 1e3, 1)
+    for dtype in (torch.float, torch.double, torch.half, torch.bfloat16, torch.complex64):
+        same(f"matmul {str(dtype)[6:]}", torch.matmul, a.to(dtype), b.to(dtype))
+    same("matmul transposed", lambda p, q: p.T @ q.T, b, a)
+    same("matrix times vector", torch.mv, a, v)
+    same("dot", torch.dot, v, v.flip(0))
+    same("bmm", torch.bmm, a.view(4, 32, 96), b.view(4, 96, 40))
+    same("addmm", torch.addmm, torch.randn(128, 160), a, b)
+    same("baddbmm", torch.baddbmm, torch.randn(4, 32, 40), a.view(4, 32, 96), b.view(4, 96, 40))
+    bias = torch.randn(160)
+    for dtype in (torch.float, torch.half, torch.bfloat16):
+        same(f"linear with bias {str(dtype)[6:]}", F.linear, a.to(dtype), b.T.contiguous().to(dtype), bias.to(dtype))
+    # On GPUs this is cuBLASLt's GELU, by tanh.
+    check("linear with bias and GELU", lambda: agree(torch._addmm_activation(bias.cuda(), a.cuda(), b.cuda(), use_gelu=True),
+                                                     F.gelu(torch.addmm(bias, a, b), approximate="tanh")))
+    check("linear with bias and ReLU", lambda: agree(torch._addmm_activation(bias.cuda(), a.cuda(), b.cuda()), torch.relu(torch.addmm(bias, a, b))))
+    gradient = torch.randn(128, 160)
+    for which in (0, 1):
+        same(f"gradient of matmul by operand {which + 1}", lambda p, q, g: gradients(torch.matmul, p, q, g)[which], a, b, gradient)
+    big = torch.randn(1024, 1024)
+    there = big.cuda()
+    begin = time.monotonic()
+    result = there @ there
+    torch.cuda.synchronize()
+    figures["product_1024_ms"] = round((time.monotonic() - begin) * 1e3, 1)
+    check("matmul of 1024", lambda: agree(result, big @ big))
+    check("streams and events", lambda: streams(a, b))
+    check("a kernel of one's own", own_kernel)
+
+
+def streams(a, b):
+    stream, first, last = torch.cuda.Stream(), torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    with torch.cuda.stream(stream):
+        p, q = a.cuda(), b.cuda()
+        first.record()
+        result = p @ q
+        last.record()
+    torch.cuda.current_stream().wait_stream(stream)
+    last.synchronize()
+    return agree(result, a @ b) and first.elapsed_time(last) >= 0
+
+
+PTX = """
+.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry scale(.param .u64 data, .param .u32 n, .param .f64 factor)
+{
+  .reg .pred %p<2>;
+  .reg .b32 %r<6>;
+  .reg .f32 %f<4>;
+  .reg .f64 %fd<2>;
+  .reg .b64 %rd<4>;
+  ld.param.u64 %rd1, [data];
+  ld.param.u32 %r1, [n];
+  ld.param.f64 %fd1, [factor];
+  cvt.rn.f32.f64 %f1, %fd1;
+  mov.u32 %r2, %ctaid.x;
+  mov.u32 %r3, %ntid.x;
+  mov.u32 %r4, %tid.x;
+  mad.lo.s32 %r5, %r2, %r3, %r4;
+  setp.ge.u32 %p1, %r5, %r1;
+  @%p1 bra done;
+  mul.wide.u32 %rd2, %r5, 4;
+  add.s64 %rd3, %rd1, %rd2;
+  ld.global.f32 %f2, [%rd3];
+  mul.f32 %f3, %f2, %f1;
+  st.global.f32 [%rd3], %f3;
+done:
+  ret;
+}
+"""
+
+
+def own_kernel():
+    """A kernel that the program brings as PTX, on PyTorch's tensors and streams: modules and launches of the driver API."""
+    from torch.cuda import _utils
+    x = torch.randn(1000)
+    there, stream = x.cuda(), torch.cuda.Stream()
+    scale = _utils._cuda_load_module(PTX.encode(), ["scale"])["scale"]
+    stream.wait_stream(torch.cuda.current_stream())
+    scale(grid=(8, 1, 1), block=(128, 1, 1), args=[there, 1000, 2.5], stream=stream)
+    stream.synchronize()
+    return torch.equal(there.cpu(), x * 2.5)
+
+
+def convolutions():
+    if not (pathlib.Path(options.library_folder) / "libcudnn.so.9").exists():
+        note("convolutions", "left out", "the pool has no libcudnn.so.9")
+        return
+    x, w, bias = torch.randn(2, 8, 20, 20), torch.randn(16, 8, 3, 3), torch.randn(16)
+    check("cudnn.version", lambda: torch.backends.cudnn.version() >= 91900)
+    for dtype in (torch.float, torch.double, torch.half, torch.bfloat16):
+        same(f"conv2d {str(dtype)[6:]}", lambda p, q: F.conv2d(p, q, padding=1), x.to(dtype), w.to(dtype))
+    same("conv2d strided, grouped", lambda p, q: F.conv2d(p, q, stride=2, groups=2), x, torch.randn(16, 4, 3, 3))
+    same("conv2d dilated", lambda p, q: F.conv2d(p, q, dilation=2), x, w)
+    same("conv2d channels last", F.conv2d, x.to(memory_format=torch.channels_last), w.to(memory_format=torch.channels_last))
+    same("conv1d", F.conv1d, torch.randn(2, 8, 50), torch.randn(4, 8, 5))
+    same("conv3d", F.conv3d, torch.randn(1, 2, 6, 7, 8), torch.randn(4, 2, 3, 3, 3))
+    same("conv_transpose2d", lambda p, q: F.conv_transpose2d(p, q, stride=2), x, torch.randn(8, 4, 3, 3))
+    same("convolution with bias and ReLU", convolution_relu, x, w, bias)
+    mean, variance, scale, shift = torch.randn(8), torch.rand(8) + 0.5, torch.randn(8), torch.randn(8)
+    same("batch_norm", F.batch_norm, x, mean, variance, scale, shift)
+    same("batch_norm of a batch", lambda *tensors: F.batch_norm(*tensors, training=True), x, mean, variance, scale, shift)
+    gradient = torch.randn(2, 16, 20, 20)
+    for which, name in enumerate(("input", "weight")):
+        same(f"gradient of conv2d by its {name}", lambda p, q, g: gradients(lambda a, b: F.conv2d(a, b, padding=1), p, q, g)[which], x, w, gradient)
+    same("network", network, x, w, bias, torch.randn(16, 16, 3, 3), torch.randn(16), torch.rand(16), torch.randn(16), torch.rand(16) + 0.5,
+         torch.randn(10, 16 * 81), torch.randn(10))
+    with torch.backends.cudnn.flags(enabled=True, benchmark=True):
+        same("conv2d, by measured algorithm", lambda p, q: F.conv2d(p, q, padding=1), x, w)
+
+
+def convolution_relu(x, w, bias):
+    if x.is_cuda:
+        return torch.cudnn_convolution_relu(x, w, bias, (1, 1), (1, 1), (1, 1), 1)
+    return F.relu(F.conv2d(x, w, bias, padding=1))
+
+
+def network(x, w, bias, w2, bias2, scale, mean, variance, matrix, offsets):
+    """Two convolutions with bias and ReLU, a strided one, a norm, a linear layer with ReLU: all that can be between them without a kernel of PyTorch's own."""
+    y = convolution_relu(x, w, bias)
+    y = convolution_relu(y, w2, bias2)
+    y = F.batch_norm(F.conv2d(y, w2, stride=2), mean, variance, scale, bias2)
+    return torch._addmm_activation(offsets, y.flatten(1), matrix.T)
+
+
+def gradients(operation, p, q, gradient):
+    p, q = p.detach().requires_grad_(), q.detach().requires_grad_()
+    return torch.autograd.grad(operation(p, q), (p, q), gradient)
+
+
+def kernels():
+    a, b = torch.randn(64, 64), torch.randn(64, 64)
+    kernel("add", torch.add, a, b)
+    kernel("relu", torch.relu, a)
+    kernel("exp", torch.exp, a)
+    kernel("sum", torch.sum, a)
+    kernel("softmax", lambda x: torch.softmax(x, 1), a)
+    kernel("zeros", lambda x: torch.zeros(8, 8, device=x.device), a)
+    kernel("ones", lambda x: torch.ones(8, 8, device=x.device), a)
+    kernel("to half", lambda x: x.half(), a)
+    kernel("contiguous", lambda x: x.T.contiguous(), a)
+    kernel("cat", lambda x, y: torch.cat([x, y]), a, b)
+    kernel("layer_norm", lambda x: F.layer_norm(x, (64,)), a)
+    kernel("conv2d with bias", F.conv2d, torch.randn(1, 4, 8, 8), torch.randn(4, 4, 3, 3), torch.randn(4))
+    kernel("max_pool2d", lambda x: F.max_pool2d(x, 2), torch.randn(1, 4, 8, 8))
+    kernel("embedding", lambda i, x: F.embedding(i, x), torch.arange(8), a)
+
+
+def resident(pid="self"):
+    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return round(int(line.split()[1]) / 1024)
+    return None
+
+
+def main():
+    global options
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--library-folder", required=True)
+    parser.add_argument("--report", type=pathlib.Path, required=True)
+    parser.add_argument("--ptx", action="store_true")
+    options = parser.parse_args()
+    figures["resident_after_import_mib"] = resident()
+    torch.manual_seed(0)
+    for part in (devices, memory, products, convolutions, kernels):
+        try:
+            part()
+        except Exception:  # noqa: BLE001
+            traceback.print_exc()
+            note(part.__name__, "failed", "ended before its last check")
+    figures["resident_mib"] = resident()
+    options.report.write_text(json.dumps({"checks": checks, "figures": figures}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
