@@ -6,6 +6,7 @@
 #include <llvm/Target/TargetMachine.h>
 
 #include "server/device/cpu/codegen/compiler_identity.h"
+#include "server/device/cpu/codegen/lanes.h"
 #include "server/device/cpu/codegen/module_emitter.h"
 #include "server/device/cpu/codegen/passes.h"
 
@@ -102,12 +103,13 @@ Result<CodeCache::Entry> translate(const Source& source, const Unit& unit) {
   entry.facts[kWaits] = mayWait(*module);
   if (unit.function && !unit.pointersWait) {
     const bool independent = !usesLocal(source.module, source.graph.reachable(*unit.function));
+    llvm::TargetMachine* const lanes = independent && effort == Effort::full && hasLanes(*target) ? target.get() : nullptr;
     if (!entry.facts[kWaits]) {
       if (independent) llvm::for_each(*module, markIndependent);
-      addBlockLoop(*module, *body, unit.loopName());
+      addBlockLoop(*module, *body, unit.loopName(), lanes);
       entry.facts[kHasLoop] = 1;
     } else if (effort != Effort::least) {
-      const auto frame = splitAtBarriers(*module, *body, unit.loopName(), independent, [&](llvm::Function& function) { tidy(function, *target); });
+      const auto frame = splitAtBarriers(*module, *body, unit.loopName(), independent, lanes, [&](llvm::Function& function) { tidy(function, *target); });
       entry.facts[kHasLoop] = frame ? 1 : 0;
       entry.facts[kFrame] = frame.value_or(0);
       if (Status valid = verify(*module); !valid) return valid.error();
@@ -118,6 +120,8 @@ Result<CodeCache::Entry> translate(const Source& source, const Unit& unit) {
       body->addFnAttr(llvm::Attribute::OptimizeNone);
     }
   }
+  if (Status valid = verify(*module); !valid) return valid.error();
+  relaxAtomics(*module);
   optimize(*module, *target, effort);
   if (unit.function) {
     entry.facts[kStaticShared] = ptx::sharedLayout(source.module, source.graph, *unit.function).bytes;

@@ -11,6 +11,11 @@
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
 #include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
+#include <llvm/Transforms/Utils/LCSSA.h>
+#include <llvm/Transforms/Utils/LoopSimplify.h>
+#include <llvm/Transforms/Utils/LowerAtomic.h>
+#include <llvm/Transforms/Utils/LowerSwitch.h>
+#include <llvm/Transforms/Utils/UnifyFunctionExitNodes.h>
 
 #include "server/device/cpu/codegen/passes.h"
 
@@ -92,6 +97,19 @@ void markIndependent(llvm::Function& function) {
   }
 }
 
+void relaxAtomics(llvm::Module& module) {
+  for (llvm::Function& function : module) {
+    for (llvm::Instruction& instruction : llvm::make_early_inc_range(llvm::instructions(function))) {
+      if (auto* update = llvm::dyn_cast<llvm::AtomicRMWInst>(&instruction); update != nullptr && update->getSyncScopeID() == llvm::SyncScope::SingleThread) {
+        llvm::lowerAtomicRMWInst(update);
+      } else if (auto* swap = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(&instruction);
+                 swap != nullptr && swap->getSyncScopeID() == llvm::SyncScope::SingleThread) {
+        llvm::lowerAtomicCmpXchgInst(swap);
+      }
+    }
+  }
+}
+
 void dropNoAlias(llvm::Function& function) {
   for (llvm::Argument& argument : function.args()) argument.removeAttr(llvm::Attribute::NoAlias);
 }
@@ -101,6 +119,16 @@ void tidy(llvm::Function& function, llvm::TargetMachine& target) {
   llvm::FunctionPassManager passes = cleanUp();
   passes.addPass(RecoverPointers());
   passes.addPass(cleanUp());
+  passes.run(function, analyses.functions);
+}
+
+void straighten(llvm::Function& function, llvm::TargetMachine& target) {
+  Analyses analyses(target);
+  llvm::FunctionPassManager passes = cleanUp();
+  passes.addPass(llvm::LowerSwitchPass());
+  passes.addPass(llvm::UnifyFunctionExitNodesPass());
+  passes.addPass(llvm::LoopSimplifyPass());
+  passes.addPass(llvm::LCSSAPass());
   passes.run(function, analyses.functions);
 }
 

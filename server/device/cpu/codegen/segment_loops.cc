@@ -1,13 +1,34 @@
 #include "server/device/cpu/codegen/segment_loops.h"
 
 #include <llvm/IR/Dominators.h>
+#include <llvm/IR/InstIterator.h>
 #include <llvm/Transforms/Utils/Cloning.h>
 #include <llvm/Transforms/Utils/Local.h>
 #include <llvm/Transforms/Utils/PromoteMemToReg.h>
 
+#include "server/device/cpu/codegen/lanes.h"
 #include "server/device/cpu/codegen/passes.h"
 
 namespace rouse::cpu::codegen {
+namespace {
+
+// Whether a segment does nothing that not every thread does, and does the same: it decides which comes next.
+bool isSameForAll(llvm::Function& segment) {
+  const LaneShapes shapes(segment);
+  for (const llvm::Instruction& instruction : llvm::instructions(segment)) {
+    if (const auto* branch = llvm::dyn_cast<llvm::BranchInst>(&instruction); branch != nullptr && branch->isConditional()) {
+      if (!shapes.of(branch->getCondition()).isUniform()) return false;
+    } else if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) {
+      const llvm::Value* const place = store->getPointerOperand()->stripInBoundsConstantOffsets();
+      if (place != segment.getArg(kUniformOut) || !shapes.of(store->getValueOperand()).isUniform()) return false;
+    } else if (instruction.mayHaveSideEffects() || llvm::isa<llvm::SwitchInst>(instruction)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
 
 llvm::Function* SegmentLoops::segment(std::uint32_t number) {
   llvm::ValueToValueMapTy map;
@@ -52,16 +73,25 @@ void SegmentLoops::addCommon(llvm::StringRef name) {
       b.CreateStore(b.CreateLoad(b.getInt64Ty(), field(uniformOut_, at)), field(uniformIn_, at));
     llvm::Value* const reduced = b.CreateLoad(b.getInt32Ty(), arrived_);
     b.CreateStore(b.getInt32(0), arrived_);
-    loops.forAll([&] {
-      llvm::CallInst* const next = call(loops, made, b.getInt32(static_cast<std::uint32_t>(k)), reduced);
-      next->addFnAttr(llvm::Attribute::AlwaysInline);
-      b.CreateStore(next, next_);
-    });
+    runAll(loops, static_cast<std::uint32_t>(k), made, reduced);
     go(b.CreateLoad(b.getInt32Ty(), next_), made, done);
   }
   b.SetInsertPoint(done);
   loops.noteMisaligned();
   b.CreateRetVoid();
+}
+
+// All threads the same segment.
+void SegmentLoops::runAll(ThreadLoops& loops, std::uint32_t number, llvm::Function* segment, llvm::Value* reduced) {
+  const auto note = [&](llvm::CallInst* next) {
+    next->addFnAttr(llvm::Attribute::AlwaysInline);
+    b.CreateStore(next, next_);
+  };
+  if (lanes_ != nullptr && isSameForAll(*segment)) return loops.forFirst([&] { note(call(loops, segment, b.getInt32(number), reduced)); });
+  llvm::Function* const sideways = lanes_ == nullptr ? nullptr : sideBySide(*segment, *lanes_);
+  if (sideways == nullptr) return loops.forAll([&] { note(call(loops, segment, b.getInt32(number), reduced)); });
+  allowLanes(*function_);
+  loops.forAllBy(kLanes, [&](llvm::Value* count) { note(call(loops, sideways, b.getInt32(number), reduced, count)); });
 }
 
 void SegmentLoops::addApart(llvm::StringRef name) {
@@ -147,8 +177,10 @@ llvm::Value* SegmentLoops::field(llvm::Value* base, std::size_t offset) {
   return b.CreateConstInBoundsGEP1_32(b.getInt8Ty(), base, static_cast<unsigned>(offset));
 }
 
-llvm::CallInst* SegmentLoops::call(ThreadLoops& loops, llvm::Function* callee, llvm::Value* number, llvm::Value* reduced) {
-  return b.CreateCall(callee, {loops.thread(), loops.parameters(), frames_, stride_, uniformIn_, uniformOut_, reduced, arrived_, number});
+llvm::CallInst* SegmentLoops::call(ThreadLoops& loops, llvm::Function* callee, llvm::Value* number, llvm::Value* reduced, llvm::Value* count) {
+  llvm::SmallVector<llvm::Value*, 10> arguments{loops.thread(), loops.parameters(), frames_, stride_, uniformIn_, uniformOut_, reduced, arrived_, number};
+  if (count != nullptr) arguments.push_back(count);
+  return b.CreateCall(callee, arguments);
 }
 
 // To the segment `next`, of those that `from` may come to.

@@ -4,13 +4,17 @@
 #include "server/device/cpu/codegen/frame.h"
 #include "server/device/cpu/codegen/thread_loops.h"
 
+namespace llvm {
+class TargetMachine;
+}
+
 namespace rouse::cpu::codegen {
 
 class SegmentLoops {
  public:
-  // `independent`: accesses of different threads in one segment may be reordered.
-  SegmentLoops(llvm::Function& step, std::size_t cuts, const Frame& frame, bool independent)
-      : module_(*step.getParent()), step_(step), frame_(frame), cuts_(cuts), independent_(independent), b(step.getContext()) {}
+  // `independent`: accesses of different threads in one segment may be reordered. `lanes`: null, or for whom they may be put side by side.
+  SegmentLoops(llvm::Function& step, std::size_t cuts, const Frame& frame, bool independent, llvm::TargetMachine* lanes)
+      : module_(*step.getParent()), step_(step), frame_(frame), cuts_(cuts), independent_(independent), lanes_(lanes), b(step.getContext()) {}
 
   // Adds the BlockLoop. All threads come to the same segments.
   void addCommon(llvm::StringRef name);
@@ -19,13 +23,15 @@ class SegmentLoops {
   void addApart(llvm::StringRef name);
 
  private:
+  void runAll(ThreadLoops&, std::uint32_t number, llvm::Function* segment, llvm::Value* reduced);
   // One segment, with nothing but what it reaches.
   llvm::Function* segment(std::uint32_t number);
   llvm::Function* begin(llvm::StringRef name);
   void allocate(const ThreadLoops&);
   llvm::AllocaInst* variable(llvm::Type*, std::uint64_t align);
   llvm::BasicBlock* newBlock(const char* name);
-  llvm::CallInst* call(ThreadLoops&, llvm::Function* callee, llvm::Value* number, llvm::Value* reduced);
+  // `count`: of threads side by side.
+  llvm::CallInst* call(ThreadLoops&, llvm::Function* callee, llvm::Value* number, llvm::Value* reduced, llvm::Value* count = nullptr);
   void go(llvm::Value* next, llvm::Function* from, llvm::BasicBlock* done);
   llvm::Value* field(llvm::Value* base, std::size_t offset);
   llvm::Value* state(ThreadLoops&);
@@ -38,6 +44,7 @@ class SegmentLoops {
   const Frame& frame_;
   const std::size_t cuts_;
   const bool independent_;
+  llvm::TargetMachine* const lanes_;
   llvm::IRBuilder<> b;
   llvm::Function* function_ = nullptr;
   llvm::SmallVector<llvm::BasicBlock*, 16> blocks_;  // of segments

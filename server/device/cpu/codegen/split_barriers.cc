@@ -28,7 +28,7 @@ bool isTooLarge(const llvm::Function& step, std::size_t cuts) {
 }
 
 // False where the kernel is one for fibers; whatever has become of the step.
-bool split(llvm::Function& step, llvm::StringRef name, bool independent, const std::function<void(llvm::Function&)>& tidy,
+bool split(llvm::Function& step, llvm::StringRef name, bool independent, llvm::TargetMachine* lanes, const std::function<void(llvm::Function&)>& tidy,
            std::uint64_t& frameBytes) {
   if (!inlineWaiting(step, tidy)) return false;
   Cutter cutter(step);
@@ -46,7 +46,8 @@ bool split(llvm::Function& step, llvm::StringRef name, bool independent, const s
   Frame frame(step, cutter.cuts(), common ? &*uniformity : nullptr);
   if (!frame.keep()) return false;
   llvm::removeUnreachableBlocks(step);
-  SegmentLoops loops(step, cutter.cuts().size(), frame, independent);
+  // Predicates of reductions are counted one by one.
+  SegmentLoops loops(step, cutter.cuts().size(), frame, independent, cutter.reduces() ? nullptr : lanes);
   common ? loops.addCommon(name) : loops.addApart(name);
   if (common) step.eraseFromParent();
   frameBytes = frame.bytes();
@@ -56,10 +57,10 @@ bool split(llvm::Function& step, llvm::StringRef name, bool independent, const s
 }  // namespace
 
 std::optional<std::uint32_t> splitAtBarriers(llvm::Module& module, llvm::Function& body, llvm::StringRef name, bool independent,
-                                             const std::function<void(llvm::Function&)>& tidy) {
+                                             llvm::TargetMachine* lanes, const std::function<void(llvm::Function&)>& tidy) {
   llvm::Function* const step = makeStep(module, body, name);
   std::uint64_t frameBytes = 0;
-  if (split(*step, name, independent, tidy, frameBytes)) return static_cast<std::uint32_t>(frameBytes);
+  if (split(*step, name, independent, lanes, tidy, frameBytes)) return static_cast<std::uint32_t>(frameBytes);
   step->eraseFromParent();
   return std::nullopt;
 }
