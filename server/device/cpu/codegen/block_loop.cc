@@ -20,6 +20,7 @@ void addBlockLoop(llvm::Module& module, llvm::Function& body, llvm::StringRef na
     loops.forAllBy(kLanes, [&](llvm::Value* count) {
       b.CreateCall(lanes, {loops.thread(), loops.parameters(), count})->addFnAttr(llvm::Attribute::AlwaysInline);
     });
+    inlined->eraseFromParent();
   } else {
     loops.forAll([&] { b.CreateCall(inlined, {loops.thread(), loops.parameters()})->addFnAttr(llvm::Attribute::AlwaysInline); });
   }

@@ -56,6 +56,7 @@ class LaneEmitter {
   void emitLoad(const llvm::LoadInst&);
   void emitStore(const llvm::StoreInst&);
   void noteMisaligned(const llvm::StoreInst&);
+  void emitEnd(const llvm::CallInst&);
   void emitAtomic(const llvm::Instruction&);
   llvm::Value* widened(const llvm::Instruction&);
   llvm::Value* widenedCall(const llvm::IntrinsicInst&);

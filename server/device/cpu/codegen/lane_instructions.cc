@@ -21,13 +21,20 @@ bool isPlainScalar(const llvm::Type* type) {
   return type->isVoidTy() || type->isPointerTy() || type->isFloatingPointTy() || (type->isIntegerTy() && type->getIntegerBitWidth() <= 64);
 }
 
-// No lane changes what another one finds.
+// What ends the launch, and tells which thread did.
+bool endsLaunch(const llvm::Instruction& instruction) {
+  const auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+  const llvm::Function* const callee = call == nullptr ? nullptr : call->getCalledFunction();
+  return callee != nullptr && (callee->getName() == "rouse_cpu_misaligned" || callee->getName() == "rouse_cpu_trap");
+}
+
 bool isAtomicUpdate(const llvm::Instruction& instruction) {
   return llvm::isa<llvm::AtomicRMWInst>(instruction) || llvm::isa<llvm::AtomicCmpXchgInst>(instruction);
 }
 
 bool coversInstruction(const llvm::Instruction& instruction, const LaneShapes& shapes) {
   if (isIgnored(instruction) || isAtomicUpdate(instruction)) return true;
+  if (endsLaunch(instruction)) return instruction.getType()->isVoidTy() && instruction.getOperand(0) == instruction.getFunction()->getArg(0);
   if (const auto* value = llvm::dyn_cast<llvm::ExtractValueInst>(&instruction)) return llvm::isa<llvm::AtomicCmpXchgInst>(value->getAggregateOperand());
   for (const llvm::Value* operand : instruction.operands()) {
     if (!isPlainScalar(operand->getType()) && !operand->getType()->isLabelTy() && !llvm::isa<llvm::Function>(operand)) return false;
@@ -90,6 +97,7 @@ void LaneEmitter::emitInstruction(const llvm::Instruction& instruction) {
   if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) return emitLoad(*load);
   if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) return emitStore(*store);
   if (isAtomicUpdate(instruction)) return emitAtomic(instruction);
+  if (endsLaunch(instruction)) return emitEnd(llvm::cast<llvm::CallInst>(instruction));
   if (const auto* part = llvm::dyn_cast<llvm::ExtractValueInst>(&instruction)) {
     const Made& pair = made_[part->getAggregateOperand()];
     return set(made_[part].vector, part->getIndices()[0] == 0 ? pair.vector : pair.second);
@@ -313,7 +321,31 @@ void LaneEmitter::noteMisaligned(const llvm::StoreInst& store) {
   endGuard();
 }
 
-// Lane by lane.
+// By the first of those that are here.
+void LaneEmitter::emitEnd(const llvm::CallInst& call) {
+  llvm::IRBuilder<> at(entry_, entry_->begin());
+  llvm::AllocaInst* const own = at.CreateAlloca(llvm::ArrayType::get(b.getInt8Ty(), sizeof(ThreadContext)));
+  own->setAlignment(llvm::Align(alignof(ThreadContext)));
+  const auto copy = [&](std::size_t offset, llvm::Type* type, llvm::Value* more) {
+    const auto place = [&](llvm::Value* base) { return b.CreateConstInBoundsGEP1_32(b.getInt8Ty(), base, static_cast<unsigned>(offset)); };
+    llvm::Value* const value = b.CreateLoad(type, place(to_.getArg(0)));
+    b.CreateStore(more == nullptr ? value : b.CreateAdd(value, more), place(own));
+  };
+  llvm::Value* const bits = b.CreateZExt(b.CreateBitCast(mask_, b.getIntNTy(kLanes)), b.getInt32Ty());
+  llvm::Value* const lane = b.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, bits, b.getTrue());
+  for (const std::size_t field : {offsetof(ThreadContext, tid), offsetof(ThreadContext, linear)}) copy(field, b.getInt32Ty(), lane);
+  for (const std::size_t field : {offsetof(ThreadContext, tid) + 4, offsetof(ThreadContext, tid) + 8, offsetof(ThreadContext, misaligned)})
+    copy(field, b.getInt32Ty(), nullptr);
+  for (const std::size_t field : {offsetof(ThreadContext, block), offsetof(ThreadContext, runtime)}) copy(field, b.getPtrTy(), nullptr);
+  llvm::SmallVector<llvm::Value*, 4> arguments{own};
+  for (unsigned k = 1; k < call.arg_size(); ++k) {
+    const llvm::Value* const argument = call.getArgOperand(k);
+    arguments.push_back(shapes_.of(argument).isUniform() ? scalarOf(argument) : b.CreateExtractElement(vectorOf(argument), lane));
+  }
+  b.CreateCall(call.getCalledFunction(), arguments);
+}
+
+// Lane by lane: a loop over those of the mask, or, where all are in it, one after the other.
 void LaneEmitter::emitAtomic(const llvm::Instruction& update) {
   const auto array = [&](llvm::Type* type) {
     llvm::IRBuilder<> at(entry_, entry_->begin());
@@ -321,7 +353,6 @@ void LaneEmitter::emitAtomic(const llvm::Instruction& update) {
     made->setAlignment(llvm::Align(64));
     return made;
   };
-  const auto element = [&](llvm::Value* base, llvm::Type* type, llvm::Value* lane) { return b.CreateInBoundsGEP(type, base, lane); };
   llvm::SmallVector<llvm::Value*, 3> given(update.getNumOperands(), nullptr);
   for (unsigned k = 0; k < given.size(); ++k) {
     if (shapes_.of(update.getOperand(k)).isUniform()) continue;
@@ -332,26 +363,35 @@ void LaneEmitter::emitAtomic(const llvm::Instruction& update) {
   llvm::Type* const type = isPair ? update.getType()->getStructElementType(0) : update.getType();
   llvm::Value* const results = update.use_empty() ? nullptr : array(type);
   llvm::Value* const successes = update.use_empty() || !isPair ? nullptr : array(b.getInt8Ty());
+  const auto emitOne = [&](llvm::Value* lane) {
+    llvm::Instruction* const one = update.clone();
+    one->dropUnknownNonDebugMetadata();
+    one->setDebugLoc({});
+    for (unsigned k = 0; k < given.size(); ++k) {
+      llvm::Type* const each = update.getOperand(k)->getType();
+      one->setOperand(k, given[k] == nullptr ? scalarOf(update.getOperand(k)) : b.CreateLoad(each, b.CreateInBoundsGEP(each, given[k], lane)));
+    }
+    b.Insert(one);
+    if (results != nullptr) b.CreateStore(isPair ? b.CreateExtractValue(one, 0) : one, b.CreateInBoundsGEP(type, results, lane));
+    if (successes != nullptr)
+      b.CreateStore(b.CreateZExt(b.CreateExtractValue(one, 1), b.getInt8Ty()), b.CreateInBoundsGEP(b.getInt8Ty(), successes, lane));
+  };
   llvm::Value* const bits = b.CreateBitCast(mask_, b.getIntNTy(kLanes));
-  llvm::BasicBlock* const before = b.GetInsertBlock();
+  llvm::Type* const word = bits->getType();
+  llvm::BasicBlock* const all = newBlock("all");
+  llvm::BasicBlock* const before = newBlock("some");
   llvm::BasicBlock* const loop = newBlock("lane");
   llvm::BasicBlock* const done = newBlock("done");
+  b.CreateCondBr(b.CreateICmpEQ(bits, llvm::Constant::getAllOnesValue(word)), all, before);
+  b.SetInsertPoint(all);
+  for (unsigned lane = 0; lane < kLanes; ++lane) emitOne(b.getInt64(lane));
+  b.CreateBr(done);
+  b.SetInsertPoint(before);
   b.CreateBr(loop);
   b.SetInsertPoint(loop);
-  llvm::Type* const word = bits->getType();
   llvm::PHINode* const left = b.CreatePHI(word, 2);
   left->addIncoming(bits, before);
-  llvm::Value* const lane = b.CreateZExt(b.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, left, b.getTrue()), b.getInt64Ty());
-  llvm::Instruction* const one = update.clone();
-  one->dropUnknownNonDebugMetadata();
-  one->setDebugLoc({});
-  for (unsigned k = 0; k < given.size(); ++k) {
-    llvm::Type* const each = update.getOperand(k)->getType();
-    one->setOperand(k, given[k] == nullptr ? scalarOf(update.getOperand(k)) : b.CreateLoad(each, element(given[k], each, lane)));
-  }
-  b.Insert(one);
-  if (results != nullptr) b.CreateStore(isPair ? b.CreateExtractValue(one, 0) : one, element(results, type, lane));
-  if (successes != nullptr) b.CreateStore(b.CreateZExt(b.CreateExtractValue(one, 1), b.getInt8Ty()), element(successes, b.getInt8Ty(), lane));
+  emitOne(b.CreateZExt(b.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, left, b.getTrue()), b.getInt64Ty()));
   llvm::Value* const rest = b.CreateAnd(left, b.CreateSub(left, llvm::ConstantInt::get(word, 1)));
   left->addIncoming(rest, loop);
   b.CreateCondBr(b.CreateICmpNE(rest, llvm::ConstantInt::get(word, 0)), loop, done);

@@ -75,6 +75,7 @@ void SegmentLoops::addCommon(llvm::StringRef name) {
     b.CreateStore(b.getInt32(0), arrived_);
     runAll(loops, static_cast<std::uint32_t>(k), made, reduced);
     go(b.CreateLoad(b.getInt32Ty(), next_), made, done);
+    if (made->use_empty()) made->eraseFromParent();
   }
   b.SetInsertPoint(done);
   loops.noteMisaligned();
