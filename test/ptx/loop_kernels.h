@@ -31,8 +31,8 @@ Outcome runAs(const cpu::KernelCode&, bool fibers, memory::Dim3 block, const std
 // As many as `in` must have, below 2^24.
 std::vector<std::uint32_t> someNumbers();
 
-// All `names`, both variants, blocks of many shapes: loops and fibers give the same words.
-void mustBeTheSame(const std::string& source, const std::vector<const char*>& names);
+// All `names`, both variants, blocks of many shapes: loops and fibers give the same words. `haveLoops`: which all of them must have.
+void mustBeTheSame(const std::string& source, const std::vector<const char*>& names, bool haveLoops = true);
 // Nothing happens while no word of `in` is `n`; where one is, both end with the error.
 void mustEndWith(const std::string& source, const char* name, CudaError error);
 

@@ -15,9 +15,9 @@ void addBlockLoop(llvm::Module& module, llvm::Function& body, llvm::StringRef na
   llvm::Function* const function = makeLoopFunction(module, name);
   llvm::IRBuilder<> b(&function->getEntryBlock());
   ThreadLoops loops(b);
-  if (llvm::Function* const lanes = target == nullptr ? nullptr : sideBySide(*inlined, *target)) {
+  if (llvm::Function* const lanes = target == nullptr ? nullptr : sideBySide(*inlined, kNeighbours, *target)) {
     allowLanes(*function);
-    loops.forAllBy(kLanes, [&](llvm::Value* count) {
+    loops.forAllBy(kNeighbours, [&](llvm::Value* count) {
       b.CreateCall(lanes, {loops.thread(), loops.parameters(), count})->addFnAttr(llvm::Attribute::AlwaysInline);
     });
     inlined->eraseFromParent();

@@ -5,6 +5,7 @@
 
 #include "server/device/cpu/codegen/passes.h"
 #include "server/device/cpu/codegen/step_function.h"
+#include "server/device/cpu/codegen/warp_calls.h"
 
 namespace rouse::cpu::codegen {
 
@@ -14,6 +15,10 @@ bool Cutter::findBarriers() {
     if (call == nullptr) continue;
     const llvm::Function* const callee = call->getCalledFunction();
     if (callee == nullptr || !callee->isDeclaration() || !isWaitingFunction(callee->getName())) continue;
+    if (isOfWholeWarp(*call)) {
+      warpCalls_ = true;
+      continue;
+    }
     const bool reduces = callee->getName() == "rouse_cpu_barrier_reduce";
     if (!reduces && callee->getName() != "rouse_cpu_barrier") return false;
     const auto* id = llvm::dyn_cast<llvm::ConstantInt>(call->getArgOperand(1));

@@ -20,8 +20,9 @@ class Cutter {
  public:
   explicit Cutter(llvm::Function& step) : step_(step), module_(*step.getParent()), b(step.getContext()) {}
 
-  // Those of all threads, by a number that is known. False if the kernel waits in any other way.
+  // Those of all threads, by a number that is known. False if the kernel waits in any other way, but for lanes of whole warps.
   bool findBarriers();
+  bool hasWarpCalls() const { return warpCalls_; }
   const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers() const { return barriers_; }
   bool reduces() const { return reduces_; }
   bool hasSeveralNumbers() const { return ids_.size() > 1; }
@@ -42,7 +43,7 @@ class Cutter {
   llvm::IRBuilder<> b;
   llvm::SmallPtrSet<llvm::Instruction*, 16> barriers_;
   llvm::SmallSet<std::uint64_t, 4> ids_;
-  bool reduces_ = false;
+  bool reduces_ = false, warpCalls_ = false;
   std::vector<Cut> cuts_;
 };
 

@@ -4,15 +4,16 @@
 
 namespace rouse::cpu::codegen {
 
-LaneEmitter::LaneEmitter(llvm::Function& from, llvm::Function& to)
-    : from_(from), to_(to), layout_(from.getParent()->getDataLayout()), shapes_(from), b(from.getContext()) {}
+LaneEmitter::LaneEmitter(llvm::Function& from, llvm::Function& to, unsigned lanes)
+    : from_(from), to_(to), lanes_(lanes), layout_(from.getParent()->getDataLayout()), shapes_(from, lanes), b(from.getContext()) {}
 
 void LaneEmitter::emit() {
   entry_ = newBlock("lanes");
   b.SetInsertPoint(newBlock("first"));
   for (llvm::Argument& argument : from_.args()) made_[&argument].scalar = to_.getArg(argument.getArgNo());
   llvm::Value* const count = to_.getArg(static_cast<unsigned>(from_.arg_size()));
-  llvm::Value* const all = b.CreateICmpULT(laneNumbers(b.getInt32Ty()), splat(count));
+  llvm::Value* const all = lanes_ == kWarp ? llvm::Constant::getAllOnesValue(widen(b.getInt1Ty()))
+                                           : b.CreateICmpULT(laneNumbers(b.getInt32Ty()), splat(count));
   masks_[&from_.getEntryBlock()] = all;
   inhabited_.push_back(all);
   llvm::BasicBlock* const first = b.GetInsertBlock();
@@ -263,7 +264,7 @@ void LaneEmitter::emitPhi(const llvm::PHINode& phi) {
 
 llvm::Value* LaneEmitter::any(llvm::Value* mask) {
   if (llvm::Value* const decided = decided_.lookup(mask)) return decided;
-  return b.CreateICmpNE(b.CreateBitCast(mask, b.getIntNTy(kLanes)), b.getIntN(kLanes, 0));
+  return b.CreateICmpNE(b.CreateBitCast(mask, b.getIntNTy(lanes_)), b.getIntN(lanes_, 0));
 }
 
 llvm::BasicBlock* LaneEmitter::newBlock(const char* name) { return llvm::BasicBlock::Create(b.getContext(), name, &to_); }

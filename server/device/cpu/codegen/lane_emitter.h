@@ -12,8 +12,8 @@ namespace rouse::cpu::codegen {
 
 class LaneEmitter {
  public:
-  // `to`: empty, with the arguments of `from` and one more: how many lanes there are.
-  LaneEmitter(llvm::Function& from, llvm::Function& to);
+  // `to`: empty, with the arguments of `from` and one more: how many threads there are. `lanes`: kNeighbours, or kWarp, if there are always that many.
+  LaneEmitter(llvm::Function& from, llvm::Function& to, unsigned lanes);
 
   // Whether all that the function does can be done side by side.
   bool covers() const;
@@ -50,6 +50,7 @@ class LaneEmitter {
   void set(llvm::Value*& slot, llvm::Value* value);
 
   // --- lane_instructions.cc ---
+  bool coversInstruction(const llvm::Instruction&) const;
   void emitInstruction(const llvm::Instruction&);
   void emitScalar(const llvm::Instruction&);
   llvm::Value* condition(const llvm::Instruction&);
@@ -69,8 +70,18 @@ class LaneEmitter {
   template <class Near, class Far>
   llvm::Value* access(const llvm::Value* pointer, llvm::Type* result, Near near, Far far);
 
+  // --- lane_warp.cc ---
+  bool coversWarpCall(const llvm::CallInst&) const;
+  void emitWarpCall(const llvm::CallInst&);
+  llvm::Value* shuffled(const llvm::CallInst&);
+  llvm::Value* permuted(llvm::Value* words, llvm::Value* lanes);
+  llvm::Value* voted(const llvm::CallInst&);
+  llvm::Value* matched(const llvm::CallInst&);
+  llvm::Value* reduced(const llvm::CallInst&);
+
   llvm::Function& from_;
   llvm::Function& to_;
+  const unsigned lanes_;
   const llvm::DataLayout& layout_;
   LaneShapes shapes_;
   llvm::IRBuilder<> b;

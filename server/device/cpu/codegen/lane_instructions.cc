@@ -7,6 +7,7 @@
 #include <llvm/IR/PatternMatch.h>
 
 #include "server/device/cpu/codegen/lane_emitter.h"
+#include "server/device/cpu/codegen/warp_calls.h"
 
 namespace rouse::cpu::codegen {
 namespace {
@@ -32,36 +33,6 @@ bool isAtomicUpdate(const llvm::Instruction& instruction) {
   return llvm::isa<llvm::AtomicRMWInst>(instruction) || llvm::isa<llvm::AtomicCmpXchgInst>(instruction);
 }
 
-bool coversInstruction(const llvm::Instruction& instruction, const LaneShapes& shapes) {
-  if (isIgnored(instruction) || isAtomicUpdate(instruction)) return true;
-  if (endsLaunch(instruction)) return instruction.getType()->isVoidTy() && instruction.getOperand(0) == instruction.getFunction()->getArg(0);
-  if (const auto* value = llvm::dyn_cast<llvm::ExtractValueInst>(&instruction)) return llvm::isa<llvm::AtomicCmpXchgInst>(value->getAggregateOperand());
-  for (const llvm::Value* operand : instruction.operands()) {
-    if (!isPlainScalar(operand->getType()) && !operand->getType()->isLabelTy() && !llvm::isa<llvm::Function>(operand)) return false;
-  }
-  if (!isPlainScalar(instruction.getType())) return false;
-  if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) return load->isSimple();
-  if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) {
-    const auto field = shapes.threadField(store->getPointerOperand());
-    return store->isSimple() && (!field || *field == offsetof(ThreadContext, misaligned));
-  }
-  if (const auto* moved = llvm::dyn_cast<llvm::GetElementPtrInst>(&instruction)) return moved->getNumIndices() == 1;
-  if (const auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction)) {
-    const auto* intrinsic = llvm::dyn_cast<llvm::IntrinsicInst>(call);
-    if (intrinsic == nullptr || !intrinsic->doesNotAccessMemory() || !isElementwise(intrinsic->getIntrinsicID())) return false;
-    for (unsigned k = 0; k < intrinsic->arg_size(); ++k) {
-      const bool scalar = intrinsic->getIntrinsicID() == llvm::Intrinsic::is_fpclass ? k == 1
-                                                                                     : llvm::isVectorIntrinsicWithScalarOpAtArg(intrinsic->getIntrinsicID(), k);
-      if (scalar && !shapes.of(intrinsic->getArgOperand(k)).isUniform()) return false;
-    }
-    return true;
-  }
-  return llvm::isa<llvm::PHINode>(instruction) || llvm::isa<llvm::BinaryOperator>(instruction) || llvm::isa<llvm::UnaryOperator>(instruction) ||
-         llvm::isa<llvm::CastInst>(instruction) || llvm::isa<llvm::CmpInst>(instruction) || llvm::isa<llvm::SelectInst>(instruction) ||
-         llvm::isa<llvm::FreezeInst>(instruction) || llvm::isa<llvm::FenceInst>(instruction) || llvm::isa<llvm::BranchInst>(instruction) ||
-         llvm::isa<llvm::ReturnInst>(instruction);
-}
-
 bool coversLoop(const llvm::Loop& loop) {
   if (!loop.isLoopSimplifyForm()) return false;
   llvm::SmallVector<llvm::Loop::Edge, 4> ways;
@@ -75,6 +46,37 @@ bool coversLoop(const llvm::Loop& loop) {
 
 }  // namespace
 
+bool LaneEmitter::coversInstruction(const llvm::Instruction& instruction) const {
+  if (isIgnored(instruction) || isAtomicUpdate(instruction)) return true;
+  if (const auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction); call != nullptr && warpOperation(*call)) return coversWarpCall(*call);
+  if (endsLaunch(instruction)) return instruction.getType()->isVoidTy() && instruction.getOperand(0) == instruction.getFunction()->getArg(0);
+  if (const auto* value = llvm::dyn_cast<llvm::ExtractValueInst>(&instruction)) return llvm::isa<llvm::AtomicCmpXchgInst>(value->getAggregateOperand());
+  for (const llvm::Value* operand : instruction.operands()) {
+    if (!isPlainScalar(operand->getType()) && !operand->getType()->isLabelTy() && !llvm::isa<llvm::Function>(operand)) return false;
+  }
+  if (!isPlainScalar(instruction.getType())) return false;
+  if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) return load->isSimple();
+  if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) {
+    const auto field = shapes_.threadField(store->getPointerOperand());
+    return store->isSimple() && (!field || *field == offsetof(ThreadContext, misaligned));
+  }
+  if (const auto* moved = llvm::dyn_cast<llvm::GetElementPtrInst>(&instruction)) return moved->getNumIndices() == 1;
+  if (const auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction)) {
+    const auto* intrinsic = llvm::dyn_cast<llvm::IntrinsicInst>(call);
+    if (intrinsic == nullptr || !intrinsic->doesNotAccessMemory() || !isElementwise(intrinsic->getIntrinsicID())) return false;
+    for (unsigned k = 0; k < intrinsic->arg_size(); ++k) {
+      const bool scalar = intrinsic->getIntrinsicID() == llvm::Intrinsic::is_fpclass ? k == 1
+                                                                                     : llvm::isVectorIntrinsicWithScalarOpAtArg(intrinsic->getIntrinsicID(), k);
+      if (scalar && !shapes_.of(intrinsic->getArgOperand(k)).isUniform()) return false;
+    }
+    return true;
+  }
+  return llvm::isa<llvm::PHINode>(instruction) || llvm::isa<llvm::BinaryOperator>(instruction) || llvm::isa<llvm::UnaryOperator>(instruction) ||
+         llvm::isa<llvm::CastInst>(instruction) || llvm::isa<llvm::CmpInst>(instruction) || llvm::isa<llvm::SelectInst>(instruction) ||
+         llvm::isa<llvm::FreezeInst>(instruction) || llvm::isa<llvm::FenceInst>(instruction) || llvm::isa<llvm::BranchInst>(instruction) ||
+         llvm::isa<llvm::ReturnInst>(instruction);
+}
+
 bool LaneEmitter::covers() const {
   const llvm::ReversePostOrderTraversal<const llvm::Function*> order(&from_);
   if (llvm::containsIrreducibleCFG<const llvm::BasicBlock*>(order, shapes_.loops())) return false;
@@ -83,7 +85,7 @@ bool LaneEmitter::covers() const {
   }
   unsigned ends = 0;
   for (const llvm::Instruction& instruction : llvm::instructions(from_)) {
-    if (!coversInstruction(instruction, shapes_)) return false;
+    if (!coversInstruction(instruction)) return false;
     const auto* const end = llvm::dyn_cast<llvm::ReturnInst>(&instruction);
     if (end == nullptr) continue;
     ++ends;
@@ -97,6 +99,7 @@ void LaneEmitter::emitInstruction(const llvm::Instruction& instruction) {
   if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) return emitLoad(*load);
   if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) return emitStore(*store);
   if (isAtomicUpdate(instruction)) return emitAtomic(instruction);
+  if (const auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction); call != nullptr && warpOperation(*call)) return emitWarpCall(*call);
   if (endsLaunch(instruction)) return emitEnd(llvm::cast<llvm::CallInst>(instruction));
   if (const auto* part = llvm::dyn_cast<llvm::ExtractValueInst>(&instruction)) {
     const Made& pair = made_[part->getAggregateOperand()];
@@ -138,7 +141,7 @@ llvm::Value* LaneEmitter::condition(const llvm::Instruction& instruction) {
   }
   const auto within = [&](llvm::Value* number, std::int64_t stride, bool isSigned) {
     const std::int64_t most = isSigned ? std::int64_t{INT32_MAX} : std::int64_t{UINT32_MAX}, least = isSigned ? std::int64_t{INT32_MIN} : 0;
-    const std::int64_t span = stride * (kLanes - 1);
+    const std::int64_t span = stride * (std::int64_t{lanes_} - 1);
     if (span > UINT32_MAX || span < -std::int64_t{UINT32_MAX}) return b.CreateAnd(ok, b.getFalse());
     const auto bound = [&](std::int64_t value) { return b.getInt32(static_cast<std::uint32_t>(value)); };
     llvm::Value* const fits = span >= 0 ? b.CreateICmp(isSigned ? llvm::CmpInst::ICMP_SLE : llvm::CmpInst::ICMP_ULE, number, bound(most - span))
@@ -157,15 +160,15 @@ llvm::Value* LaneEmitter::condition(const llvm::Instruction& instruction) {
   return ok;
 }
 
-llvm::Type* LaneEmitter::widen(llvm::Type* type) const { return llvm::FixedVectorType::get(type, kLanes); }
+llvm::Type* LaneEmitter::widen(llvm::Type* type) const { return llvm::FixedVectorType::get(type, lanes_); }
 
 llvm::Value* LaneEmitter::laneNumbers(llvm::Type* type) {
-  llvm::SmallVector<llvm::Constant*, kLanes> numbers;
-  for (unsigned lane = 0; lane < kLanes; ++lane) numbers.push_back(llvm::ConstantInt::get(type, lane));
+  llvm::SmallVector<llvm::Constant*, kWarp> numbers;
+  for (unsigned lane = 0; lane < lanes_; ++lane) numbers.push_back(llvm::ConstantInt::get(type, lane));
   return llvm::ConstantVector::get(numbers);
 }
 
-llvm::Value* LaneEmitter::splat(llvm::Value* value) { return b.CreateVectorSplat(kLanes, value); }
+llvm::Value* LaneEmitter::splat(llvm::Value* value) { return b.CreateVectorSplat(lanes_, value); }
 
 llvm::Value* LaneEmitter::scalarOf(const llvm::Value* value) {
   if (llvm::isa<llvm::Constant>(value)) return const_cast<llvm::Value*>(value);
@@ -290,9 +293,9 @@ void LaneEmitter::emitStore(const llvm::StoreInst& store) {
       return noteMisaligned(store);
     } else {
       // The last one's.
-      llvm::Value* const bits = b.CreateBitCast(mask_, b.getIntNTy(kLanes));
+      llvm::Value* const bits = b.CreateBitCast(mask_, b.getIntNTy(lanes_));
       llvm::Value* const before = b.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, bits, b.getFalse());
-      what = b.CreateExtractElement(vectorOf(value), b.CreateSub(b.getIntN(kLanes, kLanes - 1), before));
+      what = b.CreateExtractElement(vectorOf(value), b.CreateSub(b.getIntN(lanes_, lanes_ - 1), before));
     }
     b.CreateAlignedStore(what, scalarOf(pointer), store.getAlign());
     return;
@@ -331,7 +334,7 @@ void LaneEmitter::emitEnd(const llvm::CallInst& call) {
     llvm::Value* const value = b.CreateLoad(type, place(to_.getArg(0)));
     b.CreateStore(more == nullptr ? value : b.CreateAdd(value, more), place(own));
   };
-  llvm::Value* const bits = b.CreateZExt(b.CreateBitCast(mask_, b.getIntNTy(kLanes)), b.getInt32Ty());
+  llvm::Value* const bits = b.CreateZExt(b.CreateBitCast(mask_, b.getIntNTy(lanes_)), b.getInt32Ty());
   llvm::Value* const lane = b.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, bits, b.getTrue());
   for (const std::size_t field : {offsetof(ThreadContext, tid), offsetof(ThreadContext, linear)}) copy(field, b.getInt32Ty(), lane);
   for (const std::size_t field : {offsetof(ThreadContext, tid) + 4, offsetof(ThreadContext, tid) + 8, offsetof(ThreadContext, misaligned)})
@@ -349,7 +352,7 @@ void LaneEmitter::emitEnd(const llvm::CallInst& call) {
 void LaneEmitter::emitAtomic(const llvm::Instruction& update) {
   const auto array = [&](llvm::Type* type) {
     llvm::IRBuilder<> at(entry_, entry_->begin());
-    llvm::AllocaInst* const made = at.CreateAlloca(llvm::ArrayType::get(type, kLanes));
+    llvm::AllocaInst* const made = at.CreateAlloca(llvm::ArrayType::get(type, lanes_));
     made->setAlignment(llvm::Align(64));
     return made;
   };
@@ -376,7 +379,7 @@ void LaneEmitter::emitAtomic(const llvm::Instruction& update) {
     if (successes != nullptr)
       b.CreateStore(b.CreateZExt(b.CreateExtractValue(one, 1), b.getInt8Ty()), b.CreateInBoundsGEP(b.getInt8Ty(), successes, lane));
   };
-  llvm::Value* const bits = b.CreateBitCast(mask_, b.getIntNTy(kLanes));
+  llvm::Value* const bits = b.CreateBitCast(mask_, b.getIntNTy(lanes_));
   llvm::Type* const word = bits->getType();
   llvm::BasicBlock* const all = newBlock("all");
   llvm::BasicBlock* const before = newBlock("some");
@@ -384,7 +387,7 @@ void LaneEmitter::emitAtomic(const llvm::Instruction& update) {
   llvm::BasicBlock* const done = newBlock("done");
   b.CreateCondBr(b.CreateICmpEQ(bits, llvm::Constant::getAllOnesValue(word)), all, before);
   b.SetInsertPoint(all);
-  for (unsigned lane = 0; lane < kLanes; ++lane) emitOne(b.getInt64(lane));
+  for (unsigned lane = 0; lane < lanes_; ++lane) emitOne(b.getInt64(lane));
   b.CreateBr(done);
   b.SetInsertPoint(before);
   b.CreateBr(loop);

@@ -4,6 +4,8 @@
 #include <llvm/IR/Operator.h>
 #include <llvm/IR/PatternMatch.h>
 
+#include "server/device/cpu/codegen/warp_calls.h"
+
 namespace rouse::cpu::codegen {
 namespace {
 
@@ -37,8 +39,8 @@ std::int64_t truncated(std::int64_t value, unsigned bits) {
 
 }  // namespace
 
-LaneShapes::LaneShapes(llvm::Function& function)
-    : function_(function), layout_(function.getParent()->getDataLayout()), dominators_(function), loops_(dominators_) {
+LaneShapes::LaneShapes(llvm::Function& function, unsigned lanes)
+    : function_(function), lanes_(lanes), layout_(function.getParent()->getDataLayout()), dominators_(function), loops_(dominators_) {
   findLeaders();
   const llvm::ReversePostOrderTraversal<llvm::Function*> order(&function_);
   // Shapes only ever become worse, so this ends.
@@ -147,13 +149,66 @@ Shape LaneShapes::ofLoad(const llvm::LoadInst& load) const {
       case offsetof(ThreadContext, linear):
         return affine(1, false);
       case offsetof(ThreadContext, lane):
+        return lanes_ == kWarp ? affine(1, false) : kVarying;
       case offsetof(ThreadContext, warp):
-        return kVarying;
+        return lanes_ == kWarp ? kUniform : kVarying;
       default:
         return kUniform;
     }
   }
   return of(load.getPointerOperand()).isUniform() ? kUniform : kVarying;
+}
+
+// Of a warp's first lane a multiple of kWarp.
+bool LaneShapes::isThreadNumber(const llvm::Value* value) const {
+  const auto* const load = llvm::dyn_cast<llvm::LoadInst>(value);
+  if (lanes_ != kWarp || load == nullptr) return false;
+  const auto field = threadField(load->getPointerOperand());
+  return field == offsetof(ThreadContext, tid) || field == offsetof(ThreadContext, linear);
+}
+
+// Whether all lanes of a warp are on one side.
+bool LaneShapes::splitsBetweenWarps(const llvm::ICmpInst& compare) const {
+  const auto* const bound = llvm::dyn_cast<llvm::ConstantInt>(compare.getOperand(1));
+  if (bound == nullptr || !isThreadNumber(compare.getOperand(0))) return false;
+  switch (compare.getPredicate()) {
+    case llvm::CmpInst::ICMP_ULT:
+    case llvm::CmpInst::ICMP_UGE:
+      return bound->getZExtValue() % kWarp == 0;
+    case llvm::CmpInst::ICMP_UGT:
+    case llvm::CmpInst::ICMP_ULE:
+      return (bound->getZExtValue() + 1) % kWarp == 0;
+    default:
+      return false;
+  }
+}
+
+bool LaneShapes::isConverged(const llvm::BasicBlock* block) const {
+  if (const llvm::BasicBlock* top = leader(block)) return isConverged(top);
+  if (block->isEntryBlock()) return true;
+  const llvm::Loop* const loop = loops_.getLoopFor(block);
+  const bool isHeader = loop != nullptr && loop->getHeader() == block;
+  if (isHeader && !isCommon(loop)) return false;
+  for (const llvm::BasicBlock* before : llvm::predecessors(block)) {
+    if (isHeader && loop->contains(before)) continue;
+    const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(before->getTerminator());
+    if (branch == nullptr || (branch->isConditional() && !of(branch->getCondition()).isUniform()) || !isConverged(before)) return false;
+  }
+  return true;
+}
+
+Shape LaneShapes::ofCall(const llvm::CallInst& call) const {
+  const auto operation = warpOperation(call);
+  if (!operation) return call.mayReadOrWriteMemory() ? kVarying : byOperands(call);
+  switch (*operation) {
+    case WarpCall::vote:
+    case WarpCall::reduce:
+    case WarpCall::active:
+    case WarpCall::sync:
+      return kUniform;
+    default:
+      return kVarying;
+  }
 }
 
 Shape LaneShapes::byOperands(const llvm::Instruction& instruction) const {
@@ -189,6 +244,7 @@ Shape LaneShapes::ofBinary(const llvm::BinaryOperator& operation) const {
       break;
     case llvm::Instruction::And:
       if (constant == nullptr || bits > 64 || !x.isScalar()) break;
+      if (constant->getZExtValue() == kWarp - 1 && isThreadNumber(operation.getOperand(0))) return affine(1, false);
       // Extension of the lower half.
       if (bits == 64 && constant->getZExtValue() == 0xffffffff && !x.isUniform()) return affine(truncated(x.stride, 32), true);
       // Lower bits that all lanes have alike: what wraps does so at 32 bits and more.
@@ -196,6 +252,9 @@ Shape LaneShapes::ofBinary(const llvm::BinaryOperator& operation) const {
           (static_cast<std::uint64_t>(x.stride) & constant->getZExtValue()) == 0) {
         return kUniform;
       }
+      break;
+    case llvm::Instruction::LShr:
+      if (constant != nullptr && constant->getZExtValue() >= 5 && isThreadNumber(operation.getOperand(0))) return kUniform;
       break;
     case llvm::Instruction::AShr: {
       // Sign extension of the lower half, scaled.
@@ -254,6 +313,8 @@ Shape LaneShapes::compute(const llvm::Instruction& instruction) const {
     const Shape both = join(of(choice->getTrueValue()), of(choice->getFalseValue()));
     return of(choice->getCondition()).isUniform() && !both.conditional ? both : byOperands(instruction);
   }
+  if (const auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction)) return ofCall(*call);
+  if (const auto* compare = llvm::dyn_cast<llvm::ICmpInst>(&instruction)) return splitsBetweenWarps(*compare) ? kUniform : byOperands(instruction);
   if (instruction.mayReadOrWriteMemory() && !llvm::isa<llvm::LoadInst>(instruction)) return kVarying;
   return byOperands(instruction);
 }

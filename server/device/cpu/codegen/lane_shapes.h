@@ -11,7 +11,8 @@
 
 namespace rouse::cpu::codegen {
 
-constexpr unsigned kLanes = 16;
+constexpr unsigned kNeighbours = 16;  // of a row
+constexpr unsigned kWarp = 32;        // where each group of lanes is a whole warp
 
 struct Shape {
   enum class Kind : std::uint8_t { unknown, uniform, affine, varying };
@@ -27,7 +28,8 @@ struct Shape {
 // Of a function in simplified loop form and LCSSA, whose first argument is a ThreadContext, that of the first lane.
 class LaneShapes {
  public:
-  explicit LaneShapes(llvm::Function&);
+  // `lanes`: kNeighbours or kWarp.
+  LaneShapes(llvm::Function&, unsigned lanes);
 
   Shape of(const llvm::Value*) const;
   const llvm::LoopInfo& loops() const { return loops_; }
@@ -35,6 +37,8 @@ class LaneShapes {
   bool isCommon(const llvm::Loop*) const;
   // A block that all lanes come from that come to this one, in the same round of each loop, and no others; null if there is none.
   const llvm::BasicBlock* leader(const llvm::BasicBlock* block) const { return leaders_.lookup(block); }
+  // Whether either all lanes come to the block at once, or none.
+  bool isConverged(const llvm::BasicBlock*) const;
   // Of a field of the thread's context, which `pointer` points to; else nothing.
   std::optional<std::size_t> threadField(const llvm::Value* pointer) const;
 
@@ -46,10 +50,14 @@ class LaneShapes {
   Shape ofPhi(const llvm::PHINode&) const;
   Shape ofLoad(const llvm::LoadInst&) const;
   Shape ofBinary(const llvm::BinaryOperator&) const;
+  Shape ofCall(const llvm::CallInst&) const;
+  bool isThreadNumber(const llvm::Value*) const;
+  bool splitsBetweenWarps(const llvm::ICmpInst&) const;
   Shape ofCast(const llvm::CastInst&) const;
   Shape byOperands(const llvm::Instruction&) const;
 
   llvm::Function& function_;
+  const unsigned lanes_;
   const llvm::DataLayout& layout_;
   llvm::DominatorTree dominators_;
   llvm::LoopInfo loops_;

@@ -16,7 +16,7 @@ void allowLanes(llvm::Function& function) {
   function.addFnAttr("min-legal-vector-width", "512");
 }
 
-llvm::Function* sideBySide(llvm::Function& scalar, llvm::TargetMachine& target) {
+llvm::Function* sideBySide(llvm::Function& scalar, unsigned lanes, llvm::TargetMachine& target) {
   llvm::ValueToValueMapTy map;
   llvm::Function* const from = llvm::CloneFunction(&scalar, map);
   straighten(*from, target);
@@ -28,7 +28,7 @@ llvm::Function* sideBySide(llvm::Function& scalar, llvm::TargetMachine& target) 
     if (scalar.hasFnAttribute(kind)) to->addFnAttr(kind);
   }
   allowLanes(*to);
-  LaneEmitter emitter(*from, *to);
+  LaneEmitter emitter(*from, *to, lanes);
   const bool covered = emitter.covers();
   if (covered) emitter.emit();
   from->eraseFromParent();

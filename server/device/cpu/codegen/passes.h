@@ -35,11 +35,15 @@ bool isWaitingFunction(llvm::StringRef name);
 // side (lanes.h).
 void addBlockLoop(llvm::Module&, llvm::Function& body, llvm::StringRef name, llvm::TargetMachine* lanes);
 
-// Adds a BlockLoop for a kernel whose threads wait for each other, where they do so at barriers of the whole block only. Yields what it needs of
-// rouse_cpu_frames for each thread, in bytes; nothing, with the module as it was, where the kernel is one for fibers. `independent`: accesses of
-// different threads that no barrier separates may be reordered. `lanes`: as above. `tidy`: simplifies a function after calls in it were inlined.
-std::optional<std::uint32_t> splitAtBarriers(llvm::Module&, llvm::Function& body, llvm::StringRef name, bool independent, llvm::TargetMachine* lanes,
-                                             const std::function<void(llvm::Function&)>& tidy);
+// Adds a BlockLoop for a kernel whose threads wait for each other, where they do so at barriers of the whole block, or as whole warps, only. Nothing,
+// with the module as it was, where the kernel is one for fibers. `independent`: accesses of different threads that no barrier separates may be
+// reordered. `lanes`: as above. `tidy`: simplifies a function after calls in it were inlined.
+struct SplitLoop {
+  std::uint32_t frameBytes;  // that it needs of rouse_cpu_frames for each thread
+  bool wholeWarps;           // KernelCode::wholeWarps
+};
+std::optional<SplitLoop> splitAtBarriers(llvm::Module&, llvm::Function& body, llvm::StringRef name, bool independent, llvm::TargetMachine* lanes,
+                                         const std::function<void(llvm::Function&)>& tidy);
 
 // Of phis that are moved on by the same in all threads, takes the start, which is not the same, out of the loop.
 class Uniformity;

@@ -14,7 +14,7 @@ namespace {
 
 // Whether a segment does nothing that not every thread does, and does the same: it decides which comes next.
 bool isSameForAll(llvm::Function& segment) {
-  const LaneShapes shapes(segment);
+  const LaneShapes shapes(segment, kNeighbours);
   for (const llvm::Instruction& instruction : llvm::instructions(segment)) {
     if (const auto* branch = llvm::dyn_cast<llvm::BranchInst>(&instruction); branch != nullptr && branch->isConditional()) {
       if (!shapes.of(branch->getCondition()).isUniform()) return false;
@@ -59,7 +59,7 @@ llvm::Function* SegmentLoops::segment(std::uint32_t number) {
   return made;
 }
 
-void SegmentLoops::addCommon(llvm::StringRef name) {
+bool SegmentLoops::addCommon(llvm::StringRef name) {
   begin(name);
   ThreadLoops loops(b);
   allocate(loops);
@@ -73,26 +73,38 @@ void SegmentLoops::addCommon(llvm::StringRef name) {
       b.CreateStore(b.CreateLoad(b.getInt64Ty(), field(uniformOut_, at)), field(uniformIn_, at));
     llvm::Value* const reduced = b.CreateLoad(b.getInt32Ty(), arrived_);
     b.CreateStore(b.getInt32(0), arrived_);
-    runAll(loops, static_cast<std::uint32_t>(k), made, reduced);
+    if (!runAll(loops, static_cast<std::uint32_t>(k), made, reduced)) {
+      function_->eraseFromParent();
+      made->eraseFromParent();
+      return false;
+    }
     go(b.CreateLoad(b.getInt32Ty(), next_), made, done);
     if (made->use_empty()) made->eraseFromParent();
   }
   b.SetInsertPoint(done);
   loops.noteMisaligned();
   b.CreateRetVoid();
+  return true;
 }
 
 // All threads the same segment.
-void SegmentLoops::runAll(ThreadLoops& loops, std::uint32_t number, llvm::Function* segment, llvm::Value* reduced) {
+bool SegmentLoops::runAll(ThreadLoops& loops, std::uint32_t number, llvm::Function* segment, llvm::Value* reduced) {
   const auto note = [&](llvm::CallInst* next) {
     next->addFnAttr(llvm::Attribute::AlwaysInline);
     b.CreateStore(next, next_);
   };
-  if (lanes_ != nullptr && isSameForAll(*segment)) return loops.forFirst([&] { note(call(loops, segment, b.getInt32(number), reduced)); });
-  llvm::Function* const sideways = lanes_ == nullptr ? nullptr : sideBySide(*segment, *lanes_);
-  if (sideways == nullptr) return loops.forAll([&] { note(call(loops, segment, b.getInt32(number), reduced)); });
-  allowLanes(*function_);
-  loops.forAllBy(kLanes, [&](llvm::Value* count) { note(call(loops, sideways, b.getInt32(number), reduced, count)); });
+  if (target_ != nullptr && isSameForAll(*segment)) {
+    loops.forFirst([&] { note(call(loops, segment, b.getInt32(number), reduced)); });
+    return true;
+  }
+  if (llvm::Function* const beside = target_ == nullptr ? nullptr : sideBySide(*segment, lanes_, *target_)) {
+    allowLanes(*function_);
+    loops.forAllBy(lanes_, [&](llvm::Value* count) { note(call(loops, beside, b.getInt32(number), reduced, count)); });
+    return true;
+  }
+  if (lanes_ == kWarp) return false;
+  loops.forAll([&] { note(call(loops, segment, b.getInt32(number), reduced)); });
+  return true;
 }
 
 void SegmentLoops::addApart(llvm::StringRef name) {

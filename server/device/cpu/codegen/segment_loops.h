@@ -12,18 +12,21 @@ namespace rouse::cpu::codegen {
 
 class SegmentLoops {
  public:
-  // `independent`: accesses of different threads in one segment may be reordered. `lanes`: null, or for whom they may be put side by side.
-  SegmentLoops(llvm::Function& step, std::size_t cuts, const Frame& frame, bool independent, llvm::TargetMachine* lanes)
-      : module_(*step.getParent()), step_(step), frame_(frame), cuts_(cuts), independent_(independent), lanes_(lanes), b(step.getContext()) {}
+  // `independent`: accesses of different threads in one segment may be reordered. `target`: null, or for whom they may be put side by
+  // side, as many as `lanes` (lanes.h).
+  SegmentLoops(llvm::Function& step, std::size_t cuts, const Frame& frame, bool independent, llvm::TargetMachine* target,
+               unsigned lanes)
+      : module_(*step.getParent()), step_(step), frame_(frame), cuts_(cuts), independent_(independent), target_(target), lanes_(lanes), b(step.getContext()) {}
 
-  // Adds the BlockLoop. All threads come to the same segments.
-  void addCommon(llvm::StringRef name);
+  // Adds the BlockLoop. All threads come to the same segments. False, with nothing added, where they must be side by side, as whole warps, and
+  // cannot.
+  bool addCommon(llvm::StringRef name);
   // Adds the BlockLoop. Each thread's next segment is noted. While all have the same, it is run as above; else each thread runs its own (a round
   // of the step). A barrier is complete when all threads that have not ended have come to one: so after each round.
   void addApart(llvm::StringRef name);
 
  private:
-  void runAll(ThreadLoops&, std::uint32_t number, llvm::Function* segment, llvm::Value* reduced);
+  bool runAll(ThreadLoops&, std::uint32_t number, llvm::Function* segment, llvm::Value* reduced);
   // One segment, with nothing but what it reaches.
   llvm::Function* segment(std::uint32_t number);
   llvm::Function* begin(llvm::StringRef name);
@@ -44,7 +47,8 @@ class SegmentLoops {
   const Frame& frame_;
   const std::size_t cuts_;
   const bool independent_;
-  llvm::TargetMachine* const lanes_;
+  llvm::TargetMachine* const target_;
+  const unsigned lanes_;
   llvm::IRBuilder<> b;
   llvm::Function* function_ = nullptr;
   llvm::SmallVector<llvm::BasicBlock*, 16> blocks_;  // of segments

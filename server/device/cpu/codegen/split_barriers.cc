@@ -13,6 +13,7 @@
 
 #include "server/device/cpu/codegen/cutter.h"
 #include "server/device/cpu/codegen/frame.h"
+#include "server/device/cpu/codegen/lane_shapes.h"
 #include "server/device/cpu/codegen/passes.h"
 #include "server/device/cpu/codegen/segment_loops.h"
 #include "server/device/cpu/codegen/step_function.h"
@@ -27,42 +28,47 @@ bool isTooLarge(const llvm::Function& step, std::size_t cuts) {
   return cuts > kMostCuts || (cuts + 1) * step.getInstructionCount() > kMostStepInstructions;
 }
 
-// False where the kernel is one for fibers; whatever has become of the step.
-bool split(llvm::Function& step, llvm::StringRef name, bool independent, llvm::TargetMachine* lanes, const std::function<void(llvm::Function&)>& tidy,
-           std::uint64_t& frameBytes) {
-  if (!inlineWaiting(step, tidy)) return false;
+// Nothing where the kernel is one for fibers; whatever has become of the step.
+std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool independent, llvm::TargetMachine* lanes,
+                               const std::function<void(llvm::Function&)>& tidy) {
+  if (!inlineWaiting(step, tidy)) return std::nullopt;
   Cutter cutter(step);
-  if (!cutter.findBarriers()) return false;
+  if (!cutter.findBarriers()) return std::nullopt;
+  // Lanes of warps exchange values side by side only.
+  const bool wholeWarps = cutter.hasWarpCalls();
+  if (wholeWarps && (lanes == nullptr || cutter.reduces())) return std::nullopt;
   std::optional<Uniformity> uniformity(std::in_place, step, cutter.barriers());
   const bool common = uniformity->barriersAreUniform();
-  if (!common && (cutter.reduces() || cutter.hasSeveralNumbers())) return false;
+  if (!common && (cutter.reduces() || cutter.hasSeveralNumbers() || wholeWarps)) return std::nullopt;
   if (common) {
     splitInductions(step, *uniformity);
     uniformity.emplace(step, cutter.barriers());
     cutter.cutBranches(*uniformity);
   }
   cutter.cutBarriers();
-  if (isTooLarge(step, cutter.cuts().size())) return false;
+  if (isTooLarge(step, cutter.cuts().size())) return std::nullopt;
   Frame frame(step, cutter.cuts(), common ? &*uniformity : nullptr);
-  if (!frame.keep()) return false;
+  if (!frame.keep()) return std::nullopt;
   llvm::removeUnreachableBlocks(step);
   // Predicates of reductions are counted one by one.
-  SegmentLoops loops(step, cutter.cuts().size(), frame, independent, cutter.reduces() ? nullptr : lanes);
-  common ? loops.addCommon(name) : loops.addApart(name);
-  if (common) step.eraseFromParent();
-  frameBytes = frame.bytes();
-  return true;
+  SegmentLoops loops(step, cutter.cuts().size(), frame, independent, cutter.reduces() ? nullptr : lanes, wholeWarps ? kWarp : kNeighbours);
+  if (!common) {
+    loops.addApart(name);
+  } else {
+    if (!loops.addCommon(name)) return std::nullopt;
+    step.eraseFromParent();
+  }
+  return SplitLoop{static_cast<std::uint32_t>(frame.bytes()), wholeWarps};
 }
 
 }  // namespace
 
-std::optional<std::uint32_t> splitAtBarriers(llvm::Module& module, llvm::Function& body, llvm::StringRef name, bool independent,
-                                             llvm::TargetMachine* lanes, const std::function<void(llvm::Function&)>& tidy) {
+std::optional<SplitLoop> splitAtBarriers(llvm::Module& module, llvm::Function& body, llvm::StringRef name, bool independent,
+                                         llvm::TargetMachine* lanes, const std::function<void(llvm::Function&)>& tidy) {
   llvm::Function* const step = makeStep(module, body, name);
-  std::uint64_t frameBytes = 0;
-  if (split(*step, name, independent, lanes, tidy, frameBytes)) return static_cast<std::uint32_t>(frameBytes);
-  step->eraseFromParent();
-  return std::nullopt;
+  const auto made = split(*step, name, independent, lanes, tidy);
+  if (!made) step->eraseFromParent();
+  return made;
 }
 
 }  // namespace rouse::cpu::codegen
