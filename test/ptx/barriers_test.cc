@@ -1,122 +1,17 @@
-// Kernels with barriers, in loops over threads beside the same with fibers, on the real runtime.
-#include <algorithm>
-#include <array>
-#include <random>
-#include <vector>
-
-#include "server/device/cpu/program.h"
-#include "test/cpu/launcher.h"
-#include "test/ptx/cuda_source.h"
+// Kernels with barriers, in loops over threads beside the same with fibers.
+#include "test/ptx/loop_kernels.h"
 
 namespace rouse::test {
-namespace {
-
-struct Parameters {
-  std::uint32_t n;
-  const std::uint32_t* in;
-  std::uint32_t* out;
-};
-
-constexpr std::uint32_t kBlocks = 3;
-constexpr std::uint32_t kWords = kBlocks * 1024 + 64;
-
-class Kernels {
- public:
-  explicit Kernels(const std::string& variant) {
-    auto made = cpu::Program::translate(cudaSource("barriers", variant));
-    INFO((made ? "" : made.error().message));
-    REQUIRE(made);
-    program_ = std::move(*made);
-  }
-  cpu::KernelCode code(std::string_view name) const {
-    const auto& kernels = program_->description().kernels;
-    for (std::uint32_t k = 0; k < kernels.size(); ++k) {
-      if (kernels[k].name != name) continue;
-      auto code = program_->compile(k);
-      INFO((code ? "" : code.error().message));
-      REQUIRE(code);
-      return *code;
-    }
-    FAIL("no kernel " << name);
-    return {};
-  }
-
- private:
-  std::unique_ptr<cpu::Program> program_;
-};
-
-struct Outcome {
-  CudaError error;
-  std::vector<std::uint32_t> words;
-};
-
-Outcome runAs(const cpu::KernelCode& code, bool fibers, memory::Dim3 block, const std::vector<std::uint32_t>& in, std::uint32_t n) {
-  Outcome outcome{CudaError::success, std::vector<std::uint32_t>(kWords, 0xdeadbeef)};
-  cpu::Output output;
-  cpu::Launch request;
-  request.entry = code.entry;
-  request.loop = fibers ? nullptr : code.loop;
-  request.grid = {kBlocks, 1, 1};
-  request.block = block;
-  request.sharedBytes = code.staticSharedBytes + 2 * 1024 * 4;
-  request.localBytes = code.localBytes;
-  request.output = &output;
-  outcome.error = cpu::run(request, Parameters{n, in.data(), outcome.words.data()}).code;
-  return outcome;
-}
-
-std::vector<std::uint32_t> numbers() {
-  std::mt19937 random(3);
-  std::vector<std::uint32_t> words(kWords);
-  for (auto& word : words) word = random() >> 8;
-  return words;
-}
-
-const std::vector<memory::Dim3> kShapes{{1, 1, 1}, {33, 1, 1}, {64, 1, 1}, {256, 1, 1}, {1024, 1, 1}, {5, 7, 3}, {8, 8, 4}, {1, 1, 64}};
-
-}  // namespace
 
 TEST_CASE("a kernel with barriers computes the same in loops and with fibers") {
-  const std::vector<std::uint32_t> in = numbers();
-  for (const char* variant : {"O3", "O0-G"}) {
-    const Kernels kernels(variant);
-    for (const char* name : {"turned", "dynamic_shared", "tiles", "tree", "own_rounds", "early_end", "apart", "local_arrays", "reductions",
-                             "numbers", "called", "chosen"}) {
-      const cpu::KernelCode code = kernels.code(name);
-      INFO(variant << " " << name);
-      REQUIRE(code.loop != nullptr);
-      for (const memory::Dim3& block : kShapes) {
-        INFO(block.x << " x " << block.y << " x " << block.z);
-        const Outcome loops = runAs(code, false, block, in, 777), fibers = runAs(code, true, block, in, 777);
-        REQUIRE(fibers.error == CudaError::success);
-        REQUIRE(loops.error == CudaError::success);
-        const auto differs = std::mismatch(loops.words.begin(), loops.words.end(), fibers.words.begin());
-        INFO("word " << differs.first - loops.words.begin());
-        REQUIRE(differs.first == loops.words.end());
-      }
-    }
-  }
+  mustBeTheSame("barriers", {"turned", "dynamic_shared", "tiles", "tree", "own_rounds", "early_end", "apart", "local_arrays", "reductions", "numbers",
+                             "called", "chosen", "bins"});
 }
 
 TEST_CASE("what one thread does between barriers ends the launch") {
-  constexpr std::uint32_t kNobody = ~std::uint32_t{0} - 2;
-  std::vector<std::uint32_t> in = numbers();
-  const std::array<std::pair<const char*, CudaError>, 3> cases{{{"traps", CudaError::launchFailure},
-                                                                {"misaligned", CudaError::misalignedAddress},
-                                                                {"faults", CudaError::illegalAddress}}};
-  for (const char* variant : {"O3", "O0-G"}) {
-    const Kernels kernels(variant);
-    for (const auto& [name, error] : cases) {
-      INFO(variant << " " << name);
-      const cpu::KernelCode code = kernels.code(name);
-      REQUIRE(code.loop != nullptr);
-      CHECK(runAs(code, false, {96, 1, 1}, in, kNobody).error == CudaError::success);
-      in[130] = kNobody;  // of the second block
-      CHECK(runAs(code, false, {96, 1, 1}, in, kNobody).error == error);
-      CHECK(runAs(code, true, {96, 1, 1}, in, kNobody).error == error);
-      in[130] = 0;
-    }
-  }
+  mustEndWith("barriers", "traps", CudaError::launchFailure);
+  mustEndWith("barriers", "misaligned", CudaError::misalignedAddress);
+  mustEndWith("barriers", "faults", CudaError::illegalAddress);
 }
 
 }  // namespace rouse::test

@@ -60,6 +60,7 @@ using BlockLoop = void (*)(BlockContext*, const std::byte* parameters);
 struct KernelCode {
   KernelEntry entry = nullptr;
   BlockLoop loop = nullptr;  // null: needs fibers
+  bool wholeWarps = false;       // `loop` is for blocks of whole warps in x only (ntid.x a multiple of 32): for others fibers
   std::uint32_t frameBytes = 0;  // that `loop` keeps of each thread while it waits
   std::uint32_t staticSharedBytes = 0;
   std::uint32_t reservedSharedBytes = 0;  // behind the block's shared memory (reservedSharedOffset), zero when it begins

@@ -140,6 +140,7 @@ bool startLaunch(const LaunchOperation& operation, const std::shared_ptr<StreamQ
   GridOptions options;
   options.kernel = kernel.name;
   options.code = *code;
+  if (code->wholeWarps && operation.block.x % kWarpLanes != 0) options.code.loop = nullptr;
   // What all threads keep at barriers should stay in the caches.
   if (std::uint64_t{code->frameBytes} * threads > kMostFrameBytes) options.code.loop = nullptr;
   options.grid = operation.grid;

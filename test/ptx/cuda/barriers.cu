@@ -201,6 +201,23 @@ KERNEL chosen(unsigned n, const unsigned* in, unsigned* out) {
   out[global()] = value + scale;
 }
 
+// Loops that each thread leaves when it likes, atomic operations on shared memory with results and without, between barriers.
+KERNEL bins(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned count[64], most[64], first;
+  if (linear() == 0) first = ~0u;
+  for (unsigned k = linear(); k < 64; k += threads()) count[k] = most[k] = 0;
+  __syncthreads();
+  unsigned tickets = 0;
+  for (unsigned k = linear(); k < n; k += threads()) {
+    const unsigned value = in[k];
+    tickets += atomicAdd(&count[value % 64], 1) < n;
+    atomicMax(&most[value % 64], value);
+    if (value % 5 == 0) atomicMin(&first, k);
+  }
+  __syncthreads();
+  out[global()] = count[linear() % 64] ^ most[(linear() + 1) % 64] ^ tickets << 20 ^ first << 10;
+}
+
 // --- What ends a launch ---
 
 KERNEL traps(unsigned n, const unsigned* in, unsigned* out) {

@@ -62,17 +62,20 @@ void lowerAtomic(Emitter& e, const Instruction& i) {
   e.checkAlignment(address, bytes, true);
   llvm::Value* const operand = e.read(i.operands[first + 1], type);
   llvm::Value* old = nullptr;
+  // A block's threads run on one thread of the processor, which changes between them at calls only: what is the block's own needs no locked
+  // instruction (relaxAtomics).
+  const llvm::SyncScope::ID scope = ptx::spaceOf(i) == Space::shared ? llvm::SyncScope::SingleThread : llvm::SyncScope::System;
   if (i.has(Modifier::cas)) {
     llvm::AtomicOrdering failure = ordering;
     if (ordering == llvm::AtomicOrdering::AcquireRelease) failure = llvm::AtomicOrdering::Acquire;
     if (ordering == llvm::AtomicOrdering::Release) failure = llvm::AtomicOrdering::Monotonic;
     llvm::Value* const pair = e.b.CreateAtomicCmpXchg(address.pointer, operand, e.read(i.operands[first + 2], type),
-                                                      llvm::Align(bytes), ordering, failure);
+                                                      llvm::Align(bytes), ordering, failure, scope);
     old = e.b.CreateExtractValue(pair, 0);
   } else if (isHalfLike(type)) {
     old = e.fromBits(addHalf(e, address.pointer, operand, type, ordering), type);
   } else {
-    old = e.b.CreateAtomicRMW(operationOf(i), address.pointer, operand, llvm::Align(bytes), ordering);
+    old = e.b.CreateAtomicRMW(operationOf(i), address.pointer, operand, llvm::Align(bytes), ordering, scope);
   }
   if (!isReduction) e.write(i.operands[0], type, old);
 }

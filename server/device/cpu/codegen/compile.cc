@@ -6,6 +6,7 @@
 #include <llvm/Target/TargetMachine.h>
 
 #include "server/device/cpu/codegen/compiler_identity.h"
+#include "server/device/cpu/codegen/lanes.h"
 #include "server/device/cpu/codegen/module_emitter.h"
 #include "server/device/cpu/codegen/passes.h"
 
@@ -60,7 +61,7 @@ std::string pointerName(std::uint32_t function) { return ModuleEmitter::pointerN
 namespace {
 
 // What the cache keeps beside an object.
-enum Fact : std::size_t { kStaticShared, kReservedShared, kLocal, kHasLoop, kWaits, kFrame };
+enum Fact : std::size_t { kStaticShared, kReservedShared, kLocal, kHasLoop, kWaits, kFrame, kWholeWarps };
 
 struct Unit {
   std::optional<std::uint32_t> function;  // none: those whose address is taken
@@ -102,22 +103,26 @@ Result<CodeCache::Entry> translate(const Source& source, const Unit& unit) {
   entry.facts[kWaits] = mayWait(*module);
   if (unit.function && !unit.pointersWait) {
     const bool independent = !usesLocal(source.module, source.graph.reachable(*unit.function));
+    llvm::TargetMachine* const lanes = independent && effort == Effort::full && hasLanes(*target) ? target.get() : nullptr;
     if (!entry.facts[kWaits]) {
       if (independent) llvm::for_each(*module, markIndependent);
-      addBlockLoop(*module, *body, unit.loopName());
+      addBlockLoop(*module, *body, unit.loopName(), lanes);
       entry.facts[kHasLoop] = 1;
     } else if (effort != Effort::least) {
-      const auto frame = splitAtBarriers(*module, *body, unit.loopName(), independent, [&](llvm::Function& function) { tidy(function, *target); });
-      entry.facts[kHasLoop] = frame ? 1 : 0;
-      entry.facts[kFrame] = frame.value_or(0);
+      const auto split = splitAtBarriers(*module, *body, unit.loopName(), independent, lanes, [&](llvm::Function& function) { tidy(function, *target); });
+      entry.facts[kHasLoop] = split ? 1 : 0;
+      entry.facts[kFrame] = split ? split->frameBytes : 0;
+      entry.facts[kWholeWarps] = split && split->wholeWarps ? 1 : 0;
       if (Status valid = verify(*module); !valid) return valid.error();
     }
-    // With a loop whose frames are never too large, the other form is a fallback nobody comes to.
-    if (entry.facts[kHasLoop] != 0 && entry.facts[kFrame] <= kSmallFrameBytes) {
+    // With a loop for blocks of any shape whose frames are never too large, the other form is a fallback nobody comes to.
+    if (entry.facts[kHasLoop] != 0 && entry.facts[kFrame] <= kSmallFrameBytes && entry.facts[kWholeWarps] == 0) {
       body->addFnAttr(llvm::Attribute::NoInline);
       body->addFnAttr(llvm::Attribute::OptimizeNone);
     }
   }
+  if (Status valid = verify(*module); !valid) return valid.error();
+  relaxAtomics(*module);
   optimize(*module, *target, effort);
   if (unit.function) {
     entry.facts[kStaticShared] = ptx::sharedLayout(source.module, source.graph, *unit.function).bytes;
@@ -168,6 +173,7 @@ Result<KernelCode> compileKernel(Jit& jit, const Source& source, std::uint32_t f
     if (!loop) return loop.error();
     code.loop = reinterpret_cast<BlockLoop>(*loop);
     code.frameBytes = built->facts[kFrame];
+    code.wholeWarps = built->facts[kWholeWarps] != 0;
   }
   return code;
 }

@@ -11,6 +11,10 @@
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
 #include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
+#include <llvm/Transforms/Utils/LCSSA.h>
+#include <llvm/Transforms/Utils/LoopSimplify.h>
+#include <llvm/Transforms/Utils/LowerAtomic.h>
+#include <llvm/Transforms/Utils/LowerSwitch.h>
 
 #include "server/device/cpu/codegen/passes.h"
 
@@ -67,6 +71,42 @@ llvm::FunctionPassManager cleanUp() {
   return passes;
 }
 
+// Nobody comes back from what ends the launch, so where it would go on does not matter: a block that ends there goes on where the other way does. More
+// than one end of the function becomes one.
+void joinEnds(llvm::Function& function) {
+  llvm::SmallVector<llvm::ReturnInst*, 4> returns;
+  for (llvm::BasicBlock& block : function) {
+    if (auto* end = llvm::dyn_cast<llvm::ReturnInst>(block.getTerminator())) returns.push_back(end);
+    auto* const end = llvm::dyn_cast<llvm::UnreachableInst>(block.getTerminator());
+    llvm::BasicBlock* const before = block.getSinglePredecessor();
+    const auto* const branch = before == nullptr ? nullptr : llvm::dyn_cast<llvm::BranchInst>(before->getTerminator());
+    if (end == nullptr || branch == nullptr || !branch->isConditional()) continue;
+    llvm::BasicBlock* const other = branch->getSuccessor(branch->getSuccessor(0) == &block ? 1 : 0);
+    if (other == &block) continue;
+    for (llvm::PHINode& phi : other->phis()) phi.addIncoming(phi.getIncomingValueForBlock(before), &block);
+    llvm::BranchInst::Create(other, end->getIterator());
+    end->eraseFromParent();
+  }
+  if (returns.size() < 2) return;
+  llvm::BasicBlock* const last = llvm::BasicBlock::Create(function.getContext(), "end", &function);
+  llvm::IRBuilder<> b(last);
+  llvm::PHINode* const value = function.getReturnType()->isVoidTy() ? nullptr : b.CreatePHI(function.getReturnType(), static_cast<unsigned>(returns.size()));
+  value == nullptr ? b.CreateRetVoid() : b.CreateRet(value);
+  for (llvm::ReturnInst* end : returns) {
+    if (value != nullptr) value->addIncoming(end->getReturnValue(), end->getParent());
+    llvm::BranchInst::Create(last, end->getIterator());
+    end->eraseFromParent();
+  }
+}
+
+class JoinEnds : public llvm::PassInfoMixin<JoinEnds> {
+ public:
+  llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager&) {
+    joinEnds(function);
+    return llvm::PreservedAnalyses::none();
+  }
+};
+
 }  // namespace
 
 Effort effortFor(const llvm::Module& module) {
@@ -92,6 +132,19 @@ void markIndependent(llvm::Function& function) {
   }
 }
 
+void relaxAtomics(llvm::Module& module) {
+  for (llvm::Function& function : module) {
+    for (llvm::Instruction& instruction : llvm::make_early_inc_range(llvm::instructions(function))) {
+      if (auto* update = llvm::dyn_cast<llvm::AtomicRMWInst>(&instruction); update != nullptr && update->getSyncScopeID() == llvm::SyncScope::SingleThread) {
+        llvm::lowerAtomicRMWInst(update);
+      } else if (auto* swap = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(&instruction);
+                 swap != nullptr && swap->getSyncScopeID() == llvm::SyncScope::SingleThread) {
+        llvm::lowerAtomicCmpXchgInst(swap);
+      }
+    }
+  }
+}
+
 void dropNoAlias(llvm::Function& function) {
   for (llvm::Argument& argument : function.args()) argument.removeAttr(llvm::Attribute::NoAlias);
 }
@@ -101,6 +154,16 @@ void tidy(llvm::Function& function, llvm::TargetMachine& target) {
   llvm::FunctionPassManager passes = cleanUp();
   passes.addPass(RecoverPointers());
   passes.addPass(cleanUp());
+  passes.run(function, analyses.functions);
+}
+
+void straighten(llvm::Function& function, llvm::TargetMachine& target) {
+  Analyses analyses(target);
+  llvm::FunctionPassManager passes = cleanUp();
+  passes.addPass(llvm::LowerSwitchPass());
+  passes.addPass(JoinEnds());
+  passes.addPass(llvm::LoopSimplifyPass());
+  passes.addPass(llvm::LCSSAPass());
   passes.run(function, analyses.functions);
 }
 

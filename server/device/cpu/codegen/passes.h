@@ -31,14 +31,19 @@ bool mayWait(const llvm::Module&);
 // Whether it is one of the runtime's functions (abi.h) that may.
 bool isWaitingFunction(llvm::StringRef name);
 
-// Adds a function that runs the kernel's body for all threads of a block: BlockLoop in abi.h.
-void addBlockLoop(llvm::Module&, llvm::Function& body, llvm::StringRef name);
+// Adds a function that runs the kernel's body for all threads of a block: BlockLoop in abi.h. `lanes`: null, or for whom threads may be put side by
+// side (lanes.h).
+void addBlockLoop(llvm::Module&, llvm::Function& body, llvm::StringRef name, llvm::TargetMachine* lanes);
 
-// Adds a BlockLoop for a kernel whose threads wait for each other, where they do so at barriers of the whole block only. Yields what it needs of
-// rouse_cpu_frames for each thread, in bytes; nothing, with the module as it was, where the kernel is one for fibers. `independent`: accesses of
-// different threads that no barrier separates may be reordered. `tidy`: simplifies a function after calls in it were inlined.
-std::optional<std::uint32_t> splitAtBarriers(llvm::Module&, llvm::Function& body, llvm::StringRef name, bool independent,
-                                             const std::function<void(llvm::Function&)>& tidy);
+// Adds a BlockLoop for a kernel whose threads wait for each other, where they do so at barriers of the whole block, or as whole warps, only. Nothing,
+// with the module as it was, where the kernel is one for fibers. `independent`: accesses of different threads that no barrier separates may be
+// reordered. `lanes`: as above. `tidy`: simplifies a function after calls in it were inlined.
+struct SplitLoop {
+  std::uint32_t frameBytes;  // that it needs of rouse_cpu_frames for each thread
+  bool wholeWarps;           // KernelCode::wholeWarps
+};
+std::optional<SplitLoop> splitAtBarriers(llvm::Module&, llvm::Function& body, llvm::StringRef name, bool independent, llvm::TargetMachine* lanes,
+                                         const std::function<void(llvm::Function&)>& tidy);
 
 // Of phis that are moved on by the same in all threads, takes the start, which is not the same, out of the loop.
 class Uniformity;
@@ -46,6 +51,12 @@ void splitInductions(llvm::Function&, const Uniformity&);
 
 // Simplifies one function in which calls were inlined.
 void tidy(llvm::Function&, llvm::TargetMachine&);
+
+// One end, branches of two ways, loops in simplified form and LCSSA.
+void straighten(llvm::Function&, llvm::TargetMachine&);
+
+// Atomic operations that only threads of one block see need no more than any load and store.
+void relaxAtomics(llvm::Module&);
 
 // Puts all accesses to what threads share into the group of accesses.
 void markIndependent(llvm::Function&);

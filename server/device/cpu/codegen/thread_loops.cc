@@ -38,23 +38,33 @@ ThreadLoops::ThreadLoops(llvm::IRBuilder<>& builder)
 }
 
 void ThreadLoops::forAll(const std::function<void()>& body) {
+  forAllBy(1, [&](llvm::Value*) { body(); });
+}
+
+void ThreadLoops::forAllBy(std::uint32_t step, const std::function<void(llvm::Value*)>& body) {
   const auto [x, y, z] = sizes_;
-  loop(z, nullptr, [&, x = x, y = y](llvm::Value* tidZ) {
+  loop(z, 1, nullptr, [&, x = x, y = y](llvm::Value* tidZ) {
     set(offsetof(ThreadContext, tid) + 8, tidZ);
-    loop(y, nullptr, [&](llvm::Value* tidY) {
+    loop(y, 1, nullptr, [&](llvm::Value* tidY) {
       set(offsetof(ThreadContext, tid) + 4, tidY);
       // No more than 1024: nothing wraps.
       llvm::Value* const row = b.CreateMul(x, b.CreateAdd(tidY, b.CreateMul(y, tidZ, "", true, true), "", true, true), "", true, true);
-      loop(x, parallel(), [&](llvm::Value* tidX) {
+      loop(x, step, step == 1 ? parallel() : nullptr, [&](llvm::Value* tidX) {
         set(offsetof(ThreadContext, tid), tidX);
         llvm::Value* const linear = b.CreateAdd(row, tidX, "", true, true);
         set(offsetof(ThreadContext, linear), linear);
         set(offsetof(ThreadContext, lane), b.CreateAnd(linear, b.getInt32(31)));
         set(offsetof(ThreadContext, warp), b.CreateLShr(linear, 5));
-        body();
+        body(b.CreateSub(x, tidX, "", true, true));
       });
     });
   });
+}
+
+void ThreadLoops::forFirst(const std::function<void()>& body) {
+  for (unsigned dimension = 0; dimension < 3; ++dimension) set(offsetof(ThreadContext, tid) + 4 * dimension, b.getInt32(0));
+  for (const std::size_t field : {offsetof(ThreadContext, linear), offsetof(ThreadContext, lane), offsetof(ThreadContext, warp)}) set(field, b.getInt32(0));
+  body();
 }
 
 void ThreadLoops::noteMisaligned() {
@@ -84,8 +94,8 @@ llvm::MDNode* ThreadLoops::parallel() {
   return llvm::MDNode::get(b.getContext(), {llvm::MDString::get(b.getContext(), "llvm.loop.parallel_accesses"), group});
 }
 
-// for (i = 0; i < count; ++i); count is at least 1.
-void ThreadLoops::loop(llvm::Value* count, llvm::MDNode* property, const std::function<void(llvm::Value*)>& body) {
+// for (i = 0; i < count; i += step); count is at least 1.
+void ThreadLoops::loop(llvm::Value* count, std::uint32_t step, llvm::MDNode* property, const std::function<void(llvm::Value*)>& body) {
   llvm::BasicBlock* const before = b.GetInsertBlock();
   llvm::BasicBlock* const head = llvm::BasicBlock::Create(b.getContext(), "loop", function_);
   llvm::BasicBlock* const after = llvm::BasicBlock::Create(b.getContext(), "done", function_);
@@ -94,7 +104,7 @@ void ThreadLoops::loop(llvm::Value* count, llvm::MDNode* property, const std::fu
   llvm::PHINode* const index = b.CreatePHI(b.getInt32Ty(), 2);
   index->addIncoming(b.getInt32(0), before);
   body(index);
-  llvm::Value* const next = b.CreateAdd(index, b.getInt32(1), "", true, true);
+  llvm::Value* const next = b.CreateAdd(index, b.getInt32(step), "", true, true);
   index->addIncoming(next, b.GetInsertBlock());
   llvm::BranchInst* const branch = b.CreateCondBr(b.CreateICmpULT(next, count), head, after);
   if (property != nullptr) {

@@ -24,6 +24,10 @@ class ThreadLoops {
   // Three nested loops, z, y, x, around what `body` builds. Accesses of the module's group (accessGroup) may be reordered between
   // threads; only those.
   void forAll(const std::function<void()>& body);
+  // The same, with `step` neighbours in x at once: what `body` builds runs the thread and those that follow it, as many as `body` is told (i32).
+  void forAllBy(std::uint32_t step, const std::function<void(llvm::Value* count)>& body);
+  // The first thread only.
+  void forFirst(const std::function<void()>& body);
   // Once, behind all loops: what threads have noted in ThreadContext::misaligned goes to the block.
   void noteMisaligned();
 
@@ -32,7 +36,7 @@ class ThreadLoops {
   void set(std::size_t offset, llvm::Value* value);
   llvm::Value* number(std::size_t offset, std::uint32_t most);
   llvm::MDNode* parallel();
-  void loop(llvm::Value* count, llvm::MDNode* property, const std::function<void(llvm::Value*)>& body);
+  void loop(llvm::Value* count, std::uint32_t step, llvm::MDNode* property, const std::function<void(llvm::Value*)>& body);
 
   llvm::IRBuilder<>& b;
   llvm::Function* function_;

@@ -1,0 +1,93 @@
+#include "server/device/cpu/codegen/cutter.h"
+
+#include <llvm/IR/InstIterator.h>
+#include <llvm/Transforms/Utils/BasicBlockUtils.h>
+
+#include "server/device/cpu/codegen/passes.h"
+#include "server/device/cpu/codegen/step_function.h"
+#include "server/device/cpu/codegen/warp_calls.h"
+
+namespace rouse::cpu::codegen {
+
+bool Cutter::findBarriers() {
+  for (llvm::Instruction& instruction : llvm::instructions(step_)) {
+    auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+    if (call == nullptr) continue;
+    const llvm::Function* const callee = call->getCalledFunction();
+    if (callee == nullptr || !callee->isDeclaration() || !isWaitingFunction(callee->getName())) continue;
+    if (isOfWholeWarp(*call)) {
+      warpCalls_ = true;
+      continue;
+    }
+    const bool reduces = callee->getName() == "rouse_cpu_barrier_reduce";
+    if (!reduces && callee->getName() != "rouse_cpu_barrier") return false;
+    const auto* id = llvm::dyn_cast<llvm::ConstantInt>(call->getArgOperand(1));
+    const auto* count = llvm::dyn_cast<llvm::ConstantInt>(call->getArgOperand(2));
+    if (id == nullptr || count == nullptr || !count->isZero()) return false;
+    ids_.insert(id->getZExtValue() % 16);
+    reduces_ |= reduces;
+    barriers_.insert(call);
+  }
+  return true;
+}
+
+void Cutter::cut(llvm::Instruction* at) {
+  llvm::BasicBlock* const exit = at->getParent();
+  cuts_.push_back({exit, llvm::SplitBlock(exit, at)});
+}
+
+void Cutter::cutBranches(const Uniformity& uniformity) {
+  llvm::SmallVector<llvm::BasicBlock*, 16> branching;
+  for (llvm::BasicBlock& block : step_) {
+    if (block.getTerminator()->getNumSuccessors() > 1 && uniformity.decidesBarriers(&block)) branching.push_back(&block);
+  }
+  for (llvm::BasicBlock* block : branching) {
+    llvm::SmallSetVector<llvm::BasicBlock*, 4> next(llvm::succ_begin(block), llvm::succ_end(block));
+    for (llvm::BasicBlock* successor : next) {
+      // A switch may come to one block several times.
+      if (llvm::count(llvm::successors(block), successor) == 1) cut(llvm::SplitEdge(block, successor)->getTerminator());
+    }
+  }
+}
+
+void Cutter::cutBarriers() {
+  llvm::SmallVector<llvm::CallInst*, 16> calls;
+  for (llvm::Instruction& instruction : llvm::instructions(step_)) {
+    if (barriers_.contains(&instruction)) calls.push_back(llvm::cast<llvm::CallInst>(&instruction));
+  }
+  for (llvm::CallInst* call : calls) {
+    cut(call);
+    if (call->getCalledFunction()->getName() == "rouse_cpu_barrier_reduce") reduce(call, cuts_.back());
+    call->eraseFromParent();
+  }
+}
+
+// What a reduction yields is computed from the number of threads whose predicate holds.
+void Cutter::reduce(llvm::CallInst* call, Cut& at) {
+  b.SetInsertPoint(at.exit->getTerminator());
+  const llvm::FunctionCallee marker = module_.getOrInsertFunction("rouse.split.arrival", b.getVoidTy(), b.getInt32Ty());
+  at.arrival = b.CreateCall(marker, {call->getArgOperand(4)});
+  b.SetInsertPoint(call);
+  llvm::Value* const reduced = step_.getArg(kReduced);
+  llvm::Value* result = reduced;
+  const auto operation = llvm::cast<llvm::ConstantInt>(call->getArgOperand(3))->getZExtValue();
+  if (operation == 1) {
+    result = b.CreateZExt(b.CreateICmpEQ(reduced, threadsOfBlock()), b.getInt32Ty());
+  } else if (operation != 0) {
+    result = b.CreateZExt(b.CreateICmpNE(reduced, b.getInt32(0)), b.getInt32Ty());
+  }
+  // Which is not computed again from the argument: that will be another reduction's by then.
+  call->replaceAllUsesWith(b.CreateFreeze(result));
+}
+
+llvm::Value* Cutter::threadsOfBlock() {
+  const auto field = [&](llvm::Value* base, std::size_t offset) {
+    return b.CreateConstInBoundsGEP1_32(b.getInt8Ty(), base, static_cast<unsigned>(offset));
+  };
+  llvm::Value* const block = b.CreateLoad(b.getPtrTy(), field(step_.getArg(kThread), offsetof(ThreadContext, block)));
+  llvm::LoadInst* const threads = b.CreateLoad(b.getInt32Ty(), field(block, offsetof(BlockContext, threads)));
+  threads->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(b.getContext(), {}));
+  return threads;
+}
+
+}  // namespace rouse::cpu::codegen

@@ -1,0 +1,50 @@
+// Cuts a step (step_function.h) where its threads wait, and where all of them choose between barriers.
+#pragma once
+
+#include <llvm/ADT/SmallPtrSet.h>
+#include <llvm/ADT/SmallSet.h>
+
+#include <vector>
+
+#include "server/device/cpu/codegen/uniformity.h"
+
+namespace rouse::cpu::codegen {
+
+struct Cut {
+  llvm::BasicBlock* exit;              // ends here
+  llvm::BasicBlock* resume;            // goes on here
+  llvm::CallInst* arrival = nullptr;   // of a reduction: marks its predicate, in `exit`
+};
+
+class Cutter {
+ public:
+  explicit Cutter(llvm::Function& step) : step_(step), module_(*step.getParent()), b(step.getContext()) {}
+
+  // Those of all threads, by a number that is known. False if the kernel waits in any other way, but for lanes of whole warps.
+  bool findBarriers();
+  bool hasWarpCalls() const { return warpCalls_; }
+  const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers() const { return barriers_; }
+  bool reduces() const { return reduces_; }
+  bool hasSeveralNumbers() const { return ids_.size() > 1; }
+
+  // Branches that all threads take alike and that decide between barriers.
+  void cutBranches(const Uniformity&);
+  // Blocks are split from here on; values stay what they are.
+  void cutBarriers();
+  const std::vector<Cut>& cuts() const { return cuts_; }
+
+ private:
+  void cut(llvm::Instruction* at);
+  void reduce(llvm::CallInst*, Cut&);
+  llvm::Value* threadsOfBlock();
+
+  llvm::Function& step_;
+  llvm::Module& module_;
+  llvm::IRBuilder<> b;
+  llvm::SmallPtrSet<llvm::Instruction*, 16> barriers_;
+  llvm::SmallSet<std::uint64_t, 4> ids_;
+  bool reduces_ = false, warpCalls_ = false;
+  std::vector<Cut> cuts_;
+};
+
+}  // namespace rouse::cpu::codegen

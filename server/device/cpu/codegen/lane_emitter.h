@@ -1,0 +1,109 @@
+// A function once more, for neighbouring threads side by side: what differs between them in vectors, what does not, once. Where they go different
+// ways all ways are gone, one after the other, each by those lanes that are in a mask (after Karrenberg, Hack: "Whole-Function Vectorization", CGO 2011).
+#pragma once
+
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#include "server/device/cpu/codegen/lane_shapes.h"
+
+namespace rouse::cpu::codegen {
+
+class LaneEmitter {
+ public:
+  // `to`: empty, with the arguments of `from` and one more: how many threads there are. `lanes`: kNeighbours, or kWarp, if there are always that many.
+  LaneEmitter(llvm::Function& from, llvm::Function& to, unsigned lanes);
+
+  // Whether all that the function does can be done side by side.
+  bool covers() const;
+  void emit();
+
+ private:
+  // What stands for a value: the first lane's, all lanes', or both. `ok`: of one that is affine on a condition, whether it holds. `second`: of a pair.
+  struct Made {
+    llvm::Value* scalar = nullptr;
+    llvm::Value* vector = nullptr;
+    llvm::Value* ok = nullptr;
+    llvm::Value* second = nullptr;
+  };
+  using Edge = std::pair<const llvm::BasicBlock*, const llvm::BasicBlock*>;
+
+  // --- lane_emitter.cc: blocks, masks, loops ---
+  void emitItems(const llvm::Loop*);
+  void emitBlock(const llvm::BasicBlock*);
+  void emitLoop(const llvm::Loop*);
+  void emitPhi(const llvm::PHINode&);
+  void beginHeaderPhi(const llvm::PHINode&);
+  void enterHeaderPhi(const llvm::PHINode&, const llvm::BasicBlock* before, llvm::BasicBlock* from);
+  void endHeaderPhi(const llvm::PHINode&, const llvm::Loop&);
+  void leaveTogether(const llvm::BasicBlock* exiting);
+  llvm::Value* incoming(const llvm::PHINode&, const llvm::BasicBlock* before);
+  void emitEdges(const llvm::BasicBlock*);
+  llvm::Value* maskOf(const llvm::BasicBlock*);
+  bool needsLane(const llvm::BasicBlock*) const;
+  llvm::Value* any(llvm::Value* mask);
+  llvm::BasicBlock* newBlock(const char* name);
+  // What is built between the two is done if a lane is in the mask; what is not done leaves zeros.
+  void beginGuard(llvm::Value* mask);
+  void endGuard();
+  void set(llvm::Value*& slot, llvm::Value* value);
+
+  // --- lane_instructions.cc ---
+  bool coversInstruction(const llvm::Instruction&) const;
+  void emitInstruction(const llvm::Instruction&);
+  void emitScalar(const llvm::Instruction&);
+  llvm::Value* condition(const llvm::Instruction&);
+  void emitLoad(const llvm::LoadInst&);
+  void emitStore(const llvm::StoreInst&);
+  void noteMisaligned(const llvm::StoreInst&);
+  void emitEnd(const llvm::CallInst&);
+  void emitAtomic(const llvm::Instruction&);
+  llvm::Value* widened(const llvm::Instruction&);
+  llvm::Value* widenedCall(const llvm::IntrinsicInst&);
+  llvm::Value* laneNumbers(llvm::Type*);
+  llvm::Value* splat(llvm::Value*);
+  llvm::Value* scalarOf(const llvm::Value*);
+  llvm::Value* vectorOf(const llvm::Value*);
+  llvm::Type* widen(llvm::Type*) const;
+  bool isContiguous(const llvm::Value* pointer, llvm::Type*) const;
+  template <class Near, class Far>
+  llvm::Value* access(const llvm::Value* pointer, llvm::Type* result, Near near, Far far);
+
+  // --- lane_warp.cc ---
+  bool coversWarpCall(const llvm::CallInst&) const;
+  void emitWarpCall(const llvm::CallInst&);
+  llvm::Value* shuffled(const llvm::CallInst&);
+  llvm::Value* permuted(llvm::Value* words, llvm::Value* lanes);
+  llvm::Value* voted(const llvm::CallInst&);
+  llvm::Value* matched(const llvm::CallInst&);
+  llvm::Value* reduced(const llvm::CallInst&);
+
+  llvm::Function& from_;
+  llvm::Function& to_;
+  const unsigned lanes_;
+  const llvm::DataLayout& layout_;
+  LaneShapes shapes_;
+  llvm::IRBuilder<> b;
+  llvm::BasicBlock* entry_ = nullptr;  // of `to`: variables
+  llvm::Value* mask_ = nullptr;        // of the block that is being emitted
+  std::unordered_map<const llvm::Value*, Made> made_;  // addresses of what is in it stay
+  std::map<const llvm::BasicBlock*, llvm::Value*> masks_;
+  std::map<Edge, llvm::Value*> edges_;
+  std::map<std::pair<const llvm::PHINode*, const llvm::BasicBlock*>, llvm::Value*> left_;  // values that lanes had when they left a loop
+  struct Guard {
+    llvm::BasicBlock *before, *after;
+    std::vector<llvm::Value**> set;
+    llvm::Value* mask;
+  };
+  std::vector<Guard> guards_;
+  std::vector<llvm::Value*> inhabited_;  // masks that are not empty here
+  llvm::DenseMap<llvm::Value*, llvm::Value*> decided_;  // of masks that are all of one that was not empty, or nothing: which
+  struct Common {
+    llvm::BasicBlock* after;
+    const llvm::BasicBlock* exiting;
+  };
+  std::vector<Common> commonLoops_;
+};
+
+}  // namespace rouse::cpu::codegen

@@ -1,0 +1,322 @@
+#include "server/device/cpu/codegen/lane_shapes.h"
+
+#include <llvm/ADT/PostOrderIterator.h>
+#include <llvm/IR/Operator.h>
+#include <llvm/IR/PatternMatch.h>
+
+#include "server/device/cpu/codegen/warp_calls.h"
+
+namespace rouse::cpu::codegen {
+namespace {
+
+using Kind = Shape::Kind;
+
+constexpr Shape kVarying{Kind::varying};
+constexpr Shape kUniform{Kind::uniform};
+
+Shape affine(std::int64_t stride, bool conditional) {
+  if (stride == 0 && !conditional) return kUniform;
+  return {Kind::affine, stride, conditional};
+}
+
+// What is both: the least that covers them.
+Shape join(const Shape& x, const Shape& y) {
+  if (x.kind == Kind::unknown) return y;
+  if (y.kind == Kind::unknown) return x;
+  if (x.kind == Kind::varying || y.kind == Kind::varying || x.stride != y.stride) return kVarying;
+  return affine(x.stride, x.conditional || y.conditional);
+}
+
+Shape sum(const Shape& x, const Shape& y, std::int64_t sign) {
+  if (x.kind == Kind::varying || y.kind == Kind::varying) return kVarying;
+  if (x.kind == Kind::unknown || y.kind == Kind::unknown) return {};
+  return affine(x.stride + sign * y.stride, x.conditional || y.conditional);
+}
+
+std::int64_t truncated(std::int64_t value, unsigned bits) {
+  return bits >= 64 ? value : llvm::SignExtend64(static_cast<std::uint64_t>(value), bits);
+}
+
+}  // namespace
+
+LaneShapes::LaneShapes(llvm::Function& function, unsigned lanes)
+    : function_(function), lanes_(lanes), layout_(function.getParent()->getDataLayout()), dominators_(function), loops_(dominators_) {
+  findLeaders();
+  const llvm::ReversePostOrderTraversal<llvm::Function*> order(&function_);
+  // Shapes only ever become worse, so this ends.
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const llvm::BasicBlock* block : order) {
+      for (const llvm::Instruction& instruction : *block) {
+        if (instruction.getType()->isVoidTy()) continue;
+        const Shape before = of(&instruction);
+        const Shape now = join(before, compute(instruction));
+        if (now == before) continue;
+        shapes_[&instruction] = now;
+        changed = true;
+      }
+    }
+  }
+}
+
+Shape LaneShapes::of(const llvm::Value* value) const {
+  if (!llvm::isa<llvm::Instruction>(value)) return kUniform;
+  const auto found = shapes_.find(value);
+  return found == shapes_.end() ? Shape{} : found->second;
+}
+
+// Whether each lane that is in `from` comes to `to` in the same round of the loop both are in.
+bool LaneShapes::allReach(const llvm::BasicBlock* from, const llvm::BasicBlock* to) const {
+  const llvm::Loop* const loop = loops_.getLoopFor(from);
+  llvm::SmallPtrSet<const llvm::BasicBlock*, 16> seen{from};
+  llvm::SmallVector<const llvm::BasicBlock*, 16> work{from};
+  while (!work.empty()) {
+    const llvm::BasicBlock* const block = work.pop_back_val();
+    if (llvm::succ_empty(block)) return false;
+    for (const llvm::BasicBlock* next : llvm::successors(block)) {
+      if (next == to) continue;
+      if (loop != nullptr && (!loop->contains(next) || next == loop->getHeader())) return false;
+      if (seen.insert(next).second) work.push_back(next);
+    }
+  }
+  return true;
+}
+
+void LaneShapes::findLeaders() {
+  for (const llvm::BasicBlock& block : function_) {
+    const llvm::Loop* const loop = loops_.getLoopFor(&block);
+    if (!dominators_.isReachableFromEntry(&block) || (loop != nullptr && loop->getHeader() == &block)) continue;
+    const auto* node = dominators_.getNode(&block)->getIDom();
+    while (node != nullptr && loops_.getLoopFor(node->getBlock()) != loop) node = node->getIDom();
+    if (node != nullptr && allReach(node->getBlock(), &block)) leaders_[&block] = node->getBlock();
+  }
+}
+
+bool LaneShapes::isCommon(const llvm::Loop* loop) const {
+  const llvm::BasicBlock* exiting = loop->getExitingBlock();
+  if (exiting == nullptr || loop->getExitBlock() == nullptr) return false;
+  const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(exiting->getTerminator());
+  if (branch == nullptr || !branch->isConditional() || !of(branch->getCondition()).isUniform()) return false;
+  while (exiting != nullptr && exiting != loop->getHeader()) exiting = leader(exiting);
+  return exiting != nullptr;
+}
+
+// Whether all lanes that come to `join` together have come the same way since they were last known to be together.
+bool LaneShapes::decidedAlike(const llvm::BasicBlock* join) const {
+  const llvm::BasicBlock* const top = dominators_.getNode(join)->getIDom()->getBlock();
+  llvm::SmallPtrSet<const llvm::BasicBlock*, 16> seen;
+  llvm::SmallVector<const llvm::BasicBlock*, 16> work(llvm::predecessors(join));
+  while (!work.empty()) {
+    const llvm::BasicBlock* const block = work.pop_back_val();
+    if (!seen.insert(block).second) continue;
+    if (const auto* branch = llvm::dyn_cast<llvm::BranchInst>(block->getTerminator());
+        branch != nullptr && branch->isConditional() && !of(branch->getCondition()).isUniform()) {
+      return false;
+    }
+    if (block != top) work.append(llvm::pred_begin(block), llvm::pred_end(block));
+  }
+  return true;
+}
+
+Shape LaneShapes::ofPhi(const llvm::PHINode& phi) const {
+  const llvm::BasicBlock* const block = phi.getParent();
+  const llvm::Loop* const loop = loops_.getLoopFor(block);
+  Shape all;
+  for (const llvm::Value* value : phi.incoming_values()) all = join(all, of(value));
+  if (loop != nullptr && loop->getHeader() == block) return all;
+  // Lanes that left a loop in different rounds bring different values.
+  for (const llvm::BasicBlock* from : phi.blocks()) {
+    const llvm::Loop* left = loops_.getLoopFor(from);
+    for (; left != nullptr && !left->contains(block); left = left->getParentLoop()) {
+      if (!isCommon(left) || all.conditional) return kVarying;
+    }
+  }
+  if (phi.getNumIncomingValues() == 1) return all;
+  if (all.conditional) return kVarying;
+  return decidedAlike(block) ? all : kVarying;
+}
+
+std::optional<std::size_t> LaneShapes::threadField(const llvm::Value* pointer) const {
+  llvm::APInt offset(64, 0);
+  if (pointer->stripAndAccumulateConstantOffsets(layout_, offset, true) != function_.getArg(0)) return std::nullopt;
+  return offset.getZExtValue();
+}
+
+Shape LaneShapes::ofLoad(const llvm::LoadInst& load) const {
+  if (const auto field = threadField(load.getPointerOperand())) {
+    switch (*field) {
+      case offsetof(ThreadContext, tid):
+      case offsetof(ThreadContext, linear):
+        return affine(1, false);
+      case offsetof(ThreadContext, lane):
+        return lanes_ == kWarp ? affine(1, false) : kVarying;
+      case offsetof(ThreadContext, warp):
+        return lanes_ == kWarp ? kUniform : kVarying;
+      default:
+        return kUniform;
+    }
+  }
+  return of(load.getPointerOperand()).isUniform() ? kUniform : kVarying;
+}
+
+// Of a warp's first lane a multiple of kWarp.
+bool LaneShapes::isThreadNumber(const llvm::Value* value) const {
+  const auto* const load = llvm::dyn_cast<llvm::LoadInst>(value);
+  if (lanes_ != kWarp || load == nullptr) return false;
+  const auto field = threadField(load->getPointerOperand());
+  return field == offsetof(ThreadContext, tid) || field == offsetof(ThreadContext, linear);
+}
+
+// Whether all lanes of a warp are on one side.
+bool LaneShapes::splitsBetweenWarps(const llvm::ICmpInst& compare) const {
+  const auto* const bound = llvm::dyn_cast<llvm::ConstantInt>(compare.getOperand(1));
+  if (bound == nullptr || !isThreadNumber(compare.getOperand(0))) return false;
+  switch (compare.getPredicate()) {
+    case llvm::CmpInst::ICMP_ULT:
+    case llvm::CmpInst::ICMP_UGE:
+      return bound->getZExtValue() % kWarp == 0;
+    case llvm::CmpInst::ICMP_UGT:
+    case llvm::CmpInst::ICMP_ULE:
+      return (bound->getZExtValue() + 1) % kWarp == 0;
+    default:
+      return false;
+  }
+}
+
+bool LaneShapes::isConverged(const llvm::BasicBlock* block) const {
+  if (const llvm::BasicBlock* top = leader(block)) return isConverged(top);
+  if (block->isEntryBlock()) return true;
+  const llvm::Loop* const loop = loops_.getLoopFor(block);
+  const bool isHeader = loop != nullptr && loop->getHeader() == block;
+  if (isHeader && !isCommon(loop)) return false;
+  for (const llvm::BasicBlock* before : llvm::predecessors(block)) {
+    if (isHeader && loop->contains(before)) continue;
+    const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(before->getTerminator());
+    if (branch == nullptr || (branch->isConditional() && !of(branch->getCondition()).isUniform()) || !isConverged(before)) return false;
+  }
+  return true;
+}
+
+Shape LaneShapes::ofCall(const llvm::CallInst& call) const {
+  const auto operation = warpOperation(call);
+  if (!operation) return call.mayReadOrWriteMemory() ? kVarying : byOperands(call);
+  switch (*operation) {
+    case WarpCall::vote:
+    case WarpCall::reduce:
+    case WarpCall::active:
+    case WarpCall::sync:
+      return kUniform;
+    default:
+      return kVarying;
+  }
+}
+
+Shape LaneShapes::byOperands(const llvm::Instruction& instruction) const {
+  for (const llvm::Value* operand : instruction.operands()) {
+    if (!llvm::isa<llvm::BasicBlock>(operand) && !of(operand).isUniform()) return kVarying;
+  }
+  return kUniform;
+}
+
+Shape LaneShapes::ofBinary(const llvm::BinaryOperator& operation) const {
+  using namespace llvm::PatternMatch;
+  const unsigned bits = operation.getType()->getScalarSizeInBits();
+  const Shape x = of(operation.getOperand(0)), y = of(operation.getOperand(1));
+  const auto* const constant = llvm::dyn_cast<llvm::ConstantInt>(operation.getOperand(1));
+  const auto ring = [&](Shape shape) {
+    if (shape.kind == Kind::affine) shape = affine(truncated(shape.stride, bits), shape.conditional);
+    return shape;
+  };
+  const auto scaled = [&](std::int64_t factor) { return x.isScalar() ? affine(truncated(x.stride * factor, bits), x.conditional) : kVarying; };
+  switch (operation.getOpcode()) {
+    case llvm::Instruction::Add:
+      return ring(sum(x, y, 1));
+    case llvm::Instruction::Sub:
+      return ring(sum(x, y, -1));
+    case llvm::Instruction::Or:
+      if (llvm::cast<llvm::PossiblyDisjointInst>(operation).isDisjoint()) return ring(sum(x, y, 1));
+      break;
+    case llvm::Instruction::Mul:
+      if (constant != nullptr && bits <= 64) return scaled(constant->getSExtValue());
+      break;
+    case llvm::Instruction::Shl:
+      if (constant != nullptr && bits <= 64 && constant->getZExtValue() < bits) return scaled(std::int64_t{1} << constant->getZExtValue());
+      break;
+    case llvm::Instruction::And:
+      if (constant == nullptr || bits > 64 || !x.isScalar()) break;
+      if (constant->getZExtValue() == kWarp - 1 && isThreadNumber(operation.getOperand(0))) return affine(1, false);
+      // Extension of the lower half.
+      if (bits == 64 && constant->getZExtValue() == 0xffffffff && !x.isUniform()) return affine(truncated(x.stride, 32), true);
+      // Lower bits that all lanes have alike: what wraps does so at 32 bits and more.
+      if (llvm::isMask_64(constant->getZExtValue()) && constant->getZExtValue() < (std::uint64_t{1} << 32) &&
+          (static_cast<std::uint64_t>(x.stride) & constant->getZExtValue()) == 0) {
+        return kUniform;
+      }
+      break;
+    case llvm::Instruction::LShr:
+      if (constant != nullptr && constant->getZExtValue() >= 5 && isThreadNumber(operation.getOperand(0))) return kUniform;
+      break;
+    case llvm::Instruction::AShr: {
+      // Sign extension of the lower half, scaled.
+      llvm::Value* inner = nullptr;
+      if (bits != 64 || constant == nullptr || constant->getZExtValue() > 32 || !match(operation.getOperand(0), m_Shl(m_Value(inner), m_SpecificInt(32))))
+        break;
+      const Shape shape = of(inner);
+      if (shape.kind != Kind::affine) break;
+      return affine(truncated(shape.stride, 32) << (32 - constant->getZExtValue()), true);
+    }
+    default:
+      break;
+  }
+  return byOperands(operation);
+}
+
+Shape LaneShapes::ofCast(const llvm::CastInst& cast) const {
+  const Shape x = of(cast.getOperand(0));
+  if (x.kind != Kind::affine) return byOperands(cast);
+  const unsigned bits = cast.getType()->getScalarSizeInBits();
+  switch (cast.getOpcode()) {
+    case llvm::Instruction::IntToPtr:
+    case llvm::Instruction::PtrToInt:
+      return (cast.getType()->isPointerTy() ? cast.getSrcTy() : cast.getDestTy())->isIntegerTy(64) ? x : kVarying;
+    case llvm::Instruction::Trunc:
+      // What wraps does so at 32 bits and more.
+      return bits <= 32 ? affine(truncated(x.stride, bits), false) : kVarying;
+    case llvm::Instruction::ZExt:
+    case llvm::Instruction::SExt: {
+      if (!cast.getSrcTy()->isIntegerTy(32) || !cast.getDestTy()->isIntegerTy(64) || x.conditional) return kVarying;
+      const auto* load = llvm::dyn_cast<llvm::LoadInst>(cast.getOperand(0));
+      return affine(x.stride, load == nullptr);  // threads' numbers are small
+    }
+    default:
+      return byOperands(cast);
+  }
+}
+
+Shape LaneShapes::compute(const llvm::Instruction& instruction) const {
+  if (const auto* phi = llvm::dyn_cast<llvm::PHINode>(&instruction)) return ofPhi(*phi);
+  if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) return ofLoad(*load);
+  if (const auto* operation = llvm::dyn_cast<llvm::BinaryOperator>(&instruction)) return ofBinary(*operation);
+  if (const auto* cast = llvm::dyn_cast<llvm::CastInst>(&instruction)) return ofCast(*cast);
+  if (llvm::isa<llvm::FreezeInst>(instruction)) return of(instruction.getOperand(0));
+  if (const auto* moved = llvm::dyn_cast<llvm::GetElementPtrInst>(&instruction)) {
+    const Shape base = of(moved->getPointerOperand());
+    if (moved->getNumIndices() != 1) return byOperands(instruction);
+    Shape index = of(moved->getOperand(1));
+    if (!moved->getOperand(1)->getType()->isIntegerTy(64) && !index.isUniform()) return kVarying;
+    if (index.kind == Kind::affine) {
+      index.stride *= static_cast<std::int64_t>(layout_.getTypeAllocSize(moved->getSourceElementType()).getFixedValue());
+    }
+    return sum(base, index, 1);
+  }
+  if (const auto* choice = llvm::dyn_cast<llvm::SelectInst>(&instruction)) {
+    const Shape both = join(of(choice->getTrueValue()), of(choice->getFalseValue()));
+    return of(choice->getCondition()).isUniform() && !both.conditional ? both : byOperands(instruction);
+  }
+  if (const auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction)) return ofCall(*call);
+  if (const auto* compare = llvm::dyn_cast<llvm::ICmpInst>(&instruction)) return splitsBetweenWarps(*compare) ? kUniform : byOperands(instruction);
+  if (instruction.mayReadOrWriteMemory() && !llvm::isa<llvm::LoadInst>(instruction)) return kVarying;
+  return byOperands(instruction);
+}
+
+}  // namespace rouse::cpu::codegen

@@ -1,0 +1,68 @@
+// How values differ between neighbouring threads that run side by side, one in each lane of a vector: not at all, by the same from each to the next,
+// or in any way.
+#pragma once
+
+#include <llvm/ADT/DenseMap.h>
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/IR/Dominators.h>
+#include <llvm/IR/IntrinsicInst.h>
+
+#include "server/device/cpu/codegen/module_emitter.h"
+
+namespace rouse::cpu::codegen {
+
+constexpr unsigned kNeighbours = 16;  // of a row
+constexpr unsigned kWarp = 32;        // where each group of lanes is a whole warp
+
+struct Shape {
+  enum class Kind : std::uint8_t { unknown, uniform, affine, varying };
+  Kind kind = Kind::unknown;
+  std::int64_t stride = 0;   // affine: from one lane to the next
+  bool conditional = false;  // affine: as long as no lane's number wraps where it was extended to 64 bits
+
+  bool operator==(const Shape&) const = default;
+  bool isUniform() const { return kind == Kind::unknown || kind == Kind::uniform; }
+  bool isScalar() const { return kind != Kind::varying; }  // the first lane's value says it all
+};
+
+// Of a function in simplified loop form and LCSSA, whose first argument is a ThreadContext, that of the first lane.
+class LaneShapes {
+ public:
+  // `lanes`: kNeighbours or kWarp.
+  LaneShapes(llvm::Function&, unsigned lanes);
+
+  Shape of(const llvm::Value*) const;
+  const llvm::LoopInfo& loops() const { return loops_; }
+  // Whether all lanes that enter the loop leave it together, from where the only way out is.
+  bool isCommon(const llvm::Loop*) const;
+  // A block that all lanes come from that come to this one, in the same round of each loop, and no others; null if there is none.
+  const llvm::BasicBlock* leader(const llvm::BasicBlock* block) const { return leaders_.lookup(block); }
+  // Whether either all lanes come to the block at once, or none.
+  bool isConverged(const llvm::BasicBlock*) const;
+  // Of a field of the thread's context, which `pointer` points to; else nothing.
+  std::optional<std::size_t> threadField(const llvm::Value* pointer) const;
+
+ private:
+  bool allReach(const llvm::BasicBlock* from, const llvm::BasicBlock* to) const;
+  void findLeaders();
+  bool decidedAlike(const llvm::BasicBlock* join) const;
+  Shape compute(const llvm::Instruction&) const;
+  Shape ofPhi(const llvm::PHINode&) const;
+  Shape ofLoad(const llvm::LoadInst&) const;
+  Shape ofBinary(const llvm::BinaryOperator&) const;
+  Shape ofCall(const llvm::CallInst&) const;
+  bool isThreadNumber(const llvm::Value*) const;
+  bool splitsBetweenWarps(const llvm::ICmpInst&) const;
+  Shape ofCast(const llvm::CastInst&) const;
+  Shape byOperands(const llvm::Instruction&) const;
+
+  llvm::Function& function_;
+  const unsigned lanes_;
+  const llvm::DataLayout& layout_;
+  llvm::DominatorTree dominators_;
+  llvm::LoopInfo loops_;
+  llvm::DenseMap<const llvm::BasicBlock*, const llvm::BasicBlock*> leaders_;
+  llvm::DenseMap<const llvm::Value*, Shape> shapes_;
+};
+
+}  // namespace rouse::cpu::codegen

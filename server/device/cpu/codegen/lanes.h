@@ -1,0 +1,23 @@
+// A function for neighbouring threads side by side, where processors have masks.
+#pragma once
+
+#include "server/device/cpu/codegen/lane_shapes.h"
+
+namespace llvm {
+class TargetMachine;
+}
+
+namespace rouse::cpu::codegen {
+
+// Whether the processor leaves out lanes in vectors of words at no cost.
+bool hasLanes(const llvm::TargetMachine&);
+
+// What `scalar` does, whose first argument is a ThreadContext, for up to kNeighbours threads that follow one another in x, or for a whole warp (kWarp),
+// which then may exchange values: with one more argument, i32: how many, at least 1. Each thread does what it would do alone, in the same order. Null
+// where that cannot be done; `scalar` stays as it is.
+llvm::Function* sideBySide(llvm::Function& scalar, unsigned lanes, llvm::TargetMachine&);
+
+// For a function that calls such: vectors as they come.
+void allowLanes(llvm::Function&);
+
+}  // namespace rouse::cpu::codegen

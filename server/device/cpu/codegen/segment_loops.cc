@@ -1,0 +1,262 @@
+#include "server/device/cpu/codegen/segment_loops.h"
+
+#include <llvm/IR/Dominators.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/Transforms/Utils/Cloning.h>
+#include <llvm/Transforms/Utils/Local.h>
+#include <llvm/Transforms/Utils/PromoteMemToReg.h>
+
+#include "server/device/cpu/codegen/lanes.h"
+#include "server/device/cpu/codegen/passes.h"
+
+namespace rouse::cpu::codegen {
+namespace {
+
+// Whether a segment does nothing that not every thread does, and does the same: it decides which comes next.
+bool isSameForAll(llvm::Function& segment) {
+  const LaneShapes shapes(segment, kNeighbours);
+  for (const llvm::Instruction& instruction : llvm::instructions(segment)) {
+    if (const auto* branch = llvm::dyn_cast<llvm::BranchInst>(&instruction); branch != nullptr && branch->isConditional()) {
+      if (!shapes.of(branch->getCondition()).isUniform()) return false;
+    } else if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) {
+      const llvm::Value* const place = store->getPointerOperand()->stripInBoundsConstantOffsets();
+      if (place != segment.getArg(kUniformOut) || !shapes.of(store->getValueOperand()).isUniform()) return false;
+    } else if (instruction.mayHaveSideEffects() || llvm::isa<llvm::SwitchInst>(instruction)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+llvm::Function* SegmentLoops::segment(std::uint32_t number) {
+  llvm::ValueToValueMapTy map;
+  llvm::Function* const made = llvm::CloneFunction(&step_, map);
+  made->setName(function_->getName() + ".segment." + std::to_string(number));
+  made->getArg(kSegment)->replaceAllUsesWith(b.getInt32(number));
+  llvm::ConstantFoldTerminator(&made->getEntryBlock(), true);
+  llvm::removeUnreachableBlocks(*made);
+  llvm::SmallVector<llvm::AllocaInst*, 32> slots;
+  for (llvm::AllocaInst* slot : frame_.slots()) {
+    if (auto* there = llvm::dyn_cast_or_null<llvm::AllocaInst>(map.lookup(slot)); there != nullptr && llvm::isAllocaPromotable(there))
+      slots.push_back(there);
+  }
+  llvm::DominatorTree dominators(*made);
+  llvm::PromoteMemToReg(slots, dominators);
+  // What comes and goes unchanged stays where it is.
+  for (llvm::Value* place : frame_.places()) {
+    llvm::Value* const there = map.lookup(place);
+    if (there == nullptr) continue;
+    for (llvm::User* user : llvm::make_early_inc_range(there->users())) {
+      auto* const store = llvm::dyn_cast<llvm::StoreInst>(user);
+      if (store == nullptr || store->getPointerOperand() != there) continue;
+      const auto* loaded = llvm::dyn_cast<llvm::LoadInst>(store->getValueOperand());
+      if (loaded != nullptr && loaded->getPointerOperand() == there) store->eraseFromParent();
+    }
+  }
+  if (independent_) markIndependent(*made);
+  return made;
+}
+
+bool SegmentLoops::addCommon(llvm::StringRef name) {
+  begin(name);
+  ThreadLoops loops(b);
+  allocate(loops);
+  llvm::BasicBlock* const done = newBlock("done");
+  b.CreateBr(blocks_[0]);
+  for (std::size_t k = 0; k < blocks_.size(); ++k) {
+    llvm::Function* const made = segment(static_cast<std::uint32_t>(k));
+    b.SetInsertPoint(blocks_[k]);
+    // One word at a time, so that each becomes a value of its own.
+    for (std::uint64_t at = 0; at < frame_.uniforms() * kUniformBytes; at += 8)
+      b.CreateStore(b.CreateLoad(b.getInt64Ty(), field(uniformOut_, at)), field(uniformIn_, at));
+    llvm::Value* const reduced = b.CreateLoad(b.getInt32Ty(), arrived_);
+    b.CreateStore(b.getInt32(0), arrived_);
+    if (!runAll(loops, static_cast<std::uint32_t>(k), made, reduced)) {
+      function_->eraseFromParent();
+      made->eraseFromParent();
+      return false;
+    }
+    go(b.CreateLoad(b.getInt32Ty(), next_), made, done);
+    if (made->use_empty()) made->eraseFromParent();
+  }
+  b.SetInsertPoint(done);
+  loops.noteMisaligned();
+  b.CreateRetVoid();
+  return true;
+}
+
+// All threads the same segment.
+bool SegmentLoops::runAll(ThreadLoops& loops, std::uint32_t number, llvm::Function* segment, llvm::Value* reduced) {
+  const auto note = [&](llvm::CallInst* next) {
+    next->addFnAttr(llvm::Attribute::AlwaysInline);
+    b.CreateStore(next, next_);
+  };
+  if (target_ != nullptr && isSameForAll(*segment)) {
+    loops.forFirst([&] { note(call(loops, segment, b.getInt32(number), reduced)); });
+    return true;
+  }
+  if (llvm::Function* const beside = target_ == nullptr ? nullptr : sideBySide(*segment, lanes_, *target_)) {
+    allowLanes(*function_);
+    loops.forAllBy(lanes_, [&](llvm::Value* count) { note(call(loops, beside, b.getInt32(number), reduced, count)); });
+    return true;
+  }
+  if (lanes_ == kWarp) return false;
+  loops.forAll([&] { note(call(loops, segment, b.getInt32(number), reduced)); });
+  return true;
+}
+
+void SegmentLoops::addApart(llvm::StringRef name) {
+  begin(name);
+  ThreadLoops loops(b);
+  // Another context for what is not inlined, so that nobody sees this one's.
+  ThreadLoops single(b);
+  allocate(loops);
+  llvm::BasicBlock* const done = newBlock("done");
+  llvm::BasicBlock* const together = newBlock("together");
+  llvm::BasicBlock* const apart = newBlock("apart");
+  const auto dispatch = [&] {
+    llvm::Value* const least = b.CreateLoad(b.getInt32Ty(), least_);
+    b.CreateCondBr(b.CreateICmpEQ(least, b.CreateLoad(b.getInt32Ty(), greatest_)), together, apart);
+  };
+  b.CreateBr(blocks_[0]);
+  for (std::size_t k = 0; k < blocks_.size(); ++k) {
+    llvm::Function* const made = segment(static_cast<std::uint32_t>(k));
+    b.SetInsertPoint(blocks_[k]);
+    beginRound();
+    loops.forAll([&] {
+      llvm::CallInst* const next = call(loops, made, b.getInt32(static_cast<std::uint32_t>(k)), b.getInt32(0));
+      next->addFnAttr(llvm::Attribute::AlwaysInline);
+      llvm::StoreInst* const noted = b.CreateStore(next, state(loops));
+      if (independent_) noted->setMetadata(llvm::LLVMContext::MD_access_group, accessGroup(module_, true));
+      note(next);
+    });
+    dispatch();
+  }
+  b.SetInsertPoint(together);
+  llvm::SwitchInst* const choice = b.CreateSwitch(b.CreateLoad(b.getInt32Ty(), least_), done);
+  for (std::size_t k = 1; k < blocks_.size(); ++k) choice->addCase(b.getInt32(static_cast<std::uint32_t>(k)), blocks_[k]);
+  b.SetInsertPoint(apart);
+  beginRound();
+  runOwn(single);
+  dispatch();
+  b.SetInsertPoint(done);
+  loops.noteMisaligned();
+  single.noteMisaligned();
+  b.CreateRetVoid();
+}
+
+llvm::Function* SegmentLoops::begin(llvm::StringRef name) {
+  function_ = makeLoopFunction(module_, name);
+  b.SetInsertPoint(&function_->getEntryBlock());
+  return function_;
+}
+
+llvm::AllocaInst* SegmentLoops::variable(llvm::Type* type, std::uint64_t align) {
+  llvm::AllocaInst* const made = b.CreateAlloca(type);
+  made->setAlignment(llvm::Align(align));
+  return made;
+}
+
+void SegmentLoops::allocate(const ThreadLoops& loops) {
+  next_ = variable(b.getInt32Ty(), 4);
+  least_ = variable(b.getInt32Ty(), 4);
+  greatest_ = variable(b.getInt32Ty(), 4);
+  arrived_ = variable(b.getInt32Ty(), 4);
+  const std::uint64_t uniforms = frame_.uniforms();
+  llvm::Type* const table = llvm::ArrayType::get(b.getInt8Ty(), std::max<std::uint64_t>(uniforms, 1) * kUniformBytes);
+  uniformIn_ = variable(table, kUniformBytes);
+  uniformOut_ = variable(table, kUniformBytes);
+  b.CreateMemSet(uniformOut_, b.getInt8(0), uniforms * kUniformBytes, llvm::Align(kUniformBytes));
+  b.CreateStore(b.getInt32(0), arrived_);
+  // Arrays over threads begin at multiples of 16 threads.
+  llvm::Value* const threads = b.CreateZExt(loops.threads(), b.getInt64Ty());
+  stride_ = b.CreateAnd(b.CreateAdd(threads, b.getInt64(15), "", true, true), b.getInt64(~std::uint64_t{15}));
+  frames_ = llvm::ConstantPointerNull::get(b.getPtrTy());
+  if (frame_.bytes() != 0) {
+    const llvm::FunctionCallee take = module_.getOrInsertFunction("rouse_cpu_frames", b.getPtrTy(), b.getPtrTy(), b.getInt64Ty());
+    llvm::CallInst* const taken = b.CreateCall(take, {loops.block(), b.CreateMul(stride_, b.getInt64(frame_.bytes()), "", true, true)});
+    taken->addRetAttr(llvm::Attribute::NoAlias);
+    taken->addRetAttr(llvm::Attribute::getWithAlignment(b.getContext(), llvm::Align(64)));
+    frames_ = taken;
+  }
+  for (std::size_t k = 0; k <= cuts_; ++k) blocks_.push_back(newBlock("segment"));
+}
+
+llvm::BasicBlock* SegmentLoops::newBlock(const char* name) { return llvm::BasicBlock::Create(module_.getContext(), name, function_); }
+
+llvm::Value* SegmentLoops::field(llvm::Value* base, std::size_t offset) {
+  return b.CreateConstInBoundsGEP1_32(b.getInt8Ty(), base, static_cast<unsigned>(offset));
+}
+
+llvm::CallInst* SegmentLoops::call(ThreadLoops& loops, llvm::Function* callee, llvm::Value* number, llvm::Value* reduced, llvm::Value* count) {
+  llvm::SmallVector<llvm::Value*, 10> arguments{loops.thread(), loops.parameters(), frames_, stride_, uniformIn_, uniformOut_, reduced, arrived_, number};
+  if (count != nullptr) arguments.push_back(count);
+  return b.CreateCall(callee, arguments);
+}
+
+// To the segment `next`, of those that `from` may come to.
+void SegmentLoops::go(llvm::Value* next, llvm::Function* from, llvm::BasicBlock* done) {
+  llvm::SmallSetVector<std::uint32_t, 8> ways;
+  for (llvm::BasicBlock& block : *from) {
+    auto* const end = llvm::dyn_cast<llvm::ReturnInst>(block.getTerminator());
+    if (end == nullptr) continue;
+    const auto* number = llvm::dyn_cast<llvm::ConstantInt>(end->getReturnValue());
+    if (number != nullptr) ways.insert(static_cast<std::uint32_t>(number->getZExtValue()));
+  }
+  const auto target = [&](std::uint32_t way) { return way == kThreadEnds ? done : blocks_[way]; };
+  if (ways.size() == 1) {
+    b.CreateBr(target(ways[0]));
+    return;
+  }
+  llvm::SwitchInst* const choice = b.CreateSwitch(next, done);
+  for (const std::uint32_t way : ways) {
+    if (way != kThreadEnds) choice->addCase(b.getInt32(way), target(way));
+  }
+}
+
+// Where a thread's next segment is noted.
+llvm::Value* SegmentLoops::state(ThreadLoops& loops) {
+  llvm::Value* const array =
+      b.CreateInBoundsGEP(b.getInt8Ty(), frames_, b.CreateMul(stride_, b.getInt64(frame_.stateOffset()), "", true, true));
+  llvm::Value* const linear = b.CreateLoad(b.getInt32Ty(), field(loops.thread(), offsetof(ThreadContext, linear)));
+  return b.CreateInBoundsGEP(b.getInt32Ty(), array, b.CreateZExt(linear, b.getInt64Ty()));
+}
+
+void SegmentLoops::beginRound() {
+  b.CreateStore(b.getInt32(kThreadEnds), least_);
+  b.CreateStore(b.getInt32(0), greatest_);
+}
+
+void SegmentLoops::note(llvm::Value* next) {
+  const auto fold = [&](llvm::AllocaInst* into, llvm::Intrinsic::ID how) {
+    b.CreateStore(b.CreateBinaryIntrinsic(how, b.CreateLoad(b.getInt32Ty(), into), next), into);
+  };
+  fold(least_, llvm::Intrinsic::umin);
+  fold(greatest_, llvm::Intrinsic::umax);
+}
+
+// Each thread its own segment.
+void SegmentLoops::runOwn(ThreadLoops& single) {
+  step_.addFnAttr(llvm::Attribute::NoInline);
+  single.forAll([&] {
+    llvm::Value* const at = state(single);
+    llvm::Value* const now = b.CreateLoad(b.getInt32Ty(), at);
+    llvm::BasicBlock* const before = b.GetInsertBlock();
+    llvm::BasicBlock* const runs = newBlock("runs");
+    llvm::BasicBlock* const after = newBlock("after");
+    b.CreateCondBr(b.CreateICmpNE(now, b.getInt32(kThreadEnds)), runs, after);
+    b.SetInsertPoint(runs);
+    llvm::CallInst* const next = call(single, &step_, now, b.getInt32(0));
+    b.CreateStore(next, at);
+    b.CreateBr(after);
+    b.SetInsertPoint(after);
+    llvm::PHINode* const then = b.CreatePHI(b.getInt32Ty(), 2);
+    then->addIncoming(now, before);
+    then->addIncoming(next, runs);
+    note(then);
+  });
+}
+
+}  // namespace rouse::cpu::codegen

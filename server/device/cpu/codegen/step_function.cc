@@ -1,0 +1,75 @@
+#include "server/device/cpu/codegen/step_function.h"
+
+#include <llvm/IR/InstIterator.h>
+#include <llvm/Transforms/Utils/Cloning.h>
+
+#include "server/device/cpu/codegen/passes.h"
+
+namespace rouse::cpu::codegen {
+namespace {
+
+class Waiting {
+ public:
+  bool waits(llvm::Function& function) {
+    if (function.isDeclaration()) return isWaitingFunction(function.getName());
+    const auto [found, added] = waits_.try_emplace(&function, false);
+    if (!added) return found->second;
+    bool any = false;
+    for (llvm::Instruction& instruction : llvm::instructions(function)) {
+      const auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+      if (call != nullptr && call->getCalledFunction() != nullptr) any |= waits(*call->getCalledFunction());
+    }
+    return waits_[&function] = any;
+  }
+
+ private:
+  llvm::DenseMap<llvm::Function*, bool> waits_;
+};
+
+}  // namespace
+
+llvm::Function* makeStep(llvm::Module& module, llvm::Function& body, llvm::StringRef name) {
+  llvm::IRBuilder<> b(module.getContext());
+  llvm::Type* const pointer = b.getPtrTy();
+  llvm::Type* const word = b.getInt32Ty();
+  auto* const type =
+      llvm::FunctionType::get(word, {pointer, pointer, pointer, b.getInt64Ty(), pointer, pointer, word, pointer, word}, false);
+  llvm::Function* const step = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name + ".step", module);
+  llvm::ValueToValueMapTy map;
+  map[body.getArg(0)] = step->getArg(kThread);
+  map[body.getArg(1)] = step->getArg(kParameters);
+  llvm::SmallVector<llvm::ReturnInst*, 4> ends;
+  // Attributes are copied, too: the parameters' of the body are those of the first two here.
+  llvm::CloneFunctionInto(step, &body, map, llvm::CloneFunctionChangeType::LocalChangesOnly, ends);
+  step->setLinkage(llvm::GlobalValue::InternalLinkage);
+  for (llvm::ReturnInst* end : ends) {
+    llvm::ReturnInst::Create(module.getContext(), b.getInt32(kThreadEnds), end->getIterator());
+    end->eraseFromParent();
+  }
+  dropNoAlias(*step);
+  return step;
+}
+
+bool inlineWaiting(llvm::Function& step, const std::function<void(llvm::Function&)>& tidy) {
+  Waiting waiting;
+  for (unsigned round = 0; round < 64; ++round) {
+    llvm::SmallVector<llvm::CallInst*, 8> calls;
+    for (llvm::Instruction& instruction : llvm::instructions(step)) {
+      auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+      if (call == nullptr || call->getCalledFunction() == nullptr || call->getCalledFunction()->isDeclaration()) continue;
+      if (waiting.waits(*call->getCalledFunction())) calls.push_back(call);
+    }
+    if (calls.empty()) {
+      if (round != 0) tidy(step);
+      return true;
+    }
+    for (llvm::CallInst* call : calls) {
+      llvm::InlineFunctionInfo info;
+      if (!llvm::InlineFunction(*call, info, false, nullptr, false).isSuccess()) return false;
+    }
+    if (step.getInstructionCount() > kMostStepInstructions) return false;
+  }
+  return false;
+}
+
+}  // namespace rouse::cpu::codegen

@@ -1,0 +1,30 @@
+#include "server/device/cpu/codegen/warp_calls.h"
+
+#include <llvm/ADT/StringSwitch.h>
+
+namespace rouse::cpu::codegen {
+
+std::optional<WarpCall> warpOperation(const llvm::CallInst& call) {
+  const llvm::Function* const callee = call.getCalledFunction();
+  if (callee == nullptr || !callee->isDeclaration()) return std::nullopt;
+  return llvm::StringSwitch<std::optional<WarpCall>>(callee->getName())
+      .Case("rouse_cpu_warp_sync", WarpCall::sync)
+      .Case("rouse_cpu_shuffle", WarpCall::shuffle)
+      .Case("rouse_cpu_vote", WarpCall::vote)
+      .Case("rouse_cpu_match", WarpCall::match)
+      .Case("rouse_cpu_redux", WarpCall::reduce)
+      .Case("rouse_cpu_activemask", WarpCall::active)
+      .Default(std::nullopt);
+}
+
+bool isOfWholeWarp(const llvm::CallInst& call) {
+  const auto operation = warpOperation(call);
+  if (!operation) return false;
+  if (*operation == WarpCall::active) return true;
+  const llvm::Value* const mask = call.getArgOperand(call.arg_size() - 1);
+  if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(mask)) return constant->isMinusOne();
+  const auto* const other = llvm::dyn_cast<llvm::CallInst>(mask);
+  return other != nullptr && warpOperation(*other) == WarpCall::active;
+}
+
+}  // namespace rouse::cpu::codegen

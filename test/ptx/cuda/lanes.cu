@@ -1,0 +1,177 @@
+// Kernels whose threads do not wait for each other, and go different ways. Each is k(n, in, out); `in` has n words and more than there are threads, so
+// has `out`. Results do not depend on the order of threads.
+#define KERNEL extern "C" __global__ void
+
+__device__ unsigned linear() { return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); }
+__device__ unsigned threads() { return blockDim.x * blockDim.y * blockDim.z; }
+__device__ unsigned global() { return blockIdx.x * threads() + linear(); }
+
+KERNEL guarded(unsigned n, const unsigned* in, unsigned* out) {
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n || threadIdx.y != 0 || threadIdx.z != 0) return;
+  out[i] = in[i] * 3 + in[n - 1 - i];
+}
+
+// Both ways, ways within ways, and where they meet again.
+KERNEL branches(unsigned n, const unsigned* in, unsigned* out) {
+  unsigned value = in[global()];
+  if (value & 1) {
+    value = value * 5 + 1;
+    if (value & 4 || (value & 8 && n > 10)) {
+      value ^= in[value % n];
+    } else {
+      out[global()] = value;
+      value += 7;
+    }
+  } else if (value % 3 == 0) {
+    value /= value % 7 + (value & 2);  // by zero for some: all ones
+  }
+  out[global()] = value;
+}
+
+// Each thread as many rounds as it likes; it may leave in the middle, from an inner loop, or go on early.
+KERNEL own_loops(unsigned n, const unsigned* in, unsigned* out) {
+  unsigned sum = 0, last = 0;
+  float product = 1;
+  for (unsigned k = global(); k < n + 500; k += 97) {
+    const unsigned value = in[k % n];
+    last = value;
+    if (value % 11 == 3) continue;
+    sum += value ^ k;
+    for (unsigned inner = 0; inner < value % 5; ++inner) {
+      product *= 1.0f + 1e-3f * static_cast<float>(in[(k + inner) % n] % 100);
+      if ((sum + inner) % 13 == 0) break;
+    }
+    if (value % 29 == 5) break;
+  }
+  out[global()] = sum ^ last ^ __float_as_uint(product);
+}
+
+// The same rounds for all, with what differs in them.
+KERNEL common_loops(unsigned n, const unsigned* in, unsigned* out) {
+  float sum = 0;
+  double wide = 0;
+  unsigned long long mixed = global();
+  const unsigned* from = in + linear();
+  for (unsigned k = 0; k < 20; ++k) {
+    for (unsigned inner = 0; inner <= k; ++inner) {
+      sum = fmaf(static_cast<float>(in[inner] % 1000), 0.25f, sum);
+      if (in[(linear() + inner) % n] & 1) wide += 1.0 / (1.0 + in[k]);
+    }
+    mixed = mixed * 6364136223846793005ull + *from;
+    from += 3;
+    if (in[k] % 61 == 17) break;
+  }
+  out[global()] = __float_as_uint(sum) ^ static_cast<unsigned>(__double_as_longlong(wide) >> 13) ^ static_cast<unsigned>(mixed >> 32);
+}
+
+// Indices that wrap at 32 bits in the middle of neighbouring threads, above and below, and signed ones.
+KERNEL wraps(unsigned n, const unsigned* in, unsigned* out) {
+  const unsigned above = linear() + 4294967289u;
+  unsigned value = above > 4000000000u ? 1 : in[above];
+  const unsigned below = linear() - 9u;
+  if (below < n) value += in[below];
+  const int nearEnd = static_cast<int>(linear()) - 13;
+  if (nearEnd >= 0) value ^= in[nearEnd];
+  const int backwards = static_cast<int>(threads()) - 1 - static_cast<int>(linear());
+  value += (in + 20)[backwards - 20 + 0] * 3;
+  out[global()] = value;
+}
+
+// Only where a pointer is not null it is followed.
+KERNEL null_pointers(unsigned n, const unsigned* in, unsigned* out) {
+  const unsigned* const somewhere = n > 100000 ? in : nullptr;
+  unsigned value = 3;
+  if (somewhere != nullptr) value = *somewhere;
+  const unsigned* const mine = in[global()] & 1 ? in + global() : nullptr;
+  if (mine != nullptr) value += *mine;
+  if (in[global()] > 0xffffffu) value += *somewhere;  // nobody
+  out[global()] = value;
+}
+
+// Types of all sizes; pairs and fours.
+KERNEL types(unsigned n, const unsigned* in, unsigned* out) {
+  const unsigned char* const bytes = reinterpret_cast<const unsigned char*>(in);
+  const short* const halves = reinterpret_cast<const short*>(in);
+  const unsigned long long* const longs = reinterpret_cast<const unsigned long long*>(in);
+  const uint4 four = reinterpret_cast<const uint4*>(in)[linear() % 64];
+  unsigned value = bytes[linear()] + static_cast<unsigned>(halves[linear()]) * 7u + static_cast<unsigned>(longs[linear() / 2] >> 20);
+  value += four.x ^ four.y ^ four.z ^ four.w;
+  unsigned char* const to = reinterpret_cast<unsigned char*>(out + blockIdx.x * threads());
+  to[linear() * 4] = static_cast<unsigned char>(value);
+  to[linear() * 4 + 1] = static_cast<unsigned char>(value >> 8);
+  reinterpret_cast<unsigned short*>(to)[linear() * 2 + 1] = static_cast<unsigned short>(value >> 16);
+}
+
+KERNEL arithmetic(unsigned n, const unsigned* in, unsigned* out) {
+  const unsigned x = in[global()], y = in[global() + 1];
+  const float a = __uint_as_float(x << 7), c = __uint_as_float(y << 7);
+  float f = a * c + sqrtf(fabsf(a)) - a / (c + 1.0f);
+  f = isnan(f) ? fminf(a, c) : fmaxf(f, c);
+  const long long product = static_cast<long long>(static_cast<int>(x << 8)) * static_cast<int>(y << 8);
+  unsigned bits = __popc(x) + __clz(y) * 3 + __brev(x) + __funnelshift_l(x, y, x & 31) + __umulhi(x << 4, y << 4);
+  bits += static_cast<unsigned>(product >> 17) + (x > y ? x / 3 : y % 5) + __ffs(y);
+  bits ^= static_cast<unsigned>(__float2int_rz(f)) + static_cast<unsigned>(static_cast<int>(x) >> (y & 31));
+  out[global()] = __float_as_uint(f) ^ bits;
+}
+
+// What is the same for all, and what only the warp and the lane say.
+KERNEL numbers(unsigned n, const unsigned* in, unsigned* out) {
+  unsigned lane, warp;
+  asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+  asm("mov.u32 %0, %%warpid;" : "=r"(warp));
+  unsigned value = lane * 1000 + warp + threadIdx.x * 3 + threadIdx.y * 5 + threadIdx.z * 7 + blockIdx.x * 11;
+  if (in[blockIdx.x] & 1) value += in[2]; else value -= in[3];
+  switch (in[global()] % 5) {
+    case 0: value += 1; break;
+    case 1: value *= 3;
+    case 2: value ^= lane; break;
+    case 3: break;
+    default: value = in[value % n];
+  }
+  out[global()] = value;
+}
+
+// Results of atomic operations that do not depend on who comes first.
+KERNEL atomics(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned count[64];
+  unsigned* const bins = out;
+  const unsigned value = in[global()];
+  if (blockIdx.x == 0 && (value & 3) != 1) {
+    atomicAdd(&bins[0], value % 17);
+    atomicMax(&bins[1 + value % 5], value);
+    unsigned seen = bins[8 + value % 3], expected;
+    do {
+      expected = seen;
+      seen = atomicCAS(&bins[8 + value % 3], expected, expected + (value & 7));
+    } while (seen != expected);
+    atomicXor(&count[value % 64], 0);
+    if (value & 8) bins[12] = 77;
+  }
+}
+
+// The last of those that write is one of them.
+KERNEL one_place(unsigned n, const unsigned* in, unsigned* out) {
+  if (in[global()] & 1) out[blockIdx.x * threads()] = 5;
+  if (linear() == threads() - 1) out[blockIdx.x * threads() + 1] = in[global()];
+}
+
+KERNEL faults(unsigned n, const unsigned* in, unsigned* out) {
+  if (in[global()] == n) out[0] = *reinterpret_cast<const unsigned*>(in[global()] * 16ull);
+  out[global()] = in[global()];
+}
+
+KERNEL misaligned(unsigned n, const unsigned* in, unsigned* out) {
+  const unsigned extra = in[global()] == n ? 2 : 0;
+  out[global()] = *reinterpret_cast<const unsigned*>(reinterpret_cast<const char*>(in + linear()) + extra);
+}
+
+// Faults behind many rounds, in a loop that each thread leaves when it likes.
+KERNEL late_fault(unsigned n, const unsigned* in, unsigned* out) {
+  unsigned sum = 0;
+  for (unsigned k = 0; k < in[global()] % 50 + 1; ++k) {
+    if (in[global()] == n && k == 3) sum += *reinterpret_cast<const unsigned*>(16);
+    sum += in[k];
+  }
+  out[global()] = sum;
+}

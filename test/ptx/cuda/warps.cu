@@ -1,0 +1,116 @@
+// Kernels whose threads wait for the other lanes of their warps. Each is k(n, in, out); `in` has n words and more than there are threads, so has `out`.
+// Results do not depend on the order of threads.
+#define KERNEL extern "C" __global__ void
+constexpr unsigned kAll = 0xffffffffu;
+
+__device__ unsigned linear() { return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); }
+__device__ unsigned threads() { return blockDim.x * blockDim.y * blockDim.z; }
+__device__ unsigned global() { return blockIdx.x * threads() + linear(); }
+
+KERNEL shuffles(unsigned n, const unsigned* in, unsigned* out) {
+  unsigned value = in[global()];
+  value += __shfl_down_sync(kAll, value, 3) * 3;
+  value ^= __shfl_up_sync(kAll, value, 5, 16);
+  value += __shfl_xor_sync(kAll, value, 9) << 1;
+  value ^= __shfl_sync(kAll, value, static_cast<int>(value & 63), 8);
+  value += __shfl_sync(kAll, value, 7);
+  value += __shfl_down_sync(kAll, value, value & 31, 4);
+  int inside;
+  unsigned got;
+  asm volatile("{ .reg .pred p; shfl.sync.up.b32 %0|p, %2, 6, 0, -1; selp.b32 %1, 1, 0, p; }" : "=r"(got), "=r"(inside) : "r"(value));
+  out[global()] = value + got * 7 + inside;
+}
+
+KERNEL votes(unsigned n, const unsigned* in, unsigned* out) {
+  const unsigned value = in[global()];
+  unsigned sum = __ballot_sync(kAll, value & 1);
+  sum += __any_sync(kAll, value % 37 == 5) * 3 + __all_sync(kAll, value % 37 != 7) * 5 + __uni_sync(kAll, value > 10) * 7;
+  sum ^= __match_any_sync(kAll, value % 7);
+  int same;
+  sum += __match_all_sync(kAll, blockIdx.x + value * (n - 777), &same);
+  sum += same * 11 + __match_all_sync(kAll, static_cast<unsigned long long>(value), &same) + same;
+  out[global()] = sum;
+}
+
+KERNEL reduces(unsigned n, const unsigned* in, unsigned* out) {
+  const unsigned value = in[global()];
+  unsigned sum = __reduce_add_sync(kAll, value) + __reduce_min_sync(kAll, value) * 3 + __reduce_max_sync(kAll, value) * 5;
+  sum ^= __reduce_and_sync(kAll, value | 3) + __reduce_or_sync(kAll, value & 0xff00) + __reduce_xor_sync(kAll, value);
+  const int number = static_cast<int>(value << 8);
+  sum += static_cast<unsigned>(__reduce_min_sync(kAll, number) >> 3) + static_cast<unsigned>(__reduce_max_sync(kAll, number));
+  out[global()] = sum;
+}
+
+// As most programs add up: rounds of one's own, warps, then one warp what those have found.
+KERNEL block_sum(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned part[32];
+  if (blockDim.y != 1 || blockDim.z != 1) return;
+  unsigned sum = 0;
+  for (unsigned k = linear(); k < n; k += threads()) sum += in[k];
+  for (unsigned half = 16; half > 0; half /= 2) sum += __shfl_down_sync(kAll, sum, half);
+  const unsigned lane = threadIdx.x % 32, warp = linear() / 32;
+  if (lane == 0) part[warp] = sum;
+  __syncthreads();
+  if (threadIdx.x < 32) {
+    sum = lane < (threads() + 31) / 32 ? part[lane] : 0;
+    for (unsigned half = 16; half > 0; half /= 2) sum += __shfl_xor_sync(kAll, sum, half);
+    if (lane == 0) part[0] = sum;
+  }
+  __syncthreads();
+  out[global()] = part[0] + linear();
+}
+
+// Warps that go ways of their own, as a whole.
+KERNEL warp_branches(unsigned n, const unsigned* in, unsigned* out) {
+  unsigned value = in[global()];
+  if (__any_sync(kAll, value % 41 == 3)) {
+    value += __shfl_xor_sync(kAll, value, 1);
+    while (__any_sync(kAll, value & 0xf0000)) {
+      const unsigned other = __shfl_sync(kAll, value, 3);
+      if ((value & 0xf0000) != 0) value -= (other & 0x7ff) + 0x9000;
+      if (value > 0xffffff) value = 5;
+    }
+  } else {
+    value ^= __ballot_sync(kAll, value & 2);
+  }
+  out[global()] = value;
+}
+
+// Inclusive, of each warp; and of those, of the block.
+KERNEL scans(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned part[32];
+  const unsigned lane = linear() % 32, warp = linear() / 32;
+  unsigned value = in[global()];
+  for (unsigned distance = 1; distance < 32; distance *= 2) {
+    const unsigned below = __shfl_up_sync(kAll, value, distance);
+    if (lane >= distance) value += below;
+  }
+  if (lane == 31) part[warp] = value;
+  __syncthreads();
+  for (unsigned before = 0; before < warp; ++before) value += part[before];
+  out[global()] = value;
+}
+
+// What lanes wrote before the others have behind it.
+KERNEL synchronized(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned words[1024];
+  words[linear()] = in[global()];
+  __syncwarp();
+  const unsigned got = words[linear() ^ 1];
+  __syncwarp();
+  words[linear()] = got * 3;
+  __syncwarp();
+  out[global()] = words[linear() / 32 * 32] + __popc(__activemask());
+}
+
+// Parts of warps: those are for fibers.
+KERNEL parts(unsigned n, const unsigned* in, unsigned* out) {
+  unsigned value = in[global()];
+  if (linear() % 2 == 0) {
+    value += __shfl_xor_sync(0x55555555u, value, 2);
+  } else {
+    value ^= __shfl_xor_sync(0xaaaaaaaau, value, 4);
+  }
+  if (linear() % 32 < 16) value += __ballot_sync(0xffffu, value & 1);
+  out[global()] = value;
+}

@@ -1,0 +1,105 @@
+#include "test/ptx/loop_kernels.h"
+
+#include <algorithm>
+#include <random>
+
+#include "test/ptx/cuda_source.h"
+
+namespace rouse::test {
+namespace {
+
+struct Parameters {
+  std::uint32_t n;
+  const std::uint32_t* in;
+  std::uint32_t* out;
+};
+
+constexpr std::uint32_t kBlocks = 3;
+constexpr std::uint32_t kWords = kBlocks * 1024 + 64;
+constexpr const char* kVariants[] = {"O3", "O0-G"};
+constexpr memory::Dim3 kShapes[] = {{1, 1, 1},   {33, 1, 1},   {64, 1, 1}, {256, 1, 1}, {1024, 1, 1},
+                                    {5, 7, 3},   {8, 8, 4},    {1, 1, 64}, {16, 16, 1}, {40, 3, 2},
+                                    {32, 8, 1},  {64, 2, 2}};
+
+}  // namespace
+
+LoopKernels::LoopKernels(const std::string& source, const std::string& variant) {
+  auto made = cpu::Program::translate(cudaSource(source, variant));
+  INFO((made ? "" : made.error().message));
+  REQUIRE(made);
+  program_ = std::move(*made);
+}
+
+cpu::KernelCode LoopKernels::code(std::string_view name) const {
+  const auto& kernels = program_->description().kernels;
+  for (std::uint32_t k = 0; k < kernels.size(); ++k) {
+    if (kernels[k].name != name) continue;
+    auto code = program_->compile(k);
+    INFO((code ? "" : code.error().message));
+    REQUIRE(code);
+    return *code;
+  }
+  FAIL("no kernel " << name);
+  return {};
+}
+
+Outcome runAs(const cpu::KernelCode& code, bool fibers, memory::Dim3 block, const std::vector<std::uint32_t>& in, std::uint32_t n) {
+  Outcome outcome{CudaError::success, std::vector<std::uint32_t>(kWords, 0xdeadbeef)};
+  cpu::Output output;
+  cpu::Launch request;
+  request.entry = code.entry;
+  request.loop = fibers || (code.wholeWarps && block.x % 32 != 0) ? nullptr : code.loop;
+  request.grid = {kBlocks, 1, 1};
+  request.block = block;
+  request.sharedBytes = code.staticSharedBytes + 2 * 1024 * 4;
+  request.localBytes = code.localBytes;
+  request.output = &output;
+  outcome.error = cpu::run(request, Parameters{n, in.data(), outcome.words.data()}).code;
+  return outcome;
+}
+
+std::vector<std::uint32_t> someNumbers() {
+  std::mt19937 random(3);
+  std::vector<std::uint32_t> words(kWords);
+  for (auto& word : words) word = random() >> 8;
+  return words;
+}
+
+void mustBeTheSame(const std::string& source, const std::vector<const char*>& names, bool haveLoops) {
+  const std::vector<std::uint32_t> in = someNumbers();
+  for (const char* variant : kVariants) {
+    const LoopKernels kernels(source, variant);
+    for (const char* name : names) {
+      const cpu::KernelCode code = kernels.code(name);
+      INFO(variant << " " << name);
+      if (haveLoops) REQUIRE(code.loop != nullptr);
+      for (const memory::Dim3& block : kShapes) {
+        INFO(block.x << " x " << block.y << " x " << block.z);
+        const Outcome loops = runAs(code, false, block, in, 777), fibers = runAs(code, true, block, in, 777);
+        REQUIRE(fibers.error == CudaError::success);
+        REQUIRE(loops.error == CudaError::success);
+        const auto differs = std::mismatch(loops.words.begin(), loops.words.end(), fibers.words.begin());
+        INFO("word " << differs.first - loops.words.begin());
+        REQUIRE(differs.first == loops.words.end());
+      }
+    }
+  }
+}
+
+void mustEndWith(const std::string& source, const char* name, CudaError error) {
+  constexpr std::uint32_t kNobody = ~std::uint32_t{0} - 2;
+  std::vector<std::uint32_t> in = someNumbers();
+  for (const char* variant : kVariants) {
+    const LoopKernels kernels(source, variant);
+    INFO(variant << " " << name);
+    const cpu::KernelCode code = kernels.code(name);
+    REQUIRE(code.loop != nullptr);
+    CHECK(runAs(code, false, {96, 1, 1}, in, kNobody).error == CudaError::success);
+    in[130] = kNobody;  // of the second block
+    CHECK(runAs(code, false, {96, 1, 1}, in, kNobody).error == error);
+    CHECK(runAs(code, true, {96, 1, 1}, in, kNobody).error == error);
+    in[130] = 0;
+  }
+}
+
+}  // namespace rouse::test

@@ -1,0 +1,39 @@
+// Kernels k(n, in, out) of test/ptx/cuda, in loops over threads or with fibers, on the real runtime.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/device/cpu/program.h"
+#include "test/cpu/launcher.h"
+
+namespace rouse::test {
+
+class LoopKernels {
+ public:
+  // Of cuda/SOURCE.cu, compiled as `variant` (cuda_source.h). Fails the test if that does not translate.
+  LoopKernels(const std::string& source, const std::string& variant);
+  cpu::KernelCode code(std::string_view name) const;
+
+ private:
+  std::unique_ptr<cpu::Program> program_;
+};
+
+struct Outcome {
+  CudaError error;
+  std::vector<std::uint32_t> words;
+};
+
+// Three blocks of the shape.
+Outcome runAs(const cpu::KernelCode&, bool fibers, memory::Dim3 block, const std::vector<std::uint32_t>& in, std::uint32_t n);
+
+// As many as `in` must have, below 2^24.
+std::vector<std::uint32_t> someNumbers();
+
+// All `names`, both variants, blocks of many shapes: loops and fibers give the same words. `haveLoops`: which all of them must have.
+void mustBeTheSame(const std::string& source, const std::vector<const char*>& names, bool haveLoops = true);
+// Nothing happens while no word of `in` is `n`; where one is, both end with the error.
+void mustEndWith(const std::string& source, const char* name, CudaError error);
+
+}  // namespace rouse::test

@@ -1,0 +1,26 @@
+// Kernels whose lanes exchange values, as vectors where the processor has masks, beside the same with fibers.
+#include "test/ptx/loop_kernels.h"
+
+namespace rouse::test {
+
+TEST_CASE("lanes of a warp exchange in vectors what they exchange as fibers") {
+  mustBeTheSame("warps", {"shuffles", "votes", "reduces", "block_sum", "warp_branches", "scans", "synchronized", "parts"}, false);
+}
+
+// Where the processor has masks; else all of them are fibers.
+TEST_CASE("whole warps are vectors") {
+  if (!__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl")) return;
+  const LoopKernels kernels("warps", "O3");
+  for (const char* name : {"shuffles", "votes", "reduces", "block_sum", "warp_branches", "scans", "synchronized"}) {
+    INFO(name);
+    const cpu::KernelCode code = kernels.code(name);
+    CHECK(code.loop != nullptr);
+    CHECK(code.wholeWarps);
+  }
+}
+
+TEST_CASE("lanes that do not all take part are fibers") {
+  CHECK(LoopKernels("warps", "O3").code("parts").loop == nullptr);
+}
+
+}  // namespace rouse::test
