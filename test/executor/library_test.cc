@@ -82,7 +82,7 @@ TEST_CASE_METHOD(LibraryCalls, "what no client sends ends the connection") {
   std::string expected;
   std::uint32_t library = blas::kLibrary, function = kGemm;
   std::size_t bytes = sizeof call;
-  SECTION("a library") { library = 3, expected = "LibraryCall.library = 3"; }
+  SECTION("a library") { library = 4, expected = "LibraryCall.library = 4"; }
   SECTION("a function") { function = 5000, expected = "LibraryCall.function = 5000"; }
   SECTION("too few bytes") { bytes = 16, expected = "LibraryCall.parameters: 16 bytes"; }
   SECTION("none") { bytes = 0, expected = "LibraryCall.parameters: 0 bytes"; }

@@ -159,18 +159,20 @@ TEST_CASE("random events, every policy: nothing lost, nothing twice, memory kept
   };
   const auto nothing = [] {};
   constexpr unsigned kGpus = 4, kFunctions = 24;
+  constexpr std::uint64_t kMB = std::uint64_t{1} << 20;
   for (unsigned g = 0; g < kGpus; ++g) {
-    GpuSpec spec{.memoryBytes = 3000,
-                 .linkBytesPerSecond = 10000,
+    GpuSpec spec{.memoryBytes = 3000 * kMB,
+                 .linkBytesPerSecond = 10000.0 * kMB,
                  .switchId = g / 2,
-                 .uplinkBytesPerSecond = 12000,
+                 .uplinkBytesPerSecond = 12000.0 * kMB,
                  .slots = g == 3 ? 2u : 1u};
     for (unsigned other = 0; other < kGpus; ++other)
-      if (other != g) spec.peers.push_back({G(other), 25000});
+      if (other != g) spec.peers.push_back({G(other), 25000.0 * kMB});
     step(GpuAdded{G(g), spec}, [&] { world.gpus[G(g)] = spec; });
   }
   const auto spec = [&] {
     FunctionSpec one = below(3) == 0 ? bert() : below(2) == 0 ? resnet() : densenet();
+    one.memoryBytes *= kMB, one.transferBytes *= kMB;  // of that order: parts that leave are whole pieces
     one.concurrency = 1 + below(2);
     one.retry = below(2) == 0;
     one.strict = below(5) != 0;
