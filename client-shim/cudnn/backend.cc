@@ -116,12 +116,12 @@ bool fits(cudnnBackendAttributeName_t name, cudnnBackendDescriptorType_t type) {
   }
 }
 
-bool requires_(const Content& content, std::initializer_list<cudnnBackendAttributeName_t> names) {
+bool hasAll(const Content& content, std::initializer_list<cudnnBackendAttributeName_t> names) {
   return std::ranges::all_of(names, [&](cudnnBackendAttributeName_t each) { return content.has(each); });
 }
 
 Outcome finalizeTensor(const Content& content) {
-  if (!requires_(content, {CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_ATTR_TENSOR_DIMENSIONS,
+  if (!hasAll(content, {CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_ATTR_TENSOR_DIMENSIONS,
                            CUDNN_ATTR_TENSOR_STRIDES}))
     return {CUDNN_STATUS_BAD_PARAM, "a tensor without one of its attributes"};
   const auto type = content.one<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE);
@@ -145,7 +145,7 @@ Outcome finalizeTensor(const Content& content) {
 
 Outcome finalize(const std::shared_ptr<Content>& content) {
   const auto required = [&](std::initializer_list<cudnnBackendAttributeName_t> names) {
-    return requires_(*content, names) ? Outcome{} : Outcome{CUDNN_STATUS_BAD_PARAM, "an attribute that is required has not been set"};
+    return hasAll(*content, names) ? Outcome{} : Outcome{CUDNN_STATUS_BAD_PARAM, "an attribute that is required has not been set"};
   };
   if (isOperation(content->type)) return checkAlone(content);
   switch (content->type) {
@@ -166,7 +166,7 @@ Outcome finalize(const std::shared_ptr<Content>& content) {
     case CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR:
       return required({CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE});
     case CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR: {
-      if (!requires_(*content, {CUDNN_ATTR_OPERATIONGRAPH_OPS})) return {CUDNN_STATUS_BAD_PARAM, "a graph without operations"};
+      if (!hasAll(*content, {CUDNN_ATTR_OPERATIONGRAPH_OPS})) return {CUDNN_STATUS_BAD_PARAM, "a graph without operations"};
       if (content->one<bool>(CUDNN_ATTR_OPERATIONGRAPH_IS_DYNAMIC_SHAPE_ENABLED) || content->one<bool>(CUDNN_ATTR_OPERATIONGRAPH_IS_OVERRIDE_SHAPE_ENABLED))
         return {CUDNN_STATUS_NOT_SUPPORTED, "shapes that change"};
       auto lowered = std::make_shared<Lowered>();

@@ -97,6 +97,7 @@ void Call::unsupported(const char* what) {
 std::uint16_t Call::memory(const Tensor& tensor, const void* address) {
   require(tensor.rank != 0, "a tensor that has not been set");
   if (!served(tensor.type)) unsupported("a tensor's type");
+  if (tensor.type == CUDNN_DATA_BOOLEAN) unsupported("booleans in memory, which are bits");
   dnn::Tensor made;
   made.address = reinterpret_cast<std::uint64_t>(address);
   made.rank = static_cast<std::uint8_t>(tensor.rank);

@@ -266,6 +266,10 @@ TEST_CASE_METHOD(Cudnn, "operations on elements, and reductions", "[libraries][c
   REQUIRE(cudnnTransformTensor(handle, &one, a, memory, &zero, wide, memory + 400) == CUDNN_STATUS_SUCCESS);
   CHECK(last().nodes[0].operation == Operation::copy);
 
+  TensorOf bits(2, 3, 4, 5, CUDNN_TENSOR_NCHW, CUDNN_DATA_BOOLEAN), small(2, 3, 4, 5, CUDNN_TENSOR_NCHW, CUDNN_DATA_FP8_E4M3);
+  CHECK(cudnnTransformTensor(handle, &one, bits, memory, &zero, wide, memory + 400) == CUDNN_STATUS_NOT_SUPPORTED);
+  CHECK(cudnnTransformTensor(handle, &one, a, memory, &zero, small, memory + 400) == CUDNN_STATUS_NOT_SUPPORTED);
+
   cudnnReduceTensorDescriptor_t reduce;
   REQUIRE(cudnnCreateReduceTensorDescriptor(&reduce) == CUDNN_STATUS_SUCCESS);
   REQUIRE(cudnnSetReduceTensorDescriptor(reduce, CUDNN_REDUCE_TENSOR_NORM2, CUDNN_DATA_FLOAT, CUDNN_PROPAGATE_NAN, CUDNN_REDUCE_TENSOR_NO_INDICES,
