@@ -2,44 +2,18 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdio>
-#include <deque>
-#include <mutex>
 #include <new>
-#include <vector>
 
 #include "client-shim/cublas/handle.h"
 #include "client-shim/cublas/implementations.h"
 #include "client-shim/library/host.h"
+#include "client-shim/library/object_pool.h"
 #include "client-shim/library/status_names.h"
 
 namespace rouse::cublas {
 namespace {
 
-// Handles' objects: made when there is none to be used again, and never given back.
-class Objects {
- public:
-  Handle* take() {
-    const std::lock_guard lock(mutex_);
-    if (free_.empty()) return &all_.emplace_back();
-    Handle* object = free_.back();
-    free_.pop_back();
-    return object;
-  }
-  void give(Handle* object) {
-    const std::lock_guard lock(mutex_);
-    free_.push_back(object);
-  }
-
- private:
-  std::mutex mutex_;
-  std::deque<Handle> all_;
-  std::vector<Handle*> free_;
-};
-
-Objects& objects() {
-  static Objects* const all = new Objects;  // programs call from destructors of their own
-  return *all;
-}
+library::ObjectPool<Handle>& objects() { return library::ObjectPool<Handle>::get(); }
 
 template <class Set>
 cublasStatus_t with(cublasHandle_t handle, Set&& set) {

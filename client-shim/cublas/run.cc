@@ -1,13 +1,10 @@
 #include "client-shim/cublas/run.h"
 
-#include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <mutex>
 
 #include "client-shim/library/host.h"
 #include "client-shim/library/refuse.h"
-#include "schemas/api/library_names.h"
 
 namespace rouse::cublas {
 namespace {
@@ -29,13 +26,7 @@ cublasStatus_t toStatus(CudaError error) {
 
 // Counted under the function's own name, so that whoever reads the counters sees what was missing.
 cublasStatus_t refuse(blas::Function function, const char* what) {
-  const auto name = std::ranges::find(api::kLibraryNames, blas::info(function).name);
-  library::refuse(static_cast<std::uint32_t>(api::kApiNameCount + static_cast<std::size_t>(name - api::kLibraryNames.begin())));
-  if (const client::LibraryHost* host = client::libraryHost()) {
-    char text[160];
-    std::snprintf(text, sizeof text, "%s: %s", blas::info(function).name.data(), what);
-    host->warn(text);
-  }
+  library::refuse(blas::info(function).name, what);
   return CUBLAS_STATUS_NOT_SUPPORTED;
 }
 

@@ -1,6 +1,4 @@
 // cuBLASLt: products, and the heuristics before them, which are answered here: there is one way, and it needs no workspace.
-#include <algorithm>
-#include <cstdio>
 #include <cstring>
 
 #include "client-shim/cublaslt/descriptors.h"
@@ -8,7 +6,6 @@
 #include "client-shim/library/handle_base.h"
 #include "client-shim/library/host.h"
 #include "client-shim/library/refuse.h"
-#include "schemas/api/library_names.h"
 
 namespace rouse::cublaslt {
 namespace {
@@ -102,16 +99,6 @@ cublasStatus_t describe(cublasLtMatmulDesc_t computeDesc, cublasLtMatrixLayout_t
   return CUBLAS_STATUS_SUCCESS;
 }
 
-void refuse(std::string_view function, const char* why) {
-  const auto name = std::ranges::find(api::kLibraryNames, function);
-  library::refuse(static_cast<std::uint32_t>(api::kApiNameCount + static_cast<std::size_t>(name - api::kLibraryNames.begin())));
-  if (const client::LibraryHost* host = client::libraryHost()) {
-    char text[160];
-    std::snprintf(text, sizeof text, "%s: %s", function.data(), why);
-    host->warn(text);
-  }
-}
-
 bool ours(const cublasLtMatmulAlgo_t& algo) { return algo.data[0] == kAlgorithm; }
 
 }  // namespace
@@ -128,7 +115,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t
   blas::LtMatmul call;
   const char* why = "";
   if (const cublasStatus_t status = describe(computeDesc, Adesc, Bdesc, Cdesc, Ddesc, call, &why); status != CUBLAS_STATUS_SUCCESS) {
-    if (status == CUBLAS_STATUS_NOT_SUPPORTED) refuse("cublasLtMatmul", why);
+    if (status == CUBLAS_STATUS_NOT_SUPPORTED) library::refuse("cublasLtMatmul", why);
     return status;
   }
   if (alpha == nullptr || beta == nullptr) return CUBLAS_STATUS_INVALID_VALUE;

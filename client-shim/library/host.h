@@ -1,4 +1,4 @@
-// What a forwarded library (libcublas, libcublasLt) needs of the runtime that the process is attached through. One process has one
+// What a forwarded library (libcublas, libcublasLt, libcudnn) needs of the runtime that the process is attached through. One process has one
 // attachment, libcudart.so.13's; a library asks that for this interface by its number, through cudaGetExportTable, and so exports and
 // imports nothing that the toolkit's libraries do not.
 //
@@ -14,7 +14,7 @@
 namespace rouse::client {
 
 // Of the kinds of objects that have handles here: so that one library knows another's.
-enum class HandleKind : std::uint32_t { blas = 1, blasLt = 2, dnn = 3 };
+enum class HandleKind : std::uint32_t { blas = 1, blasLt = 2, dnn = 3, dnnDescriptor = 4, dnnBackend = 5 };
 
 class LibraryHost {
  public:
@@ -49,7 +49,7 @@ class LibraryHost {
 
 constexpr std::uint32_t kindBit(HandleKind kind) { return 1u << static_cast<std::uint32_t>(kind); }
 
-// Of this interface, and its version: both libraries come from one build.
+// Of this interface, and its version: all libraries come from one build.
 inline constexpr unsigned char kLibraryHostId[16] = {'r', 'o', 'u', 's', 'e', ' ', 'l', 'i', 'b', 'h', 'o', 's', 't', ' ', '0', '1'};
 
 // Null, with a line on standard error the first time: the process has another libcudart.

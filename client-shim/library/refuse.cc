@@ -1,7 +1,6 @@
 #include "client-shim/library/refuse.h"
 
-#include <cublas_api.h>
-
+#include <algorithm>
 #include <cstdio>
 
 #include "client-shim/library/host.h"
@@ -9,14 +8,23 @@
 
 namespace rouse::library {
 
-int refuse(std::uint32_t name) noexcept {
+void refuse(std::uint32_t name) noexcept {
   if (const client::LibraryHost* host = client::libraryHost()) {
     host->countUnsupported(name);
     char text[128];
     std::snprintf(text, sizeof text, "%s is not supported", name < api::kAllNameCount ? api::kAllNames[name].data() : "?");
     host->warn(text);
   }
-  return CUBLAS_STATUS_NOT_SUPPORTED;
+}
+
+void refuse(std::string_view function, const char* why) noexcept {
+  const auto name = std::ranges::find(api::kLibraryNames, function);
+  refuse(static_cast<std::uint32_t>(api::kApiNameCount + static_cast<std::size_t>(name - api::kLibraryNames.begin())));
+  if (const client::LibraryHost* host = client::libraryHost()) {
+    char text[192];
+    std::snprintf(text, sizeof text, "%.*s: %s", static_cast<int>(function.size()), function.data(), why);
+    host->warn(text);
+  }
 }
 
 }  // namespace rouse::library

@@ -39,7 +39,8 @@ class Coverage(unittest.TestCase):
         report = json.loads(rouse("--json").stdout)
         self.assertEqual(report["schema"], 1)
         tested = set((ROOT / "schemas/api/tested.txt").read_text().splitlines()[1:])
-        files = {"libcudart.so.13": "cudart.toml", "libcublas.so.13": "cublas.toml", "libcublasLt.so.13": "cublaslt.toml"}
+        files = {"libcudart.so.13": "cudart.toml", "libcublas.so.13": "cublas.toml", "libcublasLt.so.13": "cublaslt.toml",
+                 "libcudnn.so.9": "cudnn.toml"}
         self.assertEqual([library["library"] for library in report["libraries"]], list(files))
         for library in report["libraries"]:
             exported, served = described(files[library["library"]])
@@ -51,7 +52,7 @@ class Coverage(unittest.TestCase):
     def test_markdown(self):
         lines = rouse().stdout.splitlines()
         self.assertEqual(lines[0], "| library | exported | implemented | tested |")
-        self.assertEqual(len(lines), 5)
+        self.assertEqual(len(lines), 6)
         names = rouse("--names", "libcublas.so.13").stdout
         self.assertIn("| `cublasSgemm_v2` | yes | yes |", names)
         self.assertIn("| `cublasSgbmv_v2` | no | no |", names)

@@ -32,3 +32,15 @@ endforeach()
 if(NOT ROUSE_CUDA)
   message(FATAL_ERROR "No CUDA 13 toolkit with cuBLAS: set CUDA_HOME or run tools/setup, which fetches one into build/cuda")
 endif()
+
+# cuDNN's headers, as tools/setup leaves them; they are needed at build time only, too.
+set(ROUSE_CUDNN_HOME "" CACHE PATH "cuDNN 9; empty: CUDNN_HOME, /usr/local/cudnn, or build/cudnn as tools/setup leaves it")
+foreach(candidate ${ROUSE_CUDNN_HOME} $ENV{CUDNN_HOME} /usr/local/cudnn ${CMAKE_SOURCE_DIR}/build/cudnn)
+  if(NOT ROUSE_CUDNN AND EXISTS ${candidate}/include/cudnn_graph.h AND EXISTS ${candidate}/lib/libcudnn.so
+     AND EXISTS ${candidate}/names/libcudnn.so.9.txt)
+    set(ROUSE_CUDNN ${candidate})
+  endif()
+endforeach()
+if(NOT ROUSE_CUDNN)
+  message(FATAL_ERROR "No cuDNN 9: set CUDNN_HOME or run tools/setup, which fetches its headers into build/cudnn")
+endif()

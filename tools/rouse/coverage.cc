@@ -22,7 +22,8 @@ struct Library {
 };
 constexpr Library kLibraries[] = {{"libcudart.so.13", 0, api::kApiNameCount},
                                   {"libcublas.so.13", api::kCublasNames, api::kCublasltNames},
-                                  {"libcublasLt.so.13", api::kCublasltNames, api::kAllNameCount}};
+                                  {"libcublasLt.so.13", api::kCublasltNames, api::kCudnnNames},
+                                  {"libcudnn.so.9", api::kCudnnNames, api::kAllNameCount}};
 
 bool tested(std::string_view name) { return std::ranges::binary_search(api::kTestedNames, name); }
 

@@ -1,15 +1,17 @@
-"""Reads a library's description (schemas/api/cublas.toml, cublaslt.toml): parses, checks, and says what is wrong with it."""
+"""Reads a library's description (schemas/api/cublas.toml, cublaslt.toml, cudnn.toml): parses, checks, and says what is wrong with it."""
 
 import re
 import tomllib
 from dataclasses import dataclass, field
 
-RETURNS = ("cublasStatus_t", "size_t", "const char*", "void", "unsigned")
+RETURNS = ("cublasStatus_t", "cudnnStatus_t", "size_t", "const char*", "const char *", "void", "unsigned")
 # What a refused call of a name without a status can return.
-REFUSALS = {"cublasStatus_t": "int", "void": "void", "float": "float", "double": "double", "int": "int", "cuComplex": "cuComplex",
+REFUSALS = {"cublasStatus_t": "int", "cudnnStatus_t": "int", "void": "void", "float": "float", "double": "double", "int": "int", "cuComplex": "cuComplex",
             "cuDoubleComplex": "cuDoubleComplex"}
+# ...NOT_SUPPORTED of the statuses; the libraries' headers cannot be included where their functions are declared without parameters.
+NOT_SUPPORTED = {"cublasStatus_t": 15, "cudnnStatus_t": 3000}
 
-_PROTOTYPE = re.compile(r"(?P<returns>[A-Za-z_][\w ]*?[ *]+)(?P<name>cublas\w+)\((?P<parameters>.*)\)")
+_PROTOTYPE = re.compile(r"(?P<returns>[A-Za-z_][\w ]*?[ *]+)(?P<name>(?:cublas|cudnn)\w+)\((?P<parameters>.*)\)")
 _PARAMETER = re.compile(r"(?P<type>.*?[\s*])(?P<name>\w+)(?P<array>\[\])?")
 
 
@@ -60,6 +62,7 @@ class Library:
     header: str
     functions: list = field(default_factory=list)
     refusals: list = field(default_factory=list)
+    splits: dict = field(default_factory=dict)  # library: its names
 
     @property
     def entries(self):
@@ -99,7 +102,7 @@ def read(path):
         tables = tomllib.load(file)
     if tables.get("version") != 1:
         raise DescriptionError(f"{path}: version = {tables.get('version')!r}, this generator reads 1")
-    unknown = tables.keys() - {"version", "library", "header", "group", "unsupported"}
+    unknown = tables.keys() - {"version", "library", "header", "group", "unsupported", "split"}
     if unknown:
         raise DescriptionError(f"{path}: unknown keys {sorted(unknown)}")
     library = Library(tables["library"], tables["header"])
@@ -114,4 +117,9 @@ def read(path):
     for one, next_ in zip(names, names[1:]):
         if one == next_:
             raise DescriptionError(f"{path}: '{one}' is described twice")
+    for split in tables.get("split", []):
+        for name in split["names"]:
+            if name not in names:
+                raise DescriptionError(f"{path}: {split['library']}: '{name}' is not one of {library.library}'s names")
+        library.splits[split["library"]] = split["names"]
     return library
