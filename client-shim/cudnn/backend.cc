@@ -20,7 +20,8 @@ struct Backend {
 Backend* find(cudnnBackendDescriptor_t descriptor) {
   const client::LibraryHost* host = descriptor != nullptr ? client::libraryHost() : nullptr;
   if (host == nullptr) return nullptr;
-  return static_cast<Backend*>(host->findHandle(reinterpret_cast<std::uint64_t>(descriptor), kindBit(client::HandleKind::dnnBackend)));
+  return static_cast<Backend*>(
+      host->findHandle(reinterpret_cast<std::uint64_t>(descriptor), kindBit(client::HandleKind::dnnBackend)));
 }
 
 std::shared_ptr<Content> contentOf(cudnnBackendDescriptor_t descriptor) {
@@ -65,142 +66,6 @@ std::shared_ptr<Content> configurationOf(const std::shared_ptr<const Content>& g
   return configuration;
 }
 
-bool isOperation(cudnnBackendDescriptorType_t type) {
-  switch (type) {
-    case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
-    case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
-    case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR:
-    case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR:
-    case CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR:
-    case CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR:
-    case CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR:
-    case CUDNN_BACKEND_OPERATION_RESAMPLE_BWD_DESCRIPTOR:
-    case CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR:
-    case CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR:
-    case CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR:
-      return true;
-    default:
-      return false;
-  }
-}
-
-// The type of descriptor that an attribute refers to.
-bool fits(cudnnBackendAttributeName_t name, cudnnBackendDescriptorType_t type) {
-  switch (name) {
-    case CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC:
-    case CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC:
-    case CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC:
-      return type == CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR;
-    case CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR:
-      return type == CUDNN_BACKEND_POINTWISE_DESCRIPTOR;
-    case CUDNN_ATTR_OPERATION_MATMUL_DESC:
-      return type == CUDNN_BACKEND_MATMUL_DESCRIPTOR;
-    case CUDNN_ATTR_OPERATION_REDUCTION_DESC:
-      return type == CUDNN_BACKEND_REDUCTION_DESCRIPTOR;
-    case CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC:
-    case CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DESC:
-      return type == CUDNN_BACKEND_RESAMPLE_DESCRIPTOR;
-    case CUDNN_ATTR_OPERATIONGRAPH_OPS:
-      return isOperation(type);
-    case CUDNN_ATTR_ENGINE_OPERATION_GRAPH:
-    case CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH:
-      return type == CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR;
-    case CUDNN_ATTR_ENGINECFG_ENGINE:
-      return type == CUDNN_BACKEND_ENGINE_DESCRIPTOR;
-    case CUDNN_ATTR_ENGINECFG_KNOB_CHOICES:
-      return type == CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR;
-    case CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG:
-      return type == CUDNN_BACKEND_ENGINECFG_DESCRIPTOR;
-    default:
-      return type == CUDNN_BACKEND_TENSOR_DESCRIPTOR;
-  }
-}
-
-bool requires_(const Content& content, std::initializer_list<cudnnBackendAttributeName_t> names) {
-  return std::ranges::all_of(names, [&](cudnnBackendAttributeName_t each) { return content.has(each); });
-}
-
-Outcome finalizeTensor(const Content& content) {
-  if (!requires_(content, {CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_ATTR_TENSOR_DIMENSIONS,
-                           CUDNN_ATTR_TENSOR_STRIDES}))
-    return {CUDNN_STATUS_BAD_PARAM, "a tensor without one of its attributes"};
-  const auto type = content.one<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE);
-  if (!valid(type)) return {CUDNN_STATUS_BAD_PARAM, "a tensor's type"};
-  if (!served(type)) return {CUDNN_STATUS_NOT_SUPPORTED, "a tensor's type"};
-  const auto dims = content.wholes(CUDNN_ATTR_TENSOR_DIMENSIONS), strides = content.wholes(CUDNN_ATTR_TENSOR_STRIDES);
-  if (dims->empty() || dims->size() != strides->size()) return {CUDNN_STATUS_BAD_PARAM, "not as many strides as dimensions"};
-  for (std::size_t i = 0; i < dims->size(); ++i)
-    if ((*dims)[i] < 1 || (*strides)[i] < 1) return {CUDNN_STATUS_BAD_PARAM, "a dimension or a stride that is not above 0"};
-  const auto alignment = content.one<std::int64_t>(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT);
-  if (alignment < 1 || alignment % static_cast<std::int64_t>(bytesOf(type)) != 0) return {CUDNN_STATUS_BAD_PARAM, "an alignment that the type does not divide"};
-  if (content.one<std::int64_t>(CUDNN_ATTR_TENSOR_VECTOR_COUNT, 1) != 1) return {CUDNN_STATUS_NOT_SUPPORTED, "channels in vectors"};
-  if (content.one<cudnnBackendTensorReordering_t>(CUDNN_ATTR_TENSOR_REORDERING_MODE, CUDNN_TENSOR_REORDERING_NONE) != CUDNN_TENSOR_REORDERING_NONE)
-    return {CUDNN_STATUS_NOT_SUPPORTED, "reordered elements"};
-  if (content.one<bool>(CUDNN_ATTR_TENSOR_IS_BY_VALUE)) {
-    if (content.one<bool>(CUDNN_ATTR_TENSOR_IS_VIRTUAL)) return {CUDNN_STATUS_BAD_PARAM, "a virtual tensor by value"};
-    if (std::ranges::any_of(*dims, [](std::int64_t each) { return each != 1; })) return {CUDNN_STATUS_NOT_SUPPORTED, "a tensor of several elements by value"};
-  }
-  return {};
-}
-
-Outcome finalize(const std::shared_ptr<Content>& content) {
-  const auto required = [&](std::initializer_list<cudnnBackendAttributeName_t> names) {
-    return requires_(*content, names) ? Outcome{} : Outcome{CUDNN_STATUS_BAD_PARAM, "an attribute that is required has not been set"};
-  };
-  if (isOperation(content->type)) return checkAlone(content);
-  switch (content->type) {
-    case CUDNN_BACKEND_TENSOR_DESCRIPTOR:
-      return finalizeTensor(*content);
-    case CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR:
-      return required({CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_ATTR_CONVOLUTION_DILATIONS,
-                       CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS});
-    case CUDNN_BACKEND_POINTWISE_DESCRIPTOR:
-      return required({CUDNN_ATTR_POINTWISE_MODE, CUDNN_ATTR_POINTWISE_MATH_PREC});
-    case CUDNN_BACKEND_MATMUL_DESCRIPTOR:
-      return required({CUDNN_ATTR_MATMUL_COMP_TYPE});
-    case CUDNN_BACKEND_REDUCTION_DESCRIPTOR:
-      return required({CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_ATTR_REDUCTION_COMP_TYPE});
-    case CUDNN_BACKEND_RESAMPLE_DESCRIPTOR:
-      return required({CUDNN_ATTR_RESAMPLE_SPATIAL_DIMS, CUDNN_ATTR_RESAMPLE_STRIDES, CUDNN_ATTR_RESAMPLE_PRE_PADDINGS, CUDNN_ATTR_RESAMPLE_POST_PADDINGS,
-                       CUDNN_ATTR_RESAMPLE_WINDOW_DIMS});
-    case CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR:
-      return required({CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE});
-    case CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR: {
-      if (!requires_(*content, {CUDNN_ATTR_OPERATIONGRAPH_OPS})) return {CUDNN_STATUS_BAD_PARAM, "a graph without operations"};
-      if (content->one<bool>(CUDNN_ATTR_OPERATIONGRAPH_IS_DYNAMIC_SHAPE_ENABLED) || content->one<bool>(CUDNN_ATTR_OPERATIONGRAPH_IS_OVERRIDE_SHAPE_ENABLED))
-        return {CUDNN_STATUS_NOT_SUPPORTED, "shapes that change"};
-      auto lowered = std::make_shared<Lowered>();
-      const Outcome outcome = lower(content->values.at(CUDNN_ATTR_OPERATIONGRAPH_OPS).descriptors, *lowered);
-      content->lowered = std::move(lowered);
-      return outcome;
-    }
-    case CUDNN_BACKEND_ENGINE_DESCRIPTOR:
-      if (const Outcome outcome = required({CUDNN_ATTR_ENGINE_OPERATION_GRAPH, CUDNN_ATTR_ENGINE_GLOBAL_INDEX}); outcome.status != CUDNN_STATUS_SUCCESS)
-        return outcome;
-      return content->one<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX) == 0 ? Outcome{} : Outcome{CUDNN_STATUS_BAD_PARAM, "there is engine 0 only"};
-    case CUDNN_BACKEND_ENGINECFG_DESCRIPTOR:
-      if (content->has(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES) && content->values.at(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES).count != 0)
-        return {CUDNN_STATUS_NOT_SUPPORTED, "engines have no knobs"};
-      return required({CUDNN_ATTR_ENGINECFG_ENGINE});
-    case CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR:
-      return required({CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, CUDNN_ATTR_ENGINEHEUR_MODE});
-    case CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR: {
-      const Content* configuration = content->descriptor(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
-      if (configuration == nullptr) return {CUDNN_STATUS_BAD_PARAM, "a plan without an engine's configuration"};
-      content->lowered = configuration->descriptor(CUDNN_ATTR_ENGINECFG_ENGINE)->descriptor(CUDNN_ATTR_ENGINE_OPERATION_GRAPH)->lowered;
-      return {};
-    }
-    case CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR: {
-      const auto uids = content->values.find(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS), pointers = content->values.find(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
-      const std::int64_t count = uids == content->values.end() ? 0 : uids->second.count;
-      if (count != (pointers == content->values.end() ? 0 : pointers->second.count)) return {CUDNN_STATUS_BAD_PARAM, "not as many pointers as identifiers"};
-      return {};
-    }
-    default:
-      return {};
-  }
-}
-
 cudnnStatus_t say(const char* function, const Outcome& outcome) {
   if (outcome.status == CUDNN_STATUS_SUCCESS) return outcome.status;
   if (outcome.status == CUDNN_STATUS_NOT_SUPPORTED) return refuse(function, outcome.what);
@@ -226,7 +91,8 @@ cudnnStatus_t fill(cudnnBackendDescriptor_t descriptor, const std::shared_ptr<co
   Backend* to = find(descriptor);
   if (to == nullptr) return fail(CUDNN_STATUS_BAD_PARAM, "cudnnBackendGetAttribute: not a descriptor to be filled");
   const std::lock_guard lock(to->mutex);
-  if (to->content->type != with->type) return fail(CUDNN_STATUS_BAD_PARAM_DESCRIPTOR_TYPE, "cudnnBackendGetAttribute: a descriptor of another type");
+  if (to->content->type != with->type)
+    return fail(CUDNN_STATUS_BAD_PARAM_DESCRIPTOR_TYPE, "cudnnBackendGetAttribute: a descriptor of another type");
   to->content = std::const_pointer_cast<Content>(with);  // finalized: nobody writes it any more
   return CUDNN_STATUS_SUCCESS;
 }
@@ -250,7 +116,8 @@ Outcome bind(const Lowered& lowered, const Content& pack, dnn::Parts& parts) {
     const auto found = std::ranges::find(uids, uid);
     return found == uids.end() ? nullptr : reinterpret_cast<const void*>(pointers[static_cast<std::size_t>(found - uids.begin())]);
   };
-  const Outcome missing{CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "cudnnBackendExecute: the variant pack has no pointer for one of the tensors"};
+  const Outcome missing{CUDNN_STATUS_BAD_PARAM_NULL_POINTER,
+                        "cudnnBackendExecute: the variant pack has no pointer for one of the tensors"};
   for (std::size_t i = 0; i < parts.tensors.size(); ++i) {
     dnn::Tensor& tensor = parts.tensors[i];
     if (tensor.kind == dnn::TensorKind::passing) continue;
@@ -277,7 +144,8 @@ cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t descript
     const client::LibraryHost* host = client::libraryHost();
     if (host == nullptr) return fail(CUDNN_STATUS_NOT_INITIALIZED, "cudnnBackendCreateDescriptor: not this runtime");
     if (!known(descriptorType)) return fail(CUDNN_STATUS_BAD_PARAM, "cudnnBackendCreateDescriptor: no such type");
-    if (!served(descriptorType)) return refuse("cudnnBackendCreateDescriptor", "a type of operation or descriptor that is not served");
+    if (!served(descriptorType))
+      return refuse("cudnnBackendCreateDescriptor", "a type of operation or descriptor that is not served");
     Backend* made = library::ObjectPool<Backend>::get().take();
     {
       const std::lock_guard lock(made->mutex);
@@ -298,7 +166,8 @@ cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t descriptor)
     if (descriptor == nullptr) return CUDNN_STATUS_SUCCESS;
     const client::LibraryHost* host = client::libraryHost();
     auto* object = host == nullptr ? nullptr
-                                   : static_cast<Backend*>(host->dropHandle(reinterpret_cast<std::uint64_t>(descriptor), client::HandleKind::dnnBackend));
+                                   : static_cast<Backend*>(host->dropHandle(reinterpret_cast<std::uint64_t>(descriptor),
+                                                                            client::HandleKind::dnnBackend));
     if (object == nullptr) return fail(CUDNN_STATUS_BAD_PARAM, "cudnnBackendDestroyDescriptor: not a descriptor");
     {
       const std::lock_guard lock(object->mutex);
@@ -333,7 +202,8 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor) {
 }
 
 cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName_t attributeName,
-                                       cudnnBackendAttributeType_t attributeType, int64_t elementCount, const void* arrayOfElements) {
+                                       cudnnBackendAttributeType_t attributeType, int64_t elementCount,
+                                       const void* arrayOfElements) {
   return guarded([&] {
     Backend* object = find(descriptor);
     if (object == nullptr) return fail(CUDNN_STATUS_BAD_PARAM, "cudnnBackendSetAttribute: not a descriptor");
@@ -341,24 +211,29 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor, cudn
     cudnnBackendDescriptorType_t type;
     {
       const std::lock_guard lock(object->mutex);
-      if (object->content->finalized) return fail(CUDNN_STATUS_NOT_INITIALIZED, "cudnnBackendSetAttribute: the descriptor is finalized");
+      if (object->content->finalized)
+        return fail(CUDNN_STATUS_NOT_INITIALIZED, "cudnnBackendSetAttribute: the descriptor is finalized");
       type = object->content->type;
     }
     const Attribute* attribute = findAttribute(type, attributeName);
-    if (attribute == nullptr || attribute->access == Access::get) return fail(CUDNN_STATUS_BAD_PARAM, "cudnnBackendSetAttribute: no such attribute to set");
+    if (attribute == nullptr || attribute->access == Access::get)
+      return fail(CUDNN_STATUS_BAD_PARAM, "cudnnBackendSetAttribute: no such attribute to set");
     if (attribute->access == Access::refused) return refuse("cudnnBackendSetAttribute", "an attribute that is not served");
     if (attributeType != attribute->type && attributeType != attribute->other)
       return fail(CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE, "cudnnBackendSetAttribute: the attribute's type");
     if (elementCount < 0 || elementCount > attribute->most || (attribute->most == 1 && elementCount != 1))
       return fail(CUDNN_STATUS_BAD_PARAM_OUT_OF_BOUND, "cudnnBackendSetAttribute: elementCount");
-    if (arrayOfElements == nullptr && elementCount != 0) return fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "cudnnBackendSetAttribute: arrayOfElements is null");
+    if (arrayOfElements == nullptr && elementCount != 0)
+      return fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "cudnnBackendSetAttribute: arrayOfElements is null");
     const auto count = static_cast<std::size_t>(elementCount);
     if (attributeType == CUDNN_TYPE_BACKEND_DESCRIPTOR) {
       for (std::size_t i = 0; i < count; ++i) {
         auto referred = contentOf(static_cast<const cudnnBackendDescriptor_t*>(arrayOfElements)[i]);
         if (referred == nullptr) return fail(CUDNN_STATUS_BAD_PARAM, "cudnnBackendSetAttribute: not a descriptor is referred to");
-        if (!fits(attributeName, referred->type)) return fail(CUDNN_STATUS_BAD_PARAM_DESCRIPTOR_TYPE, "cudnnBackendSetAttribute: a descriptor of another type");
-        if (!referred->finalized) return fail(CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED, "cudnnBackendSetAttribute: a descriptor that is not finalized");
+        if (!fits(attributeName, referred->type))
+          return fail(CUDNN_STATUS_BAD_PARAM_DESCRIPTOR_TYPE, "cudnnBackendSetAttribute: a descriptor of another type");
+        if (!referred->finalized)
+          return fail(CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED, "cudnnBackendSetAttribute: a descriptor that is not finalized");
         value.descriptors.push_back(std::move(referred));
       }
     } else {
@@ -370,15 +245,16 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor, cudn
         return fail(CUDNN_STATUS_BAD_PARAM, "cudnnBackendSetAttribute: not a handle");
     }
     const std::lock_guard lock(object->mutex);
-    if (object->content->finalized) return fail(CUDNN_STATUS_NOT_INITIALIZED, "cudnnBackendSetAttribute: the descriptor is finalized");
+    if (object->content->finalized)
+      return fail(CUDNN_STATUS_NOT_INITIALIZED, "cudnnBackendSetAttribute: the descriptor is finalized");
     object->content->values[attributeName] = std::move(value);
     return CUDNN_STATUS_SUCCESS;
   });
 }
 
 cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor, cudnnBackendAttributeName_t attributeName,
-                                       cudnnBackendAttributeType_t attributeType, int64_t requestedElementCount, int64_t* elementCount,
-                                       void* arrayOfElements) {
+                                       cudnnBackendAttributeType_t attributeType, int64_t requestedElementCount,
+                                       int64_t* elementCount, void* arrayOfElements) {
   return guarded([&] {
     const std::shared_ptr<const Content> content = contentOf(descriptor);
     if (content == nullptr) return fail(CUDNN_STATUS_BAD_PARAM, "cudnnBackendGetAttribute: not a descriptor");
@@ -388,7 +264,8 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor
     if (attribute->access == Access::refused) return refuse("cudnnBackendGetAttribute", "an attribute that is not served");
     if (attributeType != attribute->type && attributeType != attribute->other)
       return fail(CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE, "cudnnBackendGetAttribute: the attribute's type");
-    if (requestedElementCount < 0) return fail(CUDNN_STATUS_BAD_PARAM_OUT_OF_BOUND, "cudnnBackendGetAttribute: requestedElementCount");
+    if (requestedElementCount < 0)
+      return fail(CUDNN_STATUS_BAD_PARAM_OUT_OF_BOUND, "cudnnBackendGetAttribute: requestedElementCount");
 
     Value value{attributeType, 0, {}, {}};
     if (const auto found = content->values.find(attributeName); found != content->values.end()) {
@@ -402,14 +279,17 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor
       value.bytes.resize(bytesOf(attributeType));
       std::memcpy(value.bytes.data(), &*number, value.bytes.size());  // little-endian, as everything here
     }
-    if (value.type != attributeType) return fail(CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE, "cudnnBackendGetAttribute: it was set as another type");
+    if (value.type != attributeType)
+      return fail(CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE, "cudnnBackendGetAttribute: it was set as another type");
     tell(elementCount, value.count);
     const auto count = static_cast<std::size_t>(std::min(requestedElementCount, value.count));
     if (count == 0) return CUDNN_STATUS_SUCCESS;
-    if (arrayOfElements == nullptr) return fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "cudnnBackendGetAttribute: arrayOfElements is null");
+    if (arrayOfElements == nullptr)
+      return fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "cudnnBackendGetAttribute: arrayOfElements is null");
     if (attributeType == CUDNN_TYPE_BACKEND_DESCRIPTOR) {
       for (std::size_t i = 0; i < count; ++i)
-        if (const cudnnStatus_t status = fill(static_cast<cudnnBackendDescriptor_t*>(arrayOfElements)[i], value.descriptors[i]); status != CUDNN_STATUS_SUCCESS)
+        if (const cudnnStatus_t status = fill(static_cast<cudnnBackendDescriptor_t*>(arrayOfElements)[i], value.descriptors[i]);
+            status != CUDNN_STATUS_SUCCESS)
           return status;
     } else {
       std::memcpy(arrayOfElements, value.bytes.data(), count * bytesOf(attributeType));
@@ -418,7 +298,8 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor
   });
 }
 
-cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t executionPlan, cudnnBackendDescriptor_t variantPack) {
+cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t executionPlan,
+                                  cudnnBackendDescriptor_t variantPack) {
   return guarded([&] {
     const Handle* object = findHandle(handle);
     const auto plan = finalized(executionPlan, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
@@ -426,13 +307,14 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
     if (object == nullptr || plan == nullptr || pack == nullptr)
       return fail(CUDNN_STATUS_BAD_PARAM, "cudnnBackendExecute: not a handle, a finalized plan and a finalized variant pack");
     dnn::Parts parts = plan->lowered->parts;
-    if (const Outcome outcome = bind(*plan->lowered, *pack, parts); outcome.status != CUDNN_STATUS_SUCCESS) return fail(outcome.status, outcome.what);
+    if (const Outcome outcome = bind(*plan->lowered, *pack, parts); outcome.status != CUDNN_STATUS_SUCCESS)
+      return fail(outcome.status, outcome.what);
     return submit(*object, parts, "cudnnBackendExecute");
   });
 }
 
-cudnnStatus_t cudnnGetExecutionPlanWorkspaceSize(cudnnHandle_t handle, cudnnBackendDescriptor_t executionPlan, cudnnBackendDescriptor_t variantPack,
-                                                 size_t* workspaceSizeInBytes) {
+cudnnStatus_t cudnnGetExecutionPlanWorkspaceSize(cudnnHandle_t handle, cudnnBackendDescriptor_t executionPlan,
+                                                 cudnnBackendDescriptor_t variantPack, size_t* workspaceSizeInBytes) {
   if (findHandle(handle) == nullptr || finalized(executionPlan, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR) == nullptr ||
       finalized(variantPack, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR) == nullptr || workspaceSizeInBytes == nullptr)
     return fail(CUDNN_STATUS_BAD_PARAM, "cudnnGetExecutionPlanWorkspaceSize");

@@ -92,4 +92,9 @@ Outcome lower(const std::vector<std::shared_ptr<const Content>>& operations, Low
 // Whether an operation by itself makes sense: BAD_PARAM, or nothing.
 Outcome checkAlone(const std::shared_ptr<const Content>& operation);
 
+// Whether an attribute may refer to a descriptor of this type.
+bool fits(cudnnBackendAttributeName_t name, cudnnBackendDescriptorType_t type);
+// What cudnnBackendFinalize says; a graph's and a plan's `lowered` is made.
+Outcome finalize(const std::shared_ptr<Content>& content);
+
 }  // namespace rouse::cudnn

@@ -210,7 +210,8 @@ constexpr cudnnBackendDescriptorType_t kEmpty[] = {CUDNN_BACKEND_KNOB_INFO_DESCR
 }  // namespace
 
 const Attribute* findAttribute(cudnnBackendDescriptorType_t owner, cudnnBackendAttributeName_t name) {
-  const auto found = std::ranges::find_if(kAttributes, [&](const Attribute& each) { return each.owner == owner && each.name == name; });
+  const auto found =
+      std::ranges::find_if(kAttributes, [&](const Attribute& each) { return each.owner == owner && each.name == name; });
   return found != std::end(kAttributes) ? found : nullptr;
 }
 
@@ -258,7 +259,8 @@ std::optional<std::vector<std::int64_t>> Content::wholes(cudnnBackendAttributeNa
   for (std::size_t i = 0; i < all.size(); ++i) {
     cudnnFraction_t fraction;
     std::memcpy(&fraction, found->second.bytes.data() + i * sizeof fraction, sizeof fraction);
-    if (fraction.denominator == 0 || (fraction.denominator == -1) || fraction.numerator % fraction.denominator != 0) return std::nullopt;
+    if (fraction.denominator == 0 || (fraction.denominator == -1) || fraction.numerator % fraction.denominator != 0)
+      return std::nullopt;
     all[i] = fraction.numerator / fraction.denominator;
   }
   return all;

@@ -60,8 +60,9 @@ class Lowering {
   // A number that the variant pack brings, for the last node.
   void number(std::uint32_t place, const Content* tensor);
 
-  void convolution(const Content& operation, dnn::Operation kind, cudnnBackendAttributeName_t alpha, cudnnBackendAttributeName_t beta,
-                   const Content* desc, const Content* first, const Content* second, const Content* output);
+  void convolution(const Content& operation, dnn::Operation kind, cudnnBackendAttributeName_t alpha,
+                   cudnnBackendAttributeName_t beta, const Content* desc, const Content* first, const Content* second,
+                   const Content* output);
   void pointwise(const Content& operation);
   void resample(const Content* desc, dnn::Node& node);
   void norm(const Content& operation);
@@ -119,9 +120,11 @@ dnn::Node& Lowering::node(dnn::Operation operation, cudnnDataType_t compute, std
 void Lowering::number(std::uint32_t place, const Content* tensor) {
   if (tensor == nullptr) return;
   const auto type = tensor->one<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE);
-  if (!tensor->one<bool>(CUDNN_ATTR_TENSOR_IS_BY_VALUE)) return fault(unsupported("a number in memory where cuDNN takes it by value"));
+  if (!tensor->one<bool>(CUDNN_ATTR_TENSOR_IS_BY_VALUE))
+    return fault(unsupported("a number in memory where cuDNN takes it by value"));
   if (type != CUDNN_DATA_FLOAT && type != CUDNN_DATA_DOUBLE) return fault(unsupported("a number that is neither float nor double"));
-  to_.numbers.push_back({static_cast<std::uint32_t>(to_.parts.nodes.size() - 1), place, tensor->one<std::int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID), type});
+  to_.numbers.push_back({static_cast<std::uint32_t>(to_.parts.nodes.size() - 1), place,
+                         tensor->one<std::int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID), type});
 }
 
 bool copyWholes(const Content& desc, cudnnBackendAttributeName_t name, std::uint8_t spatial, std::int32_t* to, Outcome& outcome) {
@@ -144,8 +147,9 @@ bool copyWholes(const Content& desc, cudnnBackendAttributeName_t name, std::uint
   return true;
 }
 
-void Lowering::convolution(const Content& operation, dnn::Operation kind, cudnnBackendAttributeName_t alpha, cudnnBackendAttributeName_t beta,
-                           const Content* desc, const Content* first, const Content* second, const Content* output) {
+void Lowering::convolution(const Content& operation, dnn::Operation kind, cudnnBackendAttributeName_t alpha,
+                           cudnnBackendAttributeName_t beta, const Content* desc, const Content* first, const Content* second,
+                           const Content* output) {
   if (desc == nullptr) return fault(bad("a convolution without its descriptor"));
   const std::uint16_t a = required(first), b = required(second), c = required(output);
   dnn::Node& made = node(kind, desc->one<cudnnDataType_t>(CUDNN_ATTR_CONVOLUTION_COMP_TYPE), {a, b}, {c});
@@ -172,8 +176,10 @@ void Lowering::pointwise(const Content& operation) {
   if (desc == nullptr) return fault(bad("a pointwise operation without its descriptor"));
   const auto mode = desc->one<cudnnPointwiseMode_t>(CUDNN_ATTR_POINTWISE_MODE);
   const auto compute = desc->one<cudnnDataType_t>(CUDNN_ATTR_POINTWISE_MATH_PREC);
-  const Content *x = operation.descriptor(CUDNN_ATTR_OPERATION_POINTWISE_XDESC), *b = operation.descriptor(CUDNN_ATTR_OPERATION_POINTWISE_BDESC),
-                *t = operation.descriptor(CUDNN_ATTR_OPERATION_POINTWISE_TDESC), *y = operation.descriptor(CUDNN_ATTR_OPERATION_POINTWISE_YDESC);
+  const Content *x = operation.descriptor(CUDNN_ATTR_OPERATION_POINTWISE_XDESC),
+                *b = operation.descriptor(CUDNN_ATTR_OPERATION_POINTWISE_BDESC),
+                *t = operation.descriptor(CUDNN_ATTR_OPERATION_POINTWISE_TDESC),
+                *y = operation.descriptor(CUDNN_ATTR_OPERATION_POINTWISE_YDESC);
   const auto numbers = [&](dnn::Node& made) {
     made.mode = static_cast<std::uint16_t>(mode);
     made.numbers[dnn::kScaleX] = operation.number(CUDNN_ATTR_OPERATION_POINTWISE_ALPHA1, 1);
@@ -185,7 +191,8 @@ void Lowering::pointwise(const Content& operation) {
     made.numbers[dnn::kSwishBeta] = desc->number(CUDNN_ATTR_POINTWISE_SWISH_BETA, 1);
     made.numbers[dnn::kSoftplusBeta] = desc->number(CUDNN_ATTR_POINTWISE_SOFTPLUS_BETA, 1);
     made.numbers[dnn::kAxis] = static_cast<double>(desc->one<std::int64_t>(CUDNN_ATTR_POINTWISE_AXIS, -1));
-    if (desc->one<cudnnNanPropagation_t>(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION) == CUDNN_PROPAGATE_NAN) made.flags |= dnn::kPropagateNan;
+    if (desc->one<cudnnNanPropagation_t>(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION) == CUDNN_PROPAGATE_NAN)
+      made.flags |= dnn::kPropagateNan;
   };
   if (mode < CUDNN_POINTWISE_RELU_BWD || mode > CUDNN_POINTWISE_GELU_APPROX_TANH_BWD) {
     const std::uint16_t first = required(x), second = optional(b), third = optional(t), result = required(y);
@@ -247,7 +254,8 @@ void Lowering::resample(const Content* desc, dnn::Node& made) {
   }
   // Pools of maxima look at what is there only, averages take zeros for the rest.
   if (pads && padding != (maximum ? CUDNN_NEG_INF_PAD : CUDNN_ZERO_PAD)) fault(unsupported("this padding mode"));
-  if (desc->one<cudnnNanPropagation_t>(CUDNN_ATTR_RESAMPLE_NAN_PROPAGATION) == CUDNN_PROPAGATE_NAN) made.flags |= dnn::kPropagateNan;
+  if (desc->one<cudnnNanPropagation_t>(CUDNN_ATTR_RESAMPLE_NAN_PROPAGATION) == CUDNN_PROPAGATE_NAN)
+    made.flags |= dnn::kPropagateNan;
 }
 
 void Lowering::norm(const Content& operation) {
@@ -255,9 +263,11 @@ void Lowering::norm(const Content& operation) {
   const auto mode = operation.one<cudnnBackendNormMode_t>(CUDNN_ATTR_OPERATION_NORM_FWD_MODE);
   const bool training = operation.one<cudnnBackendNormFwdPhase_t>(CUDNN_ATTR_OPERATION_NORM_FWD_PHASE) == CUDNN_NORM_FWD_TRAINING;
   if (mode == CUDNN_GROUP_NORM || mode == CUDNN_ADA_LAYER_NORM) return fault(unsupported("this kind of norm"));
-  const std::uint16_t x = required(operation.descriptor(CUDNN_ATTR_OPERATION_NORM_FWD_XDESC)), scale = in(CUDNN_ATTR_OPERATION_NORM_FWD_SCALE_DESC),
-                      bias = in(CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC), mean = in(CUDNN_ATTR_OPERATION_NORM_FWD_MEAN_DESC),
-                      inverse = in(CUDNN_ATTR_OPERATION_NORM_FWD_INV_VARIANCE_DESC), y = required(operation.descriptor(CUDNN_ATTR_OPERATION_NORM_FWD_YDESC));
+  const std::uint16_t x = required(operation.descriptor(CUDNN_ATTR_OPERATION_NORM_FWD_XDESC)),
+                      scale = in(CUDNN_ATTR_OPERATION_NORM_FWD_SCALE_DESC), bias = in(CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC),
+                      mean = in(CUDNN_ATTR_OPERATION_NORM_FWD_MEAN_DESC),
+                      inverse = in(CUDNN_ATTR_OPERATION_NORM_FWD_INV_VARIANCE_DESC),
+                      y = required(operation.descriptor(CUDNN_ATTR_OPERATION_NORM_FWD_YDESC));
   if (outcome_.status != CUDNN_STATUS_SUCCESS) return;
   const auto compute = to_.parts.tensors[x].type == dnn::Type::f64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
   // Without statistics inference takes those of x: layer, instance and RMS norms.
@@ -267,8 +277,9 @@ void Lowering::norm(const Content& operation) {
                         runningVariance = in(CUDNN_ATTR_OPERATION_NORM_FWD_INPUT_RUNNING_VAR_DESC),
                         nextMean = in(CUDNN_ATTR_OPERATION_NORM_FWD_OUTPUT_RUNNING_MEAN_DESC),
                         nextVariance = in(CUDNN_ATTR_OPERATION_NORM_FWD_OUTPUT_RUNNING_VAR_DESC);
-    dnn::Node& made = node(dnn::Operation::normForward, compute, {x, scale, bias, dnn::kNoTensor, dnn::kNoTensor, runningMean, runningVariance},
-                           {y, mean, inverse, nextMean, nextVariance});
+    dnn::Node& made =
+        node(dnn::Operation::normForward, compute, {x, scale, bias, dnn::kNoTensor, dnn::kNoTensor, runningMean, runningVariance},
+             {y, mean, inverse, nextMean, nextVariance});
     made.mode = static_cast<std::uint16_t>(mode);
     made.flags = dnn::kTraining;
     number(dnn::kAverageFactor, operation.descriptor(CUDNN_ATTR_OPERATION_NORM_FWD_EXP_AVG_FACTOR_DESC));
@@ -277,7 +288,8 @@ void Lowering::norm(const Content& operation) {
     made.mode = static_cast<std::uint16_t>(mode);
     made.flags = dnn::kVarianceIsInverse;
   }
-  if (own && operation.descriptor(CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC) == nullptr) return fault(bad("a norm without epsilon"));
+  if (own && operation.descriptor(CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC) == nullptr)
+    return fault(bad("a norm without epsilon"));
   number(dnn::kEpsilon, operation.descriptor(CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC));
 }
 
@@ -287,9 +299,12 @@ void Lowering::normGradient(const Content& operation) {
   if (mode == CUDNN_GROUP_NORM || mode == CUDNN_ADA_LAYER_NORM) return fault(unsupported("this kind of norm"));
   const std::uint16_t x = required(operation.descriptor(CUDNN_ATTR_OPERATION_NORM_BWD_XDESC)),
                       dy = required(operation.descriptor(CUDNN_ATTR_OPERATION_NORM_BWD_DYDESC)),
-                      scale = required(operation.descriptor(CUDNN_ATTR_OPERATION_NORM_BWD_SCALE_DESC)), mean = in(CUDNN_ATTR_OPERATION_NORM_BWD_MEAN_DESC),
-                      inverse = in(CUDNN_ATTR_OPERATION_NORM_BWD_INV_VARIANCE_DESC), dx = required(operation.descriptor(CUDNN_ATTR_OPERATION_NORM_BWD_DXDESC)),
-                      dscale = in(CUDNN_ATTR_OPERATION_NORM_BWD_DSCALE_DESC), dbias = in(CUDNN_ATTR_OPERATION_NORM_BWD_DBIAS_DESC);
+                      scale = required(operation.descriptor(CUDNN_ATTR_OPERATION_NORM_BWD_SCALE_DESC)),
+                      mean = in(CUDNN_ATTR_OPERATION_NORM_BWD_MEAN_DESC),
+                      inverse = in(CUDNN_ATTR_OPERATION_NORM_BWD_INV_VARIANCE_DESC),
+                      dx = required(operation.descriptor(CUDNN_ATTR_OPERATION_NORM_BWD_DXDESC)),
+                      dscale = in(CUDNN_ATTR_OPERATION_NORM_BWD_DSCALE_DESC),
+                      dbias = in(CUDNN_ATTR_OPERATION_NORM_BWD_DBIAS_DESC);
   if (outcome_.status != CUDNN_STATUS_SUCCESS) return;
   const auto compute = to_.parts.tensors[x].type == dnn::Type::f64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
   dnn::Node& made = node(dnn::Operation::normBackward, compute, {x, dy, scale, mean, inverse}, {dx, dscale, dbias});
@@ -310,7 +325,8 @@ void Lowering::reshape(const Content& operation) {
   const auto compute = seen.type == dnn::Type::f64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
   if (seen.rank != to.rank || !std::equal(seen.dims, seen.dims + seen.rank, to.dims)) {
     // The same elements in the same order, seen as y's shape.
-    if (seen.kind != dnn::TensorKind::memory || !packed(seen)) return fault(unsupported("another shape of what is not packed in memory"));
+    if (seen.kind != dnn::TensorKind::memory || !packed(seen))
+      return fault(unsupported("another shape of what is not packed in memory"));
     dnn::Tensor shape = seen;
     shape.rank = to.rank;
     std::copy(std::begin(to.dims), std::end(to.dims), shape.dims);
@@ -341,7 +357,8 @@ void Lowering::add(const Content& operation) {
                          of(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX));
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR:
       return convolution(operation, dnn::Operation::convolutionBackwardFilter, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
-                         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA, of(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC),
+                         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA,
+                         of(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC),
                          of(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X), of(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY),
                          of(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW));
     case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR:
@@ -357,7 +374,8 @@ void Lowering::add(const Content& operation) {
     case CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR: {
       const Content* desc = of(CUDNN_ATTR_OPERATION_REDUCTION_DESC);
       if (desc == nullptr) return fault(bad("a reduction without its descriptor"));
-      const std::uint16_t x = required(of(CUDNN_ATTR_OPERATION_REDUCTION_XDESC)), y = required(of(CUDNN_ATTR_OPERATION_REDUCTION_YDESC));
+      const std::uint16_t x = required(of(CUDNN_ATTR_OPERATION_REDUCTION_XDESC)),
+                          y = required(of(CUDNN_ATTR_OPERATION_REDUCTION_YDESC));
       node(dnn::Operation::reduction, desc->one<cudnnDataType_t>(CUDNN_ATTR_REDUCTION_COMP_TYPE), {x}, {y}).mode =
           static_cast<std::uint16_t>(desc->one<cudnnReduceTensorOp_t>(CUDNN_ATTR_REDUCTION_OPERATOR));
       return;
@@ -365,8 +383,10 @@ void Lowering::add(const Content& operation) {
     case CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR: {
       const Content* desc = of(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC);
       if (desc == nullptr) return fault(bad("a resampling without its descriptor"));
-      const std::uint16_t x = required(of(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC)), y = required(of(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC));
-      dnn::Node& made = node(dnn::Operation::poolForward, desc->one<cudnnDataType_t>(CUDNN_ATTR_RESAMPLE_COMP_TYPE, CUDNN_DATA_FLOAT), {x}, {y});
+      const std::uint16_t x = required(of(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC)),
+                          y = required(of(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC));
+      dnn::Node& made = node(dnn::Operation::poolForward,
+                             desc->one<cudnnDataType_t>(CUDNN_ATTR_RESAMPLE_COMP_TYPE, CUDNN_DATA_FLOAT), {x}, {y});
       made.alpha = operation.number(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_ALPHA, 1);
       made.beta = operation.number(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_BETA, 0);
       return resample(desc, made);
@@ -378,8 +398,8 @@ void Lowering::add(const Content& operation) {
       if (xDesc == nullptr || yDesc == nullptr) return fault(unsupported("a pool's gradient without its input and output"));
       const std::uint16_t x = required(xDesc), y = required(yDesc), dy = required(of(CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DYDESC)),
                           dx = required(of(CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DXDESC));
-      dnn::Node& made =
-          node(dnn::Operation::poolBackward, desc->one<cudnnDataType_t>(CUDNN_ATTR_RESAMPLE_COMP_TYPE, CUDNN_DATA_FLOAT), {x, y, dy}, {dx});
+      dnn::Node& made = node(dnn::Operation::poolBackward,
+                             desc->one<cudnnDataType_t>(CUDNN_ATTR_RESAMPLE_COMP_TYPE, CUDNN_DATA_FLOAT), {x, y, dy}, {dx});
       made.alpha = operation.number(CUDNN_ATTR_OPERATION_RESAMPLE_BWD_ALPHA, 1);
       made.beta = operation.number(CUDNN_ATTR_OPERATION_RESAMPLE_BWD_BETA, 0);
       return resample(desc, made);
@@ -409,7 +429,8 @@ bool Lowering::sort() {
       if (taken[i]) continue;
       bool ready = true;
       for (const std::uint16_t input : nodes[i].inputs)
-        for (std::size_t j = 0; input != dnn::kNoTensor && ready && j < nodes.size(); ++j) ready = j == i || taken[j] || !writes(nodes[j], uidOf(input));
+        for (std::size_t j = 0; input != dnn::kNoTensor && ready && j < nodes.size(); ++j)
+          ready = j == i || taken[j] || !writes(nodes[j], uidOf(input));
       if (ready) next = i;
     }
     if (next == nodes.size()) return false;
@@ -426,7 +447,8 @@ bool Lowering::sort() {
 
 Outcome Lowering::finish() {
   if (outcome_.status != CUDNN_STATUS_SUCCESS) return outcome_;
-  if (to_.parts.tensors.size() > dnn::kMaxTensors || to_.parts.nodes.size() > dnn::kMaxNodes) return unsupported("more than 96 tensors or 48 operations");
+  if (to_.parts.tensors.size() > dnn::kMaxTensors || to_.parts.nodes.size() > dnn::kMaxNodes)
+    return unsupported("more than 96 tensors or 48 operations");
   if (!sort()) return bad("operations that wait for each other");
   return outcome_;
 }

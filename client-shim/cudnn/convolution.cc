@@ -17,7 +17,8 @@ void describe(Call& call, const Convolution& convolution, const Tensor& image, c
     call.unsupported("more than 3 spatial dimensions");
     return;
   }
-  call.require(image.dims[1] == static_cast<std::int64_t>(filter.dims[1]) * convolution.groups, "the image's channels are not the filter's times the groups");
+  call.require(image.dims[1] == static_cast<std::int64_t>(filter.dims[1]) * convolution.groups,
+               "the image's channels are not the filter's times the groups");
   for (int i = 0; i < convolution.spatial; ++i) {
     node.padBefore[i] = node.padAfter[i] = convolution.pad[i];
     node.stride[i] = convolution.stride[i];
@@ -43,8 +44,9 @@ dnn::Node& convolve(Call& call, Direction direction, cudnnConvolutionDescriptor_
 namespace impl {
 
 cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void* alpha, const cudnnTensorDescriptor_t xDesc, const void* x,
-                                      const cudnnFilterDescriptor_t wDesc, const void* w, const cudnnConvolutionDescriptor_t convDesc,
-                                      cudnnConvolutionFwdAlgo_t algo, void* workSpace, size_t workSpaceSizeInBytes, const void* beta,
+                                      const cudnnFilterDescriptor_t wDesc, const void* w,
+                                      const cudnnConvolutionDescriptor_t convDesc, cudnnConvolutionFwdAlgo_t algo,
+                                      void* workSpace, size_t workSpaceSizeInBytes, const void* beta,
                                       const cudnnTensorDescriptor_t yDesc, void* y) {
   return guarded([&] {
     Call call(handle, "cudnnConvolutionForward");
@@ -57,9 +59,10 @@ cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void* alpha, c
   });
 }
 
-cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t handle, const void* alpha, const cudnnFilterDescriptor_t wDesc, const void* w,
-                                           const cudnnTensorDescriptor_t dyDesc, const void* dy, const cudnnConvolutionDescriptor_t convDesc,
-                                           cudnnConvolutionBwdDataAlgo_t algo, void* workSpace, size_t workSpaceSizeInBytes, const void* beta,
+cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t handle, const void* alpha, const cudnnFilterDescriptor_t wDesc,
+                                           const void* w, const cudnnTensorDescriptor_t dyDesc, const void* dy,
+                                           const cudnnConvolutionDescriptor_t convDesc, cudnnConvolutionBwdDataAlgo_t algo,
+                                           void* workSpace, size_t workSpaceSizeInBytes, const void* beta,
                                            const cudnnTensorDescriptor_t dxDesc, void* dx) {
   return guarded([&] {
     Call call(handle, "cudnnConvolutionBackwardData");
@@ -72,9 +75,10 @@ cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t handle, const void* alp
   });
 }
 
-cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t handle, const void* alpha, const cudnnTensorDescriptor_t xDesc, const void* x,
-                                             const cudnnTensorDescriptor_t dyDesc, const void* dy, const cudnnConvolutionDescriptor_t convDesc,
-                                             cudnnConvolutionBwdFilterAlgo_t algo, void* workSpace, size_t workSpaceSizeInBytes, const void* beta,
+cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t handle, const void* alpha, const cudnnTensorDescriptor_t xDesc,
+                                             const void* x, const cudnnTensorDescriptor_t dyDesc, const void* dy,
+                                             const cudnnConvolutionDescriptor_t convDesc, cudnnConvolutionBwdFilterAlgo_t algo,
+                                             void* workSpace, size_t workSpaceSizeInBytes, const void* beta,
                                              const cudnnFilterDescriptor_t dwDesc, void* dw) {
   return guarded([&] {
     Call call(handle, "cudnnConvolutionBackwardFilter");
@@ -88,13 +92,15 @@ cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t handle, const void* a
 }
 
 // db: sums of dy over images and places.
-cudnnStatus_t cudnnConvolutionBackwardBias(cudnnHandle_t handle, const void* alpha, const cudnnTensorDescriptor_t dyDesc, const void* dy,
-                                           const void* beta, const cudnnTensorDescriptor_t dbDesc, void* db) {
+cudnnStatus_t cudnnConvolutionBackwardBias(cudnnHandle_t handle, const void* alpha, const cudnnTensorDescriptor_t dyDesc,
+                                           const void* dy, const void* beta, const cudnnTensorDescriptor_t dbDesc, void* db) {
   return guarded([&] {
     Call call(handle, "cudnnConvolutionBackwardBias");
     const Tensor &response = call.get<Tensor>(dyDesc), &bias = call.get<Tensor>(dbDesc);
-    for (int i = 0; i < bias.rank; ++i) call.require(i == 1 ? bias.dims[1] == response.dims[1] : bias.dims[i] == 1, "the bias's shape is not 1 x C x 1 x ...");
-    dnn::Node& node = call.node(dnn::Operation::reduction, computeOf(response.type), {call.memory(response, dy)}, {call.memory(bias, db)});
+    for (int i = 0; i < bias.rank; ++i)
+      call.require(i == 1 ? bias.dims[1] == response.dims[1] : bias.dims[i] == 1, "the bias's shape is not 1 x C x 1 x ...");
+    dnn::Node& node =
+        call.node(dnn::Operation::reduction, computeOf(response.type), {call.memory(response, dy)}, {call.memory(bias, db)});
     node.mode = CUDNN_REDUCE_TENSOR_ADD;
     node.alpha = call.factor(alpha, response.type);
     node.beta = call.factor(beta, response.type);
@@ -103,12 +109,14 @@ cudnnStatus_t cudnnConvolutionBackwardBias(cudnnHandle_t handle, const void* alp
 }
 
 // y = act(alpha1 * conv(x, w) + alpha2 * z + bias)
-cudnnStatus_t cudnnConvolutionBiasActivationForward(cudnnHandle_t handle, const void* alpha1, const cudnnTensorDescriptor_t xDesc, const void* x,
-                                                    const cudnnFilterDescriptor_t wDesc, const void* w, const cudnnConvolutionDescriptor_t convDesc,
-                                                    cudnnConvolutionFwdAlgo_t algo, void* workSpace, size_t workSpaceSizeInBytes,
-                                                    const void* alpha2, const cudnnTensorDescriptor_t zDesc, const void* z,
+cudnnStatus_t cudnnConvolutionBiasActivationForward(cudnnHandle_t handle, const void* alpha1, const cudnnTensorDescriptor_t xDesc,
+                                                    const void* x, const cudnnFilterDescriptor_t wDesc, const void* w,
+                                                    const cudnnConvolutionDescriptor_t convDesc, cudnnConvolutionFwdAlgo_t algo,
+                                                    void* workSpace, size_t workSpaceSizeInBytes, const void* alpha2,
+                                                    const cudnnTensorDescriptor_t zDesc, const void* z,
                                                     const cudnnTensorDescriptor_t biasDesc, const void* bias,
-                                                    const cudnnActivationDescriptor_t activationDesc, const cudnnTensorDescriptor_t yDesc, void* y) {
+                                                    const cudnnActivationDescriptor_t activationDesc,
+                                                    const cudnnTensorDescriptor_t yDesc, void* y) {
   return guarded([&] {
     Call call(handle, "cudnnConvolutionBiasActivationForward");
     call.require(algo >= CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM && algo < CUDNN_CONVOLUTION_FWD_ALGO_COUNT, "algo");
@@ -127,7 +135,8 @@ cudnnStatus_t cudnnConvolutionBiasActivationForward(cudnnHandle_t handle, const 
     std::uint16_t sum = product;
     if (residual != 0) {
       const std::uint16_t next = call.passing(result);
-      call.pointwise(CUDNN_POINTWISE_ADD, compute, {sum, call.memory(call.get<Tensor>(zDesc), z)}, next).numbers[dnn::kScaleB] = residual;
+      call.pointwise(CUDNN_POINTWISE_ADD, compute, {sum, call.memory(call.get<Tensor>(zDesc), z)}, next).numbers[dnn::kScaleB] =
+          residual;
       sum = next;
     }
     const std::uint16_t biased = call.passing(result);

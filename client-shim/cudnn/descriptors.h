@@ -11,7 +11,17 @@
 
 namespace rouse::cudnn {
 
-enum class DescriptorKind : std::uint8_t { tensor, filter, transform, activation, opTensor, reduceTensor, responseNorm, pooling, convolution };
+enum class DescriptorKind : std::uint8_t {
+  tensor,
+  filter,
+  transform,
+  activation,
+  opTensor,
+  reduceTensor,
+  responseNorm,
+  pooling,
+  convolution
+};
 
 struct Descriptor {
   DescriptorKind kind{};
@@ -127,7 +137,8 @@ cudnnStatus_t destroy(Opaque* opaque, const char* function) {
   return guarded([&] {
     if (opaque == nullptr) return CUDNN_STATUS_SUCCESS;
     Content* found = find<Content>(opaque);
-    if (found == nullptr || client::libraryHost()->dropHandle(reinterpret_cast<std::uint64_t>(opaque), client::HandleKind::dnnDescriptor) == nullptr)
+    if (found == nullptr ||
+        client::libraryHost()->dropHandle(reinterpret_cast<std::uint64_t>(opaque), client::HandleKind::dnnDescriptor) == nullptr)
       return fail(CUDNN_STATUS_BAD_PARAM, function);
     library::ObjectPool<Content>::get().give(found);
     return CUDNN_STATUS_SUCCESS;

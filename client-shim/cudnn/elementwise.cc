@@ -5,8 +5,8 @@
 namespace rouse::cudnn::impl {
 
 cudnnStatus_t cudnnActivationForward(cudnnHandle_t handle, cudnnActivationDescriptor_t activationDesc, const void* alpha,
-                                     const cudnnTensorDescriptor_t xDesc, const void* x, const void* beta, const cudnnTensorDescriptor_t yDesc,
-                                     void* y) {
+                                     const cudnnTensorDescriptor_t xDesc, const void* x, const void* beta,
+                                     const cudnnTensorDescriptor_t yDesc, void* y) {
   return guarded([&] {
     Call call(handle, "cudnnActivationForward");
     const Tensor &from = call.get<Tensor>(xDesc), &to = call.get<Tensor>(yDesc);
@@ -17,23 +17,25 @@ cudnnStatus_t cudnnActivationForward(cudnnHandle_t handle, cudnnActivationDescri
 }
 
 cudnnStatus_t cudnnActivationBackward(cudnnHandle_t handle, cudnnActivationDescriptor_t activationDesc, const void* alpha,
-                                      const cudnnTensorDescriptor_t yDesc, const void* y, const cudnnTensorDescriptor_t dyDesc, const void* dy,
-                                      const cudnnTensorDescriptor_t xDesc, const void* x, const void* beta, const cudnnTensorDescriptor_t dxDesc,
-                                      void* dx) {
+                                      const cudnnTensorDescriptor_t yDesc, const void* y, const cudnnTensorDescriptor_t dyDesc,
+                                      const void* dy, const cudnnTensorDescriptor_t xDesc, const void* x, const void* beta,
+                                      const cudnnTensorDescriptor_t dxDesc, void* dx) {
   return guarded([&] {
     Call call(handle, "cudnnActivationBackward");
     const Tensor &image = call.get<Tensor>(xDesc), &result = call.get<Tensor>(yDesc);
     const std::uint16_t in = call.memory(image, x), out = call.memory(result, y);
-    call.differentiate(call.get<Activation>(activationDesc), computeOf(image.type), in, out, call.memory(call.get<Tensor>(dyDesc), dy),
-                       call.memory(call.get<Tensor>(dxDesc), dx), image, call.factor(alpha, image.type), call.factor(beta, image.type));
+    call.differentiate(call.get<Activation>(activationDesc), computeOf(image.type), in, out,
+                       call.memory(call.get<Tensor>(dyDesc), dy), call.memory(call.get<Tensor>(dxDesc), dx), image,
+                       call.factor(alpha, image.type), call.factor(beta, image.type));
     return call.submit();
   });
 }
 
 // C = op(alpha1 * A, alpha2 * B) + beta * C
 cudnnStatus_t cudnnOpTensor(cudnnHandle_t handle, const cudnnOpTensorDescriptor_t opTensorDesc, const void* alpha1,
-                            const cudnnTensorDescriptor_t aDesc, const void* A, const void* alpha2, const cudnnTensorDescriptor_t bDesc,
-                            const void* B, const void* beta, const cudnnTensorDescriptor_t cDesc, void* C) {
+                            const cudnnTensorDescriptor_t aDesc, const void* A, const void* alpha2,
+                            const cudnnTensorDescriptor_t bDesc, const void* B, const void* beta,
+                            const cudnnTensorDescriptor_t cDesc, void* C) {
   return guarded([&] {
     Call call(handle, "cudnnOpTensor");
     const OpTensor& op = call.get<OpTensor>(opTensorDesc);
@@ -50,7 +52,8 @@ cudnnStatus_t cudnnOpTensor(cudnnHandle_t handle, const cudnnOpTensorDescriptor_
         node->numbers[dnn::kScaleX] = scaleA;
         break;
       case CUDNN_OP_TENSOR_NOT:  // 1 - alpha1 * A
-        node = &call.pointwise(CUDNN_POINTWISE_SUB, compute, {call.scalar(a.rank, compute == dnn::Type::f64 ? compute : dnn::Type::f32, 1), first}, result);
+        node = &call.pointwise(CUDNN_POINTWISE_SUB, compute,
+                               {call.scalar(a.rank, compute == dnn::Type::f64 ? compute : dnn::Type::f32, 1), first}, result);
         node->numbers[dnn::kScaleB] = scaleA;
         break;
       default: {
@@ -73,12 +76,13 @@ cudnnStatus_t cudnnOpTensor(cudnnHandle_t handle, const cudnnOpTensorDescriptor_
 }
 
 // C = alpha * A + beta * C; where a dimension of A is 1, it is repeated.
-cudnnStatus_t cudnnAddTensor(cudnnHandle_t handle, const void* alpha, const cudnnTensorDescriptor_t aDesc, const void* A, const void* beta,
-                             const cudnnTensorDescriptor_t cDesc, void* C) {
+cudnnStatus_t cudnnAddTensor(cudnnHandle_t handle, const void* alpha, const cudnnTensorDescriptor_t aDesc, const void* A,
+                             const void* beta, const cudnnTensorDescriptor_t cDesc, void* C) {
   return guarded([&] {
     Call call(handle, "cudnnAddTensor");
     const Tensor& c = call.get<Tensor>(cDesc);
-    dnn::Node& node = call.pointwise(CUDNN_POINTWISE_IDENTITY, computeOf(c.type), {call.memory(call.get<Tensor>(aDesc), A)}, call.memory(c, C));
+    dnn::Node& node =
+        call.pointwise(CUDNN_POINTWISE_IDENTITY, computeOf(c.type), {call.memory(call.get<Tensor>(aDesc), A)}, call.memory(c, C));
     node.alpha = call.factor(alpha, c.type);
     node.beta = call.factor(beta, c.type);
     return call.submit();
@@ -99,13 +103,14 @@ cudnnStatus_t cudnnSetTensor(cudnnHandle_t handle, const cudnnTensorDescriptor_t
   return guarded([&] {
     Call call(handle, "cudnnSetTensor");
     const Tensor& tensor = call.get<Tensor>(yDesc);
-    call.pointwise(CUDNN_POINTWISE_IDENTITY, computeOf(tensor.type), {call.scalar(tensor.rank, tensor.type, valuePtr)}, call.memory(tensor, y));
+    call.pointwise(CUDNN_POINTWISE_IDENTITY, computeOf(tensor.type), {call.scalar(tensor.rank, tensor.type, valuePtr)},
+                   call.memory(tensor, y));
     return call.submit();
   });
 }
 
-cudnnStatus_t cudnnTransformTensor(cudnnHandle_t handle, const void* alpha, const cudnnTensorDescriptor_t xDesc, const void* x, const void* beta,
-                                   const cudnnTensorDescriptor_t yDesc, void* y) {
+cudnnStatus_t cudnnTransformTensor(cudnnHandle_t handle, const void* alpha, const cudnnTensorDescriptor_t xDesc, const void* x,
+                                   const void* beta, const cudnnTensorDescriptor_t yDesc, void* y) {
   return guarded([&] {
     Call call(handle, "cudnnTransformTensor");
     const Tensor &from = call.get<Tensor>(xDesc), &to = call.get<Tensor>(yDesc);
@@ -117,17 +122,21 @@ cudnnStatus_t cudnnTransformTensor(cudnnHandle_t handle, const void* alpha, cons
 }
 
 cudnnStatus_t cudnnGetReductionIndicesSize(cudnnHandle_t handle, const cudnnReduceTensorDescriptor_t reduceTensorDesc,
-                                           const cudnnTensorDescriptor_t aDesc, const cudnnTensorDescriptor_t cDesc, size_t* sizeInBytes) {
+                                           const cudnnTensorDescriptor_t aDesc, const cudnnTensorDescriptor_t cDesc,
+                                           size_t* sizeInBytes) {
   const ReduceTensor* reduce = find<ReduceTensor>(reduceTensorDesc);
-  if (findHandle(handle) == nullptr || reduce == nullptr || find<Tensor>(aDesc) == nullptr || find<Tensor>(cDesc) == nullptr || sizeInBytes == nullptr)
+  if (findHandle(handle) == nullptr || reduce == nullptr || find<Tensor>(aDesc) == nullptr || find<Tensor>(cDesc) == nullptr ||
+      sizeInBytes == nullptr)
     return fail(CUDNN_STATUS_BAD_PARAM, "cudnnGetReductionIndicesSize");
-  if (reduce->indices != CUDNN_REDUCE_TENSOR_NO_INDICES) return refuse("cudnnGetReductionIndicesSize", "the places of minima and maxima");
+  if (reduce->indices != CUDNN_REDUCE_TENSOR_NO_INDICES)
+    return refuse("cudnnGetReductionIndicesSize", "the places of minima and maxima");
   *sizeInBytes = 0;
   return CUDNN_STATUS_SUCCESS;
 }
 
 cudnnStatus_t cudnnGetReductionWorkspaceSize(cudnnHandle_t handle, const cudnnReduceTensorDescriptor_t reduceTensorDesc,
-                                             const cudnnTensorDescriptor_t aDesc, const cudnnTensorDescriptor_t cDesc, size_t* sizeInBytes) {
+                                             const cudnnTensorDescriptor_t aDesc, const cudnnTensorDescriptor_t cDesc,
+                                             size_t* sizeInBytes) {
   if (findHandle(handle) == nullptr || find<ReduceTensor>(reduceTensorDesc) == nullptr || find<Tensor>(aDesc) == nullptr ||
       find<Tensor>(cDesc) == nullptr || sizeInBytes == nullptr)
     return fail(CUDNN_STATUS_BAD_PARAM, "cudnnGetReductionWorkspaceSize");
@@ -136,9 +145,10 @@ cudnnStatus_t cudnnGetReductionWorkspaceSize(cudnnHandle_t handle, const cudnnRe
 }
 
 // C = alpha * reduce(A) + beta * C
-cudnnStatus_t cudnnReduceTensor(cudnnHandle_t handle, const cudnnReduceTensorDescriptor_t reduceTensorDesc, void*, size_t, void* workspace,
-                                size_t workspaceSizeInBytes, const void* alpha, const cudnnTensorDescriptor_t aDesc, const void* A,
-                                const void* beta, const cudnnTensorDescriptor_t cDesc, void* C) {
+cudnnStatus_t cudnnReduceTensor(cudnnHandle_t handle, const cudnnReduceTensorDescriptor_t reduceTensorDesc, void*, size_t,
+                                void* workspace, size_t workspaceSizeInBytes, const void* alpha,
+                                const cudnnTensorDescriptor_t aDesc, const void* A, const void* beta,
+                                const cudnnTensorDescriptor_t cDesc, void* C) {
   return guarded([&] {
     Call call(handle, "cudnnReduceTensor");
     const ReduceTensor& reduce = call.get<ReduceTensor>(reduceTensorDesc);

@@ -75,7 +75,8 @@ cudnnStatus_t submit(const Handle& handle, const dnn::Parts& parts, const char* 
   if (!dnn::ranges(parts, ranges)) return fail(CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER, function);
   for (const dnn::Range& range : ranges)
     if (range.address == 0) return fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, function);
-  return toStatus(client::libraryHost()->submit(handle.device, handle.stream, dnn::kLibrary, dnn::kGraphFunction, dnn::putTogether(parts)));
+  return toStatus(
+      client::libraryHost()->submit(handle.device, handle.stream, dnn::kLibrary, dnn::kGraphFunction, dnn::putTogether(parts)));
 }
 
 Call::Call(cudnnHandle_t handle, const char* function) : function_(function), handle_(findHandle(handle)) {
@@ -97,6 +98,7 @@ void Call::unsupported(const char* what) {
 std::uint16_t Call::memory(const Tensor& tensor, const void* address) {
   require(tensor.rank != 0, "a tensor that has not been set");
   if (!served(tensor.type)) unsupported("a tensor's type");
+  if (tensor.type == CUDNN_DATA_BOOLEAN) unsupported("booleans in memory, which are bits");
   dnn::Tensor made;
   made.address = reinterpret_cast<std::uint64_t>(address);
   made.rank = static_cast<std::uint8_t>(tensor.rank);
@@ -157,7 +159,8 @@ dnn::Node& Call::node(dnn::Operation operation, dnn::Type compute, std::initiali
   return made;
 }
 
-dnn::Node& Call::pointwise(cudnnPointwiseMode_t mode, dnn::Type compute, std::initializer_list<std::uint16_t> inputs, std::uint16_t output) {
+dnn::Node& Call::pointwise(cudnnPointwiseMode_t mode, dnn::Type compute, std::initializer_list<std::uint16_t> inputs,
+                           std::uint16_t output) {
   dnn::Node& made = node(dnn::Operation::pointwise, compute, inputs, {output});
   made.mode = static_cast<std::uint16_t>(mode);
   made.numbers[dnn::kScaleX] = made.numbers[dnn::kScaleB] = 1;
@@ -211,8 +214,8 @@ void Call::activate(const Activation& activation, dnn::Type compute, std::uint16
   made.beta = beta;
 }
 
-void Call::differentiate(const Activation& activation, dnn::Type compute, std::uint16_t x, std::uint16_t y, std::uint16_t dy, std::uint16_t dx,
-                         const Tensor& like, double alpha, double beta) {
+void Call::differentiate(const Activation& activation, dnn::Type compute, std::uint16_t x, std::uint16_t y, std::uint16_t dy,
+                         std::uint16_t dx, const Tensor& like, double alpha, double beta) {
   switch (activation.mode) {
     case CUDNN_ACTIVATION_SIGMOID:
     case CUDNN_ACTIVATION_TANH: {

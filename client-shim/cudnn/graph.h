@@ -28,7 +28,9 @@ class Call {
   std::uint16_t memory(const Tensor& tensor, const void* address);
   std::uint16_t memory(const Filter& filter, const void* address);
   // kNoTensor for null.
-  std::uint16_t optional(const Tensor& tensor, const void* address) { return address != nullptr ? memory(tensor, address) : dnn::kNoTensor; }
+  std::uint16_t optional(const Tensor& tensor, const void* address) {
+    return address != nullptr ? memory(tensor, address) : dnn::kNoTensor;
+  }
   // Of `like`'s shape, between two nodes; sums are not rounded to halves on their way.
   std::uint16_t passing(const Tensor& like);
   // One element, read now, in `type`.
@@ -39,12 +41,13 @@ class Call {
   dnn::Node& node(dnn::Operation operation, dnn::Type compute, std::initializer_list<std::uint16_t> inputs,
                   std::initializer_list<std::uint16_t> outputs);
   // Scales are 1, clips none.
-  dnn::Node& pointwise(cudnnPointwiseMode_t mode, dnn::Type compute, std::initializer_list<std::uint16_t> inputs, std::uint16_t output);
+  dnn::Node& pointwise(cudnnPointwiseMode_t mode, dnn::Type compute, std::initializer_list<std::uint16_t> inputs,
+                       std::uint16_t output);
   // y = the activation of x.
   void activate(const Activation& activation, dnn::Type compute, std::uint16_t x, std::uint16_t y, double alpha, double beta);
   // dx = the activation's derivative, times dy.
-  void differentiate(const Activation& activation, dnn::Type compute, std::uint16_t x, std::uint16_t y, std::uint16_t dy, std::uint16_t dx,
-                     const Tensor& like, double alpha, double beta);
+  void differentiate(const Activation& activation, dnn::Type compute, std::uint16_t x, std::uint16_t y, std::uint16_t dy,
+                     std::uint16_t dx, const Tensor& like, double alpha, double beta);
 
   // alpha and beta are doubles with tensors of doubles, floats with all others.
   double factor(const void* from, cudnnDataType_t data);

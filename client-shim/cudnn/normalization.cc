@@ -51,11 +51,12 @@ void finish(Call& call, const NormOf& norm, const Tensor& x, std::uint16_t z, st
   call.activate(call.get<Activation>(norm.activation), compute, passing, y, alpha, beta);
 }
 
-cudnnStatus_t infer(cudnnHandle_t handle, const char* function, const NormOf& norm, const void* x, const void* z, void* y, const void* scale,
-                    const void* bias, const void* mean, const void* variance) {
+cudnnStatus_t infer(cudnnHandle_t handle, const char* function, const NormOf& norm, const void* x, const void* z, void* y,
+                    const void* scale, const void* bias, const void* mean, const void* variance) {
   return guarded([&] {
     Call call(handle, function);
-    const Tensor &image = call.get<Tensor>(norm.x), &parameters = call.get<Tensor>(norm.parameters), &statistics = call.get<Tensor>(norm.statistics);
+    const Tensor &image = call.get<Tensor>(norm.x), &parameters = call.get<Tensor>(norm.parameters),
+                 &statistics = call.get<Tensor>(norm.statistics);
     requireShapes(call, norm, image);
     const std::uint16_t in = call.memory(image, x), s = call.memory(parameters, scale), b = call.memory(parameters, bias),
                         m = call.memory(statistics, mean), v = call.memory(statistics, variance);
@@ -74,21 +75,24 @@ struct Statistics {
   void *runningMean, *runningVariance, *savedMean, *savedInverse;
 };
 
-cudnnStatus_t train(cudnnHandle_t handle, const char* function, const NormOf& norm, const void* x, const void* z, void* y, const void* scale,
-                    const void* bias, const Statistics& of) {
+cudnnStatus_t train(cudnnHandle_t handle, const char* function, const NormOf& norm, const void* x, const void* z, void* y,
+                    const void* scale, const void* bias, const Statistics& of) {
   return guarded([&] {
     Call call(handle, function);
-    const Tensor &image = call.get<Tensor>(norm.x), &parameters = call.get<Tensor>(norm.parameters), &statistics = call.get<Tensor>(norm.statistics);
+    const Tensor &image = call.get<Tensor>(norm.x), &parameters = call.get<Tensor>(norm.parameters),
+                 &statistics = call.get<Tensor>(norm.statistics);
     requireShapes(call, norm, image);
     call.require((of.runningMean == nullptr) == (of.runningVariance == nullptr), "one of the running statistics without the other");
     call.require((of.savedMean == nullptr) == (of.savedInverse == nullptr), "one of the saved statistics without the other");
     const std::uint16_t in = call.memory(image, x), s = call.memory(parameters, scale), b = call.memory(parameters, bias);
     const std::uint16_t mean = call.optional(statistics, of.runningMean), variance = call.optional(statistics, of.runningVariance);
-    const std::uint16_t savedMean = call.optional(statistics, of.savedMean), savedInverse = call.optional(statistics, of.savedInverse);
+    const std::uint16_t savedMean = call.optional(statistics, of.savedMean),
+                        savedInverse = call.optional(statistics, of.savedInverse);
     const std::uint16_t residual = norm.then == Then::addAndActivation ? call.memory(call.get<Tensor>(norm.z), z) : dnn::kNoTensor;
     const std::uint16_t out = call.memory(call.get<Tensor>(norm.y), y);
-    dnn::Node& node = call.node(dnn::Operation::normForward, computeOf(image.type), {in, s, b, dnn::kNoTensor, dnn::kNoTensor, mean, variance},
-                                {out, savedMean, savedInverse, mean, variance});
+    dnn::Node& node =
+        call.node(dnn::Operation::normForward, computeOf(image.type), {in, s, b, dnn::kNoTensor, dnn::kNoTensor, mean, variance},
+                  {out, savedMean, savedInverse, mean, variance});
     node.mode = kBatchNorm;
     node.flags = dnn::kTraining;
     node.numbers[dnn::kEpsilon] = norm.epsilon;
@@ -107,10 +111,12 @@ struct Gradients {
   const void *savedMean, *savedInverse;
 };
 
-cudnnStatus_t differentiate(cudnnHandle_t handle, const char* function, const NormOf& norm, const void* x, const void* scale, const Gradients& of) {
+cudnnStatus_t differentiate(cudnnHandle_t handle, const char* function, const NormOf& norm, const void* x, const void* scale,
+                            const Gradients& of) {
   return guarded([&] {
     Call call(handle, function);
-    const Tensor &image = call.get<Tensor>(norm.x), &parameters = call.get<Tensor>(norm.parameters), &statistics = call.get<Tensor>(norm.statistics);
+    const Tensor &image = call.get<Tensor>(norm.x), &parameters = call.get<Tensor>(norm.parameters),
+                 &statistics = call.get<Tensor>(norm.statistics);
     requireShapes(call, norm, image);
     call.require((of.savedMean == nullptr) == (of.savedInverse == nullptr), "one of the saved statistics without the other");
     const dnn::Type compute = computeOf(image.type);
@@ -125,7 +131,8 @@ cudnnStatus_t differentiate(cudnnHandle_t handle, const char* function, const No
       if (activation.mode != CUDNN_ACTIVATION_RELU) call.unsupported("the gradient of an activation other than RELU");
       const Tensor& result = call.get<Tensor>(norm.y);
       const std::uint16_t y = call.memory(result, of.y);
-      const std::uint16_t before = norm.then == Then::addAndActivation ? call.memory(call.get<Tensor>(of.dz), of.dzAddress) : call.passing(image);
+      const std::uint16_t before =
+          norm.then == Then::addAndActivation ? call.memory(call.get<Tensor>(of.dz), of.dzAddress) : call.passing(image);
       call.differentiate(activation, compute, y, y, gradient, before, image, 1, 0);
       gradient = before;
     }
@@ -140,16 +147,20 @@ cudnnStatus_t differentiate(cudnnHandle_t handle, const char* function, const No
   });
 }
 
-bool valid(cudnnBatchNormMode_t mode) { return mode >= CUDNN_BATCHNORM_PER_ACTIVATION && mode <= CUDNN_BATCHNORM_SPATIAL_PERSISTENT; }
+bool valid(cudnnBatchNormMode_t mode) {
+  return mode >= CUDNN_BATCHNORM_PER_ACTIVATION && mode <= CUDNN_BATCHNORM_SPATIAL_PERSISTENT;
+}
 bool valid(cudnnBatchNormOps_t ops) { return ops >= CUDNN_BATCHNORM_OPS_BN && ops <= CUDNN_BATCHNORM_OPS_BN_ADD_ACTIVATION; }
 bool valid(cudnnNormMode_t mode, cudnnNormOps_t ops, cudnnNormAlgo_t algo, int groups) {
-  return (mode == CUDNN_NORM_PER_ACTIVATION || mode == CUDNN_NORM_PER_CHANNEL) && ops >= CUDNN_NORM_OPS_NORM && ops <= CUDNN_NORM_OPS_NORM_ADD_ACTIVATION &&
-         (algo == CUDNN_NORM_ALGO_STANDARD || algo == CUDNN_NORM_ALGO_PERSIST) && groups == 1;
+  return (mode == CUDNN_NORM_PER_ACTIVATION || mode == CUDNN_NORM_PER_CHANNEL) && ops >= CUDNN_NORM_OPS_NORM &&
+         ops <= CUDNN_NORM_OPS_NORM_ADD_ACTIVATION && (algo == CUDNN_NORM_ALGO_STANDARD || algo == CUDNN_NORM_ALGO_PERSIST) &&
+         groups == 1;
 }
 bool perActivation(cudnnBatchNormMode_t mode) { return mode == CUDNN_BATCHNORM_PER_ACTIVATION; }
 
 cudnnStatus_t nothing(cudnnHandle_t handle, const char* function, bool valid, cudnnTensorDescriptor_t xDesc, std::size_t* bytes) {
-  if (findHandle(handle) == nullptr || !valid || find<Tensor>(xDesc) == nullptr || bytes == nullptr) return fail(CUDNN_STATUS_BAD_PARAM, function);
+  if (findHandle(handle) == nullptr || !valid || find<Tensor>(xDesc) == nullptr || bytes == nullptr)
+    return fail(CUDNN_STATUS_BAD_PARAM, function);
   *bytes = 0;
   return CUDNN_STATUS_SUCCESS;
 }
@@ -158,26 +169,30 @@ cudnnStatus_t nothing(cudnnHandle_t handle, const char* function, bool valid, cu
 
 namespace impl {
 
-cudnnStatus_t cudnnBatchNormalizationForwardInference(cudnnHandle_t handle, cudnnBatchNormMode_t mode, const void* alpha, const void* beta,
-                                                      const cudnnTensorDescriptor_t xDesc, const void* x, const cudnnTensorDescriptor_t yDesc,
-                                                      void* y, const cudnnTensorDescriptor_t bnScaleBiasMeanVarDesc, const void* bnScale,
-                                                      const void* bnBias, const void* estimatedMean, const void* estimatedVariance,
-                                                      double epsilon) {
+cudnnStatus_t cudnnBatchNormalizationForwardInference(cudnnHandle_t handle, cudnnBatchNormMode_t mode, const void* alpha,
+                                                      const void* beta, const cudnnTensorDescriptor_t xDesc, const void* x,
+                                                      const cudnnTensorDescriptor_t yDesc, void* y,
+                                                      const cudnnTensorDescriptor_t bnScaleBiasMeanVarDesc, const void* bnScale,
+                                                      const void* bnBias, const void* estimatedMean,
+                                                      const void* estimatedVariance, double epsilon) {
   constexpr const char* kFunction = "cudnnBatchNormalizationForwardInference";
   if (!valid(mode)) return fail(CUDNN_STATUS_BAD_PARAM, kFunction);
-  const NormOf norm{xDesc, nullptr, yDesc, bnScaleBiasMeanVarDesc, bnScaleBiasMeanVarDesc, nullptr, alpha, beta, epsilon, perActivation(mode), Then::nothing};
+  const NormOf norm{xDesc, nullptr, yDesc,   bnScaleBiasMeanVarDesc, bnScaleBiasMeanVarDesc, nullptr,
+                    alpha, beta,    epsilon, perActivation(mode),    Then::nothing};
   return infer(handle, kFunction, norm, x, nullptr, y, bnScale, bnBias, estimatedMean, estimatedVariance);
 }
 
-cudnnStatus_t cudnnBatchNormalizationForwardTraining(cudnnHandle_t handle, cudnnBatchNormMode_t mode, const void* alpha, const void* beta,
-                                                     const cudnnTensorDescriptor_t xDesc, const void* x, const cudnnTensorDescriptor_t yDesc,
-                                                     void* y, const cudnnTensorDescriptor_t bnScaleBiasMeanVarDesc, const void* bnScale,
+cudnnStatus_t cudnnBatchNormalizationForwardTraining(cudnnHandle_t handle, cudnnBatchNormMode_t mode, const void* alpha,
+                                                     const void* beta, const cudnnTensorDescriptor_t xDesc, const void* x,
+                                                     const cudnnTensorDescriptor_t yDesc, void* y,
+                                                     const cudnnTensorDescriptor_t bnScaleBiasMeanVarDesc, const void* bnScale,
                                                      const void* bnBias, double exponentialAverageFactor, void* resultRunningMean,
                                                      void* resultRunningVariance, double epsilon, void* resultSaveMean,
                                                      void* resultSaveInvVariance) {
   constexpr const char* kFunction = "cudnnBatchNormalizationForwardTraining";
   if (!valid(mode)) return fail(CUDNN_STATUS_BAD_PARAM, kFunction);
-  const NormOf norm{xDesc, nullptr, yDesc, bnScaleBiasMeanVarDesc, bnScaleBiasMeanVarDesc, nullptr, alpha, beta, epsilon, perActivation(mode), Then::nothing};
+  const NormOf norm{xDesc, nullptr, yDesc,   bnScaleBiasMeanVarDesc, bnScaleBiasMeanVarDesc, nullptr,
+                    alpha, beta,    epsilon, perActivation(mode),    Then::nothing};
   return train(handle, kFunction, norm, x, nullptr, y, bnScale, bnBias,
                {exponentialAverageFactor, resultRunningMean, resultRunningVariance, resultSaveMean, resultSaveInvVariance});
 }
@@ -190,68 +205,73 @@ cudnnStatus_t cudnnBatchNormalizationForwardTrainingEx(
     void* resultSaveMean, void* resultSaveInvVariance, cudnnActivationDescriptor_t activationDesc, void*, size_t, void*, size_t) {
   constexpr const char* kFunction = "cudnnBatchNormalizationForwardTrainingEx";
   if (!valid(mode) || !valid(bnOps)) return fail(CUDNN_STATUS_BAD_PARAM, kFunction);
-  const NormOf norm{xDesc, zDesc, yDesc, bnScaleBiasMeanVarDesc, bnScaleBiasMeanVarDesc, activationDesc, alpha, beta, epsilon, perActivation(mode),
-                    static_cast<Then>(bnOps)};
+  const NormOf norm{xDesc, zDesc, yDesc,   bnScaleBiasMeanVarDesc, bnScaleBiasMeanVarDesc,  activationDesc,
+                    alpha, beta,  epsilon, perActivation(mode),    static_cast<Then>(bnOps)};
   return train(handle, kFunction, norm, xData, zData, yData, bnScale, bnBias,
                {exponentialAverageFactor, resultRunningMean, resultRunningVariance, resultSaveMean, resultSaveInvVariance});
 }
 
-cudnnStatus_t cudnnBatchNormalizationBackward(cudnnHandle_t handle, cudnnBatchNormMode_t mode, const void* alphaDataDiff, const void* betaDataDiff,
-                                              const void* alphaParamDiff, const void* betaParamDiff, const cudnnTensorDescriptor_t xDesc,
-                                              const void* x, const cudnnTensorDescriptor_t dyDesc, const void* dy,
-                                              const cudnnTensorDescriptor_t dxDesc, void* dx, const cudnnTensorDescriptor_t dBnScaleBiasDesc,
-                                              const void* bnScale, void* dBnScaleResult, void* dBnBiasResult, double epsilon,
-                                              const void* savedMean, const void* savedInvVariance) {
+cudnnStatus_t cudnnBatchNormalizationBackward(cudnnHandle_t handle, cudnnBatchNormMode_t mode, const void* alphaDataDiff,
+                                              const void* betaDataDiff, const void* alphaParamDiff, const void* betaParamDiff,
+                                              const cudnnTensorDescriptor_t xDesc, const void* x,
+                                              const cudnnTensorDescriptor_t dyDesc, const void* dy,
+                                              const cudnnTensorDescriptor_t dxDesc, void* dx,
+                                              const cudnnTensorDescriptor_t dBnScaleBiasDesc, const void* bnScale,
+                                              void* dBnScaleResult, void* dBnBiasResult, double epsilon, const void* savedMean,
+                                              const void* savedInvVariance) {
   constexpr const char* kFunction = "cudnnBatchNormalizationBackward";
   if (!valid(mode)) return fail(CUDNN_STATUS_BAD_PARAM, kFunction);
-  const NormOf norm{xDesc, nullptr, nullptr, dBnScaleBiasDesc, dBnScaleBiasDesc, nullptr, alphaDataDiff, betaDataDiff, epsilon, perActivation(mode), Then::nothing};
+  const NormOf norm{xDesc,         nullptr,      nullptr, dBnScaleBiasDesc,    dBnScaleBiasDesc, nullptr,
+                    alphaDataDiff, betaDataDiff, epsilon, perActivation(mode), Then::nothing};
   return differentiate(handle, kFunction, norm, x, bnScale,
-                       {dyDesc, dxDesc, nullptr, nullptr, dy, dx, nullptr, dBnScaleResult, dBnBiasResult, alphaParamDiff, betaParamDiff, savedMean,
-                        savedInvVariance});
+                       {dyDesc, dxDesc, nullptr, nullptr, dy, dx, nullptr, dBnScaleResult, dBnBiasResult, alphaParamDiff,
+                        betaParamDiff, savedMean, savedInvVariance});
 }
 
 cudnnStatus_t cudnnBatchNormalizationBackwardEx(
-    cudnnHandle_t handle, cudnnBatchNormMode_t mode, cudnnBatchNormOps_t bnOps, const void* alphaDataDiff, const void* betaDataDiff,
-    const void* alphaParamDiff, const void* betaParamDiff, const cudnnTensorDescriptor_t xDesc, const void* xData,
-    const cudnnTensorDescriptor_t yDesc, const void* yData, const cudnnTensorDescriptor_t dyDesc, const void* dyData,
-    const cudnnTensorDescriptor_t dzDesc, void* dzData, const cudnnTensorDescriptor_t dxDesc, void* dxData,
-    const cudnnTensorDescriptor_t dBnScaleBiasDesc, const void* bnScaleData, const void*, void* dBnScaleData, void* dBnBiasData, double epsilon,
-    const void* savedMean, const void* savedInvVariance, cudnnActivationDescriptor_t activationDesc, void*, size_t, void*, size_t) {
+    cudnnHandle_t handle, cudnnBatchNormMode_t mode, cudnnBatchNormOps_t bnOps, const void* alphaDataDiff,
+    const void* betaDataDiff, const void* alphaParamDiff, const void* betaParamDiff, const cudnnTensorDescriptor_t xDesc,
+    const void* xData, const cudnnTensorDescriptor_t yDesc, const void* yData, const cudnnTensorDescriptor_t dyDesc,
+    const void* dyData, const cudnnTensorDescriptor_t dzDesc, void* dzData, const cudnnTensorDescriptor_t dxDesc, void* dxData,
+    const cudnnTensorDescriptor_t dBnScaleBiasDesc, const void* bnScaleData, const void*, void* dBnScaleData, void* dBnBiasData,
+    double epsilon, const void* savedMean, const void* savedInvVariance, cudnnActivationDescriptor_t activationDesc, void*,
+    size_t, void*, size_t) {
   constexpr const char* kFunction = "cudnnBatchNormalizationBackwardEx";
   if (!valid(mode) || !valid(bnOps)) return fail(CUDNN_STATUS_BAD_PARAM, kFunction);
-  const NormOf norm{xDesc, nullptr, yDesc, dBnScaleBiasDesc, dBnScaleBiasDesc, activationDesc, alphaDataDiff, betaDataDiff, epsilon, perActivation(mode),
-                    static_cast<Then>(bnOps)};
+  const NormOf norm{xDesc,         nullptr,      yDesc,   dBnScaleBiasDesc,    dBnScaleBiasDesc,        activationDesc,
+                    alphaDataDiff, betaDataDiff, epsilon, perActivation(mode), static_cast<Then>(bnOps)};
   return differentiate(handle, kFunction, norm, xData, bnScaleData,
-                       {dyDesc, dxDesc, dzDesc, yData, dyData, dxData, dzData, dBnScaleData, dBnBiasData, alphaParamDiff, betaParamDiff, savedMean,
-                        savedInvVariance});
+                       {dyDesc, dxDesc, dzDesc, yData, dyData, dxData, dzData, dBnScaleData, dBnBiasData, alphaParamDiff,
+                        betaParamDiff, savedMean, savedInvVariance});
 }
 
-cudnnStatus_t cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(cudnnHandle_t handle, cudnnBatchNormMode_t mode, cudnnBatchNormOps_t bnOps,
-                                                                       const cudnnTensorDescriptor_t xDesc, const cudnnTensorDescriptor_t,
-                                                                       const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t,
-                                                                       const cudnnActivationDescriptor_t, size_t* sizeInBytes) {
-  return nothing(handle, "cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize", valid(mode) && valid(bnOps), xDesc, sizeInBytes);
+cudnnStatus_t cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(
+    cudnnHandle_t handle, cudnnBatchNormMode_t mode, cudnnBatchNormOps_t bnOps, const cudnnTensorDescriptor_t xDesc,
+    const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t,
+    const cudnnActivationDescriptor_t, size_t* sizeInBytes) {
+  return nothing(handle, "cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize", valid(mode) && valid(bnOps), xDesc,
+                 sizeInBytes);
 }
-cudnnStatus_t cudnnGetBatchNormalizationBackwardExWorkspaceSize(cudnnHandle_t handle, cudnnBatchNormMode_t mode, cudnnBatchNormOps_t bnOps,
-                                                                const cudnnTensorDescriptor_t xDesc, const cudnnTensorDescriptor_t,
+cudnnStatus_t cudnnGetBatchNormalizationBackwardExWorkspaceSize(cudnnHandle_t handle, cudnnBatchNormMode_t mode,
+                                                                cudnnBatchNormOps_t bnOps, const cudnnTensorDescriptor_t xDesc,
                                                                 const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t,
                                                                 const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t,
-                                                                const cudnnActivationDescriptor_t, size_t* sizeInBytes) {
+                                                                const cudnnTensorDescriptor_t, const cudnnActivationDescriptor_t,
+                                                                size_t* sizeInBytes) {
   return nothing(handle, "cudnnGetBatchNormalizationBackwardExWorkspaceSize", valid(mode) && valid(bnOps), xDesc, sizeInBytes);
 }
-cudnnStatus_t cudnnGetBatchNormalizationTrainingExReserveSpaceSize(cudnnHandle_t handle, cudnnBatchNormMode_t mode, cudnnBatchNormOps_t bnOps,
-                                                                   const cudnnActivationDescriptor_t, const cudnnTensorDescriptor_t xDesc,
-                                                                   size_t* sizeInBytes) {
+cudnnStatus_t cudnnGetBatchNormalizationTrainingExReserveSpaceSize(cudnnHandle_t handle, cudnnBatchNormMode_t mode,
+                                                                   cudnnBatchNormOps_t bnOps, const cudnnActivationDescriptor_t,
+                                                                   const cudnnTensorDescriptor_t xDesc, size_t* sizeInBytes) {
   return nothing(handle, "cudnnGetBatchNormalizationTrainingExReserveSpaceSize", valid(mode) && valid(bnOps), xDesc, sizeInBytes);
 }
 
-cudnnStatus_t cudnnNormalizationForwardInference(cudnnHandle_t handle, cudnnNormMode_t mode, cudnnNormOps_t normOps, cudnnNormAlgo_t algo,
-                                                 const void* alpha, const void* beta, const cudnnTensorDescriptor_t xDesc, const void* x,
-                                                 const cudnnTensorDescriptor_t normScaleBiasDesc, const void* normScale, const void* normBias,
-                                                 const cudnnTensorDescriptor_t normMeanVarDesc, const void* estimatedMean,
-                                                 const void* estimatedVariance, const cudnnTensorDescriptor_t zDesc, const void* z,
-                                                 cudnnActivationDescriptor_t activationDesc, const cudnnTensorDescriptor_t yDesc, void* y,
-                                                 double epsilon, int groupCnt) {
+cudnnStatus_t cudnnNormalizationForwardInference(
+    cudnnHandle_t handle, cudnnNormMode_t mode, cudnnNormOps_t normOps, cudnnNormAlgo_t algo, const void* alpha, const void* beta,
+    const cudnnTensorDescriptor_t xDesc, const void* x, const cudnnTensorDescriptor_t normScaleBiasDesc, const void* normScale,
+    const void* normBias, const cudnnTensorDescriptor_t normMeanVarDesc, const void* estimatedMean, const void* estimatedVariance,
+    const cudnnTensorDescriptor_t zDesc, const void* z, cudnnActivationDescriptor_t activationDesc,
+    const cudnnTensorDescriptor_t yDesc, void* y, double epsilon, int groupCnt) {
   constexpr const char* kFunction = "cudnnNormalizationForwardInference";
   if (!valid(mode, normOps, algo, groupCnt)) return fail(CUDNN_STATUS_BAD_PARAM, kFunction);
   const NormOf norm{xDesc, zDesc, yDesc, normScaleBiasDesc, normMeanVarDesc, activationDesc, alpha, beta, epsilon,
@@ -261,11 +281,11 @@ cudnnStatus_t cudnnNormalizationForwardInference(cudnnHandle_t handle, cudnnNorm
 
 cudnnStatus_t cudnnNormalizationForwardTraining(
     cudnnHandle_t handle, cudnnNormMode_t mode, cudnnNormOps_t normOps, cudnnNormAlgo_t algo, const void* alpha, const void* beta,
-    const cudnnTensorDescriptor_t xDesc, const void* xData, const cudnnTensorDescriptor_t normScaleBiasDesc, const void* normScale,
-    const void* normBias, double exponentialAverageFactor, const cudnnTensorDescriptor_t normMeanVarDesc, void* resultRunningMean,
-    void* resultRunningVariance, double epsilon, void* resultSaveMean, void* resultSaveInvVariance, cudnnActivationDescriptor_t activationDesc,
-    const cudnnTensorDescriptor_t zDesc, const void* zData, const cudnnTensorDescriptor_t yDesc, void* yData, void*, size_t, void*, size_t,
-    int groupCnt) {
+    const cudnnTensorDescriptor_t xDesc, const void* xData, const cudnnTensorDescriptor_t normScaleBiasDesc,
+    const void* normScale, const void* normBias, double exponentialAverageFactor, const cudnnTensorDescriptor_t normMeanVarDesc,
+    void* resultRunningMean, void* resultRunningVariance, double epsilon, void* resultSaveMean, void* resultSaveInvVariance,
+    cudnnActivationDescriptor_t activationDesc, const cudnnTensorDescriptor_t zDesc, const void* zData,
+    const cudnnTensorDescriptor_t yDesc, void* yData, void*, size_t, void*, size_t, int groupCnt) {
   constexpr const char* kFunction = "cudnnNormalizationForwardTraining";
   if (!valid(mode, normOps, algo, groupCnt)) return fail(CUDNN_STATUS_BAD_PARAM, kFunction);
   const NormOf norm{xDesc, zDesc, yDesc, normScaleBiasDesc, normMeanVarDesc, activationDesc, alpha, beta, epsilon,
@@ -275,20 +295,29 @@ cudnnStatus_t cudnnNormalizationForwardTraining(
 }
 
 cudnnStatus_t cudnnNormalizationBackward(
-    cudnnHandle_t handle, cudnnNormMode_t mode, cudnnNormOps_t normOps, cudnnNormAlgo_t algo, const void* alphaDataDiff, const void* betaDataDiff,
-    const void* alphaParamDiff, const void* betaParamDiff, const cudnnTensorDescriptor_t xDesc, const void* xData,
-    const cudnnTensorDescriptor_t yDesc, const void* yData, const cudnnTensorDescriptor_t dyDesc, const void* dyData,
-    const cudnnTensorDescriptor_t dzDesc, void* dzData, const cudnnTensorDescriptor_t dxDesc, void* dxData,
-    const cudnnTensorDescriptor_t dNormScaleBiasDesc, const void* normScaleData, const void*, void* dNormScaleData, void* dNormBiasData,
-    double epsilon, const cudnnTensorDescriptor_t normMeanVarDesc, const void* savedMean, const void* savedInvVariance,
-    cudnnActivationDescriptor_t activationDesc, void*, size_t, void*, size_t, int groupCnt) {
+    cudnnHandle_t handle, cudnnNormMode_t mode, cudnnNormOps_t normOps, cudnnNormAlgo_t algo, const void* alphaDataDiff,
+    const void* betaDataDiff, const void* alphaParamDiff, const void* betaParamDiff, const cudnnTensorDescriptor_t xDesc,
+    const void* xData, const cudnnTensorDescriptor_t yDesc, const void* yData, const cudnnTensorDescriptor_t dyDesc,
+    const void* dyData, const cudnnTensorDescriptor_t dzDesc, void* dzData, const cudnnTensorDescriptor_t dxDesc, void* dxData,
+    const cudnnTensorDescriptor_t dNormScaleBiasDesc, const void* normScaleData, const void*, void* dNormScaleData,
+    void* dNormBiasData, double epsilon, const cudnnTensorDescriptor_t normMeanVarDesc, const void* savedMean,
+    const void* savedInvVariance, cudnnActivationDescriptor_t activationDesc, void*, size_t, void*, size_t, int groupCnt) {
   constexpr const char* kFunction = "cudnnNormalizationBackward";
   if (!valid(mode, normOps, algo, groupCnt)) return fail(CUDNN_STATUS_BAD_PARAM, kFunction);
-  const NormOf norm{xDesc, nullptr, yDesc, dNormScaleBiasDesc, normMeanVarDesc, activationDesc, alphaDataDiff, betaDataDiff, epsilon,
-                    mode == CUDNN_NORM_PER_ACTIVATION, static_cast<Then>(normOps)};
+  const NormOf norm{xDesc,
+                    nullptr,
+                    yDesc,
+                    dNormScaleBiasDesc,
+                    normMeanVarDesc,
+                    activationDesc,
+                    alphaDataDiff,
+                    betaDataDiff,
+                    epsilon,
+                    mode == CUDNN_NORM_PER_ACTIVATION,
+                    static_cast<Then>(normOps)};
   return differentiate(handle, kFunction, norm, xData, normScaleData,
-                       {dyDesc, dxDesc, dzDesc, yData, dyData, dxData, dzData, dNormScaleData, dNormBiasData, alphaParamDiff, betaParamDiff,
-                        savedMean, savedInvVariance});
+                       {dyDesc, dxDesc, dzDesc, yData, dyData, dxData, dzData, dNormScaleData, dNormBiasData, alphaParamDiff,
+                        betaParamDiff, savedMean, savedInvVariance});
 }
 
 cudnnStatus_t cudnnGetNormalizationForwardTrainingWorkspaceSize(cudnnHandle_t handle, cudnnNormMode_t mode, cudnnNormOps_t normOps,
@@ -296,19 +325,21 @@ cudnnStatus_t cudnnGetNormalizationForwardTrainingWorkspaceSize(cudnnHandle_t ha
                                                                 const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t,
                                                                 const cudnnTensorDescriptor_t, const cudnnActivationDescriptor_t,
                                                                 const cudnnTensorDescriptor_t, size_t* sizeInBytes, int groupCnt) {
-  return nothing(handle, "cudnnGetNormalizationForwardTrainingWorkspaceSize", valid(mode, normOps, algo, groupCnt), xDesc, sizeInBytes);
+  return nothing(handle, "cudnnGetNormalizationForwardTrainingWorkspaceSize", valid(mode, normOps, algo, groupCnt), xDesc,
+                 sizeInBytes);
 }
-cudnnStatus_t cudnnGetNormalizationBackwardWorkspaceSize(cudnnHandle_t handle, cudnnNormMode_t mode, cudnnNormOps_t normOps, cudnnNormAlgo_t algo,
-                                                         const cudnnTensorDescriptor_t xDesc, const cudnnTensorDescriptor_t,
+cudnnStatus_t cudnnGetNormalizationBackwardWorkspaceSize(cudnnHandle_t handle, cudnnNormMode_t mode, cudnnNormOps_t normOps,
+                                                         cudnnNormAlgo_t algo, const cudnnTensorDescriptor_t xDesc,
                                                          const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t,
                                                          const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t,
-                                                         const cudnnActivationDescriptor_t, const cudnnTensorDescriptor_t, size_t* sizeInBytes,
-                                                         int groupCnt) {
+                                                         const cudnnTensorDescriptor_t, const cudnnActivationDescriptor_t,
+                                                         const cudnnTensorDescriptor_t, size_t* sizeInBytes, int groupCnt) {
   return nothing(handle, "cudnnGetNormalizationBackwardWorkspaceSize", valid(mode, normOps, algo, groupCnt), xDesc, sizeInBytes);
 }
 cudnnStatus_t cudnnGetNormalizationTrainingReserveSpaceSize(cudnnHandle_t handle, cudnnNormMode_t mode, cudnnNormOps_t normOps,
                                                             cudnnNormAlgo_t algo, const cudnnActivationDescriptor_t,
-                                                            const cudnnTensorDescriptor_t xDesc, size_t* sizeInBytes, int groupCnt) {
+                                                            const cudnnTensorDescriptor_t xDesc, size_t* sizeInBytes,
+                                                            int groupCnt) {
   return nothing(handle, "cudnnGetNormalizationTrainingReserveSpaceSize", valid(mode, normOps, algo, groupCnt), xDesc, sizeInBytes);
 }
 

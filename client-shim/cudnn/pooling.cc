@@ -42,8 +42,8 @@ void describe(Call& call, const ResponseNorm& norm, cudnnLRNMode_t mode, dnn::No
 namespace impl {
 
 cudnnStatus_t cudnnPoolingForward(cudnnHandle_t handle, const cudnnPoolingDescriptor_t poolingDesc, const void* alpha,
-                                  const cudnnTensorDescriptor_t xDesc, const void* x, const void* beta, const cudnnTensorDescriptor_t yDesc,
-                                  void* y) {
+                                  const cudnnTensorDescriptor_t xDesc, const void* x, const void* beta,
+                                  const cudnnTensorDescriptor_t yDesc, void* y) {
   return guarded([&] {
     Call call(handle, "cudnnPoolingForward");
     const Tensor& image = call.get<Tensor>(xDesc);
@@ -57,14 +57,16 @@ cudnnStatus_t cudnnPoolingForward(cudnnHandle_t handle, const cudnnPoolingDescri
 }
 
 cudnnStatus_t cudnnPoolingBackward(cudnnHandle_t handle, const cudnnPoolingDescriptor_t poolingDesc, const void* alpha,
-                                   const cudnnTensorDescriptor_t yDesc, const void* y, const cudnnTensorDescriptor_t dyDesc, const void* dy,
-                                   const cudnnTensorDescriptor_t xDesc, const void* x, const void* beta, const cudnnTensorDescriptor_t dxDesc,
-                                   void* dx) {
+                                   const cudnnTensorDescriptor_t yDesc, const void* y, const cudnnTensorDescriptor_t dyDesc,
+                                   const void* dy, const cudnnTensorDescriptor_t xDesc, const void* x, const void* beta,
+                                   const cudnnTensorDescriptor_t dxDesc, void* dx) {
   return guarded([&] {
     Call call(handle, "cudnnPoolingBackward");
     const Tensor& image = call.get<Tensor>(xDesc);
-    const std::uint16_t in = call.memory(image, x), out = call.memory(call.get<Tensor>(yDesc), y), gradient = call.memory(call.get<Tensor>(dyDesc), dy);
-    dnn::Node& node = call.node(dnn::Operation::poolBackward, computeOf(image.type), {in, out, gradient}, {call.memory(call.get<Tensor>(dxDesc), dx)});
+    const std::uint16_t in = call.memory(image, x), out = call.memory(call.get<Tensor>(yDesc), y),
+                        gradient = call.memory(call.get<Tensor>(dyDesc), dy);
+    dnn::Node& node = call.node(dnn::Operation::poolBackward, computeOf(image.type), {in, out, gradient},
+                                {call.memory(call.get<Tensor>(dxDesc), dx)});
     describe(call, call.get<Pooling>(poolingDesc), node);
     node.alpha = call.factor(alpha, image.type);
     node.beta = call.factor(beta, image.type);
@@ -73,8 +75,8 @@ cudnnStatus_t cudnnPoolingBackward(cudnnHandle_t handle, const cudnnPoolingDescr
 }
 
 cudnnStatus_t cudnnSoftmaxForward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t algo, cudnnSoftmaxMode_t mode, const void* alpha,
-                                  const cudnnTensorDescriptor_t xDesc, const void* x, const void* beta, const cudnnTensorDescriptor_t yDesc,
-                                  void* y) {
+                                  const cudnnTensorDescriptor_t xDesc, const void* x, const void* beta,
+                                  const cudnnTensorDescriptor_t yDesc, void* y) {
   return guarded([&] {
     Call call(handle, "cudnnSoftmaxForward");
     const Tensor& image = call.get<Tensor>(xDesc);
@@ -88,13 +90,14 @@ cudnnStatus_t cudnnSoftmaxForward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t 
 }
 
 cudnnStatus_t cudnnSoftmaxBackward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t algo, cudnnSoftmaxMode_t mode, const void* alpha,
-                                   const cudnnTensorDescriptor_t yDesc, const void* y, const cudnnTensorDescriptor_t dyDesc, const void* dy,
-                                   const void* beta, const cudnnTensorDescriptor_t dxDesc, void* dx) {
+                                   const cudnnTensorDescriptor_t yDesc, const void* y, const cudnnTensorDescriptor_t dyDesc,
+                                   const void* dy, const void* beta, const cudnnTensorDescriptor_t dxDesc, void* dx) {
   return guarded([&] {
     Call call(handle, "cudnnSoftmaxBackward");
     const Tensor& result = call.get<Tensor>(yDesc);
     const std::uint16_t out = call.memory(result, y), gradient = call.memory(call.get<Tensor>(dyDesc), dy);
-    dnn::Node& node = call.node(dnn::Operation::softmaxBackward, computeOf(result.type), {out, gradient}, {call.memory(call.get<Tensor>(dxDesc), dx)});
+    dnn::Node& node = call.node(dnn::Operation::softmaxBackward, computeOf(result.type), {out, gradient},
+                                {call.memory(call.get<Tensor>(dxDesc), dx)});
     describe(call, algo, mode, node);
     node.alpha = call.factor(alpha, result.type);
     node.beta = call.factor(beta, result.type);
@@ -102,9 +105,9 @@ cudnnStatus_t cudnnSoftmaxBackward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t
   });
 }
 
-cudnnStatus_t cudnnLRNCrossChannelForward(cudnnHandle_t handle, cudnnLRNDescriptor_t normDesc, cudnnLRNMode_t lrnMode, const void* alpha,
-                                          const cudnnTensorDescriptor_t xDesc, const void* x, const void* beta, const cudnnTensorDescriptor_t yDesc,
-                                          void* y) {
+cudnnStatus_t cudnnLRNCrossChannelForward(cudnnHandle_t handle, cudnnLRNDescriptor_t normDesc, cudnnLRNMode_t lrnMode,
+                                          const void* alpha, const cudnnTensorDescriptor_t xDesc, const void* x, const void* beta,
+                                          const cudnnTensorDescriptor_t yDesc, void* y) {
   return guarded([&] {
     Call call(handle, "cudnnLRNCrossChannelForward");
     const Tensor& image = call.get<Tensor>(xDesc);
@@ -117,16 +120,18 @@ cudnnStatus_t cudnnLRNCrossChannelForward(cudnnHandle_t handle, cudnnLRNDescript
   });
 }
 
-cudnnStatus_t cudnnLRNCrossChannelBackward(cudnnHandle_t handle, cudnnLRNDescriptor_t normDesc, cudnnLRNMode_t lrnMode, const void* alpha,
-                                           const cudnnTensorDescriptor_t yDesc, const void* y, const cudnnTensorDescriptor_t dyDesc,
-                                           const void* dy, const cudnnTensorDescriptor_t xDesc, const void* x, const void* beta,
+cudnnStatus_t cudnnLRNCrossChannelBackward(cudnnHandle_t handle, cudnnLRNDescriptor_t normDesc, cudnnLRNMode_t lrnMode,
+                                           const void* alpha, const cudnnTensorDescriptor_t yDesc, const void* y,
+                                           const cudnnTensorDescriptor_t dyDesc, const void* dy,
+                                           const cudnnTensorDescriptor_t xDesc, const void* x, const void* beta,
                                            const cudnnTensorDescriptor_t dxDesc, void* dx) {
   return guarded([&] {
     Call call(handle, "cudnnLRNCrossChannelBackward");
     const Tensor& image = call.get<Tensor>(xDesc);
-    const std::uint16_t in = call.memory(image, x), out = call.memory(call.get<Tensor>(yDesc), y), gradient = call.memory(call.get<Tensor>(dyDesc), dy);
-    dnn::Node& node =
-        call.node(dnn::Operation::responseNormBackward, computeOf(image.type), {in, out, gradient}, {call.memory(call.get<Tensor>(dxDesc), dx)});
+    const std::uint16_t in = call.memory(image, x), out = call.memory(call.get<Tensor>(yDesc), y),
+                        gradient = call.memory(call.get<Tensor>(dyDesc), dy);
+    dnn::Node& node = call.node(dnn::Operation::responseNormBackward, computeOf(image.type), {in, out, gradient},
+                                {call.memory(call.get<Tensor>(dxDesc), dx)});
     describe(call, call.get<ResponseNorm>(normDesc), lrnMode, node);
     node.alpha = call.factor(alpha, image.type);
     node.beta = call.factor(beta, image.type);

@@ -76,8 +76,8 @@ bool pack(cudnnTensorFormat_t format, int rank, const int* dims, int* strides) {
 namespace {
 
 // Sets all of a tensor, or nothing of it.
-cudnnStatus_t set(cudnnTensorDescriptor_t tensorDesc, const char* function, cudnnDataType_t type, int rank, const int* dims, const int* strides,
-                  cudnnTensorFormat_t format = CUDNN_TENSOR_NCHW) {
+cudnnStatus_t set(cudnnTensorDescriptor_t tensorDesc, const char* function, cudnnDataType_t type, int rank, const int* dims,
+                  const int* strides, cudnnTensorFormat_t format = CUDNN_TENSOR_NCHW) {
   return with<Tensor>(tensorDesc, function, [&](Tensor& tensor) {
     if (dims == nullptr) return fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, function);
     if (rank < 3 || rank > CUDNN_DIM_MAX) return refuse(function, "a tensor of less than 3 or more than 8 dimensions");
@@ -99,8 +99,8 @@ cudnnStatus_t set(cudnnTensorDescriptor_t tensorDesc, const char* function, cudn
   });
 }
 
-cudnnStatus_t set(cudnnFilterDescriptor_t filterDesc, const char* function, cudnnDataType_t type, cudnnTensorFormat_t format, int rank,
-                  const int* dims) {
+cudnnStatus_t set(cudnnFilterDescriptor_t filterDesc, const char* function, cudnnDataType_t type, cudnnTensorFormat_t format,
+                  int rank, const int* dims) {
   return with<Filter>(filterDesc, function, [&](Filter& filter) {
     if (dims == nullptr) return fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, function);
     if (rank < 3 || rank > CUDNN_DIM_MAX) return refuse(function, "a filter of less than 3 or more than 8 dimensions");
@@ -139,23 +139,27 @@ cudnnStatus_t derive(cudnnTensorDescriptor_t derived, cudnnTensorDescriptor_t xD
 
 namespace impl {
 
-cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t* tensorDesc) { return create<Tensor>(tensorDesc, "cudnnCreateTensorDescriptor"); }
-cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t tensorDesc) { return destroy<Tensor>(tensorDesc, "cudnnDestroyTensorDescriptor"); }
+cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t* tensorDesc) {
+  return create<Tensor>(tensorDesc, "cudnnCreateTensorDescriptor");
+}
+cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t tensorDesc) {
+  return destroy<Tensor>(tensorDesc, "cudnnDestroyTensorDescriptor");
+}
 
-cudnnStatus_t cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t tensorDesc, cudnnTensorFormat_t format, cudnnDataType_t dataType, int n, int c,
-                                         int h, int w) {
+cudnnStatus_t cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t tensorDesc, cudnnTensorFormat_t format, cudnnDataType_t dataType,
+                                         int n, int c, int h, int w) {
   const int dims[] = {n, c, h, w};
   return set(tensorDesc, "cudnnSetTensor4dDescriptor", dataType, 4, dims, nullptr, format);
 }
 
-cudnnStatus_t cudnnSetTensor4dDescriptorEx(cudnnTensorDescriptor_t tensorDesc, cudnnDataType_t dataType, int n, int c, int h, int w, int nStride,
-                                           int cStride, int hStride, int wStride) {
+cudnnStatus_t cudnnSetTensor4dDescriptorEx(cudnnTensorDescriptor_t tensorDesc, cudnnDataType_t dataType, int n, int c, int h,
+                                           int w, int nStride, int cStride, int hStride, int wStride) {
   const int dims[] = {n, c, h, w}, strides[] = {nStride, cStride, hStride, wStride};
   return set(tensorDesc, "cudnnSetTensor4dDescriptorEx", dataType, 4, dims, strides);
 }
 
-cudnnStatus_t cudnnGetTensor4dDescriptor(const cudnnTensorDescriptor_t tensorDesc, cudnnDataType_t* dataType, int* n, int* c, int* h, int* w,
-                                         int* nStride, int* cStride, int* hStride, int* wStride) {
+cudnnStatus_t cudnnGetTensor4dDescriptor(const cudnnTensorDescriptor_t tensorDesc, cudnnDataType_t* dataType, int* n, int* c,
+                                         int* h, int* w, int* nStride, int* cStride, int* hStride, int* wStride) {
   return with<Tensor>(tensorDesc, "cudnnGetTensor4dDescriptor", [&](const Tensor& tensor) {
     if (tensor.rank > 4) return fail(CUDNN_STATUS_BAD_PARAM, "cudnnGetTensor4dDescriptor: the tensor has more than 4 dimensions");
     tell(dataType, tensor.type);
@@ -174,15 +178,16 @@ cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t tensorDesc, cud
   return set(tensorDesc, "cudnnSetTensorNdDescriptor", dataType, nbDims, dimA, strideA);
 }
 
-cudnnStatus_t cudnnSetTensorNdDescriptorEx(cudnnTensorDescriptor_t tensorDesc, cudnnTensorFormat_t format, cudnnDataType_t dataType, int nbDims,
-                                           const int dimA[]) {
+cudnnStatus_t cudnnSetTensorNdDescriptorEx(cudnnTensorDescriptor_t tensorDesc, cudnnTensorFormat_t format,
+                                           cudnnDataType_t dataType, int nbDims, const int dimA[]) {
   return set(tensorDesc, "cudnnSetTensorNdDescriptorEx", dataType, nbDims, dimA, nullptr, format);
 }
 
-cudnnStatus_t cudnnGetTensorNdDescriptor(const cudnnTensorDescriptor_t tensorDesc, int nbDimsRequested, cudnnDataType_t* dataType, int* nbDims,
-                                         int dimA[], int strideA[]) {
+cudnnStatus_t cudnnGetTensorNdDescriptor(const cudnnTensorDescriptor_t tensorDesc, int nbDimsRequested, cudnnDataType_t* dataType,
+                                         int* nbDims, int dimA[], int strideA[]) {
   return with<Tensor>(tensorDesc, "cudnnGetTensorNdDescriptor", [&](const Tensor& tensor) {
-    if (nbDimsRequested < 0 || nbDimsRequested > CUDNN_DIM_MAX) return fail(CUDNN_STATUS_BAD_PARAM, "cudnnGetTensorNdDescriptor: nbDimsRequested");
+    if (nbDimsRequested < 0 || nbDimsRequested > CUDNN_DIM_MAX)
+      return fail(CUDNN_STATUS_BAD_PARAM, "cudnnGetTensorNdDescriptor: nbDimsRequested");
     tell(dataType, tensor.type);
     tell(nbDims, tensor.rank);
     const int count = std::min(nbDimsRequested, tensor.rank);
@@ -196,23 +201,28 @@ cudnnStatus_t cudnnGetTensorSizeInBytes(const cudnnTensorDescriptor_t tensorDesc
   return with<Tensor>(tensorDesc, "cudnnGetTensorSizeInBytes", [&](const Tensor& tensor) {
     if (size == nullptr) return fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "cudnnGetTensorSizeInBytes: size is null");
     std::size_t elements = tensor.rank == 0 ? 0 : 1;
-    for (int i = 0; i < tensor.rank; ++i) elements += static_cast<std::size_t>(tensor.dims[i] - 1) * static_cast<std::size_t>(tensor.strides[i]);
+    for (int i = 0; i < tensor.rank; ++i)
+      elements += static_cast<std::size_t>(tensor.dims[i] - 1) * static_cast<std::size_t>(tensor.strides[i]);
     *size = elements * bytesOf(tensor.type);
     return CUDNN_STATUS_SUCCESS;
   });
 }
 
-cudnnStatus_t cudnnCreateFilterDescriptor(cudnnFilterDescriptor_t* filterDesc) { return create<Filter>(filterDesc, "cudnnCreateFilterDescriptor"); }
-cudnnStatus_t cudnnDestroyFilterDescriptor(cudnnFilterDescriptor_t filterDesc) { return destroy<Filter>(filterDesc, "cudnnDestroyFilterDescriptor"); }
+cudnnStatus_t cudnnCreateFilterDescriptor(cudnnFilterDescriptor_t* filterDesc) {
+  return create<Filter>(filterDesc, "cudnnCreateFilterDescriptor");
+}
+cudnnStatus_t cudnnDestroyFilterDescriptor(cudnnFilterDescriptor_t filterDesc) {
+  return destroy<Filter>(filterDesc, "cudnnDestroyFilterDescriptor");
+}
 
-cudnnStatus_t cudnnSetFilter4dDescriptor(cudnnFilterDescriptor_t filterDesc, cudnnDataType_t dataType, cudnnTensorFormat_t format, int k, int c,
-                                         int h, int w) {
+cudnnStatus_t cudnnSetFilter4dDescriptor(cudnnFilterDescriptor_t filterDesc, cudnnDataType_t dataType, cudnnTensorFormat_t format,
+                                         int k, int c, int h, int w) {
   const int dims[] = {k, c, h, w};
   return set(filterDesc, "cudnnSetFilter4dDescriptor", dataType, format, 4, dims);
 }
 
-cudnnStatus_t cudnnGetFilter4dDescriptor(const cudnnFilterDescriptor_t filterDesc, cudnnDataType_t* dataType, cudnnTensorFormat_t* format, int* k,
-                                         int* c, int* h, int* w) {
+cudnnStatus_t cudnnGetFilter4dDescriptor(const cudnnFilterDescriptor_t filterDesc, cudnnDataType_t* dataType,
+                                         cudnnTensorFormat_t* format, int* k, int* c, int* h, int* w) {
   return with<Filter>(filterDesc, "cudnnGetFilter4dDescriptor", [&](const Filter& filter) {
     if (filter.rank > 4) return fail(CUDNN_STATUS_BAD_PARAM, "cudnnGetFilter4dDescriptor: the filter has more than 4 dimensions");
     tell(dataType, filter.type);
@@ -223,15 +233,16 @@ cudnnStatus_t cudnnGetFilter4dDescriptor(const cudnnFilterDescriptor_t filterDes
   });
 }
 
-cudnnStatus_t cudnnSetFilterNdDescriptor(cudnnFilterDescriptor_t filterDesc, cudnnDataType_t dataType, cudnnTensorFormat_t format, int nbDims,
-                                         const int filterDimA[]) {
+cudnnStatus_t cudnnSetFilterNdDescriptor(cudnnFilterDescriptor_t filterDesc, cudnnDataType_t dataType, cudnnTensorFormat_t format,
+                                         int nbDims, const int filterDimA[]) {
   return set(filterDesc, "cudnnSetFilterNdDescriptor", dataType, format, nbDims, filterDimA);
 }
 
 cudnnStatus_t cudnnGetFilterNdDescriptor(const cudnnFilterDescriptor_t filterDesc, int nbDimsRequested, cudnnDataType_t* dataType,
                                          cudnnTensorFormat_t* format, int* nbDims, int filterDimA[]) {
   return with<Filter>(filterDesc, "cudnnGetFilterNdDescriptor", [&](const Filter& filter) {
-    if (nbDimsRequested < 0 || nbDimsRequested > CUDNN_DIM_MAX) return fail(CUDNN_STATUS_BAD_PARAM, "cudnnGetFilterNdDescriptor: nbDimsRequested");
+    if (nbDimsRequested < 0 || nbDimsRequested > CUDNN_DIM_MAX)
+      return fail(CUDNN_STATUS_BAD_PARAM, "cudnnGetFilterNdDescriptor: nbDimsRequested");
     tell(dataType, filter.type);
     tell(format, filter.format);
     tell(nbDims, filter.rank);
@@ -258,8 +269,9 @@ cudnnStatus_t cudnnDestroyTensorTransformDescriptor(cudnnTensorTransformDescript
 }
 
 cudnnStatus_t cudnnSetTensorTransformDescriptor(cudnnTensorTransformDescriptor_t transformDesc, const uint32_t nbDims,
-                                                const cudnnTensorFormat_t destFormat, const int32_t padBeforeA[], const int32_t padAfterA[],
-                                                const uint32_t foldA[], const cudnnFoldingDirection_t direction) {
+                                                const cudnnTensorFormat_t destFormat, const int32_t padBeforeA[],
+                                                const int32_t padAfterA[], const uint32_t foldA[],
+                                                const cudnnFoldingDirection_t direction) {
   return with<Transform>(transformDesc, "cudnnSetTensorTransformDescriptor", [&](Transform& transform) {
     if (nbDims < 3 || nbDims > CUDNN_DIM_MAX || (direction != CUDNN_TRANSFORM_FOLD && direction != CUDNN_TRANSFORM_UNFOLD))
       return fail(CUDNN_STATUS_BAD_PARAM, "cudnnSetTensorTransformDescriptor: nbDims or direction");
@@ -277,8 +289,8 @@ cudnnStatus_t cudnnSetTensorTransformDescriptor(cudnnTensorTransformDescriptor_t
 }
 
 cudnnStatus_t cudnnGetTensorTransformDescriptor(cudnnTensorTransformDescriptor_t transformDesc, uint32_t nbDimsRequested,
-                                                cudnnTensorFormat_t* destFormat, int32_t padBeforeA[], int32_t padAfterA[], uint32_t foldA[],
-                                                cudnnFoldingDirection_t* direction) {
+                                                cudnnTensorFormat_t* destFormat, int32_t padBeforeA[], int32_t padAfterA[],
+                                                uint32_t foldA[], cudnnFoldingDirection_t* direction) {
   return with<Transform>(transformDesc, "cudnnGetTensorTransformDescriptor", [&](const Transform& transform) {
     const std::uint32_t count = std::min(nbDimsRequested, transform.rank);
     tell(destFormat, transform.format);
@@ -290,19 +302,22 @@ cudnnStatus_t cudnnGetTensorTransformDescriptor(cudnnTensorTransformDescriptor_t
   });
 }
 
-cudnnStatus_t cudnnDeriveBNTensorDescriptor(cudnnTensorDescriptor_t derivedBnDesc, const cudnnTensorDescriptor_t xDesc, cudnnBatchNormMode_t mode) {
+cudnnStatus_t cudnnDeriveBNTensorDescriptor(cudnnTensorDescriptor_t derivedBnDesc, const cudnnTensorDescriptor_t xDesc,
+                                            cudnnBatchNormMode_t mode) {
   if (mode < CUDNN_BATCHNORM_PER_ACTIVATION || mode > CUDNN_BATCHNORM_SPATIAL_PERSISTENT)
     return fail(CUDNN_STATUS_BAD_PARAM, "cudnnDeriveBNTensorDescriptor: mode");
   return derive(derivedBnDesc, xDesc, mode != CUDNN_BATCHNORM_PER_ACTIVATION, "cudnnDeriveBNTensorDescriptor");
 }
 
-cudnnStatus_t cudnnDeriveNormTensorDescriptor(cudnnTensorDescriptor_t derivedNormScaleBiasDesc, cudnnTensorDescriptor_t derivedNormMeanVarDesc,
-                                              const cudnnTensorDescriptor_t xDesc, cudnnNormMode_t mode, int groupCnt) {
+cudnnStatus_t cudnnDeriveNormTensorDescriptor(cudnnTensorDescriptor_t derivedNormScaleBiasDesc,
+                                              cudnnTensorDescriptor_t derivedNormMeanVarDesc, const cudnnTensorDescriptor_t xDesc,
+                                              cudnnNormMode_t mode, int groupCnt) {
   if ((mode != CUDNN_NORM_PER_ACTIVATION && mode != CUDNN_NORM_PER_CHANNEL) || groupCnt != 1)
     return fail(CUDNN_STATUS_BAD_PARAM, "cudnnDeriveNormTensorDescriptor: mode or groupCnt");
   const bool channels = mode == CUDNN_NORM_PER_CHANNEL;
   const cudnnStatus_t status = derive(derivedNormScaleBiasDesc, xDesc, channels, "cudnnDeriveNormTensorDescriptor");
-  return status == CUDNN_STATUS_SUCCESS ? derive(derivedNormMeanVarDesc, xDesc, channels, "cudnnDeriveNormTensorDescriptor") : status;
+  return status == CUDNN_STATUS_SUCCESS ? derive(derivedNormMeanVarDesc, xDesc, channels, "cudnnDeriveNormTensorDescriptor")
+                                        : status;
 }
 
 }  // namespace impl

@@ -17,7 +17,8 @@ struct Convolutions : Cudnn {
     REQUIRE(cudnnCreateFilterDescriptor(&w) == CUDNN_STATUS_SUCCESS);
     REQUIRE(cudnnSetFilter4dDescriptor(w, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NCHW, 6, 4, 3, 3) == CUDNN_STATUS_SUCCESS);
     REQUIRE(cudnnCreateConvolutionDescriptor(&desc) == CUDNN_STATUS_SUCCESS);
-    REQUIRE(cudnnSetConvolution2dDescriptor(desc, 1, 2, 2, 1, 1, 1, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT) == CUDNN_STATUS_SUCCESS);
+    REQUIRE(cudnnSetConvolution2dDescriptor(desc, 1, 2, 2, 1, 1, 1, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT) ==
+            CUDNN_STATUS_SUCCESS);
     REQUIRE(cudnnSetConvolutionGroupCount(desc, 2) == CUDNN_STATUS_SUCCESS);
   }
   ~Convolutions() {
@@ -25,7 +26,8 @@ struct Convolutions : Cudnn {
     CHECK(cudnnDestroyConvolutionDescriptor(desc) == CUDNN_STATUS_SUCCESS);
   }
   cudnnStatus_t forward(const float* alpha, const float* beta) {
-    return cudnnConvolutionForward(handle, alpha, x, memory, w, memory + 4096, desc, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM, nullptr, 0, beta, y, memory + 8192);
+    return cudnnConvolutionForward(handle, alpha, x, memory, w, memory + 4096, desc, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM,
+                                   nullptr, 0, beta, y, memory + 8192);
   }
   TensorOf x{2, 8, 9, 9}, y{2, 6, 5, 11};
   cudnnFilterDescriptor_t w = nullptr;
@@ -70,11 +72,19 @@ TEST_CASE_METHOD(Convolutions, "algorithms: one each, found without running it",
   CHECK(cudnnGetConvolutionForwardAlgorithmMaxCount(nullptr, &most) == CUDNN_STATUS_BAD_PARAM);
   CHECK((cudnnFindConvolutionForwardAlgorithm(handle, x, w, desc, y, 3, &found, &forwards) == CUDNN_STATUS_SUCCESS && found == 1));
   CHECK(forwards.time == -1);  // it has not been measured
-  CHECK((cudnnFindConvolutionForwardAlgorithmEx(handle, x, memory, w, memory, desc, y, memory, 3, &found, &forwards, nullptr, 0) == CUDNN_STATUS_SUCCESS && found == 1));
-  CHECK((cudnnFindConvolutionBackwardDataAlgorithm(handle, w, y, desc, x, 3, &found, &datas) == CUDNN_STATUS_SUCCESS && found == 1 && datas.memory == 0));
-  CHECK((cudnnFindConvolutionBackwardDataAlgorithmEx(handle, w, memory, y, memory, desc, x, memory, 3, &found, &datas, nullptr, 0) == CUDNN_STATUS_SUCCESS && found == 1));
-  CHECK((cudnnFindConvolutionBackwardFilterAlgorithm(handle, x, y, desc, w, 3, &found, &filters) == CUDNN_STATUS_SUCCESS && found == 1 && filters.memory == 0));
-  CHECK((cudnnFindConvolutionBackwardFilterAlgorithmEx(handle, x, memory, y, memory, desc, w, memory, 3, &found, &filters, nullptr, 0) == CUDNN_STATUS_SUCCESS && found == 1));
+  CHECK((cudnnFindConvolutionForwardAlgorithmEx(handle, x, memory, w, memory, desc, y, memory, 3, &found, &forwards, nullptr,
+                                                0) == CUDNN_STATUS_SUCCESS &&
+         found == 1));
+  CHECK((cudnnFindConvolutionBackwardDataAlgorithm(handle, w, y, desc, x, 3, &found, &datas) == CUDNN_STATUS_SUCCESS &&
+         found == 1 && datas.memory == 0));
+  CHECK((cudnnFindConvolutionBackwardDataAlgorithmEx(handle, w, memory, y, memory, desc, x, memory, 3, &found, &datas, nullptr,
+                                                     0) == CUDNN_STATUS_SUCCESS &&
+         found == 1));
+  CHECK((cudnnFindConvolutionBackwardFilterAlgorithm(handle, x, y, desc, w, 3, &found, &filters) == CUDNN_STATUS_SUCCESS &&
+         found == 1 && filters.memory == 0));
+  CHECK((cudnnFindConvolutionBackwardFilterAlgorithmEx(handle, x, memory, y, memory, desc, w, memory, 3, &found, &filters,
+                                                       nullptr, 0) == CUDNN_STATUS_SUCCESS &&
+         found == 1));
   CHECK(cudnnFindConvolutionBackwardFilterAlgorithm(handle, y, y, desc, w, 3, &found, &filters) == CUDNN_STATUS_BAD_PARAM);
   CHECK(found == 0);
   CHECK(calls() == before);
@@ -89,8 +99,10 @@ TEST_CASE_METHOD(Convolutions, "a convolution's graph", "[libraries][cudnn]") {
   CHECK(node.operation == Operation::convolutionForward);
   CHECK(node.mode == CUDNN_CROSS_CORRELATION);
   CHECK((node.alpha == 0.5 && node.beta == 3 && node.compute == dnn::Type::f32 && node.spatial == 2));
-  CHECK((node.padBefore[0] == 1 && node.padBefore[1] == 2 && node.padAfter[1] == 2 && node.stride[0] == 2 && node.dilation[1] == 1));
-  const dnn::Tensor &image = parts.tensors[node.inputs[0]], &filter = parts.tensors[node.inputs[1]], &result = parts.tensors[node.outputs[0]];
+  CHECK((node.padBefore[0] == 1 && node.padBefore[1] == 2 && node.padAfter[1] == 2 && node.stride[0] == 2 &&
+         node.dilation[1] == 1));
+  const dnn::Tensor &image = parts.tensors[node.inputs[0]], &filter = parts.tensors[node.inputs[1]],
+                    &result = parts.tensors[node.outputs[0]];
   CHECK(dimsOf(image) == std::vector<std::int64_t>{2, 8, 9, 9});
   CHECK(stridesOf(image) == std::vector<std::int64_t>{648, 81, 9, 1});
   CHECK(dimsOf(filter) == std::vector<std::int64_t>{6, 4, 3, 3});
@@ -100,8 +112,8 @@ TEST_CASE_METHOD(Convolutions, "a convolution's graph", "[libraries][cudnn]") {
   // Halves in the other layout, a workspace, and the gradients.
   TensorOf hx(2, 8, 9, 9, CUDNN_TENSOR_NHWC, CUDNN_DATA_HALF), hy(2, 6, 5, 11, CUDNN_TENSOR_NHWC, CUDNN_DATA_HALF);
   REQUIRE(cudnnSetFilter4dDescriptor(w, CUDNN_DATA_HALF, CUDNN_TENSOR_NHWC, 6, 4, 3, 3) == CUDNN_STATUS_SUCCESS);
-  REQUIRE(cudnnConvolutionBackwardData(handle, &half, w, memory, hy, memory + 4096, desc, CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, memory + 9000, 512, &zero, hx,
-                                       memory + 8192) == CUDNN_STATUS_SUCCESS);
+  REQUIRE(cudnnConvolutionBackwardData(handle, &half, w, memory, hy, memory + 4096, desc, CUDNN_CONVOLUTION_BWD_DATA_ALGO_1,
+                                       memory + 9000, 512, &zero, hx, memory + 8192) == CUDNN_STATUS_SUCCESS);
   parts = last();
   REQUIRE(parts.nodes.size() == 1);
   CHECK(parts.nodes[0].operation == Operation::convolutionBackwardData);
@@ -111,8 +123,8 @@ TEST_CASE_METHOD(Convolutions, "a convolution's graph", "[libraries][cudnn]") {
   CHECK(stridesOf(parts.tensors[parts.nodes[0].inputs[1]]) == std::vector<std::int64_t>{36, 1, 12, 4});
   CHECK(stridesOf(parts.tensors[parts.nodes[0].outputs[0]]) == std::vector<std::int64_t>{648, 1, 72, 8});
   CHECK((parts.graph.workspace == at(9000) && parts.graph.workspaceBytes == 512));
-  REQUIRE(cudnnConvolutionBackwardFilter(handle, &one, hx, memory, hy, memory + 4096, desc, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0, nullptr, 0, &one, w,
-                                         memory + 8192) == CUDNN_STATUS_SUCCESS);
+  REQUIRE(cudnnConvolutionBackwardFilter(handle, &one, hx, memory, hy, memory + 4096, desc, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0,
+                                         nullptr, 0, &one, w, memory + 8192) == CUDNN_STATUS_SUCCESS);
   parts = last();
   CHECK(parts.nodes[0].operation == Operation::convolutionBackwardFilter);
   CHECK(parts.nodes[0].beta == 1);
@@ -129,8 +141,9 @@ TEST_CASE_METHOD(Convolutions, "a convolution with what follows it", "[libraries
   const ActivationOf relu(CUDNN_ACTIVATION_RELU), tanh(CUDNN_ACTIVATION_TANH);
   TensorOf bias(1, 6, 1, 1);
   const auto run = [&](const float* residual, cudnnActivationDescriptor_t activation, const float* z) {
-    return cudnnConvolutionBiasActivationForward(handle, &one, x, memory, w, memory + 4096, desc, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, nullptr, 0,
-                                                 residual, y, z, bias, memory + 6000, activation, y, memory + 8192);
+    return cudnnConvolutionBiasActivationForward(handle, &one, x, memory, w, memory + 4096, desc,
+                                                 CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, nullptr, 0, residual, y, z,
+                                                 bias, memory + 6000, activation, y, memory + 8192);
   };
   const float two = 2;
   REQUIRE(run(&two, relu, memory + 8192) == CUDNN_STATUS_SUCCESS);
@@ -138,7 +151,8 @@ TEST_CASE_METHOD(Convolutions, "a convolution with what follows it", "[libraries
   REQUIRE(parts.nodes.size() == 4);
   CHECK(parts.nodes[0].operation == Operation::convolutionForward);
   CHECK(parts.tensors[parts.nodes[0].outputs[0]].kind == TensorKind::passing);
-  CHECK((parts.nodes[1].mode == CUDNN_POINTWISE_ADD && parts.nodes[1].numbers[dnn::kScaleX] == 1 && parts.nodes[1].numbers[dnn::kScaleB] == 2));
+  CHECK((parts.nodes[1].mode == CUDNN_POINTWISE_ADD && parts.nodes[1].numbers[dnn::kScaleX] == 1 &&
+         parts.nodes[1].numbers[dnn::kScaleB] == 2));
   CHECK(parts.tensors[parts.nodes[1].inputs[1]].address == at(8192));
   CHECK((parts.nodes[2].mode == CUDNN_POINTWISE_ADD && parts.tensors[parts.nodes[2].inputs[1]].address == at(6000)));
   CHECK((parts.nodes[3].mode == CUDNN_POINTWISE_RELU_FWD && parts.tensors[parts.nodes[3].outputs[0]].address == at(8192)));
@@ -152,10 +166,10 @@ TEST_CASE_METHOD(Convolutions, "a convolution with what follows it", "[libraries
 
 TEST_CASE_METHOD(Convolutions, "wrong convolutions are answered at the call, and nothing travels", "[libraries][cudnn]") {
   const auto before = calls();
-  const auto with = [&](cudnnHandle_t h, cudnnTensorDescriptor_t image, const void* at, cudnnConvolutionDescriptor_t how, cudnnTensorDescriptor_t to,
-                        int algorithm = 0, const void* alpha = nullptr) {
-    return cudnnConvolutionForward(h, alpha != nullptr ? alpha : &one, image, at, w, memory + 4096, how, static_cast<cudnnConvolutionFwdAlgo_t>(algorithm),
-                                   nullptr, 0, &zero, to, memory + 8192);
+  const auto with = [&](cudnnHandle_t h, cudnnTensorDescriptor_t image, const void* at, cudnnConvolutionDescriptor_t how,
+                        cudnnTensorDescriptor_t to, int algorithm = 0, const void* alpha = nullptr) {
+    return cudnnConvolutionForward(h, alpha != nullptr ? alpha : &one, image, at, w, memory + 4096, how,
+                                   static_cast<cudnnConvolutionFwdAlgo_t>(algorithm), nullptr, 0, &zero, to, memory + 8192);
   };
   TensorOf wrong(2, 7, 9, 9), small(2, 6, 5, 10), doubles(2, 8, 9, 9, CUDNN_TENSOR_NCHW, CUDNN_DATA_INT64);
   CHECK(with(nullptr, x, memory, desc, y) == CUDNN_STATUS_BAD_PARAM);
@@ -167,8 +181,8 @@ TEST_CASE_METHOD(Convolutions, "wrong convolutions are answered at the call, and
   CHECK(with(handle, x, memory, nullptr, y) == CUDNN_STATUS_BAD_PARAM);
   CHECK(with(handle, x, memory, desc, y, 8) == CUDNN_STATUS_BAD_PARAM);
   CHECK(with(handle, x, memory, desc, y, -1) == CUDNN_STATUS_BAD_PARAM);
-  CHECK(cudnnConvolutionForward(handle, nullptr, x, memory, w, memory, desc, CUDNN_CONVOLUTION_FWD_ALGO_GEMM, nullptr, 0, &zero, y, memory) ==
-        CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
+  CHECK(cudnnConvolutionForward(handle, nullptr, x, memory, w, memory, desc, CUDNN_CONVOLUTION_FWD_ALGO_GEMM, nullptr, 0, &zero,
+                                y, memory) == CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
   const auto refusals = unsupportedCalls("cudnnConvolutionForward");
   CHECK(with(handle, doubles, memory, desc, y) == CUDNN_STATUS_NOT_SUPPORTED);
   CHECK(unsupportedCalls("cudnnConvolutionForward") == refusals + 1);
@@ -217,15 +231,18 @@ TEST_CASE_METHOD(Cudnn, "activations", "[libraries][cudnn]") {
   REQUIRE(forward(elu) == CUDNN_STATUS_SUCCESS);
   parts = last();
   CHECK((parts.nodes[0].mode == CUDNN_POINTWISE_ELU_FWD && parts.nodes[0].numbers[dnn::kEluAlpha] == 0.5));
-  REQUIRE(cudnnActivationBackward(handle, elu, &one, x, memory, x, memory + 64, x, memory + 128, &zero, x, memory + 192) == CUDNN_STATUS_SUCCESS);
+  REQUIRE(cudnnActivationBackward(handle, elu, &one, x, memory, x, memory + 64, x, memory + 128, &zero, x, memory + 192) ==
+          CUDNN_STATUS_SUCCESS);
   parts = last();
   REQUIRE(parts.nodes.size() == 1);
   CHECK(parts.nodes[0].mode == CUDNN_POINTWISE_ELU_BWD);
   CHECK((parts.tensors[parts.nodes[0].inputs[0]].address == at(64) && parts.tensors[parts.nodes[0].inputs[1]].address == at(128)));
-  REQUIRE(cudnnActivationBackward(handle, sigmoid, &two, x, memory, x, memory + 64, x, memory + 128, &one, x, memory + 192) == CUDNN_STATUS_SUCCESS);
+  REQUIRE(cudnnActivationBackward(handle, sigmoid, &two, x, memory, x, memory + 64, x, memory + 128, &one, x, memory + 192) ==
+          CUDNN_STATUS_SUCCESS);
   parts = last();
   REQUIRE(parts.nodes.size() == 3);
-  CHECK((parts.nodes[0].mode == CUDNN_POINTWISE_MUL && parts.nodes[2].mode == CUDNN_POINTWISE_SUB && parts.nodes[2].alpha == 2 && parts.nodes[2].beta == 1));
+  CHECK((parts.nodes[0].mode == CUDNN_POINTWISE_MUL && parts.nodes[2].mode == CUDNN_POINTWISE_SUB && parts.nodes[2].alpha == 2 &&
+         parts.nodes[2].beta == 1));
   CHECK(parts.nodes[2].inputs[0] == parts.nodes[0].outputs[0]);
 }
 
@@ -240,7 +257,8 @@ TEST_CASE_METHOD(Cudnn, "operations on elements, and reductions", "[libraries][c
   };
   REQUIRE(run(CUDNN_OP_TENSOR_MAX) == CUDNN_STATUS_SUCCESS);
   dnn::Parts parts = last();
-  CHECK((parts.nodes[0].mode == CUDNN_POINTWISE_MAX && parts.nodes[0].numbers[dnn::kScaleX] == 2 && parts.nodes[0].numbers[dnn::kScaleB] == 3));
+  CHECK((parts.nodes[0].mode == CUDNN_POINTWISE_MAX && parts.nodes[0].numbers[dnn::kScaleX] == 2 &&
+         parts.nodes[0].numbers[dnn::kScaleB] == 3));
   CHECK((parts.nodes[0].alpha == 1 && parts.nodes[0].beta == 1));
   REQUIRE(run(CUDNN_OP_TENSOR_SQRT) == CUDNN_STATUS_SUCCESS);
   CHECK(last().nodes[0].mode == CUDNN_POINTWISE_SQRT);
@@ -266,19 +284,27 @@ TEST_CASE_METHOD(Cudnn, "operations on elements, and reductions", "[libraries][c
   REQUIRE(cudnnTransformTensor(handle, &one, a, memory, &zero, wide, memory + 400) == CUDNN_STATUS_SUCCESS);
   CHECK(last().nodes[0].operation == Operation::copy);
 
+  TensorOf bits(2, 3, 4, 5, CUDNN_TENSOR_NCHW, CUDNN_DATA_BOOLEAN), small(2, 3, 4, 5, CUDNN_TENSOR_NCHW, CUDNN_DATA_FP8_E4M3);
+  CHECK(cudnnTransformTensor(handle, &one, bits, memory, &zero, wide, memory + 400) == CUDNN_STATUS_NOT_SUPPORTED);
+  CHECK(cudnnTransformTensor(handle, &one, a, memory, &zero, small, memory + 400) == CUDNN_STATUS_NOT_SUPPORTED);
+
   cudnnReduceTensorDescriptor_t reduce;
   REQUIRE(cudnnCreateReduceTensorDescriptor(&reduce) == CUDNN_STATUS_SUCCESS);
-  REQUIRE(cudnnSetReduceTensorDescriptor(reduce, CUDNN_REDUCE_TENSOR_NORM2, CUDNN_DATA_FLOAT, CUDNN_PROPAGATE_NAN, CUDNN_REDUCE_TENSOR_NO_INDICES,
-                                         CUDNN_32BIT_INDICES) == CUDNN_STATUS_SUCCESS);
+  REQUIRE(cudnnSetReduceTensorDescriptor(reduce, CUDNN_REDUCE_TENSOR_NORM2, CUDNN_DATA_FLOAT, CUDNN_PROPAGATE_NAN,
+                                         CUDNN_REDUCE_TENSOR_NO_INDICES, CUDNN_32BIT_INDICES) == CUDNN_STATUS_SUCCESS);
   std::size_t bytes = 9;
   CHECK((cudnnGetReductionWorkspaceSize(handle, reduce, a, b, &bytes) == CUDNN_STATUS_SUCCESS && bytes == 0));
-  REQUIRE(cudnnReduceTensor(handle, reduce, nullptr, 0, nullptr, 0, &two, a, memory, &zero, b, memory + 400) == CUDNN_STATUS_SUCCESS);
+  REQUIRE(cudnnReduceTensor(handle, reduce, nullptr, 0, nullptr, 0, &two, a, memory, &zero, b, memory + 400) ==
+          CUDNN_STATUS_SUCCESS);
   parts = last();
-  CHECK((parts.nodes[0].operation == Operation::reduction && parts.nodes[0].mode == CUDNN_REDUCE_TENSOR_NORM2 && parts.nodes[0].flags == dnn::kPropagateNan));
-  CHECK(cudnnReduceTensor(handle, reduce, nullptr, 0, nullptr, 0, &two, b, memory, &zero, a, memory + 400) == CUDNN_STATUS_BAD_PARAM);
-  REQUIRE(cudnnSetReduceTensorDescriptor(reduce, CUDNN_REDUCE_TENSOR_MAX, CUDNN_DATA_FLOAT, CUDNN_PROPAGATE_NAN, CUDNN_REDUCE_TENSOR_FLATTENED_INDICES,
-                                         CUDNN_32BIT_INDICES) == CUDNN_STATUS_SUCCESS);
-  CHECK(cudnnReduceTensor(handle, reduce, memory, 99, nullptr, 0, &two, a, memory, &zero, b, memory + 400) == CUDNN_STATUS_NOT_SUPPORTED);
+  CHECK((parts.nodes[0].operation == Operation::reduction && parts.nodes[0].mode == CUDNN_REDUCE_TENSOR_NORM2 &&
+         parts.nodes[0].flags == dnn::kPropagateNan));
+  CHECK(cudnnReduceTensor(handle, reduce, nullptr, 0, nullptr, 0, &two, b, memory, &zero, a, memory + 400) ==
+        CUDNN_STATUS_BAD_PARAM);
+  REQUIRE(cudnnSetReduceTensorDescriptor(reduce, CUDNN_REDUCE_TENSOR_MAX, CUDNN_DATA_FLOAT, CUDNN_PROPAGATE_NAN,
+                                         CUDNN_REDUCE_TENSOR_FLATTENED_INDICES, CUDNN_32BIT_INDICES) == CUDNN_STATUS_SUCCESS);
+  CHECK(cudnnReduceTensor(handle, reduce, memory, 99, nullptr, 0, &two, a, memory, &zero, b, memory + 400) ==
+        CUDNN_STATUS_NOT_SUPPORTED);
   CHECK(cudnnDestroyReduceTensorDescriptor(reduce) == CUDNN_STATUS_SUCCESS);
 }
 
@@ -287,11 +313,14 @@ TEST_CASE_METHOD(Cudnn, "pools, softmax, response normalisation", "[libraries][c
   cudnnPoolingDescriptor_t pooling;
   REQUIRE(cudnnCreatePoolingDescriptor(&pooling) == CUDNN_STATUS_SUCCESS);
   CHECK(cudnnPoolingForward(handle, pooling, &one, x, memory, &zero, y, memory + 400) == CUDNN_STATUS_BAD_PARAM);  // not set
-  REQUIRE(cudnnSetPooling2dDescriptor(pooling, CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING, CUDNN_PROPAGATE_NAN, 3, 3, 1, 1, 2, 2) == CUDNN_STATUS_SUCCESS);
+  REQUIRE(cudnnSetPooling2dDescriptor(pooling, CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING, CUDNN_PROPAGATE_NAN, 3, 3, 1, 1, 2,
+                                      2) == CUDNN_STATUS_SUCCESS);
   REQUIRE(cudnnPoolingForward(handle, pooling, &one, x, memory, &zero, y, memory + 400) == CUDNN_STATUS_SUCCESS);
   dnn::Parts parts = last();
-  CHECK((parts.nodes[0].operation == Operation::poolForward && parts.nodes[0].mode == 2 && parts.nodes[0].window[1] == 3 && parts.nodes[0].flags == dnn::kPropagateNan));
-  REQUIRE(cudnnPoolingBackward(handle, pooling, &one, y, memory, y, memory + 100, x, memory + 200, &zero, x, memory + 600) == CUDNN_STATUS_SUCCESS);
+  CHECK((parts.nodes[0].operation == Operation::poolForward && parts.nodes[0].mode == 2 && parts.nodes[0].window[1] == 3 &&
+         parts.nodes[0].flags == dnn::kPropagateNan));
+  REQUIRE(cudnnPoolingBackward(handle, pooling, &one, y, memory, y, memory + 100, x, memory + 200, &zero, x, memory + 600) ==
+          CUDNN_STATUS_SUCCESS);
   parts = last();
   CHECK(parts.nodes[0].operation == Operation::poolBackward);
   CHECK((parts.tensors[parts.nodes[0].inputs[0]].address == at(200) && parts.tensors[parts.nodes[0].inputs[1]].address == at(0) &&
@@ -299,23 +328,30 @@ TEST_CASE_METHOD(Cudnn, "pools, softmax, response normalisation", "[libraries][c
   CHECK(cudnnPoolingForward(handle, pooling, &one, x, memory, &zero, x, memory + 400) == CUDNN_STATUS_BAD_PARAM);
   CHECK(cudnnDestroyPoolingDescriptor(pooling) == CUDNN_STATUS_SUCCESS);
 
-  REQUIRE(cudnnSoftmaxForward(handle, CUDNN_SOFTMAX_LOG, CUDNN_SOFTMAX_MODE_CHANNEL, &one, x, memory, &zero, x, memory + 400) == CUDNN_STATUS_SUCCESS);
+  REQUIRE(cudnnSoftmaxForward(handle, CUDNN_SOFTMAX_LOG, CUDNN_SOFTMAX_MODE_CHANNEL, &one, x, memory, &zero, x, memory + 400) ==
+          CUDNN_STATUS_SUCCESS);
   parts = last();
-  CHECK((parts.nodes[0].operation == Operation::softmaxForward && parts.nodes[0].mode == 2 && parts.nodes[0].flags == dnn::kOverChannels));
-  REQUIRE(cudnnSoftmaxBackward(handle, CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_INSTANCE, &one, x, memory, x, memory + 400, &zero, x, memory + 400) == CUDNN_STATUS_SUCCESS);
+  CHECK((parts.nodes[0].operation == Operation::softmaxForward && parts.nodes[0].mode == 2 &&
+         parts.nodes[0].flags == dnn::kOverChannels));
+  REQUIRE(cudnnSoftmaxBackward(handle, CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_INSTANCE, &one, x, memory, x, memory + 400,
+                               &zero, x, memory + 400) == CUDNN_STATUS_SUCCESS);
   parts = last();
   CHECK((parts.nodes[0].operation == Operation::softmaxBackward && parts.nodes[0].flags == 0));
-  CHECK(cudnnSoftmaxForward(handle, static_cast<cudnnSoftmaxAlgorithm_t>(3), CUDNN_SOFTMAX_MODE_CHANNEL, &one, x, memory, &zero, x, memory) == CUDNN_STATUS_BAD_PARAM);
-  CHECK(cudnnSoftmaxForward(handle, CUDNN_SOFTMAX_FAST, static_cast<cudnnSoftmaxMode_t>(3), &one, x, memory, &zero, x, memory) == CUDNN_STATUS_BAD_PARAM);
+  CHECK(cudnnSoftmaxForward(handle, static_cast<cudnnSoftmaxAlgorithm_t>(3), CUDNN_SOFTMAX_MODE_CHANNEL, &one, x, memory, &zero,
+                            x, memory) == CUDNN_STATUS_BAD_PARAM);
+  CHECK(cudnnSoftmaxForward(handle, CUDNN_SOFTMAX_FAST, static_cast<cudnnSoftmaxMode_t>(3), &one, x, memory, &zero, x, memory) ==
+        CUDNN_STATUS_BAD_PARAM);
 
   cudnnLRNDescriptor_t norm;
   REQUIRE(cudnnCreateLRNDescriptor(&norm) == CUDNN_STATUS_SUCCESS);
   REQUIRE(cudnnSetLRNDescriptor(norm, 3, 0.5, 0.75, 1) == CUDNN_STATUS_SUCCESS);
-  REQUIRE(cudnnLRNCrossChannelForward(handle, norm, CUDNN_LRN_CROSS_CHANNEL_DIM1, &one, x, memory, &zero, x, memory + 400) == CUDNN_STATUS_SUCCESS);
-  parts = last();
-  CHECK((parts.nodes[0].numbers[dnn::kWindow] == 3 && parts.nodes[0].numbers[dnn::kAlpha] == 0.5 && parts.nodes[0].numbers[dnn::kK] == 1));
-  REQUIRE(cudnnLRNCrossChannelBackward(handle, norm, CUDNN_LRN_CROSS_CHANNEL_DIM1, &one, x, memory, x, memory + 400, x, memory + 800, &zero, x, memory + 1200) ==
+  REQUIRE(cudnnLRNCrossChannelForward(handle, norm, CUDNN_LRN_CROSS_CHANNEL_DIM1, &one, x, memory, &zero, x, memory + 400) ==
           CUDNN_STATUS_SUCCESS);
+  parts = last();
+  CHECK((parts.nodes[0].numbers[dnn::kWindow] == 3 && parts.nodes[0].numbers[dnn::kAlpha] == 0.5 &&
+         parts.nodes[0].numbers[dnn::kK] == 1));
+  REQUIRE(cudnnLRNCrossChannelBackward(handle, norm, CUDNN_LRN_CROSS_CHANNEL_DIM1, &one, x, memory, x, memory + 400, x,
+                                       memory + 800, &zero, x, memory + 1200) == CUDNN_STATUS_SUCCESS);
   CHECK(last().nodes[0].operation == Operation::responseNormBackward);
   CHECK(cudnnDestroyLRNDescriptor(norm) == CUDNN_STATUS_SUCCESS);
 }
@@ -323,8 +359,8 @@ TEST_CASE_METHOD(Cudnn, "pools, softmax, response normalisation", "[libraries][c
 TEST_CASE_METHOD(Cudnn, "batch normalisation", "[libraries][cudnn]") {
   TensorOf x(4, 3, 5, 5), p(1, 3, 1, 1), wrong(1, 4, 1, 1), each(1, 3, 5, 5);
   const auto infer = [&](cudnnBatchNormMode_t mode, cudnnTensorDescriptor_t parameters, double epsilon) {
-    return cudnnBatchNormalizationForwardInference(handle, mode, &one, &zero, x, memory, x, memory + 400, parameters, memory + 800, memory + 900, memory + 1000,
-                                                   memory + 1100, epsilon);
+    return cudnnBatchNormalizationForwardInference(handle, mode, &one, &zero, x, memory, x, memory + 400, parameters,
+                                                   memory + 800, memory + 900, memory + 1000, memory + 1100, epsilon);
   };
   REQUIRE(infer(CUDNN_BATCHNORM_SPATIAL, p, 1e-3) == CUDNN_STATUS_SUCCESS);
   dnn::Parts parts = last();
@@ -339,12 +375,13 @@ TEST_CASE_METHOD(Cudnn, "batch normalisation", "[libraries][cudnn]") {
 
   const ActivationOf relu(CUDNN_ACTIVATION_RELU), tanh(CUDNN_ACTIVATION_TANH);
   std::size_t bytes = 9;
-  CHECK((cudnnGetBatchNormalizationTrainingExReserveSpaceSize(handle, CUDNN_BATCHNORM_SPATIAL, CUDNN_BATCHNORM_OPS_BN_ADD_ACTIVATION, relu, x, &bytes) ==
-             CUDNN_STATUS_SUCCESS &&
+  CHECK((cudnnGetBatchNormalizationTrainingExReserveSpaceSize(
+             handle, CUDNN_BATCHNORM_SPATIAL, CUDNN_BATCHNORM_OPS_BN_ADD_ACTIVATION, relu, x, &bytes) == CUDNN_STATUS_SUCCESS &&
          bytes == 0));
   const auto train = [&](cudnnBatchNormOps_t ops, void* mean, void* variance) {
-    return cudnnBatchNormalizationForwardTrainingEx(handle, CUDNN_BATCHNORM_SPATIAL_PERSISTENT, ops, &one, &zero, x, memory, x, memory + 2000, x, memory + 400, p,
-                                                    memory + 800, memory + 900, 0.25, mean, variance, 1e-5, memory + 1200, memory + 1300, relu, nullptr, 0, nullptr, 0);
+    return cudnnBatchNormalizationForwardTrainingEx(handle, CUDNN_BATCHNORM_SPATIAL_PERSISTENT, ops, &one, &zero, x, memory, x,
+                                                    memory + 2000, x, memory + 400, p, memory + 800, memory + 900, 0.25, mean,
+                                                    variance, 1e-5, memory + 1200, memory + 1300, relu, nullptr, 0, nullptr, 0);
   };
   REQUIRE(train(CUDNN_BATCHNORM_OPS_BN, memory + 1000, memory + 1100) == CUDNN_STATUS_SUCCESS);
   parts = last();
@@ -356,15 +393,17 @@ TEST_CASE_METHOD(Cudnn, "batch normalisation", "[libraries][cudnn]") {
   REQUIRE(train(CUDNN_BATCHNORM_OPS_BN_ADD_ACTIVATION, nullptr, nullptr) == CUDNN_STATUS_SUCCESS);
   parts = last();
   REQUIRE(parts.nodes.size() == 3);
-  CHECK((parts.nodes[0].inputs[5] == kNoTensor && parts.nodes[1].mode == CUDNN_POINTWISE_ADD && parts.nodes[2].mode == CUDNN_POINTWISE_RELU_FWD));
+  CHECK((parts.nodes[0].inputs[5] == kNoTensor && parts.nodes[1].mode == CUDNN_POINTWISE_ADD &&
+         parts.nodes[2].mode == CUDNN_POINTWISE_RELU_FWD));
   CHECK(parts.tensors[parts.nodes[1].inputs[1]].address == at(2000));
   CHECK(train(CUDNN_BATCHNORM_OPS_BN, memory + 1000, nullptr) == CUDNN_STATUS_BAD_PARAM);
 
   const float two = 2;
   const auto differentiate = [&](cudnnBatchNormOps_t ops, cudnnActivationDescriptor_t activation) {
-    return cudnnBatchNormalizationBackwardEx(handle, CUDNN_BATCHNORM_SPATIAL, ops, &one, &zero, &two, &one, x, memory, x, memory + 400, x, memory + 2000, x,
-                                             memory + 2400, x, memory + 2800, p, memory + 800, memory + 900, memory + 1000, memory + 1100, 1e-5, memory + 1200,
-                                             memory + 1300, activation, nullptr, 0, nullptr, 0);
+    return cudnnBatchNormalizationBackwardEx(handle, CUDNN_BATCHNORM_SPATIAL, ops, &one, &zero, &two, &one, x, memory, x,
+                                             memory + 400, x, memory + 2000, x, memory + 2400, x, memory + 2800, p, memory + 800,
+                                             memory + 900, memory + 1000, memory + 1100, 1e-5, memory + 1200, memory + 1300,
+                                             activation, nullptr, 0, nullptr, 0);
   };
   REQUIRE(differentiate(CUDNN_BATCHNORM_OPS_BN, nullptr) == CUDNN_STATUS_SUCCESS);
   parts = last();
@@ -378,13 +417,15 @@ TEST_CASE_METHOD(Cudnn, "batch normalisation", "[libraries][cudnn]") {
   CHECK(differentiate(CUDNN_BATCHNORM_OPS_BN_ACTIVATION, tanh) == CUDNN_STATUS_NOT_SUPPORTED);
 
   // The other interface.
-  REQUIRE(cudnnNormalizationForwardTraining(handle, CUDNN_NORM_PER_CHANNEL, CUDNN_NORM_OPS_NORM, CUDNN_NORM_ALGO_STANDARD, &one, &zero, x, memory, p, memory + 800,
-                                            memory + 900, 0.5, p, memory + 1000, memory + 1100, 1e-5, memory + 1200, memory + 1300, nullptr, nullptr, nullptr, x,
-                                            memory + 400, nullptr, 0, nullptr, 0, 1) == CUDNN_STATUS_SUCCESS);
+  REQUIRE(cudnnNormalizationForwardTraining(handle, CUDNN_NORM_PER_CHANNEL, CUDNN_NORM_OPS_NORM, CUDNN_NORM_ALGO_STANDARD, &one,
+                                            &zero, x, memory, p, memory + 800, memory + 900, 0.5, p, memory + 1000, memory + 1100,
+                                            1e-5, memory + 1200, memory + 1300, nullptr, nullptr, nullptr, x, memory + 400,
+                                            nullptr, 0, nullptr, 0, 1) == CUDNN_STATUS_SUCCESS);
   CHECK(last().nodes[0].numbers[dnn::kAverageFactor] == 0.5);
-  CHECK(cudnnNormalizationForwardTraining(handle, CUDNN_NORM_PER_CHANNEL, CUDNN_NORM_OPS_NORM, CUDNN_NORM_ALGO_STANDARD, &one, &zero, x, memory, p, memory + 800,
-                                          memory + 900, 0.5, p, memory + 1000, memory + 1100, 1e-5, memory + 1200, memory + 1300, nullptr, nullptr, nullptr, x,
-                                          memory + 400, nullptr, 0, nullptr, 0, 2) == CUDNN_STATUS_BAD_PARAM);
+  CHECK(cudnnNormalizationForwardTraining(handle, CUDNN_NORM_PER_CHANNEL, CUDNN_NORM_OPS_NORM, CUDNN_NORM_ALGO_STANDARD, &one,
+                                          &zero, x, memory, p, memory + 800, memory + 900, 0.5, p, memory + 1000, memory + 1100,
+                                          1e-5, memory + 1200, memory + 1300, nullptr, nullptr, nullptr, x, memory + 400, nullptr,
+                                          0, nullptr, 0, 2) == CUDNN_STATUS_BAD_PARAM);
 }
 
 TEST_CASE_METHOD(Cudnn, "normalisation by its other names", "[libraries][cudnn]") {
@@ -394,19 +435,26 @@ TEST_CASE_METHOD(Cudnn, "normalisation by its other names", "[libraries][cudnn]"
   const auto mode = CUDNN_NORM_PER_CHANNEL;
   const auto ops = CUDNN_NORM_OPS_NORM_ADD_ACTIVATION;
   const auto algo = CUDNN_NORM_ALGO_PERSIST;
-  CHECK((cudnnGetNormalizationForwardTrainingWorkspaceSize(handle, mode, ops, algo, x, x, x, p, relu, p, &bytes, 1) == CUDNN_STATUS_SUCCESS && bytes == 0));
-  CHECK((cudnnGetNormalizationBackwardWorkspaceSize(handle, mode, ops, algo, x, x, x, x, x, p, relu, p, &bytes, 1) == CUDNN_STATUS_SUCCESS && bytes == 0));
-  CHECK((cudnnGetNormalizationTrainingReserveSpaceSize(handle, mode, ops, algo, relu, x, &bytes, 1) == CUDNN_STATUS_SUCCESS && bytes == 0));
+  CHECK((cudnnGetNormalizationForwardTrainingWorkspaceSize(handle, mode, ops, algo, x, x, x, p, relu, p, &bytes, 1) ==
+             CUDNN_STATUS_SUCCESS &&
+         bytes == 0));
+  CHECK((cudnnGetNormalizationBackwardWorkspaceSize(handle, mode, ops, algo, x, x, x, x, x, p, relu, p, &bytes, 1) ==
+             CUDNN_STATUS_SUCCESS &&
+         bytes == 0));
+  CHECK((cudnnGetNormalizationTrainingReserveSpaceSize(handle, mode, ops, algo, relu, x, &bytes, 1) == CUDNN_STATUS_SUCCESS &&
+         bytes == 0));
   CHECK(cudnnGetNormalizationTrainingReserveSpaceSize(handle, mode, ops, algo, relu, x, &bytes, 3) == CUDNN_STATUS_BAD_PARAM);
   CHECK(cudnnDeriveNormTensorDescriptor(p, mean, x, mode, 1) == CUDNN_STATUS_SUCCESS);
   CHECK(cudnnDeriveNormTensorDescriptor(p, mean, x, mode, 2) == CUDNN_STATUS_BAD_PARAM);
-  REQUIRE(cudnnNormalizationForwardInference(handle, mode, ops, algo, &one, &zero, x, memory, p, memory + 800, memory + 900, mean, memory + 1000, memory + 1100, x,
-                                             memory + 2000, relu, x, memory + 400, 1e-4, 1) == CUDNN_STATUS_SUCCESS);
+  REQUIRE(cudnnNormalizationForwardInference(handle, mode, ops, algo, &one, &zero, x, memory, p, memory + 800, memory + 900, mean,
+                                             memory + 1000, memory + 1100, x, memory + 2000, relu, x, memory + 400, 1e-4,
+                                             1) == CUDNN_STATUS_SUCCESS);
   dnn::Parts parts = last();
   REQUIRE(parts.nodes.size() == 3);
   CHECK((parts.nodes[0].flags == 0 && parts.nodes[0].numbers[dnn::kEpsilon] == 1e-4 && parts.nodes[1].mode == CUDNN_POINTWISE_ADD));
-  REQUIRE(cudnnNormalizationBackward(handle, mode, CUDNN_NORM_OPS_NORM, algo, &one, &zero, &one, &zero, x, memory, nullptr, nullptr, x, memory + 2000, nullptr, nullptr, x,
-                                     memory + 2400, p, memory + 800, nullptr, memory + 900, memory + 1000, 1e-4, mean, memory + 1100, memory + 1200, nullptr, nullptr, 0,
+  REQUIRE(cudnnNormalizationBackward(handle, mode, CUDNN_NORM_OPS_NORM, algo, &one, &zero, &one, &zero, x, memory, nullptr,
+                                     nullptr, x, memory + 2000, nullptr, nullptr, x, memory + 2400, p, memory + 800, nullptr,
+                                     memory + 900, memory + 1000, 1e-4, mean, memory + 1100, memory + 1200, nullptr, nullptr, 0,
                                      nullptr, 0, 1) == CUDNN_STATUS_SUCCESS);
   parts = last();
   REQUIRE(parts.nodes.size() == 1);
@@ -416,7 +464,8 @@ TEST_CASE_METHOD(Cudnn, "normalisation by its other names", "[libraries][cudnn]"
 TEST_CASE_METHOD(Cudnn, "doubles bring doubles", "[libraries][cudnn]") {
   TensorOf x(1, 2, 3, 4, CUDNN_TENSOR_NCHW, CUDNN_DATA_DOUBLE);
   const double alpha = 0.1, beta = 0.7;
-  REQUIRE(cudnnSoftmaxForward(handle, CUDNN_SOFTMAX_FAST, CUDNN_SOFTMAX_MODE_CHANNEL, &alpha, x, memory, &beta, x, memory + 400) == CUDNN_STATUS_SUCCESS);
+  REQUIRE(cudnnSoftmaxForward(handle, CUDNN_SOFTMAX_FAST, CUDNN_SOFTMAX_MODE_CHANNEL, &alpha, x, memory, &beta, x,
+                              memory + 400) == CUDNN_STATUS_SUCCESS);
   const dnn::Parts parts = last();
   CHECK((parts.nodes[0].alpha == 0.1 && parts.nodes[0].beta == 0.7 && parts.nodes[0].compute == dnn::Type::f64));
 }

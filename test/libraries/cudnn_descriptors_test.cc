@@ -20,7 +20,8 @@ TEST_CASE_METHOD(Cudnn, "versions, names of statuses, the last error in words", 
   CHECK(std::string(cudnnGetErrorString(CUDNN_STATUS_NOT_SUPPORTED_SHAPE)) == "CUDNN_STATUS_NOT_SUPPORTED_SHAPE");
   CHECK(std::string(cudnnGetErrorString(static_cast<cudnnStatus_t>(77))) == "CUDNN_UNKNOWN_STATUS");
   CHECK(cudnnGetMaxDeviceVersion() == CUDNN_MAX_DEVICE_VERSION);
-  for (const auto check : {cudnnOpsVersionCheck, cudnnCnnVersionCheck, cudnnAdvVersionCheck, cudnnGraphVersionCheck}) CHECK(check() == CUDNN_STATUS_SUCCESS);
+  for (const auto check : {cudnnOpsVersionCheck, cudnnCnnVersionCheck, cudnnAdvVersionCheck, cudnnGraphVersionCheck})
+    CHECK(check() == CUDNN_STATUS_SUCCESS);
   // There is no log, and who wants one is told.
   unsigned mask = 9;
   cudnnCallback_t callback = [](cudnnSeverity_t, void*, const cudnnDebug_t*, const char*) {};
@@ -68,7 +69,8 @@ TEST_CASE_METHOD(Cudnn, "tensors and filters: what is set is told", "[libraries]
   REQUIRE(cudnnSetTensor4dDescriptor(tensor, CUDNN_TENSOR_NHWC, CUDNN_DATA_HALF, 2, 3, 5, 7) == CUDNN_STATUS_SUCCESS);
   cudnnDataType_t type;
   int n, c, h, w, strides[4];
-  REQUIRE(cudnnGetTensor4dDescriptor(tensor, &type, &n, &c, &h, &w, &strides[0], &strides[1], &strides[2], &strides[3]) == CUDNN_STATUS_SUCCESS);
+  REQUIRE(cudnnGetTensor4dDescriptor(tensor, &type, &n, &c, &h, &w, &strides[0], &strides[1], &strides[2], &strides[3]) ==
+          CUDNN_STATUS_SUCCESS);
   CHECK(type == CUDNN_DATA_HALF);
   CHECK((n == 2 && c == 3 && h == 5 && w == 7));
   CHECK((strides[0] == 105 && strides[1] == 1 && strides[2] == 21 && strides[3] == 3));
@@ -91,11 +93,14 @@ TEST_CASE_METHOD(Cudnn, "tensors and filters: what is set is told", "[libraries]
   REQUIRE(cudnnGetTensorNdDescriptor(tensor, 5, &type, &rank, back, backStrides) == CUDNN_STATUS_SUCCESS);
   CHECK((backStrides[0] == 360 && backStrides[1] == 1 && backStrides[4] == 3));
   CHECK(cudnnSetTensor4dDescriptor(tensor, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 0, 3, 5, 7) == CUDNN_STATUS_BAD_PARAM);
-  CHECK(cudnnSetTensor4dDescriptor(tensor, CUDNN_TENSOR_NCHW, static_cast<cudnnDataType_t>(99), 1, 3, 5, 7) == CUDNN_STATUS_BAD_PARAM);
-  CHECK(cudnnSetTensor4dDescriptor(tensor, static_cast<cudnnTensorFormat_t>(7), CUDNN_DATA_FLOAT, 1, 3, 5, 7) == CUDNN_STATUS_BAD_PARAM);
+  CHECK(cudnnSetTensor4dDescriptor(tensor, CUDNN_TENSOR_NCHW, static_cast<cudnnDataType_t>(99), 1, 3, 5, 7) ==
+        CUDNN_STATUS_BAD_PARAM);
+  CHECK(cudnnSetTensor4dDescriptor(tensor, static_cast<cudnnTensorFormat_t>(7), CUDNN_DATA_FLOAT, 1, 3, 5, 7) ==
+        CUDNN_STATUS_BAD_PARAM);
   CHECK(cudnnSetTensor4dDescriptor(tensor, CUDNN_TENSOR_NCHW_VECT_C, CUDNN_DATA_INT8x4, 1, 4, 5, 7) == CUDNN_STATUS_NOT_SUPPORTED);
   const int most = 0x7fffffff;
-  CHECK(cudnnSetTensor4dDescriptor(tensor, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, most, most, most, most) == CUDNN_STATUS_NOT_SUPPORTED);
+  CHECK(cudnnSetTensor4dDescriptor(tensor, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, most, most, most, most) ==
+        CUDNN_STATUS_NOT_SUPPORTED);
   CHECK(cudnnSetTensor4dDescriptorEx(tensor, CUDNN_DATA_FLOAT, 2, 2, 2, 2, most, most, most, most) == CUDNN_STATUS_NOT_SUPPORTED);
   CHECK(cudnnSetTensorNdDescriptor(tensor, CUDNN_DATA_FLOAT, 9, dims, gaps) == CUDNN_STATUS_NOT_SUPPORTED);
   CHECK(cudnnSetTensorNdDescriptor(tensor, CUDNN_DATA_FLOAT, -1, dims, gaps) == CUDNN_STATUS_NOT_SUPPORTED);
@@ -126,7 +131,8 @@ TEST_CASE_METHOD(Cudnn, "tensors and filters: what is set is told", "[libraries]
 TEST_CASE_METHOD(Cudnn, "descriptors of operations: what is set is told, and shapes that follow", "[libraries][cudnn]") {
   cudnnConvolutionDescriptor_t convolution;
   REQUIRE(cudnnCreateConvolutionDescriptor(&convolution) == CUDNN_STATUS_SUCCESS);
-  REQUIRE(cudnnSetConvolution2dDescriptor(convolution, 1, 2, 3, 2, 1, 2, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT) == CUDNN_STATUS_SUCCESS);
+  REQUIRE(cudnnSetConvolution2dDescriptor(convolution, 1, 2, 3, 2, 1, 2, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT) ==
+          CUDNN_STATUS_SUCCESS);
   REQUIRE(cudnnSetConvolutionGroupCount(convolution, 2) == CUDNN_STATUS_SUCCESS);
   REQUIRE(cudnnSetConvolutionMathType(convolution, CUDNN_FMA_MATH) == CUDNN_STATUS_SUCCESS);
   int length = 0, pads[3], strides[3], dilations[3], groups = 0;
@@ -137,11 +143,14 @@ TEST_CASE_METHOD(Cudnn, "descriptors of operations: what is set is told, and sha
   CHECK((length == 2 && pads[1] == 2 && strides[0] == 3 && dilations[1] == 2 && mode == CUDNN_CROSS_CORRELATION));
   CHECK((cudnnGetConvolutionGroupCount(convolution, &groups) == CUDNN_STATUS_SUCCESS && groups == 2));
   CHECK((cudnnGetConvolutionMathType(convolution, &math) == CUDNN_STATUS_SUCCESS && math == CUDNN_FMA_MATH));
-  CHECK(cudnnSetConvolution2dDescriptor(convolution, -1, 2, 3, 2, 1, 2, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT) == CUDNN_STATUS_BAD_PARAM);
-  CHECK(cudnnSetConvolution2dDescriptor(convolution, 1, 2, 0, 2, 1, 2, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT) == CUDNN_STATUS_BAD_PARAM);
+  CHECK(cudnnSetConvolution2dDescriptor(convolution, -1, 2, 3, 2, 1, 2, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT) ==
+        CUDNN_STATUS_BAD_PARAM);
+  CHECK(cudnnSetConvolution2dDescriptor(convolution, 1, 2, 0, 2, 1, 2, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT) ==
+        CUDNN_STATUS_BAD_PARAM);
   CHECK(cudnnSetConvolutionGroupCount(convolution, 0) == CUDNN_STATUS_BAD_PARAM);
   int two[6];
-  REQUIRE(cudnnGetConvolution2dDescriptor(convolution, &two[0], &two[1], &two[2], &two[3], &two[4], &two[5], &mode, &type) == CUDNN_STATUS_SUCCESS);
+  REQUIRE(cudnnGetConvolution2dDescriptor(convolution, &two[0], &two[1], &two[2], &two[3], &two[4], &two[5], &mode, &type) ==
+          CUDNN_STATUS_SUCCESS);
   CHECK((two[0] == 1 && two[1] == 2 && two[2] == 3 && two[3] == 2 && two[4] == 1 && two[5] == 2));
   cudnnReorderType_t reorder;
   REQUIRE(cudnnSetConvolutionReorderType(convolution, CUDNN_NO_REORDER) == CUDNN_STATUS_SUCCESS);
@@ -156,7 +165,8 @@ TEST_CASE_METHOD(Cudnn, "descriptors of operations: what is set is told, and sha
     REQUIRE(cudnnGetConvolution2dForwardOutputDim(convolution, image, filter, &n, &c, &h, &w) == CUDNN_STATUS_SUCCESS);
     CHECK((n == 2 && c == 6 && h == (14 + 2 - 3) / 3 + 1 && w == (15 + 4 - 5) / 2 + 1));
     CHECK(cudnnGetConvolution2dForwardOutputDim(convolution, other, filter, &n, &c, &h, &w) == CUDNN_STATUS_BAD_PARAM);
-    REQUIRE(cudnnSetConvolution2dDescriptor(convolution, 0, 0, 1, 1, 1, 1, CUDNN_CONVOLUTION, CUDNN_DATA_FLOAT) == CUDNN_STATUS_SUCCESS);
+    REQUIRE(cudnnSetConvolution2dDescriptor(convolution, 0, 0, 1, 1, 1, 1, CUDNN_CONVOLUTION, CUDNN_DATA_FLOAT) ==
+            CUDNN_STATUS_SUCCESS);
     CHECK(cudnnGetConvolution2dForwardOutputDim(convolution, tiny, filter, &n, &c, &h, &w) == CUDNN_STATUS_BAD_PARAM);
     cudnnPoolingDescriptor_t pooling;
     cudnnPoolingMode_t pool;
@@ -165,8 +175,10 @@ TEST_CASE_METHOD(Cudnn, "descriptors of operations: what is set is told, and sha
     CHECK(cudnnGetPooling2dForwardOutputDim(pooling, image, &n, &c, &h, &w) == CUDNN_STATUS_BAD_PARAM);  // not set
     REQUIRE(cudnnSetPooling2dDescriptor(pooling, CUDNN_POOLING_MAX, CUDNN_PROPAGATE_NAN, 3, 2, 1, 0, 2, 1) == CUDNN_STATUS_SUCCESS);
     int window[2], vertical, horizontal, vStride, hStride;
-    REQUIRE(cudnnGetPooling2dDescriptor(pooling, &pool, &nan, &window[0], &window[1], &vertical, &horizontal, &vStride, &hStride) == CUDNN_STATUS_SUCCESS);
-    CHECK((window[0] == 3 && window[1] == 2 && vertical == 1 && horizontal == 0 && vStride == 2 && hStride == 1 && nan == CUDNN_PROPAGATE_NAN));
+    REQUIRE(cudnnGetPooling2dDescriptor(pooling, &pool, &nan, &window[0], &window[1], &vertical, &horizontal, &vStride,
+                                        &hStride) == CUDNN_STATUS_SUCCESS);
+    CHECK((window[0] == 3 && window[1] == 2 && vertical == 1 && horizontal == 0 && vStride == 2 && hStride == 1 &&
+           nan == CUDNN_PROPAGATE_NAN));
     int spatial = 0, windows[2] = {}, padding[2] = {}, steps[2] = {};
     REQUIRE(cudnnGetPoolingNdDescriptor(pooling, 2, &pool, &nan, &spatial, windows, padding, steps) == CUDNN_STATUS_SUCCESS);
     CHECK((spatial == 2 && windows[0] == 3 && padding[0] == 1 && steps[1] == 1));
@@ -178,10 +190,12 @@ TEST_CASE_METHOD(Cudnn, "descriptors of operations: what is set is told, and sha
     TensorOf halves(2, 8, 14, 15, CUDNN_TENSOR_NHWC, CUDNN_DATA_HALF);
     REQUIRE(cudnnDeriveBNTensorDescriptor(derived, halves, CUDNN_BATCHNORM_SPATIAL) == CUDNN_STATUS_SUCCESS);
     int strides4[4];
-    REQUIRE(cudnnGetTensor4dDescriptor(derived, &type, &n, &c, &h, &w, &strides4[0], &strides4[1], &strides4[2], &strides4[3]) == CUDNN_STATUS_SUCCESS);
+    REQUIRE(cudnnGetTensor4dDescriptor(derived, &type, &n, &c, &h, &w, &strides4[0], &strides4[1], &strides4[2], &strides4[3]) ==
+            CUDNN_STATUS_SUCCESS);
     CHECK((type == CUDNN_DATA_FLOAT && n == 1 && c == 8 && h == 1 && w == 1));
     REQUIRE(cudnnDeriveBNTensorDescriptor(derived, halves, CUDNN_BATCHNORM_PER_ACTIVATION) == CUDNN_STATUS_SUCCESS);
-    REQUIRE(cudnnGetTensor4dDescriptor(derived, &type, &n, &c, &h, &w, &strides4[0], &strides4[1], &strides4[2], &strides4[3]) == CUDNN_STATUS_SUCCESS);
+    REQUIRE(cudnnGetTensor4dDescriptor(derived, &type, &n, &c, &h, &w, &strides4[0], &strides4[1], &strides4[2], &strides4[3]) ==
+            CUDNN_STATUS_SUCCESS);
     CHECK((n == 1 && c == 8 && h == 14 && w == 15 && strides4[3] == 1));
     CHECK(cudnnDestroyTensorDescriptor(derived) == CUDNN_STATUS_SUCCESS);
   }
@@ -198,7 +212,8 @@ TEST_CASE_METHOD(Cudnn, "descriptors of operations: what is set is told, and sha
   REQUIRE(cudnnGetActivationDescriptor(activation, &activationMode, &nan, &coefficient) == CUDNN_STATUS_SUCCESS);
   REQUIRE(cudnnGetActivationDescriptorSwishBeta(activation, &beta) == CUDNN_STATUS_SUCCESS);
   CHECK((activationMode == CUDNN_ACTIVATION_CLIPPED_RELU && nan == CUDNN_PROPAGATE_NAN && coefficient == 6 && beta == 1.5));
-  CHECK(cudnnSetActivationDescriptor(activation, static_cast<cudnnActivationMode_t>(7), CUDNN_PROPAGATE_NAN, 6) == CUDNN_STATUS_BAD_PARAM);
+  CHECK(cudnnSetActivationDescriptor(activation, static_cast<cudnnActivationMode_t>(7), CUDNN_PROPAGATE_NAN, 6) ==
+        CUDNN_STATUS_BAD_PARAM);
   CHECK(cudnnDestroyActivationDescriptor(activation) == CUDNN_STATUS_SUCCESS);
 
   cudnnReduceTensorDescriptor_t reduce;
@@ -206,8 +221,8 @@ TEST_CASE_METHOD(Cudnn, "descriptors of operations: what is set is told, and sha
   cudnnReduceTensorIndices_t indices;
   cudnnIndicesType_t indicesType;
   REQUIRE(cudnnCreateReduceTensorDescriptor(&reduce) == CUDNN_STATUS_SUCCESS);
-  REQUIRE(cudnnSetReduceTensorDescriptor(reduce, CUDNN_REDUCE_TENSOR_AVG, CUDNN_DATA_DOUBLE, CUDNN_NOT_PROPAGATE_NAN, CUDNN_REDUCE_TENSOR_NO_INDICES,
-                                         CUDNN_64BIT_INDICES) == CUDNN_STATUS_SUCCESS);
+  REQUIRE(cudnnSetReduceTensorDescriptor(reduce, CUDNN_REDUCE_TENSOR_AVG, CUDNN_DATA_DOUBLE, CUDNN_NOT_PROPAGATE_NAN,
+                                         CUDNN_REDUCE_TENSOR_NO_INDICES, CUDNN_64BIT_INDICES) == CUDNN_STATUS_SUCCESS);
   REQUIRE(cudnnGetReduceTensorDescriptor(reduce, &operation, &type, &nan, &indices, &indicesType) == CUDNN_STATUS_SUCCESS);
   CHECK((operation == CUDNN_REDUCE_TENSOR_AVG && type == CUDNN_DATA_DOUBLE && indicesType == CUDNN_64BIT_INDICES));
   CHECK(cudnnDestroyReduceTensorDescriptor(reduce) == CUDNN_STATUS_SUCCESS);
@@ -238,10 +253,13 @@ TEST_CASE_METHOD(Cudnn, "descriptors of operations: what is set is told, and sha
   cudnnFoldingDirection_t direction;
   cudnnTensorFormat_t format;
   REQUIRE(cudnnCreateTensorTransformDescriptor(&transform) == CUDNN_STATUS_SUCCESS);
-  REQUIRE(cudnnSetTensorTransformDescriptor(transform, 4, CUDNN_TENSOR_NHWC, before, after, nullptr, CUDNN_TRANSFORM_UNFOLD) == CUDNN_STATUS_SUCCESS);
-  CHECK(cudnnSetTensorTransformDescriptor(transform, 40, CUDNN_TENSOR_NHWC, before, after, nullptr, CUDNN_TRANSFORM_FOLD) == CUDNN_STATUS_BAD_PARAM);
+  REQUIRE(cudnnSetTensorTransformDescriptor(transform, 4, CUDNN_TENSOR_NHWC, before, after, nullptr, CUDNN_TRANSFORM_UNFOLD) ==
+          CUDNN_STATUS_SUCCESS);
+  CHECK(cudnnSetTensorTransformDescriptor(transform, 40, CUDNN_TENSOR_NHWC, before, after, nullptr, CUDNN_TRANSFORM_FOLD) ==
+        CUDNN_STATUS_BAD_PARAM);
   REQUIRE(cudnnGetTensorTransformDescriptor(transform, 4, &format, gotBefore, gotAfter, fold, &direction) == CUDNN_STATUS_SUCCESS);
-  CHECK((format == CUDNN_TENSOR_NHWC && gotBefore[3] == 2 && gotAfter[2] == 3 && fold[1] == 1 && fold[2] == 9 && direction == CUDNN_TRANSFORM_UNFOLD));
+  CHECK((format == CUDNN_TENSOR_NHWC && gotBefore[3] == 2 && gotAfter[2] == 3 && fold[1] == 1 && fold[2] == 9 &&
+         direction == CUDNN_TRANSFORM_UNFOLD));
   CHECK(cudnnDestroyTensorTransformDescriptor(transform) == CUDNN_STATUS_SUCCESS);
 }
 
@@ -296,7 +314,8 @@ TEST_CASE_METHOD(Cudnn, "the parts of cuDNN are the one library", "[libraries][c
   void* graph = ::dlopen(ROUSE_CUDNN_FOLDER "/libcudnn_graph.so.9", RTLD_NOW);
   REQUIRE(ops != nullptr);
   REQUIRE(graph != nullptr);
-  const auto create = reinterpret_cast<decltype(&cudnnCreateTensorDescriptor)>(::dlvsym(ops, "cudnnCreateTensorDescriptor", "libcudnn_ops.so.9"));
+  const auto create =
+      reinterpret_cast<decltype(&cudnnCreateTensorDescriptor)>(::dlvsym(ops, "cudnnCreateTensorDescriptor", "libcudnn_ops.so.9"));
   const auto version = reinterpret_cast<decltype(&cudnnGetVersion)>(::dlvsym(graph, "cudnnGetVersion", "libcudnn_graph.so.9"));
   REQUIRE(create != nullptr);
   REQUIRE(version != nullptr);
@@ -305,6 +324,7 @@ TEST_CASE_METHOD(Cudnn, "the parts of cuDNN are the one library", "[libraries][c
   cudnnTensorDescriptor_t tensor;
   REQUIRE(create(&tensor) == CUDNN_STATUS_SUCCESS);
   CHECK(cudnnDestroyTensorDescriptor(tensor) == CUDNN_STATUS_SUCCESS);
-  for (const char* part : {"cnn", "adv", "ext", "heuristic", "engines_precompiled", "engines_runtime_compiled", "engines_tensor_ir"})
+  for (const char* part :
+       {"cnn", "adv", "ext", "heuristic", "engines_precompiled", "engines_runtime_compiled", "engines_tensor_ir"})
     CHECK(::dlopen((std::string(ROUSE_CUDNN_FOLDER "/libcudnn_") + part + ".so.9").c_str(), RTLD_NOW) != nullptr);
 }

@@ -78,7 +78,9 @@ void each(const Index& dims, F&& f) {
 }
 
 enum class Layout { packed, channelsLast, gaps };
-inline const char* name(Layout layout) { return layout == Layout::packed ? "packed" : layout == Layout::channelsLast ? "channels last" : "gaps"; }
+inline const char* name(Layout layout) {
+  return layout == Layout::packed ? "packed" : layout == Layout::channelsLast ? "channels last" : "gaps";
+}
 
 inline Index stridesOf(const Index& dims, Layout layout) {
   const int rank = int(dims.size());
@@ -103,7 +105,8 @@ struct Tensor {
   T* device = nullptr;
   cudnnTensorDescriptor_t desc = nullptr;
 
-  Tensor(check::Random& r, const Index& dims, Layout layout = Layout::packed, double low = -1, double high = 1) : dims(dims), strides(stridesOf(dims, layout)) {
+  Tensor(check::Random& r, const Index& dims, Layout layout = Layout::packed, double low = -1, double high = 1)
+      : dims(dims), strides(stridesOf(dims, layout)) {
     std::size_t size = 1;
     for (std::size_t i = 0; i < dims.size(); ++i) size += std::size_t(dims[i] - 1) * strides[i];
     host.resize(size);
@@ -123,7 +126,8 @@ struct Tensor {
 
   std::size_t place(const Index& i) const {
     std::size_t at = 0;
-    for (std::size_t d = 0; d < dims.size(); ++d) at += std::size_t(dims[d] == 1 ? 0 : i[d]) * strides[d];  // repeated where it is 1
+    for (std::size_t d = 0; d < dims.size(); ++d)
+      at += std::size_t(dims[d] == 1 ? 0 : i[d]) * strides[d];  // repeated where it is 1
     return at;
   }
   T& operator[](const Index& i) { return host[place(i)]; }

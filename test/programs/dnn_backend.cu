@@ -24,7 +24,9 @@ class Descriptor {
     return set<cudnnBackendDescriptor_t>(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, {value});
   }
   Descriptor& wholes(cudnnBackendAttributeName_t name, const Wholes& values) { return set(name, CUDNN_TYPE_INT64, values); }
-  Descriptor& type(cudnnBackendAttributeName_t name, cudnnDataType_t value) { return set<cudnnDataType_t>(name, CUDNN_TYPE_DATA_TYPE, {value}); }
+  Descriptor& type(cudnnBackendAttributeName_t name, cudnnDataType_t value) {
+    return set<cudnnDataType_t>(name, CUDNN_TYPE_DATA_TYPE, {value});
+  }
   Descriptor& done() {
     DNN(cudnnBackendFinalize(*this));
     return *this;
@@ -40,10 +42,14 @@ class Descriptor {
   std::shared_ptr<Owner> desc_;
 };
 
-Descriptor tensor(std::int64_t uid, const Index& dims, const Index& strides, cudnnDataType_t type, bool isVirtual = false, bool byValue = false) {
+Descriptor tensor(std::int64_t uid, const Index& dims, const Index& strides, cudnnDataType_t type, bool isVirtual = false,
+                  bool byValue = false) {
   Descriptor made(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-  made.wholes(CUDNN_ATTR_TENSOR_UNIQUE_ID, {uid}).type(CUDNN_ATTR_TENSOR_DATA_TYPE, type).wholes(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, {16});
-  made.wholes(CUDNN_ATTR_TENSOR_DIMENSIONS, Wholes(dims.begin(), dims.end())).wholes(CUDNN_ATTR_TENSOR_STRIDES, Wholes(strides.begin(), strides.end()));
+  made.wholes(CUDNN_ATTR_TENSOR_UNIQUE_ID, {uid})
+      .type(CUDNN_ATTR_TENSOR_DATA_TYPE, type)
+      .wholes(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, {16});
+  made.wholes(CUDNN_ATTR_TENSOR_DIMENSIONS, Wholes(dims.begin(), dims.end()))
+      .wholes(CUDNN_ATTR_TENSOR_STRIDES, Wholes(strides.begin(), strides.end()));
   const bool yes = true;
   if (isVirtual) DNN(cudnnBackendSetAttribute(made, CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1, &yes));
   if (byValue) DNN(cudnnBackendSetAttribute(made, CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, 1, &yes));
@@ -74,8 +80,12 @@ struct Binding {
 
 Descriptor pointwise(cudnnPointwiseMode_t mode, const Descriptor& x, const Descriptor* b, const Descriptor& y) {
   Descriptor desc(CUDNN_BACKEND_POINTWISE_DESCRIPTOR), made(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
-  desc.set<cudnnPointwiseMode_t>(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, {mode}).type(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_DATA_FLOAT).done();
-  made.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, desc).set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x).set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
+  desc.set<cudnnPointwiseMode_t>(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, {mode})
+      .type(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_DATA_FLOAT)
+      .done();
+  made.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, desc)
+      .set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x)
+      .set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
   if (b != nullptr) made.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, *b);
   return made.done();
 }
@@ -84,14 +94,16 @@ Descriptor convolution(const Wholes& pads, const Wholes& strides) {
   Descriptor made(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
   made.type(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_DATA_FLOAT);
   made.set<cudnnConvolutionMode_t>(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, {CUDNN_CROSS_CORRELATION});
-  made.wholes(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, {std::int64_t(pads.size())}).wholes(CUDNN_ATTR_CONVOLUTION_DILATIONS, Wholes(pads.size(), 1));
+  made.wholes(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, {std::int64_t(pads.size())})
+      .wholes(CUDNN_ATTR_CONVOLUTION_DILATIONS, Wholes(pads.size(), 1));
   made.wholes(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, pads).wholes(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, pads);
   return made.wholes(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, strides).done();
 }
 
 // The first of the heuristics' configurations that makes a plan.
 void execute(cudnnHandle_t handle, const std::vector<cudnnBackendDescriptor_t>& operations, const Binding& binding) {
-  Descriptor graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR), heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR), pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+  Descriptor graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR), heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR),
+      pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
   graph.set<cudnnHandle_t>(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, {handle});
   graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, operations).done();
   heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
@@ -105,24 +117,29 @@ void execute(cudnnHandle_t handle, const std::vector<cudnnBackendDescriptor_t>& 
     configurations.emplace_back(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
     raw.push_back(configurations.back());
   }
-  DNN(cudnnBackendGetAttribute(heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, count, &count, raw.data()));
+  DNN(cudnnBackendGetAttribute(heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, count, &count,
+                               raw.data()));
   for (std::int64_t i = 0; i < count; ++i) {
     // Engines that round their inputs to less than they are would not give what is compared here.
     Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
     cudnnBackendDescriptor_t filled = engine;
     std::int64_t engines = 0, notes = 0;
-    DNN(cudnnBackendGetAttribute(configurations[i], CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &engines, &filled));
+    DNN(cudnnBackendGetAttribute(configurations[i], CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &engines,
+                                 &filled));
     std::vector<cudnnBackendNumericalNote_t> all(CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
-    DNN(cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE, std::int64_t(all.size()), &notes, all.data()));
+    DNN(cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE, std::int64_t(all.size()),
+                                 &notes, all.data()));
     all.resize(std::size_t(notes));
     if (std::count(all.begin(), all.end(), CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS) != 0) continue;
     Descriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-    plan.set<cudnnHandle_t>(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, {handle}).set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configurations[i]);
+    plan.set<cudnnHandle_t>(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, {handle})
+        .set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configurations[i]);
     if (cudnnBackendFinalize(plan) != CUDNN_STATUS_SUCCESS) continue;
     std::int64_t bytes = 0, one = 0;
     DNN(cudnnBackendGetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &one, &bytes));
     void* workspace = bytes > 0 ? check::deviceArray<char>(std::size_t(bytes)) : nullptr;
-    pack.wholes(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, binding.uids).set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, binding.pointers);
+    pack.wholes(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, binding.uids)
+        .set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, binding.pointers);
     pack.set<void*>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, {workspace}).done();
     DNN(cudnnBackendExecute(handle, plan, pack));
     if (workspace != nullptr) CHECK(cudaFree(workspace));
@@ -137,15 +154,18 @@ void convolutionGraph(cudnnHandle_t handle, check::Random& r, Layout layout, boo
   const Index xs{2, 8, 9, 7}, ws{16, 8, 3, 3}, ys{2, 16, 5, 4}, bs{1, 16, 1, 1};
   Tensor<T> x(r, xs, layout), w(r, ws, layout), y(r, ys, layout), z(r, ys, layout), bias(r, bs, layout);
   Binding at;
-  const Descriptor xd = at.memory(x), wd = at.memory(w), bd = at.memory(bias), yd = at.memory(y), product = at.passing(ys, layout), sum = at.passing(ys, layout),
-                   biased = at.passing(ys, layout);
+  const Descriptor xd = at.memory(x), wd = at.memory(w), bd = at.memory(bias), yd = at.memory(y),
+                   product = at.passing(ys, layout), sum = at.passing(ys, layout), biased = at.passing(ys, layout);
   Descriptor convolve(CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR);
-  convolve.set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, convolution({1, 1}, {2, 2})).set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, xd);
+  convolve.set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, convolution({1, 1}, {2, 2}))
+      .set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, xd);
   convolve.set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, wd).set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, product);
-  convolve.set<float>(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, CUDNN_TYPE_FLOAT, {1}).set<float>(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, CUDNN_TYPE_FLOAT, {0});
+  convolve.set<float>(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, CUDNN_TYPE_FLOAT, {1})
+      .set<float>(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, CUDNN_TYPE_FLOAT, {0});
   convolve.done();
   std::vector<Descriptor> operations{convolve};
-  if (residual) operations.push_back(pointwise(CUDNN_POINTWISE_ADD, product, std::make_unique<Descriptor>(at.memory(z)).get(), sum));
+  if (residual)
+    operations.push_back(pointwise(CUDNN_POINTWISE_ADD, product, std::make_unique<Descriptor>(at.memory(z)).get(), sum));
   operations.push_back(pointwise(CUDNN_POINTWISE_ADD, residual ? sum : product, &bd, biased));
   operations.push_back(pointwise(CUDNN_POINTWISE_RELU_FWD, biased, nullptr, yd));
   execute(handle, {operations.begin(), operations.end()}, at);
@@ -177,18 +197,22 @@ void convolutionGradients(cudnnHandle_t handle, check::Random& r) {
     Binding at;
     const Descriptor wd = at.memory(w), dyd = at.memory(dy), dxd = at.memory(dx);
     Descriptor data(CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR);
-    data.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC, convolution({1, 1}, {1, 1})).set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W, wd);
+    data.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC, convolution({1, 1}, {1, 1}))
+        .set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W, wd);
     data.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY, dyd).set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX, dxd);
-    data.set<float>(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA, CUDNN_TYPE_FLOAT, {1}).set<float>(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA, CUDNN_TYPE_FLOAT, {0});
+    data.set<float>(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA, CUDNN_TYPE_FLOAT, {1})
+        .set<float>(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA, CUDNN_TYPE_FLOAT, {0});
     execute(handle, {data.done()}, at);
     dx.compare("dx", ofImage, 2e-5);
   }
   Binding at;
   const Descriptor xd = at.memory(x), dyd = at.memory(dy), dwd = at.memory(dw);
   Descriptor filter(CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR);
-  filter.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC, convolution({1, 1}, {1, 1})).set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X, xd);
+  filter.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC, convolution({1, 1}, {1, 1}))
+      .set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X, xd);
   filter.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY, dyd).set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW, dwd);
-  filter.set<float>(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA, CUDNN_TYPE_FLOAT, {1}).set<float>(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA, CUDNN_TYPE_FLOAT, {0});
+  filter.set<float>(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA, CUDNN_TYPE_FLOAT, {1})
+      .set<float>(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA, CUDNN_TYPE_FLOAT, {0});
   execute(handle, {filter.done()}, at);
   dw.compare("dw", ofFilter, 1e-4);
 }
@@ -199,13 +223,17 @@ void product(cudnnHandle_t handle, check::Random& r) {
   Tensor<__half> a(r, as), b(r, bs), c(r, cs), bias(r, rows);
   float factor = 0.25f;
   Binding at;
-  const Descriptor ad = at.memory(a), bd = at.memory(b), cd = at.memory(c), biasd = at.memory(bias), factord = at.value(&factor, 3),
-                   raw = at.passing(cs, Layout::packed), scaled = at.passing(cs, Layout::packed), biased = at.passing(cs, Layout::packed);
+  const Descriptor ad = at.memory(a), bd = at.memory(b), cd = at.memory(c), biasd = at.memory(bias),
+                   factord = at.value(&factor, 3), raw = at.passing(cs, Layout::packed), scaled = at.passing(cs, Layout::packed),
+                   biased = at.passing(cs, Layout::packed);
   Descriptor desc(CUDNN_BACKEND_MATMUL_DESCRIPTOR), multiply(CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR);
   desc.type(CUDNN_ATTR_MATMUL_COMP_TYPE, CUDNN_DATA_FLOAT).done();
-  multiply.set(CUDNN_ATTR_OPERATION_MATMUL_DESC, desc).set(CUDNN_ATTR_OPERATION_MATMUL_ADESC, ad).set(CUDNN_ATTR_OPERATION_MATMUL_BDESC, bd);
+  multiply.set(CUDNN_ATTR_OPERATION_MATMUL_DESC, desc)
+      .set(CUDNN_ATTR_OPERATION_MATMUL_ADESC, ad)
+      .set(CUDNN_ATTR_OPERATION_MATMUL_BDESC, bd);
   multiply.set(CUDNN_ATTR_OPERATION_MATMUL_CDESC, raw).done();
-  const Descriptor scale = pointwise(CUDNN_POINTWISE_MUL, raw, &factord, scaled), add = pointwise(CUDNN_POINTWISE_ADD, scaled, &biasd, biased),
+  const Descriptor scale = pointwise(CUDNN_POINTWISE_MUL, raw, &factord, scaled),
+                   add = pointwise(CUDNN_POINTWISE_ADD, scaled, &biasd, biased),
                    gelu = pointwise(CUDNN_POINTWISE_GELU_FWD, biased, nullptr, cd);
   execute(handle, {gelu, multiply, add, scale}, at);
   c.compare("gelu of a product",
@@ -221,18 +249,21 @@ void product(cudnnHandle_t handle, check::Random& r) {
 // Layer norm over all but the first dimension, its statistics, and its gradients.
 void layerNorm(cudnnHandle_t handle, check::Random& r) {
   const Index xs{6, 32, 1, 1}, shape{1, 32, 1, 1}, each6{6, 1, 1, 1};
-  Tensor<float> x(r, xs, Layout::channelsLast, -1, 3), y(r, xs, Layout::channelsLast), dy(r, xs, Layout::channelsLast), dx(r, xs, Layout::channelsLast),
-      scale(r, shape, Layout::channelsLast), bias(r, shape, Layout::channelsLast), mean(r, each6, Layout::channelsLast), inverse(r, each6, Layout::channelsLast),
-      dscale(r, shape, Layout::channelsLast), dbias(r, shape, Layout::channelsLast);
+  Tensor<float> x(r, xs, Layout::channelsLast, -1, 3), y(r, xs, Layout::channelsLast), dy(r, xs, Layout::channelsLast),
+      dx(r, xs, Layout::channelsLast), scale(r, shape, Layout::channelsLast), bias(r, shape, Layout::channelsLast),
+      mean(r, each6, Layout::channelsLast), inverse(r, each6, Layout::channelsLast), dscale(r, shape, Layout::channelsLast),
+      dbias(r, shape, Layout::channelsLast);
   float epsilon = 1e-3f;
   {
     Binding at;
-    const Descriptor xd = at.memory(x), yd = at.memory(y), sd = at.memory(scale), bd = at.memory(bias), md = at.memory(mean), id = at.memory(inverse),
-                     ed = at.value(&epsilon, 4);
+    const Descriptor xd = at.memory(x), yd = at.memory(y), sd = at.memory(scale), bd = at.memory(bias), md = at.memory(mean),
+                     id = at.memory(inverse), ed = at.value(&epsilon, 4);
     Descriptor norm(CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR);
     norm.set<cudnnBackendNormMode_t>(CUDNN_ATTR_OPERATION_NORM_FWD_MODE, CUDNN_TYPE_NORM_MODE, {CUDNN_LAYER_NORM});
     norm.set<cudnnBackendNormFwdPhase_t>(CUDNN_ATTR_OPERATION_NORM_FWD_PHASE, CUDNN_TYPE_NORM_FWD_PHASE, {CUDNN_NORM_FWD_TRAINING});
-    norm.set(CUDNN_ATTR_OPERATION_NORM_FWD_XDESC, xd).set(CUDNN_ATTR_OPERATION_NORM_FWD_YDESC, yd).set(CUDNN_ATTR_OPERATION_NORM_FWD_SCALE_DESC, sd);
+    norm.set(CUDNN_ATTR_OPERATION_NORM_FWD_XDESC, xd)
+        .set(CUDNN_ATTR_OPERATION_NORM_FWD_YDESC, yd)
+        .set(CUDNN_ATTR_OPERATION_NORM_FWD_SCALE_DESC, sd);
     norm.set(CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC, bd).set(CUDNN_ATTR_OPERATION_NORM_FWD_MEAN_DESC, md);
     norm.set(CUDNN_ATTR_OPERATION_NORM_FWD_INV_VARIANCE_DESC, id).set(CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC, ed);
     execute(handle, {norm.done()}, at);
@@ -246,13 +277,17 @@ void layerNorm(cudnnHandle_t handle, check::Random& r) {
   mean.compare("its mean", mu, 1e-5);
   inverse.compare("its deviation", deviation, 1e-5);
   Binding at;
-  const Descriptor xd = at.memory(x), dyd = at.memory(dy), dxd = at.memory(dx), sd = at.memory(scale), md = at.memory(mean), id = at.memory(inverse),
-                   dsd = at.memory(dscale), dbd = at.memory(dbias);
+  const Descriptor xd = at.memory(x), dyd = at.memory(dy), dxd = at.memory(dx), sd = at.memory(scale), md = at.memory(mean),
+                   id = at.memory(inverse), dsd = at.memory(dscale), dbd = at.memory(dbias);
   Descriptor norm(CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR);
   norm.set<cudnnBackendNormMode_t>(CUDNN_ATTR_OPERATION_NORM_BWD_MODE, CUDNN_TYPE_NORM_MODE, {CUDNN_LAYER_NORM});
-  norm.set(CUDNN_ATTR_OPERATION_NORM_BWD_XDESC, xd).set(CUDNN_ATTR_OPERATION_NORM_BWD_DYDESC, dyd).set(CUDNN_ATTR_OPERATION_NORM_BWD_DXDESC, dxd);
+  norm.set(CUDNN_ATTR_OPERATION_NORM_BWD_XDESC, xd)
+      .set(CUDNN_ATTR_OPERATION_NORM_BWD_DYDESC, dyd)
+      .set(CUDNN_ATTR_OPERATION_NORM_BWD_DXDESC, dxd);
   norm.set(CUDNN_ATTR_OPERATION_NORM_BWD_SCALE_DESC, sd).set(CUDNN_ATTR_OPERATION_NORM_BWD_MEAN_DESC, md);
-  norm.set(CUDNN_ATTR_OPERATION_NORM_BWD_INV_VARIANCE_DESC, id).set(CUDNN_ATTR_OPERATION_NORM_BWD_DSCALE_DESC, dsd).set(CUDNN_ATTR_OPERATION_NORM_BWD_DBIAS_DESC, dbd);
+  norm.set(CUDNN_ATTR_OPERATION_NORM_BWD_INV_VARIANCE_DESC, id)
+      .set(CUDNN_ATTR_OPERATION_NORM_BWD_DSCALE_DESC, dsd)
+      .set(CUDNN_ATTR_OPERATION_NORM_BWD_DBIAS_DESC, dbd);
   execute(handle, {norm.done()}, at);
   each(xs, [&](const Index& i) {
     dot[i] += dy(i) * normal(i);
@@ -260,7 +295,9 @@ void layerNorm(cudnnHandle_t handle, check::Random& r) {
     dotRow[i] += dy(i) * scale(i) * normal(i) / 32;
     sumRow[i] += dy(i) * scale(i) / 32;
   });
-  dx.compare("dx of layer norm", [&](const Index& i) { return deviation(i) * (dy(i) * scale(i) - sumRow(i) - normal(i) * dotRow(i)); }, 4e-5);
+  dx.compare(
+      "dx of layer norm", [&](const Index& i) { return deviation(i) * (dy(i) * scale(i) - sumRow(i) - normal(i) * dotRow(i)); },
+      4e-5);
   dscale.compare("dscale of layer norm", dot, 4e-5);
   dbias.compare("dbias of layer norm", sum, 4e-5);
 }
@@ -271,11 +308,17 @@ void pool(cudnnHandle_t handle, check::Random& r) {
   Binding at;
   const Descriptor xd = at.memory(x), yd = at.memory(y);
   Descriptor desc(CUDNN_BACKEND_RESAMPLE_DESCRIPTOR), made(CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR);
-  desc.set<cudnnResampleMode_t>(CUDNN_ATTR_RESAMPLE_MODE, CUDNN_TYPE_RESAMPLE_MODE, {CUDNN_RESAMPLE_MAXPOOL}).type(CUDNN_ATTR_RESAMPLE_COMP_TYPE, CUDNN_DATA_FLOAT);
-  desc.set<cudnnPaddingMode_t>(CUDNN_ATTR_RESAMPLE_PADDING_MODE, CUDNN_TYPE_PADDING_MODE, {CUDNN_NEG_INF_PAD}).wholes(CUDNN_ATTR_RESAMPLE_SPATIAL_DIMS, {2});
-  desc.wholes(CUDNN_ATTR_RESAMPLE_WINDOW_DIMS, {3, 3}).wholes(CUDNN_ATTR_RESAMPLE_STRIDES, {2, 2}).wholes(CUDNN_ATTR_RESAMPLE_PRE_PADDINGS, {1, 1});
+  desc.set<cudnnResampleMode_t>(CUDNN_ATTR_RESAMPLE_MODE, CUDNN_TYPE_RESAMPLE_MODE, {CUDNN_RESAMPLE_MAXPOOL})
+      .type(CUDNN_ATTR_RESAMPLE_COMP_TYPE, CUDNN_DATA_FLOAT);
+  desc.set<cudnnPaddingMode_t>(CUDNN_ATTR_RESAMPLE_PADDING_MODE, CUDNN_TYPE_PADDING_MODE, {CUDNN_NEG_INF_PAD})
+      .wholes(CUDNN_ATTR_RESAMPLE_SPATIAL_DIMS, {2});
+  desc.wholes(CUDNN_ATTR_RESAMPLE_WINDOW_DIMS, {3, 3})
+      .wholes(CUDNN_ATTR_RESAMPLE_STRIDES, {2, 2})
+      .wholes(CUDNN_ATTR_RESAMPLE_PRE_PADDINGS, {1, 1});
   desc.wholes(CUDNN_ATTR_RESAMPLE_POST_PADDINGS, {1, 1}).done();
-  made.set(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC, desc).set(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC, xd).set(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC, yd);
+  made.set(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC, desc)
+      .set(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC, xd)
+      .set(CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC, yd);
   execute(handle, {made.done()}, at);
   y.compare("the pool",
             [&](const Index& i) {
@@ -294,12 +337,17 @@ void reduction(cudnnHandle_t handle, check::Random& r) {
   const Index xs{1, 16, 32}, bs{1, 1, 32}, ys{1, 16, 1};
   Tensor<float> x(r, xs), b(r, bs), y(r, ys);
   Binding at;
-  const Descriptor xd = at.memory(x), bd = at.memory(b), yd = at.memory(y), difference = at.passing(xs, Layout::packed), square = at.passing(xs, Layout::packed);
+  const Descriptor xd = at.memory(x), bd = at.memory(b), yd = at.memory(y), difference = at.passing(xs, Layout::packed),
+                   square = at.passing(xs, Layout::packed);
   Descriptor desc(CUDNN_BACKEND_REDUCTION_DESCRIPTOR), reduce(CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR);
   desc.set<cudnnReduceTensorOp_t>(CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, {CUDNN_REDUCE_TENSOR_ADD});
   desc.type(CUDNN_ATTR_REDUCTION_COMP_TYPE, CUDNN_DATA_FLOAT).done();
-  reduce.set(CUDNN_ATTR_OPERATION_REDUCTION_DESC, desc).set(CUDNN_ATTR_OPERATION_REDUCTION_XDESC, square).set(CUDNN_ATTR_OPERATION_REDUCTION_YDESC, yd).done();
-  const Descriptor subtract = pointwise(CUDNN_POINTWISE_SUB, xd, &bd, difference), multiply = pointwise(CUDNN_POINTWISE_MUL, difference, &difference, square);
+  reduce.set(CUDNN_ATTR_OPERATION_REDUCTION_DESC, desc)
+      .set(CUDNN_ATTR_OPERATION_REDUCTION_XDESC, square)
+      .set(CUDNN_ATTR_OPERATION_REDUCTION_YDESC, yd)
+      .done();
+  const Descriptor subtract = pointwise(CUDNN_POINTWISE_SUB, xd, &bd, difference),
+                   multiply = pointwise(CUDNN_POINTWISE_MUL, difference, &difference, square);
   execute(handle, {subtract, multiply, reduce}, at);
   y.compare("the reduction",
             [&](const Index& i) {

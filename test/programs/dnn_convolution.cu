@@ -41,17 +41,20 @@ template <class T>
 void run(cudnnHandle_t handle, check::Random& r, const Case& t, Layout layout, bool factors) {
   const int spatial = int(t.image.size());
   Index response;
-  for (int i = 0; i < spatial; ++i) response.push_back((t.image[i] + 2 * t.pad[i] - (t.window[i] - 1) * t.dilation[i] - 1) / t.stride[i] + 1);
-  const std::string label = std::string(name(layout)) + " " + std::to_string(spatial) + "d k" + std::to_string(t.k) + " g" + std::to_string(t.groups);
+  for (int i = 0; i < spatial; ++i)
+    response.push_back((t.image[i] + 2 * t.pad[i] - (t.window[i] - 1) * t.dilation[i] - 1) / t.stride[i] + 1);
+  const std::string label =
+      std::string(name(layout)) + " " + std::to_string(spatial) + "d k" + std::to_string(t.k) + " g" + std::to_string(t.groups);
 
-  Tensor<T> x(r, Index{t.n, t.c} + t.image, layout), y(r, Index{t.n, t.k} + response, layout), bias(r, Index{1, t.k} + Index(spatial, 1)),
-      z(r, Index{t.n, t.k} + response, layout);
+  Tensor<T> x(r, Index{t.n, t.c} + t.image, layout), y(r, Index{t.n, t.k} + response, layout),
+      bias(r, Index{1, t.k} + Index(spatial, 1)), z(r, Index{t.n, t.k} + response, layout);
   // Filters are packed, in the order that their format says.
   const Layout filterLayout = layout == Layout::channelsLast ? layout : Layout::packed;
   Tensor<T> w(r, Index{t.k, t.c / t.groups} + t.window, filterLayout);
   cudnnFilterDescriptor_t filter;
   DNN(cudnnCreateFilterDescriptor(&filter));
-  DNN(cudnnSetFilterNdDescriptor(filter, kType<T>, filterLayout == Layout::packed ? CUDNN_TENSOR_NCHW : CUDNN_TENSOR_NHWC, int(w.dims.size()), w.dims.data()));
+  DNN(cudnnSetFilterNdDescriptor(filter, kType<T>, filterLayout == Layout::packed ? CUDNN_TENSOR_NCHW : CUDNN_TENSOR_NHWC,
+                                 int(w.dims.size()), w.dims.data()));
   cudnnConvolutionDescriptor_t desc;
   DNN(cudnnCreateConvolutionDescriptor(&desc));
   DNN(cudnnSetConvolutionNdDescriptor(desc, spatial, t.pad.data(), t.stride.data(), t.dilation.data(), t.mode, kCompute<T>));
@@ -77,7 +80,9 @@ void run(cudnnHandle_t handle, check::Random& r, const Case& t, Layout layout, b
   for (const int i : t.window) terms *= i;
   const double rounding = (std::is_same_v<T, double> ? 2.3e-16 : 1.2e-7) * 2;
   DNN(cudnnConvolutionForward(handle, alpha, x, x.device, filter, w.device, desc, forward.algo, memory, bytes, beta, y, y.device));
-  y.compare("y, " + label, [&](const Index& i) { return alpha.wide() * wanted(i) + beta.wide() * (beta.wide() != 0 ? y(i) : 0); }, terms * rounding + kEpsilon<T>);
+  y.compare(
+      "y, " + label, [&](const Index& i) { return alpha.wide() * wanted(i) + beta.wide() * (beta.wide() != 0 ? y(i) : 0); },
+      terms * rounding + kEpsilon<T>);
   if (memory != nullptr) CHECK(cudaFree(memory));
 
   cudnnActivationDescriptor_t relu;
@@ -85,13 +90,18 @@ void run(cudnnHandle_t handle, check::Random& r, const Case& t, Layout layout, b
   DNN(cudnnSetActivationDescriptor(relu, CUDNN_ACTIVATION_RELU, CUDNN_NOT_PROPAGATE_NAN, 0));
   const Factor<T> residual(factors ? 0.5 : 0);
   if (layout != Layout::gaps) {
-    DNN(cudnnGetConvolutionForwardWorkspaceSize(handle, x, filter, desc, y, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, &bytes));
+    DNN(cudnnGetConvolutionForwardWorkspaceSize(handle, x, filter, desc, y, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM,
+                                                &bytes));
     memory = workspace(bytes);
-    DNN(cudnnConvolutionBiasActivationForward(handle, alpha, x, x.device, filter, w.device, desc, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, memory, bytes,
-                                              residual, z, z.device, bias, bias.device, relu, y, y.device));
-    y.compare("y with bias, " + label,
-              [&](const Index& i) { return std::max(0.0, alpha.wide() * wanted(i) + residual.wide() * z(i) + bias({0, i[1], 0, 0, 0})); },
-              (terms + 4) * rounding + 2 * kEpsilon<T>);
+    DNN(cudnnConvolutionBiasActivationForward(handle, alpha, x, x.device, filter, w.device, desc,
+                                              CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, memory, bytes, residual, z,
+                                              z.device, bias, bias.device, relu, y, y.device));
+    y.compare(
+        "y with bias, " + label,
+        [&](const Index& i) {
+          return std::max(0.0, alpha.wide() * wanted(i) + residual.wide() * z(i) + bias({0, i[1], 0, 0, 0}));
+        },
+        (terms + 4) * rounding + 2 * kEpsilon<T>);
     if (memory != nullptr) CHECK(cudaFree(memory));
   }
   DNN(cudnnDestroyActivationDescriptor(relu));
@@ -104,8 +114,11 @@ void run(cudnnHandle_t handle, check::Random& r, const Case& t, Layout layout, b
   Numbers gradient(x.dims);
   products(t, response, [&](const Index& a, const Index& b, const Index& c) { gradient[a] += z(c) * w(b); });
   terms = terms / (t.c / t.groups) * (t.k / t.groups);
-  DNN(cudnnConvolutionBackwardData(handle, alpha, filter, w.device, z, z.device, desc, data.algo, memory, bytes, beta, dx, dx.device));
-  dx.compare("dx, " + label, [&](const Index& i) { return alpha.wide() * gradient(i) + beta.wide() * (beta.wide() != 0 ? dx(i) : 0); }, terms * rounding + kEpsilon<T>);
+  DNN(cudnnConvolutionBackwardData(handle, alpha, filter, w.device, z, z.device, desc, data.algo, memory, bytes, beta, dx,
+                                   dx.device));
+  dx.compare(
+      "dx, " + label, [&](const Index& i) { return alpha.wide() * gradient(i) + beta.wide() * (beta.wide() != 0 ? dx(i) : 0); },
+      terms * rounding + kEpsilon<T>);
   if (memory != nullptr) CHECK(cudaFree(memory));
 
   cudnnConvolutionBwdFilterAlgoPerf_t ofFilter;
@@ -117,15 +130,20 @@ void run(cudnnHandle_t handle, check::Random& r, const Case& t, Layout layout, b
   products(t, response, [&](const Index& a, const Index& b, const Index& c) { filterGradient[b] += z(c) * x(a); });
   terms = t.n;
   for (const int i : response) terms *= i;
-  DNN(cudnnConvolutionBackwardFilter(handle, alpha, x, x.device, z, z.device, desc, ofFilter.algo, memory, bytes, beta, filter, dw.device));
-  dw.compare("dw, " + label, [&](const Index& i) { return alpha.wide() * filterGradient(i) + beta.wide() * (beta.wide() != 0 ? dw(i) : 0); },
-             terms * rounding + kEpsilon<T>);
+  DNN(cudnnConvolutionBackwardFilter(handle, alpha, x, x.device, z, z.device, desc, ofFilter.algo, memory, bytes, beta, filter,
+                                     dw.device));
+  dw.compare(
+      "dw, " + label,
+      [&](const Index& i) { return alpha.wide() * filterGradient(i) + beta.wide() * (beta.wide() != 0 ? dw(i) : 0); },
+      terms * rounding + kEpsilon<T>);
   if (memory != nullptr) CHECK(cudaFree(memory));
 
   Numbers sums(bias.dims);
   each(z.dims, [&](const Index& i) { sums[{0, i[1], 0, 0, 0}] += z(i); });
   DNN(cudnnConvolutionBackwardBias(handle, alpha, z, z.device, beta, bias, bias.device));
-  bias.compare("db, " + label, [&](const Index& i) { return alpha.wide() * sums(i) + beta.wide() * (beta.wide() != 0 ? bias(i) : 0); }, terms * rounding + kEpsilon<T>);
+  bias.compare(
+      "db, " + label, [&](const Index& i) { return alpha.wide() * sums(i) + beta.wide() * (beta.wide() != 0 ? bias(i) : 0); },
+      terms * rounding + kEpsilon<T>);
 
   DNN(cudnnDestroyFilterDescriptor(filter));
   DNN(cudnnDestroyConvolutionDescriptor(desc));
@@ -146,7 +164,8 @@ int main() {
   bool factors = false;
   for (const Case& t : cases) {
     for (const Layout layout : {Layout::packed, Layout::channelsLast}) {
-      if (layout == Layout::channelsLast && t.mode == CUDNN_CONVOLUTION) continue;  // NVIDIA's flips filters in the packed layout only
+      if (layout == Layout::channelsLast && t.mode == CUDNN_CONVOLUTION)
+        continue;  // NVIDIA's flips filters in the packed layout only
       run<float>(handle, r, t, layout, factors);
       run<__half>(handle, r, t, layout, factors);
       if (layout == Layout::packed) run<double>(handle, r, t, layout, factors);
@@ -155,8 +174,10 @@ int main() {
     }
     run<float>(handle, r, t, Layout::gaps, factors);
   }
-  run<float>(handle, r, {1, 3, 4, 1, {4, 5, 6}, {2, 3, 2}, {1, 1, 0}, {1, 2, 1}, {1, 1, 1}, CUDNN_CROSS_CORRELATION}, Layout::packed, true);
-  run<float>(handle, r, {2, 4, 4, 2, {4, 4, 4}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, CUDNN_CROSS_CORRELATION}, Layout::packed, false);
+  run<float>(handle, r, {1, 3, 4, 1, {4, 5, 6}, {2, 3, 2}, {1, 1, 0}, {1, 2, 1}, {1, 1, 1}, CUDNN_CROSS_CORRELATION},
+             Layout::packed, true);
+  run<float>(handle, r, {2, 4, 4, 2, {4, 4, 4}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, CUDNN_CROSS_CORRELATION},
+             Layout::packed, false);
   DNN(cudnnDestroy(handle));
   return check::done();
 }

@@ -41,10 +41,13 @@ void activations(cudnnHandle_t handle, check::Random& r, Layout layout, bool fac
     const Factor<T> alpha(factors ? 0.5 : 1), beta(factors ? 3 : 0);
     const double rounding = (std::is_same_v<T, double> ? 1e-14 : 4e-6) + 4 * kEpsilon<T>;
     DNN(cudnnActivationForward(handle, desc, alpha, x, x.device, beta, y, y.device));
-    y.compare("y, " + label, [&](const Index& i) { return alpha.wide() * value(x(i)) + beta.wide() * (factors ? y(i) : 0); }, rounding);
+    y.compare(
+        "y, " + label, [&](const Index& i) { return alpha.wide() * value(x(i)) + beta.wide() * (factors ? y(i) : 0); }, rounding);
     DNN(cudnnActivationForward(handle, desc, Factor<T>(1), x, x.device, Factor<T>(0), y, y.device));
     DNN(cudnnActivationBackward(handle, desc, alpha, y, y.device, dy, dy.device, x, x.device, beta, dx, dx.device));
-    dx.compare("dx, " + label, [&](const Index& i) { return alpha.wide() * slope(x(i)) * dy(i) + beta.wide() * (factors ? dx(i) : 0); }, 2 * rounding);
+    dx.compare(
+        "dx, " + label, [&](const Index& i) { return alpha.wide() * slope(x(i)) * dy(i) + beta.wide() * (factors ? dx(i) : 0); },
+        2 * rounding);
     DNN(cudnnDestroyActivationDescriptor(desc));
   }
 }
@@ -88,7 +91,9 @@ void pairs(cudnnHandle_t handle, check::Random& r, Layout layout, bool factors) 
   const Factor<T> alpha(factors ? 0.5 : 1), beta(factors ? 0.25 : 0);
   for (Tensor<T>* to : {&y, &z}) {
     DNN(cudnnTransformTensor(handle, alpha, x, x.device, beta, *to, to->device));
-    to->compare("TransformTensor", [&](const Index& i) { return alpha.wide() * x(i) + beta.wide() * (factors ? (*to)(i) : 0); }, 2 * kEpsilon<T>);
+    to->compare(
+        "TransformTensor", [&](const Index& i) { return alpha.wide() * x(i) + beta.wide() * (factors ? (*to)(i) : 0); },
+        2 * kEpsilon<T>);
   }
   const T value = narrow<T>(2.5);
   DNN(cudnnSetTensor(handle, x, x.device, &value));
@@ -101,21 +106,25 @@ void reductions(cudnnHandle_t handle, check::Random& r, Layout layout, bool fact
   for (const Index& to : {Index{1, 4, 1, 1}, Index{3, 4, 1, 1}, Index{1, 1, 1, 1}, Index{1, 4, 5, 6}, Index{3, 1, 5, 6}}) {
     for (int op = CUDNN_REDUCE_TENSOR_ADD; op <= CUDNN_REDUCE_TENSOR_MUL_NO_ZEROS; ++op) {
       const std::string label = std::string(name(layout)) + " reduction " + std::to_string(op);
-      Tensor<T> a(r, dims, layout, op == CUDNN_REDUCE_TENSOR_MUL || op == CUDNN_REDUCE_TENSOR_MUL_NO_ZEROS ? 0.95 : -1, 1.05), c(r, to);
+      Tensor<T> a(r, dims, layout, op == CUDNN_REDUCE_TENSOR_MUL || op == CUDNN_REDUCE_TENSOR_MUL_NO_ZEROS ? 0.95 : -1, 1.05),
+          c(r, to);
       if (op == CUDNN_REDUCE_TENSOR_MUL_NO_ZEROS) {
         a[{0, 0, 0, 0}] = a[{2, 3, 4, 5}] = narrow<T>(0);
         a.upload();
       }
       cudnnReduceTensorDescriptor_t desc;
       DNN(cudnnCreateReduceTensorDescriptor(&desc));
-      DNN(cudnnSetReduceTensorDescriptor(desc, cudnnReduceTensorOp_t(op), kCompute<T>, CUDNN_PROPAGATE_NAN, CUDNN_REDUCE_TENSOR_NO_INDICES, CUDNN_32BIT_INDICES));
+      DNN(cudnnSetReduceTensorDescriptor(desc, cudnnReduceTensorOp_t(op), kCompute<T>, CUDNN_PROPAGATE_NAN,
+                                         CUDNN_REDUCE_TENSOR_NO_INDICES, CUDNN_32BIT_INDICES));
       std::size_t bytes = 0, indices = 0;
       DNN(cudnnGetReductionWorkspaceSize(handle, desc, a, c, &bytes));
       DNN(cudnnGetReductionIndicesSize(handle, desc, a, c, &indices));
       char* work = bytes != 0 ? check::deviceArray<char>(bytes) : nullptr;
       Numbers sums(to), counts(to);
       const bool product = op == CUDNN_REDUCE_TENSOR_MUL || op == CUDNN_REDUCE_TENSOR_MUL_NO_ZEROS;
-      each(to, [&](const Index& i) { sums[i] = product ? 1 : op == CUDNN_REDUCE_TENSOR_MIN ? 1e300 : op == CUDNN_REDUCE_TENSOR_MAX ? -1e300 : 0; });
+      each(to, [&](const Index& i) {
+        sums[i] = product ? 1 : op == CUDNN_REDUCE_TENSOR_MIN ? 1e300 : op == CUDNN_REDUCE_TENSOR_MAX ? -1e300 : 0;
+      });
       each(dims, [&](const Index& i) {
         const double v = a(i);
         double& s = sums[i];
@@ -133,12 +142,15 @@ void reductions(cudnnHandle_t handle, check::Random& r, Layout layout, bool fact
       });
       const Factor<T> alpha(factors ? 0.5 : 1), beta(factors ? 1 : 0);
       DNN(cudnnReduceTensor(handle, desc, nullptr, 0, work, bytes, alpha, a, a.device, beta, c, c.device));
-      c.compare("C, " + label,
-                [&](const Index& i) {
-                  const double s = op == CUDNN_REDUCE_TENSOR_AVG ? sums(i) / counts(i) : op == CUDNN_REDUCE_TENSOR_NORM2 ? std::sqrt(sums(i)) : sums(i);
-                  return alpha.wide() * s + beta.wide() * (factors ? c(i) : 0);
-                },
-                (std::is_same_v<T, double> ? 1e-13 : 1e-4) + 2 * kEpsilon<T>);
+      c.compare(
+          "C, " + label,
+          [&](const Index& i) {
+            const double s = op == CUDNN_REDUCE_TENSOR_AVG     ? sums(i) / counts(i)
+                             : op == CUDNN_REDUCE_TENSOR_NORM2 ? std::sqrt(sums(i))
+                                                               : sums(i);
+            return alpha.wide() * s + beta.wide() * (factors ? c(i) : 0);
+          },
+          (std::is_same_v<T, double> ? 1e-13 : 1e-4) + 2 * kEpsilon<T>);
       if (work != nullptr) CHECK(cudaFree(work));
       DNN(cudnnDestroyReduceTensorDescriptor(desc));
     }

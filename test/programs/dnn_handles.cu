@@ -40,7 +40,8 @@ void streams(cudnnHandle_t handle) {
     DNN(cudnnScaleTensor(handle, x, x.device, &two));
     CHECK(cudaMemsetAsync(x.device, 0, sizeof(float), stream));
     CHECK(cudaMemcpyAsync(x.device + 1, x.device, sizeof(float), cudaMemcpyDeviceToDevice, stream));
-    if (round % 5 == 4) CHECK(cudaMemcpyAsync(x.device, x.host.data(), x.host.size() * sizeof(float), cudaMemcpyHostToDevice, stream));
+    if (round % 5 == 4)
+      CHECK(cudaMemcpyAsync(x.device, x.host.data(), x.host.size() * sizeof(float), cudaMemcpyHostToDevice, stream));
   }
   add<<<1, 256, 0, stream>>>(x.device, count, 1);
   DNN(cudnnScaleTensor(handle, x, x.device, &two));
@@ -82,7 +83,8 @@ void wrongArguments(cudnnHandle_t handle) {
   DNN(cudnnCreateTensorDescriptor(&desc));
   EXPECT_BAD(cudnnSetTensor4dDescriptor(desc, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 2, -4, 6, 6));
   EXPECT_BAD(cudnnSetTensor4dDescriptor(desc, CUDNN_TENSOR_NCHW, cudnnDataType_t(1234), 2, 4, 6, 6));
-  EXPECT_STATUS(CUDNN_STATUS_NOT_SUPPORTED, cudnnSetTensor4dDescriptor(desc, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 65536, 65536, 2, 2));
+  EXPECT_STATUS(CUDNN_STATUS_NOT_SUPPORTED,
+                cudnnSetTensor4dDescriptor(desc, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 65536, 65536, 2, 2));
   DNN(cudnnDestroyTensorDescriptor(desc));
 
   cudnnFilterDescriptor_t filter;
@@ -98,7 +100,8 @@ void wrongArguments(cudnnHandle_t handle) {
   EXPECT_BAD(cudnnGetConvolution2dForwardOutputDim(convolution, wrong, filter, &n, &c, &h, &w));
   const float one = 1, zero = 0;
   const auto forward = [&](cudnnTensorDescriptor_t from, const void* at, cudnnTensorDescriptor_t to) {
-    return cudnnConvolutionForward(handle, &one, from, at, filter, x.device, convolution, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM, nullptr, 0, &zero, to, y.device);
+    return cudnnConvolutionForward(handle, &one, from, at, filter, x.device, convolution,
+                                   CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM, nullptr, 0, &zero, to, y.device);
   };
   EXPECT_BAD(forward(wrong, wrong.device, y));
   EXPECT_BAD(forward(x, x.device, x));

@@ -51,19 +51,28 @@ void pools(cudnnHandle_t handle, check::Random& r, const Pool& t, Layout layout,
   const bool maximum = t.mode == CUDNN_POOLING_MAX || t.mode == CUDNN_POOLING_MAX_DETERMINISTIC;
   Numbers wanted(out), gradient(in);
   const Factor<T> alpha(factors ? 1.5 : 1), beta(factors ? 0.25 : 0);
-  each(out, [&](const Index& o) { window(o, [&](const Index& at, bool best, int count) { wanted[o] += maximum ? (best ? x(at) : 0) : x(at) / count; }); });
+  each(out, [&](const Index& o) {
+    window(o, [&](const Index& at, bool best, int count) { wanted[o] += maximum ? (best ? x(at) : 0) : x(at) / count; });
+  });
   DNN(cudnnPoolingForward(handle, desc, alpha, x, x.device, beta, y, y.device));
-  y.compare("y, " + label, [&](const Index& i) { return alpha.wide() * wanted(i) + beta.wide() * (factors ? y(i) : 0); }, 4 * kEpsilon<T>);
+  y.compare(
+      "y, " + label, [&](const Index& i) { return alpha.wide() * wanted(i) + beta.wide() * (factors ? y(i) : 0); },
+      4 * kEpsilon<T>);
   // The gradient looks at what forward has given.
   DNN(cudnnPoolingForward(handle, desc, Factor<T>(1), x, x.device, Factor<T>(0), y, y.device));
-  each(out, [&](const Index& o) { window(o, [&](const Index& at, bool best, int count) { gradient[at] += maximum ? (best ? dy(o) : 0) : dy(o) / count; }); });
+  each(out, [&](const Index& o) {
+    window(o, [&](const Index& at, bool best, int count) { gradient[at] += maximum ? (best ? dy(o) : 0) : dy(o) / count; });
+  });
   DNN(cudnnPoolingBackward(handle, desc, alpha, y, y.device, dy, dy.device, x, x.device, beta, dx, dx.device));
-  dx.compare("dx, " + label, [&](const Index& i) { return alpha.wide() * gradient(i) + beta.wide() * (factors ? dx(i) : 0); }, 8 * kEpsilon<T>);
+  dx.compare(
+      "dx, " + label, [&](const Index& i) { return alpha.wide() * gradient(i) + beta.wide() * (factors ? dx(i) : 0); },
+      8 * kEpsilon<T>);
   DNN(cudnnDestroyPoolingDescriptor(desc));
 }
 
 template <class T>
-void softmax(cudnnHandle_t handle, check::Random& r, cudnnSoftmaxAlgorithm_t algorithm, cudnnSoftmaxMode_t mode, Layout layout, bool factors) {
+void softmax(cudnnHandle_t handle, check::Random& r, cudnnSoftmaxAlgorithm_t algorithm, cudnnSoftmaxMode_t mode, Layout layout,
+             bool factors) {
   const Index dims{3, 10, 2, 4};
   const std::string label = std::string(name(layout)) + " softmax " + std::to_string(algorithm) + std::to_string(mode);
   Tensor<T> x(r, dims, layout, -3, 3), y(r, dims, layout), dy(r, dims, layout), dx(r, dims, layout);
@@ -71,7 +80,9 @@ void softmax(cudnnHandle_t handle, check::Random& r, cudnnSoftmaxAlgorithm_t alg
   const auto key = [&](const Index& i) { return channel ? Index{i[0], 0, i[2], i[3]} : Index{i[0], 0, 0, 0}; };
   Numbers sums(dims), result(dims), dots(dims);
   each(dims, [&](const Index& i) { sums[key(i)] += std::exp(x(i)); });
-  each(dims, [&](const Index& i) { result[i] = algorithm == CUDNN_SOFTMAX_LOG ? x(i) - std::log(sums[key(i)]) : std::exp(x(i)) / sums[key(i)]; });
+  each(dims, [&](const Index& i) {
+    result[i] = algorithm == CUDNN_SOFTMAX_LOG ? x(i) - std::log(sums[key(i)]) : std::exp(x(i)) / sums[key(i)];
+  });
   const Factor<T> alpha(factors ? 0.5 : 1), beta(factors ? 2 : 0);
   DNN(cudnnSoftmaxForward(handle, algorithm, mode, alpha, x, x.device, beta, y, y.device));
   y.compare("y, " + label, [&](const Index& i) { return alpha.wide() * result(i) + beta.wide() * (factors ? y(i) : 0); },
@@ -81,12 +92,13 @@ void softmax(cudnnHandle_t handle, check::Random& r, cudnnSoftmaxAlgorithm_t alg
   // Of what was rounded to T.
   each(dims, [&](const Index& i) { dots[key(i)] += algorithm == CUDNN_SOFTMAX_LOG ? dy(i) : dy(i) * y(i); });
   DNN(cudnnSoftmaxBackward(handle, algorithm, mode, alpha, y, y.device, dy, dy.device, beta, dx, dx.device));
-  dx.compare("dx, " + label,
-             [&](const Index& i) {
-               const double own = algorithm == CUDNN_SOFTMAX_LOG ? dy(i) - std::exp(y(i)) * dots(key(i)) : y(i) * (dy(i) - dots(key(i)));
-               return alpha.wide() * own + beta.wide() * (factors ? dx(i) : 0);
-             },
-             (std::is_same_v<T, double> ? 1e-13 : 1e-5) + 2 * kEpsilon<T>);
+  dx.compare(
+      "dx, " + label,
+      [&](const Index& i) {
+        const double own = algorithm == CUDNN_SOFTMAX_LOG ? dy(i) - std::exp(y(i)) * dots(key(i)) : y(i) * (dy(i) - dots(key(i)));
+        return alpha.wide() * own + beta.wide() * (factors ? dx(i) : 0);
+      },
+      (std::is_same_v<T, double> ? 1e-13 : 1e-5) + 2 * kEpsilon<T>);
 }
 
 template <class T>
@@ -108,13 +120,15 @@ void responseNorm(cudnnHandle_t handle, check::Random& r, unsigned window, Layou
     near(i, [&](const Index& j) { sum += x(j) * x(j); });
     scale[i] = k + a / window * sum;
   });
-  DNN(cudnnLRNCrossChannelForward(handle, desc, CUDNN_LRN_CROSS_CHANNEL_DIM1, Factor<T>(1), x, x.device, Factor<T>(0), y, y.device));
+  DNN(cudnnLRNCrossChannelForward(handle, desc, CUDNN_LRN_CROSS_CHANNEL_DIM1, Factor<T>(1), x, x.device, Factor<T>(0), y,
+                                  y.device));
   y.compare("y of LRN", [&](const Index& i) { return x(i) * std::pow(scale(i), -b); }, 1e-5 + kEpsilon<T>);
   each(dims, [&](const Index& i) {
     gradient[i] += dy(i) * std::pow(scale(i), -b);
     near(i, [&](const Index& j) { gradient[j] -= dy(i) * x(i) * 2 * a / window * b * std::pow(scale(i), -b - 1) * x(j); });
   });
-  DNN(cudnnLRNCrossChannelBackward(handle, desc, CUDNN_LRN_CROSS_CHANNEL_DIM1, Factor<T>(1), y, y.device, dy, dy.device, x, x.device, Factor<T>(0), dx, dx.device));
+  DNN(cudnnLRNCrossChannelBackward(handle, desc, CUDNN_LRN_CROSS_CHANNEL_DIM1, Factor<T>(1), y, y.device, dy, dy.device, x,
+                                   x.device, Factor<T>(0), dx, dx.device));
   dx.compare("dx of LRN", [&](const Index& i) { return gradient(i); }, 1e-5 + 2 * kEpsilon<T>);
   DNN(cudnnDestroyLRNDescriptor(desc));
 }

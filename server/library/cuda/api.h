@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "server/library/cuda/dnn_calls.h"
 #include "server/library/cuda/real_libraries.h"
 
 namespace rouse::library::cuda {
@@ -44,6 +45,9 @@ struct Handle {
   cublasMath_t mathMode = CUBLAS_DEFAULT_MATH;
   std::int32_t multiprocessors = 0;
   std::uint64_t workspace = 0, workspaceBytes = 0;
+  cudnnHandle_t dnn = nullptr;  // from the first graph on
+  cudaStream_t dnnStream = nullptr;
+  DnnPlans plans;
 };
 
 }  // namespace rouse::library::cuda

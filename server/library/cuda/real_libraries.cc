@@ -10,14 +10,14 @@
 namespace rouse::library::cuda {
 namespace {
 
-Result<void*> open(const char* variable, const char* name) {
+Result<void*> open(const char* variable, const char* name, const char* product = "cuBLAS") {
   const char* chosen = std::getenv(variable);
   const bool given = chosen != nullptr && *chosen != '\0';
   void* library = ::dlopen(given ? chosen : name, RTLD_NOW | RTLD_LOCAL);
   if (library != nullptr) return library;
   const char* reason = ::dlerror();
   return Error{CudaError::notSupported, std::string("no ") + name + " on this node: " + (reason != nullptr ? reason : "unknown reason") +
-                                            "; install NVIDIA's cuBLAS for CUDA 13 where the executor finds it"};
+                                            "; install NVIDIA's " + product + " for CUDA 13 where the executor finds it"};
 }
 
 template <class Function>
@@ -30,6 +30,18 @@ bool find(void* library, const char* name, Function& pointer, std::string& missi
 
 Error lacks(const char* library, const std::string& function) {
   return {CudaError::symbolNotFound, std::string(library) + " of this node has no function " + function + "; CUDA 13's has"};
+}
+
+Result<std::unique_ptr<DnnApi>> loadDnn() {
+  auto library = open(kDnnVariable, "libcudnn.so.9", "cuDNN 9");
+  if (!library) return library.error();
+  auto api = std::make_unique<DnnApi>();
+  std::string missing;
+#define ROUSE_DNN_FIND(name) find(*library, #name, api->name, missing);
+  ROUSE_DNN_NAMES(ROUSE_DNN_FIND)
+#undef ROUSE_DNN_FIND
+  if (!missing.empty()) return lacks("libcudnn.so.9", missing);
+  return api;
 }
 
 Result<std::unique_ptr<BlasApi>> loadBlas() {
@@ -97,10 +109,16 @@ cublasStatus_t dispatch(const BlasApi& api, cublasHandle_t handle, blas::Functio
 }  // namespace
 
 RealLibraries::RealLibraries() = default;
-RealLibraries::~RealLibraries() = default;
+RealLibraries::~RealLibraries() {
+  for (const auto& each : all_) each->plans.abandon();
+}
 
 void RealLibraries::end() {
-  for (const auto& each : all_) blas_->cublasDestroy_v2(each->handle);
+  for (const auto& each : all_) {
+    blas_->cublasDestroy_v2(each->handle);
+    each->plans = {};
+    if (each->dnn != nullptr) dnn_->cudnnDestroy(each->dnn);
+  }
   free_.clear();
   all_.clear();
 }
@@ -140,6 +158,8 @@ Status RealLibraries::call(Handle& handle, std::uint32_t library, std::uint32_t 
   } else if (library == blas::kLtLibrary) {
     blas::LtMatmul call;
     if (copied(call) && function == blas::kLtMatmulFunction) return callLt(handle, call);
+  } else if (library == dnn::kLibrary && function == dnn::kGraphFunction) {
+    return callDnn(handle, parameters);
   }
   return Error{CudaError::notSupported, "library " + std::to_string(library) + ", function " + std::to_string(function) + ": not served"};
 }
@@ -171,6 +191,29 @@ Status RealLibraries::callBlas(Handle& handle, blas::Function function, const bl
                       {scalarOf(call.alpha, call.scalars), scalarOf(call.beta, call.scalars), reinterpret_cast<void*>(call.result)});
   if (status == CUBLAS_STATUS_SUCCESS) return {};
   return Error{CudaError::unknown, std::string(info.name) + ": " + blas_->cublasGetStatusName(status)};
+}
+
+Status RealLibraries::callDnn(Handle& handle, std::span<const std::byte> parameters) {
+  dnn::Parts parts;
+  if (!dnn::takeApart(parameters, parts) || dnn::check(parts).verdict != dnn::Verdict::runs) return Error{CudaError::invalidValue, "no graph of cuDNN"};
+  if (!dnn_) {
+    auto loaded = loadDnn();
+    if (!loaded) return loaded.error();
+    dnn_ = std::move(*loaded);
+  }
+  if (handle.dnn == nullptr) {
+    if (const cudnnStatus_t status = dnn_->cudnnCreate(&handle.dnn); status != CUDNN_STATUS_SUCCESS) {
+      handle.dnn = nullptr;
+      return Error{CudaError::memoryAllocation, std::string("cudnnCreate: ") + dnn_->cudnnGetErrorString(status)};
+    }
+    handle.dnnStream = nullptr;
+  }
+  if (handle.dnnStream != handle.stream) {
+    if (const cudnnStatus_t status = dnn_->cudnnSetStream(handle.dnn, handle.stream); status != CUDNN_STATUS_SUCCESS)
+      return Error{CudaError::unknown, std::string("cudnnSetStream: ") + dnn_->cudnnGetErrorString(status)};
+    handle.dnnStream = handle.stream;
+  }
+  return isClassic(parts) ? runClassic(*dnn_, handle.dnn, parts) : handle.plans.run(*dnn_, handle.dnn, parts);
 }
 
 Status RealLibraries::callLt(Handle& handle, const blas::LtMatmul& call) {

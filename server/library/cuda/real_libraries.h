@@ -1,4 +1,4 @@
-// NVIDIA's cuBLAS and cuBLASLt, opened at run time: one binary runs with or without them. Their handles are one a stream at a time: cuBLAS's
+// NVIDIA's cuBLAS, cuBLASLt and cuDNN, opened at run time: one binary runs with or without them. Their handles are one a stream at a time: cuBLAS's
 // results depend on what else its handle does, and its own workspace is used in its stream's order.
 //
 // The calling thread has the GPU's context bound (its primary one, which the libraries use, too); one thread at a time.
@@ -20,12 +20,14 @@ namespace rouse::library::cuda {
 // Paths here are opened instead: other versions, or doubles.
 inline constexpr const char* kBlasVariable = "ROUSE_LIBCUBLAS";
 inline constexpr const char* kLtVariable = "ROUSE_LIBCUBLASLT";
+inline constexpr const char* kDnnVariable = "ROUSE_LIBCUDNN";
 
 struct BlasApi;
 struct LtApi;
-struct Handle;  // of cuBLAS, and what is set in it
+struct DnnApi;
+struct Handle;  // of cuBLAS, and what is set in it; and of cuDNN
 
-// Of one GPU. Handles are made when there is none to be used again, which takes milliseconds and device memory,.
+// Of one GPU. Handles are made when there is none to be used again, which takes milliseconds and device memory.
 class RealLibraries {
  public:
   RealLibraries();
@@ -46,9 +48,11 @@ class RealLibraries {
  private:
   Status callBlas(Handle& handle, blas::Function function, const blas::Call& call);
   Status callLt(Handle& handle, const blas::LtMatmul& call);
+  Status callDnn(Handle& handle, std::span<const std::byte> parameters);
 
   std::unique_ptr<BlasApi> blas_;
   std::unique_ptr<LtApi> lt_;
+  std::unique_ptr<DnnApi> dnn_;
   std::vector<std::unique_ptr<Handle>> all_;
   std::vector<Handle*> free_;
 };

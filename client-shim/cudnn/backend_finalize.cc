@@ -1,0 +1,158 @@
+// Finalizing: what each type of descriptor needs, and what follows from it.
+#include <algorithm>
+
+#include "client-shim/cudnn/backend.h"
+#include "client-shim/cudnn/graph.h"
+
+namespace rouse::cudnn {
+namespace {
+
+bool isOperation(cudnnBackendDescriptorType_t type) {
+  switch (type) {
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR:
+    case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR:
+    case CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR:
+    case CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR:
+    case CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR:
+    case CUDNN_BACKEND_OPERATION_RESAMPLE_BWD_DESCRIPTOR:
+    case CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR:
+    case CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR:
+    case CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool hasAll(const Content& content, std::initializer_list<cudnnBackendAttributeName_t> names) {
+  return std::ranges::all_of(names, [&](cudnnBackendAttributeName_t each) { return content.has(each); });
+}
+
+Outcome finalizeTensor(const Content& content) {
+  if (!hasAll(content, {CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT,
+                        CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_ATTR_TENSOR_STRIDES}))
+    return {CUDNN_STATUS_BAD_PARAM, "a tensor without one of its attributes"};
+  const auto type = content.one<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE);
+  if (!valid(type)) return {CUDNN_STATUS_BAD_PARAM, "a tensor's type"};
+  if (!served(type)) return {CUDNN_STATUS_NOT_SUPPORTED, "a tensor's type"};
+  const auto dims = content.wholes(CUDNN_ATTR_TENSOR_DIMENSIONS), strides = content.wholes(CUDNN_ATTR_TENSOR_STRIDES);
+  if (dims->empty() || dims->size() != strides->size()) return {CUDNN_STATUS_BAD_PARAM, "not as many strides as dimensions"};
+  for (std::size_t i = 0; i < dims->size(); ++i)
+    if ((*dims)[i] < 1 || (*strides)[i] < 1) return {CUDNN_STATUS_BAD_PARAM, "a dimension or a stride that is not above 0"};
+  const auto alignment = content.one<std::int64_t>(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT);
+  if (alignment < 1 || alignment % static_cast<std::int64_t>(bytesOf(type)) != 0)
+    return {CUDNN_STATUS_BAD_PARAM, "an alignment that the type does not divide"};
+  if (content.one<std::int64_t>(CUDNN_ATTR_TENSOR_VECTOR_COUNT, 1) != 1) return {CUDNN_STATUS_NOT_SUPPORTED, "channels in vectors"};
+  if (content.one<cudnnBackendTensorReordering_t>(CUDNN_ATTR_TENSOR_REORDERING_MODE, CUDNN_TENSOR_REORDERING_NONE) !=
+      CUDNN_TENSOR_REORDERING_NONE)
+    return {CUDNN_STATUS_NOT_SUPPORTED, "reordered elements"};
+  if (content.one<bool>(CUDNN_ATTR_TENSOR_IS_BY_VALUE)) {
+    if (content.one<bool>(CUDNN_ATTR_TENSOR_IS_VIRTUAL)) return {CUDNN_STATUS_BAD_PARAM, "a virtual tensor by value"};
+    if (std::ranges::any_of(*dims, [](std::int64_t each) { return each != 1; }))
+      return {CUDNN_STATUS_NOT_SUPPORTED, "a tensor of several elements by value"};
+  }
+  return {};
+}
+
+}  // namespace
+
+bool fits(cudnnBackendAttributeName_t name, cudnnBackendDescriptorType_t type) {
+  switch (name) {
+    case CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC:
+    case CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC:
+    case CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC:
+      return type == CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR;
+    case CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR:
+      return type == CUDNN_BACKEND_POINTWISE_DESCRIPTOR;
+    case CUDNN_ATTR_OPERATION_MATMUL_DESC:
+      return type == CUDNN_BACKEND_MATMUL_DESCRIPTOR;
+    case CUDNN_ATTR_OPERATION_REDUCTION_DESC:
+      return type == CUDNN_BACKEND_REDUCTION_DESCRIPTOR;
+    case CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC:
+    case CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DESC:
+      return type == CUDNN_BACKEND_RESAMPLE_DESCRIPTOR;
+    case CUDNN_ATTR_OPERATIONGRAPH_OPS:
+      return isOperation(type);
+    case CUDNN_ATTR_ENGINE_OPERATION_GRAPH:
+    case CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH:
+      return type == CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR;
+    case CUDNN_ATTR_ENGINECFG_ENGINE:
+      return type == CUDNN_BACKEND_ENGINE_DESCRIPTOR;
+    case CUDNN_ATTR_ENGINECFG_KNOB_CHOICES:
+      return type == CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR;
+    case CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG:
+      return type == CUDNN_BACKEND_ENGINECFG_DESCRIPTOR;
+    default:
+      return type == CUDNN_BACKEND_TENSOR_DESCRIPTOR;
+  }
+}
+
+Outcome finalize(const std::shared_ptr<Content>& content) {
+  const auto required = [&](std::initializer_list<cudnnBackendAttributeName_t> names) {
+    return hasAll(*content, names) ? Outcome{} : Outcome{CUDNN_STATUS_BAD_PARAM, "an attribute that is required has not been set"};
+  };
+  if (isOperation(content->type)) return checkAlone(content);
+  switch (content->type) {
+    case CUDNN_BACKEND_TENSOR_DESCRIPTOR:
+      return finalizeTensor(*content);
+    case CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR:
+      return required({CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS,
+                       CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES,
+                       CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS});
+    case CUDNN_BACKEND_POINTWISE_DESCRIPTOR:
+      return required({CUDNN_ATTR_POINTWISE_MODE, CUDNN_ATTR_POINTWISE_MATH_PREC});
+    case CUDNN_BACKEND_MATMUL_DESCRIPTOR:
+      return required({CUDNN_ATTR_MATMUL_COMP_TYPE});
+    case CUDNN_BACKEND_REDUCTION_DESCRIPTOR:
+      return required({CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_ATTR_REDUCTION_COMP_TYPE});
+    case CUDNN_BACKEND_RESAMPLE_DESCRIPTOR:
+      return required({CUDNN_ATTR_RESAMPLE_SPATIAL_DIMS, CUDNN_ATTR_RESAMPLE_STRIDES, CUDNN_ATTR_RESAMPLE_PRE_PADDINGS,
+                       CUDNN_ATTR_RESAMPLE_POST_PADDINGS, CUDNN_ATTR_RESAMPLE_WINDOW_DIMS});
+    case CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR:
+      return required({CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE});
+    case CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR: {
+      if (!hasAll(*content, {CUDNN_ATTR_OPERATIONGRAPH_OPS})) return {CUDNN_STATUS_BAD_PARAM, "a graph without operations"};
+      if (content->one<bool>(CUDNN_ATTR_OPERATIONGRAPH_IS_DYNAMIC_SHAPE_ENABLED) ||
+          content->one<bool>(CUDNN_ATTR_OPERATIONGRAPH_IS_OVERRIDE_SHAPE_ENABLED))
+        return {CUDNN_STATUS_NOT_SUPPORTED, "shapes that change"};
+      auto lowered = std::make_shared<Lowered>();
+      const Outcome outcome = lower(content->values.at(CUDNN_ATTR_OPERATIONGRAPH_OPS).descriptors, *lowered);
+      content->lowered = std::move(lowered);
+      return outcome;
+    }
+    case CUDNN_BACKEND_ENGINE_DESCRIPTOR:
+      if (const Outcome outcome = required({CUDNN_ATTR_ENGINE_OPERATION_GRAPH, CUDNN_ATTR_ENGINE_GLOBAL_INDEX});
+          outcome.status != CUDNN_STATUS_SUCCESS)
+        return outcome;
+      return content->one<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX) == 0
+                 ? Outcome{}
+                 : Outcome{CUDNN_STATUS_BAD_PARAM, "there is engine 0 only"};
+    case CUDNN_BACKEND_ENGINECFG_DESCRIPTOR:
+      if (content->has(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES) && content->values.at(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES).count != 0)
+        return {CUDNN_STATUS_NOT_SUPPORTED, "engines have no knobs"};
+      return required({CUDNN_ATTR_ENGINECFG_ENGINE});
+    case CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR:
+      return required({CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, CUDNN_ATTR_ENGINEHEUR_MODE});
+    case CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR: {
+      const Content* configuration = content->descriptor(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
+      if (configuration == nullptr) return {CUDNN_STATUS_BAD_PARAM, "a plan without an engine's configuration"};
+      content->lowered =
+          configuration->descriptor(CUDNN_ATTR_ENGINECFG_ENGINE)->descriptor(CUDNN_ATTR_ENGINE_OPERATION_GRAPH)->lowered;
+      return {};
+    }
+    case CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR: {
+      const auto uids = content->values.find(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS),
+                 pointers = content->values.find(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
+      const std::int64_t count = uids == content->values.end() ? 0 : uids->second.count;
+      if (count != (pointers == content->values.end() ? 0 : pointers->second.count))
+        return {CUDNN_STATUS_BAD_PARAM, "not as many pointers as identifiers"};
+      return {};
+    }
+    default:
+      return {};
+  }
+}
+
+}  // namespace rouse::cudnn

@@ -1,0 +1,336 @@
+#include <algorithm>
+#include <string>
+
+#include "server/library/cuda/dnn_calls.h"
+
+namespace rouse::library::cuda {
+namespace {
+
+constexpr std::int64_t kMostConfigurations = 16;
+
+// Descriptors are made one after the other; the first that is refused ends it.
+class Maker {
+ public:
+  Maker(const DnnApi& api, BackendDescriptors& descriptors) : api_(api), descriptors_(descriptors) {}
+
+  cudnnBackendDescriptor_t make(cudnnBackendDescriptorType_t type) {
+    cudnnBackendDescriptor_t made = nullptr;
+    tried(descriptors_.make(type, made));
+    return made;
+  }
+  template <class T>
+  void set(cudnnBackendDescriptor_t to, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, const T* values, std::int64_t count) {
+    if (status == CUDNN_STATUS_SUCCESS) tried(api_.cudnnBackendSetAttribute(to, name, type, count, values));
+  }
+  template <class T>
+  void set(cudnnBackendDescriptor_t to, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, T value) {
+    set(to, name, type, &value, 1);
+  }
+  void setDescriptor(cudnnBackendDescriptor_t to, cudnnBackendAttributeName_t name, cudnnBackendDescriptor_t value) {
+    set(to, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, value);
+  }
+  // float or double, as the node is computed.
+  void setScalar(cudnnBackendDescriptor_t to, cudnnBackendAttributeName_t name, const dnn::Node& node, double value) {
+    if (node.compute == dnn::Type::f64) set(to, name, CUDNN_TYPE_DOUBLE, value);
+    else set(to, name, CUDNN_TYPE_FLOAT, static_cast<float>(value));
+  }
+  void finish(cudnnBackendDescriptor_t descriptor) {
+    if (status == CUDNN_STATUS_SUCCESS) tried(api_.cudnnBackendFinalize(descriptor));
+  }
+  void tried(cudnnStatus_t result) {
+    if (status == CUDNN_STATUS_SUCCESS) status = result;
+  }
+
+  cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
+
+ private:
+  const DnnApi& api_;
+  BackendDescriptors& descriptors_;
+};
+
+cudnnDataType_t typeOf(dnn::Type type) { return static_cast<cudnnDataType_t>(type); }
+
+// How the address is aligned, as far as kernels care.
+std::int64_t alignmentOf(const dnn::Tensor& tensor) {
+  std::int64_t alignment = dnn::bytesOf(tensor.type);
+  while (alignment < 128 && tensor.address % static_cast<std::uint64_t>(alignment * 2) == 0) alignment *= 2;
+  return tensor.kind == dnn::TensorKind::memory ? alignment : 16;
+}
+
+cudnnBackendDescriptor_t makeTensor(Maker& maker, const dnn::Tensor& tensor, std::int64_t number) {
+  const auto made = maker.make(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+  std::int64_t strides[dnn::kMaxRank];
+  // Of a dimension of 1 the stride says nothing, and is not looked at here, but there.
+  for (std::uint32_t i = 0; i < tensor.rank; ++i) strides[i] = tensor.dims[i] == 1 && tensor.strides[i] < 1 ? 1 : tensor.strides[i];
+  maker.set(made, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, number);
+  maker.set(made, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, typeOf(tensor.type));
+  maker.set(made, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, alignmentOf(tensor));
+  maker.set(made, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, tensor.dims, tensor.rank);
+  maker.set(made, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, strides, tensor.rank);
+  if (tensor.kind == dnn::TensorKind::passing) maker.set(made, CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, true);
+  if (tensor.kind == dnn::TensorKind::scalar) maker.set(made, CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, true);
+  maker.finish(made);
+  return made;
+}
+
+struct Tensors {
+  const std::vector<cudnnBackendDescriptor_t>& all;
+  const dnn::Node& node;
+  cudnnBackendDescriptor_t in(int i) const { return all[node.inputs[i]]; }
+  cudnnBackendDescriptor_t out() const { return all[node.outputs[0]]; }
+};
+
+cudnnBackendDescriptor_t makeConvolution(Maker& maker, const dnn::Node& node, const Tensors& tensors) {
+  const auto how = maker.make(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+  const std::int64_t spatial = node.spatial;
+  const auto setAll = [&](cudnnBackendAttributeName_t name, const std::int32_t* values) {
+    std::int64_t wide[dnn::kMaxSpatial];
+    std::copy_n(values, spatial, wide);
+    maker.set(how, name, CUDNN_TYPE_INT64, wide, spatial);
+  };
+  maker.set(how, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, typeOf(node.compute));
+  maker.set(how, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, static_cast<cudnnConvolutionMode_t>(node.mode));
+  maker.set(how, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, spatial);
+  setAll(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, node.padBefore);
+  setAll(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, node.padAfter);
+  setAll(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, node.stride);
+  setAll(CUDNN_ATTR_CONVOLUTION_DILATIONS, node.dilation);
+  maker.finish(how);
+  struct Names {
+    cudnnBackendDescriptorType_t type;
+    cudnnBackendAttributeName_t first, second, result, how, alpha, beta;
+  };
+  const Names names =
+      node.operation == dnn::Operation::convolutionForward
+          ? Names{CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+                  CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+                  CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA}
+      : node.operation == dnn::Operation::convolutionBackwardData
+          ? Names{CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
+                  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+                  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA}
+          : Names{CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+                  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+                  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
+                  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA};
+  const auto made = maker.make(names.type);
+  maker.setDescriptor(made, names.first, tensors.in(0));
+  maker.setDescriptor(made, names.second, tensors.in(1));
+  maker.setDescriptor(made, names.result, tensors.out());
+  maker.setDescriptor(made, names.how, how);
+  maker.setScalar(made, names.alpha, node, node.alpha);
+  maker.setScalar(made, names.beta, node, node.beta);
+  maker.finish(made);
+  return made;
+}
+
+cudnnBackendDescriptor_t makePointwise(Maker& maker, const dnn::Node& node, const Tensors& tensors) {
+  const auto how = maker.make(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+  const auto mode = static_cast<cudnnPointwiseMode_t>(node.mode);
+  maker.set(how, CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, mode);
+  maker.set(how, CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, typeOf(node.compute));
+  const auto number = [&](cudnnBackendAttributeName_t name, std::uint32_t which) { maker.set(how, name, CUDNN_TYPE_DOUBLE, node.numbers[which]); };
+  switch (mode) {
+    case CUDNN_POINTWISE_RELU_FWD:
+    case CUDNN_POINTWISE_RELU_BWD:
+      number(CUDNN_ATTR_POINTWISE_RELU_LOWER_CLIP, dnn::kLowerClip);
+      number(CUDNN_ATTR_POINTWISE_RELU_UPPER_CLIP, dnn::kUpperClip);
+      number(CUDNN_ATTR_POINTWISE_RELU_LOWER_CLIP_SLOPE, dnn::kLowerSlope);
+      break;
+    case CUDNN_POINTWISE_ELU_FWD:
+    case CUDNN_POINTWISE_ELU_BWD:
+      number(CUDNN_ATTR_POINTWISE_ELU_ALPHA, dnn::kEluAlpha);
+      break;
+    case CUDNN_POINTWISE_SOFTPLUS_FWD:
+    case CUDNN_POINTWISE_SOFTPLUS_BWD:
+      number(CUDNN_ATTR_POINTWISE_SOFTPLUS_BETA, dnn::kSoftplusBeta);
+      break;
+    case CUDNN_POINTWISE_SWISH_FWD:
+    case CUDNN_POINTWISE_SWISH_BWD:
+      number(CUDNN_ATTR_POINTWISE_SWISH_BETA, dnn::kSwishBeta);
+      break;
+    case CUDNN_POINTWISE_GEN_INDEX:
+      maker.set(how, CUDNN_ATTR_POINTWISE_AXIS, CUDNN_TYPE_INT64, static_cast<std::int64_t>(node.numbers[dnn::kAxis]));
+      break;
+    default:
+      break;
+  }
+  maker.finish(how);
+  const auto made = maker.make(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+  maker.setDescriptor(made, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, how);
+  if (dnn::isPointwiseBackward(node.mode)) {
+    maker.setDescriptor(made, CUDNN_ATTR_OPERATION_POINTWISE_DYDESC, tensors.in(0));
+    maker.setDescriptor(made, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, tensors.in(1));
+    maker.setDescriptor(made, CUDNN_ATTR_OPERATION_POINTWISE_DXDESC, tensors.out());
+  } else {
+    const std::uint32_t inputs = dnn::pointwiseInputs(node.mode);
+    maker.setDescriptor(made, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, tensors.in(0));
+    if (inputs > 1) maker.setDescriptor(made, CUDNN_ATTR_OPERATION_POINTWISE_BDESC, tensors.in(1));
+    if (inputs > 2) maker.setDescriptor(made, CUDNN_ATTR_OPERATION_POINTWISE_TDESC, tensors.in(2));
+    maker.setDescriptor(made, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, tensors.out());
+    maker.setScalar(made, CUDNN_ATTR_OPERATION_POINTWISE_ALPHA1, node, node.numbers[dnn::kScaleX]);
+    if (inputs > 1) maker.setScalar(made, CUDNN_ATTR_OPERATION_POINTWISE_ALPHA2, node, node.numbers[dnn::kScaleB]);
+  }
+  maker.finish(made);
+  return made;
+}
+
+cudnnBackendDescriptor_t makeProduct(Maker& maker, const dnn::Node& node, const Tensors& tensors) {
+  const auto how = maker.make(CUDNN_BACKEND_MATMUL_DESCRIPTOR);
+  maker.set(how, CUDNN_ATTR_MATMUL_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, typeOf(node.compute));
+  maker.finish(how);
+  const auto made = maker.make(CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR);
+  maker.setDescriptor(made, CUDNN_ATTR_OPERATION_MATMUL_ADESC, tensors.in(0));
+  maker.setDescriptor(made, CUDNN_ATTR_OPERATION_MATMUL_BDESC, tensors.in(1));
+  maker.setDescriptor(made, CUDNN_ATTR_OPERATION_MATMUL_CDESC, tensors.out());
+  maker.setDescriptor(made, CUDNN_ATTR_OPERATION_MATMUL_DESC, how);
+  maker.finish(made);
+  return made;
+}
+
+cudnnBackendDescriptor_t makeReduction(Maker& maker, const dnn::Node& node, const Tensors& tensors) {
+  const auto how = maker.make(CUDNN_BACKEND_REDUCTION_DESCRIPTOR);
+  maker.set(how, CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, static_cast<cudnnReduceTensorOp_t>(node.mode));
+  maker.set(how, CUDNN_ATTR_REDUCTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, typeOf(node.compute));
+  maker.finish(how);
+  const auto made = maker.make(CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR);
+  maker.setDescriptor(made, CUDNN_ATTR_OPERATION_REDUCTION_XDESC, tensors.in(0));
+  maker.setDescriptor(made, CUDNN_ATTR_OPERATION_REDUCTION_YDESC, tensors.out());
+  maker.setDescriptor(made, CUDNN_ATTR_OPERATION_REDUCTION_DESC, how);
+  maker.finish(made);
+  return made;
+}
+
+Status unserved(const dnn::Parts& parts) {
+  for (const dnn::Node& node : parts.nodes) {
+    const std::string name = nameOf(node);
+    const bool convolution = node.operation == dnn::Operation::convolutionForward || node.operation == dnn::Operation::convolutionBackwardData ||
+                             node.operation == dnn::Operation::convolutionBackwardFilter;
+    const bool other = node.operation == dnn::Operation::pointwise || node.operation == dnn::Operation::matrixProduct || node.operation == dnn::Operation::reduction;
+    if (!convolution && !other) return Error{CudaError::notSupported, "cuDNN on GPUs: " + name + (parts.nodes.size() > 1 ? " among other operations" : " as it comes here") + " is not served"};
+    // The backend API's other operations have no alpha and beta.
+    if (!convolution && (node.alpha != 1 || node.beta != 0)) return Error{CudaError::notSupported, "cuDNN on GPUs: alpha and beta of " + name + " are not served"};
+  }
+  return {};
+}
+
+cudnnBackendDescriptor_t makeOperation(Maker& maker, const dnn::Node& node, const Tensors& tensors) {
+  switch (node.operation) {
+    case dnn::Operation::pointwise: return makePointwise(maker, node, tensors);
+    case dnn::Operation::matrixProduct: return makeProduct(maker, node, tensors);
+    case dnn::Operation::reduction: return makeReduction(maker, node, tensors);
+    default: return makeConvolution(maker, node, tensors);
+  }
+}
+
+// The first of the library's own choices that it can make a plan of, and that the program's workspace is enough for. Null: none.
+cudnnBackendDescriptor_t choose(const DnnApi& api, BackendDescriptors& descriptors, cudnnHandle_t handle, cudnnBackendDescriptor_t graph,
+                                std::uint64_t workspace, std::int64_t& least) {
+  for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
+    Maker maker(api, descriptors);
+    const auto heuristic = maker.make(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+    maker.setDescriptor(heuristic, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
+    maker.set(heuristic, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode);
+    maker.finish(heuristic);
+    cudnnBackendDescriptor_t configurations[kMostConfigurations] = {};
+    for (auto& each : configurations) each = maker.make(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+    std::int64_t count = 0;
+    if (maker.status == CUDNN_STATUS_SUCCESS)
+      maker.tried(api.cudnnBackendGetAttribute(heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, kMostConfigurations, &count, configurations));
+    if (maker.status != CUDNN_STATUS_SUCCESS) continue;
+    for (std::int64_t i = 0; i < std::min(count, kMostConfigurations); ++i) {
+      Maker trial(api, descriptors);
+      const auto plan = trial.make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+      trial.set(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, handle);
+      trial.setDescriptor(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configurations[i]);
+      trial.finish(plan);
+      std::int64_t bytes = 0, found = 0;
+      if (trial.status == CUDNN_STATUS_SUCCESS)
+        trial.tried(api.cudnnBackendGetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &found, &bytes));
+      if (trial.status != CUDNN_STATUS_SUCCESS) continue;
+      if (bytes >= 0 && static_cast<std::uint64_t>(bytes) <= workspace) return plan;
+      least = least < 0 ? bytes : std::min(least, bytes);
+    }
+  }
+  return nullptr;
+}
+
+std::vector<std::byte> keyOf(const dnn::Parts& parts) {
+  dnn::Parts key = parts;
+  key.graph.workspace = 0;
+  for (dnn::Tensor& tensor : key.tensors) {
+    tensor.address = static_cast<std::uint64_t>(alignmentOf(tensor));
+    tensor.scalar[0] = 0;
+  }
+  return dnn::putTogether(key);
+}
+
+}  // namespace
+
+BackendDescriptors::~BackendDescriptors() {
+  for (auto each = all_.rbegin(); each != all_.rend(); ++each) api_->cudnnBackendDestroyDescriptor(*each);
+}
+
+cudnnStatus_t BackendDescriptors::make(cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t& made) {
+  const cudnnStatus_t status = api_->cudnnBackendCreateDescriptor(type, &made);
+  if (status == CUDNN_STATUS_SUCCESS) all_.push_back(made);
+  return status;
+}
+
+Status DnnPlans::run(const DnnApi& api, cudnnHandle_t handle, const dnn::Parts& parts) {
+  const auto failed = [&](cudnnStatus_t status, const char* where) {
+    return Error{CudaError::unknown, std::string("cuDNN: ") + nameOf(parts.nodes[0]) + (parts.nodes.size() > 1 ? " and what follows: " : ": ") + where + ": " +
+                                         api.cudnnGetErrorString(status)};
+  };
+  std::vector<std::byte> key = keyOf(parts);
+  auto place = plans_.find(key);
+  if (place == plans_.end()) {
+    if (const Status served = unserved(parts); !served) return served;
+    BackendDescriptors descriptors(api);
+    Maker maker(api, descriptors);
+    std::vector<bool> used(parts.tensors.size());
+    for (const dnn::Node& node : parts.nodes) {
+      for (const std::uint16_t input : node.inputs) if (input != dnn::kNoTensor) used[input] = true;
+      for (const std::uint16_t output : node.outputs) if (output != dnn::kNoTensor) used[output] = true;
+    }
+    std::vector<cudnnBackendDescriptor_t> tensors(parts.tensors.size()), operations;
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      if (used[i]) tensors[i] = makeTensor(maker, parts.tensors[i], static_cast<std::int64_t>(i + 1));
+    }
+    for (const dnn::Node& node : parts.nodes) operations.push_back(makeOperation(maker, node, {tensors, node}));
+    const auto graph = maker.make(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+    maker.set(graph, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, handle);
+    maker.set(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, operations.data(), static_cast<std::int64_t>(operations.size()));
+    maker.finish(graph);
+    if (maker.status != CUDNN_STATUS_SUCCESS) return failed(maker.status, "describing it");
+    std::int64_t least = -1;
+    const auto plan = choose(api, descriptors, handle, graph, parts.graph.workspaceBytes, least);
+    if (plan == nullptr) {
+      const std::string name = nameOf(parts.nodes[0]);
+      if (least < 0) return Error{CudaError::notSupported, "cuDNN: " + name + ": the library of this node makes no plan of it"};
+      return Error{CudaError::notSupported, "cuDNN: " + name + ": a workspace of " + std::to_string(parts.graph.workspaceBytes) +
+                                                " bytes; the library of this node needs at least " + std::to_string(least)};
+    }
+    if (plans_.size() >= kMost) plans_.erase(plans_.begin());
+    place = plans_.emplace(std::move(key), Plan{std::move(descriptors), plan}).first;
+  }
+  BackendDescriptors descriptors(api);
+  Maker maker(api, descriptors);
+  std::vector<std::int64_t> numbers;
+  std::vector<const void*> pointers;
+  for (std::size_t i = 0; i < parts.tensors.size(); ++i) {
+    const dnn::Tensor& tensor = parts.tensors[i];
+    if (tensor.kind == dnn::TensorKind::passing) continue;
+    numbers.push_back(static_cast<std::int64_t>(i + 1));
+    pointers.push_back(tensor.kind == dnn::TensorKind::scalar ? static_cast<const void*>(tensor.scalar) : reinterpret_cast<const void*>(tensor.address));
+  }
+  const auto pack = maker.make(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+  maker.set(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, numbers.data(), static_cast<std::int64_t>(numbers.size()));
+  maker.set(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, pointers.data(), static_cast<std::int64_t>(pointers.size()));
+  maker.set(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, reinterpret_cast<void*>(parts.graph.workspace));
+  maker.finish(pack);
+  if (maker.status == CUDNN_STATUS_SUCCESS) maker.tried(api.cudnnBackendExecute(handle, place->second.plan, pack));
+  return maker.status == CUDNN_STATUS_SUCCESS ? Status{} : failed(maker.status, "running it");
+}
+
+}  // namespace rouse::library::cuda

@@ -1,0 +1,173 @@
+// A libcudnn.so.9 that computes nothing: each function of the real one that is used writes down its name and its arguments, as 64-bit words;
+// attributes with their first values. Its heuristics know three configurations: one that makes no plan, one that needs 4096 bytes of
+// workspace, one that needs 64.
+#include <cudnn.h>
+
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <vector>
+
+namespace {
+
+struct Recorded {
+  const char* name = "";
+  std::vector<std::uint64_t> arguments;
+};
+std::vector<Recorded>& all() {
+  static std::vector<Recorded> calls;
+  return calls;
+}
+
+template <class T>
+std::uint64_t word(T value) {
+  std::uint64_t bits = 0;
+  static_assert(sizeof value <= sizeof bits);
+  std::memcpy(&bits, &value, sizeof value);
+  return bits;
+}
+
+std::uint64_t fresh() {
+  static std::uint64_t next = 0x1000;
+  return next += 0x10;
+}
+
+// What a plan was made of, and which configurations have been told apart.
+std::map<std::uint64_t, std::uint64_t>& configurationOf() {
+  static std::map<std::uint64_t, std::uint64_t> plans;
+  return plans;
+}
+std::map<std::uint64_t, int>& rank() {
+  static std::map<std::uint64_t, int> configurations;
+  return configurations;
+}
+
+template <const char* name, class... Arguments>
+cudnnStatus_t record(Arguments... arguments) {
+  all().push_back({name, {word(arguments)...}});
+  return CUDNN_STATUS_SUCCESS;
+}
+
+template <class T>
+cudnnStatus_t create(const char* name, T* made) {
+  const std::uint64_t number = fresh();
+  std::memcpy(made, &number, sizeof number);
+  all().push_back({name, {number}});
+  return CUDNN_STATUS_SUCCESS;
+}
+
+}  // namespace
+
+#define ROUSE_RECORDED(function)                                                                       \
+  static constexpr char kName_##function[] = #function;                                                \
+  template <class... Arguments>                                                                        \
+  static auto pick_##function(cudnnStatus_t (*)(Arguments...)) -> cudnnStatus_t (*)(Arguments...) {    \
+    return &record<kName_##function, Arguments...>;                                                    \
+  }                                                                                                    \
+  extern "C" {                                                                                         \
+  static decltype(&function) resolve_##function() { return pick_##function(static_cast<decltype(&function)>(nullptr)); } \
+  __attribute__((visibility("default"), ifunc("resolve_" #function))) decltype(function) function;     \
+  }
+
+ROUSE_RECORDED(cudnnDestroy)
+ROUSE_RECORDED(cudnnSetStream)
+ROUSE_RECORDED(cudnnBackendDestroyDescriptor)
+ROUSE_RECORDED(cudnnBackendExecute)
+ROUSE_RECORDED(cudnnDestroyTensorDescriptor)
+ROUSE_RECORDED(cudnnDestroyPoolingDescriptor)
+ROUSE_RECORDED(cudnnDestroyLRNDescriptor)
+ROUSE_RECORDED(cudnnPoolingForward)
+ROUSE_RECORDED(cudnnPoolingBackward)
+ROUSE_RECORDED(cudnnSoftmaxForward)
+ROUSE_RECORDED(cudnnSoftmaxBackward)
+ROUSE_RECORDED(cudnnSetLRNDescriptor)
+ROUSE_RECORDED(cudnnLRNCrossChannelForward)
+ROUSE_RECORDED(cudnnLRNCrossChannelBackward)
+ROUSE_RECORDED(cudnnTransformTensor)
+ROUSE_RECORDED(cudnnBatchNormalizationForwardInference)
+ROUSE_RECORDED(cudnnBatchNormalizationForwardTraining)
+ROUSE_RECORDED(cudnnBatchNormalizationBackward)
+
+#define ROUSE_EXPORTED extern "C" __attribute__((visibility("default")))
+
+ROUSE_EXPORTED cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) { return create("cudnnCreate", handle); }
+ROUSE_EXPORTED cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t* made) { return create("cudnnCreateTensorDescriptor", made); }
+ROUSE_EXPORTED cudnnStatus_t cudnnCreatePoolingDescriptor(cudnnPoolingDescriptor_t* made) { return create("cudnnCreatePoolingDescriptor", made); }
+ROUSE_EXPORTED cudnnStatus_t cudnnCreateLRNDescriptor(cudnnLRNDescriptor_t* made) { return create("cudnnCreateLRNDescriptor", made); }
+ROUSE_EXPORTED const char* cudnnGetErrorString(cudnnStatus_t) { return "CUDNN_STATUS_OF_THE_DOUBLE"; }
+
+ROUSE_EXPORTED cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t descriptor, cudnnDataType_t type, int rank, const int* dims, const int* strides) {
+  Recorded call{"cudnnSetTensorNdDescriptor", {word(descriptor), word(type)}};
+  for (int i = 0; i < rank; ++i) call.arguments.push_back(word(dims[i]));
+  for (int i = 0; i < rank; ++i) call.arguments.push_back(word(strides[i]));
+  all().push_back(call);
+  return CUDNN_STATUS_SUCCESS;
+}
+
+ROUSE_EXPORTED cudnnStatus_t cudnnSetPoolingNdDescriptor(cudnnPoolingDescriptor_t descriptor, cudnnPoolingMode_t mode, cudnnNanPropagation_t nan, int rank,
+                                                         const int* window, const int* pads, const int* strides) {
+  Recorded call{"cudnnSetPoolingNdDescriptor", {word(descriptor), word(mode), word(nan)}};
+  for (const int* values : {window, pads, strides}) {
+    for (int i = 0; i < rank; ++i) call.arguments.push_back(word(values[i]));
+  }
+  all().push_back(call);
+  return CUDNN_STATUS_SUCCESS;
+}
+
+ROUSE_EXPORTED cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t* made) {
+  create("cudnnBackendCreateDescriptor", made);
+  all().back().arguments.push_back(word(type));
+  return CUDNN_STATUS_SUCCESS;
+}
+
+// descriptor, attribute, type, count, and the values.
+ROUSE_EXPORTED cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
+                                                      std::int64_t count, const void* values) {
+  Recorded call{"cudnnBackendSetAttribute", {word(descriptor), word(name), word(type), word(count)}};
+  const bool wide = type == CUDNN_TYPE_HANDLE || type == CUDNN_TYPE_INT64 || type == CUDNN_TYPE_DOUBLE || type == CUDNN_TYPE_VOID_PTR || type == CUDNN_TYPE_BACKEND_DESCRIPTOR;
+  const std::size_t bytes = wide ? 8 : type == CUDNN_TYPE_BOOLEAN ? 1 : 4;
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::uint64_t value = 0;
+    std::memcpy(&value, static_cast<const char*>(values) + static_cast<std::size_t>(i) * bytes, bytes);
+    call.arguments.push_back(value);
+  }
+  if (name == CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG) configurationOf()[word(descriptor)] = call.arguments[4];
+  all().push_back(call);
+  return CUDNN_STATUS_SUCCESS;
+}
+
+ROUSE_EXPORTED cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor) {
+  all().push_back({"cudnnBackendFinalize", {word(descriptor)}});
+  const auto plan = configurationOf().find(word(descriptor));
+  return plan != configurationOf().end() && rank()[plan->second] == 0 ? CUDNN_STATUS_NOT_SUPPORTED : CUDNN_STATUS_SUCCESS;
+}
+
+ROUSE_EXPORTED cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor, cudnnBackendAttributeName_t const name, cudnnBackendAttributeType_t const,
+                                                      std::int64_t const requested, std::int64_t* found, void* values) {
+  all().push_back({"cudnnBackendGetAttribute", {word(descriptor), word(name), word(requested)}});
+  if (name == CUDNN_ATTR_ENGINEHEUR_RESULTS) {
+    *found = 3;
+    for (int i = 0; i < 3; ++i) rank()[word(static_cast<cudnnBackendDescriptor_t*>(values)[i])] = i;
+  } else {
+    const std::int64_t bytes = rank()[configurationOf()[word(descriptor)]] == 1 ? 4096 : 64;
+    *found = 1;
+    std::memcpy(values, &bytes, sizeof bytes);
+  }
+  return CUDNN_STATUS_SUCCESS;
+}
+
+// For tests: what has been called since the last time; the name, and so many arguments. Null: nothing more.
+ROUSE_EXPORTED const char* rouse_double_take(std::uint64_t* arguments, std::size_t* count) {
+  static std::vector<Recorded> taken;
+  static std::size_t at = 0;
+  if (at == taken.size()) {
+    taken = std::move(all());
+    all().clear();
+    at = 0;
+    if (taken.empty()) return nullptr;
+  }
+  const Recorded& call = taken[at++];
+  *count = call.arguments.size();
+  std::memcpy(arguments, call.arguments.data(), call.arguments.size() * sizeof(std::uint64_t));
+  return call.name;
+}
