@@ -192,7 +192,8 @@ std::vector<TensorSpec> UnetShape::tensors() const {
     all.push_back({"up" + std::to_string(level) + ".up.bias", {out}, 0, 0.1f});
     addTwo("up" + std::to_string(level), out, wide);
   }
-  addConvolution(all, "head", classes, width, 1);
+  // Not around 0: a sum in which everything cancels says little about 16 bits.
+  all.push_back({"head.weight", {classes, width, 1, 1}, byInputs(width, 0.6), byInputs(width, 0.3)});
   all.push_back({"head.bias", {classes}, 0, 0.1f});
   return all;
 }

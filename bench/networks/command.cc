@@ -18,8 +18,8 @@ void addNetworks(CLI::App& app, int& status) {
   auto slack = std::make_shared<double>(0);
   command->add_flag("--json", *asJson, "Print one JSON object");
   command->add_option("--networks", options->only, "Some of them: bert_base, bert_large, gpt2, resnet50, resnet152, unet")->delimiter(',');
-  command->add_option("--size", options->size, "tiny, small, or whole (default)")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, NetworkSize>{{"tiny", NetworkSize::tiny}, {"small", NetworkSize::small}, {"whole", NetworkSize::whole}}));
+  command->add_option("--size", options->size, "small, or whole (default)")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, NetworkSize>{{"small", NetworkSize::small}, {"whole", NetworkSize::whole}}));
   command->add_option("--repetitions", options->repetitions, "Of each request alone, and from home")->check(CLI::Range(1, 1000));
   command->add_option("--seconds", options->seconds, "Of all at once")->check(CLI::Range(0.1, 3600.0));
   command->add_option("--gpu-memory", options->gpuMib, "MiB of the GPU; 0: half of all models, or what the largest needs")->check(CLI::Range(0, 1 << 20));
@@ -35,6 +35,9 @@ void addNetworks(CLI::App& app, int& status) {
     }
     if (report.at("wrong") != 0) {
       std::cerr << "rouse-bench: wrong outputs\n";
+      status = 1;
+    } else if (report.at("swapped_in_bytes") == 0) {
+      std::cerr << "rouse-bench: no model was swapped in: the GPU held them all, and nothing was shown\n";
       status = 1;
     } else if (*slack > 0) {
       for (const std::string& line : missedTargets(networksTargets(report.at("networks")), report, *slack)) {

@@ -176,7 +176,7 @@ json measureNetworks(const NetworksOptions& options) {
   const std::uint64_t gpu = options.gpuMib != 0 ? options.gpuMib * kMiB : std::max(largest, models / 2) / (2 * kMiB) * (2 * kMiB) + 2 * kMiB;
   double load[3] = {0, 0, 0};
   (void)getloadavg(load, 3);
-  json report{{"schema", 1}, {"benchmark", "networks"}, {"device", options.device}, {"size", options.size == NetworkSize::tiny ? "tiny" : options.size == NetworkSize::small ? "small" : "whole"},
+  json report{{"schema", 1}, {"benchmark", "networks"}, {"device", options.device}, {"size", options.size == NetworkSize::small ? "small" : "whole"},
               {"repetitions", options.repetitions}, {"seconds", options.seconds}, {"model_bytes", models}, {"gpu_memory_bytes", gpu}, {"load_average", load[0]}, {"environment", environment()}};
   for (const ServedNetwork& network : networks) report["networks"].push_back(network.name), report["model_mib_" + network.name] = static_cast<double>(network.modelBytes) / static_cast<double>(kMiB);
   Measurement measurement(options, networks, gpu);

@@ -63,7 +63,7 @@ std::vector<ServedNetwork> servedNetworks(NetworkSize size) {
   for (const Kind& kind : kinds()) {
     const std::filesystem::path program = binaryPath("networks") / kind.program;
     if (!std::filesystem::exists(program)) continue;
-    const std::string preset = size == NetworkSize::tiny ? "tiny" : kind.whole;
+    const std::string preset = kind.whole;
     const networks::Overrides sizes = size == NetworkSize::small ? kind.small : networks::Overrides{};
     const bool half = kind.halfWhenWhole && size == NetworkSize::whole;
     ServedNetwork network{.name = kind.name, .command = {program, "--size", preset, "--seed", std::to_string(found.size() + 1)}};

@@ -23,7 +23,7 @@ struct ServedNetwork {
   static std::string bodyAtOnce(std::uint64_t number);
 };
 
-enum class NetworkSize { tiny, small, whole };  // small: of some MiB each, whole: as published
+enum class NetworkSize { small, whole };  // of some MiB each; as published
 // All whose programs lie beside rouse-bench: none in builds with a sanitizer. Whole ones are floats, but for bert_large, whose weights are halves.
 std::vector<ServedNetwork> servedNetworks(NetworkSize);
 
