@@ -79,6 +79,16 @@ void ExecutorDouble::setLost(const char* message) {
   status.state.store(wire::DeviceState::lost, std::memory_order_release);
 }
 
+void ExecutorDouble::on(const wire::LibraryCall&, std::span<const std::byte> parameters) {
+  const std::lock_guard lock(libraryCallMutex_);
+  libraryCall_.assign(parameters.begin(), parameters.end());
+}
+
+std::vector<std::byte> ExecutorDouble::lastLibraryCall() {
+  const std::lock_guard lock(libraryCallMutex_);
+  return libraryCall_;
+}
+
 std::string ExecutorDouble::rejection() {
   const std::lock_guard lock(rejectionMutex_);
   return rejection_;

@@ -54,6 +54,8 @@ class ExecutorDouble {
   // Stops taking commands, as a dead executor does, without a word.
   void stop();
   void setLost(const char* message);
+  // The parameters of the last call of a library that came; none: empty.
+  std::vector<std::byte> lastLibraryCall();
   // Stops running operations (commands are still taken) until told otherwise.
   void hold(bool held) { held_.store(held); }
 
@@ -94,7 +96,7 @@ class ExecutorDouble {
   void on(const wire::SlotSignal&);
   void on(const wire::SlotWait&);
   void on(const wire::SetLimit&) {}
-  void on(const wire::LibraryCall&, std::span<const std::byte>) {}
+  void on(const wire::LibraryCall&, std::span<const std::byte> parameters);
   wire::DecodeStatus on(const wire::Allocated&);
   wire::DecodeStatus on(const wire::Freed&);
   void on(const wire::Reset&);
@@ -172,6 +174,8 @@ class ExecutorDouble {
   std::atomic<bool> stopping_{false}, held_{false};
   std::mutex rejectionMutex_;
   std::string rejection_;
+  std::mutex libraryCallMutex_;
+  std::vector<std::byte> libraryCall_;
   std::thread thread_;
 };
 

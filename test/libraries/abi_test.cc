@@ -1,4 +1,4 @@
-// The libraries export what the toolkit's do: the same names at the same version nodes, and nothing else.
+// The libraries export what NVIDIA's do: the same names at the same version nodes, and nothing else.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <iterator>
@@ -11,8 +11,9 @@
 
 namespace {
 
+// `library`: a library, or what nm has said of one (a file *.txt).
 std::set<std::string> exportsOf(const std::string& library) {
-  std::string command = ROUSE_NM " -D --defined-only --with-symbol-versions '";
+  std::string command = library.ends_with(".txt") ? "cat '" : ROUSE_NM " -D --defined-only --with-symbol-versions '";
   command += library + "'";
   const auto nm = rouse::test::shell(command);
   REQUIRE(nm.status == 0);
@@ -36,12 +37,15 @@ const Library kLibraries[] = {
     {"libcublas.so.13", ROUSE_CUBLAS, ROUSE_TOOLKIT_CUBLAS, 0, rouse::api::kCublasltNames - rouse::api::kCublasNames, 700},
     {"libcublasLt.so.13", ROUSE_CUBLASLT, ROUSE_TOOLKIT_CUBLASLT, rouse::api::kCublasltNames - rouse::api::kCublasNames,
      rouse::api::kCudnnNames - rouse::api::kCublasltNames, 150},
+    {"libcudnn.so.9", ROUSE_CUDNN, ROUSE_CUDNN_NAMES "/libcudnn.so.9.txt", rouse::api::kCudnnNames - rouse::api::kCublasNames,
+     rouse::api::kCudaNames - rouse::api::kCudnnNames, 200},
 };
+const char* const kCudnnParts[] = {"ops", "cnn", "adv", "graph", "ext", "heuristic", "engines_precompiled", "engines_runtime_compiled", "engines_tensor_ir"};
 
 }  // namespace
 
-TEST_CASE("a library exports the toolkit's names and version nodes, no more and no fewer", "[libraries][abi]") {
-  const Library& library = kLibraries[GENERATE(0, 1)];
+TEST_CASE("a library exports NVIDIA's names and version nodes, no more and no fewer", "[libraries][abi]") {
+  const Library& library = kLibraries[GENERATE(0, 1, 2)];
   CAPTURE(library.name);
   const auto theirs = exportsOf(library.theirs), ours = exportsOf(library.ours);
   CHECK(theirs.size() > library.least);
@@ -50,7 +54,7 @@ TEST_CASE("a library exports the toolkit's names and version nodes, no more and 
 }
 
 TEST_CASE("every name that a library exports has a number", "[libraries][abi]") {
-  const Library& library = kLibraries[GENERATE(0, 1)];
+  const Library& library = kLibraries[GENERATE(0, 1, 2)];
   std::set<std::string> described;
   for (std::size_t i = library.first; i < library.first + library.count; ++i)
     described.insert("T " + std::string(rouse::api::kLibraryNames[i]) + "@@" + library.name);
@@ -59,18 +63,34 @@ TEST_CASE("every name that a library exports has a number", "[libraries][abi]") 
   CHECK(described == exported);
 }
 
+TEST_CASE("cuDNN's parts export what NVIDIA's do of its names, of their own version", "[libraries][abi]") {
+  const auto whole = exportsOf(ROUSE_CUDNN);
+  for (const char* part : kCudnnParts) {
+    const std::string name = std::string("libcudnn_") + part + ".so.9";
+    CAPTURE(name);
+    std::set<std::string> theirs{"A " + name};
+    for (const std::string& each : exportsOf(ROUSE_CUDNN_NAMES "/" + name + ".txt")) {
+      const std::string plain = each.substr(0, each.find('@'));
+      if (whole.contains(plain + "@@libcudnn.so.9")) theirs.insert(each);
+    }
+    CHECK(exportsOf(ROUSE_CUDNN_FOLDER "/" + name) == theirs);
+  }
+  CHECK(exportsOf(ROUSE_CUDNN_FOLDER "/libcudnn_ops.so.9").size() > 90);
+}
+
 TEST_CASE("numbers of names: the runtime's first, then the libraries'", "[libraries][abi]") {
   using namespace rouse::api;
   CHECK(kAllNames[0] == kApiNames[0]);
   CHECK(kAllNames[kCublasNames] == kLibraryNames[0]);
   CHECK(kAllNames[kCublasltNames].substr(0, 8) == "cublasLt");
+  CHECK(kAllNames[kCudnnNames].substr(0, 5) == "cudnn");
   CHECK(kAllSupported[kApiNameCount - 1] == kApiSupported[kApiNameCount - 1]);
   CHECK(std::ranges::count(kLibrarySupported, true) > 400);
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(__clang__)
 TEST_CASE("a library needs the runtime and the C library", "[libraries][abi]") {
-  const Library& library = kLibraries[GENERATE(0, 1)];
+  const Library& library = kLibraries[GENERATE(0, 1, 2)];
   const auto readelf = rouse::test::shell("readelf -d '" + std::string(library.ours) + "'");
   REQUIRE(readelf.status == 0);
   std::istringstream lines(readelf.output);

@@ -19,19 +19,22 @@ class Workspace {
     root_ = path;
   }
   ~Workspace() { std::filesystem::remove_all(root_); }
-  // The real description with `from` replaced; everything else as it is.
+  // The real descriptions of cuBLAS and cuDNN with `from` replaced in the one that has it; everything else as it is.
   rouse::test::CommandResult generate(const std::string& from = "", const std::string& to = "") {
-    std::ifstream in(ROUSE_CUBLAS_TOML);
-    std::stringstream all;
-    all << in.rdbuf();
-    std::string text = all.str();
-    if (!from.empty()) {
-      const auto at = text.find(from);
-      REQUIRE(at != std::string::npos);
-      text.replace(at, from.size(), to);
+    bool replaced = from.empty();
+    for (const auto& [name, path] : {std::pair{"cublas.toml", ROUSE_CUBLAS_TOML}, std::pair{"cudnn.toml", ROUSE_CUDNN_TOML}}) {
+      std::ifstream in(path);
+      std::stringstream all;
+      all << in.rdbuf();
+      std::string text = all.str();
+      if (const auto at = text.find(from); !replaced && at != std::string::npos) {
+        text.replace(at, from.size(), to);
+        replaced = true;
+      }
+      std::ofstream(root_ / name) << text;
     }
-    std::ofstream(root_ / "cublas.toml") << text;
-    return rouse::test::shell("cd '" + root_.string() + "' && '" ROUSE_PYTHON "' -B '" ROUSE_GENERATOR "' cublas.toml '" ROUSE_CUBLASLT_TOML "' '" ROUSE_CUDNN_TOML "' '" ROUSE_CUDA_TOML "' '" ROUSE_TESTED "' out");
+    REQUIRE(replaced);
+    return rouse::test::shell("cd '" + root_.string() + "' && '" ROUSE_PYTHON "' -B '" ROUSE_GENERATOR "' cublas.toml '" ROUSE_CUBLASLT_TOML "' cudnn.toml '" ROUSE_CUDA_TOML "' '" ROUSE_TESTED "' out");
   }
   bool wroteAnything() const { return std::filesystem::exists(root_ / "out"); }
 
@@ -59,9 +62,12 @@ TEST_CASE("a wrong description of a library is refused", "[libraries][generator]
       {"cublasStatus_t cublasCreate_v2", "cublasHandle_t cublasCreate_v2", "return type"},
       {"wide = true", "broad = true", "unknown keys"},
       {"returns = \"void\"", "returns = \"quaternion\"", "returns 'quaternion'"},
+      {"cudnnStatus_t cudnnCreate(", "cudnnHandle_t cudnnCreate(", "return type"},
+      {"\"cudnnCTCLoss\"", "\"cudnnRNNForward\"", "'cudnnRNNForward' is described twice"},
+      {"  \"cudnnCnnVersionCheck\", ", "  \"cudnnCnnVersionCheque\", ", "'cudnnCnnVersionCheque' is not one of libcudnn.so.9's names"},
       {"\"cublasXtCgemm\"", "\"cublasXtCherk\"", "'cublasXtCherk' is described twice"},
   };
-  const auto& chosen = cases[GENERATE(range(0, 6))];
+  const auto& chosen = cases[GENERATE(range(0, 9))];
   Workspace workspace;
   const auto result = workspace.generate(chosen.from, chosen.to);
   CHECK(result.status == 1);

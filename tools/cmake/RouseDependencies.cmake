@@ -36,7 +36,8 @@ endif()
 # cuDNN's headers, as tools/setup leaves them; they are needed at build time only, too.
 set(ROUSE_CUDNN_HOME "" CACHE PATH "cuDNN 9; empty: CUDNN_HOME, /usr/local/cudnn, or build/cudnn as tools/setup leaves it")
 foreach(candidate ${ROUSE_CUDNN_HOME} $ENV{CUDNN_HOME} /usr/local/cudnn ${CMAKE_SOURCE_DIR}/build/cudnn)
-  if(NOT ROUSE_CUDNN AND EXISTS ${candidate}/include/cudnn_graph.h AND EXISTS ${candidate}/lib/libcudnn.so)
+  if(NOT ROUSE_CUDNN AND EXISTS ${candidate}/include/cudnn_graph.h AND EXISTS ${candidate}/lib/libcudnn.so
+     AND EXISTS ${candidate}/names/libcudnn.so.9.txt)
     set(ROUSE_CUDNN ${candidate})
   endif()
 endforeach()

@@ -24,13 +24,24 @@ constexpr std::string_view kRuntime = "libcudart.so.";
 constexpr std::string_view kServedRuntime = "libcudart.so.13";
 
 // Libraries of which the pool has its own.
-constexpr std::string_view kForwarded[] = {"libcublas.so.", "libcublasLt.so.", "libcuda.so."};
-constexpr std::string_view kServed[] = {"libcublas.so.13", "libcublasLt.so.13", "libcuda.so.1"};
+constexpr std::string_view kForwarded[] = {"libcublas.so.", "libcublasLt.so.", "libcudnn.so.", "libcudnn_", "libcuda.so."};
+constexpr std::string_view kServed[] = {"libcublas.so.13",
+                                        "libcublasLt.so.13",
+                                        "libcudnn.so.9",
+                                        "libcudnn_ops.so.9",
+                                        "libcudnn_cnn.so.9",
+                                        "libcudnn_adv.so.9",
+                                        "libcudnn_graph.so.9",
+                                        "libcudnn_ext.so.9",
+                                        "libcudnn_heuristic.so.9",
+                                        "libcudnn_engines_precompiled.so.9",
+                                        "libcudnn_engines_runtime_compiled.so.9",
+                                        "libcudnn_engines_tensor_ir.so.9",
+                                        "libcuda.so.1"};
 
 // Libraries that reach the driver by themselves, past the runtime.
-constexpr std::string_view kNotForwarded[] = {"libcudnn",    "libcufft",     "libcurand.so", "libcusparse",
-                                              "libcusolver", "libnccl.so",  "libnvrtc",     "libnvJitLink", "libcupti",
-                                              "libnvidia-ml", "libcutensor", "libnpp"};
+constexpr std::string_view kNotForwarded[] = {"libcufft",   "libcurand.so", "libcusparse",  "libcusolver", "libnccl.so",
+                                              "libnvrtc",     "libnvJitLink", "libcupti",   "libnvidia-ml", "libcutensor", "libnpp"};
 
 bool among(std::string_view library, std::span<const std::string_view> beginnings) {
   return std::ranges::any_of(beginnings, [&](std::string_view each) { return library.starts_with(each); });
@@ -72,8 +83,7 @@ bool contains(std::span<const std::byte> bytes, std::string_view text) {
 }
 
 bool isPoolName(std::string_view name) {
-  const bool driver = name.size() > 2 && name.starts_with("cu") && name[2] >= 'A' && name[2] <= 'Z';
-  return driver || name.starts_with("cuda") || name.starts_with("__cuda") || name.starts_with("cublas");
+  return name.starts_with("cuda") || name.starts_with("__cuda") || name.starts_with("cublas") || name.starts_with("cudnn");
 }
 
 void examineRuntime(const ElfFile& elf, std::span<const std::byte> bytes, Diagnosis& found) {
@@ -98,8 +108,8 @@ void examineRuntime(const ElfFile& elf, std::span<const std::byte> bytes, Diagno
   for (const std::string& library : found.cudaLibraries) {
     if (library.starts_with(kRuntime) || std::ranges::find(kServed, library) != std::end(kServed)) continue;
     if (among(library, kForwarded)) {
-      found.problems.push_back("It needs " + library + "; the pool serves the libraries of CUDA 13.");
-      found.hints.push_back("Build it with the CUDA 13 toolkit.");
+      found.problems.push_back("It needs " + library + "; the pool serves the libraries of CUDA 13, and cuDNN 9.");
+      found.hints.push_back("Build it with the CUDA 13 toolkit, and with cuDNN 9 if it uses that.");
       continue;
     }
     found.problems.push_back("It needs " + library + ", which goes to the driver directly and is not forwarded.");
