@@ -40,9 +40,9 @@ inline void encode(Type type, double value, std::byte* at) {
     case Type::f64: return put(value);
     case Type::f16: return put(library::cpu::floatToHalf(static_cast<float>(value)));
     case Type::bf16: return put(library::cpu::floatToBfloat(static_cast<float>(value)));
-    case Type::i8: return put(static_cast<std::int8_t>(value));
-    case Type::u8: return put(static_cast<std::uint8_t>(value));
-    case Type::i32: return put(static_cast<std::int32_t>(value));
+    case Type::i8: return put(static_cast<std::int8_t>(static_cast<std::int64_t>(value)));
+    case Type::u8: return put(static_cast<std::uint8_t>(static_cast<std::int64_t>(value)));
+    case Type::i32: return put(static_cast<std::int32_t>(static_cast<std::int64_t>(value)));
     case Type::i64: return put(static_cast<std::int64_t>(value));
     case Type::boolean: return put(static_cast<std::uint8_t>(value != 0));
   }

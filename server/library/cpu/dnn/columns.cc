@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "server/library/cpu/dnn/elements.h"
+
 namespace rouse::library::cpu {
 namespace {
 
@@ -50,11 +52,10 @@ void eachRow(const Convolution& conv, const Tap& tap, const Box& places, Run&& r
   }
 }
 
-template <class T>
+template <class E, class T>
 void fillApart(const Convolution& conv, std::int64_t n, std::int64_t group, std::int64_t first, std::int64_t count, const Box& places, T* to) {
   const View& x = conv.x;
-  const std::uint32_t element = dnn::bytesOf(x.type);
-  const ReadRun<T> run = readRunOf<T>(x.type);
+  const E* elements = reinterpret_cast<const E*>(x.base);
   const std::int64_t pixels = places.extent[2] * places.extent[3] * places.extent[4], row = places.extent[4];
   const std::int64_t step = x.dims[4] > 1 ? x.strides[4] * conv.stride[2] : 1;
   for (std::int64_t d = first; d < first + count; ++d, to += pixels) {
@@ -67,27 +68,27 @@ void fillApart(const Convolution& conv, std::int64_t n, std::int64_t group, std:
       std::fill(t + span.end, t + row, T{0});
       if (span.end == span.first) return;
       const std::int64_t i2 = (places.begin[4] + span.first) * conv.stride[2] + tap.shift[2];
-      run(x.base + (base + i0 * x.strides[2] + i1 * x.strides[3] + i2 * x.strides[4]) * element, step, t + span.first, span.end - span.first);
+      load(elements + (base + i0 * x.strides[2] + i1 * x.strides[3] + i2 * x.strides[4]), step, t + span.first, 1, span.end - span.first);
     });
   }
 }
 
-template <class T>
-void fillTogether(const Convolution& conv, std::int64_t n, std::int64_t group, std::int64_t first, std::int64_t count, const Box& places, T* to) {
+template <class E, class T>
+void fillTogether(const Convolution& conv, std::int64_t n, std::int64_t group, std::int64_t first, std::int64_t count, const Box& places, T* to,
+                  std::int64_t spacing) {
   const View& x = conv.x;
-  const std::uint32_t element = dnn::bytesOf(x.type);
-  const ReadRun<T> run = readRunOf<T>(x.type);
+  const E* elements = reinterpret_cast<const E*>(x.base);
   const std::int64_t base = n * x.strides[0] + group * conv.channels * x.strides[1], row = places.extent[4];
   for (std::int64_t t = first / conv.channels; t * conv.channels < first + count; ++t) {
     const Tap tap(conv, t);
     const std::int64_t from = std::max(first, t * conv.channels), length = std::min(first + count, (t + 1) * conv.channels) - from;
     const std::int64_t channel = from - t * conv.channels;
     eachRow(conv, tap, places, [&](std::int64_t at, std::int64_t i0, std::int64_t i1, Span span) {
-      T* out = to + at * count + (from - first);
+      T* out = to + at * spacing + (from - first);
       const std::int64_t line = base + i0 * x.strides[2] + i1 * x.strides[3] + channel * x.strides[1];
-      for (std::int64_t q = 0; q < row; ++q, out += count) {
+      for (std::int64_t q = 0; q < row; ++q, out += spacing) {
         if (q < span.first || q >= span.end) std::fill_n(out, length, T{0});
-        else run(x.base + (line + ((places.begin[4] + q) * conv.stride[2] + tap.shift[2]) * x.strides[4]) * element, x.strides[1], out, length);
+        else load(elements + (line + ((places.begin[4] + q) * conv.stride[2] + tap.shift[2]) * x.strides[4]), x.strides[1], out, 1, length);
       }
     });
   }
@@ -147,12 +148,15 @@ Form formOf(const Convolution& conv, const View& image) {
 }
 
 template <class T>
-void fillColumns(const Convolution& conv, Form form, std::int64_t n, std::int64_t group, std::int64_t first, std::int64_t count, const Box& places, T* to) {
-  if (form == Form::apart) fillApart(conv, n, group, first, count, places, to);
-  else fillTogether(conv, n, group, first, count, places, to);
+void fillColumns(const Convolution& conv, Form form, std::int64_t n, std::int64_t group, std::int64_t first, std::int64_t count, const Box& places, T* to,
+                 std::int64_t spacing) {
+  withType(conv.x.type, [&]<class E>(E) {
+    if (form == Form::apart) fillApart<E>(conv, n, group, first, count, places, to);
+    else fillTogether<E>(conv, n, group, first, count, places, to, spacing);
+  });
 }
-template void fillColumns(const Convolution&, Form, std::int64_t, std::int64_t, std::int64_t, std::int64_t, const Box&, float*);
-template void fillColumns(const Convolution&, Form, std::int64_t, std::int64_t, std::int64_t, std::int64_t, const Box&, double*);
+template void fillColumns(const Convolution&, Form, std::int64_t, std::int64_t, std::int64_t, std::int64_t, const Box&, float*, std::int64_t);
+template void fillColumns(const Convolution&, Form, std::int64_t, std::int64_t, std::int64_t, std::int64_t, const Box&, double*, std::int64_t);
 
 template <class T>
 void addColumns(const Convolution& conv, std::int64_t count, const Box& places, const T* from, T* image) {

@@ -29,9 +29,11 @@ bool isRow(const View& view, std::int64_t& step);
 // Which place of the row a box begins with.
 std::int64_t placeOf(const Convolution& conv, const Box& box);
 
-// Columns of image `n`'s group. apart: to[depth][place]; together: to[place][depth]. Depths [first, first + count); `places`: a box of y.
+// Columns of image `n`'s group. apart: to[depth][place]; together: to[place][depth], rows `spacing` apart. Depths [first, first + count);
+// `places`: a box of y.
 template <class T>
-void fillColumns(const Convolution& conv, Form form, std::int64_t n, std::int64_t group, std::int64_t first, std::int64_t count, const Box& places, T* to);
+void fillColumns(const Convolution& conv, Form form, std::int64_t n, std::int64_t group, std::int64_t first, std::int64_t count, const Box& places, T* to,
+                 std::int64_t spacing);
 // The other way, as sums: columns (apart) of the channels [0, count) are added to `image`, dense, of so many channels.
 template <class T>
 void addColumns(const Convolution& conv, std::int64_t count, const Box& places, const T* from, T* image);

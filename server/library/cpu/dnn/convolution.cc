@@ -10,6 +10,7 @@ namespace {
 constexpr std::int64_t kPlaces = 512, kColumns = 256 * 1024;  // of a piece; of what is multiplied at once
 constexpr std::int64_t kPieceProducts = 1 << 20;               // fewer are not worth a piece
 constexpr std::uint64_t kFewPieces = 16;
+constexpr std::int64_t kMostShared = 16 << 20;  // columns of a call that several pieces take from one place
 constexpr std::int64_t kFewFilters = 4;  // of a group: less than a product of matrices is good for
 
 struct Piece {
@@ -63,8 +64,29 @@ void multiplyFew(std::int64_t filters, std::int64_t places, std::int64_t depth, 
   }
 }
 
+// Where filters are in several pieces, their columns are made once, before: box by box, each as a piece's own would be.
 template <class T>
-void run(const Forward& f, const Filters<T>& weights, Scale<T> scale, const Piece& piece) {
+T* planColumns(Plan& plan, const Forward& f) {
+  const Convolution& conv = f.conv;
+  const double all = static_cast<double>(conv.images * conv.groups) * static_cast<double>(conv.depth) * static_cast<double>(conv.places);
+  if (conv.plain || f.filterBlocks == 1 || all > static_cast<double>(kMostShared)) return nullptr;
+  const std::int64_t dims[] = {conv.images * conv.groups, conv.depth * conv.places};
+  T* to = reinterpret_cast<T*>(plan.scratch(kTypeOf<T>, 2, dims).base);
+  const std::int64_t block = std::clamp<std::int64_t>(4 * kPieceElements / f.places.most(), 1, conv.depth);
+  const std::uint64_t blocks = Forward::blocksOf(conv.depth, block), boxes = f.places.count();
+  plan.phase(static_cast<std::uint64_t>(dims[0]) * boxes * blocks, [=](std::uint64_t piece) {
+    const std::int64_t first = static_cast<std::int64_t>(piece % blocks) * block, count = std::min(block, conv.depth - first);
+    const Box box = f.places.box(piece / blocks % boxes);
+    const auto image = static_cast<std::int64_t>(piece / blocks / boxes);
+    const std::int64_t pixels = box.extent[2] * box.extent[3] * box.extent[4];
+    T* part = to + (image * conv.places + placeOf(conv, box)) * conv.depth + (f.form == Form::apart ? first * pixels : first);
+    fillColumns(conv, f.form, image / conv.groups, image % conv.groups, first, count, box, part, conv.depth);
+  });
+  return to;
+}
+
+template <class T>
+void run(const Forward& f, const Filters<T>& weights, const T* shared, Scale<T> scale, const Piece& piece) {
   const Convolution& conv = f.conv;
   const bool apart = f.form == Form::apart;
   const std::int64_t places = piece.places.extent[2] * piece.places.extent[3] * piece.places.extent[4], place = placeOf(conv, piece.places);
@@ -73,7 +95,13 @@ void run(const Forward& f, const Filters<T>& weights, Scale<T> scale, const Piec
   Buffer<T> columns, sums;
   for (std::int64_t g = piece.group; g < piece.group + piece.groups; ++g) {
     const std::int64_t channel = g * conv.channels, filter = g * conv.filters + piece.filter;
-    const Lying<T> x = conv.plain ? lying<T>(conv.x, f.form, piece.n, channel, place) : Lying<T>{};
+    Lying<const T> x;
+    if (shared != nullptr) {
+      x = {shared + ((piece.n * conv.groups + g) * conv.places + place) * conv.depth, apart ? places : conv.depth};
+    } else if (conv.plain) {
+      const Lying<T> found = lying<T>(conv.x, f.form, piece.n, channel, place);
+      x = {found.data, found.spacing};
+    }
     Lying<T> y = few ? Lying<T>{} : lying<T>(conv.y, f.form, piece.n, filter, place);
     const bool direct = y.data != nullptr;
     if (!direct) {
@@ -85,9 +113,9 @@ void run(const Forward& f, const Filters<T>& weights, Scale<T> scale, const Piec
     const std::int64_t step = x.data != nullptr ? conv.depth : block;
     for (std::int64_t d = 0; d < conv.depth; d += step) {
       const std::int64_t deep = std::min(step, conv.depth - d);
-      Lying<const T> from{x.data, x.spacing};
+      Lying<const T> from = x;
       if (x.data == nullptr) {
-        fillColumns(conv, f.form, piece.n, g, d, deep, piece.places, columns.get());
+        fillColumns(conv, f.form, piece.n, g, d, deep, piece.places, columns.get(), deep);
         from = {columns.get(), apart ? places : deep};
       }
       const T* w = weights.data + filter * weights.spacing + d;
@@ -120,7 +148,8 @@ void planConvolution(Plan& plan, const dnn::Node& node) {
   const Forward forward(conv);
   withComputed(plan, node, [&]<class T>(T) {
     const Filters<T> weights = planFilters<T>(plan, conv, forward.form);
-    plan.phase(forward.pieces(), [=, scale = Scale<T>(node)](std::uint64_t piece) { run(forward, weights, scale, forward.piece(piece)); });
+    const T* shared = planColumns<T>(plan, forward);
+    plan.phase(forward.pieces(), [=, scale = Scale<T>(node)](std::uint64_t piece) { run(forward, weights, shared, scale, forward.piece(piece)); });
   });
 }
 

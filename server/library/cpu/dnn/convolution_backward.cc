@@ -96,7 +96,7 @@ void planConvolutionBackwardFilter(Plan& plan, const dnn::Node& node) {
           const Box box = places.box(i);
           const std::int64_t count = box.extent[2] * box.extent[3] * box.extent[4];
           const Gradients<T> dy(conv, n, group * conv.filters + filter, filters, box);
-          fillColumns(conv, Form::apart, n, group, channel * conv.taps, depth, box, columns.get());
+          fillColumns(conv, Form::apart, n, group, channel * conv.taps, depth, box, columns.get(), depth);
           gemm(CblasTrans, CblasNoTrans, toInt(depth), toInt(filters), toInt(count), T{1}, columns.get(), toInt(count), dy.at.data, toInt(dy.at.spacing),
                begun ? T{1} : T{0}, sums.get(), toInt(depth));
           begun = true;

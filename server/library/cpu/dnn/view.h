@@ -49,12 +49,6 @@ void write(const View& view, const Box& box, const Order& order, const T* from, 
 // The elements as they are; both views have the same type.
 void copyElements(const View& from, const View& to, const Box& box, const Order& order);
 
-// `count` elements of a row, `stride` elements apart: for those who walk through tensors themselves.
-template <class T>
-using ReadRun = void (*)(const std::byte* from, std::int64_t stride, T* to, std::int64_t count);
-template <class T>
-ReadRun<T> readRunOf(dnn::Type type);
-
 template <class T>
 inline constexpr dnn::Type kTypeOf = sizeof(T) == 4 ? dnn::Type::f32 : dnn::Type::f64;
 
