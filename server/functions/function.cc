@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "server/functions/client_environment.h"
 #include "server/functions/health_check.h"
 #include "server/roused/child_process.h"
 
@@ -266,16 +267,11 @@ std::vector<std::string> Function::environment() const {
     if (const char* value = std::getenv(name)) variables[name] = value;
   }
   for (const auto& [name, value] : spec_.environment) variables[name] = value;
-  const auto libraries = variables.find("LD_LIBRARY_PATH");
-  variables["LD_LIBRARY_PATH"] =
-      surroundings_.clientLibraries +
-      (libraries == variables.end() || libraries->second.empty() ? "" : ":" + libraries->second);
-  // Programs that would pass by that (client-shim/redirect).
-  const std::string redirect = surroundings_.clientLibraries + "/librouse-redirect.so";
-  if (::access(redirect.c_str(), R_OK) == 0) {
-    const auto auditors = variables.find("LD_AUDIT");
-    variables["LD_AUDIT"] = redirect + (auditors == variables.end() || auditors->second.empty() ? "" : ":" + auditors->second);
-  }
+  const auto before = [&](const char* name) {
+    const auto found = variables.find(name);
+    return found != variables.end() ? found->second : "";
+  };
+  for (auto& [name, value] : clientEnvironment(surroundings_.clientLibraries, before)) variables[name] = value;
   variables["ROUSE_SOCKET"] = surroundings_.openDoor ? folder() + "/rouse.sock" : surroundings_.daemonSocket;
   variables["ROUSE_TOKEN"] = token_;
   variables["ROUSE_FUNCTION"] = spec_.name;

@@ -126,23 +126,26 @@ TEST_CASE("rouse run ends as the program does") {
 TEST_CASE("the program finds its pool, and nothing of it is left afterwards") {
   PrivateRuns runs;
   const std::string script =
-      "echo $ROUSE_SOCKET; echo $ROUSE_TOKEN; echo $LD_LIBRARY_PATH; echo $LD_AUDIT; " + runs.installation.rouse() + " status --json";
+      "echo $ROUSE_SOCKET; echo $ROUSE_TOKEN; echo $LD_LIBRARY_PATH; echo $LD_AUDIT; echo $GLIBC_TUNABLES; " + runs.installation.rouse() + " status --json";
   auto environment = runs.environment();
   environment.push_back("LD_LIBRARY_PATH=/before");
+  environment.push_back("GLIBC_TUNABLES=glibc.malloc.check=0");
   const Outcome outcome = finish(begin({runs.installation.rouse(), "run", "--device", "cpu", "--gpus", "2",
                                         "--gpu-memory", "256MiB", "--", "/bin/sh", "-c", script},
                                        environment));
   REQUIRE(outcome.exit == 0);
   std::istringstream lines(outcome.out);
-  std::string socket, token, path, auditors;
+  std::string socket, token, path, auditors, tunables;
   std::getline(lines, socket);
   std::getline(lines, token);
   std::getline(lines, path);
   std::getline(lines, auditors);
+  std::getline(lines, tunables);
   CHECK_THAT(socket, Catch::StartsWith((runs.installation.root() / "run").string()));
   CHECK(token.size() == 32);
   CHECK(path == (runs.installation.root() / "lib/rouse").string() + ":/before");
   CHECK(auditors == (runs.installation.root() / "lib/rouse/librouse-redirect.so").string());
+  CHECK(tunables == "glibc.rtld.optional_static_tls=16384:glibc.malloc.check=0");
   const auto status = nlohmann::json::parse(lines);
   REQUIRE(status["gpus"].size() == 2);
   CHECK(status["gpus"][0]["memory_total_bytes"] == 256 << 20);

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <iostream>
 
+#include "server/functions/client_environment.h"
 #include "tools/rouse/daemon_client.h"
 #include "tools/rouse/exit_codes.h"
 #include "tools/rouse/private_daemon.h"
@@ -28,14 +29,6 @@ int failed(const std::string& what) {
   return kRunFailed;
 }
 
-// Programs that would pass by LD_LIBRARY_PATH (client-shim/redirect). Without the file each of them would begin with the dynamic linker's complaint.
-void setRedirect(const fs::path& library) {
-  if (!fs::exists(library)) return;
-  std::string auditors = library.string();
-  if (const char* before = std::getenv("LD_AUDIT"); before != nullptr && *before != '\0') auditors += std::string(":") + before;
-  ::setenv("LD_AUDIT", auditors.c_str(), 1);
-}
-
 // What the program finds its pool by.
 Status enterPool(const std::string& socket, const channel::Prepared& prepared) {
   const fs::path library = fs::path(prepared.clientLibraries) / "libcudart.so.13";
@@ -43,11 +36,11 @@ Status enterPool(const std::string& socket, const channel::Prepared& prepared) {
     return Error{CudaError::systemNotReady,
                  "the daemon's client library " + library.string() + " is not there (daemon.client_libraries)"};
   }
-  std::string path = prepared.clientLibraries;
-  if (const char* before = std::getenv("LD_LIBRARY_PATH"); before != nullptr && *before != '\0')
-    path += std::string(":") + before;
-  ::setenv("LD_LIBRARY_PATH", path.c_str(), 1);
-  setRedirect(fs::path(prepared.clientLibraries) / "librouse-redirect.so");
+  const auto before = [](const char* name) -> std::string {
+    const char* value = std::getenv(name);
+    return value != nullptr ? value : "";
+  };
+  for (const auto& [name, value] : functions::clientEnvironment(prepared.clientLibraries, before)) ::setenv(name.c_str(), value.c_str(), 1);
   ::setenv("ROUSE_SOCKET", socket.c_str(), 1);
   ::setenv("ROUSE_TOKEN", prepared.token.c_str(), 1);
   // Somebody is watching, and wants to read which instruction of a module is not covered, say. Any level asked for
