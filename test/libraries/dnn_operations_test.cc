@@ -10,6 +10,9 @@ constexpr Layout kLayouts[] = {Layout::rows, Layout::channels, Layout::gaps};
 constexpr Type kFloats[] = {Type::f32, Type::f16, Type::bf16, Type::f64};
 constexpr std::uint16_t kNone = kNoTensor;
 
+// float in every layout, the other types in one each.
+bool meets(Layout layout, Type type) { return type == Type::f32 || layout == kLayouts[static_cast<int>(type) % 3]; }
+
 void scaled(Node& node, Type type, bool really) {
   if (type == Type::f64) node.compute = Type::f64;
   if (!really) return;
@@ -168,10 +171,11 @@ TEST_CASE("products of matrices: layouts, batches, types", "[dnn]") {
   struct Case {
     Dims a, b, c;
   };
-  for (const Case& each : {Case{{5, 7}, {7, 9}, {5, 9}}, {{3, 1, 4, 8}, {3, 2, 8, 6}, {3, 2, 4, 6}}, {{1, 300, 20}, {2, 20, 290}, {2, 300, 290}}, {{2, 9, 1100}, {1, 1100, 11}, {2, 9, 11}},
+  for (const Case& each : {Case{{5, 7}, {7, 9}, {5, 9}}, {{3, 1, 4, 8}, {3, 2, 8, 6}, {3, 2, 4, 6}}, {{1, 270, 9}, {2, 9, 260}, {2, 270, 260}}, {{2, 3, 1100}, {1, 1100, 4}, {2, 3, 4}},
                            {{2, 1, 64}, {2, 64, 1}, {2, 1, 1}}, {{2, 5, 1}, {1, 1, 7}, {2, 5, 7}}}) {
     for (const Layout layout : kLayouts) {
       for (const Type type : kFloats) {
+        if (!meets(layout, type)) continue;
         GraphOf g;
         const auto a = g.tensor(each.a, type, layout), b = g.tensor(each.b, type, layout), c = g.tensor(each.c, type);
         scaled(g.node(Operation::matrixProduct, {a, b}, {c}), type, layout == Layout::rows);
@@ -206,6 +210,7 @@ TEST_CASE("pools", "[dnn]") {
     for (std::uint16_t mode = 0; mode < 4; ++mode) {
       for (const Layout layout : kLayouts) {
         for (const Type type : kFloats) {
+          if (!meets(layout, type)) continue;
           INFO("mode " << mode << ", layout " << int(layout) << ", type " << int(type));
           GraphOf g;
           const auto x = g.tensor(each.x, type, layout), out = g.tensor(y, type, layout), dy = g.tensor(y, type, layout), dx = g.tensor(each.x, type, layout);
@@ -232,6 +237,7 @@ TEST_CASE("softmaxes", "[dnn]") {
       for (const bool channels : {false, true}) {
         for (const Layout layout : kLayouts) {
           for (const Type type : kFloats) {
+            if (!meets(layout, type)) continue;
             GraphOf g;
             const auto x = g.tensor(dims, type, layout), y = g.tensor(dims, type, layout), dy = g.tensor(dims, type, layout), dx = g.tensor(dims, type, layout);
             Node& forward = g.node(Operation::softmaxForward, {x}, {y}, mode);
@@ -245,7 +251,6 @@ TEST_CASE("softmaxes", "[dnn]") {
               scaled(node, type, node.outputs[0] == dx);
               if (channels) node.flags = kOverChannels;
             }
-            if (dims[1] == 3000 && layout == Layout::gaps) continue;
             // A sum of thousands of gradients, each rounded, is as far off as they are together.
             compare(g, 2, -3, 3, std::max(1e-3, 8 * toleranceOf(type)) * (mode == 2 ? 20 : 1) * (type == Type::f64 ? 1e-6 : 1));
           }
@@ -276,76 +281,6 @@ TEST_CASE("local response norms", "[dnn]") {
           scaled(node, type, node.outputs[0] == dx);
         }
         compare(g, 4, -2, 2, 4 * toleranceOf(type));
-      }
-    }
-  }
-}
-
-TEST_CASE("norms of all kinds, training and not, and backward", "[dnn]") {
-  struct Case {
-    std::uint16_t mode;
-    Dims x, scale, statistic;
-    double groups = 0;
-  };
-  const Case cases[] = {
-      {2, {4, 6, 5, 7}, {1, 6, 1, 1}, {1, 6, 1, 1}},
-      {2, {4, 40, 30, 30}, {1, 40, 1, 1}, {1, 40, 1, 1}},  // longer than is read at once
-      {2, {5, 3, 4, 4}, {1, 3, 4, 4}, {1, 3, 4, 4}},       // per activation
-      {2, {9, 17}, {1, 17}, {1, 17}},
-      {2, {2, 3, 4, 5, 6}, {1, 3, 1, 1, 1}, {1, 3, 1, 1, 1}},
-      {0, {4, 6, 5, 7}, {1, 6, 5, 7}, {4, 1, 1, 1}},
-      {0, {12, 100, 1, 1}, {1, 100, 1, 1}, {12, 1, 1, 1}},
-      {0, {3, 5, 64}, {1, 1, 64}, {3, 5, 1}},
-      {4, {3, 5, 64}, {1, 1, 64}, {3, 5, 1}},
-      {4, {2, 20000}, {1, 20000}, {2, 1}},
-      {1, {3, 6, 5, 7}, {1, 6, 1, 1}, {3, 6, 1, 1}},
-      {3, {3, 6, 5, 7}, {1, 6, 1, 1}, {3, 2, 1, 1}, 2},
-      {3, {2, 12, 40, 50}, {1, 12, 1, 1}, {2, 3, 1, 1}, 3},
-  };
-  for (const Case& each : cases) {
-    for (const Layout layout : kLayouts) {
-      for (const Type type : kFloats) {
-        INFO("mode " << each.mode << ", x " << each.x[1] << ", layout " << int(layout) << ", type " << int(type));
-        const Type kept = type == Type::f64 ? Type::f64 : Type::f32;  // as cuDNN has parameters and statistics
-        const bool rms = each.mode == 4;
-        const double tolerance = type == Type::f64 ? 1e-9 : std::max(2e-4, 2 * toleranceOf(type));
-        const auto common = [&](Node& node) {
-          node.numbers[kEpsilon] = 1e-3;
-          node.numbers[kAverageFactor] = 0.1;
-          node.numbers[kGroups] = each.groups;
-          node.numbers[kParameterAlpha] = 1;
-          scaled(node, type, layout == Layout::rows);
-        };
-        {
-          GraphOf g;  // training: statistics are kept, and running ones go on
-          const auto x = g.tensor(each.x, type, layout), scale = g.tensor(each.scale, kept), bias = g.tensor(each.scale, kept), y = g.tensor(each.x, type, layout);
-          const auto mean = rms ? kNone : g.tensor(each.statistic, kept), deviation = g.tensor(each.statistic, kept);
-          const auto running = rms ? kNone : g.tensor(each.statistic, kept), spread = g.tensor(each.statistic, kept);
-          Node& node = g.node(Operation::normForward, {x, scale, bias, kNone, kNone, running, spread}, {y, mean, deviation, running, spread}, each.mode);
-          common(node);
-          node.flags = kTraining;
-          compare(g, 12, -1, 1, tolerance);
-        }
-        for (const std::uint16_t flags : {std::uint16_t{0}, kVarianceIsInverse}) {
-          GraphOf g;
-          const auto x = g.tensor(each.x, type, layout), scale = g.tensor(each.scale, kept), bias = g.tensor(each.scale, kept), y = g.tensor(each.x, type, layout);
-          const auto mean = rms ? kNone : g.tensor(each.statistic, kept), variance = g.tensor(each.statistic, kept);
-          Node& node = g.node(Operation::normForward, {x, scale, bias, mean, variance}, {y}, each.mode);
-          common(node);
-          node.flags = flags;
-          compare(g, 13, 0.25, 1, tolerance);
-        }
-        for (const bool given : {false, true}) {
-          GraphOf g;
-          const auto x = g.tensor(each.x, type, layout), dy = g.tensor(each.x, type, layout), scale = g.tensor(each.scale, kept), dx = g.tensor(each.x, type, layout);
-          const auto dscale = g.tensor(each.scale, kept), dbias = g.tensor(each.scale, kept);
-          const auto mean = rms || !given ? kNone : g.tensor(each.statistic, kept), deviation = given ? g.tensor(each.statistic, kept) : kNone;
-          Node& node = g.node(Operation::normBackward, {x, dy, scale, mean, deviation}, {dx, dscale, dbias}, each.mode);
-          common(node);
-          node.numbers[kParameterAlpha] = 0.5;
-          node.numbers[kParameterBeta] = 2;
-          compare(g, 14, given ? 0.1 : -1, 1, 4 * tolerance);
-        }
       }
     }
   }
