@@ -23,7 +23,7 @@ constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 constexpr std::uint64_t kInputs = 4;     // different requests to each network
 // What a function has on its GPU besides weights, at most.
 std::uint64_t beside(NetworkSize size) { return (size == NetworkSize::small ? 32 : 128) * kMiB; }
-constexpr int kDeadlineMs = 5000, kPatienceS = 280;
+constexpr int kDeadlineMs = 5000;
 
 // What a network answers to each of its requests when nobody else asks for anything.
 using Answers = std::map<std::uint64_t, std::string>;
@@ -118,7 +118,7 @@ class Measurement {
   static PoolOptions poolOf(const NetworksOptions& options, const std::vector<ServedNetwork>& networks, std::uint64_t gpuBytes) {
     PoolOptions pool{.device = options.device, .memoryBytes = gpuBytes, .hostStoreBytes = 0};
     for (const ServedNetwork& network : networks) {
-      pool.functions[network.name] = network.file(gpuBytes, kDeadlineMs, kPatienceS);
+      pool.functions[network.name] = network.file(gpuBytes, kDeadlineMs);
       pool.hostStoreBytes += network.modelBytes + beside(options.size);
     }
     return pool;

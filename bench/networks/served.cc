@@ -42,11 +42,11 @@ const std::vector<Kind>& kinds() {
 
 }  // namespace
 
-std::string ServedNetwork::file(std::uint64_t gpuMemory, int deadlineMs, int patienceS) const {
+std::string ServedNetwork::file(std::uint64_t gpuMemory, int deadlineMs) const {
   std::string text = "command = [";
   for (const std::string& word : command) text += "\"" + word + "\", ";
   return text + "]\ndeadline = \"" + std::to_string(deadlineMs) + "ms\"\ngpu_memory = " + std::to_string(gpuMemory) +
-         "\nqueue_limit = 200\nqueue_timeout = \"" + std::to_string(patienceS) + "s\"\ntimeout = \"" + std::to_string(patienceS) + "s\"\nhealth_interval = \"30s\"\nhealth_timeout = \"20s\"\nstart_timeout = \"300s\"\n";
+         "\nqueue_limit = 200\nqueue_timeout = \"25s\"\nhealth_interval = \"30s\"\nhealth_timeout = \"20s\"\nstart_timeout = \"300s\"\n";
 }
 
 std::string ServedNetwork::body(std::uint64_t number) const {

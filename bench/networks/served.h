@@ -14,8 +14,8 @@ struct ServedNetwork {
   bool byToken = false;                // asked token by token: what it knows of a text stays on the device
   int tokens = 0, vocabulary = 0;      // of a text, where it is byToken
 
-  // For functions.d. `gpuMemory`: bytes that it may have. `patienceS`: how long a request may wait, and take.
-  std::string file(std::uint64_t gpuMemory, int deadlineMs, int patienceS) const;
+  // For functions.d. `gpuMemory`: bytes that it may have.
+  std::string file(std::uint64_t gpuMemory, int deadlineMs) const;
   // The body of a request. The answers to equal ones are equal; a byToken network is asked them in order, 0, 1, 2 ..., and from 0 again
   // behind the last of `tokens`.
   std::string body(std::uint64_t number) const;

@@ -157,7 +157,7 @@ int demo(const Options& options) {
     models += scaled(network(kNetworks[static_cast<std::size_t>(i) % kNetworks.size()]), kScale).bytes();
   }
   for (const ServedNetwork& network : networks) {
-    pool.functions[names.emplace_back(network.name)] = network.file(pool.memoryBytes, kDeadlineMs, 20);
+    pool.functions[names.emplace_back(network.name)] = network.file(pool.memoryBytes, kDeadlineMs);
     models += network.modelBytes;
   }
   std::printf("%d functions with models of %s in all, on 2 GPUs of %s: starting them\n", options.functions, size(models).c_str(), size(pool.memoryBytes).c_str());

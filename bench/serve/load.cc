@@ -55,12 +55,12 @@ void sendAll(int fd, const std::string& text) {
     throw std::runtime_error("a request could not be sent");
 }
 
-Reply await(int fd, std::string& unread, double patience = kPatience) {
+Reply await(int fd, std::string& unread) {
   for (;;) {
     if (auto reply = takeReply(unread)) return *reply;
     char piece[65536];
     pollfd state{fd, POLLIN, 0};
-    const ssize_t got = poll(&state, 1, static_cast<int>(patience * 1e3)) == 1 ? recv(fd, piece, sizeof piece, 0) : -1;
+    const ssize_t got = poll(&state, 1, static_cast<int>(kPatience * 1e3)) == 1 ? recv(fd, piece, sizeof piece, 0) : -1;
     if (got <= 0) throw std::runtime_error("no answer");
     unread.append(piece, static_cast<std::size_t>(got));
   }
@@ -112,12 +112,12 @@ std::string fetch(const Place& place, const std::string& target) {
   return reply.body;
 }
 
-std::pair<int, std::string> post(const Place& place, const std::string& target, const std::string& body, double patience) {
+std::pair<int, std::string> post(const Place& place, const std::string& target, const std::string& body) {
   const int fd = connectTo(place);
   try {
     std::string unread;
     sendAll(fd, "POST " + target + " HTTP/1.1\r\nHost: bench\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
-    Reply reply = await(fd, unread, patience);
+    Reply reply = await(fd, unread);
     close(fd);
     return {reply.status, std::move(reply.body)};
   } catch (...) {

@@ -63,7 +63,7 @@ std::vector<double> closedLoop(const Place&, const std::string& target, int requ
 // GET, on a connection of its own. The body; throws unless it was answered with 200.
 std::string fetch(const Place&, const std::string& target);
 
-// POST of a body, on a connection of its own: status and body of the answer. Throws where there is none within `patience` seconds.
-std::pair<int, std::string> post(const Place&, const std::string& target, const std::string& body, double patience = 300);
+// POST of a body, on a connection of its own: status and body of the answer. Throws where there is none.
+std::pair<int, std::string> post(const Place&, const std::string& target, const std::string& body);
 
 }  // namespace rouse::bench
