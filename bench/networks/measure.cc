@@ -21,7 +21,8 @@ using nlohmann::json;
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 constexpr std::uint64_t kInputs = 4;     // different requests to each network
-constexpr std::uint64_t kBeside = 128 * kMiB;  // what a function has on its GPU besides weights, at most
+// What a function has on its GPU besides weights, at most.
+std::uint64_t beside(NetworkSize size) { return (size == NetworkSize::small ? 32 : 128) * kMiB; }
 constexpr int kDeadlineMs = 5000;
 
 // What a network answers to each of its requests when nobody else asks for anything.
@@ -118,7 +119,7 @@ class Measurement {
     PoolOptions pool{.device = options.device, .memoryBytes = gpuBytes, .hostStoreBytes = 0};
     for (const ServedNetwork& network : networks) {
       pool.functions[network.name] = network.file(gpuBytes, kDeadlineMs);
-      pool.hostStoreBytes += network.modelBytes + kBeside;
+      pool.hostStoreBytes += network.modelBytes + beside(options.size);
     }
     return pool;
   }
@@ -172,7 +173,7 @@ json measureNetworks(const NetworksOptions& options) {
   if (networks.empty()) throw std::runtime_error("there are no programs beside rouse-bench: the target network-programs builds them");
 
   std::uint64_t models = 0, largest = 0;
-  for (const ServedNetwork& network : networks) models += network.modelBytes, largest = std::max(largest, network.modelBytes + kBeside);
+  for (const ServedNetwork& network : networks) models += network.modelBytes, largest = std::max(largest, network.modelBytes + beside(options.size));
   const std::uint64_t gpu = options.gpuMib != 0 ? options.gpuMib * kMiB : std::max(largest, models / 2) / (2 * kMiB) * (2 * kMiB) + 2 * kMiB;
   double load[3] = {0, 0, 0};
   (void)getloadavg(load, 3);
