@@ -206,7 +206,8 @@ bool Session::bring() {
   const Result<bool> brought = presence_.bring(*context_);
   if (!brought) condemn(brought.error());
   const bool did = !brought || *brought;
-  if (presence_.underWay()) admitted_ = std::holds_alternative<Map>(parked_);  // which has more to take
+  // Who waits for a mapping has more to take, if that was counted when it was let in: one that has come since was not.
+  if (presence_.underWay() && !std::holds_alternative<Map>(parked_)) admitted_ = false;
   return did;
 }
 

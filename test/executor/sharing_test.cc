@@ -142,6 +142,36 @@ TEST_CASE_METHOD(SharingFixture, "two that want more than is left: one of them l
   REQUIRE(clients[b]->value(2) == 1);
 }
 
+TEST_CASE_METHOD(SharingFixture, "who asks for more on its way back waits for it as anybody does") {
+  const auto a = add(6);
+  const auto b = add(2);
+  now += 100 * kMs;
+  const auto c = add(6);
+  REQUIRE((!here(a) && here(b) && here(c)));
+  now += 100 * kMs;
+  clients[a]->send(wire::SlotSignal{.stream = wire::kLegacyStream, .value = 1, .slot = 2});
+  for (int i = 0; sessions[a]->presence().where() != Presence::Where::arriving; ++i) {
+    REQUIRE(i < 100);
+    bool waiting = false;
+    device.poll(waiting);
+    for (const auto& session : sessions) session->poll();
+    sharing.turn(std::vector<Session*>{sessions[a].get(), sessions[b].get(), sessions[c].get()}, now);
+    if (sessions[a]->admitted()) device.hold = true;
+  }
+  // All that it was let in for is on its way, so it reads on: what it asks for now nobody has counted.
+  clients[a]->send(wire::MemReserve{.bytes = kG, .value = 2, .slot = 9});
+  clients[a]->send(wire::MemMap{.base = clients[a]->window() + 6 * kG, .bytes = kG});
+  settle();
+  REQUIRE(sessions[a]->presence().arriving());
+  REQUIRE_FALSE(sessions[a]->admitted());
+  device.release();
+  now += 100 * kMs;
+  settle();
+  REQUIRE(sessions[a]->usage().mappedBytes == 7 * kG);
+  touch(b);
+  REQUIRE(done(b));
+}
+
 TEST_CASE_METHOD(SharingFixture, "who cannot stop is left alone for a while") {
   const auto a = add(6), b = add(2);
   device.hold = true;
