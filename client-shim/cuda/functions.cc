@@ -102,6 +102,25 @@ CUresult cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDi
   });
 }
 
+// The attributes' numbers and values are the same.
+CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction f, void** kernelParams, void** extra) {
+  static_assert(sizeof(CUlaunchAttribute) == sizeof(cudaLaunchAttribute) && sizeof(CUlaunchAttributeValue) == sizeof(cudaLaunchAttributeValue));
+  if (config == nullptr || (kernelParams != nullptr && extra != nullptr)) return CUDA_ERROR_INVALID_VALUE;
+  std::vector<void*> arguments;
+  if (extra != nullptr) {
+    if (const CUresult error = split(f, extra, &arguments); error != CUDA_SUCCESS) return error;
+    kernelParams = arguments.data();
+  }
+  cudaLaunchConfig_t same{};
+  same.gridDim = {config->gridDimX, config->gridDimY, config->gridDimZ};
+  same.blockDim = {config->blockDimX, config->blockDimY, config->blockDimZ};
+  same.dynamicSmemBytes = config->sharedMemBytes;
+  same.stream = config->hStream;
+  same.attrs = reinterpret_cast<cudaLaunchAttribute*>(config->attrs);
+  same.numAttrs = config->numAttrs;
+  return call([&] { return cudaLaunchKernelExC(&same, kernelOf(f), kernelParams); });
+}
+
 CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX,
                                    unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream,
                                    void** kernelParams) {

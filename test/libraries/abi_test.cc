@@ -78,6 +78,20 @@ TEST_CASE("cuDNN's parts export what NVIDIA's do of its names, of their own vers
   CHECK(exportsOf(ROUSE_CUDNN_FOLDER "/libcudnn_ops.so.9").size() > 90);
 }
 
+#ifdef ROUSE_TOOLKIT_CUDA_STUB
+TEST_CASE("libcuda.so.1 exports the names of the toolkit's stub, without version nodes, and each has a number", "[libraries][abi]") {
+  const auto theirs = exportsOf(ROUSE_TOOLKIT_CUDA_STUB), ours = exportsOf(ROUSE_CUDA_FACE);
+  std::set<std::string> named, described;
+  for (const std::string& symbol : theirs)
+    if (symbol.starts_with("T cu")) named.insert(symbol);
+  for (std::size_t i = rouse::api::kCudaNames; i < rouse::api::kAllNameCount; ++i) described.insert("T " + std::string(rouse::api::kAllNames[i]));
+  CHECK(named.size() > 500);
+  CHECK(minus(named, ours) == std::set<std::string>{});
+  CHECK(minus(ours, named) == std::set<std::string>{});
+  CHECK(described == ours);
+}
+#endif
+
 TEST_CASE("numbers of names: the runtime's first, then the libraries'", "[libraries][abi]") {
   using namespace rouse::api;
   CHECK(kAllNames[0] == kApiNames[0]);
