@@ -6,8 +6,14 @@ namespace rouse::library::cpu {
 namespace {
 
 Order rowOrder(const View& x, std::uint32_t summed) {
-  Order order = memoryOrder(x);
-  std::stable_partition(order.dims, order.dims + x.rank, [&](std::uint8_t d) { return (summed >> d & 1) == 0; });
+  const Order all = memoryOrder(x);
+  Order order;
+  std::uint32_t count = 0;
+  for (const std::uint32_t inside : {0u, 1u}) {
+    for (std::uint32_t i = 0; i < x.rank; ++i) {
+      if ((summed >> all.dims[i] & 1) == inside) order.dims[count++] = all.dims[i];
+    }
+  }
   return order;
 }
 

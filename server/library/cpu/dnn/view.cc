@@ -80,7 +80,9 @@ Order memoryOrder(const View& view) {
   Order order = straightOrder(view.rank);
   // Those of length 1 have strides that say nothing: they stay outside.
   const auto stride = [&](std::uint8_t d) { return view.dims[d] == 1 ? INT64_MAX : view.strides[d]; };
-  std::stable_sort(order.dims, order.dims + view.rank, [&](std::uint8_t a, std::uint8_t b) { return stride(a) > stride(b); });
+  for (std::uint32_t i = 1; i < view.rank; ++i) {
+    for (std::uint32_t j = i; j > 0 && stride(order.dims[j - 1]) < stride(order.dims[j]); --j) std::swap(order.dims[j - 1], order.dims[j]);
+  }
   return order;
 }
 
