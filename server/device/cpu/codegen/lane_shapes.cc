@@ -184,6 +184,13 @@ bool LaneShapes::splitsBetweenWarps(const llvm::ICmpInst& compare) const {
 }
 
 bool LaneShapes::isConverged(const llvm::BasicBlock* block) const {
+  if (const auto found = converged_.find(block); found != converged_.end()) return found->second;
+  const bool converged = computeConverged(block);
+  converged_[block] = converged;
+  return converged;
+}
+
+bool LaneShapes::computeConverged(const llvm::BasicBlock* block) const {
   if (const llvm::BasicBlock* top = leader(block)) return isConverged(top);
   if (block->isEntryBlock()) return true;
   const llvm::Loop* const loop = loops_.getLoopFor(block);

@@ -43,6 +43,7 @@ class LaneShapes {
   std::optional<std::size_t> threadField(const llvm::Value* pointer) const;
 
  private:
+  bool computeConverged(const llvm::BasicBlock*) const;
   bool allReach(const llvm::BasicBlock* from, const llvm::BasicBlock* to) const;
   void findLeaders();
   bool decidedAlike(const llvm::BasicBlock* join) const;
@@ -63,6 +64,7 @@ class LaneShapes {
   llvm::LoopInfo loops_;
   llvm::DenseMap<const llvm::BasicBlock*, const llvm::BasicBlock*> leaders_;
   llvm::DenseMap<const llvm::Value*, Shape> shapes_;
+  mutable llvm::DenseMap<const llvm::BasicBlock*, bool> converged_;  // asked for so far
 };
 
 }  // namespace rouse::cpu::codegen

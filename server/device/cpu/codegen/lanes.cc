@@ -1,5 +1,6 @@
 #include "server/device/cpu/codegen/lanes.h"
 
+#include <llvm/IR/InstIterator.h>
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/Transforms/Utils/Cloning.h>
@@ -8,6 +9,12 @@
 #include "server/device/cpu/codegen/passes.h"
 
 namespace rouse::cpu::codegen {
+namespace {
+
+constexpr std::size_t kMostBlocks = 256;
+constexpr std::size_t kMostInstructions = 6000;
+
+}  // namespace
 
 bool hasLanes(const llvm::TargetMachine& target) { return target.getMCSubtargetInfo()->checkFeatures("+avx512f,+avx512bw,+avx512dq,+avx512vl"); }
 
@@ -16,7 +23,19 @@ void allowLanes(llvm::Function& function) {
   function.addFnAttr("min-legal-vector-width", "512");
 }
 
+bool mayBeSideBySide(const llvm::Function& function) {
+  if (function.size() > kMostBlocks || function.getInstructionCount() > kMostInstructions) return false;
+  for (const llvm::Instruction& instruction : llvm::instructions(function)) {
+    if (llvm::isa<llvm::AllocaInst>(instruction) || instruction.isVolatile()) return false;
+    const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+    const llvm::Function* const callee = call == nullptr ? nullptr : call->getCalledFunction();
+    if (call != nullptr && (callee == nullptr || !callee->isDeclaration())) return false;
+  }
+  return true;
+}
+
 llvm::Function* sideBySide(llvm::Function& scalar, unsigned lanes, llvm::TargetMachine& target) {
+  if (!mayBeSideBySide(scalar)) return nullptr;
   llvm::ValueToValueMapTy map;
   llvm::Function* const from = llvm::CloneFunction(&scalar, map);
   straighten(*from, target);

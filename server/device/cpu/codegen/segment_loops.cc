@@ -14,6 +14,7 @@ namespace {
 
 // Whether a segment does nothing that not every thread does, and does the same: it decides which comes next.
 bool isSameForAll(llvm::Function& segment) {
+  if (!mayBeSideBySide(segment)) return false;
   const LaneShapes shapes(segment, kNeighbours);
   for (const llvm::Instruction& instruction : llvm::instructions(segment)) {
     if (const auto* branch = llvm::dyn_cast<llvm::BranchInst>(&instruction); branch != nullptr && branch->isConditional()) {

@@ -13,7 +13,7 @@
 
 #include "server/device/cpu/codegen/cutter.h"
 #include "server/device/cpu/codegen/frame.h"
-#include "server/device/cpu/codegen/lane_shapes.h"
+#include "server/device/cpu/codegen/lanes.h"
 #include "server/device/cpu/codegen/passes.h"
 #include "server/device/cpu/codegen/segment_loops.h"
 #include "server/device/cpu/codegen/step_function.h"
@@ -36,7 +36,7 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
   if (!cutter.findBarriers()) return std::nullopt;
   // Lanes of warps exchange values side by side only.
   const bool wholeWarps = cutter.hasWarpCalls();
-  if (wholeWarps && (lanes == nullptr || cutter.reduces())) return std::nullopt;
+  if (wholeWarps && (lanes == nullptr || cutter.reduces() || !mayBeSideBySide(step))) return std::nullopt;
   std::optional<Uniformity> uniformity(std::in_place, step, cutter.barriers());
   const bool common = uniformity->barriersAreUniform();
   if (!common && (cutter.reduces() || cutter.hasSeveralNumbers() || wholeWarps)) return std::nullopt;
