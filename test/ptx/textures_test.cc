@@ -99,7 +99,7 @@ TEST_CASE("what is not covered is refused with its line") {
 
 TEST_CASE("a texel, by kind of result and at the edge") {
   Plane plane;
-  std::array<std::uint32_t, 4> out{};
+  alignas(16) std::array<std::uint32_t, 4> out{};
   const char* store = "st.global.v4.b32 [%out], {%r1,%r2,%r3,%r4};";
   REQUIRE(run(std::string("mov.f32 %f1, 0f40200000; mov.f32 %f2, 0f3FC00000; tex.2d.v4.u32.f32 {%r1,%r2,%r3,%r4}, [%t, {%f1,%f2}];") + store,
               &plane.object, out.data())
@@ -107,7 +107,7 @@ TEST_CASE("a texel, by kind of result and at the edge") {
   CHECK(out == std::array<std::uint32_t, 4>{16, 0, 0, 1});
   plane.object.normalizedValues = 1;
   plane.object.filter = 1;
-  std::array<float, 4> floats{};
+  alignas(16) std::array<float, 4> floats{};
   REQUIRE(run("mov.f32 %f1, 0f3F800000; mov.f32 %f2, 0f3F800000; tex.2d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%t, {%f1,%f2}];"
               "st.global.v4.f32 [%out], {%f1,%f2,%f3,%f4};",
               &plane.object, floats.data())
