@@ -160,6 +160,12 @@ class Rouse final : public Placement {
       const double uplink = gpu.spec.uplinkBytesPerSecond;
       const bool isLong = bytes / gpu.spec.linkBytesPerSecond > seconds(f.spec.deadline) * kLongPart;
       if (key.group >= kLateGroup && (!traffic.transfers().empty() || !gpu.idle())) continue;
+      // What others pay: who leaves has to be brought back.
+      const double memory = part == nullptr ? static_cast<double>(f.spec.memoryBytes) : bytes;
+      const bool evicts = static_cast<double>(gpu.used) + memory > static_cast<double>(gpu.spec.memoryBytes) && !gpu.leavers.empty();
+      const double others = (evicts ? gpu.leavers.begin()->rank.value * memory * seconds(kHorizon) : 0) + kLoad * state.loadShare(gpu);
+      // With the way to itself it would be no better.
+      if (!anyOther && std::max((bytes + toGpu_[index(gpu.id)]) / gpu.spec.linkBytesPerSecond, free + run) + others >= least) continue;
       // All that share a way get the same part of it: those with less left delay this one by what they have, the others by as
       // much as it has.
       double onLink = bytes + toGpu_[index(gpu.id)], onWay = bytes + toSwitch_[gpu.spec.switchId];
@@ -171,12 +177,7 @@ class Rouse final : public Placement {
       }
       const bool later = isLong ? traffic.longOnes() != 0 : shortOnes != 0;
       const double travels = std::max(onLink / gpu.spec.linkBytesPerSecond, onWay / uplink);
-      double cost = std::max(travels, free + run);
-      // What others pay: who leaves has to be brought back.
-      const double memory = part == nullptr ? static_cast<double>(f.spec.memoryBytes) : bytes;
-      if (static_cast<double>(gpu.used) + memory > static_cast<double>(gpu.spec.memoryBytes) && !gpu.leavers.empty())
-        cost += gpu.leavers.begin()->rank.value * memory * seconds(kHorizon);
-      cost += kLoad * state.loadShare(gpu);
+      const double cost = std::max(travels, free + run) + others;
       if (!anyOther && cost >= least) continue;
       best = &gpu, least = cost, bestLong = isLong, bestLater = later, bestBytes = bytes;
     }
