@@ -19,7 +19,7 @@ struct DeviceError : std::runtime_error {
 class Network {
  public:
   virtual ~Network() = default;
-  // One at a time. Throws Refused or DeviceError. `once`: all outputs, of the input from the parameter seed.
+  // One at a time. Throws Refused or DeviceError. The parameter `all`: every output there is.
   virtual std::vector<Output> infer(const Request&) = 0;
 };
 

@@ -26,23 +26,17 @@ class Names(unittest.TestCase):
     def test_every_imported_name_is_exported(self):
         lists = sorted((HERE / "names").glob("*.txt"))
         self.assertGreaterEqual(len(lists), 3)
-        exported = {name: exports(FOLDER / name) for name in LIBRARIES if (FOLDER / name).exists()}
-        absent = LIBRARIES - set(exported)
-        self.assertLessEqual(absent, {"libcudnn.so.9"})
+        exported = {name: exports(FOLDER / name) for name in LIBRARIES}
         compared = 0
         for file in lists:
             for line in file.read_text().splitlines()[1:]:
                 library, name = line.split()
                 name, library = RENAMED.get(name, name) if library in NEWER else name, NEWER.get(library, library)
                 self.assertIn(library, LIBRARIES, file.name)
-                if library in absent:
-                    continue
                 compared += 1
                 symbol = name if library == "libcuda.so.1" else f"{name}@@{library}"
                 self.assertIn(symbol, exported[library], f"torch {file.stem} imports it")
-        self.assertGreater(compared, 800)
-        for library in sorted(absent):
-            print(f"left out: {library} is not built")
+        self.assertGreater(compared, 1100)
 
     def test_lists_are_in_order(self):
         for file in (HERE / "names").glob("*.txt"):

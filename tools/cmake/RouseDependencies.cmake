@@ -42,5 +42,5 @@ foreach(candidate ${ROUSE_CUDNN_HOME} $ENV{CUDNN_HOME} /usr/local/cudnn ${CMAKE_
   endif()
 endforeach()
 if(NOT ROUSE_CUDNN)
-  message(FATAL_ERROR "No cuDNN 9: set CUDNN_HOME or run tools/setup, which fetches its headers into build/cudnn")
+  message(FATAL_ERROR "No cuDNN 9 with include/, lib/ and names/: run tools/setup, which makes build/cudnn of one")
 endif()
