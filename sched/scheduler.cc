@@ -426,10 +426,12 @@ void Scheduler::unrank(Function& f, Copy& copy) {
   if (!copy.counted) return;
   copy.counted = false;
   Gpu& g = state_.gpus[sched::index(copy.gpu)];
-  if (copy.held)
+  if (copy.held) {
     g.held -= f.size(copy);
-  else
+  } else {
     g.leavers.erase({copy.rank, f.id});
+    setFirst(g);
+  }
 }
 
 void Scheduler::rank(Function& f, Copy& copy) {
@@ -438,59 +440,36 @@ void Scheduler::rank(Function& f, Copy& copy) {
   const bool held = copy.users != 0 || copy.arriving || f.spec.pinned == copy.gpu || awaited;
   const Rank rank = held ? Rank{} : policies_.eviction->rank(state_, f, copy, now_);
   if (copy.counted && held == copy.held && (held || rank == copy.rank)) return;
-  unrank(f, copy);
   Gpu& g = state_.gpus[sched::index(copy.gpu)];
+  if (copy.counted && !held && !copy.held) {  // from one place to another
+    auto place = g.leavers.extract({copy.rank, f.id});
+    place.value().rank = copy.rank = rank;
+    g.leavers.insert(std::move(place));
+    return setFirst(g);
+  }
+  unrank(f, copy);
   copy.counted = true, copy.held = held, copy.rank = rank;
-  if (held)
+  if (held) {
     g.held += f.size(copy);
-  else
+  } else {
     g.leavers.insert({rank, f.id});
+    setFirst(g);
+  }
+}
+
+void Scheduler::setFirst(Gpu& g) {
+  if (!g.leavers.empty()) g.leavesFirst = g.leavers.begin()->rank.value;
 }
 
 void Scheduler::rank(Function& f) {
   for (Copy& copy : f.copies) rank(f, copy);
 }
 
-// The order ------------------------------------------------------------------------------------------------------------------------
-
-void Scheduler::index(Function& f, bool in) {
-  const Entry entry{*f.key, f.id};
-  in ? (void)state_.order.insert(entry) : (void)state_.order.erase(entry);
-  for (const Copy& copy : f.copies) {
-    Gpu& g = state_.gpus[sched::index(copy.gpu)];
-    in ? (void)g.ready.insert(entry) : (void)g.ready.erase(entry);
-  }
-}
-
-void Scheduler::reorder(Function& f) {
-  const bool could = !f.waiting.empty() && f.running < f.spec.concurrency;
-  std::optional<Key> key;
-  if (could) {
-    const Request& head = state_.requests.at(f.waiting.front());
-    f.headDeadline = head.deadline, f.headNumber = head.number, f.headFailedOn = head.failedOn;
-  }
-  if (could) key = policies_.queueing->key(state_, f, now_);
-  if (key == f.key) return;
-  if (f.key) index(f, false);
-  f.key = key;
-  if (f.key) index(f, true);
-}
-
-void Scheduler::freshen() {
-  for (int group = 0; group < policies_.queueing->groups(); ++group) {
-    for (;;) {
-      const auto first = state_.order.lower_bound(Entry{{group, -INFINITY, 0}, {}});
-      if (first == state_.order.end() || first->key.group != group) break;
-      Function& f = *function(first->function);
-      if (!policies_.queueing->stale(state_, f, first->key, now_)) break;
-      const Key before = first->key;
-      reorder(f);
-      if (f.key == before) break;
-    }
-  }
-}
+// GPUs -----------------------------------------------------------------------------------------------------------------------------
 
 void Scheduler::setIdle(Gpu& g) {
+  g.free = {};
+  if (!g.idle() && !g.running.empty()) g.free = std::ranges::min(g.running, {}, &Gpu::Slot::ends).ends;
   const auto at = std::lower_bound(state_.idle.begin(), state_.idle.end(), g.id);
   const bool in = at != state_.idle.end() && *at == g.id;
   if (g.idle() && !in) state_.idle.insert(at, g.id);

@@ -74,9 +74,11 @@ class Scheduler {
   void push(Function&, const Request&, bool first);
   void reorder(Function&);      // its place in the order, after its head, its concurrency or its key changed
   void index(Function&, bool);  // into or out of the ready sets, as it is in the order
+  void move(Function&, const Key& to);  // from one place in the order to another
   void rank(Function&);         // its copies: held or not, and who leaves first
   void rank(Function&, Copy&);
   void unrank(Function&, Copy&);
+  static void setFirst(Gpu&);  // whose first leaver may be another one
   void setIdle(Gpu&);
   void charge(Gpu&, Duration);  // to its load
   void setTimer(Actions&);

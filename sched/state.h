@@ -13,6 +13,7 @@
 #include "sched/events.h"
 #include "sched/traffic.h"
 #include "sched/window.h"
+#include "schemas/base/range.h"
 
 namespace rouse::sched {
 
@@ -98,8 +99,8 @@ struct Entry {
   auto operator<=>(const Entry&) const = default;
 };
 
-// What memory comes and goes in: granules (memory/chunk_pool.h). A part that leaves is so many of them.
-inline constexpr std::uint64_t kPieceBytes = std::uint64_t{2} << 20;
+// What memory comes and goes in: a part that leaves is so many of them.
+inline constexpr std::uint64_t kPieceBytes = kGranuleBytes;
 constexpr std::uint64_t wholePieces(std::uint64_t bytes) { return (bytes + kPieceBytes - 1) / kPieceBytes * kPieceBytes; }
 
 struct Leaver {
@@ -108,23 +109,26 @@ struct Leaver {
   auto operator<=>(const Leaver&) const = default;
 };
 
+// Placement looks at each GPU for each request that waits: what it reads is together, and first.
 struct Gpu {
   GpuId id{};
-  GpuSpec spec;
   bool known = false, present = false;
-  std::vector<GpuId> readers;  // that can copy from it directly
   std::uint64_t used = 0;  // bytes of all copies
   std::uint64_t held = 0;  // of those that cannot be evicted now
+  Time free{};             // when a slot is expected to be free; the clock's beginning: one is
+  double load = 0;         // time with requests lately, by State::recent: for comparisons between GPUs
+  double leavesFirst = 0;  // the value of the first leaver's rank, while there is one
+  std::set<Entry> ready;   // functions of State::order with a copy here, arriving or not
+  GpuSpec spec;
+  std::set<Leaver> leavers;        // those that can be evicted, in the order in which they would be
+  std::vector<FunctionId> models;  // copies here, in no order
+  std::vector<GpuId> readers;      // that can copy from it directly
   struct Slot {
     RequestId request{};
     Time ends{};     // as expected
     Duration takes{};// the same, from its begin: charged to the GPU's load
   };
   std::vector<Slot> running;
-  double load = 0;         // time with requests lately, by State::recent: for comparisons between GPUs
-  std::vector<FunctionId> models;  // copies here, in no order
-  std::set<Leaver> leavers;        // those that can be evicted, in the order in which they would be
-  std::set<Entry> ready;           // functions of State::order with a copy here, arriving or not
   bool idle() const { return present && running.size() < spec.slots; }
 };
 
@@ -190,8 +194,8 @@ class State {
   bool heavy(const Function& f, const Gpu& gpu) const { return hostSwap(f, gpu) > run(f) * 13 / 10; }
 
   // Whether there is room for all of it, or can be made.
-  bool fits(const Function& f, const Gpu& gpu) const {
-    const Copy* copy = f.copyOn(gpu.id);
+  bool fits(const Function& f, const Gpu& gpu) const { return fits(f, f.copyOn(gpu.id), gpu); }
+  static bool fits(const Function& f, const Copy* copy, const Gpu& gpu) {
     const std::uint64_t own = copy != nullptr && copy->held ? f.size(*copy) : 0;
     return gpu.present && gpu.held - own + f.spec.memoryBytes <= gpu.spec.memoryBytes;
   }
@@ -212,10 +216,7 @@ class State {
   }
   // When a slot is expected to be free.
   Time freeAt(const Gpu& gpu, Time now) const {
-    if (gpu.idle()) return now;
-    Time first = Time::max();
-    for (const Gpu::Slot& slot : gpu.running) first = std::min(first, slot.ends);
-    return std::max(first, now);
+    return std::max(gpu.free, now);
   }
   // When all of a copy is expected to be there.
   Time arrival(const Function& f, const Copy& copy, Time now) const {

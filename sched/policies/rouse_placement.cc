@@ -146,26 +146,26 @@ class Rouse final : public Placement {
     double least = 0, bestBytes = 0;
     bool bestLong = false, bestLater = false;
     const double run = seconds(state.run(f));
-    double bytes = 0;
+    // A GPU's part of the load, by slot, as State::loadShare: this loop looks at each GPU for each request that waits, and most are left at once.
+    const double loadPart = state.load > 0 ? kLoad * static_cast<double>(state.slots) / state.load : 0;
     for (const Gpu& gpu : state.gpus) {
-      if (!gpu.present || !f.allowedOn(gpu.id) || !state.fits(f, gpu)) continue;
-      placeable = true;
       const Copy* part = f.copyOn(gpu.id);
-      bytes = static_cast<double>(part == nullptr ? f.transferBytes() : part->missing);
-      const double free = seconds(state.freeAt(gpu, now) - now) + static_cast<double>(gpu.ready.size() - (part != nullptr)) * kBacklog;
+      if (!gpu.present || !f.allowedOn(gpu.id) || !State::fits(f, part, gpu)) continue;
+      placeable = true;
       if (best != nullptr && f.headFailedOn == gpu.id) continue;
       const bool anyOther = best == nullptr || f.headFailedOn == best->id;
-      if (!anyOther && free + run + kLoad * state.loadShare(gpu) >= least) continue;
-      const Traffic& traffic = state.traffic[gpu.spec.switchId];
-      const double uplink = gpu.spec.uplinkBytesPerSecond;
-      const bool isLong = bytes / gpu.spec.linkBytesPerSecond > seconds(f.spec.deadline) * kLongPart;
-      if (key.group >= kLateGroup && (!traffic.transfers().empty() || !gpu.idle())) continue;
+      const double runs = seconds(state.freeAt(gpu, now) - now) + static_cast<double>(gpu.ready.size() - (part != nullptr)) * kBacklog + run;
+      const double bytes = static_cast<double>(part == nullptr ? f.transferBytes() : part->missing);
       // What others pay: who leaves has to be brought back.
       const double memory = part == nullptr ? static_cast<double>(f.spec.memoryBytes) : bytes;
       const bool evicts = static_cast<double>(gpu.used) + memory > static_cast<double>(gpu.spec.memoryBytes) && !gpu.leavers.empty();
-      const double others = (evicts ? gpu.leavers.begin()->rank.value * memory * seconds(kHorizon) : 0) + kLoad * state.loadShare(gpu);
+      const double others = (evicts ? gpu.leavesFirst * memory * seconds(kHorizon) : 0) +
+                            (loadPart > 0 ? loadPart * gpu.load / gpu.spec.slots : kLoad);
       // With the way to itself it would be no better.
-      if (!anyOther && std::max((bytes + toGpu_[index(gpu.id)]) / gpu.spec.linkBytesPerSecond, free + run) + others >= least) continue;
+      if (!anyOther && std::max((bytes + toGpu_[index(gpu.id)]) / gpu.spec.linkBytesPerSecond, runs) + others >= least) continue;
+      const Traffic& traffic = state.traffic[gpu.spec.switchId];
+      if (key.group >= kLateGroup && (!traffic.transfers().empty() || !gpu.idle())) continue;
+      const bool isLong = bytes / gpu.spec.linkBytesPerSecond > seconds(f.spec.deadline) * kLongPart;
       // All that share a way get the same part of it: those with less left delay this one by what they have, the others by as
       // much as it has.
       double onLink = bytes + toGpu_[index(gpu.id)], onWay = bytes + toSwitch_[gpu.spec.switchId];
@@ -176,8 +176,8 @@ class Rouse final : public Placement {
         if (other.gpu == gpu.id) onLink += shared, shortOnes += !other.isLong;
       }
       const bool later = isLong ? traffic.longOnes() != 0 : shortOnes != 0;
-      const double travels = std::max(onLink / gpu.spec.linkBytesPerSecond, onWay / uplink);
-      const double cost = std::max(travels, free + run) + others;
+      const double travels = std::max(onLink / gpu.spec.linkBytesPerSecond, onWay / gpu.spec.uplinkBytesPerSecond);
+      const double cost = std::max(travels, runs) + others;
       if (!anyOther && cost >= least) continue;
       best = &gpu, least = cost, bestLong = isLong, bestLater = later, bestBytes = bytes;
     }
