@@ -5,12 +5,16 @@
 
 namespace rouse::swap {
 
+bool inTurn(std::uint64_t hereSince, std::uint64_t tookToCome, std::uint64_t now) {
+  return now - hereSince < std::clamp(tookToCome, kTurnNs, kLongestTurnNs);
+}
+
 std::vector<std::size_t> planEviction(std::uint64_t chunks, std::span<const Resident> residents, std::uint64_t now) {
   std::vector<std::size_t> order(residents.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::erase_if(order, [&](std::size_t i) {
     const Resident& resident = residents[i];
-    return resident.chunks == 0 || (resident.state == Resident::State::busy && now - resident.hereSince < kTurnNs);
+    return resident.chunks == 0 || (resident.state == Resident::State::busy && inTurn(resident.hereSince, resident.tookToCome, now));
   });
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     const Resident &left = residents[a], &right = residents[b];

@@ -43,6 +43,14 @@ TEST_CASE("who waits for memory goes before who works, and who works has his tur
   CHECK(planEviction(20, residents, kNow + 1) == Plan{3, 1, 5, 0, 2});
 }
 
+TEST_CASE("a turn is as long as its memory took to come, within bounds") {
+  for (const auto& [took, turn] : {std::pair{std::uint64_t{0}, kTurnNs}, {3 * kTurnNs, 3 * kTurnNs}, {2 * kLongestTurnNs, kLongestTurnNs}}) {
+    const std::vector<Resident> residents = {{.chunks = 4, .state = State::busy, .hereSince = kNow, .tookToCome = took}};
+    CHECK(planEviction(1, residents, kNow + turn - 1).empty());
+    CHECK(planEviction(1, residents, kNow + turn) == Plan{0});
+  }
+}
+
 TEST_CASE("random residents: a plan is enough, names nobody twice, and nobody needlessly") {
   std::mt19937_64 random(5);
   for (int round = 0; round < 20000; ++round) {
