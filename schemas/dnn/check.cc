@@ -8,13 +8,7 @@
 namespace rouse::dnn {
 namespace {
 
-// Products of sizes do not overflow here.
-__extension__ typedef __int128 Wide;
-
 constexpr std::int64_t kMostStride = std::int64_t{1} << 44;
-
-Check invalid(const char* what) { return {Verdict::invalid, what}; }
-Check unsupported(const char* what) { return {Verdict::unsupported, what}; }
 
 // From the first element to the last, both included, in elements.
 Wide reachOf(const Tensor& tensor) {
@@ -140,6 +134,7 @@ std::vector<std::byte> putTogether(const Parts& parts) {
   graph.tensors = static_cast<std::uint32_t>(parts.tensors.size());
   graph.nodes = static_cast<std::uint32_t>(parts.nodes.size());
   std::vector<std::byte> bytes;
+  bytes.reserve(sizeof graph + std::span(parts.tensors).size_bytes() + std::span(parts.nodes).size_bytes());
   const auto append = [&](std::span<const std::byte> more) { bytes.insert(bytes.end(), more.begin(), more.end()); };
   append(std::as_bytes(std::span(&graph, 1)));
   append(std::as_bytes(std::span(parts.tensors)));
@@ -168,6 +163,7 @@ Check check(const Parts& parts) {
 bool ranges(const Parts& parts, std::vector<Range>& found) {
   enum Use : std::uint8_t { kRead = 1, kWritten = 2 };
   std::vector<std::uint8_t> uses(parts.tensors.size());
+  found.reserve(found.size() + uses.size() + 1);
   for (const Node& node : parts.nodes) {
     for (const std::uint16_t input : node.inputs) {
       if (input != kNoTensor) uses[input] |= kRead;

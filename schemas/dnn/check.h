@@ -60,6 +60,8 @@ std::uint32_t bytesOf(Type type);  // 0: it is none
 std::int64_t elementsOf(const Tensor& tensor);  // of one that has been checked
 // How many inputs a mode of `pointwise` has; 0: it is none.
 std::uint32_t pointwiseInputs(std::uint16_t mode);
+// In words, for errors: "a convolution"; literal.
+const char* nameOf(const Node& node);
 inline bool isPointwiseBackward(std::uint16_t mode) { return mode >= 200 && mode < 300; }
 
 // What a norm averages, of a node that has been checked: each dimension of x whole (1), not at all (0), or, C of groups, in kGroups parts (2).

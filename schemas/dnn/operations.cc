@@ -5,11 +5,6 @@
 namespace rouse::dnn {
 namespace {
 
-__extension__ typedef __int128 Wide;
-
-Check invalid(const char* what) { return {Verdict::invalid, what}; }
-Check unsupported(const char* what) { return {Verdict::unsupported, what}; }
-
 bool isFloat(Type type) { return type == Type::f32 || type == Type::f64 || type == Type::f16 || type == Type::bf16; }
 bool isSmallInteger(Type type) { return type == Type::i8 || type == Type::u8; }
 

@@ -33,6 +33,10 @@ class Job {
   virtual bool advance() { return false; }
 };
 
+// What a job may take of the executor's own memory, which is in no account of the program's: for as long as it lives, and for each piece
+// while that runs. A call that needs more is refused by name.
+inline constexpr std::uint64_t kMostJobBytes = std::uint64_t{4} << 30, kMostPieceBytes = std::uint64_t{256} << 20;
+
 // Reads what the call reads from memory before it begins (scalars, arrays of addresses) and checks that. The rest has been checked
 // (named_memory.h). Null: there is nothing to do. On a worker; may throw std::bad_alloc.
 inline constexpr const char* kPrepareSymbol = "rouse_library_prepare";

@@ -3,34 +3,13 @@
 // workspace, one that needs 64.
 #include <cudnn.h>
 
-#include <cstdint>
-#include <cstring>
 #include <map>
-#include <vector>
+
+#include "test/libraries/recorded.h"
+
+using namespace rouse::recorded;
 
 namespace {
-
-struct Recorded {
-  const char* name = "";
-  std::vector<std::uint64_t> arguments;
-};
-std::vector<Recorded>& all() {
-  static std::vector<Recorded> calls;
-  return calls;
-}
-
-template <class T>
-std::uint64_t word(T value) {
-  std::uint64_t bits = 0;
-  static_assert(sizeof value <= sizeof bits);
-  std::memcpy(&bits, &value, sizeof value);
-  return bits;
-}
-
-std::uint64_t fresh() {
-  static std::uint64_t next = 0x1000;
-  return next += 0x10;
-}
 
 // What a plan was made of, and which configurations have been told apart.
 std::map<std::uint64_t, std::uint64_t>& configurationOf() {
@@ -40,12 +19,6 @@ std::map<std::uint64_t, std::uint64_t>& configurationOf() {
 std::map<std::uint64_t, int>& rank() {
   static std::map<std::uint64_t, int> configurations;
   return configurations;
-}
-
-template <const char* name, class... Arguments>
-cudnnStatus_t record(Arguments... arguments) {
-  all().push_back({name, {word(arguments)...}});
-  return CUDNN_STATUS_SUCCESS;
 }
 
 template <class T>
@@ -62,7 +35,7 @@ cudnnStatus_t create(const char* name, T* made) {
   static constexpr char kName_##function[] = #function;                                                \
   template <class... Arguments>                                                                        \
   static auto pick_##function(cudnnStatus_t (*)(Arguments...)) -> cudnnStatus_t (*)(Arguments...) {    \
-    return &record<kName_##function, Arguments...>;                                                    \
+    return &record<kName_##function, cudnnStatus_t, Arguments...>;                                                    \
   }                                                                                                    \
   extern "C" {                                                                                         \
   static decltype(&function) resolve_##function() { return pick_##function(static_cast<decltype(&function)>(nullptr)); } \
@@ -88,8 +61,6 @@ ROUSE_RECORDED(cudnnBatchNormalizationForwardInference)
 ROUSE_RECORDED(cudnnBatchNormalizationForwardTraining)
 ROUSE_RECORDED(cudnnBatchNormalizationBackward)
 
-#define ROUSE_EXPORTED extern "C" __attribute__((visibility("default")))
-
 ROUSE_EXPORTED cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) { return create("cudnnCreate", handle); }
 ROUSE_EXPORTED cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t* made) { return create("cudnnCreateTensorDescriptor", made); }
 ROUSE_EXPORTED cudnnStatus_t cudnnCreatePoolingDescriptor(cudnnPoolingDescriptor_t* made) { return create("cudnnCreatePoolingDescriptor", made); }
@@ -97,7 +68,7 @@ ROUSE_EXPORTED cudnnStatus_t cudnnCreateLRNDescriptor(cudnnLRNDescriptor_t* made
 ROUSE_EXPORTED const char* cudnnGetErrorString(cudnnStatus_t) { return "CUDNN_STATUS_OF_THE_DOUBLE"; }
 
 ROUSE_EXPORTED cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t descriptor, cudnnDataType_t type, int rank, const int* dims, const int* strides) {
-  Recorded call{"cudnnSetTensorNdDescriptor", {word(descriptor), word(type)}};
+  Call call{"cudnnSetTensorNdDescriptor", {word(descriptor), word(type)}};
   for (int i = 0; i < rank; ++i) call.arguments.push_back(word(dims[i]));
   for (int i = 0; i < rank; ++i) call.arguments.push_back(word(strides[i]));
   all().push_back(call);
@@ -106,7 +77,7 @@ ROUSE_EXPORTED cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t 
 
 ROUSE_EXPORTED cudnnStatus_t cudnnSetPoolingNdDescriptor(cudnnPoolingDescriptor_t descriptor, cudnnPoolingMode_t mode, cudnnNanPropagation_t nan, int rank,
                                                          const int* window, const int* pads, const int* strides) {
-  Recorded call{"cudnnSetPoolingNdDescriptor", {word(descriptor), word(mode), word(nan)}};
+  Call call{"cudnnSetPoolingNdDescriptor", {word(descriptor), word(mode), word(nan)}};
   for (const int* values : {window, pads, strides}) {
     for (int i = 0; i < rank; ++i) call.arguments.push_back(word(values[i]));
   }
@@ -123,7 +94,7 @@ ROUSE_EXPORTED cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptor
 // descriptor, attribute, type, count, and the values.
 ROUSE_EXPORTED cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
                                                       std::int64_t count, const void* values) {
-  Recorded call{"cudnnBackendSetAttribute", {word(descriptor), word(name), word(type), word(count)}};
+  Call call{"cudnnBackendSetAttribute", {word(descriptor), word(name), word(type), word(count)}};
   const bool wide = type == CUDNN_TYPE_HANDLE || type == CUDNN_TYPE_INT64 || type == CUDNN_TYPE_DOUBLE || type == CUDNN_TYPE_VOID_PTR || type == CUDNN_TYPE_BACKEND_DESCRIPTOR;
   const std::size_t bytes = wide ? 8 : type == CUDNN_TYPE_BOOLEAN ? 1 : 4;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -156,18 +127,4 @@ ROUSE_EXPORTED cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t c
   return CUDNN_STATUS_SUCCESS;
 }
 
-// For tests: what has been called since the last time; the name, and so many arguments. Null: nothing more.
-ROUSE_EXPORTED const char* rouse_double_take(std::uint64_t* arguments, std::size_t* count) {
-  static std::vector<Recorded> taken;
-  static std::size_t at = 0;
-  if (at == taken.size()) {
-    taken = std::move(all());
-    all().clear();
-    at = 0;
-    if (taken.empty()) return nullptr;
-  }
-  const Recorded& call = taken[at++];
-  *count = call.arguments.size();
-  std::memcpy(arguments, call.arguments.data(), call.arguments.size() * sizeof(std::uint64_t));
-  return call.name;
-}
+ROUSE_TAKEN

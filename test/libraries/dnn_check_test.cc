@@ -212,6 +212,26 @@ TEST_CASE("random changes of a graph", "[dnn]") {
     std::vector<Range> found;
     if (!ranges(parts, found)) continue;
     for (const Range& range : found) CHECK(range.address + range.bytes > range.address);
+    // Any element of any tensor that an operation names, read or written.
+    const auto lies = [&](std::uint16_t number, bool written) {
+      if (number == kNoTensor || parts.tensors[number].kind != TensorKind::memory) return;
+      const Tensor& tensor = parts.tensors[number];
+      for (int corner = 0; corner < 8; ++corner) {
+        std::uint64_t at = tensor.address;
+        for (std::uint32_t d = 0; d < tensor.rank; ++d) {
+          const auto last = static_cast<std::uint64_t>(tensor.dims[d]) - 1;
+          if (last != 0) at += (corner == 0 ? last : corner == 1 ? 0 : random() % (last + 1)) * static_cast<std::uint64_t>(tensor.strides[d]) * bytesOf(tensor.type);
+        }
+        const bool named = std::any_of(found.begin(), found.end(), [&](const Range& range) {
+          return at >= range.address && at - range.address <= range.bytes - bytesOf(tensor.type) && range.bytes >= bytesOf(tensor.type) && (range.written || !written);
+        });
+        CHECK(named);
+      }
+    };
+    for (const Node& node : parts.nodes) {
+      for (const std::uint16_t input : node.inputs) lies(input, false);
+      for (const std::uint16_t output : node.outputs) lies(output, true);
+    }
     CHECK(putTogether(parts) == bytes);
   }
   CHECK(ran > 1000);

@@ -1,6 +1,7 @@
 // Convolutions on the CPU device, each against its definition in double.
 #include <catch2/catch.hpp>
 
+#include "server/library/cpu/dnn/vectors.h"
 #include "test/libraries/dnn_runs.h"
 
 namespace rouse::dnn {
@@ -56,6 +57,17 @@ const Shape kShapes[] = {
     {{1, 2, 5, 5}, {3, 2, 5, 5}, {}},               // one place
     {{1, 1, 1, 1}, {1, 1, 1, 1}, {}},
     {{1, 2, 1, 600}, {3, 2, 1, 3}, {1, 1}},         // lines longer than a piece, and pads above and below
+    {{1, 20, 15, 60}, {45, 20, 3, 3}, {1, 1}},      // several runs of a row; filters of two vectors and a part of one
+    {{2, 32, 13, 29}, {64, 16, 3, 5}, {2, 1, 2}},   // two groups of whole vectors
+    {{1, 16, 9, 40}, {17, 16, 2, 3}, {3, 2, 1, 3}}, // taps that lie apart, and windows that touch nothing
+    {{1, 16, 3, 6, 19}, {16, 16, 2, 3, 3}, {1, 1}},
+    {{1, 5, 30, 30}, {33, 5, 1, 1}, {0, 0, 1}},
+    {{2, 36, 23, 29}, {50, 18, 1, 1}, {}},          // one tap, of two groups; places that are no whole vectors
+    {{1, 8, 12, 12}, {16, 2, 3, 3}, {1, 1}},        // groups with fewer filters than a vector has
+    {{2, 64, 20, 33}, {64, 1, 3, 3}, {1, 1, 2}},    // each channel its own, of whole vectors
+    {{1, 72, 11, 17}, {72, 1, 5, 5}, {4, 4, 1, 2}},
+    {{1, 16, 5, 5}, {16, 1, 3, 3}, {7, 6}},
+    {{1, 40, 4, 5, 9}, {40, 1, 3, 2, 3}, {1, 1}},
     {{1, 70, 4, 4}, {130, 70, 3, 3}, {1, 1}},       // more depth than is multiplied at once, filters in several pieces
 };
 
@@ -90,6 +102,63 @@ TEST_CASE("convolutions: types, scalars, flipped filters", "[dnn]") {
   for (const Kind& kind : kinds) {
     INFO("operation " << int(operation) << ", types " << int(kind.x) << int(kind.w) << int(kind.y) << ", layout " << int(kind.layout) << ", mode " << kind.mode);
     for (const std::size_t shape : {0, 2, 8, 9, 5}) compare(graphOf(operation, kShapes[shape], kind), 5, -1, 1, kind.x == Type::f64 ? 0 : 1e-4);
+  }
+}
+
+TEST_CASE("loops of vectors: each set of instructions, any number of places, filters and channels", "[dnn]") {
+  using namespace library::cpu;
+  std::mt19937 random(4);
+  const auto numbers = [&](std::size_t count) {
+    std::vector<float> all(count);
+    for (float& each : all) each = std::uniform_real_distribution<float>(-1, 1)(random);
+    return all;
+  };
+  const std::pair<const VectorLoops*, bool> sets[] = {{&kVectors512, __builtin_cpu_supports("avx512f") != 0}, {&kVectors256, __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")}};
+  for (const auto& [loops, there] : sets) {
+    if (!there) {
+      WARN("this processor has no vectors of " << loops->lanes << " floats");
+      continue;
+    }
+    // Three parts of a window, the second of which is left out, of five elements each.
+    constexpr std::int64_t kStep = 7, kLength = 5;
+    const WindowPart window[] = {{0, 0}, {40, 2 * kLength}};
+    const WindowParts parts{window, 2, kLength};
+    const std::vector<float> x = numbers(40 + kLength + 20 * kStep);
+    for (std::int64_t places = 1; places <= loops->places; ++places) {
+      for (std::int64_t filters = 1; filters <= 2 * loops->lanes; ++filters) {
+        const std::int64_t width = filters <= loops->lanes ? loops->lanes : 2 * loops->lanes, spacing = filters + 1;
+        const std::vector<float> w = numbers(static_cast<std::size_t>(3 * kLength * width));
+        std::vector<float> to(static_cast<std::size_t>(places * spacing), 99.0f);
+        loops->products(filters, places, x.data(), kStep, parts, w.data(), width, to.data(), spacing);
+        bool right = true;
+        for (std::int64_t p = 0; p < places; ++p) {
+          for (std::int64_t k = 0; k < filters; ++k) {
+            double sum = 0;
+            for (const WindowPart& part : window) {
+              for (std::int64_t i = 0; i < kLength; ++i) sum += double(x[part.x + i + p * kStep]) * double(w[(part.w + i) * width + k]);
+            }
+            right = right && std::abs(to[p * spacing + k] - sum) < 1e-5;
+          }
+          right = right && to[p * spacing + filters] == 99.0f;  // nothing behind them is touched
+        }
+        CHECK(right);
+      }
+      for (std::int64_t channels = 1; channels <= loops->lanes; ++channels) {
+        const std::vector<float> images = numbers(static_cast<std::size_t>(40 + 20 * kStep + loops->lanes)), w = numbers(static_cast<std::size_t>(11 + loops->lanes));
+        std::vector<float> to(static_cast<std::size_t>(places * (channels + 1)), 99.0f);
+        loops->depthwise(channels, places, images.data(), kStep, parts, w.data(), to.data(), channels + 1);
+        bool right = true;
+        for (std::int64_t p = 0; p < places; ++p) {
+          for (std::int64_t c = 0; c < channels; ++c) {
+            double sum = 0;
+            for (const WindowPart& part : window) sum += double(images[part.x + p * kStep + c]) * double(w[part.w + c]);
+            right = right && std::abs(to[p * (channels + 1) + c] - sum) < 1e-5;
+          }
+          right = right && to[p * (channels + 1) + channels] == 99.0f;
+        }
+        CHECK(right);
+      }
+    }
   }
 }
 

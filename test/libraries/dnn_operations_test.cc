@@ -1,5 +1,7 @@
 // What of cuDNN is no convolution, on the CPU device, each against its definition in double.
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <map>
 
 #include "test/libraries/dnn_runs.h"
 
@@ -297,45 +299,214 @@ TEST_CASE("an operation in its input's place", "[dnn]") {
   compare(g, 1, -1, 1, 2e-4);
 }
 
-TEST_CASE("graphs that are wrong make no job", "[dnn]") {
-  GraphOf g = fusedConvolution();
-  g.parts.nodes[1].mode = 99;
-  CHECK(!library::cpu::prepare(kLibrary, kGraphFunction, putTogether(g.parts), NoMemory{}).ok());
-  g = fusedConvolution();
-  CHECK(!library::cpu::prepare(kLibrary, 1, putTogether(g.parts), NoMemory{}).ok());
-  const std::vector<std::byte> bytes = putTogether(g.parts);
+TEST_CASE("windows far wider than the image take as long as the image does", "[dnn]") {
+  constexpr std::int32_t kWidest = 0x7fff'ffff;
+  for (const Layout layout : {Layout::rows, Layout::channels}) {
+    for (std::uint16_t mode = 0; mode < 4; ++mode) {
+      GraphOf g;
+      const Dims image{2, 9, 3, 5}, places{2, 9, 2, 2};  // (3 + 2 (2^31 - 2) - (2^31 - 1)) / (2^31 - 1) + 1
+      const auto x = g.tensor(image, Type::f32, layout), y = g.tensor(places, Type::f32, layout), dy = g.tensor(places, Type::f32, layout), dx = g.tensor(image, Type::f32, layout);
+      setWindows(g.node(Operation::poolForward, {x}, {y}, mode), 2, {kWidest - 1, kWidest - 1, kWidest, 1, kWidest});
+      setWindows(g.node(Operation::poolBackward, {x, y, dy}, {dx}, mode), 2, {kWidest - 1, kWidest - 1, kWidest, 1, kWidest});
+      REQUIRE(check(g.parts).verdict == Verdict::runs);
+      Memories memories(g.parts, 5);
+      const auto begin = std::chrono::steady_clock::now();
+      memories.run(Way::straight);
+      CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(2));  // 2^31 steps each way take far longer
+      // The first window ends with the image's first row and column, the second begins with the next: x[0][0], and the rest of it.
+      for (std::size_t n = 0; n < 18; ++n) {
+        const bool largest = mode == 0 || mode == 3;
+        double most = -2, sum = 0;
+        for (std::size_t at = 0; at < 15; ++at) {
+          if (at / 5 == 0 || at % 5 == 0) continue;
+          most = std::max(most, memories.at(x, n * 15 + at));
+          sum += memories.at(x, n * 15 + at);
+        }
+        const double area = 2147483647.0 * 2147483647.0;
+        CHECK(memories.at(y, n * 4) == Approx(largest || mode == 2 ? memories.at(x, n * 15) : memories.at(x, n * 15) / area).margin(1e-25));
+        CHECK(memories.at(y, n * 4 + 3) == Approx(largest ? most : mode == 2 ? sum / 8 : sum / area).margin(1e-25));
+      }
+    }
+  }
+}
+
+TEST_CASE("sums of unsigned bytes' products are exact, too", "[dnn]") {
+  for (const Type type : {Type::i8, Type::u8}) {
+    GraphOf g;
+    const auto x = g.tensor({1, 300, 5, 5}, type), w = g.tensor({3, 300, 3, 3}, Type::i8), y = g.tensor({1, 3, 3, 3}, Type::f32);
+    setWindows(g.node(Operation::convolutionForward, {x, w}, {y}, 1), 2, {});
+    Memories memories(g.parts, 8, 100, 127);
+    memories.run(Way::straight);
+    Reference(g.parts, memories.values()).run();
+    // More than 2^25: a sum in float has been rounded many times on the way there, the result once.
+    for (std::size_t i = 0; i < 27; ++i) {
+      CHECK(memories.values()[y][i] > 1 << 25);
+      CHECK(memories.at(y, i) == static_cast<float>(memories.values()[y][i]));
+    }
+  }
+}
+
+TEST_CASE("what needs more memory than a job may have is refused by name", "[dnn]") {
+  const auto said = [](const GraphOf& g) {
+    REQUIRE(check(g.parts).verdict == Verdict::runs);
+    const auto job = library::cpu::prepare(kLibrary, kGraphFunction, putTogether(g.parts), NoMemory{});
+    return job.ok() ? std::string("runs") : job.error().message;
+  };
+  const auto pool = [](std::int64_t side, Operation operation) {
+    GraphOf g;
+    const auto x = g.tensor({1, 1, side, side}), y = g.tensor({1, 1, 1, 1}), dy = g.tensor({1, 1, 1, 1}), dx = g.tensor({1, 1, side, side});
+    Node& node = operation == Operation::poolForward ? g.node(operation, {x}, {y}, 2) : g.node(operation, {x, y, dy}, {dx}, 2);
+    setWindows(node, 2, {0, 0, 1, 1, static_cast<std::int32_t>(side)});
+    return g;
+  };
+  CHECK(said(pool(8000, Operation::poolForward)) == "runs");
+  CHECK(said(pool(20000, Operation::poolForward)) == "cuDNN on the CPU device: a pool: 1600000004 bytes of working memory for each piece of it; at most 268435456");
+  CHECK(said(pool(5000, Operation::poolBackward)) == "runs");
+  CHECK(said(pool(8000, Operation::poolBackward)).find("cuDNN on the CPU device: a pool's gradient: ") == 0);
+  const auto convolution = [](const Dims& image, const Dims& filters, Operation operation, Type type, std::int32_t pad = 0) {
+    GraphOf g;
+    Dims out{image[0], filters[0]};
+    for (std::size_t i = 2; i < 4; ++i) out.push_back(image[i] + 2 * pad - filters[i] + 1);
+    const auto x = g.tensor(image, type), w = g.tensor(filters, type), y = g.tensor(out, type);
+    Node& node = operation == Operation::convolutionForward       ? g.node(operation, {x, w}, {y}, 1)
+                 : operation == Operation::convolutionBackwardData ? g.node(operation, {y, w}, {x}, 1)
+                                                                   : g.node(operation, {x, y}, {w}, 1);
+    setWindows(node, 2, {pad, pad, 1, 1, 0});
+    return g;
+  };
+  CHECK(said(convolution({1, 4096, 1, 1}, {1 << 17, 4096, 1, 1}, Operation::convolutionForward, Type::f16)) == "runs");
+  CHECK(said(convolution({1, 4096, 1, 1}, {1 << 20, 4096, 1, 1}, Operation::convolutionForward, Type::f16)) ==
+        "cuDNN on the CPU device: a convolution: 17179869184 bytes of working memory for as long as it runs; at most 4294967296");
+  // As many filters as there may be: in more pieces.
+  CHECK(said(convolution({1, 1, 60, 60}, {1 << 28, 1, 1, 1}, Operation::convolutionForward, Type::f32)) == "runs");
+  CHECK(said(convolution({1, 1, 9, 9}, {1 << 20, 1, 3, 3}, Operation::convolutionBackwardData, Type::f32)) == "runs");
+  CHECK(said(convolution({1, 1, 2000, 2000}, {64, 1, 1999, 1999}, Operation::convolutionBackwardFilter, Type::f32)) == "runs");
+  CHECK(said(convolution({1, 1, 9000, 9000}, {1, 1, 3, 3}, Operation::convolutionBackwardData, Type::f32)).find("cuDNN on the CPU device: a convolution's gradient of its image: ") == 0);
+  for (const Operation operation : {Operation::softmaxForward, Operation::responseNormForward}) {
+    GraphOf g;
+    const auto x = g.tensor({1, 1 << 30}), y = g.tensor({1, 1 << 30});
+    g.node(operation, {x}, {y}).numbers[kWindow] = 5;
+    CHECK(said(g).find(std::string("cuDNN on the CPU device: ") + nameOf(g.parts.nodes[0]) + ": ") == 0);
+  }
+}
+
+TEST_CASE("bytes that are no graph make no job", "[dnn]") {
+  const std::vector<std::byte> bytes = putTogether(fusedConvolution().parts);
+  CHECK(!library::cpu::prepare(kLibrary, 1, bytes, NoMemory{}).ok());
   CHECK(!library::cpu::prepare(kLibrary, kGraphFunction, std::span(bytes).first(100), NoMemory{}).ok());
 }
+
+namespace {
+
+// A graph of that operation that is allowed, of sizes and modes as they come.
+GraphOf begun(Operation operation, std::mt19937_64& random) {
+  const auto some = [&](std::int64_t least, std::int64_t most) { return least + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most - least + 1)); };
+  const std::int64_t images = some(1, 2), channels = some(1, 9), filters = some(1, 9);
+  const Dims image{images, channels, 5, 5};
+  GraphOf g;
+  switch (operation) {
+    case Operation::poolForward:
+    case Operation::poolBackward: {
+      const auto window = static_cast<std::int32_t>(some(1, 5)), pad = static_cast<std::int32_t>(some(0, window - 1)), stride = static_cast<std::int32_t>(some(1, 3));
+      const std::int64_t places = (5 + 2 * pad - window) / stride + 1;
+      const auto x = g.tensor(image), y = g.tensor({images, channels, places, places});
+      const auto mode = static_cast<std::uint16_t>(some(0, 3));
+      if (operation == Operation::poolForward) setWindows(g.node(operation, {x}, {y}, mode), 2, {pad, pad, stride, 1, window});
+      else setWindows(g.node(operation, {x, y, y}, {g.tensor(image)}, mode), 2, {pad, pad, stride, 1, window});
+      return g;
+    }
+    case Operation::normForward:
+    case Operation::normBackward: {
+      const auto mode = static_cast<std::uint16_t>(some(0, 4));
+      // Of layers and RMS each place of an image has its own scale; of groups, all channels are one.
+      const bool layer = mode == 0 || mode == 4, rms = mode == 4, training = random() % 2 == 0;
+      const Dims scales = layer ? Dims{1, channels, 5, 5} : Dims{1, channels, 1, 1};
+      const Dims statistics = mode == 2 ? scales : mode == 1 ? Dims{images, channels, 1, 1} : Dims{images, 1, 1, 1};
+      const auto x = g.tensor(image), scale = g.tensor(scales), bias = g.tensor(scales), y = g.tensor(image);
+      const auto mean = rms ? kNone : g.tensor(statistics), deviation = g.tensor(statistics);
+      Node& node = operation == Operation::normBackward ? g.node(operation, {x, x, scale, training ? kNone : mean, training ? kNone : deviation}, {y, bias}, mode)
+                   : training                            ? g.node(operation, {x, scale, bias}, {y, mean, deviation}, mode)
+                                                         : g.node(operation, {x, scale, bias, mean, deviation}, {y}, mode);
+      if (training && operation == Operation::normForward) node.flags = kTraining;
+      node.numbers[kEpsilon] = 1e-5;
+      node.numbers[kGroups] = 1;
+      return g;
+    }
+    case Operation::responseNormForward:
+    case Operation::responseNormBackward:
+    case Operation::softmaxForward:
+    case Operation::softmaxBackward: {
+      const auto x = g.tensor(image), y = g.tensor(image);
+      Node& node = operation == Operation::responseNormBackward ? g.node(operation, {x, x, x}, {y}) : operation == Operation::softmaxBackward ? g.node(operation, {x, x}, {y}) : g.node(operation, {x}, {y});
+      node.numbers[kWindow] = 3;
+      node.numbers[kK] = 2;
+      return g;
+    }
+    case Operation::reduction: {
+      const auto x = g.tensor(image), y = g.tensor({1, channels, 1, 5});
+      g.node(operation, {x}, {y}, static_cast<std::uint16_t>(some(0, 8)));
+      return g;
+    }
+    case Operation::matrixProduct: {
+      const auto a = g.tensor({images, channels, 5, 7}), b = g.tensor({1, channels, 7, 3}), c = g.tensor({images, channels, 5, 3});
+      g.node(operation, {a, b}, {c});
+      return g;
+    }
+    case Operation::copy:
+      g.node(operation, {g.tensor(image)}, {g.tensor(image)});
+      return g;
+    case Operation::convolutionBackwardData:
+    case Operation::convolutionBackwardFilter: {
+      const auto x = g.tensor(image), w = g.tensor({filters, channels, 3, 3}), y = g.tensor({images, filters, 5, 5});
+      Node& node = operation == Operation::convolutionBackwardData ? g.node(operation, {y, w}, {x}, 1) : g.node(operation, {x, y}, {w}, 1);
+      setWindows(node, 2, {1, 1, 1, 1, 0});
+      return g;
+    }
+    default:
+      return fusedConvolution(images, channels, filters, 5);
+  }
+}
+
+}  // namespace
 
 // Random graphs that are allowed, as they come from random changes: whatever they compute, they stay within their tensors' memory, which
 // the address sanitizer looks at.
 TEST_CASE("random graphs that are allowed stay within their memory", "[dnn]") {
   std::mt19937_64 random(77);
-  std::size_t ran = 0;
+  std::map<Operation, std::size_t> ran, changed;
   for (int round = 0; round < 20'000; ++round) {
-    GraphOf g = fusedConvolution(1 + static_cast<std::int64_t>(random() % 2), 1 + static_cast<std::int64_t>(random() % 9), 1 + static_cast<std::int64_t>(random() % 9), 5);
-    for (std::uint64_t i = random() % 4; i-- > 0;) {
+    GraphOf g = begun(static_cast<Operation>(1 + random() % 15), random);
+    const std::uint64_t changes = random() % 4;
+    for (std::uint64_t i = 0; i < changes; ++i) {
       Tensor& t = g.parts.tensors[random() % g.parts.tensors.size()];
       Node& n = g.parts.nodes[random() % g.parts.nodes.size()];
-      switch (random() % 10) {
+      switch (random() % 14) {
         case 0: t.type = static_cast<Type>(random() % 12); break;
         case 1: t.strides[random() % 4] = static_cast<std::int64_t>(random() % 2000); break;
-        case 2: t.dims[random() % 4] = 1; break;
+        case 2: t.dims[random() % 4] = 1 + static_cast<std::int64_t>(random() % 2); break;
         case 3: n.mode = static_cast<std::uint16_t>(random() % 3 == 0 ? random() % 700 : random() % 24); break;
         case 4: n.operation = static_cast<Operation>(1 + random() % 15); break;
-        case 5: n.inputs[random() % 3] = static_cast<std::uint16_t>(random() % 7 == 6 ? kNoTensor : random() % 6); break;
+        case 5: n.inputs[random() % 5] = static_cast<std::uint16_t>(random() % 7 == 6 ? kNoTensor : random() % 6); break;
         case 6: n.padBefore[random() % 2] = static_cast<std::int32_t>(random() % 4); break;
         case 7: n.compute = random() % 2 == 0 ? Type::f64 : Type::i32; break;
         case 8: n.alpha = 0.5, n.beta = static_cast<double>(random() % 2); break;
+        case 9: n.window[random() % 2] = static_cast<std::int32_t>(random() % 8); break;
+        case 10: n.stride[random() % 2] = static_cast<std::int32_t>(random() % 8 == 0 ? 0x7fff'ffff : random() % 6); break;
+        case 11: n.flags = static_cast<std::uint16_t>(random() % 16); break;
+        case 12: n.numbers[random() % 9] = random() % 4 == 0 ? double(NAN) : static_cast<double>(random() % 6); break;
         default: setShape(t, {t.dims[0], t.dims[1], t.dims[2], t.dims[3]}, static_cast<Layout>(random() % 3));
       }
     }
     if (check(g.parts).verdict != Verdict::runs) continue;
-    ++ran;
+    for (const Node& node : g.parts.nodes) ++(changes == 0 ? ran : changed)[node.operation];
     Memories memories(g.parts, static_cast<unsigned>(round));
     memories.run(Way::straight);
   }
-  CHECK(ran > 2000);
+  for (int operation = 1; operation <= 15; ++operation) {
+    INFO("operation " << operation);
+    CHECK(ran[static_cast<Operation>(operation)] > 100);
+    CHECK(changed[static_cast<Operation>(operation)] > 100);
+  }
 }
 
 }  // namespace rouse::dnn

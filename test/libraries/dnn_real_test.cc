@@ -1,39 +1,22 @@
 // Graphs on GPUs, before a double of cuDNN: which calls of the real library they become. Nothing here says that NVIDIA's library takes them.
 #include <cudnn.h>
-#include <dlfcn.h>
 
 #include <bit>
 #include <catch2/catch.hpp>
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <string>
 
 #include "server/library/cuda/real_libraries.h"
 #include "test/libraries/dnn_graphs.h"
+#include "test/libraries/taken.h"
 
 namespace rouse::library::cuda {
 namespace {
 
-using Words = std::vector<std::uint64_t>;
-struct Taken {
-  std::string name;
-  Words arguments;
-};
-
-std::vector<Taken> taken() {
-  static auto* const take = [] {
-    void* library = ::dlopen(ROUSE_CUDNN_DOUBLE, RTLD_NOW);
-    REQUIRE(library != nullptr);
-    return reinterpret_cast<const char* (*)(std::uint64_t*, std::size_t*)>(::dlsym(library, "rouse_double_take"));
-  }();
-  std::vector<Taken> all;
-  std::uint64_t arguments[256];
-  std::size_t count = 0;
-  for (const char* name = take(arguments, &count); name != nullptr; name = take(arguments, &count))
-    all.push_back({name, {arguments, arguments + count}});
-  return all;
-}
+std::vector<Taken> taken() { return takenOf(ROUSE_CUDNN_DOUBLE); }
 
 // What was set in backend descriptors, by their kind.
 struct Described {
@@ -169,6 +152,62 @@ TEST_CASE_METHOD(Real, "a workspace that no plan fits is refused, with what is n
   CHECK(status.error().message == "cuDNN: a convolution: a workspace of 0 bytes; the library of this node needs at least 64");
 }
 
+namespace {
+
+struct Account {
+  Words taken, given;
+  bool empty = false;
+};
+class Memory final : public WorkMemory {
+ public:
+  explicit Memory(Account& account) : account_(account) {}
+  Result<std::uint64_t> take(std::uint64_t bytes) override {
+    if (account_.empty) return Error{CudaError::memoryAllocation, "none left"};
+    account_.taken.push_back(bytes);
+    return std::uint64_t{0x9000'0000};
+  }
+  void give(std::uint64_t address, std::uint64_t bytes) override { account_.given = {address, bytes}; }
+
+ private:
+  Account& account_;
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(Real, "a plan that the program's workspace is too small for has the handle's own", "[dnn]") {
+  Account account;
+  libraries.workIn(std::make_unique<Memory>(account));
+  const auto workspaceOf = [&](const dnn::GraphOf& g) {
+    const Status status = run(g);
+    INFO((status.ok() ? "" : status.error().message));
+    REQUIRE(status.ok());
+    const auto calls = taken();
+    const auto all = described(calls);
+    return all.at(the(calls, "cudnnBackendExecute").arguments[2]).attributes.at(CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
+  };
+  // The library's first choice that can be made, which needs 4096 bytes.
+  dnn::GraphOf g = dnn::fusedConvolution();
+  CHECK(workspaceOf(g) == Words{0x9000'0000});
+  CHECK(account.taken == Words{32 << 20});
+  CHECK(workspaceOf(g) == Words{0x9000'0000});
+  g.parts.graph.workspace = 0x5000'0000;
+  g.parts.graph.workspaceBytes = 4095;
+  CHECK(workspaceOf(g) == Words{0x9000'0000});
+  g.parts.graph.workspaceBytes = 4096;
+  CHECK(workspaceOf(g) == Words{0x5000'0000});
+  CHECK(account.taken.size() == 1);
+  // The other is another handle's; where there is none left, that is said.
+  account.empty = true;
+  Handle* other = libraries.take(reinterpret_cast<CUstream_st*>(0x78)).value();
+  const Status status = libraries.call(*other, dnn::kLibrary, dnn::kGraphFunction, dnn::putTogether(g.parts));
+  REQUIRE(!status.ok());
+  CHECK(status.error().code == CudaError::memoryAllocation);
+  CHECK(status.error().message == "cuDNN's workspace of 33554432 bytes: none left");
+  libraries.end();
+  CHECK(account.given == Words{0x9000'0000, 32 << 20});
+  taken();
+}
+
 TEST_CASE_METHOD(Real, "derivatives, products, reductions, scalars by value", "[dnn]") {
   dnn::GraphOf g;
   g.parts.graph.workspaceBytes = 64;
@@ -255,14 +294,6 @@ TEST_CASE_METHOD(Real, "what the backend API has not is a call of the classic on
     CHECK(std::bit_cast<double>(call[11]) == 0.1);
     CHECK(std::bit_cast<double>(call[14]) == 1e-5);
     CHECK((call[15] == 0 && call[16] == 0));
-    // Another norm is refused by name.
-    g.parts.nodes[0].mode = 1;
-    g.parts.nodes[0].outputs[3] = g.parts.nodes[0].outputs[4] = dnn::kNoTensor;
-    g.parts.nodes[0].inputs[5] = g.parts.nodes[0].inputs[6] = dnn::kNoTensor;
-    const Status status = run(g);
-    REQUIRE(!status.ok());
-    CHECK(status.error().message == "cuDNN on GPUs: a norm other than of batches as it comes here is not served");
-    taken();
   }
   {
     dnn::GraphOf g;
@@ -279,6 +310,272 @@ TEST_CASE_METHOD(Real, "what the backend API has not is a call of the classic on
     REQUIRE(!status.ok());
     CHECK(status.error().message == "cuDNN on GPUs: alpha and beta of a pointwise operation are not served");
   }
+}
+
+TEST_CASE_METHOD(Real, "norms are operations of the backend API, with numbers by value", "[dnn]") {
+  using dnn::kNoTensor;
+  const auto the1 = [](const std::map<std::uint64_t, Described>& all, std::uint64_t kind) -> const Described& {
+    const auto found = std::find_if(all.begin(), all.end(), [=](const auto& each) { return each.second.kind == kind; });
+    REQUIRE(found != all.end());
+    CHECK(found->second.finished);
+    return found->second;
+  };
+  struct Seen {
+    std::map<std::uint64_t, Described> all;
+    std::map<std::uint64_t, std::uint64_t> tensors;  // by unique id
+    Words ids, pointers;
+  };
+  const auto seen = [&](const dnn::GraphOf& g) {
+    const Status status = run(g);
+    INFO((status.ok() ? "" : status.error().message));
+    REQUIRE(status.ok());
+    const auto calls = taken();
+    Seen s{described(calls), {}, {}, {}};
+    for (const auto& [each, d] : s.all) {
+      if (d.kind == CUDNN_BACKEND_TENSOR_DESCRIPTOR) s.tensors[d.attributes.at(CUDNN_ATTR_TENSOR_UNIQUE_ID)[0]] = each;
+    }
+    const Described& pack = s.all.at(the(calls, "cudnnBackendExecute").arguments[2]);
+    s.ids = pack.attributes.at(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
+    s.pointers = pack.attributes.at(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
+    return s;
+  };
+  const auto refused = [&](const dnn::GraphOf& g, const char* what) {
+    REQUIRE(dnn::check(g.parts).verdict == dnn::Verdict::runs);
+    const Status status = run(g);
+    REQUIRE(!status.ok());
+    CHECK(status.error().code == CudaError::notSupported);
+    CHECK(status.error().message == std::string("cuDNN on GPUs: ") + what + " is not served");
+    CHECK(countOf(taken(), "cudnnBackendExecute") == 0);
+  };
+
+  // Layer, in training, what PyTorch's and the frontend's are: statistics come out.
+  dnn::GraphOf layer;
+  layer.parts.graph.workspaceBytes = 64;
+  {
+    dnn::GraphOf& g = layer;
+    const auto x = g.tensor({8, 32, 1, 1}, dnn::Type::f16), scale = g.tensor({1, 32, 1, 1}), bias = g.tensor({1, 32, 1, 1}), y = g.tensor({8, 32, 1, 1}, dnn::Type::f16);
+    const auto mean = g.tensor({8, 1, 1, 1}), deviation = g.tensor({8, 1, 1, 1});
+    dnn::Node& node = g.node(dnn::Operation::normForward, {x, scale, bias}, {y, mean, deviation}, CUDNN_LAYER_NORM);
+    node.flags = dnn::kTraining;
+    node.numbers[dnn::kEpsilon] = 1e-5;
+    REQUIRE(dnn::check(g.parts).verdict == dnn::Verdict::runs);
+  }
+  Seen s = seen(layer);
+  const Described& norm = the1(s.all, CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR);
+  CHECK(norm.attributes.at(CUDNN_ATTR_OPERATION_NORM_FWD_MODE) == Words{CUDNN_LAYER_NORM});
+  CHECK(norm.attributes.at(CUDNN_ATTR_OPERATION_NORM_FWD_PHASE) == Words{CUDNN_NORM_FWD_TRAINING});
+  CHECK(norm.attributes.at(CUDNN_ATTR_OPERATION_NORM_FWD_XDESC) == Words{s.tensors[1]});
+  CHECK(norm.attributes.at(CUDNN_ATTR_OPERATION_NORM_FWD_SCALE_DESC) == Words{s.tensors[2]});
+  CHECK(norm.attributes.at(CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC) == Words{s.tensors[3]});
+  CHECK(norm.attributes.at(CUDNN_ATTR_OPERATION_NORM_FWD_YDESC) == Words{s.tensors[4]});
+  CHECK(norm.attributes.at(CUDNN_ATTR_OPERATION_NORM_FWD_MEAN_DESC) == Words{s.tensors[5]});
+  CHECK(norm.attributes.at(CUDNN_ATTR_OPERATION_NORM_FWD_INV_VARIANCE_DESC) == Words{s.tensors[6]});
+  CHECK(norm.attributes.count(CUDNN_ATTR_OPERATION_NORM_FWD_EXP_AVG_FACTOR_DESC) == 0);
+  CHECK(norm.attributes.at(CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC) == Words{s.tensors[1000]});
+  const Described& epsilon = s.all.at(s.tensors[1000]);
+  CHECK(epsilon.attributes.at(CUDNN_ATTR_TENSOR_IS_BY_VALUE) == Words{1});
+  CHECK(epsilon.attributes.at(CUDNN_ATTR_TENSOR_DATA_TYPE) == Words{CUDNN_DATA_FLOAT});
+  CHECK(epsilon.attributes.at(CUDNN_ATTR_TENSOR_DIMENSIONS) == Words{1, 1, 1, 1});
+  CHECK(s.ids == Words{1, 2, 3, 4, 5, 6, 1000});
+  // Another epsilon: the same plan, with another number.
+  layer.parts.nodes[0].numbers[dnn::kEpsilon] = 1e-3;
+  s = seen(layer);
+  CHECK(s.tensors.empty());
+  CHECK(s.ids == Words{1, 2, 3, 4, 5, 6, 1000});
+  // In groups no library of NVIDIA's has it; nor without a bias.
+  dnn::GraphOf g = layer;
+  g.parts.nodes[0].mode = CUDNN_GROUP_NORM;
+  g.parts.nodes[0].numbers[dnn::kGroups] = 1;
+  refused(g, "a norm other than of batches in groups");
+  g = layer;
+  g.parts.nodes[0].inputs[2] = kNoTensor;
+  refused(g, "a norm other than of batches without scale or bias");
+
+  // RMS with statistics of its own that nobody keeps: inference.
+  g = {};
+  g.parts.graph.workspaceBytes = 64;
+  {
+    const auto x = g.tensor({8, 32}), scale = g.tensor({1, 32}), y = g.tensor({8, 32});
+    g.node(dnn::Operation::normForward, {x, scale}, {y}, CUDNN_RMS_NORM).flags = dnn::kTraining;
+  }
+  s = seen(g);
+  const Described& rms = the1(s.all, CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR);
+  CHECK(rms.attributes.at(CUDNN_ATTR_OPERATION_NORM_FWD_PHASE) == Words{CUDNN_NORM_FWD_INFERENCE});
+  CHECK(rms.attributes.count(CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC) == 0);
+  CHECK(rms.attributes.count(CUDNN_ATTR_OPERATION_NORM_FWD_MEAN_DESC) == 0);
+
+  // Instance, with statistics that are given: the inverse deviation, not a variance.
+  g = {};
+  g.parts.graph.workspaceBytes = 64;
+  {
+    const auto x = g.tensor({2, 6, 5, 5}), scale = g.tensor({1, 6, 1, 1}), bias = g.tensor({1, 6, 1, 1}), mean = g.tensor({2, 6, 1, 1}), deviation = g.tensor({2, 6, 1, 1}), y = g.tensor({2, 6, 5, 5});
+    g.node(dnn::Operation::normForward, {x, scale, bias, mean, deviation}, {y}, CUDNN_INSTANCE_NORM).flags = dnn::kVarianceIsInverse;
+  }
+  s = seen(g);
+  const Described& instance = the1(s.all, CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR);
+  CHECK(instance.attributes.at(CUDNN_ATTR_OPERATION_NORM_FWD_PHASE) == Words{CUDNN_NORM_FWD_INFERENCE});
+  CHECK(instance.attributes.at(CUDNN_ATTR_OPERATION_NORM_FWD_MEAN_DESC) == Words{s.tensors[4]});
+  CHECK(instance.attributes.at(CUDNN_ATTR_OPERATION_NORM_FWD_INV_VARIANCE_DESC) == Words{s.tensors[5]});
+  g.parts.nodes[0].flags = 0;
+  refused(g, "a norm other than of batches with a variance in place of the inverse deviation");
+
+  // A batch norm in training, and what follows it: running statistics go on by the factor.
+  g = {};
+  g.parts.graph.workspaceBytes = 64;
+  {
+    const auto x = g.tensor({2, 6, 5, 5}), scale = g.tensor({1, 6, 1, 1}), bias = g.tensor({1, 6, 1, 1}), mean = g.tensor({1, 6, 1, 1}), variance = g.tensor({1, 6, 1, 1});
+    const auto between = g.tensor({2, 6, 5, 5}, dnn::Type::f32, dnn::Layout::rows, dnn::TensorKind::passing), y = g.tensor({2, 6, 5, 5});
+    g.node(dnn::Operation::pointwise, {x}, {between}, CUDNN_POINTWISE_RELU_FWD);
+    dnn::Node& node = g.node(dnn::Operation::normForward, {between, scale, bias, kNoTensor, kNoTensor, mean, variance}, {y, kNoTensor, kNoTensor, mean, variance}, CUDNN_BATCH_NORM);
+    node.flags = dnn::kTraining;
+    node.numbers[dnn::kAverageFactor] = 0.1;
+  }
+  s = seen(g);
+  const Described& batch = the1(s.all, CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR);
+  CHECK(batch.attributes.at(CUDNN_ATTR_OPERATION_NORM_FWD_PHASE) == Words{CUDNN_NORM_FWD_TRAINING});
+  CHECK(batch.attributes.at(CUDNN_ATTR_OPERATION_NORM_FWD_EXP_AVG_FACTOR_DESC) == Words{s.tensors[1003]});
+  CHECK(batch.attributes.at(CUDNN_ATTR_OPERATION_NORM_FWD_INPUT_RUNNING_MEAN_DESC) == Words{s.tensors[4]});
+  CHECK(batch.attributes.at(CUDNN_ATTR_OPERATION_NORM_FWD_OUTPUT_RUNNING_VAR_DESC) == Words{s.tensors[5]});
+  CHECK(s.ids == Words{1, 2, 3, 4, 5, 7, 1002, 1003});
+
+  // Gradients: with statistics no epsilon; without, by value.
+  for (const bool given : {true, false}) {
+    g = {};
+    g.parts.graph.workspaceBytes = 64;
+    const auto x = g.tensor({8, 32, 1, 1}), dy = g.tensor({8, 32, 1, 1}), scale = g.tensor({1, 32, 1, 1}), dx = g.tensor({8, 32, 1, 1}), dscale = g.tensor({1, 32, 1, 1}), dbias = g.tensor({1, 32, 1, 1});
+    const auto mean = g.tensor({8, 1, 1, 1}), deviation = g.tensor({8, 1, 1, 1});
+    dnn::Node& node = g.node(dnn::Operation::normBackward, {x, dy, scale, given ? mean : kNoTensor, given ? deviation : kNoTensor}, {dx, dscale, dbias}, CUDNN_LAYER_NORM);
+    node.numbers[dnn::kParameterAlpha] = 1;
+    s = seen(g);
+    const Described& gradient = the1(s.all, CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR);
+    CHECK(gradient.attributes.at(CUDNN_ATTR_OPERATION_NORM_BWD_MODE) == Words{CUDNN_LAYER_NORM});
+    CHECK(gradient.attributes.at(CUDNN_ATTR_OPERATION_NORM_BWD_XDESC) == Words{s.tensors[1]});
+    CHECK(gradient.attributes.at(CUDNN_ATTR_OPERATION_NORM_BWD_DYDESC) == Words{s.tensors[2]});
+    CHECK(gradient.attributes.at(CUDNN_ATTR_OPERATION_NORM_BWD_SCALE_DESC) == Words{s.tensors[3]});
+    CHECK(gradient.attributes.at(CUDNN_ATTR_OPERATION_NORM_BWD_DXDESC) == Words{s.tensors[4]});
+    CHECK(gradient.attributes.at(CUDNN_ATTR_OPERATION_NORM_BWD_DSCALE_DESC) == Words{s.tensors[5]});
+    CHECK(gradient.attributes.at(CUDNN_ATTR_OPERATION_NORM_BWD_DBIAS_DESC) == Words{s.tensors[6]});
+    CHECK(gradient.attributes.count(CUDNN_ATTR_OPERATION_NORM_BWD_MEAN_DESC) == (given ? 1 : 0));
+    CHECK(gradient.attributes.count(CUDNN_ATTR_OPERATION_NORM_BWD_EPSILON_DESC) == (given ? 0 : 1));
+    CHECK((s.ids.back() == 1000) == !given);
+    g.parts.nodes[0].numbers[dnn::kParameterBeta] = 1;
+    refused(g, "the gradient of a norm other than of batches whose parameters' gradients have alpha and beta");
+  }
+}
+
+// Of descriptors NVIDIA's library sees the scale's alone: what lies otherwise would be read and written elsewhere than the graph names.
+TEST_CASE_METHOD(Real, "a batch norm's parameters and statistics lie as its scale does, or it is refused", "[dnn]") {
+  const auto parameter = [](dnn::GraphOf& g) { return g.tensor({1, 6, 1, 1}); };
+  struct Case {
+    const char* call;
+    dnn::GraphOf graph;
+    std::vector<std::uint16_t> alike;
+  };
+  std::vector<Case> cases;
+  {
+    Case training{"cudnnBatchNormalizationForwardTraining", {}, {}};
+    dnn::GraphOf& g = training.graph;
+    const auto x = g.tensor({2, 6, 5, 5}), y = g.tensor({2, 6, 5, 5}), scale = parameter(g), bias = parameter(g), mean = parameter(g), variance = parameter(g);
+    // Written to where they are read from, and yet tensors of their own.
+    const auto saved = parameter(g), deviation = parameter(g), nextMean = parameter(g), nextVariance = parameter(g);
+    g.parts.tensors[nextMean].address = g.parts.tensors[mean].address;
+    g.parts.tensors[nextVariance].address = g.parts.tensors[variance].address;
+    g.node(dnn::Operation::normForward, {x, scale, bias, dnn::kNoTensor, dnn::kNoTensor, mean, variance}, {y, saved, deviation, nextMean, nextVariance}, 2).flags = dnn::kTraining;
+    training.alike = {bias, mean, variance, saved, deviation, nextMean, nextVariance};
+    cases.push_back(training);
+  }
+  {
+    Case inference{"cudnnBatchNormalizationForwardInference", {}, {}};
+    dnn::GraphOf& g = inference.graph;
+    const auto x = g.tensor({2, 6, 5, 5}), y = g.tensor({2, 6, 5, 5}), scale = parameter(g), bias = parameter(g), mean = parameter(g), variance = parameter(g);
+    g.node(dnn::Operation::normForward, {x, scale, bias, mean, variance}, {y}, 2);
+    inference.alike = {bias, mean, variance};
+    cases.push_back(inference);
+  }
+  {
+    Case backward{"cudnnBatchNormalizationBackward", {}, {}};
+    dnn::GraphOf& g = backward.graph;
+    const auto x = g.tensor({2, 6, 5, 5}), dy = g.tensor({2, 6, 5, 5}), dx = g.tensor({2, 6, 5, 5}), scale = parameter(g), mean = parameter(g), deviation = parameter(g);
+    const auto dscale = parameter(g), dbias = parameter(g);
+    g.node(dnn::Operation::normBackward, {x, dy, scale, mean, deviation}, {dx, dscale, dbias}, 2);
+    backward.alike = {mean, deviation, dscale, dbias};
+    cases.push_back(backward);
+  }
+  for (const Case& each : cases) {
+    INFO(each.call);
+    REQUIRE(run(each.graph).ok());
+    CHECK(countOf(taken(), each.call) == 1);
+    const auto refused = [&](const std::function<void(std::vector<dnn::Tensor>&)>& change, const char* why) {
+      dnn::GraphOf g = each.graph;
+      change(g.parts.tensors);
+      REQUIRE(dnn::check(g.parts).verdict == dnn::Verdict::runs);
+      const Status status = run(g);
+      REQUIRE(!status.ok());
+      CHECK(status.error().code == CudaError::notSupported);
+      CHECK(status.error().message.find(why) != std::string::npos);
+      CHECK(countOf(taken(), each.call) == 0);
+    };
+    for (const std::uint16_t tensor : each.alike) {
+      constexpr const char* kWhy = "a parameter or statistic of another type, shape or layout than the scale's is not served";
+      refused([&](auto& all) { all[tensor].type = dnn::Type::f64; }, kWhy);
+      refused([&](auto& all) { all[tensor].strides[1] = 1000; }, kWhy);
+    }
+    // Averaged over N and one of two dimensions: neither of NVIDIA's modes.
+    refused(
+        [](auto& all) {
+          for (dnn::Tensor& tensor : all) {
+            if (tensor.dims[0] == 1) dnn::setShape(tensor, {1, 6, 5, 1}, dnn::Layout::rows);
+          }
+        },
+        "an average over other dimensions than all but C, or N is not served");
+    refused(
+        [](auto& all) {
+          for (dnn::Tensor& tensor : all) {
+            if (tensor.dims[0] == 1) dnn::setShape(tensor, {1, 1, 1, 1}, dnn::Layout::rows);
+          }
+        },
+        "an average over other dimensions than all but C, or N is not served");
+    // Averaged over N alone: the other mode.
+    dnn::GraphOf g = each.graph;
+    for (dnn::Tensor& tensor : g.parts.tensors) {
+      if (tensor.dims[0] == 1) dnn::setShape(tensor, {1, 6, 5, 5}, dnn::Layout::rows);
+    }
+    REQUIRE(run(g).ok());
+    CHECK(the(taken(), each.call).arguments[1] == CUDNN_BATCHNORM_PER_ACTIVATION);
+  }
+}
+
+TEST_CASE_METHOD(Real, "of too many plans the one that has not been used for longest goes", "[dnn]") {
+  const auto plansMade = [&](std::int64_t channels) {
+    dnn::GraphOf g;
+    const auto x = g.tensor({1, channels}), y = g.tensor({1, channels});
+    g.node(dnn::Operation::pointwise, {x}, {y}, CUDNN_POINTWISE_RELU_FWD);
+    g.parts.graph.workspaceBytes = 4096;
+    REQUIRE(run(g).ok());
+    return countOf(taken(), "cudnnBackendGetAttribute") != 0;
+  };
+  for (std::int64_t channels = 1; channels <= 512; ++channels) REQUIRE(plansMade(channels));
+  CHECK(!plansMade(1));
+  CHECK(plansMade(513));  // 2 goes
+  CHECK(!plansMade(1));
+  CHECK(!plansMade(3));
+  CHECK(plansMade(2));  // 4 goes
+  CHECK(!plansMade(3));
+  CHECK(plansMade(4));
+}
+
+TEST_CASE_METHOD(Real, "a tensor that no operation names goes to no plan", "[dnn]") {
+  dnn::GraphOf g;
+  const auto x = g.tensor({1, 8}), unused = g.tensor({1, 8}), y = g.tensor({1, 8});
+  g.parts.tensors[unused].address = 0xdead'0000;
+  g.parts.graph.workspaceBytes = 4096;
+  g.node(dnn::Operation::pointwise, {x}, {y}, CUDNN_POINTWISE_RELU_FWD);
+  REQUIRE(run(g).ok());
+  const auto calls = taken();
+  const auto all = described(calls);
+  const Described& pack = all.at(the(calls, "cudnnBackendExecute").arguments[2]);
+  CHECK(pack.attributes.at(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS) == Words{1, 3});
+  CHECK(pack.attributes.at(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS) == Words{0x10000, 0x30000});
 }
 
 TEST_CASE("without cuDNN a graph is refused with what to do", "[dnn]") {

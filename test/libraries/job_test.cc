@@ -74,6 +74,19 @@ TEST_CASE("an address in an array that is not the program's is an error, and not
   CHECK(c == std::vector<float>(64, 7.0f));
 }
 
+TEST_CASE("a batch whose addresses need more memory than a job may have is refused, before any is read", "[libraries]") {
+  blas::Call call;
+  call.m = call.n = call.k = 8;
+  call.batch = 0x7fff'ffff;
+  call.batching = blas::Batching::arrays;
+  call.a = call.b = call.c = {.address = 8, .spacing = 8};
+  call.alpha = scalar(one());
+  auto job = prepare(blas::Function::cublasSgemmBatched, call, Memory());
+  REQUIRE(!job.ok());
+  CHECK(job.error().code == CudaError::notSupported);
+  CHECK(job.error().message == "cublasSgemmBatched on the CPU device: a batch of 2147483647; at most 107374182");
+}
+
 TEST_CASE("pieces in any order give the same bytes", "[libraries]") {
   const std::int64_t m = 1100, n = 700, k = 40;
   Memory memory;

@@ -2,35 +2,18 @@
 // that NVIDIA's library takes them.
 #include "server/library/cuda/real_libraries.h"
 
-#include <dlfcn.h>
-
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
 
+#include "test/libraries/taken.h"
+
 namespace rouse::library::cuda {
 namespace {
 
-struct Taken {
-  std::string name;
-  std::vector<std::uint64_t> arguments;
-};
-
-std::vector<Taken> taken() {
-  static auto* const take = [] {
-    void* library = ::dlopen(ROUSE_CUBLAS_DOUBLE, RTLD_NOW);
-    REQUIRE(library != nullptr);
-    return reinterpret_cast<const char* (*)(std::uint64_t*, std::size_t*)>(::dlsym(library, "rouse_double_take"));
-  }();
-  std::vector<Taken> all;
-  std::uint64_t arguments[40];
-  std::size_t count = 0;
-  for (const char* name = take(arguments, &count); name != nullptr; name = take(arguments, &count))
-    all.push_back({name, {arguments, arguments + count}});
-  return all;
-}
+std::vector<Taken> taken() { return takenOf(ROUSE_CUBLAS_DOUBLE); }
 
 CUstream_st* stream(std::uint64_t number) { return reinterpret_cast<CUstream_st*>(number); }
 

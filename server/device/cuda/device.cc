@@ -91,6 +91,7 @@ Status CudaDevice::supply(memory::Chunk chunk) {
 
 Result<std::unique_ptr<memory::Context>> CudaDevice::createContext(const memory::ContextOptions& options,
                                                                    memory::ContextObserver& observer) {
+  if (options.check != 0) return Error{CudaError::notSupported, "kernels' accesses are checked on the CPU device only; on a GPU use compute-sanitizer"};
   return CudaContext::create(gpu_, *watcher_, *memory_, fingerprints_, options, observer);
 }
 

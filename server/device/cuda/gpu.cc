@@ -6,6 +6,7 @@
 #include "server/device/cuda/driver/error.h"
 #include "server/device/cuda/lanes.h"
 #include "server/device/cuda/locked_memory.h"
+#include "server/device/cuda/work_memory.h"
 
 namespace rouse::cuda {
 namespace {
@@ -85,6 +86,7 @@ Result<std::shared_ptr<Gpu>> Gpu::open(std::uint32_t ordinal) {
   }
   gpu->context_ = context;
   gpu->makeCurrent();
+  gpu->libraries.workIn(std::make_unique<LibraryMemory>(driver, gpu->device_));
   return gpu;
 }
 

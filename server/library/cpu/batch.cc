@@ -2,6 +2,7 @@
 
 #include <cinttypes>
 #include <cstdio>
+#include <string>
 
 namespace rouse::library::cpu {
 namespace {
@@ -59,6 +60,9 @@ Result<Batch> readBatch(blas::Function function, const blas::Call& call, const M
 
   blas::Extents extents;
   if (!blas::extents(function, call, extents)) return Error{CudaError::illegalAddress, "an operand is too long"};
+  if (static_cast<std::uint64_t>(call.batch) > kMostJobBytes / sizeof(Places))
+    return Error{CudaError::notSupported, std::string(batch.info->name) + " on the CPU device: a batch of " + std::to_string(call.batch) + "; at most " +
+                                              std::to_string(kMostJobBytes / sizeof(Places))};
   batch.arrays.resize(static_cast<std::size_t>(call.batch));
   for (std::size_t i = 0; i < extents.count; ++i) {
     if (extents.items[i].bytes == 0) continue;

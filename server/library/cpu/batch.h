@@ -53,8 +53,6 @@ std::unique_ptr<Job> makePieces(std::uint64_t count, Run run) {
   return std::make_unique<Pieces<Run>>(count, std::move(run));
 }
 
-inline std::int64_t blocksOf(std::int64_t length, std::int64_t block) { return (length + block - 1) / block; }
-
 // visit(T{}) with the element type; false: not one of these.
 template <class Visit>
 bool withBasic(blas::Type type, Visit&& visit) {

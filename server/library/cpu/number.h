@@ -79,6 +79,9 @@ T as(Number number) {
   else return static_cast<T>(number.real());
 }
 
+// How many blocks a length is cut into.
+inline constexpr std::int64_t blocksOf(std::int64_t length, std::int64_t block) { return (length + block - 1) / block; }
+
 // A vector by its logical elements, whichever way it lies in memory (BLAS: a negative increment begins with the last).
 template <class T>
 class Vector {

@@ -40,7 +40,7 @@ Result<std::unique_ptr<Job>> prepare(std::uint32_t library, std::uint32_t functi
   }
   if (library == dnn::kLibrary) {
     dnn::Parts parts;
-    if (function != dnn::kGraphFunction || !dnn::takeApart(parameters, parts) || dnn::check(parts).verdict != dnn::Verdict::runs)
+    if (function != dnn::kGraphFunction || !dnn::takeApart(parameters, parts))
       return Error{CudaError::invalidValue, "no graph of cuDNN"};
     return makeGraph(std::move(parts));
   }

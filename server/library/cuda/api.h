@@ -47,6 +47,7 @@ struct Handle {
   std::uint64_t workspace = 0, workspaceBytes = 0;
   cudnnHandle_t dnn = nullptr;  // from the first graph on
   cudaStream_t dnnStream = nullptr;
+  Workspace own;  // of cuDNN, with its handle
   DnnPlans plans;
 };
 

@@ -15,8 +15,6 @@
 
 namespace rouse::library::cuda {
 
-const char* nameOf(const dnn::Node& node);  // literal
-
 // Of backend descriptors, destroyed together.
 class BackendDescriptors {
  public:
@@ -33,11 +31,18 @@ class BackendDescriptors {
   std::vector<cudnnBackendDescriptor_t> all_;
 };
 
-// Finished plans of one handle, by graph without addresses. Making one takes milliseconds and more, so they are kept; at most so many.
+// Memory of the device to work in.
+struct Workspace {
+  std::uint64_t address = 0, bytes = 0;
+};
+
+// Finished plans of one handle, by graph without addresses. Making one takes milliseconds and more, so they are kept; at most so many, and
+// of more the one that has not been used for longest goes.
 class DnnPlans {
  public:
   static constexpr std::size_t kMost = 512;
-  Status run(const DnnApi& api, cudnnHandle_t handle, const dnn::Parts& parts);
+  // own: the handle's, for plans that the program's is too small for; always the same.
+  Status run(const DnnApi& api, cudnnHandle_t handle, const dnn::Parts& parts, Workspace own);
   // The context is gone, or going: nothing is destroyed any more.
   void abandon() {
     for (auto& [key, plan] : plans_) plan.descriptors.abandon();
@@ -47,8 +52,11 @@ class DnnPlans {
   struct Plan {
     BackendDescriptors descriptors;
     cudnnBackendDescriptor_t plan = nullptr;
+    std::uint64_t workspace = 0;  // bytes that it needs
+    std::uint64_t used = 0;       // which call it was
   };
   std::map<std::vector<std::byte>, Plan> plans_;
+  std::uint64_t calls_ = 0;
 };
 
 // Whether the classic API is for this graph: one operation that the backend API does not have, or has not for all that comes.

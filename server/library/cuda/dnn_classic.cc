@@ -48,6 +48,7 @@ class Classic {
   void softmax();
   void responseNorm();
   void batchNorm();
+  bool alike(int firstInput, int firstOutput) const;
 
   const DnnApi& api_;
   const cudnnHandle_t handle_;
@@ -130,13 +131,37 @@ void Classic::responseNorm() {
                                             dx.data));
 }
 
+// NVIDIA's library is told the scale's type, shape and strides, and takes all parameters and statistics to lie alike: `ranges()` has looked
+// at where each lies by its own.
+bool Classic::alike(int firstInput, int firstOutput) const {
+  const std::uint16_t scale = node_.inputs[node_.operation == dnn::Operation::normForward ? 1 : 2];
+  if (scale == dnn::kNoTensor) return true;  // which is refused
+  const dnn::Tensor& first = parts_.tensors[scale];
+  const auto same = [&](std::uint16_t number) {
+    if (number == dnn::kNoTensor) return true;
+    const dnn::Tensor& tensor = parts_.tensors[number];
+    if (tensor.type != first.type || tensor.rank != first.rank) return false;
+    for (std::uint32_t i = 0; i < first.rank; ++i) {
+      if (tensor.dims[i] != first.dims[i] || (first.dims[i] > 1 && tensor.strides[i] != first.strides[i])) return false;
+    }
+    return true;
+  };
+  return std::all_of(node_.inputs + firstInput, node_.inputs + dnn::kMaxInputs, same) &&
+         std::all_of(node_.outputs + firstOutput, node_.outputs + dnn::kMaxOutputs, same);
+}
+
 void Classic::batchNorm() {
   const bool forward = node_.operation == dnn::Operation::normForward, training = (node_.flags & dnn::kTraining) != 0;
   const double epsilon = node_.numbers[dnn::kEpsilon];
   const Argument x = in(0), scale = in(forward ? 1 : 2);
   // Averaged over all but C, or over N alone.
   const dnn::Averaged averaged = dnn::averagedBy(parts_, node_);
-  const bool perActivation = parts_.tensors[node_.inputs[0]].rank > 2 && averaged.dims[2] == 0;
+  const std::uint32_t rank = parts_.tensors[node_.inputs[0]].rank;
+  const bool perActivation = rank > 2 && averaged.dims[2] == 0;
+  for (std::uint32_t i = 0; i < rank; ++i) {
+    if (averaged.dims[i] != (i == 0 || (i > 1 && !perActivation))) refused_ = "an average over other dimensions than all but C, or N";
+  }
+  if (!alike(forward ? 2 : 3, 1)) refused_ = "a parameter or statistic of another type, shape or layout than the scale's";
   const auto mode = perActivation ? CUDNN_BATCHNORM_PER_ACTIVATION : CUDNN_BATCHNORM_SPATIAL;
   const void *alpha = scalar(node_.alpha, 0), *beta = scalar(node_.beta, 1);
   if (!forward) {
@@ -188,34 +213,13 @@ Status Classic::run() {
     default:
       batchNorm();
   }
-  const std::string name = nameOf(node_);
+  const std::string name = dnn::nameOf(node_);
   if (refused_ != nullptr) return Error{CudaError::notSupported, "cuDNN on GPUs: " + name + ": " + refused_ + " is not served"};
   if (status_ != CUDNN_STATUS_SUCCESS) return Error{CudaError::unknown, "cuDNN: " + name + ": " + api_.cudnnGetErrorString(status_)};
   return {};
 }
 
 }  // namespace
-
-const char* nameOf(const dnn::Node& node) {
-  switch (node.operation) {
-    case dnn::Operation::convolutionForward: return "a convolution";
-    case dnn::Operation::convolutionBackwardData: return "a convolution's gradient of its image";
-    case dnn::Operation::convolutionBackwardFilter: return "a convolution's gradient of its filters";
-    case dnn::Operation::pointwise: return "a pointwise operation";
-    case dnn::Operation::reduction: return "a reduction";
-    case dnn::Operation::matrixProduct: return "a matrix product";
-    case dnn::Operation::normForward: return node.mode == kBatchNorm ? "a batch norm" : "a norm other than of batches";
-    case dnn::Operation::normBackward: return node.mode == kBatchNorm ? "a batch norm's gradient" : "the gradient of a norm other than of batches";
-    case dnn::Operation::poolForward: return "a pool";
-    case dnn::Operation::poolBackward: return "a pool's gradient";
-    case dnn::Operation::softmaxForward: return "a softmax";
-    case dnn::Operation::softmaxBackward: return "a softmax's gradient";
-    case dnn::Operation::responseNormForward: return "a local response norm";
-    case dnn::Operation::responseNormBackward: return "a local response norm's gradient";
-    case dnn::Operation::copy: return "a copy to another layout";
-  }
-  return "an operation";
-}
 
 bool isClassic(const dnn::Parts& parts) {
   if (parts.nodes.size() != 1) return false;

@@ -1,54 +1,13 @@
 #include <algorithm>
+#include <cstring>
 #include <string>
 
-#include "server/library/cuda/dnn_calls.h"
+#include "server/library/cuda/dnn_maker.h"
 
 namespace rouse::library::cuda {
 namespace {
 
 constexpr std::int64_t kMostConfigurations = 16;
-
-// Descriptors are made one after the other; the first that is refused ends it.
-class Maker {
- public:
-  Maker(const DnnApi& api, BackendDescriptors& descriptors) : api_(api), descriptors_(descriptors) {}
-
-  cudnnBackendDescriptor_t make(cudnnBackendDescriptorType_t type) {
-    cudnnBackendDescriptor_t made = nullptr;
-    tried(descriptors_.make(type, made));
-    return made;
-  }
-  template <class T>
-  void set(cudnnBackendDescriptor_t to, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, const T* values, std::int64_t count) {
-    if (status == CUDNN_STATUS_SUCCESS) tried(api_.cudnnBackendSetAttribute(to, name, type, count, values));
-  }
-  template <class T>
-  void set(cudnnBackendDescriptor_t to, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, T value) {
-    set(to, name, type, &value, 1);
-  }
-  void setDescriptor(cudnnBackendDescriptor_t to, cudnnBackendAttributeName_t name, cudnnBackendDescriptor_t value) {
-    set(to, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, value);
-  }
-  // float or double, as the node is computed.
-  void setScalar(cudnnBackendDescriptor_t to, cudnnBackendAttributeName_t name, const dnn::Node& node, double value) {
-    if (node.compute == dnn::Type::f64) set(to, name, CUDNN_TYPE_DOUBLE, value);
-    else set(to, name, CUDNN_TYPE_FLOAT, static_cast<float>(value));
-  }
-  void finish(cudnnBackendDescriptor_t descriptor) {
-    if (status == CUDNN_STATUS_SUCCESS) tried(api_.cudnnBackendFinalize(descriptor));
-  }
-  void tried(cudnnStatus_t result) {
-    if (status == CUDNN_STATUS_SUCCESS) status = result;
-  }
-
-  cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
-
- private:
-  const DnnApi& api_;
-  BackendDescriptors& descriptors_;
-};
-
-cudnnDataType_t typeOf(dnn::Type type) { return static_cast<cudnnDataType_t>(type); }
 
 // How the address is aligned, as far as kernels care.
 std::int64_t alignmentOf(const dnn::Tensor& tensor) {
@@ -72,13 +31,6 @@ cudnnBackendDescriptor_t makeTensor(Maker& maker, const dnn::Tensor& tensor, std
   maker.finish(made);
   return made;
 }
-
-struct Tensors {
-  const std::vector<cudnnBackendDescriptor_t>& all;
-  const dnn::Node& node;
-  cudnnBackendDescriptor_t in(int i) const { return all[node.inputs[i]]; }
-  cudnnBackendDescriptor_t out() const { return all[node.outputs[0]]; }
-};
 
 cudnnBackendDescriptor_t makeConvolution(Maker& maker, const dnn::Node& node, const Tensors& tensors) {
   const auto how = maker.make(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
@@ -203,19 +155,23 @@ cudnnBackendDescriptor_t makeReduction(Maker& maker, const dnn::Node& node, cons
 
 Status unserved(const dnn::Parts& parts) {
   for (const dnn::Node& node : parts.nodes) {
-    const std::string name = nameOf(node);
+    const std::string name = dnn::nameOf(node);
     const bool convolution = node.operation == dnn::Operation::convolutionForward || node.operation == dnn::Operation::convolutionBackwardData ||
                              node.operation == dnn::Operation::convolutionBackwardFilter;
+    const bool norm = node.operation == dnn::Operation::normForward || node.operation == dnn::Operation::normBackward;
     const bool other = node.operation == dnn::Operation::pointwise || node.operation == dnn::Operation::matrixProduct || node.operation == dnn::Operation::reduction;
-    if (!convolution && !other) return Error{CudaError::notSupported, "cuDNN on GPUs: " + name + (parts.nodes.size() > 1 ? " among other operations" : " as it comes here") + " is not served"};
+    if (const char* lacks = norm ? lacksNorm(node) : nullptr; lacks != nullptr) return Error{CudaError::notSupported, "cuDNN on GPUs: " + name + " " + lacks + " is not served"};
+    if (!convolution && !norm && !other) return Error{CudaError::notSupported, "cuDNN on GPUs: " + name + (parts.nodes.size() > 1 ? " among other operations" : " as it comes here") + " is not served"};
     // The backend API's other operations have no alpha and beta.
     if (!convolution && (node.alpha != 1 || node.beta != 0)) return Error{CudaError::notSupported, "cuDNN on GPUs: alpha and beta of " + name + " are not served"};
   }
   return {};
 }
 
-cudnnBackendDescriptor_t makeOperation(Maker& maker, const dnn::Node& node, const Tensors& tensors) {
+cudnnBackendDescriptor_t makeOperation(Maker& maker, const dnn::Node& node, std::size_t place, const Tensors& tensors) {
   switch (node.operation) {
+    case dnn::Operation::normForward:
+    case dnn::Operation::normBackward: return makeNorm(maker, node, place, tensors);
     case dnn::Operation::pointwise: return makePointwise(maker, node, tensors);
     case dnn::Operation::matrixProduct: return makeProduct(maker, node, tensors);
     case dnn::Operation::reduction: return makeReduction(maker, node, tensors);
@@ -223,9 +179,10 @@ cudnnBackendDescriptor_t makeOperation(Maker& maker, const dnn::Node& node, cons
   }
 }
 
-// The first of the library's own choices that it can make a plan of, and that the program's workspace is enough for. Null: none.
+// The first of the library's own choices that it can make a plan of, and that so much workspace is enough for; `needs`: how much of it, or,
+// where there is none, the least that any would need; negative: there is none at all.
 cudnnBackendDescriptor_t choose(const DnnApi& api, BackendDescriptors& descriptors, cudnnHandle_t handle, cudnnBackendDescriptor_t graph,
-                                std::uint64_t workspace, std::int64_t& least) {
+                                std::uint64_t workspace, std::int64_t& needs) {
   for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
     Maker maker(api, descriptors);
     const auto heuristic = maker.make(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
@@ -248,8 +205,11 @@ cudnnBackendDescriptor_t choose(const DnnApi& api, BackendDescriptors& descripto
       if (trial.status == CUDNN_STATUS_SUCCESS)
         trial.tried(api.cudnnBackendGetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &found, &bytes));
       if (trial.status != CUDNN_STATUS_SUCCESS) continue;
-      if (bytes >= 0 && static_cast<std::uint64_t>(bytes) <= workspace) return plan;
-      least = least < 0 ? bytes : std::min(least, bytes);
+      if (bytes >= 0 && static_cast<std::uint64_t>(bytes) <= workspace) {
+        needs = bytes;
+        return plan;
+      }
+      needs = needs < 0 ? bytes : std::min(needs, bytes);
     }
   }
   return nullptr;
@@ -261,6 +221,10 @@ std::vector<std::byte> keyOf(const dnn::Parts& parts) {
   for (dnn::Tensor& tensor : key.tensors) {
     tensor.address = static_cast<std::uint64_t>(alignmentOf(tensor));
     tensor.scalar[0] = 0;
+  }
+  // By value as well.
+  for (dnn::Node& node : key.nodes) {
+    if (node.operation == dnn::Operation::normForward || node.operation == dnn::Operation::normBackward) node.numbers[dnn::kEpsilon] = node.numbers[dnn::kAverageFactor] = 0;
   }
   return dnn::putTogether(key);
 }
@@ -277,57 +241,74 @@ cudnnStatus_t BackendDescriptors::make(cudnnBackendDescriptorType_t type, cudnnB
   return status;
 }
 
-Status DnnPlans::run(const DnnApi& api, cudnnHandle_t handle, const dnn::Parts& parts) {
+Status DnnPlans::run(const DnnApi& api, cudnnHandle_t handle, const dnn::Parts& parts, Workspace own) {
   const auto failed = [&](cudnnStatus_t status, const char* where) {
-    return Error{CudaError::unknown, std::string("cuDNN: ") + nameOf(parts.nodes[0]) + (parts.nodes.size() > 1 ? " and what follows: " : ": ") + where + ": " +
+    return Error{CudaError::unknown, std::string("cuDNN: ") + dnn::nameOf(parts.nodes[0]) + (parts.nodes.size() > 1 ? " and what follows: " : ": ") + where + ": " +
                                          api.cudnnGetErrorString(status)};
   };
+  // A tensor that no operation names is in no plan, and its address is anything.
+  std::vector<bool> used(parts.tensors.size());
+  for (const dnn::Node& node : parts.nodes) {
+    for (const std::uint16_t input : node.inputs) if (input != dnn::kNoTensor) used[input] = true;
+    for (const std::uint16_t output : node.outputs) if (output != dnn::kNoTensor) used[output] = true;
+  }
   std::vector<std::byte> key = keyOf(parts);
   auto place = plans_.find(key);
   if (place == plans_.end()) {
     if (const Status served = unserved(parts); !served) return served;
     BackendDescriptors descriptors(api);
     Maker maker(api, descriptors);
-    std::vector<bool> used(parts.tensors.size());
-    for (const dnn::Node& node : parts.nodes) {
-      for (const std::uint16_t input : node.inputs) if (input != dnn::kNoTensor) used[input] = true;
-      for (const std::uint16_t output : node.outputs) if (output != dnn::kNoTensor) used[output] = true;
-    }
     std::vector<cudnnBackendDescriptor_t> tensors(parts.tensors.size()), operations;
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       if (used[i]) tensors[i] = makeTensor(maker, parts.tensors[i], static_cast<std::int64_t>(i + 1));
     }
-    for (const dnn::Node& node : parts.nodes) operations.push_back(makeOperation(maker, node, {tensors, node}));
+    for (std::size_t i = 0; i < parts.nodes.size(); ++i) operations.push_back(makeOperation(maker, parts.nodes[i], i, {tensors, parts.nodes[i]}));
     const auto graph = maker.make(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
     maker.set(graph, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, handle);
     maker.set(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, operations.data(), static_cast<std::int64_t>(operations.size()));
     maker.finish(graph);
     if (maker.status != CUDNN_STATUS_SUCCESS) return failed(maker.status, "describing it");
-    std::int64_t least = -1;
-    const auto plan = choose(api, descriptors, handle, graph, parts.graph.workspaceBytes, least);
+    const std::uint64_t workspace = std::max(parts.graph.workspaceBytes, own.bytes);
+    std::int64_t needs = -1;
+    const auto plan = choose(api, descriptors, handle, graph, workspace, needs);
     if (plan == nullptr) {
-      const std::string name = nameOf(parts.nodes[0]);
-      if (least < 0) return Error{CudaError::notSupported, "cuDNN: " + name + ": the library of this node makes no plan of it"};
-      return Error{CudaError::notSupported, "cuDNN: " + name + ": a workspace of " + std::to_string(parts.graph.workspaceBytes) +
-                                                " bytes; the library of this node needs at least " + std::to_string(least)};
+      const std::string name = dnn::nameOf(parts.nodes[0]);
+      if (needs < 0) return Error{CudaError::notSupported, "cuDNN: " + name + ": the library of this node makes no plan of it"};
+      return Error{CudaError::notSupported, "cuDNN: " + name + ": a workspace of " + std::to_string(workspace) +
+                                                " bytes; the library of this node needs at least " + std::to_string(needs)};
     }
-    if (plans_.size() >= kMost) plans_.erase(plans_.begin());
-    place = plans_.emplace(std::move(key), Plan{std::move(descriptors), plan}).first;
+    if (plans_.size() >= kMost)
+      plans_.erase(std::min_element(plans_.begin(), plans_.end(), [](const auto& one, const auto& other) { return one.second.used < other.second.used; }));
+    place = plans_.emplace(std::move(key), Plan{std::move(descriptors), plan, static_cast<std::uint64_t>(needs)}).first;
   }
+  place->second.used = ++calls_;
   BackendDescriptors descriptors(api);
   Maker maker(api, descriptors);
   std::vector<std::int64_t> numbers;
   std::vector<const void*> pointers;
   for (std::size_t i = 0; i < parts.tensors.size(); ++i) {
     const dnn::Tensor& tensor = parts.tensors[i];
-    if (tensor.kind == dnn::TensorKind::passing) continue;
+    if (!used[i] || tensor.kind == dnn::TensorKind::passing) continue;
     numbers.push_back(static_cast<std::int64_t>(i + 1));
     pointers.push_back(tensor.kind == dnn::TensorKind::scalar ? static_cast<const void*>(tensor.scalar) : reinterpret_cast<const void*>(tensor.address));
+  }
+  // Where the pointers to them stay until it is queued.
+  std::vector<double> values(2 * parts.nodes.size());
+  for (std::size_t i = 0, at = 0; i < parts.nodes.size(); ++i) {
+    for (const NamedNumber& number : numbersOf(parts.nodes[i], i)) {
+      double& place = values[at++];
+      const auto narrow = static_cast<float>(number.value);
+      if (number.wide) place = number.value;
+      else std::memcpy(&place, &narrow, sizeof narrow);
+      numbers.push_back(number.id);
+      pointers.push_back(&place);
+    }
   }
   const auto pack = maker.make(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
   maker.set(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, numbers.data(), static_cast<std::int64_t>(numbers.size()));
   maker.set(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, pointers.data(), static_cast<std::int64_t>(pointers.size()));
-  maker.set(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, reinterpret_cast<void*>(parts.graph.workspace));
+  const std::uint64_t workspace = place->second.workspace <= parts.graph.workspaceBytes ? parts.graph.workspace : own.address;
+  maker.set(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, reinterpret_cast<void*>(workspace));
   maker.finish(pack);
   if (maker.status == CUDNN_STATUS_SUCCESS) maker.tried(api.cudnnBackendExecute(handle, place->second.plan, pack));
   return maker.status == CUDNN_STATUS_SUCCESS ? Status{} : failed(maker.status, "running it");

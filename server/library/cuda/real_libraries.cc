@@ -113,11 +113,14 @@ RealLibraries::~RealLibraries() {
   for (const auto& each : all_) each->plans.abandon();
 }
 
+void RealLibraries::workIn(std::unique_ptr<WorkMemory> memory) { memory_ = std::move(memory); }
+
 void RealLibraries::end() {
   for (const auto& each : all_) {
     blas_->cublasDestroy_v2(each->handle);
     each->plans = {};
     if (each->dnn != nullptr) dnn_->cudnnDestroy(each->dnn);
+    if (each->own.bytes != 0) memory_->give(each->own.address, each->own.bytes);
   }
   free_.clear();
   all_.clear();
@@ -195,11 +198,16 @@ Status RealLibraries::callBlas(Handle& handle, blas::Function function, const bl
 
 Status RealLibraries::callDnn(Handle& handle, std::span<const std::byte> parameters) {
   dnn::Parts parts;
-  if (!dnn::takeApart(parameters, parts) || dnn::check(parts).verdict != dnn::Verdict::runs) return Error{CudaError::invalidValue, "no graph of cuDNN"};
+  if (!dnn::takeApart(parameters, parts)) return Error{CudaError::invalidValue, "no graph of cuDNN"};
   if (!dnn_) {
     auto loaded = loadDnn();
     if (!loaded) return loaded.error();
     dnn_ = std::move(*loaded);
+  }
+  if (memory_ && handle.own.bytes == 0) {
+    auto taken = memory_->take(kWorkspaceBytes);
+    if (!taken) return Error{taken.error().code, "cuDNN's workspace of " + std::to_string(kWorkspaceBytes) + " bytes: " + taken.error().message};
+    handle.own = {*taken, kWorkspaceBytes};
   }
   if (handle.dnn == nullptr) {
     if (const cudnnStatus_t status = dnn_->cudnnCreate(&handle.dnn); status != CUDNN_STATUS_SUCCESS) {
@@ -213,7 +221,7 @@ Status RealLibraries::callDnn(Handle& handle, std::span<const std::byte> paramet
       return Error{CudaError::unknown, std::string("cudnnSetStream: ") + dnn_->cudnnGetErrorString(status)};
     handle.dnnStream = handle.stream;
   }
-  return isClassic(parts) ? runClassic(*dnn_, handle.dnn, parts) : handle.plans.run(*dnn_, handle.dnn, parts);
+  return isClassic(parts) ? runClassic(*dnn_, handle.dnn, parts) : handle.plans.run(*dnn_, handle.dnn, parts, handle.own);
 }
 
 Status RealLibraries::callLt(Handle& handle, const blas::LtMatmul& call) {

@@ -22,6 +22,18 @@ inline constexpr const char* kBlasVariable = "ROUSE_LIBCUBLAS";
 inline constexpr const char* kLtVariable = "ROUSE_LIBCUBLASLT";
 inline constexpr const char* kDnnVariable = "ROUSE_LIBCUDNN";
 
+// Device memory for libraries to work in, beside any program's. Called by the thread that calls the libraries.
+class WorkMemory {
+ public:
+  virtual ~WorkMemory() = default;
+  virtual Result<std::uint64_t> take(std::uint64_t bytes) = 0;
+  virtual void give(std::uint64_t address, std::uint64_t bytes) = 0;
+};
+
+// What each handle of cuDNN has of it: programs ask our client how much a plan needs, and are told none. Always there, so that which plan is
+// run, and the bits of its results, do not depend on who else is there.
+inline constexpr std::uint64_t kWorkspaceBytes = std::uint64_t{32} << 20;
+
 struct BlasApi;
 struct LtApi;
 struct DnnApi;
@@ -33,6 +45,9 @@ class RealLibraries {
   RealLibraries();
   ~RealLibraries();
   RealLibraries(const RealLibraries&) = delete;
+
+  // What handles from now on have to work in; without, plans work in what programs give them.
+  void workIn(std::unique_ptr<WorkMemory> memory);
 
   // Ends all handles, while the context is still there. Waits for the GPU, as cuBLAS's own destruction does. Without it they are the driver's
   // to clean up.
@@ -50,6 +65,7 @@ class RealLibraries {
   Status callLt(Handle& handle, const blas::LtMatmul& call);
   Status callDnn(Handle& handle, std::span<const std::byte> parameters);
 
+  std::unique_ptr<WorkMemory> memory_;
   std::unique_ptr<BlasApi> blas_;
   std::unique_ptr<LtApi> lt_;
   std::unique_ptr<DnnApi> dnn_;

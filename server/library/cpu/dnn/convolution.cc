@@ -3,6 +3,7 @@
 
 #include "server/library/cpu/cblas_calls.h"
 #include "server/library/cpu/dnn/columns.h"
+#include "server/library/cpu/dnn/direct.h"
 
 namespace rouse::library::cpu {
 namespace {
@@ -11,6 +12,7 @@ constexpr std::int64_t kPlaces = 512, kColumns = 256 * 1024;  // of a piece; of 
 constexpr std::int64_t kPieceProducts = 1 << 20;               // fewer are not worth a piece
 constexpr std::uint64_t kFewPieces = 16;
 constexpr std::int64_t kMostShared = 16 << 20;  // columns of a call that several pieces take from one place
+constexpr std::int64_t kMostSums = 4 << 20;            // filters times places of a piece
 constexpr std::int64_t kFewFilters = 4;  // of a group: less than a product of matrices is good for
 
 struct Piece {
@@ -26,14 +28,14 @@ struct Forward {
   std::uint64_t groupBlocks, filterBlocks;
 
   // How it is cut follows from the call alone.
-  explicit Forward(const Convolution& c) : conv(c), form(formOf(c, c.x)), places(c.y, straightOrder(5), kPlaces, 0, 0b11), filters(c.filters) {
+  explicit Forward(const Convolution& c) : conv(c), form(formOf(c, c.x)), places(c.y, straightOrder(5), kPlaces, 0, 0b11), filters(std::min(c.filters, kMostSums / places.most())) {
     const double products = static_cast<double>(places.most()) * static_cast<double>(c.depth) * static_cast<double>(c.filters);
     groups = std::clamp<std::int64_t>(static_cast<std::int64_t>(static_cast<double>(kPieceProducts) / products), 1, c.groups);
     groupBlocks = blocksOf(c.groups, groups);
     while (filters > 64 && images() * groupBlocks * places.count() * blocksOf(c.filters, filters) < kFewPieces) filters = (filters / 2 + 15) / 16 * 16;
     filterBlocks = blocksOf(c.filters, filters);
   }
-  static std::uint64_t blocksOf(std::int64_t count, std::int64_t block) { return static_cast<std::uint64_t>((count + block - 1) / block); }
+  static std::uint64_t blocksOf(std::int64_t count, std::int64_t block) { return static_cast<std::uint64_t>(cpu::blocksOf(count, block)); }
   std::uint64_t images() const { return static_cast<std::uint64_t>(conv.images); }
   std::uint64_t pieces() const { return images() * groupBlocks * filterBlocks * places.count(); }
 
@@ -145,8 +147,10 @@ void run(const Forward& f, const Filters<T>& weights, const T* shared, Scale<T> 
 
 void planConvolution(Plan& plan, const dnn::Node& node) {
   const Convolution conv(node, plan.view(node.inputs[0]), plan.view(node.inputs[1]), plan.view(node.outputs[0]));
+  if (planDepthwise(plan, node, conv) || planPlain(plan, node, conv) || planDirect(plan, node, conv)) return;
   const Forward forward(conv);
   withComputed(plan, node, [&]<class T>(T) {
+    plan.needs<T>(forward.filters * forward.places.most() + std::max(kColumns, forward.places.most()));
     const Filters<T> weights = planFilters<T>(plan, conv, forward.form);
     const T* shared = planColumns<T>(plan, forward);
     plan.phase(forward.pieces(), [=, scale = Scale<T>(node)](std::uint64_t piece) { run(forward, weights, shared, scale, forward.piece(piece)); });

@@ -8,6 +8,7 @@ namespace rouse::library::cpu {
 namespace {
 
 constexpr std::int64_t kPlaces = 256, kColumns = 256 * 1024;
+constexpr std::int64_t kMostElements = 4 << 20;  // of dy, and of sums, for a piece: what more filters, or larger ones, are cut to
 constexpr std::int64_t kFewPieces = 16;
 
 // dy of some filters at some places, as [filter][place].
@@ -30,8 +31,6 @@ struct Gradients {
   }
 };
 
-std::int64_t blocksOf(std::int64_t count, std::int64_t block) { return (count + block - 1) / block; }
-
 // As few as make enough pieces with the others, but at least `least`.
 std::int64_t blockOf(std::int64_t count, std::int64_t others, std::int64_t least) {
   std::int64_t block = count;
@@ -47,9 +46,10 @@ void planConvolutionBackwardData(Plan& plan, const dnn::Node& node) {
   // Channels of a piece: their images are kept near, all places of them.
   const std::int64_t most = std::clamp<std::int64_t>(kColumns / std::max(plane, conv.taps * kPlaces), 1, conv.channels);
   const std::int64_t block = std::min(most, blockOf(conv.channels, conv.images * conv.groups, 8)), blocks = blocksOf(conv.channels, block);
-  const std::int64_t placesAtOnce = std::clamp<std::int64_t>(kColumns / (block * conv.taps), 1, kPlaces);
+  const std::int64_t placesAtOnce = std::clamp<std::int64_t>(std::min(kColumns / (block * conv.taps), kMostElements / conv.filters), 1, kPlaces);
   const Cut places(conv.y, straightOrder(5), placesAtOnce, 0, 0b11);
   withComputed(plan, node, [&]<class T>(T) {
+    plan.needs<T>(block * (plane + conv.taps * places.most()) + conv.filters * places.most());
     const Filters<T> weights = planFilters<T>(plan, conv, Form::apart);
     plan.phase(static_cast<std::uint64_t>(conv.images * conv.groups * blocks), [=, scale = Scale<T>(node)](std::uint64_t piece) {
       const auto number = static_cast<std::int64_t>(piece);
@@ -77,12 +77,13 @@ void planConvolutionBackwardData(Plan& plan, const dnn::Node& node) {
 
 void planConvolutionBackwardFilter(Plan& plan, const dnn::Node& node) {
   const Convolution conv(node, plan.view(node.inputs[0]), plan.view(node.outputs[0]), plan.view(node.inputs[1]));
-  const std::int64_t filterBlock = std::min<std::int64_t>(conv.filters, 256), filterBlocks = blocksOf(conv.filters, filterBlock);
+  const std::int64_t filterBlock = std::clamp<std::int64_t>(kMostElements / conv.taps, 1, std::min<std::int64_t>(conv.filters, 256)), filterBlocks = blocksOf(conv.filters, filterBlock);
   const std::int64_t most = std::clamp<std::int64_t>(512 / conv.taps, 1, conv.channels);
   const std::int64_t block = std::min(most, blockOf(conv.channels, conv.groups * filterBlocks, 4)), blocks = blocksOf(conv.channels, block);
   const std::int64_t placesAtOnce = std::clamp<std::int64_t>(kColumns / (block * conv.taps), 1, kPlaces);
   const Cut places(conv.y, straightOrder(5), placesAtOnce, 0, 0b11);
   withComputed(plan, node, [&]<class T>(T) {
+    plan.needs<T>(block * conv.taps * (filterBlock + places.most()) + filterBlock * places.most());
     plan.phase(static_cast<std::uint64_t>(conv.groups * filterBlocks * blocks), [=, scale = Scale<T>(node)](std::uint64_t piece) {
       auto number = static_cast<std::int64_t>(piece);
       const std::int64_t channel = number % blocks * block;

@@ -1,6 +1,9 @@
 #include "server/library/cpu/dnn/plan.h"
 
 #include <algorithm>
+#include <cstdio>
+
+#include "server/library/job.h"
 
 namespace rouse::library::cpu {
 
@@ -26,16 +29,55 @@ Plan::Plan(dnn::Parts parts) : parts_(std::make_unique<dnn::Parts>(std::move(par
           view.strides[order.dims[i]] = stride;
           stride *= view.dims[order.dims[i]];
         }
-        view.base = room(stride * dnn::bytesOf(view.type));
+        view.base = room(stride, view.type);
       }
     }
     views_.push_back(view);
   }
 }
 
-std::byte* Plan::room(std::int64_t bytes) {
-  memory_.push_back(std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes)));
+std::byte* Plan::room(std::int64_t elements, dnn::Type type) {
+  const double bytes = static_cast<double>(elements) * dnn::bytesOf(type);
+  if (bytes > static_cast<double>(kMostJobBytes - bytes_)) {
+    refuse(bytes + static_cast<double>(bytes_), kMostJobBytes, "for as long as it runs");
+    return nullptr;
+  }
+  bytes_ += static_cast<std::uint64_t>(bytes);
+  memory_.push_back(bufferOf<std::byte>(static_cast<std::int64_t>(bytes)));
   return memory_.back().get();
+}
+
+void Plan::needs(double bytes) {
+  if (bytes > static_cast<double>(kMostPieceBytes)) refuse(bytes, kMostPieceBytes, "for each piece of it");
+}
+
+void Plan::refuse(double bytes, std::uint64_t most, const char* what) {
+  char text[160];
+  std::snprintf(text, sizeof text, "cuDNN on the CPU device: %s: %.0f bytes of working memory %s; at most %llu", name_, bytes, what,
+                static_cast<unsigned long long>(most));
+  if (refusal_.empty()) refusal_ = text;
+}
+
+bool Plan::add(const dnn::Node& node) {
+  name_ = dnn::nameOf(node);
+  switch (node.operation) {
+    case dnn::Operation::convolutionForward: planConvolution(*this, node); break;
+    case dnn::Operation::convolutionBackwardData: planConvolutionBackwardData(*this, node); break;
+    case dnn::Operation::convolutionBackwardFilter: planConvolutionBackwardFilter(*this, node); break;
+    case dnn::Operation::pointwise: planPointwise(*this, node); break;
+    case dnn::Operation::reduction: planReduction(*this, node); break;
+    case dnn::Operation::matrixProduct: planProduct(*this, node); break;
+    case dnn::Operation::normForward: planNormForward(*this, node); break;
+    case dnn::Operation::normBackward: planNormBackward(*this, node); break;
+    case dnn::Operation::poolForward: planPoolForward(*this, node); break;
+    case dnn::Operation::poolBackward: planPoolBackward(*this, node); break;
+    case dnn::Operation::softmaxForward:
+    case dnn::Operation::softmaxBackward: planSoftmax(*this, node); break;
+    case dnn::Operation::responseNormForward:
+    case dnn::Operation::responseNormBackward: planResponseNorm(*this, node); break;
+    case dnn::Operation::copy: planCopy(*this, node); break;
+  }
+  return refusal_.empty();
 }
 
 View Plan::scratch(dnn::Type type, std::uint32_t rank, const std::int64_t* dims) {
@@ -48,7 +90,7 @@ View Plan::scratch(dnn::Type type, std::uint32_t rank, const std::int64_t* dims)
     view.strides[i] = stride;
     stride *= dims[i];
   }
-  view.base = room(stride * dnn::bytesOf(type));
+  view.base = room(stride, type);
   return view;
 }
 
@@ -67,7 +109,8 @@ bool Plan::wide(const dnn::Node& node) const {
   }
   // Sums of bytes' products are exact then.
   const bool multiplies = node.operation == dnn::Operation::convolutionForward || node.operation == dnn::Operation::matrixProduct;
-  return multiplies && parts_->tensors[node.inputs[0]].type == dnn::Type::i8;
+  const dnn::Type first = parts_->tensors[node.inputs[0]].type;
+  return multiplies && (first == dnn::Type::i8 || first == dnn::Type::u8);
 }
 
 View spatially(const View& view) {

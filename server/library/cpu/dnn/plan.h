@@ -3,10 +3,12 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "schemas/dnn/check.h"
 #include "server/library/cpu/dnn/view.h"
+#include "server/library/cpu/number.h"
 
 namespace rouse::library::cpu {
 
@@ -29,16 +31,31 @@ class Plan {
   void phase(std::uint64_t pieces, std::function<void(std::uint64_t)> run) {
     if (pieces != 0) phases_.push_back({pieces, std::move(run)});
   }
+  // What a piece of the node's will take, where its shape bounds it and nothing else: `arrays` of so many elements.
+  template <class T>
+  void needs(std::int64_t elements, std::int64_t arrays = 1) {
+    needs(static_cast<double>(elements) * static_cast<double>(arrays) * sizeof(T));
+  }
+
+  // Plans that node; false: it needs more memory than a job may have (job.h), and the plan is of no use any more.
+  bool add(const dnn::Node& node);
+  const std::string& refusal() const { return refusal_; }
 
   // Whether the node is computed in double: small types and float in float.
   bool wide(const dnn::Node& node) const;
 
  private:
   friend class GraphJob;
-  std::byte* room(std::int64_t bytes);
+  // Null: there is not so much for it, and the plan is refused.
+  std::byte* room(std::int64_t elements, dnn::Type type);
+  void needs(double bytes);
+  void refuse(double bytes, std::uint64_t most, const char* what);
 
+  const char* name_ = "what passes between operations";  // literal: what is being planned
+  std::uint64_t bytes_ = 0;                               // of memory_
+  std::string refusal_;
   std::unique_ptr<dnn::Parts> parts_;  // scalars are read where they lie in it
-  std::vector<std::unique_ptr<std::byte[]>> memory_;
+  std::vector<Buffer<std::byte>> memory_;
   std::vector<View> views_;
   std::vector<Phase> phases_;
 };

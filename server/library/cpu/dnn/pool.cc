@@ -81,23 +81,35 @@ Span spanOf(const Pool& pool, int d, std::int64_t offset, std::int64_t from, std
 template <class T>
 void poolBox(const Pool& pool, const Box& in, const Box& out, const Steps& inSteps, const Steps& outSteps, const T* x, T* y) {
   const std::int64_t *e = out.extent, *is = inSteps.of, *os = outSteps.of;
+  const auto run = [&](T* t, std::int64_t ts, const T* f, std::int64_t fs, std::int64_t count) {
+    if (pool.largest()) largestOf(pool.propagate, t, ts, f, fs, count);
+    else
+      for (std::int64_t i = 0; i < count; ++i) t[i * ts] += f[i * fs];
+  };
+  // Of a row of results those places, from the image's row on, `i2` being what the first touches.
+  const auto along = [&](T* row, const T* image, Span span, std::int64_t i2) {
+    T* to = row + span.first * os[4];
+    const T* from = image + (i2 - in.begin[4]) * is[4];
+    const std::int64_t places = span.end - span.first;
+    if (os[1] == 1 && e[1] > 1)
+      for (std::int64_t q = 0; q < places; ++q) run(to + q * os[4], 1, from + q * pool.stride[2] * is[4], is[1], e[1]);
+    else
+      for (std::int64_t c = 0; c < e[1]; ++c) run(to + c * os[1], os[4], from + c * is[1], pool.stride[2] * is[4], places);
+  };
   const auto rows = [&](std::int64_t n, std::int64_t o0, std::int64_t i0, std::int64_t o1, std::int64_t i1) {
-    for (std::int64_t w = 0; w < pool.window[2]; ++w) {
-      const Span span = spanOf(pool, 2, w, out.begin[4], e[4]);
-      if (span.end <= span.first) continue;
-      const std::int64_t i2 = (out.begin[4] + span.first) * pool.stride[2] - pool.pad[2] + w - in.begin[4];
-      T* to = y + n * os[0] + o0 * os[2] + o1 * os[3] + span.first * os[4];
-      const T* from = x + n * is[0] + i0 * is[2] + i1 * is[3] + i2 * is[4];
-      const auto run = [&](T* t, std::int64_t ts, const T* f, std::int64_t fs, std::int64_t count) {
-        if (pool.largest()) largestOf(pool.propagate, t, ts, f, fs, count);
-        else
-          for (std::int64_t i = 0; i < count; ++i) t[i * ts] += f[i * fs];
-      };
-      const std::int64_t places = span.end - span.first;
-      if (os[1] == 1 && e[1] > 1)
-        for (std::int64_t q = 0; q < places; ++q) run(to + q * os[4], 1, from + q * pool.stride[2] * is[4], is[1], e[1]);
-      else
-        for (std::int64_t c = 0; c < e[1]; ++c) run(to + c * os[1], os[4], from + c * is[1], pool.stride[2] * is[4], places);
+    T* row = y + n * os[0] + o0 * os[2] + o1 * os[3];
+    const T* image = x + n * is[0] + i0 * is[2] + i1 * is[3];
+    if (pool.window[2] <= pool.in[2]) {
+      for (std::int64_t w = 0; w < pool.window[2]; ++w) {
+        const Span span = spanOf(pool, 2, w, out.begin[4], e[4]);
+        if (span.end > span.first) along(row, image, span, (out.begin[4] + span.first) * pool.stride[2] - pool.pad[2] + w);
+      }
+      return;
+    }
+    // A window may be far wider than its image: what of it lies beside that is not looked at.
+    for (std::int64_t q = 0; q < e[4]; ++q) {
+      const std::int64_t place = out.begin[4] + q;
+      for (std::int64_t i2 = pool.begin(2, place); i2 < pool.end(2, place); ++i2) along(row, image, {q, q + 1}, i2);
     }
   };
   for (std::int64_t n = 0; n < e[0]; ++n) {
@@ -163,7 +175,10 @@ void planPoolForward(Plan& plan, const dnn::Node& node) {
   const auto sizeOf = [](const std::int64_t* dims) { return static_cast<double>(dims[0]) * static_cast<double>(dims[1]) * static_cast<double>(dims[2]); };
   const double share = std::min(1.0, sizeOf(pool.out) / sizeOf(pool.in));
   const Cut cut(y, order, std::max<std::int64_t>(1, static_cast<std::int64_t>(kPieceElements * share)));
+  Box largest = cut.box(0);
+  for (int d = 0; d < 3; ++d) largest.extent[d + 2] = std::min(pool.in[d], (largest.extent[d + 2] - 1) * pool.stride[d] + pool.window[d]);
   withComputed(plan, node, [&]<class T>(T) {
+    plan.needs<T>(cut.most() + largest.elements(5));
     plan.phase(cut.count(), [=, scale = Scale<T>(node)](std::uint64_t piece) {
       const Box out = cut.box(piece);
       Box in = out;
@@ -189,7 +204,10 @@ void planPoolBackward(Plan& plan, const dnn::Node& node) {
   const Order order = straightOrder(5);
   // Whole images of a channel: windows overlap.
   const Cut cut(dx, order, kPieceElements, 0b11100);
+  const Box first = cut.box(0);
+  const std::int64_t planes = first.extent[0] * first.extent[1];
   withComputed(plan, node, [&]<class T>(T) {
+    plan.needs<T>(2 * cut.most() + planes * pool.out[0] * pool.out[1] * pool.out[2]);
     plan.phase(cut.count(), [=, scale = Scale<T>(node)](std::uint64_t piece) {
       const Box in = cut.box(piece);
       Box out = in;

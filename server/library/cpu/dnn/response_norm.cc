@@ -44,6 +44,7 @@ void planResponseNorm(Plan& plan, const dnn::Node& node) {
   const Order order = straightOrder(to.rank);
   const Cut cut(to, order, kPieceElements, 2);
   withComputed(plan, node, [&]<class T>(T) {
+    plan.needs<T>(cut.most(), forward ? 2 : 5);
     plan.phase(cut.count(), [=, window = Window<T>(node), scale = Scale<T>(node)](std::uint64_t piece) {
       const Box box = cut.box(piece);
       const std::int64_t count = box.elements(to.rank), channels = box.extent[1], inner = count / box.extent[0] / channels, image = channels * inner;

@@ -65,6 +65,7 @@ void planSoftmax(Plan& plan, const dnn::Node& node) {
   const Order order = straightOrder(to.rank);
   const Cut cut(to, order, kPieceElements, whole);
   withComputed(plan, node, [&]<class T>(T) {
+    plan.needs<T>(cut.most(), 4);
     plan.phase(cut.count(), [=, mode = static_cast<dnn::SoftmaxMode>(node.mode), scale = Scale<T>(node)](std::uint64_t piece) {
       const Box box = cut.box(piece);
       const std::int64_t count = box.elements(to.rank), outer = box.extent[0];

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
+#include <type_traits>
 
 #include "schemas/dnn/graph.h"
 
@@ -33,11 +35,16 @@ Order straightOrder(std::uint32_t rank);
 Order memoryOrder(const View& view);
 
 // What threads fill before they read it.
+struct AlignedDelete {
+  void operator()(void* memory) const { ::operator delete(memory, kAlignment); }
+  static constexpr std::align_val_t kAlignment{64};  // a processor's cache lines, and widest vectors
+};
 template <class T>
-using Buffer = std::unique_ptr<T[]>;
+using Buffer = std::unique_ptr<T[], AlignedDelete>;
 template <class T>
 Buffer<T> bufferOf(std::int64_t elements) {
-  return std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(elements));
+  static_assert(std::is_trivial_v<T>);
+  return Buffer<T>(static_cast<T*>(::operator new(static_cast<std::size_t>(elements) * sizeof(T), AlignedDelete::kAlignment)));
 }
 
 // float and double. Dimensions that the view has once are repeated as often as the box has them.
