@@ -35,8 +35,12 @@ Result<std::vector<Entry>> entries(std::span<const std::byte> bytes);
 // The entry's content, decompressed; PTX without its trailing NULs.
 Result<std::string> image(const Entry&);
 
+// Whether PTX for newer architectures will do where there is no other: for a device that is not bound to an architecture and says itself what of it
+// it does not know. Programs that carry code of each architecture have PTX of the newest only (nvcc -arch=all-major).
+enum class Newer : std::uint8_t { refuse, accept };
+
 // Finds the PTX to run on a device of the given capability (75, 80, 90…): the highest architecture not above it.
 // `module` is a fatbin or plain PTX text. Says what there is when nothing fits.
-Result<std::string> selectPtx(std::span<const std::byte> module, std::uint32_t capability);
+Result<std::string> selectPtx(std::span<const std::byte> module, std::uint32_t capability, Newer newer = Newer::refuse);
 
 }  // namespace rouse::fatbin

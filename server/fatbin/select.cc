@@ -49,6 +49,12 @@ bool better(const Entry& a, const Entry& b) {
   return a.reach < b.reach;
 }
 
+// Where only newer PTX is there: the oldest of it, since that needs least.
+bool betterOfNewer(const Entry& a, const Entry& b) {
+  if (a.architecture != b.architecture) return a.architecture < b.architecture;
+  return a.reach < b.reach;
+}
+
 // Plain PTX: text, with at most trailing NULs.
 Result<std::string> plainText(std::span<const std::byte> module) {
   std::string text(reinterpret_cast<const char*>(module.data()), module.size());
@@ -62,7 +68,7 @@ Result<std::string> plainText(std::span<const std::byte> module) {
 
 }  // namespace
 
-Result<std::string> selectPtx(std::span<const std::byte> module, std::uint32_t capability) {
+Result<std::string> selectPtx(std::span<const std::byte> module, std::uint32_t capability, Newer newer) {
   if (isElf(module)) {
     return Error{CudaError::noKernelImageForDevice,
                  "module is a cubin (machine code of one GPU) without PTX; compile with -gencode "
@@ -74,6 +80,11 @@ Result<std::string> selectPtx(std::span<const std::byte> module, std::uint32_t c
   const Entry* best = nullptr;
   for (const Entry& entry : *found) {
     if (fits(entry, capability) && (best == nullptr || better(entry, *best))) best = &entry;
+  }
+  if (best == nullptr && newer == Newer::accept) {
+    for (const Entry& entry : *found) {
+      if (entry.kind == EntryKind::ptx && entry.architecture > capability && (best == nullptr || betterOfNewer(entry, *best))) best = &entry;
+    }
   }
   if (best == nullptr) {
     return Error{CudaError::noKernelImageForDevice, "no PTX for compute capability " + std::to_string(capability / 10) +

@@ -17,6 +17,7 @@ Error launch(const Launch& request, const void* parameters, std::size_t bytes) {
   options.kernel = "test";
   options.code.entry = request.entry;
   options.code.loop = request.loop;
+  options.code.rows = request.rows;
   options.code.localBytes = request.localBytes;
   options.grid = request.grid;
   options.block = request.block;
@@ -24,6 +25,7 @@ Error launch(const Launch& request, const void* parameters, std::size_t bytes) {
   options.residentBlocks = request.residentBlocks;
   options.heap = request.heap;
   options.output = request.output;
+  options.check = request.check;
   options.parameters.resize(bytes);
   std::memcpy(options.parameters.data(), parameters, bytes);
   Grid grid(std::move(options));

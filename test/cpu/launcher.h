@@ -25,6 +25,7 @@ class Output final : public OutputSink {
 struct Launch {
   KernelEntry entry = nullptr;
   BlockLoop loop = nullptr;
+  bool rows = false;  // KernelCode::rows
   memory::Dim3 grid{}, block{};
   std::uint32_t workers = 2;
   std::uint32_t sharedBytes = 0;
@@ -32,6 +33,7 @@ struct Launch {
   std::uint64_t residentBlocks = 64;
   DeviceHeap* heap = nullptr;
   Output* output = nullptr;
+  std::shared_ptr<const LaunchCheck> check;
 };
 
 // `parameters`: what the kernel's second argument points to. Returns how the launch ended.

@@ -112,6 +112,31 @@ void activemasks(ThreadContext* thread, const std::byte* parameters) {
   as<Words>(parameters).words[thread->linear] = mask;
 }
 
+// A reduction without a barrier; the odd warps' takes a step more.
+void inStep(ThreadContext* thread, const std::byte* parameters) {
+  volatile std::uint32_t* const words = as<Words>(parameters).words + thread->warp * 64;
+  words[thread->lane] = thread->lane + 1;
+  rouse_cpu_step(thread);
+  for (std::uint32_t offset = thread->warp % 2 == 0 ? 16 : 32; offset != 0; offset /= 2) {
+    const std::uint32_t sum = words[thread->lane] + words[thread->lane + offset];
+    rouse_cpu_step(thread);
+    words[thread->lane] = sum;
+    rouse_cpu_step(thread);
+  }
+}
+
+// Eight lanes name all of their warp, while the others wait at a barrier.
+void namesTooMany(ThreadContext* thread, const std::byte* parameters) {
+  std::uint32_t got = 0;
+  if (thread->lane < 8) {
+    got = thread->lane;
+    for (std::uint32_t offset = 4; offset != 0; offset /= 2) got += static_cast<std::uint32_t>(rouse_cpu_shuffle(thread, 1, got, offset, kWhole, kAll));
+    got += rouse_cpu_vote(thread, 3, 1, kAll);
+  }
+  rouse_cpu_barrier(thread, 0, 0);
+  as<Words>(parameters).words[thread->linear] = got;
+}
+
 // One lane holds a lock while the others of its warp spin for it: needs threads that are scheduled independently.
 struct Lock {
   std::atomic<std::uint32_t>* lock;
@@ -163,6 +188,12 @@ TEST_CASE("shuffles add up a warp") {
   for (std::uint32_t warp = 0; warp < 8; ++warp) CHECK(words[warp] == 496 + warp * 32 * 32);
 }
 
+TEST_CASE("lanes go in step around volatile stores") {
+  std::vector<std::uint32_t> words(4 * 64);
+  mustRun(threads(&inStep, 128), Words{words.data()});
+  for (std::uint32_t warp = 0; warp < 4; ++warp) CHECK(words[warp * 64] == 528);
+}
+
 TEST_CASE("halves of a warp meet separately, then together") {
   std::vector<std::uint32_t> words(64);
   mustRun(threads(&diverge, 64), Words{words.data()});
@@ -188,6 +219,14 @@ TEST_CASE("a warp that is not full works like one whose other lanes have exited"
   std::vector<std::uint32_t> words(40);
   mustRun(threads(&exited, 40), Words{words.data()});
   CHECK(words[32] == (0xaau & 0xff) + 36 - 32);
+}
+
+TEST_CASE("lanes that wait at a barrier are not met, and those that name them go on") {
+  std::vector<std::uint32_t> words(64);
+  mustRun(threads(&namesTooMany, 64), Words{words.data()});
+  CHECK(words[0] == 28 + 0xff);
+  CHECK(words[32] == 28 + 0xff);
+  CHECK(words[8] == 0);
 }
 
 TEST_CASE("votes, reductions, matches and segmented shuffles") {

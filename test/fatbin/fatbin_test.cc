@@ -113,6 +113,17 @@ TEST_CASE("architecture-specific PTX is for that architecture or family only") {
   CHECK_FALSE(selectPtx(bytesOf(module), 120).ok());
 }
 
+TEST_CASE("newer PTX is chosen only where it is accepted and there is no other, the oldest of it") {
+  const std::string module = sample("several");
+  const auto oldest = selectPtx(bytesOf(module), 75, Newer::accept);
+  REQUIRE(oldest.ok());
+  CHECK(oldest->find(".target sm_80") != std::string::npos);
+  const auto usual = selectPtx(bytesOf(module), 90, Newer::accept);
+  REQUIRE(usual.ok());
+  CHECK(usual->find(".target sm_90") != std::string::npos);
+  CHECK_FALSE(selectPtx(bytesOf(sample("codeonly")), 75, Newer::accept).ok());
+}
+
 TEST_CASE("a fatbin without PTX says what it has") {
   CHECK(failure(sample("codeonly")).find("code sm_80") != std::string::npos);
 }

@@ -17,9 +17,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   const auto& kernels = (*program)->description().kernels;
   for (std::uint32_t k = 0; k < kernels.size() && k < 4; ++k) {
-    const auto code = (*program)->compile(k);
-    if (!code && (code.error().code == CudaError::success || code.error().message.empty())) std::abort();
-    if (code && code->entry == nullptr) std::abort();
+    for (const cpu::Code kind : {cpu::Code::plain, cpu::Code::checked}) {
+      const auto code = (*program)->compile(k, kind);
+      if (!code && (code.error().code == CudaError::success || code.error().message.empty())) std::abort();
+      if (code && code->entry == nullptr) std::abort();
+    }
   }
   return 0;
 }

@@ -1,17 +1,68 @@
 // Kernels whose threads do not wait, side by side in vectors where the processor has masks, beside the same one thread after the other.
+#include <bit>
+#include <cmath>
+
 #include "test/ptx/loop_kernels.h"
 
 namespace rouse::test {
 
 TEST_CASE("threads side by side compute what each computes alone") {
   mustBeTheSame("lanes", {"guarded", "branches", "own_loops", "common_loops", "wraps", "null_pointers", "types", "arithmetic", "numbers", "atomics",
-                          "one_place"});
+                          "one_place", "divisions"});
 }
+
+TEST_CASE("threads that wait for others side by side with them are not") { mustBeTheSame("lanes", {"bit_locks", "chained"}, false); }
 
 TEST_CASE("what one of the threads side by side does ends the launch") {
   mustEndWith("lanes", "faults", CudaError::illegalAddress);
   mustEndWith("lanes", "misaligned", CudaError::misalignedAddress);
+  mustEndWith("lanes", "misaligned_own", CudaError::misalignedAddress);
   mustEndWith("lanes", "late_fault", CudaError::illegalAddress);
+}
+
+// PTX ISA, rsqrt: 2^-22.9.
+TEST_CASE("reciprocal roots are as near as they must be") {
+  std::vector<std::uint32_t> in = someNumbers();
+  std::uint32_t seed = 1;
+  for (auto& word : in) word = (seed = seed * 1664525 + 1013904223) & 0x7fffffff;
+  const std::uint32_t special[] = {0, 0x80000000, 1, 0x80000001, 0x007fffff, 0x00800000, 0x3f800000, 0x40800000, 0x7f7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0xbf800000};
+  std::copy(std::begin(special), std::end(special), in.begin());
+  for (const char* variant : {"O3", "O0-G"}) {
+    const LoopKernels kernels("lanes", variant);
+    for (const bool fibers : {false, true}) {
+      const Outcome outcome = runAs(kernels.code("roots"), fibers, {1024, 1, 1}, in, 777);
+      REQUIRE(outcome.error == CudaError::success);
+      for (std::size_t k = 0; k < 3 * 1024; ++k) {
+        INFO(variant << " " << std::hex << in[k] << " " << outcome.words[k]);
+        const double exact = 1 / std::sqrt(static_cast<double>(std::bit_cast<float>(in[k])));
+        const float found = std::bit_cast<float>(outcome.words[k]);
+        const bool isNear = std::isnan(exact)                  ? outcome.words[k] == 0x7fffffff
+                            : std::isinf(exact) || exact == 0 ? found == exact
+                                                              : std::fabs(found - exact) <= exact * std::exp2(-22.9);
+        if (!isNear) FAIL("too far");
+      }
+    }
+  }
+}
+
+TEST_CASE("which block ended the launch is known where several are done at once") {
+  constexpr std::uint32_t kNobody = ~std::uint32_t{0} - 2;
+  std::vector<std::uint32_t> in = someNumbers();
+  const LoopKernels kernels("lanes", "O3");
+  for (const char* name : {"faults", "misaligned_own"}) {
+    INFO(name);
+    const cpu::KernelCode code = kernels.code(name);
+    REQUIRE(code.rows);
+    for (const memory::Dim3& block : {memory::Dim3{32, 1, 1}, memory::Dim3{16, 3, 1}}) {
+      const std::uint32_t threads = block.x * block.y;
+      CHECK(endOf(code, 64, block, in, kNobody).code == CudaError::success);
+      in[37 * threads + threads - 3] = kNobody;
+      const Error error = endOf(code, 64, block, in, kNobody);
+      CHECK(error.code == (std::string_view(name) == "faults" ? CudaError::illegalAddress : CudaError::misalignedAddress));
+      CHECK(error.message.find("block [37,0,0]") != std::string::npos);
+      in[37 * threads + threads - 3] = 0;
+    }
+  }
 }
 
 }  // namespace rouse::test

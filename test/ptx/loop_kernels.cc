@@ -49,6 +49,7 @@ Outcome runAs(const cpu::KernelCode& code, bool fibers, memory::Dim3 block, cons
   cpu::Launch request;
   request.entry = code.entry;
   request.loop = fibers || (code.wholeWarps && block.x % 32 != 0) ? nullptr : code.loop;
+  request.rows = code.rows;
   request.grid = {kBlocks, 1, 1};
   request.block = block;
   request.sharedBytes = code.staticSharedBytes + 2 * 1024 * 4;
@@ -56,6 +57,22 @@ Outcome runAs(const cpu::KernelCode& code, bool fibers, memory::Dim3 block, cons
   request.output = &output;
   outcome.error = cpu::run(request, Parameters{n, in.data(), outcome.words.data()}).code;
   return outcome;
+}
+
+Error endOf(const cpu::KernelCode& code, std::uint32_t blocks, memory::Dim3 block, const std::vector<std::uint32_t>& in, std::uint32_t n) {
+  std::vector<std::uint32_t> words(kWords);
+  REQUIRE(blocks * block.x * block.y * block.z <= kWords);
+  cpu::Output output;
+  cpu::Launch request;
+  request.entry = code.entry;
+  request.loop = code.loop;
+  request.rows = code.rows;
+  request.grid = {blocks, 1, 1};
+  request.block = block;
+  request.workers = 1;
+  request.localBytes = code.localBytes;
+  request.output = &output;
+  return cpu::run(request, Parameters{n, in.data(), words.data()});
 }
 
 std::vector<std::uint32_t> someNumbers() {

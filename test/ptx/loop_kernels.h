@@ -28,6 +28,9 @@ struct Outcome {
 // Three blocks of the shape.
 Outcome runAs(const cpu::KernelCode&, bool fibers, memory::Dim3 block, const std::vector<std::uint32_t>& in, std::uint32_t n);
 
+// How a launch of so many blocks ends, all of which one worker does.
+Error endOf(const cpu::KernelCode&, std::uint32_t blocks, memory::Dim3 block, const std::vector<std::uint32_t>& in, std::uint32_t n);
+
 // As many as `in` must have, below 2^24.
 std::vector<std::uint32_t> someNumbers();
 

@@ -116,11 +116,24 @@ TEST_CASE("lanes that come by different ways meet, those that do not come are a 
   const std::string move = "movmatrix.sync.aligned.m8n8.trans.b16 %r0, %r0;\n";
   mustRunWarp(kernelAround(kOwn + words("ld", 1, "%at") + "and.b32 %r20, %lane, 1;\nsetp.eq.u32 %p0, %r20, 0;\n@%p0 bra even;\n" + move +
                            "bra both;\neven:\n" + move + "both:\n" + words("st", 1, "%out")),
-              in.data(), out.data());
+              in.data(), out.data(), kLanes, true);
   for (unsigned lane = 0; lane < kLanes; ++lane) CHECK(out[lane * 4] == expected(matrix, true, lane));
   const std::string failure = runWarp(
-      kernelAround("setp.eq.u32 %p0, %lane, 3;\n@%p0 bra other;\n" + move + "bra both;\nother:\nbar.warp.sync 0xffffffff;\nboth:\n"), in.data(), out.data());
+      kernelAround("setp.eq.u32 %p0, %lane, 3;\n@%p0 bra other;\n" + move + "bra both;\nother:\nbar.warp.sync 0xffffffff;\nboth:\n"), in.data(),
+      out.data(), kLanes, true);
   CHECK(failure.find("deadlock: 32 threads wait in warp operations") != std::string::npos);
+}
+
+TEST_CASE("lanes that stay away from an operation that is done in vectors end the launch") {
+  std::vector<std::uint32_t> in(128), out(128);
+  in[3 * 4] = 77;
+  const std::string failure =
+      runWarp(kernelAround(kOwn + words("ld", 1, "%at") + "setp.eq.u32 %p0, %r0, 77;\n@%p0 bra end;\nmovmatrix.sync.aligned.m8n8.trans.b16 %r0, %r0;\n" +
+                           words("st", 1, "%out") + "end:\n"),
+              in.data(), out.data());
+  // As fibers the others end, and are not waited for.
+  CHECK((failure.find("that not all lanes of a warp come to") != std::string::npos) == inVectors());
+  CHECK(failure.empty() != inVectors());
 }
 
 TEST_CASE("rows that are misaligned or nowhere end the launch") {

@@ -3,6 +3,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 
 #include "test/cpu/launcher.h"
@@ -18,14 +19,31 @@ std::string kernelAround(std::string_view body) {
          std::string(body) + "ret;\n}\n";
 }
 
-std::string runWarp(const std::string& ptx, const void* in, void* out, std::uint32_t lanes) {
+// Instead of as fibers, in a run of all tests of its own (CMakeLists.txt).
+bool inVectors() {
+  static const bool asked = std::getenv("ROUSE_TEST_WARPS") != nullptr && std::string_view(std::getenv("ROUSE_TEST_WARPS")) == "vectors";
+  if (!asked) return false;
+  const bool has = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  static const bool told = [has] {
+    if (!has) WARN("left out: this processor has no AVX-512, and operations of warps run as fibers");
+    return true;
+  }();
+  return told && has;
+}
+
+std::string runWarp(const std::string& ptx, const void* in, void* out, std::uint32_t lanes, bool apart) {
   auto program = cpu::Program::translate(ptx);
   if (!program) return program.error().message;
   auto code = (*program)->compile(0);
   if (!code) return code.error().message;
-  CHECK(code->loop == nullptr);
   cpu::Launch request;
   request.entry = code->entry;
+  if (inVectors() && lanes == kLanes && !apart) {
+    // Without shared memory's barriers nothing is kept between segments, so that no frames are needed.
+    CHECK(code->loop != nullptr);
+    CHECK(code->wholeWarps);
+    request.loop = code->loop;
+  }
   request.block = {lanes, 1, 1};
   request.workers = 1;
   request.sharedBytes = code->staticSharedBytes;
@@ -33,9 +51,9 @@ std::string runWarp(const std::string& ptx, const void* in, void* out, std::uint
   return cpu::run(request, parameters).message;
 }
 
-void mustRunWarp(const std::string& ptx, const void* in, void* out, std::uint32_t lanes) {
+void mustRunWarp(const std::string& ptx, const void* in, void* out, std::uint32_t lanes, bool apart) {
   INFO(ptx);
-  REQUIRE(runWarp(ptx, in, out, lanes) == "");
+  REQUIRE(runWarp(ptx, in, out, lanes, apart) == "");
 }
 
 std::string refusalOf(const std::string& ptx) {

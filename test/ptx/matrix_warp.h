@@ -19,10 +19,13 @@ inline constexpr std::uint32_t kLanes = 32;
 // registers %r<64>, %f<64> and %d<64>, %p<4>, and shared memory `tile` of 4096 bytes.
 std::string kernelAround(std::string_view body);
 
-// Runs the kernel with a warp of `lanes`; returns what the launch failed with, empty if it did not.
-std::string runWarp(const std::string& ptx, const void* in, void* out, std::uint32_t lanes = kLanes);
+// Runs the kernel with a warp of `lanes`; returns what the launch failed with, empty if it did not. `apart`: its lanes come apart to what they do, so it is
+// never run as vectors.
+std::string runWarp(const std::string& ptx, const void* in, void* out, std::uint32_t lanes = kLanes, bool apart = false);
+// Whether whole warps are run as vectors.
+bool inVectors();
 // As runWarp, and nothing may fail.
-void mustRunWarp(const std::string& ptx, const void* in, void* out, std::uint32_t lanes = kLanes);
+void mustRunWarp(const std::string& ptx, const void* in, void* out, std::uint32_t lanes = kLanes, bool apart = false);
 
 // What is said when the module is loaded; empty if it is accepted.
 std::string refusalOf(const std::string& ptx);

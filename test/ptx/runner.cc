@@ -150,10 +150,15 @@ void rouse_cpu_matrix(ThreadContext*, std::uint32_t, std::uint32_t*) { ++journal
 void rouse_cpu_matrix_part(ThreadContext*, std::uint32_t, std::uint32_t*, std::byte*, std::uint32_t) {
   ++journal.warpOperations;
 }
+void rouse_cpu_matrix_of_warp(ThreadContext*, std::uint32_t, std::uint32_t, std::uint32_t*) { ++journal.warpOperations; }
+void rouse_cpu_matrix_part_of_warp(ThreadContext*, std::uint32_t, std::uint32_t, std::uint32_t*, std::byte* const*, const std::uint32_t*) {
+  ++journal.warpOperations;
+}
 void rouse_cpu_texture(std::uint64_t, std::uint32_t, std::uint32_t*) {}
 void rouse_cpu_surface(ThreadContext*, std::uint64_t, std::uint32_t, std::uint32_t*) {}
 std::uint32_t rouse_cpu_texture_query(std::uint64_t, std::uint32_t) { return 0; }
 std::uint32_t rouse_cpu_activemask(ThreadContext* thread) { return 1u << thread->lane; }
+void rouse_cpu_step(ThreadContext*) {}
 void rouse_cpu_yield(ThreadContext*) { ++journal.yields; }
 std::int32_t rouse_cpu_vprintf(ThreadContext*, const char* format, const std::byte*) {
   journal.printed += format;
@@ -176,6 +181,7 @@ std::byte* rouse_cpu_frames(rouse::cpu::BlockContext*, std::uint64_t bytes) {
   frames.resize(bytes + 64);
   return frames.data() + (64 - reinterpret_cast<std::uintptr_t>(frames.data()) % 64) % 64;
 }
+void rouse_cpu_check(ThreadContext*, std::uint64_t, std::uint64_t, std::uint32_t, std::uint32_t) {}
 void* rouse_cpu_malloc(ThreadContext*, std::uint64_t bytes) { return std::malloc(bytes); }
 void rouse_cpu_free(ThreadContext*, void* pointer) { std::free(pointer); }
 std::uint64_t rouse_cpu_clock() {

@@ -4,7 +4,7 @@
 namespace rouse::test {
 
 TEST_CASE("lanes of a warp exchange in vectors what they exchange as fibers") {
-  mustBeTheSame("warps", {"shuffles", "votes", "reduces", "block_sum", "warp_branches", "scans", "synchronized", "parts"}, false);
+  mustBeTheSame("warps", {"shuffles", "votes", "reduces", "block_sum", "warp_branches", "scans", "synchronized", "matrices", "parts"}, false);
 }
 
 // Where the processor has masks; else all of them are fibers.
@@ -14,7 +14,7 @@ TEST_CASE("whole warps are vectors") {
     return;
   }
   const LoopKernels kernels("warps", "O3");
-  for (const char* name : {"shuffles", "votes", "reduces", "block_sum", "warp_branches", "scans", "synchronized"}) {
+  for (const char* name : {"shuffles", "votes", "reduces", "block_sum", "warp_branches", "scans", "synchronized", "matrices"}) {
     INFO(name);
     const cpu::KernelCode code = kernels.code(name);
     CHECK(code.loop != nullptr);

@@ -10,6 +10,8 @@
 // BlockContext::shared (cvta adds the base, cvta.to subtracts it). Local memory is the thread's stack: local-space addresses
 // are plain host addresses. Constant and global variables are found through BlockContext::variables. Parameters of a kernel are
 // read from the `parameters` pointer.
+//
+// Checked code (`rouse run --check`) asks before each access whether the launch may make it: KernelCode::loop is null then, each thread has a fiber.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +19,32 @@
 
 namespace rouse::cpu {
 
+// Checked code: bytes that the launch may access, for the whole time that the block runs. Such a range is remembered for those of its
+// instructions whose number has the same remainder.
+struct CheckedRange {
+  std::uint64_t base = 0, bytes = 0;
+};
+inline constexpr std::uint32_t kCheckedRanges = 64;
+
+// Checked code: local memory that a call of a function has, innermost first; `count` CheckedRanges follow.
+struct CheckedFrame {
+  const CheckedFrame* outer;
+  std::uint64_t count;
+};
+
+// What an access is, in 32 bits: what is done (2 bits), in which state space as the instruction has it (ptx::Space, 6 bits), the alignment it
+// needs (8 bits), and which CheckedRange remembers what is found for it, kCheckedRanges: none.
+enum class AccessVerb : std::uint32_t { read, write, atomic, texture };
+constexpr std::uint32_t accessCode(AccessVerb verb, std::uint32_t space, std::uint32_t alignment, std::uint32_t range) {
+  return static_cast<std::uint32_t>(verb) | space << 2 | alignment << 8 | range << 16;
+}
+
 struct BlockContext {
   std::uint32_t ctaid[3];
   std::uint32_t threads;  // ntid.x * ntid.y * ntid.z
   std::uint32_t ntid[3];
-  std::uint32_t reserved0;
+  // BlockLoop only: how many blocks it runs; 1, or with KernelCode::rows as many as follow one another in x, of which this is the first.
+  std::uint32_t blocks;
   std::uint32_t nctaid[3];
   std::uint32_t sharedBytes;       // static + dynamic
   std::byte* shared;               // base of the block's shared memory, aligned to 128
@@ -33,6 +56,7 @@ struct BlockContext {
   // What %envreg1 (high half) and %envreg2 (low half) hold: the address of the grid's barrier word, behind a size word, as
   // cooperative groups have it from the driver (cooperative_groups/details/driver_abi.h). 0 unless launched cooperatively.
   std::uint64_t gridWorkspace;
+  CheckedRange* checked;           // kCheckedRanges of them; of no meaning but to checked code
 };
 
 struct ThreadContext {
@@ -46,6 +70,7 @@ struct ThreadContext {
   std::uint32_t reserved0;
   BlockContext* block;
   void* runtime;  // the runtime's own (fiber)
+  const CheckedFrame* frames;  // of no meaning but to checked code
 };
 
 // Shared memory that belongs to the language's headers rather than to the program (PTX ISA, %reserved_smem_offset_*): for
@@ -61,6 +86,7 @@ struct KernelCode {
   KernelEntry entry = nullptr;
   BlockLoop loop = nullptr;  // null: needs fibers
   bool wholeWarps = false;       // `loop` is for blocks of whole warps in x only (ntid.x a multiple of 32): for others fibers
+  bool rows = false;             // `loop` takes several blocks at once (BlockContext::blocks); `ctaid` says meanwhile which it is at
   std::uint32_t frameBytes = 0;  // that `loop` keeps of each thread while it waits
   std::uint32_t staticSharedBytes = 0;
   std::uint32_t reservedSharedBytes = 0;  // behind the block's shared memory (reservedSharedOffset), zero when it begins
@@ -92,6 +118,12 @@ std::uint32_t rouse_cpu_redux(ThreadContext*, std::uint32_t op, std::uint32_t is
 void rouse_cpu_matrix(ThreadContext*, std::uint32_t operation, std::uint32_t* registers);
 // wmma.load and wmma.store: the lane's part of one matrix at `base` (a host address), rows or columns `stride` elements apart.
 void rouse_cpu_matrix_part(ThreadContext*, std::uint32_t operation, std::uint32_t* registers, std::byte* base, std::uint32_t stride);
+// The same for a whole warp at once: `thread` is the first lane's context, `lanes` says which have come (if not
+// all, the launch ends), `words` are all lanes' registers by word, then by
+// lane (lane l's word w at words[32 w + l]); bases and strides by lane.
+void rouse_cpu_matrix_of_warp(ThreadContext* thread, std::uint32_t operation, std::uint32_t lanes, std::uint32_t* words);
+void rouse_cpu_matrix_part_of_warp(ThreadContext* thread, std::uint32_t operation, std::uint32_t lanes, std::uint32_t* words, std::byte* const* bases,
+                                   const std::uint32_t* strides);
 // tex, tld4, suld, sust: `object` is what the program was given (schemas/wire/texture.h), `operation` what texture_form.h makes of the
 // instruction, `words` its coordinates, and then its results.
 void rouse_cpu_texture(std::uint64_t object, std::uint32_t operation, std::uint32_t* words);
@@ -100,6 +132,9 @@ void rouse_cpu_surface(ThreadContext*, std::uint64_t object, std::uint32_t opera
 std::uint32_t rouse_cpu_texture_query(std::uint64_t object, std::uint32_t query);
 // activemask: the lanes of the warp that are at this instruction once every lane has run as far as it can.
 std::uint32_t rouse_cpu_activemask(ThreadContext*);
+// Around a volatile store to what may be shared memory, of a function that loads such as well, and at a fence for the block's threads: the lanes of a warp that come here go on when all threads
+// of the block have come as far as they can without it. Programs from before independent thread scheduling exchange values so, without a barrier.
+void rouse_cpu_step(ThreadContext*);
 // Lets other threads of the block, and other blocks, run: emitted in loops that may spin on memory (nanosleep, and loop back
 // edges around volatile or atomic loads).
 void rouse_cpu_yield(ThreadContext*);
@@ -111,6 +146,9 @@ void rouse_cpu_assert_fail(ThreadContext*, const char* message, const char* file
 void rouse_cpu_trap(ThreadContext*, std::uint32_t reason);
 // An access that is known to be misaligned. Ends the launch with cudaErrorMisalignedAddress.
 void rouse_cpu_misaligned(ThreadContext*, std::uint64_t address, std::uint32_t bytes);
+// Checked code: whether the thread may access these bytes; an address of shared memory is an offset, as ever. `site`: where the instruction begins in
+// the module's text; `what`: accessCode(). If not, the thread ends here, and its launch fails when the other threads have ended.
+void rouse_cpu_check(ThreadContext*, std::uint64_t address, std::uint64_t bytes, std::uint32_t site, std::uint32_t what);
 // BlockLoop: memory for what its threads keep at barriers, aligned to 64, with any contents; until the loop ends or asks again.
 std::byte* rouse_cpu_frames(BlockContext*, std::uint64_t bytes);
 // Device-side malloc and free.

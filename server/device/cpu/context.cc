@@ -214,7 +214,8 @@ void CpuContext::launch(memory::Stream& stream, const memory::LaunchRequest& req
                                        request.block,
                                        request.sharedBytes,
                                        request.cooperative,
-                                       {request.parameters.begin(), request.parameters.end()}});
+                                       {request.parameters.begin(), request.parameters.end()},
+                                       state_->check != 0 ? state_->bounds.now() : nullptr});
 }
 
 Status CpuContext::call(memory::Stream& stream, const memory::LibraryRequest& request) {
@@ -244,7 +245,7 @@ void CpuContext::waitFor(memory::Stream& stream, const wire::Slot& slot, std::ui
 
 Result<std::unique_ptr<memory::ModuleInstance>> CpuContext::instantiate(std::shared_ptr<memory::Image> image,
                                                                         std::span<const std::uint64_t> addresses) {
-  return bindModule(std::move(image), addresses);
+  return bindModule(std::move(image), addresses, state_->check != 0 ? Code::checked : Code::plain);
 }
 
 Result<std::unique_ptr<memory::ModuleInstance>> CpuContext::adopt(std::shared_ptr<memory::Image> image,
@@ -254,6 +255,7 @@ Result<std::unique_ptr<memory::ModuleInstance>> CpuContext::adopt(std::shared_pt
 
 // Blocks of the device heap are this process's own memory.
 std::string CpuContext::ties() const {
+  if (state_->check != 0) return "its accesses are checked";
   const std::uint64_t used = state_->heap.used();
   return used == 0 ? "" : std::to_string(used) + " bytes of the device heap are in use";
 }

@@ -32,6 +32,8 @@ class CpuContext final : public memory::Context {
   void own(std::uint64_t address) override { state_->visits.own(address); }
   void takeCopied(std::vector<std::uint64_t>& addresses) override { state_->visits.takeCopied(addresses); }
   void settle(memory::Stream& stream, std::uint64_t address, memory::Chunk chunk) override;
+  void reach(AddressRange range) override { state_->mapped.insertOther(range); }
+  void unreach(AddressRange range) override { state_->mapped.eraseOther(range); }
   Status mapHost(AddressRange range) override;
   Status unmapHost(AddressRange range) override;
 
@@ -55,6 +57,8 @@ class CpuContext final : public memory::Context {
   Result<std::unique_ptr<memory::ModuleInstance>> adopt(std::shared_ptr<memory::Image> image,
                                                         std::span<const std::uint64_t> addresses) override;
   std::string ties() const override;
+  void allow(AddressRange range) override { state_->bounds.allow(range); }
+  void forbid(AddressRange range) override { state_->bounds.forbid(range); }
   Status setLimit(memory::ContextLimit limit, std::uint64_t value) override;
   bool idle() const override { return state_->outstanding.load(std::memory_order_acquire) == 0; }
 

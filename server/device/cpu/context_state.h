@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "memory/device.h"
+#include "schemas/wire/access_errors.h"
+#include "server/device/cpu/access_bounds.h"
 #include "server/device/cpu/link_use.h"
 #include "server/device/cpu/mapped_memory.h"
 #include "server/device/cpu/prefault.h"
@@ -23,13 +25,14 @@ namespace rouse::cpu {
 class ContextState final : public OutputSink {
  public:
   ContextState(WorkerPool& pool, SlotWaits& slotWaits, LinkUse* links, memory::ContextObserver& observer,
-               AddressRange deviceWindow)
+               AddressRange deviceWindow, std::uint32_t check = 0)
       : pool(pool),
         slotWaits(slotWaits),
         links(links),
         deviceWindow(deviceWindow),
         prefault(std::make_shared<Prefault>(deviceWindow, pool)),
         visits(links),
+        check(check),
         observer_(observer) {}
 
   WorkerPool& pool;
@@ -40,6 +43,8 @@ class ContextState final : public OutputSink {
   Visits visits;
   MappedRanges mapped;
   DeviceHeap heap;
+  const std::uint32_t check;  // memory::ContextOptions
+  AccessBounds bounds;        // the executor's thread's
   std::atomic<std::uint64_t> stackLimitBytes{1024};
   std::atomic<std::uint64_t> nextGridId{1};
 
@@ -64,11 +69,17 @@ class ContextState final : public OutputSink {
   void endDriving();
   void progress() { observer_.onProgress(); }
   void onOutput(std::string_view text, bool toStderr) override { observer_.onOutput(text, toStderr); }
+  // One more invalid access, or failure of a kernel, of a context that is checked. Whether to report it. Any thread.
+  bool countInvalid() {
+    observer_.onInvalidAccess(1);
+    return check == wire::kAllReports || reports_.fetch_add(1, std::memory_order_relaxed) < check;
+  }
 
  private:
   bool kill(CudaError error);
 
   memory::ContextObserver& observer_;
+  std::atomic<std::uint64_t> reports_{0};
   std::atomic<CudaError> dead_{CudaError::success};
   std::mutex mutex_;
   std::condition_variable ended_;

@@ -59,7 +59,7 @@ Result<std::unique_ptr<memory::Device>> CpuDevice::open(const memory::DeviceOpti
 Result<std::unique_ptr<memory::Context>> CpuDevice::createContext(const memory::ContextOptions& options,
                                                                   memory::ContextObserver& observer) {
   return CpuContext::create(options, *memory_,
-                            std::make_shared<ContextState>(pool_, slotWaits_, links_.get(), observer, options.deviceWindow));
+                            std::make_shared<ContextState>(pool_, slotWaits_, links_.get(), observer, options.deviceWindow, options.check));
 }
 
 Result<memory::SharedChunks> CpuDevice::exportChunks(std::span<const memory::Chunk> chunks) {

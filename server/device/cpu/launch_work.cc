@@ -31,6 +31,9 @@ class LaunchWork final : public Work, public std::enable_shared_from_this<Launch
   void completeIfOver(Worker& worker);
 
  private:
+  // Of checked code, which has failed otherwise than by an access that is known as invalid.
+  void reportStopped(const Error& failure);
+
   const std::shared_ptr<const BoundModule> module_;
   const std::shared_ptr<StreamQueue> stream_;
   const std::shared_ptr<ContextState> context_;
@@ -81,9 +84,15 @@ void LaunchWork::completeIfOver(Worker& worker) {
   if (!grid_->takeCompletion()) return;
   context_->removeGrid(*grid_);
   if (const Error failure = grid_->failure(); failure.code != CudaError::success) {
+    if (grid_->options().check != nullptr && grid_->stopped()) reportStopped(failure);
     context_->fault(failure.code, failure.message);
   }
   stream_->completed(worker);
+}
+
+void LaunchWork::reportStopped(const Error& failure) {
+  if (context_->dead() != CudaError::success || !grid_->options().check->count()) return;
+  context_->onOutput("========= A kernel has failed: " + failure.message + "\n=========\n", true);
 }
 
 bool check(const LaunchOperation& operation, const memory::KernelDescription& kernel, std::uint32_t staticShared,
@@ -127,7 +136,7 @@ bool startLaunch(const LaunchOperation& operation, const std::shared_ptr<StreamQ
     return false;
   }
   const memory::KernelDescription& kernel = kernels[operation.function];
-  auto code = operation.module->image->program().compile(operation.function);
+  auto code = operation.module->image->program().compile(operation.function, operation.allowed != nullptr ? Code::checked : Code::plain);
   if (!code) {
     context.fault(code.error().code, "kernel " + kernel.name + ": " + code.error().message);
     return false;
@@ -154,6 +163,12 @@ bool startLaunch(const LaunchOperation& operation, const std::shared_ptr<StreamQ
   options.variables = operation.module->addresses.data();
   options.heap = &context.heap;
   options.output = &context;
+  if (operation.allowed != nullptr) {
+    // The launch holds the module, and the stream the context, for longer than anybody asks.
+    options.check = std::make_shared<LaunchCheck>(LaunchCheck{.allocations = operation.allowed,
+                                                             .site = [image = operation.module->image](std::uint32_t site) { return image->program().site(site); },
+                                                             .count = [&context] { return context.countInvalid(); }});
+  }
   auto work = std::make_shared<LaunchWork>(std::move(options), operation.module, stream);
   context.addGrid(work->grid());
   const std::uint64_t useful = std::min<std::uint64_t>(work->grid()->blocks(), context.pool.size());

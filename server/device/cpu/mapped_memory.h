@@ -34,12 +34,22 @@ class MappedRanges final : public library::MappedMemory {
     host_.erase(range);
   }
 
+  // Of other contexts.
+  void insertOther(AddressRange range) {
+    const std::lock_guard lock(mutex_);
+    other_.insert(range);
+  }
+  void eraseOther(AddressRange range) {
+    const std::lock_guard lock(mutex_);
+    other_.erase(range);
+  }
+
   bool contains(AddressRange range) const override;
 
  private:
   mutable std::mutex mutex_;
   std::unordered_set<std::uint64_t> granules_;
-  memory::RangeMap host_;
+  memory::RangeMap host_, other_;
 };
 
 }  // namespace rouse::cpu

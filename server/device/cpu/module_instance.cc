@@ -13,8 +13,8 @@ namespace {
 constexpr std::uint32_t kRegisters = 32;
 
 Result<std::uint64_t> targetOf(const Relocation& relocation, Program& program,
-                               std::span<const std::uint64_t> addresses) {
-  if (relocation.target == Relocation::Target::function) return program.functionAddress(relocation.index);
+                               std::span<const std::uint64_t> addresses, Code code) {
+  if (relocation.target == Relocation::Target::function) return program.functionAddress(relocation.index, code);
   if (relocation.index >= addresses.size()) {
     return Error{CudaError::invalidPtx, "initial value refers to variable " + std::to_string(relocation.index) +
                                             " of " + std::to_string(addresses.size())};
@@ -23,7 +23,7 @@ Result<std::uint64_t> targetOf(const Relocation& relocation, Program& program,
 }
 
 Status writeVariable(const InitialValue& value, std::uint64_t bytes, std::uint64_t address, Program& program,
-                     std::span<const std::uint64_t> addresses) {
+                     std::span<const std::uint64_t> addresses, Code code) {
   auto* memory = reinterpret_cast<std::byte*>(address);
   const std::uint64_t given = std::min<std::uint64_t>(value.bytes.size(), bytes);
   if (given != 0) std::memcpy(memory, value.bytes.data(), given);
@@ -33,7 +33,7 @@ Status writeVariable(const InitialValue& value, std::uint64_t bytes, std::uint64
       return Error{CudaError::invalidPtx, "initial value has an address at byte " + std::to_string(relocation.offset) +
                                               " of " + std::to_string(bytes)};
     }
-    auto target = targetOf(relocation, program, addresses);
+    auto target = targetOf(relocation, program, addresses, code);
     if (!target) return std::move(target).error();
     const std::uint64_t word = *target + static_cast<std::uint64_t>(relocation.addend);
     std::memcpy(memory + relocation.offset, &word, sizeof word);
@@ -53,7 +53,7 @@ CpuImage::CpuImage(std::unique_ptr<Program> program)
 }
 
 Result<std::shared_ptr<memory::Image>> loadImage(std::span<const std::byte> module, std::shared_ptr<CodeCache> cache) {
-  auto ptx = fatbin::selectPtx(module, kCapability);
+  auto ptx = fatbin::selectPtx(module, kCapability, fatbin::Newer::accept);
   if (!ptx) return std::move(ptx).error();
   auto program = Program::translate(*ptx, std::move(cache));
   if (!program) return std::move(program).error();
@@ -86,14 +86,14 @@ Result<std::shared_ptr<BoundModule>> place(std::shared_ptr<memory::Image> image,
 }  // namespace
 
 Result<std::unique_ptr<memory::ModuleInstance>> bindModule(std::shared_ptr<memory::Image> image,
-                                                           std::span<const std::uint64_t> addresses) {
+                                                           std::span<const std::uint64_t> addresses, Code code) {
   auto placed = place(std::move(image), addresses);
   if (!placed) return std::move(placed).error();
   BoundModule& bound = **placed;
   const auto& variables = bound.image->description().variables;
   const auto& values = bound.image->program().initialValues();
   for (std::size_t i = 0; i < variables.size(); ++i) {
-    if (auto status = writeVariable(values[i], variables[i].bytes, addresses[i], bound.image->program(), addresses);
+    if (auto status = writeVariable(values[i], variables[i].bytes, addresses[i], bound.image->program(), addresses, code);
         !status) {
       return Error{status.error().code, "variable " + variables[i].name + ": " + status.error().message};
     }

@@ -45,9 +45,9 @@ class CpuModuleInstance final : public memory::ModuleInstance {
 // Finds the PTX, checks and translates it, and compiles what addresses of functions in variables need.
 Result<std::shared_ptr<memory::Image>> loadImage(std::span<const std::byte> module, std::shared_ptr<CodeCache> cache = nullptr);
 
-// Writes the variables' initial values to their addresses.
+// Writes the variables' initial values to their addresses. `code`: what addresses of functions among them lead to.
 Result<std::unique_ptr<memory::ModuleInstance>> bindModule(std::shared_ptr<memory::Image> image,
-                                                           std::span<const std::uint64_t> addresses);
+                                                           std::span<const std::uint64_t> addresses, Code code = Code::plain);
 // The same, but they have values.
 Result<std::unique_ptr<memory::ModuleInstance>> adoptModule(std::shared_ptr<memory::Image> image,
                                                             std::span<const std::uint64_t> addresses);

@@ -11,6 +11,7 @@
 #include "schemas/wire/layout.h"
 #include "server/device/cpu/marker.h"
 #include "server/device/cpu/module_instance.h"
+#include "server/device/cpu/runtime/access_check.h"
 #include "server/device/link_board.h"
 
 namespace rouse::cpu {
@@ -44,6 +45,7 @@ struct LaunchOperation {
   std::uint32_t sharedBytes;
   bool cooperative;
   std::vector<std::byte> parameters;
+  std::shared_ptr<const Allocations> allowed{};  // null: accesses are not checked
 };
 
 struct LibraryOperation {

@@ -30,22 +30,38 @@ struct InitialValue {
   std::vector<Relocation> relocations;
 };
 
+// Where an instruction stands, for people.
+struct InstructionSite {
+  std::string function;    // mangled
+  std::string text;        // of the instruction
+  std::uint32_t line = 0;  // of the PTX
+  std::string file;        // of the source, where the module tells (-lineinfo, -G); empty: it does not
+  std::uint32_t fileLine = 0;
+};
+
+// Code::checked: asks before each access whether it may be made (abi.h).
+enum class Code : std::uint8_t { plain, checked };
+inline constexpr std::size_t kCodes = 2;
+
 class Program {
  public:
   // Parses and checks the whole module. Fails with invalidPtx (malformed: line and what was expected) or notSupported (the
   // first instruction, directive or type that is not covered: its text and line). No code is generated yet. `cache`: where code that
-  // has been made before is found, and new code kept; null: nowhere.
-  static Result<std::unique_ptr<Program>> translate(std::string_view ptx, std::shared_ptr<CodeCache> cache = nullptr);
+  // has been made before is found, and new code kept; null: nowhere. `sideBySide`: threads may share vectors, where the processor has masks; false to
+  // compare.
+  static Result<std::unique_ptr<Program>> translate(std::string_view ptx, std::shared_ptr<CodeCache> cache = nullptr, bool sideBySide = true);
 
   virtual ~Program() = default;
   virtual const memory::ModuleDescription& description() const = 0;
   virtual const std::vector<InitialValue>& initialValues() const = 0;  // one for each variable
 
   // Compiles a kernel with all that it calls, once; later calls return the same code. Any thread; slow the first time.
-  virtual Result<KernelCode> compile(std::uint32_t kernel) = 0;
+  virtual Result<KernelCode> compile(std::uint32_t kernel, Code = Code::plain) = 0;
 
   // The code address that a function pointer to function `index` holds, for relocations. Compiles what is needed.
-  virtual Result<std::uint64_t> functionAddress(std::uint32_t index) = 0;
+  virtual Result<std::uint64_t> functionAddress(std::uint32_t index, Code = Code::plain) = 0;
+  // Of an instruction that begins there in the text, as checked code names it. Any thread; searches all of the text.
+  virtual InstructionSite site(std::uint32_t begin) const = 0;
   // Whether its kernels, or initial values, can put an address of code into memory, or take one from there.
   virtual bool handlesCodeAddresses() const = 0;
 };

@@ -175,3 +175,52 @@ KERNEL late_fault(unsigned n, const unsigned* in, unsigned* out) {
   }
   out[global()] = sum;
 }
+
+// By what is the same for all and not zero for those that divide: nobody.
+KERNEL divisions(unsigned n, const unsigned* in, unsigned* out) {
+  const unsigned none = n > 100000 ? n : 0;
+  unsigned value = in[global()], rest = 1;
+  if (none != 0) rest = n % none;
+  if (none != 0 && value & 1) value /= none;
+  for (unsigned k = 0; k < value % 3; ++k) {
+    if (none != 0) rest += (k + n) / none;
+  }
+  out[global()] = value + rest;
+}
+
+// One thread after the other, by a bit of a word whose other bits are as they were found: who has it must be able to go on.
+KERNEL bit_locks(unsigned n, const unsigned* in, unsigned* out) {
+  constexpr unsigned kBit = 16;  // not one of those that are there
+  unsigned* const lock = out + 3 * 1024 + 2 * blockIdx.x;
+  unsigned seen = *lock, expected;
+  do {
+    expected = seen & ~kBit;
+    seen = atomicCAS(lock, expected, expected | kBit);
+  } while (seen != expected);
+  __threadfence();
+  lock[1] += in[global()];
+  __threadfence();
+  atomicAnd(lock, ~kBit);
+  out[global()] = 1;
+}
+
+// Each waits for the one behind it, with swaps that change nothing.
+KERNEL chained(unsigned n, const unsigned* in, unsigned* out) {
+  if (linear() + 1 < threads()) {
+    unsigned seen = 0, expected;
+    do {
+      expected = seen;
+      seen = atomicCAS(&out[global() + 1], expected, expected);
+    } while (seen == 0xdeadbeef);
+  }
+  atomicExch(&out[global()], in[global()]);
+}
+
+// Nothing is the same for all but the parameters.
+KERNEL misaligned_own(unsigned n, const unsigned* in, unsigned* out) {
+  const unsigned i = blockIdx.x * threads() + linear();
+  const unsigned* const from = reinterpret_cast<const unsigned*>(reinterpret_cast<const char*>(in + i) + (in[i] == n ? 1 : 0));
+  out[i] = *from + 1;
+}
+
+KERNEL roots(unsigned n, const unsigned* in, unsigned* out) { out[global()] = __float_as_uint(rsqrtf(__uint_as_float(in[global()]))); }

@@ -50,16 +50,42 @@ llvm::Value* addHalf(Emitter& e, llvm::Value* pointer, llvm::Value* addend, Type
   return seen;
 }
 
+std::uint32_t vectorLength(const Instruction& i) {
+  if (i.has(Modifier::v2)) return 2;
+  if (i.has(Modifier::v4)) return 4;
+  return i.has(Modifier::v8) ? 8 : 1;
+}
+
+// atom.add.v4.f32 and its like: each element is added to atomically, the vector as a whole is not.
+void addVector(Emitter& e, const Instruction& i, std::uint32_t length) {
+  const Type type = i.type();
+  const bool isReduction = i.opcode == ptx::Opcode::red;
+  const std::size_t first = isReduction ? 0 : 1;
+  const std::uint32_t bytes = ptx::bytesOf(type);
+  const Emitter::Address address = e.address(i.operands[first], Space::global);
+  e.checkAccess(i, address, {i.operands[first], ptx::spaceOf(i), AccessVerb::atomic, bytes * length, bytes * length, true});
+  std::vector<llvm::Value*> old;
+  for (std::uint32_t k = 0; k < length; ++k) {
+    llvm::Value* const pointer = e.b.CreateConstGEP1_32(e.b.getInt8Ty(), address.pointer, k * bytes);
+    llvm::Value* const addend = e.read(i.operands[first + 1].elements[k], type);
+    old.push_back(isHalfLike(type) ? e.fromBits(addHalf(e, pointer, addend, type, orderingOf(i)), type)
+                                   : e.b.CreateAtomicRMW(Operation::FAdd, pointer, addend, llvm::Align(bytes), orderingOf(i)));
+  }
+  if (isReduction) return;
+  for (std::uint32_t k = 0; k < length; ++k) e.write(i.operands[0].elements[k], type, old[k]);
+}
+
 }  // namespace
 
 void lowerAtomic(Emitter& e, const Instruction& i) {
   const Type type = i.type();
+  if (const std::uint32_t length = vectorLength(i); length > 1) return addVector(e, i, length);
   const bool isReduction = i.opcode == ptx::Opcode::red;
   const std::size_t first = isReduction ? 0 : 1;  // operands: [d,] [a], b [, c]
   const std::uint32_t bytes = ptx::bytesOf(type);
   const llvm::AtomicOrdering ordering = orderingOf(i);
   const Emitter::Address address = e.address(i.operands[first], ptx::spaceOf(i));
-  e.checkAlignment(address, bytes, true);
+  e.checkAccess(i, address, {i.operands[first], ptx::spaceOf(i), AccessVerb::atomic, bytes, bytes, true});
   llvm::Value* const operand = e.read(i.operands[first + 1], type);
   llvm::Value* old = nullptr;
   // A block's threads run on one thread of the processor, which changes between them at calls only: what is the block's own needs no locked

@@ -1,4 +1,6 @@
 // All threads of a block in three nested loops around the kernel's body (abi.h, BlockLoop).
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/IR/Dominators.h>
 #include <llvm/Transforms/Utils/Cloning.h>
 
 #include "server/device/cpu/codegen/lanes.h"
@@ -7,15 +9,63 @@
 
 namespace rouse::cpu::codegen {
 
-void addBlockLoop(llvm::Module& module, llvm::Function& body, llvm::StringRef name, llvm::TargetMachine* target) {
+namespace {
+
+// Whether a thread does little, so that what it reads again after a row of several blocks is still near, and asks its contexts for numbers only, and for
+// none but the number of its block that blocks of a row do not share. `loads`: those of the block's.
+bool isForRows(llvm::Function& body, llvm::SmallVectorImpl<llvm::LoadInst*>& loads) {
+  const llvm::DominatorTree dominators(body);
+  if (!llvm::LoopInfo(dominators).empty()) return false;
+  const llvm::DataLayout& layout = body.getParent()->getDataLayout();
+  struct Pointer {
+    llvm::Value* value;
+    std::int64_t offset;
+    bool isBlock;
+  };
+  llvm::SmallVector<Pointer, 16> work{{body.getArg(0), 0, false}};
+  while (!work.empty()) {
+    const Pointer at = work.pop_back_val();
+    for (llvm::User* user : at.value->users()) {
+      if (auto* moved = llvm::dyn_cast<llvm::GetElementPtrInst>(user)) {
+        llvm::APInt offset(64, 0);
+        if (!moved->accumulateConstantOffset(layout, offset)) return false;
+        work.push_back({moved, at.offset + offset.getSExtValue(), at.isBlock});
+      } else if (auto* load = llvm::dyn_cast<llvm::LoadInst>(user)) {
+        const bool isNumber = load->getType()->isIntegerTy() || load->getType()->isFloatingPointTy();
+        if (at.isBlock) {
+          if (at.offset == offsetof(BlockContext, shared) || (!isNumber && at.offset != offsetof(BlockContext, variables))) return false;
+          loads.push_back(load);
+        } else if (!isNumber) {
+          if (at.offset != offsetof(ThreadContext, block)) return false;
+          work.push_back({load, 0, true});
+        }
+      } else if (auto* store = llvm::dyn_cast<llvm::StoreInst>(user)) {
+        if (at.isBlock || store->getValueOperand() == at.value) return false;
+      } else {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+bool addBlockLoop(llvm::Module& module, llvm::Function& body, llvm::StringRef name, llvm::TargetMachine* target) {
   llvm::ValueToValueMapTy map;
   llvm::Function* const inlined = llvm::CloneFunction(&body, map);
   inlined->setLinkage(llvm::GlobalValue::InternalLinkage);
   dropNoAlias(*inlined);
   llvm::Function* const function = makeLoopFunction(module, name);
   llvm::IRBuilder<> b(&function->getEntryBlock());
-  ThreadLoops loops(b);
-  if (llvm::Function* const lanes = target == nullptr ? nullptr : sideBySide(*inlined, kNeighbours, *target)) {
+  llvm::Function* const lanes = target == nullptr ? nullptr : sideBySide(*inlined, kNeighbours, *target);
+  llvm::SmallVector<llvm::LoadInst*, 16> loads;
+  const bool rows = isForRows(lanes != nullptr ? *lanes : *inlined, loads);
+  if (rows) {  // the number of the block changes
+    for (llvm::LoadInst* load : loads) load->setMetadata(llvm::LLVMContext::MD_invariant_load, nullptr);
+  }
+  ThreadLoops loops(b, rows);
+  if (lanes != nullptr) {
     allowLanes(*function);
     loops.forAllBy(kNeighbours, [&](llvm::Value* count) {
       b.CreateCall(lanes, {loops.thread(), loops.parameters(), count})->addFnAttr(llvm::Attribute::AlwaysInline);
@@ -26,6 +76,7 @@ void addBlockLoop(llvm::Module& module, llvm::Function& body, llvm::StringRef na
   }
   loops.noteMisaligned();
   b.CreateRetVoid();
+  return rows;
 }
 
 }  // namespace rouse::cpu::codegen

@@ -5,6 +5,8 @@
 #include <llvm/Support/SHA256.h>
 #include <llvm/Target/TargetMachine.h>
 
+#include <algorithm>
+
 #include "server/device/cpu/codegen/compiler_identity.h"
 #include "server/device/cpu/codegen/lanes.h"
 #include "server/device/cpu/codegen/module_emitter.h"
@@ -40,12 +42,20 @@ Status verify(const llvm::Module& module) {
   return Error{CudaError::unknown, "generated code is not valid: " + text};
 }
 
+// Whether one of them takes memory of its stack while it runs: then the stack has to be the thread's own where it waits.
+bool allocatesStack(const ptx::Module& source, const std::vector<std::uint32_t>& functions) {
+  return std::ranges::any_of(functions, [&](std::uint32_t index) {
+    return std::ranges::any_of(source.functions[index].instructions,
+                               [](const ptx::Instruction& i) { return i.opcode == ptx::Opcode::alloca_; });
+  });
+}
+
 // Generic addresses may point to local variables, which threads of a block share in a BlockLoop's stack frame.
 bool usesLocal(const ptx::Module& source, const std::vector<std::uint32_t>& functions) {
   for (const std::uint32_t index : functions) {
     if (!source.functions[index].locals.empty()) return true;
   }
-  return false;
+  return allocatesStack(source, functions);
 }
 
 }  // namespace
@@ -56,18 +66,20 @@ CodeCache::Key hashOf(std::string_view text) {
   return hash.final();
 }
 
-std::string pointerName(std::uint32_t function) { return ModuleEmitter::pointerName(function); }
+std::string pointerName(std::uint32_t function, Code code) { return ModuleEmitter::pointerName(function, code); }
 
 namespace {
 
 // What the cache keeps beside an object.
-enum Fact : std::size_t { kStaticShared, kReservedShared, kLocal, kHasLoop, kWaits, kFrame, kWholeWarps };
+enum Fact : std::size_t { kStaticShared, kReservedShared, kLocal, kHasLoop, kWaits, kFrame, kWholeWarps, kRows };
 
 struct Unit {
   std::optional<std::uint32_t> function;  // none: those whose address is taken
+  Code code = Code::plain;
   bool pointersWait = false;
 
-  std::string entryName() const { return "rouse.entry." + std::to_string(*function); }
+  bool checked() const { return code == Code::checked; }
+  std::string entryName() const { return (checked() ? "rouse.checked." : "rouse.entry.") + std::to_string(*function); }
   std::string loopName() const { return "rouse.loop." + std::to_string(*function); }
 };
 
@@ -76,7 +88,9 @@ CodeCache::Key keyOf(const Source& source, const Unit& unit) {
   hash.update(llvm::StringRef(LLVM_VERSION_STRING " " ROUSE_COMPILER_SOURCES " "));
   hash.update(llvm::StringRef(hostName()));
   hash.update(llvm::ArrayRef(source.text));
+  if (unit.checked()) hash.update(llvm::StringRef("checked "));
   hash.update(llvm::StringRef(unit.function ? "kernel " + std::to_string(*unit.function) + (unit.pointersWait ? " waits" : "") : "pointers"));
+  if (!source.sideBySide) hash.update(llvm::StringRef(" one by one"));
   return hash.final();
 }
 
@@ -84,7 +98,7 @@ Result<CodeCache::Entry> translate(const Source& source, const Unit& unit) {
   const std::unique_ptr<llvm::TargetMachine> target = hostTarget();
   if (target == nullptr) return Error{CudaError::invalidKernelImage, "no code generator for this processor"};
   llvm::LLVMContext context;
-  ModuleEmitter emitter(context, source.module, source.graph, unit.function);
+  ModuleEmitter emitter(context, source.module, source.graph, unit.function, unit.code);
   const std::unique_ptr<llvm::Module> module = emitter.emit();
   module->setDataLayout(target->createDataLayout());
   module->setTargetTriple(target->getTargetTriple().str());
@@ -101,14 +115,14 @@ Result<CodeCache::Entry> translate(const Source& source, const Unit& unit) {
   yieldInSpinLoops(*module);
   CodeCache::Entry entry;
   entry.facts[kWaits] = mayWait(*module);
-  if (unit.function && !unit.pointersWait) {
+  if (unit.function && !unit.pointersWait && !unit.checked()) {
     const bool independent = !usesLocal(source.module, source.graph.reachable(*unit.function));
-    llvm::TargetMachine* const lanes = independent && effort == Effort::full && hasLanes(*target) ? target.get() : nullptr;
+    llvm::TargetMachine* const lanes = source.sideBySide && independent && effort == Effort::full && hasLanes(*target) ? target.get() : nullptr;
     if (!entry.facts[kWaits]) {
       if (independent) llvm::for_each(*module, markIndependent);
-      addBlockLoop(*module, *body, unit.loopName(), lanes);
+      entry.facts[kRows] = addBlockLoop(*module, *body, unit.loopName(), lanes) ? 1 : 0;
       entry.facts[kHasLoop] = 1;
-    } else if (effort != Effort::least) {
+    } else if (effort != Effort::least && !allocatesStack(source.module, source.graph.reachable(*unit.function))) {
       const auto split = splitAtBarriers(*module, *body, unit.loopName(), independent, lanes, [&](llvm::Function& function) { tidy(function, *target); });
       entry.facts[kHasLoop] = split ? 1 : 0;
       entry.facts[kFrame] = split ? split->frameBytes : 0;
@@ -157,8 +171,8 @@ Result<CodeCache::Entry> build(Jit& jit, const Source& source, const Unit& unit)
 
 }  // namespace
 
-Result<KernelCode> compileKernel(Jit& jit, const Source& source, std::uint32_t function, bool pointersWait) {
-  const Unit unit{function, pointersWait};
+Result<KernelCode> compileKernel(Jit& jit, const Source& source, const KernelUnit& kernel) {
+  const Unit unit{kernel.function, kernel.code, kernel.pointersWait};
   const auto built = build(jit, source, unit);
   if (!built) return built.error();
   KernelCode code;
@@ -174,12 +188,13 @@ Result<KernelCode> compileKernel(Jit& jit, const Source& source, std::uint32_t f
     code.loop = reinterpret_cast<BlockLoop>(*loop);
     code.frameBytes = built->facts[kFrame];
     code.wholeWarps = built->facts[kWholeWarps] != 0;
+    code.rows = built->facts[kRows] != 0;
   }
   return code;
 }
 
-Result<bool> compilePointers(Jit& jit, const Source& source) {
-  const auto built = build(jit, source, {});
+Result<bool> compilePointers(Jit& jit, const Source& source, Code code) {
+  const auto built = build(jit, source, {std::nullopt, code});
   if (!built) return built.error();
   return built->facts[kWaits] != 0;
 }

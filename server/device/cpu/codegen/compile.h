@@ -6,6 +6,7 @@
 #include "server/device/cpu/abi.h"
 #include "server/device/cpu/codegen/code_cache.h"
 #include "server/device/cpu/codegen/jit.h"
+#include "server/device/cpu/program.h"
 #include "server/device/cpu/ptx/call_graph.h"
 
 namespace rouse::cpu::codegen {
@@ -16,17 +17,24 @@ struct Source {
   const ptx::CallGraph& graph;
   CodeCache* cache;     // null: none
   CodeCache::Key text;  // hash of what the module was parsed from; of no meaning without a cache
+  bool sideBySide = true;  // false: no threads in vectors (lanes.h)
 };
 
 CodeCache::Key hashOf(std::string_view text);
 
-// A kernel with what it calls. `pointersWait`: functions called through pointers may wait. Throws ptx::Failure.
-Result<KernelCode> compileKernel(Jit&, const Source&, std::uint32_t function, bool pointersWait);
+struct KernelUnit {
+  std::uint32_t function;
+  Code code = Code::plain;
+  bool pointersWait = false;  // functions called through pointers may
+};
+
+// A kernel with what it calls. Throws ptx::Failure.
+Result<KernelCode> compileKernel(Jit&, const Source&, const KernelUnit&);
 
 // The functions whose address is taken; each is then found in the Jit under ModuleEmitter::pointerName. Yields whether
 // they may wait.
-Result<bool> compilePointers(Jit&, const Source&);
+Result<bool> compilePointers(Jit&, const Source&, Code);
 
-std::string pointerName(std::uint32_t function);
+std::string pointerName(std::uint32_t function, Code);
 
 }  // namespace rouse::cpu::codegen

@@ -113,6 +113,7 @@ void Emitter::emit() {
     prepareParameters();
     prologue_.SetInsertPoint(entry_);
   }
+  if (module_.checked()) beginCheckedFrame();
   for (std::size_t i = 0; i <= source_.instructions.size(); ++i) {
     for (const std::uint32_t at : labelsAt[i]) {
       if (b.GetInsertBlock()->getTerminator() == nullptr) b.CreateBr(labels_[at]);
@@ -152,6 +153,7 @@ void Emitter::noteMisaligned() {
 
 void Emitter::returnFromFunction(bool threadEnds) {
   noteMisaligned();
+  if (checkedFrame_ != nullptr) endCheckedFrame();
   if (source_.isKernel) {
     b.CreateRetVoid();
   } else {

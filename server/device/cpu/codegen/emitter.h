@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "server/device/cpu/codegen/module_emitter.h"
 
@@ -45,6 +46,11 @@ class Emitter {
   llvm::Value* toBits(llvm::Value*);  // any scalar or vector to iN of the same size
   llvm::Value* fromBits(llvm::Value*, Type);
 
+  // Whether warps of this function may exchange values by volatile accesses to shared memory, without a barrier: it loads and stores so.
+  bool stepsInWarps();
+  // Whether it loads from shared memory and stores to it at all.
+  bool usesShared();
+
   // Addresses. `pointer` is a host pointer.
   struct Address {
     llvm::Value* pointer = nullptr;
@@ -54,6 +60,25 @@ class Emitter {
   Address address(const Operand& memory, Space);
   // Notes an access of `bytes` (a power of two) that is not aligned; `stop`: ends the launch at once.
   void checkAlignment(const Address&, std::uint32_t bytes, bool stop);
+  // An access, checked for its alignment, and in checked code for all that may be wrong with it (access_checks.cc). `memory`: what `address` is
+  // of; `stop`: where only the alignment is checked, a misaligned one ends the launch at once.
+  struct Access {
+    const Operand& memory;
+    Space space;
+    AccessVerb verb;
+    std::uint32_t bytes, alignment;
+    bool stop = false;
+  };
+  void checkAccess(const Instruction&, const Address&, const Access&);
+  // The same of a number of bytes that is known at run time only, 64 bits; checked code.
+  void checkBytes(const Instruction&, const Address&, const Access&, llvm::Value* bytes);
+  // A texture or surface object that is used; checked code.
+  void checkTexture(const Instruction&, llvm::Value* object);
+  bool checked() const { return module_.checked(); }
+  // Of memory that has been taken of the stack: it may be accessed until the function returns or the stack is given back, to above the number.
+  // Checked code; nothing otherwise.
+  void beginCheckedPiece(llvm::Value* memory, llvm::Value* bytes);
+  void endCheckedPieces(llvm::Value* stack);
   // Address of a variable in its own state space, as mov yields it, 64 bits.
   llvm::Value* symbolAddress(const Operand&);
   llvm::Value* toGeneric(llvm::Value* address, Space);
@@ -85,6 +110,13 @@ class Emitter {
   llvm::Value* blockPointer();
   llvm::Value* variableAddress(std::uint32_t index);
   void prepareParameters();
+  llvm::Value* checkedRange(std::uint32_t index);
+  llvm::Value* checkedNumber(const Address&, Space);
+  void callCheck(const Instruction&, llvm::Value* number, llvm::Value* bytes, const Access&, std::uint32_t range);
+  bool isWithinSymbol(const Operand& memory, std::uint32_t bytes) const;
+  // Tells of the function's local memory, and takes that back.
+  void beginCheckedFrame();
+  void endCheckedFrame();
   void emitInstruction(const Instruction&);
 
   ModuleEmitter& module_;
@@ -96,9 +128,12 @@ class Emitter {
   llvm::Value* block_ = nullptr;
   llvm::Value* shared_ = nullptr;
   llvm::Value* kernelParameters_ = nullptr;
+  std::optional<bool> stepsInWarps_, usesShared_;  // found out once
   llvm::AllocaInst* misaligned_ = nullptr;
   llvm::AllocaInst* carry_ = nullptr;
   llvm::AllocaInst* matrixRegisters_ = nullptr;
+  llvm::AllocaInst* checkedFrame_ = nullptr;
+  llvm::Value* checkedRanges_ = nullptr;
   std::vector<llvm::AllocaInst*> registers_;
   std::vector<llvm::AllocaInst*> locals_;
   std::vector<llvm::Value*> parameters_;

@@ -17,7 +17,11 @@ void lowerSad(Emitter&, const Instruction&);
 void lowerCarry(Emitter&, const Instruction&);  // add.cc, addc, sub.cc, subc, mad.cc, madc
 // dot_product.cc
 void lowerDotProduct(Emitter&, const Instruction&);  // dp4a, dp2a
-void lowerVideo(Emitter&, const Instruction&);       // vadd2 … vabsdiff4
+// video.cc, video_scalar.cc
+void lowerVideo(Emitter&, const Instruction&);        // vadd2 … vset4
+void lowerScalarVideo(Emitter&, const Instruction&);  // vadd, vmad, vset …
+// i1, by the instruction's eq, ne, lt, le, gt or ge, of integers wide enough that their sign is that of what they stand for.
+llvm::Value* compareAsSigned(Emitter&, const Instruction&, llvm::Value* x, llvm::Value* y);
 
 // arithmetic_float.cc
 void lowerFloatArithmetic(Emitter&, const Instruction&);  // add, sub, mul, fma, mad, div
@@ -59,6 +63,9 @@ void lowerFence(Emitter&, const Instruction&);
 void lowerCopyAsync(Emitter&, const Instruction&);
 void lowerPolicy(Emitter&, const Instruction&);   // createpolicy
 void lowerNothing(Emitter&, const Instruction&);  // hints
+// stack.cc
+void lowerStackAllocate(Emitter&, const Instruction&);  // alloca
+void lowerStackPointer(Emitter&, const Instruction&);   // stacksave, stackrestore
 // atomics.cc
 void lowerAtomic(Emitter&, const Instruction&);  // atom, red
 

@@ -3,6 +3,8 @@
 #include <llvm/IR/InstIterator.h>
 #include <llvm/Transforms/Utils/Local.h>
 
+#include "server/device/cpu/codegen/matrix_registers.h"
+
 namespace rouse::cpu::codegen {
 namespace {
 
@@ -38,6 +40,7 @@ llvm::Value* Frame::place(std::uint64_t offset, std::uint64_t bytes) {
 
 // Of one variable: whether it holds something across a cut.
 bool Frame::livesAcross(llvm::AllocaInst& variable) const {
+  if (isMatrixRegisters(variable) && keepsNothing(variable)) return false;
   llvm::SmallPtrSet<llvm::BasicBlock*, 16> users;
   llvm::SmallVector<llvm::Instruction*, 16> work{&variable};
   llvm::SmallPtrSet<llvm::Instruction*, 16> seen;

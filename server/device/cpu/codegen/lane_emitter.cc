@@ -1,6 +1,7 @@
 #include "server/device/cpu/codegen/lane_emitter.h"
 
 #include <llvm/ADT/PostOrderIterator.h>
+#include <llvm/Analysis/ValueTracking.h>
 
 namespace rouse::cpu::codegen {
 
@@ -118,6 +119,8 @@ bool LaneEmitter::needsLane(const llvm::BasicBlock* block) const {
   if (block->size() > kMany) return true;
   for (const llvm::Instruction& instruction : *block) {
     if (instruction.mayReadOrWriteMemory()) return true;
+    // By what only those that come here know not to be zero; done once for all lanes, it has no mask.
+    if (instruction.isIntDivRem() && !llvm::isSafeToSpeculativelyExecute(&instruction)) return true;
   }
   return false;
 }

@@ -57,6 +57,7 @@ class LaneEmitter {
   void emitLoad(const llvm::LoadInst&);
   void emitStore(const llvm::StoreInst&);
   void noteMisaligned(const llvm::StoreInst&);
+  llvm::Value* sumOfWays(const llvm::Value*, const llvm::Value* mask, unsigned depth);
   void emitEnd(const llvm::CallInst&);
   void emitAtomic(const llvm::Instruction&);
   llvm::Value* widened(const llvm::Instruction&);
@@ -79,6 +80,12 @@ class LaneEmitter {
   llvm::Value* matched(const llvm::CallInst&);
   llvm::Value* reduced(const llvm::CallInst&);
 
+  // --- lane_matrix.cc ---
+  bool emitMatrixAccess(const llvm::Instruction&);
+  void emitMatrix(const llvm::CallInst&);
+  llvm::Value* matrixWords(const llvm::AllocaInst*, unsigned word);
+  llvm::AllocaInst* forLanes(llvm::Type*);
+
   llvm::Function& from_;
   llvm::Function& to_;
   const unsigned lanes_;
@@ -91,6 +98,7 @@ class LaneEmitter {
   std::map<const llvm::BasicBlock*, llvm::Value*> masks_;
   std::map<Edge, llvm::Value*> edges_;
   std::map<std::pair<const llvm::PHINode*, const llvm::BasicBlock*>, llvm::Value*> left_;  // values that lanes had when they left a loop
+  llvm::DenseMap<const llvm::AllocaInst*, llvm::AllocaInst*> matrixWords_;  // by word, then by lane
   struct Guard {
     llvm::BasicBlock *before, *after;
     std::vector<llvm::Value**> set;

@@ -4,15 +4,20 @@
 #include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/PatternMatch.h>
 
 #include "server/device/cpu/codegen/lane_emitter.h"
+#include "server/device/cpu/codegen/matrix_registers.h"
 #include "server/device/cpu/codegen/warp_calls.h"
 
 namespace rouse::cpu::codegen {
 namespace {
 
 bool isIgnored(const llvm::Instruction& instruction) {
+  // Registers of matrices are lane_matrix.cc's, and addresses of theirs are not asked for. There are no other variables.
+  if (const auto* variable = llvm::dyn_cast<llvm::AllocaInst>(&instruction)) return isMatrixRegisters(*variable);
+  if (llvm::isa<llvm::GetElementPtrInst>(instruction)) return llvm::isa<llvm::AllocaInst>(instruction.stripInBoundsConstantOffsets());
   return instruction.isLifetimeStartOrEnd() || instruction.isDebugOrPseudoInst() || llvm::isa<llvm::AssumeInst>(instruction);
 }
 
@@ -31,6 +36,12 @@ bool endsLaunch(const llvm::Instruction& instruction) {
 
 bool isAtomicUpdate(const llvm::Instruction& instruction) {
   return llvm::isa<llvm::AtomicRMWInst>(instruction) || llvm::isa<llvm::AtomicCmpXchgInst>(instruction);
+}
+
+// Not ordered, but for what all lanes do together.
+template <class Access>
+bool isPlain(const Access& access) {
+  return access.isSimple() || (!access.isAtomic() && isStep(access));
 }
 
 bool coversLoop(const llvm::Loop& loop) {
@@ -55,10 +66,15 @@ bool LaneEmitter::coversInstruction(const llvm::Instruction& instruction) const 
     if (!isPlainScalar(operand->getType()) && !operand->getType()->isLabelTy() && !llvm::isa<llvm::Function>(operand)) return false;
   }
   if (!isPlainScalar(instruction.getType())) return false;
-  if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) return load->isSimple();
+  if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) {
+    const auto own = shapes_.ownField(*load);
+    const llvm::Type* const type = load->getType();
+    const bool isWord = type->isFloatTy() || (type->isIntegerTy() && type->getIntegerBitWidth() <= 32);
+    return isPlain(*load) && (!own || (isWord && own == shapes_.threadField(load->getPointerOperand())));
+  }
   if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) {
     const auto field = shapes_.threadField(store->getPointerOperand());
-    return store->isSimple() && (!field || *field == offsetof(ThreadContext, misaligned));
+    return isPlain(*store) && (!field || *field == offsetof(ThreadContext, misaligned));
   }
   if (const auto* moved = llvm::dyn_cast<llvm::GetElementPtrInst>(&instruction)) return moved->getNumIndices() == 1;
   if (const auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction)) {
@@ -95,7 +111,7 @@ bool LaneEmitter::covers() const {
 }
 
 void LaneEmitter::emitInstruction(const llvm::Instruction& instruction) {
-  if (isIgnored(instruction)) return;
+  if (isIgnored(instruction) || emitMatrixAccess(instruction)) return;
   if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) return emitLoad(*load);
   if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) return emitStore(*store);
   if (isAtomicUpdate(instruction)) return emitAtomic(instruction);
@@ -250,7 +266,7 @@ llvm::Value* LaneEmitter::access(const llvm::Value* pointer, llvm::Type* type, N
   llvm::BasicBlock* const together = newBlock("near");
   llvm::BasicBlock* const apart = newBlock("far");
   llvm::BasicBlock* const done = newBlock("done");
-  b.CreateCondBr(b.CreateFreeze(ok), together, apart);
+  b.CreateCondBr(b.CreateFreeze(ok), together, apart, llvm::MDBuilder(b.getContext()).createLikelyBranchWeights());
   b.SetInsertPoint(together);
   llvm::Value* const first = near();
   b.CreateBr(done);
@@ -266,14 +282,15 @@ llvm::Value* LaneEmitter::access(const llvm::Value* pointer, llvm::Type* type, N
 }
 
 void LaneEmitter::emitLoad(const llvm::LoadInst& load) {
-  const auto field = shapes_.threadField(load.getPointerOperand());
   if (shapes_.of(&load).isScalar()) return emitScalar(load);
   llvm::Type* const type = load.getType();
-  if (field) {
-    llvm::Value* const linear = b.CreateLoad(b.getInt32Ty(), b.CreateConstGEP1_32(b.getInt8Ty(), to_.getArg(0), offsetof(ThreadContext, linear)));
-    llvm::Value* const numbers = b.CreateAdd(splat(linear), laneNumbers(b.getInt32Ty()));
-    const bool isLane = *field == offsetof(ThreadContext, lane);
-    return set(made_[&load].vector, isLane ? b.CreateAnd(numbers, std::uint64_t{31}) : b.CreateLShr(numbers, std::uint64_t{5}));
+  if (const auto field = shapes_.ownField(load)) {
+    const std::size_t from = *field == offsetof(ThreadContext, tid) ? *field : offsetof(ThreadContext, linear);
+    llvm::Value* const first = b.CreateLoad(b.getInt32Ty(), b.CreateConstGEP1_32(b.getInt8Ty(), to_.getArg(0), static_cast<unsigned>(from)));
+    llvm::Value* numbers = b.CreateAdd(splat(first), laneNumbers(b.getInt32Ty()));
+    if (*field == offsetof(ThreadContext, lane)) numbers = b.CreateAnd(numbers, std::uint64_t{31});
+    if (*field == offsetof(ThreadContext, warp)) numbers = b.CreateLShr(numbers, std::uint64_t{5});
+    return set(made_[&load].vector, type->isFloatTy() ? b.CreateBitCast(numbers, widen(type)) : b.CreateTrunc(numbers, widen(type)));
   }
   const llvm::Value* const pointer = load.getPointerOperand();
   llvm::Value* const zero = llvm::Constant::getNullValue(widen(type));
@@ -315,13 +332,40 @@ void LaneEmitter::noteMisaligned(const llvm::StoreInst& store) {
     if (before != nullptr && shapes_.threadField(before->getPointerOperand()) == shapes_.threadField(store.getPointerOperand()))
       noted = sum->getOperand(1 - k);
   }
+  llvm::Value* const field = scalarOf(store.getPointerOperand());
+  if (llvm::Value* const bits = sumOfWays(noted, mask_, 0)) {
+    b.CreateStore(b.CreateOr(b.CreateLoad(noted->getType(), field), bits), field);
+    return;
+  }
   llvm::Value* const none = llvm::Constant::getNullValue(widen(noted->getType()));
   llvm::Value* const all = vectorOf(noted);
   beginGuard(b.CreateSelect(mask_, b.CreateICmpNE(all, none), llvm::Constant::getNullValue(mask_->getType())));
-  llvm::Value* const field = scalarOf(store.getPointerOperand());
   llvm::Value* const before = b.CreateLoad(noted->getType(), field);
   b.CreateStore(b.CreateOr(before, b.CreateOrReduce(b.CreateSelect(mask_, all, none))), field);
   endGuard();
+}
+
+// The or over the lanes of the mask, of a value that is the same for all that have come the same way; else null.
+llvm::Value* LaneEmitter::sumOfWays(const llvm::Value* value, const llvm::Value* mask, unsigned depth) {
+  constexpr unsigned kDeepest = 4;
+  if (shapes_.of(value).isUniform()) return scalarOf(value);
+  const auto* const phi = llvm::dyn_cast<llvm::PHINode>(value);
+  if (phi == nullptr || depth == kDeepest || shapes_.loops().getLoopFor(phi->getParent()) != nullptr) return nullptr;
+  // Others may have come there, and not here.
+  if (masks_[phi->getParent()] != mask) return nullptr;
+  llvm::Value* sum = b.getInt32(0);
+  for (unsigned k = 0; k < phi->getNumIncomingValues(); ++k) {
+    const llvm::BasicBlock* const before = phi->getIncomingBlock(k);
+    const llvm::Value* const came = phi->getIncomingValue(k);
+    // Lanes that left a loop in different rounds.
+    if (left_.contains({phi, before})) return nullptr;
+    if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(came); constant != nullptr && constant->isZero()) continue;
+    llvm::Value* const way = edges_[{before, phi->getParent()}];
+    llvm::Value* const bits = sumOfWays(came, way, depth + 1);
+    if (bits == nullptr) return nullptr;
+    sum = b.CreateOr(sum, b.CreateSelect(any(way), b.CreateFreeze(bits), b.getInt32(0)));
+  }
+  return sum;
 }
 
 // By the first of those that are here.

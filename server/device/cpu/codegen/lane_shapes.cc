@@ -4,6 +4,7 @@
 #include <llvm/IR/Operator.h>
 #include <llvm/IR/PatternMatch.h>
 
+#include "server/device/cpu/codegen/matrix_registers.h"
 #include "server/device/cpu/codegen/warp_calls.h"
 
 namespace rouse::cpu::codegen {
@@ -27,10 +28,14 @@ Shape join(const Shape& x, const Shape& y) {
   return affine(x.stride, x.conditional || y.conditional);
 }
 
+// As numbers of 64 bits wrap.
+std::int64_t product(std::int64_t x, std::int64_t y) { return static_cast<std::int64_t>(static_cast<std::uint64_t>(x) * static_cast<std::uint64_t>(y)); }
+
 Shape sum(const Shape& x, const Shape& y, std::int64_t sign) {
   if (x.kind == Kind::varying || y.kind == Kind::varying) return kVarying;
   if (x.kind == Kind::unknown || y.kind == Kind::unknown) return {};
-  return affine(x.stride + sign * y.stride, x.conditional || y.conditional);
+  const std::uint64_t more = static_cast<std::uint64_t>(product(y.stride, sign));
+  return affine(static_cast<std::int64_t>(static_cast<std::uint64_t>(x.stride) + more), x.conditional || y.conditional);
 }
 
 std::int64_t truncated(std::int64_t value, unsigned bits) {
@@ -142,27 +147,37 @@ std::optional<std::size_t> LaneShapes::threadField(const llvm::Value* pointer) c
   return offset.getZExtValue();
 }
 
+std::optional<std::size_t> LaneShapes::ownField(const llvm::LoadInst& load) const {
+  const auto field = threadField(load.getPointerOperand());
+  if (!field) return std::nullopt;
+  const std::size_t bytes = layout_.getTypeStoreSize(load.getType()).getFixedValue();
+  for (const std::size_t own : {offsetof(ThreadContext, tid), offsetof(ThreadContext, lane), offsetof(ThreadContext, warp), offsetof(ThreadContext, linear)}) {
+    if (*field < own + sizeof(std::uint32_t) && own < *field + bytes) return own;
+  }
+  return std::nullopt;
+}
+
 Shape LaneShapes::ofLoad(const llvm::LoadInst& load) const {
-  if (const auto field = threadField(load.getPointerOperand())) {
+  if (const auto field = ownField(load)) {
+    // Else as a number of another kind.
+    if (!load.getType()->isIntegerTy(32)) return kVarying;
     switch (*field) {
-      case offsetof(ThreadContext, tid):
-      case offsetof(ThreadContext, linear):
-        return affine(1, false);
       case offsetof(ThreadContext, lane):
         return lanes_ == kWarp ? affine(1, false) : kVarying;
       case offsetof(ThreadContext, warp):
         return lanes_ == kWarp ? kUniform : kVarying;
       default:
-        return kUniform;
+        return affine(1, false);
     }
   }
+  if (matrixWordsOf(load).variable != nullptr) return kVarying;
   return of(load.getPointerOperand()).isUniform() ? kUniform : kVarying;
 }
 
 // Of a warp's first lane a multiple of kWarp.
 bool LaneShapes::isThreadNumber(const llvm::Value* value) const {
   const auto* const load = llvm::dyn_cast<llvm::LoadInst>(value);
-  if (lanes_ != kWarp || load == nullptr) return false;
+  if (lanes_ != kWarp || load == nullptr || !load->getType()->isIntegerTy(32)) return false;
   const auto field = threadField(load->getPointerOperand());
   return field == offsetof(ThreadContext, tid) || field == offsetof(ThreadContext, linear);
 }
@@ -212,6 +227,7 @@ Shape LaneShapes::ofCall(const llvm::CallInst& call) const {
     case WarpCall::reduce:
     case WarpCall::active:
     case WarpCall::sync:
+    case WarpCall::step:
       return kUniform;
     default:
       return kVarying;
@@ -234,7 +250,7 @@ Shape LaneShapes::ofBinary(const llvm::BinaryOperator& operation) const {
     if (shape.kind == Kind::affine) shape = affine(truncated(shape.stride, bits), shape.conditional);
     return shape;
   };
-  const auto scaled = [&](std::int64_t factor) { return x.isScalar() ? affine(truncated(x.stride * factor, bits), x.conditional) : kVarying; };
+  const auto scaled = [&](std::int64_t factor) { return x.isScalar() ? affine(truncated(product(x.stride, factor), bits), x.conditional) : kVarying; };
   switch (operation.getOpcode()) {
     case llvm::Instruction::Add:
       return ring(sum(x, y, 1));
@@ -247,7 +263,7 @@ Shape LaneShapes::ofBinary(const llvm::BinaryOperator& operation) const {
       if (constant != nullptr && bits <= 64) return scaled(constant->getSExtValue());
       break;
     case llvm::Instruction::Shl:
-      if (constant != nullptr && bits <= 64 && constant->getZExtValue() < bits) return scaled(std::int64_t{1} << constant->getZExtValue());
+      if (constant != nullptr && bits <= 64 && constant->getZExtValue() < bits) return scaled(static_cast<std::int64_t>(std::uint64_t{1} << constant->getZExtValue()));
       break;
     case llvm::Instruction::And:
       if (constant == nullptr || bits > 64 || !x.isScalar()) break;
@@ -270,7 +286,7 @@ Shape LaneShapes::ofBinary(const llvm::BinaryOperator& operation) const {
         break;
       const Shape shape = of(inner);
       if (shape.kind != Kind::affine) break;
-      return affine(truncated(shape.stride, 32) << (32 - constant->getZExtValue()), true);
+      return affine(product(truncated(shape.stride, 32), std::int64_t{1} << (32 - constant->getZExtValue())), true);
     }
     default:
       break;
@@ -312,7 +328,7 @@ Shape LaneShapes::compute(const llvm::Instruction& instruction) const {
     Shape index = of(moved->getOperand(1));
     if (!moved->getOperand(1)->getType()->isIntegerTy(64) && !index.isUniform()) return kVarying;
     if (index.kind == Kind::affine) {
-      index.stride *= static_cast<std::int64_t>(layout_.getTypeAllocSize(moved->getSourceElementType()).getFixedValue());
+      index.stride = product(index.stride, static_cast<std::int64_t>(layout_.getTypeAllocSize(moved->getSourceElementType()).getFixedValue()));
     }
     return sum(base, index, 1);
   }

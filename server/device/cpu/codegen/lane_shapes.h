@@ -39,6 +39,8 @@ class LaneShapes {
   const llvm::BasicBlock* leader(const llvm::BasicBlock* block) const { return leaders_.lookup(block); }
   // Whether either all lanes come to the block at once, or none.
   bool isConverged(const llvm::BasicBlock*) const;
+  // The field of the thread's context that differs between neighbours, of which the load takes at least a part; else nothing.
+  std::optional<std::size_t> ownField(const llvm::LoadInst&) const;
   // Of a field of the thread's context, which `pointer` points to; else nothing.
   std::optional<std::size_t> threadField(const llvm::Value* pointer) const;
 

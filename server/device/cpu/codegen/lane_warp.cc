@@ -2,6 +2,7 @@
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include "server/device/cpu/codegen/lane_emitter.h"
+#include "server/device/cpu/codegen/matrix_registers.h"
 #include "server/device/cpu/codegen/warp_calls.h"
 
 namespace rouse::cpu::codegen {
@@ -12,9 +13,13 @@ std::uint64_t numberOf(const llvm::Value* value) { return llvm::cast<llvm::Const
 }  // namespace
 
 bool LaneEmitter::coversWarpCall(const llvm::CallInst& call) const {
-  if (lanes_ != kWarp || !isOfWholeWarp(call) || !shapes_.isConverged(call.getParent())) return false;
+  const WarpCall operation = *warpOperation(call);
+  if (lanes_ != kWarp || !isOfWholeWarp(call)) return false;
+  // That all lanes come together is the program's promise (`.aligned`).
+  if (operation == WarpCall::matrix) return matrixVariable(call) != nullptr;
+  if (operation != WarpCall::step && !shapes_.isConverged(call.getParent())) return false;
   // What is done must be known.
-  switch (*warpOperation(call)) {
+  switch (operation) {
     case WarpCall::shuffle:
     case WarpCall::vote:
     case WarpCall::match:
@@ -30,6 +35,7 @@ void LaneEmitter::emitWarpCall(const llvm::CallInst& call) {
   Made& made = made_[&call];
   switch (*warpOperation(call)) {
     case WarpCall::sync:
+    case WarpCall::step:
       return;
     case WarpCall::active:
       return set(made.scalar, b.getInt32(~std::uint32_t{0}));
@@ -41,6 +47,8 @@ void LaneEmitter::emitWarpCall(const llvm::CallInst& call) {
       return set(made.vector, matched(call));
     case WarpCall::reduce:
       return set(made.scalar, reduced(call));
+    case WarpCall::matrix:
+      return emitMatrix(call);
   }
 }
 

@@ -6,7 +6,9 @@
 #include <llvm/Transforms/Utils/Cloning.h>
 
 #include "server/device/cpu/codegen/lane_emitter.h"
+#include "server/device/cpu/codegen/matrix_registers.h"
 #include "server/device/cpu/codegen/passes.h"
+#include "server/device/cpu/codegen/warp_calls.h"
 
 namespace rouse::cpu::codegen {
 namespace {
@@ -26,7 +28,8 @@ void allowLanes(llvm::Function& function) {
 bool mayBeSideBySide(const llvm::Function& function) {
   if (function.size() > kMostBlocks || function.getInstructionCount() > kMostInstructions) return false;
   for (const llvm::Instruction& instruction : llvm::instructions(function)) {
-    if (llvm::isa<llvm::AllocaInst>(instruction) || instruction.isVolatile()) return false;
+    if (instruction.isVolatile() && !isStep(instruction)) return false;
+    if (const auto* variable = llvm::dyn_cast<llvm::AllocaInst>(&instruction); variable != nullptr && !isMatrixRegisters(*variable)) return false;
     const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
     const llvm::Function* const callee = call == nullptr ? nullptr : call->getCalledFunction();
     if (call != nullptr && (callee == nullptr || !callee->isDeclaration())) return false;

@@ -113,6 +113,9 @@ void setElements(Emitter& e, const Instruction& i, MatrixOperation& operation) {
   operation.exclusive = i.has(Modifier::op_xor);
 }
 
+// ldmatrix, stmatrix: what one lane's address names.
+constexpr std::uint32_t kRowBytes = 16;
+
 // wmma.load, wmma.store
 void movePart(Emitter& e, const Instruction& i, bool isStore) {
   MatrixOperation operation;
@@ -123,11 +126,17 @@ void movePart(Emitter& e, const Instruction& i, bool isStore) {
   operation.aColumns = i.has(Modifier::col);
   const Operand& fragment = i.operands[isStore ? 1 : 0];
   const Emitter::Address address = e.address(i.operands[isStore ? 0 : 1], ptx::spaceOf(i));
-  e.checkAlignment(address, (std::max(bitsOf(operation.a), 8u)) / 8, false);
   const std::uint32_t rows = operation.role == MatrixRole::b ? operation.k : operation.m;
   const std::uint32_t columns = operation.role == MatrixRole::a ? operation.k : operation.n;
   llvm::Value* const stride = i.operands.size() > 2 ? e.read(i.operands[2], Type::b32)
                                                     : e.b.getInt32(operation.aColumns ? rows : columns);
+  // Lines of elements, `stride` elements apart.
+  const std::uint32_t lines = operation.aColumns ? columns : rows, length = operation.aColumns ? rows : columns;
+  llvm::Value* const before = e.b.CreateMul(e.b.CreateZExt(stride, e.b.getInt64Ty()), e.b.getInt64(lines - 1));
+  llvm::Value* const elements = e.b.CreateAdd(before, e.b.getInt64(length));
+  e.checkBytes(i, address,
+               {i.operands[isStore ? 0 : 1], ptx::spaceOf(i), isStore ? AccessVerb::write : AccessVerb::read, 0, std::max(bitsOf(operation.a), 8u) / 8},
+               e.b.CreateLShr(e.b.CreateMul(elements, e.b.getInt64(bitsOf(operation.a))), std::uint64_t{3}));
   if (isStore) put(e, fragment, operation.a, 0, operation.partWords());
   e.callExternal("rouse_cpu_matrix_part", e.b.getVoidTy(),
                  {e.thread(), e.b.getInt32(operation.code()), e.matrixRegisters(), address.pointer, stride});
@@ -150,6 +159,13 @@ void lowerMatrixMove(Emitter& e, const Instruction& i) {
   operation.aColumns = i.has(Modifier::trans);
   // Which lanes' addresses count depends on the number of matrices; the runtime looks at their alignment.
   const Emitter::Address address = e.address(i.operands[isStore ? 0 : 1], ptx::spaceOf(i));
+  if (e.module().checked()) {
+    llvm::Value* const brings = e.b.CreateICmpULT(e.threadField(offsetof(ThreadContext, lane), 32), e.b.getInt32(8 * operation.count));
+    e.when(brings, [&] {
+      const AccessVerb verb = isStore ? AccessVerb::write : AccessVerb::read;
+      e.checkAccess(i, address, {i.operands[isStore ? 0 : 1], ptx::spaceOf(i), verb, kRowBytes, kRowBytes});
+    });
+  }
   if (isStore) put(e, i.operands[1], MatrixElement::f16, 0, operation.count);
   e.b.CreateAlignedStore(address.pointer, wordAt(e, kMatrixAddress), llvm::Align(8));
   call(e, operation);

@@ -1,6 +1,9 @@
 // ld, st, fences, asynchronous copies (done at once) and hints. Ordinary accesses assume no alignment, so that a
 // misaligned one is harmless here and reported when the thread ends (abi.h); ordered ones are atomic and stop at once.
+#include <algorithm>
+
 #include "server/device/cpu/codegen/families.h"
+#include "server/device/cpu/codegen/warp_calls.h"
 
 namespace rouse::cpu::codegen {
 namespace {
@@ -43,10 +46,27 @@ llvm::Value* elementPointer(Emitter& e, llvm::Value* base, Type type, std::uint3
   return index == 0 ? base : e.b.CreateConstGEP1_32(e.b.getInt8Ty(), base, index * ptx::bytesOf(type));
 }
 
-Emitter::Address prepare(Emitter& e, const Instruction& i, const Operand& memory, const Access& access) {
+// Volatile, and of shared memory as far as can be known.
+bool isVolatileShared(const Instruction& i) {
+  const Space space = ptx::spaceOf(i);
+  return i.has(Modifier::op_volatile) && (space == Space::shared || space == Space::generic);
+}
+
+template <class Which>
+bool loadsAndStores(const ptx::Function& function, Which which) {
+  const auto does = [&](ptx::Opcode opcode) {
+    return std::ranges::any_of(function.instructions, [&](const Instruction& i) { return i.opcode == opcode && which(i); });
+  };
+  return does(ptx::Opcode::ld) && does(ptx::Opcode::st);
+}
+
+void step(Emitter& e) { e.callExternal("rouse_cpu_step", e.b.getVoidTy(), {e.thread()}); }
+
+Emitter::Address prepare(Emitter& e, const Instruction& i, const Operand& memory, const Access& access, AccessVerb verb) {
   const Emitter::Address address = e.address(memory, ptx::spaceOf(i));
   if (!isParameter(e, i, memory)) {
-    e.checkAlignment(address, ptx::bytesOf(i.type()) * vectorLength(i), isAtomic(access, i.type()));
+    const std::uint32_t bytes = ptx::bytesOf(i.type()) * vectorLength(i);
+    e.checkAccess(i, address, {memory, ptx::spaceOf(i), verb, bytes, bytes, isAtomic(access, i.type())});
   }
   return address;
 }
@@ -56,29 +76,41 @@ void lowerCopyBulk(Emitter& e, const Instruction& i) {
   const bool toShared = i.has(Modifier::complete_tx_bytes);
   const Emitter::Address to = e.address(i.operands[0], toShared ? Space::shared : Space::global);
   const Emitter::Address from = e.address(i.operands[1], toShared ? Space::global : Space::shared);
-  e.checkAlignment(to, 16, false);
-  e.checkAlignment(from, 16, false);
   llvm::Value* const bytes = e.read(i.operands[2], Type::u32);
-  e.b.CreateMemCpy(to.pointer, llvm::Align(1), from.pointer, llvm::Align(1), e.b.CreateZExt(bytes, e.b.getInt64Ty()));
+  llvm::Value* const count = e.b.CreateZExt(bytes, e.b.getInt64Ty());
+  e.checkBytes(i, to, {i.operands[0], toShared ? Space::shared : Space::global, AccessVerb::write, 0, 16}, count);
+  e.checkBytes(i, from, {i.operands[1], toShared ? Space::global : Space::shared, AccessVerb::read, 0, 16}, count);
+  e.b.CreateMemCpy(to.pointer, llvm::Align(1), from.pointer, llvm::Align(1), count);
   if (!toShared) return;
   const Emitter::Address object = e.address(i.operands[3], Space::shared);
-  e.checkAlignment(object, 8, true);
+  e.checkAccess(i, object, {i.operands[3], Space::shared, AccessVerb::atomic, 8, 8, true});
   completeBytes(e, object.pointer, bytes);
 }
 
 }  // namespace
 
+bool Emitter::stepsInWarps() {
+  if (!stepsInWarps_) stepsInWarps_ = loadsAndStores(source_, isVolatileShared);
+  return *stepsInWarps_;
+}
+
+bool Emitter::usesShared() {
+  if (!usesShared_) usesShared_ = loadsAndStores(source_, [](const Instruction& i) { return ptx::spaceOf(i) == Space::shared; });
+  return *usesShared_;
+}
+
 void lowerLoad(Emitter& e, const Instruction& i) {
   const Type type = i.type();
   const std::uint32_t length = vectorLength(i);
   const Access access = accessOf(i);
-  const Emitter::Address address = prepare(e, i, i.operands[1], access);
+  const Emitter::Address address = prepare(e, i, i.operands[1], access, AccessVerb::read);
   const bool isKernelParameter = isParameter(e, i, i.operands[1]) && e.source().isKernel &&
                                  (i.operands[1].kind != Operand::Kind::symbol ||
                                   e.source().parameters[i.operands[1].index].role == ptx::Parameter::Role::input);
   const auto loadOne = [&](std::uint32_t index) {
     llvm::LoadInst* const load = e.b.CreateAlignedLoad(
         memoryType(e, type), elementPointer(e, address.pointer, type, index), llvm::Align(1), access.isVolatile);
+    if (isVolatileShared(i) && e.stepsInWarps()) markStep(*load);
     if (isAtomic(access, type)) {
       load->setAlignment(llvm::Align(ptx::bytesOf(type)));
       load->setAtomic(access.ordering);
@@ -99,20 +131,26 @@ void lowerStore(Emitter& e, const Instruction& i) {
   const Type type = i.type();
   const std::uint32_t length = vectorLength(i);
   const Access access = accessOf(i);
-  const Emitter::Address address = prepare(e, i, i.operands[0], access);
+  const Emitter::Address address = prepare(e, i, i.operands[0], access, AccessVerb::write);
+  const bool steps = isVolatileShared(i) && e.stepsInWarps();
+  if (steps) step(e);  // the others have loaded what this overwrites
   for (std::uint32_t k = 0; k < length; ++k) {
     const Operand& from = length == 1 ? i.operands[1] : i.operands[1].elements[k];
     llvm::StoreInst* const store = e.b.CreateAlignedStore(
         e.toBits(e.read(from, type)), elementPointer(e, address.pointer, type, k), llvm::Align(1), access.isVolatile);
+    if (steps) markStep(*store);
     if (isAtomic(access, type)) {
       store->setAlignment(llvm::Align(ptx::bytesOf(type)));
       store->setAtomic(access.ordering);
     }
   }
+  if (steps) step(e);  // and find what all have stored
 }
 
-// A block's threads run on one processor thread, so a fence among them only has to hold the compiler back.
+// A block's threads run on one processor thread, so a fence among them only has to hold the compiler back. Where a warp's lanes go in step
+// (__threadfence_block() between accesses to shared memory, without a barrier), all have stored before any loads.
 void lowerFence(Emitter& e, const Instruction& i) {
+  if (i.opcode == ptx::Opcode::membar && i.has(Modifier::cta) && e.usesShared()) step(e);
   const auto scope = i.has(Modifier::cta) ? llvm::SyncScope::SingleThread : llvm::SyncScope::System;
   const bool isWeaker = i.has(Modifier::acq_rel) || i.has(Modifier::acquire) || i.has(Modifier::release);
   e.b.CreateFence(isWeaker ? llvm::AtomicOrdering::AcquireRelease : llvm::AtomicOrdering::SequentiallyConsistent,
@@ -129,14 +167,16 @@ void lowerCopyAsync(Emitter& e, const Instruction& i) {
   if (bytes != 4 && bytes != 8 && bytes != 16) e.unsupported(i, "this size");
   const Emitter::Address to = e.address(i.operands[0], Space::shared);
   const Emitter::Address from = e.address(i.operands[1], Space::global);
-  e.checkAlignment(to, bytes, false);
-  e.checkAlignment(from, bytes, false);
+  const Emitter::Access reads{i.operands[1], Space::global, AccessVerb::read, bytes, bytes};
+  e.checkAccess(i, to, {i.operands[0], Space::shared, AccessVerb::write, bytes, bytes});
   if (i.operands.size() == 3) {
+    e.checkAccess(i, from, reads);
     e.b.CreateMemCpy(to.pointer, llvm::Align(1), from.pointer, llvm::Align(1), bytes);
     return;
   }
   llvm::Value* const given =
       e.b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, e.read(i.operands[3], Type::u32), e.b.getInt32(bytes));
+  e.checkBytes(i, from, reads, e.b.CreateZExt(given, e.b.getInt64Ty()));
   e.b.CreateMemSet(to.pointer, e.b.getInt8(0), bytes, llvm::Align(1));
   e.b.CreateMemCpy(to.pointer, llvm::Align(1), from.pointer, llvm::Align(1), e.b.CreateZExt(given, e.b.getInt64Ty()));
 }

@@ -5,16 +5,19 @@
 namespace rouse::cpu::codegen {
 
 ModuleEmitter::ModuleEmitter(llvm::LLVMContext& context, const ptx::Module& source, const ptx::CallGraph& graph,
-                             std::optional<std::uint32_t> kernel)
+                             std::optional<std::uint32_t> kernel, Code code)
     : context_(context),
       source_(source),
       graph_(graph),
       kernel_(kernel),
+      code_(code),
       layout_(kernel ? ptx::sharedLayout(source, graph, *kernel) : ptx::sharedLayoutOfPointers(source, graph)),
       module_(std::make_unique<llvm::Module>("ptx", context)),
       functions_(source.functions.size()) {}
 
-std::string ModuleEmitter::pointerName(std::uint32_t function) { return "rouse.function." + std::to_string(function); }
+std::string ModuleEmitter::pointerName(std::uint32_t function, Code code) {
+  return (code == Code::checked ? "rouse.checked.function." : "rouse.function.") + std::to_string(function);
+}
 
 std::unique_ptr<llvm::Module> ModuleEmitter::emit() {
   const std::vector<std::uint32_t> all = kernel_ ? graph_.reachable(*kernel_) : graph_.addressTakenReachable();
@@ -22,7 +25,7 @@ std::unique_ptr<llvm::Module> ModuleEmitter::emit() {
   if (!kernel_) {
     for (const std::uint32_t index : graph_.addressTaken()) {
       function(index)->setLinkage(llvm::GlobalValue::ExternalLinkage);
-      function(index)->setName(pointerName(index));
+      function(index)->setName(pointerName(index, code_));
     }
   }
   return std::move(module_);
@@ -65,7 +68,7 @@ llvm::Constant* ModuleEmitter::functionPointer(std::uint32_t index) {
   if (!kernel_) return function(index);
   const ptx::Function& source = source_.functions[index];
   return llvm::cast<llvm::Constant>(
-      module_->getOrInsertFunction(pointerName(index), functionType(source.signature)).getCallee());
+      module_->getOrInsertFunction(pointerName(index, code_), functionType(source.signature)).getCallee());
 }
 
 llvm::FunctionCallee ModuleEmitter::external(llvm::StringRef name, llvm::Type* result,

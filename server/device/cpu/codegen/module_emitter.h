@@ -17,6 +17,7 @@
 #pragma GCC diagnostic pop
 
 #include "server/device/cpu/abi.h"
+#include "server/device/cpu/program.h"
 #include "server/device/cpu/ptx/call_graph.h"
 #include "server/device/cpu/ptx/check_module.h"
 #include "server/device/cpu/ptx/module.h"
@@ -27,13 +28,13 @@ class ModuleEmitter {
  public:
   // kernel: index into ptx::Module::functions; nullopt: the functions whose address is taken.
   ModuleEmitter(llvm::LLVMContext& context, const ptx::Module& source, const ptx::CallGraph& graph,
-                std::optional<std::uint32_t> kernel);
+                std::optional<std::uint32_t> kernel, Code code = Code::plain);
 
   // Emits everything; the module is then complete but not optimized. Throws ptx::Failure.
   std::unique_ptr<llvm::Module> emit();
 
   // The name under which a function that is called through pointers is linked.
-  static std::string pointerName(std::uint32_t function);
+  static std::string pointerName(std::uint32_t function, Code code);
   // Of the kernel's body: void(ThreadContext*, const std::byte* parameters).
   static constexpr const char* kBodyName = "rouse.kernel.body";
 
@@ -41,6 +42,9 @@ class ModuleEmitter {
   llvm::Module& module() { return *module_; }
   const ptx::Module& source() const { return source_; }
   const ptx::CallGraph& graph() const { return graph_; }
+  bool checked() const { return code_ == Code::checked; }
+  // Of the CheckedRanges, for the next instruction.
+  std::uint32_t takeCheckedRange() { return nextRange_++ % kCheckedRanges; }
 
   llvm::Function* function(std::uint32_t index);         // to call directly
   llvm::Constant* functionPointer(std::uint32_t index);  // to store
@@ -60,6 +64,8 @@ class ModuleEmitter {
   const ptx::Module& source_;
   const ptx::CallGraph& graph_;
   std::optional<std::uint32_t> kernel_;
+  const Code code_;
+  std::uint32_t nextRange_ = 0;
   ptx::SharedLayout layout_;
   std::unique_ptr<llvm::Module> module_;
   std::vector<llvm::Function*> functions_;

@@ -168,6 +168,7 @@ void straighten(llvm::Function& function, llvm::TargetMachine& target) {
 }
 
 void simplify(llvm::Module& module, llvm::TargetMachine& target, Effort effort) {
+  for (llvm::Function& function : module) promoteRegisters(function);
   Analyses analyses(target);
   llvm::ModulePassManager passes;
   passes.addPass(llvm::createModuleToFunctionPassAdaptor(cleanUp()));

@@ -17,6 +17,9 @@ namespace rouse::cpu::codegen {
 enum class Effort : std::uint8_t { least, less, full };
 Effort effortFor(const llvm::Module&);
 
+// Of large functions, turns variables into values; what is worked on is where each is alive.
+void promoteRegisters(llvm::Function&);
+
 // Inlines and promotes, so that loops, addresses and calls show what they are.
 void simplify(llvm::Module&, llvm::TargetMachine&, Effort);
 
@@ -32,8 +35,8 @@ bool mayWait(const llvm::Module&);
 bool isWaitingFunction(llvm::StringRef name);
 
 // Adds a function that runs the kernel's body for all threads of a block: BlockLoop in abi.h. `lanes`: null, or for whom threads may be put side by
-// side (lanes.h).
-void addBlockLoop(llvm::Module&, llvm::Function& body, llvm::StringRef name, llvm::TargetMachine* lanes);
+// side (lanes.h). True if it is one for several blocks (KernelCode::rows).
+bool addBlockLoop(llvm::Module&, llvm::Function& body, llvm::StringRef name, llvm::TargetMachine* lanes);
 
 // Adds a BlockLoop for a kernel whose threads wait for each other, where they do so at barriers of the whole block, or as whole warps, only. Nothing,
 // with the module as it was, where the kernel is one for fibers. `independent`: accesses of different threads that no barrier separates may be

@@ -1,6 +1,7 @@
 #include "server/device/cpu/program.h"
 
 #include <algorithm>
+#include <array>
 #include <mutex>
 #include <optional>
 
@@ -9,6 +10,7 @@
 #include "server/device/cpu/ptx/describe.h"
 #include "server/device/cpu/ptx/failure.h"
 #include "server/device/cpu/ptx/parser.h"
+#include "server/device/cpu/ptx/source_line.h"
 
 namespace rouse::cpu {
 namespace {
@@ -16,40 +18,41 @@ namespace {
 // Compilation is serialized by `mutex_`: one unit at a time for each program, any number of programs at once.
 class PtxProgram : public Program {
  public:
-  PtxProgram(ptx::Module module, std::shared_ptr<CodeCache> cache, const CodeCache::Key& text)
+  PtxProgram(ptx::Module module, std::shared_ptr<CodeCache> cache, const CodeCache::Key& text, bool sideBySide)
       : module_(std::move(module)),
         graph_(module_),
         description_(ptx::describe(module_, graph_)),
         cache_(std::move(cache)),
-        source_{module_, graph_, cache_.get(), text},
-        kernels_(description_.functions.size()) {}
+        source_{module_, graph_, cache_.get(), text, sideBySide},
+        kernels_{std::vector<std::optional<KernelCode>>(description_.functions.size()), std::vector<std::optional<KernelCode>>(description_.functions.size())} {}
 
   const memory::ModuleDescription& description() const override { return description_.module; }
   const std::vector<InitialValue>& initialValues() const override { return description_.initialValues; }
 
-  Result<KernelCode> compile(std::uint32_t kernel) override {
-    if (kernel >= kernels_.size()) {
+  Result<KernelCode> compile(std::uint32_t kernel, Code kind) override {
+    auto& kernels = kernels_[static_cast<std::size_t>(kind)];
+    if (kernel >= kernels.size()) {
       return Error{CudaError::invalidDeviceFunction,
-                   "kernel " + std::to_string(kernel) + " of a module that has " + std::to_string(kernels_.size())};
+                   "kernel " + std::to_string(kernel) + " of a module that has " + std::to_string(kernels.size())};
     }
     const std::lock_guard lock(mutex_);
-    if (kernels_[kernel]) return *kernels_[kernel];
+    if (kernels[kernel]) return *kernels[kernel];
     return guarded<KernelCode>([&]() -> Result<KernelCode> {
       const std::uint32_t function = description_.functions[kernel];
       bool pointersWait = false;
       if (Status ready = prepare(); !ready) return ready.error();
       if (usesPointers(function)) {
-        const Result<bool> waits = pointers();
+        const Result<bool> waits = pointers(kind);
         if (!waits) return waits.error();
         pointersWait = *waits && graph_.reachesIndirectCall(function);
       }
-      Result<KernelCode> code = codegen::compileKernel(*jit_, source_, function, pointersWait);
-      if (code) kernels_[kernel] = *code;
+      Result<KernelCode> code = codegen::compileKernel(*jit_, source_, {function, kind, pointersWait});
+      if (code) kernels[kernel] = *code;
       return code;
     });
   }
 
-  Result<std::uint64_t> functionAddress(std::uint32_t index) override {
+  Result<std::uint64_t> functionAddress(std::uint32_t index, Code kind) override {
     const auto& known = graph_.addressTaken();
     if (std::find(known.begin(), known.end(), index) == known.end()) {
       return Error{CudaError::invalidDeviceFunction,
@@ -58,9 +61,28 @@ class PtxProgram : public Program {
     const std::lock_guard lock(mutex_);
     return guarded<std::uint64_t>([&]() -> Result<std::uint64_t> {
       if (Status ready = prepare(); !ready) return ready.error();
-      if (const Result<bool> waits = pointers(); !waits) return waits.error();
-      return jit_->find(codegen::pointerName(index));
+      if (const Result<bool> waits = pointers(kind); !waits) return waits.error();
+      return jit_->find(codegen::pointerName(index, kind));
     });
+  }
+
+  InstructionSite site(std::uint32_t begin) const override {
+    InstructionSite found;
+    for (const ptx::Function& function : module_.functions) {
+      const auto& all = function.instructions;
+      const auto at = std::ranges::find(all, begin, &ptx::Instruction::begin);
+      if (at == all.end()) continue;
+      found.function = function.name;
+      found.text = module_.textOf(*at);
+      found.line = at->line;
+      if (auto source = ptx::sourceLineAt(module_.text, begin)) {
+        const bool inlined = !source->inlinedFile.empty();
+        found.file = inlined ? source->file + ":" + std::to_string(source->line) + ", inlined at " + source->inlinedFile : std::move(source->file);
+        found.fileLine = inlined ? source->inlinedLine : source->line;
+      }
+      break;
+    }
+    return found;
   }
 
   bool handlesCodeAddresses() const override {
@@ -96,13 +118,14 @@ class PtxProgram : public Program {
   }
 
   // Functions that are called through pointers, compiled once. Whether they may wait.
-  Result<bool> pointers() {
-    if (!pointersWait_) {
-      const Result<bool> waits = codegen::compilePointers(*jit_, source_);
+  Result<bool> pointers(Code kind) {
+    auto& known = pointersWait_[static_cast<std::size_t>(kind)];
+    if (!known) {
+      const Result<bool> waits = codegen::compilePointers(*jit_, source_, kind);
       if (!waits) return waits.error();
-      pointersWait_ = *waits;
+      known = *waits;
     }
-    return *pointersWait_;
+    return *known;
   }
 
   const ptx::Module module_;
@@ -112,18 +135,18 @@ class PtxProgram : public Program {
   const codegen::Source source_;
   std::mutex mutex_;
   std::unique_ptr<codegen::Jit> jit_;
-  std::optional<bool> pointersWait_;
-  std::vector<std::optional<KernelCode>> kernels_;
+  std::array<std::optional<bool>, kCodes> pointersWait_;
+  std::array<std::vector<std::optional<KernelCode>>, kCodes> kernels_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Program>> Program::translate(std::string_view text, std::shared_ptr<CodeCache> cache) {
+Result<std::unique_ptr<Program>> Program::translate(std::string_view text, std::shared_ptr<CodeCache> cache, bool sideBySide) {
   try {
     ptx::Module module = ptx::parse(text);
     ptx::checkModule(module);
     const CodeCache::Key hash = cache == nullptr ? CodeCache::Key{} : codegen::hashOf(text);
-    return std::unique_ptr<Program>(std::make_unique<PtxProgram>(std::move(module), std::move(cache), hash));
+    return std::unique_ptr<Program>(std::make_unique<PtxProgram>(std::move(module), std::move(cache), hash, sideBySide));
   } catch (const ptx::Failure& failure) {
     return failure.error();
   }

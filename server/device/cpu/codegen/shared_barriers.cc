@@ -25,7 +25,7 @@ void order(Emitter& e) { e.b.CreateFence(llvm::AtomicOrdering::SequentiallyConsi
 llvm::Value* pointerTo(Emitter& e, const Instruction& i, const Operand& object) {
   const Space space = ptx::spaceOf(i) == Space::generic ? Space::generic : Space::shared;
   const Emitter::Address address = e.address(object, space);
-  e.checkAlignment(address, 8, true);
+  e.checkAccess(i, address, {object, space, AccessVerb::atomic, 8, 8, true});
   return address.pointer;
 }
 

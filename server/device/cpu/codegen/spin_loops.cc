@@ -42,11 +42,57 @@ class Slice {
   llvm::SmallPtrSet<llvm::Instruction*, 32> seen_;
 };
 
-// A compare-and-swap that expects what it read itself the last time succeeds when nobody comes between: it waits for no
-// one.
+// The same bits.
+llvm::Value* withoutCasts(llvm::Value* value) {
+  for (;;) {
+    if (auto* cast = llvm::dyn_cast<llvm::CastInst>(value); cast != nullptr && cast->isNoopCast(cast->getDataLayout())) {
+      value = cast->getOperand(0);
+    } else if (auto* frozen = llvm::dyn_cast<llvm::FreezeInst>(value)) {
+      value = frozen->getOperand(0);
+    } else {
+      return value;
+    }
+  }
+}
+
+bool isPartOf(llvm::Value* value, const llvm::AtomicCmpXchgInst* swap, unsigned part) {
+  const auto* extract = llvm::dyn_cast<llvm::ExtractValueInst>(withoutCasts(value));
+  return extract != nullptr && extract->getAggregateOperand() == swap && extract->getIndices()[0] == part;
+}
+
+// What the swap found the last time, and nothing made of it.
+bool expectsWhatItFound(const llvm::Loop& loop, llvm::AtomicCmpXchgInst* swap) {
+  const auto* const phi = llvm::dyn_cast<llvm::PHINode>(withoutCasts(swap->getCompareOperand()));
+  if (phi == nullptr || phi->getParent() != loop.getHeader()) return false;
+  for (unsigned k = 0; k < phi->getNumIncomingValues(); ++k) {
+    if (loop.contains(phi->getIncomingBlock(k)) && !isPartOf(phi->getIncomingValue(k), swap, 0)) return false;
+  }
+  return true;
+}
+
+// Whether a thread leaves the loop here if its swap was done, whatever else.
+bool leavesWhenDone(const llvm::Loop& loop, const llvm::BasicBlock* exiting, llvm::AtomicCmpXchgInst* swap) {
+  const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(exiting->getTerminator());
+  if (branch == nullptr || !branch->isConditional()) return false;
+  const bool leavesIf = !loop.contains(branch->getSuccessor(0));
+  if (isPartOf(branch->getCondition(), swap, 1)) return leavesIf;
+  const auto* const compare = llvm::dyn_cast<llvm::ICmpInst>(branch->getCondition());
+  if (compare == nullptr || !compare->isEquality()) return false;
+  llvm::Value* const expected = withoutCasts(swap->getCompareOperand());
+  for (const unsigned k : {0u, 1u}) {
+    if (isPartOf(compare->getOperand(k), swap, 0) && withoutCasts(compare->getOperand(1 - k)) == expected)
+      return leavesIf == (compare->getPredicate() == llvm::CmpInst::ICMP_EQ);
+  }
+  return false;
+}
+
+// A compare-and-swap that expects what it found itself the last time, in a loop that ends with it, is done when nobody comes between: it waits for no
+// one. One that expects something else, such as a lock that is free, does, and so does one that goes on after it.
 bool isRetry(const llvm::Loop& loop, llvm::AtomicCmpXchgInst* swap) {
-  const Slice expected(loop, swap->getCompareOperand());
-  return expected.instructions().contains(swap);
+  if (!expectsWhatItFound(loop, swap)) return false;
+  llvm::SmallVector<llvm::BasicBlock*, 8> exiting;
+  loop.getExitingBlocks(exiting);
+  return llvm::any_of(exiting, [&](const llvm::BasicBlock* block) { return leavesWhenDone(loop, block, swap); });
 }
 
 bool observesOthers(const llvm::Loop& loop, llvm::Instruction* instruction, bool hasFence) {
@@ -122,7 +168,7 @@ bool isWaitingFunction(llvm::StringRef name) {
   return name == "rouse_cpu_barrier" || name == "rouse_cpu_barrier_arrive" || name == "rouse_cpu_barrier_reduce" ||
          name == "rouse_cpu_warp_sync" || name == "rouse_cpu_shuffle" || name == "rouse_cpu_vote" ||
          name == "rouse_cpu_match" || name == "rouse_cpu_redux" || name == "rouse_cpu_matrix" ||
-         name == "rouse_cpu_matrix_part" || name == "rouse_cpu_activemask" || name == kYield;
+         name == "rouse_cpu_matrix_part" || name == "rouse_cpu_activemask" || name == "rouse_cpu_step" || name == kYield;
 }
 
 bool mayWait(const llvm::Module& module) {

@@ -14,6 +14,7 @@
 #include "server/device/cpu/codegen/cutter.h"
 #include "server/device/cpu/codegen/frame.h"
 #include "server/device/cpu/codegen/lanes.h"
+#include "server/device/cpu/codegen/matrix_registers.h"
 #include "server/device/cpu/codegen/passes.h"
 #include "server/device/cpu/codegen/segment_loops.h"
 #include "server/device/cpu/codegen/step_function.h"
@@ -32,6 +33,7 @@ bool isTooLarge(const llvm::Function& step, std::size_t cuts) {
 std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool independent, llvm::TargetMachine* lanes,
                                const std::function<void(llvm::Function&)>& tidy) {
   if (!inlineWaiting(step, tidy)) return std::nullopt;
+  separateAddresses(step);
   Cutter cutter(step);
   if (!cutter.findBarriers()) return std::nullopt;
   // Lanes of warps exchange values side by side only.

@@ -53,6 +53,7 @@ void takeWords(Emitter& e, const Operand& vector, Type type) {
 void fetch(Emitter& e, const Instruction& i, const TextureOperation& operation) {
   const Operand& memory = i.operands[1];
   llvm::Value* const object = objectOf(e, memory);
+  e.checkTexture(i, object);
   putWords(e, memory.elements, 0);
   if (operation.sampling == Sampling::level) putVector(e, i.operands[2], kTextureLevel);
   if (operation.sampling == Sampling::gradient) {
@@ -100,8 +101,10 @@ void lowerTextureQuery(Emitter& e, const Instruction& i) {
   if (i.has(Modifier::depth)) query = TextureQuery::depth;
   if (i.has(Modifier::array_size)) query = TextureQuery::arraySize;
   if (i.has(Modifier::num_mipmap_levels)) query = TextureQuery::levels;
+  llvm::Value* const object = objectOf(e, i.operands[1]);
+  e.checkTexture(i, object);
   llvm::Value* const answer = e.callExternal("rouse_cpu_texture_query", e.b.getInt32Ty(),
-                                             {objectOf(e, i.operands[1]), e.b.getInt32(static_cast<std::uint32_t>(query))});
+                                             {object, e.b.getInt32(static_cast<std::uint32_t>(query))});
   e.write(i.operands[0], Type::b32, answer);
 }
 
@@ -117,6 +120,7 @@ void lowerSurface(Emitter& e, const Instruction& i) {
   operation.store = store;
   operation.bytes = static_cast<std::uint8_t>(bytes * count);
   llvm::Value* const object = objectOf(e, memory);
+  e.checkTexture(i, object);
   const auto at = [&](std::uint32_t k) { return e.b.CreateConstInBoundsGEP1_32(e.b.getInt8Ty(), wordAt(e, kSurfaceData), k * bytes); };
   for (std::uint32_t k = 0; store && k < count; ++k)
     e.b.CreateAlignedStore(e.toBits(e.read(elementAt(data, k), type)), at(k), llvm::Align(1));

@@ -25,12 +25,19 @@ llvm::Function* makeLoopFunction(llvm::Module& module, llvm::StringRef name) {
   return function;
 }
 
-ThreadLoops::ThreadLoops(llvm::IRBuilder<>& builder)
+ThreadLoops::ThreadLoops(llvm::IRBuilder<>& builder, bool rows)
     : b(builder), function_(b.GetInsertBlock()->getParent()), block_(function_->getArg(0)), parameters_(function_->getArg(1)) {
   llvm::AllocaInst* const thread = b.CreateAlloca(llvm::ArrayType::get(b.getInt8Ty(), sizeof(ThreadContext)));
   thread->setAlignment(llvm::Align(alignof(ThreadContext)));
   thread_ = thread;
-  b.CreateStore(block_, field(thread, offsetof(ThreadContext, block)));
+  if (rows) {
+    llvm::AllocaInst* const own = b.CreateAlloca(llvm::ArrayType::get(b.getInt8Ty(), sizeof(BlockContext)));
+    own->setAlignment(llvm::Align(alignof(BlockContext)));
+    b.CreateMemCpy(own, own->getAlign(), block_, own->getAlign(), sizeof(BlockContext));
+    own_ = own;
+    misaligned_ = llvm::BasicBlock::Create(b.getContext(), "misaligned", function_);
+  }
+  b.CreateStore(rows ? own_ : block_, field(thread, offsetof(ThreadContext, block)));
   b.CreateStore(llvm::ConstantPointerNull::get(b.getPtrTy()), field(thread, offsetof(ThreadContext, runtime)));
   set(offsetof(ThreadContext, misaligned), b.getInt32(0));
   threads_ = number(offsetof(BlockContext, threads), kMostThreads);
@@ -49,16 +56,37 @@ void ThreadLoops::forAllBy(std::uint32_t step, const std::function<void(llvm::Va
       set(offsetof(ThreadContext, tid) + 4, tidY);
       // No more than 1024: nothing wraps.
       llvm::Value* const row = b.CreateMul(x, b.CreateAdd(tidY, b.CreateMul(y, tidZ, "", true, true), "", true, true), "", true, true);
-      loop(x, step, step == 1 ? parallel() : nullptr, [&](llvm::Value* tidX) {
-        set(offsetof(ThreadContext, tid), tidX);
-        llvm::Value* const linear = b.CreateAdd(row, tidX, "", true, true);
-        set(offsetof(ThreadContext, linear), linear);
-        set(offsetof(ThreadContext, lane), b.CreateAnd(linear, b.getInt32(31)));
-        set(offsetof(ThreadContext, warp), b.CreateLShr(linear, 5));
-        body(b.CreateSub(x, tidX, "", true, true));
+      blocksOfRow([&] {
+        loop(x, step, step == 1 ? parallel() : nullptr, [&](llvm::Value* tidX) {
+          set(offsetof(ThreadContext, tid), tidX);
+          llvm::Value* const linear = b.CreateAdd(row, tidX, "", true, true);
+          set(offsetof(ThreadContext, linear), linear);
+          set(offsetof(ThreadContext, lane), b.CreateAnd(linear, b.getInt32(31)));
+          set(offsetof(ThreadContext, warp), b.CreateLShr(linear, 5));
+          body(b.CreateSub(x, tidX, "", true, true));
+        });
       });
     });
   });
+}
+
+// The same row of threads of all blocks, so that memory is gone through as it lies. After a misaligned access nothing more is done: `ctaid` says whose.
+void ThreadLoops::blocksOfRow(const std::function<void()>& body) {
+  if (own_ == nullptr) return body();
+  llvm::Value* const first = b.CreateLoad(b.getInt32Ty(), field(own_, offsetof(BlockContext, ctaid)));
+  llvm::Value* const count = b.CreateLoad(b.getInt32Ty(), field(own_, offsetof(BlockContext, blocks)));
+  loop(count, 1, nullptr, [&](llvm::Value* index) {
+    llvm::Value* const number = b.CreateAdd(first, index);
+    b.CreateStore(number, field(own_, offsetof(BlockContext, ctaid)));
+    // Volatile: it is there when an access of this row faults.
+    b.CreateStore(number, field(block_, offsetof(BlockContext, ctaid)), true);
+    body();
+    llvm::Value* const noted = b.CreateLoad(b.getInt32Ty(), field(thread_, offsetof(ThreadContext, misaligned)));
+    llvm::BasicBlock* const next = llvm::BasicBlock::Create(b.getContext(), "row", function_);
+    b.CreateCondBr(b.CreateICmpNE(noted, b.getInt32(0)), misaligned_, next, llvm::MDBuilder(b.getContext()).createUnlikelyBranchWeights());
+    b.SetInsertPoint(next);
+  });
+  b.CreateStore(first, field(own_, offsetof(BlockContext, ctaid)));
 }
 
 void ThreadLoops::forFirst(const std::function<void()>& body) {
@@ -68,6 +96,10 @@ void ThreadLoops::forFirst(const std::function<void()>& body) {
 }
 
 void ThreadLoops::noteMisaligned() {
+  if (misaligned_ != nullptr) {
+    b.CreateBr(misaligned_);
+    b.SetInsertPoint(misaligned_);
+  }
   llvm::Value* const noted = b.CreateLoad(b.getInt32Ty(), field(thread_, offsetof(ThreadContext, misaligned)));
   llvm::Value* const total = field(block_, offsetof(BlockContext, misaligned));
   b.CreateStore(b.CreateOr(b.CreateLoad(b.getInt32Ty(), total), noted), total);

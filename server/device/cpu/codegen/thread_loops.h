@@ -14,15 +14,16 @@ class ThreadLoops {
  public:
   // At the builder's place, which must be in the entry block of a function of makeLoopFunction(). The thread's context lives on
   // the stack, where LLVM dissolves it into the loops' counters once what is called in them is inlined.
-  explicit ThreadLoops(llvm::IRBuilder<>&);
+  // `rows`: several blocks at once (KernelCode::rows). Each thread is told of a context of its block, which lives beside its own and dissolves as well.
+  explicit ThreadLoops(llvm::IRBuilder<>&, bool rows = false);
 
   llvm::Value* block() const { return block_; }
   llvm::Value* parameters() const { return parameters_; }
   llvm::Value* thread() const { return thread_; }
   llvm::Value* threads() const { return threads_; }  // how many there are, i32
 
-  // Three nested loops, z, y, x, around what `body` builds. Accesses of the module's group (accessGroup) may be reordered between
-  // threads; only those.
+  // Three nested loops, z, y, x (with `rows` one over blocks around the last), around what `body` builds. Accesses of the module's group
+  // (accessGroup) may be reordered between threads; only those.
   void forAll(const std::function<void()>& body);
   // The same, with `step` neighbours in x at once: what `body` builds runs the thread and those that follow it, as many as `body` is told (i32).
   void forAllBy(std::uint32_t step, const std::function<void(llvm::Value* count)>& body);
@@ -36,11 +37,14 @@ class ThreadLoops {
   void set(std::size_t offset, llvm::Value* value);
   llvm::Value* number(std::size_t offset, std::uint32_t most);
   llvm::MDNode* parallel();
+  void blocksOfRow(const std::function<void()>& body);
   void loop(llvm::Value* count, std::uint32_t step, llvm::MDNode* property, const std::function<void(llvm::Value*)>& body);
 
   llvm::IRBuilder<>& b;
   llvm::Function* function_;
   llvm::Value* block_;
+  llvm::Value* own_ = nullptr;  // with rows: the context of the block that is being run
+  llvm::BasicBlock* misaligned_ = nullptr;  // with rows: where to after a misaligned access
   llvm::Value* parameters_;
   llvm::Value* thread_ = nullptr;
   llvm::Value* threads_ = nullptr;

@@ -1,4 +1,4 @@
-// Two or four lanes in a 32-bit register: vadd2, vabsdiff4 and their like (PTX ISA, "SIMD Video Instructions"), without lane
+// Two or four lanes in a 32-bit register: vadd2, vabsdiff4, vset2 and their like (PTX ISA, "SIMD Video Instructions"), without lane
 // masks and selectors.
 #include "server/device/cpu/codegen/families.h"
 
@@ -13,10 +13,16 @@ llvm::Value* lane(Emitter& e, llvm::Value* value, std::uint32_t index, std::uint
   return ptx::isSigned(type) ? e.b.CreateSExt(narrow, e.bits(32)) : e.b.CreateZExt(narrow, e.bits(32));
 }
 
-llvm::Value* combine(Emitter& e, Opcode opcode, llvm::Value* x, llvm::Value* y) {
+llvm::Value* combine(Emitter& e, const Instruction& i, llvm::Value* x, llvm::Value* y) {
   using llvm::Intrinsic::smax;
   using llvm::Intrinsic::smin;
-  switch (opcode) {
+  switch (i.opcode) {
+    case Opcode::vavrg2:
+    case Opcode::vavrg4:
+      return e.b.CreateLShr(e.b.CreateAdd(e.b.CreateAdd(x, y), e.b.getInt32(1)), 1);
+    case Opcode::vset2:
+    case Opcode::vset4:
+      return e.b.CreateZExt(compareAsSigned(e, i, x, y), e.b.getInt32Ty());
     case Opcode::vadd2:
     case Opcode::vadd4:
       return e.b.CreateAdd(x, y);
@@ -48,8 +54,10 @@ bool hasTwoLanes(Opcode opcode) {
   switch (opcode) {
     case Opcode::vabsdiff2:
     case Opcode::vadd2:
+    case Opcode::vavrg2:
     case Opcode::vmax2:
     case Opcode::vmin2:
+    case Opcode::vset2:
     case Opcode::vsub2:
       return true;
     default:
@@ -59,16 +67,29 @@ bool hasTwoLanes(Opcode opcode) {
 
 }  // namespace
 
+llvm::Value* compareAsSigned(Emitter& e, const Instruction& i, llvm::Value* x, llvm::Value* y) {
+  llvm::CmpInst::Predicate predicate = llvm::CmpInst::ICMP_EQ;
+  if (i.has(Modifier::ne)) predicate = llvm::CmpInst::ICMP_NE;
+  if (i.has(Modifier::lt)) predicate = llvm::CmpInst::ICMP_SLT;
+  if (i.has(Modifier::le)) predicate = llvm::CmpInst::ICMP_SLE;
+  if (i.has(Modifier::gt)) predicate = llvm::CmpInst::ICMP_SGT;
+  if (i.has(Modifier::ge)) predicate = llvm::CmpInst::ICMP_SGE;
+  return e.b.CreateICmp(predicate, x, y);
+}
+
 void lowerVideo(Emitter& e, const Instruction& i) {
   const std::uint32_t lanes = hasTwoLanes(i.opcode) ? 2 : 4;
   const std::uint32_t bits = 32 / lanes;
   llvm::Value* const x = e.read(i.operands[1], Type::b32);
   llvm::Value* const y = e.read(i.operands[2], Type::b32);
+  const bool isSet = i.opcode == Opcode::vset2 || i.opcode == Opcode::vset4;
+  const Type typeX = i.type(isSet ? 0 : 1);
+  const Type typeY = i.type(isSet ? 1 : 2);
   const bool sums = i.has(Modifier::add);
   // All lanes are written, so the third source counts only where it is added to.
   llvm::Value* result = sums ? e.read(i.operands[3], Type::b32) : e.integer(32, 0);
   for (std::uint32_t k = 0; k < lanes; ++k) {
-    llvm::Value* value = combine(e, i.opcode, lane(e, x, k, bits, i.type(1)), lane(e, y, k, bits, i.type(2)));
+    llvm::Value* value = combine(e, i, lane(e, x, k, bits, typeX), lane(e, y, k, bits, typeY));
     if (i.has(Modifier::sat)) value = saturate(e, value, bits, i.type(0));
     if (sums) {
       result = e.b.CreateAdd(result, value);

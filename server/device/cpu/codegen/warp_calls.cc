@@ -14,13 +14,26 @@ std::optional<WarpCall> warpOperation(const llvm::CallInst& call) {
       .Case("rouse_cpu_match", WarpCall::match)
       .Case("rouse_cpu_redux", WarpCall::reduce)
       .Case("rouse_cpu_activemask", WarpCall::active)
+      .Case("rouse_cpu_step", WarpCall::step)
+      .Case("rouse_cpu_matrix", WarpCall::matrix)
+      .Case("rouse_cpu_matrix_part", WarpCall::matrix)
       .Default(std::nullopt);
 }
+
+namespace {
+
+constexpr llvm::StringLiteral kStep = "rouse.step";
+
+}  // namespace
+
+void markStep(llvm::Instruction& access) { access.setMetadata(kStep, llvm::MDNode::get(access.getContext(), {})); }
+
+bool isStep(const llvm::Instruction& access) { return access.hasMetadata(kStep); }
 
 bool isOfWholeWarp(const llvm::CallInst& call) {
   const auto operation = warpOperation(call);
   if (!operation) return false;
-  if (*operation == WarpCall::active) return true;
+  if (*operation == WarpCall::active || *operation == WarpCall::step || *operation == WarpCall::matrix) return true;
   const llvm::Value* const mask = call.getArgOperand(call.arg_size() - 1);
   if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(mask)) return constant->isMinusOne();
   const auto* const other = llvm::dyn_cast<llvm::CallInst>(mask);

@@ -7,12 +7,17 @@
 
 namespace rouse::cpu::codegen {
 
-enum class WarpCall : std::uint8_t { sync, shuffle, vote, match, reduce, active };
+enum class WarpCall : std::uint8_t { sync, shuffle, vote, match, reduce, active, step, matrix };
 
-// Of those; with the lanes that take part, in the member mask.
+// Of those; with the lanes that take part, in the member mask, but for matrices: all of the warp.
 std::optional<WarpCall> warpOperation(const llvm::CallInst&);
 
-// Whether all lanes of the warp take part, if all come to it.
+// Whether all lanes of the warp take part, if all come to it; of a step, those that do.
 bool isOfWholeWarp(const llvm::CallInst&);
+
+// Volatile accesses to what may be shared memory, of functions whose warps exchange values by them (rouse_cpu_step). Lanes side by side do each of
+// them together, so they need not be volatile there.
+void markStep(llvm::Instruction&);
+bool isStep(const llvm::Instruction&);
 
 }  // namespace rouse::cpu::codegen

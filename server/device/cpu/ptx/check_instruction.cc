@@ -42,6 +42,7 @@ class OperandCheck {
       if (operandForm.optional) --spare;
       const Operand& operand = instruction_.operands[at++];
       const Type type = operandType(operandForm, instruction_.types);
+      if (operand.part != Part::whole && !operandForm.part) return "a whole register as operand " + std::to_string(at);
       if (std::string wanted = check(operand, operandForm, type); !wanted.empty()) {
         return wanted + " as operand " + std::to_string(at);
       }

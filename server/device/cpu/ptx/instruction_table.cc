@@ -18,6 +18,7 @@ namespace {
 //              m memory, c constant, l label, t target list; type: 0 1 2 the instruction's, w twice the first,
 //              p predicate, h i q 16, 32, 64 bits; |p or |i an optional second destination; ? optional
 //              K and W: the same with registers that may be wider; T: a texture or surface with coordinates
+//              v and u: source and destination of which a byte or a half may be named
 //              F and G: a fragment of a matrix as destination and source, as many registers as the next digit says
 struct Row {
   std::string_view opcode, types, modifiers, operands;
@@ -41,6 +42,7 @@ constexpr Family kTypeFamilies[] = {
 constexpr Family kModifierFamilies[] = {
     {"ROUND", "rn|rz|rm|rp"},
     {"COMPARE", "eq|ne|lt|le|gt|ge|lo|ls|hi|hs|equ|neu|ltu|leu|gtu|geu|num|isnan"},
+    {"VIDEOCOMPARE", "eq|ne|lt|le|gt|ge"},
     {"BOOLEAN", "op_and|op_or|op_xor"},
     {"SPACE", "global|shared|shared_cta|shared_cluster|local|constant|param|param_entry|param_func"},
     {"SCOPE", "cta|cluster|gpu|sys"},
@@ -91,6 +93,31 @@ constexpr Row kRows[] = {
     {"max", "s32,s16x2", "relu", "d0 s0 s0"},
     {"dp4a", "INT32 INT32", "", "di si si si"},
     {"dp2a", "INT32 INT32", "lo|hi", "di si si si"},
+    {"vabsdiff", "INT32 INT32 INT32", "sat?", "di vi vi"},
+    {"vabsdiff", "INT32 INT32 INT32", "sat? add|min|max", "di vi vi si"},
+    {"vabsdiff", "INT32 INT32 INT32", "sat?", "ui vi vi si"},
+    {"vadd", "INT32 INT32 INT32", "sat?", "di vi vi"},
+    {"vadd", "INT32 INT32 INT32", "sat? add|min|max", "di vi vi si"},
+    {"vadd", "INT32 INT32 INT32", "sat?", "ui vi vi si"},
+    {"vmax", "INT32 INT32 INT32", "sat?", "di vi vi"},
+    {"vmax", "INT32 INT32 INT32", "sat? add|min|max", "di vi vi si"},
+    {"vmax", "INT32 INT32 INT32", "sat?", "ui vi vi si"},
+    {"vmin", "INT32 INT32 INT32", "sat?", "di vi vi"},
+    {"vmin", "INT32 INT32 INT32", "sat? add|min|max", "di vi vi si"},
+    {"vmin", "INT32 INT32 INT32", "sat?", "ui vi vi si"},
+    {"vsub", "INT32 INT32 INT32", "sat?", "di vi vi"},
+    {"vsub", "INT32 INT32 INT32", "sat? add|min|max", "di vi vi si"},
+    {"vsub", "INT32 INT32 INT32", "sat?", "ui vi vi si"},
+    {"vshl", "INT32 INT32 u32", "sat? clamp|wrap", "di vi vi"},
+    {"vshl", "INT32 INT32 u32", "sat? clamp|wrap add|min|max", "di vi vi si"},
+    {"vshl", "INT32 INT32 u32", "sat? clamp|wrap", "ui vi vi si"},
+    {"vshr", "INT32 INT32 u32", "sat? clamp|wrap", "di vi vi"},
+    {"vshr", "INT32 INT32 u32", "sat? clamp|wrap add|min|max", "di vi vi si"},
+    {"vshr", "INT32 INT32 u32", "sat? clamp|wrap", "ui vi vi si"},
+    {"vset", "INT32 INT32", "VIDEOCOMPARE", "di vi vi"},
+    {"vset", "INT32 INT32", "VIDEOCOMPARE add|min|max", "di vi vi si"},
+    {"vset", "INT32 INT32", "VIDEOCOMPARE", "ui vi vi si"},
+    {"vmad", "INT32 INT32 INT32", "sat? po? shr7|shr15?", "di vi vi si"},
     {"vabsdiff2", "INT32 INT32 INT32", "sat? add?", "di si si si"},
     {"vabsdiff4", "INT32 INT32 INT32", "sat? add?", "di si si si"},
     {"vadd2", "INT32 INT32 INT32", "sat? add?", "di si si si"},
@@ -101,6 +128,10 @@ constexpr Row kRows[] = {
     {"vmin4", "INT32 INT32 INT32", "sat? add?", "di si si si"},
     {"vsub2", "INT32 INT32 INT32", "sat? add?", "di si si si"},
     {"vsub4", "INT32 INT32 INT32", "sat? add?", "di si si si"},
+    {"vavrg2", "u32 u32 u32", "sat? add?", "di si si si"},
+    {"vavrg4", "u32 u32 u32", "sat? add?", "di si si si"},
+    {"vset2", "INT32 INT32", "VIDEOCOMPARE add?", "di si si si"},
+    {"vset4", "INT32 INT32", "VIDEOCOMPARE add?", "di si si si"},
 
     // Floating-point arithmetic
     {"add", "f32", "ROUND? ftz? sat?", "d0 s0 s0"},
@@ -203,12 +234,18 @@ constexpr Row kRows[] = {
     {"ldu", "MEMORY", "global? VECTOR?", "L0 m"},
     {"st", "MEMORY", "ORDER? SCOPE? SPACE? STORECACHE? EVICT? EVICT2? VECTOR?", "m S0"},
     {"st", "MEMORY", "ORDER? SCOPE? SPACE? STORECACHE? EVICT? EVICT2? VECTOR? l2_cache_hint", "m S0 sq"},
+    {"alloca", "u64", "", "d0 s0 c?"},
+    {"stacksave", "u64", "", "d0"},
+    {"stackrestore", "u64", "", "s0"},
     {"prefetch", "", "global|local? l1|l2|l2_evict_last|l2_evict_normal", "m"},
     {"prefetchu", "", "l1", "m"},
     {"applypriority", "", "global? l2_evict_normal", "m c"},
     {"discard", "", "global? l2", "m c"},
     {"atom", "u32,s32,u64,f32,f64", "ORDER? SCOPE? global|shared|shared_cta|shared_cluster? add", "d0 m s0"},
     {"atom", "f16,f16x2,bf16,bf16x2", "ORDER? SCOPE? global|shared|shared_cta|shared_cluster? add noftz", "d0 m s0"},
+    {"atom", "f32", "relaxed|acquire|release|acq_rel? SCOPE? global? v2|v4 add", "L0 m S0"},
+    {"atom", "f16,bf16", "relaxed|acquire|release|acq_rel? SCOPE? global? v2|v4|v8 add noftz", "L0 m S0"},
+    {"atom", "f16x2,bf16x2", "relaxed|acquire|release|acq_rel? SCOPE? global? v2|v4 add noftz", "L0 m S0"},
     {"atom", "u32,s32,u64,s64", "ORDER? SCOPE? global|shared|shared_cta|shared_cluster? min|max", "d0 m s0"},
     {"atom", "u32", "ORDER? SCOPE? global|shared|shared_cta|shared_cluster? inc|dec", "d0 m s0"},
     {"atom", "b32,b64", "ORDER? SCOPE? global|shared|shared_cta|shared_cluster? op_and|op_or|op_xor", "d0 m s0"},
@@ -216,6 +253,9 @@ constexpr Row kRows[] = {
     {"atom", "b16,b32,b64,b128", "ORDER? SCOPE? global|shared|shared_cta|shared_cluster? cas", "d0 m s0 s0"},
     {"red", "u32,s32,u64,f32,f64", "ORDER? SCOPE? global|shared|shared_cta|shared_cluster? add", "m s0"},
     {"red", "f16,f16x2,bf16,bf16x2", "ORDER? SCOPE? global|shared|shared_cta|shared_cluster? add noftz", "m s0"},
+    {"red", "f32", "relaxed|release? SCOPE? global? v2|v4 add", "m S0"},
+    {"red", "f16,bf16", "relaxed|release? SCOPE? global? v2|v4|v8 add noftz", "m S0"},
+    {"red", "f16x2,bf16x2", "relaxed|release? SCOPE? global? v2|v4 add noftz", "m S0"},
     {"red", "u32,s32,u64,s64", "ORDER? SCOPE? global|shared|shared_cta|shared_cluster? min|max", "m s0"},
     {"red", "u32", "ORDER? SCOPE? global|shared|shared_cta|shared_cluster? inc|dec", "m s0"},
     {"red", "b32,b64", "ORDER? SCOPE? global|shared|shared_cta|shared_cluster? op_and|op_or|op_xor", "m s0"},
@@ -446,8 +486,16 @@ OperandForm readOperand(const Row& row, std::string_view word) {
     case 'x':
       form.role = Role::wideDestination;
       break;
+    case 'u':
+      form.role = Role::destination;
+      form.part = true;
+      break;
     case 's':
       form.role = Role::source;
+      break;
+    case 'v':
+      form.role = Role::source;
+      form.part = true;
       break;
     case 'y':
       form.role = Role::wideSource;

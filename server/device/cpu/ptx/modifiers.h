@@ -16,7 +16,7 @@ namespace rouse::cpu::ptx {
   X(rz, "rz") X(rm, "rm") X(rp, "rp") X(rna, "rna") X(rni, "rni") X(rzi, "rzi") X(rmi, "rmi") X(rpi, "rpi")           \
       X(ftz, "ftz") X(noftz, "noftz") X(sat, "sat") X(satfinite, "satfinite") X(relu, "relu") X(cc, "cc") X(lo, "lo") \
           X(hi, "hi") X(wide, "wide") X(approx, "approx") X(full, "full") X(nan, "NaN") X(xorsign, "xorsign")         \
-              X(abs, "abs") X(shiftamt, "shiftamt") X(pack, "pack") /* comparison */                                  \
+              X(abs, "abs") X(shiftamt, "shiftamt") X(pack, "pack") X(po, "po") X(shr7, "shr7") X(shr15, "shr15") /* comparison */                                  \
       X(eq, "eq") X(ne, "ne") X(lt, "lt") X(le, "le") X(gt, "gt") X(ge, "ge") X(ls, "ls") X(hs, "hs") X(equ, "equ")   \
           X(neu, "neu") X(ltu, "ltu") X(leu, "leu") X(gtu, "gtu") X(geu, "geu") X(num, "num") X(isnan, "nan")         \
               X(finite, "finite") X(infinite, "infinite") X(number, "number") X(notanumber, "notanumber")             \

@@ -66,6 +66,9 @@ struct Signature {
 
 enum class SymbolKind : std::uint8_t { none, variable, shared, local, parameter, function };
 
+// A byte or a half of a register, as operands of scalar video instructions name them: r.b0, r.h1.
+enum class Part : std::uint8_t { whole, b0, b1, b2, b3, h0, h1 };
+
 struct Operand {
   enum class Kind : std::uint8_t { reg, sink, integer, float32, float64, special, symbol, vector, label, list };
   Kind kind = Kind::sink;
@@ -74,6 +77,7 @@ struct Operand {
   SymbolKind symbol = SymbolKind::none;
   SpecialRegister special = SpecialRegister::tid;
   std::uint8_t component = 0;  // of a special register: 0 x to 3 w
+  Part part = Part::whole;     // of a register
   // reg: Function::registers; symbol: where `symbol` says; label: Function::labels; list: Function::targetLists
   std::uint32_t index = 0;
   std::uint64_t value = 0;        // integer or floating-point bits; symbols and memory: offset in bytes

@@ -9,6 +9,14 @@ constexpr std::size_t kMostOperands = 16;
 constexpr std::size_t kMostArguments = 4096;
 constexpr std::uint64_t kWarpSize = 32;
 
+Part partNamed(std::string_view text) {
+  constexpr std::string_view kNames[] = {"b0", "b1", "b2", "b3", "h0", "h1"};
+  for (std::size_t i = 0; i < std::size(kNames); ++i) {
+    if (kNames[i] == text) return static_cast<Part>(i + 1);
+  }
+  return Part::whole;
+}
+
 }  // namespace
 
 // From the token to the next semicolon.
@@ -133,7 +141,12 @@ Operand Parser::operand(Function& function, Instruction& made) {
     advance();
     return label;
   }
-  return wordOperand(function);
+  Operand named = wordOperand(function);
+  if (named.kind == Operand::Kind::reg && made.opcode != Opcode::call && token_.kind == Token::Kind::dotted) {
+    named.part = partNamed(token_.text);
+    if (named.part != Part::whole) advance();
+  }
+  return named;
 }
 
 Operand Parser::memoryOperand(Function& function) {

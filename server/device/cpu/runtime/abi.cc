@@ -18,16 +18,16 @@ using namespace rouse::cpu;
 
 // codegen/ reads these by offset.
 static_assert(offsetof(BlockContext, ctaid) == 0 && offsetof(BlockContext, threads) == 12);
-static_assert(offsetof(BlockContext, ntid) == 16 && offsetof(BlockContext, nctaid) == 32);
+static_assert(offsetof(BlockContext, ntid) == 16 && offsetof(BlockContext, blocks) == 28 && offsetof(BlockContext, nctaid) == 32);
 static_assert(offsetof(BlockContext, sharedBytes) == 44 && offsetof(BlockContext, shared) == 48);
 static_assert(offsetof(BlockContext, variables) == 56 && offsetof(BlockContext, dynamicSharedBytes) == 64);
 static_assert(offsetof(BlockContext, misaligned) == 68 && offsetof(BlockContext, gridId) == 72);
 static_assert(offsetof(BlockContext, runtime) == 80 && offsetof(BlockContext, gridWorkspace) == 88);
-static_assert(sizeof(BlockContext) == 96);
+static_assert(offsetof(BlockContext, checked) == 96 && sizeof(BlockContext) == 104);
 static_assert(offsetof(ThreadContext, tid) == 0 && offsetof(ThreadContext, lane) == 12);
 static_assert(offsetof(ThreadContext, warp) == 16 && offsetof(ThreadContext, linear) == 20);
 static_assert(offsetof(ThreadContext, misaligned) == 24 && offsetof(ThreadContext, block) == 32);
-static_assert(offsetof(ThreadContext, runtime) == 40 && sizeof(ThreadContext) == 48);
+static_assert(offsetof(ThreadContext, runtime) == 40 && offsetof(ThreadContext, frames) == 48 && sizeof(ThreadContext) == 56);
 
 // None of the functions that kernels call is instrumented: until its RuntimeSection, and after it, it may be left at any instruction,
 // and a sanitizer's runtime may not.
@@ -47,6 +47,15 @@ ROUSE_UNINSTRUMENTED std::uint64_t meet(ThreadContext* thread, WarpOperation ope
 ROUSE_UNINSTRUMENTED void meetForMatrix(ThreadContext* thread, std::uint32_t operation, std::uint32_t* registers) {
   meet(thread, static_cast<WarpOperation>(kMatrixOperations | operation), ~std::uint32_t{0},
        {reinterpret_cast<std::uint64_t>(registers), 0, 0});
+}
+
+// As a vector, lanes that come apart do not wait for each other. The ISA promises nothing for them (`.aligned`).
+ROUSE_UNINSTRUMENTED void mustBeWhole(ThreadContext* thread, std::uint32_t lanes) {
+  if (lanes == ~std::uint32_t{0}) return;
+  Block& block = blockOf(thread);
+  RuntimeSection section(block);
+  block.runner().scratch() = "an operation on matrices that not all lanes of a warp come to";
+  block.fail(thread, CudaError::launchFailure);
 }
 
 WarpOperation at(WarpOperation first, std::uint32_t offset) {
@@ -151,6 +160,19 @@ ROUSE_UNINSTRUMENTED void rouse_cpu_matrix_part(ThreadContext* thread, std::uint
   moveMatrixPart(MatrixOperation::decode(operation), thread->lane, registers, base, stride);
 }
 
+ROUSE_UNINSTRUMENTED void rouse_cpu_matrix_of_warp(ThreadContext* thread, std::uint32_t operation, std::uint32_t lanes, std::uint32_t* words) {
+  mustBeWhole(thread, lanes);
+  RuntimeSection section(blockOf(thread));
+  thread->misaligned |= runMatrixOperation(MatrixOperation::decode(operation), WarpRegisters{words});
+}
+
+ROUSE_UNINSTRUMENTED void rouse_cpu_matrix_part_of_warp(ThreadContext* thread, std::uint32_t operation, std::uint32_t lanes, std::uint32_t* words,
+                                                        std::byte* const* bases, const std::uint32_t* strides) {
+  mustBeWhole(thread, lanes);
+  RuntimeSection section(blockOf(thread));
+  moveMatrixParts(MatrixOperation::decode(operation), WarpRegisters{words}, bases, strides);
+}
+
 // NOLINTBEGIN(performance-no-int-to-ptr): a kernel's addresses
 ROUSE_UNINSTRUMENTED void rouse_cpu_texture(std::uint64_t object, std::uint32_t operation, std::uint32_t* words) {
   fetchTexture(reinterpret_cast<const wire::TextureObject*>(object), TextureOperation::decode(operation), words);
@@ -174,6 +196,12 @@ ROUSE_UNINSTRUMENTED __attribute__((noinline)) std::uint32_t rouse_cpu_activemas
   Block& block = blockOf(thread);
   RuntimeSection section(block);
   return block.activemask(fiberOf(thread), site);
+}
+
+ROUSE_UNINSTRUMENTED void rouse_cpu_step(ThreadContext* thread) {
+  Block& block = blockOf(thread);
+  RuntimeSection section(block);
+  block.step(fiberOf(thread));
 }
 
 ROUSE_UNINSTRUMENTED void rouse_cpu_yield(ThreadContext* thread) {
@@ -234,6 +262,13 @@ ROUSE_UNINSTRUMENTED void rouse_cpu_misaligned(ThreadContext* thread, std::uint6
   appendNumber(text, bytes);
   text += " bytes";
   block.fail(thread, CudaError::misalignedAddress);
+}
+
+ROUSE_UNINSTRUMENTED void rouse_cpu_check(ThreadContext* thread, std::uint64_t address, std::uint64_t bytes, std::uint32_t site, std::uint32_t what) {
+  Block& block = blockOf(thread);
+  RuntimeSection section(block);
+  Access access{address, bytes, site, what};
+  if (!block.mayAccess(*thread, access)) block.endInvalid(fiberOf(thread), access);
 }
 
 ROUSE_UNINSTRUMENTED std::byte* rouse_cpu_frames(BlockContext* context, std::uint64_t bytes) {

@@ -1,7 +1,9 @@
 #include "server/device/cpu/runtime/block.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "server/device/cpu/runtime/interruption.h"
 #include "server/device/cpu/runtime/signal_faults.h"
@@ -43,6 +45,11 @@ bool Block::begin(Grid& grid, std::uint64_t index) {
   context_.gridId = options.gridId;
   context_.gridWorkspace = grid.workspace();
   context_.runtime = this;
+  if (options.check != nullptr) {
+    if (checkedRanges_ == nullptr) checkedRanges_ = std::make_unique<CheckedRange[]>(kCheckedRanges);
+    std::fill_n(checkedRanges_.get(), kCheckedRanges, CheckedRange{});
+    context_.checked = checkedRanges_.get();
+  }
   if (context_.shared == nullptr) {
     grid.fail(CudaError::launchOutOfResources, where(nullptr) + "no memory for shared memory");
     return false;
@@ -50,6 +57,7 @@ bool Block::begin(Grid& grid, std::uint64_t index) {
 
   ready_.clear();
   yielded_.clear();
+  stepping_.clear();
   activemasks_.clear();
   begun_ = 0;
   live_ = context_.threads;
@@ -64,7 +72,8 @@ bool Block::begin(Grid& grid, std::uint64_t index) {
   return true;
 }
 
-void Block::runLoop() {
+void Block::runLoop(std::uint32_t blocks) {
+  context_.blocks = blocks;
   enterKernelCode();
   grid_->options().code.loop(&context_, grid_->parameters());
   runner_.leaveKernelCode();
@@ -88,7 +97,7 @@ Block::Outcome Block::run() {
       continue;
     }
     if (next == nullptr) {
-      if (resolveActivemasks()) continue;
+      if (resolveActivemasks() || giveUpMeetings()) continue;
       if (!yielded_.empty()) return Outcome::spinning;
       failDeadlocked();
       continue;
@@ -96,6 +105,7 @@ Block::Outcome Block::run() {
     Fault fault;
     runner_.enter(next, fault);
     runner_.flushOutput(*grid_);
+    if (Fiber* const ended = std::exchange(ending_, nullptr)) reportInvalid(ended);
     if (fault.signal != 0) {
       failFor(fault, runner_.faulted());
       abandonThreads();
@@ -116,6 +126,7 @@ Fiber* Block::pick() {
     return ready_.pop();
   }
   if (begun_ < context_.threads) return beginThread();
+  if (!stepping_.empty()) return stepping_.pop();
   if (!yielded_.empty() && spins_ < kSpinsPerThread * (yielded_.size() + 1)) return yielded_.pop();
   return nullptr;
 }
@@ -139,6 +150,7 @@ void Block::place(Fiber* fiber, std::uint32_t linear) {
   thread.misaligned = 0;
   thread.block = &context_;
   thread.runtime = fiber;
+  thread.frames = nullptr;
   fibers_[linear] = fiber;
 }
 
@@ -203,6 +215,13 @@ void Block::yield(Fiber* self) {
   suspend(self);
 }
 
+// Behind all that can run otherwise, in the order in which they came: each goes one step at a time.
+void Block::step(Fiber* self) {
+  self->wait = Wait::yielded;
+  stepping_.push(self);
+  suspend(self);
+}
+
 std::uint32_t Block::activemask(Fiber* self, const void* site) {
   self->result = reinterpret_cast<std::uint64_t>(site);
   self->wait = Wait::activemask;
@@ -232,6 +251,15 @@ bool Block::resolveActivemasks() {
   }
   ready_.append(activemasks_);
   return true;
+}
+
+// Lanes that a mask names and that wait elsewhere do not come.
+bool Block::giveUpMeetings() {
+  if (!yielded_.empty()) return false;  // whom those wait for, or let go on
+  bool any = false;
+  const std::uint32_t warps = (context_.threads + kWarpLanes - 1) / kWarpLanes;
+  for (std::uint32_t warp = 0; warp < warps; ++warp) any |= warps_[warp].giveUp(ready_);
+  return any;
 }
 
 std::string Block::where(const ThreadContext* thread) const {

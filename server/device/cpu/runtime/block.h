@@ -33,8 +33,8 @@ class Block {
   // ended.
   Outcome run();
 
-  // Runs the block as a loop (KernelCode::loop) on the calling fiber.
-  void runLoop();
+  // Runs the block, and with KernelCode::rows those that follow it in x, `blocks` in all, as a loop (KernelCode::loop) on the calling fiber.
+  void runLoop(std::uint32_t blocks);
   // Ends the launch for a fault of this block's code. `fiber`: where it happened.
   void failFor(const Fault& fault, const Fiber* fiber);
 
@@ -47,6 +47,13 @@ class Block {
   // `site` tells calls of different places in the program apart.
   std::uint32_t activemask(Fiber* self, const void* site);
   void yield(Fiber* self);
+  void step(Fiber* self);
+
+  // Of checked code. What is found is remembered where the access says.
+  // If it is not allowed, `access` is what of it is not.
+  bool mayAccess(const ThreadContext& thread, Access& access);
+  // Ends the thread; the others go on.
+  [[noreturn]] void endInvalid(Fiber* self, const Access& access);
 
   // Ends the launch; the message is the kernel, block and thread, then what stands in Runner::scratch(). `thread` null:
   // unknown. On a fiber of this block.
@@ -71,8 +78,12 @@ class Block {
   void threadEnded(Fiber* self);
   void suspend(Fiber* self);
   bool resolveActivemasks();
+  bool giveUpMeetings();
   void leaveStopped();
   std::string where(const ThreadContext* thread) const;
+  bool inShared(const Access& access, std::uint64_t offset) const;
+  // Of a thread that has made an invalid access: it is told of, and gone.
+  void reportInvalid(Fiber* ended);
   void failDeadlocked();
   void abandonThreads();
 
@@ -82,6 +93,7 @@ class Block {
   SharedMemory shared_;
   FiberQueue ready_;
   FiberQueue yielded_;
+  FiberQueue stepping_;
   FiberQueue activemasks_;
   std::uint32_t begun_ = 0;  // threads that have begun
   std::uint32_t live_ = 0;   // threads that have not ended
@@ -90,6 +102,9 @@ class Block {
   Barriers barriers_;
   std::vector<Warp> warps_;
   std::vector<Fiber*> fibers_;  // by thread; null: not begun, or ended
+  std::unique_ptr<CheckedRange[]> checkedRanges_;  // of checked code
+  Fiber* ending_ = nullptr;                        // has made the access that follows
+  Access invalid_;
 };
 
 }  // namespace rouse::cpu

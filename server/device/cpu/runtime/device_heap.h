@@ -3,8 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <mutex>
-#include <unordered_map>
+
+#include "schemas/base/range.h"
 
 namespace rouse::cpu {
 
@@ -23,12 +25,16 @@ class DeviceHeap {
   // False when there is no such block. Null is fine.
   bool release(void* block);
   std::uint64_t used() const;
+  // The block that begins at the address or next before it, as it was asked for; empty: there is none.
+  AddressRange before(std::uint64_t address) const;
+  // The same, of one that holds the address.
+  AddressRange at(std::uint64_t address) const;
 
  private:
   mutable std::mutex mutex_;
   std::uint64_t limit_ = kDefaultHeapBytes;
   std::uint64_t used_ = 0;
-  std::unordered_map<void*, std::uint64_t> blocks_;
+  std::map<std::uint64_t, std::uint64_t> blocks_;  // address, bytes as asked for
 };
 
 }  // namespace rouse::cpu

@@ -66,6 +66,11 @@ void Grid::fail(CudaError error, std::string message) {
   if (claimed < blocks_) unfinished_.fetch_sub(blocks_ - claimed, std::memory_order_acq_rel);
 }
 
+void Grid::failInTheEnd(CudaError error, std::string message) {
+  std::lock_guard lock(failureMutex_);
+  if (failure_.code == CudaError::success) failure_ = Error{error, std::move(message)};
+}
+
 Error Grid::failure() const {
   std::lock_guard lock(failureMutex_);
   return failure_;

@@ -11,6 +11,7 @@
 
 #include "memory/device.h"
 #include "server/device/cpu/abi.h"
+#include "server/device/cpu/runtime/access_check.h"
 #include "server/device/cpu/runtime/device_heap.h"
 
 namespace rouse::cpu {
@@ -36,6 +37,7 @@ struct GridOptions {
   const std::uint64_t* variables = nullptr;
   DeviceHeap* heap = nullptr;
   OutputSink* output = nullptr;
+  std::shared_ptr<const LaunchCheck> check;  // of checked code; null: it is not
 };
 
 class Grid {
@@ -63,6 +65,8 @@ class Grid {
 
   // First failure wins; nothing more is begun, and what runs stops where it can. Any thread.
   void fail(CudaError error, std::string message);
+  // The launch has failed when all of it has ended: this is why, if nothing else is before.
+  void failInTheEnd(CudaError error, std::string message);
   bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
   Error failure() const;  // code success when there was none
 

@@ -29,6 +29,15 @@ bool bringsRow(const MatrixOperation&, std::uint32_t lane);
 // What each lane does for itself: load, store. `stride` between rows or columns in elements.
 void moveMatrixPart(const MatrixOperation&, std::uint32_t lane, std::uint32_t* registers, std::byte* base, std::uint32_t stride);
 
+// Those of all lanes by word, then by lane: lane l's word w at words[32 w + l].
+struct WarpRegisters {
+  std::uint32_t* words;
+};
+
+// As above, for all lanes. Returns the bits of rows' addresses that ought to be zero.
+std::uint32_t runMatrixOperation(const MatrixOperation&, const WarpRegisters&);
+void moveMatrixParts(const MatrixOperation&, const WarpRegisters&, std::byte* const* bases, const std::uint32_t* strides);
+
 // D = A * B + C. A by rows, B by columns (n rows of k), C and D by rows, as in memory without gaps. `d` may be `c`.
 void multiplyMatrices(const MatrixOperation&, const std::uint32_t* a, const std::uint32_t* b, const std::uint32_t* c, std::uint32_t* d);
 

@@ -8,6 +8,7 @@ namespace {
 constexpr std::chrono::milliseconds kSlice{2};
 constexpr std::uint64_t kMaxBatch = 64;
 constexpr std::uint64_t kBatchesPerWorker = 16;
+constexpr std::uint64_t kMostOfRow = 8;  // blocks at once: enough to go through memory as it lies, few enough to let others have a turn
 constexpr std::size_t kLoopStackBytes = std::size_t{256} << 10;
 
 }  // namespace
@@ -33,14 +34,22 @@ Residency::Progress Residency::run(const std::atomic<std::uint32_t>& others) {
   return grid_.options().code.loop != nullptr ? runLoops(others) : runBlocks(others);
 }
 
+// How many blocks from the next one on are run at once.
+std::uint64_t Residency::ofRow() const {
+  if (!grid_.options().code.rows) return 1;
+  const std::uint64_t width = grid_.options().grid.x;
+  return std::min({left_, width - next_ % width, kMostOfRow});
+}
+
 void Residency::loopBody(Fiber* self) {
   auto& share = *static_cast<Residency*>(self->context.runtime);
   while (share.claimed() && !share.grid_.stopped()) {
     if (!share.loopBlock_->begin(share.grid_, share.next_)) break;
-    share.loopBlock_->runLoop();
-    ++share.next_;
-    --share.left_;
-    ++share.loopsEnded_;
+    const std::uint64_t blocks = share.ofRow();
+    share.loopBlock_->runLoop(static_cast<std::uint32_t>(blocks));
+    share.next_ += blocks;
+    share.left_ -= blocks;
+    share.loopsEnded_ += blocks;
     if (share.sliceOver(*share.others_)) break;
   }
   self->detail = 1;

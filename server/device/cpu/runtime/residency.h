@@ -37,6 +37,7 @@ class Residency {
   static void loopBody(Fiber* self);
   std::unique_ptr<Block> beginNext();
   bool claimed();
+  std::uint64_t ofRow() const;
   bool sliceOver(const std::atomic<std::uint32_t>& others);
 
   Runner& runner_;

@@ -46,6 +46,23 @@ void Warp::laneExited(std::uint32_t lane, FiberQueue& ready) {
   }
 }
 
+bool Warp::giveUp(FiberQueue& ready) {
+  std::uint32_t here = 0;
+  for (std::uint32_t index = 0; index < meetings_; ++index) here |= pending_[index].arrived;
+  bool any = false;
+  for (std::uint32_t index = 0; index < meetings_;) {
+    const Meeting& meeting = pending_[index];
+    const bool isMatrix = (static_cast<std::uint32_t>(meeting.operation) & kMatrixOperations) != 0;
+    if (isMatrix || (meeting.mask & ~gone_ & ~meeting.arrived & here) != 0) {
+      ++index;
+      continue;
+    }
+    any = true;
+    complete(index, nullptr, ready);
+  }
+  return any;
+}
+
 void Warp::complete(std::uint32_t index, Fiber* last, FiberQueue& ready) {
   const Meeting meeting = pending_[index];
   pending_[index] = pending_[--meetings_];

@@ -1,6 +1,7 @@
 // Operations in which lanes of a warp meet (PTX ISA: bar.warp.sync, shfl.sync, vote.sync, match.sync, redux.sync).
 // Threads are scheduled independently: a lane waits until all lanes of its mask that have not exited have come to the
-// same operation with the same mask, wherever in the program that is; lanes outside the mask are not concerned.
+// same operation with the same mask, wherever in the program that is; lanes outside the mask are not concerned. Programs name lanes that
+// do not come, which is undefined, and hardware goes on without: so does this, when nobody else of the block can run.
 #pragma once
 
 #include <array>
@@ -56,6 +57,9 @@ class Warp {
   // The lane arrives, and waits unless it is the last: then true, and the others are moved to `ready`, results in
   // Fiber::result.
   bool meet(Fiber* fiber, WarpOperation operation, std::uint32_t mask, const LaneOperands& operands, FiberQueue& ready);
+  // Nobody of the block can run. Meetings whose other lanes wait at barriers end with those who are there; of matrices nothing is half done.
+  // False: there is none such.
+  bool giveUp(FiberQueue& ready);
   // A lane has exited: nobody waits for it any more.
   void laneExited(std::uint32_t lane, FiberQueue& ready);
 

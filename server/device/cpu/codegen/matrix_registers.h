@@ -1,0 +1,28 @@
+// A thread's registers of an operation on matrices (matrix.cc), where they lie for the runtime (matrix_form.h): a variable to which words are stored,
+// on which operations are called, and from which words are loaded.
+#pragma once
+
+#include "server/device/cpu/codegen/module_emitter.h"
+
+namespace rouse::cpu::codegen {
+
+// The variable that a call of the runtime for one operation is given; null if it is no such call, or not known which operation.
+const llvm::AllocaInst* matrixVariable(const llvm::CallInst&);
+
+// Whether the variable is such, and nothing else is done with it.
+bool isMatrixRegisters(const llvm::AllocaInst&);
+
+// Of such a variable: whether no block finds there what another has left, so that it need not be kept from one to the next.
+bool keepsNothing(const llvm::AllocaInst&);
+
+// Makes each access of such a variable compute its own address.
+void separateAddresses(llvm::Function&);
+
+// What such a variable's words are accessed by: the variable, and the first word.
+struct MatrixWords {
+  const llvm::AllocaInst* variable = nullptr;  // null: it is no such access
+  unsigned first = 0, count = 0;
+};
+MatrixWords matrixWordsOf(const llvm::Instruction& access);
+
+}  // namespace rouse::cpu::codegen

@@ -1,0 +1,61 @@
+#include <llvm/IR/InstIterator.h>
+#include <llvm/Transforms/Utils/Local.h>
+#include <llvm/Transforms/Utils/PromoteMemToReg.h>
+#include <llvm/Transforms/Utils/SSAUpdater.h>
+
+#include "server/device/cpu/codegen/passes.h"
+
+namespace rouse::cpu::codegen {
+namespace {
+
+// LLVM's own promotion (PromoteMemToReg) walks all that a variable's first store dominates, and that of a register is in the prologue: for each
+// register the whole function. Below so many blocks nobody notices, and it is the better one.
+constexpr std::size_t kManyBlocks = 1000;
+
+using Accesses = llvm::SmallVector<llvm::Instruction*, 8>;
+
+// All loads and stores of a variable that is nothing but loaded and stored whole; none for any other.
+Accesses accessesOf(llvm::AllocaInst& variable) {
+  Accesses accesses;
+  if (!variable.getAllocatedType()->isSingleValueType() || !llvm::isAllocaPromotable(&variable)) return accesses;
+  for (llvm::User* user : variable.users()) {
+    const bool whole = llvm::isa<llvm::LoadInst, llvm::StoreInst>(user) && llvm::getLoadStoreType(user) == variable.getAllocatedType();
+    if (!whole) return {};
+    accesses.push_back(llvm::cast<llvm::Instruction>(user));
+  }
+  return accesses;
+}
+
+class Promoter : public llvm::LoadAndStorePromoter {
+ public:
+  Promoter(const Accesses& accesses, llvm::SSAUpdater& updater, const llvm::AllocaInst& variable)
+      : LoadAndStorePromoter(llvm::SmallVector<const llvm::Instruction*, 8>(accesses.begin(), accesses.end()), updater, variable.getName()),
+        variable_(variable) {}
+
+  bool isInstInList(llvm::Instruction* instruction, const llvm::SmallVectorImpl<llvm::Instruction*>&) const override {
+    return llvm::getLoadStorePointerOperand(instruction) == &variable_;
+  }
+
+ private:
+  const llvm::AllocaInst& variable_;
+};
+
+}  // namespace
+
+void promoteRegisters(llvm::Function& function) {
+  if (function.size() < kManyBlocks) return;
+  llvm::removeUnreachableBlocks(function);
+  llvm::SmallVector<llvm::AllocaInst*, 64> variables;
+  for (llvm::Instruction& instruction : function.getEntryBlock()) {
+    if (auto* variable = llvm::dyn_cast<llvm::AllocaInst>(&instruction)) variables.push_back(variable);
+  }
+  llvm::SSAUpdater updater;
+  for (llvm::AllocaInst* variable : variables) {
+    const Accesses accesses = accessesOf(*variable);
+    if (accesses.empty()) continue;
+    Promoter(accesses, updater, *variable).run(accesses);
+    variable->eraseFromParent();
+  }
+}
+
+}  // namespace rouse::cpu::codegen
