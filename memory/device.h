@@ -164,6 +164,8 @@ class ContextObserver {
   virtual void onFault(CudaError error, std::string_view message) = 0;
   // Text printed by a kernel, whole records, in order within a thread.
   virtual void onOutput(std::string_view text, bool toStderr) = 0;
+  // So many more invalid accesses, where the context checks them. Before the fault that ends the context because of them.
+  virtual void onInvalidAccess(std::uint64_t /*more*/) {}
   // Work has completed in this context since the last call; may be merged. For an executor that waits for a drain.
   virtual void onProgress() = 0;
 };
@@ -217,6 +219,11 @@ class Context {
   // meanwhile. Fails as a copy does, by a fault.
   virtual void settle(Stream&, std::uint64_t /*address*/, Chunk) {}
 
+  // Memory of another context of this device, mapped there, which this one's work may use at its address from now on, and until unreach() of the
+  // same range. Whoever calls sees to it that it stays mapped.
+  virtual void reach(AddressRange) {}
+  virtual void unreach(AddressRange) {}
+
   // Memory of the host window that becomes usable by copies and kernels at its own address.
   virtual Status mapHost(AddressRange range) = 0;
   virtual Status unmapHost(AddressRange range) = 0;
@@ -253,6 +260,11 @@ class Context {
   // As Image::ties(), of what the context itself holds: memory of kernels' malloc, say.
   virtual std::string ties() const { return {}; }
 
+  // Exactly what the program has allocated, for a context that checks accesses (ContextOptions::check): launches that follow may access it,
+  // or may not any more. Ranges do not overlap; a range is forbidden as it was allowed.
+  virtual void allow(AddressRange) {}
+  virtual void forbid(AddressRange) {}
+
   virtual Status setLimit(ContextLimit, std::uint64_t value) = 0;
   virtual bool idle() const = 0;  // all streams
 };
@@ -261,6 +273,9 @@ struct ContextOptions {
   AddressRange deviceWindow;
   AddressRange hostWindow;
   int hostFd = -1;  // memfd behind the host window, offset 0 at its base; borrowed, dup it to keep it
+  // 0: kernels' accesses are what the hardware makes of them. Else each is checked against allow(), and an invalid one is reported (as text to
+  // stderr, at most so many of them), counted, and ends its launch with CUDA's error. notSupported where the device cannot.
+  std::uint32_t check = 0;
 };
 
 // What a device has had to ask its driver for since it was opened: slow, and never to be done while a request waits.

@@ -1,6 +1,5 @@
-// Addresses that a device has given to module variables. They lie outside all windows, so that nothing keeps this
-// process from having memory of its own there, and a pointer would then mean two things: the pages are kept from being
-// used here.
+// Addresses that a device has given to module variables, or that another process shares with this one. They lie outside this process's windows, so
+// that nothing keeps it from having memory of its own there, and a pointer would then mean two things: the pages are kept from being used here.
 //
 // Not thread-safe.
 #pragma once
@@ -9,12 +8,14 @@
 #include <map>
 
 #include "schemas/base/range.h"
+#include "schemas/wire/layout.h"
 
 namespace rouse::client {
 
 class AddressHold {
  public:
-  AddressHold() = default;
+  // `unit`: bytes that are held at once, a multiple of a page.
+  explicit AddressHold(std::uint64_t unit = wire::kPageBytes) : unit_(unit) {}
   ~AddressHold();
   AddressHold(const AddressHold&) = delete;
 
@@ -24,7 +25,12 @@ class AddressHold {
   void release(AddressRange range);
 
  private:
-  std::map<std::uint64_t, std::uint32_t> pages_;  // page -> variables that touch it
+  bool take(std::uint64_t page) const;
+  std::uint64_t firstPage(AddressRange range) const { return roundDown(range.base, unit_); }
+  std::uint64_t endPage(AddressRange range) const { return roundUp(range.end(), unit_); }
+
+  const std::uint64_t unit_;
+  std::map<std::uint64_t, std::uint32_t> pages_;  // of a unit each -> what touches it
 };
 
 }  // namespace rouse::client

@@ -18,6 +18,7 @@ enum class MemoryKind : std::uint8_t {
 struct Allocation {
   MemoryKind kind = MemoryKind::pageable;
   bool variable = false;          // belongs to a module: not the program's to free
+  bool imported = false;          // another process's (cudaIpcOpenMemHandle): not to free, either
   std::uint32_t deviceIndex = 0;  // whose it is; for host kinds the device that was current when it was made
   std::uint32_t flags = 0;        // as the program gave them (cudaHostAlloc*, cudaHostRegister*, cudaMemAttach*)
   std::uint64_t pool = 0;         // handle of the memory pool it came from, or 0

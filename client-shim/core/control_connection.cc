@@ -285,6 +285,7 @@ Result<Attachment> ControlConnection::attach(const AttachRequest& request) try {
   attachment.hostWindow = rangeOf(attached.getHostWindow());
   attachment.key = attached.getKey().cStr();
   attachment.orphanMs = attached.getOrphanMs();
+  attachment.check = attached.getCheck();
   auto fd = received->fds.begin();
   attachment.sessionSegment = std::move(*fd++);
   attachment.hostMemory = std::move(*fd++);
@@ -331,6 +332,33 @@ Result<ModuleListing> ControlConnection::loadModule(std::uint32_t deviceIndex, i
     listing.alignments.push_back(variable.getAlignment());
   }
   return listing;
+} catch (const kj::Exception& exception) {
+  return lost(std::string("malformed message: ") + exception.getDescription().cStr());
+}
+
+Result<IpcAnswer> ControlConnection::ipc(const IpcRequest& request, int fd) try {
+  const std::lock_guard lock(mutex_);
+  capnp::MallocMessageBuilder builder;
+  auto message = builder.initRoot<control::Message>();
+  message.setId(++lastId_);
+  auto ipc = message.initIpc();
+  ipc.setAction(static_cast<std::uint8_t>(request.action));
+  ipc.setDeviceIndex(request.deviceIndex);
+  ipc.initRange().setBase(request.range.base);
+  ipc.getRange().setBytes(request.range.bytes);
+  ipc.setPage(request.page);
+  ipc.setHandle({reinterpret_cast<const kj::byte*>(&request.handle), sizeof request.handle});
+  const auto words = capnp::messageToFlatArray(builder);
+  auto received = call(words.begin(), words.asBytes().size(), fd, lastId_);
+  if (!received) return received.error();
+  if (!received->message().isShared()) return lost("the answer to ipc is another message");
+  const auto shared = received->message().getShared();
+  const auto handle = shared.getHandle();
+  if (handle.size() != sizeof(wire::IpcHandle)) return lost("a handle of " + std::to_string(handle.size()) + " bytes");
+  IpcAnswer answer{.range = rangeOf(shared.getRange()), .page = shared.getPage(), .inUse = shared.getInUse()};
+  std::memcpy(&answer.handle, handle.begin(), sizeof answer.handle);
+  if (!received->fds.empty()) answer.memory = std::move(received->fds[0]);
+  return answer;
 } catch (const kj::Exception& exception) {
   return lost(std::string("malformed message: ") + exception.getDescription().cStr());
 }

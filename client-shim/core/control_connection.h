@@ -16,6 +16,7 @@
 #include "client-shim/core/device_info.h"
 #include "client-shim/core/module.h"
 #include "schemas/base/result.h"
+#include "schemas/wire/ipc_handle.h"
 #include "schemas/wire/owned_fd.h"
 
 namespace rouse::client {
@@ -30,6 +31,7 @@ struct Attachment {
   AddressRange hostWindow;
   wire::OwnedFd sessionSegment, hostMemory;
   std::string key;              // of the session, for another daemon
+  std::uint32_t check = 0;      // reports of invalid accesses to print at most; 0: accesses are not checked
   std::uint32_t orphanMs = 0;   // how long to look for one; 0: the session ends with the connection
   struct Device {
     DeviceInfo info;
@@ -46,6 +48,23 @@ struct ModuleListing {
   std::vector<std::uint32_t> alignments;  // of the variables
 };
 
+// Of memory and events of several processes: control.capnp, Ipc and Shared.
+enum class IpcAction : std::uint8_t { exportMemory, openMemory, closeMemory, withdraw, exportEvent, openEvent, closeEvent };
+struct IpcRequest {
+  IpcAction action = IpcAction::exportMemory;
+  std::uint32_t deviceIndex = 0;
+  AddressRange range{};
+  std::uint32_t page = 0;
+  wire::IpcHandle handle{};
+};
+struct IpcAnswer {
+  wire::IpcHandle handle{};
+  AddressRange range{};
+  std::uint32_t page = 0;
+  bool inUse = false;
+  wire::OwnedFd memory{};
+};
+
 class ControlConnection {
  public:
   // noDevice where nobody listens.
@@ -54,6 +73,9 @@ class ControlConnection {
   Result<Attachment> attach(const AttachRequest& request);
   // The descriptor is borrowed. As long as the daemon needs to translate the module.
   Result<ModuleListing> loadModule(std::uint32_t deviceIndex, int fd, std::uint64_t offset, std::uint64_t size);
+
+  // The descriptor is borrowed; -1: none. As long as others may need to make room for what is opened.
+  Result<IpcAnswer> ipc(const IpcRequest& request, int fd = -1);
 
   // True once the session is over: the daemon has cut us off, or has gone and there is no other for it. Looks at the socket without waiting, and
   // logs why. Skips the look where a request is under way.

@@ -7,8 +7,10 @@
 #include <mutex>
 #include <vector>
 
+#include "client-shim/core/access_check.h"
 #include "client-shim/core/callback_thread.h"
 #include "client-shim/core/command_queue.h"
+#include "client-shim/core/interprocess.h"
 #include "client-shim/core/device_heap.h"
 #include "client-shim/core/host_heap.h"
 #include "client-shim/core/log.h"
@@ -75,6 +77,7 @@ CudaError Device::takeError() {
   if (lost_.load(std::memory_order_relaxed) && !isSticky(error)) return CudaError::devicesUnavailable;
   if (error == CudaError::success) return error;
   if (!isSticky(error) || !saidSticky_.exchange(true, std::memory_order_relaxed)) {
+    if (session_->check() != nullptr) drainOutput();  // what is wrong, before the program hears that something is
     log(LogLevel::error, "device %u: error %u: %.447s", index_, static_cast<unsigned>(error), status_->message);
   }
   if (isSticky(error)) return error;
@@ -247,6 +250,7 @@ std::uint64_t Device::limit(Limit limit) const {
 }
 
 void Device::drainOutput() {
+  if (AccessCheck* const check = session_->check()) check->collect();
   const wire::RingHeader& header = queue_->header();
   if (header.outputTail.load(std::memory_order_acquire) == header.outputHead.load(std::memory_order_relaxed)) return;
   const std::lock_guard lock(parts_->outputMutex);
@@ -292,6 +296,8 @@ CudaError Device::reset() {
   const auto lease = session_->slots().take();
   if (!lease) return CudaError::memoryAllocation;
   const Mark done{lease->index, lease->value + 1};
+  session_->interprocess().forget(*this);
+  if (AccessCheck* const check = session_->check(); check != nullptr && check->wantsLeaks()) check->leaked(parts_->heap.live());
   StreamOrderedPool::forgetAll(*this);
   drainOutput();
 

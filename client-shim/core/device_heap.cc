@@ -5,8 +5,11 @@
 #include <new>
 #include <utility>
 
+#include "client-shim/core/access_check.h"
 #include "client-shim/core/command_queue.h"
 #include "client-shim/core/device.h"
+#include "client-shim/core/error_codes.h"
+#include "client-shim/core/interprocess.h"
 #include "client-shim/core/log.h"
 #include "client-shim/core/session.h"
 #include "client-shim/core/session_handles.h"
@@ -22,6 +25,7 @@ constexpr std::uint64_t kLeastAligned = 16 * kGranuleBytes;    // wastes a thirt
 constexpr std::uint64_t kLeastStep = std::uint64_t{32} << 20;  // of a reservation
 constexpr std::uint64_t kMostStep = std::uint64_t{256} << 20;
 constexpr std::uint64_t kLeastIdle = std::uint64_t{64} << 20;    // mapped without users
+constexpr std::uint64_t kWithheldShare = 8;  // of the window's addresses, at most that part has been freed and is not given out again
 constexpr std::uint64_t kLeastSpare = std::uint64_t{256} << 20;  // reserved without being mapped
 
 AddressRange wholeGranules(AddressRange window) {
@@ -52,7 +56,9 @@ CudaError DeviceHeap::allocate(std::uint64_t bytes, std::uint64_t* address, std:
   if (bytes == 0) return CudaError::success;
   const Allocation tags{.kind = MemoryKind::device, .deviceIndex = device_.index()};
   const CudaError error = allocateFor(tags, bytes, alignment, address);
-  if (error != CudaError::memoryAllocation || !StreamOrderedPool::giveBackAll(device_)) return error;
+  if (error != CudaError::memoryAllocation) return error;
+  const bool pooled = StreamOrderedPool::giveBackAll(device_);
+  if (!device_.session().interprocess().reclaim(device_) && !pooled) return error;
   return allocateFor(tags, bytes, alignment, address);
 }
 
@@ -63,7 +69,13 @@ CudaError DeviceHeap::allocateFor(const Allocation& tags, std::uint64_t bytes, s
   // would be left free before the next is transferred with every swap-in, and models consist of hundreds of tensors of a few granules.
   if (bytes >= kLeastAligned) alignment = std::max(alignment, kGranuleBytes);
   const std::lock_guard lock(mutex_);
-  const auto taken = space_.take(bytes, alignment);
+  const std::uint64_t gap = device_.session().check() != nullptr ? AccessCheck::kGapBytes : 0;
+  auto taken = space_.take(bytes + gap, alignment);
+  if (!taken && !withheld_.empty()) {
+    for (; !withheld_.empty(); withheld_.pop_front()) space_.give(withheld_.front().range, withheld_.front().epoch);
+    withheldBytes_ = 0;
+    taken = space_.take(bytes + gap, alignment);
+  }
   if (!taken) return CudaError::memoryAllocation;
   if (const CudaError error = back(taken->range); error != CudaError::success) {
     space_.give(taken->range, taken->epoch);
@@ -77,45 +89,77 @@ CudaError DeviceHeap::allocateFor(const Allocation& tags, std::uint64_t bytes, s
     }
   }
   mapMissing(granulesOf(taken->range));
-  device_.queue().put(wire::Allocated{.base = taken->range.base, .bytes = taken->range.bytes});
   Block& block = blocks_[taken->range.base];
   block.allocation = tags;
   block.allocation.range = {taken->range.base, bytes};
   block.allocation.deviceBase = taken->range.base;
   block.allocation.bufferId = device_.session().handles().nextId();
   block.occupiedBytes = taken->range.bytes;
-  block.resting = false;
+  block.resting = block.exported = false;
   block.adopted = false;
+  const AddressRange told = toldOf(block);
+  device_.queue().put(wire::Allocated{.base = told.base, .bytes = told.bytes});
   *address = taken->range.base;
   return CudaError::success;
 }
 
 CudaError DeviceHeap::adopt(const Allocation& tags, AddressRange range) {
   const std::lock_guard lock(mutex_);
-  if (window_.overlaps(range) || !adopted_.hold(range)) return CudaError::invalidValue;
+  if (window_.overlaps(range) || range.empty() || !(tags.imported ? shared_ : adopted_).hold(range)) return CudaError::invalidValue;
+  adopts_.store(true, std::memory_order_relaxed);
   Block& block = blocks_[range.base];
   block.allocation = tags;
   block.allocation.range = range;
   block.allocation.deviceBase = range.base;
   block.allocation.bufferId = device_.session().handles().nextId();
   block.occupiedBytes = range.bytes;
-  block.resting = false;
+  block.resting = block.exported = false;
   block.adopted = true;
   return CudaError::success;
+}
+
+CudaError DeviceHeap::adoptShared(AddressRange range) {
+  const Allocation tags{.kind = MemoryKind::device, .imported = true, .deviceIndex = device_.index()};
+  return adopt(tags, range) == CudaError::success ? CudaError::success : kMapBufferObjectFailed;
+}
+
+void DeviceHeap::settleMappings() {
+  const std::lock_guard lock(mutex_);
+  ask(0);
+}
+
+AddressRange DeviceHeap::blockAt(std::uint64_t address) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = blocks_.find(address);
+  return found == blocks_.end() ? AddressRange{} : AddressRange{address, found->second.occupiedBytes};
+}
+
+void DeviceHeap::markExported(std::uint64_t address) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = blocks_.find(address); found != blocks_.end()) found->second.exported = true;
+}
+
+void DeviceHeap::retire(std::uint64_t address) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = blocks_.find(address); found != blocks_.end()) found->second.resting = true;
 }
 
 CudaError DeviceHeap::release(std::uint64_t address) {
   if (const CudaError error = device_.asyncError(); error != CudaError::success) return error;
   if (address == 0) return CudaError::success;
   std::uint64_t pool;
+  bool exported;
   {
     const std::lock_guard lock(mutex_);
     const auto found = blocks_.find(address);
-    if (found == blocks_.end() || found->second.resting || found->second.allocation.variable) {
+    if (found == blocks_.end() || found->second.resting || found->second.allocation.variable ||
+        found->second.allocation.imported) {
       return CudaError::invalidValue;
     }
     pool = found->second.allocation.pool;
+    exported = found->second.exported;
   }
+  if (exported) return device_.session().interprocess().release(device_, address);
   return pool != 0 ? StreamOrderedPool::releaseUnordered(device_, address) : releaseFor(address);
 }
 
@@ -125,13 +169,15 @@ CudaError DeviceHeap::releaseFor(std::uint64_t address) {
   if (found == blocks_.end()) return CudaError::invalidValue;
   const AddressRange range{address, found->second.occupiedBytes};
   if (found->second.adopted) {
-    adopted_.release(range);
+    (found->second.allocation.imported ? shared_ : adopted_).release(range);
     blocks_.erase(found);
     return CudaError::success;
   }
+  const AddressRange told = toldOf(found->second);
+  const bool wasTold = !found->second.resting || device_.session().check() == nullptr;
   blocks_.erase(found);
-  device_.queue().put(wire::Freed{.base = range.base, .bytes = range.bytes});
-  space_.give(range, epoch_.fetch_add(1, std::memory_order_acq_rel) + 1);
+  if (wasTold) device_.queue().put(wire::Freed{.base = told.base, .bytes = told.bytes});
+  giveSpace(range);
   vacate(granulesOf(range));
   shrink();
   return CudaError::success;
@@ -142,9 +188,12 @@ void DeviceHeap::retag(std::uint64_t address, std::uint64_t bytes, std::uint64_t
   const auto found = blocks_.find(address);
   if (found == blocks_.end()) return;
   Block& block = found->second;
+  const bool tells = device_.session().check() != nullptr && block.resting != resting;
+  if (tells && resting) device_.queue().put(wire::Freed{.base = address, .bytes = block.allocation.range.bytes});
   block.resting = resting;
   block.allocation.range.bytes = bytes;
   block.allocation.stream = stream;
+  if (tells && !resting) device_.queue().put(wire::Allocated{.base = address, .bytes = bytes});
   if (!resting) block.allocation.bufferId = device_.session().handles().nextId();
 }
 
@@ -156,6 +205,31 @@ bool DeviceHeap::find(std::uint64_t address, Allocation* found) const {
   if (block.resting || !block.allocation.range.contains(address)) return false;
   *found = block.allocation;
   return true;
+}
+
+AddressRange DeviceHeap::toldOf(const Block& block) const {
+  const AddressRange exact = block.allocation.range;
+  return device_.session().check() != nullptr ? exact : AddressRange{exact.base, block.occupiedBytes};
+}
+
+void DeviceHeap::giveSpace(AddressRange range) {
+  const std::uint64_t epoch = epoch_.fetch_add(1, std::memory_order_acq_rel) + 1;
+  if (device_.session().check() == nullptr) return space_.give(range, epoch);
+  withheld_.push_back({range, epoch});
+  withheldBytes_ += range.bytes;
+  const std::uint64_t most = window_.bytes / kWithheldShare;
+  for (; withheldBytes_ > most; withheld_.pop_front()) {
+    withheldBytes_ -= withheld_.front().range.bytes;
+    space_.give(withheld_.front().range, withheld_.front().epoch);
+  }
+}
+
+std::vector<Allocation> DeviceHeap::live() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Allocation> found;
+  for (const auto& [address, block] : blocks_)
+    if (!block.resting && !block.adopted && !block.allocation.variable) found.push_back(block.allocation);
+  return found;
 }
 
 void DeviceHeap::settleReturns() {
@@ -175,9 +249,11 @@ void DeviceHeap::settle(std::uint64_t epoch) {
 
 void DeviceHeap::forgetEverything() {
   for (const auto& [address, block] : blocks_)
-    if (block.adopted) adopted_.release({address, block.occupiedBytes});
+    if (block.adopted) (block.allocation.imported ? shared_ : adopted_).release({address, block.occupiedBytes});
   blocks_.clear();
   space_ = RangeAllocator(window_, kUnit);
+  withheld_.clear();
+  withheldBytes_ = 0;
   const std::uint64_t granules = isMapped_.size();
   std::fill_n(users_.get(), granules, 0);
   isMapped_.assign(granules, false);

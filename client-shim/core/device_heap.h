@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -39,6 +40,18 @@ class DeviceHeap final : public DeviceMemory {
   // A variable that the device has placed: known here from now on, backed by nothing of ours. Ended by releaseFor().
   // invalidValue: the process has memory of its own at these addresses.
   CudaError adopt(const Allocation& tags, AddressRange range);
+  // Memory of another process, as adopt(); mapBufferObjectFailed where that says invalidValue.
+  CudaError adoptShared(AddressRange range);
+  // Something outside the window is known here.
+  bool adopts() const { return adopts_.load(std::memory_order_relaxed); }
+  // What commands before this say of granules has been done, or the device is lost.
+  void settleMappings();
+  // All bytes that were taken for the block at this address.
+  AddressRange blockAt(std::uint64_t address) const;
+  // Releasing it asks first whether others have it (Interprocess).
+  void markExported(std::uint64_t address);
+  // The program has freed it, and others have it: nothing is found there any more, and the memory stays.
+  void retire(std::uint64_t address);
   // Whatever the owner.
   CudaError releaseFor(std::uint64_t address);
   // A pooled block that is given out again or rests in its pool (then nothing is found at its address).
@@ -55,6 +68,9 @@ class DeviceHeap final : public DeviceMemory {
   std::uint64_t epoch() const { return epoch_.load(std::memory_order_acquire); }
   void settle(std::uint64_t epoch);
 
+  // What the program has not freed; nothing that is not its own to free.
+  std::vector<Allocation> live() const;
+
   // After a reset, under lock(): nothing is allocated, mapped or reserved.
   std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
   void forgetEverything();
@@ -65,12 +81,18 @@ class DeviceHeap final : public DeviceMemory {
     std::uint64_t occupiedBytes = 0;  // rounded to the unit
     bool resting = false;
     bool adopted = false;
+    bool exported = false;
   };
   struct Granules {
     std::uint64_t first, end;
   };
   Granules granulesOf(AddressRange range) const;
   std::uint64_t addressOf(std::uint64_t granule) const { return window_.base + granule * kGranuleBytes; }
+
+  // What the executor knows a block as.
+  AddressRange toldOf(const Block& block) const;
+  // Addresses that may be given out again; where accesses are checked not at once, so that what still uses them is found.
+  void giveSpace(AddressRange range);
 
   CudaError back(AddressRange range);
   void occupy(Granules granules);
@@ -87,6 +109,8 @@ class DeviceHeap final : public DeviceMemory {
   RangeAllocator space_;
   std::map<std::uint64_t, Block> blocks_;
   AddressHold adopted_;
+  AddressHold shared_{kGranuleBytes};  // of other processes, whose windows are of whole granules
+  std::atomic<bool> adopts_{false};
   struct Free {
     void operator()(std::uint32_t* array) const { std::free(array); }
   };
@@ -95,6 +119,12 @@ class DeviceHeap final : public DeviceMemory {
   std::set<std::uint64_t> idle_;  // mapped, no users
   std::uint64_t occupiedGranules_ = 0, mappedGranules_ = 0, reservedBytes_ = 0;
   bool returning_ = false;  // something given back may not be counted yet
+  struct Freed {
+    AddressRange range;
+    std::uint64_t epoch;
+  };
+  std::deque<Freed> withheld_;  // giveSpace()
+  std::uint64_t withheldBytes_ = 0;
   std::atomic<std::uint64_t> epoch_{0};  // counts releases
   std::uint64_t settled_ = 0;            // epochs up to this one need no Fence
   std::uint32_t replySlot_ = 0;

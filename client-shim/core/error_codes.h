@@ -6,6 +6,7 @@
 
 namespace rouse::client {
 
+inline constexpr CudaError kMapBufferObjectFailed{205};
 inline constexpr CudaError kPeerAccessAlreadyEnabled{704};
 inline constexpr CudaError kPeerAccessNotEnabled{705};
 inline constexpr CudaError kContextIsDestroyed{709};

@@ -5,8 +5,10 @@
 
 #include "client-shim/core/command_queue.h"
 #include "client-shim/core/device.h"
+#include "client-shim/core/interprocess.h"
 #include "client-shim/core/session.h"
 #include "client-shim/core/session_handles.h"
+#include "schemas/wire/shared_event.h"
 #include "schemas/wire/slot_wait.h"
 
 namespace rouse::client {
@@ -25,6 +27,7 @@ CudaError createEvent(Device& device, const EventOptions& options, Event** event
     fresh.mark_ = {};
     fresh.recorded_ = false;
     fresh.streamId_ = 0;
+    fresh.sharedSlot_ = 0;
   }
   events.publish(made.handle);
   *event = &fresh;
@@ -36,6 +39,7 @@ CudaError destroyEvent(Event& event) {
   auto& events = session.handles().events;
   const std::uint64_t handle = event.handle();
   if (!events.withdraw(handle)) return CudaError::invalidResourceHandle;
+  if (event.shared()) session.interprocess().eventDestroyed(event);
   {
     const std::lock_guard lock(event.mutex_);
     if (event.mark_.slot != 0) session.slots().give({event.mark_.slot, event.mark_.value});
@@ -51,6 +55,7 @@ void Event::abandon() {
   {
     const std::lock_guard lock(mutex_);
     if (mark_.slot != 0 && !session.reached(mark_)) wire::signal(session.slot(mark_.slot), mark_.value);
+    sharedSlot_ = 0;  // the reset has ended that
   }
   (void)destroyEvent(*this);
 }
@@ -60,6 +65,14 @@ CudaError Event::record(Stream& stream) {
   if (const CudaError error = device_->asyncError(); error != CudaError::success) return error;
   Session& session = device_->session();
   const std::lock_guard lock(mutex_);
+  if (shared()) {
+    const Mark mark = claim();
+    // Another process's, on a stream that this one does not know, may be what overtakes or is overtaken.
+    if (const Mark before{mark.slot, mark.value - wire::SharedEvent::kRecords}; mark.value > wire::SharedEvent::kRecords && !session.reached(before))
+      device_->queue().put(stream, wire::SlotWait{.value = before.value, .slot = before.slot});
+    device_->queue().put(stream, wire::SlotSignal{.value = mark.value, .slot = mark.slot, .flags = 0});
+    return CudaError::success;
+  }
   // Two records in one slot must be stored in their order: another stream may overtake a record that is not complete,
   // so it gets a slot of its own.
   if (mark_.slot == 0 || (streamId_ != stream.id() && !session.reached(mark_))) {
@@ -76,8 +89,40 @@ CudaError Event::record(Stream& stream) {
   return CudaError::success;
 }
 
+Mark Event::claim() {
+  Session& session = device_->session();
+  const std::uint32_t first = sharedSlot();
+  const std::uint64_t record = wire::SharedEvent(&session.slot(first)).claim(session.number());
+  return {first + wire::SharedEvent::slotOf(record), record};
+}
+
+CudaError Event::share(std::uint32_t firstSlot, const wire::IpcHandle& handle, bool imported) {
+  Session& session = device_->session();
+  Stream* internal = nullptr;
+  if (const CudaError error = device_->internalStream(&internal); error != CudaError::success) return error;
+  const std::lock_guard lock(mutex_);
+  const Mark before = recorded_ ? mark_ : Mark{};
+  handleForOthers_ = handle;
+  imported_ = imported;
+  sharedSlot_.store(firstSlot, std::memory_order_release);
+  if (before.value != 0 && !session.reached(before)) {
+    const Mark mark = claim();
+    device_->queue().put(*internal, wire::SlotWait{.value = before.value, .slot = before.slot});
+    device_->queue().put(*internal, wire::SlotSignal{.value = mark.value, .slot = mark.slot, .flags = 0});
+  }
+  if (mark_.slot != 0) session.slots().give({mark_.slot, mark_.value});
+  mark_ = {};
+  recorded_ = false;
+  return CudaError::success;
+}
+
 Mark Event::latest() {
   const std::lock_guard lock(mutex_);
+  if (shared()) {
+    const std::uint32_t first = sharedSlot();
+    const std::uint64_t record = wire::SharedEvent(&device_->session().slot(first)).latest();
+    return record == 0 ? Mark{} : Mark{first + wire::SharedEvent::slotOf(record), record};
+  }
   return recorded_ ? mark_ : Mark{};
 }
 

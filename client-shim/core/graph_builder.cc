@@ -55,6 +55,11 @@ CudaError GraphBuilder::launch(const After& after, const Kernel& kernel, const L
   return CudaError::success;
 }
 
+std::uint32_t GraphBuilder::library(const After& after, std::uint32_t library, std::uint32_t function,
+                                    std::span<const std::byte> parameters) {
+  return command(after, wire::LibraryCall{.library = library, .function = function}, parameters);
+}
+
 std::uint32_t GraphBuilder::call(const After& after, GraphCall call) {
   return add({.after = after, .call = std::make_shared<GraphCall>(std::move(call))});
 }

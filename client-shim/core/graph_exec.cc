@@ -247,6 +247,8 @@ CudaError GraphExec::launch(Stream& stream) {
       if (Event* event = session.handles().events.find(use.event)) events.push_back(event);
   std::sort(events.begin(), events.end());
   events.erase(std::unique(events.begin(), events.end()), events.end());
+  // Its records are not in one slot, nor only this process's.
+  if (std::ranges::any_of(events, [](const Event* event) { return event->shared(); })) return CudaError::notSupported;
   std::vector<std::unique_lock<std::mutex>> held;
   for (Event* event : events) held.emplace_back(event->mutex_);
 

@@ -48,6 +48,8 @@ class GraphBuilder {
   // height rows of `width` elements.
   CudaError fill(const After& after, void* destination, std::uint64_t pitch, std::uint32_t value, std::uint32_t elementBytes,
                  std::uint64_t width, std::uint64_t height, std::uint32_t* last, bool* any);
+  // `parameters`: checked by the library that they are of. What memory they name the executor looks at, each time.
+  std::uint32_t library(const After& after, std::uint32_t library, std::uint32_t function, std::span<const std::byte> parameters);
   std::uint32_t call(const After& after, GraphCall call);
   std::uint32_t event(const After& after, GraphOperation::EventUse use, std::uint64_t handle);
   std::uint32_t junction(const After& after);

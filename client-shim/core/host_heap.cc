@@ -2,6 +2,7 @@
 
 #include <cinttypes>
 
+#include "client-shim/core/access_check.h"
 #include "client-shim/core/device.h"
 #include "client-shim/core/host_window.h"
 #include "client-shim/core/log.h"
@@ -51,6 +52,8 @@ CudaError HostHeap::allocateFor(const Allocation& tags, std::uint64_t bytes, std
   const std::lock_guard lock(mutex_);
   sweep(false);
   AddressRange range;
+  const std::uint64_t wanted = bytes;
+  if (session_.check() != nullptr) bytes += AccessCheck::kGapBytes;
   if (bytes > kLargestSmall) {
     if (const CudaError error = takeRange(roundUp(bytes, wire::kPageBytes), &range); error != CudaError::success)
       return error;
@@ -73,7 +76,8 @@ CudaError HostHeap::allocateFor(const Allocation& tags, std::uint64_t bytes, std
   }
   Allocation& block = blocks_[range.base];
   block = tags;
-  block.range = {range.base, bytes};
+  block.range = {range.base, wanted};
+  tellAllocated(block.range);
   block.deviceBase = block.hostBase = range.base;
   block.bufferId = session_.handles().nextId();
   *address = range.base;
@@ -98,7 +102,9 @@ CudaError HostHeap::releaseVariable(std::uint64_t address) {
 CudaError HostHeap::releaseLocked(std::uint64_t address) {
   const auto found = blocks_.find(address);
   if (found == blocks_.end()) return CudaError::invalidValue;
-  const std::uint64_t bytes = found->second.range.bytes;
+  std::uint64_t bytes = found->second.range.bytes;
+  tellFreed(found->second.range);
+  if (session_.check() != nullptr) bytes += AccessCheck::kGapBytes;
   blocks_.erase(found);
   if (bytes > kLargestSmall) {
     retiring_.push_back(unmapRange({address, roundUp(bytes, wire::kPageBytes)}));
@@ -107,6 +113,26 @@ CudaError HostHeap::releaseLocked(std::uint64_t address) {
   }
   sweep(false);
   return CudaError::success;
+}
+
+void HostHeap::tellAllocated(AddressRange range) {
+  if (session_.check() == nullptr) return;
+  for (std::uint32_t index = 0; index < session_.deviceCount(); ++index)
+    session_.device(index).queue().put(wire::Allocated{.base = range.base, .bytes = range.bytes});
+}
+
+void HostHeap::tellFreed(AddressRange range) {
+  if (session_.check() == nullptr) return;
+  for (std::uint32_t index = 0; index < session_.deviceCount(); ++index)
+    session_.device(index).queue().put(wire::Freed{.base = range.base, .bytes = range.bytes});
+}
+
+std::vector<Allocation> HostHeap::live() const {
+  const std::shared_lock lock(mutex_);
+  std::vector<Allocation> found;
+  for (const auto& [base, block] : blocks_)
+    if (!block.variable && block.kind != MemoryKind::registered) found.push_back(block);
+  return found;
 }
 
 bool HostHeap::find(std::uint64_t address, Allocation* found) const {
@@ -207,6 +233,8 @@ CudaError HostHeap::drain() {
 
 void HostHeap::mapEverything(CommandQueue::Batch& batch) {
   for (const auto& [base, bytes] : mapped_) batch.put(wire::HostMap{.base = base, .bytes = bytes});
+  if (session_.check() == nullptr) return;
+  for (const auto& [base, block] : blocks_) batch.put(wire::Allocated{.base = block.range.base, .bytes = block.range.bytes});
 }
 
 void HostHeap::settle(std::uint32_t deviceIndex) {

@@ -43,6 +43,9 @@ class HostHeap final : public HostMemory {
   void mapEverything(CommandQueue::Batch& batch);
   void settle(std::uint32_t deviceIndex);
 
+  // What the program has not freed, registered memory aside.
+  std::vector<Allocation> live() const;
+
   // In a forked child: registered memory stays, as the child's own.
   void privatizeInChild() const;
 
@@ -60,6 +63,9 @@ class HostHeap final : public HostMemory {
 
   CudaError allocateFor(const Allocation& tags, std::uint64_t bytes, std::uint64_t* address);
   CudaError releaseLocked(std::uint64_t address);
+  // Where accesses are checked, every device is told exactly what may be accessed.
+  void tellAllocated(AddressRange range);
+  void tellFreed(AddressRange range);
   CudaError takeRange(std::uint64_t bytes, AddressRange* range);
   Retiring unmapRange(AddressRange range);
   bool wait(const Retiring& retiring);

@@ -99,6 +99,7 @@ CudaError HostHeap::registerRange(void* address, std::uint64_t bytes, std::uint3
   Allocation& alias = blocks_[entry.allocation.deviceBase];
   alias = entry.allocation;
   alias.range.base = alias.deviceBase;
+  tellAllocated(alias.range);
   registeredCount_.fetch_add(1, std::memory_order_release);
   return CudaError::success;
 }
@@ -113,6 +114,7 @@ CudaError HostHeap::unregisterRange(void* address) {
 
   void* fresh = ::mmap(nullptr, entry.pages.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (fresh == MAP_FAILED) return CudaError::memoryAllocation;
+  tellFreed({entry.allocation.deviceBase, entry.allocation.range.bytes});
   // Where the wait fails the executor is gone: nobody will write there any more.
   (void)wait(unmapRange(entry.backing));
   std::memcpy(fresh, window_.pointer(entry.backing.base), entry.pages.bytes);

@@ -6,8 +6,10 @@
 #include <mutex>
 #include <new>
 
+#include "client-shim/core/access_check.h"
 #include "client-shim/core/callback_thread.h"
 #include "client-shim/core/device.h"
+#include "client-shim/core/device_heap.h"
 #include "client-shim/core/host_heap.h"
 #include "client-shim/core/log.h"
 #include "client-shim/core/session.h"
@@ -135,6 +137,19 @@ void Process::atExit() {
   Process& process = get();
   if (!process.attached()) return;
   for (std::uint32_t index = 0; index < process.deviceCount_; ++index) process.device(index).drainOutput();
+}
+
+// Behind everything that is destroyed at exit, so that what destructors free is no leak.
+void Process::afterExit() {
+  Process& process = get();
+  if (!process.attached()) return;
+  Session& session = *process.parts_->session;
+  AccessCheck* const check = session.check();
+  if (check == nullptr) return;
+  for (std::uint32_t index = 0; index < process.deviceCount_; ++index) process.device(index).drainOutput();
+  if (!check->wantsLeaks()) return;
+  for (std::uint32_t index = 0; index < process.deviceCount_; ++index) check->leaked(process.device(index).heap().live());
+  check->leaked(session.hostHeap().live());
 }
 
 }  // namespace rouse::client

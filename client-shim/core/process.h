@@ -76,6 +76,7 @@ class Process {
   static void afterForkInParent();
   static void afterForkInChild();
   static void atExit();
+  [[gnu::destructor]] static void afterExit();
 
   std::atomic<State> state_{State::fresh};
   std::uint32_t deviceCount_ = 0;

@@ -6,13 +6,16 @@
 
 #include <cstdlib>
 
+#include "client-shim/core/access_check.h"
 #include "client-shim/core/callback_thread.h"
 #include "client-shim/core/command_queue.h"
 #include "client-shim/core/control_connection.h"
 #include "client-shim/core/device.h"
+#include "client-shim/core/device_heap.h"
 #include "client-shim/core/device_memory.h"
 #include "client-shim/core/host_heap.h"
 #include "client-shim/core/host_window.h"
+#include "client-shim/core/interprocess.h"
 #include "client-shim/core/log.h"
 #include "client-shim/core/session_handles.h"
 #include "client-shim/core/staging.h"
@@ -76,12 +79,15 @@ Result<std::unique_ptr<Session>> Session::attach(const AttachOptions& options) {
   session->connection_ = std::move(*connection);
   session->memory_.reset(new Memory{std::move(*segment), {}});
   session->slotBase_ = session->memory_->segment.slots().data();
+  if (attachment->check != 0) session->check_ = std::make_unique<AccessCheck>(*session, attachment->check);
   session->hostWindow_ = std::make_unique<HostWindow>(std::move(*window));
   session->slots_ = std::make_unique<SlotAllocator>(session->slotBase_);
   session->handles_ = std::make_unique<SessionHandles>();
   session->callbacks_ = std::make_unique<CallbackThread>(*session);
   session->staging_ = std::make_unique<Staging>(*session);
   session->hostHeap_ = std::make_unique<HostHeap>(*session);
+  session->interprocess_ = std::make_unique<Interprocess>(*session);
+  session->number_ = attachment->sessionId;
 
   for (std::uint32_t index = 0; index < attachment->devices.size(); ++index) {
     Attachment::Device& device = attachment->devices[index];
@@ -115,7 +121,7 @@ Device* Session::deviceAt(std::uint64_t address) {
   }
   Allocation found;
   for (const auto& device : devices_) {
-    if (device->info().placesVariables && device->memory().find(address, &found)) return device.get();
+    if (device->heap().adopts() && device->memory().find(address, &found)) return device.get();
   }
   return nullptr;
 }
@@ -124,6 +130,8 @@ bool Session::findAllocation(std::uint64_t address, Allocation* found) {
   if (Device* device = deviceAt(address)) return device->memory().find(address, found);
   return hostHeap_->find(address, found);
 }
+
+Status Session::mapEvent(std::uint32_t page, int fd) { return memory_->segment.mapEvent(page, fd, wire::ForkedChild::without); }
 
 CudaError Session::wait(std::uint32_t deviceIndex, Mark mark, Waiting waiting) {
   wire::roundTrips(memory_->segment.header()).fetch_add(1, std::memory_order_relaxed);

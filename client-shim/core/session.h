@@ -16,12 +16,14 @@
 
 namespace rouse::client {
 
+class AccessCheck;
 class CallbackThread;
 class ControlConnection;
 class Device;
 class Event;
 class HostHeap;
 class HostWindow;
+class Interprocess;
 class MemoryPool;
 class Staging;
 class Stream;
@@ -45,7 +47,7 @@ class Session {
   std::uint64_t id() const { return id_; }  // among the sessions of this process
   std::uint32_t deviceCount() const { return static_cast<std::uint32_t>(devices_.size()); }
   Device& device(std::uint32_t index) { return *devices_[index]; }
-  // Whose window the address lies in, or whose variable is there; or null.
+  // Whose window the address lies in, or where a variable or memory of another process is known that is there; or null.
   Device* deviceAt(std::uint64_t address);
 
   SessionHandles& handles() { return *handles_; }
@@ -55,6 +57,14 @@ class Session {
   HostHeap& hostHeap() { return *hostHeap_; }
   HostWindow& hostWindow() { return *hostWindow_; }
   ControlConnection& connection() { return *connection_; }
+  // Null but under `rouse run --check`.
+  AccessCheck* check() { return check_.get(); }
+  Interprocess& interprocess() { return *interprocess_; }
+
+  // The daemon's number of it, which other processes know it by.
+  std::uint64_t number() const { return number_; }
+  // Puts an event of several processes in the place of a page of slots (SessionSegment::mapEvent()).
+  Status mapEvent(std::uint32_t page, int fd);
 
   // Device, pinned, managed or registered memory that contains the address.
   bool findAllocation(std::uint64_t address, Allocation* found);
@@ -83,17 +93,19 @@ class Session {
   Session();
   struct Memory;
 
-  std::uint64_t id_ = 0;
+  std::uint64_t id_ = 0, number_ = 0;
   std::unique_ptr<ControlConnection> connection_;
   std::unique_ptr<Memory> memory_;
   wire::Slot* slotBase_ = nullptr;
   std::atomic<std::uint64_t> lastLookNs_{0};
+  std::unique_ptr<AccessCheck> check_;
   std::unique_ptr<HostWindow> hostWindow_;
   std::unique_ptr<SlotAllocator> slots_;
   std::unique_ptr<SessionHandles> handles_;
   std::unique_ptr<Staging> staging_;
   std::unique_ptr<HostHeap> hostHeap_;
   std::vector<std::unique_ptr<Device>> devices_;
+  std::unique_ptr<Interprocess> interprocess_;
   std::unique_ptr<CallbackThread> callbacks_;
 };
 

@@ -1,5 +1,7 @@
 #include "client-shim/core/slot_allocator.h"
 
+#include "schemas/wire/shared_event.h"
+
 namespace rouse::client {
 
 std::optional<SlotAllocator::Lease> SlotAllocator::take() {
@@ -22,6 +24,15 @@ std::optional<SlotAllocator::Lease> SlotAllocator::take() {
     rested_.push_back(lease);
   }
   return std::nullopt;
+}
+
+std::optional<std::uint32_t> SlotAllocator::takePage() {
+  const std::lock_guard lock(mutex_);
+  const std::uint32_t page = (fresh_ + wire::kSharedEventSlots - 1) / wire::kSharedEventSlots;
+  if (page >= wire::kSharedEventPages) return std::nullopt;
+  while (fresh_ < page * wire::kSharedEventSlots) rested_.push_back({fresh_++, 0});
+  fresh_ += wire::kSharedEventSlots;
+  return page;
 }
 
 void SlotAllocator::give(Lease lease) {

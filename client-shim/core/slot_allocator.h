@@ -23,6 +23,8 @@ class SlotAllocator {
   // None: all are in use.
   std::optional<Lease> take();
   void give(Lease lease);
+  // A page of slots for an event of several processes (shared_event.h), whose number it returns: for good.
+  std::optional<std::uint32_t> takePage();
 
  private:
   const wire::Slot* slots_;

@@ -35,7 +35,8 @@ CudaError StreamOrderedPool::allocate(std::uint64_t bytes, Stream& stream, std::
   if (const CudaError error = device_.asyncError(); error != CudaError::success) return error;
   if (bytes == 0) return CudaError::success;
   if (bytes > device_.info().memoryLimit) return CudaError::memoryAllocation;
-  bytes = roundUp(bytes, kUnit);
+  // Where accesses are checked a block is what was asked for, exactly.
+  if (device_.session().check() == nullptr) bytes = roundUp(bytes, kUnit);
   {
     const std::lock_guard lock(mutex_);
     if (takeResting(bytes, stream, false, address)) return CudaError::success;
@@ -50,7 +51,7 @@ CudaError StreamOrderedPool::allocate(std::uint64_t bytes, Stream& stream, std::
 }
 
 bool StreamOrderedPool::takeResting(std::uint64_t bytes, Stream& stream, bool mayWait, std::uint64_t* address) {
-  const std::uint64_t largest = largestFor(bytes);
+  const std::uint64_t largest = device_.session().check() == nullptr ? largestFor(bytes) : bytes;
   Session& session = device_.session();
   for (auto entry = resting_.lower_bound({bytes, 0}); entry != resting_.end() && entry->first <= largest; ++entry) {
     Block& block = blocks_[entry->second];

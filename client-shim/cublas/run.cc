@@ -44,9 +44,8 @@ cublasStatus_t fetch(const client::LibraryHost& host, Handle& object, blas::Func
   if (object.scratch == nullptr) object.scratch = host.allocateShared(kScratchBytes);
   if (object.scratch == nullptr) return CUBLAS_STATUS_ALLOC_FAILED;
   call.result = reinterpret_cast<std::uint64_t>(object.scratch);
-  CudaError error = host.submit(object.device, object.stream, blas::kLibrary, static_cast<std::uint32_t>(function),
-                                std::as_bytes(std::span(&call, 1)));
-  if (error == CudaError::success) error = host.synchronize(object.device, object.stream);
+  const CudaError error = host.submitAndWait(object.device, object.stream, blas::kLibrary, static_cast<std::uint32_t>(function),
+                                             std::as_bytes(std::span(&call, 1)));
   if (error == CudaError::success) std::memcpy(result, object.scratch, blas::bytesOf(call.resultType));
   return toStatus(error);
 }

@@ -19,6 +19,7 @@ int deviceAttribute(const client::DeviceInfo& info, cudaDeviceAttr attribute) {
     case cudaDevAttrHostRegisterSupported:
     case cudaDevAttrMemoryPoolsSupported:
     case cudaDevAttrStreamPrioritiesSupported:
+    case cudaDevAttrIpcEventSupport:
       return 1;
     case cudaDevAttrComputeMode:
       return cudaComputeModeDefault;
@@ -30,7 +31,6 @@ int deviceAttribute(const client::DeviceInfo& info, cudaDeviceAttr attribute) {
     case cudaDevAttrDeferredMappingCudaArraySupported:
     case cudaDevAttrTimelineSemaphoreInteropSupported:
     case cudaDevAttrMemoryPoolSupportedHandleTypes:
-    case cudaDevAttrIpcEventSupport:
     case cudaDevAttrClusterLaunch:
     case cudaDevAttrGPUDirectRDMASupported:
     case cudaDevAttrMaxAccessPolicyWindowSize:

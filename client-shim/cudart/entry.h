@@ -22,10 +22,13 @@ inline constexpr unsigned device = 8;   // reaches a device: not permitted in ho
 inline constexpr unsigned unsafe = 16;  // may be forbidden while a stream captures
 }  // namespace Entry
 
+// Under `rouse run --check`: what the program may not have looked at.
+void reportError(const char* function, cudaError_t error);
+
 inline cudaStream_t perThreadIfNull(cudaStream_t stream) { return stream == nullptr ? cudaStreamPerThread : stream; }
 
 template <unsigned flags, class Body>
-inline cudaError_t call(Body&& body) noexcept {
+inline cudaError_t call(Body&& body, [[maybe_unused]] const char* name = __builtin_FUNCTION()) noexcept {
   cudaError_t error = cudaSuccess;
   try {
     if constexpr ((flags & Entry::device) != 0) {
@@ -48,8 +51,10 @@ inline cudaError_t call(Body&& body) noexcept {
         cudaErrorOperatingSystem;  // what the standard library throws else: locks and threads that the system refuses
   }
   if constexpr ((flags & Entry::records) != 0) {
-    if (error != cudaSuccess) [[unlikely]]
+    if (error != cudaSuccess) [[unlikely]] {
       threadState.lastError = error;
+      reportError(name, error);
+    }
   }
   return error;
 }

@@ -1,6 +1,10 @@
 // CUDA Runtime API, "Error Handling".
 #include <algorithm>
 
+#include "client-shim/core/access_check.h"
+#include "client-shim/core/process.h"
+#include "client-shim/core/session.h"
+#include "client-shim/cudart/entry.h"
 #include "client-shim/cudart/error_texts.h"
 #include "client-shim/cudart/implementations.h"
 #include "client-shim/cudart/thread_state.h"
@@ -39,3 +43,14 @@ const char* cudaGetErrorString(cudaError_t error) {
 }
 
 }  // namespace rouse::cudart::impl
+
+namespace rouse::cudart {
+
+// Work that is not done yet is an answer, not an error.
+void reportError(const char* function, cudaError_t error) {
+  if (error == cudaErrorNotReady || !client::Process::get().attached()) return;
+  if (client::AccessCheck* const check = client::Process::get().session().check())
+    check->apiError(function, error, impl::cudaGetErrorName(error), impl::cudaGetErrorString(error));
+}
+
+}  // namespace rouse::cudart

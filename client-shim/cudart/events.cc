@@ -10,10 +10,11 @@ namespace rouse::cudart::impl {
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags) {
   constexpr unsigned kKnown = cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess;
   if ((flags & ~kKnown) != 0) return cudaErrorInvalidValue;
-  // An event for other processes cannot be timed; cudaIpcGetEventHandle is where such events end here.
+  // An event for other processes cannot be timed.
   if ((flags & cudaEventInterprocess) != 0 && (flags & cudaEventDisableTiming) == 0) return cudaErrorInvalidValue;
   client::Event* made = nullptr;
-  const client::EventOptions options{(flags & cudaEventDisableTiming) != 0, (flags & cudaEventBlockingSync) != 0};
+  const client::EventOptions options{(flags & cudaEventDisableTiming) != 0, (flags & cudaEventBlockingSync) != 0,
+                                     (flags & cudaEventInterprocess) != 0};
   const cudaError_t error = toCuda(client::createEvent(currentDevice(), options, &made));
   // NOLINTNEXTLINE(performance-no-int-to-ptr): an opaque number
   if (error == cudaSuccess) *event = reinterpret_cast<cudaEvent_t>(made->handle());

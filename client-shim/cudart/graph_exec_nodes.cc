@@ -23,8 +23,8 @@ cudaError_t change(cudaGraphExec_t handle, cudaGraphNode_t original, Read&& read
   Exec* exec = nullptr;
   Node* twin = nullptr;
   if (const cudaError_t error = findTwin(handle, original, &exec, &twin); error != cudaSuccess) return error;
-  const Kind* params = std::get_if<Kind>(&twin->params);
-  if (params == nullptr) return cudaErrorInvalidValue;
+  Kind* params = nullptr;
+  if (const cudaError_t error = need(*twin, &params); error != cudaSuccess) return error;
   Kind changed = *params;
   if (const cudaError_t error = read(&changed, twin); error != cudaSuccess) return error;
   return exec->change(twin, std::move(changed));

@@ -1,6 +1,7 @@
 #include "client-shim/cudart/library_host.h"
 
 #include <new>
+#include <utility>
 
 #include "client-shim/core/command_queue.h"
 #include "client-shim/core/handle_table.h"
@@ -10,6 +11,7 @@
 #include "client-shim/cudart/device_attributes.h"
 #include "client-shim/cudart/graph/capture.h"
 #include "client-shim/cudart/session.h"
+#include "client-shim/cudart/thread_state.h"
 
 namespace rouse::cudart {
 namespace {
@@ -34,27 +36,54 @@ class Host final : public client::LibraryHost {
     return guarded([&] {
       client::Stream* stream = nullptr;
       if (const CudaError error = find(device, streamHandle, &stream); error != CudaError::success) return error;
-      // A node that is a library's call is not there yet: rather than run now what is to run later, the capture fails.
-      if (const cudaError_t error = graph::refuseCaptured(*stream); error != cudaSuccess) return static_cast<CudaError>(error);
-      client::Device& target = stream->device();
-      if (const CudaError error = target.peekError(); error != CudaError::success) return error;
-      const bool queued =
-          target.queue().put(*stream, wire::LibraryCall{.library = library, .function = function}, parameters);
-      return queued ? CudaError::success : target.peekError();
+      graph::Capturing capturing;
+      if (const cudaError_t error = graph::intercept(*stream, &capturing); error != cudaSuccess) return static_cast<CudaError>(error);
+      if (!capturing) return queue(*stream, library, function, parameters);
+      (void)capturing.add(graph::LibraryParams{library, function, {parameters.begin(), parameters.end()}});
+      return CudaError::success;
     });
   }
 
-  CudaError synchronize(std::uint32_t device, std::uint64_t streamHandle) const override {
+  CudaError submitAndWait(std::uint32_t device, std::uint64_t streamHandle, std::uint32_t library, std::uint32_t function,
+                          std::span<const std::byte> parameters) const override {
     return guarded([&] {
       client::Stream* stream = nullptr;
       if (const CudaError error = find(device, streamHandle, &stream); error != CudaError::success) return error;
+      if (const cudaError_t error = graph::refuseCaptured(*stream); error != cudaSuccess) return static_cast<CudaError>(error);
+      if (const CudaError error = queue(*stream, library, function, parameters); error != CudaError::success) return error;
       return stream->synchronize();
     });
   }
 
+  CudaError putInGraph(std::uint32_t device, const void* handle, bool update, std::uint32_t library, std::uint32_t function,
+                       std::span<const std::byte> parameters) const override {
+    return guarded([&] {
+      client::Process& process = client::Process::get();
+      if (const CudaError error = process.attach(); error != CudaError::success) return error;
+      const auto lock = graph::lockGraphs();
+      graph::Graph* graph = graph::findGraph(static_cast<cudaGraph_t>(const_cast<void*>(handle)));
+      if (graph == nullptr || graph->capturing || graph->nodes.size() != (update ? 1 : 0)) return CudaError::invalidValue;
+      graph::LibraryParams params{library, function, {parameters.begin(), parameters.end()}};
+      if (!update) {
+        (void)graph->add(std::move(params), {}, &process.device(device));
+        return CudaError::success;
+      }
+      graph::Node& node = *graph->nodes.front();
+      auto* before = std::get_if<graph::LibraryParams>(&node.params);
+      if (before == nullptr || before->library != library || before->function != function || node.device != &process.device(device))
+        return CudaError::invalidValue;
+      *before = std::move(params);
+      return CudaError::success;
+    });
+  }
+
   void* allocateShared(std::size_t bytes) const override {
+    // The program has not asked for it: no capture of its is to fail for it.
+    const auto mode = std::exchange(threadState.captureMode, cudaStreamCaptureModeRelaxed);
     void* memory = nullptr;
-    return cudaMallocHost(&memory, bytes) == cudaSuccess ? memory : nullptr;
+    const cudaError_t error = cudaMallocHost(&memory, bytes);
+    threadState.captureMode = mode;
+    return error == cudaSuccess ? memory : nullptr;
   }
 
   std::uint64_t makeHandle(client::HandleKind kind, void* object) const override {
@@ -105,6 +134,13 @@ class Host final : public client::LibraryHost {
     } catch (...) {
       return CudaError::unknown;
     }
+  }
+
+  static CudaError queue(client::Stream& stream, std::uint32_t library, std::uint32_t function, std::span<const std::byte> parameters) {
+    client::Device& device = stream.device();
+    if (const CudaError error = device.peekError(); error != CudaError::success) return error;
+    const bool queued = device.queue().put(stream, wire::LibraryCall{.library = library, .function = function}, parameters);
+    return queued ? CudaError::success : device.peekError();
   }
 
   static CudaError find(std::uint32_t index, std::uint64_t handle, client::Stream** stream) {

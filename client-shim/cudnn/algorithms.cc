@@ -21,7 +21,8 @@ cudnnStatus_t list(cudnnHandle_t handle, const char* function, Direction directi
                    cudnnFilterDescriptor_t filter, cudnnTensorDescriptor_t response, cudnnConvolutionDescriptor_t convDesc,
                    Algorithm algorithm, int requested, int* returned, Perf* results) {
   return guarded([&] {
-    if (results == nullptr || requested < 1) return fail(CUDNN_STATUS_BAD_PARAM, function);
+    const Convolution* convolution = find<Convolution>(convDesc);
+    if (results == nullptr || requested < 1 || convolution == nullptr) return fail(CUDNN_STATUS_BAD_PARAM, function);
     tell(returned, 0);
     if (const cudnnStatus_t status = ask(handle, function, direction, image, filter, response, convDesc);
         status != CUDNN_STATUS_SUCCESS)
@@ -32,7 +33,7 @@ cudnnStatus_t list(cudnnHandle_t handle, const char* function, Direction directi
     results->time = -1;  // "-1.0f if it has not been measured"
     results->memory = 0;
     results->determinism = CUDNN_DETERMINISTIC;
-    results->mathType = find<Convolution>(convDesc)->math;
+    results->mathType = convolution->math;
     tell(returned, 1);
     return CUDNN_STATUS_SUCCESS;
   });

@@ -72,11 +72,13 @@ cudnnStatus_t say(const char* function, const Outcome& outcome) {
   return fail(outcome.status, outcome.what);
 }
 
-// The attributes that no program sets. kNone: as many as a list of nothing has.
+// The attributes that no program sets and that have one element, a number; the others have none.
 std::optional<std::int64_t> computed(cudnnBackendAttributeName_t name) {
   switch (name) {
     case CUDNN_ATTR_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT:
       return 1;
+    case CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE:
+      return CUDNN_BEHAVIOR_NOTE_SUPPORTS_CUDA_GRAPH_NATIVE_API;
     case CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE:
     case CUDNN_ATTR_ENGINECFG_SHARED_MEMORY_USED:
     case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
@@ -97,17 +99,6 @@ cudnnStatus_t fill(cudnnBackendDescriptor_t descriptor, const std::shared_ptr<co
   return CUDNN_STATUS_SUCCESS;
 }
 
-double readNumber(const void* from, cudnnDataType_t type) {
-  if (type == CUDNN_DATA_DOUBLE) {
-    double value;
-    std::memcpy(&value, from, sizeof value);
-    return value;
-  }
-  float value;
-  std::memcpy(&value, from, sizeof value);
-  return value;
-}
-
 // The addresses and values that the variant pack has for the graph.
 Outcome bind(const Lowered& lowered, const Content& pack, dnn::Parts& parts) {
   const auto uids = pack.wholes(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS).value_or(std::vector<std::int64_t>{});
@@ -116,8 +107,7 @@ Outcome bind(const Lowered& lowered, const Content& pack, dnn::Parts& parts) {
     const auto found = std::ranges::find(uids, uid);
     return found == uids.end() ? nullptr : reinterpret_cast<const void*>(pointers[static_cast<std::size_t>(found - uids.begin())]);
   };
-  const Outcome missing{CUDNN_STATUS_BAD_PARAM_NULL_POINTER,
-                        "cudnnBackendExecute: the variant pack has no pointer for one of the tensors"};
+  const Outcome missing{CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "the variant pack has no pointer for one of the tensors"};
   for (std::size_t i = 0; i < parts.tensors.size(); ++i) {
     dnn::Tensor& tensor = parts.tensors[i];
     if (tensor.kind == dnn::TensorKind::passing) continue;
@@ -132,6 +122,22 @@ Outcome bind(const Lowered& lowered, const Content& pack, dnn::Parts& parts) {
     parts.nodes[number.node].numbers[number.place] = readNumber(pointer, number.type);
   }
   return {};
+}
+
+// act(handle, parts) with the plan's graph as the variant pack binds it.
+template <class Act>
+cudnnStatus_t bound(cudnnHandle_t handle, cudnnBackendDescriptor_t executionPlan, cudnnBackendDescriptor_t variantPack, const char* function,
+                    Act&& act) {
+  return guarded([&] {
+    const Handle* object = findHandle(handle);
+    const auto plan = finalized(executionPlan, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+    const auto pack = finalized(variantPack, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+    if (object == nullptr || plan == nullptr || pack == nullptr) return fail(CUDNN_STATUS_BAD_PARAM, function);
+    dnn::Parts parts = plan->lowered->parts;
+    if (const Outcome outcome = bind(*plan->lowered, *pack, parts); outcome.status != CUDNN_STATUS_SUCCESS)
+      return fail(outcome.status, outcome.what);
+    return act(*object, parts);
+  });
 }
 
 }  // namespace
@@ -300,17 +306,23 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor
 
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t executionPlan,
                                   cudnnBackendDescriptor_t variantPack) {
-  return guarded([&] {
-    const Handle* object = findHandle(handle);
-    const auto plan = finalized(executionPlan, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-    const auto pack = finalized(variantPack, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-    if (object == nullptr || plan == nullptr || pack == nullptr)
-      return fail(CUDNN_STATUS_BAD_PARAM, "cudnnBackendExecute: not a handle, a finalized plan and a finalized variant pack");
-    dnn::Parts parts = plan->lowered->parts;
-    if (const Outcome outcome = bind(*plan->lowered, *pack, parts); outcome.status != CUDNN_STATUS_SUCCESS)
-      return fail(outcome.status, outcome.what);
-    return submit(*object, parts, "cudnnBackendExecute");
-  });
+  constexpr const char* kFunction = "cudnnBackendExecute: not a handle, a finalized plan and a finalized variant pack of addresses that fit";
+  return bound(handle, executionPlan, variantPack, kFunction,
+               [&](const Handle& object, const dnn::Parts& parts) { return submit(object, parts, kFunction); });
+}
+
+cudnnStatus_t cudnnBackendPopulateCudaGraph(cudnnHandle_t handle, cudnnBackendDescriptor_t executionPlan,
+                                            cudnnBackendDescriptor_t variantPack, cudaGraph_t graph) {
+  constexpr const char* kFunction = "cudnnBackendPopulateCudaGraph: not a handle, a finalized plan, a finalized variant pack and an empty graph";
+  return bound(handle, executionPlan, variantPack, kFunction,
+               [&](const Handle& object, const dnn::Parts& parts) { return putInGraph(object, parts, graph, false, kFunction); });
+}
+
+cudnnStatus_t cudnnBackendUpdateCudaGraph(cudnnHandle_t handle, cudnnBackendDescriptor_t executionPlan,
+                                          cudnnBackendDescriptor_t variantPack, cudaGraph_t graph) {
+  constexpr const char* kFunction = "cudnnBackendUpdateCudaGraph: not a handle, a finalized plan, a finalized variant pack and a populated graph";
+  return bound(handle, executionPlan, variantPack, kFunction,
+               [&](const Handle& object, const dnn::Parts& parts) { return putInGraph(object, parts, graph, true, kFunction); });
 }
 
 cudnnStatus_t cudnnGetExecutionPlanWorkspaceSize(cudnnHandle_t handle, cudnnBackendDescriptor_t executionPlan,

@@ -11,21 +11,15 @@ namespace {
 Outcome bad(const char* what) { return {CUDNN_STATUS_BAD_PARAM, what}; }
 Outcome unsupported(const char* what) { return {CUDNN_STATUS_NOT_SUPPORTED, what}; }
 
-bool packed(const dnn::Tensor& tensor) {
-  std::int64_t stride = 1;
-  for (int i = tensor.rank - 1; i >= 0; --i) {
-    if (tensor.dims[i] > 1 && tensor.strides[i] != stride) return false;
-    stride *= tensor.dims[i];
-  }
-  return true;
-}
+// Descriptors hold whatever number the program has set: one that a node has no room for is none of any enumeration's, and refused as such.
+std::uint16_t modeOf(int mode) { return mode >= 0 && mode < 0xffff ? static_cast<std::uint16_t>(mode) : 0xffff; }
 
-void pack(dnn::Tensor& tensor) {
-  std::int64_t stride = 1;
-  for (int i = tensor.rank - 1; i >= 0; --i) {
-    tensor.strides[i] = stride;
-    stride *= tensor.dims[i];
-  }
+bool packed(const dnn::Tensor& tensor) {
+  dnn::Tensor same = tensor;
+  pack(same);
+  for (int i = 0; i < tensor.rank; ++i)
+    if (tensor.dims[i] > 1 && tensor.strides[i] != same.strides[i]) return false;
+  return true;
 }
 
 // Puts a graph together. The first thing that is wrong is kept, and what comes after it is of no matter.
@@ -153,7 +147,7 @@ void Lowering::convolution(const Content& operation, dnn::Operation kind, cudnnB
   if (desc == nullptr) return fault(bad("a convolution without its descriptor"));
   const std::uint16_t a = required(first), b = required(second), c = required(output);
   dnn::Node& made = node(kind, desc->one<cudnnDataType_t>(CUDNN_ATTR_CONVOLUTION_COMP_TYPE), {a, b}, {c});
-  made.mode = static_cast<std::uint16_t>(desc->one<cudnnConvolutionMode_t>(CUDNN_ATTR_CONVOLUTION_CONV_MODE));
+  made.mode = modeOf(desc->one<cudnnConvolutionMode_t>(CUDNN_ATTR_CONVOLUTION_CONV_MODE));
   made.alpha = operation.number(alpha, 1);
   made.beta = operation.number(beta, 0);
   const auto spatial = desc->one<std::int64_t>(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS);
@@ -181,7 +175,7 @@ void Lowering::pointwise(const Content& operation) {
                 *t = operation.descriptor(CUDNN_ATTR_OPERATION_POINTWISE_TDESC),
                 *y = operation.descriptor(CUDNN_ATTR_OPERATION_POINTWISE_YDESC);
   const auto numbers = [&](dnn::Node& made) {
-    made.mode = static_cast<std::uint16_t>(mode);
+    made.mode = modeOf(mode);
     made.numbers[dnn::kScaleX] = operation.number(CUDNN_ATTR_OPERATION_POINTWISE_ALPHA1, 1);
     made.numbers[dnn::kScaleB] = operation.number(CUDNN_ATTR_OPERATION_POINTWISE_ALPHA2, 1);
     made.numbers[dnn::kLowerClip] = desc->number(CUDNN_ATTR_POINTWISE_RELU_LOWER_CLIP, 0);
@@ -208,7 +202,7 @@ void Lowering::pointwise(const Content& operation) {
     const std::uint16_t once = passing(to_.parts.tensors[result]), twice = passing(to_.parts.tensors[result]);
     const auto plain = [&](cudnnPointwiseMode_t step, std::uint16_t left, std::uint16_t right, std::uint16_t to) {
       dnn::Node& made = node(dnn::Operation::pointwise, compute, {left, right}, {to});
-      made.mode = static_cast<std::uint16_t>(step);
+      made.mode = modeOf(step);
       made.numbers[dnn::kScaleX] = made.numbers[dnn::kScaleB] = 1;
     };
     plain(CUDNN_POINTWISE_MUL, dy, result, once);
@@ -280,12 +274,12 @@ void Lowering::norm(const Content& operation) {
     dnn::Node& made =
         node(dnn::Operation::normForward, compute, {x, scale, bias, dnn::kNoTensor, dnn::kNoTensor, runningMean, runningVariance},
              {y, mean, inverse, nextMean, nextVariance});
-    made.mode = static_cast<std::uint16_t>(mode);
+    made.mode = modeOf(mode);
     made.flags = dnn::kTraining;
     number(dnn::kAverageFactor, operation.descriptor(CUDNN_ATTR_OPERATION_NORM_FWD_EXP_AVG_FACTOR_DESC));
   } else {
     dnn::Node& made = node(dnn::Operation::normForward, compute, {x, scale, bias, mean, inverse}, {y});
-    made.mode = static_cast<std::uint16_t>(mode);
+    made.mode = modeOf(mode);
     made.flags = dnn::kVarianceIsInverse;
   }
   if (own && operation.descriptor(CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC) == nullptr)
@@ -308,7 +302,7 @@ void Lowering::normGradient(const Content& operation) {
   if (outcome_.status != CUDNN_STATUS_SUCCESS) return;
   const auto compute = to_.parts.tensors[x].type == dnn::Type::f64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
   dnn::Node& made = node(dnn::Operation::normBackward, compute, {x, dy, scale, mean, inverse}, {dx, dscale, dbias});
-  made.mode = static_cast<std::uint16_t>(mode);
+  made.mode = modeOf(mode);
   made.numbers[dnn::kParameterAlpha] = 1;
   const Content* epsilon = operation.descriptor(CUDNN_ATTR_OPERATION_NORM_BWD_EPSILON_DESC);
   if (inverse == dnn::kNoTensor && epsilon == nullptr) return fault(bad("a norm's gradient with neither statistics nor epsilon"));
@@ -331,10 +325,7 @@ void Lowering::reshape(const Content& operation) {
     shape.rank = to.rank;
     std::copy(std::begin(to.dims), std::end(to.dims), shape.dims);
     std::fill(std::begin(shape.strides), std::end(shape.strides), 0);
-    std::int64_t before = 1, after = 1;
-    for (int i = 0; i < seen.rank; ++i) before *= seen.dims[i];
-    for (int i = 0; i < shape.rank; ++i) after *= shape.dims[i];
-    if (before != after) return fault(bad("a reshape to another number of elements"));
+    if (countElements(seen) != countElements(shape)) return fault(bad("a reshape to another number of elements"));
     pack(shape);
     from = append(shape, to_.uids[x]);
   }
@@ -377,7 +368,7 @@ void Lowering::add(const Content& operation) {
       const std::uint16_t x = required(of(CUDNN_ATTR_OPERATION_REDUCTION_XDESC)),
                           y = required(of(CUDNN_ATTR_OPERATION_REDUCTION_YDESC));
       node(dnn::Operation::reduction, desc->one<cudnnDataType_t>(CUDNN_ATTR_REDUCTION_COMP_TYPE), {x}, {y}).mode =
-          static_cast<std::uint16_t>(desc->one<cudnnReduceTensorOp_t>(CUDNN_ATTR_REDUCTION_OPERATOR));
+          modeOf(desc->one<cudnnReduceTensorOp_t>(CUDNN_ATTR_REDUCTION_OPERATOR));
       return;
     }
     case CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR: {

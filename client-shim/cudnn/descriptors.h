@@ -161,6 +161,7 @@ void tell(Value* to, Value value) {
 // Bytes of an element; 0: no type, or one of parts of a byte.
 std::size_t bytesOf(cudnnDataType_t type);
 bool valid(cudnnDataType_t type);
+inline bool valid(cudnnNanPropagation_t nan) { return nan == CUDNN_NOT_PROPAGATE_NAN || nan == CUDNN_PROPAGATE_NAN; }
 // What cuDNN allows to be set: every dimension and stride above 0, and not more than 2^31 - 1 elements from the first to the last.
 cudnnStatus_t check(const Tensor& tensor, const char* function);
 // The strides of packed tensors.

@@ -8,15 +8,47 @@
 namespace rouse::cudnn {
 namespace {
 
+// No call of the classic API has more.
+constexpr std::size_t kTensors = 12, kNodes = 5;
+
+// Of numbers that are not below 0. The largest there is, where the product is larger.
+std::int64_t times(std::int64_t a, std::int64_t b) {
+  std::int64_t product;
+  return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<std::int64_t>::max() : product;
+}
+
+// As is what the executor takes: no tensor ends behind the end of memory, or begins between elements.
+bool aligned(const dnn::Parts& parts) {
+  std::vector<dnn::Range> ranges;
+  return dnn::ranges(parts, ranges);
+}
+
+}  // namespace
+
 void pack(dnn::Tensor& tensor) {
   std::int64_t stride = 1;
   for (int i = tensor.rank - 1; i >= 0; --i) {
     tensor.strides[i] = stride;
-    stride *= tensor.dims[i];
+    stride = times(stride, tensor.dims[i]);
   }
 }
 
-}  // namespace
+std::int64_t countElements(const dnn::Tensor& tensor) {
+  std::int64_t elements = 1;
+  for (int i = 0; i < tensor.rank; ++i) elements = times(elements, tensor.dims[i]);
+  return elements;
+}
+
+double readNumber(const void* from, cudnnDataType_t type) {
+  if (type == CUDNN_DATA_DOUBLE) {
+    double value;
+    std::memcpy(&value, from, sizeof value);
+    return value;
+  }
+  float value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
 
 bool served(cudnnDataType_t type) {
   switch (type) {
@@ -71,16 +103,21 @@ cudnnStatus_t toStatus(const dnn::Check& check, const char* function) {
 }
 
 cudnnStatus_t submit(const Handle& handle, const dnn::Parts& parts, const char* function) {
-  std::vector<dnn::Range> ranges;
-  if (!dnn::ranges(parts, ranges)) return fail(CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER, function);
-  for (const dnn::Range& range : ranges)
-    if (range.address == 0) return fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, function);
+  if (!aligned(parts)) return fail(CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER, function);
   return toStatus(
       client::libraryHost()->submit(handle.device, handle.stream, dnn::kLibrary, dnn::kGraphFunction, dnn::putTogether(parts)));
 }
 
+cudnnStatus_t putInGraph(const Handle& handle, const dnn::Parts& parts, cudaGraph_t graph, bool update, const char* function) {
+  if (!aligned(parts)) return fail(CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER, function);
+  const CudaError error = client::libraryHost()->putInGraph(handle.device, graph, update, dnn::kLibrary, dnn::kGraphFunction, dnn::putTogether(parts));
+  return error == CudaError::invalidValue ? fail(CUDNN_STATUS_BAD_PARAM, function) : toStatus(error);
+}
+
 Call::Call(cudnnHandle_t handle, const char* function) : function_(function), handle_(findHandle(handle)) {
   if (handle_ == nullptr) fault(CUDNN_STATUS_BAD_PARAM, "not a handle");
+  parts_.tensors.reserve(kTensors);
+  parts_.nodes.reserve(kNodes);
 }
 
 void Call::fault(cudnnStatus_t status, const char* what) {
@@ -252,14 +289,7 @@ double Call::factor(const void* from, cudnnDataType_t data) {
     fault(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "a factor's address is null");
     return 0;
   }
-  if (data == CUDNN_DATA_DOUBLE) {
-    double value;
-    std::memcpy(&value, from, sizeof value);
-    return value;
-  }
-  float value;
-  std::memcpy(&value, from, sizeof value);
-  return value;
+  return readNumber(from, data);
 }
 
 void Call::workspace(void* address, std::size_t bytes) {

@@ -79,8 +79,17 @@ dnn::Type computeOf(cudnnDataType_t type);
 bool computeOf(cudnnDataType_t asked, dnn::Type& compute);
 bool served(cudnnDataType_t type);
 
-// Queues what has been checked, and has its addresses. BAD_PARAM_NULL_POINTER: one of them is 0.
+// The strides of a packed tensor, and how many elements one has, whose dimensions nobody has checked: what is beyond 64 bits is as large as
+// can be, which dnn::check refuses.
+void pack(dnn::Tensor& tensor);
+std::int64_t countElements(const dnn::Tensor& tensor);
+// A double with CUDNN_DATA_DOUBLE, a float with any other.
+double readNumber(const void* from, cudnnDataType_t type);
+
+// Queues what has been checked, and whose tensors in memory have addresses other than 0.
 cudnnStatus_t submit(const Handle& handle, const dnn::Parts& parts, const char* function);
+// The same as the node of a graph of CUDA's (client-shim/library/host.h, putInGraph). BAD_PARAM: it cannot have it.
+cudnnStatus_t putInGraph(const Handle& handle, const dnn::Parts& parts, cudaGraph_t graph, bool update, const char* function);
 // As cuDNN calls it; counted under `function` where it is not served.
 cudnnStatus_t toStatus(const dnn::Check& check, const char* function);
 

@@ -5,12 +5,6 @@
 #include "client-shim/cudnn/implementations.h"
 
 namespace rouse::cudnn {
-namespace {
-
-bool valid(cudnnNanPropagation_t nan) { return nan == CUDNN_NOT_PROPAGATE_NAN || nan == CUDNN_PROPAGATE_NAN; }
-
-}  // namespace
-
 namespace impl {
 
 cudnnStatus_t cudnnCreateActivationDescriptor(cudnnActivationDescriptor_t* activationDesc) {

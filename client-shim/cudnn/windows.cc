@@ -8,8 +8,6 @@
 namespace rouse::cudnn {
 namespace {
 
-bool valid(cudnnNanPropagation_t nan) { return nan == CUDNN_NOT_PROPAGATE_NAN || nan == CUDNN_PROPAGATE_NAN; }
-
 cudnnStatus_t set(cudnnPoolingDescriptor_t poolingDesc, const char* function, cudnnPoolingMode_t mode, cudnnNanPropagation_t nan,
                   int spatial, const int* window, const int* pad, const int* stride) {
   return with<Pooling>(poolingDesc, function, [&](Pooling& pooling) {

@@ -21,13 +21,20 @@ class LibraryHost {
   // Attaches if need be, and tells the calling thread's device.
   virtual CudaError attach(std::uint32_t* device) const = 0;
 
-  // A call is written to the device's ring; it runs in the stream's order. `stream`: a cudaStream_t; null: the device's legacy stream.
-  // invalidResourceHandle: there is no such stream, or it is another device's. The device's latched error, if there is one: then nothing
-  // has been queued; it stays for the runtime's next call to report.
+  // A call is written to the device's ring; it runs in the stream's order. While the stream is captured it becomes a node of the graph
+  // instead, which does what these parameters say at each launch. `stream`: a cudaStream_t; null: the device's legacy stream.
+  // invalidResourceHandle: there is no such stream, or it is another device's. The device's latched error, if there is one, or what the
+  // capture says (streamCapture…): then nothing has been queued; a latched error stays for the runtime's next call to report.
   virtual CudaError submit(std::uint32_t device, std::uint64_t stream, std::uint32_t library, std::uint32_t function,
                            std::span<const std::byte> parameters) const = 0;
-  // Blocks until the stream has got there; then the latched error, if any, which stays.
-  virtual CudaError synchronize(std::uint32_t device, std::uint64_t stream) const = 0;
+  // The same, and blocks until the stream has got behind it; then the latched error, if any, which stays. streamCaptureUnsupported: the
+  // stream is captured, and so cannot be waited for; the capture is invalidated.
+  virtual CudaError submitAndWait(std::uint32_t device, std::uint64_t stream, std::uint32_t library, std::uint32_t function,
+                                  std::span<const std::byte> parameters) const = 0;
+  // The call as the only node of a graph (cudaGraph_t): of one that has none, or with `update` instead of what such a node did. invalidValue:
+  // it is no graph, it is being captured, it has other nodes, or its call is another device's or function's.
+  virtual CudaError putInGraph(std::uint32_t device, const void* graph, bool update, std::uint32_t library, std::uint32_t function,
+                               std::span<const std::byte> parameters) const = 0;
 
   // Memory that both sides see at one address (cudaMallocHost), for results. Null: there is none left.
   virtual void* allocateShared(std::size_t bytes) const = 0;
@@ -50,7 +57,7 @@ class LibraryHost {
 constexpr std::uint32_t kindBit(HandleKind kind) { return 1u << static_cast<std::uint32_t>(kind); }
 
 // Of this interface, and its version: all libraries come from one build.
-inline constexpr unsigned char kLibraryHostId[16] = {'r', 'o', 'u', 's', 'e', ' ', 'l', 'i', 'b', 'h', 'o', 's', 't', ' ', '0', '1'};
+inline constexpr unsigned char kLibraryHostId[16] = {'r', 'o', 'u', 's', 'e', ' ', 'l', 'i', 'b', 'h', 'o', 's', 't', ' ', '0', '2'};
 
 // Null, with a line on standard error the first time: the process has another libcudart.
 const LibraryHost* libraryHost();

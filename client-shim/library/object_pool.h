@@ -1,5 +1,5 @@
-// Objects behind opaque handles: made when there is none to be used again, and never given back, so that who uses one after its end reads
-// stale fields, not somebody else's memory. Any thread.
+// Objects behind opaque handles: made when there is none to be used again. Their memory holds objects of this type as long as the process
+// lives: who uses one after its end reads fields of one, which may be another's by then, and no other memory. Any thread.
 #pragma once
 
 #include <deque>

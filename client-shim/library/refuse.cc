@@ -18,11 +18,11 @@ void refuse(std::uint32_t name) noexcept {
 }
 
 void refuse(std::string_view function, const char* why) noexcept {
-  const auto name = std::ranges::find(api::kLibraryNames, function);
-  refuse(static_cast<std::uint32_t>(api::kApiNameCount + static_cast<std::size_t>(name - api::kLibraryNames.begin())));
   if (const client::LibraryHost* host = client::libraryHost()) {
+    const auto name = std::ranges::find(api::kLibraryNames, function);
+    host->countUnsupported(static_cast<std::uint32_t>(api::kApiNameCount + static_cast<std::size_t>(name - api::kLibraryNames.begin())));
     char text[192];
-    std::snprintf(text, sizeof text, "%.*s: %s", static_cast<int>(function.size()), function.data(), why);
+    std::snprintf(text, sizeof text, "%.*s: not supported: %s", static_cast<int>(function.size()), function.data(), why);
     host->warn(text);
   }
 }

@@ -85,6 +85,10 @@ struct Message {
     # then the session is lost.
     reattach @49 :Reattach;
     sessionMoved @50 :ExecutorStatus.SessionUsage;  # answers a moveSession that loads: as of its arrival; executors may answer by ok
+    # Memory and events that processes of one tenant share (cudaIpc*). A function's client library -> daemon, and from there to executors. Answered by
+    # shared, by ok, or by why not.
+    ipc @51 :Ipc;                       # fds: exportEvent, mapEvent: the event's memory
+    shared @52 :Shared;                 # fds: of an openEvent: the event's memory
   }
 }
 
@@ -110,6 +114,7 @@ struct Attached {
   devices @2 :List(VirtualDevice);
   key @3 :Text;              # for reattach; nobody else knows it
   orphanMs @4 :UInt32;       # for so long after a daemon's end another one may take its place; 0: the session ends with its connection
+  check @5 :UInt32;          # as in Prepare
 }
 
 struct VirtualDevice {
@@ -125,6 +130,23 @@ struct Reattach {
   sessionId @2 :UInt64;
   key @3 :Text;            # as Attached said
   token @4 :Text;          # as Attach did: whose session is gone if there is no such session any more
+}
+
+# Actions: 0 exportMemory, 1 openMemory, 2 closeMemory, 3 withdraw: nobody opens it from now on, 4 exportEvent, 5 openEvent, 6 closeEvent,
+# 7 mapEvent (to executors).
+struct Ipc {
+  action @0 :UInt8;
+  sessionId @1 :UInt64;        # to executors: who asks
+  deviceIndex @2 :UInt32;      # in its view: whose memory it is, or where it is opened
+  range @3 :Range;             # exportMemory
+  page @4 :UInt32;             # exportEvent, openEvent, mapEvent: of the session's slots, which the event takes the place of
+  handle @5 :Data;             # 64 bytes (schemas/wire/ipc_handle.h): of what is opened, closed, withdrawn; to executors, of what is exported
+}
+struct Shared {
+  handle @0 :Data;             # of what was exported: if that was so already, as it was then
+  range @1 :Range;             # openMemory
+  page @2 :UInt32;             # openEvent: of the exporter's slots
+  inUse @3 :Bool;              # withdraw: somebody has it open still
 }
 
 struct DeviceInfo {
@@ -182,6 +204,7 @@ struct Prepare {
   gpus @1 :UInt32;          # 0: the daemon's default
   gpuMemory @2 :UInt64;     # bytes on each; 0: the daemon's default
   isolated @3 :Bool;        # on executors of its own
+  check @4 :UInt32;         # 0: not; else its kernels' accesses are checked: print at most so many reports, kAllReports: all of them
 }
 struct Prepared { token @0 :Text; clientLibraries @1 :Text; }
 
@@ -334,6 +357,7 @@ struct OpenSession {
   dormant @6 :Bool;            # another executor serves it: modules may be installed, and what it is, importSession says
   identity @7 :SessionIdentity;  # whose it is: executors keep it, for a daemon to come
   hasProcess @8 :Bool;         # a fifth descriptor: a pidfd of its program, to be kept as well
+  check @9 :UInt32;            # as in Prepare
 }
 
 # server/roused/session.h: what a daemon must know of a session, and no executor asks.

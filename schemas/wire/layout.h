@@ -159,8 +159,8 @@ inline constexpr Handle kLegacyStream{0, 0};
 
 // A graph's definition is one node behind another, each of them this header, then the numbers of the earlier nodes (u32) that it waits
 // for besides those before it on its lane, then one command as it would lie in a ring (Copy, Copy3D, CopyInline, Fill, Fill3D, Launch,
-// SlotSignal or SlotWait; its stream is the legacy one and means nothing); each of the three padded with zeros to kCommandAlign. Lane
-// 0 is the stream that the graph is launched on; the others begin behind what that holds, and it goes on behind all of them.
+// LibraryCall, SlotSignal, SlotWait; its stream, the legacy one, means nothing); each of the three padded with zeros to kCommandAlign.
+// Lane 0 is the stream that the graph is launched on; the others begin behind what that holds, and it goes on behind all of them.
 struct GraphNode {
   std::uint32_t lane;
   std::uint32_t waits;         // how many numbers

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "schemas/wire/commands.h"
+#include "schemas/wire/shared_event.h"
 
 namespace rouse::wire {
 namespace {
@@ -118,6 +119,17 @@ Result<SessionSegment> SessionSegment::map(int fd, ForkedChild child) {
   if (Status status = place(*mapping, 0, fd, 0, kSessionSegmentBytes); !status) return status.error();
   if (Status status = applyFork(*mapping, child); !status) return status.error();
   return SessionSegment{std::move(*mapping)};
+}
+
+Status SessionSegment::mapEvent(std::uint32_t page, int fd, ForkedChild child) const {
+  if (page >= kSharedEventPages)
+    return refused("shared event: page " + std::to_string(page) + " of slots, there are " + std::to_string(kSharedEventPages));
+  if (Status status = checkSealedMemfd(fd, "shared event", kPageBytes); !status) return status;
+  const std::size_t at = kSlotsOffset + std::size_t{page} * kPageBytes;
+  if (Status status = place(mapping_, at, fd, 0, kPageBytes); !status) return status;
+  if (child == ForkedChild::without && ::madvise(mapping_.base() + at, kPageBytes, MADV_DONTFORK) != 0)
+    return systemError("madvise(MADV_DONTFORK)", errno);
+  return {};
 }
 
 Status SessionSegment::checkHeader() const {

@@ -58,6 +58,9 @@ class SessionSegment {
   // All kSlotCount of them.
   std::span<Slot> slots() const { return {reinterpret_cast<Slot*>(mapping_.base() + kSlotsOffset), kSlotCount}; }
   Slot& slot(std::uint32_t index) const { return slots()[index]; }
+  // Puts an event that other processes have (shared_event.h) in the place of a page of slots, below kSharedEventPages. Borrows the descriptor, of which
+  // size and seals are checked. Whoever is at these slots meanwhile finds the ones or the others.
+  Status mapEvent(std::uint32_t page, int fd, ForkedChild child) const;
 
  private:
   explicit SessionSegment(Mapping mapping) : mapping_(std::move(mapping)) {}

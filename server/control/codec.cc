@@ -37,6 +37,7 @@ struct BodyWriter {
     out.setGpus(body.gpus);
     out.setGpuMemory(body.gpuMemory);
     out.setIsolated(body.isolated);
+    out.setCheck(body.check);
   }
   void operator()(const Prepared& body) {
     auto out = to.initPrepared();
@@ -182,6 +183,8 @@ struct BodyWriter {
     out.setKey(body.key);
     out.setToken(body.token);
   }
+  void operator()(const Ipc& body) { write(to.initIpc(), body); }
+  void operator()(const Shared& body) { write(to.initShared(), body); }
 };
 
 Moved readMoved(capnproto::Moved::Reader from) {
@@ -221,7 +224,7 @@ Body readBody(capnproto::Message::Reader from) {
       return CutOff{read(from.getCutOff())};
     case capnproto::Message::PREPARE: {
       const auto body = from.getPrepare();
-      return Prepare{read(body.getName()), body.getGpus(), body.getGpuMemory(), body.getIsolated()};
+      return Prepare{read(body.getName()), body.getGpus(), body.getGpuMemory(), body.getIsolated(), body.getCheck()};
     }
     case capnproto::Message::PREPARED: {
       const auto body = from.getPrepared();
@@ -337,6 +340,10 @@ Body readBody(capnproto::Message::Reader from) {
       const auto body = from.getReattach();
       return Reattach{body.getProtocol(), body.getWireHash(), body.getSessionId(), read(body.getKey()), read(body.getToken())};
     }
+    case capnproto::Message::IPC:
+      return read(from.getIpc());
+    case capnproto::Message::SHARED:
+      return read(from.getShared());
   }
   throw OutOfRange{"message kind " + std::to_string(static_cast<unsigned>(from.which())) + " is unknown"};
 }
@@ -431,7 +438,9 @@ std::string_view name(const Body& body) {
                                                 "offered",
                                                 "adopted",
                                                 "reattach",
-                                                "sessionMoved"};
+                                                "sessionMoved",
+                                                "ipc",
+                                                "shared"};
   static_assert(std::size(kNames) == std::variant_size_v<Body>);
   return kNames[body.index()];
 }

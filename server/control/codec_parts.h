@@ -41,6 +41,12 @@ Kind readAtMost(const char* what, std::uint8_t value, Kind greatest) {
   return static_cast<Kind>(value);
 }
 
+// ipc_codec.cc
+void write(capnproto::Ipc::Builder, const Ipc&);
+Ipc read(capnproto::Ipc::Reader);
+void write(capnproto::Shared::Builder, const Shared&);
+Shared read(capnproto::Shared::Reader);
+
 // device_codec.cc
 void write(capnproto::DeviceInfo::Builder, const memory::DeviceProperties&);
 memory::DeviceProperties read(capnproto::DeviceInfo::Reader);

@@ -118,6 +118,7 @@ void write(capnproto::Attached::Builder to, const Attached& from) {
   }
   to.setKey(from.key);
   to.setOrphanMs(from.orphanMs);
+  to.setCheck(from.check);
 }
 
 Attach read(capnproto::Attach::Reader from) {
@@ -130,7 +131,7 @@ Attach read(capnproto::Attach::Reader from) {
 }
 
 Attached read(capnproto::Attached::Reader from) {
-  Attached to{.sessionId = from.getSessionId(), .hostWindow = read(from.getHostWindow()), .devices = {}, .key = read(from.getKey()), .orphanMs = from.getOrphanMs()};
+  Attached to{.sessionId = from.getSessionId(), .hostWindow = read(from.getHostWindow()), .devices = {}, .key = read(from.getKey()), .orphanMs = from.getOrphanMs(), .check = from.getCheck()};
   for (auto device : from.getDevices()) {
     to.devices.push_back({.window = read(device.getWindow()),
                           .memoryLimit = device.getMemoryLimit(),

@@ -13,6 +13,7 @@
 #include "memory/module.h"
 #include "schemas/base/range.h"
 #include "schemas/base/result.h"
+#include "schemas/wire/ipc_handle.h"
 #include "schemas/wire/owned_fd.h"
 #include "server/control/session_recipe.h"
 
@@ -42,6 +43,7 @@ struct Attached {
   std::vector<VirtualDevice> devices;
   std::string key{};
   std::uint32_t orphanMs = 0;
+  std::uint32_t check = 0;
 };
 struct Reattach {
   std::uint32_t protocol = 0;
@@ -69,6 +71,7 @@ struct Prepare {
   std::uint32_t gpus = 0;
   std::uint64_t gpuMemory = 0;
   bool isolated = false;
+  std::uint32_t check = 0;  // reports to print at most (wire/access_errors.h); 0: accesses are not checked
 };
 struct Prepared {
   std::string token;
@@ -138,6 +141,7 @@ struct OpenSession {
   bool dormant = false;
   SessionIdentity identity{};
   bool hasProcess = false;
+  std::uint32_t check = 0;
 };
 struct CloseSession {
   std::uint64_t sessionId = 0;
@@ -292,12 +296,30 @@ struct Offered {
 };
 struct Adopted {};
 
+// Between processes of one tenant.
+enum class IpcAction : std::uint8_t { exportMemory, openMemory, closeMemory, withdraw, exportEvent, openEvent, closeEvent, mapEvent };
+struct Ipc {
+  IpcAction action = IpcAction::exportMemory;
+  std::uint64_t sessionId = 0;
+  std::uint32_t deviceIndex = 0;
+  AddressRange range{};
+  std::uint32_t page = 0;
+  wire::IpcHandle handle{};
+};
+struct Shared {
+  wire::IpcHandle handle{};
+  AddressRange range{};
+  std::uint32_t page = 0;
+  bool inUse = false;
+};
+
 using Body = std::variant<Error, Attach, Attached, LoadModule, ModuleInfo, CutOff, Prepare, Prepared, StatusRequest,
                           StatusReply, ExecutorReady, OpenSession, CloseSession, InstallModule, Ok, SessionFault,
                           ExecutorStatusRequest, ExecutorStatus, Shutdown, Move, Moved, MoveSession, ExportSession, SessionRecipe,
                           ImportSession, ResumeSession, SessionWaits, ShareMemory, SharedMemory, EndBorrowing, ReturnMemory,
                           MemoryWanted, SessionClosed, Order, LogsRequest, Logs, GuestMemory, GuestGrant, GuestCall, PromiseWanted, Promised,
-                          AssignHomes, GuestActive, AdoptionOffer, HeldModule, HeldSession, Offered, Adopted, Reattach, SessionMoved>;
+                          AssignHomes, GuestActive, AdoptionOffer, HeldModule, HeldSession, Offered, Adopted, Reattach, SessionMoved, Ipc,
+                          Shared>;
 
 struct Message {
   std::uint64_t id = 0;  // of a request, chosen by who asks; the answer bears the same; 0 for notifications

@@ -12,6 +12,7 @@ void write(capnproto::OpenSession::Builder to, const OpenSession& from) {
   to.setName(from.name);
   to.setDormant(from.dormant);
   to.setHasProcess(from.hasProcess);
+  to.setCheck(from.check);
   auto identity = to.initIdentity();
   identity.setProgram(from.identity.program);
   identity.setPid(from.identity.pid);
@@ -80,7 +81,8 @@ OpenSession read(capnproto::OpenSession::Reader from) {
                        .sinceNs = identity.getSince(),
                        .key = read(identity.getKey()),
                        .hostAddresses = read(identity.getHostAddresses())},
-          .hasProcess = from.getHasProcess()};
+          .hasProcess = from.getHasProcess(),
+          .check = from.getCheck()};
 }
 
 AdoptionOffer read(capnproto::AdoptionOffer::Reader from) {

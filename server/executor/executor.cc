@@ -148,6 +148,7 @@ bool Executor::turn() {
   }
   if (!imports_.empty()) did = finishImports() || did;
   if (!borrowings_.empty()) did = finishBorrowings() || did;
+  if (!openings_.empty()) did = finishOpening() || did;
   deviceWaiting_ = false;
   did = device_->poll(deviceWaiting_) || did;
   // Programs have been told by now; whoever starts this executor again gets a device that works.
@@ -294,7 +295,7 @@ void Executor::rest(Rest kind) {
   std::optional<std::chrono::nanoseconds> atMost;
   if (kind == Rest::nap)
     atMost = std::chrono::nanoseconds{wire::kNapNs};
-  else if (deviceWaiting_ || sharing_.waiting() || moves_.waiting() ||
+  else if (deviceWaiting_ || sharing_.waiting() || moves_.waiting() || !openings_.empty() ||
            std::ranges::any_of(guests_, [](const auto& guest) { return guest->waiting(); }))
     atMost = kDevicePollNs;
   if (orphaned()) atMost = std::min(atMost.value_or(kSeekNs), kSeekNs);

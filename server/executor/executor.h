@@ -98,6 +98,9 @@ class Executor {
   void finishLoads();
   bool finishImports();
   bool finishBorrowings();
+  // ipc_requests.cc
+  void openExport(std::uint64_t id, const channel::Ipc&, Session& importer);
+  bool finishOpening();
   void recallLent();
   void publishMemory();
   void send(std::uint64_t id, const channel::Body& body, std::vector<wire::OwnedFd> fds = {});
@@ -128,6 +131,7 @@ class Executor {
   void on(std::uint64_t id, channel::GuestMemory&, std::vector<wire::OwnedFd>);
   void on(std::uint64_t id, channel::Promised&, std::vector<wire::OwnedFd>);
   void on(std::uint64_t id, channel::AssignHomes&, std::vector<wire::OwnedFd>);
+  void on(std::uint64_t id, channel::Ipc&, std::vector<wire::OwnedFd>);
   void on(std::uint64_t id, channel::Shutdown&, std::vector<wire::OwnedFd>);
   template <class Other>
   void on(std::uint64_t id, Other&, std::vector<wire::OwnedFd>);
@@ -153,6 +157,13 @@ class Executor {
   std::unordered_map<std::uint64_t, std::uint64_t> loads_;    // session, by request
   std::vector<Waiter> imports_;                               // whose homes are being filled
   std::vector<Waiter> borrowings_;                            // whose end is awaited
+
+  struct Opening {
+    std::uint64_t request, importer, exporter;
+    std::shared_ptr<Export> what;
+    std::uint64_t since;
+  };
+  std::vector<Opening> openings_;  // whose exporter is on its way to the device
 
   std::vector<std::unique_ptr<Guest>> guests_;
   std::unique_ptr<Promises> promises_;  // of an isolated one

@@ -31,6 +31,7 @@ bool mayBeNode(wire::Opcode opcode) {
     case wire::Opcode::Fill:
     case wire::Opcode::Fill3D:
     case wire::Opcode::Launch:
+    case wire::Opcode::LibraryCall:
     case wire::Opcode::SlotSignal:
     case wire::Opcode::SlotWait:
       return true;

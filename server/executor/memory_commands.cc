@@ -110,6 +110,10 @@ bool Session::resume(Map& command) {
 
 wire::DecodeStatus Session::on(const wire::Allocated& command) {
   const AddressRange range{command.base, command.bytes};
+  if (check_ != 0) {
+    if (Status status = allow(range); !status) return wire::Rejection{"Allocated: " + status.error().message};
+    if (hostWindow_.contains(range)) return {};
+  }
   if (!deviceWindow_.contains(range)) return refuse("Allocated", range, "is not in the device window", deviceWindow_);
   if (objects_.size() >= kMaxObjects) {
     allObjectsKnown_ = false;
@@ -121,8 +125,22 @@ wire::DecodeStatus Session::on(const wire::Allocated& command) {
   return {};
 }
 
+// Ranges that are refused in what follows do no harm: the session ends.
+Status Session::allow(AddressRange range) {
+  if (objects_.size() + hostObjects_.size() >= kMaxObjects)
+    return Error{CudaError::invalidValue, "more than " + std::to_string(kMaxObjects) + " allocations at once cannot be checked"};
+  if (hostWindow_.contains(range) ? !hostObjects_.insert(range) : objects_.overlaps(range))
+    return Error{CudaError::invalidValue, "it overlaps another"};
+  context_->allow(range);
+  return {};
+}
+
 wire::DecodeStatus Session::on(const wire::Freed& command) {
   const AddressRange range{command.base, command.bytes};
+  if (check_ != 0) {
+    context_->forbid(range);
+    if (hostObjects_.erase(range)) return {};
+  }
   if (!objects_.erase(range) && allObjectsKnown_)
     return refuse("Freed", range, "is not one that was Allocated", deviceWindow_);
   if (allObjectsKnown_) noteFreed(range);
@@ -146,7 +164,7 @@ wire::DecodeStatus Session::on(const wire::MemUnmap& command) {
 }
 
 bool Session::resume(Unmap& command) {
-  if (!context_->idle() || !presence_.here()) return false;
+  if (!context_->idle() || !presence_.here() || exports_.uses(command.range)) return false;
   fenced_ = false;
   presence_.noteCopies(*context_);
   if (Status status = context_->unmap(command.range); !status) {

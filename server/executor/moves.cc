@@ -73,6 +73,10 @@ std::optional<Status> Moves::advance(Move& move, Session& session, std::uint64_t
       return come(move, session, now);
     case channel::MoveAction::unload:
       if (session.pinned()) return Error{CudaError::notPermitted, "it is pinned, and stays until it is unpinned"};
+      if (session.heldForOthers()) {
+        session.recall();
+        return Error{CudaError::notPermitted, "it shares memory or events with other processes, and stays until they have closed them"};
+      }
       return leave(move, session, now);
     case channel::MoveAction::pin:
       if (!session.pinned()) {

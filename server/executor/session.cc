@@ -7,6 +7,7 @@
 #include <climits>
 #include <cstdio>
 
+#include "schemas/wire/access_errors.h"
 #include "schemas/wire/decode.h"
 #include "server/executor/log.h"
 
@@ -93,6 +94,7 @@ Session::Session(const channel::OpenSession& request, wire::SessionSegment segme
       deviceIndex_(request.deviceIndex),
       deviceWindow_(request.deviceWindow),
       hostWindow_(request.hostWindow),
+      check_(request.check),
       surroundings_(surroundings),
       segment_(std::move(segment)),
       ring_(std::move(ring)),
@@ -120,7 +122,7 @@ Session::~Session() {
 
 Status Session::createContext() {
   auto context = surroundings_.device.createContext(
-      {.deviceWindow = deviceWindow_, .hostWindow = hostWindow_, .hostFd = hostFd_.get()}, *this);
+      {.deviceWindow = deviceWindow_, .hostWindow = hostWindow_, .hostFd = hostFd_.get(), .check = check_}, *this);
   if (!context) return std::move(context).error();
   const AddressRange staging{hostWindow_.base, wire::kStagingBytes};
   if (Status status = (*context)->mapHost(staging); !status) return status;
@@ -132,6 +134,11 @@ Status Session::createContext() {
 }
 
 bool Session::poll() {
+  const bool settled = stage_ == Stage::serving && (imports_.ending() || held_) && settleSharing();
+  return pollWork() || settled;
+}
+
+bool Session::pollWork() {
   if (stage_ != Stage::serving) {
     if (stage_ != Stage::closing || !dismantle()) return false;
     stage_ = Stage::closed;
@@ -224,7 +231,7 @@ bool Session::quiet() const {
 }
 
 bool Session::mayLeave() const {
-  return presence_.mayLeave() && presence_.here() && stage_ == Stage::serving && !pinned_ && !mustLeave() &&
+  return presence_.mayLeave() && presence_.here() && stage_ == Stage::serving && !stays() && !mustLeave() &&
          heldChunks() != 0;
 }
 
@@ -236,7 +243,7 @@ Status Session::pin() {
 }
 
 void Session::unpin() {
-  if (!std::exchange(pinned_, false)) return;
+  if (!std::exchange(pinned_, false) || held_) return;
   if (!surroundings_.memory.enroll(id_, memory::Tenure::visits)) std::abort();  // which always can be
 }
 
@@ -245,7 +252,7 @@ std::uint64_t Session::wantedChunks() const {
   const auto* map = std::get_if<Map>(&parked_);
   const std::uint64_t toMap = map != nullptr ? map->left.bytes / kGranuleBytes : 0;
   if (presence_.here() || presence_.arriving()) return toMap;
-  const bool wanted = pinned_ || summoned_ || parked() || consumer_.mayHaveMore();
+  const bool wanted = stays() || summoned_ || parked() || consumer_.mayHaveMore();
   if (presence_.where() != Presence::Where::away || !wanted) return 0;
   return presence_.wantedBytes() / kGranuleBytes + toMap;
 }
@@ -292,23 +299,31 @@ bool Session::dismantle() {
     } else if (!context_->idle()) {
       return false;
     }
+    if (context_->idle()) {
+      abandonEvents();
+      imports_.clear();  // before what is its own is kept for others: they may have it the other way round
+      if (keepsForOthers()) return false;
+    }
     modules_.clear();
     graphs_.reset();
     streams_.reset();
     presence_.endStream();
     context_.reset();
+    imports_.clear();
+    exports_.withdrawAll();
   }
   if (presence_.lentBytes() != 0) {
     presence_.releaseHomes();
     return false;
   }
   dismantling_ = false;
-  leaveAsked_ = sentAway_ = admitted_ = false;
+  leaveAsked_ = sentAway_ = admitted_ = held_ = reduced_ = false;
   presence_.release();
   extents_ = memory::ExtentMap(deviceWindow_);
   hostRanges_.clear();
   variableRanges_.clear();
   objects_.clear();
+  hostObjects_.clear();
   allObjectsKnown_ = true;
   limits_.clear();
   if (surroundings_.promises != nullptr && quota_.reserved() != 0) surroundings_.promises->less(quota_.reserved());
@@ -337,7 +352,7 @@ bool Session::restSleeping() {
 
 bool Session::awaitsProgress() const {
   // Who arrives, and has all it needs to go on, is still awaited by whoever lends.
-  if (copy_ || presence_.arriving()) return true;
+  if (copy_ || presence_.arriving() || imports_.ending()) return true;
   return (stage_ == Stage::serving && (parked() || (elsewhere() && wantedChunks() == 0))) || stage_ == Stage::closing || (streams_ && streams_->draining());
 }
 
@@ -412,6 +427,10 @@ void Session::onFault(CudaError error, std::string_view message) {
 void Session::onOutput(std::string_view text, bool toStderr) {
   const std::lock_guard lock(outputMutex_);
   output_.write(text, toStderr);
+}
+
+void Session::onInvalidAccess(std::uint64_t more) {
+  wire::accessErrors(segment_.header().devices[deviceIndex_]).fetch_add(more, std::memory_order_release);
 }
 
 }  // namespace rouse::executor

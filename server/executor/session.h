@@ -19,6 +19,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -38,6 +39,7 @@
 #include "schemas/wire/ring_consumer.h"
 #include "schemas/wire/segment.h"
 #include "server/control/message.h"
+#include "server/executor/exports.h"
 #include "server/executor/fault_latch.h"
 #include "server/executor/graphs.h"
 #include "server/executor/handle_table.h"
@@ -76,6 +78,8 @@ inline constexpr std::size_t kMaxModuleInstances = 16384;
 inline constexpr std::size_t kMaxHostRanges = 4096;
 // Allocations of the program that are known as such. Those beyond are not: launches then wait for all that is on its way.
 inline constexpr std::size_t kMaxObjects = std::size_t{1} << 18;
+// Events of several processes, its own and others': each costs the executor a mapping, and splits another.
+inline constexpr std::size_t kMaxEventPages = 1024;
 
 class Session final : public Sharer, private memory::ContextObserver {
  public:
@@ -176,6 +180,27 @@ class Session final : public Sharer, private memory::ContextObserver {
   // Frozen or dormant: another executor may be serving it.
   bool between() const { return stage_ == Stage::frozen || stage_ == Stage::dormant; }
 
+  // --- With other processes of its tenant (session_exports.cc).
+  // The handle by which the mapped range is to be had: the one that it has been exported by, if it has.
+  Result<wire::IpcHandle> exportMemory(const wire::IpcHandle& handle, AddressRange range);
+  // An event's memory takes the place of a page of slots, also of the executor's other sessions of the same process.
+  Status exportEvent(const wire::IpcHandle& handle, std::uint32_t page, wire::OwnedFd memory);
+  // `own`: the event is this device's.
+  Status mapEvent(std::uint32_t page, int fd, bool own);
+  // True: somebody has it open still.
+  bool withdraw(const wire::IpcHandle& handle);
+  std::shared_ptr<Export> findExport(const wire::IpcHandle& handle) const;
+  bool hasImport(const wire::IpcHandle& handle) const { return imports_.has(handle); }
+  // Stays on the device from now on, as if pinned, while anything is shared; memoryAllocation, as pin().
+  Status hold();
+  bool heldForOthers() const { return held_; }
+  // Until it is known whether something will be.
+  void awaitImport() { ++awaitedImports_; }
+  void endAwaiting() { --awaitedImports_; }
+  // The user that `from` counts already is this session from now on; after an error it is not.
+  Status addImport(const std::shared_ptr<Export>& from);
+  void endImport(const wire::IpcHandle& handle) { imports_.end(handle); }
+
   bool tookCommands() { return std::exchange(tookCommands_, false); }
 
   // The executor is going away.
@@ -187,6 +212,7 @@ class Session final : public Sharer, private memory::ContextObserver {
   std::uint64_t commandsHere() const { return consumer_.commands() - commandsElsewhere_; }
   std::uint64_t launchesHere() const { return launches_ - launchesElsewhere_; }
   std::uint64_t id() const override { return id_; }
+  std::uint32_t deviceIndex() const { return deviceIndex_; }
   const std::string& name() const { return name_; }
   int wakeFd() const { return wake_.get(); }
   // For a daemon that adopts this executor.
@@ -202,7 +228,7 @@ class Session final : public Sharer, private memory::ContextObserver {
   bool rangeMapped(AddressRange range, wire::Access, wire::Where where) const {
     if (where != wire::Where::host && extents_.contains(range.base, range.bytes)) return true;
     if (where != wire::Where::device && hostRanges_.contains(range.base, range.bytes)) return true;
-    return where != wire::Where::host && variableRanges_.contains(range.base, range.bytes);
+    return where != wire::Where::host && (variableRanges_.contains(range.base, range.bytes) || imports_.contains(range));
   }
 
   // The commands, in one file a family: stream_, memory_, host_, copy_, module_, slot_, context_, library_, graph_commands.cc.
@@ -314,6 +340,17 @@ class Session final : public Sharer, private memory::ContextObserver {
   void unreserve(std::uint64_t bytes);
   // After the objects have changed by this one: Presence is told which granules have any.
   void noteFreed(AddressRange object);
+  // Of a session whose accesses are checked: the program may access this from now on.
+  Status allow(AddressRange range);
+  // session_exports.cc
+  bool stays() const { return pinned_ || held_; }
+  void letGo();
+  bool settleSharing();
+  Status mayPart() const;
+  void abandonEvents();
+  bool keepsForOthers();
+  void reduce();
+  bool pollWork();
   bool pollElsewhere();
   bool bring();
   // What the next operation on the stream uses: see Presence::use().
@@ -345,12 +382,14 @@ class Session final : public Sharer, private memory::ContextObserver {
   // ContextObserver, from the device's threads.
   void onFault(CudaError error, std::string_view message) override;
   void onOutput(std::string_view text, bool toStderr) override;
+  void onInvalidAccess(std::uint64_t more) override;
   void onProgress() override { surroundings_.progress.onProgress(); }
 
   const std::uint64_t id_;
   const std::string name_;
   const std::uint32_t deviceIndex_;
   const AddressRange deviceWindow_, hostWindow_;
+  const std::uint32_t check_;  // as memory::ContextOptions
   Surroundings& surroundings_;
 
   wire::SessionSegment segment_;
@@ -385,6 +424,7 @@ class Session final : public Sharer, private memory::ContextObserver {
   std::chrono::nanoseconds lastDeparture_{0};       // what that took, saving included
   memory::RangeMap hostRanges_;
   memory::RangeMap objects_;  // the program's allocations, kMaxObjects of them
+  memory::RangeMap hostObjects_;  // likewise in the host window, where accesses are checked
   bool allObjectsKnown_ = true;
   memory::RangeMap variableRanges_;  // of bound modules, where the device places them
   std::unordered_map<std::uint64_t, std::shared_ptr<memory::Image>> installed_;
@@ -398,6 +438,13 @@ class Session final : public Sharer, private memory::ContextObserver {
   std::unique_ptr<Streams> streams_;
   std::unique_ptr<Graphs> graphs_;
   HandleTable<BoundModule> modules_;
+
+  Exports exports_;
+  Imports imports_;
+  std::map<std::uint32_t, bool> eventPages_;  // whether the event is this device's
+  unsigned awaitedImports_ = 0;
+  bool held_ = false;
+  bool reduced_ = false;  // to what others have
 
   std::unique_ptr<HomeCopy> copy_;  // of an import; ends before the homes are given back
   bool imported_ = false;

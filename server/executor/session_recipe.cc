@@ -19,6 +19,7 @@ Status Session::mayMove() const {
   if (surroundings_.homes == nullptr)
     return Error{CudaError::notSupported, "there is no host store: nothing leaves the device"};
   if (pinned_) return Error{CudaError::notPermitted, "it is pinned, and stays until it is unpinned"};
+  if (Status status = mayPart(); !status) return status;
   if (isSticky(latch_.last())) return Error{latch_.last(), "a kernel of it has failed, which ended its context on this GPU"};
   if (std::string ties = context_->ties(); !ties.empty())
     return Error{CudaError::notSupported, "it is tied to its GPU: " + std::move(ties)};
@@ -36,7 +37,7 @@ Status Session::mayMove() const {
 }
 
 bool Session::still() {
-  if (stage_ != Stage::serving || admitted_ || pinned_ || presence_.fault() || !context_->idle()) return false;
+  if (stage_ != Stage::serving || admitted_ || stays() || presence_.fault() || !context_->idle()) return false;
   if (parked() && !std::holds_alternative<Map>(parked_)) return false;
   if (streams_->draining() && (streams_->collect(), streams_->draining())) return false;
   return presence_.where() == Presence::Where::away || (presence_.here() && extents_.backedBytes() == 0);

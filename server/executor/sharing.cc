@@ -13,7 +13,11 @@ bool observe(Sharer& sharer, std::uint64_t now) {
   Sharer::Shares& notes = sharer.shares;
   if (sharer.active()) notes.activeAt = now;
   const bool here = sharer.present();
-  if (here && !notes.wasHere) notes.hereSince = now;
+  if (here && !notes.wasHere) {
+    notes.hereSince = now;
+    notes.tookToCome = notes.comesSince == 0 ? 0 : now - notes.comesSince;
+    notes.comesSince = 0;
+  }
   if (!here) notes.refusals = 0;
   notes.wasHere = here;
   if (sharer.wantedChunks() == 0) {
@@ -24,7 +28,13 @@ bool observe(Sharer& sharer, std::uint64_t now) {
   return true;
 }
 
-bool before(const Sharer& a, const Sharer& b) {
+bool visits(const Sharer& sharer, std::uint64_t now) {
+  return sharer.present() && swap::inTurn(sharer.shares.hereSince, sharer.shares.tookToCome, now);
+}
+
+// Whose turn it is gets what it lacks first: it would have to leave otherwise, for somebody whose coming takes as long as its own did.
+bool before(const Sharer& a, const Sharer& b, std::uint64_t now) {
+  if (visits(a, now) != visits(b, now)) return visits(a, now);
   return a.shares.waitingSince != b.shares.waitingSince ? a.shares.waitingSince < b.shares.waitingSince : a.id() < b.id();
 }
 
@@ -34,7 +44,7 @@ bool Sharing::turn(std::span<Sharer* const> sharers, std::uint64_t now) {
   Sharer* head = nullptr;
   bool taking = false;
   for (Sharer* sharer : sharers) {
-    if (observe(*sharer, now) && (head == nullptr || before(*sharer, *head))) head = sharer;
+    if (observe(*sharer, now) && (head == nullptr || before(*sharer, *head, now))) head = sharer;
     // One that ends takes no more, and may take long to end.
     taking = taking || (sharer->serving() && sharer->admitted());
   }
@@ -52,6 +62,7 @@ bool Sharing::turn(std::span<Sharer* const> sharers, std::uint64_t now) {
   lacking_ = wanted > free ? wanted - free : 0;
   if (lacking_ != 0) return makeRoom(sharers, *head, wanted - free, now);
   head->admit();
+  if (!head->present()) head->shares.comesSince = now;
   return true;
 }
 
@@ -97,7 +108,8 @@ bool Sharing::makeRoom(std::span<Sharer* const> sharers, Sharer& head, std::uint
                                   : sharer->quiet()           ? swap::Resident::State::quiet
                                                                : swap::Resident::State::busy,
                          .activeAt = notes.activeAt,
-                         .hereSince = notes.hereSince});
+                         .hereSince = notes.hereSince,
+                         .tookToCome = notes.tookToCome});
   }
   if (coming >= chunks) return did;
   const std::vector<std::size_t> leaving = swap::planEviction(chunks - coming, residents, now);

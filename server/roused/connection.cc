@@ -90,6 +90,7 @@ void Connection::onMessage(channel::Message message) {
   if (id == 0) return cutOff(refused(CudaError::invalidValue, "a request with id 0"));
   if (const auto* load = std::get_if<channel::LoadModule>(&message.body))
     return loadModule(id, *load, std::move(message.fds));
+  if (auto* ipc = std::get_if<channel::Ipc>(&message.body)) return share(id, std::move(*ipc), std::move(message.fds));
   if (!message.fds.empty()) {
     return cutOff(refused(CudaError::invalidValue,
                           std::string(channel::name(message.body)) + " with a descriptor, which it has none of"));
@@ -133,6 +134,11 @@ Result<SessionRequest> Connection::admit(const channel::Attach& attach) const {
     return refused(CudaError::devicesUnavailable, std::to_string(settings.maxSessions) +
                                                       " processes are attached, the limit (functions.max_sessions)");
   }
+  // Those whose memory others have open still end with them.
+  if (services_.sessions.sessions().size() >= 2 * settings.maxSessions) {
+    return refused(CudaError::devicesUnavailable, std::to_string(settings.maxSessions) +
+                                                      " processes have ended and are awaited by others that have their memory open (cudaIpcCloseMemHandle)");
+  }
   Function function{.name = "", .gpus = settings.gpus, .gpuMemory = 0};
   if (!attach.token.empty()) {
     auto prepared = services_.tokens.find(attach.token, peer_.uid);
@@ -157,6 +163,7 @@ Result<SessionRequest> Connection::admit(const channel::Attach& attach) const {
                         .moduleMemory = settings.moduleMemory,
                         .supervised = function.supervised,
                         .isolated = function.isolated,
+                        .check = function.check,
                         .patience = std::chrono::seconds(settings.attachWait)};
 }
 
@@ -238,6 +245,23 @@ void Connection::loadModule(std::uint64_t id, const channel::LoadModule& load, s
       });
 }
 
+void Connection::share(std::uint64_t id, channel::Ipc request, std::vector<wire::OwnedFd> fds) {
+  if (sessionId_ == 0) return cutOff(refused(CudaError::invalidValue, "ipc before attach"));
+  if (fds.size() != (request.action == channel::IpcAction::exportEvent ? 1 : 0))
+    return cutOff(refused(CudaError::invalidValue, "ipc with " + std::to_string(fds.size()) + " descriptors: one comes with exportEvent, none with others"));
+  channel_->pause();
+  services_.sessions.share(sessionId_, std::move(request), std::move(fds),
+                           [self = shared_from_this(), id](Result<channel::Shared> shared, std::vector<wire::OwnedFd> out) {
+                             if (shared) {
+                               self->reply(id, *shared, std::move(out));
+                             } else {
+                               spdlog::info("session {} ({}): memory of several processes: {}", self->sessionId_, self->name_, shared.error().message);
+                               self->reply(id, shared.error());
+                             }
+                             self->channel_->resume();
+                           });
+}
+
 // One at a time for each connection, as with everything that takes a while.
 void Connection::move(std::uint64_t id, const channel::Move& move) {
   if (services_.settings.hostStore == 0) {
@@ -287,6 +311,10 @@ Status Connection::checkPrepare(const channel::Prepare& prepare) const {
   }
   std::uint64_t largest = 0;
   for (const auto& link : services_.pool.links()) largest = std::max(largest, link->properties().memoryBytes);
+  if (prepare.check != 0 && services_.pool.kind() != "cpu") {
+    return refused(CudaError::notSupported,
+                   "accesses are checked on the CPU device only (rouse run --check --device cpu); on a GPU use NVIDIA's compute-sanitizer, without rouse");
+  }
   if (prepare.gpuMemory > largest) {
     return refused(CudaError::invalidValue, formatByteSize(prepare.gpuMemory) +
                                                 " of GPU memory were asked for, the largest GPU has " +
@@ -300,7 +328,8 @@ void Connection::prepare(std::uint64_t id, const channel::Prepare& prepare) {
   Function function{.name = printable(prepare.name),
                     .gpus = prepare.gpus != 0 ? prepare.gpus : services_.settings.gpus,
                     .gpuMemory = prepare.gpuMemory,
-                    .isolated = prepare.isolated};
+                    .isolated = prepare.isolated,
+                    .check = prepare.check};
   if (prepare.isolated) services_.pool.isolated().expect();  // it is about to come
   reply(id, channel::Prepared{services_.tokens.issue(peer_.uid, std::move(function)), services_.clientLibraries});
 }

@@ -61,6 +61,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void reattach(std::uint64_t id, const channel::Reattach&);
   Result<SessionRequest> admit(const channel::Attach&) const;
   void loadModule(std::uint64_t id, const channel::LoadModule&, std::vector<wire::OwnedFd>);
+  void share(std::uint64_t id, channel::Ipc, std::vector<wire::OwnedFd>);
   void prepare(std::uint64_t id, const channel::Prepare&);
   Status checkPrepare(const channel::Prepare&) const;
   void move(std::uint64_t id, const channel::Move&);

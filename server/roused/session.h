@@ -35,6 +35,7 @@ struct SessionRequest {
   std::uint64_t moduleMemory = 0;
   bool supervised = false;  // a process of one of the daemon's functions
   bool isolated = false;    // on executors of its own
+  std::uint32_t check = 0;  // its kernels' accesses are checked (control.capnp, Prepare)
   std::chrono::seconds patience{0};  // how long it waits for GPUs that are being started again
   std::shared_ptr<const wire::OwnedFd> process{};  // pidfd; null where there is none to be had
 };

@@ -97,7 +97,8 @@ class SessionAdoption {
                    .gpuMemory = who.gpuMemory,
                    .hostMemory = who.hostMemory,
                    .moduleMemory = who.moduleMemory,
-                   .supervised = who.supervised};
+                   .supervised = who.supervised,
+                   .check = open.check};
     session.since = std::chrono::system_clock::time_point(std::chrono::duration_cast<std::chrono::system_clock::duration>(std::chrono::nanoseconds(who.sinceNs)));
     session.key = who.key;
     session.state = Session::State::open;

@@ -123,6 +123,7 @@ Status SessionTable::prepare(Session& session, const std::vector<ExecutorLink*>&
   opened.attached.sessionId = session.id;
   opened.attached.hostWindow = session.hostWindow;
   opened.attached.key = session.key;
+  opened.attached.check = session.who.check;
   const bool spin = spins();
   for (std::uint32_t index = 0; index < session.devices.size(); ++index) {
     const Session::Device& device = session.devices[index];
@@ -181,7 +182,8 @@ channel::OpenSession SessionTable::openRequest(const Session& session, std::uint
                        .sinceNs = since.count(),
                        .key = session.key,
                        .hostAddresses = session.hostAddresses},
-          .hasProcess = who.process != nullptr};
+          .hasProcess = who.process != nullptr,
+          .check = who.check};
 }
 
 void SessionTable::open(SessionRequest request, std::function<void(Result<Opened>)> done) {

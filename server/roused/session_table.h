@@ -62,6 +62,11 @@ class SessionTable {
   // Those that came to their end, of all sessions.
   std::uint64_t migrations() const { return migrations_; }
 
+  // What a process asks of memory and events that it shares with others of its tenant (control.capnp, Ipc). `done` is called once; its descriptors: of
+  // an event that has been opened.
+  using IpcDone = std::function<void(Result<channel::Shared>, std::vector<wire::OwnedFd>)>;
+  void share(std::uint64_t id, channel::Ipc request, std::vector<wire::OwnedFd> fds, IpcDone done);
+
   // The executor that lends memory to another for this session needs it itself.
   void recall(std::uint64_t id);
 
@@ -102,6 +107,11 @@ class SessionTable {
   friend class SessionAdoption;
   // What an executor gets for a session, in the order of control.capnp.
   Result<std::vector<wire::OwnedFd>> segmentsOf(const Session&, std::uint32_t device) const;
+  // session_ipc.cc
+  static void askShared(ExecutorLink& executor, const channel::Ipc& request, std::vector<wire::OwnedFd> fds, IpcDone done);
+  void mapEvent(std::uint64_t id, const channel::Ipc& request, std::shared_ptr<wire::OwnedFd> memory, std::uint32_t next, std::function<void(Status)> done);
+  void exportEvent(std::uint64_t id, const channel::Ipc& request, std::vector<wire::OwnedFd> fds, IpcDone done);
+  void openShared(std::uint64_t id, const channel::Ipc& request, IpcDone done, bool moved);
   void woken(std::uint64_t id, std::uint32_t device, const Status&);
   void settled(Session::Device&);
   void lose(const Session&, std::uint32_t device, const Error& reason);

@@ -87,7 +87,9 @@ SavedState parse(const json& root) {
                                          .gpus = static_cast<std::uint32_t>(number(each, "gpus", 0, 4096)),
                                          .gpuMemory = number(each, "gpu_memory", 0, kAny),
                                          .hostMemory = number(each, "host_memory", 0, kAny),
-                                         .supervised = false}});
+                                         .supervised = false,
+                                         .isolated = each.contains("isolated") && number(each, "isolated", 0, 1) != 0,
+                                         .check = each.contains("check") ? static_cast<std::uint32_t>(number(each, "check", 0, ~std::uint32_t{0})) : 0}});
   return state;
 }
 
@@ -142,6 +144,8 @@ Status writeState(const std::string& path, const SavedState& state) {
                               {"name", token.function.name},
                               {"gpus", token.function.gpus},
                               {"gpu_memory", token.function.gpuMemory},
+                              {"isolated", token.function.isolated ? 1 : 0},
+                              {"check", token.function.check},
                               {"host_memory", token.function.hostMemory}});
   const std::string bytes = root.dump(-1, ' ', false, json::error_handler_t::replace);
   const std::string fresh = path + ".new";

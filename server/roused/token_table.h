@@ -19,6 +19,7 @@ struct Function {
   std::uint64_t hostMemory = 0;  // bytes of pinned and managed memory; 0: as the settings say
   bool supervised = false;       // one of functions.d, started by the daemon
   bool isolated = false;         // on executors of its own
+  std::uint32_t check = 0;       // its kernels' accesses are checked (control.capnp, Prepare)
   bool operator==(const Function&) const = default;
 };
 

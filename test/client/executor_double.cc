@@ -271,7 +271,8 @@ wire::DecodeStatus ExecutorDouble::on(const wire::MemMap& command) {
 }
 
 wire::DecodeStatus ExecutorDouble::on(const wire::Allocated& command) {
-  if (!rangeMapped({command.base, command.bytes}, wire::Access::write, wire::Where::device))
+  const std::lock_guard lock(objectsMutex_);
+  if (!rangeMapped({command.base, command.bytes}, wire::Access::write, setting_.checked ? wire::Where::any : wire::Where::device))
     return wire::Rejection{"Allocated where nothing is mapped"};
   const auto after = objects_.lower_bound(command.base);
   if (after != objects_.end() && after->first < command.base + command.bytes)
@@ -283,6 +284,7 @@ wire::DecodeStatus ExecutorDouble::on(const wire::Allocated& command) {
 }
 
 wire::DecodeStatus ExecutorDouble::on(const wire::Freed& command) {
+  const std::lock_guard lock(objectsMutex_);
   const auto found = objects_.find(command.base);
   if (found == objects_.end() || found->second != command.bytes) return wire::Rejection{"Freed what was not Allocated"};
   objects_.erase(found);
@@ -452,7 +454,10 @@ void ExecutorDouble::on(const wire::Reset& command) {
   modules_.clear();
   nonBlocking_.clear();
   mapped_.clear();
-  objects_.clear();
+  {
+    const std::lock_guard lock(objectsMutex_);
+    objects_.clear();
+  }
   hostRanges_.clear();
   hostRanges_[setting_.hostWindow.base] = wire::kStagingBytes;
   hostRangeCount_.store(0);

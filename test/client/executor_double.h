@@ -32,6 +32,7 @@ struct ExecutorSetting {
   AddressRange window, hostWindow;
   std::uint64_t memoryLimit = 0;
   std::uint64_t seed = 1;
+  bool checked = false;  // host memory is Allocated, too
 };
 
 // Kernels of the one module that the fake server knows: by index in its description.
@@ -65,6 +66,12 @@ class ExecutorDouble {
   std::uint64_t reservedBytes() const { return reserved_.load(); }
   std::uint64_t mappedBytes() const { return mappedBytes_.load(); }
   std::uint64_t hostRanges() const { return hostRangeCount_.load(); }
+  // Bytes of what is Allocated exactly there; 0: nothing is.
+  std::uint64_t allocatedAt(std::uint64_t base) {
+    const std::lock_guard lock(objectsMutex_);
+    const auto found = objects_.find(base);
+    return found == objects_.end() ? 0 : found->second;
+  }
   std::uint64_t liveStreams() const { return liveStreams_.load(); }
   std::uint64_t pendingOperations() const { return pendingCount_.load(); }
 
@@ -165,6 +172,7 @@ class ExecutorDouble {
   std::set<std::uint32_t> nonBlocking_;
   std::set<std::uint64_t> mapped_;                     // granules
   std::map<std::uint64_t, std::uint64_t> objects_;     // base -> bytes
+  std::mutex objectsMutex_;
   std::map<std::uint64_t, std::uint64_t> hostRanges_;  // base, bytes
   std::vector<Operation> pending_;
   CudaError fault_ = CudaError::success;

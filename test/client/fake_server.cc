@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <stdexcept>
@@ -229,7 +230,7 @@ void FakeServer::attachClient(int connection, std::uint64_t id) {
     fds.push_back(bells[index].get());
     const std::lock_guard lock(mutex_);
     executors_.push_back(std::make_unique<ExecutorDouble>(
-        ExecutorSetting{index, windows[index], hostWindow, setting_.memoryLimit, setting_.seed + index}, session.get(),
+        ExecutorSetting{index, windows[index], hostWindow, setting_.memoryLimit, setting_.seed + index, setting_.check != 0}, session.get(),
         host.get(), rings[index].get(), bells[index].get()));
   }
 
@@ -238,6 +239,7 @@ void FakeServer::attachClient(int connection, std::uint64_t id) {
   message.setId(id);
   auto attached = message.initAttached();
   attached.setSessionId(7);
+  attached.setCheck(setting_.check);
   attached.initHostWindow().setBase(hostWindow.base);
   attached.getHostWindow().setBytes(hostWindow.bytes);
   auto devices = attached.initDevices(setting_.devices);
@@ -290,6 +292,17 @@ std::uint32_t FakeServer::unsupportedCalls(std::uint32_t apiId) const {
 std::string FakeServer::lastModule() const {
   const std::lock_guard lock(mutex_);
   return lastModule_;
+}
+
+FakeServer& poolOfThisProcess() {
+  static FakeServer& running = *[] {
+    ServerSetting setting;
+    setting.devices = 2;
+    auto* made = new FakeServer(setting);
+    ::setenv("ROUSE_SOCKET", made->socketPath().c_str(), 1);
+    return made;
+  }();
+  return running;
 }
 
 }  // namespace rouse::test

@@ -24,6 +24,7 @@ struct ServerSetting {
   bool wrongWire = false;  // the session segment says another wire hash
   CudaError refusal{};     // answers attach with this error
   std::string token{};     // what attach must bring
+  std::uint32_t check = 0;  // as Attached says
 };
 
 class FakeServer {
@@ -62,5 +63,8 @@ class FakeServer {
   wire::OwnedFd sessionFd_;
   std::string lastModule_;
 };
+
+// The one that this process's CUDA calls find (ROUSE_SOCKET), with two devices; for as long as the process lives.
+FakeServer& poolOfThisProcess();
 
 }  // namespace rouse::test

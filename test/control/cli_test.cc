@@ -123,6 +123,12 @@ TEST_CASE("rouse run ends as the program does") {
   CHECK(runs.installation.runFolderIsEmpty());
 }
 
+TEST_CASE("of a program that carries a runtime of its own, it is said that it does not come to the pool") {
+  PrivateRuns runs;
+  CHECK_THAT(runs.run({"--private", "--", DOCTOR_PROGRAMS "/static"}).err, Catch::Contains("The CUDA runtime is linked into it"));
+  CHECK_THAT(runs.run({"--private", "--", DOCTOR_PROGRAMS "/shared"}).err, !Catch::Contains("linked into it"));
+}
+
 TEST_CASE("the program finds its pool, and nothing of it is left afterwards") {
   PrivateRuns runs;
   const std::string script =

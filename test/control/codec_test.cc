@@ -287,6 +287,7 @@ TEST_CASE("a session's recipe travels whole, and its parts must fit together") {
   CHECK(std::get<Promised>(roundTrip(1, Promised{8, {}}).body).status.ok());
   CHECK(std::get<AssignHomes>(roundTrip(1, AssignHomes{9}).body).bytes == 9);
   CHECK(std::get<Prepare>(roundTrip(1, Prepare{"a", 1, 2, true}).body).isolated);
+  CHECK(std::get<Prepare>(roundTrip(1, Prepare{"a", 1, 2, false, 7}).body).check == 7);
 
   const auto waits = std::get<SessionWaits>(roundTrip(0, SessionWaits{1, 2, 3, 4}).body);
   CHECK((waits.sessionId == 1 && waits.waitedNs == 2 && waits.wantedBytes == 3 && waits.reservedBytes == 4));
@@ -397,8 +398,9 @@ TEST_CASE("every field of what an executor tells another daemon survives") {
   OpenSession open{.sessionId = 9, .deviceIndex = 1, .deviceWindow = {1 << 30, 2 << 20}, .hostWindow = {4096, 8192}, .memoryLimit = 5, .name = "f", .dormant = true};
   open.identity = {.program = "p", .pid = 77, .uid = 1000, .gpus = 2, .gpuMemory = 1, .hostMemory = 2, .moduleMemory = 3, .supervised = true, .sinceNs = -4, .key = "k", .hostAddresses = {8, 16}};
   open.hasProcess = true;
+  open.check = 100;
   const auto opened = std::get<OpenSession>(roundTrip(1, open).body);
-  CHECK((opened.identity == open.identity && opened.hasProcess && opened.dormant && opened.name == "f"));
+  CHECK((opened.identity == open.identity && opened.hasProcess && opened.check == 100 && opened.dormant && opened.name == "f"));
 
   const auto offer = std::get<AdoptionOffer>(roundTrip(2, AdoptionOffer{{someDevice(), 5, 6}, "cpu GPU 0", true, false}).body);
   CHECK((offer.ready.pid == 5 && offer.ready.wireHash == 6 && offer.ready.device.name == someDevice().name && offer.options == "cpu GPU 0" && offer.hasStore && !offer.hasLinks));
@@ -417,8 +419,8 @@ TEST_CASE("every field of what an executor tells another daemon survives") {
   roundTrip(5, Adopted{});
   const auto again = std::get<Reattach>(roundTrip(6, Reattach{1, 2, 3, "key", "token"}).body);
   CHECK((again.protocol == 1 && again.wireHash == 2 && again.sessionId == 3 && again.key == "key" && again.token == "token"));
-  const auto attached = std::get<Attached>(roundTrip(6, Attached{.sessionId = 3, .hostWindow = {}, .devices = {}, .key = "key", .orphanMs = 60000}).body);
-  CHECK((attached.key == "key" && attached.orphanMs == 60000));
+  const auto attached = std::get<Attached>(roundTrip(6, Attached{.sessionId = 3, .hostWindow = {}, .devices = {}, .key = "key", .orphanMs = 60000, .check = 100}).body);
+  CHECK((attached.key == "key" && attached.orphanMs == 60000 && attached.check == 100));
 }
 
 TEST_CASE("a held session's state is one that there is") {
@@ -429,4 +431,35 @@ TEST_CASE("a held session's state is one that there is") {
   const auto decoded = decode(flat(builder));
   REQUIRE(!decoded.ok());
   CHECK(decoded.error().message.find("a held session's state is 5, the greatest is 4") != std::string::npos);
+}
+
+TEST_CASE("what processes ask of each other's memory survives, and a handle of another size does not") {
+  wire::IpcHandle handle{.kind = wire::IpcKind::event, .sessionId = 3, .deviceIndex = 1};
+  handle.secret.fill(0xa7);
+  const Ipc asked = std::get<Ipc>(roundTrip(9, Ipc{IpcAction::mapEvent, 4, 2, {0x1000, 0x200}, 77, handle}).body);
+  CHECK(asked.action == IpcAction::mapEvent);
+  CHECK(asked.sessionId == 4);
+  CHECK(asked.deviceIndex == 2);
+  CHECK(asked.range == AddressRange{0x1000, 0x200});
+  CHECK(asked.page == 77);
+  CHECK(asked.handle == handle);
+  const Shared told = std::get<Shared>(roundTrip(9, Shared{handle, {0x2000, 0x300}, 5, true}).body);
+  CHECK(told.handle == handle);
+  CHECK(told.range == AddressRange{0x2000, 0x300});
+  CHECK(told.page == 5);
+  CHECK(told.inUse);
+
+  capnp::MallocMessageBuilder builder;
+  auto ipc = builder.initRoot<rouse::control::Message>().initIpc();
+  CHECK_FALSE(std::get<Ipc>(decode(flat(builder))->body).handle.wellFormed(wire::IpcKind::memory));
+  ipc.initHandle(63);
+  CHECK_FALSE(decode(flat(builder)).ok());
+  ipc.initHandle(64);
+  CHECK(decode(flat(builder)).ok());
+  ipc.setAction(8);
+  CHECK_FALSE(decode(flat(builder)).ok());
+  ipc.setAction(0);
+  ipc.initRange().setBase(~std::uint64_t{0});
+  ipc.getRange().setBytes(2);
+  CHECK_FALSE(decode(flat(builder)).ok());
 }

@@ -71,6 +71,16 @@ TEST_CASE("names of cuDNN are the pool's, too") {
   CHECK(found.unknown.empty());
 }
 
+TEST_CASE("names of the driver API are the pool's, too") {
+  const Diagnosis found = diagnose(program("driver"));
+  CHECK(found.problems.empty());
+  CHECK(found.verdict == Verdict::partly);
+  CHECK_THAT(found.cudaLibraries, Catch::VectorContains(std::string("libcuda.so.1")));
+  CHECK_THAT(found.imports, Catch::VectorContains(std::string("cuInit")));
+  CHECK(found.unsupported == std::vector<std::string>{"cuArrayDestroy"});
+  CHECK(found.unknown.empty());
+}
+
 TEST_CASE("device code without PTX is a problem, and which architectures there are is told") {
   const Diagnosis found = diagnose(program("no-ptx"));
   CHECK(found.verdict == Verdict::no);

@@ -34,7 +34,7 @@ struct Folder {
 SavedState something() {
   SavedState state{.daemon = {100, 7}, .nextSession = 512, .executors = {{101, 8}, {102, 9}}, .functions = {}, .onGpus = {"f"}, .tokens = {}};
   state.functions.push_back({.name = "f", .process = {103, 10}, .token = "0123", .uid = 60001, .terms = "abc", .starts = 4, .losses = 1});
-  state.tokens.push_back({"4567", 1000, {.name = "na\"me\n", .gpus = 2, .gpuMemory = 3, .hostMemory = 4}});
+  state.tokens.push_back({"4567", 1000, {.name = "na\"me\n", .gpus = 2, .gpuMemory = 3, .hostMemory = 4, .isolated = true, .check = 5}});
   return state;
 }
 

@@ -32,16 +32,7 @@ int deviceVariableShadow[16];
 int constantVariableShadow[16];
 int* managedVariable = nullptr;
 
-FakeServer& server() {
-  static FakeServer& running = *[] {
-    ServerSetting setting;
-    setting.devices = 2;
-    auto* made = new FakeServer(setting);
-    ::setenv("ROUSE_SOCKET", made->socketPath().c_str(), 1);
-    return made;
-  }();
-  return running;
-}
+FakeServer& server() { return poolOfThisProcess(); }
 
 Fixture::Fixture() {
   server();

@@ -57,7 +57,7 @@ TEST_CASE("what the library decides is not the device's to say", "[cudart][prope
   CHECK(prop.pageableMemoryAccess == 0);
   CHECK(prop.canUseHostPointerForRegisteredMem == 0);
   CHECK(prop.clusterLaunch == 0);
-  CHECK(prop.ipcEventSupported == 0);
+  CHECK(prop.ipcEventSupported == 1);
 }
 
 TEST_CASE("a UUID is read from its text", "[cudart][properties]") {

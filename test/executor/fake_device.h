@@ -109,6 +109,9 @@ class FakeContext final : public memory::Context {
   Result<std::unique_ptr<memory::ModuleInstance>> adopt(std::shared_ptr<memory::Image>,
                                                         std::span<const std::uint64_t> addresses) override;
   std::string ties() const override { return ""; }
+  void allow(AddressRange range) override { allowed[range.base] = range.bytes; }
+  void forbid(AddressRange range) override { allowed.erase(range.base); }
+  std::map<std::uint64_t, std::uint64_t> allowed;  // base, bytes
   Status setLimit(memory::ContextLimit, std::uint64_t value) override;
   bool idle() const override;
 

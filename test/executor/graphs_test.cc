@@ -1,6 +1,7 @@
 // Graphs in a session: what a definition may be, what a launch does, and that both survive a change of device.
 #include <cstring>
 
+#include "schemas/blas/check.h"
 #include "schemas/wire/encode.h"
 #include "test/executor/session_fixture.h"
 #include "test/executor/two_devices.h"
@@ -102,6 +103,40 @@ TEST_CASE_METHOD(SessionFixture, "a node whose memory is gone is an error of the
   REQUIRE(client.segment.header().devices[0].error.load() == static_cast<std::uint32_t>(CudaError::illegalAddress));
 }
 
+TEST_CASE_METHOD(SessionFixture, "a library's call in a graph is made at each launch, and what it names is looked at then") {
+  give(1);
+  blas::Call call;
+  call.m = call.n = call.k = 8;
+  call.a = {.address = client.window(), .spacing = 8};
+  call.b = {.address = client.window() + 256, .spacing = 8};
+  call.c = {.address = client.window() + 512, .spacing = 8};
+  const auto gemm = static_cast<std::uint32_t>(blas::Function::cublasSgemm_v2);
+  const std::string name = "call 1." + std::to_string(gemm);
+  const auto define = [&](std::uint64_t graph, std::span<const std::byte> parameters) {
+    Definition definition;
+    definition.node(on(0), {}, wire::LibraryCall{.stream = wire::kLegacyStream, .library = blas::kLibrary, .function = gemm}, parameters);
+    definition.node(on(0), {}, wire::SlotSignal{.value = 1});
+    send(definition.command(graph), definition.bytes);
+    REQUIRE(fault() == "");
+  };
+  const auto launch = [&](std::uint64_t graph, std::uint64_t value) {
+    device.taken.clear();
+    send(wire::GraphLaunch{.stream = wire::kLegacyStream, .graph = graph}, std::vector<std::uint64_t>{40, value});
+    REQUIRE(fault() == "");
+    REQUIRE(client.value(40) == value);
+    return std::count_if(device.taken.begin(), device.taken.end(), [&](const std::string& line) { return line.starts_with(name); });
+  };
+  define(5, std::as_bytes(std::span(&call, 1)));
+  REQUIRE(launch(5, 1) == 1);
+  REQUIRE(launch(5, 2) == 1);
+  REQUIRE(session->usage().launches == 2);
+  REQUIRE(client.latched() == CudaError::success);
+  SECTION("memory that is gone") { send(wire::MemUnmap{.base = client.window(), .bytes = kG}); }
+  SECTION("what no client of ours sends") { define(5, std::as_bytes(std::span(&call, 1)).first(16)); }
+  REQUIRE(launch(5, 3) == 0);
+  REQUIRE(client.latched() == CudaError::illegalAddress);
+}
+
 TEST_CASE_METHOD(SessionFixture, "what is no definition ends the connection") {
   give(1);
   const std::uint64_t at = client.window();
@@ -133,6 +168,10 @@ TEST_CASE_METHOD(SessionFixture, "what is no definition ends the connection") {
   SECTION("a command beyond its limits") {
     definition.node(on(0), {}, wire::Copy{.destination = at, .source = at, .bytes = 0});
     expected = "Copy.bytes";
+  }
+  SECTION("a call of a library that there is not") {
+    definition.node(on(0), {}, wire::LibraryCall{.stream = wire::kLegacyStream, .library = 4}, std::span<const std::byte>());
+    expected = "LibraryCall.library";
   }
   SECTION("a launch within a graph") {
     definition.node(on(0), {}, wire::GraphLaunch{.stream = wire::kLegacyStream, .graph = 1}, std::vector<std::uint64_t>{});

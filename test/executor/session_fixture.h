@@ -15,8 +15,9 @@ struct CountingListener final : ProgressListener {
 struct SessionFixture {
   static constexpr std::uint64_t kG = kGranuleBytes;
 
-  explicit SessionFixture(std::uint32_t chunks = 64)
+  explicit SessionFixture(std::uint32_t chunks = 64, std::uint32_t check = 0)
       : device(chunks), memory(PhysicalMemory::create(device).value()), surroundings{device, memory, listener, buffer} {
+    client.request.check = check;
     auto opened = Session::open(client.request, client.fds(), surroundings);
     REQUIRE(opened.ok());
     session = std::move(*opened);

@@ -172,6 +172,40 @@ TEST_CASE_METHOD(SharingFixture, "who asks for more on its way back waits for it
   REQUIRE(done(b));
 }
 
+TEST_CASE_METHOD(SharingFixture, "who works stays for as long as its memory took to come, and gets what it lacks before those that wait") {
+  const auto a = add(5);
+  sendAway(a);
+  const auto c = add(6);
+  sendAway(c);
+  clearAway();
+  device.hold = true;
+  touch(a);
+  REQUIRE(sessions[a]->presence().arriving());
+  now += 1000 * kMs;
+  device.release();
+  settle();
+  REQUIRE((here(a) && done(a)));
+  device.hold = true;  // it works
+  clients[a]->send(wire::Fill{.stream = wire::kLegacyStream, .destination = clients[a]->window(), .count = 8, .elementBytes = 1});
+  settle();
+  touch(c);
+  REQUIRE(sharing.waiting());
+  now += 500 * kMs;
+  settle();
+  REQUIRE_FALSE(sessions[a]->leaveAsked());
+  clients[a]->send(wire::MemReserve{.bytes = 2 * kG, .value = 2, .slot = 9});
+  clients[a]->send(wire::MemMap{.base = clients[a]->window() + 5 * kG, .bytes = 2 * kG});
+  settle();
+  REQUIRE(sessions[a]->usage().mappedBytes == 7 * kG);
+  REQUIRE_FALSE(here(c));
+  now += 501 * kMs;
+  settle();
+  REQUIRE(sessions[a]->leaveAsked());
+  device.release();
+  settle();
+  REQUIRE((!here(a) && here(c) && done(c)));
+}
+
 TEST_CASE_METHOD(SharingFixture, "who cannot stop is left alone for a while") {
   const auto a = add(6), b = add(2);
   device.hold = true;

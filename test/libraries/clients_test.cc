@@ -1,59 +1,13 @@
 // The libraries as programs call them, before a daemon and executors of the test: what travels, what waits, what is counted, and what
 // handles and descriptors are taken for.
-#include <cublasLt.h>
-#include <cublas_v2.h>
-#include <cuda_runtime.h>
 #include <dlfcn.h>
 
-#include <catch2/catch.hpp>
-#include <cstdlib>
 #include <string>
 
 #include "schemas/api/library_names.h"
-#include "test/client/fake_server.h"
+#include "test/libraries/cublas_fixture.h"
 
-namespace {
-
-using rouse::wire::Opcode;
-
-rouse::test::FakeServer& server() {
-  static rouse::test::FakeServer& running = *[] {
-    rouse::test::ServerSetting setting;
-    setting.devices = 2;
-    auto* made = new rouse::test::FakeServer(setting);
-    ::setenv("ROUSE_SOCKET", made->socketPath().c_str(), 1);
-    return made;
-  }();
-  return running;
-}
-
-struct Libraries {
-  Libraries() {
-    server();
-    REQUIRE(cudaSetDevice(0) == cudaSuccess);
-    REQUIRE(cublasCreate(&handle) == CUBLAS_STATUS_SUCCESS);
-    REQUIRE(cudaMalloc(&memory, 1 << 20) == cudaSuccess);
-    REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
-  }
-  ~Libraries() {
-    CHECK(cudaDeviceSynchronize() == cudaSuccess);
-    (void)cudaFree(memory);
-    (void)cublasDestroy(handle);
-    CHECK(server().executor(0).rejection() == "");
-  }
-  std::uint64_t count(Opcode opcode) {
-    return server().executor(0).count(opcode);
-  }
-  cublasStatus_t multiply(cublasHandle_t with) {
-    return cublasSgemm(with, CUBLAS_OP_N, CUBLAS_OP_N, 8, 8, 8, &one, memory, 8, memory + 64, 8, &zero, memory + 128, 8);
-  }
-
-  cublasHandle_t handle = nullptr;
-  float* memory = nullptr;
-  const float one = 1, zero = 0;
-};
-
-}  // namespace
+using namespace rouse::test;
 
 TEST_CASE_METHOD(Libraries, "calls wait for nothing: one command each, no round trip", "[libraries]") {
   const auto calls = count(Opcode::LibraryCall), signals = count(Opcode::SlotSignal);

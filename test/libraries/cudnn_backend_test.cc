@@ -190,7 +190,7 @@ TEST_CASE_METHOD(Cudnn, "a convolution, a bias and a ReLU: one graph, in the ord
   CHECK(parts.tensors[parts.nodes[1].inputs[1]].address == at(8000));
 }
 
-TEST_CASE_METHOD(Cudnn, "engines: one, with nothing to choose and nothing to note", "[libraries][cudnn]") {
+TEST_CASE_METHOD(Cudnn, "engines: one, with nothing to choose", "[libraries][cudnn]") {
   const Descriptor x = tensor(1, {4, 4}), y = tensor(2, {4, 4}), exp = apply(pointwise(CUDNN_POINTWISE_EXP), x, nullptr, y);
   Descriptor graph = graphOf(handle, {exp});
   graph.done();
@@ -198,7 +198,8 @@ TEST_CASE_METHOD(Cudnn, "engines: one, with nothing to choose and nothing to not
       configuration(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
   engine.set(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, graph).wholes(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, {0}).done();
   CHECK(engine.count(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE) == 0);
-  CHECK(engine.count(CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, CUDNN_TYPE_BEHAVIOR_NOTE) == 0);
+  CHECK(engine.get<cudnnBackendBehaviorNote_t>(CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, CUDNN_TYPE_BEHAVIOR_NOTE) ==
+        CUDNN_BEHAVIOR_NOTE_SUPPORTS_CUDA_GRAPH_NATIVE_API);
   CHECK(engine.count(CUDNN_ATTR_ENGINE_KNOB_INFO, CUDNN_TYPE_BACKEND_DESCRIPTOR) == 0);
   other.set(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, graph).wholes(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, {1});
   CHECK(other.finalize() == CUDNN_STATUS_BAD_PARAM);
@@ -442,4 +443,94 @@ TEST_CASE_METHOD(Cudnn, "a plan needs a handle, itself, and a pack", "[libraries
   CHECK(calls() == before);
   CHECK(cudnnBackendExecute(handle, plan, pack) == CUDNN_STATUS_SUCCESS);
   CHECK(calls() == before + 1);
+}
+
+TEST_CASE_METHOD(Cudnn, "enumerations beyond what a node has room for are no other value", "[libraries][cudnn]") {
+  constexpr int kBeyond = 0x10000;
+  const Descriptor x = tensor(1, {2, 4, 8, 8}), y = tensor(2, {2, 4, 8, 8}), sums = tensor(3, {1, 4, 1, 1}), w = tensor(4, {4, 4, 1, 1});
+  Descriptor reduction(CUDNN_BACKEND_REDUCTION_DESCRIPTOR), reduce(CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR),
+      apply(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR), one(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+  const Descriptor mode = pointwise(static_cast<cudnnPointwiseMode_t>(kBeyond + CUDNN_POINTWISE_MUL));
+  apply.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, mode).set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x);
+  apply.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, x).set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
+  CHECK(apply.finalize() == CUDNN_STATUS_BAD_PARAM);
+
+  reduction.set<cudnnDataType_t>(CUDNN_ATTR_REDUCTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, {CUDNN_DATA_FLOAT});
+  reduction.set<int>(CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, {kBeyond + CUDNN_REDUCE_TENSOR_ADD}).done();
+  reduce.set(CUDNN_ATTR_OPERATION_REDUCTION_DESC, reduction).set(CUDNN_ATTR_OPERATION_REDUCTION_XDESC, x);
+  reduce.set(CUDNN_ATTR_OPERATION_REDUCTION_YDESC, sums);
+  CHECK(reduce.finalize() == CUDNN_STATUS_BAD_PARAM);
+
+  one.set<cudnnDataType_t>(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, {CUDNN_DATA_FLOAT});
+  one.set<int>(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, {kBeyond + CUDNN_CROSS_CORRELATION});
+  one.wholes(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, {2}).wholes(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, {0, 0});
+  one.wholes(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, {0, 0}).wholes(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, {1, 1});
+  one.wholes(CUDNN_ATTR_CONVOLUTION_DILATIONS, {1, 1}).done();
+  CHECK(forward(one, x, w, y).finalize() == CUDNN_STATUS_BAD_PARAM);
+
+  // A kind of norm that nobody knows may be one that is not served: the graph says so.
+  for (const int norm : {kBeyond + CUDNN_BATCH_NORM, -1, 0x7fffffff}) {
+    const Descriptor statistics = tensor(5, {1, 4, 1, 1}), inverse = tensor(6, {1, 4, 1, 1});
+    Descriptor normalize(CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR);
+    normalize.set<int>(CUDNN_ATTR_OPERATION_NORM_FWD_MODE, CUDNN_TYPE_NORM_MODE, {norm});
+    normalize.set<cudnnBackendNormFwdPhase_t>(CUDNN_ATTR_OPERATION_NORM_FWD_PHASE, CUDNN_TYPE_NORM_FWD_PHASE, {CUDNN_NORM_FWD_INFERENCE});
+    normalize.set(CUDNN_ATTR_OPERATION_NORM_FWD_XDESC, x).set(CUDNN_ATTR_OPERATION_NORM_FWD_YDESC, y);
+    normalize.set(CUDNN_ATTR_OPERATION_NORM_FWD_MEAN_DESC, statistics).set(CUDNN_ATTR_OPERATION_NORM_FWD_INV_VARIANCE_DESC, inverse).done();
+    CHECK(graphOf(handle, {normalize}).finalize() == CUDNN_STATUS_NOT_SUPPORTED);
+  }
+}
+
+TEST_CASE_METHOD(Cudnn, "numbers of elements beyond 64 bits are no smaller ones", "[libraries][cudnn]") {
+  const auto reshape = [](const Descriptor& from, const Descriptor& to) {
+    Descriptor made(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR);
+    made.set(CUDNN_ATTR_OPERATION_RESHAPE_XDESC, from).set(CUDNN_ATTR_OPERATION_RESHAPE_YDESC, to);
+    return made.finalize();
+  };
+  // 2^64 + 4 elements, and 4.
+  CHECK(reshape(tensor(1, {4, 5, 5581, 8681, 49477, 384773}), tensor(2, {4})) == CUDNN_STATUS_BAD_PARAM);
+  // As many, as far as 64 bits say; nobody serves them.
+  const Descriptor x = tensor(1, {1 << 30, 1 << 30, 1 << 3}), y = tensor(2, {1 << 30, 1 << 30, 1 << 2, 2});
+  Descriptor large(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR);
+  large.set(CUDNN_ATTR_OPERATION_RESHAPE_XDESC, x).set(CUDNN_ATTR_OPERATION_RESHAPE_YDESC, y).done();
+  CHECK(graphOf(handle, {large}).finalize() == CUDNN_STATUS_NOT_SUPPORTED);
+}
+
+TEST_CASE_METHOD(Cudnn, "a plan in a graph of the program's: one node, which nothing travels for", "[libraries][cudnn]") {
+  const Descriptor x = tensor(1, {4, 4}), y = tensor(2, {4, 4}), exp = apply(pointwise(CUDNN_POINTWISE_EXP), x, nullptr, y);
+  Descriptor operations = graphOf(handle, {exp});
+  operations.done();
+  const Descriptor plan = planOf(handle, operations);
+  Descriptor pack = packOf({1, 2}, {memory, memory + 16}), other = packOf({1, 2}, {memory + 64, memory + 128}), half = packOf({1}, {memory}),
+             misaligned = packOf({1, 2}, {memory, reinterpret_cast<char*>(memory) + 3});
+  for (Descriptor* each : {&pack, &other, &half, &misaligned}) each->done();
+  const auto before = calls();
+  cudaGraph_t graph = nullptr, empty = nullptr;
+  REQUIRE(cudaGraphCreate(&graph, 0) == cudaSuccess);
+  REQUIRE(cudaGraphCreate(&empty, 0) == cudaSuccess);
+  const auto nodes = [](cudaGraph_t of) {
+    std::size_t count = 99;
+    REQUIRE(cudaGraphGetNodes(of, nullptr, &count) == cudaSuccess);
+    return count;
+  };
+  CHECK(cudnnBackendPopulateCudaGraph(nullptr, plan, pack, graph) == CUDNN_STATUS_BAD_PARAM);
+  CHECK(cudnnBackendPopulateCudaGraph(handle, pack, plan, graph) == CUDNN_STATUS_BAD_PARAM);
+  CHECK(cudnnBackendPopulateCudaGraph(handle, plan, half, graph) == CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
+  CHECK(cudnnBackendPopulateCudaGraph(handle, plan, misaligned, graph) == CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER);
+  CHECK(cudnnBackendPopulateCudaGraph(handle, plan, pack, nullptr) == CUDNN_STATUS_BAD_PARAM);
+  CHECK(cudnnBackendPopulateCudaGraph(handle, plan, pack, reinterpret_cast<cudaGraph_t>(memory)) == CUDNN_STATUS_BAD_PARAM);
+  CHECK(cudnnBackendUpdateCudaGraph(handle, plan, pack, empty) == CUDNN_STATUS_BAD_PARAM);
+  CHECK(nodes(graph) == 0);
+  REQUIRE(cudnnBackendPopulateCudaGraph(handle, plan, pack, graph) == CUDNN_STATUS_SUCCESS);
+  CHECK(nodes(graph) == 1);
+  CHECK(cudnnBackendPopulateCudaGraph(handle, plan, pack, graph) == CUDNN_STATUS_BAD_PARAM);  // no longer empty
+  CHECK(cudnnBackendUpdateCudaGraph(handle, plan, other, graph) == CUDNN_STATUS_SUCCESS);
+  CHECK(cudnnBackendUpdateCudaGraph(handle, plan, misaligned, graph) == CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER);
+  CHECK(nodes(graph) == 1);
+  // A node that is no plan's.
+  cudaGraphNode_t node;
+  REQUIRE(cudaGraphAddEmptyNode(&node, empty, nullptr, 0) == cudaSuccess);
+  CHECK(cudnnBackendUpdateCudaGraph(handle, plan, pack, empty) == CUDNN_STATUS_BAD_PARAM);
+  CHECK(calls() == before);
+  CHECK(cudaGraphDestroy(graph) == cudaSuccess);
+  CHECK(cudaGraphDestroy(empty) == cudaSuccess);
 }

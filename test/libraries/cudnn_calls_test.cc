@@ -200,11 +200,25 @@ TEST_CASE_METHOD(Convolutions, "streams: a handle's, one that is gone, another d
   REQUIRE(cudnnSetStream(handle, stream) == CUDNN_STATUS_SUCCESS);
   CHECK(forward(&one, &zero) == CUDNN_STATUS_SUCCESS);
   const auto before = calls();
-  REQUIRE(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed) == cudaSuccess);
-  CHECK(forward(&one, &zero) == CUDNN_STATUS_EXECUTION_FAILED);
+  // A captured call is a node, and does not travel; one on the legacy stream ends the capture of a stream that waits for that.
   cudaGraph_t graph = nullptr;
-  CHECK(cudaStreamEndCapture(stream, &graph) != cudaSuccess);
+  std::size_t nodes = 0;
+  REQUIRE(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal) == cudaSuccess);
+  CHECK(forward(&one, &zero) == CUDNN_STATUS_SUCCESS);
+  CHECK(forward(&one, nullptr) == CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
+  CHECK(forward(&one, &one) == CUDNN_STATUS_SUCCESS);
+  REQUIRE(cudaStreamEndCapture(stream, &graph) == cudaSuccess);
+  CHECK((cudaGraphGetNodes(graph, nullptr, &nodes) == cudaSuccess && nodes == 2));
+  CHECK(cudaGraphDestroy(graph) == cudaSuccess);
+  cudaStream_t blocking = nullptr;
+  REQUIRE(cudaStreamCreate(&blocking) == cudaSuccess);
+  REQUIRE(cudaStreamBeginCapture(blocking, cudaStreamCaptureModeRelaxed) == cudaSuccess);
+  REQUIRE(cudnnSetStream(handle, nullptr) == CUDNN_STATUS_SUCCESS);
+  CHECK(forward(&one, &zero) == CUDNN_STATUS_EXECUTION_FAILED);
+  CHECK(cudaStreamEndCapture(blocking, &graph) == cudaErrorStreamCaptureInvalidated);
   (void)cudaGetLastError();
+  REQUIRE(cudaStreamDestroy(blocking) == cudaSuccess);
+  REQUIRE(cudnnSetStream(handle, stream) == CUDNN_STATUS_SUCCESS);
   REQUIRE(cudaStreamDestroy(stream) == cudaSuccess);
   CHECK(forward(&one, &zero) == CUDNN_STATUS_BAD_PARAM_STREAM_MISMATCH);
   REQUIRE(cudaSetDevice(1) == cudaSuccess);

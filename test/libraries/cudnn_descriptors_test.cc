@@ -301,9 +301,9 @@ TEST_CASE_METHOD(Cudnn, "unsupported names of cuDNN say so, and are counted", "[
     CAPTURE(name);
     void* function = ::dlsym(RTLD_DEFAULT, name.c_str());
     REQUIRE(function != nullptr);
-    const std::uint32_t before = cudnnServer().unsupportedCalls(id);
+    const std::uint32_t before = poolOfThisProcess().unsupportedCalls(id);
     CHECK(reinterpret_cast<int (*)()>(function)() == CUDNN_STATUS_NOT_SUPPORTED);
-    CHECK(cudnnServer().unsupportedCalls(id) == before + 1);
+    CHECK(poolOfThisProcess().unsupportedCalls(id) == before + 1);
     ++unsupported;
   }
   CHECK(unsupported > 90);

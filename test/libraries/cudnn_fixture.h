@@ -16,20 +16,9 @@
 
 namespace rouse::test {
 
-inline FakeServer& cudnnServer() {
-  static FakeServer& running = *[] {
-    ServerSetting setting;
-    setting.devices = 2;
-    auto* made = new FakeServer(setting);
-    ::setenv("ROUSE_SOCKET", made->socketPath().c_str(), 1);
-    return made;
-  }();
-  return running;
-}
-
 struct Cudnn {
   Cudnn() {
-    cudnnServer();
+    poolOfThisProcess();
     REQUIRE(cudaSetDevice(0) == cudaSuccess);
     REQUIRE(cudnnCreate(&handle) == CUDNN_STATUS_SUCCESS);
     REQUIRE(cudaMalloc(&memory, 1 << 20) == cudaSuccess);
@@ -39,11 +28,11 @@ struct Cudnn {
     CHECK(cudaDeviceSynchronize() == cudaSuccess);
     (void)cudaFree(memory);
     (void)cudnnDestroy(handle);
-    CHECK(cudnnServer().executor(0).rejection() == "");
+    CHECK(poolOfThisProcess().executor(0).rejection() == "");
   }
   Cudnn(const Cudnn&) = delete;
 
-  std::uint64_t count(wire::Opcode opcode) { return cudnnServer().executor(0).count(opcode); }
+  std::uint64_t count(wire::Opcode opcode) { return poolOfThisProcess().executor(0).count(opcode); }
   std::uint64_t calls() {
     REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
     return count(wire::Opcode::LibraryCall);
@@ -52,7 +41,7 @@ struct Cudnn {
   dnn::Parts last() {
     REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
     dnn::Parts parts;
-    REQUIRE(dnn::takeApart(cudnnServer().executor(0).lastLibraryCall(), parts));
+    REQUIRE(dnn::takeApart(poolOfThisProcess().executor(0).lastLibraryCall(), parts));
     const dnn::Check checked = dnn::check(parts);
     INFO(checked.what);
     CHECK(checked.verdict == dnn::Verdict::runs);
@@ -61,7 +50,7 @@ struct Cudnn {
   static std::uint32_t unsupportedCalls(std::string_view name) {
     const auto found = std::ranges::find(api::kAllNames, name);
     REQUIRE(found != api::kAllNames.end());
-    return cudnnServer().unsupportedCalls(static_cast<std::uint32_t>(found - api::kAllNames.begin()));
+    return poolOfThisProcess().unsupportedCalls(static_cast<std::uint32_t>(found - api::kAllNames.begin()));
   }
   std::uint64_t at(std::size_t floats) const { return reinterpret_cast<std::uint64_t>(memory + floats); }
 

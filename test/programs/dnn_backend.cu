@@ -1,7 +1,7 @@
 // nvcc: -lcudnn
 // library: libcudnn.so.9
 // cuDNN's graph API as its own front end uses it: descriptors, heuristics, plans; convolutions with what follows them, matrix products,
-// norms, pools and reductions as graphs whose inner tensors are in no memory.
+// norms, pools and reductions as graphs whose inner tensors are in no memory; executed, and put into graphs of CUDA's.
 #include <initializer_list>
 #include <memory>
 
@@ -60,11 +60,13 @@ Descriptor tensor(std::int64_t uid, const Index& dims, const Index& strides, cud
 struct Binding {
   Wholes uids;
   std::vector<void*> pointers;
+  std::vector<bool> byValue;
 
   template <class T>
   Descriptor memory(const Tensor<T>& t) {
     uids.push_back(std::int64_t(uids.size()) + 1);
     pointers.push_back(t.device);
+    byValue.push_back(false);
     return tensor(uids.back(), t.dims, t.strides, kType<T>);
   }
   Descriptor passing(const Index& dims, Layout layout, cudnnDataType_t type = CUDNN_DATA_FLOAT) {
@@ -73,6 +75,7 @@ struct Binding {
   Descriptor value(float* from, int rank) {
     uids.push_back(std::int64_t(uids.size()) + 1);
     pointers.push_back(from);
+    byValue.push_back(true);
     return tensor(uids.back(), Index(rank, 1), Index(rank, 1), CUDNN_DATA_FLOAT, false, true);
   }
   int virtuals = 0;
@@ -100,10 +103,46 @@ Descriptor convolution(const Wholes& pads, const Wholes& strides) {
   return made.wholes(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, strides).done();
 }
 
+// By turns executed, launched as a graph of CUDA's, and as one that was made for other memory and then updated; where the engine says that it
+// can be in a graph.
+void run(cudnnHandle_t handle, const Descriptor& engine, const Descriptor& plan, const Binding& binding, void* workspace) {
+  static int turn = 0;
+  const auto packed = [&](const std::vector<void*>& pointers) {
+    Descriptor pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+    pack.wholes(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, binding.uids).set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, pointers);
+    return pack.set<void*>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, {workspace}).done();
+  };
+  const Descriptor pack = packed(binding.pointers);
+  std::vector<cudnnBackendBehaviorNote_t> notes(CUDNN_BEHAVIOR_NOTE_TYPE_COUNT);
+  std::int64_t count = 0;
+  DNN(cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, CUDNN_TYPE_BEHAVIOR_NOTE, std::int64_t(notes.size()), &count, notes.data()));
+  notes.resize(std::size_t(count));
+  const int way = std::count(notes.begin(), notes.end(), CUDNN_BEHAVIOR_NOTE_SUPPORTS_CUDA_GRAPH_NATIVE_API) != 0 ? turn++ % 3 : 0;
+  if (way == 0) return DNN(cudnnBackendExecute(handle, plan, pack));
+  cudaGraph_t graph;
+  cudaGraphExec_t exec;
+  CHECK(cudaGraphCreate(&graph, 0));
+  if (way == 1) {
+    DNN(cudnnBackendPopulateCudaGraph(handle, plan, pack, graph));
+  } else {
+    std::vector<void*> elsewhere = binding.pointers;
+    char* scratch = check::deviceArray<char>(1 << 20);
+    for (std::size_t i = 0; i < elsewhere.size(); ++i)
+      if (!binding.byValue[i]) elsewhere[i] = scratch;
+    DNN(cudnnBackendPopulateCudaGraph(handle, plan, packed(elsewhere), graph));
+    DNN(cudnnBackendUpdateCudaGraph(handle, plan, pack, graph));
+    CHECK(cudaFree(scratch));
+  }
+  CHECK(cudaGraphInstantiate(&exec, graph, 0));
+  CHECK(cudaGraphDestroy(graph));
+  CHECK(cudaGraphLaunch(exec, nullptr));
+  CHECK(cudaDeviceSynchronize());
+  CHECK(cudaGraphExecDestroy(exec));
+}
+
 // The first of the heuristics' configurations that makes a plan.
 void execute(cudnnHandle_t handle, const std::vector<cudnnBackendDescriptor_t>& operations, const Binding& binding) {
-  Descriptor graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR), heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR),
-      pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+  Descriptor graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR), heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
   graph.set<cudnnHandle_t>(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, {handle});
   graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, operations).done();
   heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
@@ -138,10 +177,7 @@ void execute(cudnnHandle_t handle, const std::vector<cudnnBackendDescriptor_t>& 
     std::int64_t bytes = 0, one = 0;
     DNN(cudnnBackendGetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &one, &bytes));
     void* workspace = bytes > 0 ? check::deviceArray<char>(std::size_t(bytes)) : nullptr;
-    pack.wholes(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, binding.uids)
-        .set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, binding.pointers);
-    pack.set<void*>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, {workspace}).done();
-    DNN(cudnnBackendExecute(handle, plan, pack));
+    run(handle, engine, plan, binding, workspace);
     if (workspace != nullptr) CHECK(cudaFree(workspace));
     return;
   }

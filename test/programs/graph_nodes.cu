@@ -241,6 +241,39 @@ void shapes() {
   CHECK(cudaFree(values));
 }
 
+// What has been said of a node is what it says, and what another takes over from it.
+void attributes() {
+  float* values;
+  CHECK(cudaMalloc(&values, n * 4));
+  cudaGraph_t graph;
+  CHECK(cudaGraphCreate(&graph, 0));
+  int count = n;
+  float by = 2;
+  cudaGraphNode_t filled, first = kernel(graph, {}, (void*)scale, {&values, &count, &by}),
+                          second = kernel(graph, {first}, (void*)scale, {&values, &count, &by});
+  cudaLaunchAttributeValue value{}, got{};
+  value.priority = -1;
+  CHECK(cudaGraphKernelNodeSetAttribute(first, cudaLaunchAttributePriority, &value));
+  CHECK(cudaGraphKernelNodeGetAttribute(first, cudaLaunchAttributePriority, &got));
+  EXPECT(got.priority == -1);
+  CHECK(cudaGraphKernelNodeGetAttribute(second, cudaLaunchAttributePriority, &got));
+  EXPECT(got.priority == 0);
+  CHECK(cudaGraphKernelNodeCopyAttributes(second, first));
+  CHECK(cudaGraphKernelNodeGetAttribute(second, cudaLaunchAttributePriority, &got));
+  EXPECT(got.priority == -1);
+  cudaMemsetParams fill{}, said{};
+  fill.dst = values;
+  fill.value = 3;
+  fill.elementSize = 4;
+  fill.width = 7;
+  fill.height = 1;
+  CHECK(cudaGraphAddMemsetNode(&filled, graph, nullptr, 0, &fill));
+  CHECK(cudaGraphMemsetNodeGetParams(filled, &said));
+  EXPECT(said.dst == fill.dst && said.value == 3 && said.elementSize == 4 && said.width == 7 && said.height == 1);
+  CHECK(cudaGraphDestroy(graph));
+  CHECK(cudaFree(values));
+}
+
 int ended = 0;
 void CUDART_CB ends(void* data) { ended += *static_cast<int*>(data); }
 
@@ -267,6 +300,7 @@ void objects() {
 int main() {
   dataflow();
   shapes();
+  attributes();
   objects();
   return check::done();
 }

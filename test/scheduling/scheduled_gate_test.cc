@@ -22,7 +22,7 @@ constexpr std::uint64_t kGB = 1'000'000'000;
 class FakeFleet final : public Fleet {
  public:
   std::map<std::string, Whereabouts> programs;
-  std::vector<std::string> released;
+  std::vector<std::pair<std::string, std::uint64_t>> released;  // with the bytes, 0: all
   std::vector<std::pair<std::string, std::uint32_t>> taken;
   bool hold = false, busy = false;
 
@@ -44,7 +44,7 @@ class FakeFleet final : public Fleet {
   void whenHere(const std::string&, Done done) override {
     later([done = std::move(done)] { done({}); });
   }
-  void release(const std::string& function, std::uint64_t) override { released.push_back(function); }
+  void release(const std::string& function, std::uint64_t bytes) override { released.emplace_back(function, bytes); }
 
   void goOn() {
     while (!held_.empty()) goOn(0);
@@ -172,8 +172,36 @@ TEST_CASE("who has to go for others is released, in the scheduler's order") {
     node.add(name, 0);
     node.leave(node.ask(name));
   }
-  CHECK(node.fleet.released == std::vector<std::string>{"a"});
+  CHECK(node.fleet.released == std::vector<std::pair<std::string, std::uint64_t>>{{"a", 0}});
   CHECK(node.gate.misfits() == 0);
+}
+
+TEST_CASE("who has to give a part is told how much, in whole pieces, and gives the rest when there is no other") {
+  constexpr std::uint64_t kModel = 500 * sched::kPieceBytes, kSpare = 3 * sched::kPieceBytes / 2;
+  Node node(1, 2 * kModel + kSpare, {"fifo", "rouse", "rouse", "limits"});
+  for (const char* name : {"a", "b"}) {
+    node.add(name, 0, kModel);
+    const auto request = node.ask(name);
+    std::this_thread::sleep_for(20ms);  // what would come meanwhile is what it gives first
+    node.leave(request);
+  }
+  CHECK(node.fleet.released.empty());
+  node.add("c", 0, kModel);
+  node.leave(node.ask("c"));
+  REQUIRE(node.gate.misfits() == 0);
+  std::map<std::string, std::uint64_t> gave;
+  for (const auto& [name, bytes] : node.fleet.released) {
+    REQUIRE(name != "c");
+    REQUIRE(bytes % sched::kPieceBytes == 0);
+    gave[name] = bytes == 0 ? kModel : gave[name] + bytes;
+  }
+  CHECK(node.fleet.released.front().second != 0);
+  std::uint64_t all = 0;
+  for (const auto& [name, bytes] : gave) {
+    CHECK(bytes <= kModel);
+    all += bytes;
+  }
+  CHECK(all + kSpare >= kModel);
 }
 
 TEST_CASE("a program that cannot be taken elsewhere is served where it is, and from then on only there") {
@@ -339,7 +367,7 @@ TEST_CASE("a program that grows beyond the room beside others is made room for")
   node.gate.observe("a", node.fleet.whereIs("a"));
   const auto a = node.ask("a");
   REQUIRE(a->inside());
-  CHECK(node.fleet.released == std::vector<std::string>{"b"});
+  CHECK(node.fleet.released == std::vector<std::pair<std::string, std::uint64_t>>{{"b", 0}});
   // While a request of it runs.
   node.fleet.programs["a"].bytes = 4 * kGB;
   node.gate.observe("a", node.fleet.whereIs("a"));

@@ -31,6 +31,11 @@ cudaError_t addNode(cudaGraphNode_t* made, cudaGraph_t handle, const cudaGraphNo
   return cudaSuccess;
 }
 
+cudaError_t refuseLibraryNode() {
+  client::log(client::LogLevel::error, "a graph's node that is a call of a library has no parameters for the program");
+  return cudaErrorNotSupported;
+}
+
 cudaError_t readHost(const cudaHostNodeParams& given, HostParams* params) {
   if (given.fn == nullptr) return cudaErrorInvalidValue;
   params->call = given;

@@ -3,6 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <type_traits>
 #include <vector>
 
 #include "client-shim/cudart/graph/model.h"
@@ -20,12 +21,20 @@ inline cudaError_t need(cudaGraphNode_t handle, Node** node) {
   return *node != nullptr ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-// A node's parameters, if it is of that kind.
+cudaError_t refuseLibraryNode();
+// A node's parameters, if it is of that kind. cudaErrorNotSupported: a kernel's are asked for, of what is a library's call.
+template <class Kind>
+cudaError_t need(Node& node, Kind** params) {
+  *params = std::get_if<Kind>(&node.params);
+  if (*params != nullptr) return cudaSuccess;
+  if constexpr (std::is_same_v<Kind, KernelParams>)
+    if (std::holds_alternative<LibraryParams>(node.params)) return refuseLibraryNode();
+  return cudaErrorInvalidValue;
+}
 template <class Kind>
 cudaError_t need(cudaGraphNode_t handle, Node** node, Kind** params) {
   if (const cudaError_t error = need(handle, node); error != cudaSuccess) return error;
-  *params = std::get_if<Kind>(&(*node)->params);
-  return *params != nullptr ? cudaSuccess : cudaErrorInvalidValue;
+  return need(**node, params);
 }
 
 // The nodes that another is to depend on: all of one graph, none twice.

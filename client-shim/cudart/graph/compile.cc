@@ -81,6 +81,8 @@ class Compiler {
       last = builder_.event(after, client::GraphOperation::EventUse::record, reinterpret_cast<std::uint64_t>(record->event));
     } else if (const auto* wait = std::get_if<WaitParams>(&node.params)) {
       last = builder_.event(after, client::GraphOperation::EventUse::wait, reinterpret_cast<std::uint64_t>(wait->event));
+    } else if (const auto* library = std::get_if<LibraryParams>(&node.params)) {
+      last = builder_.library(after, library->library, library->function, library->parameters);
     } else {
       any = false;  // empty; memory has its place all the time
     }

@@ -47,6 +47,8 @@ std::string label(const Node& node, unsigned flags) {
     text = "EVENT_WAIT";
   } else if (std::holds_alternative<AllocParams>(node.params)) {
     text = "MEM_ALLOC";
+  } else if (const auto* library = std::get_if<LibraryParams>(&node.params)) {
+    text = "LIBRARY\\n" + std::to_string(library->library) + "." + std::to_string(library->function);
   } else {
     text = "MEM_FREE";
   }

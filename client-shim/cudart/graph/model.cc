@@ -41,7 +41,7 @@ cudaGraphNodeType Node::type() const {
   constexpr cudaGraphNodeType kTypes[] = {cudaGraphNodeTypeKernel, cudaGraphNodeTypeMemcpy, cudaGraphNodeTypeMemset,
                                           cudaGraphNodeTypeHost,   cudaGraphNodeTypeGraph,  cudaGraphNodeTypeEmpty,
                                           cudaGraphNodeTypeWaitEvent, cudaGraphNodeTypeEventRecord, cudaGraphNodeTypeMemAlloc,
-                                          cudaGraphNodeTypeMemFree};
+                                          cudaGraphNodeTypeMemFree,   cudaGraphNodeTypeKernel};
   static_assert(std::size(kTypes) == std::variant_size_v<Params>);
   return kTypes[params.index()];
 }

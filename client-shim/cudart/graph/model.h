@@ -60,8 +60,14 @@ struct AllocParams {
 struct FreeParams {
   void* pointer = nullptr;
 };
+// A call of a forwarded library, as it travels. For programs it is a kernel node, as most calls of NVIDIA's libraries are, whose parameters
+// are the library's own affair.
+struct LibraryParams {
+  std::uint32_t library = 0, function = 0;  // wire::LibraryCall
+  std::vector<std::byte> parameters;
+};
 using Params = std::variant<KernelParams, CopyParams, FillParams, HostParams, ChildParams, EmptyParams, WaitParams, RecordParams, AllocParams,
-                            FreeParams>;
+                            FreeParams, LibraryParams>;
 
 struct Node;
 struct Edge {

@@ -1,0 +1,270 @@
+#include "client-shim/core/interprocess.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "client-shim/core/command_queue.h"
+#include "client-shim/core/control_connection.h"
+#include "client-shim/core/device.h"
+#include "client-shim/core/device_heap.h"
+#include "client-shim/core/error_codes.h"
+#include "client-shim/core/log.h"
+#include "client-shim/core/session.h"
+#include "client-shim/core/stream.h"
+#include "schemas/wire/segment.h"
+#include "schemas/wire/shared_event.h"
+
+namespace rouse::client {
+namespace {
+
+// Of what others had open, how much is asked about before something new is taken.
+constexpr std::size_t kTries = 4;
+
+CudaError failed(const char* what, const Error& error) {
+  log(LogLevel::info, "%s: %s", what, error.message.c_str());
+  return error.code;
+}
+
+}  // namespace
+
+// --- Memory
+
+CudaError Interprocess::exportMemory(std::uint64_t address, wire::IpcHandle* handle) {
+  const std::lock_guard lock(mutex_);
+  Device* device = session_.deviceAt(address);
+  Allocation found;
+  if (device == nullptr || !device->memory().find(address, &found)) return CudaError::invalidValue;
+  if (found.variable || found.imported || found.pool != 0) return CudaError::invalidValue;
+  if (const auto known = exported_.find(found.range.base); known != exported_.end()) {
+    *handle = known->second.handle;
+    return CudaError::success;
+  }
+  // What has been written to the ring has been taken, and is mapped, before the executor is asked about it.
+  device->heap().settleMappings();
+  auto answer = session_.connection().ipc({.action = IpcAction::exportMemory, .deviceIndex = device->index(), .range = device->heap().blockAt(found.range.base)});
+  if (!answer) return failed("cudaIpcGetMemHandle", answer.error());
+  exported_[found.range.base] = {.handle = answer->handle, .device = device};
+  device->heap().markExported(found.range.base);
+  *handle = answer->handle;
+  return CudaError::success;
+}
+
+CudaError Interprocess::openMemory(Device& device, const wire::IpcHandle& handle, std::uint64_t* address) {
+  const std::lock_guard lock(mutex_);
+  for (auto& [base, opened] : opened_) {
+    if (opened.handle != handle) continue;
+    ++opened.times;
+    *address = base;
+    return CudaError::success;
+  }
+  IpcRequest request{.action = IpcAction::openMemory, .deviceIndex = device.index(), .handle = handle};
+  auto answer = session_.connection().ipc(request);
+  if (!answer) return failed("cudaIpcOpenMemHandle", answer.error());
+  const AddressRange range = answer->range;
+  if (device.heap().adoptShared(range) != CudaError::success) {
+    request.action = IpcAction::closeMemory;
+    (void)session_.connection().ipc(request);
+    log(LogLevel::error, "cudaIpcOpenMemHandle: this process has memory of its own at the %llu bytes from 0x%llx",
+        static_cast<unsigned long long>(range.bytes), static_cast<unsigned long long>(range.base));
+    return kMapBufferObjectFailed;
+  }
+  opened_[range.base] = {.handle = handle, .device = &device, .range = range};
+  *address = range.base;
+  return CudaError::success;
+}
+
+CudaError Interprocess::closeMemory(std::uint64_t address) {
+  const std::lock_guard lock(mutex_);
+  const auto found = opened_.find(address);
+  if (found == opened_.end()) return CudaError::invalidValue;
+  Opened& opened = found->second;
+  if (opened.times > 1) {
+    --opened.times;
+    return CudaError::success;
+  }
+  // What is queued may use it.
+  if (const CudaError error = opened.device->waitForAll(); error != CudaError::success) return error;
+  auto answer =
+      session_.connection().ipc({.action = IpcAction::closeMemory, .deviceIndex = opened.device->index(), .handle = opened.handle});
+  (void)opened.device->heap().releaseFor(address);
+  opened_.erase(found);
+  return answer ? CudaError::success : failed("cudaIpcCloseMemHandle", answer.error());
+}
+
+CudaError Interprocess::giveBack(std::map<std::uint64_t, Exported>::iterator freed, bool* inUse) {
+  Exported& exported = freed->second;
+  auto answer =
+      session_.connection().ipc({.action = IpcAction::withdraw, .deviceIndex = exported.device->index(), .handle = exported.handle});
+  *inUse = !answer || answer->inUse;
+  if (*inUse) return answer ? CudaError::success : failed("cudaFree of exported memory", answer.error());
+  const std::uint64_t address = freed->first;
+  Device& device = *exported.device;
+  exported_.erase(freed);
+  return device.heap().releaseFor(address);
+}
+
+CudaError Interprocess::release(Device& device, std::uint64_t address) {
+  const std::lock_guard lock(mutex_);
+  const auto found = exported_.find(address);
+  if (found == exported_.end() || found->second.freed || found->second.device != &device) return CudaError::invalidValue;
+  bool inUse = false;
+  if (const CudaError error = giveBack(found, &inUse); !inUse) return error;
+  // Its addresses stay what they are for whoever has it open.
+  found->second.freed = true;
+  device.heap().retire(address);
+  freed_.push_back(address);
+  reclaim(device, kTries);
+  return CudaError::success;
+}
+
+bool Interprocess::reclaim(Device& device, std::size_t most) {
+  bool any = false;
+  for (std::size_t tries = std::min(freed_.size(), most); tries != 0; --tries) {
+    const std::uint64_t address = freed_.front();
+    freed_.pop_front();
+    const auto found = exported_.find(address);
+    if (found == exported_.end()) continue;
+    bool inUse = true;
+    if (found->second.device == &device) (void)giveBack(found, &inUse);
+    if (inUse) freed_.push_back(address);
+    any = any || !inUse;
+  }
+  return any;
+}
+
+bool Interprocess::reclaim(Device& device) {
+  const std::lock_guard lock(mutex_);
+  return reclaim(device, freed_.size());
+}
+
+// --- Events
+
+bool Interprocess::takePage(Page* page) {
+  // Those that have rested longest; each has to be asked about.
+  for (std::size_t tries = std::min(resting_.size(), kTries); tries != 0; --tries) {
+    Page candidate = std::move(resting_.front());
+    resting_.pop_front();
+    if (wire::SharedEvent(&session_.slot(candidate.number * wire::kSharedEventSlots)).allReached()) {
+      auto answer = session_.connection().ipc({.action = IpcAction::withdraw, .deviceIndex = candidate.device->index(), .handle = candidate.last});
+      if (answer && !answer->inUse) {
+        *page = std::move(candidate);
+        return true;
+      }
+    }
+    resting_.push_back(std::move(candidate));
+  }
+  auto memory = wire::createSealedMemfd("rouse-event", wire::kPageBytes);
+  if (!memory) return false;
+  std::uint32_t number = 0;
+  if (!spare_.empty()) {
+    number = spare_.back();
+    spare_.pop_back();
+  } else if (const auto taken = session_.slots().takePage()) {
+    number = *taken;
+  } else {
+    return false;
+  }
+  if (!session_.mapEvent(number, memory->get())) {
+    spare_.push_back(number);
+    return false;
+  }
+  *page = {.number = number, .memory = std::move(*memory), .last = {}, .device = nullptr};
+  return true;
+}
+
+CudaError Interprocess::exportEvent(Event& event, wire::IpcHandle* handle) {
+  const std::lock_guard lock(mutex_);
+  if (!event.options().interprocess || event.imported()) return CudaError::invalidResourceHandle;
+  if (event.shared()) {
+    *handle = event.handleForOthers();
+    return CudaError::success;
+  }
+  Device& device = event.device();
+  Page page;
+  if (!takePage(&page)) return CudaError::memoryAllocation;
+  auto answer = session_.connection().ipc({.action = IpcAction::exportEvent, .deviceIndex = device.index(), .page = page.number}, page.memory.get());
+  if (!answer) {
+    spare_.push_back(page.number);
+    return failed("cudaIpcGetEventHandle", answer.error());
+  }
+  page.last = answer->handle;
+  page.device = &device;
+  const std::uint32_t number = page.number;
+  pages_[number] = std::move(page);
+  if (const CudaError error = event.share(number * wire::kSharedEventSlots, answer->handle, false); error != CudaError::success) return error;
+  *handle = answer->handle;
+  return CudaError::success;
+}
+
+CudaError Interprocess::openEvent(Device& device, const wire::IpcHandle& handle, Event** event) {
+  const std::lock_guard lock(mutex_);
+  std::uint32_t page = 0;
+  if (!spare_.empty()) {
+    page = spare_.back();
+    spare_.pop_back();
+  } else if (const auto taken = session_.slots().takePage()) {
+    page = *taken;
+  } else {
+    return CudaError::memoryAllocation;
+  }
+  IpcRequest request{.action = IpcAction::openEvent, .deviceIndex = device.index(), .page = page, .handle = handle};
+  auto answer = session_.connection().ipc(request);
+  if (!answer) {
+    spare_.push_back(page);
+    return failed("cudaIpcOpenEventHandle", answer.error());
+  }
+  // The exporter uses a page for one event after the other: it is known here already, then, and what commands say of it is still to come.
+  const auto known = importedPages_.find({handle.sessionId, answer->page});
+  CudaError error = CudaError::success;
+  if (known != importedPages_.end()) {
+    spare_.push_back(page);
+    page = known->second;
+  } else if (!answer->memory || !session_.mapEvent(page, answer->memory.get())) {
+    error = CudaError::memoryAllocation;
+  } else {
+    importedPages_[{handle.sessionId, answer->page}] = page;
+  }
+  Event* made = nullptr;
+  if (error == CudaError::success)
+    error = createEvent(device, {.disableTiming = true, .interprocess = true}, &made);
+  if (error == CudaError::success) error = made->share(page * wire::kSharedEventSlots, handle, true);
+  if (error != CudaError::success) {
+    request.action = IpcAction::closeEvent;
+    (void)session_.connection().ipc(request);
+    return error;
+  }
+  ++openEvents_.try_emplace(handle.secret, OpenEvent{&device, 0}).first->second.times;
+  *event = made;
+  return CudaError::success;
+}
+
+void Interprocess::eventDestroyed(const Event& event) {
+  const std::lock_guard lock(mutex_);
+  const wire::IpcHandle& handle = event.handleForOthers();
+  if (event.imported()) {
+    const auto open = openEvents_.find(handle.secret);
+    if (open == openEvents_.end() || --open->second.times != 0) return;
+    openEvents_.erase(open);
+    auto answer = session_.connection().ipc({.action = IpcAction::closeEvent, .deviceIndex = event.device().index(), .handle = handle});
+    if (!answer) (void)failed("cudaEventDestroy", answer.error());
+    return;
+  }
+  auto page = pages_.extract(event.sharedSlot() / wire::kSharedEventSlots);
+  if (page.empty()) return;
+  auto answer = session_.connection().ipc({.action = IpcAction::withdraw, .deviceIndex = event.device().index(), .handle = handle});
+  if (answer) resting_.push_back(std::move(page.mapped()));
+}
+
+void Interprocess::forget(const Device& device) {
+  const std::lock_guard lock(mutex_);
+  const auto ofDevice = [&](const auto& entry) { return entry.second.device == &device; };
+  std::erase_if(freed_, [&](std::uint64_t address) { return exported_.contains(address) && exported_.at(address).device == &device; });
+  std::erase_if(exported_, ofDevice);
+  std::erase_if(opened_, ofDevice);
+  // Others may have what these pages were: they are never used again.
+  std::erase_if(pages_, ofDevice);
+  std::erase_if(openEvents_, ofDevice);
+  std::erase_if(resting_, [&](const Page& page) { return page.device == &device; });
+}
+
+}  // namespace rouse::client

@@ -1,0 +1,7 @@
+// Uses the driver API: one function that the pool serves, and one that it does not.
+#include <cuda.h>
+
+int main() {
+  cuInit(0);
+  return cuArrayDestroy(nullptr);
+}

@@ -1,0 +1,32 @@
+// What a double of one of NVIDIA's libraries has been asked (recorded.h), seen from a test that has it loaded.
+#pragma once
+
+#include <dlfcn.h>
+
+#include <catch2/catch.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace rouse::library::cuda {
+
+using Words = std::vector<std::uint64_t>;
+struct Taken {
+  std::string name;
+  Words arguments;
+};
+
+// Since the last time.
+inline std::vector<Taken> takenOf(const char* path) {
+  void* library = ::dlopen(path, RTLD_NOW);
+  REQUIRE(library != nullptr);
+  const auto take = reinterpret_cast<const char* (*)(std::uint64_t*, std::size_t*)>(::dlsym(library, "rouse_double_take"));
+  REQUIRE(take != nullptr);
+  std::vector<Taken> all;
+  std::uint64_t arguments[256];
+  std::size_t count = 0;
+  for (const char* name = take(arguments, &count); name != nullptr; name = take(arguments, &count)) all.push_back({name, {arguments, arguments + count}});
+  return all;
+}
+
+}  // namespace rouse::library::cuda

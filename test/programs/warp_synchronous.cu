@@ -1,0 +1,144 @@
+// Warps that exchange values by volatile shared memory without a barrier, as programs did before threads of a warp were scheduled
+// independently: reductions, scans, a stack of one lane that all read; in whole warps of a row, in blocks of two dimensions, in parts of a block.
+// And masks that name more lanes than come. What they rely on is not promised any more, and still so where no branch has parted the lanes.
+// nvcc: --diag-suppress 186,549
+// known-gap-check: as fibers, lanes do not see in step what one of them alone stores in a branch
+#include "check.h"
+
+constexpr int kWarp = 32;
+
+__device__ void sumLast(volatile int* values, int t) {
+  values[t] += values[t + 32];
+  values[t] += values[t + 16];
+  values[t] += values[t + 8];
+  values[t] += values[t + 4];
+  values[t] += values[t + 2];
+  values[t] += values[t + 1];
+}
+
+template <int kThreads>
+__global__ void sums(const int* in, int* out) {
+  __shared__ int values[kThreads + kWarp];
+  const int t = threadIdx.y * blockDim.x + threadIdx.x;
+  values[t] = in[blockIdx.x * kThreads + t];
+  __syncthreads();
+  for (int half = kThreads / 2; half > kWarp; half /= 2) {
+    if (t < half) values[t] += values[t + half];
+    __syncthreads();
+  }
+  if (t < kWarp) sumLast(values, t);
+  if (t == 0) out[blockIdx.x] = values[0];
+}
+
+// Each warp its own part; lanes without a neighbour so far left do nothing.
+__global__ void scans(const int* in, int* out) {
+  __shared__ volatile int values[256];
+  const int t = threadIdx.x, lane = t % kWarp, i = blockIdx.x * blockDim.x + t;
+  values[t] = in[i];
+  if (lane >= 1) values[t] = values[t] + values[t - 1];
+  if (lane >= 2) values[t] = values[t] + values[t - 2];
+  if (lane >= 4) values[t] = values[t] + values[t - 4];
+  if (lane >= 8) values[t] = values[t] + values[t - 8];
+  if (lane >= 16) values[t] = values[t] + values[t - 16];
+  out[i] = values[t];
+}
+
+// The same for neighbours, with fences instead of volatile.
+__global__ void fences(const int* in, int* out) {
+  __shared__ int values[256 + kWarp];
+  const int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+  values[t] = in[i];
+  __threadfence_block();
+  int sum = values[t];
+  if (t % 2 == 0) sum += values[t + 1];
+  __threadfence_block();
+  values[t] = sum;
+  __threadfence_block();
+  out[i] = t % 4 == 0 ? values[t] + values[t + 2] : sum;
+}
+
+// A few lanes name all of their warp in their masks, while the others wait at a barrier.
+__global__ void namesTooMany(const int* in, int* out) {
+  __shared__ int values[kWarp];
+  const int t = threadIdx.x, lane = t % kWarp;
+  int sum = in[blockIdx.x * blockDim.x + t];
+  for (int offset = 16; offset != 0; offset /= 2) sum += __shfl_down_sync(~0u, sum, offset);
+  if (lane == 0) values[t / kWarp] = sum;
+  __syncthreads();
+  if (t < 8) {
+    sum = values[t];
+    for (int offset = 4; offset != 0; offset /= 2) sum += __shfl_down_sync(~0u, sum, offset);
+    __syncwarp();
+    if (t == 0) values[0] = sum;
+  }
+  __syncthreads();
+  if (t == 255) out[blockIdx.x] = values[0];
+}
+
+// The first lane keeps a stack for its warp.
+__global__ void common(const int* in, int* out, int rounds) {
+  __shared__ volatile int depth[8], top[8];
+  const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp, i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (lane == 0) {
+    depth[warp] = 0;
+    top[warp] = in[i];
+  }
+  int sum = 0;
+  for (int r = 0; r < rounds; ++r) {
+    sum += top[warp] * (lane + 1) + depth[warp];
+    if (lane == 0) {
+      depth[warp] = depth[warp] + 1;
+      top[warp] = top[warp] * 5 + 1;
+    }
+  }
+  out[i] = sum;
+}
+
+int main() {
+  constexpr int kBlocks = 20;
+  check::Random random(11);
+  std::vector<int> in(kBlocks * 256);
+  for (int& value : in) value = int(random.below(1000)) - 300;
+  const int* given = check::toDevice(in);
+  int* out = check::deviceArray<int>(in.size());
+  const auto checkSums = [&](const char* name, int threads) {
+    CHECK(cudaGetLastError());
+    std::vector<int> wanted(kBlocks);
+    for (int k = 0; k < kBlocks * threads; ++k) wanted[k / threads] += in[k];
+    check::equal(name, check::toHost(out, kBlocks), wanted);
+  };
+  sums<256><<<kBlocks, 256>>>(given, out);
+  checkSums("sums of rows", 256);
+  sums<64><<<kBlocks, 64>>>(given, out);
+  checkSums("sums of two warps", 64);
+  sums<256><<<kBlocks, dim3(16, 16)>>>(given, out);
+  checkSums("sums of squares", 256);
+
+  namesTooMany<<<kBlocks, 256>>>(given, out);
+  checkSums("sums of eight", 256);
+
+  fences<<<kBlocks, 256>>>(given, out);
+  CHECK(cudaGetLastError());
+  std::vector<int> pairs(in);
+  for (std::size_t i = 0; i < pairs.size(); i += 2) pairs[i] += pairs[i + 1];
+  for (std::size_t i = 0; i < pairs.size(); i += 4) pairs[i] += pairs[i + 2];
+  check::equal("sums of neighbours", check::toHost(out, in.size()), pairs);
+
+  scans<<<kBlocks, 256>>>(given, out);
+  CHECK(cudaGetLastError());
+  std::vector<int> wanted(in);
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    if (i % kWarp != 0) wanted[i] += wanted[i - 1];
+  check::equal("scans", check::toHost(out, in.size()), wanted);
+
+  constexpr int kRounds = 9;
+  common<<<kBlocks, 256>>>(given, out, kRounds);
+  CHECK(cudaGetLastError());
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    unsigned top = unsigned(in[i / kWarp * kWarp]), sum = 0;
+    for (unsigned r = 0; r < kRounds; ++r, top = top * 5 + 1) sum += top * unsigned(i % kWarp + 1) + r;
+    wanted[i] = int(sum);
+  }
+  check::equal("common", check::toHost(out, in.size()), wanted);
+  return check::done();
+}
