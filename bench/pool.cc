@@ -64,6 +64,20 @@ std::string readAll(int fd) {
   return text;
 }
 
+// What a child with pipes prints until it ends, nothing being said to it; and whether it ended with 0.
+struct Finished {
+  std::string text;
+  bool well;
+};
+Finished finish(const Child& child) {
+  close(child.in);
+  std::string text = readAll(child.out);
+  close(child.out);
+  int status = 0;
+  waitpid(child.pid, &status, 0);
+  return {std::move(text), WIFEXITED(status) && WEXITSTATUS(status) == 0};
+}
+
 bool accepts(const fs::path& socketPath) {
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_un address{};
@@ -200,14 +214,9 @@ std::vector<std::string> Pool::environment() const {
 }
 
 nlohmann::json Pool::runClient(const std::string& what) const {
-  const Child child = start({binaryDirectory() / "rouse-bench", "remoting-client", what}, environment(), true);
-  close(child.in);
-  const std::string text = readAll(child.out);
-  close(child.out);
-  int status = 0;
-  waitpid(child.pid, &status, 0);
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) throw std::runtime_error("measurement '" + what + "' failed");
-  return nlohmann::json::parse(text);
+  const Finished client = finish(start({binaryDirectory() / "rouse-bench", "remoting-client", what}, environment(), true));
+  if (!client.well) throw std::runtime_error("measurement '" + what + "' failed");
+  return nlohmann::json::parse(client.text);
 }
 
 IdleClients Pool::startIdleClients(int count) const {
@@ -235,44 +244,26 @@ Client Pool::startClient(const std::vector<std::string>& arguments) const {
   return {child.pid, child.in, child.out};
 }
 
+std::string Pool::rouse(std::vector<std::string> arguments) const {
+  const std::string verb = arguments.front();
+  arguments.insert(arguments.begin(), binaryDirectory() / "rouse");
+  arguments.insert(arguments.end(), {"--socket", directory_ / "rouse.sock"});
+  const Finished tool = finish(start(arguments, {}, true));
+  if (!tool.well) throw std::runtime_error("rouse " + verb + " failed: " + tool.text);
+  return tool.text;
+}
+
 void Pool::migrate(const Client& client, unsigned gpu) const {
   const nlohmann::json seen = status();  // which a loop over what it has must not outlive
   std::string session;
   for (const auto& function : seen.at("functions"))
     if (function.at("pid") == client.pid()) session = function.at("session").dump();
-  const Child child = start({binaryDirectory() / "rouse", "migrate", session, std::to_string(gpu), "--socket", directory_ / "rouse.sock"}, {}, true);
-  close(child.in);
-  const std::string text = readAll(child.out);
-  close(child.out);
-  int status = 0;
-  waitpid(child.pid, &status, 0);
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) throw std::runtime_error("rouse migrate failed: " + text);
+  rouse({"migrate", session, std::to_string(gpu)});
 }
 
-void Pool::tell(std::vector<std::string> arguments) const {
-  const std::string verb = arguments.front();
-  arguments.insert(arguments.begin(), binaryDirectory() / "rouse");
-  arguments.insert(arguments.end(), {"--socket", directory_ / "rouse.sock"});
-  const Child child = start(arguments, {}, true);
-  close(child.in);
-  const std::string text = readAll(child.out);
-  close(child.out);
-  int status = 0;
-  waitpid(child.pid, &status, 0);
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) throw std::runtime_error("rouse " + verb + " failed: " + text);
-}
+void Pool::tell(std::vector<std::string> arguments) const { rouse(std::move(arguments)); }
 
-nlohmann::json Pool::status() const {
-  const Child child =
-      start({binaryDirectory() / "rouse", "status", "--json", "--socket", directory_ / "rouse.sock"}, {}, true);
-  close(child.in);
-  const std::string text = readAll(child.out);
-  close(child.out);
-  int status = 0;
-  waitpid(child.pid, &status, 0);
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) throw std::runtime_error("rouse status failed");
-  return nlohmann::json::parse(text);
-}
+nlohmann::json Pool::status() const { return nlohmann::json::parse(rouse({"status", "--json"})); }
 
 double Pool::cpuSeconds() const {
   double total = ticks(daemon_);

@@ -97,6 +97,8 @@ class Pool {
 
  private:
   std::vector<std::string> environment() const;
+  // What `rouse ARGUMENTS` about this pool prints. Throws with that where it fails.
+  std::string rouse(std::vector<std::string> arguments) const;
 
   std::filesystem::path directory_;
   std::uint16_t port_ = 0, adminPort_ = 0;

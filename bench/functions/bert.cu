@@ -23,11 +23,11 @@ class Bert : public Network {
         inner_(most() * shape_.width * 4), scores_(most() * most() * shape_.heads), pooled_(shape_.width) {}
 
   std::vector<Output> infer(const Request& request) override {
+    request.only({"input_ids"}, {"seed", "all"}, {"pooled", "sequence"});
     const std::vector<int> tokens = request.inputs.empty()
                                         ? seededTokens("input_ids", static_cast<std::uint64_t>(request.parameter("seed", 0, INT64_MAX, 1)), shape_.sequence, shape_.vocabulary)
                                         : request.tokens("input_ids", 1, most(), shape_.vocabulary);
     const bool all = request.parameter("all", 0, 1, 0) == 1, sequence = request.wants("sequence", all), pooled = request.wants("pooled", true);
-    if (!sequence && !pooled) throw Refused("outputs: pooled and sequence are what there is");
     const int rows = static_cast<int>(tokens.size()), width = shape_.width;
     std::copy(tokens.begin(), tokens.end(), static_cast<int*>(hostTokens_));
     CHECK(cudaMemcpyAsync(tokens_, hostTokens_, tokens.size() * sizeof(int), cudaMemcpyHostToDevice, context_.stream));

@@ -56,6 +56,7 @@ class Gpt2 : public Network {
         inner_(4 * shape_.width), scores_(static_cast<std::size_t>(shape_.heads) * shape_.positions), logits_(shape_.vocabulary) {}
 
   std::vector<Output> infer(const Request& request) override {
+    request.only({"input_ids"}, {"seed", "all", "position", "generate"}, {"next_tokens", "digest", "logits"});
     const std::vector<int> tokens = request.inputs.empty()
                                         ? seededTokens("input_ids", static_cast<std::uint64_t>(request.parameter("seed", 0, INT64_MAX, 1)), shape_.sequence, shape_.vocabulary)
                                         : request.tokens("input_ids", 1, static_cast<std::size_t>(shape_.positions), shape_.vocabulary);
@@ -78,8 +79,8 @@ class Gpt2 : public Network {
     known_ = from + count + more;
 
     std::vector<Output> outputs;
-    outputs.push_back({"next_tokens", {1 + more}, {}, {static_cast<int*>(hostTokens_), hostTokens_ + 1 + more}});
-    outputs.push_back({"digest", {2}, {}, digest()});
+    if (request.wants("next_tokens", true)) outputs.push_back({"next_tokens", {1 + more}, {}, {static_cast<int*>(hostTokens_), hostTokens_ + 1 + more}});
+    if (request.wants("digest", true)) outputs.push_back({"digest", {2}, {}, digest()});
     if (logits) outputs.push_back({"logits", {1, shape_.vocabulary}, std::move(numbers), {}});
     return outputs;
   }

@@ -90,6 +90,18 @@ bool Request::wants(const std::string& output, bool unasked) const {
   return outputs.empty() ? unasked : std::find(outputs.begin(), outputs.end(), output) != outputs.end();
 }
 
+void Request::only(Names inputNames, Names parameterNames, Names outputNames) const {
+  const auto known = [](const char* what, const std::string& name, Names names) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) return;
+    std::string all;
+    for (const char* one : names) all += (all.empty() ? "" : ", ") + std::string(one);
+    throw Refused("there is no " + std::string(what) + " " + name + ": " + all);
+  };
+  for (const auto& [name, value] : inputs) known("input", name, inputNames);
+  for (const auto& [name, value] : parameters) known("parameter", name, parameterNames);
+  for (const std::string& name : outputs) known("output", name, outputNames);
+}
+
 std::string answerOf(const std::string& network, const std::vector<Output>& outputs) {
   std::string text = "{\"model_name\":\"" + network + "\",\"outputs\":[";
   for (const Output& output : outputs) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -29,6 +30,10 @@ struct Request {
   // From least to most, `otherwise` where it is not given. Throws Refused.
   std::int64_t parameter(const std::string& name, std::int64_t least, std::int64_t most, std::int64_t otherwise) const;
   bool wants(const std::string& output, bool unasked) const;
+
+  // Nothing else is named than these. Throws Refused.
+  using Names = std::initializer_list<const char*>;
+  void only(Names inputs, Names parameters, Names outputs) const;
 };
 
 struct Output {

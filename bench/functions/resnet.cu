@@ -80,6 +80,7 @@ class Resnet : public Network {
   }
 
   std::vector<Output> infer(const Request& request) override {
+    request.only({"image"}, {"seed", "all"}, {"logits"});
     const std::vector<float> numbers =
         request.inputs.empty() ? seededNumbers({"image", {3, shape_.image, shape_.image}, 0, 2}, static_cast<std::uint64_t>(request.parameter("seed", 0, INT64_MAX, 1)))
                                : request.numbers("image", image().count());

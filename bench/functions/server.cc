@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
-#include <optional>
 #include <thread>
 
 #include "bench/functions/program.h"
@@ -23,19 +22,27 @@ struct Answer {
   std::string body;
 };
 
-std::optional<std::size_t> lengthOf(const std::string& head) {
-  constexpr std::string_view kField = "content-length:";
+// How long the body is, or with which status the head is refused.
+struct Length {
+  std::size_t bytes = 0;
+  int refused = 0;
+};
+
+// Bodies in chunks are not read: they are refused, as RFC 9112 (6.1) asks, and not taken for none.
+Length lengthOf(const std::string& head) {
+  constexpr std::string_view kField = "content-length:", kCoding = "transfer-encoding:";
+  Length length;
   for (std::size_t at = head.find("\r\n"); at != std::string::npos && at + 2 < head.size(); at = head.find("\r\n", at + 2)) {
+    if (strncasecmp(head.c_str() + at + 2, kCoding.data(), kCoding.size()) == 0) return {0, 501};
     if (strncasecmp(head.c_str() + at + 2, kField.data(), kField.size()) != 0) continue;
     const char* digits = head.c_str() + at + 2 + kField.size();
     while (*digits == ' ') ++digits;
     char* end = nullptr;
     errno = 0;
-    const unsigned long length = std::strtoul(digits, &end, 10);
-    if (*digits < '0' || *digits > '9' || errno != 0 || *end != '\r' || length > kMostBody) return std::nullopt;
-    return length;
+    length.bytes = std::strtoul(digits, &end, 10);
+    if (*digits < '0' || *digits > '9' || errno != 0 || *end != '\r' || length.bytes > kMostBody) return {0, 413};
   }
-  return 0;
+  return length;
 }
 
 Answer answer(const std::string& network, Network& model, const std::string& body) {
@@ -66,23 +73,23 @@ void converse(int fd, const std::string& network, Network& model) {
   while (open) {
     const std::size_t end = bytes.find("\r\n\r\n");
     if (end == std::string::npos && bytes.size() > kMostHead) break;
-    std::optional<std::size_t> length = 0;
+    Length length;
     if (end != std::string::npos) {
       length = lengthOf(bytes.substr(0, end + 2));
-      if (!length) {
-        sendAll(fd, "HTTP/1.1 413 Said\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+      if (length.refused != 0) {
+        sendAll(fd, "HTTP/1.1 " + std::to_string(length.refused) + " Said\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
         break;
       }
     }
-    if (end == std::string::npos || bytes.size() < end + 4 + *length) {
+    if (end == std::string::npos || bytes.size() < end + 4 + length.bytes) {
       const ssize_t got = recv(fd, piece, sizeof piece, 0);
       if (got <= 0) break;
       bytes.append(piece, static_cast<std::size_t>(got));
       continue;
     }
     const bool post = bytes.compare(0, 5, "POST ") == 0;
-    const std::string body = bytes.substr(end + 4, *length);
-    bytes.erase(0, end + 4 + *length);
+    const std::string body = bytes.substr(end + 4, length.bytes);
+    bytes.erase(0, end + 4 + length.bytes);
     const Answer said = post ? answer(network, model, body) : Answer{200, ""};
     open = sendAll(fd, "HTTP/1.1 " + std::to_string(said.status) + " Said\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(said.body.size()) + "\r\n\r\n" + said.body);
     if (said.status == 500) _exit(1);

@@ -111,6 +111,7 @@ class Unet : public Network {
   }
 
   std::vector<Output> infer(const Request& request) override {
+    request.only({"image"}, {"seed", "all"}, {"classes"});
     const std::vector<float> numbers =
         request.inputs.empty() ? seededNumbers({"image", {shape_.planes, shape_.image, shape_.image}, 0, 1}, static_cast<std::uint64_t>(request.parameter("seed", 0, INT64_MAX, 1)))
                                : request.numbers("image", image().count());

@@ -234,7 +234,7 @@ void addDemo(CLI::App& app, int& status) {
   command->add_option("--functions", options->functions, "How many")->check(CLI::Range(2, 100));
   command->add_option("--seconds", options->seconds, "Of load")->check(CLI::Range(1.0, 3600.0));
   command->add_option("--rate", options->rate, "Requests a second, of all together")->check(CLI::Range(0.1, 10000.0));
-  command->add_option("--gpu-memory", options->memory, "MiB of each GPU; the largest model has 44")->check(CLI::Range(40, 100000));
+  command->add_option("--gpu-memory", options->memory, "MiB of each GPU; the largest model has 46")->check(CLI::Range(72, 100000));
   command->add_flag("!--no-networks", options->networks, "Without those of bench/functions");
   command->add_option("--report", options->report, "HTML file to write; its figures as JSON beside it");
   command->add_flag("--spoiled", options->spoiled)->group("");  // one bit of a model is flipped, for the test that this is noticed

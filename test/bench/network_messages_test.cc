@@ -1,8 +1,16 @@
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <cstdio>
+#include <cstring>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "bench/functions/message.h"
+#include "bench/functions/program.h"
 #include "bench/functions/shapes.h"
 
 namespace networks {
@@ -23,6 +31,74 @@ TEST_CASE("requests are read, nested data flattened, and what is no request refu
   for (const char* body : {"[]", "{", "1", R"({"inputs":1})", R"({"inputs":[1]})", R"({"inputs":[{"name":"x"}]})", R"({"inputs":[{"name":"x","data":[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]}]})",
                            R"({"inputs":[{"name":"x","data":[null]}]})", R"({"parameters":{"seed":1.5}})", R"({"parameters":1})", R"({"outputs":[1]})", R"({"outputs":1})"})
     CHECK_THROWS_AS(Request::parse(body), Refused);
+}
+
+TEST_CASE("what a network does not know is refused by name") {
+  const auto said = [](const char* body) -> std::string {
+    try {
+      Request::parse(body).only({"image"}, {"seed", "all"}, {"logits", "digest"});
+      return "";
+    } catch (const Refused& refused) {
+      return refused.what();
+    }
+  };
+  CHECK(said(R"({"inputs":[{"name":"image","data":[1]}],"parameters":{"seed":7},"outputs":[{"name":"digest"}]})").empty());
+  CHECK(said("").empty());
+  CHECK(said(R"({"inputs":[{"name":"imag","data":[1]}]})") == "there is no input imag: image");
+  CHECK(said(R"({"parameters":{"sead":7}})") == "there is no parameter sead: seed, all");
+  CHECK(said(R"({"outputs":[{"name":"logits"},{"name":"pooled"}]})") == "there is no output pooled: logits, digest");
+}
+
+namespace {
+
+// Says to a network that answers how many numbers of "x" it has been given, and -1 where none, what comes; what is answered until it closes.
+class Counting : public Network {
+ public:
+  std::vector<Output> infer(const Request& request) override {
+    const auto found = request.inputs.find("x");
+    return {{"count", {1}, {found == request.inputs.end() ? -1.0f : static_cast<float>(found->second.size())}, {}}};
+  }
+};
+
+std::string conversation(const std::string& path, const std::string& text) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  for (int tries = 0; connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0; ++tries) {
+    REQUIRE(tries < 1000);
+    usleep(1000);
+  }
+  REQUIRE(send(fd, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size()));
+  shutdown(fd, SHUT_WR);
+  std::string answer;
+  char bytes[4096];
+  for (ssize_t got = 0; (got = recv(fd, bytes, sizeof bytes, 0)) > 0;) answer.append(bytes, static_cast<std::size_t>(got));
+  close(fd);
+  return answer;
+}
+
+}  // namespace
+
+TEST_CASE("bodies are read by their length, and refused where that is not said") {
+  const std::string path = "/tmp/network-messages-" + std::to_string(getpid());
+  static Counting network;  // as long as the thread, which has no end
+  std::thread([path] { serve(path, "counting", network); }).detach();
+  const std::string body = R"({"inputs":[{"name":"x","data":[1,2,3]}]})", head = "POST / HTTP/1.1\r\nHost: a\r\n";
+  const auto asked = [&](const std::string& fields, const std::string& rest) { return conversation(path, head + fields + "\r\n\r\n" + rest); };
+  CHECK(asked("Content-Length: " + std::to_string(body.size()), body).find("\"data\":[3]") != std::string::npos);
+  char size[16];
+  std::snprintf(size, sizeof size, "%zx\r\n", body.size());
+  const std::string chunks = size + body + "\r\n0\r\n\r\n";
+  for (const char* field : {"Transfer-Encoding: chunked", "transfer-encoding:chunked", "Transfer-Encoding: gzip, chunked"}) {
+    const std::string answer = asked(field, chunks);
+    CHECK(answer.find("HTTP/1.1 501 ") == 0);
+    CHECK(answer.find("count") == std::string::npos);
+  }
+  // Whichever comes first.
+  CHECK(asked("Content-Length: " + std::to_string(chunks.size()) + "\r\nTransfer-Encoding: chunked", chunks).find("HTTP/1.1 501 ") == 0);
+  for (const char* field : {"Content-Length: -1", "Content-Length: 1x", "Content-Length:", "Content-Length: 99999999999999999999"}) CHECK(asked(field, body).find("HTTP/1.1 413 ") == 0);
+  unlink(path.c_str());
 }
 
 TEST_CASE("answers give each number back exactly") {

@@ -13,10 +13,13 @@ function(rouse_test name)
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
 endfunction()
 
-# rouse_fuzzer(NAME SOURCES … LIBS …): a libFuzzer target in build/<preset>/fuzz, run briefly from its committed corpus
-# test/fuzz/corpus/NAME. Sources define LLVMFuzzerTestOneInput.
+# rouse_fuzzer(NAME SOURCES … LIBS … [CORPUS …]): a libFuzzer target in build/<preset>/fuzz, run briefly from its committed corpus
+# test/fuzz/corpus/NAME, or CORPUS there. Sources define LLVMFuzzerTestOneInput.
 function(rouse_fuzzer name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "" "CORPUS" "SOURCES;LIBS" ${ARGN})
+  if(NOT ARG_CORPUS)
+    set(ARG_CORPUS ${name})
+  endif()
   if(NOT ROUSE_FUZZ)
     return()
   endif()
@@ -26,6 +29,6 @@ function(rouse_fuzzer name)
   target_link_options(fuzz-${name} PRIVATE -fsanitize=fuzzer)
   set_target_properties(fuzz-${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
   add_test(NAME fuzz-${name}
-    COMMAND ${CMAKE_SOURCE_DIR}/tools/fuzz-briefly $<TARGET_FILE:fuzz-${name}> ${CMAKE_SOURCE_DIR}/test/fuzz/corpus/${name})
+    COMMAND ${CMAKE_SOURCE_DIR}/tools/fuzz-briefly $<TARGET_FILE:fuzz-${name}> ${CMAKE_SOURCE_DIR}/test/fuzz/corpus/${ARG_CORPUS})
   set_tests_properties(fuzz-${name} PROPERTIES LABELS fuzz TIMEOUT 120)
 endfunction()

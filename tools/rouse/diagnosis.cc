@@ -122,9 +122,10 @@ void examineImports(const ElfFile& elf, Diagnosis& found) {
   });
   if (!served) return;
   for (const std::string& name : elf.imports) {
-    if (!isPoolName(name)) continue;
-    found.imports.push_back(name);
+    // The driver's names begin as other libraries' do: those that are known say whose they are.
     const auto known = std::ranges::find(api::kAllNames, name);
+    if (known == api::kAllNames.end() && !isPoolName(name)) continue;
+    found.imports.push_back(name);
     if (known == api::kAllNames.end()) {
       found.unknown.push_back(name);
     } else if (!api::kAllSupported[static_cast<std::size_t>(known - api::kAllNames.begin())]) {

@@ -68,6 +68,23 @@ int main(int argc, char** argv) {
   runCommand->add_option("--gpus", runOptions.gpus, "Number of GPUs the program sees")->check(CLI::Range(1u, kMaxGpus));
   runCommand->add_option("--gpu-memory", gpuMemory, "Memory it may use on each, such as 2GiB")->check(checkSize);
   runCommand->add_flag("--isolated", runOptions.isolated, "On executors of its own: another program's fault cannot touch it, nor its own another");
+  CheckOptions& check = runOptions.check;
+  auto* checks = runCommand->add_flag("--check", check.check,
+                                      "Check every access of kernels, as NVIDIA's compute-sanitizer does; on the CPU device, and much slower");
+  runCommand
+      ->add_option_function<std::string>("--leak-check", [&check](const std::string& kind) { check.leaks = kind == "full"; },
+                                         "full: report memory that is not freed at the end (default no)")
+      ->check(CLI::IsMember({"full", "no"}))
+      ->needs(checks);
+  runCommand
+      ->add_option_function<std::string>("--report-api-errors", [&check](const std::string& kind) { check.apiErrors = kind == "all"; },
+                                         "all: report calls that return errors (default); no: do not")
+      ->check(CLI::IsMember({"all", "no"}))
+      ->needs(checks);
+  runCommand->add_option("--print-limit", check.printLimit, "Print so many errors, count the others; 0: print all (default 100)")->needs(checks);
+  runCommand->add_option("--error-exitcode", check.errorExitcode, "End with this if errors were found; 0: as the program does (default)")
+      ->check(CLI::Range(0, 255))
+      ->needs(checks);
   auto* device =
       runCommand->add_option("--device", runOptions.device, "Start a private daemon with this kind of device")
           ->check(CLI::IsMember({"cpu", "cuda", "auto"}));

@@ -14,6 +14,7 @@
 
 #include "server/functions/client_environment.h"
 #include "tools/rouse/daemon_client.h"
+#include "tools/rouse/diagnosis.h"
 #include "tools/rouse/exit_codes.h"
 #include "tools/rouse/private_daemon.h"
 
@@ -71,7 +72,7 @@ int supervise(const std::vector<std::string>& command) {
   const pid_t child = ::fork();
   if (child < 0) return failed(std::string("fork: ") + std::strerror(errno));
   if (child == 0) {
-    // Without us its daemon is gone too.
+    // Without us its daemon may be gone too, and nobody hears what was found.
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (::getppid() != self) ::_exit(kRunFailed);
     ::sigprocmask(SIG_SETMASK, &before, nullptr);
@@ -91,27 +92,48 @@ int supervise(const std::vector<std::string>& command) {
   }
 }
 
+// A program with a runtime of its own never comes to the pool, and that runtime does not say why it finds no GPU. Programs that are looked for in PATH
+// are interpreters, mostly: what they load is not known yet.
+void warnOfStaticRuntime(const std::string& program) {
+  std::error_code error;
+  if (program.find('/') == std::string::npos || !fs::is_regular_file(program, error)) return;
+  const Diagnosis found = diagnose(program);
+  if (found.runtime != Runtime::statically) return;
+  std::cerr << "rouse: " << program << ": " << found.problems.at(0) << " " << found.hints.at(0) << "\n";
+}
+
 channel::Prepare preparation(const RunOptions& options) {
   const std::string name = options.name.empty() ? fs::path(options.command.at(0)).filename().string() : options.name;
-  return {name, options.gpus, options.gpuMemory, options.isolated};
+  return {name, options.gpus, options.gpuMemory, options.isolated, CheckRun::reports(options.check)};
+}
+
+// With the summary of a check, if there is one.
+int superviseChecked(const RunOptions& options) {
+  if (!options.check.check) return supervise(options.command);
+  auto check = CheckRun::begin(options.check);
+  return check ? check->finish(supervise(options.command)) : failed(check.error().message);
 }
 
 int runPrivately(const RunOptions& options) {
-  auto daemon = PrivateDaemon::start({.device = options.device, .gpus = options.gpus, .gpuMemory = options.gpuMemory});
+  // Only there accesses are checked.
+  const std::string device = options.check.check && options.device.empty() ? "cpu" : options.device;
+  auto daemon = PrivateDaemon::start({.device = device, .gpus = options.gpus, .gpuMemory = options.gpuMemory});
   if (!daemon) return failed("no private daemon: " + daemon.error().message);
   auto client = DaemonClient::connect(daemon->socket());
   auto prepared = client ? client->prepare(preparation(options)) : Result<channel::Prepared>(client.error());
   if (!prepared) {
     const std::string ended = daemon->howItEnded();
+    if (client && ended.empty()) return failed(prepared.error().message);
     return failed("no private daemon: " + (ended.empty() ? prepared.error().message : ended));
   }
   if (Status status = enterPool(daemon->socket(), *prepared); !status) return failed(status.error().message);
-  return supervise(options.command);
+  return superviseChecked(options);
 }
 
 }  // namespace
 
 int run(const RunOptions& options) {
+  warnOfStaticRuntime(options.command.at(0));
   if (options.privateDaemon || !options.device.empty()) return runPrivately(options);
   const SocketChoice socket = chooseSocket(options.socket);
   auto client = DaemonClient::connect(socket.path);
@@ -122,7 +144,7 @@ int run(const RunOptions& options) {
   auto prepared = client->prepare(preparation(options));
   if (!prepared) return failed(prepared.error().message);
   if (Status status = enterPool(socket.path, *prepared); !status) return failed(status.error().message);
-  return become(options.command);
+  return options.check.check ? superviseChecked(options) : become(options.command);
 }
 
 }  // namespace rouse::cli

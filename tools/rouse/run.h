@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "tools/rouse/check_run.h"
+
 namespace rouse::cli {
 
 struct RunOptions {
@@ -15,10 +17,12 @@ struct RunOptions {
   std::uint32_t gpus = 0;  // 0: the daemon's default
   std::uint64_t gpuMemory = 0;
   bool isolated = false;
+  CheckOptions check;
   std::vector<std::string> command;
 };
 
-// Returns what the process should end with; with a running daemon it becomes the program and returns only on failure.
+// Returns what the process should end with; with a running daemon it becomes the program and returns only on failure, unless it is to
+// tell at the end what has been found wrong.
 int run(const RunOptions&);
 
 }  // namespace rouse::cli

@@ -28,7 +28,10 @@ double difference(const Result& expected, const json& outputs) {
     for (const double one : expected.numbers) mean += std::abs(one) / static_cast<double>(expected.numbers.size());
     for (std::size_t i = 0; i < expected.numbers.size(); ++i) {
       if (!data[i].is_number()) return HUGE_VAL;
-      most = std::max(most, std::abs(data[i].get<double>() - expected.numbers[i]) / std::max(std::abs(expected.numbers[i]), mean));
+      const double off = std::abs(data[i].get<double>() - expected.numbers[i]) / std::max(std::abs(expected.numbers[i]), mean);
+      // What is no number is equal to nothing, though it is not larger than anything either; both 0 are equal.
+      if (!std::isfinite(off) && data[i].get<double>() != expected.numbers[i]) return HUGE_VAL;
+      most = std::max(most, std::isfinite(off) ? off : 0);
     }
     return most;
   }

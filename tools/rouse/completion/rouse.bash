@@ -9,7 +9,9 @@ _rouse() {
   case $previous in
     --device) mapfile -t COMPREPLY < <(compgen -W 'cpu cuda auto' -- "$current"); return ;;
     --socket | --config) mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
-    --gpus | --gpu-memory | --name | --lines | --delay | -d | --iterations | -n) return ;;
+    --leak-check) mapfile -t COMPREPLY < <(compgen -W 'full no' -- "$current"); return ;;
+    --report-api-errors) mapfile -t COMPREPLY < <(compgen -W 'all no' -- "$current"); return ;;
+    --gpus | --gpu-memory | --name | --print-limit | --error-exitcode | --lines | --delay | -d | --iterations | -n) return ;;
     --sort) mapfile -t COMPREPLY < <(compgen -W 'name rate p98 met queue gpu' -- "$current"); return ;;
   esac
   case $verb in
@@ -19,13 +21,13 @@ _rouse() {
         case ${COMP_WORDS[i]} in
           --) ((i + 1 < COMP_CWORD)) && { _command_offset $((i + 1)) 2>/dev/null; return; }
               mapfile -t COMPREPLY < <(compgen -c -- "$current"; compgen -f -- "$current"); return ;;
-          --gpus | --gpu-memory | --device | --socket | --name) ((i++)) ;;
+          --gpus | --gpu-memory | --device | --socket | --name | --leak-check | --report-api-errors | --print-limit | --error-exitcode) ((i++)) ;;
           -*) ;;
           *) _command_offset "$i" 2>/dev/null; return ;;
         esac
       done
       if [[ $current == -* ]]; then
-        mapfile -t COMPREPLY < <(compgen -W '--gpus --gpu-memory --isolated --device --private --socket --name --help --' -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W '--gpus --gpu-memory --isolated --check --leak-check --report-api-errors --print-limit --error-exitcode --device --private --socket --name --help --' -- "$current")
       else
         mapfile -t COMPREPLY < <(compgen -c -- "$current"; compgen -f -- "$current")
       fi
@@ -58,7 +60,7 @@ _rouse() {
     top) mapfile -t COMPREPLY < <(compgen -W '--delay --iterations --once --sort --json --socket --help' -- "$current") ;;
     ps | usage | explain) mapfile -t COMPREPLY < <(compgen -W '--json --socket --help' -- "$current") ;;
     coverage)
-      mapfile -t COMPREPLY < <(compgen -W 'libcudart.so.13 libcublas.so.13 libcublasLt.so.13 libcudnn.so.9 --names --json --help' -- "$current") ;;
+      mapfile -t COMPREPLY < <(compgen -W 'libcudart.so.13 libcublas.so.13 libcublasLt.so.13 libcudnn.so.9 libcuda.so.1 --names --json --help' -- "$current") ;;
     doctor)
       if [[ $current == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W '--json --socket --help' -- "$current")
