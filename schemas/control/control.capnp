@@ -373,6 +373,7 @@ struct SessionIdentity {
   since @8 :Int64;             # nanoseconds of the system's clock
   key @9 :Text;                # Attached's
   hostAddresses @10 :Range;
+  family @11 :UInt64;          # processes of one program, that are to see the same GPUs; 0: of none
 }
 
 struct AdoptionOffer {

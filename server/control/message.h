@@ -129,6 +129,7 @@ struct SessionIdentity {
   std::int64_t sinceNs = 0;
   std::string key;
   AddressRange hostAddresses;
+  std::uint64_t family = 0;
   bool operator==(const SessionIdentity&) const = default;
 };
 struct OpenSession {

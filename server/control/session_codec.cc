@@ -24,6 +24,7 @@ void write(capnproto::OpenSession::Builder to, const OpenSession& from) {
   identity.setSupervised(from.identity.supervised);
   identity.setSince(from.identity.sinceNs);
   identity.setKey(from.identity.key);
+  identity.setFamily(from.identity.family);
   write(identity.initHostAddresses(), from.identity.hostAddresses);
 }
 
@@ -80,7 +81,8 @@ OpenSession read(capnproto::OpenSession::Reader from) {
                        .supervised = identity.getSupervised(),
                        .sinceNs = identity.getSince(),
                        .key = read(identity.getKey()),
-                       .hostAddresses = read(identity.getHostAddresses())},
+                       .hostAddresses = read(identity.getHostAddresses()),
+                       .family = identity.getFamily()},
           .hasProcess = from.getHasProcess(),
           .check = from.getCheck()};
 }

@@ -43,23 +43,26 @@ Result<Entry> entryAt(std::span<const std::byte> bytes, std::uint64_t at, const 
   return entry;
 }
 
-// Appends the entries of the container at `at` and moves `at` behind it.
-Status readContainer(std::span<const std::byte> bytes, std::uint64_t& at, std::vector<Entry>& found) {
+// The container at `at`, whose length is what it says.
+Result<std::span<const std::byte>> containerAt(std::span<const std::byte> bytes, std::uint64_t at) {
   if (bytes.size() - at < sizeof(ContainerHeader)) {
     return malformed(at, "header cut off after " + std::to_string(bytes.size() - at) + " bytes");
   }
-  const auto container = load<ContainerHeader>(bytes, at);
-  if (container.magic != kMagic) return malformed(at, "no fatbin here (bad magic number)");
-  if (container.version != 1)
-    return malformed(at, "version " + std::to_string(container.version) + ", only 1 is known");
-  if (container.headerBytes < sizeof(ContainerHeader) || container.headerBytes > bytes.size() - at ||
-      container.entryBytes > bytes.size() - at - container.headerBytes) {
-    return malformed(at, "fatbin of " + std::to_string(container.headerBytes) + " + " +
-                             std::to_string(container.entryBytes) + " bytes where " +
-                             std::to_string(bytes.size() - at) + " are left");
+  const auto header = load<ContainerHeader>(bytes, at);
+  if (header.magic != kMagic) return malformed(at, "no fatbin here (bad magic number)");
+  if (header.version != 1) return malformed(at, "version " + std::to_string(header.version) + ", only 1 is known");
+  if (header.headerBytes < sizeof(ContainerHeader) || header.headerBytes > bytes.size() - at ||
+      header.entryBytes > bytes.size() - at - header.headerBytes) {
+    return malformed(at, "fatbin of " + std::to_string(header.headerBytes) + " + " +
+                             std::to_string(header.entryBytes) + " bytes where " + std::to_string(bytes.size() - at) +
+                             " are left");
   }
-  at += container.headerBytes;
-  const std::uint64_t end = at + container.entryBytes;
+  return bytes.subspan(at, header.headerBytes + header.entryBytes);
+}
+
+// Appends the entries between `at`, behind a container's header, and `end`.
+Status readEntries(std::span<const std::byte> bytes, std::uint64_t at, std::uint64_t end, std::uint32_t container,
+                   std::vector<Entry>& found) {
   while (at < end) {
     if (end - at < sizeof(EntryHeader)) {
       return malformed(at, "entry header cut off after " + std::to_string(end - at) + " bytes");
@@ -75,6 +78,7 @@ Status readContainer(std::span<const std::byte> bytes, std::uint64_t& at, std::v
         header.kind == static_cast<std::uint16_t>(EntryKind::cubin)) {
       auto entry = entryAt(bytes, at, header);
       if (!entry) return std::move(entry).error();
+      entry->container = container;
       found.push_back(*entry);
     }
     at += header.headerBytes + header.payloadBytes;
@@ -84,14 +88,30 @@ Status readContainer(std::span<const std::byte> bytes, std::uint64_t& at, std::v
 
 }  // namespace
 
-Result<std::vector<Entry>> entries(std::span<const std::byte> bytes) {
-  std::vector<Entry> found;
+Result<std::vector<std::span<const std::byte>>> containers(std::span<const std::byte> bytes) {
+  std::vector<std::span<const std::byte>> found;
   std::uint64_t at = 0;
   do {
-    if (auto status = readContainer(bytes, at, found); !status) return status.error();
+    auto container = containerAt(bytes, at);
+    if (!container) return std::move(container).error();
+    found.push_back(*container);
+    at += container->size();
     // Linkers pad between the containers of a section.
     while (at < bytes.size() && bytes[at] == std::byte{0}) ++at;
   } while (at < bytes.size());
+  return found;
+}
+
+Result<std::vector<Entry>> entries(std::span<const std::byte> bytes) {
+  auto all = containers(bytes);
+  if (!all) return std::move(all).error();
+  std::vector<Entry> found;
+  for (std::uint32_t i = 0; i < all->size(); ++i) {
+    const std::span<const std::byte> container = (*all)[i];
+    const auto begin = static_cast<std::uint64_t>(container.data() - bytes.data());
+    const std::uint64_t first = begin + load<ContainerHeader>(container, 0).headerBytes;
+    if (auto status = readEntries(bytes, first, begin + container.size(), i, found); !status) return status.error();
+  }
   return found;
 }
 

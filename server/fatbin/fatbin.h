@@ -25,9 +25,13 @@ struct Entry {
   std::uint32_t architecture = 0;  // 75, 80, 90
   Compression compression = Compression::none;
   Reach reach = Reach::later;
+  std::uint32_t container = 0;         // which of those that lie one behind another
   std::span<const std::byte> payload;  // within the input
   std::uint64_t imageBytes = 0;        // once decompressed
 };
+
+// The fatbins that lie one behind another in `bytes`, without what pads between them. Never empty.
+Result<std::vector<std::span<const std::byte>>> containers(std::span<const std::byte> bytes);
 
 // All entries of all fatbins that lie one behind another in `bytes`. Kinds that are neither PTX nor cubin are left out.
 Result<std::vector<Entry>> entries(std::span<const std::byte> bytes);
@@ -40,7 +44,9 @@ Result<std::string> image(const Entry&);
 enum class Newer : std::uint8_t { refuse, accept };
 
 // Finds the PTX to run on a device of the given capability (75, 80, 90…): the highest architecture not above it.
-// `module` is a fatbin or plain PTX text. Says what there is when nothing fits.
+// `module` is a fatbin, several, or plain PTX text. Several are a program that was compiled in parts (nvcc -rdc=true): the code that nvlink
+// made of them, then each part, and what they take from libraries; then it is one text behind another, each with a .version of its own. Parts without PTX that fits are left out: what
+// they define is missing where it is used. Says what there is when nothing fits.
 Result<std::string> selectPtx(std::span<const std::byte> module, std::uint32_t capability, Newer newer = Newer::refuse);
 
 }  // namespace rouse::fatbin

@@ -31,7 +31,7 @@ std::string listing(const std::vector<Entry>& found) {
 }
 
 bool fits(const Entry& entry, std::uint32_t capability) {
-  if (entry.kind != EntryKind::ptx || entry.architecture > capability) return false;
+  if (entry.architecture > capability) return false;
   switch (entry.reach) {
     case Reach::exact:
       return entry.architecture == capability;
@@ -53,6 +53,35 @@ bool better(const Entry& a, const Entry& b) {
 bool betterOfNewer(const Entry& a, const Entry& b) {
   if (a.architecture != b.architecture) return a.architecture < b.architecture;
   return a.reach < b.reach;
+}
+
+// One of each container that has one.
+template <class Fits, class Better>
+std::vector<const Entry*> bestOfEach(const std::vector<Entry>& all, Fits fits, Better better) {
+  std::vector<const Entry*> chosen;
+  for (const Entry& entry : all) {
+    if (entry.kind != EntryKind::ptx || !fits(entry)) continue;
+    if (chosen.empty() || chosen.back()->container != entry.container)
+      chosen.push_back(&entry);
+    else if (better(entry, *chosen.back()))
+      chosen.back() = &entry;
+  }
+  return chosen;
+}
+
+// One text behind another. Together no larger than one may be.
+Result<std::string> joined(const std::vector<const Entry*>& parts) {
+  std::string text;
+  for (const Entry* part : parts) {
+    auto more = image(*part);
+    if (!more) return more;
+    if (parts.size() == 1) return more;
+    if (more->size() >= kMaxImageBytes - text.size())
+      return Error{CudaError::invalidKernelImage, "PTX of " + std::to_string(parts.size()) + " parts is larger than " + std::to_string(kMaxImageBytes) + " bytes"};
+    if (!text.empty()) text += '\n';
+    text += *more;
+  }
+  return text;
 }
 
 // Plain PTX: text, with at most trailing NULs.
@@ -77,21 +106,15 @@ Result<std::string> selectPtx(std::span<const std::byte> module, std::uint32_t c
   if (!isContainer(module)) return plainText(module);
   auto found = entries(module);
   if (!found) return std::move(found).error();
-  const Entry* best = nullptr;
-  for (const Entry& entry : *found) {
-    if (fits(entry, capability) && (best == nullptr || better(entry, *best))) best = &entry;
-  }
-  if (best == nullptr && newer == Newer::accept) {
-    for (const Entry& entry : *found) {
-      if (entry.kind == EntryKind::ptx && entry.architecture > capability && (best == nullptr || betterOfNewer(entry, *best))) best = &entry;
-    }
-  }
-  if (best == nullptr) {
+  auto chosen = bestOfEach(*found, [&](const Entry& entry) { return fits(entry, capability); }, better);
+  if (chosen.empty() && newer == Newer::accept)
+    chosen = bestOfEach(*found, [&](const Entry& entry) { return entry.architecture > capability; }, betterOfNewer);
+  if (chosen.empty()) {
     return Error{CudaError::noKernelImageForDevice, "no PTX for compute capability " + std::to_string(capability / 10) +
                                                         "." + std::to_string(capability % 10) +
                                                         " or below; the fatbin holds " + listing(*found)};
   }
-  return image(*best);
+  return joined(chosen);
 }
 
 }  // namespace rouse::fatbin

@@ -164,6 +164,7 @@ Result<SessionRequest> Connection::admit(const channel::Attach& attach) const {
                         .supervised = function.supervised,
                         .isolated = function.isolated,
                         .check = function.check,
+                        .family = attach.token.empty() ? 0 : std::hash<std::string>{}(attach.token),
                         .patience = std::chrono::seconds(settings.attachWait)};
 }
 

@@ -347,7 +347,8 @@ bool DevicePool::mayServe(std::uint32_t count) const {
 }
 
 Result<std::vector<ExecutorLink*>> DevicePool::choose(
-    std::uint32_t count, const std::function<std::uint64_t(const ExecutorLink&)>& load) const {
+    std::uint32_t count, std::span<const std::uint32_t> wanted,
+    const std::function<std::uint64_t(const ExecutorLink&)>& load) const {
   if (count > links_.size()) {
     return Error{CudaError::invalidValue,
                  std::to_string(count) + " GPUs were asked for, this pool has " + std::to_string(links_.size())};
@@ -361,6 +362,12 @@ Result<std::vector<ExecutorLink*>> DevicePool::choose(
                                                 std::to_string(candidates.size()) + " of " +
                                                 std::to_string(links_.size()) + " are being served at the moment"};
   }
+  std::vector<ExecutorLink*> same;
+  for (const std::uint32_t ordinal : wanted) {
+    const auto found = std::ranges::find(candidates, ordinal, &ExecutorLink::ordinal);
+    if (found != candidates.end()) same.push_back(*found);
+  }
+  if (same.size() == count && wanted.size() == count) return same;
   std::ranges::stable_sort(candidates, {}, [&](const ExecutorLink* link) { return load(*link); });
   candidates.resize(count);
   return candidates;

@@ -82,9 +82,9 @@ class DevicePool {
   // Whether `count` may be serving soon: those that do, and those that are being started again.
   bool mayServe(std::uint32_t count) const;
 
-  // `count` different serving GPUs, those with the smallest `load` first. systemNotReady when fewer serve, invalidValue
-  // when there are not so many at all.
-  Result<std::vector<ExecutorLink*>> choose(std::uint32_t count,
+  // `count` different serving GPUs: `wanted`, by ordinal and in that order, if they are so many and all serve, else those with the smallest `load`
+  // first. systemNotReady when fewer serve, invalidValue when there are not so many at all.
+  Result<std::vector<ExecutorLink*>> choose(std::uint32_t count, std::span<const std::uint32_t> wanted,
                                             const std::function<std::uint64_t(const ExecutorLink&)>& load) const;
 
  private:

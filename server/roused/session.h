@@ -36,6 +36,7 @@ struct SessionRequest {
   bool supervised = false;  // a process of one of the daemon's functions
   bool isolated = false;    // on executors of its own
   std::uint32_t check = 0;  // its kernels' accesses are checked (control.capnp, Prepare)
+  std::uint64_t family = 0;  // processes of one program, that are to see the same GPUs; 0: of none
   std::chrono::seconds patience{0};  // how long it waits for GPUs that are being started again
   std::shared_ptr<const wire::OwnedFd> process{};  // pidfd; null where there is none to be had
 };

@@ -98,7 +98,8 @@ class SessionAdoption {
                    .hostMemory = who.hostMemory,
                    .moduleMemory = who.moduleMemory,
                    .supervised = who.supervised,
-                   .check = open.check};
+                   .check = open.check,
+                   .family = who.family};
     session.since = std::chrono::system_clock::time_point(std::chrono::duration_cast<std::chrono::system_clock::duration>(std::chrono::nanoseconds(who.sinceNs)));
     session.key = who.key;
     session.state = Session::State::open;

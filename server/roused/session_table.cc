@@ -66,6 +66,16 @@ std::uint64_t SessionTable::loadOf(const ExecutorLink& link) const {
   return load;
 }
 
+// By ordinal, those of the family's oldest process: on a machine that is a program's own, device 0 is one GPU for all its processes.
+std::vector<std::uint32_t> SessionTable::gpusOf(std::uint64_t family) const {
+  std::vector<std::uint32_t> ordinals;
+  const auto oldest = std::ranges::find_if(
+      sessions_, [&](const auto& entry) { return entry.second->who.family == family && entry.second->state != Session::State::closing; });
+  if (family == 0 || oldest == sessions_.end()) return ordinals;
+  for (const Session::Device& device : oldest->second->devices) ordinals.push_back(device.executor->ordinal());
+  return ordinals;
+}
+
 // Spinning pays while each spinner has a core of its own beside the executors'.
 bool SessionTable::spins() const { return attached() + pool_.executors().size() <= usableCores(); }
 
@@ -181,7 +191,8 @@ channel::OpenSession SessionTable::openRequest(const Session& session, std::uint
                        .supervised = who.supervised,
                        .sinceNs = since.count(),
                        .key = session.key,
-                       .hostAddresses = session.hostAddresses},
+                       .hostAddresses = session.hostAddresses,
+                       .family = who.family},
           .hasProcess = who.process != nullptr,
           .check = who.check};
 }
@@ -220,7 +231,7 @@ void SessionTable::refuseWaiting(const Error& reason) {
 }
 
 void SessionTable::attempt(Attempt attempt) {
-  auto chosen = pool_.choose(attempt.request.gpus, [this](const ExecutorLink& link) { return loadOf(link); });
+  auto chosen = pool_.choose(attempt.request.gpus, gpusOf(attempt.request.family), [this](const ExecutorLink& link) { return loadOf(link); });
   if (!chosen) {
     if (chosen.error().code == CudaError::systemNotReady && pool_.mayServe(attempt.request.gpus))
       return await(std::move(attempt), chosen.error());

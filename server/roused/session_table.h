@@ -124,6 +124,7 @@ class SessionTable {
   void count(const Session&, std::vector<std::uint64_t>& calls) const;
   Session* find(std::uint64_t id) const;
   std::uint64_t loadOf(const ExecutorLink&) const;
+  std::vector<std::uint32_t> gpusOf(std::uint64_t family) const;
   bool spins() const;
 
   DevicePool& pool_;

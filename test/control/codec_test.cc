@@ -396,7 +396,7 @@ TEST_CASE("a message whose pointers share their target does not swell when it is
 
 TEST_CASE("every field of what an executor tells another daemon survives") {
   OpenSession open{.sessionId = 9, .deviceIndex = 1, .deviceWindow = {1 << 30, 2 << 20}, .hostWindow = {4096, 8192}, .memoryLimit = 5, .name = "f", .dormant = true};
-  open.identity = {.program = "p", .pid = 77, .uid = 1000, .gpus = 2, .gpuMemory = 1, .hostMemory = 2, .moduleMemory = 3, .supervised = true, .sinceNs = -4, .key = "k", .hostAddresses = {8, 16}};
+  open.identity = {.program = "p", .pid = 77, .uid = 1000, .gpus = 2, .gpuMemory = 1, .hostMemory = 2, .moduleMemory = 3, .supervised = true, .sinceNs = -4, .key = "k", .hostAddresses = {8, 16}, .family = 12};
   open.hasProcess = true;
   open.check = 100;
   const auto opened = std::get<OpenSession>(roundTrip(1, open).body);

@@ -88,6 +88,21 @@ TEST_CASE("functions are spread over the least loaded GPUs") {
   for (const auto& [uuid, count] : perGpu) CHECK(count == 2);
 }
 
+TEST_CASE("processes of one program see the same GPUs, in the same order") {
+  RunningDaemon daemon({.gpus = 3});
+  const auto gpusOf = [](const Message& answer) {
+    std::vector<std::string> uuids;
+    for (const auto& device : attached(answer).devices) uuids.push_back(device.properties.uuid);
+    return uuids;
+  };
+  const std::string pair = daemon.prepare({"pair", 2, 0}), other = daemon.prepare({"other", 2, 0});
+  Client parent(daemon.settings.socket), child(daemon.settings.socket), stranger(daemon.settings.socket), last(daemon.settings.socket);
+  const auto parents = gpusOf(parent.attach(pair));
+  CHECK(gpusOf(stranger.attach(other)) != parents);  // the third, and the least loaded of these
+  CHECK(gpusOf(child.attach(pair)) == parents);
+  CHECK(gpusOf(last.attach(pair)) == parents);
+}
+
 TEST_CASE("whoever does not fit is refused with the reason and may try again") {
   RunningDaemon daemon({.gpus = 1, .change = [](daemon::Settings& settings) { settings.maxSessions = 1; }});
   Client client(daemon.settings.socket);

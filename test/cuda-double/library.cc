@@ -19,29 +19,42 @@ constexpr std::uint64_t kVariableAlignment = 256;
 struct Wrapper {
   std::uint32_t magic, version;
   const void* data;
+  const void* const* parts;  // of version 2: further fatbins, then a null pointer
 };
 
-std::span<const std::byte> bytesOf(const void* code) {
+std::size_t sizeOf(const void* code) {
   std::uint32_t magic = 0;
   std::memcpy(&magic, code, sizeof magic);
-  if (magic == kWrapperMagic) {
-    Wrapper wrapper{};
-    std::memcpy(&wrapper, code, sizeof wrapper);
-    return bytesOf(wrapper.data);
-  }
-  std::size_t size = 0;
   if (magic == fatbin::kMagic) {
     fatbin::ContainerHeader header{};
     std::memcpy(&header, code, sizeof header);
-    size = header.headerBytes + header.entryBytes;
-  } else if (std::memcmp(code, ELFMAG, SELFMAG) == 0) {
+    return header.headerBytes + header.entryBytes;
+  }
+  if (std::memcmp(code, ELFMAG, SELFMAG) == 0) {
     Elf64_Ehdr header{};
     std::memcpy(&header, code, sizeof header);
-    size = header.e_shoff + std::size_t{header.e_shentsize} * header.e_shnum;
-  } else {
-    size = std::strlen(static_cast<const char*>(code));
+    return header.e_shoff + std::size_t{header.e_shentsize} * header.e_shnum;
   }
-  return {static_cast<const std::byte*>(code), size};
+  return std::strlen(static_cast<const char*>(code));
+}
+
+std::vector<std::byte> bytesOf(const void* code) {
+  const auto append = [](std::vector<std::byte>& all, const void* from) {
+    const auto* begin = static_cast<const std::byte*>(from);
+    all.insert(all.end(), begin, begin + sizeOf(from));
+  };
+  std::vector<std::byte> all;
+  Wrapper wrapper{};
+  std::memcpy(&wrapper.magic, code, sizeof wrapper.magic);
+  if (wrapper.magic != kWrapperMagic) {
+    append(all, code);
+    return all;
+  }
+  std::memcpy(&wrapper, code, sizeof wrapper);
+  append(all, wrapper.data);
+  if (wrapper.version == 2)
+    for (const void* const* part = wrapper.parts; *part != nullptr; ++part) append(all, *part);
+  return all;
 }
 
 }  // namespace

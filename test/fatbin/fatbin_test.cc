@@ -135,6 +135,35 @@ TEST_CASE("containers behind one another are read as one, padding included") {
   CHECK(found->size() == 2 + 5);
 }
 
+TEST_CASE("of a program that was compiled in parts each part's PTX is taken") {
+  const auto part = [](std::uint16_t kind, std::uint32_t architecture, const std::string& text) {
+    EntryHeader entry{};
+    entry.kind = kind;
+    entry.architecture = architecture;
+    return container(entry, text + std::string(8 - text.size() % 8, '\0'));
+  };
+  const std::string linked = part(2, 75, "machine code"), first = part(1, 75, ".version first"), second = part(1, 75, ".version second");
+  const auto taken = [](const std::string& module, Newer newer = Newer::refuse) {
+    auto ptx = selectPtx(bytesOf(module), 90, newer);
+    if (!ptx) FAIL(ptx.error().message);
+    return *ptx;
+  };
+  CHECK(taken(linked + first + second) == ".version first\n.version second");
+  CHECK(taken(linked + first) == ".version first");
+  // A library's part for newer devices alone is left out, where the program's own parts fit.
+  const std::string library = part(1, 121, ".version library");
+  CHECK(taken(linked + first + library + second, Newer::accept) == ".version first\n.version second");
+  CHECK(taken(linked + library + library, Newer::accept) == ".version library\n.version library");
+  CHECK(failure(linked + library).find("sm_75, PTX compute_121") != std::string::npos);
+  // Each container for itself is found, with what pads between them left out.
+  const std::string padded = linked + std::string(24, '\0') + first;
+  auto all = containers(bytesOf(padded));
+  REQUIRE(all.ok());
+  REQUIRE(all->size() == 2);
+  CHECK((*all)[0].size() == linked.size());
+  CHECK((*all)[1].data() == bytesOf(padded).data() + linked.size() + 24);
+}
+
 TEST_CASE("plain PTX passes through, without its NUL") {
   const std::string text = "//\n.version 9.0\n.target sm_80\n";
   auto ptx = selectPtx(bytesOf(text + '\0'), 90);

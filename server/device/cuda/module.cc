@@ -9,6 +9,7 @@
 #include "server/device/cuda/module_ties.h"
 #include "server/device/cuda/printing_kernels.h"
 #include "server/device/cuda/variable_names.h"
+#include "server/fatbin/fatbin.h"
 
 namespace rouse::cuda {
 namespace {
@@ -30,6 +31,33 @@ Status loadStatus(const Driver& driver, CUresult result, std::string_view call, 
 
 // --- Libraries
 
+namespace {
+
+// What nvcc hands to the runtime for a program that was compiled in parts, and the runtime to the driver (fatbinary_section.h): the linked
+// code, and each part, which the driver links again for a GPU that the linked code is not for.
+class LinkedParts {
+ public:
+  explicit LinkedParts(const std::vector<std::span<const std::byte>>& containers) {
+    for (std::size_t i = 1; i < containers.size(); ++i) parts_.push_back(containers[i].data());
+    parts_.push_back(nullptr);
+    wrapper_.data = containers[0].data();
+    wrapper_.parts = parts_.data();
+  }
+  LinkedParts(const LinkedParts&) = delete;
+  LinkedParts& operator=(const LinkedParts&) = delete;
+  const void* wrapper() const { return &wrapper_; }
+
+ private:
+  struct {
+    std::int32_t magic = 0x466243b1, version = 2;
+    const void* data = nullptr;
+    const void* parts = nullptr;
+  } wrapper_;
+  std::vector<const void*> parts_;
+};
+
+}  // namespace
+
 Result<std::unique_ptr<LoadedLibrary>> LoadedLibrary::load(std::shared_ptr<Gpu> gpu, const std::string& module) {
   gpu->makeCurrent();
   const Driver& driver = gpu->driver();
@@ -37,8 +65,14 @@ Result<std::unique_ptr<LoadedLibrary>> LoadedLibrary::load(std::shared_ptr<Gpu> 
   std::array<CUjit_option, 2> options{CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
   std::array<void*, 2> values{log.data(), reinterpret_cast<void*>(log.size())};  // NOLINT(performance-no-int-to-ptr)
   std::unique_ptr<LoadedLibrary> library(new LoadedLibrary(std::move(gpu)));
-  const CUresult result = driver.cuLibraryLoadData(&library->library_, module.data(), options.data(), values.data(),
-                                                   options.size(), nullptr, nullptr, 0);
+  const auto given = [&](const void* code) {
+    return driver.cuLibraryLoadData(&library->library_, code, options.data(), values.data(), options.size(), nullptr, nullptr, 0);
+  };
+  CUresult result = given(module.data());
+  if (result == CUDA_ERROR_NO_BINARY_FOR_GPU) {
+    const auto parts = fatbin::containers(std::as_bytes(std::span(module)));
+    if (parts.ok() && parts->size() > 1) result = given(LinkedParts(*parts).wrapper());
+  }
   if (result != CUDA_SUCCESS) {
     library->library_ = nullptr;
     return loadStatus(driver, result, "cuLibraryLoadData", std::string(log.data(), ::strnlen(log.data(), log.size())))

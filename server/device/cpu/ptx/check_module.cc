@@ -110,12 +110,12 @@ const Signature& signatureOf(const Module& module, const Function& caller, const
 
 void checkModule(const Module& module) {
   for (const Variable& variable : module.variables) {
-    if (variable.isExtern)
+    if (variable.linkage == Linkage::external)
       failUnsupported(variable.line,
                       "extern variable '" + std::string(variable.name) + "' is not defined in the module");
   }
   for (const Variable& variable : module.shared) {
-    if (variable.bytes == 0 && !variable.isExtern)
+    if (variable.bytes == 0 && variable.linkage != Linkage::external)
       failInvalid(variable.line, "shared variable '" + std::string(variable.name) + "' has no size");
   }
   const auto checkAddress = [&](std::uint32_t index, std::uint32_t line) {

@@ -1,5 +1,6 @@
 // A PTX module after parsing: names are resolved to indices, instructions are checked against the instruction table
-// (instruction_table.h), nothing is generated yet.
+// (instruction_table.h), nothing is generated yet. A text may hold several units, each with a .version of its own, as parts of a program
+// that were compiled separately (nvcc -rdc=true): they are linked by their names while they are parsed.
 #pragma once
 
 #include <cstddef>
@@ -29,12 +30,15 @@ struct AddressValue {
   std::uint64_t mask = ~std::uint64_t{0};  // of PTX's mask() operator: one byte of the address, stored as a byte
 };
 
+// Who else knows a name (PTX ISA, "Linking Directives"). All but `internal` are known to the other units of a module.
+enum class Linkage : std::uint8_t { internal, visible, weak, common, external };
+
 struct Variable {
   std::string_view name;  // names are parts of Module::text
   Space space = Space::global;
+  Linkage linkage = Linkage::internal;
   Type type = Type::b8;
   bool isArray = false;
-  bool isExtern = false;
   bool isManaged = false;
   std::uint32_t alignment = 1;
   std::uint64_t bytes = 0;  // 0: extern array without a size (dynamic shared memory)
@@ -117,7 +121,7 @@ struct Function {
   std::string_view name;
   bool isKernel = false;
   bool isDefined = false;
-  bool isExtern = false;
+  Linkage linkage = Linkage::internal;
   std::uint32_t aliasOf = kNone;
   Signature signature;
   std::uint32_t parameterBytes = 0;  // kernels
@@ -136,8 +140,8 @@ struct Function {
 struct Module {
   std::unique_ptr<const std::string> source;
   std::string_view text;            // of `source`
-  std::uint32_t version = 0;        // major * 10 + minor
-  std::uint32_t target = 0;         // sm_80: 80
+  std::uint32_t version = 0;        // major * 10 + minor; with several units the highest
+  std::uint32_t target = 0;         // sm_80: 80; likewise
   std::vector<Variable> variables;  // .global and .const
   std::vector<Variable> shared;     // .shared, of the module and of its functions
   std::vector<Function> functions;

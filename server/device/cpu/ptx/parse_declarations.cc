@@ -69,14 +69,14 @@ Parser::VariableHead Parser::variableHead(bool typeRequired) {
 }
 
 // name[dimensions] after the head.
-Variable Parser::variable(const VariableHead& head, Space space, bool isExtern,
+Variable Parser::variable(const VariableHead& head, Space space, Linkage linkage,
                           std::vector<std::uint64_t>& dimensions) {
   Variable variable;
   variable.line = token_.line;
   variable.name = expectWord("a variable's name");
   variable.space = space;
   variable.type = head.type;
-  variable.isExtern = isExtern;
+  variable.linkage = linkage;
   variable.isManaged = head.isManaged;
   const std::uint64_t elementBytes = std::uint64_t{bytesOf(head.type)} * head.vector;
   variable.alignment = head.alignment ? head.alignment : static_cast<std::uint32_t>(elementBytes);
@@ -104,12 +104,12 @@ Variable Parser::variable(const VariableHead& head, Space space, bool isExtern,
   return variable;
 }
 
-void Parser::moduleVariable(Space space, bool isExtern) {
+void Parser::moduleVariable(Space space, Linkage linkage) {
   if (space == Space::constant && token_.is('[')) failUnsupported(token_.line, "constant banks");
   const VariableHead head = variableHead(true);
   do {
     std::vector<std::uint64_t> dimensions;
-    Variable made = variable(head, space, isExtern, dimensions);
+    Variable made = variable(head, space, linkage, dimensions);
     if (accept('=')) initialValue(made, dimensions);
     declareVariable(std::move(made), nullptr);
   } while (accept(','));
@@ -136,20 +136,20 @@ void Parser::declareVariable(Variable variable, Function* function) {
     if (variable.bytes > kLargestLocal) tooLarge(kLargestLocal);
     list = &function->locals;
     symbol.kind = Symbol::Kind::local;
-  } else if (variable.isArray && variable.bytes == 0 && !variable.isExtern) {
+  } else if (variable.isArray && variable.bytes == 0 && variable.linkage != Linkage::external) {
     failInvalid(line, "variable '" + std::string(variable.name) + "' has no size");
   }
   symbol.index = static_cast<std::uint32_t>(list->size());
-  // An extern declaration may come before the definition, or be repeated.
-  if (const auto known = scopes_.back().find(variable.name); known != scopes_.back().end()) {
-    const Symbol old = known->second;
-    if (old.kind != symbol.kind || (!variable.isExtern && !(*list)[old.index].isExtern)) {
-      failInvalid(line, "'" + std::string(variable.name) + "' is declared twice");
-    }
-    if (!variable.isExtern) (*list)[old.index] = std::move(variable);
+  // Variables of functions are theirs alone; others may have been declared before, here or in another unit.
+  const bool ofUnit = scopes_.size() == 1;
+  const Symbol* old = ofUnit ? known(variable.name, variable.linkage, line) : inScope(variable.name);
+  if (old != nullptr) {
+    if (old->kind != symbol.kind) failInvalid(line, "'" + std::string(variable.name) + "' is declared twice");
+    Variable& before = (*list)[old->index];
+    if (!keepsVariable(before, variable)) before = std::move(variable);
     return;
   }
-  declare(variable.name, symbol);
+  declareInUnit(variable.name, symbol, ofUnit ? variable.linkage : Linkage::internal);
   list->push_back(std::move(variable));
 }
 

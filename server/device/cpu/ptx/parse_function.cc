@@ -8,6 +8,7 @@ namespace {
 constexpr std::size_t kDeepestBlock = 64;
 constexpr std::size_t kMostFunctions = std::size_t{1} << 18;
 constexpr std::uint64_t kMostThreads = 1024;
+constexpr std::string_view kBodyOrEnd = "';' or a body";
 
 bool agree(const std::vector<Parameter>& a, const std::vector<Parameter>& b) {
   if (a.size() != b.size()) return false;
@@ -20,11 +21,12 @@ bool agree(const std::vector<Parameter>& a, const std::vector<Parameter>& b) {
 }  // namespace
 
 // After .entry or .func: [(results)] name [(inputs)] directives, then ; or a body.
-void Parser::function(bool isKernel, bool isExtern) {
+void Parser::function(bool isKernel, Linkage linkage) {
   Function made;
   Signature& signature = made.signature;
   made.isKernel = isKernel;
-  made.isExtern = isExtern;
+  // The host finds kernels by their names, whatever is said of them.
+  made.linkage = isKernel && linkage == Linkage::internal ? Linkage::visible : linkage;
   while (token_.isDotted("attribute")) {
     advance();
     skipParenthesised();
@@ -36,26 +38,26 @@ void Parser::function(bool isKernel, bool isExtern) {
   functionDirectives(made, signature);
 
   std::uint32_t index = static_cast<std::uint32_t>(module_.functions.size());
-  if (const auto known = scopes_[0].find(made.name); known != scopes_[0].end()) {
-    index = known->second.index;
-    if (known->second.kind != Symbol::Kind::function)
-      failInvalid(made.line, "'" + std::string(made.name) + "' is declared twice");
+  if (const Symbol* symbol = known(made.name, made.linkage, made.line)) {
+    index = symbol->index;
+    if (symbol->kind != Symbol::Kind::function) failInvalid(made.line, "'" + std::string(made.name) + "' is declared twice");
     Function& old = module_.functions[index];
     if (old.isKernel != isKernel || !agree(old.signature.results, signature.results) ||
         !agree(old.signature.inputs, signature.inputs)) {
       failInvalid(made.line, "'" + std::string(made.name) + "' is declared with different parameters");
     }
     if (token_.is(';')) return advance();
-    if (old.isDefined) failInvalid(made.line, "'" + std::string(made.name) + "' is defined twice");
+    if (!token_.is('{')) unexpected(kBodyOrEnd);
+    if (keepsFunction(old, made)) return skipBraces("function '" + std::string(made.name) + "'");
     old = std::move(made);
   } else {
     if (module_.functions.size() >= kMostFunctions)
       failUnsupported(made.line, "more than " + std::to_string(kMostFunctions) + " functions");
-    declare(made.name, {Symbol::Kind::function, index});
+    declareInUnit(made.name, {Symbol::Kind::function, index}, made.linkage);
     module_.functions.push_back(std::move(made));
     if (accept(';')) return;
+    if (!token_.is('{')) unexpected(kBodyOrEnd);
   }
-  if (!token_.is('{')) unexpected("';' or a body");
   module_.functions[index].isDefined = true;
   body(module_.functions[index]);
 }
@@ -160,20 +162,20 @@ void Parser::bodyDirective(Function& function) {
     while (token_.kind == Token::Kind::string || token_.is(',')) advance();
     return expect(';', "after a pragma");
   }
-  bool isExtern = acceptDotted("extern");
+  const Linkage linkage = acceptDotted("extern") ? Linkage::external : Linkage::internal;
   if (acceptDotted("local")) {
     const VariableHead head = variableHead(true);
     do {
       std::vector<std::uint64_t> dimensions;
-      Variable made = variable(head, Space::local, false, dimensions);
+      Variable made = variable(head, Space::local, Linkage::internal, dimensions);
       if (token_.is('=')) failUnsupported(token_.line, "initial values of local variables");
       declareVariable(made, &function);
     } while (accept(','));
     return expect(';', "after a variable");
   }
-  if (acceptDotted("shared")) return moduleVariable(Space::shared, isExtern);
-  if (acceptDotted("global")) return moduleVariable(Space::global, isExtern);
-  if (acceptDotted("const")) return moduleVariable(Space::constant, isExtern);
+  if (acceptDotted("shared")) return moduleVariable(Space::shared, linkage);
+  if (acceptDotted("global")) return moduleVariable(Space::global, linkage);
+  if (acceptDotted("const")) return moduleVariable(Space::constant, linkage);
   unexpected("a statement");
 }
 

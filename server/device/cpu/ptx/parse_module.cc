@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "server/device/cpu/ptx/failure.h"
 #include "server/device/cpu/ptx/parser.h"
 
@@ -92,27 +94,36 @@ std::int64_t Parser::constantExpression(std::string_view what) {
 }
 
 void Parser::run() {
+  do unit();
+  while (token_.kind != Token::Kind::end);
+}
+
+void Parser::unit() {
+  scopes_[0].clear();
   header();
-  while (token_.kind != Token::Kind::end) moduleStatement();
+  while (token_.kind != Token::Kind::end && !token_.isDotted("version")) moduleStatement();
 }
 
 void Parser::header() {
   if (!acceptDotted("version")) unexpected("'.version'");
   const std::string_view version = token_.text;
   if (token_.kind != Token::Kind::float64 || version.size() != 3 || version[1] != '.') unexpected("a version as 9.0");
-  module_.version = static_cast<std::uint32_t>((version[0] - '0') * 10 + (version[2] - '0'));
-  if (module_.version > kNewestVersion) failUnsupported(token_.line, "version " + std::string(version));
+  const auto number = static_cast<std::uint32_t>((version[0] - '0') * 10 + (version[2] - '0'));
+  if (number > kNewestVersion) failUnsupported(token_.line, "version " + std::string(version));
+  module_.version = std::max(module_.version, number);
   advance();
   if (!acceptDotted("target")) unexpected("'.target'");
   do {
     const std::uint32_t line = token_.line;
     const std::string_view word = expectWord("a target");
     if (word.starts_with("sm_")) {
+      std::uint32_t target = 0;
       for (const char c : word.substr(3)) {
         if (c < '0' || c > '9') break;  // the suffixes a and f
-        module_.target = module_.target * 10 + static_cast<std::uint32_t>(c - '0');
-        if (module_.target > 999) failInvalid(line, "target '" + std::string(word) + "' is no architecture");
+        target = target * 10 + static_cast<std::uint32_t>(c - '0');
+        if (target > 999) failInvalid(line, "target '" + std::string(word) + "' is no architecture");
       }
+      module_.target = std::max(module_.target, target);
     } else if (word != "debug" && word != "texmode_unified" && word != "texmode_independent" &&
                word != "map_f64_to_f32") {
       failUnsupported(line, "target '" + std::string(word) + "'");
@@ -121,6 +132,23 @@ void Parser::header() {
   if (acceptDotted("address_size")) {
     const std::uint32_t line = token_.line;
     if (expectInteger("64") != 64) failUnsupported(line, "addresses of other than 64 bits");
+  }
+}
+
+Linkage Parser::linkageDirectives() {
+  Linkage linkage = Linkage::internal;
+  while (true) {
+    if (acceptDotted("extern")) {
+      linkage = Linkage::external;
+    } else if (acceptDotted("visible")) {
+      linkage = Linkage::visible;
+    } else if (acceptDotted("weak")) {
+      linkage = Linkage::weak;
+    } else if (acceptDotted("common")) {
+      linkage = Linkage::common;
+    } else {
+      return linkage;
+    }
   }
 }
 
@@ -136,20 +164,13 @@ void Parser::moduleStatement() {
     while (token_.kind == Token::Kind::string || token_.is(',')) advance();
     return expect(';', "after a pragma");
   }
-  bool isExtern = false;
-  while (true) {
-    if (acceptDotted("extern")) {
-      isExtern = true;
-    } else if (!acceptDotted("visible") && !acceptDotted("weak") && !acceptDotted("common")) {
-      break;
-    }
-  }
+  const Linkage linkage = linkageDirectives();
   const std::uint32_t line = token_.line;
-  if (acceptDotted("entry")) return function(true, isExtern);
-  if (acceptDotted("func")) return function(false, isExtern);
-  if (acceptDotted("global")) return moduleVariable(Space::global, isExtern);
-  if (acceptDotted("const")) return moduleVariable(Space::constant, isExtern);
-  if (acceptDotted("shared")) return moduleVariable(Space::shared, isExtern);
+  if (acceptDotted("entry")) return function(true, linkage);
+  if (acceptDotted("func")) return function(false, linkage);
+  if (acceptDotted("global")) return moduleVariable(Space::global, linkage);
+  if (acceptDotted("const")) return moduleVariable(Space::constant, linkage);
+  if (acceptDotted("shared")) return moduleVariable(Space::shared, linkage);
   if (token_.isDotted("tex") || token_.isDotted("local") || token_.isDotted("param") || token_.isDotted("reg")) {
     failUnsupported(line, "module-level '." + std::string(token_.text) + "'");
   }
@@ -164,11 +185,16 @@ void Parser::skipSection() {
     if (token_.kind == Token::Kind::end) failInvalid(line, "section without a body");
     advance();
   }
+  skipBraces("section");
+}
+
+void Parser::skipBraces(std::string_view what) {
+  const std::uint32_t line = token_.line;
   std::size_t depth = 0;
   do {
     if (token_.is('{')) ++depth;
     if (token_.is('}')) --depth;
-    if (token_.kind == Token::Kind::end) failInvalid(line, "section without an end");
+    if (token_.kind == Token::Kind::end) failInvalid(line, std::string(what) + " without an end");
     advance();
   } while (depth > 0);
 }

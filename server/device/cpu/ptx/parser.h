@@ -59,16 +59,26 @@ class Parser {
   [[noreturn]] void unexpected(std::string_view expected);
 
   // Module level (parse_module.cc)
+  void unit();
   void header();
+  Linkage linkageDirectives();
   void moduleStatement();
   void skipSection();
   void skipLocation();
   void skipParenthesised();
+  void skipBraces(std::string_view what);
+
+  // Names of units (link.cc)
+  const Symbol* known(std::string_view name, Linkage, std::uint32_t line);
+  const Symbol* inScope(std::string_view name) const;
+  void declareInUnit(std::string_view name, Symbol, Linkage);
+  bool keepsVariable(const Variable& old, Variable& found) const;
+  bool keepsFunction(const Function& old, const Function& found) const;
 
   // Declarations (parse_declarations.cc)
   VariableHead variableHead(bool typeRequired);
-  void moduleVariable(Space, bool isExtern);
-  Variable variable(const VariableHead&, Space, bool isExtern, std::vector<std::uint64_t>& dimensions);
+  void moduleVariable(Space, Linkage);
+  Variable variable(const VariableHead&, Space, Linkage, std::vector<std::uint64_t>& dimensions);
   void declareVariable(Variable, Function*);
   void registers(Function&);
   Parameter parameter(Parameter::Role);
@@ -83,7 +93,7 @@ class Parser {
   void initialAddress(Variable&, std::uint64_t offset, std::uint64_t mask);
 
   // Functions (parse_function.cc)
-  void function(bool isKernel, bool isExtern);
+  void function(bool isKernel, Linkage);
   void functionDirectives(Function&, Signature&);
   void prepareBody(Function&, const Signature&);
   void body(Function&);
@@ -114,7 +124,8 @@ class Parser {
   bool hasAhead_ = false;
   std::size_t instructionCount_ = 0;
   std::size_t declaredVariables_ = 0;
-  std::vector<Names> scopes_{1};                                     // innermost last
+  std::vector<Names> scopes_{1};                                     // innermost last, the unit's first
+  Names linked_;                                                     // what units can know of each other
   std::unordered_map<std::uint64_t, std::uint32_t> rangeRegisters_;  // range and number → register
   std::uint32_t rangeCount_ = 0;
   std::vector<LabelScope> labelScopes_;  // of the function at hand

@@ -81,8 +81,13 @@ std::optional<Location> before(std::string_view text, std::size_t& end, Wanted w
 
 }  // namespace
 
-std::optional<SourceLine> sourceLineAt(std::string_view text, std::size_t offset) {
-  std::size_t end = std::min(offset, text.size());
+std::optional<SourceLine> sourceLineAt(std::string_view all, std::size_t offset) {
+  // Of the unit that it is in: another's files have numbers of their own.
+  constexpr std::string_view kUnit = "\n.version";
+  const std::size_t last = all.rfind(kUnit, offset);
+  const std::size_t begin = last == std::string_view::npos ? 0 : last;
+  const std::string_view text = all.substr(begin, all.find(kUnit, std::max(offset, begin + 1)) - begin);
+  std::size_t end = std::min(offset - begin, text.size());
   const auto innermost = before(text, end, [](const Location&) { return true; });
   if (!innermost) return std::nullopt;
   SourceLine found{fileName(text, innermost->file), innermost->line, {}, 0};
