@@ -131,6 +131,7 @@ class Session final : public Sharer, private memory::ContextObserver {
   bool quiet() const override;
   bool active() override { return tookCommands() || busy(); }
   bool present() const override { return presence_.here(); }
+  bool away() const { return presence_.where() == Presence::Where::away; }  // though it may have left some of its memory here
   const Presence& presence() const { return presence_; }
   // Presence's; not of one that is being taken to another device.
   void meet(std::uint64_t address) { presence_.meet(address); }

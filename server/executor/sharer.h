@@ -35,6 +35,7 @@ class Sharer {
   struct Shares {  // Sharing's notes. Times in nanoseconds; 0: never.
     std::uint64_t activeAt = 0, hereSince = 0, waitingSince = 0, askedAt = 0, staysUntil = 0;
     std::uint64_t comesSince = 0, tookToCome = 0;  // until it was here; the latter is a duration
+    std::uint64_t waited = 0, waitEnded = 0;  // altogether before it waits now, since it last did not for a while (sharing.h); when that ended
     std::uint64_t toldAfter = 0;  // how long it had waited when the daemon was told last
     unsigned refusals = 0;  // times in a row that it was asked to leave and did not
     bool wasHere = false;

@@ -21,10 +21,15 @@ bool observe(Sharer& sharer, std::uint64_t now) {
   if (!here) notes.refusals = 0;
   notes.wasHere = here;
   if (sharer.wantedChunks() == 0) {
-    notes.waitingSince = notes.toldAfter = 0;
+    if (notes.waitingSince == 0) return false;
+    notes.waited += now - notes.waitingSince;
+    notes.waitEnded = now;
+    notes.waitingSince = 0;
     return false;
   }
-  if (notes.waitingSince == 0) notes.waitingSince = now;
+  if (notes.waitingSince != 0) return true;
+  notes.waitingSince = now;
+  if (now - notes.waitEnded > Sharing::kForgetNs) notes.waited = notes.toldAfter = 0;
   return true;
 }
 
@@ -70,9 +75,11 @@ std::vector<channel::SessionWaits> Sharing::impatient(std::span<Session* const> 
   std::vector<channel::SessionWaits> found;
   for (Session* session : sessions) {
     Session::Shares& notes = session->shares;
-    if (notes.waitingSince == 0 || session->heldChunks() != 0 || session->pinned()) continue;
-    const std::uint64_t bytes = session->wantedChunks() * kGranuleBytes, waited = now - notes.waitingSince;
-    if (bytes == 0 || waited < std::max(2 * notes.toldAfter, kLeastWaitNs + bytes * 1'000 / (kCopyRate / 1'000'000))) continue;
+    if (notes.waitingSince == 0 || session->wantedChunks() == 0 || !session->away() || session->pinned()) continue;
+    // What it still has here would have to come there as well.
+    const std::uint64_t bytes = (session->wantedChunks() + session->heldChunks()) * kGranuleBytes, waited = notes.waited + now - notes.waitingSince;
+    const std::uint64_t again = notes.toldAfter + std::min(notes.toldAfter, kTellAgainNs);
+    if (waited < std::max(again, kLeastWaitNs + bytes * 1'000 / (kCopyRate / 1'000'000))) continue;
     notes.toldAfter = waited;
     if (!session->mayMove()) continue;
     found.push_back({session->id(), waited, bytes, session->usage().reservedBytes});

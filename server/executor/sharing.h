@@ -24,11 +24,15 @@ class Sharing {
 
   // Who has done nothing for so long is no reason for others to stay away.
   static constexpr std::uint64_t kIdleNs = 100'000'000;
-  // How long who waits here, with none of the device's memory, waits before another device is thought of: as long as the way there
-  // takes, about (copying homes, bytes a second; and the rest of it). So it is never more than twice as long in coming as whoever knew how
-  // long it would have to wait (Karlin, Manasse, Rudolph and Sleator, "Competitive snoopy caching", 1988).
+  // How long who waits here without all of its memory waits before another device is thought of, altogether where it waits again and again:
+  // as long as the way there takes, about (copying homes, bytes a second; and the rest of it). So it never waits more than twice as long
+  // as whoever knew how long it would have to (Karlin, Manasse, Rudolph and Sleator, "Competitive snoopy caching", 1988).
   static constexpr std::uint64_t kCopyRate = 4'000'000'000;
   static constexpr std::uint64_t kLeastWaitNs = 20'000'000;
+  // Who has not waited for so long begins anew.
+  static constexpr std::uint64_t kForgetNs = 10'000'000'000;
+  // Where there was no better place for it, this is asked again after as much waiting as before, or so much.
+  static constexpr std::uint64_t kTellAgainNs = 1'000'000'000;
 
   explicit Sharing(Surroundings& surroundings) : surroundings_(surroundings) {}
 

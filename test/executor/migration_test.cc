@@ -361,4 +361,45 @@ TEST_CASE_METHOD(TwoDevices, "the daemon is told of who waits for longer than it
   REQUIRE(told().empty());
 }
 
+TEST_CASE_METHOD(TwoDevices, "who waits a little again and again is told of as who waits long, unless it has not waited for a while") {
+  Client& client = start(6);
+  const auto other = a.add(5);
+  const auto told = [&] {
+    std::vector<Session*> all;
+    for (const auto& session : a.sessions) all.push_back(session.get());
+    return Sharing::impatient(all, a.now);
+  };
+  const std::uint64_t least = Sharing::kLeastWaitNs + 6 * kG * 1'000'000'000 / Sharing::kCopyRate;
+  std::uint64_t rounds = 0;
+  // It waits for a third of that, is served, and the other one comes back.
+  const auto waits = [&] {
+    a.device.hold = true;
+    a.clients[other]->send(wire::Fill{.stream = wire::kLegacyStream, .destination = a.clients[other]->window(), .count = 8, .elementBytes = 1});
+    a.settle();
+    client.send(wire::SlotSignal{.stream = wire::kLegacyStream, .value = ++rounds, .slot = 4});
+    a.settle();
+    REQUIRE(client.value(4) == rounds - 1);
+    a.now += least / 3 + 1;
+    const auto found = told();
+    a.device.release();
+    a.settle();
+    REQUIRE(client.value(4) == rounds);
+    a.now += 100 * kMs;
+    a.touch(other);
+    a.settle();
+    return found;
+  };
+  REQUIRE(waits().empty());
+  REQUIRE(waits().empty());
+  REQUIRE(waits().size() == 1);
+  REQUIRE(waits().empty());
+  a.now += Sharing::kForgetNs;
+  REQUIRE(waits().empty());
+  REQUIRE(waits().empty());
+  const auto found = waits();
+  REQUIRE(found.size() == 1);
+  // All of it would have to come elsewhere, also what it still has here.
+  REQUIRE(found[0].wantedBytes == 6 * kG);
+}
+
 }  // namespace rouse::executor
