@@ -127,6 +127,13 @@ TEST_CASE("atomic additions to vectors are one access") {
   isInvalid("red.global.add.v4.f32 [%p+64], {%f1, %f2, %f3, %f4};", "Invalid __global__ atomic of size 16 bytes");
 }
 
+TEST_CASE("a thread that takes more of its stack than any has is not begun") {
+  const Outcome outcome = run(kernelAround("alloca.u64 %q1, 0xfffffff0; st.local.u32 [%q1], %r1;"));
+  INFO(outcome.report << outcome.error.message);
+  CHECK(outcome.error.code == CudaError::launchOutOfResources);
+  CHECK(outcome.count == 0);
+}
+
 TEST_CASE("what a thread takes of its stack is its own until it gives it back, or its function returns") {
   isValid("stacksave.u64 %q1; alloca.u64 %q2, 32, 16; st.local.u32 [%q2+28], %r1; cvta.local.u64 %q3, %q2; ld.u32 %r2, [%q3]; stackrestore.u64 %q1;"
           "alloca.u64 %q2, 8; st.local.u64 [%q2], %q1; st.local.u32 [own+12], %r1;");

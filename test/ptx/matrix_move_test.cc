@@ -124,6 +124,17 @@ TEST_CASE("lanes that come by different ways meet, those that do not come are a 
   CHECK(failure.find("deadlock: 32 threads wait in warp operations") != std::string::npos);
 }
 
+TEST_CASE("an operation that all lanes come to stays one, between branches that only some of them take") {
+  const Halves matrix = numbers(64);
+  std::vector<std::uint32_t> in(128), out(128);
+  for (unsigned lane = 0; lane < kLanes; ++lane) in[lane * 4] = expected(matrix, false, lane);
+  // Whoever goes one way before it goes the same way behind it: two of it, one on each way, would be as good for a thread of its own.
+  mustRunWarp(kernelAround(kOwn + words("ld", 1, "%at") + "setp.lt.u32 %p0, %lane, 16;\n@!%p0 bra both;\nst.global.u8 [%out+4], %r0;\nboth:\n" +
+                           "movmatrix.sync.aligned.m8n8.trans.b16 %r0, %r0;\n@!%p0 bra end;\nst.global.u8 [%out+8], %r0;\nend:\n" + words("st", 1, "%out")),
+              in.data(), out.data());
+  for (unsigned lane = 0; lane < kLanes; ++lane) CHECK(out[lane * 4] == expected(matrix, true, lane));
+}
+
 TEST_CASE("lanes that stay away from an operation that is done in vectors end the launch") {
   std::vector<std::uint32_t> in(128), out(128);
   in[3 * 4] = 77;

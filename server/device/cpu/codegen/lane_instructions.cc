@@ -394,17 +394,18 @@ void LaneEmitter::emitEnd(const llvm::CallInst& call) {
 
 // Lane by lane: a loop over those of the mask, or, where all are in it, one after the other.
 void LaneEmitter::emitAtomic(const llvm::Instruction& update) {
+  const llvm::Align aligned(64);  // as wide as a vector of the processor's; IR's own for <32 x i64> would be more
   const auto array = [&](llvm::Type* type) {
     llvm::IRBuilder<> at(entry_, entry_->begin());
     llvm::AllocaInst* const made = at.CreateAlloca(llvm::ArrayType::get(type, lanes_));
-    made->setAlignment(llvm::Align(64));
+    made->setAlignment(aligned);
     return made;
   };
   llvm::SmallVector<llvm::Value*, 3> given(update.getNumOperands(), nullptr);
   for (unsigned k = 0; k < given.size(); ++k) {
     if (shapes_.of(update.getOperand(k)).isUniform()) continue;
     given[k] = array(update.getOperand(k)->getType());
-    b.CreateStore(vectorOf(update.getOperand(k)), given[k]);
+    b.CreateAlignedStore(vectorOf(update.getOperand(k)), given[k], aligned);
   }
   const bool isPair = llvm::isa<llvm::AtomicCmpXchgInst>(update);
   llvm::Type* const type = isPair ? update.getType()->getStructElementType(0) : update.getType();
@@ -443,9 +444,9 @@ void LaneEmitter::emitAtomic(const llvm::Instruction& update) {
   left->addIncoming(rest, loop);
   b.CreateCondBr(b.CreateICmpNE(rest, llvm::ConstantInt::get(word, 0)), loop, done);
   b.SetInsertPoint(done);
-  if (results != nullptr) set(made_[&update].vector, b.CreateLoad(widen(type), results));
+  if (results != nullptr) set(made_[&update].vector, b.CreateAlignedLoad(widen(type), results, aligned));
   if (successes != nullptr) {
-    llvm::Value* const flags = b.CreateLoad(widen(b.getInt8Ty()), successes);
+    llvm::Value* const flags = b.CreateAlignedLoad(widen(b.getInt8Ty()), successes, aligned);
     set(made_[&update].second, b.CreateICmpNE(flags, llvm::Constant::getNullValue(flags->getType())));
   }
 }

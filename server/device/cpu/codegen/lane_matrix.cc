@@ -75,7 +75,7 @@ void LaneEmitter::emitMatrix(const llvm::CallInst& call) {
   for (unsigned k = 3; k < call.arg_size(); ++k) {
     const llvm::Value* const argument = call.getArgOperand(k);
     llvm::AllocaInst* const each = forLanes(llvm::ArrayType::get(argument->getType(), kWarp));
-    b.CreateStore(vectorOf(argument), each);
+    b.CreateAlignedStore(vectorOf(argument), each, llvm::Align(kWordAlign));
     arguments.push_back(each);
   }
   llvm::SmallVector<llvm::Type*, 6> types;

@@ -1,6 +1,7 @@
 #include "server/device/cpu/codegen/module_emitter.h"
 
 #include "server/device/cpu/codegen/emitter.h"
+#include "server/device/cpu/codegen/passes.h"
 
 namespace rouse::cpu::codegen {
 
@@ -60,6 +61,7 @@ llvm::Function* ModuleEmitter::function(std::uint32_t index) {
   made->addParamAttr(0, llvm::Attribute::NoAlias);
   made->addFnAttr(llvm::Attribute::NoUnwind);
   made->addFnAttr(llvm::Attribute::NullPointerIsValid);
+  made->addFnAttr("probe-stack", "inline-asm");  // no frame steps over the guard below the stack
   return functions_[index] = made;
 }
 
@@ -74,7 +76,10 @@ llvm::Constant* ModuleEmitter::functionPointer(std::uint32_t index) {
 llvm::FunctionCallee ModuleEmitter::external(llvm::StringRef name, llvm::Type* result,
                                              llvm::ArrayRef<llvm::Type*> arguments) {
   llvm::FunctionCallee callee = module_->getOrInsertFunction(name, llvm::FunctionType::get(result, arguments, false));
-  llvm::cast<llvm::Function>(callee.getCallee())->addFnAttr(llvm::Attribute::NoUnwind);
+  auto* const declared = llvm::cast<llvm::Function>(callee.getCallee());
+  declared->addFnAttr(llvm::Attribute::NoUnwind);
+  // Of one call where threads meet no optimization is to make two in different places.
+  if (isWaitingFunction(name)) declared->addFnAttr(llvm::Attribute::Convergent);
   return callee;
 }
 

@@ -22,7 +22,6 @@ void lowerStackAllocate(Emitter& e, const Instruction& i) {
   if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > kMostAlignment) e.unsupported(i, "this alignment");
   llvm::Value* const bytes =
       e.b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, e.read(i.operands[1], Type::u64), e.b.getInt64(kMoreThanAnyStack));
-  e.b.GetInsertBlock()->getParent()->addFnAttr("probe-stack", "inline-asm");
   llvm::AllocaInst* const made = e.b.CreateAlloca(e.b.getInt8Ty(), e.checked() ? e.b.CreateAdd(bytes, e.b.getInt64(kGap)) : bytes);
   made->setAlignment(llvm::Align(std::max(alignment, kLeastAlignment)));
   llvm::Value* const address = e.b.CreatePtrToInt(made, e.b.getInt64Ty());

@@ -47,7 +47,7 @@ class OperandCheck {
         return wanted + " as operand " + std::to_string(at);
       }
       if (operandForm.second != Type::none && at == 1) {
-        if (instruction_.hasSecond && !isDestination(instruction_.second, operandForm.second, false)) {
+        if (instruction_.hasSecond && (instruction_.second.part != Part::whole || !isDestination(instruction_.second, operandForm.second, false))) {
           return registerOf(operandForm.second) + " as second destination";
         }
       }

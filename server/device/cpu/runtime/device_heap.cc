@@ -20,7 +20,7 @@ void DeviceHeap::setLimit(std::uint64_t bytes) {
 
 void* DeviceHeap::allocate(std::uint64_t bytes) {
   std::lock_guard lock(mutex_);
-  if (bytes == 0 || bytes > limit_) return nullptr;
+  if (bytes == 0 || bytes > limit_ || bytes > ~std::uint64_t{0} - kAlignment) return nullptr;
   const std::uint64_t rounded = roundUp(bytes, kAlignment);
   if (used_ > limit_ || rounded > limit_ - used_) return nullptr;
   void* block = std::aligned_alloc(kAlignment, rounded);

@@ -59,7 +59,7 @@ void Residency::loopBody(Fiber* self) {
 Residency::Progress Residency::runLoops(const std::atomic<std::uint32_t>& others) {
   if (loopBlock_ == nullptr) loopBlock_ = runner_.takeBlock();
   others_ = &others;
-  const std::size_t stackBytes = std::max(grid_.stackBytes(), kLoopStackBytes);
+  const std::size_t stackBytes = grid_.stackBytes() == 0 ? 0 : std::max(grid_.stackBytes(), kLoopStackBytes);
   Fiber* fiber = nullptr;
   if (claimed()) {
     fiber = runner_.takeFiber(stackBytes, &Residency::loopBody);

@@ -51,6 +51,7 @@ void Runner::prepare(Fiber* fiber) {
 }
 
 Fiber* Runner::takeFiber(std::size_t stackBytes, void (*body)(Fiber*)) {
+  if (stackBytes == 0) return nullptr;  // more than any stack has (StackPool::classFor)
   auto& idle = idle_[classIndex(stackBytes)];
   Fiber* fiber = nullptr;
   if (!idle.empty()) {

@@ -74,7 +74,8 @@ __attribute__((no_sanitize("address", "thread"))) void onFault(int signal, sigin
 
 ROUSE_UNINSTRUMENTED void leaveStoppedKernel(Runner& runner, int signal, ucontext_t& context) {
   Fiber* fiber = runner.current();
-  if (fiber == nullptr || !onStackOf(*fiber, static_cast<std::uint64_t>(context.uc_mcontext.gregs[REG_RSP]))) return;
+  if (fiber == nullptr) return;
+  // Wherever its stack pointer is: a kernel may have moved it (stackrestore).
   if (!fiber->block->grid().stopped()) return;
   Fault fault;
   fault.signal = signal;
