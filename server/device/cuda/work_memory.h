@@ -1,4 +1,4 @@
-// Device memory that libraries work in, made with their handles: of what stays free beside the programs' (physical_memory.cc). It moves with
+// Device memory that libraries work in, made when a handle first needs it: of what stays free beside the programs' (physical_memory.cc). It moves with
 // nobody and is in nobody's account.
 #pragma once
 

@@ -154,15 +154,18 @@ void Classic::batchNorm() {
   const bool forward = node_.operation == dnn::Operation::normForward, training = (node_.flags & dnn::kTraining) != 0;
   const double epsilon = node_.numbers[dnn::kEpsilon];
   const Argument x = in(0), scale = in(forward ? 1 : 2);
-  // Averaged over all but C, or over N alone.
+  // Averaged over all but C, or over N alone; of a dimension of 1 it is the same whether it is averaged.
   const dnn::Averaged averaged = dnn::averagedBy(parts_, node_);
-  const std::uint32_t rank = parts_.tensors[node_.inputs[0]].rank;
-  const bool perActivation = rank > 2 && averaged.dims[2] == 0;
-  for (std::uint32_t i = 0; i < rank; ++i) {
-    if (averaged.dims[i] != (i == 0 || (i > 1 && !perActivation))) refused_ = "an average over other dimensions than all but C, or N";
+  const dnn::Tensor& image = parts_.tensors[node_.inputs[0]];
+  bool spatial = true, perActivation = true;
+  for (std::uint32_t i = 0; i < image.rank; ++i) {
+    if (image.dims[i] == 1) continue;
+    spatial &= (averaged.dims[i] == 1) == (i != 1);
+    perActivation &= (averaged.dims[i] == 1) == (i == 0);
   }
+  if (!spatial && !perActivation) refused_ = "an average over other dimensions than all but C, or N";
   if (!alike(forward ? 2 : 3, 1)) refused_ = "a parameter or statistic of another type, shape or layout than the scale's";
-  const auto mode = perActivation ? CUDNN_BATCHNORM_PER_ACTIVATION : CUDNN_BATCHNORM_SPATIAL;
+  const auto mode = spatial ? CUDNN_BATCHNORM_SPATIAL : CUDNN_BATCHNORM_PER_ACTIVATION;
   const void *alpha = scalar(node_.alpha, 0), *beta = scalar(node_.beta, 1);
   if (!forward) {
     const Argument dy = in(1), dx = out(0);

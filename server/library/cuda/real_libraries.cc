@@ -204,7 +204,8 @@ Status RealLibraries::callDnn(Handle& handle, std::span<const std::byte> paramet
     if (!loaded) return loaded.error();
     dnn_ = std::move(*loaded);
   }
-  if (memory_ && handle.own.bytes == 0) {
+  const bool classic = isClassic(parts);
+  if (memory_ && !classic && handle.own.bytes == 0) {
     auto taken = memory_->take(kWorkspaceBytes);
     if (!taken) return Error{taken.error().code, "cuDNN's workspace of " + std::to_string(kWorkspaceBytes) + " bytes: " + taken.error().message};
     handle.own = {*taken, kWorkspaceBytes};
@@ -221,7 +222,7 @@ Status RealLibraries::callDnn(Handle& handle, std::span<const std::byte> paramet
       return Error{CudaError::unknown, std::string("cudnnSetStream: ") + dnn_->cudnnGetErrorString(status)};
     handle.dnnStream = handle.stream;
   }
-  return isClassic(parts) ? runClassic(*dnn_, handle.dnn, parts) : handle.plans.run(*dnn_, handle.dnn, parts, handle.own);
+  return classic ? runClassic(*dnn_, handle.dnn, parts) : handle.plans.run(*dnn_, handle.dnn, parts, handle.own);
 }
 
 Status RealLibraries::callLt(Handle& handle, const blas::LtMatmul& call) {

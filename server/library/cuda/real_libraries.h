@@ -30,8 +30,8 @@ class WorkMemory {
   virtual void give(std::uint64_t address, std::uint64_t bytes) = 0;
 };
 
-// What each handle of cuDNN has of it: programs ask our client how much a plan needs, and are told none. Always there, so that which plan is
-// run, and the bits of its results, do not depend on who else is there.
+// What each handle of cuDNN has of it from its first plan on: programs ask our client how much a plan needs, and are told none. Always there,
+// or the call fails, so that which plan is run, and the bits of its results, do not depend on who else is there. The classic API needs none.
 inline constexpr std::uint64_t kWorkspaceBytes = std::uint64_t{32} << 20;
 
 struct BlasApi;

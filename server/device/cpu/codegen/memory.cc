@@ -60,6 +60,11 @@ bool loadsAndStores(const ptx::Function& function, Which which) {
   return does(ptx::Opcode::ld) && does(ptx::Opcode::st);
 }
 
+bool isOnlyFence(const ptx::Function& function) {
+  const auto isOf = [](const Instruction& i) { return i.opcode == ptx::Opcode::membar || i.opcode == ptx::Opcode::ret; };
+  return !function.isKernel && std::ranges::all_of(function.instructions, isOf);
+}
+
 void step(Emitter& e) { e.callExternal("rouse_cpu_step", e.b.getVoidTy(), {e.thread()}); }
 
 Emitter::Address prepare(Emitter& e, const Instruction& i, const Operand& memory, const Access& access, AccessVerb verb) {
@@ -148,9 +153,10 @@ void lowerStore(Emitter& e, const Instruction& i) {
 }
 
 // A block's threads run on one processor thread, so a fence among them only has to hold the compiler back. Where a warp's lanes go in step
-// (__threadfence_block() between accesses to shared memory, without a barrier), all have stored before any loads.
+// (__threadfence_block() between accesses to shared memory, without a barrier), all have stored before any loads. Built for debugging it is a
+// function of nothing else, whose callers' accesses do not tell which memory they are to.
 void lowerFence(Emitter& e, const Instruction& i) {
-  if (i.opcode == ptx::Opcode::membar && i.has(Modifier::cta) && e.usesShared()) step(e);
+  if (i.opcode == ptx::Opcode::membar && i.has(Modifier::cta) && (e.usesShared() || isOnlyFence(e.source()))) step(e);
   const auto scope = i.has(Modifier::cta) ? llvm::SyncScope::SingleThread : llvm::SyncScope::System;
   const bool isWeaker = i.has(Modifier::acq_rel) || i.has(Modifier::acquire) || i.has(Modifier::release);
   e.b.CreateFence(isWeaker ? llvm::AtomicOrdering::AcquireRelease : llvm::AtomicOrdering::SequentiallyConsistent,

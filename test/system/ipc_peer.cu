@@ -1,12 +1,13 @@
 // One of several processes that share memory and events, told what to do line by line (test/system/ipc). Answers each line by "ok", with what was
-// asked for, by the name of CUDA's error, or by "wrong". Without any it passes.
+// asked for, by the name of CUDA's error, or by "wrong".
 #include <chrono>
+#include <cstdio>
 #include <iostream>
 #include <map>
 #include <sstream>
+#include <string>
 #include <thread>
-
-#include "check.h"
+#include <vector>
 
 __host__ __device__ unsigned first(unsigned seed, unsigned i) { return seed * 2654435761u + i * 40503u; }
 
@@ -127,9 +128,7 @@ cudaError_t obey(const std::string& verb, std::istringstream& in) {
 
 int main() {
   std::string line;
-  bool any = false;
   while (std::getline(std::cin, line)) {
-    any = true;
     std::istringstream in(line);
     std::string verb;
     in >> verb;
@@ -141,6 +140,5 @@ int main() {
     }
     std::cout << told << std::endl;
   }
-  if (!any) std::cout << "PASS" << std::endl;
   return 0;
 }
