@@ -1,6 +1,5 @@
 // Memory and events of two processes: the parent's array is worked on by both in turn, ordered by interprocess events alone, and is what the same
 // steps make of it on the host. Handles: the same one opens to the same address, and is closed as often; nothing opens that is no handle.
-// one-gpu: two processes may be given two GPUs, between which nothing is shared
 // known-gap-check: a process whose accesses are checked shares no memory with others
 #include <sys/wait.h>
 #include <unistd.h>

@@ -98,17 +98,12 @@ def has_cxx_library():
         return False
 
 
-def apart(program):
-    """Has a pool of its own: its kernels take a GPU down, or several GPUs are no use to it. So what is timed would be the pool's start."""
-    return program.faults or program.one_gpu
-
-
 class Runner:
     """Runs one program one way. `problem` is None when the program did what it must."""
 
-    def __init__(self, rules, place, gpus, pool, reference, own_pools):
+    def __init__(self, rules, place, gpus, pool, reference, own_pool):
         self._rules, self._place, self._gpus = rules, place, gpus
-        self._own_pools = own_pools  # arguments of `rouse run` for a program that has a pool of its own, by where
+        self._own_pool = own_pool  # arguments of `rouse run` for a program that takes its GPU down
         self._pool, self._reference = pool, reference  # sockets; reference is None for native runs
         self._carried = [] if has_cxx_library() else [place.program_libraries]
 
@@ -126,8 +121,8 @@ class Runner:
             command, environment = [str(binary)], self._environment(self._place.native_runtime)
         else:
             pool = ["--socket", str(self._pool if where == "pool" else self._reference)]
-            if program.one_gpu or (where == "pool" and program.faults):
-                pool = self._own_pools[where]
+            if where == "pool" and program.faults:
+                pool = self._own_pool
             command = [str(self._place.bin / "rouse"), "run", *pool, "--gpus", str(min(program.gpus, self._gpus)), "--", str(binary)]
             environment = self._environment()
         problem, code, out, err, seconds = self._rules.execute(command, limit, environment)
@@ -220,18 +215,17 @@ def main():
         memory = str(options.gpu_memory)
         pool = stack.enter_context(Daemon(place.build, gpus=gpus, gpu_memory=memory, device=options.device))
         reference = stack.enter_context(Daemon(place.build, gpus=gpus, gpu_memory=memory)).socket if options.dry_run else None
-        own_pools = {where: ["--device", device, "--gpu-memory", memory] for where, device in (("pool", options.device), ("native", "cpu"))}
-        runner = Runner(rules, place, gpus, pool.socket, reference, own_pools)
+        runner = Runner(rules, place, gpus, pool.socket, reference, ["--device", options.device, "--gpu-memory", memory])
         good, patience = set(), DRY_PATIENCE if options.dry_run else 1
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as threads:
-            together = {threads.submit(compare, runner, p, v, deadline, patience): (p, v) for p, v in work if not p.alone and not apart(p)}
+            together = {threads.submit(compare, runner, p, v, deadline, patience): (p, v) for p, v in work if not p.alone and not p.faults}
             for done in concurrent.futures.as_completed(together):
                 if done.result():
                     good.add(together[done])
         for program, variant in work:
-            if (program.alone or apart(program)) and compare(runner, program, variant, deadline, patience):
+            if (program.alone or program.faults) and compare(runner, program, variant, deadline, patience):
                 good.add((program, variant))
-        time_programs(runner, [p for p in programs if (p, "o3") in good and not apart(p)], deadline, 1 if options.dry_run else TIMED_RUNS, patience)
+        time_programs(runner, [p for p in programs if (p, "o3") in good and not p.faults], deadline, 1 if options.dry_run else TIMED_RUNS, patience)
         emit(line="end", unsupported_calls=unsupported(place, pool.socket))
     return 0
 
