@@ -120,10 +120,9 @@ void checkModule(const Module& module) {
   }
   const auto checkAddress = [&](std::uint32_t index, std::uint32_t line) {
     const Function& function = module.functions[resolveAlias(module, index)];
-    if (function.isKernel || !function.isDefined) {
-      failUnsupported(
-          line, "the address of '" + std::string(function.name) + "', which is a kernel or not defined in the module");
-    }
+    const std::string name = "'" + std::string(function.name) + "'";
+    if (function.isKernel) failUnsupported(line, "the address of kernel " + name + ": kernels that launch kernels (dynamic parallelism)");
+    if (!function.isDefined) failUnsupported(line, "the address of " + name + ", which is not defined in the module");
   };
   for (const Variable& variable : module.variables) {
     for (const AddressValue& address : variable.addresses) {
