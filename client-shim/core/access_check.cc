@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
@@ -24,10 +25,10 @@ wire::CheckRecord* openRecord() {
   const char* path = std::getenv(wire::kCheckRecordVariable);
   if (path == nullptr) return nullptr;
   const wire::OwnedFd file(::open(path, O_RDWR | O_CLOEXEC));
-  void* const mapped =
-      file && ::lseek(file.get(), 0, SEEK_END) >= static_cast<off_t>(sizeof(wire::CheckRecord))
-          ? ::mmap(nullptr, sizeof(wire::CheckRecord), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0)
-          : MAP_FAILED;
+  const off_t bytes = file ? ::lseek(file.get(), 0, SEEK_END) : -1;
+  const bool whole = bytes >= static_cast<off_t>(sizeof(wire::CheckRecord));
+  if (bytes >= 0 && !whole) errno = EINVAL;  // it is none
+  void* const mapped = whole ? ::mmap(nullptr, sizeof(wire::CheckRecord), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0) : MAP_FAILED;
   if (mapped != MAP_FAILED) return static_cast<wire::CheckRecord*>(mapped);
   log(LogLevel::error, "%s=%s cannot be used: %s; rouse run will not know of errors that were found", wire::kCheckRecordVariable, path,
       std::strerror(errno));

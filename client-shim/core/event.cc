@@ -66,10 +66,8 @@ CudaError Event::record(Stream& stream) {
   Session& session = device_->session();
   const std::lock_guard lock(mutex_);
   if (shared()) {
-    const Mark mark = claim();
-    // Another process's, on a stream that this one does not know, may be what overtakes or is overtaken.
-    if (const Mark before{mark.slot, mark.value - wire::SharedEvent::kRecords}; mark.value > wire::SharedEvent::kRecords && !session.reached(before))
-      device_->queue().put(stream, wire::SlotWait{.value = before.value, .slot = before.slot});
+    Mark mark;
+    if (const CudaError error = claim(sharedSlot(), &mark); error != CudaError::success) return error;
     device_->queue().put(stream, wire::SlotSignal{.value = mark.value, .slot = mark.slot, .flags = 0});
     return CudaError::success;
   }
@@ -89,11 +87,23 @@ CudaError Event::record(Stream& stream) {
   return CudaError::success;
 }
 
-Mark Event::claim() {
+// Waits where all records that a page has room for are under way, anybody's.
+CudaError Event::claim(std::uint32_t firstSlot, Mark* mark) {
   Session& session = device_->session();
-  const std::uint32_t first = sharedSlot();
-  const std::uint64_t record = wire::SharedEvent(&session.slot(first)).claim(session.number());
-  return {first + wire::SharedEvent::slotOf(record), record};
+  wire::SharedEvent event(&session.slot(firstSlot));
+  std::uint64_t record = 0;
+  while ((record = event.claim(session.number())) == 0) {
+    const std::uint64_t blocking = event.blocking();
+    if (blocking == 0) continue;
+    {
+      CommandQueue::Batch batch(device_->queue());  // it may be this process's own
+      batch.flush();
+    }
+    const Mark before{firstSlot + wire::SharedEvent::slotOf(blocking), blocking};
+    if (const CudaError error = session.wait(device_->index(), before); error != CudaError::success) return error;
+  }
+  *mark = {firstSlot + wire::SharedEvent::slotOf(record), record};
+  return CudaError::success;
 }
 
 CudaError Event::share(std::uint32_t firstSlot, const wire::IpcHandle& handle, bool imported) {
@@ -102,14 +112,15 @@ CudaError Event::share(std::uint32_t firstSlot, const wire::IpcHandle& handle, b
   if (const CudaError error = device_->internalStream(&internal); error != CudaError::success) return error;
   const std::lock_guard lock(mutex_);
   const Mark before = recorded_ ? mark_ : Mark{};
-  handleForOthers_ = handle;
-  imported_ = imported;
-  sharedSlot_.store(firstSlot, std::memory_order_release);
   if (before.value != 0 && !session.reached(before)) {
-    const Mark mark = claim();
+    Mark mark;
+    if (const CudaError error = claim(firstSlot, &mark); error != CudaError::success) return error;
     device_->queue().put(*internal, wire::SlotWait{.value = before.value, .slot = before.slot});
     device_->queue().put(*internal, wire::SlotSignal{.value = mark.value, .slot = mark.slot, .flags = 0});
   }
+  handleForOthers_ = handle;
+  imported_ = imported;
+  sharedSlot_.store(firstSlot, std::memory_order_release);
   if (mark_.slot != 0) session.slots().give({mark_.slot, mark_.value});
   mark_ = {};
   recorded_ = false;

@@ -55,7 +55,7 @@ class Event {
  private:
   friend CudaError createEvent(Device& device, const EventOptions& options, Event** event);
   friend CudaError destroyEvent(Event& event);
-  Mark claim();
+  CudaError claim(std::uint32_t firstSlot, Mark* mark);
 
   friend class GraphExec;  // whose launches record several at once
 

@@ -1,6 +1,8 @@
 #include "client-shim/core/interprocess.h"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 #include <utility>
 
 #include "client-shim/core/command_queue.h"
@@ -19,6 +21,8 @@ namespace {
 
 // Of what others had open, how much is asked about before something new is taken.
 constexpr std::size_t kTries = 4;
+// Pages of others' events: so many are kept mapped, whether their events are open or not, before any is used for another's.
+constexpr std::size_t kKeptPages = 512;
 
 CudaError failed(const char* what, const Error& error) {
   log(LogLevel::info, "%s: %s", what, error.message.c_str());
@@ -154,22 +158,47 @@ bool Interprocess::takePage(Page* page) {
     resting_.push_back(std::move(candidate));
   }
   auto memory = wire::createSealedMemfd("rouse-event", wire::kPageBytes);
-  if (!memory) return false;
   std::uint32_t number = 0;
-  if (!spare_.empty()) {
-    number = spare_.back();
-    spare_.pop_back();
-  } else if (const auto taken = session_.slots().takePage()) {
-    number = *taken;
-  } else {
-    return false;
-  }
+  if (!memory || !takeNumber(&number)) return false;
   if (!session_.mapEvent(number, memory->get())) {
     spare_.push_back(number);
     return false;
   }
   *page = {.number = number, .memory = std::move(*memory), .last = {}, .device = nullptr};
   return true;
+}
+
+bool Interprocess::takeNumber(std::uint32_t* number) {
+  if (spare_.empty() && importedPages_.size() >= kKeptPages) sparePages();
+  if (!spare_.empty()) {
+    *number = spare_.back();
+    spare_.pop_back();
+    return true;
+  }
+  const auto taken = session_.slots().takePage();
+  if (taken) *number = *taken;
+  return taken.has_value();
+}
+
+// What others' events are in that are open no more. Commands that name them have been done before anything else takes their place.
+void Interprocess::sparePages() {
+  std::set<std::uint32_t> used;
+  for (const auto& [key, open] : openEvents_) used.insert(open.page);
+  if (used.size() == importedPages_.size()) return;
+  for (std::uint32_t index = 0; index < session_.deviceCount(); ++index)
+    if (session_.device(index).waitForAll() != CudaError::success) return;
+  std::erase_if(importedPages_, [&](const auto& imported) {
+    if (used.contains(imported.second)) return false;
+    spare_.push_back(imported.second);
+    return true;
+  });
+}
+
+void Interprocess::rest(Page page) {
+  if (page.device != nullptr)
+    resting_.push_back(std::move(page));
+  else
+    spare_.push_back(page.number);
 }
 
 CudaError Interprocess::exportEvent(Event& event, wire::IpcHandle* handle) {
@@ -184,69 +213,81 @@ CudaError Interprocess::exportEvent(Event& event, wire::IpcHandle* handle) {
   if (!takePage(&page)) return CudaError::memoryAllocation;
   auto answer = session_.connection().ipc({.action = IpcAction::exportEvent, .deviceIndex = device.index(), .page = page.number}, page.memory.get());
   if (!answer) {
-    spare_.push_back(page.number);
+    // One that was others' before is the same memory for good: they know it by its number.
+    rest(std::move(page));
     return failed("cudaIpcGetEventHandle", answer.error());
   }
   page.last = answer->handle;
   page.device = &device;
+  if (const CudaError error = event.share(page.number * wire::kSharedEventSlots, answer->handle, false); error != CudaError::success) {
+    (void)session_.connection().ipc({.action = IpcAction::withdraw, .deviceIndex = device.index(), .handle = answer->handle});
+    rest(std::move(page));
+    return error;
+  }
   const std::uint32_t number = page.number;
   pages_[number] = std::move(page);
-  if (const CudaError error = event.share(number * wire::kSharedEventSlots, answer->handle, false); error != CudaError::success) return error;
   *handle = answer->handle;
   return CudaError::success;
 }
 
 CudaError Interprocess::openEvent(Device& device, const wire::IpcHandle& handle, Event** event) {
   const std::lock_guard lock(mutex_);
-  std::uint32_t page = 0;
-  if (!spare_.empty()) {
-    page = spare_.back();
-    spare_.pop_back();
-  } else if (const auto taken = session_.slots().takePage()) {
-    page = *taken;
-  } else {
-    return CudaError::memoryAllocation;
-  }
-  IpcRequest request{.action = IpcAction::openEvent, .deviceIndex = device.index(), .page = page, .handle = handle};
-  auto answer = session_.connection().ipc(request);
-  if (!answer) {
-    spare_.push_back(page);
-    return failed("cudaIpcOpenEventHandle", answer.error());
-  }
-  // The exporter uses a page for one event after the other: it is known here already, then, and what commands say of it is still to come.
-  const auto known = importedPages_.find({handle.sessionId, answer->page});
-  CudaError error = CudaError::success;
-  if (known != importedPages_.end()) {
-    spare_.push_back(page);
-    page = known->second;
-  } else if (!answer->memory || !session_.mapEvent(page, answer->memory.get())) {
-    error = CudaError::memoryAllocation;
-  } else {
-    importedPages_[{handle.sessionId, answer->page}] = page;
+  auto open = openEvents_.find({&device, handle.secret});
+  if (open == openEvents_.end()) {
+    std::uint32_t page = 0;
+    if (const CudaError error = askForEvent(device, handle, &page); error != CudaError::success) return error;
+    open = openEvents_.try_emplace({&device, handle.secret}, OpenEvent{.device = &device, .handle = handle, .page = page, .times = 0}).first;
   }
   Event* made = nullptr;
-  if (error == CudaError::success)
-    error = createEvent(device, {.disableTiming = true, .interprocess = true}, &made);
-  if (error == CudaError::success) error = made->share(page * wire::kSharedEventSlots, handle, true);
-  if (error != CudaError::success) {
-    request.action = IpcAction::closeEvent;
-    (void)session_.connection().ipc(request);
-    return error;
+  CudaError error = createEvent(device, {.disableTiming = true, .interprocess = true}, &made);
+  if (error == CudaError::success && (error = made->share(open->second.page * wire::kSharedEventSlots, handle, true)) != CudaError::success)
+    (void)destroyEvent(*made);  // which is nobody else's yet
+  if (error == CudaError::success) {
+    ++open->second.times;
+    *event = made;
+  } else if (open->second.times == 0) {
+    closeEvent(open);
   }
-  ++openEvents_.try_emplace(handle.secret, OpenEvent{&device, 0}).first->second.times;
-  *event = made;
-  return CudaError::success;
+  return error;
+}
+
+// Has it opened by the executor, and mapped here.
+CudaError Interprocess::askForEvent(Device& device, const wire::IpcHandle& handle, std::uint32_t* page) {
+  std::uint32_t fresh = 0;
+  if (!takeNumber(&fresh)) return CudaError::memoryAllocation;
+  IpcRequest request{.action = IpcAction::openEvent, .deviceIndex = device.index(), .page = fresh, .handle = handle};
+  auto answer = session_.connection().ipc(request);
+  // The exporter uses a page for one event after the other: it is known here already, then, and what commands say of it is still to come.
+  const auto known = answer ? importedPages_.find({handle.sessionId, answer->page}) : importedPages_.end();
+  if (known != importedPages_.end()) {
+    spare_.push_back(fresh);
+    *page = known->second;
+    return CudaError::success;
+  }
+  if (answer && answer->memory && session_.mapEvent(fresh, answer->memory.get())) {
+    *page = importedPages_[{handle.sessionId, answer->page}] = fresh;
+    return CudaError::success;
+  }
+  spare_.push_back(fresh);
+  // It may be open there: not all of this process's executors could map it, say.
+  request.action = IpcAction::closeEvent;
+  (void)session_.connection().ipc(request);
+  return answer ? CudaError::memoryAllocation : failed("cudaIpcOpenEventHandle", answer.error());
+}
+
+void Interprocess::closeEvent(OpenEvents::iterator open) {
+  const OpenEvent closed = open->second;
+  openEvents_.erase(open);
+  auto answer = session_.connection().ipc({.action = IpcAction::closeEvent, .deviceIndex = closed.device->index(), .handle = closed.handle});
+  if (!answer) (void)failed("cudaEventDestroy", answer.error());
 }
 
 void Interprocess::eventDestroyed(const Event& event) {
   const std::lock_guard lock(mutex_);
   const wire::IpcHandle& handle = event.handleForOthers();
   if (event.imported()) {
-    const auto open = openEvents_.find(handle.secret);
-    if (open == openEvents_.end() || --open->second.times != 0) return;
-    openEvents_.erase(open);
-    auto answer = session_.connection().ipc({.action = IpcAction::closeEvent, .deviceIndex = event.device().index(), .handle = handle});
-    if (!answer) (void)failed("cudaEventDestroy", answer.error());
+    const auto open = openEvents_.find({&event.device(), handle.secret});
+    if (open != openEvents_.end() && --open->second.times == 0) closeEvent(open);
     return;
   }
   auto page = pages_.extract(event.sharedSlot() / wire::kSharedEventSlots);
@@ -261,10 +302,13 @@ void Interprocess::forget(const Device& device) {
   std::erase_if(freed_, [&](std::uint64_t address) { return exported_.contains(address) && exported_.at(address).device == &device; });
   std::erase_if(exported_, ofDevice);
   std::erase_if(opened_, ofDevice);
-  // Others may have what these pages were: they are never used again.
-  std::erase_if(pages_, ofDevice);
   std::erase_if(openEvents_, ofDevice);
-  std::erase_if(resting_, [&](const Page& page) { return page.device == &device; });
+  // Others may have what these pages were, as of an event that has been destroyed.
+  for (auto page = pages_.begin(); page != pages_.end();) {
+    const auto next = std::next(page);
+    if (ofDevice(*page)) resting_.push_back(std::move(pages_.extract(page).mapped()));
+    page = next;
+  }
 }
 
 }  // namespace rouse::client

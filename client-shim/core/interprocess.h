@@ -67,9 +67,22 @@ class Interprocess {
     wire::IpcHandle last;  // of the event that had it; others may have that open still
     Device* device;
   };
+  // One of another process's, opened so many times.
+  struct OpenEvent {
+    Device* device;
+    wire::IpcHandle handle;
+    std::uint32_t page;  // of ours
+    std::uint64_t times;
+  };
+  using OpenEvents = std::map<std::pair<const Device*, decltype(wire::IpcHandle::secret)>, OpenEvent>;
   CudaError giveBack(std::map<std::uint64_t, Exported>::iterator freed, bool* inUse);
   bool reclaim(Device& device, std::size_t most);
+  CudaError askForEvent(Device& device, const wire::IpcHandle& handle, std::uint32_t* page);
+  void closeEvent(OpenEvents::iterator open);
   bool takePage(Page* page);
+  bool takeNumber(std::uint32_t* number);
+  void sparePages();
+  void rest(Page page);
 
   Session& session_;
   std::mutex mutex_;
@@ -79,12 +92,8 @@ class Interprocess {
   std::deque<Page> resting_;
   std::map<std::uint32_t, Page> pages_;                                             // of living events of this process's, by number
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t> importedPages_;  // exporter and its page -> ours
-  struct OpenEvent {
-    Device* device;
-    std::uint64_t times;
-  };
-  std::map<decltype(wire::IpcHandle::secret), OpenEvent> openEvents_;
-  std::vector<std::uint32_t> spare_;                                                // pages that no event has had
+  OpenEvents openEvents_;
+  std::vector<std::uint32_t> spare_;  // numbers of pages that are no event's, and no other process knows
 };
 
 }  // namespace rouse::client

@@ -111,6 +111,7 @@ cudaError_t cudaGraphExecNodeSetParams(cudaGraphExec_t graphExec, cudaGraphNode_
   Node* twin = nullptr;
   if (const cudaError_t error = findTwin(graphExec, node, &exec, &twin); error != cudaSuccess) return error;
   if (twin->type() != nodeParams->type) return cudaErrorInvalidValue;
+  if (std::holds_alternative<LibraryParams>(twin->params)) return refuseLibraryNode();
   Params params;
   if (const cudaError_t error = readParams(*nodeParams, &twin->params, &params); error != cudaSuccess) return error;
   return exec->change(twin, std::move(params));

@@ -270,6 +270,7 @@ cudaError_t cudaGraphNodeSetParams(cudaGraphNode_t node, cudaGraphNodeParams* no
   Node* found = nullptr;
   if (const cudaError_t error = need(node, &found); error != cudaSuccess) return error;
   if (found->type() != nodeParams->type) return cudaErrorInvalidValue;
+  if (std::holds_alternative<LibraryParams>(found->params)) return refuseLibraryNode();
   Params params;
   if (const cudaError_t error = readParams(*nodeParams, &found->params, &params); error != cudaSuccess) return error;
   found->params = std::move(params);

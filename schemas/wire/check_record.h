@@ -14,7 +14,7 @@ struct CheckRecord {
   std::atomic<std::uint64_t> apiErrors;
   std::atomic<std::uint64_t> leaks;
   std::atomic<std::uint64_t> leakedBytes;
-  std::atomic<std::uint64_t> reports;  // of API errors and leaks that have been printed
+  std::atomic<std::uint64_t> reports;  // API errors and leaks, printed or beyond the limit
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 

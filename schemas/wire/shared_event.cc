@@ -18,6 +18,7 @@ std::uint64_t SharedEvent::claim(std::uint64_t owner) {
   do {
     // Its owner may have ended before it did so itself: then only this tells whose it was.
     if (number(before) != 0) enter(before);
+    if (const std::uint64_t displaced = displacedBy(number(before) + 1); displaced != 0 && !reached(displaced)) return 0;
     mine = (number(before) + 1) << kOwnerBits | ownerOf(owner);
   } while (!latest.compare_exchange_weak(before, mine, std::memory_order_acq_rel));
   enter(mine);

@@ -8,10 +8,13 @@
 namespace rouse::wire {
 
 void signal(Slot& slot, std::uint64_t value, CudaError result, std::uint64_t timestampNs) {
+  std::uint64_t before = slot.value.load(std::memory_order_acquire);
+  if (before > value) return;
   if (timestampNs != 0) slot.timestampNs.store(timestampNs, std::memory_order_relaxed);
   slot.result.store(static_cast<std::uint32_t>(result), std::memory_order_relaxed);
   peerMaySee();
-  slot.value.store(value, std::memory_order_release);
+  while (before < value && !slot.value.compare_exchange_weak(before, value, std::memory_order_release, std::memory_order_acquire)) {
+  }
   // Pairs with the fence in sleepUntil(): either we see the waiter or it sees the value.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (slot.waiters.load(std::memory_order_relaxed) != 0) futexWakeAll(lowWord(slot.value));

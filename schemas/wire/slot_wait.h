@@ -11,8 +11,8 @@
 
 namespace rouse::wire {
 
-// Stores timestamp, result and value, in this order, and wakes whoever sleeps on the slot. Any thread, but only one at
-// a time for one slot. `timestampNs`: CLOCK_MONOTONIC; 0 leaves the last one.
+// Stores timestamp, result and value, in this order, and wakes whoever sleeps on the slot; nothing where the value is greater already: it is
+// only ever raised. Any thread, but only one at a time for one slot, or the result is anyone's. `timestampNs`: CLOCK_MONOTONIC; 0 leaves the last one.
 void signal(Slot& slot, std::uint64_t value, CudaError result = CudaError::success, std::uint64_t timestampNs = 0);
 
 // How long to look at a slot before sleeping. Learns from the waits it is told of: what usually comes soon is worth

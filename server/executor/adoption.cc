@@ -67,6 +67,7 @@ void Executor::loseDaemon(const Error& how) {
   exports_.clear();
   imports_.clear();
   borrowings_.clear();
+  forgetOpenings();
   for (auto& [module, waiters] : loading_) waiters.clear();
   // Isolated executors end with their daemon, and what they had is this device's again.
   for (const auto& guest : guests_) guest->leave();

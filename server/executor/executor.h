@@ -101,6 +101,7 @@ class Executor {
   // ipc_requests.cc
   void openExport(std::uint64_t id, const channel::Ipc&, Session& importer);
   bool finishOpening();
+  void forgetOpenings();
   void recallLent();
   void publishMemory();
   void send(std::uint64_t id, const channel::Body& body, std::vector<wire::OwnedFd> fds = {});

@@ -32,6 +32,9 @@ Result<wire::IpcHandle> Exports::addMemory(const wire::IpcHandle& handle, Addres
 }
 
 Status Exports::addEvent(const wire::IpcHandle& handle, std::uint32_t page, wire::OwnedFd memory) {
+  for (const auto& each : exports_)
+    if (!each->memory() && each->page == page) each->withdraw();
+  settle();
   if (exports_.size() >= kMaxExports) return tooMany("export of an event", kMaxExports);
   exports_.push_back(std::make_shared<Export>(Export{.handle = handle, .page = page, .event = std::move(memory)}));
   return {};
@@ -45,14 +48,20 @@ std::shared_ptr<Export> Exports::find(const wire::IpcHandle& handle) const {
 bool Exports::withdraw(const wire::IpcHandle& handle) {
   const auto found = std::ranges::find_if(exports_, [&](const auto& each) { return same(each->handle, handle); });
   if (found == exports_.end()) return false;
-  (*found)->withdrawn = true;
+  (*found)->withdraw();
   if ((*found)->users != 0) return true;
   exports_.erase(found);
   return false;
 }
 
+void Exports::withdraw(AddressRange range) {
+  for (const auto& each : exports_)
+    if (each->memory() && each->range.overlaps(range)) each->withdraw();
+  settle();
+}
+
 void Exports::withdrawAll() {
-  for (const auto& each : exports_) each->withdrawn = true;
+  for (const auto& each : exports_) each->withdraw();
   settle();
 }
 

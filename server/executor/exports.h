@@ -26,22 +26,29 @@ struct Export {
   wire::IpcHandle handle;
   AddressRange range{};     // of memory
   std::uint32_t page = 0;   // of an event: where in its owner's slots it is
-  wire::OwnedFd event{};    // its memory
+  wire::OwnedFd event{};    // its memory; nothing once it is withdrawn, which nobody is handed any more
   std::uint32_t users = 0;  // imports, and those that are about to be
   bool withdrawn = false;
 
   bool memory() const { return handle.kind == wire::IpcKind::memory; }
+  void withdraw() {
+    withdrawn = true;
+    event.reset();
+  }
 };
 
 class Exports {
  public:
   // The handle by which the range is exported: this one, or the one by which it has been. invalidValue where the range overlaps another one.
   Result<wire::IpcHandle> addMemory(const wire::IpcHandle& handle, AddressRange range);
+  // What the page was exported as before is withdrawn: it is one event's at a time.
   Status addEvent(const wire::IpcHandle& handle, std::uint32_t page, wire::OwnedFd memory);
   // Null: there is none, or not any more.
   std::shared_ptr<Export> find(const wire::IpcHandle& handle) const;
   // Nobody opens it from now on. True: somebody has it open. What is not known has been withdrawn.
   bool withdraw(const wire::IpcHandle& handle);
+  // What memory of the range is exported.
+  void withdraw(AddressRange range);
   void withdrawAll();
 
   // Forgets what was withdrawn and is not in use any more.

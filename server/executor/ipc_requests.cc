@@ -102,4 +102,13 @@ bool Executor::finishOpening() {
          }) != 0;
 }
 
+// Whom they were to be told is gone, with its numbers of requests. Their programs ask again.
+void Executor::forgetOpenings() {
+  for (const Opening& opening : openings_) {
+    if (Served* importer = find(opening.importer)) importer->session->endAwaiting();
+    --opening.what->users;
+  }
+  openings_.clear();
+}
+
 }  // namespace rouse::executor

@@ -164,6 +164,8 @@ wire::DecodeStatus Session::on(const wire::MemUnmap& command) {
 }
 
 bool Session::resume(Unmap& command) {
+  // Also what has been exported since this waits: nobody is to open what is about to go.
+  exports_.withdraw(command.range);
   if (!context_->idle() || !presence_.here() || exports_.uses(command.range)) return false;
   fenced_ = false;
   presence_.noteCopies(*context_);

@@ -110,6 +110,7 @@ Session::Session(const channel::OpenSession& request, wire::SessionSegment segme
       presence_(id_, surroundings.device, surroundings.memory, surroundings.homes, extents_, surroundings.plan) {}
 
 Session::~Session() {
+  surroundings_.eventPages -= eventPages_.size();
   copy_.reset();
   if (context_) context_->cancel();
   modules_.clear();

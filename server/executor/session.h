@@ -68,6 +68,7 @@ struct Surroundings {
   bool discardLaunches = false;  // check launches, then drop them: measures the path itself
   const StoreView* store = nullptr;  // null: nobody comes from another device
   Promises* promises = nullptr;      // null: what is promised is decided here
+  std::size_t eventPages = 0;        // of all sessions: kMaxEventPagesOfAll
 };
 
 inline constexpr unsigned kBurstCommands = 256;
@@ -80,6 +81,8 @@ inline constexpr std::size_t kMaxHostRanges = 4096;
 inline constexpr std::size_t kMaxObjects = std::size_t{1} << 18;
 // Events of several processes, its own and others': each costs the executor a mapping, and splits another.
 inline constexpr std::size_t kMaxEventPages = 1024;
+// Of all sessions: half of what mappings Linux allows, and less than half of what descriptors (each exported event is one).
+inline constexpr std::size_t kMaxEventPagesOfAll = 16384;
 
 class Session final : public Sharer, private memory::ContextObserver {
  public:

@@ -35,10 +35,14 @@ Status Session::exportEvent(const wire::IpcHandle& handle, std::uint32_t page, w
 
 Status Session::mapEvent(std::uint32_t page, int fd, bool own) {
   if (stage_ != Stage::serving) return notServed(id_);
-  if (eventPages_.size() >= kMaxEventPages && !eventPages_.contains(page))
+  const bool another = !eventPages_.contains(page);
+  if (another && eventPages_.size() >= kMaxEventPages)
     return Error{CudaError::memoryAllocation, "events of several processes: " + std::to_string(kMaxEventPages) + " is the limit of a session"};
+  if (another && surroundings_.eventPages >= kMaxEventPagesOfAll)
+    return Error{CudaError::memoryAllocation, "events of several processes: " + std::to_string(kMaxEventPagesOfAll) + " is the limit of all processes on a GPU"};
   if (Status status = segment_.mapEvent(page, fd, wire::ForkedChild::inherits); !status) return status;
   eventPages_[page] = own;
+  if (another) ++surroundings_.eventPages;
   return {};
 }
 
@@ -83,8 +87,9 @@ bool Session::settleSharing() {
   return did;
 }
 
+// Where an event's page is in place of the session's own slots its commands may name it as long as it lives, and another executor has not got it.
 Status Session::mayPart() const {
-  if (!exports_.any() && !imports_.any()) return {};
+  if (!exports_.any() && !imports_.any() && eventPages_.empty()) return {};
   return Error{CudaError::notSupported, "it is tied to its GPU: it shares memory or events with other processes (cudaIpcGetMemHandle)"};
 }
 

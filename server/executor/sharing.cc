@@ -19,6 +19,8 @@ bool observe(Sharer& sharer, std::uint64_t now) {
     notes.comesSince = 0;
   }
   if (!here) notes.refusals = 0;
+  // Let in, and has not come after all: its next way begins with the next admission.
+  if (!here && !sharer.admitted() && sharer.heldChunks() == 0) notes.comesSince = 0;
   notes.wasHere = here;
   if (sharer.wantedChunks() == 0) {
     if (notes.waitingSince == 0) return false;
@@ -67,7 +69,8 @@ bool Sharing::turn(std::span<Sharer* const> sharers, std::uint64_t now) {
   lacking_ = wanted > free ? wanted - free : 0;
   if (lacking_ != 0) return makeRoom(sharers, *head, wanted - free, now);
   head->admit();
-  if (!head->present()) head->shares.comesSince = now;
+  // It may be let in more than once on its way, for what it has come to want since.
+  if (!head->present() && head->shares.comesSince == 0) head->shares.comesSince = now;
   return true;
 }
 

@@ -144,6 +144,9 @@ void SessionTable::openShared(std::uint64_t id, const channel::Ipc& request, Ipc
   if (theirs.own || !theirs.served()) return done(unknown(), {});
   if (theirs.moving) return theirs.whenSettled.push_back([this, id, request, done, moved] { openShared(id, request, done, moved); });
   Session::Device& ours = session->devices[request.deviceIndex];
+  // While theirs was waited for, it may have been taken elsewhere, or lost.
+  if (ours.moving) return ours.whenSettled.push_back([this, id, request, done, moved] { openShared(id, request, done, moved); });
+  if (!ours.served()) return done(Error{CudaError::devicesUnavailable, "the GPU of this session was lost"}, {});
   if (ours.executor != theirs.executor) {
     const std::string why = theirs.executor->identity().name() + ", where the memory is, and " + ours.executor->identity().name();
     if (moved || session->devices.size() > 1)
@@ -158,12 +161,7 @@ void SessionTable::openShared(std::uint64_t id, const channel::Ipc& request, Ipc
     if (fds.size() != 1) return done(Error{CudaError::unknown, "the executor told of an event without its memory"}, {});
     auto memory = std::make_shared<wire::OwnedFd>(std::move(fds[0]));
     mapEvent(id, request, memory, 0, [this, id, request, done, memory, shared = *opened](const Status& mapped) {
-      if (!mapped) {
-        channel::Ipc close = request;
-        close.action = Action::closeEvent;
-        if (Session* session = find(id)) askShared(*session->devices[request.deviceIndex].executor, close, {}, [](const Result<channel::Shared>&, const std::vector<wire::OwnedFd>&) {});
-        return done(mapped.error(), {});
-      }
+      if (!mapped) return done(mapped.error(), {});  // whether it was open before only the program knows, and closes it
       std::vector<wire::OwnedFd> out;
       out.push_back(std::move(*memory));
       done(shared, std::move(out));

@@ -2,7 +2,9 @@
 #include "server/executor/executor.h"
 
 #include <sys/socket.h>
+#include <sys/un.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <thread>
@@ -20,13 +22,14 @@ using namespace std::chrono_literals;
 constexpr wire::Handle kLegacy = wire::kLegacyStream;
 
 struct Running {
-  explicit Running(unsigned cores = 2) {
+  explicit Running(unsigned cores = 2) : Running(ExecutorOptions{.cores = cores}) {}
+  explicit Running(const ExecutorOptions& options) {
     int sockets[2];
     REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) == 0);
     daemon = std::make_unique<channel::SyncChannel>(wire::OwnedFd(sockets[0]));
     auto owned = std::make_unique<FakeDevice>(256);
     device = owned.get();
-    executor = Executor::create(std::move(owned), wire::OwnedFd(sockets[1]), {.cores = cores}).value();
+    executor = Executor::create(std::move(owned), wire::OwnedFd(sockets[1]), options).value();
     thread = std::thread([this] { status = executor->run(); });
     const channel::Message ready = receive();
     REQUIRE(std::get<channel::ExecutorReady>(ready.body).wireHash == wire::kWireHash);
@@ -47,6 +50,7 @@ struct Running {
   channel::Message ask(const channel::Body& body, std::vector<wire::OwnedFd> fds = {}) {
     REQUIRE(daemon->send(++request, body, std::move(fds)).ok());
     channel::Message answer = receive();
+    while (answer.id == 0 && std::holds_alternative<channel::SessionWaits>(answer.body)) answer = receive();
     REQUIRE(answer.id == request);
     return answer;
   }
@@ -288,6 +292,72 @@ TEST_CASE("shutdown ends it and tells the programs") {
   running.thread.join();
   REQUIRE(running.status.ok());
   REQUIRE(client.segment.header().devices[0].state == wire::DeviceState::lost);
+}
+
+TEST_CASE("what one daemon has asked about memory of other processes the next is not told") {
+  constexpr std::uint64_t kStore = 1024 * kGranuleBytes;
+  const std::string path = "/tmp/rouse-adoption-" + std::to_string(::getpid());
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.data(), path.size());
+  const int store = ::memfd_create("store", MFD_CLOEXEC);
+  REQUIRE(::ftruncate(store, kStore) == 0);
+  Running running(ExecutorOptions{.cores = 2, .homesFd = store, .homesBytes = kStore, .adoptionSocket = path, .orphanNs = 30'000'000'000});
+  const auto give = [](Client& client, std::uint64_t granules) {
+    client.send(wire::MemReserve{.bytes = granules * kGranuleBytes, .value = 1, .slot = 9});
+    client.send(wire::MemMap{.base = client.window(), .bytes = granules * kGranuleBytes});
+    roundTrip(client, 1);
+    REQUIRE(client.result(9) == CudaError::success);
+  };
+  // The exporter is at home, and those who have its GPU are at work.
+  Client exporter(1, kStore), b(2, kStore), c(3, kStore), importer(4);
+  for (Client* client : {&exporter, &b, &c, &importer}) running.open(*client);
+  give(exporter, 90);
+  std::this_thread::sleep_for(150ms);
+  give(b, 100);
+  give(c, 90);
+  running.device->hold = true;
+  for (Client* client : {&b, &c}) {
+    client->send(wire::Fill{.stream = kLegacy, .destination = client->window(), .count = 8, .elementBytes = 1});
+    client->flush();
+  }
+  const auto awaitSession = [&](std::uint64_t id, channel::Place place) {
+    for (int tries = 0; tries < 1000; ++tries) {
+      const auto status = running.ask<channel::ExecutorStatus>(channel::ExecutorStatusRequest{});
+      const auto found = std::ranges::find(status.sessions, id, &channel::SessionUsage::sessionId);
+      if (found != status.sessions.end() && found->place == place) return;
+      std::this_thread::sleep_for(5ms);
+    }
+    FAIL("session " << id << " does not get where it is to be");
+  };
+  awaitSession(1, channel::Place::home);
+  wire::IpcHandle handle{.kind = wire::IpcKind::memory, .sessionId = 1};
+  handle.secret.fill(7);
+  running.ask<channel::Shared>(
+      channel::Ipc{.action = channel::IpcAction::exportMemory, .sessionId = 1, .range = {exporter.window(), kGranuleBytes}, .handle = handle});
+  const channel::Ipc open{.action = channel::IpcAction::openMemory, .sessionId = 4, .handle = handle};
+  REQUIRE(running.daemon->send(77, open).ok());
+  running.ask<channel::ExecutorStatus>(channel::ExecutorStatusRequest{});  // it has come to that
+
+  wire::OwnedFd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  REQUIRE(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  REQUIRE(::listen(listener.get(), 1) == 0);
+  running.daemon->shutdown();
+  wire::OwnedFd next(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  REQUIRE(next);
+  ::unlink(path.c_str());
+  running.daemon = std::make_unique<channel::SyncChannel>(std::move(next));
+  for (;;) {
+    const channel::Message message = running.receive();
+    if (!std::holds_alternative<channel::Offered>(message.body)) continue;
+    CHECK(std::get<channel::Offered>(message.body).sessions == 4);
+    REQUIRE(running.daemon->send(message.id, channel::Adopted{}).ok());
+    break;
+  }
+  running.device->release();
+  awaitSession(1, channel::Place::device);  // and nobody has been told anything that was not asked for
+  CHECK(running.ask<channel::Shared>(open).range == AddressRange{exporter.window(), kGranuleBytes});
+  for (Client* client : {&importer, &exporter, &b, &c}) running.close(*client);
 }
 
 TEST_CASE("50 idle sessions cost next to nothing") {

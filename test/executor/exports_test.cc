@@ -108,6 +108,46 @@ TEST_CASE("what is in use stays until the last one has gone, and is opened by no
   CHECK_FALSE(exports.any());
 }
 
+TEST_CASE("memory that goes is not to be had any more, by any handle") {
+  Exports exports;
+  Imports imports;
+  REQUIRE(exports.addMemory(handle(1), {0x1000, 0x100}).ok());
+  REQUIRE(exports.addMemory(handle(2), {0x1100, 0x100}).ok());
+  REQUIRE(exports.addMemory(handle(3), {0x1200, 0x100}).ok());
+  auto what = exports.find(handle(2));
+  ++what->users;
+  REQUIRE(imports.add(what).ok());
+  exports.withdraw(AddressRange{0x10ff, 0x101});
+  CHECK(exports.find(handle(1)) == nullptr);
+  CHECK(exports.find(handle(2)) == nullptr);
+  CHECK(exports.find(handle(3)) != nullptr);
+  CHECK_FALSE(exports.uses({0x1000, 0x100}));
+  CHECK(exports.uses({0x1100, 0x100}));
+  imports.clear();
+  CHECK_FALSE(exports.uses({0x1000, 0x300}));
+}
+
+TEST_CASE("a page is one event's at a time, and a descriptor is kept for what can be opened") {
+  Exports exports;
+  const auto event = [](std::uint8_t secret) { return handle(secret, 1, wire::IpcKind::event); };
+  const auto memory = [] { return wire::OwnedFd(::memfd_create("event", MFD_CLOEXEC)); };
+  REQUIRE(exports.addEvent(event(1), 7, memory()).ok());
+  auto what = exports.find(event(1));
+  CHECK(what->event);
+  ++what->users;
+  REQUIRE(exports.addEvent(event(2), 8, memory()).ok());
+  REQUIRE(exports.addEvent(event(3), 7, memory()).ok());
+  CHECK(exports.find(event(1)) == nullptr);
+  CHECK_FALSE(what->event);
+  CHECK(exports.find(event(2)) != nullptr);
+  CHECK(exports.withdraw(event(1)));  // somebody has it still
+  --what->users;
+  CHECK_FALSE(exports.withdraw(event(1)));
+  // However often it is exported, it is one.
+  for (std::size_t i = 0; i < 2 * kMaxExports; ++i) REQUIRE(exports.addEvent(event(4), 9, wire::OwnedFd()).ok());
+  CHECK_FALSE(exports.withdraw(event(4)));
+}
+
 TEST_CASE("what is closed and opened again before that is over is one import") {
   Exports exports;
   Imports imports;
@@ -204,6 +244,30 @@ TEST_CASE_METHOD(Parties, "what is unmapped stays until it is closed, and then g
   CHECK(sessions[a]->usage().mappedBytes == 2 * kG);
 }
 
+TEST_CASE_METHOD(Parties, "what is unmapped while nobody has it is opened by nobody") {
+  const auto a = add(3), b = add(1);
+  const auto shared = exported(a, 0, 1);
+  SECTION("at once") {
+    clients[a]->send(wire::MemUnmap{.base = clients[a]->window(), .bytes = kG});
+    settle();
+    CHECK(sessions[a]->usage().mappedBytes == 2 * kG);
+  }
+  SECTION("behind work that is under way, whenever it is exported") {
+    device.hold = true;
+    fill(a, clients[a]->window());
+    clients[a]->send(wire::MemUnmap{.base = clients[a]->window(), .bytes = kG});
+    settle();
+    CHECK(sessions[a]->usage().mappedBytes == 3 * kG);
+    const auto again = exported(a, 0, 1);
+    device.release();
+    settle();
+    CHECK(sessions[a]->usage().mappedBytes == 2 * kG);
+    CHECK(sessions[a]->findExport(again) == nullptr);
+  }
+  CHECK(open(b, a, shared).error().code == CudaError::invalidResourceHandle);
+  CHECK_FALSE(mayName(b, clients[a]->window(), 1));
+}
+
 TEST_CASE_METHOD(Parties, "an exporter's end waits for who has its memory, with that and nothing else") {
   const auto a = add(4), b = add(1);
   const auto shared = exported(a, 1, 2);
@@ -275,6 +339,9 @@ TEST_CASE_METHOD(Parties, "an event's parties both stay; its records are kept wh
   REQUIRE(sessions[b]->mapEvent(20, second.get(), true).ok());
   CHECK_FALSE(sessions[a]->mayLeave());
   CHECK_FALSE(sessions[b]->mayLeave());
+  const wire::IpcHandle own = handle(10, sessions[b]->id(), wire::IpcKind::event);
+  REQUIRE(sessions[b]->exportEvent(own, 21, wire::createSealedMemfd("event", wire::kPageBytes).value()).ok());
+  CHECK_FALSE(sessions[b]->withdraw(own));
 
   auto* page = static_cast<wire::Slot*>(::mmap(nullptr, wire::kPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, second.get(), 0));
   REQUIRE(page != MAP_FAILED);
@@ -295,6 +362,11 @@ TEST_CASE_METHOD(Parties, "an event's parties both stay; its records are kept wh
   CHECK(sessions[a]->closed());
   CHECK(event.reached(never));
   CHECK(done(b));
+  // Nothing is open and nothing exported, but its commands may name the pages as long as it lives.
+  sessions[b]->endImport(shared);
+  settle();
+  CHECK(sessions[b]->mayLeave());
+  CHECK(sessions[b]->mayMove().error().code == CudaError::notSupported);
   ::munmap(page, wire::kPageBytes);
 }
 
@@ -310,6 +382,19 @@ TEST_CASE_METHOD(Parties, "what is no event's memory is not mapped, nor beyond t
   for (std::uint32_t page = 1; page <= kMaxEventPages; ++page) REQUIRE(sessions[a]->mapEvent(page, memory->get(), true).ok());
   CHECK(sessions[a]->mapEvent(kMaxEventPages + 1, memory->get(), true).error().code == CudaError::memoryAllocation);
   CHECK(sessions[a]->mapEvent(1, memory->get(), true).ok());
+}
+
+TEST_CASE_METHOD(Parties, "pages of events are counted for all sessions, and given back with them") {
+  const auto a = add(1), b = add(1);
+  auto memory = wire::createSealedMemfd("event", wire::kPageBytes);
+  REQUIRE(sessions[a]->mapEvent(1, memory->get(), true).ok());
+  CHECK(surroundings.eventPages == 1);
+  surroundings.eventPages += kMaxEventPagesOfAll - 1;
+  CHECK(sessions[a]->mapEvent(1, memory->get(), true).ok());
+  CHECK(sessions[b]->mapEvent(1, memory->get(), true).error().code == CudaError::memoryAllocation);
+  sessions.erase(sessions.begin());
+  CHECK(surroundings.eventPages == kMaxEventPagesOfAll - 1);
+  CHECK(sessions[0]->mapEvent(1, memory->get(), true).ok());
 }
 
 }  // namespace rouse::executor

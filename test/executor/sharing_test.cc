@@ -172,6 +172,28 @@ TEST_CASE_METHOD(SharingFixture, "who asks for more on its way back waits for it
   REQUIRE(done(b));
 }
 
+TEST_CASE_METHOD(SharingFixture, "how long its memory took to come counts from when it was let in first") {
+  const auto a = add(4);
+  sendAway(a);
+  clearAway();
+  device.hold = true;
+  touch(a);
+  REQUIRE(sessions[a]->presence().arriving());
+  now += 800 * kMs;
+  // More on its way, for which it is let in once more.
+  clients[a]->send(wire::MemReserve{.bytes = kG, .value = 2, .slot = 9});
+  clients[a]->send(wire::MemMap{.base = clients[a]->window() + 4 * kG, .bytes = kG});
+  settle();
+  REQUIRE(sessions[a]->presence().arriving());
+  REQUIRE(sessions[a]->usage().mappedBytes == 5 * kG);
+  now += 400 * kMs;
+  device.release();
+  settle();
+  REQUIRE(here(a));
+  CHECK(sessions[a]->shares.tookToCome == 1200 * kMs);
+  CHECK(sessions[a]->shares.comesSince == 0);
+}
+
 TEST_CASE_METHOD(SharingFixture, "who works stays for as long as its memory took to come, and gets what it lacks before those that wait") {
   const auto a = add(5);
   sendAway(a);

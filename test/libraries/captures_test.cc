@@ -90,6 +90,16 @@ TEST_CASE_METHOD(Captures, "a captured call is a node, and nothing travels", "[l
   CHECK(cudaGraphKernelNodeGetAttribute(all[0], cudaLaunchAttributePriority, &value) == cudaErrorNotSupported);
   CHECK(cudaGraphKernelNodeSetAttribute(all[0], cudaLaunchAttributePriority, &value) == cudaErrorNotSupported);
   CHECK(cudaGraphKernelNodeCopyAttributes(all[0], all[1]) == cudaErrorNotSupported);
+  cudaGraphNodeParams any{};
+  any.type = cudaGraphNodeTypeKernel;
+  any.kernel.gridDim = any.kernel.blockDim = {1, 1, 1};
+  CHECK(cudaGraphNodeSetParams(all[0], &any) == cudaErrorNotSupported);
+  cudaGraphExec_t exec = nullptr;
+  REQUIRE(cudaGraphInstantiate(&exec, graph, 0) == cudaSuccess);
+  CHECK(cudaGraphExecNodeSetParams(exec, all[0], &any) == cudaErrorNotSupported);
+  CHECK(cudaGraphExecDestroy(exec) == cudaSuccess);
+  any.type = cudaGraphNodeTypeMemset;
+  CHECK(cudaGraphNodeSetParams(all[0], &any) == cudaErrorInvalidValue);
   cudaMemsetParams fill{};
   CHECK(cudaGraphMemsetNodeGetParams(all[0], &fill) == cudaErrorInvalidValue);
   (void)cudaGetLastError();

@@ -66,6 +66,29 @@ TEST_CASE("a process that ends between its claim and its entry leaves nobody wai
   CHECK(page.event.reached(latest));
 }
 
+TEST_CASE("a slot is claimed again only once it has what it was claimed for") {
+  Page page;
+  const auto first = page.event.claim(1);
+  CHECK(page.event.blocking() == 0);
+  for (std::uint64_t i = 1; i < SharedEvent::kRecords; ++i) REQUIRE(page.event.claim(2) == first + i);
+  CHECK(page.event.claim(2) == 0);
+  CHECK(page.event.claim(1) == 0);
+  CHECK(page.event.blocking() == first);
+  CHECK(page.event.latest() == SharedEvent::kRecords);
+  SECTION("which it has from its owner") { page.reach(first); }
+  SECTION("which it has though its owner has ended") { page.event.abandon(1, CudaError::devicesUnavailable); }
+  CHECK(page.event.reached(first));
+  const auto next = page.event.claim(2);
+  CHECK(next == first + SharedEvent::kRecords);
+  CHECK(SharedEvent::slotOf(next) == SharedEvent::slotOf(first));
+  // Whoever claims it now, and whatever has become of the others: nobody waits for the dead, and nothing goes back.
+  page.event.abandon(2, CudaError::devicesUnavailable);
+  CHECK(page.event.reached(next));
+  CHECK(page.event.allReached());
+  page.reach(first);
+  CHECK(page.event.reached(next));
+}
+
 TEST_CASE("claims of many at once are all different, and each has its place") {
   Page page;
   constexpr int kThreads = 4, kEach = 20'000;
@@ -73,7 +96,16 @@ TEST_CASE("claims of many at once are all different, and each has its place") {
   std::vector<std::thread> threads;
   for (int i = 0; i < kThreads; ++i)
     threads.emplace_back([&, i] {
-      for (int n = 0; n < kEach; ++n) claimed[i].push_back(page.event.claim(100 + i));
+      while (claimed[i].size() < kEach) {
+        const std::uint64_t record = page.event.claim(100 + i);
+        if (record == 0) {
+          std::this_thread::yield();
+          continue;
+        }
+        claimed[i].push_back(record);
+        // The last of each is never kept by itself.
+        if (claimed[i].size() < kEach) page.reach(record);
+      }
     });
   for (std::thread& thread : threads) thread.join();
   std::set<std::uint64_t> all;

@@ -41,6 +41,19 @@ TEST_CASE("a reached value costs no waiting and brings its result and time") {
   CHECK(slot.timestampNs == 1234);
 }
 
+TEST_CASE("a value is only ever raised") {
+  Session session;
+  Slot& slot = session.client.slot(9);
+  signal(slot, 5, CudaError::success, 100);
+  signal(slot, 4, CudaError::launchFailure, 200);
+  CHECK(slot.value == 5);
+  CHECK(slot.result == 0);
+  CHECK(slot.timestampNs == 100);
+  signal(slot, 5, CudaError::launchFailure);
+  CHECK(slot.value == 5);
+  CHECK(slot.result == static_cast<std::uint32_t>(CudaError::launchFailure));
+}
+
 TEST_CASE("a wait ends when the peer is gone") {
   Session session;
   for (const bool scarce : {false, true}) {

@@ -119,7 +119,37 @@ TEST_CASE("what others have its exporter unmaps, frees and loses in vain") {
     importer.send(wire::SlotSignal{.stream = wire::kLegacyStream, .value = static_cast<std::uint64_t>(i + 1), .slot = 77});
     CHECK(importer.await(77, static_cast<std::uint64_t>(i + 1)) == 0);
   }
-  CHECK(ask(importer, {.action = IpcAction::openMemory, .handle = handle}) != CudaError::unknown);
+  // Nobody gets it any more.
+  Attacker another;
+  CHECK(ask(another, {.action = IpcAction::openMemory, .handle = handle}) == CudaError::invalidResourceHandle);
+  CHECK(ask(importer, {.action = IpcAction::openMemory, .handle = handle}) == CudaError::invalidResourceHandle);
+  Pool::instance().expectUnharmed();
+}
+
+TEST_CASE("what its exporter has unmapped, without a word, is opened by nobody") {
+  Attacker exporter, importer;
+  give(exporter, 2 * kG);
+  give(importer, kG);
+  const std::uint64_t at = exporter.window().base;
+  const wire::IpcHandle handle = exported(exporter, {at, kG}), part = exported(exporter, {at + kG + 4096, 4096});
+  exporter.send(wire::MemUnmap{.base = at, .bytes = 2 * kG});
+  exporter.send(wire::SlotSignal{.stream = wire::kLegacyStream, .value = 1, .slot = 79});
+  REQUIRE(exporter.await(79, 1) == 0);
+  CHECK(ask(importer, {.action = IpcAction::openMemory, .handle = handle}) == CudaError::invalidResourceHandle);
+  CHECK(ask(importer, {.action = IpcAction::openMemory, .handle = part}) == CudaError::invalidResourceHandle);
+  fill(importer, at);
+  cut(importer, "Fill");
+  Pool::instance().expectUnharmed();
+}
+
+TEST_CASE("a page is exported over and over") {
+  Attacker attacker, importer;
+  channel::Shared first, shared;
+  REQUIRE(ask(attacker, {.action = IpcAction::exportEvent, .page = 5}, &first, page()) == CudaError::success);
+  REQUIRE(ask(importer, {.action = IpcAction::openEvent, .page = 9, .handle = first.handle}) == CudaError::success);
+  for (int i = 0; i < 5000; ++i) REQUIRE(ask(attacker, {.action = IpcAction::exportEvent, .page = 5}, &shared, page()) == CudaError::success);
+  CHECK(ask(importer, {.action = IpcAction::openEvent, .page = 10, .handle = first.handle}) == CudaError::invalidResourceHandle);
+  CHECK(ask(importer, {.action = IpcAction::openEvent, .page = 10, .handle = shared.handle}) == CudaError::success);
   Pool::instance().expectUnharmed();
 }
 
