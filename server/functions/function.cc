@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "schemas/wire/readable.h"
 #include "server/functions/client_environment.h"
 #include "server/functions/health_check.h"
 #include "server/roused/child_process.h"
@@ -221,8 +222,14 @@ void Function::watch(wire::OwnedFd process) {
   boost::system::error_code ignored;
   exit_.close(ignored);
   exit_.assign(process.release());
+  awaitEnd();
+}
+
+void Function::awaitEnd() {
   exit_.async_wait(exit_.wait_read, [this, self = self_](const boost::system::error_code& error) {
-    if (!error && *self != nullptr) onExit();
+    if (error || *self == nullptr || !exit_.is_open()) return;
+    if (!wire::readable(exit_.native_handle())) return awaitEnd();
+    onExit();
   });
 }
 

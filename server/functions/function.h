@@ -91,6 +91,7 @@ class Function {
   Status tryLaunch();
   Status openDoor();
   void watch(wire::OwnedFd process);
+  void awaitEnd();
   void makeGroup();
   Status makeFolders();
   std::vector<std::string> environment() const;

@@ -10,6 +10,7 @@
 
 #include "schemas/control/frame.h"
 #include "schemas/wire/layout.h"
+#include "schemas/wire/readable.h"
 #include "server/roused/listening_socket.h"
 #include "server/roused/printable.h"
 #include "server/roused/process_handle.h"
@@ -50,11 +51,7 @@ Status Adoption::start(const std::vector<SavedState::Process>& expected, Done do
     if (!exit) continue;
     Expected& one = expected_.emplace_back(io_, process.pid);
     one.exit.assign(exit.release());
-    one.exit.async_wait(one.exit.wait_read, [this, pid = process.pid](const boost::system::error_code& error) {
-      if (error) return;
-      spdlog::warn("executor (pid {}) of the daemon before this one has ended", pid);
-      forget(pid);
-    });
+    await(one);
   }
   if (!expected_.empty()) spdlog::info("{} executors of the daemon before this one are awaited", expected_.size());
   listener_ = std::make_unique<Listener>(io_, std::move(*socket), path_, [this](wire::OwnedFd connection, channel::Peer peer) {
@@ -67,6 +64,17 @@ Status Adoption::start(const std::vector<SavedState::Process>& expected, Done do
   });
   boost::asio::post(io_, [this] { maybeDone(); });
   return {};
+}
+
+void Adoption::await(Expected& one) {
+  one.exit.async_wait(one.exit.wait_read, [this, pid = one.pid](const boost::system::error_code& error) {
+    if (error) return;
+    const auto found = std::ranges::find(expected_, pid, &Expected::pid);
+    if (found == expected_.end()) return;
+    if (!wire::readable(found->exit.native_handle())) return await(*found);
+    spdlog::warn("executor (pid {}) of the daemon before this one has ended", pid);
+    forget(pid);
+  });
 }
 
 void Adoption::stop() {

@@ -74,6 +74,7 @@ class Adoption {
     boost::asio::posix::stream_descriptor exit;
     bool here = false;
   };
+  void await(Expected&);
   void onConnection(wire::OwnedFd, channel::Peer);
   void onMessage(const OrphanPtr&, channel::Message);
   Status take(Orphan&, channel::Message&);

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "schemas/wire/readable.h"
 #include "server/roused/byte_size.h"
 #include "server/roused/printable.h"
 
@@ -223,8 +224,13 @@ void Connection::watchProcess() {
   wire::OwnedFd process = openProcess(channel_->socket(), peer_.pid);
   if (!process) return;
   process_.assign(process.release());
+  awaitEnd();
+}
+
+void Connection::awaitEnd() {
   process_.async_wait(process_.wait_read, [self = shared_from_this()](const boost::system::error_code& error) {
-    if (error) return;
+    if (error || self->ended_) return;
+    if (!wire::readable(self->process_.native_handle())) return self->awaitEnd();
     self->channel_->close();
     self->end();
   });

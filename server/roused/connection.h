@@ -70,6 +70,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Status checkOperator(const char* what) const;
   void reply(std::uint64_t id, const channel::Body&, std::vector<wire::OwnedFd> fds = {});
   void watchProcess();
+  void awaitEnd();
   void end();
 
   ConnectionServices& services_;

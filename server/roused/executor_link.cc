@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "schemas/wire/readable.h"
 #include "server/roused/child_process.h"
 
 namespace rouse::daemon {
@@ -136,7 +137,9 @@ Status ExecutorLink::spawn() {
 
 void ExecutorLink::watch() {
   exit_.async_wait(exit_.wait_read, [this](const boost::system::error_code& error) {
-    if (!error) onExit();
+    if (error || !exit_.is_open()) return;
+    if (!wire::readable(exit_.native_handle())) return watch();
+    onExit();
   });
 }
 

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "schemas/wire/readable.h"
 #include "server/roused/descriptors.h"
 
 namespace rouse::daemon {
@@ -22,22 +23,38 @@ bool equal(std::string_view a, std::string_view b) {
 
 void Unattached::add(const SessionTable::Returned& session) {
   auto waiting = std::make_unique<Waiting>(io_);
-  const auto ended = [this, id = session.id](const boost::system::error_code& error) {
-    if (error) return;
-    spdlog::info("session {}: its process has ended, or has not come back", id);
-    close(id);
-  };
   wire::OwnedFd process;
   if (session.process)
     if (auto copy = duplicate(*session.process)) process = std::move(*copy);
   if (process) {
     waiting->process.assign(process.release());
-    waiting->process.async_wait(waiting->process.wait_read, ended);
+    awaitEnd(session.id, *waiting);
   } else {
     waiting->patience.expires_after(kPatience);
-    waiting->patience.async_wait(ended);
+    waiting->patience.async_wait([this, id = session.id](const boost::system::error_code& error) {
+      if (!error) ended(id);
+    });
   }
   waiting_[session.id] = std::move(waiting);
+}
+
+void Unattached::awaitEnd(std::uint64_t id, Waiting& waiting) {
+  waiting.process.async_wait(waiting.process.wait_read, [this, id](const boost::system::error_code& error) {
+    const auto found = waiting_.find(id);
+    if (error || found == waiting_.end()) return;
+    if (!wire::readable(found->second->process.native_handle())) return awaitEnd(id, *found->second);
+    ended(id);
+  });
+}
+
+void Unattached::ended(std::uint64_t id) {
+  spdlog::info("session {}: its process has ended, or has not come back", id);
+  close(id);
+}
+
+// What it watches others have as well (the session's pidfd): closing it would leave it with the reactor.
+Unattached::Waiting::~Waiting() {
+  if (process.is_open()) const wire::OwnedFd closed(process.release());
 }
 
 void Unattached::close(std::uint64_t id) {

@@ -37,9 +37,14 @@ class Unattached {
  private:
   struct Waiting {
     explicit Waiting(boost::asio::io_context& io) : process(io), patience(io) {}
+    Waiting(const Waiting&) = delete;
+    ~Waiting();
     boost::asio::posix::stream_descriptor process;
     boost::asio::steady_timer patience;
   };
+
+  void awaitEnd(std::uint64_t id, Waiting&);
+  void ended(std::uint64_t id);
 
   boost::asio::io_context& io_;
   SessionTable& sessions_;

@@ -357,8 +357,9 @@ TEST_CASE("what one daemon has asked about memory of other processes the next is
     break;
   }
   running.device->release();
-  for (int tries = 0; places()[0] != device; ++tries) {  // and nobody is told what was not asked for
-    REQUIRE(tries < 500);
+  // There is room for it now, and what the one before had asked would be answered: to one that has not asked.
+  for (int tries = 0; tries < 50; ++tries) {
+    places();
     std::this_thread::sleep_for(10ms);
   }
   CHECK(running.ask<channel::Shared>(open).range == AddressRange{exporter.window(), kGranuleBytes});

@@ -1,4 +1,4 @@
-// Time on the device: clock64 and globaltimer do not run backwards, busy kernels take as long as they were told, event times agree with
+// Time on the device: clock64 and globaltimer do not run backwards, busy kernels take as long as they were told, however many threads they have, event times agree with
 // the host's clock, __nanosleep returns.
 #include <chrono>
 
@@ -62,5 +62,12 @@ int main() {
   CHECK(cudaEventSynchronize(second));
   CHECK(cudaEventElapsedTime(&milliseconds, first, second));
   EXPECT(milliseconds >= 0 && milliseconds < 1000);
+  // Time passes for all threads at once: one after the other they would take four seconds.
+  CHECK(cudaEventRecord(first));
+  busy<<<2, 1024>>>(2000000);
+  CHECK(cudaEventRecord(second));
+  CHECK(cudaEventSynchronize(second));
+  CHECK(cudaEventElapsedTime(&milliseconds, first, second));
+  EXPECT(milliseconds >= 2 && milliseconds < 1000);
   return check::done();
 }

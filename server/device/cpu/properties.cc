@@ -46,12 +46,6 @@ std::string uuidOf(std::uint32_t ordinal) {
   return text.data();
 }
 
-std::int32_t coreKilohertz() {
-  std::int32_t value = 0;
-  std::ifstream("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq") >> value;
-  return value > 0 ? value : 2'000'000;
-}
-
 std::int32_t cacheBytes() {
   const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
   return bytes > 0 ? static_cast<std::int32_t>(std::min(bytes, 1L << 30)) : 8 << 20;
@@ -83,7 +77,7 @@ memory::DeviceProperties describeDevice(std::uint32_t ordinal, std::uint64_t mem
       {10, 32},                                         // WarpSize
       {11, 2147483647},                                 // MaxPitch
       {12, 65536},                                      // MaxRegistersPerBlock
-      {13, coreKilohertz()},                            // ClockRate
+      {13, 1'000'000},                                  // ClockRate: %clock counts nanoseconds
       {14, 512},                                        // TextureAlignment
       {15, 1},                                          // GpuOverlap
       {16, static_cast<std::int32_t>(workers)},         // MultiProcessorCount

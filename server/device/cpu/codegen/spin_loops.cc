@@ -1,6 +1,6 @@
 // A GPU's threads all make progress; the CPU's run one after another. A loop that waits for another thread's store must
 // let that thread run. Such a loop ends on a value that comes from a volatile, ordered or atomic access in the loop, or
-// from any load in a loop with a fence.
+// from any load in a loop with a fence. So does a loop that waits for the clock: on a GPU time passes for all threads at once.
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/InstIterator.h>
@@ -11,6 +11,7 @@ namespace rouse::cpu::codegen {
 namespace {
 
 constexpr llvm::StringLiteral kYield = "rouse_cpu_yield";
+constexpr llvm::StringLiteral kClock = "rouse_cpu_clock";
 
 // The loop's values that `value` is computed from, phis and control of selects included.
 class Slice {
@@ -105,6 +106,7 @@ bool observesOthers(const llvm::Loop& loop, llvm::Instruction* instruction, bool
   if (auto* call = llvm::dyn_cast<llvm::CallInst>(instruction)) {
     // A call that was not inlined may load anything; the runtime's functions and intrinsics wait for themselves.
     const llvm::Function* callee = call->getCalledFunction();
+    if (callee != nullptr && callee->getName() == kClock) return true;
     return callee == nullptr || (!callee->isDeclaration() && !callee->doesNotAccessMemory());
   }
   return false;
