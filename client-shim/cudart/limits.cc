@@ -1,4 +1,5 @@
 // CUDA Runtime API, "Device Management": limits of a device's context, and preferences about its caches.
+#include <algorithm>
 #include <array>
 #include <atomic>
 
@@ -11,6 +12,14 @@ namespace {
 
 // cudaDeviceSetCacheConfig, by device: a preference that devices may ignore.
 std::array<std::atomic<cudaFuncCache>, wire::kMaxDevices> cachePreference;
+
+// Hints to caches: how much of the second level is set aside (none can be: cudaDeviceProp::persistingL2CacheMaxSize), and the most bytes of a fetch
+// into it (CUDA C++ Programming Guide, "Device Memory L2 Access Management").
+constexpr std::size_t kLargestFetch = 128;
+struct FetchGranularity {
+  std::atomic<std::size_t> bytes{64};
+};
+std::array<FetchGranularity, wire::kMaxDevices> fetchGranularity;
 
 // cudaErrorUnsupportedLimit for what our devices do not have, cudaErrorInvalidValue for what is no limit at all.
 cudaError_t coreLimit(cudaLimit limit, client::Limit* found) {
@@ -26,7 +35,7 @@ cudaError_t coreLimit(cudaLimit limit, client::Limit* found) {
       return cudaSuccess;
     case cudaLimitDevRuntimeSyncDepth:
     case cudaLimitDevRuntimePendingLaunchCount:
-    case cudaLimitMaxL2FetchGranularity:
+    case cudaLimitMaxL2FetchGranularity:  // not the core's: hints
     case cudaLimitPersistingL2CacheSize:
       return cudaErrorUnsupportedLimit;
   }
@@ -36,6 +45,10 @@ cudaError_t coreLimit(cudaLimit limit, client::Limit* found) {
 }  // namespace
 
 cudaError_t cudaDeviceGetLimit(size_t* pValue, cudaLimit limit) {
+  if (limit == cudaLimitPersistingL2CacheSize || limit == cudaLimitMaxL2FetchGranularity) {
+    *pValue = limit == cudaLimitPersistingL2CacheSize ? 0 : fetchGranularity[currentDevice().index()].bytes.load();
+    return cudaSuccess;
+  }
   client::Limit found{};
   if (const cudaError_t error = coreLimit(limit, &found); error != cudaSuccess) return error;
   *pValue = currentDevice().limit(found);
@@ -43,6 +56,11 @@ cudaError_t cudaDeviceGetLimit(size_t* pValue, cudaLimit limit) {
 }
 
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
+  if (limit == cudaLimitPersistingL2CacheSize) return cudaSuccess;  // as much as there can be: none
+  if (limit == cudaLimitMaxL2FetchGranularity) {
+    fetchGranularity[currentDevice().index()].bytes = std::min(value, kLargestFetch);
+    return cudaSuccess;
+  }
   client::Limit found{};
   if (const cudaError_t error = coreLimit(limit, &found); error != cudaSuccess) return error;
   return toCuda(currentDevice().setLimit(found, value));

@@ -91,6 +91,15 @@ TEST_CASE_METHOD(Fixture, "limits are kept, unknown ones refused", "[cudart][dev
   REQUIRE(cudaDeviceGetLimit(&value, cudaLimitStackSize) == cudaSuccess);
   CHECK(value >= 4096);
   CHECK(cudaDeviceSetLimit(cudaLimitDevRuntimeSyncDepth, 2) == cudaErrorUnsupportedLimit);
+  // Hints: kept within what there is.
+  std::size_t hint = 1;
+  CHECK(cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 1 << 20) == cudaSuccess);
+  CHECK((cudaDeviceGetLimit(&hint, cudaLimitPersistingL2CacheSize) == cudaSuccess && hint == 0));
+  CHECK((cudaDeviceGetLimit(&hint, cudaLimitMaxL2FetchGranularity) == cudaSuccess && hint == 64));
+  CHECK(cudaDeviceSetLimit(cudaLimitMaxL2FetchGranularity, 32) == cudaSuccess);
+  CHECK((cudaDeviceGetLimit(&hint, cudaLimitMaxL2FetchGranularity) == cudaSuccess && hint == 32));
+  CHECK(cudaDeviceSetLimit(cudaLimitMaxL2FetchGranularity, 4096) == cudaSuccess);
+  CHECK((cudaDeviceGetLimit(&hint, cudaLimitMaxL2FetchGranularity) == cudaSuccess && hint == 128));
   CHECK(cudaDeviceGetLimit(&value, static_cast<cudaLimit>(99)) == cudaErrorInvalidValue);
 }
 

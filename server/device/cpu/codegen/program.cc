@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "server/device/cpu/codegen/compile.h"
+#include "server/device/cpu/codegen/large_stack.h"
 #include "server/device/cpu/ptx/check_module.h"
 #include "server/device/cpu/ptx/describe.h"
 #include "server/device/cpu/ptx/failure.h"
@@ -59,11 +60,14 @@ class PtxProgram : public Program {
                    "function " + std::to_string(index) + " has no address in the module"};
     }
     const std::lock_guard lock(mutex_);
-    return guarded<std::uint64_t>([&]() -> Result<std::uint64_t> {
-      if (Status ready = prepare(); !ready) return ready.error();
-      if (const Result<bool> waits = pointers(kind); !waits) return waits.error();
-      return jit_->find(codegen::pointerName(index, kind));
-    });
+    if (!pointersWait_[static_cast<std::size_t>(kind)]) {
+      const auto compiled = guarded<bool>([&]() -> Result<bool> {
+        if (Status ready = prepare(); !ready) return ready.error();
+        return pointers(kind);
+      });
+      if (!compiled) return compiled.error();
+    }
+    return jit_->find(codegen::pointerName(index, kind));
   }
 
   InstructionSite site(std::uint32_t begin) const override {
@@ -96,7 +100,9 @@ class PtxProgram : public Program {
   template <class Value, class Body>
   static Result<Value> guarded(Body body) {
     try {
-      return body();
+      std::optional<Result<Value>> result;
+      if (Status ran = codegen::onLargeStack([&] { result.emplace(body()); }); !ran) return ran.error();
+      return std::move(*result);
     } catch (const ptx::Failure& failure) {
       return failure.error();
     }

@@ -1,3 +1,5 @@
+#include <llvm/ADT/DenseMap.h>
+#include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/Transforms/Utils/Local.h>
 #include <llvm/Transforms/Utils/PromoteMemToReg.h>
@@ -40,15 +42,49 @@ class Promoter : public llvm::LoadAndStorePromoter {
   const llvm::AllocaInst& variable_;
 };
 
+// What a block stores in a variable its later loads have, and of several stores the last one stays. Afterwards a block loads and stores each variable
+// once at most: both promotions walk a block from its beginning for each variable that it loads and stores, which in a kernel that is one straight line of tens
+// of thousands of registers is for each register the whole kernel.
+void forwardInBlocks(llvm::Function& function, const llvm::SmallPtrSetImpl<const llvm::Value*>& variables) {
+  struct Known {
+    llvm::Value* value = nullptr;
+    llvm::StoreInst* store = nullptr;
+  };
+  llvm::DenseMap<const llvm::Value*, Known> known;
+  for (llvm::BasicBlock& block : function) {
+    known.clear();
+    for (llvm::Instruction& instruction : llvm::make_early_inc_range(block)) {
+      const llvm::Value* const variable = llvm::getLoadStorePointerOperand(&instruction);
+      if (variable == nullptr || !variables.contains(variable)) continue;
+      Known& last = known[variable];
+      if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) {
+        if (last.store != nullptr) last.store->eraseFromParent();
+        last = {store->getValueOperand(), store};
+      } else if (last.value != nullptr) {
+        instruction.replaceAllUsesWith(last.value);
+        instruction.eraseFromParent();
+      } else {
+        last.value = &instruction;
+      }
+    }
+  }
+}
+
 }  // namespace
 
 void promoteRegisters(llvm::Function& function) {
+  if (function.isDeclaration()) return;
+  llvm::SmallVector<llvm::AllocaInst*, 64> variables;
+  llvm::SmallPtrSet<const llvm::Value*, 32> whole;
+  for (llvm::Instruction& instruction : function.getEntryBlock()) {
+    auto* variable = llvm::dyn_cast<llvm::AllocaInst>(&instruction);
+    if (variable == nullptr) continue;
+    variables.push_back(variable);
+    if (!accessesOf(*variable).empty()) whole.insert(variable);
+  }
+  forwardInBlocks(function, whole);
   if (function.size() < kManyBlocks) return;
   llvm::removeUnreachableBlocks(function);
-  llvm::SmallVector<llvm::AllocaInst*, 64> variables;
-  for (llvm::Instruction& instruction : function.getEntryBlock()) {
-    if (auto* variable = llvm::dyn_cast<llvm::AllocaInst>(&instruction)) variables.push_back(variable);
-  }
   llvm::SSAUpdater updater;
   for (llvm::AllocaInst* variable : variables) {
     const Accesses accesses = accessesOf(*variable);
