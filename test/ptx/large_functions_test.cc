@@ -119,8 +119,10 @@ TEST_CASE("a function that is one line of tens of thousands of registers is comp
 
 TEST_CASE("how deep the compiler recurses is no matter of its caller's stack") {
   constexpr std::uint32_t kSteps = 3'000;
-  std::optional<Compiled> compiled;
-  std::function<void()> work = [&] { compiled = compile(line(kSteps, 1)); };
+  auto program = cpu::Program::translate(line(kSteps, 1));
+  REQUIRE(program);
+  std::optional<Result<cpu::KernelCode>> code;
+  std::function<void()> work = [&] { code = (*program)->compile(0); };
   pthread_attr_t small;
   REQUIRE(pthread_attr_init(&small) == 0);
   REQUIRE(pthread_attr_setstacksize(&small, std::size_t{256} << 10) == 0);
@@ -131,8 +133,8 @@ TEST_CASE("how deep the compiler recurses is no matter of its caller's stack") {
   };
   REQUIRE(pthread_create(&thread, &small, begin, &work) == 0);
   REQUIRE(pthread_join(thread, nullptr) == 0);
-  REQUIRE(compiled);
-  CHECK(run(*compiled, 5) == expectedOfLine(kSteps, 1, 5));
+  REQUIRE((code && *code));
+  CHECK(run({std::move(*program), **code, 0}, 5) == expectedOfLine(kSteps, 1, 5));
 }
 
 TEST_CASE("a function of thousands of blocks computes what one of a few does") {
