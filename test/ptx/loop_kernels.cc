@@ -55,7 +55,9 @@ Outcome runAs(const cpu::KernelCode& code, bool fibers, memory::Dim3 block, cons
   request.sharedBytes = code.staticSharedBytes + 2 * 1024 * 4;
   request.localBytes = code.localBytes;
   request.output = &output;
-  outcome.error = cpu::run(request, Parameters{n, in.data(), outcome.words.data()}).code;
+  const Error end = cpu::run(request, Parameters{n, in.data(), outcome.words.data()});
+  if (!end.message.empty()) UNSCOPED_INFO(end.message);
+  outcome.error = end.code;
   return outcome;
 }
 
@@ -70,6 +72,7 @@ Error endOf(const cpu::KernelCode& code, std::uint32_t blocks, memory::Dim3 bloc
   request.grid = {blocks, 1, 1};
   request.block = block;
   request.workers = 1;
+  request.sharedBytes = code.staticSharedBytes;
   request.localBytes = code.localBytes;
   request.output = &output;
   return cpu::run(request, Parameters{n, in.data(), words.data()});
@@ -82,9 +85,9 @@ std::vector<std::uint32_t> someNumbers() {
   return words;
 }
 
-void mustBeTheSame(const std::string& source, const std::vector<const char*>& names, bool haveLoops) {
+void mustBeTheSame(const std::string& source, const std::vector<const char*>& names, bool haveLoops, const std::vector<const char*>& variants) {
   const std::vector<std::uint32_t> in = someNumbers();
-  for (const char* variant : kVariants) {
+  for (const char* variant : variants) {
     const LoopKernels kernels(source, variant);
     for (const char* name : names) {
       const cpu::KernelCode code = kernels.code(name);

@@ -34,8 +34,9 @@ Error endOf(const cpu::KernelCode&, std::uint32_t blocks, memory::Dim3 block, co
 // As many as `in` must have, below 2^24.
 std::vector<std::uint32_t> someNumbers();
 
-// All `names`, both variants, blocks of many shapes: loops and fibers give the same words. `haveLoops`: which all of them must have.
-void mustBeTheSame(const std::string& source, const std::vector<const char*>& names, bool haveLoops = true);
+// All `names`, all `variants`, blocks of many shapes: loops and fibers give the same words. `haveLoops`: which all of them must have.
+void mustBeTheSame(const std::string& source, const std::vector<const char*>& names, bool haveLoops = true,
+                   const std::vector<const char*>& variants = {"O3", "O0-G"});
 // Nothing happens while no word of `in` is `n`; where one is, both end with the error.
 void mustEndWith(const std::string& source, const char* name, CudaError error);
 

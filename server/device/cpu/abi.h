@@ -59,6 +59,9 @@ struct BlockContext {
   CheckedRange* checked;           // kCheckedRanges of them; of no meaning but to checked code
 };
 
+// In `misaligned`, where no part of an address is: a wait that nobody is left to end.
+inline constexpr std::uint32_t kStuck = std::uint32_t{1} << 31;
+
 struct ThreadContext {
   std::uint32_t tid[3];
   std::uint32_t lane;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "server/device/cpu/codegen/barrier_objects.h"
 #include "server/device/cpu/codegen/compiler_identity.h"
 #include "server/device/cpu/codegen/lanes.h"
 #include "server/device/cpu/codegen/module_emitter.h"
@@ -136,6 +137,7 @@ Result<CodeCache::Entry> translate(const Source& source, const Unit& unit) {
     }
   }
   if (Status valid = verify(*module); !valid) return valid.error();
+  inlineObjectCalls(*module);
   relaxAtomics(*module);
   optimize(*module, *target, effort);
   if (unit.function) {

@@ -7,6 +7,7 @@
 #include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/PatternMatch.h>
 
+#include "server/device/cpu/codegen/barrier_objects.h"
 #include "server/device/cpu/codegen/lane_emitter.h"
 #include "server/device/cpu/codegen/matrix_registers.h"
 #include "server/device/cpu/codegen/warp_calls.h"
@@ -34,8 +35,9 @@ bool endsLaunch(const llvm::Instruction& instruction) {
   return callee != nullptr && (callee->getName() == "rouse_cpu_misaligned" || callee->getName() == "rouse_cpu_trap");
 }
 
+// One lane after the other.
 bool isAtomicUpdate(const llvm::Instruction& instruction) {
-  return llvm::isa<llvm::AtomicRMWInst>(instruction) || llvm::isa<llvm::AtomicCmpXchgInst>(instruction);
+  return llvm::isa<llvm::AtomicRMWInst>(instruction) || llvm::isa<llvm::AtomicCmpXchgInst>(instruction) || changesObject(instruction);
 }
 
 // Not ordered, but for what all lanes do together.

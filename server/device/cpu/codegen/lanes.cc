@@ -5,6 +5,7 @@
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/Transforms/Utils/Cloning.h>
 
+#include "server/device/cpu/codegen/barrier_objects.h"
 #include "server/device/cpu/codegen/lane_emitter.h"
 #include "server/device/cpu/codegen/matrix_registers.h"
 #include "server/device/cpu/codegen/passes.h"
@@ -32,7 +33,7 @@ bool mayBeSideBySide(const llvm::Function& function) {
     if (const auto* variable = llvm::dyn_cast<llvm::AllocaInst>(&instruction); variable != nullptr && !isMatrixRegisters(*variable)) return false;
     const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
     const llvm::Function* const callee = call == nullptr ? nullptr : call->getCalledFunction();
-    if (call != nullptr && (callee == nullptr || !callee->isDeclaration())) return false;
+    if (call != nullptr && !changesObject(*call) && (callee == nullptr || !callee->isDeclaration())) return false;
   }
   return true;
 }

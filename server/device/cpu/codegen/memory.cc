@@ -175,9 +175,15 @@ void lowerCopyAsync(Emitter& e, const Instruction& i) {
   const Emitter::Address from = e.address(i.operands[1], Space::global);
   const Emitter::Access reads{i.operands[1], Space::global, AccessVerb::read, bytes, bytes};
   e.checkAccess(i, to, {i.operands[0], Space::shared, AccessVerb::write, bytes, bytes});
-  if (i.operands.size() == 3) {
+  const bool isWhole = i.operands.size() == 3 || (i.operands[3].kind == Operand::Kind::integer && i.operands[3].value == bytes);
+  if (isWhole) {
     e.checkAccess(i, from, reads);
-    e.b.CreateMemCpy(to.pointer, llvm::Align(1), from.pointer, llvm::Align(1), bytes);
+    // By words of at most 64 bits, which lanes have side by side; all are read before one is written.
+    const std::uint32_t part = std::min(bytes, 8u);
+    llvm::SmallVector<llvm::Value*, 2> parts;
+    const auto at = [&](llvm::Value* base, std::uint32_t offset) { return e.b.CreateConstInBoundsGEP1_32(e.b.getInt8Ty(), base, offset); };
+    for (std::uint32_t k = 0; k < bytes; k += part) parts.push_back(e.b.CreateAlignedLoad(e.bits(8 * part), at(from.pointer, k), llvm::Align(1)));
+    for (std::uint32_t k = 0; k < bytes; k += part) e.b.CreateAlignedStore(parts[k / part], at(to.pointer, k), llvm::Align(1));
     return;
   }
   llvm::Value* const given =

@@ -1,26 +1,16 @@
 // mbarrier: barrier objects of 64 bits in shared memory (PTX ISA, "Parallel Synchronization and Communication Instructions:
-// mbarrier"), and copies that tell one when they are done. Clusters are of one block.
-//
-// A block's threads run on one processor thread and change places at calls of the runtime only, so an object is read and
-// written plainly; volatile, so that loops that test it are seen to wait for others (spin_loops.cc).
-//
-//   bits 0-19   arrivals that this phase still waits for
-//   bits 20-39  arrivals that each phase waits for
-//   bits 40-61  bytes that this phase still waits for, two's complement
-//   bit 63      parity of the phase
+// mbarrier"), and copies that tell one when they are done. Clusters are of one block. What an object is, is in barrier_objects.cc.
+#include "server/device/cpu/codegen/barrier_objects.h"
 #include "server/device/cpu/codegen/families.h"
 
 namespace rouse::cpu::codegen {
 namespace {
 
-constexpr std::uint64_t kCount = (std::uint64_t{1} << 20) - 1;
-constexpr unsigned kExpected = 20, kBytes = 40, kParity = 63;
-constexpr std::uint64_t kBytesMask = ((std::uint64_t{1} << 22) - 1) << kBytes;
+constexpr unsigned kParity = 63;
 
-llvm::Value* wide(Emitter& e, llvm::Value* value) { return e.b.CreateZExt(value, e.b.getInt64Ty()); }
-
-// What other threads wrote before they arrived is there, and nothing is moved past: a matter of the compiler alone.
-void order(Emitter& e) { e.b.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent, llvm::SyncScope::SingleThread); }
+llvm::CallInst* call(Emitter& e, ObjectCall verb, llvm::ArrayRef<llvm::Value*> arguments) {
+  return e.b.CreateCall(objectFunction(e.module().module(), verb), arguments);
+}
 
 llvm::Value* pointerTo(Emitter& e, const Instruction& i, const Operand& object) {
   const Space space = ptx::spaceOf(i) == Space::generic ? Space::generic : Space::shared;
@@ -29,56 +19,12 @@ llvm::Value* pointerTo(Emitter& e, const Instruction& i, const Operand& object) 
   return address.pointer;
 }
 
-llvm::Value* load(Emitter& e, llvm::Value* object) {
-  return e.b.CreateAlignedLoad(e.b.getInt64Ty(), object, llvm::Align(8), true);
-}
-
-void store(Emitter& e, llvm::Value* object, llvm::Value* word) {
-  e.b.CreateAlignedStore(word, object, llvm::Align(8), true);
-}
-
-// The phase is over when nothing is waited for; the next one begins at once.
-llvm::Value* nextPhaseIfOver(Emitter& e, llvm::Value* word) {
-  llvm::Value* const over = e.b.CreateICmpEQ(e.b.CreateAnd(word, kCount | kBytesMask), e.b.getInt64(0));
-  llvm::Value* const expected = e.b.CreateAnd(e.b.CreateLShr(word, kExpected), kCount);
-  llvm::Value* const next = e.b.CreateXor(e.b.CreateOr(word, expected), std::uint64_t{1} << kParity);
-  return e.b.CreateSelect(over, next, word);
-}
-
-llvm::Value* plusBytes(Emitter& e, llvm::Value* word, llvm::Value* bytes) {
-  llvm::Value* const sum = e.b.CreateAdd(word, e.b.CreateShl(wide(e, bytes), kBytes));
-  return e.b.CreateOr(e.b.CreateAnd(sum, kBytesMask), e.b.CreateAnd(word, ~kBytesMask));
-}
-
-llvm::Value* minusBytes(Emitter& e, llvm::Value* word, llvm::Value* bytes) {
-  return plusBytes(e, word, e.b.CreateNeg(bytes));
-}
-
-llvm::Value* minusArrivals(Emitter& e, llvm::Value* word, llvm::Value* count, unsigned field) {
-  llvm::Value* const mask = e.b.getInt64(kCount << field);
-  llvm::Value* const difference = e.b.CreateSub(word, e.b.CreateShl(wide(e, count), field));
-  return e.b.CreateOr(e.b.CreateAnd(difference, mask), e.b.CreateAnd(word, e.b.CreateNot(mask)));
-}
-
-// The state before, as arrive yields it.
-llvm::Value* arrive(Emitter& e, llvm::Value* object, llvm::Value* count, bool drop, llvm::Value* bytes) {
-  order(e);
-  llvm::Value* const before = load(e, object);
-  llvm::Value* word = before;
-  if (bytes != nullptr) word = plusBytes(e, word, bytes);
-  if (drop) word = minusArrivals(e, word, count, kExpected);
-  store(e, object, nextPhaseIfOver(e, minusArrivals(e, word, count, 0)));
-  order(e);
-  return before;
-}
-
 void lowerWait(Emitter& e, const Instruction& i) {
-  llvm::Value* const word = load(e, pointerTo(e, i, i.operands[1]));
-  llvm::Value* const now = e.b.CreateLShr(word, kParity);
-  llvm::Value* const asked = i.has(Modifier::parity) ? e.b.CreateAnd(wide(e, e.read(i.operands[2], Type::b32)), 1)
-                                                     : e.b.CreateLShr(e.read(i.operands[2], Type::b64), kParity);
-  order(e);
-  e.write(i.operands[0], Type::pred, e.b.CreateICmpNE(now, asked));
+  llvm::Value* const object = pointerTo(e, i, i.operands[1]);
+  const bool byParity = i.has(Modifier::parity);
+  llvm::Value* const asked = byParity ? e.b.CreateShl(e.b.CreateZExt(e.read(i.operands[2], Type::b32), e.b.getInt64Ty()), kParity)
+                                      : e.read(i.operands[2], Type::b64);
+  e.write(i.operands[0], Type::pred, call(e, ObjectCall::test, {object, asked, e.b.getInt1(byParity)}));
 }
 
 }  // namespace
@@ -87,7 +33,7 @@ void lowerSharedBarrier(Emitter& e, const Instruction& i) {
   if (i.has(Modifier::test_wait) || i.has(Modifier::try_wait)) return lowerWait(e, i);
   if (i.has(Modifier::pending_count)) {
     llvm::Value* const state = e.read(i.operands[1], Type::b64);
-    return e.write(i.operands[0], Type::b32, e.b.CreateTrunc(e.b.CreateAnd(state, kCount), e.b.getInt32Ty()));
+    return e.write(i.operands[0], Type::b32, e.b.CreateTrunc(e.b.CreateAnd(state, kPendingArrivals), e.b.getInt32Ty()));
   }
   const auto number = [&](std::size_t operand) {
     return operand < i.operands.size() ? e.read(i.operands[operand], Type::b32) : e.b.getInt32(1);
@@ -95,34 +41,33 @@ void lowerSharedBarrier(Emitter& e, const Instruction& i) {
   if (i.has(Modifier::arrive) || i.has(Modifier::arrive_drop)) {
     // state, [object] [, count], or the bytes to expect, which comes with one arrival
     const bool expects = i.has(Modifier::expect_tx);
+    llvm::Value* const none = e.b.getInt32(0);
+    llvm::Value* const count = expects ? e.b.getInt32(1) : number(2);
     llvm::Value* const object = pointerTo(e, i, i.operands[1]);
-    llvm::Value* const state = arrive(e, object, expects ? e.b.getInt32(1) : number(2), i.has(Modifier::arrive_drop),
-                                      expects ? number(2) : nullptr);
+    e.noteMisaligned();  // rather than keeping it while the thread waits
+    llvm::Value* const state = call(e, ObjectCall::arrive, {object, count, i.has(Modifier::arrive_drop) ? count : none, expects ? number(2) : none});
     return e.write(i.operands[0], Type::b64, state);
   }
   llvm::Value* const object = pointerTo(e, i, i.operands[0]);
-  if (i.has(Modifier::init)) {
-    llvm::Value* const count = e.b.CreateAnd(wide(e, number(1)), kCount);
-    store(e, object, e.b.CreateOr(count, e.b.CreateShl(count, kExpected)));
-  } else if (i.has(Modifier::inval)) {
-    store(e, object, e.b.getInt64(0));
+  if (i.has(Modifier::inval)) {
+    call(e, ObjectCall::init, {object, e.b.getInt32(0)});
+  } else if (i.has(Modifier::init)) {
+    call(e, ObjectCall::init, {object, number(1)});
   } else if (i.has(Modifier::expect_tx)) {
-    store(e, object, plusBytes(e, load(e, object), number(1)));
+    call(e, ObjectCall::expect, {object, number(1)});
   } else {
     completeBytes(e, object, number(1));
   }
 }
 
-void completeBytes(Emitter& e, llvm::Value* object, llvm::Value* bytes) {
-  order(e);
-  store(e, object, nextPhaseIfOver(e, minusBytes(e, load(e, object), bytes)));
-  order(e);
-}
+void completeBytes(Emitter& e, llvm::Value* object, llvm::Value* bytes) { call(e, ObjectCall::complete, {object, bytes}); }
 
 // cp.async.mbarrier.arrive: all copies of this thread are done. Without .noinc the arrival was not counted before, and
 // adding it changes nothing.
 void arriveAfterCopies(Emitter& e, const Instruction& i) {
-  if (i.has(Modifier::noinc)) arrive(e, pointerTo(e, i, i.operands[0]), e.b.getInt32(1), false, nullptr);
+  if (!i.has(Modifier::noinc)) return;
+  llvm::Value* const none = e.b.getInt32(0);
+  call(e, ObjectCall::arrive, {pointerTo(e, i, i.operands[0]), e.b.getInt32(1), none, none});
 }
 
 }  // namespace rouse::cpu::codegen

@@ -11,6 +11,7 @@
 
 #include <optional>
 
+#include "server/device/cpu/codegen/barrier_objects.h"
 #include "server/device/cpu/codegen/cutter.h"
 #include "server/device/cpu/codegen/frame.h"
 #include "server/device/cpu/codegen/lanes.h"
@@ -34,6 +35,8 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
                                const std::function<void(llvm::Function&)>& tidy) {
   if (!inlineWaiting(step, tidy)) return std::nullopt;
   separateAddresses(step);
+  ObjectWaits objects;
+  if (!objects.become(step)) return std::nullopt;
   Cutter cutter(step);
   if (!cutter.findBarriers()) return std::nullopt;
   // Lanes of warps exchange values side by side only.
@@ -41,7 +44,8 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
   if (wholeWarps && (lanes == nullptr || cutter.reduces() || !mayBeSideBySide(step))) return std::nullopt;
   std::optional<Uniformity> uniformity(std::in_place, step, cutter.barriers());
   const bool common = uniformity->barriersAreUniform();
-  if (!common && (cutter.reduces() || cutter.hasSeveralNumbers() || wholeWarps)) return std::nullopt;
+  if (!common && (cutter.reduces() || cutter.hasSeveralNumbers() || wholeWarps || !objects.none())) return std::nullopt;
+  if (!objects.areAlike(*uniformity)) return std::nullopt;
   if (common) {
     splitInductions(step, *uniformity);
     uniformity.emplace(step, cutter.barriers());

@@ -77,7 +77,10 @@ void Block::runLoop(std::uint32_t blocks) {
   enterKernelCode();
   grid_->options().code.loop(&context_, grid_->parameters());
   runner_.leaveKernelCode();
-  if (context_.misaligned != 0) {
+  if ((context_.misaligned & kStuck) != 0) {
+    runner_.scratch() = "deadlock: all threads wait at a barrier object (mbarrier) for which nobody is left to arrive";
+    fail(nullptr, CudaError::launchFailure);
+  } else if (context_.misaligned != 0) {
     runner_.scratch() = "misaligned access";
     fail(nullptr, CudaError::misalignedAddress);
   }
@@ -281,7 +284,7 @@ void Block::leaveStopped() {
 void Block::failFor(const Fault& fault, const Fiber* fiber) {
   if (fault.signal == interruptSignal()) return;  // stopped: whoever stopped it has said why
   const bool isThread = grid_->options().code.loop == nullptr;
-  const bool misaligned = isThread ? fiber->context.misaligned != 0 : context_.misaligned != 0;
+  const bool misaligned = isThread ? fiber->context.misaligned != 0 : (context_.misaligned & ~kStuck) != 0;
   Error error = describe(fault, misaligned);
   grid_->fail(error.code, where(isThread ? &fiber->context : nullptr) + error.message);
 }
