@@ -71,13 +71,19 @@ std::vector<const Entry*> bestOfEach(const std::vector<Entry>& all, Fits fits, B
 
 // One text behind another. Together no larger than one may be.
 Result<std::string> joined(const std::vector<const Entry*>& parts) {
+  if (parts.size() == 1) return image(*parts[0]);
+  // Known before anything is unpacked: an image has the size that its entry says, or is refused.
+  std::uint64_t bytes = 0;
+  for (const Entry* part : parts) {
+    bytes += part->imageBytes + 1;
+    if (part->imageBytes > kMaxImageBytes || bytes > kMaxImageBytes)
+      return Error{CudaError::invalidKernelImage, "PTX of " + std::to_string(parts.size()) + " parts is larger than " + std::to_string(kMaxImageBytes) + " bytes"};
+  }
   std::string text;
+  text.reserve(bytes);
   for (const Entry* part : parts) {
     auto more = image(*part);
     if (!more) return more;
-    if (parts.size() == 1) return more;
-    if (more->size() >= kMaxImageBytes - text.size())
-      return Error{CudaError::invalidKernelImage, "PTX of " + std::to_string(parts.size()) + " parts is larger than " + std::to_string(kMaxImageBytes) + " bytes"};
     if (!text.empty()) text += '\n';
     text += *more;
   }

@@ -20,7 +20,7 @@ struct Rebalancer::Round {
   std::size_t awaited = 1;  // one more than is asked: some answer at once
 };
 
-// Who is told while another is on its way is told again: its executor says so when it has waited for twice as long.
+// Who is told while another is on its way is told again: its executor says so again when it has waited for as long once more, or for a second.
 void Rebalancer::onSessionWaits(const channel::SessionWaits& waits) {
   const auto found = sessions_.sessions().find(waits.sessionId);
   if (busy_ || pool_.serving() < 2 || found == sessions_.sessions().end() || !policy_.considers(waits.sessionId, nowNs())) return;

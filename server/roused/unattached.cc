@@ -40,8 +40,9 @@ void Unattached::add(const SessionTable::Returned& session) {
 
 void Unattached::awaitEnd(std::uint64_t id, Waiting& waiting) {
   waiting.process.async_wait(waiting.process.wait_read, [this, id](const boost::system::error_code& error) {
+    if (error) return;  // and this may be gone
     const auto found = waiting_.find(id);
-    if (error || found == waiting_.end()) return;
+    if (found == waiting_.end()) return;
     if (!wire::readable(found->second->process.native_handle())) return awaitEnd(id, *found->second);
     ended(id);
   });

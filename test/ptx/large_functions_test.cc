@@ -117,6 +117,15 @@ TEST_CASE("a function that is one line of tens of thousands of registers is comp
   for (const std::uint32_t x : {0u, 0x1234'5678u}) CHECK(run(compiled, x) == expectedOfLine(kSteps, kDistance, x));
 }
 
+// As of an unrolled hash: each operation needs the one before it.
+TEST_CASE("a chain of ten thousand operations is compiled in seconds") {
+  constexpr std::uint32_t kSteps = 10'000;
+  const Compiled compiled = compile(line(kSteps, 1));
+  INFO(compiled.seconds << " s");
+  CHECK(compiled.seconds < 60);  // one pass alone took that
+  CHECK(run(compiled, 5) == expectedOfLine(kSteps, 1, 5));
+}
+
 TEST_CASE("how deep the compiler recurses is no matter of its caller's stack") {
   constexpr std::uint32_t kSteps = 3'000;
   auto program = cpu::Program::translate(line(kSteps, 1));

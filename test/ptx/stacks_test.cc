@@ -91,4 +91,35 @@ TEST_CASE("a kernel that asks for more than any stack has is not begun") {
   }
 }
 
+// All alive at once, and a chain over them backwards: a frame of side-by-side threads that is larger than a loop's stack once was.
+TEST_CASE("thousands of values that threads side by side keep are kept") {
+  constexpr std::uint32_t kValues = 2500;
+  std::string text = ".visible .entry k(.param .u64 pout)\n{\n.reg .b64 %v<" + std::to_string(kValues) +
+                     ">, %out, %at, %x, %sum;\n.reg .b32 %lane, %r;\nld.param.u64 %out, [pout];\nmov.u32 %lane, %tid.x;\nmul.wide.u32 %at, %lane, 4;\n"
+                     "add.u64 %out, %out, %at;\ncvt.u64.u32 %x, %lane;\nadd.u64 %x, %x, 77;\nmov.u64 %sum, 0;\n";
+  const auto factor = [](std::uint32_t i) { return std::uint64_t{2 * i + 3} * 0x9e37'79b9'7f4a'7c15; };
+  for (std::uint32_t i = 0; i < kValues; ++i)
+    text += "mul.lo.u64 %v" + std::to_string(i) + ", %x, " + std::to_string(static_cast<std::int64_t>(factor(i))) + ";\n";
+  for (std::uint32_t i = kValues; i-- > 0;) {
+    const std::string v = "%v" + std::to_string(i);
+    text += i % 2 == 0 ? "and.b64 %sum, %sum, " + v + ";\n" : "xor.b64 %sum, %sum, " + v + ";\n";
+  }
+  text += "xor.b64 %sum, %sum, %v0;\nxor.b64 %sum, %sum, %v1;\nshr.u64 %at, %sum, 32;\nxor.b64 %sum, %sum, %at;\ncvt.u32.u64 %r, %sum;\nst.global.u32 [%out], %r;\nret;\n}\n";
+  std::array<std::uint32_t, kThreads> expected{};
+  for (std::uint32_t lane = 0; lane < kThreads; ++lane) {
+    std::uint64_t sum = 0;
+    for (std::uint32_t i = kValues; i-- > 0;) sum = i % 2 == 0 ? sum & factor(i) * (lane + 77) : sum ^ factor(i) * (lane + 77);
+    sum ^= factor(0) * (lane + 77);
+    sum ^= factor(1) * (lane + 77);
+    expected[lane] = static_cast<std::uint32_t>(sum ^ sum >> 32);
+  }
+  for (const bool loop : {false, true}) {
+    std::array<std::uint32_t, kThreads> out{};
+    const Error error = run(text, loop, out);
+    INFO(error.message);
+    CHECK(error.code == CudaError::success);
+    CHECK(out == expected);
+  }
+}
+
 }  // namespace rouse::test

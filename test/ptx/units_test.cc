@@ -1,6 +1,7 @@
 // Several units in one text, as programs that are compiled in parts have them: what they know of each other, and what they must not.
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <ctime>
 #include <string>
 #include <vector>
 
@@ -93,6 +94,39 @@ TEST_CASE("of common variables the largest is there") {
     CHECK((*program)->description().variables[0].bytes == 64);
     CHECK(run(text) == 9);
   }
+}
+
+TEST_CASE("a variable that several units declare is aligned as the strictest asks for") {
+  // Behind 16 bytes of the second unit's own; both ask where it lies.
+  const std::string first = unit(".extern .shared .align 4 .b8 s[];\n" + kernel("k", "mov.u32 %x, s;\n"));
+  const std::string second = unit(".extern .shared .align 1024 .b8 s[];\n.shared .align 4 .b8 own[16];\n" +
+                                  kernel("other", "{\n.reg .b32 %y;\nmov.u32 %y, own;\nst.shared.u32 [%y], 1;\nmov.u32 %x, s;\n}\n"));
+  for (const std::string& both : {first + second, second + first}) {
+    LoadedModule module(both);
+    std::uint32_t out = ~0u;
+    module.launch("other", {1, 1, 1}, {1, 1, 1}, arguments(reinterpret_cast<std::uint64_t>(&out)));
+    CHECK(out % 1024 == 0);
+  }
+  const std::string narrow = unit(".common .global .align 4 .b8 v[64];\n" + kernel("k", "{\n.reg .b64 %p;\nmov.u64 %p, v;\ncvt.u32.u64 %x, %p;\n}\n"));
+  const std::string wide = unit(".common .global .align 256 .b8 v[32];\n.global .u32 before = 1;\n");
+  CHECK(run(narrow + wide) % 256 == 0);
+  CHECK(run(wide + narrow) % 256 == 0);
+}
+
+TEST_CASE("a variable that units declare in different state spaces is named") {
+  const std::string reads = unit(".extern .const .u32 v;\n" + kernel("k", "ld.const.u32 %x, [v];\n"));
+  const std::string defines = unit(".visible .global .u32 v = 3;\n");
+  CHECK(failure(reads + defines).find("'v' is declared in another state space") != std::string::npos);
+  CHECK(failure(defines + reads).find("'v' is declared in another state space") != std::string::npos);
+}
+
+TEST_CASE("many units after a large one are parsed in time that is theirs") {
+  std::string text = unit("");
+  for (int i = 0; i < 100'000; ++i) text += ".global .u32 v" + std::to_string(i) + ";\n";
+  for (int i = 0; i < 20'000; ++i) text += "\n.version 8.5\n.target sm_80\n";
+  const std::clock_t start = std::clock();
+  CHECK(cpu::Program::translate(text).ok());
+  CHECK(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC < 5);  // once 20 times as long as without the units
 }
 
 TEST_CASE("what is defined twice, or otherwise than declared, is named") {

@@ -63,9 +63,11 @@ Result<std::unique_ptr<LoadedLibrary>> LoadedLibrary::load(std::shared_ptr<Gpu> 
   const Driver& driver = gpu->driver();
   std::array<char, 8192> log{};
   std::array<CUjit_option, 2> options{CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-  std::array<void*, 2> values{log.data(), reinterpret_cast<void*>(log.size())};  // NOLINT(performance-no-int-to-ptr)
+  std::array<void*, 2> values{log.data(), nullptr};
   std::unique_ptr<LoadedLibrary> library(new LoadedLibrary(std::move(gpu)));
   const auto given = [&](const void* code) {
+    log.fill(0);
+    values[1] = reinterpret_cast<void*>(log.size());  // NOLINT(performance-no-int-to-ptr): the driver writes there how much of it it has filled
     return driver.cuLibraryLoadData(&library->library_, code, options.data(), values.data(), options.size(), nullptr, nullptr, 0);
   };
   CUresult result = given(module.data());

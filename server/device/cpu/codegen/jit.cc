@@ -3,6 +3,7 @@
 #include <llvm/ExecutionEngine/Orc/LLJIT.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
+#include <llvm/Support/CommandLine.h>
 #include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetMachine.h>
@@ -23,6 +24,9 @@ llvm::Expected<llvm::orc::JITTargetMachineBuilder> hostBuilder() {
   std::call_once(once, [] {
     llvm::InitializeNativeTarget();
     llvm::InitializeNativeTargetAsmPrinter();
+    // It looks for values of masks in general registers, in time that grows with the square of a chain of operations: 80% of a long kernel's.
+    const auto found = llvm::cl::getRegisteredOptions().find("disable-x86-domain-reassignment");
+    if (found != llvm::cl::getRegisteredOptions().end()) found->second->addOccurrence(0, found->first(), "true");
   });
   auto builder = llvm::orc::JITTargetMachineBuilder::detectHost();
   if (!builder) return builder;

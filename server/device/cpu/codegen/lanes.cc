@@ -51,6 +51,7 @@ llvm::Function* sideBySide(llvm::Function& scalar, unsigned lanes, llvm::TargetM
     if (scalar.hasFnAttribute(kind)) to->addFnAttr(kind);
   }
   allowLanes(*to);
+  to->addFnAttr("probe-stack", "inline-asm");
   LaneEmitter emitter(*from, *to, lanes);
   const bool covered = emitter.covers();
   if (covered) emitter.emit();

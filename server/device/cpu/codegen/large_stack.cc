@@ -8,8 +8,8 @@
 namespace rouse::cpu::codegen {
 namespace {
 
-// Memory is only taken as far as it is used: 270 bytes for an operation of a chain, as measured, of which a text of the largest size has 3 million.
-constexpr std::size_t kStackBytes = std::size_t{1} << 30;
+// Memory is only taken as far as it is used: 270 to 890 bytes for an instruction of a chain, as measured, of which a text has 2^21 at most (ptx/parse_instruction.cc).
+constexpr std::size_t kStackBytes = std::size_t{2} << 30;
 
 struct Work {
   const std::function<void()>& run;

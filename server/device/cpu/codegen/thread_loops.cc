@@ -18,6 +18,7 @@ llvm::Function* makeLoopFunction(llvm::Module& module, llvm::StringRef name) {
                                                 llvm::GlobalValue::ExternalLinkage, name, module);
   function->addFnAttr(llvm::Attribute::NoUnwind);
   function->addFnAttr(llvm::Attribute::NullPointerIsValid);
+  function->addFnAttr("probe-stack", "inline-asm");  // what is inlined here need not have it
   function->addParamAttr(0, llvm::Attribute::NoAlias);
   function->addParamAttr(1, llvm::Attribute::NoAlias);
   function->addParamAttr(1, llvm::Attribute::ReadOnly);

@@ -42,13 +42,11 @@ const Parser::Symbol* Parser::known(std::string_view name, Linkage linkage, std:
   return &here->second;
 }
 
-// Whether the one that is there stays. Where it does not, `found` is aligned as both ask for.
-bool Parser::keepsVariable(const Variable& old, Variable& found) const {
+// Whether the one that is there stays. Both are aligned as either asks for.
+bool Parser::keepsVariable(Variable& old, Variable& found) const {
+  old.alignment = found.alignment = std::max(found.alignment, old.alignment);
   if (found.linkage == Linkage::external) return true;
-  if (old.linkage == Linkage::external) {
-    found.alignment = std::max(found.alignment, old.alignment);
-    return false;
-  }
+  if (old.linkage == Linkage::external) return false;
   if (!yields(old.linkage) && !yields(found.linkage)) failTwice(found.name, found.line, old.line);
   if (!yields(found.linkage)) return false;
   if (old.linkage != Linkage::common || found.linkage != Linkage::common) return true;

@@ -146,6 +146,8 @@ void Parser::declareVariable(Variable variable, Function* function) {
   if (old != nullptr) {
     if (old->kind != symbol.kind) failInvalid(line, "'" + std::string(variable.name) + "' is declared twice");
     Variable& before = (*list)[old->index];
+    if (before.space != variable.space)
+      failInvalid(line, "'" + std::string(variable.name) + "' is declared in another state space, first in line " + std::to_string(before.line));
     if (!keepsVariable(before, variable)) before = std::move(variable);
     return;
   }

@@ -99,7 +99,7 @@ void Parser::run() {
 }
 
 void Parser::unit() {
-  scopes_[0].clear();
+  scopes_[0] = {};  // clear() takes as long as the largest unit before this one needed buckets
   header();
   while (token_.kind != Token::Kind::end && !token_.isDotted("version")) moduleStatement();
 }

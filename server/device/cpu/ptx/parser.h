@@ -72,7 +72,7 @@ class Parser {
   const Symbol* known(std::string_view name, Linkage, std::uint32_t line);
   const Symbol* inScope(std::string_view name) const;
   void declareInUnit(std::string_view name, Symbol, Linkage);
-  bool keepsVariable(const Variable& old, Variable& found) const;
+  bool keepsVariable(Variable& old, Variable& found) const;
   bool keepsFunction(const Function& old, const Function& found) const;
 
   // Declarations (parse_declarations.cc)

@@ -9,7 +9,8 @@ constexpr std::chrono::milliseconds kSlice{2};
 constexpr std::uint64_t kMaxBatch = 64;
 constexpr std::uint64_t kBatchesPerWorker = 16;
 constexpr std::uint64_t kMostOfRow = 8;  // blocks at once: enough to go through memory as it lies, few enough to let others have a turn
-constexpr std::size_t kLoopStackBytes = std::size_t{256} << 10;
+// Threads side by side keep all their registers in one frame: 6000 values (codegen/lanes.cc) of 64 bits, of 32 lanes. Taken only as far as it is used.
+constexpr std::size_t kLoopStackBytes = std::size_t{2} << 20;
 
 }  // namespace
 
