@@ -4,7 +4,7 @@
 namespace rouse::test {
 
 TEST_CASE("lanes of a warp exchange in vectors what they exchange as fibers") {
-  mustBeTheSame("warps", {"shuffles", "votes", "reduces", "block_sum", "warp_branches", "scans", "synchronized", "matrices", "parts"}, false);
+  mustBeTheSame("warps", {"shuffles", "votes", "reduces", "block_sum", "warp_branches", "scans", "synchronized", "matrices", "parts", "last_stage", "groups", "voted", "aggregated", "paired", "skewed"}, false);
 }
 
 // Where the processor has masks; else all of them are fibers.
@@ -14,7 +14,7 @@ TEST_CASE("whole warps are vectors") {
     return;
   }
   const LoopKernels kernels("warps", "O3");
-  for (const char* name : {"shuffles", "votes", "reduces", "block_sum", "warp_branches", "scans", "synchronized", "matrices"}) {
+  for (const char* name : {"shuffles", "votes", "reduces", "block_sum", "warp_branches", "scans", "synchronized", "matrices", "parts", "last_stage", "groups", "voted", "aggregated"}) {
     INFO(name);
     const cpu::KernelCode code = kernels.code(name);
     CHECK(code.loop != nullptr);
@@ -22,8 +22,9 @@ TEST_CASE("whole warps are vectors") {
   }
 }
 
-TEST_CASE("lanes that do not all take part are fibers") {
-  CHECK(LoopKernels("warps", "O3").code("parts").loop == nullptr);
+TEST_CASE("lanes that wait for each other at different places, or in different rounds, are fibers") {
+  const LoopKernels kernels("warps", "O3");
+  for (const char* name : {"paired", "skewed"}) CHECK(kernels.code(name).loop == nullptr);
 }
 
 }  // namespace rouse::test

@@ -133,7 +133,7 @@ KERNEL matrices(unsigned n, const unsigned* in, unsigned* out) {
   out[global()] = hash;
 }
 
-// Parts of warps: those are for fibers.
+// Parts of warps, each of which comes as one.
 KERNEL parts(unsigned n, const unsigned* in, unsigned* out) {
   unsigned value = in[global()];
   if (linear() % 2 == 0) {
@@ -142,5 +142,111 @@ KERNEL parts(unsigned n, const unsigned* in, unsigned* out) {
     value ^= __shfl_xor_sync(0xaaaaaaaau, value, 4);
   }
   if (linear() % 32 < 16) value += __ballot_sync(0xffffu, value & 1);
+  out[global()] = value;
+}
+
+// The last stage of a sum, by as many lanes as there were warps; in a loop that all go through alike.
+KERNEL last_stage(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned part[8];
+  unsigned total = 0;
+  for (unsigned round = 0; round < 3; ++round) {
+    unsigned sum = in[(global() + round) % n];
+    for (unsigned half = 16; half > 0; half /= 2) sum += __shfl_down_sync(kAll, sum, half);
+    if (linear() < 8) part[linear()] = round;
+    __syncthreads();
+    if (linear() % 32 == 0 && linear() / 32 < 8) part[linear() / 32] += sum;
+    __syncthreads();
+    if (threadIdx.x < 8 && threadIdx.y == 0 && threadIdx.z == 0) {
+      sum = part[threadIdx.x];
+      for (unsigned half = 4; half > 0; half /= 2) sum += __shfl_down_sync(0xffu, sum, half, 8);
+      if (threadIdx.x == 0) part[0] = sum;
+    }
+    __syncthreads();
+    total += part[0] * (round + 1);
+    __syncthreads();
+  }
+  out[global()] = total;
+}
+
+// Groups of lanes, each with a mask of its own: all that can be done by one.
+KERNEL groups(unsigned n, const unsigned* in, unsigned* out) {
+  unsigned value = in[global()], sum = 0;
+  const unsigned lane = linear() % 32;
+  for (unsigned size = 2; size <= 16; size *= 2) {
+    const unsigned mask = ((1u << size) - 1) << (lane & ~(size - 1));
+    sum += __shfl_xor_sync(mask, value, size / 2, size);
+    sum ^= __ballot_sync(mask, value & 1) * 3 + __any_sync(mask, value % 7 == 0) * 5 + __all_sync(mask, value % 3 != 0) * 7 + __uni_sync(mask, value & 2) * 11;
+    sum += __match_any_sync(mask, value % 3) * 13;
+    int same;
+    sum ^= __match_all_sync(mask, value % 2, &same) + same * 17;
+    sum += __reduce_add_sync(mask, value) + __reduce_max_sync(mask, static_cast<int>(value << 8)) + __reduce_min_sync(mask, value) + __reduce_xor_sync(mask, value);
+    sum ^= __reduce_and_sync(mask, value | 5) + __reduce_or_sync(mask, value & 0xf0);
+    value = sum * 5 + size;
+    __syncwarp(mask);
+  }
+  out[global()] = value;
+}
+
+// Those that a ballot has found go on together; so do those that a comparison of their values has.
+KERNEL voted(unsigned n, const unsigned* in, unsigned* out) {
+  unsigned value = in[global()], sum = 0;
+  const bool takesPart = value % 5 < 3;
+  const unsigned mask = __ballot_sync(kAll, takesPart);
+  if (takesPart) {
+    const unsigned first = __ffs(mask) - 1;
+    sum = __shfl_sync(mask, value, first) + __reduce_add_sync(mask, value) + __ballot_sync(mask, value & 4);
+    const unsigned peers = __match_any_sync(mask, value % 4);
+    sum ^= __shfl_sync(peers, value, __ffs(peers) - 1) * 3 + __reduce_max_sync(peers, value) + __popc(peers);
+    int same;
+    sum += __match_all_sync(mask, 5u, &same) + same;
+  }
+  out[global()] = sum + (takesPart ? 1 : value);
+}
+
+// One of those that are there counts for all of them, in a loop that each leaves when it likes. (They need not be in the same round.)
+KERNEL aggregated(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned counter;
+  __shared__ unsigned char taken[1024 * 9];
+  if (linear() == 0) counter = 0;
+  for (unsigned k = linear(); k < sizeof taken; k += threads()) taken[k] = 0;
+  __syncthreads();
+  const unsigned rounds = in[global()] % 9;
+  for (unsigned round = 0; round < rounds; ++round) {
+    if ((in[global()] + round) % 3 == 0) continue;
+    const unsigned mask = __activemask();
+    const unsigned leader = __ffs(mask) - 1;
+    unsigned at = 0;
+    if (linear() % 32 == leader) at = atomicAdd(&counter, static_cast<unsigned>(__popc(mask)));
+    at = __shfl_sync(mask, at, leader) + __popc(mask & ((1u << (linear() % 32)) - 1));
+    ++taken[at];
+  }
+  __syncthreads();
+  unsigned once = 0;
+  for (unsigned k = 0; k < sizeof taken; ++k) once += taken[k] == (k < counter ? 1 : 0);
+  out[global()] = counter + once * 10000;
+}
+
+// Lanes of one mask that come to two places, or to one in different rounds: they wait for each other, so this is for fibers.
+KERNEL paired(unsigned n, const unsigned* in, unsigned* out) {
+  unsigned value = in[global()];
+  const unsigned mask = 3u << (linear() % 32 & ~1u);
+  if (linear() % 2 == 0) {
+    value = value * 3 + __shfl_xor_sync(mask, value, 1);
+  } else {
+    value = value * 5 + __shfl_xor_sync(mask, value, 1);
+  }
+  out[global()] = value;
+}
+
+KERNEL skewed(unsigned n, const unsigned* in, unsigned* out) {
+  unsigned value = in[global()];
+  const unsigned mask = 3u << (linear() % 32 & ~1u);
+  unsigned times = 0;
+#pragma unroll 1
+  for (unsigned round = 0; round < 8; ++round) {
+    if (round % 2 != linear() % 2) continue;
+    value = value * 3 + __shfl_xor_sync(mask, value + times, 1);
+    ++times;
+  }
   out[global()] = value;
 }

@@ -15,7 +15,7 @@ bool Cutter::findBarriers() {
     if (call == nullptr) continue;
     const llvm::Function* const callee = call->getCalledFunction();
     if (callee == nullptr || !callee->isDeclaration() || !isWaitingFunction(callee->getName())) continue;
-    if (isOfWholeWarp(*call)) {
+    if (warpOperation(*call)) {
       warpCalls_ = true;
       continue;
     }

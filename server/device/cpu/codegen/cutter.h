@@ -20,7 +20,7 @@ class Cutter {
  public:
   explicit Cutter(llvm::Function& step) : step_(step), module_(*step.getParent()), b(step.getContext()) {}
 
-  // Those of all threads, by a number that is known. False if the kernel waits in any other way, but for lanes of whole warps.
+  // Those of all threads, by a number that is known. False if the kernel waits in any other way, but for lanes of warps.
   bool findBarriers();
   bool hasWarpCalls() const { return warpCalls_; }
   const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers() const { return barriers_; }

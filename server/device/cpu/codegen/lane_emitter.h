@@ -73,12 +73,16 @@ class LaneEmitter {
 
   // --- lane_warp.cc ---
   bool coversWarpCall(const llvm::CallInst&) const;
+  bool meetHere(const llvm::CallInst&) const;
+  llvm::Value* lanesHere();
+  llvm::Value* members(const llvm::CallInst&);
   void emitWarpCall(const llvm::CallInst&);
   llvm::Value* shuffled(const llvm::CallInst&);
   llvm::Value* permuted(llvm::Value* words, llvm::Value* lanes);
   llvm::Value* voted(const llvm::CallInst&);
   llvm::Value* matched(const llvm::CallInst&);
   llvm::Value* reduced(const llvm::CallInst&);
+  llvm::Value* reducedOver(const llvm::CallInst&, llvm::Value* lanes);
 
   // --- lane_matrix.cc ---
   bool emitMatrixAccess(const llvm::Instruction&);

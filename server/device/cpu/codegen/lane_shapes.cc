@@ -1,6 +1,7 @@
 #include "server/device/cpu/codegen/lane_shapes.h"
 
 #include <llvm/ADT/PostOrderIterator.h>
+#include <llvm/Analysis/CFG.h>
 #include <llvm/IR/Operator.h>
 #include <llvm/IR/PatternMatch.h>
 
@@ -219,12 +220,58 @@ bool LaneShapes::computeConverged(const llvm::BasicBlock* block) const {
   return true;
 }
 
+bool LaneShapes::isSteady(const llvm::BasicBlock* block) const {
+  if (const auto found = steady_.find(block); found != steady_.end()) return found->second;
+  const bool steady = computeSteady(block);
+  steady_[block] = steady;
+  return steady;
+}
+
+bool LaneShapes::computeSteady(const llvm::BasicBlock* block) const {
+  if (const llvm::BasicBlock* top = leader(block)) return isSteady(top);
+  const llvm::Loop* const loop = loops_.getLoopFor(block);
+  if (loop == nullptr) return true;
+  const bool isHeader = loop->getHeader() == block;
+  if (isHeader && !isCommon(loop)) return false;
+  for (const llvm::BasicBlock* before : llvm::predecessors(block)) {
+    if (isHeader && loop->contains(before)) continue;
+    // What decides about a round of the loop around it was decided before the loop, or for all alike.
+    const llvm::Loop* const around = loops_.getLoopFor(before);
+    if (around != nullptr && !around->contains(block)) return false;  // left in different rounds, or its leader would be known
+    const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(before->getTerminator());
+    if (branch == nullptr || !isSteady(before)) return false;
+    if (branch->isConditional() && around != nullptr && !of(branch->getCondition()).isUniform() && !around->isLoopInvariant(branch->getCondition())) return false;
+  }
+  return true;
+}
+
+bool LaneShapes::haveSameLanes(const llvm::BasicBlock* one, const llvm::BasicBlock* other) const {
+  const auto top = [&](const llvm::BasicBlock* block) {
+    while (const llvm::BasicBlock* next = leader(block)) block = next;
+    return block;
+  };
+  return top(one) == top(other);
+}
+
+bool LaneShapes::excludeEachOther(const llvm::BasicBlock* one, const llvm::BasicBlock* other) const {
+  if (dominators_.dominates(one, other) || dominators_.dominates(other, one)) return false;
+  const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(dominators_.findNearestCommonDominator(one, other)->getTerminator());
+  if (branch != nullptr && branch->isConditional() && of(branch->getCondition()).isUniform()) return false;
+  // Within a round: not by way of the next one.
+  llvm::SmallPtrSet<llvm::BasicBlock*, 4> headers;
+  for (const llvm::Loop* loop = loops_.getLoopFor(one); loop != nullptr; loop = loop->getParentLoop()) {
+    if (loop->contains(other)) headers.insert(loop->getHeader());
+  }
+  return !llvm::isPotentiallyReachable(one, other, &headers, &dominators_) && !llvm::isPotentiallyReachable(other, one, &headers, &dominators_);
+}
+
 Shape LaneShapes::ofCall(const llvm::CallInst& call) const {
   const auto operation = warpOperation(call);
   if (!operation) return call.mayReadOrWriteMemory() ? kVarying : byOperands(call);
   switch (*operation) {
     case WarpCall::vote:
     case WarpCall::reduce:
+      return of(memberMask(call)).isUniform() ? kUniform : kVarying;
     case WarpCall::active:
     case WarpCall::sync:
     case WarpCall::step:

@@ -39,6 +39,13 @@ class LaneShapes {
   const llvm::BasicBlock* leader(const llvm::BasicBlock* block) const { return leaders_.lookup(block); }
   // Whether either all lanes come to the block at once, or none.
   bool isConverged(const llvm::BasicBlock*) const;
+  // Whether all lanes that ever come to the block in one round of the loops that it is in with all that leave those loops together come at once: whoever is not among
+  // them comes in no other round of a loop of its own. Of a block that is in no loop: always.
+  bool isSteady(const llvm::BasicBlock*) const;
+  // Whether the same lanes come to both, in the same rounds.
+  bool haveSameLanes(const llvm::BasicBlock*, const llvm::BasicBlock*) const;
+  // Whether lanes that come to one of the blocks may be those that do not come to the other, each in the same round.
+  bool excludeEachOther(const llvm::BasicBlock*, const llvm::BasicBlock*) const;
   // The field of the thread's context that differs between neighbours, of which the load takes at least a part; else nothing.
   std::optional<std::size_t> ownField(const llvm::LoadInst&) const;
   // Of a field of the thread's context, which `pointer` points to; else nothing.
@@ -46,6 +53,7 @@ class LaneShapes {
 
  private:
   bool computeConverged(const llvm::BasicBlock*) const;
+  bool computeSteady(const llvm::BasicBlock*) const;
   bool allReach(const llvm::BasicBlock* from, const llvm::BasicBlock* to) const;
   void findLeaders();
   bool decidedAlike(const llvm::BasicBlock* join) const;
@@ -66,7 +74,7 @@ class LaneShapes {
   llvm::LoopInfo loops_;
   llvm::DenseMap<const llvm::BasicBlock*, const llvm::BasicBlock*> leaders_;
   llvm::DenseMap<const llvm::Value*, Shape> shapes_;
-  mutable llvm::DenseMap<const llvm::BasicBlock*, bool> converged_;  // asked for so far
+  mutable llvm::DenseMap<const llvm::BasicBlock*, bool> converged_, steady_;  // asked for so far
 };
 
 }  // namespace rouse::cpu::codegen

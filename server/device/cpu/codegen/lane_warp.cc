@@ -1,4 +1,5 @@
 // What the lanes of a warp exchange, where they are a vector's: what the runtime does for fibers (runtime/warp_operations.cc).
+#include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include "server/device/cpu/codegen/lane_emitter.h"
@@ -12,22 +13,43 @@ std::uint64_t numberOf(const llvm::Value* value) { return llvm::cast<llvm::Const
 
 }  // namespace
 
+// Whether the lanes that the call is for are here together, whenever any of them is.
+//
+// Lanes wait for each other by their member mask (PTX ISA, "shfl.sync"). Where all of a warp are here, or those that an activemask here has told of, all
+// that a mask can name are. Else those that are not here must not come later: not in another round of a loop, and not to another operation, in a branch that excludes
+// this one, that may have the same mask. A mask that names lanes which never come is the program's mistake; fibers have more patience with that of a whole warp.
+bool LaneEmitter::meetHere(const llvm::CallInst& call) const {
+  const llvm::BasicBlock* const block = call.getParent();
+  if (shapes_.isConverged(block)) return true;
+  const llvm::Value* const mask = memberMask(call);
+  const auto* const active = llvm::dyn_cast<llvm::CallInst>(mask);
+  if (active != nullptr && warpOperation(*active) == WarpCall::active) return shapes_.haveSameLanes(block, active->getParent());
+  if (isOfWholeWarp(call) || !shapes_.isSteady(block)) return false;
+  return llvm::none_of(llvm::instructions(from_), [&](const llvm::Instruction& instruction) {
+    const auto* const other = llvm::dyn_cast<llvm::CallInst>(&instruction);
+    if (other == nullptr || !warpOperation(*other) || memberMask(*other) == nullptr) return false;
+    if (llvm::isa<llvm::ConstantInt>(mask) && llvm::isa<llvm::ConstantInt>(memberMask(*other)) && mask != memberMask(*other)) return false;
+    return shapes_.excludeEachOther(block, other->getParent());
+  });
+}
+
 bool LaneEmitter::coversWarpCall(const llvm::CallInst& call) const {
   const WarpCall operation = *warpOperation(call);
-  if (lanes_ != kWarp || !isOfWholeWarp(call)) return false;
+  if (lanes_ != kWarp) return false;
   // That all lanes come together is the program's promise (`.aligned`).
   if (operation == WarpCall::matrix) return matrixVariable(call) != nullptr;
-  if (operation != WarpCall::step && !shapes_.isConverged(call.getParent())) return false;
+  // Those that are here are active.
+  if (operation == WarpCall::step || operation == WarpCall::active) return true;
   // What is done must be known.
   switch (operation) {
     case WarpCall::shuffle:
     case WarpCall::vote:
     case WarpCall::match:
-      return llvm::isa<llvm::ConstantInt>(call.getArgOperand(1));
+      return llvm::isa<llvm::ConstantInt>(call.getArgOperand(1)) && meetHere(call);
     case WarpCall::reduce:
-      return llvm::isa<llvm::ConstantInt>(call.getArgOperand(1)) && llvm::isa<llvm::ConstantInt>(call.getArgOperand(2));
+      return llvm::isa<llvm::ConstantInt>(call.getArgOperand(1)) && llvm::isa<llvm::ConstantInt>(call.getArgOperand(2)) && meetHere(call);
     default:
-      return true;
+      return meetHere(call);
   }
 }
 
@@ -38,18 +60,28 @@ void LaneEmitter::emitWarpCall(const llvm::CallInst& call) {
     case WarpCall::step:
       return;
     case WarpCall::active:
-      return set(made.scalar, b.getInt32(~std::uint32_t{0}));
+      return set(made.scalar, lanesHere());
     case WarpCall::shuffle:
       return set(made.vector, shuffled(call));
     case WarpCall::vote:
-      return set(made.scalar, voted(call));
+      return set(shapes_.of(&call).isUniform() ? made.scalar : made.vector, voted(call));
     case WarpCall::match:
       return set(made.vector, matched(call));
     case WarpCall::reduce:
-      return set(made.scalar, reduced(call));
+      return set(shapes_.of(&call).isUniform() ? made.scalar : made.vector, reduced(call));
     case WarpCall::matrix:
       return emitMatrix(call);
   }
+}
+
+// As bits.
+llvm::Value* LaneEmitter::lanesHere() { return b.CreateBitCast(mask_, b.getInt32Ty()); }
+
+// Those that take part: a number, or one for each lane.
+llvm::Value* LaneEmitter::members(const llvm::CallInst& call) {
+  const llvm::Value* const mask = memberMask(call);
+  if (isOfWholeWarp(call)) return b.getInt32(~std::uint32_t{0});  // all are here
+  return shapes_.of(mask).isUniform() ? b.CreateAnd(scalarOf(mask), lanesHere()) : b.CreateAnd(vectorOf(mask), splat(lanesHere()));
 }
 
 // PTX ISA, shfl.sync, "Semantics".
@@ -90,19 +122,22 @@ llvm::Value* LaneEmitter::permuted(llvm::Value* words, llvm::Value* lanes) {
   return b.CreateShuffleVector(pick(0), pick(kHalf), all);
 }
 
+// A number, or one for each lane, as the members are.
 llvm::Value* LaneEmitter::voted(const llvm::CallInst& call) {
   llvm::Value* const predicates = vectorOf(call.getArgOperand(2));
-  llvm::Value* const bits =
-      b.CreateBitCast(b.CreateICmpNE(predicates, llvm::Constant::getNullValue(predicates->getType())), b.getInt32Ty());
-  llvm::Value* const none = b.CreateICmpEQ(bits, b.getInt32(0));
-  llvm::Value* const all = b.CreateICmpEQ(bits, b.getInt32(~std::uint32_t{0}));
+  llvm::Value* const asked = members(call);
+  llvm::Type* const type = asked->getType();
+  llvm::Value* bits = b.CreateBitCast(b.CreateICmpNE(predicates, llvm::Constant::getNullValue(predicates->getType())), b.getInt32Ty());
+  bits = b.CreateAnd(type->isVectorTy() ? splat(bits) : bits, asked);
+  llvm::Value* const none = b.CreateICmpEQ(bits, llvm::Constant::getNullValue(type));
+  llvm::Value* const all = b.CreateICmpEQ(bits, asked);
   switch (numberOf(call.getArgOperand(1))) {
     case 0:
-      return b.CreateZExt(all, b.getInt32Ty());
+      return b.CreateZExt(all, type);
     case 1:
-      return b.CreateZExt(b.CreateNot(none), b.getInt32Ty());
+      return b.CreateZExt(b.CreateNot(none), type);
     case 2:
-      return b.CreateZExt(b.CreateOr(none, all), b.getInt32Ty());
+      return b.CreateZExt(b.CreateOr(none, all), type);
     default:
       return bits;
   }
@@ -112,7 +147,8 @@ llvm::Value* LaneEmitter::matched(const llvm::CallInst& call) {
   llvm::Value* const values = vectorOf(call.getArgOperand(2));
   llvm::Type* const wide = widen(b.getInt64Ty());
   const auto sameAs = [&](unsigned lane) { return b.CreateICmpEQ(values, splat(b.CreateExtractElement(values, lane))); };
-  if (numberOf(call.getArgOperand(1)) != 0) {
+  const bool ofAll = numberOf(call.getArgOperand(1)) != 0;
+  if (ofAll && isOfWholeWarp(call)) {
     llvm::Value* const all = b.CreateICmpEQ(b.CreateBitCast(sameAs(0), b.getInt32Ty()), b.getInt32(~std::uint32_t{0}));
     return splat(b.CreateSelect(all, b.getInt64((std::uint64_t{1} << 33) - 1), b.getInt64(0)));
   }
@@ -121,13 +157,23 @@ llvm::Value* LaneEmitter::matched(const llvm::CallInst& call) {
     llvm::Value* const bit = splat(b.getInt32(std::uint32_t{1} << lane));
     lanes = b.CreateOr(lanes, b.CreateSelect(sameAs(lane), bit, llvm::Constant::getNullValue(bit->getType())));
   }
-  return b.CreateZExt(lanes, wide);
+  llvm::Value* asked = members(call);
+  if (!asked->getType()->isVectorTy()) asked = splat(asked);
+  lanes = b.CreateAnd(lanes, asked);
+  if (!ofAll) return b.CreateZExt(lanes, wide);
+  llvm::Value* const found = b.CreateOr(b.CreateZExt(asked, wide), splat(b.getInt64(std::uint64_t{1} << 32)));
+  return b.CreateSelect(b.CreateICmpEQ(lanes, asked), found, llvm::Constant::getNullValue(wide));
 }
 
-llvm::Value* LaneEmitter::reduced(const llvm::CallInst& call) {
-  llvm::Value* const values = vectorOf(call.getArgOperand(3));
+// Of those of a vector that are in the mask; nobody else counts.
+llvm::Value* LaneEmitter::reducedOver(const llvm::CallInst& call, llvm::Value* lanes) {
   const bool isSigned = numberOf(call.getArgOperand(2)) != 0;
-  switch (numberOf(call.getArgOperand(1))) {
+  const std::uint64_t operation = numberOf(call.getArgOperand(1));
+  constexpr std::uint32_t kOnes = ~std::uint32_t{0}, kMost = kOnes >> 1;
+  const std::uint32_t neutral = operation == 1 ? (isSigned ? kMost : kOnes) : operation == 2 ? (isSigned ? ~kMost : 0) : operation == 3 ? kOnes : 0;
+  llvm::Value* values = vectorOf(call.getArgOperand(3));
+  values = b.CreateSelect(b.CreateBitCast(lanes, mask_->getType()), values, splat(b.getInt32(neutral)));
+  switch (operation) {
     case 0:
       return b.CreateAddReduce(values);
     case 1:
@@ -141,6 +187,32 @@ llvm::Value* LaneEmitter::reduced(const llvm::CallInst& call) {
     default:
       return b.CreateXorReduce(values);
   }
+}
+
+// A number; or, where lanes have different masks, one for each: group after group, the first that is left with those that it names.
+llvm::Value* LaneEmitter::reduced(const llvm::CallInst& call) {
+  llvm::Value* const asked = members(call);
+  if (!asked->getType()->isVectorTy()) return reducedOver(call, asked);
+  llvm::BasicBlock* const before = b.GetInsertBlock();
+  llvm::BasicBlock* const group = newBlock("group");
+  llvm::BasicBlock* const done = newBlock("done");
+  llvm::Value* const here = lanesHere();
+  b.CreateBr(group);
+  b.SetInsertPoint(group);
+  llvm::PHINode* const left = b.CreatePHI(b.getInt32Ty(), 2);
+  llvm::PHINode* const found = b.CreatePHI(asked->getType(), 2);
+  llvm::Value* const first = b.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, left, b.getFalse());
+  llvm::Value* const own = b.CreateExtractElement(asked, b.CreateAnd(first, std::uint64_t{kWarp - 1}));
+  llvm::Value* const those = b.CreateAnd(b.CreateBitCast(b.CreateICmpEQ(asked, splat(own)), b.getInt32Ty()), left);
+  llvm::Value* const next = b.CreateSelect(b.CreateBitCast(those, mask_->getType()), splat(reducedOver(call, own)), found);
+  llvm::Value* const rest = b.CreateAnd(left, b.CreateNot(those));
+  left->addIncoming(here, before);
+  left->addIncoming(rest, group);
+  found->addIncoming(llvm::Constant::getNullValue(asked->getType()), before);
+  found->addIncoming(next, group);
+  b.CreateCondBr(b.CreateICmpNE(rest, b.getInt32(0)), group, done);
+  b.SetInsertPoint(done);
+  return next;
 }
 
 }  // namespace rouse::cpu::codegen

@@ -30,14 +30,20 @@ void markStep(llvm::Instruction& access) { access.setMetadata(kStep, llvm::MDNod
 
 bool isStep(const llvm::Instruction& access) { return access.hasMetadata(kStep); }
 
+const llvm::Value* memberMask(const llvm::CallInst& call) {
+  switch (*warpOperation(call)) {
+    case WarpCall::active:
+    case WarpCall::step:
+    case WarpCall::matrix:
+      return nullptr;
+    default:
+      return call.getArgOperand(call.arg_size() - 1);
+  }
+}
+
 bool isOfWholeWarp(const llvm::CallInst& call) {
-  const auto operation = warpOperation(call);
-  if (!operation) return false;
-  if (*operation == WarpCall::active || *operation == WarpCall::step || *operation == WarpCall::matrix) return true;
-  const llvm::Value* const mask = call.getArgOperand(call.arg_size() - 1);
-  if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(mask)) return constant->isMinusOne();
-  const auto* const other = llvm::dyn_cast<llvm::CallInst>(mask);
-  return other != nullptr && warpOperation(*other) == WarpCall::active;
+  const auto* const constant = llvm::dyn_cast_if_present<llvm::ConstantInt>(memberMask(call));
+  return constant != nullptr && constant->isMinusOne();
 }
 
 }  // namespace rouse::cpu::codegen

@@ -12,7 +12,9 @@ enum class WarpCall : std::uint8_t { sync, shuffle, vote, match, reduce, active,
 // Of those; with the lanes that take part, in the member mask, but for matrices: all of the warp.
 std::optional<WarpCall> warpOperation(const llvm::CallInst&);
 
-// Whether all lanes of the warp take part, if all come to it; of a step, those that do.
+// The lanes that take part, as the program says; null where it says nothing.
+const llvm::Value* memberMask(const llvm::CallInst&);
+// Whether all lanes of the warp take part.
 bool isOfWholeWarp(const llvm::CallInst&);
 
 // Volatile accesses to what may be shared memory, of functions whose warps exchange values by them (rouse_cpu_step). Lanes side by side do each of
