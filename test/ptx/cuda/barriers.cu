@@ -241,3 +241,76 @@ KERNEL faults(unsigned n, const unsigned* in, unsigned* out) {
   __syncthreads();
   out[global()] = 1;
 }
+
+// Of programs that rely on what GPUs do: all have read before one of them, or each, stores over it.
+
+// A leader fetches the next item behind the loop's body; the loop ends by it.
+KERNEL fetches(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned next;
+  if (linear() == 0) next = in[blockIdx.x] % 8;
+  __syncthreads();
+  unsigned sum = 0;
+  while (next < 40) {
+    sum = sum * 3 + next;
+    if (linear() == 0) next += 1 + in[blockIdx.x + next] % 4;
+    __syncthreads();
+  }
+  out[global()] = sum;
+}
+
+// All read what has been added up, and the leader begins anew at once.
+KERNEL clears(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned sum;
+  if (linear() == 0) sum = 0;
+  __syncthreads();
+  unsigned total = 0;
+  for (unsigned round = 0; round < 4; ++round) {
+    atomicAdd(&sum, linear() + round);
+    __syncthreads();
+    total = total * 3 + sum;
+    if (linear() == 0) sum = round;
+    __syncthreads();
+  }
+  out[global()] = total;
+}
+
+// Each goes on with what its neighbour had.
+KERNEL neighbours(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned row[1024 + 1];
+  row[linear() + 1] = linear();
+  if (linear() == 0) row[0] = 5;
+  __syncthreads();
+  for (unsigned round = 0; round < 6; ++round) {
+    const unsigned before = row[linear()];
+    row[linear() + 1] = before * 2 + round;
+    __syncthreads();
+  }
+  out[global()] = row[linear() + 1];
+}
+
+// The lanes of the first warp add up what lies in global memory, each round behind the one before.
+KERNEL adds_in_step(unsigned n, const unsigned* in, unsigned* out) {
+  out[global()] = linear() * 3 + 1;
+  __syncthreads();
+  if (threads() < 64) return;
+  if (linear() < 32) {
+    volatile unsigned* const own = out + blockIdx.x * threads() + linear();
+    own[0] += own[32];
+    own[0] += own[16];
+    own[0] += own[8];
+    own[0] += own[4];
+    own[0] += own[2];
+    own[0] += own[1];
+  }
+}
+
+__device__ __noinline__ unsigned tripled(unsigned x) { return x * 3; }
+__device__ __noinline__ unsigned squared(unsigned x) { return x * x; }
+
+// Functions that wait for nobody are called through pointers in a loop that waits for nobody.
+KERNEL through_pointer(unsigned n, const unsigned* in, unsigned* out) {
+  unsigned (*const which)(unsigned) = in[global()] % 2 == 0 ? tripled : squared;
+  unsigned value = in[global()];
+  for (unsigned round = 0; round < n % 16; ++round) value = which(value) + round;
+  out[global()] = value;
+}

@@ -3,12 +3,12 @@
 #include <llvm/IR/InstIterator.h>
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
 
+#include "server/device/cpu/codegen/overwrites.h"
 #include "server/device/cpu/codegen/passes.h"
 #include "server/device/cpu/codegen/step_function.h"
 #include "server/device/cpu/codegen/warp_calls.h"
 
 namespace rouse::cpu::codegen {
-
 bool Cutter::findBarriers() {
   for (llvm::Instruction& instruction : llvm::instructions(step_)) {
     auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction);
@@ -29,6 +29,21 @@ bool Cutter::findBarriers() {
     barriers_.insert(call);
   }
   return true;
+}
+
+bool Cutter::separateOverwrites(const Uniformity& uniformity) {
+  const auto plain = llvm::find_if(barriers_, [](llvm::Instruction* barrier) {
+    return llvm::cast<llvm::CallInst>(barrier)->getCalledFunction()->getName() == "rouse_cpu_barrier";
+  });
+  if (plain == barriers_.end()) return false;
+  Overwrites overwrites(step_, uniformity, barriers_);
+  const auto& places = overwrites.find();
+  for (llvm::Instruction* place : places) {
+    llvm::Instruction* const barrier = (*plain)->clone();
+    barrier->insertBefore(place->getIterator());
+    barriers_.insert(barrier);
+  }
+  return !places.empty();
 }
 
 void Cutter::cut(llvm::Instruction* at) {

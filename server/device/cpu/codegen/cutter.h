@@ -27,6 +27,9 @@ class Cutter {
   bool reduces() const { return reduces_; }
   bool hasSeveralNumbers() const { return ids_.size() > 1; }
 
+  // A barrier more, where threads may store to shared memory what others have loaded since the last one: a GPU's warps come to both at about the same
+  // time, so programs do without (a leader that fetches the block's next task; a pipeline of neighbours).
+  bool separateOverwrites(const Uniformity&);
   // Branches that all threads take alike and that decide between barriers.
   void cutBranches(const Uniformity&);
   // Blocks are split from here on; values stay what they are.

@@ -47,6 +47,7 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
   if (!common && (cutter.reduces() || cutter.hasSeveralNumbers() || wholeWarps || !objects.none())) return std::nullopt;
   if (!objects.areAlike(*uniformity)) return std::nullopt;
   if (common) {
+    if (cutter.separateOverwrites(*uniformity)) uniformity.emplace(step, cutter.barriers());
     splitInductions(step, *uniformity);
     uniformity.emplace(step, cutter.barriers());
     cutter.cutBranches(*uniformity);

@@ -1,5 +1,6 @@
 #include "server/device/cpu/codegen/uniformity.h"
 
+#include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/CFG.h>
 #include <llvm/IR/IntrinsicInst.h>
 
@@ -18,6 +19,17 @@ bool isField(const llvm::Value* pointer, const llvm::Argument* base, std::int64_
 }
 
 }  // namespace
+
+bool isOfShared(const llvm::Value* pointer, const llvm::Function& function) {
+  const llvm::DataLayout& layout = function.getParent()->getDataLayout();
+  const auto* const shared = llvm::dyn_cast<llvm::LoadInst>(llvm::getUnderlyingObject(pointer, 0));
+  if (shared == nullptr) return false;
+  llvm::APInt at(64, 0);
+  const auto* const block = llvm::dyn_cast<llvm::LoadInst>(shared->getPointerOperand()->stripAndAccumulateConstantOffsets(layout, at, true));
+  std::int64_t offset = 0;
+  return block != nullptr && at.getSExtValue() == offsetof(BlockContext, shared) && isField(block->getPointerOperand(), function.getArg(0), offset, layout) &&
+         offset == offsetof(ThreadContext, block);
+}
 
 Uniformity::Uniformity(llvm::Function& function, const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers) {
   for (llvm::Instruction* barrier : barriers) withBarrier_.insert(barrier->getParent());
@@ -90,6 +102,8 @@ bool Uniformity::isSource(const llvm::Instruction& instruction) const {
     std::int64_t offset = 0;
     if (isField(load->getPointerOperand(), function.getArg(0), offset, layout)) return offset != offsetof(ThreadContext, block);
     if (load->isVolatile() || load->isAtomic()) return true;
+    // Between two barriers nobody writes what others read, but behind a cut (Cutter::separateOverwrites).
+    if (isOfShared(load->getPointerOperand(), function)) return false;
     return !load->hasMetadata(llvm::LLVMContext::MD_invariant_load) &&
            !isField(load->getPointerOperand(), function.getArg(1), offset, layout);
   }
@@ -138,6 +152,7 @@ void Uniformity::spread(const llvm::BasicBlock* branching) {
   };
   for (const llvm::BasicBlock* block : blocks) {
     markPhis(block);
+    apart_.insert(block);
     if (withBarrier_.contains(block)) uniformBarriers_ = false;
   }
   if (join != nullptr) markPhis(join);

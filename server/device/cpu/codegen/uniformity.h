@@ -14,6 +14,9 @@
 
 namespace rouse::cpu::codegen {
 
+// Whether the address is in the block's shared memory; false where that is not known.
+bool isOfShared(const llvm::Value* pointer, const llvm::Function&);
+
 class Uniformity {
  public:
   // `function` takes a ThreadContext and parameters first; `barriers`: the calls that are some.
@@ -22,6 +25,8 @@ class Uniformity {
   bool isUniform(const llvm::Value* value) const { return !divergent_.contains(value); }
   // Whether all threads come to every barrier, each as often as the others. False where that is not known.
   bool barriersAreUniform() const { return uniformBarriers_; }
+  // Whether all threads that are left come to it together.
+  bool isCommon(const llvm::BasicBlock* block) const { return !apart_.contains(block); }
   // Whether there is a barrier between the block's end and where its successors meet again.
   bool decidesBarriers(llvm::BasicBlock* block) const;
 
@@ -39,6 +44,7 @@ class Uniformity {
   llvm::DenseSet<const llvm::Value*> divergent_;
   llvm::SmallVector<const llvm::Instruction*, 64> work_;
   bool uniformBarriers_ = true;
+  llvm::SmallPtrSet<const llvm::BasicBlock*, 16> apart_;  // those that only some threads may come to
 };
 
 }  // namespace rouse::cpu::codegen

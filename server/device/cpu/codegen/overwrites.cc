@@ -1,0 +1,137 @@
+#include "server/device/cpu/codegen/overwrites.h"
+
+#include <llvm/IR/CFG.h>
+#include <llvm/IR/Instructions.h>
+
+#include <cstdlib>
+#include <optional>
+
+namespace rouse::cpu::codegen {
+namespace {
+
+// Functions of more than these are left as they are: each place asks for all blocks again, and each block for all that was loaded.
+constexpr std::size_t kMostPlaces = 16, kMostBlocks = 400, kMostLoads = 64;
+
+// As many threads away a neighbour is still one: what is farther is another buffer.
+constexpr std::int64_t kFarthest = 32;
+
+const llvm::LoadInst* loadOfShared(const llvm::Instruction& instruction) {
+  const auto* const load = llvm::dyn_cast<llvm::LoadInst>(&instruction);
+  return load != nullptr && isOfShared(load->getPointerOperand(), *instruction.getFunction()) ? load : nullptr;
+}
+
+// A number as something and a constant, which are added; addresses in shared memory are of 32 bits.
+struct Sum {
+  const llvm::Value* of;
+  std::int64_t constant;
+};
+
+Sum sumOf(const llvm::Value* index) {
+  Sum sum{index, 0};
+  if (const auto* wide = llvm::dyn_cast<llvm::ZExtInst>(sum.of)) sum.of = wide->getOperand(0);
+  for (unsigned depth = 0; depth < 8; ++depth) {
+    const auto* const operation = llvm::dyn_cast<llvm::BinaryOperator>(sum.of);
+    if (operation == nullptr) break;
+    const auto* const constant = llvm::dyn_cast<llvm::ConstantInt>(operation->getOperand(1));
+    const auto* const either = llvm::dyn_cast<llvm::PossiblyDisjointInst>(operation);
+    const bool adds = operation->getOpcode() == llvm::Instruction::Add || (either != nullptr && either->isDisjoint());
+    if (constant == nullptr || !adds || constant->getBitWidth() > 64) break;
+    sum = {operation->getOperand(0), sum.constant + constant->getSExtValue()};
+  }
+  return sum;
+}
+
+// Bytes from one address to the other; nothing if that is not known.
+std::optional<std::int64_t> distance(const llvm::Value* to, const llvm::Value* from, const llvm::DataLayout& layout) {
+  if (const auto known = to->getPointerOffsetFrom(from, layout)) return known;
+  const auto *const x = llvm::dyn_cast<llvm::GetElementPtrInst>(to), *const y = llvm::dyn_cast<llvm::GetElementPtrInst>(from);
+  if (x == nullptr || y == nullptr || x->getPointerOperand() != y->getPointerOperand() || x->getNumIndices() != 1 || y->getNumIndices() != 1) return std::nullopt;
+  if (!x->getSourceElementType()->isIntegerTy(8) || !y->getSourceElementType()->isIntegerTy(8)) return std::nullopt;
+  const Sum a = sumOf(x->getOperand(1)), b = sumOf(y->getOperand(1));
+  if (a.of != b.of) return std::nullopt;
+  return a.constant - b.constant;
+}
+
+}  // namespace
+
+Overwrites::Overwrites(llvm::Function& step, const Uniformity& uniformity, const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers)
+    : step_(step), uniformity_(uniformity), barriers_(barriers), dominators_(step), shapes_(step, kNeighbours) {}
+
+// Whether it may be what others have loaded there. What all store at addresses of their own, apart from what they load, is the other of two buffers, or a
+// row of each thread's own.
+bool Overwrites::isHit(const llvm::StoreInst& store, const llvm::Value* loaded) const {
+  const llvm::Value* const own = store.getPointerOperand();
+  if (loaded == own) return uniformity_.isUniform(own);
+  const auto bytes = distance(loaded, own, step_.getParent()->getDataLayout());
+  if (uniformity_.isUniform(own)) return !bytes || *bytes == 0 || !uniformity_.isUniform(loaded);
+  if (!bytes) return !uniformity_.isCommon(store.getParent());
+  const Shape shape = shapes_.of(own);
+  if (shape.kind != Shape::Kind::affine || shape.stride == 0) return false;
+  return *bytes != 0 && *bytes % shape.stride == 0 && std::abs(*bytes / shape.stride) <= kFarthest;
+}
+
+bool Overwrites::hits(const llvm::StoreInst& store, const Loads& loads) const {
+  return llvm::any_of(loads, [&](const llvm::Value* loaded) { return isHit(store, loaded); });
+}
+
+// Where all threads come together last before it; null if nowhere.
+llvm::Instruction* Overwrites::placeOf(llvm::StoreInst& store) const {
+  if (uniformity_.isCommon(store.getParent())) return &store;
+  const auto* node = dominators_.getNode(store.getParent());
+  while (node != nullptr && !uniformity_.isCommon(node->getBlock())) node = node->getIDom();
+  return node == nullptr ? nullptr : node->getBlock()->getTerminator();
+}
+
+// Through a block; calls note(instruction, loads before it) for each of its instructions.
+template <class Note>
+void Overwrites::walk(llvm::BasicBlock& block, Loads& loads, Note note) const {
+  for (llvm::Instruction& instruction : block) {
+    if (barriers_.contains(&instruction) || places_.contains(&instruction)) loads.clear();
+    note(instruction, loads);
+    if (const llvm::LoadInst* load = loadOfShared(instruction); load != nullptr && loads.size() < kMostLoads) loads.insert(load->getPointerOperand());
+  }
+}
+
+void Overwrites::flow() {
+  before_.clear();
+  const auto nothing = [](llvm::Instruction&, const Loads&) {};
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (llvm::BasicBlock& block : step_) {
+      Loads loads = before_[&block];
+      walk(block, loads, nothing);
+      for (llvm::BasicBlock* next : llvm::successors(&block)) {
+        Loads& there = before_[next];
+        for (const llvm::Value* load : loads) changed |= there.size() < kMostLoads && there.insert(load).second;
+      }
+    }
+  }
+}
+
+const llvm::SmallSetVector<llvm::Instruction*, 8>& Overwrites::find() {
+  if (step_.size() > kMostBlocks) return places_;
+  for (bool found = true; found && places_.size() < kMostPlaces;) {
+    found = false;
+    flow();
+    for (llvm::BasicBlock& block : step_) {
+      Loads loads = before_[&block];
+      walk(block, loads, [&](llvm::Instruction& instruction, const Loads& now) {
+        auto* const store = llvm::dyn_cast<llvm::StoreInst>(&instruction);
+        if (found || store == nullptr || now.empty() || !isOfShared(store->getPointerOperand(), step_) || !hits(*store, now)) return;
+        llvm::Instruction* const place = placeOf(*store);
+        if (place == nullptr || places_.contains(place)) return;
+        // Something was loaded before all came together: else it helps nobody.
+        Loads until = before_[place->getParent()];
+        bool helps = false;
+        walk(*place->getParent(), until, [&](llvm::Instruction& at, const Loads& loaded) { helps |= &at == place && hits(*store, loaded); });
+        if (!helps) return;
+        places_.insert(place);
+        found = true;
+      });
+      if (found) break;
+    }
+  }
+  return places_;
+}
+
+}  // namespace rouse::cpu::codegen

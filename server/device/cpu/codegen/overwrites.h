@@ -1,0 +1,43 @@
+// Stores to shared memory over what other threads load, with no barrier between: a leader that fetches the block's next task behind the loop that all read
+// the last one for; each thread's result over what its neighbour reads. CUDA leaves open who comes first; the warps of a GPU come to both at about the same time, so such
+// programs work there. Threads that are done one after the other, or sixteen at a time, would do all of theirs first.
+#pragma once
+
+#include <llvm/ADT/SetVector.h>
+#include <llvm/IR/Dominators.h>
+
+#include <map>
+
+#include "server/device/cpu/codegen/lane_shapes.h"
+#include "server/device/cpu/codegen/uniformity.h"
+
+namespace rouse::cpu::codegen {
+
+class Overwrites {
+ public:
+  // Of a step (step_function.h) that is not cut yet, whose threads all come to the same barriers.
+  Overwrites(llvm::Function& step, const Uniformity& uniformity, const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers);
+
+  // Where all threads are together, behind loads and before a store over what they have loaded: what a barrier in front of would part.
+  const llvm::SmallSetVector<llvm::Instruction*, 8>& find();
+
+ private:
+  using Loads = llvm::SmallPtrSet<const llvm::Value*, 8>;  // by address
+
+  bool isHit(const llvm::StoreInst&, const llvm::Value* loaded) const;
+  bool hits(const llvm::StoreInst&, const Loads&) const;
+  llvm::Instruction* placeOf(llvm::StoreInst&) const;
+  template <class Note>
+  void walk(llvm::BasicBlock&, Loads&, Note note) const;
+  void flow();
+
+  llvm::Function& step_;
+  const Uniformity& uniformity_;
+  const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers_;
+  const llvm::DominatorTree dominators_;
+  const LaneShapes shapes_;
+  std::map<const llvm::BasicBlock*, Loads> before_;  // what has been loaded since the last barrier where a block begins
+  llvm::SmallSetVector<llvm::Instruction*, 8> places_;
+};
+
+}  // namespace rouse::cpu::codegen
