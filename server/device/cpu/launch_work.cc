@@ -11,6 +11,8 @@ namespace {
 
 // Beyond that a kernel's threads are fibers.
 constexpr std::uint64_t kMostFrameBytes = std::uint64_t{16} << 20;
+// A GPU holds more blocks than a processor of few cores says that it does, and programs with a fixed number of them that wait for one another count on that.
+constexpr std::uint32_t kLeastMultiprocessors = 12;
 
 class Share;
 
@@ -158,7 +160,9 @@ bool startLaunch(const LaunchOperation& operation, const std::shared_ptr<StreamQ
   options.stackLimitBytes = context.stackLimitBytes;
   options.gridId = context.nextGridId.fetch_add(1, std::memory_order_relaxed);
   options.cooperative = operation.cooperative;
-  options.residentBlocks = resident;
+  // Cooperative ones ask how many there can be, and are refused beyond that.
+  const std::uint32_t multiprocessors = operation.cooperative ? context.pool.size() : std::max(context.pool.size(), kLeastMultiprocessors);
+  options.residentBlocks = residentBlocks(multiprocessors, threads, code->staticSharedBytes + operation.sharedBytes);
   options.parameters = operation.parameters;
   options.variables = operation.module->addresses.data();
   options.heap = &context.heap;

@@ -74,7 +74,11 @@ void lowerCall(Emitter& e, const Instruction& i) {
     mayEnd = e.module().mayExit(call.callee.index);
   } else {
     llvm::Value* const target = e.b.CreateIntToPtr(e.readRegister(call.callee.index), e.b.getPtrTy());
-    ended = e.b.CreateCall(e.module().functionType(signature), target, arguments);
+    llvm::CallInst* const called = e.b.CreateCall(e.module().functionType(signature), target, arguments);
+    const ModuleEmitter::PointerFacts& pointers = e.module().pointerFacts();
+    mayEnd = pointers.mayExit;
+    if (!pointers.observeOthers) called->addFnAttr(llvm::Attribute::get(e.b.getContext(), kObservesNobody));
+    ended = called;
   }
   if (mayEnd) e.when(ended, [&] { e.returnFromFunction(true); });
   for (std::size_t k = 0; k < call.results.size(); ++k) {

@@ -48,6 +48,8 @@ class Emitter {
 
   // Whether warps of this function may exchange values by volatile accesses to shared memory, without a barrier: it loads and stores so.
   bool stepsInWarps();
+  // The same through volatile global memory: a store, then a load from another place by the same register.
+  bool stepsThroughGlobal();
   // Whether it loads from shared memory and stores to it at all.
   bool usesShared();
 
@@ -128,7 +130,7 @@ class Emitter {
   llvm::Value* block_ = nullptr;
   llvm::Value* shared_ = nullptr;
   llvm::Value* kernelParameters_ = nullptr;
-  std::optional<bool> stepsInWarps_, usesShared_;  // found out once
+  std::optional<bool> stepsInWarps_, stepsThroughGlobal_, usesShared_;  // found out once
   llvm::AllocaInst* misaligned_ = nullptr;
   llvm::AllocaInst* carry_ = nullptr;
   llvm::AllocaInst* matrixRegisters_ = nullptr;

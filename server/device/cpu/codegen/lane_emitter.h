@@ -59,6 +59,7 @@ class LaneEmitter {
   void noteMisaligned(const llvm::StoreInst&);
   llvm::Value* sumOfWays(const llvm::Value*, const llvm::Value* mask, unsigned depth);
   void emitEnd(const llvm::CallInst&);
+  bool emitTogether(const llvm::Instruction& update);
   void emitAtomic(const llvm::Instruction&);
   llvm::Value* widened(const llvm::Instruction&);
   llvm::Value* widenedCall(const llvm::IntrinsicInst&);

@@ -394,8 +394,68 @@ void LaneEmitter::emitEnd(const llvm::CallInst& call) {
   b.CreateCall(call.getCalledFunction(), arguments);
 }
 
+// An update of one place by all lanes, of which nobody wants to know what was there: once, with what all of them bring.
+bool LaneEmitter::emitTogether(const llvm::Instruction& update) {
+  const auto* const all = llvm::dyn_cast<llvm::AtomicRMWInst>(&update);
+  if (all == nullptr || !all->use_empty() || all->isVolatile() || !shapes_.of(all->getPointerOperand()).isUniform()) return false;
+  const unsigned bits = all->getType()->isIntegerTy() ? all->getType()->getIntegerBitWidth() : 0;
+  if (bits == 0) return false;
+  llvm::APInt none(bits, 0);
+  llvm::Intrinsic::ID reduction = llvm::Intrinsic::not_intrinsic;
+  switch (all->getOperation()) {
+    case llvm::AtomicRMWInst::Add:
+      reduction = llvm::Intrinsic::vector_reduce_add;
+      break;
+    case llvm::AtomicRMWInst::Or:
+      reduction = llvm::Intrinsic::vector_reduce_or;
+      break;
+    case llvm::AtomicRMWInst::Xor:
+      reduction = llvm::Intrinsic::vector_reduce_xor;
+      break;
+    case llvm::AtomicRMWInst::And:
+      reduction = llvm::Intrinsic::vector_reduce_and;
+      none.setAllBits();
+      break;
+    case llvm::AtomicRMWInst::Max:
+      reduction = llvm::Intrinsic::vector_reduce_smax;
+      none = llvm::APInt::getSignedMinValue(bits);
+      break;
+    case llvm::AtomicRMWInst::Min:
+      reduction = llvm::Intrinsic::vector_reduce_smin;
+      none = llvm::APInt::getSignedMaxValue(bits);
+      break;
+    case llvm::AtomicRMWInst::UMax:
+      reduction = llvm::Intrinsic::vector_reduce_umax;
+      break;
+    case llvm::AtomicRMWInst::UMin:
+      reduction = llvm::Intrinsic::vector_reduce_umin;
+      none.setAllBits();
+      break;
+    default:
+      return false;
+  }
+  llvm::Value* const brought = vectorOf(all->getValOperand());
+  llvm::Value* const idle = llvm::ConstantInt::get(brought->getType(), none);
+  llvm::Value* const total = b.CreateUnaryIntrinsic(reduction, b.CreateSelect(mask_, brought, idle));
+  llvm::BasicBlock* const some = newBlock("some");
+  llvm::BasicBlock* const done = newBlock("done");
+  llvm::Value* const lanes = b.CreateBitCast(mask_, b.getIntNTy(lanes_));
+  b.CreateCondBr(b.CreateICmpNE(lanes, llvm::Constant::getNullValue(lanes->getType())), some, done);
+  b.SetInsertPoint(some);
+  llvm::Instruction* const one = update.clone();
+  one->dropUnknownNonDebugMetadata();
+  one->setDebugLoc({});
+  one->setOperand(0, scalarOf(all->getPointerOperand()));
+  one->setOperand(1, total);
+  b.Insert(one);
+  b.CreateBr(done);
+  b.SetInsertPoint(done);
+  return true;
+}
+
 // Lane by lane: a loop over those of the mask, or, where all are in it, one after the other.
 void LaneEmitter::emitAtomic(const llvm::Instruction& update) {
+  if (emitTogether(update)) return;
   const llvm::Align aligned(64);  // as wide as a vector of the processor's; IR's own for <32 x i64> would be more
   const auto array = [&](llvm::Type* type) {
     llvm::IRBuilder<> at(entry_, entry_->begin());

@@ -16,6 +16,8 @@ using Kind = Shape::Kind;
 constexpr Shape kVarying{Kind::varying};
 constexpr Shape kUniform{Kind::uniform};
 
+constexpr unsigned kDeepest = 6;  // of sums that are looked into
+
 Shape affine(std::int64_t stride, bool conditional) {
   if (stride == 0 && !conditional) return kUniform;
   return {Kind::affine, stride, conditional};
@@ -175,12 +177,49 @@ Shape LaneShapes::ofLoad(const llvm::LoadInst& load) const {
   return of(load.getPointerOperand()).isUniform() ? kUniform : kVarying;
 }
 
-// Of a warp's first lane a multiple of kWarp.
-bool LaneShapes::isThreadNumber(const llvm::Value* value) const {
-  const auto* const load = llvm::dyn_cast<llvm::LoadInst>(value);
-  if (lanes_ != kWarp || load == nullptr || !load->getType()->isIntegerTy(32)) return false;
-  const auto field = threadField(load->getPointerOperand());
-  return field == offsetof(ThreadContext, tid) || field == offsetof(ThreadContext, linear);
+// A multiple of kWarp. Blocks are whole warps in x where lanes are a warp (KernelCode::wholeWarps).
+bool LaneShapes::isOfWholeWarps(const llvm::Value* value, unsigned depth) const {
+  if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(value)) return constant->getValue().urem(kWarp) == 0;
+  if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(value)) return load->getType()->isIntegerTy(32) && isBlockWidth(load->getPointerOperand());
+  const auto* const operation = llvm::dyn_cast<llvm::BinaryOperator>(value);
+  if (operation == nullptr || depth == kDeepest) return false;
+  const llvm::Value *const x = operation->getOperand(0), *const y = operation->getOperand(1);
+  switch (operation->getOpcode()) {
+    case llvm::Instruction::Mul:
+      return isOfWholeWarps(x, depth + 1) || isOfWholeWarps(y, depth + 1);
+    case llvm::Instruction::Shl: {
+      const auto* const by = llvm::dyn_cast<llvm::ConstantInt>(y);
+      return isOfWholeWarps(x, depth + 1) || (by != nullptr && by->getZExtValue() >= 5);
+    }
+    case llvm::Instruction::Add:
+    case llvm::Instruction::Sub:
+    case llvm::Instruction::Or:
+      return isOfWholeWarps(x, depth + 1) && isOfWholeWarps(y, depth + 1);
+    default:
+      return false;
+  }
+}
+
+// ntid.x
+bool LaneShapes::isBlockWidth(const llvm::Value* pointer) const {
+  llvm::APInt offset(64, 0);
+  const auto* const block = llvm::dyn_cast<llvm::LoadInst>(pointer->stripAndAccumulateConstantOffsets(layout_, offset, true));
+  return block != nullptr && offset == offsetof(BlockContext, ntid) && threadField(block->getPointerOperand()) == offsetof(ThreadContext, block);
+}
+
+// Of a warp's first lane a multiple of kWarp, and one more from lane to lane.
+bool LaneShapes::isThreadNumber(const llvm::Value* value, unsigned depth) const {
+  if (lanes_ != kWarp || !value->getType()->isIntegerTy(32)) return false;
+  if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(value)) {
+    const auto field = threadField(load->getPointerOperand());
+    return field == offsetof(ThreadContext, tid) || field == offsetof(ThreadContext, linear);
+  }
+  const auto* const sum = llvm::dyn_cast<llvm::BinaryOperator>(value);
+  if (sum == nullptr || depth == kDeepest) return false;
+  const auto* const either = llvm::dyn_cast<llvm::PossiblyDisjointInst>(sum);
+  if (sum->getOpcode() != llvm::Instruction::Add && (either == nullptr || !either->isDisjoint())) return false;
+  const llvm::Value *const x = sum->getOperand(0), *const y = sum->getOperand(1);
+  return (isThreadNumber(x, depth + 1) && isOfWholeWarps(y, depth + 1)) || (isOfWholeWarps(x, depth + 1) && isThreadNumber(y, depth + 1));
 }
 
 // Whether all lanes of a warp are on one side.
@@ -190,9 +229,13 @@ bool LaneShapes::splitsBetweenWarps(const llvm::ICmpInst& compare) const {
   switch (compare.getPredicate()) {
     case llvm::CmpInst::ICMP_ULT:
     case llvm::CmpInst::ICMP_UGE:
+    case llvm::CmpInst::ICMP_SLT:
+    case llvm::CmpInst::ICMP_SGE:
       return bound->getZExtValue() % kWarp == 0;
     case llvm::CmpInst::ICMP_UGT:
     case llvm::CmpInst::ICMP_ULE:
+    case llvm::CmpInst::ICMP_SGT:
+    case llvm::CmpInst::ICMP_SLE:
       return (bound->getZExtValue() + 1) % kWarp == 0;
     default:
       return false;

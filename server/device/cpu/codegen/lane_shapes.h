@@ -62,7 +62,9 @@ class LaneShapes {
   Shape ofLoad(const llvm::LoadInst&) const;
   Shape ofBinary(const llvm::BinaryOperator&) const;
   Shape ofCall(const llvm::CallInst&) const;
-  bool isThreadNumber(const llvm::Value*) const;
+  bool isThreadNumber(const llvm::Value*, unsigned depth = 0) const;
+  bool isOfWholeWarps(const llvm::Value*, unsigned depth = 0) const;
+  bool isBlockWidth(const llvm::Value* pointer) const;
   bool splitsBetweenWarps(const llvm::ICmpInst&) const;
   Shape ofCast(const llvm::CastInst&) const;
   Shape byOperands(const llvm::Instruction&) const;

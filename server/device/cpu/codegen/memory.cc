@@ -60,6 +60,39 @@ bool loadsAndStores(const ptx::Function& function, Which which) {
   return does(ptx::Opcode::ld) && does(ptx::Opcode::st);
 }
 
+constexpr std::size_t kMostStored = 64;  // of a stage there are a few
+
+// Whether a volatile store to global memory is followed, with no branch, label or barrier between, by a volatile load from another place by the same
+// register: so do the lanes of a warp that add up what lies there. A flag that is waited for is loaded in a loop, behind a label.
+bool stepsThroughGlobal(const ptx::Function& function) {
+  const auto isVolatileGlobal = [](const Instruction& i, ptx::Opcode opcode) {
+    return i.opcode == opcode && i.has(Modifier::op_volatile) && ptx::spaceOf(i) == Space::global;
+  };
+  std::vector<std::uint32_t> labels = function.labels;
+  std::ranges::sort(labels);
+  std::vector<const Operand*> stored;
+  for (std::uint32_t k = 0; k < function.instructions.size(); ++k) {
+    const Instruction& i = function.instructions[k];
+    if (std::ranges::binary_search(labels, k)) stored.clear();
+    if (isVolatileGlobal(i, ptx::Opcode::st) && stored.size() < kMostStored) stored.push_back(&i.operands[0]);
+    if (isVolatileGlobal(i, ptx::Opcode::ld)) {
+      const Operand& from = i.operands[1];
+      const auto isNeighbour = [&](const Operand* to) {
+        return to->kind == Operand::Kind::reg && from.kind == Operand::Kind::reg && to->index == from.index && to->value != from.value;
+      };
+      if (std::ranges::any_of(stored, isNeighbour)) return true;
+    }
+    if (i.opcode == ptx::Opcode::bra || i.opcode == ptx::Opcode::bar || i.opcode == ptx::Opcode::barrier || i.opcode == ptx::Opcode::call) stored.clear();
+  }
+  return false;
+}
+
+// Whether lanes go in step at this access.
+bool goesInStep(Emitter& e, const Instruction& i) {
+  if (isVolatileShared(i) && e.stepsInWarps()) return true;
+  return i.has(Modifier::op_volatile) && ptx::spaceOf(i) == Space::global && e.stepsThroughGlobal();
+}
+
 bool isOnlyFence(const ptx::Function& function) {
   const auto isOf = [](const Instruction& i) { return i.opcode == ptx::Opcode::membar || i.opcode == ptx::Opcode::ret; };
   return !function.isKernel && std::ranges::all_of(function.instructions, isOf);
@@ -99,6 +132,11 @@ bool Emitter::stepsInWarps() {
   return *stepsInWarps_;
 }
 
+bool Emitter::stepsThroughGlobal() {
+  if (!stepsThroughGlobal_) stepsThroughGlobal_ = codegen::stepsThroughGlobal(source_);
+  return *stepsThroughGlobal_;
+}
+
 bool Emitter::usesShared() {
   if (!usesShared_) usesShared_ = loadsAndStores(source_, [](const Instruction& i) { return ptx::spaceOf(i) == Space::shared; });
   return *usesShared_;
@@ -115,7 +153,7 @@ void lowerLoad(Emitter& e, const Instruction& i) {
   const auto loadOne = [&](std::uint32_t index) {
     llvm::LoadInst* const load = e.b.CreateAlignedLoad(
         memoryType(e, type), elementPointer(e, address.pointer, type, index), llvm::Align(1), access.isVolatile);
-    if (isVolatileShared(i) && e.stepsInWarps()) markStep(*load);
+    if (goesInStep(e, i)) markStep(*load);
     if (isAtomic(access, type)) {
       load->setAlignment(llvm::Align(ptx::bytesOf(type)));
       load->setAtomic(access.ordering);
@@ -137,7 +175,7 @@ void lowerStore(Emitter& e, const Instruction& i) {
   const std::uint32_t length = vectorLength(i);
   const Access access = accessOf(i);
   const Emitter::Address address = prepare(e, i, i.operands[0], access, AccessVerb::write);
-  const bool steps = isVolatileShared(i) && e.stepsInWarps();
+  const bool steps = goesInStep(e, i);
   if (steps) step(e);  // the others have loaded what this overwrites
   for (std::uint32_t k = 0; k < length; ++k) {
     const Operand& from = length == 1 ? i.operands[1] : i.operands[1].elements[k];

@@ -4,6 +4,31 @@
 #include "server/device/cpu/codegen/passes.h"
 
 namespace rouse::cpu::codegen {
+namespace {
+
+// Whether a loop may wait for what the instruction finds (spin_loops.cc).
+bool observesOthers(const ptx::Instruction& i) {
+  switch (i.opcode) {
+    case ptx::Opcode::atom:
+    case ptx::Opcode::fence:
+    case ptx::Opcode::membar:
+    case ptx::Opcode::mbarrier:
+    case ptx::Opcode::nanosleep:
+      return true;
+    case ptx::Opcode::ld:
+      return i.has(ptx::Modifier::op_volatile) || i.has(ptx::Modifier::mmio) || i.has(ptx::Modifier::relaxed) || i.has(ptx::Modifier::acquire);
+    default:
+      break;
+  }
+  return llvm::any_of(i.operands, [](const ptx::Operand& operand) {
+    using enum ptx::SpecialRegister;
+    if (operand.kind != ptx::Operand::Kind::special) return false;
+    return operand.special == clock || operand.special == clock_hi || operand.special == clock64 || operand.special == globaltimer ||
+           operand.special == globaltimer_lo || operand.special == globaltimer_hi;
+  });
+}
+
+}  // namespace
 
 ModuleEmitter::ModuleEmitter(llvm::LLVMContext& context, const ptx::Module& source, const ptx::CallGraph& graph,
                              std::optional<std::uint32_t> kernel, Code code)
@@ -81,6 +106,16 @@ llvm::FunctionCallee ModuleEmitter::external(llvm::StringRef name, llvm::Type* r
   // Of one call where threads meet no optimization is to make two in different places.
   if (isWaitingFunction(name)) declared->addFnAttr(llvm::Attribute::Convergent);
   return callee;
+}
+
+const ModuleEmitter::PointerFacts& ModuleEmitter::pointerFacts() {
+  if (pointerFacts_) return *pointerFacts_;
+  PointerFacts& found = pointerFacts_.emplace();
+  for (const std::uint32_t function : graph_.addressTakenReachable()) {
+    found.mayExit |= graph_.facts(function).exits;
+    found.observeOthers |= llvm::any_of(source_.functions[function].instructions, observesOthers);
+  }
+  return *pointerFacts_;
 }
 
 bool ModuleEmitter::mayExit(std::uint32_t function) const {

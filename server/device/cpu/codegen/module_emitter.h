@@ -24,6 +24,9 @@
 
 namespace rouse::cpu::codegen {
 
+// Of a call: what is called finds nothing that other threads write meanwhile.
+inline constexpr llvm::StringLiteral kObservesNobody = "rouse-observes-nobody";
+
 class ModuleEmitter {
  public:
   // kernel: index into ptx::Module::functions; nullopt: the functions whose address is taken.
@@ -54,6 +57,13 @@ class ModuleEmitter {
   // Whether a call of the function may end the thread.
   bool mayExit(std::uint32_t function) const;
 
+  // What functions that are called through pointers may do, whichever is called.
+  struct PointerFacts {
+    bool mayExit = false;
+    bool observeOthers = false;  // find what other threads write, so that a loop around the call may wait for it
+  };
+  const PointerFacts& pointerFacts();
+
   // Offset of a static shared variable; nullopt: it begins where the static ones end (see dynamicSharedOffset).
   std::optional<std::uint32_t> sharedOffset(std::uint32_t variable) const;
   // Where dynamic shared memory begins; nullopt: known only at run time.
@@ -67,6 +77,7 @@ class ModuleEmitter {
   const Code code_;
   std::uint32_t nextRange_ = 0;
   ptx::SharedLayout layout_;
+  std::optional<PointerFacts> pointerFacts_;  // found out once
   std::unique_ptr<llvm::Module> module_;
   std::vector<llvm::Function*> functions_;
 };

@@ -107,7 +107,8 @@ bool observesOthers(const llvm::Loop& loop, llvm::Instruction* instruction, bool
     // A call that was not inlined may load anything; the runtime's functions and intrinsics wait for themselves.
     const llvm::Function* callee = call->getCalledFunction();
     if (callee != nullptr && callee->getName() == kClock) return true;
-    return callee == nullptr || (!callee->isDeclaration() && !callee->doesNotAccessMemory());
+    if (callee == nullptr) return hasFence || !call->hasFnAttr(kObservesNobody);
+    return !callee->isDeclaration() && !callee->doesNotAccessMemory();
   }
   return false;
 }

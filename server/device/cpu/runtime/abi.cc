@@ -131,7 +131,7 @@ ROUSE_UNINSTRUMENTED std::uint64_t rouse_cpu_shuffle(ThreadContext* thread, std:
 }
 
 ROUSE_UNINSTRUMENTED std::uint32_t rouse_cpu_vote(ThreadContext* thread, std::uint32_t mode, std::uint32_t predicate, std::uint32_t mask) {
-  return static_cast<std::uint32_t>(meet(thread, at(WarpOperation::voteAll, mode & 3), mask, {predicate, 0, 0}));
+  return static_cast<std::uint32_t>(meet(thread, at(WarpOperation::voteAll, mode & 3), mask, {predicate, 0, mask}));
 }
 
 ROUSE_UNINSTRUMENTED std::uint64_t rouse_cpu_match(ThreadContext* thread, std::uint32_t all, std::uint64_t value, std::uint32_t mask) {

@@ -92,7 +92,14 @@ TextureAddress modeOf(const TextureObject& t, unsigned axis) {
 std::int64_t floorOf(float value) {
   if (!(value > -4e18f)) return -(std::int64_t{1} << 40);  // NaN too
   if (value > 4e18f) return std::int64_t{1} << 40;
-  return static_cast<std::int64_t>(std::floor(value));
+  const auto whole = static_cast<std::int64_t>(value);  // std::floor is a call of the C library
+  return static_cast<float>(whole) > value ? whole - 1 : whole;
+}
+
+// What lies above the whole number; of what is none, or too large to have a fraction, nothing.
+float fractionOf(float value, std::int64_t floor) {
+  const float above = value - static_cast<float>(floor);
+  return above >= 0 && above < 1 ? above : 0;
 }
 
 struct Fetcher {
@@ -117,18 +124,33 @@ struct Fetcher {
   Texel value(std::int64_t x, std::int64_t y, std::int64_t z) const {
     const std::byte* from = texel(x, y, z);
     Texel made{{0, 0, 0, 1}};
+    if (from != nullptr && t.kind == TexelKind::isFloat && t.channelBits == 32) {  // most are
+      switch (t.channels) {
+        case 1:
+          std::memcpy(made.f, from, 4);
+          return made;
+        case 2:
+          std::memcpy(made.f, from, 8);
+          return made;
+        case 4:
+          std::memcpy(made.f, from, 16);
+          return made;
+        default:
+          break;
+      }
+    }
     for (std::uint32_t c = 0; c < std::min(t.channels, 4u); ++c)
       made.f[c] = from != nullptr ? channelValue(t, rawChannel(t, from, c), c) : t.border[c];
     return made;
   }
 
   // 9-bit fixed point with 8 bits of fraction ("Linear Filtering").
-  static float weight(float fraction) { return std::floor(fraction * 256.0f + 0.5f) / 256.0f; }
+  static float weight(float fraction) { return static_cast<float>(static_cast<std::int32_t>(fraction * 256.0f + 0.5f)) / 256.0f; }
 
   Texel linear(Position p) const {
     const float x = p.x - 0.5f, y = flat ? 0 : p.y - 0.5f, z = solid ? p.z - 0.5f : 0;
     const std::int64_t i = floorOf(x), j = flat ? 0 : floorOf(y), k = solid ? floorOf(z) : p.plane;
-    const float a = weight(x - std::floor(x)), b = flat ? 0 : weight(y - std::floor(y)), c = solid ? weight(z - std::floor(z)) : 0;
+    const float a = weight(fractionOf(x, i)), b = flat ? 0 : weight(fractionOf(y, j)), c = solid ? weight(fractionOf(z, k)) : 0;
     Texel sum{};
     for (int dz = 0; dz <= (solid ? 1 : 0); ++dz)
       for (int dy = 0; dy <= (flat ? 0 : 1); ++dy)

@@ -3,6 +3,11 @@
 #include <bit>
 
 namespace rouse::cpu {
+namespace {
+
+bool isVote(WarpOperation operation) { return operation >= WarpOperation::voteAll && operation <= WarpOperation::voteBallot; }
+
+}  // namespace
 
 void Warp::reset(std::uint32_t lanes) {
   gone_ = lanes >= kWarpLanes ? 0 : ~std::uint32_t{0} << lanes;
@@ -13,8 +18,8 @@ bool Warp::meet(Fiber* fiber, WarpOperation operation, std::uint32_t mask, const
                 FiberQueue& ready) {
   const std::uint32_t lane = fiber->context.lane;
   const std::uint32_t self = std::uint32_t{1} << lane;
-  // Undefined by PTX; harmless is to meet nobody.
-  if ((mask & self) == 0) mask = self;
+  // Undefined by PTX. On GPUs the lanes that are there vote, and each gets of it what its mask names; otherwise harmless is to meet nobody.
+  if ((mask & self) == 0) mask = isVote(operation) ? ~std::uint32_t{0} : self;
 
   std::uint32_t index = 0;
   while (index < meetings_ && (pending_[index].mask != mask || pending_[index].operation != operation)) ++index;

@@ -41,7 +41,7 @@ inline constexpr std::uint32_t kMatrixOperations = std::uint32_t{1} << 31;
 struct LaneOperands {
   std::uint64_t value = 0;    // matrices: the address of the lane's registers (abi.h, rouse_cpu_matrix)
   std::uint32_t lane = 0;     // shuffles: the lane, delta or lane mask
-  std::uint32_t control = 0;  // shuffles: clamp and segment mask
+  std::uint32_t control = 0;  // shuffles: clamp and segment mask; votes: the lane's own member mask
 };
 
 // Fills results[lane] for every lane of `lanes` (those that took part). Bit 32 is the predicate of shuffles and

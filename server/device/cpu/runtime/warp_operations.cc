@@ -45,6 +45,16 @@ std::uint32_t ballot(std::uint32_t lanes, const Operands& operands) {
   return set;
 }
 
+// Each lane of those its own mask names.
+template <class Verdict>
+void vote(std::uint32_t lanes, const Operands& operands, Results& results, Verdict verdict) {
+  const std::uint32_t set = ballot(lanes, operands);
+  forLanes(lanes, [&](std::uint32_t lane) {
+    const std::uint32_t members = operands[lane].control;
+    results[lane] = verdict(set & members, lanes & members);
+  });
+}
+
 std::uint32_t equalLanes(std::uint32_t lanes, const Operands& operands, std::uint64_t value) {
   std::uint32_t set = 0;
   forLanes(lanes, [&](std::uint32_t lane) { set |= std::uint32_t{operands[lane].value == value} << lane; });
@@ -84,15 +94,13 @@ void evaluate(WarpOperation operation, std::uint32_t lanes, const Operands& oper
       return shuffle(lanes, operands, results, false,
                      [](int, int index, int minLane, int segment) { return minLane | (index & ~segment); });
     case WarpOperation::voteAll:
-      return broadcast(lanes, results, ballot(lanes, operands) == lanes);
+      return vote(lanes, operands, results, [](U set, U members) { return set == members; });
     case WarpOperation::voteAny:
-      return broadcast(lanes, results, ballot(lanes, operands) != 0);
-    case WarpOperation::voteUniform: {
-      const U set = ballot(lanes, operands);
-      return broadcast(lanes, results, set == 0 || set == lanes);
-    }
+      return vote(lanes, operands, results, [](U set, U) { return set != 0; });
+    case WarpOperation::voteUniform:
+      return vote(lanes, operands, results, [](U set, U members) { return set == 0 || set == members; });
     case WarpOperation::voteBallot:
-      return broadcast(lanes, results, ballot(lanes, operands));
+      return vote(lanes, operands, results, [](U set, U) { return set; });
     case WarpOperation::matchAny:
       return forLanes(lanes, [&](U lane) { results[lane] = equalLanes(lanes, operands, operands[lane].value); });
     case WarpOperation::matchAll: {
