@@ -30,11 +30,11 @@ LoopKernels::LoopKernels(const std::string& source, const std::string& variant) 
   program_ = std::move(*made);
 }
 
-cpu::KernelCode LoopKernels::code(std::string_view name) const {
+cpu::KernelCode LoopKernels::code(std::string_view name, cpu::Code kind) const {
   const auto& kernels = program_->description().kernels;
   for (std::uint32_t k = 0; k < kernels.size(); ++k) {
     if (kernels[k].name != name) continue;
-    auto code = program_->compile(k);
+    auto code = program_->compile(k, kind);
     INFO((code ? "" : code.error().message));
     REQUIRE(code);
     return *code;
@@ -48,7 +48,7 @@ Outcome runAs(const cpu::KernelCode& code, bool fibers, memory::Dim3 block, cons
   cpu::Output output;
   cpu::Launch request;
   request.entry = code.entry;
-  request.loop = fibers || (code.wholeWarps && block.x % 32 != 0) ? nullptr : code.loop;
+  request.loop = fibers ? nullptr : code.loop;
   request.rows = code.rows;
   request.grid = {kBlocks, 1, 1};
   request.block = block;
@@ -95,7 +95,11 @@ void mustBeTheSame(const std::string& source, const std::vector<const char*>& na
       if (haveLoops) REQUIRE(code.loop != nullptr);
       for (const memory::Dim3& block : kShapes) {
         INFO(block.x << " x " << block.y << " x " << block.z);
-        const Outcome loops = runAs(code, false, block, in, 777), fibers = runAs(code, true, block, in, 777);
+        const bool flat = code.wholeWarps && block.x % 32 != 0;
+        const cpu::Code kind = block.y * block.z == 1 ? cpu::Code::row : cpu::Code::flat;
+        cpu::KernelCode own = flat ? kernels.code(name, kind) : code;
+        if (flat && block.z != 1) own.loop = nullptr;
+        const Outcome loops = runAs(own, false, block, in, 777), fibers = runAs(code, true, block, in, 777);
         REQUIRE(fibers.error == CudaError::success);
         REQUIRE(loops.error == CudaError::success);
         const auto differs = std::mismatch(loops.words.begin(), loops.words.end(), fibers.words.begin());

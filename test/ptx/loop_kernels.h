@@ -14,7 +14,7 @@ class LoopKernels {
  public:
   // Of cuda/SOURCE.cu, compiled as `variant` (cuda_source.h). Fails the test if that does not translate.
   LoopKernels(const std::string& source, const std::string& variant);
-  cpu::KernelCode code(std::string_view name) const;
+  cpu::KernelCode code(std::string_view name, cpu::Code = cpu::Code::plain) const;
 
  private:
   std::unique_ptr<cpu::Program> program_;

@@ -70,7 +70,7 @@ Result runAs(const cpu::KernelCode& code, bool fibers, memory::Dim3 grid, memory
   cpu::Output output;
   cpu::Launch request;
   request.entry = code.entry;
-  request.loop = fibers || (code.wholeWarps && block.x % 32 != 0) ? nullptr : code.loop;
+  request.loop = fibers ? nullptr : code.loop;
   request.rows = code.rows;
   request.grid = grid;
   request.workers = 1;
@@ -95,18 +95,28 @@ std::unique_ptr<cpu::Program> translate(const std::string& text, bool sideBySide
   return std::move(*program);
 }
 
-cpu::KernelCode compile(cpu::Program& program) {
-  const auto code = program.compile(0);
+cpu::KernelCode compile(cpu::Program& program, cpu::Code kind = cpu::Code::plain) {
+  const auto code = program.compile(0, kind);
   INFO((code ? "" : code.error().message));
   REQUIRE(code);
   return *code;
+}
+
+// For blocks of that shape.
+cpu::KernelCode compileFor(cpu::Program& program, const cpu::KernelCode& plain, memory::Dim3 block) {
+  if (!plain.wholeWarps || block.x % 32 == 0) return plain;
+  cpu::KernelCode code = plain;
+  code.loop = block.z != 1 ? nullptr : compile(program, block.y == 1 ? cpu::Code::row : cpu::Code::flat).loop;
+  return code;
 }
 
 std::vector<memory::Dim3> shapesOf(const RandomKernel& kernel, std::mt19937& random) {
   static constexpr memory::Dim3 kAny[] = {{1, 1, 1},   {7, 1, 1},  {16, 1, 1}, {33, 1, 1}, {64, 1, 1}, {100, 1, 1},
                                           {256, 1, 1}, {16, 4, 1}, {8, 8, 2},  {40, 3, 1}, {17, 3, 2}};
   static constexpr memory::Dim3 kWhole[] = {{32, 1, 1}, {64, 1, 1}, {128, 1, 1}, {32, 3, 1},
-                                            {64, 2, 2}, {16, 4, 1}, {96, 1, 1}};
+                                            {64, 2, 2}, {16, 4, 1}, {96, 1, 1},
+                                            {8, 8, 1},  {16, 16, 1}, {48, 2, 1},  {1, 64, 1},
+                                            {8, 4, 2},  {24, 4, 1}};
   std::vector<memory::Dim3> shapes;
   for (unsigned k = 0; k < 3; ++k)
     shapes.push_back(kernel.wholeWarps ? kWhole[random() % std::size(kWhole)] : kAny[random() % std::size(kAny)]);
@@ -126,10 +136,13 @@ bool check(std::uint64_t seed, const Source& source) {
     const std::uint32_t n = random() % 40;
     const Result fibers = runAs(vectors, true, grid, block, source, n);
     INFO("fibers: " << fibers.error.message);
+    // What is decided by rows is not decided by warps where those are others: then lanes wait for some that never come.
+    if (block.x % 32 != 0 && fibers.error.message.find("deadlock") != std::string::npos) continue;
     if (!kernel.mayFault) REQUIRE(fibers.error.code == CudaError::success);
     for (const cpu::KernelCode* code : {&vectors, &loops}) {
       INFO((code == &vectors ? "vectors" : "loops"));
-      const Result other = runAs(*code, false, grid, block, source, n);
+      cpu::Program& program = code == &vectors ? *inVectors : *inLoops;
+      const Result other = runAs(compileFor(program, *code, block), false, grid, block, source, n);
       INFO(other.error.message);
       REQUIRE(other.error.code == fibers.error.code);
       if (fibers.error.code != CudaError::success) continue;

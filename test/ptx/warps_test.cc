@@ -22,6 +22,20 @@ TEST_CASE("whole warps are vectors") {
   }
 }
 
+TEST_CASE("warps of blocks whose rows are no whole warps are vectors") {
+  if (!__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl")) {
+    WARN("left out: this processor has no AVX-512, and kernels with operations of warps run as fibers");
+    return;
+  }
+  const LoopKernels kernels("warps", "O3");
+  for (const char* name : {"shuffles", "votes", "reduces", "synchronized", "groups", "voted", "aggregated"}) {
+    INFO(name);
+    CHECK(kernels.code(name, cpu::Code::flat).loop != nullptr);
+    CHECK(kernels.code(name, cpu::Code::row).loop != nullptr);
+  }
+  CHECK(kernels.code("block_sum", cpu::Code::row).loop != nullptr);
+}
+
 TEST_CASE("lanes that wait for each other at different places, or in different rounds, are fibers") {
   const LoopKernels kernels("warps", "O3");
   for (const char* name : {"paired", "skewed"}) CHECK(kernels.code(name).loop == nullptr);

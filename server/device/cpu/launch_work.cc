@@ -151,9 +151,17 @@ bool startLaunch(const LaunchOperation& operation, const std::shared_ptr<StreamQ
   GridOptions options;
   options.kernel = kernel.name;
   options.code = *code;
-  if (code->wholeWarps && operation.block.x % kWarpLanes != 0) options.code.loop = nullptr;
+  if (code->wholeWarps && operation.block.x % kWarpLanes != 0) {
+    options.code.loop = nullptr;
+    if (operation.block.z == 1) {
+      // Compiled when it is first needed; where that fails there are fibers.
+      const auto flat = operation.module->image->program().compile(operation.function, operation.block.y == 1 ? Code::row : Code::flat);
+      options.code.loop = flat ? flat->loop : nullptr;
+      options.code.frameBytes = flat ? flat->frameBytes : 0;
+    }
+  }
   // What all threads keep at barriers should stay in the caches.
-  if (std::uint64_t{code->frameBytes} * threads > kMostFrameBytes) options.code.loop = nullptr;
+  if (std::uint64_t{options.code.frameBytes} * threads > kMostFrameBytes) options.code.loop = nullptr;
   options.grid = operation.grid;
   options.block = operation.block;
   options.dynamicSharedBytes = operation.sharedBytes;

@@ -39,9 +39,11 @@ struct InstructionSite {
   std::uint32_t fileLine = 0;
 };
 
-// Code::checked: asks before each access whether it may be made (abi.h).
-enum class Code : std::uint8_t { plain, checked };
-inline constexpr std::size_t kCodes = 2;
+// Code::checked: asks before each access whether it may be made (abi.h). Code::flat: of kernels whose loop is for blocks of whole warps in x
+// (KernelCode::wholeWarps), one for blocks of any other width and depth 1; Code::row: the same for blocks of one row. Without a loop where there is none.
+enum class Code : std::uint8_t { plain, checked, flat, row };
+inline constexpr std::size_t kCodes = 4;
+constexpr bool isFlat(Code code) { return code == Code::flat || code == Code::row; }
 
 class Program {
  public:

@@ -58,7 +58,7 @@ bool addBlockLoop(llvm::Module& module, llvm::Function& body, llvm::StringRef na
   dropNoAlias(*inlined);
   llvm::Function* const function = makeLoopFunction(module, name);
   llvm::IRBuilder<> b(&function->getEntryBlock());
-  llvm::Function* const lanes = target == nullptr ? nullptr : sideBySide(*inlined, kNeighbours, *target);
+  llvm::Function* const lanes = target == nullptr ? nullptr : sideBySide(*inlined, Beside::neighbours, *target);
   llvm::SmallVector<llvm::LoadInst*, 16> loads;
   const bool rows = isForRows(lanes != nullptr ? *lanes : *inlined, loads);
   if (rows) {  // the number of the block changes
@@ -67,7 +67,7 @@ bool addBlockLoop(llvm::Module& module, llvm::Function& body, llvm::StringRef na
   ThreadLoops loops(b, rows);
   if (lanes != nullptr) {
     allowLanes(*function);
-    loops.forAllBy(kNeighbours, [&](llvm::Value* count) {
+    loops.forAllBy(lanesOf(Beside::neighbours), [&](llvm::Value* count) {
       b.CreateCall(lanes, {loops.thread(), loops.parameters(), count})->addFnAttr(llvm::Attribute::AlwaysInline);
     });
     inlined->eraseFromParent();

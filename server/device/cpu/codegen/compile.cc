@@ -80,8 +80,10 @@ struct Unit {
   bool pointersWait = false;
 
   bool checked() const { return code == Code::checked; }
-  std::string entryName() const { return (checked() ? "rouse.checked." : "rouse.entry.") + std::to_string(*function); }
-  std::string loopName() const { return "rouse.loop." + std::to_string(*function); }
+  std::string entryName() const { return std::string(kNames[static_cast<std::size_t>(code)]) + "entry." + std::to_string(*function); }
+  std::string loopName() const { return std::string(kNames[static_cast<std::size_t>(code)]) + "loop." + std::to_string(*function); }
+
+  static constexpr std::string_view kNames[kCodes] = {"rouse.", "rouse.checked.", "rouse.flat.", "rouse.row."};
 };
 
 CodeCache::Key keyOf(const Source& source, const Unit& unit) {
@@ -90,6 +92,7 @@ CodeCache::Key keyOf(const Source& source, const Unit& unit) {
   hash.update(llvm::StringRef(hostName()));
   hash.update(llvm::ArrayRef(source.text));
   if (unit.checked()) hash.update(llvm::StringRef("checked "));
+  if (isFlat(unit.code)) hash.update(llvm::StringRef(unit.code == Code::row ? "row " : "flat "));
   hash.update(llvm::StringRef(unit.function ? "kernel " + std::to_string(*unit.function) + (unit.pointersWait ? " waits" : "") : "pointers"));
   if (!source.sideBySide) hash.update(llvm::StringRef(" one by one"));
   return hash.final();
@@ -119,19 +122,19 @@ Result<CodeCache::Entry> translate(const Source& source, const Unit& unit) {
   if (unit.function && !unit.pointersWait && !unit.checked()) {
     const bool independent = !usesLocal(source.module, source.graph.reachable(*unit.function));
     llvm::TargetMachine* const lanes = source.sideBySide && independent && effort == Effort::full && hasLanes(*target) ? target.get() : nullptr;
-    if (!entry.facts[kWaits]) {
+    if (!entry.facts[kWaits] && !isFlat(unit.code)) {
       if (independent) llvm::for_each(*module, markIndependent);
       entry.facts[kRows] = addBlockLoop(*module, *body, unit.loopName(), lanes) ? 1 : 0;
       entry.facts[kHasLoop] = 1;
-    } else if (effort != Effort::least && !allocatesStack(source.module, source.graph.reachable(*unit.function))) {
-      const auto split = splitAtBarriers(*module, *body, unit.loopName(), independent, lanes, [&](llvm::Function& function) { tidy(function, *target); });
+    } else if (entry.facts[kWaits] && effort != Effort::least && !allocatesStack(source.module, source.graph.reachable(*unit.function))) {
+      const auto split = splitAtBarriers(*module, *body, unit.loopName(), independent, lanes, unit.code, [&](llvm::Function& function) { tidy(function, *target); });
       entry.facts[kHasLoop] = split ? 1 : 0;
       entry.facts[kFrame] = split ? split->frameBytes : 0;
       entry.facts[kWholeWarps] = split && split->wholeWarps ? 1 : 0;
       if (Status valid = verify(*module); !valid) return valid.error();
     }
     // With a loop for blocks of any shape whose frames are never too large, the other form is a fallback nobody comes to.
-    if (entry.facts[kHasLoop] != 0 && entry.facts[kFrame] <= kSmallFrameBytes && entry.facts[kWholeWarps] == 0) {
+    if (isFlat(unit.code) || (entry.facts[kHasLoop] != 0 && entry.facts[kFrame] <= kSmallFrameBytes && entry.facts[kWholeWarps] == 0)) {
       body->addFnAttr(llvm::Attribute::NoInline);
       body->addFnAttr(llvm::Attribute::OptimizeNone);
     }

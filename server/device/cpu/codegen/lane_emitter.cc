@@ -5,16 +5,16 @@
 
 namespace rouse::cpu::codegen {
 
-LaneEmitter::LaneEmitter(llvm::Function& from, llvm::Function& to, unsigned lanes)
-    : from_(from), to_(to), lanes_(lanes), layout_(from.getParent()->getDataLayout()), shapes_(from, lanes), b(from.getContext()) {}
+LaneEmitter::LaneEmitter(llvm::Function& from, llvm::Function& to, Beside beside)
+    : from_(from), to_(to), beside_(beside), lanes_(lanesOf(beside)), layout_(from.getParent()->getDataLayout()), shapes_(from, beside), b(from.getContext()) {}
 
 void LaneEmitter::emit() {
   entry_ = newBlock("lanes");
   b.SetInsertPoint(newBlock("first"));
   for (llvm::Argument& argument : from_.args()) made_[&argument].scalar = to_.getArg(argument.getArgNo());
   llvm::Value* const count = to_.getArg(static_cast<unsigned>(from_.arg_size()));
-  llvm::Value* const all = lanes_ == kWarp ? llvm::Constant::getAllOnesValue(widen(b.getInt1Ty()))
-                                           : b.CreateICmpULT(laneNumbers(b.getInt32Ty()), splat(count));
+  llvm::Value* const all = beside_ == Beside::rows ? llvm::Constant::getAllOnesValue(widen(b.getInt1Ty()))
+                                                   : b.CreateICmpULT(laneNumbers(b.getInt32Ty()), splat(count));
   masks_[&from_.getEntryBlock()] = all;
   inhabited_.push_back(all);
   llvm::BasicBlock* const first = b.GetInsertBlock();

@@ -12,8 +12,8 @@ namespace rouse::cpu::codegen {
 
 class LaneEmitter {
  public:
-  // `to`: empty, with the arguments of `from` and one more: how many threads there are. `lanes`: kNeighbours, or kWarp, if there are always that many.
-  LaneEmitter(llvm::Function& from, llvm::Function& to, unsigned lanes);
+  // `to`: empty, with the arguments of `from` and one more: how many threads there are.
+  LaneEmitter(llvm::Function& from, llvm::Function& to, Beside);
 
   // Whether all that the function does can be done side by side.
   bool covers() const;
@@ -58,6 +58,7 @@ class LaneEmitter {
   void emitStore(const llvm::StoreInst&);
   void noteMisaligned(const llvm::StoreInst&);
   llvm::Value* sumOfWays(const llvm::Value*, const llvm::Value* mask, unsigned depth);
+  void tellNumbers(llvm::Value* context);
   void emitEnd(const llvm::CallInst&);
   bool emitTogether(const llvm::Instruction& update);
   void emitAtomic(const llvm::Instruction&);
@@ -93,6 +94,7 @@ class LaneEmitter {
 
   llvm::Function& from_;
   llvm::Function& to_;
+  const Beside beside_;
   const unsigned lanes_;
   const llvm::DataLayout& layout_;
   LaneShapes shapes_;

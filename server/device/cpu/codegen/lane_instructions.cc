@@ -214,7 +214,11 @@ llvm::Value* LaneEmitter::widened(const llvm::Instruction& instruction) {
     if (operation->isIntDivRem()) {
       // Lanes that are not here have anything to divide by.
       x = b.CreateSelect(mask_, x, llvm::Constant::getNullValue(x->getType()));
-      y = b.CreateSelect(mask_, y, llvm::ConstantInt::get(y->getType(), 1));
+      // Where lanes' numbers are known LLVM 19 takes a division by a vector with a zero in it for undefined as a whole, whatever is selected of it
+      // (simplifyDivRem, then threadBinOpOverSelect), and leaves what the other lanes have: there must be no zero before the mask, either.
+      llvm::Value* const one = llvm::ConstantInt::get(y->getType(), 1);
+      y = b.CreateSelect(b.CreateICmpEQ(y, llvm::Constant::getNullValue(y->getType())), one, y);
+      y = b.CreateSelect(mask_, y, one);
     }
     return b.CreateBinOp(operation->getOpcode(), x, y);
   }
@@ -370,6 +374,18 @@ llvm::Value* LaneEmitter::sumOfWays(const llvm::Value* value, const llvm::Value*
   return sum;
 }
 
+// Of a thread's context, by its number in the block.
+void LaneEmitter::tellNumbers(llvm::Value* context) {
+  const auto field = [&](llvm::Value* base, std::size_t offset) { return b.CreateConstInBoundsGEP1_32(b.getInt8Ty(), base, static_cast<unsigned>(offset)); };
+  llvm::Value* const block = b.CreateLoad(b.getPtrTy(), field(context, offsetof(ThreadContext, block)));
+  llvm::Value* rest = b.CreateLoad(b.getInt32Ty(), field(context, offsetof(ThreadContext, linear)));
+  for (unsigned k = 0; k < 3; ++k) {
+    llvm::Value* const size = b.CreateLoad(b.getInt32Ty(), field(block, offsetof(BlockContext, ntid) + 4 * k));
+    b.CreateStore(b.CreateURem(rest, size), field(context, offsetof(ThreadContext, tid) + 4 * k));
+    rest = b.CreateUDiv(rest, size);
+  }
+}
+
 // By the first of those that are here.
 void LaneEmitter::emitEnd(const llvm::CallInst& call) {
   llvm::IRBuilder<> at(entry_, entry_->begin());
@@ -386,6 +402,7 @@ void LaneEmitter::emitEnd(const llvm::CallInst& call) {
   for (const std::size_t field : {offsetof(ThreadContext, tid) + 4, offsetof(ThreadContext, tid) + 8, offsetof(ThreadContext, misaligned)})
     copy(field, b.getInt32Ty(), nullptr);
   for (const std::size_t field : {offsetof(ThreadContext, block), offsetof(ThreadContext, runtime)}) copy(field, b.getPtrTy(), nullptr);
+  if (beside_ == Beside::warps) tellNumbers(own);
   llvm::SmallVector<llvm::Value*, 4> arguments{own};
   for (unsigned k = 1; k < call.arg_size(); ++k) {
     const llvm::Value* const argument = call.getArgOperand(k);

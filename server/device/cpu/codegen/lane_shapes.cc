@@ -47,8 +47,8 @@ std::int64_t truncated(std::int64_t value, unsigned bits) {
 
 }  // namespace
 
-LaneShapes::LaneShapes(llvm::Function& function, unsigned lanes)
-    : function_(function), lanes_(lanes), layout_(function.getParent()->getDataLayout()), dominators_(function), loops_(dominators_) {
+LaneShapes::LaneShapes(llvm::Function& function, Beside beside)
+    : function_(function), beside_(beside), layout_(function.getParent()->getDataLayout()), dominators_(function), loops_(dominators_) {
   findLeaders();
   const llvm::ReversePostOrderTraversal<llvm::Function*> order(&function_);
   // Shapes only ever become worse, so this ends.
@@ -166,9 +166,9 @@ Shape LaneShapes::ofLoad(const llvm::LoadInst& load) const {
     if (!load.getType()->isIntegerTy(32)) return kVarying;
     switch (*field) {
       case offsetof(ThreadContext, lane):
-        return lanes_ == kWarp ? affine(1, false) : kVarying;
+        return beside_ == Beside::neighbours ? kVarying : affine(1, false);
       case offsetof(ThreadContext, warp):
-        return lanes_ == kWarp ? kUniform : kVarying;
+        return beside_ == Beside::neighbours ? kVarying : kUniform;
       default:
         return affine(1, false);
     }
@@ -177,10 +177,10 @@ Shape LaneShapes::ofLoad(const llvm::LoadInst& load) const {
   return of(load.getPointerOperand()).isUniform() ? kUniform : kVarying;
 }
 
-// A multiple of kWarp. Blocks are whole warps in x where lanes are a warp (KernelCode::wholeWarps).
+// A multiple of kWarp; so is the width of a block of such rows.
 bool LaneShapes::isOfWholeWarps(const llvm::Value* value, unsigned depth) const {
   if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(value)) return constant->getValue().urem(kWarp) == 0;
-  if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(value)) return load->getType()->isIntegerTy(32) && isBlockWidth(load->getPointerOperand());
+  if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(value)) return beside_ == Beside::rows && load->getType()->isIntegerTy(32) && isBlockWidth(load->getPointerOperand());
   const auto* const operation = llvm::dyn_cast<llvm::BinaryOperator>(value);
   if (operation == nullptr || depth == kDeepest) return false;
   const llvm::Value *const x = operation->getOperand(0), *const y = operation->getOperand(1);
@@ -209,7 +209,7 @@ bool LaneShapes::isBlockWidth(const llvm::Value* pointer) const {
 
 // Of a warp's first lane a multiple of kWarp, and one more from lane to lane.
 bool LaneShapes::isThreadNumber(const llvm::Value* value, unsigned depth) const {
-  if (lanes_ != kWarp || !value->getType()->isIntegerTy(32)) return false;
+  if (beside_ == Beside::neighbours || !value->getType()->isIntegerTy(32)) return false;
   if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(value)) {
     const auto field = threadField(load->getPointerOperand());
     return field == offsetof(ThreadContext, tid) || field == offsetof(ThreadContext, linear);
@@ -219,7 +219,8 @@ bool LaneShapes::isThreadNumber(const llvm::Value* value, unsigned depth) const 
   const auto* const either = llvm::dyn_cast<llvm::PossiblyDisjointInst>(sum);
   if (sum->getOpcode() != llvm::Instruction::Add && (either == nullptr || !either->isDisjoint())) return false;
   const llvm::Value *const x = sum->getOperand(0), *const y = sum->getOperand(1);
-  return (isThreadNumber(x, depth + 1) && isOfWholeWarps(y, depth + 1)) || (isOfWholeWarps(x, depth + 1) && isThreadNumber(y, depth + 1));
+  const auto isFirst = [&](const llvm::Value* number) { return of(number).isUniform() && isOfWholeWarps(number, 0); };
+  return (isThreadNumber(x, depth + 1) && isFirst(y)) || (isFirst(x) && isThreadNumber(y, depth + 1));
 }
 
 // Whether all lanes of a warp are on one side.

@@ -11,8 +11,16 @@
 
 namespace rouse::cpu::codegen {
 
-constexpr unsigned kNeighbours = 16;  // of a row
-constexpr unsigned kWarp = 32;        // where each group of lanes is a whole warp
+constexpr unsigned kWarp = 32;
+
+// Which threads are side by side.
+enum class Beside : std::uint8_t {
+  neighbours,  // up to 16 that follow one another in x
+  rows,        // a whole warp, of a block whose rows are whole warps
+  warps,       // those of a warp that there are, by their number in the block, of which alone they know (numberFlat)
+};
+
+constexpr unsigned lanesOf(Beside beside) { return beside == Beside::neighbours ? 16 : kWarp; }
 
 struct Shape {
   enum class Kind : std::uint8_t { unknown, uniform, affine, varying };
@@ -28,8 +36,7 @@ struct Shape {
 // Of a function in simplified loop form and LCSSA, whose first argument is a ThreadContext, that of the first lane.
 class LaneShapes {
  public:
-  // `lanes`: kNeighbours or kWarp.
-  LaneShapes(llvm::Function&, unsigned lanes);
+  LaneShapes(llvm::Function&, Beside);
 
   Shape of(const llvm::Value*) const;
   const llvm::LoopInfo& loops() const { return loops_; }
@@ -70,7 +77,7 @@ class LaneShapes {
   Shape byOperands(const llvm::Instruction&) const;
 
   llvm::Function& function_;
-  const unsigned lanes_;
+  const Beside beside_;
   const llvm::DataLayout& layout_;
   llvm::DominatorTree dominators_;
   llvm::LoopInfo loops_;

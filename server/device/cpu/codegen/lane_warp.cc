@@ -35,9 +35,9 @@ bool LaneEmitter::meetHere(const llvm::CallInst& call) const {
 
 bool LaneEmitter::coversWarpCall(const llvm::CallInst& call) const {
   const WarpCall operation = *warpOperation(call);
-  if (lanes_ != kWarp) return false;
-  // That all lanes come together is the program's promise (`.aligned`).
-  if (operation == WarpCall::matrix) return matrixVariable(call) != nullptr;
+  if (beside_ == Beside::neighbours) return false;
+  // That all lanes come together is the program's promise (`.aligned`); whether there are all, a row of warps knows.
+  if (operation == WarpCall::matrix) return beside_ == Beside::rows && matrixVariable(call) != nullptr;
   // Those that are here are active.
   if (operation == WarpCall::step || operation == WarpCall::active) return true;
   // What is done must be known.
@@ -80,7 +80,7 @@ llvm::Value* LaneEmitter::lanesHere() { return b.CreateBitCast(mask_, b.getInt32
 // Those that take part: a number, or one for each lane.
 llvm::Value* LaneEmitter::members(const llvm::CallInst& call) {
   const llvm::Value* const mask = memberMask(call);
-  if (isOfWholeWarp(call)) return b.getInt32(~std::uint32_t{0});  // all are here
+  if (isOfWholeWarp(call)) return beside_ == Beside::rows ? b.getInt32(~std::uint32_t{0}) : lanesHere();  // all of them
   return shapes_.of(mask).isUniform() ? b.CreateAnd(scalarOf(mask), lanesHere()) : b.CreateAnd(vectorOf(mask), splat(lanesHere()));
 }
 
@@ -99,7 +99,15 @@ llvm::Value* LaneEmitter::shuffled(const llvm::CallInst& call) {
                             : mode == 2 ? b.CreateXor(lanes, by)
                                         : b.CreateOr(least, b.CreateAnd(by, b.CreateNot(segment)));
   llvm::Value* const inRange = mode == 0 ? b.CreateICmpSGE(from, most) : b.CreateICmpSLE(from, most);
-  llvm::Value* const got = permuted(vectorOf(call.getArgOperand(2)), b.CreateSelect(inRange, from, lanes));
+  llvm::Value* present = inRange;
+  if (!isOfWholeWarp(call) || beside_ != Beside::rows) {
+    // Of one that takes no part a lane gets its own.
+    llvm::Value* asked = members(call);
+    if (!asked->getType()->isVectorTy()) asked = splat(asked);
+    llvm::Value* const bit = b.CreateShl(llvm::ConstantInt::get(from->getType(), 1), b.CreateAnd(from, std::uint64_t{31}));
+    present = b.CreateAnd(inRange, b.CreateICmpNE(b.CreateAnd(asked, bit), llvm::Constant::getNullValue(bit->getType())));
+  }
+  llvm::Value* const got = permuted(vectorOf(call.getArgOperand(2)), b.CreateSelect(present, from, lanes));
   llvm::Type* const wide = widen(b.getInt64Ty());
   return b.CreateOr(b.CreateZExt(got, wide), b.CreateShl(b.CreateZExt(inRange, wide), std::uint64_t{32}));
 }
@@ -148,7 +156,7 @@ llvm::Value* LaneEmitter::matched(const llvm::CallInst& call) {
   llvm::Type* const wide = widen(b.getInt64Ty());
   const auto sameAs = [&](unsigned lane) { return b.CreateICmpEQ(values, splat(b.CreateExtractElement(values, lane))); };
   const bool ofAll = numberOf(call.getArgOperand(1)) != 0;
-  if (ofAll && isOfWholeWarp(call)) {
+  if (ofAll && isOfWholeWarp(call) && beside_ == Beside::rows) {
     llvm::Value* const all = b.CreateICmpEQ(b.CreateBitCast(sameAs(0), b.getInt32Ty()), b.getInt32(~std::uint32_t{0}));
     return splat(b.CreateSelect(all, b.getInt64((std::uint64_t{1} << 33) - 1), b.getInt64(0)));
   }

@@ -38,7 +38,7 @@ bool mayBeSideBySide(const llvm::Function& function) {
   return true;
 }
 
-llvm::Function* sideBySide(llvm::Function& scalar, unsigned lanes, llvm::TargetMachine& target) {
+llvm::Function* sideBySide(llvm::Function& scalar, Beside beside, llvm::TargetMachine& target) {
   if (!mayBeSideBySide(scalar)) return nullptr;
   llvm::ValueToValueMapTy map;
   llvm::Function* const from = llvm::CloneFunction(&scalar, map);
@@ -52,7 +52,7 @@ llvm::Function* sideBySide(llvm::Function& scalar, unsigned lanes, llvm::TargetM
   }
   allowLanes(*to);
   to->addFnAttr("probe-stack", "inline-asm");
-  LaneEmitter emitter(*from, *to, lanes);
+  LaneEmitter emitter(*from, *to, beside);
   const bool covered = emitter.covers();
   if (covered) emitter.emit();
   from->eraseFromParent();

@@ -15,10 +15,9 @@ bool hasLanes(const llvm::TargetMachine&);
 // Whether it is worth asking: nothing that is never done side by side, and no more than what is looked at in bounded time.
 bool mayBeSideBySide(const llvm::Function&);
 
-// What `scalar` does, whose first argument is a ThreadContext, for up to kNeighbours threads that follow one another in x, or for a whole warp (kWarp),
-// which then may exchange values: with one more argument, i32: how many, at least 1. Each thread does what it would do alone, in the same order. Null
-// where that cannot be done; `scalar` stays as it is.
-llvm::Function* sideBySide(llvm::Function& scalar, unsigned lanes, llvm::TargetMachine&);
+// What `scalar` does, whose first argument is a ThreadContext, for threads side by side; those of a warp may exchange values. With one more argument,
+// i32: how many, at least 1. Each thread does what it would do alone, in the same order. Null where that cannot be done; `scalar` stays as it is.
+llvm::Function* sideBySide(llvm::Function& scalar, Beside, llvm::TargetMachine&);
 
 // For a function that calls such: vectors as they come.
 void allowLanes(llvm::Function&);

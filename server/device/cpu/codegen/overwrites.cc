@@ -55,7 +55,7 @@ std::optional<std::int64_t> distance(const llvm::Value* to, const llvm::Value* f
 }  // namespace
 
 Overwrites::Overwrites(llvm::Function& step, const Uniformity& uniformity, const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers)
-    : step_(step), uniformity_(uniformity), barriers_(barriers), dominators_(step), shapes_(step, kNeighbours) {}
+    : step_(step), uniformity_(uniformity), barriers_(barriers), dominators_(step), shapes_(step, Beside::neighbours) {}
 
 // Whether it may be what others have loaded there. What all store at addresses of their own, apart from what they load, is the other of two buffers, or a
 // row of each thread's own.

@@ -40,12 +40,12 @@ bool addBlockLoop(llvm::Module&, llvm::Function& body, llvm::StringRef name, llv
 
 // Adds a BlockLoop for a kernel whose threads wait for each other, where they do so at barriers of the whole block, or as whole warps, only. Nothing,
 // with the module as it was, where the kernel is one for fibers. `independent`: accesses of different threads that no barrier separates may be
-// reordered. `lanes`: as above. `tidy`: simplifies a function after calls in it were inlined.
+// reordered. `lanes`: as above. `code`: flat or row, only where warps exchange values. `tidy`: simplifies a function after calls in it were inlined.
 struct SplitLoop {
   std::uint32_t frameBytes;  // that it needs of rouse_cpu_frames for each thread
   bool wholeWarps;           // KernelCode::wholeWarps
 };
-std::optional<SplitLoop> splitAtBarriers(llvm::Module&, llvm::Function& body, llvm::StringRef name, bool independent, llvm::TargetMachine* lanes,
+std::optional<SplitLoop> splitAtBarriers(llvm::Module&, llvm::Function& body, llvm::StringRef name, bool independent, llvm::TargetMachine* lanes, Code code,
                                          const std::function<void(llvm::Function&)>& tidy);
 
 // Of phis that are moved on by the same in all threads, takes the start, which is not the same, out of the loop.

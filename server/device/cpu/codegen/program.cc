@@ -25,7 +25,7 @@ class PtxProgram : public Program {
         description_(ptx::describe(module_, graph_)),
         cache_(std::move(cache)),
         source_{module_, graph_, cache_.get(), text, sideBySide},
-        kernels_{std::vector<std::optional<KernelCode>>(description_.functions.size()), std::vector<std::optional<KernelCode>>(description_.functions.size())} {}
+        kernels_{none(), none(), none(), none()} {}
 
   const memory::ModuleDescription& description() const override { return description_.module; }
   const std::vector<InitialValue>& initialValues() const override { return description_.initialValues; }
@@ -43,7 +43,7 @@ class PtxProgram : public Program {
       bool pointersWait = false;
       if (Status ready = prepare(); !ready) return ready.error();
       if (usesPointers(function)) {
-        const Result<bool> waits = pointers(kind);
+        const Result<bool> waits = pointers(isFlat(kind) ? Code::plain : kind);
         if (!waits) return waits.error();
         pointersWait = *waits && graph_.reachesIndirectCall(function);
       }
@@ -134,6 +134,9 @@ class PtxProgram : public Program {
     return *known;
   }
 
+  using Kernels = std::vector<std::optional<KernelCode>>;
+  Kernels none() const { return Kernels(description_.functions.size()); }
+
   const ptx::Module module_;
   const ptx::CallGraph graph_;
   const ptx::Description description_;
@@ -142,7 +145,7 @@ class PtxProgram : public Program {
   std::mutex mutex_;
   std::unique_ptr<codegen::Jit> jit_;
   std::array<std::optional<bool>, kCodes> pointersWait_;
-  std::array<std::vector<std::optional<KernelCode>>, kCodes> kernels_;
+  std::array<Kernels, kCodes> kernels_;
 };
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace {
 // Whether a segment does nothing that not every thread does, and does the same: it decides which comes next.
 bool isSameForAll(llvm::Function& segment) {
   if (!mayBeSideBySide(segment)) return false;
-  const LaneShapes shapes(segment, kNeighbours);
+  const LaneShapes shapes(segment, Beside::neighbours);
   for (const llvm::Instruction& instruction : llvm::instructions(segment)) {
     if (const auto* branch = llvm::dyn_cast<llvm::BranchInst>(&instruction); branch != nullptr && branch->isConditional()) {
       if (!shapes.of(branch->getCondition()).isUniform()) return false;
@@ -98,12 +98,13 @@ bool SegmentLoops::runAll(ThreadLoops& loops, std::uint32_t number, llvm::Functi
     loops.forFirst([&] { note(call(loops, segment, b.getInt32(number), reduced)); });
     return true;
   }
-  if (llvm::Function* const beside = target_ == nullptr ? nullptr : sideBySide(*segment, lanes_, *target_)) {
+  if (llvm::Function* const beside = target_ == nullptr ? nullptr : sideBySide(*segment, beside_, *target_)) {
     allowLanes(*function_);
-    loops.forAllBy(lanes_, [&](llvm::Value* count) { note(call(loops, beside, b.getInt32(number), reduced, count)); });
+    const auto body = [&](llvm::Value* count) { note(call(loops, beside, b.getInt32(number), reduced, count)); };
+    beside_ == Beside::warps ? loops.forWarps(body) : loops.forAllBy(lanesOf(beside_), body);
     return true;
   }
-  if (lanes_ == kWarp) return false;
+  if (beside_ != Beside::neighbours) return false;
   loops.forAll([&] { note(call(loops, segment, b.getInt32(number), reduced)); });
   return true;
 }

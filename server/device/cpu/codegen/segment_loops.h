@@ -2,6 +2,7 @@
 #pragma once
 
 #include "server/device/cpu/codegen/frame.h"
+#include "server/device/cpu/codegen/lane_shapes.h"
 #include "server/device/cpu/codegen/thread_loops.h"
 
 namespace llvm {
@@ -13,10 +14,9 @@ namespace rouse::cpu::codegen {
 class SegmentLoops {
  public:
   // `independent`: accesses of different threads in one segment may be reordered. `target`: null, or for whom they may be put side by
-  // side, as many as `lanes` (lanes.h).
-  SegmentLoops(llvm::Function& step, std::size_t cuts, const Frame& frame, bool independent, llvm::TargetMachine* target,
-               unsigned lanes)
-      : module_(*step.getParent()), step_(step), frame_(frame), cuts_(cuts), independent_(independent), target_(target), lanes_(lanes), b(step.getContext()) {}
+  // side (lanes.h).
+  SegmentLoops(llvm::Function& step, std::size_t cuts, const Frame& frame, bool independent, llvm::TargetMachine* target, Beside beside)
+      : module_(*step.getParent()), step_(step), frame_(frame), cuts_(cuts), independent_(independent), target_(target), beside_(beside), b(step.getContext()) {}
 
   // Adds the BlockLoop. All threads come to the same segments. False, with nothing added, where they must be side by side, as whole warps, and
   // cannot.
@@ -48,7 +48,7 @@ class SegmentLoops {
   const std::size_t cuts_;
   const bool independent_;
   llvm::TargetMachine* const target_;
-  const unsigned lanes_;
+  const Beside beside_;
   llvm::IRBuilder<> b;
   llvm::Function* function_ = nullptr;
   llvm::SmallVector<llvm::BasicBlock*, 16> blocks_;  // of segments

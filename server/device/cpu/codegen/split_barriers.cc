@@ -31,9 +31,13 @@ bool isTooLarge(const llvm::Function& step, std::size_t cuts) {
 }
 
 // Nothing where the kernel is one for fibers; whatever has become of the step.
-std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool independent, llvm::TargetMachine* lanes,
+std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool independent, llvm::TargetMachine* lanes, Code code,
                                const std::function<void(llvm::Function&)>& tidy) {
   if (!inlineWaiting(step, tidy)) return std::nullopt;
+  if (isFlat(code)) {
+    numberFlat(step, code == Code::row);
+    tidy(step);
+  }
   separateAddresses(step);
   ObjectWaits objects;
   if (!objects.become(step)) return std::nullopt;
@@ -41,6 +45,7 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
   if (!cutter.findBarriers()) return std::nullopt;
   // Lanes of warps exchange values side by side only.
   const bool wholeWarps = cutter.hasWarpCalls();
+  if (isFlat(code) && !wholeWarps) return std::nullopt;
   if (wholeWarps && (lanes == nullptr || cutter.reduces() || !mayBeSideBySide(step))) return std::nullopt;
   std::optional<Uniformity> uniformity(std::in_place, step, cutter.barriers());
   const bool common = uniformity->barriersAreUniform();
@@ -58,7 +63,8 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
   if (!frame.keep()) return std::nullopt;
   llvm::removeUnreachableBlocks(step);
   // Predicates of reductions are counted one by one.
-  SegmentLoops loops(step, cutter.cuts().size(), frame, independent, cutter.reduces() ? nullptr : lanes, wholeWarps ? kWarp : kNeighbours);
+  SegmentLoops loops(step, cutter.cuts().size(), frame, independent, cutter.reduces() ? nullptr : lanes,
+                     !wholeWarps ? Beside::neighbours : isFlat(code) ? Beside::warps : Beside::rows);
   if (!common) {
     loops.addApart(name);
   } else {
@@ -71,9 +77,9 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
 }  // namespace
 
 std::optional<SplitLoop> splitAtBarriers(llvm::Module& module, llvm::Function& body, llvm::StringRef name, bool independent,
-                                         llvm::TargetMachine* lanes, const std::function<void(llvm::Function&)>& tidy) {
+                                         llvm::TargetMachine* lanes, Code code, const std::function<void(llvm::Function&)>& tidy) {
   llvm::Function* const step = makeStep(module, body, name);
-  const auto made = split(*step, name, independent, lanes, tidy);
+  const auto made = split(*step, name, independent, lanes, code, tidy);
   if (!made) step->eraseFromParent();
   return made;
 }

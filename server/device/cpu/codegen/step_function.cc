@@ -50,6 +50,37 @@ llvm::Function* makeStep(llvm::Module& module, llvm::Function& body, llvm::Strin
   return step;
 }
 
+void numberFlat(llvm::Function& step, bool ofOneRow) {
+  const llvm::DataLayout& layout = step.getParent()->getDataLayout();
+  llvm::SmallVector<std::pair<llvm::LoadInst*, unsigned>, 8> loads;
+  for (llvm::Instruction& instruction : llvm::instructions(step)) {
+    auto* const load = llvm::dyn_cast<llvm::LoadInst>(&instruction);
+    llvm::APInt offset(64, 0);
+    if (load == nullptr || !load->getType()->isIntegerTy(32)) continue;
+    if (load->getPointerOperand()->stripAndAccumulateConstantOffsets(layout, offset, true) != step.getArg(kThread)) continue;
+    if (offset.ult(offsetof(ThreadContext, tid) + sizeof ThreadContext::tid)) loads.emplace_back(load, static_cast<unsigned>(offset.getZExtValue() / 4));
+  }
+  if (loads.empty()) return;
+  llvm::IRBuilder<> b(&step.getEntryBlock(), step.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
+  const auto field = [&](llvm::Value* base, std::size_t at, llvm::Type* type) {
+    return b.CreateLoad(type, b.CreateConstInBoundsGEP1_32(b.getInt8Ty(), base, static_cast<unsigned>(at)));
+  };
+  llvm::Value* const linear = field(step.getArg(kThread), offsetof(ThreadContext, linear), b.getInt32Ty());
+  llvm::Value* numbers[] = {linear, b.getInt32(0), b.getInt32(0)};
+  if (!ofOneRow) {
+    llvm::LoadInst* const width = field(field(step.getArg(kThread), offsetof(ThreadContext, block), b.getPtrTy()), offsetof(BlockContext, ntid), b.getInt32Ty());
+    width->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(b.getContext(), {}));
+    // Of numbers below 2^10 the quotient is exact: 2^21 / width, rounded up, is too large by less than what would count.
+    llvm::Value* const inverse = b.CreateAdd(b.CreateUDiv(b.getInt32(1u << 21), width), b.getInt32(1));
+    numbers[1] = b.CreateLShr(b.CreateMul(linear, inverse), std::uint64_t{21});
+    numbers[0] = b.CreateSub(linear, b.CreateMul(numbers[1], width));
+  }
+  for (const auto& [load, dimension] : loads) {
+    load->replaceAllUsesWith(numbers[dimension]);
+    load->eraseFromParent();
+  }
+}
+
 bool inlineWaiting(llvm::Function& step, const std::function<void(llvm::Function&)>& tidy) {
   Waiting waiting;
   for (unsigned round = 0; round < 64; ++round) {

@@ -71,6 +71,20 @@ void ThreadLoops::forAllBy(std::uint32_t step, const std::function<void(llvm::Va
   });
 }
 
+void ThreadLoops::forWarps(const std::function<void(llvm::Value*)>& body) {
+  const auto [x, y, z] = sizes_;
+  loop(threads_, 32, nullptr, [&, x = x, y = y](llvm::Value* linear) {
+    llvm::Value* const row = b.CreateUDiv(linear, x);
+    set(offsetof(ThreadContext, tid), b.CreateURem(linear, x));
+    set(offsetof(ThreadContext, tid) + 4, b.CreateURem(row, y));
+    set(offsetof(ThreadContext, tid) + 8, b.CreateUDiv(row, y));
+    set(offsetof(ThreadContext, linear), linear);
+    set(offsetof(ThreadContext, lane), b.getInt32(0));
+    set(offsetof(ThreadContext, warp), b.CreateLShr(linear, 5));
+    body(b.CreateSub(threads_, linear, "", true, true));
+  });
+}
+
 // The same row of threads of all blocks, so that memory is gone through as it lies. After a misaligned access nothing more is done: `ctaid` says whose.
 void ThreadLoops::blocksOfRow(const std::function<void()>& body) {
   if (own_ == nullptr) return body();

@@ -27,6 +27,8 @@ class ThreadLoops {
   void forAll(const std::function<void()>& body);
   // The same, with `step` neighbours in x at once: what `body` builds runs the thread and those that follow it, as many as `body` is told (i32).
   void forAllBy(std::uint32_t step, const std::function<void(llvm::Value* count)>& body);
+  // A warp at once, by the threads' numbers in the block: `tid` is the first thread's.
+  void forWarps(const std::function<void(llvm::Value* count)>& body);
   // The first thread only.
   void forFirst(const std::function<void()>& body);
   // Once, behind all loops: what threads have noted in ThreadContext::misaligned goes to the block.
