@@ -16,6 +16,7 @@
 #include "memory/start_failure.h"
 #include "memory/topology.h"
 #include "server/device/link_board.h"
+#include "server/roused/host_memory.h"
 #include "server/roused/printable.h"
 #include "server/roused/service_notify.h"
 
@@ -29,7 +30,6 @@ namespace fs = std::filesystem;
 constexpr const char* kDriverVariable = "ROUSE_LIBCUDA";
 // A bundle is without it, say.
 constexpr const char* kNoSubstitute = "; and this installation has no CPU device to use instead";
-constexpr std::uint64_t kCpuDeviceMemory = std::uint64_t{2} << 30;
 
 // The kernel driver makes one node /dev/nvidiaN for each GPU.
 std::uint32_t nvidiaDevices() {
@@ -190,7 +190,7 @@ void DevicePool::open(DeviceKind kind) {
                          .kind = std::string(name(kind)),
                          .backends = options_.backends,
                          .identity = {.gpu = ordinal},
-                         .memory = options_.memory == 0 && cpu ? kCpuDeviceMemory : options_.memory,
+                         .memory = options_.memory == 0 && cpu ? defaultGpuMemory(hostMemoryBytes(), count) : options_.memory,
                          .workers = options_.workers,
                          .swapPlan = options_.swapPlan,
                          .discardLaunches = options_.discardLaunches,

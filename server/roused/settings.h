@@ -33,7 +33,7 @@ struct Settings {
   // [devices]
   DeviceKind kind = DeviceKind::automatic;
   std::uint32_t count = 0;    // 0: cuda: all there are; cpu: 1
-  std::uint64_t memory = 0;   // bytes of each; 0: cuda: all there is; cpu: 2 GiB
+  std::uint64_t memory = 0;   // bytes of each; 0: cuda: all there is; cpu: as host_memory.h says
   std::uint32_t workers = 0;  // cpu: threads that run kernels; 0: one a core
   // cpu: links between host and GPUs that transfers are held to: one kind for each GPU (memory/topology.h), or a topology file; of
   // these one at most. Both empty: none.
