@@ -14,42 +14,20 @@ TEST_CASE("what one thread does between barriers ends the launch") {
   mustEndWith("barriers", "faults", CudaError::illegalAddress);
 }
 
-namespace {
-
-constexpr std::uint32_t kBlocks = 3;  // of a launch (loop_kernels.h)
-
-// What each block of `block` threads is to have.
-template <class Expected>
-void mustStore(const char* name, std::uint32_t threads, Expected expected) {
-  const std::vector<std::uint32_t> in = someNumbers();
-  const LoopKernels kernels("barriers", "O3");
-  const cpu::KernelCode code = kernels.code(name);
-  INFO(name << ", " << threads);
-  REQUIRE(code.loop != nullptr);
-  const Outcome outcome = runAs(code, false, {threads, 1, 1}, in, 777);
-  REQUIRE(outcome.error == CudaError::success);
-  std::uint32_t wrong = 0;
-  for (std::uint32_t block = 0; block < kBlocks; ++block)
-    for (std::uint32_t thread = 0; thread < threads; ++thread) wrong += outcome.words[block * threads + thread] != expected(in, block, thread) ? 1 : 0;
-  CHECK(wrong == 0);
-}
-
-}  // namespace
-
 TEST_CASE("what is stored over what others read, without a barrier between, is stored when all have read") {
   for (const std::uint32_t threads : {32u, 33u, 64u, 256u, 1024u}) {
-    mustStore("fetches", threads, [](const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t) {
+    mustStore("barriers", "fetches", false, threads, [](const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t) {
       std::uint32_t sum = 0;
       for (std::uint32_t next = in[block] % 8; next < 40; next += 1 + in[block + next] % 4) sum = sum * 3 + next;
       return sum;
     });
-    mustStore("clears", threads, [&](const std::vector<std::uint32_t>&, std::uint32_t, std::uint32_t) {
+    mustStore("barriers", "clears", false, threads, [&](const std::vector<std::uint32_t>&, std::uint32_t, std::uint32_t) {
       std::uint32_t total = 0;
       for (std::uint32_t round = 0; round < 4; ++round)
         total = total * 3 + (round == 0 ? 0 : round - 1) + threads * (threads - 1) / 2 + threads * round;
       return total;
     });
-    mustStore("neighbours", threads, [&](const std::vector<std::uint32_t>&, std::uint32_t, std::uint32_t thread) {
+    mustStore("barriers", "neighbours", false, threads, [&](const std::vector<std::uint32_t>&, std::uint32_t, std::uint32_t thread) {
       std::vector<std::uint32_t> row(threads + 1);
       for (std::uint32_t k = 0; k <= threads; ++k) row[k] = k == 0 ? 5 : k - 1;
       for (std::uint32_t round = 0; round < 6; ++round)
@@ -65,7 +43,7 @@ TEST_CASE("lanes that add up in volatile global memory go in step") {
     const cpu::KernelCode code = kernels.code("adds_in_step");
     const Outcome outcome = runAs(code, fibers, {64, 1, 1}, someNumbers(), 777);
     REQUIRE(outcome.error == CudaError::success);
-    for (std::uint32_t block = 0; block < kBlocks; ++block) CHECK(outcome.words[block * 64] == 64 * 63 / 2 * 3 + 64);
+    for (std::uint32_t block = 0; block < 3; ++block) CHECK(outcome.words[block * 64] == 64 * 63 / 2 * 3 + 64);
   }
 }
 
@@ -83,6 +61,23 @@ TEST_CASE("threads that wait for barrier objects apart do so as fibers") {
   for (const char* variant : {"O3", "O0-G"}) {
     const LoopKernels kernels("objects", variant);
     for (const char* name : {"halves", "dropped", "chained"}) CHECK(kernels.code(name).loop == nullptr);
+  }
+  for (const std::uint32_t threads : {32u, 64u, 96u, 1024u}) {
+    const auto at = [&](const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t thread) { return in[block * threads + thread]; };
+    mustStore("objects", "halves", true, threads, [&](const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t thread) {
+      std::uint32_t sum = 0;
+      for (std::uint32_t round = 0; thread >= threads / 2 && round < 4; ++round) sum = sum * 3 + at(in, block, thread - threads / 2) + round;
+      return sum + thread;
+    });
+    mustStore("objects", "dropped", true, threads, [&](const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t thread) {
+      const std::uint32_t own = at(in, block, thread), rounds = 1 + own % 5;
+      return rounds * own + rounds * (rounds - 1) / 2;
+    });
+    mustStore("objects", "chained", true, threads, [&](const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t thread) {
+      std::uint32_t seen = in[block];
+      for (std::uint32_t warp = 0; warp < thread / 32; ++warp) seen = seen * 7 + warp;
+      return seen;
+    });
   }
 }
 

@@ -110,6 +110,20 @@ void mustBeTheSame(const std::string& source, const std::vector<const char*>& na
   }
 }
 
+void mustStore(const std::string& source, const char* name, bool fibers, std::uint32_t threads, const Expected& expected) {
+  const std::vector<std::uint32_t> in = someNumbers();
+  const LoopKernels kernels(source, "O3");
+  const cpu::KernelCode code = kernels.code(name);
+  INFO(name << ", " << threads);
+  if (!fibers) REQUIRE(code.loop != nullptr);
+  const Outcome outcome = runAs(code, fibers, {threads, 1, 1}, in, 777);
+  REQUIRE(outcome.error == CudaError::success);
+  std::uint32_t wrong = 0;
+  for (std::uint32_t block = 0; block < kBlocks; ++block)
+    for (std::uint32_t thread = 0; thread < threads; ++thread) wrong += outcome.words[block * threads + thread] != expected(in, block, thread) ? 1 : 0;
+  CHECK(wrong == 0);
+}
+
 void mustEndWith(const std::string& source, const char* name, CudaError error) {
   constexpr std::uint32_t kNobody = ~std::uint32_t{0} - 2;
   std::vector<std::uint32_t> in = someNumbers();

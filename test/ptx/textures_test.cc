@@ -118,6 +118,20 @@ TEST_CASE("a texel, by kind of result and at the edge") {
   CHECK(width == 2);
 }
 
+TEST_CASE("a fetch so little below a texel's middle that its fraction rounds to 1 is of that texel") {
+  Plane plane;
+  plane.object.normalizedValues = 1;
+  plane.object.filter = 1;
+  plane.object.address[0] = plane.object.address[1] = wire::TextureAddress::border;
+  for (const char* coordinates : {"mov.f32 %f1, 0f3EFFFFFF; mov.f32 %f2, 0f3F000000;", "mov.f32 %f1, 0f3F000000; mov.f32 %f2, 0f3EFFFFFF;"}) {
+    alignas(16) std::array<float, 4> floats{};
+    REQUIRE(run(std::string(coordinates) + "tex.2d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%t, {%f1,%f2}]; st.global.v4.f32 [%out], {%f1,%f2,%f3,%f4};",
+                &plane.object, floats.data())
+                .code == CudaError::success);
+    CHECK(floats[0] == Approx(10.0 / 255));
+  }
+}
+
 TEST_CASE("a store beyond a surface ends the launch, or goes nowhere") {
   Plane plane;
   std::uint32_t out = 0;

@@ -4,7 +4,7 @@
 namespace rouse::test {
 
 TEST_CASE("lanes of a warp exchange in vectors what they exchange as fibers") {
-  mustBeTheSame("warps", {"shuffles", "votes", "reduces", "block_sum", "warp_branches", "scans", "synchronized", "matrices", "parts", "last_stage", "groups", "voted", "aggregated", "paired", "skewed"}, false);
+  mustBeTheSame("warps", {"shuffles", "votes", "reduces", "block_sum", "warp_branches", "scans", "synchronized", "matrices", "parts", "last_stage", "groups", "voted", "aggregated", "paired", "skewed", "before", "outside"}, false);
 }
 
 // Where the processor has masks; else all of them are fibers.
@@ -39,6 +39,21 @@ TEST_CASE("warps of blocks whose rows are no whole warps are vectors") {
 TEST_CASE("lanes that wait for each other at different places, or in different rounds, are fibers") {
   const LoopKernels kernels("warps", "O3");
   for (const char* name : {"paired", "skewed"}) CHECK(kernels.code(name).loop == nullptr);
+  for (const std::uint32_t threads : {32u, 64u, 1024u}) {
+    const auto at = [&](const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t thread) { return in[block * threads + thread]; };
+    mustStore("warps", "paired", true, threads, [&](const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t thread) {
+      return at(in, block, thread) * (thread % 2 == 0 ? 3 : 5) + at(in, block, thread ^ 1);
+    });
+    mustStore("warps", "skewed", true, threads, [&](const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t thread) {
+      std::uint32_t own = at(in, block, thread), other = at(in, block, thread ^ 1);
+      for (std::uint32_t times = 0; times < 4; ++times) {
+        const std::uint32_t next = own * 3 + other + times;
+        other = other * 3 + own + times;
+        own = next;
+      }
+      return own;
+    });
+  }
 }
 
 }  // namespace rouse::test

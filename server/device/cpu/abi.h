@@ -50,7 +50,7 @@ struct BlockContext {
   std::byte* shared;               // base of the block's shared memory, aligned to 128
   const std::uint64_t* variables;  // addresses, in the order of ModuleDescription::variables
   std::uint32_t dynamicSharedBytes;
-  std::uint32_t misaligned;        // BlockLoop only: see ThreadContext::misaligned
+  std::uint32_t misaligned;        // BlockLoop only: see ThreadContext::misaligned; and kStuck
   std::uint64_t gridId;
   void* runtime;                   // the runtime's own
   // What %envreg1 (high half) and %envreg2 (low half) hold: the address of the grid's barrier word, behind a size word, as

@@ -250,3 +250,20 @@ KERNEL skewed(unsigned n, const unsigned* in, unsigned* out) {
   }
   out[global()] = value;
 }
+
+// Votes by masks of the lanes before one's own, which PTX leaves open and GPUs answer.
+KERNEL before(unsigned n, const unsigned* in, unsigned* out) {
+  const unsigned mask = (1u << (linear() % 32)) - 1;
+  out[global()] = __popc(__ballot_sync(mask, in[global()] & 1)) + (mask != 0 && __any_sync(mask, in[global()] % 5 == 0) ? 100 : 0);
+}
+
+// Those that are not in the mask keep nobody up, and do not take part in what is somebody else's.
+KERNEL outside(unsigned n, const unsigned* in, unsigned* out) {
+  const unsigned lane = linear() % 32;
+  unsigned got = 0;
+  if (lane < 16) got = __ballot_sync(0xffff0000u, 1) & 0;
+  got += __ballot_sync(kAll, in[global()] & 1);
+  const unsigned low = __ballot_sync(0xffu, in[global()] & 2);
+  const bool any = __any_sync(0xffu, in[global()] % 3 == 0);
+  out[global()] = got + (lane < 8 ? low * 3 + any * 5 : 0);
+}

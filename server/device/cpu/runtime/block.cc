@@ -258,9 +258,10 @@ bool Block::resolveActivemasks() {
 
 // Lanes that a mask names and that wait elsewhere do not come.
 bool Block::giveUpMeetings() {
-  if (!yielded_.empty()) return false;  // whom those wait for, or let go on
   bool any = false;
   const std::uint32_t warps = (context_.threads + kWarpLanes - 1) / kWarpLanes;
+  for (std::uint32_t warp = 0; warp < warps; ++warp) any |= warps_[warp].endOutside(ready_);
+  if (any || !yielded_.empty()) return any;  // whom the others wait for, or let go on
   for (std::uint32_t warp = 0; warp < warps; ++warp) any |= warps_[warp].giveUp(ready_);
   return any;
 }

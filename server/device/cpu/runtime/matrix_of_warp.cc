@@ -70,7 +70,7 @@ void transposeUnit(const std::uint32_t* from, std::uint32_t* to) {
 }
 
 void loadRows(const MatrixOperation& operation, std::uint32_t* words) {
-  // The rows' addresses lie where the last of four matrices could: nothing is written before all are read.
+  // All are read before a register changes: a fault leaves the registers as they were.
   alignas(64) std::uint32_t units[4 * kLanes];
   for (std::uint32_t lane = 0; lane < 8 * operation.count; ++lane) std::memcpy(units + 4 * lane, rowOf(words, lane), kMatrixRowBytes);
   for (std::uint32_t i = 0; i < operation.count; ++i) {

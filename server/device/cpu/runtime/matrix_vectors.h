@@ -1,5 +1,5 @@
-// Matrix operations of a warp in vectors of 512 bits, on registers by word, then by lane. The same results, bit for bit, as
-// matrix_arithmetic.cc: what is exact there is exact here, and sums have one order, that of k.
+// Matrix operations of a warp in vectors of 512 bits, on registers by word, then by lane. The same results as matrix_arithmetic.cc, bit for bit but for
+// which NaN a product of f64 is: what is exact there is exact here, and sums have one order, that of k.
 #pragma once
 
 #include <cstdint>

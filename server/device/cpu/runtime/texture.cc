@@ -96,10 +96,11 @@ std::int64_t floorOf(float value) {
   return static_cast<float>(whole) > value ? whole - 1 : whole;
 }
 
-// What lies above the whole number; of what is none, or too large to have a fraction, nothing.
+// What lies above the whole number: all of 1 where the value is so little below 0 that it rounds to that. Of what is none, or too large to have a fraction,
+// nothing.
 float fractionOf(float value, std::int64_t floor) {
   const float above = value - static_cast<float>(floor);
-  return above >= 0 && above < 1 ? above : 0;
+  return above >= 0 && above <= 1 ? above : 0;
 }
 
 struct Fetcher {

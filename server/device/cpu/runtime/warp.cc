@@ -18,13 +18,16 @@ bool Warp::meet(Fiber* fiber, WarpOperation operation, std::uint32_t mask, const
                 FiberQueue& ready) {
   const std::uint32_t lane = fiber->context.lane;
   const std::uint32_t self = std::uint32_t{1} << lane;
-  // Undefined by PTX. On GPUs the lanes that are there vote, and each gets of it what its mask names; otherwise harmless is to meet nobody.
-  if ((mask & self) == 0) mask = isVote(operation) ? ~std::uint32_t{0} : self;
+  // Undefined by PTX. Programs vote so with masks of the lanes before their own; on GPUs the lanes that are there vote, and each gets of it what its mask
+  // names. Here they do so among themselves, so that they keep nobody up. Otherwise harmless is to meet nobody.
+  const bool outside = (mask & self) == 0;
+  if (outside) mask = isVote(operation) ? ~std::uint32_t{0} : self;
 
   std::uint32_t index = 0;
-  while (index < meetings_ && (pending_[index].mask != mask || pending_[index].operation != operation)) ++index;
+  const auto isIt = [&](const Meeting& meeting) { return meeting.mask == mask && meeting.operation == operation && meeting.outside == outside; };
+  while (index < meetings_ && !isIt(pending_[index])) ++index;
   if (index == meetings_) {
-    pending_[index] = {operation, mask, 0};
+    pending_[index] = {operation, mask, 0, outside};
     ++meetings_;
   }
   pending_[index].arrived |= self;
@@ -59,6 +62,19 @@ bool Warp::giveUp(FiberQueue& ready) {
     const Meeting& meeting = pending_[index];
     const bool isMatrix = (static_cast<std::uint32_t>(meeting.operation) & kMatrixOperations) != 0;
     if (isMatrix || (meeting.mask & ~gone_ & ~meeting.arrived & here) != 0) {
+      ++index;
+      continue;
+    }
+    any = true;
+    complete(index, nullptr, ready);
+  }
+  return any;
+}
+
+bool Warp::endOutside(FiberQueue& ready) {
+  bool any = false;
+  for (std::uint32_t index = 0; index < meetings_;) {
+    if (!pending_[index].outside) {
       ++index;
       continue;
     }

@@ -60,6 +60,8 @@ class Warp {
   // Nobody of the block can run. Meetings whose other lanes wait at barriers end with those who are there; of matrices nothing is half done.
   // False: there is none such.
   bool giveUp(FiberQueue& ready);
+  // Nobody of the block can run but those that spin: votes of lanes that their own masks leave out end with those who are there. False: there is none such.
+  bool endOutside(FiberQueue& ready);
   // A lane has exited: nobody waits for it any more.
   void laneExited(std::uint32_t lane, FiberQueue& ready);
 
@@ -68,6 +70,7 @@ class Warp {
     WarpOperation operation;
     std::uint32_t mask;
     std::uint32_t arrived;
+    bool outside;  // of lanes that their own masks leave out
   };
   // Moves everyone but `last` to `ready` and ends the meeting.
   void complete(std::uint32_t index, Fiber* last, FiberQueue& ready);
