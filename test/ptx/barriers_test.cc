@@ -57,12 +57,13 @@ TEST_CASE("a block that waits for a barrier object as a whole does so in loops")
 }
 
 TEST_CASE("threads that wait for barrier objects apart do so as fibers") {
-  mustBeTheSame("objects", {"halves", "dropped", "chained", "asked"}, false);
+  mustBeTheSame("objects", {"halves", "dropped", "chained", "asked", "polls"}, false);
   for (const char* variant : {"O3", "O0-G"}) {
     const LoopKernels kernels("objects", variant);
     for (const char* name : {"halves", "dropped", "chained"}) CHECK(kernels.code(name).loop == nullptr);
   }
   for (const std::uint32_t threads : {32u, 64u, 96u, 1024u}) {
+    mustStore("objects", "polls", true, threads, [&](const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t thread) { return in[block * threads + thread] + 2; });
     const auto at = [&](const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t thread) { return in[block * threads + thread]; };
     mustStore("objects", "halves", true, threads, [&](const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t thread) {
       std::uint32_t sum = 0;

@@ -4,7 +4,7 @@
 namespace rouse::test {
 
 TEST_CASE("lanes of a warp exchange in vectors what they exchange as fibers") {
-  mustBeTheSame("warps", {"shuffles", "votes", "reduces", "block_sum", "warp_branches", "scans", "synchronized", "matrices", "parts", "last_stage", "groups", "voted", "aggregated", "paired", "skewed", "before", "outside"}, false);
+  mustBeTheSame("warps", {"shuffles", "votes", "reduces", "block_sum", "warp_branches", "scans", "synchronized", "matrices", "parts", "last_stage", "groups", "voted", "aggregated", "paired", "skewed", "before", "outside", "rounds"}, false);
 }
 
 // Where the processor has masks; else all of them are fibers.
@@ -38,7 +38,7 @@ TEST_CASE("warps of blocks whose rows are no whole warps are vectors") {
 
 TEST_CASE("lanes that wait for each other at different places, or in different rounds, are fibers") {
   const LoopKernels kernels("warps", "O3");
-  for (const char* name : {"paired", "skewed"}) CHECK(kernels.code(name).loop == nullptr);
+  for (const char* name : {"paired", "skewed", "rounds"}) CHECK(kernels.code(name).loop == nullptr);
   for (const std::uint32_t threads : {32u, 64u, 1024u}) {
     const auto at = [&](const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t thread) { return in[block * threads + thread]; };
     mustStore("warps", "paired", true, threads, [&](const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t thread) {

@@ -267,3 +267,18 @@ KERNEL outside(unsigned n, const unsigned* in, unsigned* out) {
   const bool any = __any_sync(0xffu, in[global()] % 3 == 0);
   out[global()] = got + (lane < 8 ? low * 3 + any * 5 : 0);
 }
+
+// Which lanes come is decided by the outer loop's round: the others come in another one.
+KERNEL rounds(unsigned n, const unsigned* in, unsigned* out) {
+  const unsigned lane = linear() % 32, mask = in[0] == ~0u ? 1 : 0xffffu << (lane & 16);
+  unsigned sum = in[global()];
+#pragma unroll 1
+  for (unsigned outer = 0; outer < 2; ++outer) {
+    const bool comes = (lane & 15) / 8 == outer;
+#pragma unroll 1
+    for (unsigned inner = 0; inner < 3; ++inner) {
+      if (comes) sum += __shfl_sync(mask, sum + inner, 15 - (lane & 15), 16);
+    }
+  }
+  out[global()] = sum;
+}

@@ -23,6 +23,8 @@ constexpr std::uint64_t kCount = kPendingArrivals;
 constexpr unsigned kExpected = 20, kBytes = 40, kParity = 63;
 constexpr std::uint64_t kBytesMask = ((std::uint64_t{1} << 22) - 1) << kBytes;
 
+constexpr std::size_t kMostWaits = 96;  // each is a cut
+
 constexpr std::array<llvm::StringLiteral, 5> kNames{"rouse.object.init", "rouse.object.arrive", "rouse.object.expect", "rouse.object.complete",
                                                     "rouse.object.test"};
 
@@ -151,8 +153,22 @@ llvm::Constant* valueAfter(llvm::Value* value, const llvm::CallInst* test, unsig
                             : llvm::ConstantFoldBinaryInstruction(operation->getOpcode(), x, y);
 }
 
+// Whether the block is left for `after` because the wait is over, and for nothing else: who gives up polling goes on as well, and waits for nobody.
+bool leavesByTest(const llvm::BasicBlock& block, const llvm::BasicBlock* after, const llvm::CallInst* wait) {
+  const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(block.getTerminator());
+  if (branch == nullptr || !branch->isConditional()) return false;
+  return llvm::any_of(block, [&](const llvm::Instruction& instruction) {
+    if (objectCall(&instruction) != ObjectCall::test) return false;
+    const auto* const test = llvm::cast<llvm::CallInst>(&instruction);
+    if (test->getArgOperand(0) != wait->getArgOperand(0) || test->getArgOperand(1) != wait->getArgOperand(1)) return false;
+    const llvm::Constant* const over = valueAfter(branch->getCondition(), test);
+    return over != nullptr && branch->getSuccessor(over->isOneValue() ? 0 : 1) == after;
+  });
+}
+
 // Whether a thread that goes from `branching` to `next` can but wait until it comes to `after`.
-bool onlyWaits(llvm::BasicBlock* branching, llvm::BasicBlock* next, const llvm::BasicBlock* after) {
+bool onlyWaits(const llvm::CallInst* wait, llvm::BasicBlock* next, const llvm::BasicBlock* after) {
+  const llvm::BasicBlock* const branching = wait->getParent();
   constexpr std::size_t kMostBlocks = 32;
   llvm::SmallPtrSet<llvm::BasicBlock*, 16> seen;
   llvm::SmallVector<llvm::BasicBlock*, 16> work{next};
@@ -160,6 +176,7 @@ bool onlyWaits(llvm::BasicBlock* branching, llvm::BasicBlock* next, const llvm::
     llvm::BasicBlock* const block = work.pop_back_val();
     if (block == after || !seen.insert(block).second) continue;
     if (seen.size() > kMostBlocks || llvm::succ_empty(block)) return false;
+    if (block != branching && llvm::is_contained(llvm::successors(block), after) && !leavesByTest(*block, after, wait)) return false;
     for (const llvm::Instruction& instruction : *block) {
       if (!isIdle(instruction)) return false;
       // It changes nothing for who comes later.
@@ -218,7 +235,7 @@ bool ObjectWaits::becomeBarrier(llvm::CallInst* test) {
   if (after == nullptr) return false;
   llvm::BasicBlock* const done = branch->getSuccessor(after->isOneValue() ? 0 : 1);
   llvm::BasicBlock* const waiting = branch->getSuccessor(after->isOneValue() ? 1 : 0);
-  if (!onlyWaits(block, waiting, done)) return false;
+  if (!onlyWaits(test, waiting, done)) return false;
   if (llvm::is_contained(llvm::successors(block), block)) {  // a loop of one block
     for (llvm::Instruction& instruction : llvm::make_early_inc_range(*block)) {
       if (isCallOf(instruction, "rouse_cpu_yield")) instruction.eraseFromParent();
@@ -252,7 +269,7 @@ bool ObjectWaits::becomeBarrier(llvm::CallInst* test) {
 bool ObjectWaits::become(llvm::Function& step) {
   // Forwards: a test before a loop has that of the loop behind it.
   while (llvm::CallInst* const test = firstTest(step)) {
-    if (!becomeBarrier(test)) return false;
+    if (waits_ == kMostWaits || !becomeBarrier(test)) return false;
     ++waits_;
   }
   if (none()) return true;

@@ -75,7 +75,7 @@ void lowerCall(Emitter& e, const Instruction& i) {
   } else {
     llvm::Value* const target = e.b.CreateIntToPtr(e.readRegister(call.callee.index), e.b.getPtrTy());
     llvm::CallInst* const called = e.b.CreateCall(e.module().functionType(signature), target, arguments);
-    const ModuleEmitter::PointerFacts& pointers = e.module().pointerFacts();
+    const PointerFacts& pointers = e.module().pointerFacts();
     mayEnd = pointers.mayExit;
     if (!pointers.observeOthers) called->addFnAttr(llvm::Attribute::get(e.b.getContext(), kObservesNobody));
     ended = called;

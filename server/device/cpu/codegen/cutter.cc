@@ -36,6 +36,7 @@ bool Cutter::separateOverwrites(const Uniformity& uniformity) {
     return llvm::cast<llvm::CallInst>(barrier)->getCalledFunction()->getName() == "rouse_cpu_barrier";
   });
   if (plain == barriers_.end()) return false;
+  if (step_.size() > Overwrites::kMostBlocks) return false;
   Overwrites overwrites(step_, uniformity, barriers_);
   const auto& places = overwrites.find();
   for (llvm::Instruction* place : places) {

@@ -284,7 +284,9 @@ bool LaneShapes::computeSteady(const llvm::BasicBlock* block) const {
     if (around != nullptr && !around->contains(block)) return false;  // left in different rounds, or its leader would be known
     const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(before->getTerminator());
     if (branch == nullptr || !isSteady(before)) return false;
-    if (branch->isConditional() && around != nullptr && !of(branch->getCondition()).isUniform() && !around->isLoopInvariant(branch->getCondition())) return false;
+    // Of all loops around it: what an outer round decides, lanes decide in different rounds, too.
+    if (branch->isConditional() && around != nullptr && !of(branch->getCondition()).isUniform() && !around->getOutermostLoop()->isLoopInvariant(branch->getCondition()))
+      return false;
   }
   return true;
 }

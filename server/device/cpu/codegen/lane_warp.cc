@@ -17,7 +17,8 @@ std::uint64_t numberOf(const llvm::Value* value) { return llvm::cast<llvm::Const
 //
 // Lanes wait for each other by their member mask (PTX ISA, "shfl.sync"). Where all of a warp are here, or those that an activemask here has told of, all
 // that a mask can name are. Else those that are not here must not come later: not in another round of a loop, and not to another operation, in a branch that excludes
-// this one, that may have the same mask. A mask that names lanes which never come is the program's mistake; fibers have more patience with that of a whole warp.
+// this one, that may have the same mask (by the program's branches: two places behind conditions that exclude each other by their values are one after the
+// other for all that is known). A mask that names lanes which never come is the program's mistake; fibers have more patience with that of a whole warp.
 bool LaneEmitter::meetHere(const llvm::CallInst& call) const {
   const llvm::BasicBlock* const block = call.getParent();
   if (shapes_.isConverged(block)) return true;

@@ -108,7 +108,7 @@ llvm::FunctionCallee ModuleEmitter::external(llvm::StringRef name, llvm::Type* r
   return callee;
 }
 
-const ModuleEmitter::PointerFacts& ModuleEmitter::pointerFacts() {
+const PointerFacts& ModuleEmitter::pointerFacts() {
   if (pointerFacts_) return *pointerFacts_;
   PointerFacts& found = pointerFacts_.emplace();
   for (const std::uint32_t function : graph_.addressTakenReachable()) {

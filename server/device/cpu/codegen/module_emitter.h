@@ -27,6 +27,12 @@ namespace rouse::cpu::codegen {
 // Of a call: what is called finds nothing that other threads write meanwhile.
 inline constexpr llvm::StringLiteral kObservesNobody = "rouse-observes-nobody";
 
+// What functions that are called through pointers may do, whichever is called.
+struct PointerFacts {
+  bool mayExit = false;
+  bool observeOthers = false;  // find what other threads write, so that a loop around the call may wait for it
+};
+
 class ModuleEmitter {
  public:
   // kernel: index into ptx::Module::functions; nullopt: the functions whose address is taken.
@@ -57,11 +63,6 @@ class ModuleEmitter {
   // Whether a call of the function may end the thread.
   bool mayExit(std::uint32_t function) const;
 
-  // What functions that are called through pointers may do, whichever is called.
-  struct PointerFacts {
-    bool mayExit = false;
-    bool observeOthers = false;  // find what other threads write, so that a loop around the call may wait for it
-  };
   const PointerFacts& pointerFacts();
 
   // Offset of a static shared variable; nullopt: it begins where the static ones end (see dynamicSharedOffset).

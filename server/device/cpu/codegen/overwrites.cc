@@ -9,8 +9,8 @@
 namespace rouse::cpu::codegen {
 namespace {
 
-// Functions of more than these are left as they are: each place asks for all blocks again, and each block for all that was loaded.
-constexpr std::size_t kMostPlaces = 16, kMostBlocks = 400, kMostLoads = 64;
+// Each place asks for all blocks again, and each block for all that was loaded.
+constexpr std::size_t kMostPlaces = 16, kMostLoads = 64;
 
 // As many threads away a neighbour is still one: what is farther is another buffer.
 constexpr std::int64_t kFarthest = 32;
@@ -55,7 +55,7 @@ std::optional<std::int64_t> distance(const llvm::Value* to, const llvm::Value* f
 }  // namespace
 
 Overwrites::Overwrites(llvm::Function& step, const Uniformity& uniformity, const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers)
-    : step_(step), uniformity_(uniformity), barriers_(barriers), dominators_(step), shapes_(step, Beside::neighbours) {}
+    : step_(step), uniformity_(uniformity), barriers_(barriers), dominators_(step), shapes_(step, Beside::neighbours), loops_(dominators_) {}
 
 // Whether it may be what others have loaded there. What all store at addresses of their own, apart from what they load, is the other of two buffers, or a
 // row of each thread's own.
@@ -64,10 +64,17 @@ bool Overwrites::isHit(const llvm::StoreInst& store, const llvm::Value* loaded) 
   if (loaded == own) return uniformity_.isUniform(own);
   const auto bytes = distance(loaded, own, step_.getParent()->getDataLayout());
   if (uniformity_.isUniform(own)) return !bytes || *bytes == 0 || !uniformity_.isUniform(loaded);
-  if (!bytes) return !uniformity_.isCommon(store.getParent());
+  // Of any place only some threads store to: those in a loop without barriers keep lists of their own there.
+  if (!bytes) return !uniformity_.isCommon(store.getParent()) && isCutAnyway(store.getParent());
   const Shape shape = shapes_.of(own);
   if (shape.kind != Shape::Kind::affine || shape.stride == 0) return false;
   return *bytes != 0 && *bytes % shape.stride == 0 && std::abs(*bytes / shape.stride) <= kFarthest;
+}
+
+// Whether the innermost loop around the block, if there is one, has a barrier: else a cut would take it apart.
+bool Overwrites::isCutAnyway(const llvm::BasicBlock* block) const {
+  const llvm::Loop* const loop = loops_.getLoopFor(block);
+  return loop == nullptr || llvm::any_of(barriers_, [&](const llvm::Instruction* barrier) { return loop->contains(barrier->getParent()); });
 }
 
 bool Overwrites::hits(const llvm::StoreInst& store, const Loads& loads) const {
@@ -109,7 +116,6 @@ void Overwrites::flow() {
 }
 
 const llvm::SmallSetVector<llvm::Instruction*, 8>& Overwrites::find() {
-  if (step_.size() > kMostBlocks) return places_;
   for (bool found = true; found && places_.size() < kMostPlaces;) {
     found = false;
     flow();

@@ -15,6 +15,8 @@ namespace rouse::cpu::codegen {
 
 class Overwrites {
  public:
+  static constexpr std::size_t kMostBlocks = 400;  // larger functions are left as they are
+
   // Of a step (step_function.h) that is not cut yet, whose threads all come to the same barriers.
   Overwrites(llvm::Function& step, const Uniformity& uniformity, const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers);
 
@@ -26,6 +28,7 @@ class Overwrites {
 
   bool isHit(const llvm::StoreInst&, const llvm::Value* loaded) const;
   bool hits(const llvm::StoreInst&, const Loads&) const;
+  bool isCutAnyway(const llvm::BasicBlock*) const;
   llvm::Instruction* placeOf(llvm::StoreInst&) const;
   template <class Note>
   void walk(llvm::BasicBlock&, Loads&, Note note) const;
@@ -36,6 +39,7 @@ class Overwrites {
   const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers_;
   const llvm::DominatorTree dominators_;
   const LaneShapes shapes_;
+  const llvm::LoopInfo loops_;
   std::map<const llvm::BasicBlock*, Loads> before_;  // what has been loaded since the last barrier where a block begins
   llvm::SmallSetVector<llvm::Instruction*, 8> places_;
 };
