@@ -31,6 +31,7 @@ struct Options {
   double rate = 2000, modelRate = 50, seconds = 6;
   int functions = 4, requests = 3000;
   double slack = 0;
+  std::string device = "cpu";
   std::string report;  // HTML file; empty: none
   std::string arrivals = "poisson";
   double variation = 3, speed = 1;
@@ -96,13 +97,13 @@ class OneCore {
 
 // The router's own work: what is added where nobody has to be woken on another core, which costs as much as an idle core's way out of its rest
 // (some 40 µs of a virtual one) and depends on where the kernel puts the three processes.
-json measureWork(int requests) {
+json measureWork(const Options& options) {
   const OneCore core;
-  PoolOptions options;
-  options.functions["echo"] = functionFile("echo", 1000);
-  const Pool pool(options);
-  awaitReady({"", pool.routerPort()});
-  const json added = measureAdded(pool, requests);
+  PoolOptions pool{.device = options.device};
+  pool.functions["echo"] = functionFile("echo", 1000);
+  const Pool running(pool);
+  awaitReady({"", running.routerPort()});
+  const json added = measureAdded(running, options.requests);
   return {{"router_work_us_p50", added.at("router_added_us_p50")}, {"router_unix_work_us_p50", added.at("router_unix_added_us_p50")}};
 }
 
@@ -154,8 +155,8 @@ std::vector<std::pair<std::string, std::string>> conditions(const Options& optio
 json measure(const Options& options) {
   json report{{"schema", 1}, {"benchmark", "serve"}, {"environment", environment()}};
   std::fprintf(stderr, "measuring the router's work on one core\n");
-  report.update(measureWork(options.requests));
-  PoolOptions pool;
+  report.update(measureWork(options));
+  PoolOptions pool{.device = options.device};
   std::vector<std::string> echoes, models;
   pool.functions["echo"] = functionFile("echo", 1000);
   for (int i = 0; i < options.functions; ++i) {
@@ -228,6 +229,7 @@ void addServe(CLI::App& app, int& status) {
                       "poisson, gamma (bursts: --variation), or a trace: a CSV file of timestamp,function or of minute counts (--rate is not looked at then)");
   command->add_option("--variation", options->variation, "Coefficient of variation of the gaps of gamma arrivals (default 3)")->check(CLI::Range(0.05, 20.0));
   command->add_option("--speed", options->speed, "A trace is played so many times as fast as it was recorded")->check(CLI::Range(0.001, 1e6));
+  command->add_option("--device", options->device, "Kind of device of the pool: cpu (default) or cuda")->check(CLI::IsMember({"cpu", "cuda"}));
   command->add_option("--report", options->report, "Write a report, one HTML file; its figures as JSON beside it");
   command
       ->add_option("--check", options->slack,

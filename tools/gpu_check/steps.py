@@ -236,7 +236,7 @@ def all_steps(results):
         Step("programs", "Test programs, natively and through the pool", 170, programs_command, programs_read),
         Step("remoting", "rouse-bench remoting", 60, bench_command("remoting"), bench_read),
         Step("swap", "rouse-bench swap", 15, bench_command("swap", "--networks", "resnet152", "--scale", "0.25", "--repetitions", "2"), bench_read),
-        Step("serve", "rouse-bench serve", 15, bench_command("serve"), bench_read),
+        Step("serve", "rouse-bench serve", 15, bench_command("serve", "--functions", "2", "--seconds", "3", "--requests", "1000"), bench_read),
         Step("networks", "Networks in PyTorch, natively and through the pool", 60, networks_command, networks_read),
         Step("memory", "Memory left on the GPU", 10, gpu_command, memory_read_with(free_before)),
     ]
