@@ -184,13 +184,14 @@ void DevicePool::open(DeviceKind kind) {
   heardOf_.assign(count, false);
   problem_.assign(count, "");
   const std::uint64_t part = roundDown(options_.hostStore / count, kGranuleBytes);
+  const std::uint64_t memory = options_.memory == 0 && cpu ? defaultGpuMemory(hostMemoryBytes(), count) : options_.memory;
   std::vector<ExecutorOptions> executors;
   for (std::uint32_t ordinal = 0; ordinal < count; ++ordinal)
     executors.push_back({.program = options_.executor,
                          .kind = std::string(name(kind)),
                          .backends = options_.backends,
                          .identity = {.gpu = ordinal},
-                         .memory = options_.memory == 0 && cpu ? defaultGpuMemory(hostMemoryBytes(), count) : options_.memory,
+                         .memory = memory,
                          .workers = options_.workers,
                          .swapPlan = options_.swapPlan,
                          .discardLaunches = options_.discardLaunches,

@@ -88,7 +88,7 @@ using BlockLoop = void (*)(BlockContext*, const std::byte* parameters);
 struct KernelCode {
   KernelEntry entry = nullptr;
   BlockLoop loop = nullptr;  // null: needs fibers
-  bool wholeWarps = false;       // `loop` is for blocks of whole warps in x only (ntid.x a multiple of 32): for others fibers
+  bool wholeWarps = false;       // `loop` is for blocks of whole warps in x only (ntid.x a multiple of 32): for others Code::flat or row (program.h), or fibers
   bool rows = false;             // `loop` takes several blocks at once (BlockContext::blocks); `ctaid` says meanwhile which it is at
   std::uint32_t frameBytes = 0;  // that `loop` keeps of each thread while it waits
   std::uint32_t staticSharedBytes = 0;

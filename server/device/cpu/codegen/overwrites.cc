@@ -1,6 +1,7 @@
 #include "server/device/cpu/codegen/overwrites.h"
 
 #include <llvm/IR/CFG.h>
+#include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>
 
 #include <cstdlib>
@@ -14,11 +15,6 @@ constexpr std::size_t kMostPlaces = 16, kMostLoads = 64;
 
 // As many threads away a neighbour is still one: what is farther is another buffer.
 constexpr std::int64_t kFarthest = 32;
-
-const llvm::LoadInst* loadOfShared(const llvm::Instruction& instruction) {
-  const auto* const load = llvm::dyn_cast<llvm::LoadInst>(&instruction);
-  return load != nullptr && isOfShared(load->getPointerOperand(), *instruction.getFunction()) ? load : nullptr;
-}
 
 // A number as something and a constant, which are added; addresses in shared memory are of 32 bits.
 struct Sum {
@@ -55,7 +51,12 @@ std::optional<std::int64_t> distance(const llvm::Value* to, const llvm::Value* f
 }  // namespace
 
 Overwrites::Overwrites(llvm::Function& step, const Uniformity& uniformity, const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers)
-    : step_(step), uniformity_(uniformity), barriers_(barriers), dominators_(step), shapes_(step, Beside::neighbours), loops_(dominators_) {}
+    : step_(step), uniformity_(uniformity), barriers_(barriers), dominators_(step), shapes_(step, Beside::neighbours), loops_(dominators_) {
+  for (const llvm::Instruction& instruction : llvm::instructions(step)) {
+    const llvm::Value* const pointer = llvm::getLoadStorePointerOperand(&instruction);
+    if (pointer != nullptr && isOfShared(pointer, step)) shared_.insert(&instruction);
+  }
+}
 
 // Whether it may be what others have loaded there. What all store at addresses of their own, apart from what they load, is the other of two buffers, or a
 // row of each thread's own.
@@ -95,7 +96,8 @@ void Overwrites::walk(llvm::BasicBlock& block, Loads& loads, Note note) const {
   for (llvm::Instruction& instruction : block) {
     if (barriers_.contains(&instruction) || places_.contains(&instruction)) loads.clear();
     note(instruction, loads);
-    if (const llvm::LoadInst* load = loadOfShared(instruction); load != nullptr && loads.size() < kMostLoads) loads.insert(load->getPointerOperand());
+    const auto* const load = llvm::dyn_cast<llvm::LoadInst>(&instruction);
+    if (load != nullptr && shared_.contains(load) && loads.size() < kMostLoads) loads.insert(load->getPointerOperand());
   }
 }
 
@@ -109,7 +111,7 @@ void Overwrites::flow() {
       walk(block, loads, nothing);
       for (llvm::BasicBlock* next : llvm::successors(&block)) {
         Loads& there = before_[next];
-        for (const llvm::Value* load : loads) changed |= there.size() < kMostLoads && there.insert(load).second;
+        for (const llvm::Value* load : loads) changed |= there.size() < kMostLoads && there.insert(load);
       }
     }
   }
@@ -123,7 +125,7 @@ const llvm::SmallSetVector<llvm::Instruction*, 8>& Overwrites::find() {
       Loads loads = before_[&block];
       walk(block, loads, [&](llvm::Instruction& instruction, const Loads& now) {
         auto* const store = llvm::dyn_cast<llvm::StoreInst>(&instruction);
-        if (found || store == nullptr || now.empty() || !isOfShared(store->getPointerOperand(), step_) || !hits(*store, now)) return;
+        if (found || store == nullptr || now.empty() || !shared_.contains(store) || !hits(*store, now)) return;
         llvm::Instruction* const place = placeOf(*store);
         if (place == nullptr || places_.contains(place)) return;
         // Something was loaded before all came together: else it helps nobody.

@@ -24,7 +24,7 @@ class Overwrites {
   const llvm::SmallSetVector<llvm::Instruction*, 8>& find();
 
  private:
-  using Loads = llvm::SmallPtrSet<const llvm::Value*, 8>;  // by address
+  using Loads = llvm::SmallSetVector<const llvm::Value*, 8>;  // by address, in the order in which they were found: what is compiled is always the same
 
   bool isHit(const llvm::StoreInst&, const llvm::Value* loaded) const;
   bool hits(const llvm::StoreInst&, const Loads&) const;
@@ -40,6 +40,7 @@ class Overwrites {
   const llvm::DominatorTree dominators_;
   const LaneShapes shapes_;
   const llvm::LoopInfo loops_;
+  llvm::SmallPtrSet<const llvm::Instruction*, 32> shared_;  // loads from shared memory and stores to it
   std::map<const llvm::BasicBlock*, Loads> before_;  // what has been loaded since the last barrier where a block begins
   llvm::SmallSetVector<llvm::Instruction*, 8> places_;
 };
