@@ -231,7 +231,7 @@ int main(int argc, char** argv) {
       if (served.open.name == "exported-dies") ::abort();
     } else if (auto* import = std::get_if<ImportSession>(&message.body)) {
       Served& served = sessions.at(import->sessionId);
-      if (served.open.name == "slow" || served.open.name == "exported-dies") ::usleep(300'000);
+      if (served.open.name == "slow" || served.open.name == "exported-dies") ::usleep(1'000'000);
       Status status = behave(served.open.name, "import");
       if (served.stage != Stage::dormant || import->recipe.reservedBytes != import->sessionId + 77)
         status = Error{CudaError::invalidValue, "that is not what was exported"};
