@@ -102,6 +102,7 @@ Stage::Usage Stage::usage() const {
     for (const auto& gpu : seen.at("gpus")) {
       complete = complete && gpu.contains("host_store_used_bytes");
       usage.hostStoreUsedBytes += gpu.value("host_store_used_bytes", std::uint64_t{0});
+      usage.hostStorePendingBytes += gpu.value("host_store_pending_bytes", std::uint64_t{0});
       usage.acquisitions += gpu.value("device_allocations", std::uint64_t{0}) + gpu.value("host_pinnings", std::uint64_t{0});
       usage.heldBytes += gpu.value("memory_held_bytes", std::uint64_t{0});
     }
@@ -123,13 +124,11 @@ Stage::Usage Stage::usage() const {
 }
 
 std::uint64_t Stage::restingHostStoreBytes() const {
-  std::uint64_t bytes = usage().hostStoreUsedBytes;
-  const double begin = now();
-  for (double since = begin; now() - since < 0.5 && now() - begin < 20; usleep(20'000)) {
-    const std::uint64_t seen = usage().hostStoreUsedBytes;
-    if (std::exchange(bytes, seen) != seen) since = now();
+  for (const double deadline = now() + 60;; usleep(20'000)) {
+    const Usage seen = usage();
+    if (seen.hostStorePendingBytes == 0) return seen.hostStoreUsedBytes;
+    if (now() > deadline) throw std::runtime_error("for 60 s pages in the host store have not been compared");
   }
-  return bytes;
 }
 
 void Stage::settle(std::size_t functions) const {

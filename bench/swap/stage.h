@@ -70,10 +70,10 @@ class Stage {
     std::uint64_t savedBytes = 0;  // by all departures
     std::uint64_t acquisitions = 0;  // of the driver: allocations of device memory, pinnings of host memory
     std::uint64_t peerBytes = 0;   // by all arrivals: from another GPU
-    std::uint64_t hostStoreUsedBytes = 0;
+    std::uint64_t hostStoreUsedBytes = 0, hostStorePendingBytes = 0;
   };
   Usage usage() const;
-  // Of the host store, when that has not changed for half a second: equal pages are found some time after they have left a GPU.
+  // Of the host store, when all of it has been compared: equal pages are found some time after they have left a GPU.
   std::uint64_t restingHostStoreBytes() const;
   std::uint64_t bytes() const { return bytes_; }
   std::uint64_t memoryBytes() const { return memoryBytes_; }

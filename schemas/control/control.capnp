@@ -440,6 +440,7 @@ struct ExecutorStatus {
   # Of the driver, since the executor was started: physical memory that was made, host memory that was pinned.
   deviceAllocations @13 :UInt64;
   hostPinnings @14 :UInt64;
+  hostStorePendingBytes @15 :UInt64;  # of hostStoreUsedBytes, what has not been compared yet
 }
 
 struct SessionWaits {

@@ -209,7 +209,7 @@ struct ExecutorStatus {
   std::vector<SessionUsage> sessions;
   std::uint64_t commands = 0;
   std::uint64_t launches = 0;
-  std::uint64_t hostStoreBytes = 0, hostStoreUsedBytes = 0, hostStorePromisableBytes = 0;
+  std::uint64_t hostStoreBytes = 0, hostStoreUsedBytes = 0, hostStorePromisableBytes = 0, hostStorePendingBytes = 0;
   std::uint64_t roomBytes = 0, idleBytes = 0;
   std::uint32_t waiting = 0;
   std::uint64_t lentBytes = 0;

@@ -39,6 +39,7 @@ void write(capnproto::ExecutorStatus::Builder to, const ExecutorStatus& from) {
   to.setHostStoreBytes(from.hostStoreBytes);
   to.setHostStoreUsedBytes(from.hostStoreUsedBytes);
   to.setHostStorePromisableBytes(from.hostStorePromisableBytes);
+  to.setHostStorePendingBytes(from.hostStorePendingBytes);
   to.setRoomBytes(from.roomBytes);
   to.setHeldBytes(from.heldBytes);
   to.setIdleBytes(from.idleBytes);
@@ -86,6 +87,7 @@ ExecutorStatus read(capnproto::ExecutorStatus::Reader from) {
                     .hostStoreBytes = from.getHostStoreBytes(),
                     .hostStoreUsedBytes = from.getHostStoreUsedBytes(),
                     .hostStorePromisableBytes = from.getHostStorePromisableBytes(),
+                    .hostStorePendingBytes = from.getHostStorePendingBytes(),
                     .roomBytes = from.getRoomBytes(),
                     .idleBytes = from.getIdleBytes(),
                     .waiting = from.getWaiting(),

@@ -112,6 +112,7 @@ void Executor::on(std::uint64_t id, channel::ExecutorStatusRequest&, std::vector
                                  .hostStoreBytes = homes_ ? homes_->totalBytes() : 0,
                                  .hostStoreUsedBytes = homes_ ? homes_->usedBytes() : 0,
                                  .hostStorePromisableBytes = homes_ ? homes_->promisableBytes() : 0,
+                                 .hostStorePendingBytes = homes_ ? homes_->pendingBytes() : 0,
                                  .roomBytes = memory_.freeChunks() * kGranuleBytes,
                                  .idleBytes = Sharing::idleBytes(sharers(), coarseNs()),
                                  .heldBytes = memory_.heldBytes() - guestBytes,

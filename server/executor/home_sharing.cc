@@ -67,6 +67,7 @@ void HomeSharing::drop(Home home) {
 void HomeSharing::release(memory::OwnerId owner) {
   if (const auto found = owners_.find(owner); found != owners_.end()) {
     for (const Home home : found->second.homes) {
+      pending_ -= isPending(homes_[home].state);
       homes_[home].state = State::free;
       free_.push_back(home);
     }
@@ -92,6 +93,8 @@ void HomeSharing::endMove(memory::OwnerId owner) {
 void HomeSharing::setState(Home home, State state) {
   Entry& entry = homes_[home];
   if (entry.state == state) return;
+  pending_ += isPending(state);
+  pending_ -= isPending(entry.state);
   std::vector<Home>& written = owners_.at(entry.owner).written;
   if (state == State::written) {
     entry.writtenIndex = static_cast<std::uint32_t>(written.size());

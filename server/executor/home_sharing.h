@@ -60,6 +60,8 @@ class HomeSharing {
   std::optional<Look> next(unsigned& steps);
   // next() may have more.
   bool waiting() const { return !queue_.empty(); }
+  // Homes whose content is final and that have not been compared with others yet, those that are being read included.
+  std::uint32_t pending() const { return pending_; }
   void printed(const Look& look, const memory::Fingerprint& print);
   void compared(const Look& look, bool equal);
   void leftOff(const Look& look);  // to be asked for again
@@ -102,6 +104,7 @@ class HomeSharing {
   };
 
   Home enter(memory::OwnerId owner, std::uint64_t address, memory::SlotId slot);
+  static bool isPending(State state) { return state == State::queued || state == State::looking; }
   // Every change of the state of a home that has an owner.
   void setState(Home home, State state);
   void queue(Home home, bool first);
@@ -116,6 +119,7 @@ class HomeSharing {
   memory::ContentId lastContent_ = memory::kNoContent;
   std::vector<Merged> merged_;
   std::deque<Home> queue_;  // and some that are not queued any more
+  std::uint32_t pending_ = 0;
 };
 
 }  // namespace rouse::executor

@@ -83,6 +83,8 @@ class Homes {
   std::uint64_t promisableBytes() const { return store_.promisable() * kGranuleBytes; }
   // By content: what is shared, once.
   std::uint64_t usedBytes() const { return store_.usedBytes(); }
+  // What rests and has not been compared with what else does: usedBytes() may still become less by as much.
+  std::uint64_t pendingBytes() const { return sharing_.pending() * kGranuleBytes; }
   // Of the owner's homes, those that share a slot with another home, its own or another's.
   std::uint64_t sharedBytes(memory::OwnerId owner) const { return store_.sharedPages(owner) * kGranuleBytes; }
 

@@ -146,15 +146,15 @@ std::optional<memory::Chunk> PhysicalMemory::join(memory::OwnerId owner, std::ui
   return std::nullopt;
 }
 
-bool PhysicalMemory::coming(memory::OwnerId owner, memory::ContentId content) const {
-  bool any = false;
+PhysicalMemory::Elsewhere PhysicalMemory::elsewhere(memory::OwnerId owner, memory::ContentId content) const {
+  auto found = Elsewhere::nowhere;
   for (const std::uint32_t id : contents_.find(content)) {
     const auto holders = contents_.holders(id);
     if (contents_.holds(id, owner)) continue;
-    if (holders.size() != 1 || !holders_.at(holders.front().owner)->coming(holders.front().address)) return false;
-    any = true;
+    if (holders.size() != 1 || !holders_.at(holders.front().owner)->coming(holders.front().address)) return Elsewhere::there;
+    found = Elsewhere::coming;
   }
-  return any;
+  return found;
 }
 
 std::optional<memory::Chunk> PhysicalMemory::exchange(memory::OwnerId owner, memory::Chunk chunk) {

@@ -74,8 +74,9 @@ class PhysicalMemory {
   // A chunk of that content, which is the owner's from now on, too, for this granule; all that have it have agreed. One that the owner has
   // reserved and not taken.
   std::optional<memory::Chunk> join(memory::OwnerId owner, std::uint64_t address, memory::ContentId content);
-  // There is none to join, but one that is on its way.
-  bool coming(memory::OwnerId owner, memory::ContentId content) const;
+  // Whether others have the content: one could join(), or could when what is on its way has come.
+  enum class Elsewhere : std::uint8_t { nowhere, coming, there };
+  Elsewhere elsewhere(memory::OwnerId owner, memory::ContentId content) const;
   // The owner's granule has been copied, and does not lie in this chunk any more: puts that back, for one to be overwritten whole. None: none
   // can be had at the moment, and nothing has changed.
   std::optional<memory::Chunk> exchange(memory::OwnerId owner, memory::Chunk chunk);

@@ -88,7 +88,7 @@ class Presence final : private ChunkHolder {
   const std::optional<Error>& fault() const { return resting_.fault(); }
   // --- Arriving: the pool has wantedBytes() of chunks, which nobody else takes before all of it is under way.
   void beginArriving(memory::Context& context);
-  // Most of what it needs comes to others just now: if it waits until that is there, it has it without a transfer.
+  // Most of what it would have to fetch comes to others just now: if it waits until that is there, it has it without a transfer.
   bool waits();
   // Puts more of it on its way: a bounded part, since others are waiting for their turns. True if there was anything to put.
   Result<bool> bring(memory::Context& context);

@@ -26,20 +26,24 @@ void Presence::join(std::vector<std::uint32_t>& wanted) {
 
 bool Presence::waits() {
   if (!sharing()) return false;
-  const auto isComing = [this](memory::ContentId content) { return memory_.coming(owner_, content); };
+  using Elsewhere = PhysicalMemory::Elsewhere;
+  const auto seen = [this](memory::ContentId content) { return memory_.elsewhere(owner_, content); };
   if (!awaited_) {
     awaited_.emplace();
     std::uint64_t missing = 0;
     if (resting_.leftBytes() != extents_.backedBytes()) {
       extents_.forEach([&](std::uint64_t address, std::uint32_t chunk) {
         if (chunk != memory::kNoChunk) return;
-        ++missing;
-        if (const memory::ContentId content = homes_->content(homed_.at(address).slot); isComing(content)) awaited_->push_back(content);
+        const memory::ContentId content = homes_->content(homed_.at(address).slot);
+        const Elsewhere where = seen(content);
+        // What has come already is no reason to fetch the rest of it once more.
+        missing += where != Elsewhere::there;
+        if (where == Elsewhere::coming) awaited_->push_back(content);
       });
     }
     if (awaited_->size() < missing - missing / 2) awaited_->clear();
   }
-  while (!awaited_->empty() && !isComing(awaited_->back())) awaited_->pop_back();
+  while (!awaited_->empty() && seen(awaited_->back()) != Elsewhere::coming) awaited_->pop_back();
   return !awaited_->empty();
 }
 

@@ -130,6 +130,7 @@ ordered_json gpu(const StatusInput& input, const ExecutorLink& link) {
     json["host_pinnings"] = status->second.hostPinnings;
     json["host_store_bytes"] = status->second.hostStoreBytes;
     json["host_store_used_bytes"] = status->second.hostStoreUsedBytes;
+    json["host_store_pending_bytes"] = status->second.hostStorePendingBytes;
     json["host_store_free_bytes"] = status->second.hostStorePromisableBytes;
     json["lent_bytes"] = status->second.lentBytes;
   }

@@ -148,11 +148,13 @@ TEST_CASE("every other kind survives") {
                                   .hostStoreBytes = 3,
                                   .hostStoreUsedBytes = 1,
                                   .hostStorePromisableBytes = 2,
+                                  .hostStorePendingBytes = 1,
                                   .deviceAllocations = 4,
                                   .hostPinnings = 5}).body);
   CHECK(store.hostStoreBytes == 3);
   CHECK(store.hostStoreUsedBytes == 1);
   CHECK(store.hostStorePromisableBytes == 2);
+  CHECK(store.hostStorePendingBytes == 1);
   CHECK(store.deviceAllocations == 4);
   CHECK(store.hostPinnings == 5);
   CHECK(std::get<ExecutorStatus>(roundTrip(1, ExecutorStatus{.sessions = {}, .lentBytes = 13}).body).lentBytes == 13);

@@ -21,9 +21,9 @@ struct ChunkSharingFixture : SharingFixture {
     return static_cast<int>(device.contextOf(at(who, granule)).read(at(who, granule)));
   }
   // A session whose granules hold 1, 2, 3…, at home alone: of those that were so before, too.
-  std::size_t addEqual(std::uint64_t granules) {
+  std::size_t addEqual(std::uint64_t granules, int first = 1) {
     const std::size_t who = add(granules);
-    for (std::uint64_t i = 0; i < granules; ++i) write(who, i, static_cast<int>(i + 1));
+    for (std::uint64_t i = 0; i < granules; ++i) write(who, i, static_cast<int>(i) + first);
     sendAway(who);
     findEqual();
     return who;
@@ -191,6 +191,21 @@ TEST_CASE_METHOD(ChunkSharingFixture, "who needs what is just coming for somebod
   REQUIRE((here(a) && here(b)));
   REQUIRE(count("restore") == 4);
   REQUIRE(memory.heldBytes() == 4 * kG);
+}
+
+TEST_CASE_METHOD(ChunkSharingFixture, "who needs the last of what others have waits for that as well") {
+  const auto a = addEqual(3), c = addEqual(1, 4), b = addEqual(4);
+  clearAway();
+  come(a);
+  device.hold = true;
+  device.taken.clear();
+  touch(c);
+  touch(b);
+  REQUIRE(sessions[b]->presence().where() == Presence::Where::away);
+  device.release();
+  settle();
+  REQUIRE((here(b) && here(c)));
+  REQUIRE(count("restore") == 1);
 }
 
 TEST_CASE_METHOD(ChunkSharingFixture, "who waits for what is coming goes on by itself if that one ends") {

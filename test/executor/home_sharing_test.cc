@@ -157,12 +157,14 @@ TEST_CASE("home sharing: random turns, writes, ends and late answers; everybody'
   while (model.look() || !model.readings.empty())
     if (!model.readings.empty()) model.answer(0);
   model.check();
+  CHECK(model.sharing.pending() == 0);
   std::set<Content> distinct;
   for (const auto& [id, owner] : model.owners)
     for (const auto& [home, content] : owner.homes) distinct.insert(content);
   if (prints == ~Content{0}) CHECK(model.store.used() == distinct.size());
   for (const auto& [id, _] : model.owners) model.sharing.release(id);
   CHECK(model.store.used() == 0);
+  CHECK(model.sharing.pending() == 0);
   CHECK(model.store.promisable() == Model::kSlots);
 }
 
@@ -171,16 +173,28 @@ TEST_CASE("home sharing: no more homes are looked at than allowed") {
   REQUIRE(model.store.promise(1, 30).ok());
   model.sharing.beginMove(1);
   for (Content content = 0; content < 30; ++content) model.write(model.owners[1], model.sharing.take(1), content % 29, true);
+  REQUIRE(model.sharing.pending() == 0);
   model.sharing.endMove(1);
+  REQUIRE(model.sharing.pending() == 30);
   unsigned steps = 20;
   REQUIRE_FALSE(model.sharing.next(steps));  // known, and none is equal
   REQUIRE(steps == 0);
   REQUIRE(model.sharing.waiting());
+  REQUIRE(model.sharing.pending() == 10);
   REQUIRE(model.look());  // the last, of which there is one already
   REQUIRE_FALSE(model.sharing.waiting());
+  REQUIRE(model.sharing.pending() == 1);
   model.answer(0);
+  REQUIRE(model.sharing.pending() == 0);
   REQUIRE(model.store.used() == 29);
+  model.sharing.beginMove(1);
+  for (const auto& [home, content] : std::map(model.owners[1].homes)) model.write(model.owners[1], home, content, true);
+  model.sharing.endMove(1);
+  REQUIRE(model.sharing.pending() == 30);
+  model.sharing.drop(model.owners[1].homes.begin()->first);
+  REQUIRE(model.sharing.pending() == 29);
   model.sharing.release(1);
+  REQUIRE(model.sharing.pending() == 0);
 }
 
 TEST_CASE("home sharing: what is written in each turn is not read, what has survived one is") {
