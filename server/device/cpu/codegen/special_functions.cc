@@ -38,6 +38,53 @@ llvm::Value* inverseRootOfFloat(Emitter& e, llvm::Value* x) {
   return b.CreateSelect(b.CreateFCmpOEQ(x, infinity), zero, y);
 }
 
+// 2^x and log2(x) of floats, for which no processor has an instruction: a call of the mathematics library for each lane would be most of what a kernel takes.
+// Both may be wrong by 2^-22 (PTX ISA, "ex2.approx", "lg2.approx"); these are by 2^-23.2 at most (of every 13th float; of logarithms between 1/2 and 2 absolutely, as
+// there), and right where the result is a whole power or a whole number.
+llvm::Value* powerOfTwo(Emitter& e, llvm::Value* x) {
+  llvm::IRBuilder<>& b = e.b;
+  llvm::Type* const type = x->getType();
+  const auto number = [&](double value) { return llvm::ConstantFP::get(type, value); };
+  // Beyond these it is 0 or infinity anyway.
+  llvm::Value* const within = b.CreateMinNum(b.CreateMaxNum(x, number(-160)), number(136));
+  llvm::Value* const whole = b.CreateUnaryIntrinsic(llvm::Intrinsic::rint, within);
+  llvm::Value* const rest = b.CreateFSub(within, whole);
+  // ln(2)^k / k!
+  constexpr double kTerms[] = {1.5252733804059841e-5, 1.5403530393381608e-4, 1.3333558146428443e-3, 9.6181291076284772e-3,
+                               5.5504108664821580e-2, 2.4022650695910072e-1, 6.9314718055994531e-1, 1.0};
+  llvm::Value* power = number(kTerms[0]);
+  for (const double term : llvm::drop_begin(kTerms)) power = b.CreateIntrinsic(llvm::Intrinsic::fma, {type}, {power, rest, number(term)});
+  // In two steps, of which the first is exact: the result may be subnormal.
+  llvm::Value* const exponent = b.CreateFPToSI(whole, b.getInt32Ty());
+  llvm::Value* const half = b.CreateAShr(exponent, std::uint64_t{1});
+  for (llvm::Value* part : {half, b.CreateSub(exponent, half)})
+    power = b.CreateFMul(power, b.CreateBitCast(b.CreateShl(b.CreateAdd(part, b.getInt32(127)), std::uint64_t{23}), type));
+  return b.CreateSelect(b.CreateFCmpUNO(x, x), x, power);
+}
+
+llvm::Value* logarithm(Emitter& e, llvm::Value* x) {
+  llvm::IRBuilder<>& b = e.b;
+  llvm::Type* const type = x->getType();
+  const auto number = [&](double value) { return llvm::ConstantFP::get(type, value); };
+  const auto fused = [&](llvm::Value* p, llvm::Value* q, llvm::Value* r) { return b.CreateIntrinsic(llvm::Intrinsic::fma, {type}, {p, q, r}); };
+  llvm::Value* const isTiny = b.CreateFCmpOLT(x, number(0x1p-126));
+  llvm::Value* const bits = b.CreateBitCast(b.CreateSelect(isTiny, b.CreateFMul(x, number(0x1p24)), x), b.getInt32Ty());
+  // As 2^k m, m from sqrt(1/2) to sqrt(2); log2(m) is a series of (m - 1) / (m + 1).
+  llvm::Value* const above = b.CreateSub(bits, b.getInt32(0x3f3504f3));
+  llvm::Value* const k = b.CreateSub(b.CreateAShr(above, std::uint64_t{23}), b.CreateSelect(isTiny, b.getInt32(24), b.getInt32(0)));
+  llvm::Value* const m = b.CreateBitCast(b.CreateAdd(b.CreateAnd(above, b.getInt32(0x7fffff)), b.getInt32(0x3f3504f3)), type);
+  llvm::Value* const s = b.CreateFDiv(b.CreateFSub(m, number(1)), b.CreateFAdd(m, number(1)));
+  llvm::Value* const square = b.CreateFMul(s, s);
+  constexpr double kTwice = 2.8853900817779268;  // 2 / ln(2)
+  llvm::Value* series = number(kTwice / 9);
+  for (const double of : {7.0, 5.0, 3.0, 1.0}) series = fused(series, square, number(kTwice / of));
+  llvm::Value* result = fused(s, series, b.CreateSIToFP(k, type));
+  llvm::Value* const infinity = llvm::ConstantFP::getInfinity(type);
+  result = b.CreateSelect(b.CreateFCmpOGT(x, number(0)), result, canonicalNan(e, type));
+  result = b.CreateSelect(b.CreateFCmpOEQ(x, number(0)), llvm::ConstantFP::getInfinity(type, true), result);
+  return b.CreateSelect(b.CreateFCmpOEQ(x, infinity), infinity, result);
+}
+
 llvm::Value* inverseRoot(Emitter& e, llvm::Value* x) { return x->getType()->isFloatTy() ? inverseRootOfFloat(e, x) : e.b.CreateFDiv(one(x), root(e, x)); }
 
 llvm::Value* directed(Emitter& e, Opcode opcode, llvm::Value* x, Rounding rounding) {
@@ -63,9 +110,9 @@ llvm::Value* compute(Emitter& e, Opcode opcode, llvm::Value* x) {
     case Opcode::cos:
       return e.b.CreateUnaryIntrinsic(llvm::Intrinsic::cos, x);
     case Opcode::lg2:
-      return e.b.CreateUnaryIntrinsic(llvm::Intrinsic::log2, x);
+      return logarithm(e, x);
     case Opcode::ex2:
-      return e.b.CreateUnaryIntrinsic(llvm::Intrinsic::exp2, x);
+      return powerOfTwo(e, x);
     default:
       return e.callExternal("tanhf", e.b.getFloatTy(), {x});
   }
