@@ -31,12 +31,25 @@ llvm::Type* Emitter::type(Type type) {
   }
 }
 
+// Pairs are put together of their elements and taken apart, so that nothing is left of them when operations on them have become operations on elements
+// (simplify): lanes side by side have vectors of their own.
 llvm::Value* Emitter::toBits(llvm::Value* value) {
   if (value->getType()->isIntegerTy()) return value;
+  if (value->getType()->isVectorTy()) {
+    const auto half = [&](std::uint64_t k) { return b.CreateZExt(toBits(b.CreateExtractElement(value, k)), b.getInt32Ty()); };
+    return b.CreateOr(half(0), b.CreateShl(half(1), 16));
+  }
   return b.CreateBitCast(value, b.getIntNTy(static_cast<unsigned>(value->getType()->getPrimitiveSizeInBits())));
 }
 
 llvm::Value* Emitter::fromBits(llvm::Value* value, Type wanted) {
+  if (isVectorType(wanted)) {
+    llvm::Type* const pair = type(wanted);
+    llvm::Value* const word = b.CreateZExtOrTrunc(value, b.getInt32Ty());
+    const auto half = [&](llvm::Value* from) { return b.CreateBitCast(b.CreateTrunc(from, b.getInt16Ty()), pair->getScalarType()); };
+    llvm::Value* const low = b.CreateInsertElement(llvm::PoisonValue::get(pair), half(word), std::uint64_t{0});
+    return b.CreateInsertElement(low, half(b.CreateLShr(word, 16)), std::uint64_t{1});
+  }
   return b.CreateBitCast(b.CreateZExtOrTrunc(value, b.getIntNTy(ptx::bitsOf(wanted))), type(wanted));
 }
 

@@ -8,6 +8,7 @@
 #include <llvm/Transforms/IPO/ModuleInliner.h>
 #include <llvm/Transforms/InstCombine/InstCombine.h>
 #include <llvm/Transforms/Scalar/ADCE.h>
+#include <llvm/Transforms/Scalar/Scalarizer.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
 #include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
@@ -171,6 +172,7 @@ void simplify(llvm::Module& module, llvm::TargetMachine& target, Effort effort) 
   for (llvm::Function& function : module) promoteRegisters(function);
   Analyses analyses(target);
   llvm::ModulePassManager passes;
+  passes.addPass(llvm::createModuleToFunctionPassAdaptor(llvm::ScalarizerPass()));  // pairs (f16x2 and its like)
   passes.addPass(llvm::createModuleToFunctionPassAdaptor(cleanUp()));
   if (effort != Effort::least) {
     passes.addPass(llvm::ModuleInlinerWrapperPass(llvm::getInlineParams(275)));
