@@ -50,6 +50,8 @@ class Emitter {
   bool stepsInWarps();
   // The same through volatile global memory: a store, then a load from another place by the same register.
   bool stepsThroughGlobal();
+  // The same through plain shared memory: a tree of the last warp that is not volatile.
+  bool halvesThroughShared();
   // Whether it loads from shared memory and stores to it at all.
   bool usesShared();
 
@@ -131,6 +133,7 @@ class Emitter {
   llvm::Value* shared_ = nullptr;
   llvm::Value* kernelParameters_ = nullptr;
   std::optional<bool> stepsInWarps_, stepsThroughGlobal_, usesShared_;  // found out once
+  std::optional<bool> halvesThroughShared_;
   llvm::AllocaInst* misaligned_ = nullptr;
   llvm::AllocaInst* carry_ = nullptr;
   llvm::AllocaInst* matrixRegisters_ = nullptr;

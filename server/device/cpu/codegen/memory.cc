@@ -87,9 +87,34 @@ bool stepsThroughGlobal(const ptx::Function& function) {
   return false;
 }
 
+// Whether what is stored to shared memory is followed, with no barrier between, by loads from a place by the same register whose distance halves from one
+// to the next: so does the last warp of a reduction that relies on its lanes going in step, without volatile.
+bool halvesThroughShared(const ptx::Function& function) {
+  constexpr std::uint64_t kHalvings = 2;
+  const auto isOfShared = [](const Instruction& i, ptx::Opcode opcode) { return i.opcode == opcode && ptx::spaceOf(i) == Space::shared; };
+  std::vector<const Operand*> stored;
+  std::uint64_t before = 0, halvings = 0;
+  for (const Instruction& i : function.instructions) {
+    if (i.opcode == ptx::Opcode::bar || i.opcode == ptx::Opcode::barrier || i.opcode == ptx::Opcode::call) {
+      stored.clear();
+      before = halvings = 0;
+    }
+    if (isOfShared(i, ptx::Opcode::st) && i.operands[0].kind == Operand::Kind::reg && stored.size() < kMostStored) stored.push_back(&i.operands[0]);
+    if (!isOfShared(i, ptx::Opcode::ld) || i.operands[1].kind != Operand::Kind::reg) continue;
+    const auto to = std::ranges::find_if(stored, [&](const Operand* place) { return place->index == i.operands[1].index; });
+    if (to == stored.end() || (*to)->value >= i.operands[1].value) continue;
+    const std::uint64_t distance = i.operands[1].value - (*to)->value;
+    halvings = before == 2 * distance ? halvings + 1 : before == distance ? halvings : 0;
+    before = distance;
+    if (halvings == kHalvings) return true;
+  }
+  return false;
+}
+
 // Whether lanes go in step at this access.
 bool goesInStep(Emitter& e, const Instruction& i) {
   if (isVolatileShared(i) && e.stepsInWarps()) return true;
+  if (ptx::spaceOf(i) == Space::shared && e.halvesThroughShared()) return true;
   return i.has(Modifier::op_volatile) && ptx::spaceOf(i) == Space::global && e.stepsThroughGlobal();
 }
 
@@ -135,6 +160,11 @@ bool Emitter::stepsInWarps() {
 bool Emitter::stepsThroughGlobal() {
   if (!stepsThroughGlobal_) stepsThroughGlobal_ = codegen::stepsThroughGlobal(source_);
   return *stepsThroughGlobal_;
+}
+
+bool Emitter::halvesThroughShared() {
+  if (!halvesThroughShared_) halvesThroughShared_ = codegen::halvesThroughShared(source_);
+  return *halvesThroughShared_;
 }
 
 bool Emitter::usesShared() {
