@@ -121,12 +121,13 @@ Result<CodeCache::Entry> translate(const Source& source, const Unit& unit) {
   entry.facts[kWaits] = mayWait(*module);
   if (unit.function && !unit.pointersWait && !unit.checked()) {
     const bool independent = !usesLocal(source.module, source.graph.reachable(*unit.function));
-    llvm::TargetMachine* const lanes = source.sideBySide && independent && effort == Effort::full && hasLanes(*target) ? target.get() : nullptr;
+    const bool allocates = allocatesStack(source.module, source.graph.reachable(*unit.function));
+    llvm::TargetMachine* const lanes = source.sideBySide && !allocates && effort == Effort::full && hasLanes(*target) ? target.get() : nullptr;
     if (!entry.facts[kWaits] && !isFlat(unit.code)) {
       if (independent) llvm::for_each(*module, markIndependent);
       entry.facts[kRows] = addBlockLoop(*module, *body, unit.loopName(), lanes) ? 1 : 0;
       entry.facts[kHasLoop] = 1;
-    } else if (entry.facts[kWaits] && effort != Effort::least && !allocatesStack(source.module, source.graph.reachable(*unit.function))) {
+    } else if (entry.facts[kWaits] && effort != Effort::least && !allocates) {
       const auto split = splitAtBarriers(*module, *body, unit.loopName(), independent, lanes, unit.code, [&](llvm::Function& function) { tidy(function, *target); });
       entry.facts[kHasLoop] = split ? 1 : 0;
       entry.facts[kFrame] = split ? split->frameBytes : 0;

@@ -16,9 +16,12 @@ namespace rouse::cpu::codegen {
 namespace {
 
 bool isIgnored(const llvm::Instruction& instruction) {
-  // Registers of matrices are lane_matrix.cc's, and addresses of theirs are not asked for. There are no other variables.
+  // Registers of matrices are lane_matrix.cc's, and addresses of theirs are not asked for.
   if (const auto* variable = llvm::dyn_cast<llvm::AllocaInst>(&instruction)) return isMatrixRegisters(*variable);
-  if (llvm::isa<llvm::GetElementPtrInst>(instruction)) return llvm::isa<llvm::AllocaInst>(instruction.stripInBoundsConstantOffsets());
+  if (llvm::isa<llvm::GetElementPtrInst>(instruction)) {
+    const auto* const variable = llvm::dyn_cast<llvm::AllocaInst>(instruction.stripInBoundsConstantOffsets());
+    return variable != nullptr && isMatrixRegisters(*variable);
+  }
   return instruction.isLifetimeStartOrEnd() || instruction.isDebugOrPseudoInst() || llvm::isa<llvm::AssumeInst>(instruction);
 }
 
@@ -60,7 +63,7 @@ bool coversLoop(const llvm::Loop& loop) {
 }  // namespace
 
 bool LaneEmitter::coversInstruction(const llvm::Instruction& instruction) const {
-  if (isIgnored(instruction) || isAtomicUpdate(instruction)) return true;
+  if (isIgnored(instruction) || isAtomicUpdate(instruction) || llvm::isa<llvm::AllocaInst>(instruction)) return true;
   if (const auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction); call != nullptr && warpOperation(*call)) return coversWarpCall(*call);
   if (endsLaunch(instruction)) return instruction.getType()->isVoidTy() && instruction.getOperand(0) == instruction.getFunction()->getArg(0);
   if (const auto* value = llvm::dyn_cast<llvm::ExtractValueInst>(&instruction)) return llvm::isa<llvm::AtomicCmpXchgInst>(value->getAggregateOperand());
@@ -114,6 +117,8 @@ bool LaneEmitter::covers() const {
 
 void LaneEmitter::emitInstruction(const llvm::Instruction& instruction) {
   if (isIgnored(instruction) || emitMatrixAccess(instruction)) return;
+  // Each lane has its own, one after the other.
+  if (const auto* variable = llvm::dyn_cast<llvm::AllocaInst>(&instruction)) return set(made_[variable].scalar, forLanes(llvm::ArrayType::get(b.getInt8Ty(), lanes_ * laneBytes(*variable))));
   if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) return emitLoad(*load);
   if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) return emitStore(*store);
   if (isAtomicUpdate(instruction)) return emitAtomic(instruction);

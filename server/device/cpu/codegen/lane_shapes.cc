@@ -47,6 +47,10 @@ std::int64_t truncated(std::int64_t value, unsigned bits) {
 
 }  // namespace
 
+std::uint64_t laneBytes(const llvm::AllocaInst& variable) {
+  return llvm::alignTo(variable.getAllocationSize(variable.getModule()->getDataLayout())->getFixedValue(), variable.getAlign());
+}
+
 LaneShapes::LaneShapes(llvm::Function& function, Beside beside)
     : function_(function), beside_(beside), layout_(function.getParent()->getDataLayout()), dominators_(function), loops_(dominators_) {
   findLeaders();
@@ -411,6 +415,7 @@ Shape LaneShapes::ofCast(const llvm::CastInst& cast) const {
 
 Shape LaneShapes::compute(const llvm::Instruction& instruction) const {
   if (const auto* phi = llvm::dyn_cast<llvm::PHINode>(&instruction)) return ofPhi(*phi);
+  if (const auto* variable = llvm::dyn_cast<llvm::AllocaInst>(&instruction)) return affine(static_cast<std::int64_t>(laneBytes(*variable)), false);
   if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) return ofLoad(*load);
   if (const auto* operation = llvm::dyn_cast<llvm::BinaryOperator>(&instruction)) return ofBinary(*operation);
   if (const auto* cast = llvm::dyn_cast<llvm::CastInst>(&instruction)) return ofCast(*cast);

@@ -22,6 +22,9 @@ enum class Beside : std::uint8_t {
 
 constexpr unsigned lanesOf(Beside beside) { return beside == Beside::neighbours ? 16 : kWarp; }
 
+// Of a thread's variable, with what keeps the next lane's aligned.
+std::uint64_t laneBytes(const llvm::AllocaInst&);
+
 struct Shape {
   enum class Kind : std::uint8_t { unknown, uniform, affine, varying };
   Kind kind = Kind::unknown;

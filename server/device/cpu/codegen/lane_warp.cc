@@ -18,14 +18,15 @@ std::uint64_t numberOf(const llvm::Value* value) { return llvm::cast<llvm::Const
 // Lanes wait for each other by their member mask (PTX ISA, "shfl.sync"). Where all of a warp are here, or those that an activemask here has told of, all
 // that a mask can name are. Else those that are not here must not come later: not in another round of a loop, and not to another operation, in a branch that excludes
 // this one, that may have the same mask (by the program's branches: two places behind conditions that exclude each other by their values are one after the
-// other for all that is known). A mask that names lanes which never come is the program's mistake; fibers have more patience with that of a whole warp.
+// other for all that is known). So may a mask of the whole warp behind `if (threadIdx.x < 8)`: that it names lanes which never come is the program's mistake,
+// but a common one, and GPUs, as fibers, go on with those that are there.
 bool LaneEmitter::meetHere(const llvm::CallInst& call) const {
   const llvm::BasicBlock* const block = call.getParent();
   if (shapes_.isConverged(block)) return true;
   const llvm::Value* const mask = memberMask(call);
   const auto* const active = llvm::dyn_cast<llvm::CallInst>(mask);
   if (active != nullptr && warpOperation(*active) == WarpCall::active) return shapes_.haveSameLanes(block, active->getParent());
-  if (isOfWholeWarp(call) || !shapes_.isSteady(block)) return false;
+  if (!shapes_.isSteady(block)) return false;
   return llvm::none_of(llvm::instructions(from_), [&](const llvm::Instruction& instruction) {
     const auto* const other = llvm::dyn_cast<llvm::CallInst>(&instruction);
     if (other == nullptr || !warpOperation(*other) || memberMask(*other) == nullptr) return false;
@@ -78,10 +79,13 @@ void LaneEmitter::emitWarpCall(const llvm::CallInst& call) {
 // As bits.
 llvm::Value* LaneEmitter::lanesHere() { return b.CreateBitCast(mask_, b.getInt32Ty()); }
 
+// Whether all lanes of a row's warp take part.
+bool LaneEmitter::areAllHere(const llvm::CallInst& call) const { return isOfWholeWarp(call) && beside_ == Beside::rows && shapes_.isConverged(call.getParent()); }
+
 // Those that take part: a number, or one for each lane.
 llvm::Value* LaneEmitter::members(const llvm::CallInst& call) {
   const llvm::Value* const mask = memberMask(call);
-  if (isOfWholeWarp(call)) return beside_ == Beside::rows ? b.getInt32(~std::uint32_t{0}) : lanesHere();  // all of them
+  if (isOfWholeWarp(call)) return areAllHere(call) ? b.getInt32(~std::uint32_t{0}) : lanesHere();  // all of them
   return shapes_.of(mask).isUniform() ? b.CreateAnd(scalarOf(mask), lanesHere()) : b.CreateAnd(vectorOf(mask), splat(lanesHere()));
 }
 
@@ -101,7 +105,7 @@ llvm::Value* LaneEmitter::shuffled(const llvm::CallInst& call) {
                                         : b.CreateOr(least, b.CreateAnd(by, b.CreateNot(segment)));
   llvm::Value* const inRange = mode == 0 ? b.CreateICmpSGE(from, most) : b.CreateICmpSLE(from, most);
   llvm::Value* present = inRange;
-  if (!isOfWholeWarp(call) || beside_ != Beside::rows) {
+  if (!areAllHere(call)) {
     // Of one that takes no part a lane gets its own.
     llvm::Value* asked = members(call);
     if (!asked->getType()->isVectorTy()) asked = splat(asked);
@@ -157,7 +161,7 @@ llvm::Value* LaneEmitter::matched(const llvm::CallInst& call) {
   llvm::Type* const wide = widen(b.getInt64Ty());
   const auto sameAs = [&](unsigned lane) { return b.CreateICmpEQ(values, splat(b.CreateExtractElement(values, lane))); };
   const bool ofAll = numberOf(call.getArgOperand(1)) != 0;
-  if (ofAll && isOfWholeWarp(call) && beside_ == Beside::rows) {
+  if (ofAll && areAllHere(call)) {
     llvm::Value* const all = b.CreateICmpEQ(b.CreateBitCast(sameAs(0), b.getInt32Ty()), b.getInt32(~std::uint32_t{0}));
     return splat(b.CreateSelect(all, b.getInt64((std::uint64_t{1} << 33) - 1), b.getInt64(0)));
   }

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::size_t kMostBlocks = 256;
 constexpr std::size_t kMostInstructions = 6000;
+constexpr std::uint64_t kMostLocalBytes = 1024;  // of a thread's variables: all lanes' are on one stack
 
 }  // namespace
 
@@ -28,9 +29,14 @@ void allowLanes(llvm::Function& function) {
 
 bool mayBeSideBySide(const llvm::Function& function) {
   if (function.size() > kMostBlocks || function.getInstructionCount() > kMostInstructions) return false;
+  std::uint64_t localBytes = 0;
   for (const llvm::Instruction& instruction : llvm::instructions(function)) {
     if (instruction.isVolatile() && !isStep(instruction)) return false;
-    if (const auto* variable = llvm::dyn_cast<llvm::AllocaInst>(&instruction); variable != nullptr && !isMatrixRegisters(*variable)) return false;
+    if (const auto* variable = llvm::dyn_cast<llvm::AllocaInst>(&instruction); variable != nullptr && !isMatrixRegisters(*variable)) {
+      if (!variable->isStaticAlloca()) return false;
+      localBytes += laneBytes(*variable);
+      if (localBytes > kMostLocalBytes) return false;
+    }
     const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
     const llvm::Function* const callee = call == nullptr ? nullptr : call->getCalledFunction();
     if (call != nullptr && !changesObject(*call) && (callee == nullptr || !callee->isDeclaration())) return false;
