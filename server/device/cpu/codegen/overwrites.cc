@@ -72,46 +72,60 @@ bool Overwrites::isHit(const llvm::StoreInst& store, const llvm::Value* loaded) 
   return *bytes != 0 && *bytes % shape.stride == 0 && std::abs(*bytes / shape.stride) <= kFarthest;
 }
 
+// Whether it may be what other lanes have stored there: a neighbour's, or any of those that a leader adds up.
+bool Overwrites::isTaken(const llvm::LoadInst& load, const llvm::Value* stored) const {
+  const llvm::Value* const own = load.getPointerOperand();
+  if (own == stored || uniformity_.isUniform(stored)) return false;
+  if (uniformity_.isUniform(own)) return !uniformity_.isCommon(load.getParent()) && isCutAnyway(load.getParent());
+  const auto bytes = distance(own, stored, step_.getParent()->getDataLayout());
+  const Shape shape = shapes_.of(own);
+  if (!bytes || shape.kind != Shape::Kind::affine || shape.stride == 0) return false;
+  return *bytes != 0 && *bytes % shape.stride == 0 && std::abs(*bytes / shape.stride) <= kFarthest;
+}
+
 // Whether the innermost loop around the block, if there is one, has a barrier: else a cut would take it apart.
 bool Overwrites::isCutAnyway(const llvm::BasicBlock* block) const {
   const llvm::Loop* const loop = loops_.getLoopFor(block);
   return loop == nullptr || llvm::any_of(barriers_, [&](const llvm::Instruction* barrier) { return loop->contains(barrier->getParent()); });
 }
 
-bool Overwrites::hits(const llvm::StoreInst& store, const Loads& loads) const {
-  return llvm::any_of(loads, [&](const llvm::Value* loaded) { return isHit(store, loaded); });
+bool Overwrites::hits(const llvm::Instruction& access, const Seen& seen) const {
+  if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&access)) return llvm::any_of(seen.loaded, [&](const llvm::Value* loaded) { return isHit(*store, loaded); });
+  return llvm::any_of(seen.stored, [&](const llvm::Value* stored) { return isTaken(llvm::cast<llvm::LoadInst>(access), stored); });
 }
 
 // Where all threads come together last before it; null if nowhere.
-llvm::Instruction* Overwrites::placeOf(llvm::StoreInst& store) const {
-  if (uniformity_.isCommon(store.getParent())) return &store;
-  const auto* node = dominators_.getNode(store.getParent());
+llvm::Instruction* Overwrites::placeOf(llvm::Instruction& access) const {
+  if (uniformity_.isCommon(access.getParent())) return &access;
+  const auto* node = dominators_.getNode(access.getParent());
   while (node != nullptr && !uniformity_.isCommon(node->getBlock())) node = node->getIDom();
   return node == nullptr ? nullptr : node->getBlock()->getTerminator();
 }
 
-// Through a block; calls note(instruction, loads before it) for each of its instructions.
+// Through a block; calls note(instruction, what was seen before it) for each of its instructions.
 template <class Note>
-void Overwrites::walk(llvm::BasicBlock& block, Loads& loads, Note note) const {
+void Overwrites::walk(llvm::BasicBlock& block, Seen& seen, Note note) const {
   for (llvm::Instruction& instruction : block) {
-    if (barriers_.contains(&instruction) || places_.contains(&instruction)) loads.clear();
-    note(instruction, loads);
-    const auto* const load = llvm::dyn_cast<llvm::LoadInst>(&instruction);
-    if (load != nullptr && shared_.contains(load) && loads.size() < kMostLoads) loads.insert(load->getPointerOperand());
+    if (barriers_.contains(&instruction) || places_.contains(&instruction)) seen = {};
+    note(instruction, seen);
+    if (!shared_.contains(&instruction)) continue;
+    Addresses& those = llvm::isa<llvm::LoadInst>(instruction) ? seen.loaded : seen.stored;
+    if (those.size() < kMostLoads) those.insert(llvm::getLoadStorePointerOperand(&instruction));
   }
 }
 
 void Overwrites::flow() {
   before_.clear();
-  const auto nothing = [](llvm::Instruction&, const Loads&) {};
+  const auto nothing = [](llvm::Instruction&, const Seen&) {};
   for (bool changed = true; changed;) {
     changed = false;
     for (llvm::BasicBlock& block : step_) {
-      Loads loads = before_[&block];
-      walk(block, loads, nothing);
+      Seen seen = before_[&block];
+      walk(block, seen, nothing);
       for (llvm::BasicBlock* next : llvm::successors(&block)) {
-        Loads& there = before_[next];
-        for (const llvm::Value* load : loads) changed |= there.size() < kMostLoads && there.insert(load);
+        Seen& there = before_[next];
+        for (const llvm::Value* load : seen.loaded) changed |= there.loaded.size() < kMostLoads && there.loaded.insert(load);
+        for (const llvm::Value* store : seen.stored) changed |= there.stored.size() < kMostLoads && there.stored.insert(store);
       }
     }
   }
@@ -122,16 +136,15 @@ const llvm::SmallSetVector<llvm::Instruction*, 8>& Overwrites::find() {
     found = false;
     flow();
     for (llvm::BasicBlock& block : step_) {
-      Loads loads = before_[&block];
-      walk(block, loads, [&](llvm::Instruction& instruction, const Loads& now) {
-        auto* const store = llvm::dyn_cast<llvm::StoreInst>(&instruction);
-        if (found || store == nullptr || now.empty() || !shared_.contains(store) || !hits(*store, now)) return;
-        llvm::Instruction* const place = placeOf(*store);
+      Seen seen = before_[&block];
+      walk(block, seen, [&](llvm::Instruction& instruction, const Seen& now) {
+        if (found || !shared_.contains(&instruction) || !hits(instruction, now)) return;
+        llvm::Instruction* const place = placeOf(instruction);
         if (place == nullptr || places_.contains(place)) return;
-        // Something was loaded before all came together: else it helps nobody.
-        Loads until = before_[place->getParent()];
+        // Something was seen before all came together: else it helps nobody.
+        Seen until = before_[place->getParent()];
         bool helps = false;
-        walk(*place->getParent(), until, [&](llvm::Instruction& at, const Loads& loaded) { helps |= &at == place && hits(*store, loaded); });
+        walk(*place->getParent(), until, [&](llvm::Instruction& at, const Seen& then) { helps |= &at == place && hits(instruction, then); });
         if (!helps) return;
         places_.insert(place);
         found = true;

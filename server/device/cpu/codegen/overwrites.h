@@ -24,14 +24,18 @@ class Overwrites {
   const llvm::SmallSetVector<llvm::Instruction*, 8>& find();
 
  private:
-  using Loads = llvm::SmallSetVector<const llvm::Value*, 8>;  // by address, in the order in which they were found: what is compiled is always the same
+  using Addresses = llvm::SmallSetVector<const llvm::Value*, 8>;  // in the order in which they were found: what is compiled is always the same
+  struct Seen {
+    Addresses loaded, stored;
+  };
 
   bool isHit(const llvm::StoreInst&, const llvm::Value* loaded) const;
-  bool hits(const llvm::StoreInst&, const Loads&) const;
+  bool isTaken(const llvm::LoadInst&, const llvm::Value* stored) const;
+  bool hits(const llvm::Instruction&, const Seen&) const;
   bool isCutAnyway(const llvm::BasicBlock*) const;
-  llvm::Instruction* placeOf(llvm::StoreInst&) const;
+  llvm::Instruction* placeOf(llvm::Instruction&) const;
   template <class Note>
-  void walk(llvm::BasicBlock&, Loads&, Note note) const;
+  void walk(llvm::BasicBlock&, Seen&, Note note) const;
   void flow();
 
   llvm::Function& step_;
@@ -41,7 +45,7 @@ class Overwrites {
   const LaneShapes shapes_;
   const llvm::LoopInfo loops_;
   llvm::SmallPtrSet<const llvm::Instruction*, 32> shared_;  // loads from shared memory and stores to it
-  std::map<const llvm::BasicBlock*, Loads> before_;  // what has been loaded since the last barrier where a block begins
+  std::map<const llvm::BasicBlock*, Seen> before_;  // what has been loaded and stored since the last barrier where a block begins
   llvm::SmallSetVector<llvm::Instruction*, 8> places_;
 };
 
