@@ -6,12 +6,18 @@
 #include <llvm/IR/InstIterator.h>
 
 #include "server/device/cpu/codegen/passes.h"
+#include "server/device/cpu/codegen/uniformity.h"
 
 namespace rouse::cpu::codegen {
 namespace {
 
 constexpr llvm::StringLiteral kYield = "rouse_cpu_yield";
 constexpr llvm::StringLiteral kClock = "rouse_cpu_clock";
+
+bool isBarrier(const llvm::Instruction& instruction) {
+  const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+  return call != nullptr && call->getCalledFunction() != nullptr && call->getCalledFunction()->getName() == "rouse_cpu_barrier";
+}
 
 // The loop's values that `value` is computed from, phis and control of selects included.
 class Slice {
@@ -96,13 +102,43 @@ bool isRetry(const llvm::Loop& loop, llvm::AtomicCmpXchgInst* swap) {
   return llvm::any_of(exiting, [&](const llvm::BasicBlock* block) { return leavesWhenDone(loop, block, swap); });
 }
 
-bool observesOthers(const llvm::Loop& loop, llvm::Instruction* instruction, bool hasFence) {
+// Whether a thread that stays in the loop for as long as what it counts is below a limit (or above, counting down) comes to it alone: so do those that fetch
+// their next task. One that adds nothing, or takes back what it has added while there is too much (a semaphore), waits for others.
+bool countsTowards(const llvm::Loop& loop, const llvm::BasicBlock* exiting, llvm::AtomicRMWInst* fetch) {
+  const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(exiting->getTerminator());
+  const auto* const compare = branch == nullptr || !branch->isConditional() ? nullptr : llvm::dyn_cast<llvm::ICmpInst>(branch->getCondition());
+  const auto* const step = llvm::dyn_cast<llvm::ConstantInt>(fetch->getValOperand());
+  const bool adds = fetch->getOperation() == llvm::AtomicRMWInst::Add;
+  if (compare == nullptr || compare->isEquality() || step == nullptr || step->isZero() || (!adds && fetch->getOperation() != llvm::AtomicRMWInst::Sub)) return false;
+  const bool first = Slice(loop, compare->getOperand(0)).instructions().contains(fetch), second = Slice(loop, compare->getOperand(1)).instructions().contains(fetch);
+  if (first == second) return false;
+  llvm::CmpInst::Predicate stays = loop.contains(branch->getSuccessor(0)) ? compare->getPredicate() : compare->getInversePredicate();
+  if (second) stays = llvm::CmpInst::getSwappedPredicate(stays);
+  return adds != step->isNegative() ? llvm::ICmpInst::isLT(stays) || llvm::ICmpInst::isLE(stays) : llvm::ICmpInst::isGT(stays) || llvm::ICmpInst::isGE(stays);
+}
+
+// Whether each round comes to a barrier of the whole block: the block's other threads go on there, and nobody else stores to its shared memory.
+bool meetsEachRound(const llvm::Loop& loop, const llvm::DominatorTree& dominators) {
+  llvm::SmallVector<llvm::BasicBlock*, 4> latches;
+  loop.getLoopLatches(latches);
+  return llvm::any_of(loop.blocks(), [&](const llvm::BasicBlock* block) {
+    return llvm::all_of(latches, [&](const llvm::BasicBlock* latch) { return dominators.dominates(block, latch); }) &&
+           llvm::any_of(*block, [](const llvm::Instruction& instruction) {
+             if (!isBarrier(instruction)) return false;
+             const auto* const count = llvm::dyn_cast<llvm::ConstantInt>(llvm::cast<llvm::CallInst>(instruction).getArgOperand(2));
+             return count != nullptr && count->isZero();
+           });
+  });
+}
+
+bool observesOthers(const llvm::Loop& loop, const llvm::BasicBlock* exiting, llvm::Instruction* instruction, bool hasFence, bool meets) {
   if (auto* load = llvm::dyn_cast<llvm::LoadInst>(instruction)) {
     if (load->hasMetadata(llvm::LLVMContext::MD_invariant_load)) return false;
+    if (meets && isOfShared(load->getPointerOperand(), *load->getFunction())) return false;
     return load->isVolatile() || load->isAtomic() || hasFence;
   }
   if (auto* swap = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(instruction)) return !isRetry(loop, swap);
-  if (llvm::isa<llvm::AtomicRMWInst>(instruction)) return true;
+  if (auto* fetch = llvm::dyn_cast<llvm::AtomicRMWInst>(instruction)) return !countsTowards(loop, exiting, fetch);
   if (auto* call = llvm::dyn_cast<llvm::CallInst>(instruction)) {
     // A call that was not inlined may load anything; the runtime's functions and intrinsics wait for themselves.
     const llvm::Function* callee = call->getCalledFunction();
@@ -115,7 +151,55 @@ bool observesOthers(const llvm::Loop& loop, llvm::Instruction* instruction, bool
 
 bool mayBeFence(const llvm::Instruction& instruction) { return llvm::isa<llvm::FenceInst>(instruction); }
 
-bool isSpin(const llvm::Loop& loop) {
+// Reads what others may have written, and changes nothing.
+bool polls(const llvm::Instruction* instruction) {
+  if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(instruction))
+    return !load->hasMetadata(llvm::LLVMContext::MD_invariant_load) && (load->isVolatile() || load->isAtomic());
+  if (const auto* swap = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(instruction)) return swap->getCompareOperand() == swap->getNewValOperand();
+  const auto* update = llvm::dyn_cast<llvm::AtomicRMWInst>(instruction);
+  if (update == nullptr) return false;
+  const auto* by = llvm::dyn_cast<llvm::Constant>(update->getValOperand());
+  if (by == nullptr || !by->isNullValue()) return false;
+  switch (update->getOperation()) {
+    case llvm::AtomicRMWInst::Add:
+    case llvm::AtomicRMWInst::Sub:
+    case llvm::AtomicRMWInst::Or:
+    case llvm::AtomicRMWInst::Xor:
+      return true;
+    default:
+      return false;
+  }
+}
+
+using Places = llvm::SmallPtrSet<const llvm::Value*, 8>;
+
+// Where one thread stores what it has found by polling, for all to look at after a barrier.
+Places toldPlaces(const llvm::Loop& loop) {
+  Places told;
+  bool meets = false, anyPolls = false;
+  llvm::SmallVector<llvm::StoreInst*, 16> stores;
+  for (llvm::BasicBlock* block : loop.blocks()) {
+    for (llvm::Instruction& instruction : *block) {
+      meets |= isBarrier(instruction);
+      anyPolls |= polls(&instruction);
+      if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) stores.push_back(store);
+    }
+  }
+  if (!meets || !anyPolls) return told;
+  for (llvm::StoreInst* store : stores) {
+    if (llvm::any_of(Slice(loop, store->getValueOperand()).instructions(), polls)) told.insert(store->getPointerOperand()->stripPointerCasts());
+  }
+  return told;
+}
+
+bool looksAt(const llvm::Instruction* instruction, const Places& told) {
+  const auto* const load = llvm::dyn_cast<llvm::LoadInst>(instruction);
+  return load != nullptr && told.contains(load->getPointerOperand()->stripPointerCasts());
+}
+
+bool isSpin(const llvm::Loop& loop, const llvm::DominatorTree& dominators) {
+  const bool meets = meetsEachRound(loop, dominators);
+  const Places told = toldPlaces(loop);
   bool hasFence = false;
   for (llvm::BasicBlock* block : loop.blocks()) {
     for (const llvm::Instruction& instruction : *block) hasFence |= mayBeFence(instruction);
@@ -133,7 +217,7 @@ bool isSpin(const llvm::Loop& loop) {
     if (condition == nullptr) continue;
     const Slice slice(loop, condition);
     for (llvm::Instruction* instruction : slice.instructions()) {
-      if (observesOthers(loop, instruction, hasFence)) return true;
+      if (observesOthers(loop, block, instruction, hasFence, meets) || looksAt(instruction, told)) return true;
     }
   }
   return false;
@@ -145,7 +229,7 @@ bool yieldIn(llvm::Function& function) {
   const llvm::LoopInfo loops(dominators);
   bool found = false;
   for (llvm::Loop* loop : loops.getLoopsInPreorder()) {
-    if (!isSpin(*loop)) continue;
+    if (!isSpin(*loop, dominators)) continue;
     found = true;
     llvm::SmallVector<llvm::BasicBlock*, 4> latches;
     loop->getLoopLatches(latches);

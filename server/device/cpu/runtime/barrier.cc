@@ -5,7 +5,7 @@
 namespace rouse::cpu {
 namespace {
 
-// Fiber::yields is free while a fiber waits: it carries bar.red's operation.
+// Fiber::result is free while a fiber waits: it carries bar.red's operation. (Fiber::yields counts on: loops wait by reductions as well.)
 std::uint64_t reduction(std::uint32_t op, std::uint32_t trueCount, std::uint32_t predicates) {
   switch (op) {
     case 0:
@@ -36,9 +36,9 @@ bool Barriers::completeIfFull(Barrier& barrier, std::uint32_t live, Fiber* last,
   if (barrier.arrived < expected || barrier.arrived == 0) return false;
   if (barrier.reducing) {
     for (Fiber* fiber = barrier.waiting.front(); fiber != nullptr; fiber = fiber->next) {
-      fiber->result = reduction(fiber->yields, barrier.trueCount, barrier.predicates);
+      fiber->result = reduction(static_cast<std::uint32_t>(fiber->result), barrier.trueCount, barrier.predicates);
     }
-    if (last != nullptr) last->result = reduction(last->yields, barrier.trueCount, barrier.predicates);
+    if (last != nullptr) last->result = reduction(static_cast<std::uint32_t>(last->result), barrier.trueCount, barrier.predicates);
     barrier.trueCount = barrier.predicates = 0;
     barrier.reducing = false;
   }
@@ -63,7 +63,7 @@ bool Barriers::reduce(Fiber* fiber, std::uint32_t id, std::uint32_t count, std::
   barrier.reducing = true;
   barrier.trueCount += predicate ? 1 : 0;
   ++barrier.predicates;
-  fiber->yields = op;
+  fiber->result = op;
   if (completeIfFull(barrier, live, fiber, ready)) return true;
   fiber->wait = Wait::barrier;
   fiber->detail = id;

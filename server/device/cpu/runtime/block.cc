@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::uint32_t kYieldsPerSwitch = 8;     // a loop that yields is not always one that spins
 constexpr std::uint32_t kSpinsPerThread = 4;      // rounds of all spinning threads before other blocks get a turn
+constexpr std::uint32_t kYieldsPerTurn = 16;      // of each thread, though others become runnable: threads that poll together meet in each round
 constexpr std::uint32_t kTurnsPerFairness = 256;  // switches between turns of those that come last
 
 std::string triple(const std::uint32_t (&value)[3]) {
@@ -88,13 +89,16 @@ void Block::runLoop(std::uint32_t blocks) {
 
 Block::Outcome Block::run() {
   spins_ = 0;
+  yields_ = 0;
   while (live_ != 0) {
     if (grid_->stopped()) {
       abandonThreads();
       return Outcome::failed;
     }
     Fiber* next = runner_.takeFlushRequest();
+    if (next == nullptr && turnOver()) return Outcome::spinning;
     if (next == nullptr) next = pick();
+    if (next == nullptr && turnOver()) return Outcome::spinning;
     if (next == nullptr && begun_ < context_.threads) {
       grid_->fail(CudaError::launchOutOfResources, where(nullptr) + "no memory for the threads' stacks");
       continue;
@@ -118,7 +122,10 @@ Block::Outcome Block::run() {
   return Outcome::finished;
 }
 
+bool Block::turnOver() const { return yields_ >= kYieldsPerTurn * live_ && live_ != 0; }
+
 Fiber* Block::pick() {
+  if (turnOver()) return nullptr;
   ++turns_;
   if (turns_ % kTurnsPerFairness == 0) {
     if (begun_ < context_.threads) return beginThread();
@@ -213,6 +220,7 @@ void Block::yield(Fiber* self) {
     return;
   }
   ++spins_;
+  ++yields_;
   self->wait = Wait::yielded;
   yielded_.push(self);
   suspend(self);

@@ -73,6 +73,8 @@ class Block {
   static void threadBody(Fiber* self);
   // The next thread to run, taken out of its queue; null when none can or all spin.
   Fiber* pick();
+  // Whether others are to have a turn, though threads can run here.
+  bool turnOver() const;
   Fiber* beginThread();
   void place(Fiber* fiber, std::uint32_t linear);
   void threadEnded(Fiber* self);
@@ -98,6 +100,7 @@ class Block {
   std::uint32_t begun_ = 0;  // threads that have begun
   std::uint32_t live_ = 0;   // threads that have not ended
   std::uint32_t spins_ = 0;  // yields since a thread last became runnable otherwise
+  std::uint32_t yields_ = 0;  // since the block's turn began
   std::uint32_t turns_ = 0;
   Barriers barriers_;
   std::vector<Warp> warps_;
