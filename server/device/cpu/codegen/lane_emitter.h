@@ -80,6 +80,7 @@ class LaneEmitter {
   llvm::Value* lanesHere();
   llvm::Value* members(const llvm::CallInst&);
   void emitWarpCall(const llvm::CallInst&);
+  llvm::Value* broadcast(const llvm::CallInst&);
   llvm::Value* shuffled(const llvm::CallInst&);
   llvm::Value* permuted(llvm::Value* words, llvm::Value* lanes);
   llvm::Value* voted(const llvm::CallInst&);

@@ -83,6 +83,7 @@ bool LaneEmitter::coversInstruction(const llvm::Instruction& instruction) const 
   }
   if (const auto* moved = llvm::dyn_cast<llvm::GetElementPtrInst>(&instruction)) return moved->getNumIndices() == 1;
   if (const auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction)) {
+    if (const llvm::Function* callee = call->getCalledFunction(); callee != nullptr && callee->getName() == "rouse_cpu_clock") return true;
     const auto* intrinsic = llvm::dyn_cast<llvm::IntrinsicInst>(call);
     if (intrinsic == nullptr || !intrinsic->doesNotAccessMemory() || !isElementwise(intrinsic->getIntrinsicID())) return false;
     for (unsigned k = 0; k < intrinsic->arg_size(); ++k) {

@@ -315,8 +315,18 @@ bool LaneShapes::excludeEachOther(const llvm::BasicBlock* one, const llvm::Basic
   return !llvm::isPotentiallyReachable(one, other, &headers, &dominators_) && !llvm::isPotentiallyReachable(other, one, &headers, &dominators_);
 }
 
+// Whether all lanes of a whole warp get what one of them has, the same for all (PTX ISA, shfl.sync.idx; no segments).
+bool LaneShapes::isBroadcast(const llvm::CallInst& shuffle) const {
+  const auto* const mode = llvm::dyn_cast<llvm::ConstantInt>(shuffle.getArgOperand(1));
+  const auto* const control = llvm::dyn_cast<llvm::ConstantInt>(shuffle.getArgOperand(4));
+  if (beside_ != Beside::rows || !isOfWholeWarp(shuffle) || mode == nullptr || control == nullptr) return false;
+  return mode->getZExtValue() == 3 && control->getZExtValue() == kWarp - 1 && of(shuffle.getArgOperand(3)).isUniform();
+}
+
 Shape LaneShapes::ofCall(const llvm::CallInst& call) const {
   const auto operation = warpOperation(call);
+  const llvm::Function* const callee = call.getCalledFunction();
+  if (callee != nullptr && callee->getName() == "rouse_cpu_clock") return kUniform;  // read once for all who are here
   if (!operation) return call.mayReadOrWriteMemory() ? kVarying : byOperands(call);
   switch (*operation) {
     case WarpCall::vote:
@@ -326,6 +336,8 @@ Shape LaneShapes::ofCall(const llvm::CallInst& call) const {
     case WarpCall::sync:
     case WarpCall::step:
       return kUniform;
+    case WarpCall::shuffle:
+      return isBroadcast(call) ? kUniform : kVarying;
     default:
       return kVarying;
   }

@@ -71,6 +71,7 @@ class LaneShapes {
   Shape ofPhi(const llvm::PHINode&) const;
   Shape ofLoad(const llvm::LoadInst&) const;
   Shape ofBinary(const llvm::BinaryOperator&) const;
+  bool isBroadcast(const llvm::CallInst&) const;
   Shape ofCall(const llvm::CallInst&) const;
   bool isThreadNumber(const llvm::Value*, unsigned depth = 0) const;
   bool isOfWholeWarps(const llvm::Value*, unsigned depth = 0) const;

@@ -64,6 +64,7 @@ void LaneEmitter::emitWarpCall(const llvm::CallInst& call) {
     case WarpCall::active:
       return set(made.scalar, lanesHere());
     case WarpCall::shuffle:
+      if (shapes_.of(&call).isUniform()) return set(made.scalar, broadcast(call));
       return set(made.vector, shuffled(call));
     case WarpCall::vote:
       return set(shapes_.of(&call).isUniform() ? made.scalar : made.vector, voted(call));
@@ -89,6 +90,14 @@ llvm::Value* LaneEmitter::members(const llvm::CallInst& call) {
   return shapes_.of(mask).isUniform() ? b.CreateAnd(scalarOf(mask), lanesHere()) : b.CreateAnd(vectorOf(mask), splat(lanesHere()));
 }
 
+// What one lane has, and that there is one; 0 if it is not here.
+llvm::Value* LaneEmitter::broadcast(const llvm::CallInst& call) {
+  llvm::Value* const from = b.CreateAnd(scalarOf(call.getArgOperand(3)), std::uint64_t{31});
+  llvm::Value* got = b.CreateExtractElement(vectorOf(call.getArgOperand(2)), from);
+  if (!areAllHere(call)) got = b.CreateSelect(b.CreateExtractElement(mask_, from), got, b.getInt32(0));
+  return b.CreateOr(b.CreateZExt(got, b.getInt64Ty()), std::uint64_t{1} << 32);
+}
+
 // PTX ISA, shfl.sync, "Semantics".
 llvm::Value* LaneEmitter::shuffled(const llvm::CallInst& call) {
   const std::uint64_t mode = numberOf(call.getArgOperand(1));
@@ -104,15 +113,13 @@ llvm::Value* LaneEmitter::shuffled(const llvm::CallInst& call) {
                             : mode == 2 ? b.CreateXor(lanes, by)
                                         : b.CreateOr(least, b.CreateAnd(by, b.CreateNot(segment)));
   llvm::Value* const inRange = mode == 0 ? b.CreateICmpSGE(from, most) : b.CreateICmpSLE(from, most);
-  llvm::Value* present = inRange;
+  llvm::Value* got = permuted(vectorOf(call.getArgOperand(2)), b.CreateSelect(inRange, from, lanes));
   if (!areAllHere(call)) {
-    // Of one that takes no part a lane gets its own.
-    llvm::Value* asked = members(call);
-    if (!asked->getType()->isVectorTy()) asked = splat(asked);
+    // Of one that is not here a lane gets 0, whatever the masks say (runtime/warp_operations.cc).
     llvm::Value* const bit = b.CreateShl(llvm::ConstantInt::get(from->getType(), 1), b.CreateAnd(from, std::uint64_t{31}));
-    present = b.CreateAnd(inRange, b.CreateICmpNE(b.CreateAnd(asked, bit), llvm::Constant::getNullValue(bit->getType())));
+    llvm::Value* const present = b.CreateICmpNE(b.CreateAnd(splat(lanesHere()), bit), llvm::Constant::getNullValue(bit->getType()));
+    got = b.CreateSelect(b.CreateOr(b.CreateNot(inRange), present), got, llvm::Constant::getNullValue(got->getType()));
   }
-  llvm::Value* const got = permuted(vectorOf(call.getArgOperand(2)), b.CreateSelect(present, from, lanes));
   llvm::Type* const wide = widen(b.getInt64Ty());
   return b.CreateOr(b.CreateZExt(got, wide), b.CreateShl(b.CreateZExt(inRange, wide), std::uint64_t{32}));
 }

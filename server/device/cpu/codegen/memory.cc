@@ -188,7 +188,9 @@ void lowerLoad(Emitter& e, const Instruction& i) {
       load->setAlignment(llvm::Align(ptx::bytesOf(type)));
       load->setAtomic(access.ordering);
     }
-    if (isKernelParameter && i.operands[1].kind == Operand::Kind::symbol) {
+    // Nobody writes what is read so for as long as the kernel runs.
+    const bool isConstant = i.has(Modifier::nc) || ptx::spaceOf(i) == Space::constant;
+    if (isConstant || (isKernelParameter && i.operands[1].kind == Operand::Kind::symbol)) {
       load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(e.b.getContext(), {}));
     }
     return load;

@@ -22,7 +22,8 @@ void broadcast(std::uint32_t lanes, Results& results, std::uint64_t value) {
   forLanes(lanes, [&](std::uint32_t lane) { results[lane] = value; });
 }
 
-// PTX ISA, shfl.sync, "Semantics". A source that is out of range, or did not take part, gives the lane's own value.
+// PTX ISA, shfl.sync, "Semantics". A source that is out of range gives the lane's own value. What one that did not take part gives is undefined; it is 0, as
+// on GPUs: programs add up the last 8 values of a block by steps of 16, 8, 4, 2 and 1.
 template <class Source>
 void shuffle(std::uint32_t lanes, const Operands& operands, Results& results, bool up, Source source) {
   forLanes(lanes, [&](std::uint32_t lane) {
@@ -33,8 +34,8 @@ void shuffle(std::uint32_t lanes, const Operands& operands, Results& results, bo
     const int minLane = static_cast<int>(lane) & segment;
     const int from = source(static_cast<int>(lane), static_cast<int>(own.lane & 31), minLane, segment);
     const bool inRange = up ? from >= maxLane : from <= maxLane;
-    const bool present = inRange && ((lanes >> (from & 31)) & 1) != 0;
-    const std::uint64_t value = operands[present ? static_cast<std::uint32_t>(from) : lane].value;
+    const bool present = !inRange || ((lanes >> (from & 31)) & 1) != 0;
+    const std::uint64_t value = present ? operands[inRange ? static_cast<std::uint32_t>(from) : lane].value : 0;
     results[lane] = (value & 0xffff'ffff) | (inRange ? kPredicate : 0);
   });
 }
