@@ -66,6 +66,25 @@ void Cutter::cutBranches(const Uniformity& uniformity) {
   }
 }
 
+std::size_t Cutter::branches(const Uniformity& uniformity) const {
+  return static_cast<std::size_t>(llvm::count_if(step_, [&](llvm::BasicBlock& block) { return block.getTerminator()->getNumSuccessors() > 1 && uniformity.decidesBarriers(&block); }));
+}
+
+void Cutter::cutBranchesApart(const Uniformity& uniformity) {
+  llvm::SmallVector<llvm::BasicBlock*, 16> branching;
+  for (llvm::BasicBlock& block : step_) {
+    if (block.getTerminator()->getNumSuccessors() > 1 && uniformity.decidesBarriers(&block)) branching.push_back(&block);
+  }
+  for (llvm::BasicBlock* block : branching) {
+    cut(block->getTerminator());
+    llvm::BasicBlock* const deciding = cuts_.back().resume;
+    llvm::SmallSetVector<llvm::BasicBlock*, 4> next(llvm::succ_begin(deciding), llvm::succ_end(deciding));
+    for (llvm::BasicBlock* successor : next) {
+      if (llvm::count(llvm::successors(deciding), successor) == 1) cut(llvm::SplitEdge(deciding, successor)->getTerminator());
+    }
+  }
+}
+
 void Cutter::cutBarriers() {
   llvm::SmallVector<llvm::CallInst*, 16> calls;
   for (llvm::Instruction& instruction : llvm::instructions(step_)) {

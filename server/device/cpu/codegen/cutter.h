@@ -32,6 +32,9 @@ class Cutter {
   bool separateOverwrites(const Uniformity&);
   // Branches that all threads take alike and that decide between barriers.
   void cutBranches(const Uniformity&);
+  // Every branch that decides between barriers, which threads may take each its own way: what all do before it is the same. Their cuts come first.
+  void cutBranchesApart(const Uniformity&);
+  std::size_t branches(const Uniformity&) const;
   // Blocks are split from here on; values stay what they are.
   void cutBarriers();
   const std::vector<Cut>& cuts() const { return cuts_; }

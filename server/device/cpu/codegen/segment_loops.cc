@@ -6,6 +6,8 @@
 #include <llvm/Transforms/Utils/Local.h>
 #include <llvm/Transforms/Utils/PromoteMemToReg.h>
 
+#include <optional>
+
 #include "server/device/cpu/codegen/lanes.h"
 #include "server/device/cpu/codegen/passes.h"
 
@@ -109,7 +111,29 @@ bool SegmentLoops::runAll(ThreadLoops& loops, std::uint32_t number, llvm::Functi
   return true;
 }
 
-void SegmentLoops::addApart(llvm::StringRef name) {
+// All threads a segment behind which there is one way to go.
+bool SegmentLoops::runBeside(ThreadLoops& loops, std::uint32_t number, llvm::Function* segment) {
+  std::optional<std::uint32_t> way;
+  for (llvm::BasicBlock& block : *segment) {
+    auto* const end = llvm::dyn_cast<llvm::ReturnInst>(block.getTerminator());
+    if (end == nullptr) continue;
+    const auto* next = llvm::dyn_cast<llvm::ConstantInt>(end->getReturnValue());
+    if (next == nullptr || way) return false;
+    way = static_cast<std::uint32_t>(next->getZExtValue());
+  }
+  llvm::Function* const beside = target_ == nullptr || !way ? nullptr : sideBySide(*segment, beside_, *target_);
+  if (beside == nullptr) return false;
+  allowLanes(*function_);
+  loops.forAllBy(lanesOf(beside_), [&](llvm::Value* count) { call(loops, beside, b.getInt32(number), b.getInt32(0), count)->addFnAttr(llvm::Attribute::AlwaysInline); });
+  loops.forAll([&] {
+    llvm::StoreInst* const noted = b.CreateStore(b.getInt32(*way), state(loops));
+    if (independent_) noted->setMetadata(llvm::LLVMContext::MD_access_group, accessGroup(module_, true));
+  });
+  for (llvm::AllocaInst* bound : {least_, greatest_}) b.CreateStore(b.getInt32(*way), bound);
+  return true;
+}
+
+void SegmentLoops::addApart(llvm::StringRef name, std::uint32_t branches) {
   begin(name);
   ThreadLoops loops(b);
   // Another context for what is not inlined, so that nobody sees this one's.
@@ -127,6 +151,11 @@ void SegmentLoops::addApart(llvm::StringRef name) {
     llvm::Function* const made = segment(static_cast<std::uint32_t>(k));
     b.SetInsertPoint(blocks_[k]);
     beginRound();
+    if (runBeside(loops, static_cast<std::uint32_t>(k), made)) {
+      made->eraseFromParent();
+      dispatch();
+      continue;
+    }
     loops.forAll([&] {
       llvm::CallInst* const next = call(loops, made, b.getInt32(static_cast<std::uint32_t>(k)), b.getInt32(0));
       next->addFnAttr(llvm::Attribute::AlwaysInline);
@@ -140,8 +169,9 @@ void SegmentLoops::addApart(llvm::StringRef name) {
   llvm::SwitchInst* const choice = b.CreateSwitch(b.CreateLoad(b.getInt32Ty(), least_), done);
   for (std::size_t k = 1; k < blocks_.size(); ++k) choice->addCase(b.getInt32(static_cast<std::uint32_t>(k)), blocks_[k]);
   b.SetInsertPoint(apart);
+  llvm::Value* const least = b.CreateLoad(b.getInt32Ty(), least_);
   beginRound();
-  runOwn(single);
+  runOwn(single, branches, least);
   dispatch();
   b.SetInsertPoint(done);
   loops.noteMisaligned();
@@ -239,24 +269,32 @@ void SegmentLoops::note(llvm::Value* next) {
   fold(greatest_, llvm::Intrinsic::umax);
 }
 
-// Each thread its own segment.
-void SegmentLoops::runOwn(ThreadLoops& single) {
+// Each thread its own segments, up to where it waits, or ends. While some have not come so far (`least` is the first segment of any) those that wait stay.
+void SegmentLoops::runOwn(ThreadLoops& single, std::uint32_t branches, llvm::Value* least) {
   step_.addFnAttr(llvm::Attribute::NoInline);
+  const auto isBranch = [&](llvm::Value* number) { return b.CreateICmpULT(b.CreateSub(number, b.getInt32(1)), b.getInt32(branches)); };
+  llvm::Value* const allWait = b.CreateNot(isBranch(least));
   single.forAll([&] {
     llvm::Value* const at = state(single);
     llvm::Value* const now = b.CreateLoad(b.getInt32Ty(), at);
     llvm::BasicBlock* const before = b.GetInsertBlock();
     llvm::BasicBlock* const runs = newBlock("runs");
     llvm::BasicBlock* const after = newBlock("after");
-    b.CreateCondBr(b.CreateICmpNE(now, b.getInt32(kThreadEnds)), runs, after);
+    b.CreateCondBr(b.CreateAnd(b.CreateICmpNE(now, b.getInt32(kThreadEnds)), b.CreateOr(allWait, isBranch(now))), runs, after);
     b.SetInsertPoint(runs);
-    llvm::CallInst* const next = call(single, &step_, now, b.getInt32(0));
+    llvm::PHINode* const segment = b.CreatePHI(b.getInt32Ty(), 2);
+    segment->addIncoming(now, before);
+    llvm::CallInst* const next = call(single, &step_, segment, b.getInt32(0));
+    segment->addIncoming(next, runs);
+    llvm::BasicBlock* const came = newBlock("came");
+    b.CreateCondBr(isBranch(next), runs, came);
+    b.SetInsertPoint(came);
     b.CreateStore(next, at);
     b.CreateBr(after);
     b.SetInsertPoint(after);
     llvm::PHINode* const then = b.CreatePHI(b.getInt32Ty(), 2);
     then->addIncoming(now, before);
-    then->addIncoming(next, runs);
+    then->addIncoming(next, came);
     note(then);
   });
 }

@@ -22,8 +22,9 @@ class SegmentLoops {
   // cannot.
   bool addCommon(llvm::StringRef name);
   // Adds the BlockLoop. Each thread's next segment is noted. While all have the same, it is run as above; else each thread runs its own (a round
-  // of the step). A barrier is complete when all threads that have not ended have come to one: so after each round.
-  void addApart(llvm::StringRef name);
+  // of the step). A barrier is complete when all threads that have not ended have come to one: so after each round. The first `branches` cuts are
+  // where nobody waits.
+  void addApart(llvm::StringRef name, std::uint32_t branches);
 
  private:
   bool runAll(ThreadLoops&, std::uint32_t number, llvm::Function* segment, llvm::Value* reduced);
@@ -40,7 +41,8 @@ class SegmentLoops {
   llvm::Value* state(ThreadLoops&);
   void note(llvm::Value* next);
   void beginRound();
-  void runOwn(ThreadLoops&);
+  void runOwn(ThreadLoops&, std::uint32_t branches, llvm::Value* least);
+  bool runBeside(ThreadLoops&, std::uint32_t number, llvm::Function* segment);
 
   llvm::Module& module_;
   llvm::Function& step_;

@@ -5,8 +5,9 @@
 // thread needs behind a cut lies in its frame meanwhile (`frame`). What can be computed from the thread's number and the parameters again is not kept.
 //
 // Where all threads come to the same barriers (Uniformity), the way between segments is known, values that are the same for all are kept
-// once, and branches that decide which barrier comes next are cuts as well: loops around barriers become loops around loops over threads. Elsewhere each
-// thread's next segment is noted. With several barriers' numbers, that might be a deadlock, and is left to fibers.
+// once, and branches that decide which barrier comes next are cuts as well: loops around barriers become loops around loops over threads. Elsewhere (some
+// threads return early, or each has its own number of rounds) each thread's next segment is noted; such branches are cuts there, too, where nobody waits, so that
+// what all do before them is done side by side. With several barriers' numbers, that might be a deadlock, and is left to fibers.
 #include <llvm/Transforms/Utils/Local.h>
 
 #include <optional>
@@ -23,7 +24,7 @@
 namespace rouse::cpu::codegen {
 namespace {
 
-constexpr std::size_t kMostCuts = 96;
+constexpr std::size_t kMostCuts = 128;
 
 // All segments together, before what each does not reach is dropped.
 bool isTooLarge(const llvm::Function& step, std::size_t cuts) {
@@ -56,7 +57,10 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
     splitInductions(step, *uniformity);
     uniformity.emplace(step, cutter.barriers());
     cutter.cutBranches(*uniformity);
+  } else if (lanes != nullptr && !isTooLarge(step, cutter.barriers().size() + 3 * cutter.branches(*uniformity))) {
+    cutter.cutBranchesApart(*uniformity);
   }
+  const std::size_t branches = cutter.cuts().size();
   cutter.cutBarriers();
   if (isTooLarge(step, cutter.cuts().size())) return std::nullopt;
   Frame frame(step, cutter.cuts(), common ? &*uniformity : nullptr);
@@ -66,7 +70,7 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
   SegmentLoops loops(step, cutter.cuts().size(), frame, independent, cutter.reduces() ? nullptr : lanes,
                      !wholeWarps ? Beside::neighbours : isFlat(code) ? Beside::warps : Beside::rows);
   if (!common) {
-    loops.addApart(name);
+    loops.addApart(name, static_cast<std::uint32_t>(branches));
   } else {
     if (!loops.addCommon(name)) return std::nullopt;
     step.eraseFromParent();
