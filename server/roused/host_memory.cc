@@ -37,7 +37,7 @@ std::uint64_t hostMemoryBytes(const fs::path& groups, const fs::path& own) {
 
 std::uint64_t defaultGpuMemory(std::uint64_t hostBytes, std::uint32_t gpus) {
   constexpr std::uint64_t kGib = std::uint64_t{1} << 30;
-  return std::clamp<std::uint64_t>(hostBytes / 4 / std::max(gpus, 1u) / kGib, 2, 16) * kGib;
+  return std::clamp<std::uint64_t>(hostBytes / 2 / std::max(gpus, 1u) / kGib, 2, 16) * kGib;
 }
 
 }  // namespace rouse::daemon

@@ -56,13 +56,13 @@ TEST_CASE("what tells nothing, or cannot be, changes nothing") {
   CHECK(hostMemoryBytes(groups.root, groups.root / "none") == machine);
 }
 
-TEST_CASE("a quarter for all GPUs, in whole GiB, within bounds") {
+TEST_CASE("half for all GPUs, in whole GiB, within bounds") {
   CHECK(defaultGpuMemory(0, 1) == 2 * kGib);
-  CHECK(defaultGpuMemory(8 * kGib, 1) == 2 * kGib);
-  CHECK(defaultGpuMemory(24 * kGib, 1) == 6 * kGib);
-  CHECK(defaultGpuMemory(24 * kGib - 1, 1) == 5 * kGib);
-  CHECK(defaultGpuMemory(64 * kGib, 2) == 8 * kGib);
-  CHECK(defaultGpuMemory(64 * kGib, 16) == 2 * kGib);
+  CHECK(defaultGpuMemory(4 * kGib, 1) == 2 * kGib);
+  CHECK(defaultGpuMemory(24 * kGib, 1) == 12 * kGib);
+  CHECK(defaultGpuMemory(24 * kGib - 1, 1) == 11 * kGib);
+  CHECK(defaultGpuMemory(64 * kGib, 4) == 8 * kGib);
+  CHECK(defaultGpuMemory(64 * kGib, 32) == 2 * kGib);
   CHECK(defaultGpuMemory(4096 * kGib, 1) == 16 * kGib);
   CHECK(defaultGpuMemory(64 * kGib, 0) == 16 * kGib);
 }
