@@ -37,6 +37,27 @@ TEST_CASE("what is stored over what others read, without a barrier between, is s
   }
 }
 
+TEST_CASE("threads that may leave loops apart store over what others have read when all have, while they go together") {
+  for (const std::uint32_t threads : {32u, 64u, 1024u}) {
+    mustStore("barriers", "returned", false, threads, [&](const std::vector<std::uint32_t>& in, std::uint32_t, std::uint32_t) {
+      std::uint32_t sum = 0;
+      for (std::uint32_t round = 0; round < 5; ++round)
+        for (std::uint32_t j = 0; j < 16; ++j) sum = sum * 3 + in[j + round];
+      return sum;
+    });
+  }
+}
+
+TEST_CASE("one thread adds up what its warp has just stored") {
+  for (const std::uint32_t threads : {32u, 64u, 1024u}) {
+    mustStore("barriers", "gathers", false, threads, [&](const std::vector<std::uint32_t>& in, std::uint32_t, std::uint32_t thread) {
+      std::uint32_t sum = 0;
+      for (std::uint32_t k = 0; k < 200; ++k) sum += in[k];
+      return thread == 0 ? sum : thread;
+    });
+  }
+}
+
 TEST_CASE("lanes that add up in volatile global memory go in step") {
   for (const bool fibers : {false, true}) {
     const LoopKernels kernels("barriers", "O3");

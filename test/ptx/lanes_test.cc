@@ -45,6 +45,40 @@ TEST_CASE("reciprocal roots are as near as they must be") {
   }
 }
 
+// PTX ISA, ex2 and lg2: 2^-22; logarithms between 1/2 and 2 absolutely.
+TEST_CASE("powers of two and logarithms are as near as they must be") {
+  std::vector<std::uint32_t> in = someNumbers();
+  const std::uint32_t special[] = {0, 0x80000000, 1, 0x80000001, 0x007fffff, 0x00800000, 0x3f800000, 0xbf800000, 0x3f7fffff, 0x3f800001, 0x40800000, 0x7f7fffff, 0xff7fffff, 0x7f800000,
+                                   0xff800000, 0x7fc00000, 0xffc00000, 0x42fe0000, 0x42ffffff, 0x43000000, 0xc2fc0000, 0xc3150000, 0xc3160000, 0xc3160001, 0x3f3504f3, 0x3f3504f4};
+  const auto isNear = [](std::uint32_t word, double exact, double error) {
+    const float found = std::bit_cast<float>(word);
+    if (std::isnan(exact)) return word == 0x7fffffff;
+    const auto rounded = static_cast<float>(exact);
+    if (std::isinf(rounded) || exact == 0) return found == rounded;
+    return std::fabs(found - exact) <= std::max(error, 0x1p-150);  // half of the least number
+  };
+  std::uint32_t seed = 1;
+  for (std::size_t k = 0; k < in.size(); ++k) {
+    seed = seed * 1664525 + 1013904223;
+    // Half of them where the results are ordinary.
+    in[k] = k < std::size(special) ? special[k] : k % 2 == 0 ? seed : (seed & 0x807fffff) | ((116 + (seed >> 28)) << 23);
+  }
+  for (const char* variant : {"O3", "O0-G"}) {
+    const LoopKernels kernels("lanes", variant);
+    for (const bool fibers : {false, true}) {
+      const Outcome powers = runAs(kernels.code("powers"), fibers, {1024, 1, 1}, in, 777), logarithms = runAs(kernels.code("logarithms"), fibers, {1024, 1, 1}, in, 777);
+      REQUIRE((powers.error == CudaError::success && logarithms.error == CudaError::success));
+      for (std::size_t k = 0; k < 3 * 1024; ++k) {
+        INFO(variant << " " << std::hex << in[k] << " " << powers.words[k] << " " << logarithms.words[k]);
+        const double x = std::bit_cast<float>(in[k]);
+        const double power = std::exp2(x), logarithm = std::log2(x);
+        if (!isNear(powers.words[k], power, power * 0x1p-22)) FAIL("the power is too far");
+        if (!isNear(logarithms.words[k], logarithm, x > 0.5 && x < 2 ? 0x1p-22 : std::fabs(logarithm) * 0x1p-22)) FAIL("the logarithm is too far");
+      }
+    }
+  }
+}
+
 TEST_CASE("which block ended the launch is known where several are done at once") {
   constexpr std::uint32_t kNobody = ~std::uint32_t{0} - 2;
   std::vector<std::uint32_t> in = someNumbers();

@@ -5,6 +5,7 @@ namespace rouse::test {
 
 TEST_CASE("lanes of a warp exchange in vectors what they exchange as fibers") {
   mustBeTheSame("warps", {"shuffles", "votes", "reduces", "block_sum", "warp_branches", "scans", "synchronized", "matrices", "parts", "last_stage", "groups", "voted", "aggregated", "paired", "skewed", "before", "outside", "rounds"}, false);
+  mustBeTheSame("warps", {"ranges", "own_arrays"}, false);
 }
 
 // Where the processor has masks; else all of them are fibers.
@@ -14,7 +15,8 @@ TEST_CASE("whole warps are vectors") {
     return;
   }
   const LoopKernels kernels("warps", "O3");
-  for (const char* name : {"shuffles", "votes", "reduces", "block_sum", "warp_branches", "scans", "synchronized", "matrices", "parts", "last_stage", "groups", "voted", "aggregated"}) {
+  for (const char* name : {"shuffles", "votes", "reduces", "block_sum", "warp_branches", "scans", "synchronized", "matrices", "parts", "last_stage", "groups", "voted", "aggregated", "lost", "ranges",
+                           "own_arrays", "tasks", "plain_tree"}) {
     INFO(name);
     const cpu::KernelCode code = kernels.code(name);
     CHECK(code.loop != nullptr);
@@ -53,6 +55,48 @@ TEST_CASE("lanes that wait for each other at different places, or in different r
       }
       return own;
     });
+  }
+}
+
+TEST_CASE("of a lane that is not there a shuffle gets 0") {
+  const bool vectors = LoopKernels("warps", "O3").code("lost").loop != nullptr;
+  for (const std::uint32_t threads : {32u, 64u, 1024u}) {
+    for (const bool fibers : {false, true}) {
+      mustStore("warps", "lost", fibers || !vectors, threads, [&](const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t thread) {
+        const std::uint32_t lane = thread % 32;
+        std::vector<std::uint32_t> sums(in.begin() + block * threads + thread - lane, in.begin() + block * threads + thread - lane + 32);
+        if (lane >= 8) return sums[lane] * 4 + 11;
+        const std::uint32_t told = sums[3] * 7;
+        sums.resize(8);
+        sums.resize(48);
+        for (std::uint32_t k = 16; k > 0; k /= 2) {
+          std::vector<std::uint32_t> next = sums;
+          for (std::uint32_t l = 0; l < 8; ++l) next[l] = sums[l] + (l + k < 8 ? sums[l + k] : 0);
+          sums = next;
+        }
+        return sums[lane] * 4 + told * 11;
+      });
+    }
+  }
+}
+
+// As fibers they have no place where they would meet behind a store that some of them make.
+TEST_CASE("a warp's tree over plain shared memory goes in step side by side") {
+  if (LoopKernels("warps", "O3").code("plain_tree").loop == nullptr) {
+    WARN("left out: this processor has no AVX-512, and kernels with operations of warps run as fibers");
+    return;
+  }
+  mustStore("warps", "plain_tree", false, 64, [&](const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t) {
+    std::uint32_t least = ~std::uint32_t{0};
+    for (std::uint32_t k = 0; k < 64; ++k) least = std::min(least, in[block * 64 + k] % 100003);
+    return 2 * least;
+  });
+}
+
+TEST_CASE("who fetches a task for its warp waits for nobody") {
+  const bool vectors = LoopKernels("warps", "O3").code("tasks").loop != nullptr;
+  for (const bool fibers : {false, true}) {
+    mustStore("warps", "tasks", fibers || !vectors, 256, [&](const std::vector<std::uint32_t>& in, std::uint32_t, std::uint32_t thread) { return 40 * 39 / 2 * in[thread % 1000]; });
   }
 }
 

@@ -314,3 +314,36 @@ KERNEL through_pointer(unsigned n, const unsigned* in, unsigned* out) {
   for (unsigned round = 0; round < n % 16; ++round) value = which(value) + round;
   out[global()] = value;
 }
+
+// Some might return before the barriers; those that stay go round alike, which cannot be known, and store over what others have just read.
+KERNEL returned(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned tile[16];
+  if (linear() + (in[0] >> 24) >= threads()) return;
+  unsigned sum = 0;
+#pragma unroll 1
+  for (unsigned k = linear(); k < linear() + 5; ++k) {
+    if (linear() < 16) tile[linear()] = in[k];
+    __syncthreads();
+    for (unsigned j = 0; j < 16 && j < threads(); ++j) sum = sum * 3 + tile[j];
+  }
+  out[global()] = sum;
+}
+
+// One thread adds up what the others of its warp have just stored.
+KERNEL gathers(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned sums[32];
+  __syncthreads();
+  const unsigned t = linear();
+  if (t < 17) {
+    unsigned sum = 0;
+    for (unsigned k = t; k < 200; k += 17) sum += in[k];
+    sums[t] = sum;
+  }
+  if (t == 0) {
+    unsigned sum = 0;
+    for (unsigned k = 0; k < 17; ++k) sum += sums[k];
+    out[global()] = sum;
+  } else {
+    out[global()] = t;
+  }
+}

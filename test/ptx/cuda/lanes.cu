@@ -224,3 +224,17 @@ KERNEL misaligned_own(unsigned n, const unsigned* in, unsigned* out) {
 }
 
 KERNEL roots(unsigned n, const unsigned* in, unsigned* out) { out[global()] = __float_as_uint(rsqrtf(__uint_as_float(in[global()]))); }
+
+__device__ float bits(unsigned word) { return __uint_as_float(word); }
+
+KERNEL powers(unsigned n, const unsigned* in, unsigned* out) {
+  float power;
+  asm("ex2.approx.f32 %0, %1;" : "=f"(power) : "f"(bits(in[global()])));
+  out[global()] = __float_as_uint(power);
+}
+
+KERNEL logarithms(unsigned n, const unsigned* in, unsigned* out) {
+  float logarithm;
+  asm("lg2.approx.f32 %0, %1;" : "=f"(logarithm) : "f"(bits(in[global()])));
+  out[global()] = __float_as_uint(logarithm);
+}

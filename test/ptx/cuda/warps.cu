@@ -282,3 +282,82 @@ KERNEL rounds(unsigned n, const unsigned* in, unsigned* out) {
   }
   out[global()] = sum;
 }
+
+// Of a lane that is not there a shuffle gets 0, whatever the mask.
+KERNEL lost(unsigned n, const unsigned* in, unsigned* out) {
+  const unsigned lane = linear() % 32;
+  unsigned sum = in[global()], all = sum, told = 1;
+  if (lane < 8) {
+    for (unsigned k = 16; k > 0; k /= 2) sum += __shfl_down_sync(0xffu, sum, k);
+    told = __shfl_sync(0xffu, in[global()] | 1, 9) * 5 + __shfl_sync(0xffu, in[global()], 3) * 7;
+  }
+  if (threadIdx.x % 32 < 8) {
+    for (unsigned k = 16; k > 0; k /= 2) all += __shfl_down_sync(kAll, all, k);
+  }
+  out[global()] = sum + all * 3 + told * 11;
+}
+
+// The same range for all of a block's threads, which none of them stores to.
+KERNEL ranges(unsigned n, const unsigned* __restrict__ in, unsigned* __restrict__ out) {
+  __shared__ unsigned sums[32];
+  unsigned total = 0;
+  for (unsigned k = in[blockIdx.x] % 4; k < 4 + in[blockIdx.x + 1] % 4; ++k) {
+    unsigned sum = in[(global() + k) % 1000];
+    for (unsigned step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(kAll, sum, step);
+    sums[linear() / 32] = sum;
+    __syncthreads();
+    total = total * 3 + sums[(linear() / 32 + k) % ((threads() + 31) / 32)];
+    __syncthreads();
+  }
+  out[global()] = total;
+}
+
+// Arrays with an index that is known late, each thread's own, across operations of warps and barriers.
+KERNEL own_arrays(unsigned n, const unsigned* in, unsigned* out) {
+  unsigned char bytes[16];
+  unsigned words[8];
+  for (unsigned k = 0; k < 16; ++k) bytes[k] = static_cast<unsigned char>(in[global()] >> (k & 15));
+  for (unsigned k = 0; k < 8; ++k) words[k] = in[(global() + k) % 1000];
+  const unsigned other = __shfl_xor_sync(kAll, in[global()] + bytes[in[global()] & 15], 1);
+  bytes[other & 15] += 3;
+  if (linear() % 3 == 0) words[other % 8] ^= bytes[words[0] & 15];
+  __syncthreads();
+  unsigned sum = other;
+  for (unsigned k = 0; k < 8; ++k) sum = sum * 5 + words[(k + other) % 8] + bytes[(sum + k) & 15];
+  out[global()] = sum;
+}
+
+// Whoever is first takes the next task for its warp.
+KERNEL tasks(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned next;
+  if (linear() == 0) next = 0;
+  out[global()] = 0;
+  __syncthreads();
+  for (;;) {
+    unsigned task = 0;
+    if (linear() % 32 == 0) task = atomicAdd(&next, 1u);
+    task = __shfl_sync(kAll, task, 0);
+    if (task >= 40) break;
+    for (unsigned k = linear() % 32; k < threads(); k += 32) atomicAdd(&out[blockIdx.x * threads() + k], task * in[k % 1000]);
+  }
+}
+
+// The last warp's tree, neither volatile nor synchronized.
+KERNEL plain_tree(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned least[64], place[64];
+  const unsigned t = linear();
+  least[t] = in[global()] % 100003;
+  place[t] = t;
+  __syncthreads();
+  if (t < 32) {
+#pragma unroll
+    for (unsigned k = 32; k > 0; k /= 2) {
+      if (least[t + k] < least[t]) {
+        least[t] = least[t + k];
+        place[t] = place[t + k];
+      }
+    }
+  }
+  __syncthreads();
+  out[global()] = least[0] + in[blockIdx.x * 64 + place[0]] % 100003;
+}
