@@ -40,9 +40,10 @@ TEST_CASE("warps of blocks whose rows are no whole warps are vectors") {
 
 TEST_CASE("lanes that wait for each other at different places, or in different rounds, are fibers") {
   const LoopKernels kernels("warps", "O3");
-  for (const char* name : {"paired", "skewed", "rounds"}) CHECK(kernels.code(name).loop == nullptr);
+  for (const char* name : {"paired", "skewed", "rounds", "halves_meet"}) CHECK(kernels.code(name).loop == nullptr);
   for (const std::uint32_t threads : {32u, 64u, 1024u}) {
     const auto at = [&](const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t thread) { return in[block * threads + thread]; };
+    mustStore("warps", "halves_meet", true, threads, [&](const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t thread) { return at(in, block, thread ^ 1); });
     mustStore("warps", "paired", true, threads, [&](const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t thread) {
       return at(in, block, thread) * (thread % 2 == 0 ? 3 : 5) + at(in, block, thread ^ 1);
     });

@@ -361,3 +361,14 @@ KERNEL plain_tree(unsigned n, const unsigned* in, unsigned* out) {
   __syncthreads();
   out[global()] = least[0] + in[blockIdx.x * 64 + place[0]] % 100003;
 }
+
+// One half of a warp comes to its operation behind the other's, for which that has waited.
+KERNEL halves_meet(unsigned n, const unsigned* in, unsigned* out) {
+  const unsigned lane = linear() % 32, value = in[global()];
+  const bool late = in[lane] % 2 == 0;
+  unsigned got = 0;
+  if (!late) got = __shfl_sync(kAll, value, lane ^ 1);
+  if (got == 0xffffffffu) out[0] = got;
+  if (late) got = __shfl_sync(kAll, value, lane ^ 1);
+  out[global()] = got;
+}

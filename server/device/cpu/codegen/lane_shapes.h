@@ -56,6 +56,8 @@ class LaneShapes {
   bool haveSameLanes(const llvm::BasicBlock*, const llvm::BasicBlock*) const;
   // Whether lanes that come to one of the blocks may be those that do not come to the other, each in the same round.
   bool excludeEachOther(const llvm::BasicBlock*, const llvm::BasicBlock*) const;
+  // Whether who comes to one of them has been, or will only then be, at the other.
+  bool followEachOther(const llvm::BasicBlock* one, const llvm::BasicBlock* other) const { return dominators_.dominates(one, other) || dominators_.dominates(other, one); }
   // The field of the thread's context that differs between neighbours, of which the load takes at least a part; else nothing.
   std::optional<std::size_t> ownField(const llvm::LoadInst&) const;
   // Of a field of the thread's context, which `pointer` points to; else nothing.

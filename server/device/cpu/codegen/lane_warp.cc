@@ -31,7 +31,10 @@ bool LaneEmitter::meetHere(const llvm::CallInst& call) const {
     const auto* const other = llvm::dyn_cast<llvm::CallInst>(&instruction);
     if (other == nullptr || !warpOperation(*other) || memberMask(*other) == nullptr) return false;
     if (llvm::isa<llvm::ConstantInt>(mask) && llvm::isa<llvm::ConstantInt>(memberMask(*other)) && mask != memberMask(*other)) return false;
-    return shapes_.excludeEachOther(block, other->getParent());
+    const llvm::BasicBlock* const there = other->getParent();
+    // Two halves of a warp, one behind the other: those that are missing here may come there for these.
+    if (isOfWholeWarp(call) && isOfWholeWarp(*other) && !shapes_.isConverged(there) && !shapes_.haveSameLanes(block, there) && !shapes_.followEachOther(block, there)) return true;
+    return shapes_.excludeEachOther(block, there);
   });
 }
 

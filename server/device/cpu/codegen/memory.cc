@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "server/device/cpu/codegen/families.h"
+#include "server/device/cpu/codegen/uniformity.h"
 #include "server/device/cpu/codegen/warp_calls.h"
 
 namespace rouse::cpu::codegen {
@@ -188,9 +189,10 @@ void lowerLoad(Emitter& e, const Instruction& i) {
       load->setAlignment(llvm::Align(ptx::bytesOf(type)));
       load->setAtomic(access.ordering);
     }
-    // Nobody writes what is read so for as long as the kernel runs.
-    const bool isConstant = i.has(Modifier::nc) || ptx::spaceOf(i) == Space::constant;
-    if (isConstant || (isKernelParameter && i.operands[1].kind == Operand::Kind::symbol)) {
+    // Nobody writes what is read so for as long as the kernel runs: in constant space. Elsewhere that is the program's promise, which some break behind a
+    // barrier, and get on GPUs what was there when they asked: such a load is made once, where it stands.
+    if (i.has(Modifier::nc)) load->setMetadata(kPromisedConstant, llvm::MDNode::get(e.b.getContext(), {}));
+    if (ptx::spaceOf(i) == Space::constant || (isKernelParameter && i.operands[1].kind == Operand::Kind::symbol)) {
       load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(e.b.getContext(), {}));
     }
     return load;

@@ -109,6 +109,13 @@ bool countsTowards(const llvm::Loop& loop, const llvm::BasicBlock* exiting, llvm
   const auto* const compare = branch == nullptr || !branch->isConditional() ? nullptr : llvm::dyn_cast<llvm::ICmpInst>(branch->getCondition());
   const auto* const step = llvm::dyn_cast<llvm::ConstantInt>(fetch->getValOperand());
   const bool adds = fetch->getOperation() == llvm::AtomicRMWInst::Add;
+  // What is taken back in the same round never adds up.
+  for (const llvm::BasicBlock* block : loop.blocks()) {
+    for (const llvm::Instruction& instruction : *block) {
+      const auto* const other = llvm::dyn_cast<llvm::AtomicRMWInst>(&instruction);
+      if (other != nullptr && other != fetch && other->getPointerOperand()->stripPointerCasts() == fetch->getPointerOperand()->stripPointerCasts()) return false;
+    }
+  }
   if (compare == nullptr || compare->isEquality() || step == nullptr || step->isZero() || (!adds && fetch->getOperation() != llvm::AtomicRMWInst::Sub)) return false;
   const bool first = Slice(loop, compare->getOperand(0)).instructions().contains(fetch), second = Slice(loop, compare->getOperand(1)).instructions().contains(fetch);
   if (first == second) return false;
@@ -131,30 +138,10 @@ bool meetsEachRound(const llvm::Loop& loop, const llvm::DominatorTree& dominator
   });
 }
 
-bool observesOthers(const llvm::Loop& loop, const llvm::BasicBlock* exiting, llvm::Instruction* instruction, bool hasFence, bool meets) {
-  if (auto* load = llvm::dyn_cast<llvm::LoadInst>(instruction)) {
-    if (load->hasMetadata(llvm::LLVMContext::MD_invariant_load)) return false;
-    if (meets && isOfShared(load->getPointerOperand(), *load->getFunction())) return false;
-    return load->isVolatile() || load->isAtomic() || hasFence;
-  }
-  if (auto* swap = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(instruction)) return !isRetry(loop, swap);
-  if (auto* fetch = llvm::dyn_cast<llvm::AtomicRMWInst>(instruction)) return !countsTowards(loop, exiting, fetch);
-  if (auto* call = llvm::dyn_cast<llvm::CallInst>(instruction)) {
-    // A call that was not inlined may load anything; the runtime's functions and intrinsics wait for themselves.
-    const llvm::Function* callee = call->getCalledFunction();
-    if (callee != nullptr && callee->getName() == kClock) return true;
-    if (callee == nullptr) return hasFence || !call->hasFnAttr(kObservesNobody);
-    return !callee->isDeclaration() && !callee->doesNotAccessMemory();
-  }
-  return false;
-}
-
-bool mayBeFence(const llvm::Instruction& instruction) { return llvm::isa<llvm::FenceInst>(instruction); }
-
 // Reads what others may have written, and changes nothing.
 bool polls(const llvm::Instruction* instruction) {
   if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(instruction))
-    return !load->hasMetadata(llvm::LLVMContext::MD_invariant_load) && (load->isVolatile() || load->isAtomic());
+    return !isConstantLoad(*load) && (load->isVolatile() || load->isAtomic());
   if (const auto* swap = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(instruction)) return swap->getCompareOperand() == swap->getNewValOperand();
   const auto* update = llvm::dyn_cast<llvm::AtomicRMWInst>(instruction);
   if (update == nullptr) return false;
@@ -171,39 +158,56 @@ bool polls(const llvm::Instruction* instruction) {
   }
 }
 
-using Places = llvm::SmallPtrSet<const llvm::Value*, 8>;
+// The same of what other blocks may write.
+bool pollsOthers(const llvm::Instruction& instruction) {
+  if (!polls(&instruction)) return false;
+  const llvm::Value* pointer = llvm::getLoadStorePointerOperand(&instruction);
+  if (const auto* swap = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(&instruction)) pointer = swap->getPointerOperand();
+  if (const auto* update = llvm::dyn_cast<llvm::AtomicRMWInst>(&instruction)) pointer = update->getPointerOperand();
+  return !isOfShared(pointer, *instruction.getFunction());
+}
 
-// Where one thread stores what it has found by polling, for all to look at after a barrier.
-Places toldPlaces(const llvm::Loop& loop) {
-  Places told;
-  bool meets = false, anyPolls = false;
-  llvm::SmallVector<llvm::StoreInst*, 16> stores;
-  for (llvm::BasicBlock* block : loop.blocks()) {
-    for (llvm::Instruction& instruction : *block) {
-      meets |= isBarrier(instruction);
-      anyPolls |= polls(&instruction);
-      if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) stores.push_back(store);
+// What of its surroundings a loop's exits are judged by.
+struct Surroundings {
+  bool hasFence = false;
+  bool meets = false;       // each round comes to a barrier of the whole block: its other threads go on there, and nobody else stores to its shared memory
+  bool handsOn = false;     // some thread polls other blocks, and there is a barrier: what it saw may come through shared memory, in whichever way
+};
+
+bool observesOthers(const llvm::Loop& loop, const llvm::BasicBlock* exiting, llvm::Instruction* instruction, const Surroundings& around) {
+  if (auto* load = llvm::dyn_cast<llvm::LoadInst>(instruction)) {
+    if (isConstantLoad(*load)) return false;
+    if (isOfShared(load->getPointerOperand(), *load->getFunction())) {
+      if (around.handsOn) return true;
+      if (around.meets) return false;
     }
+    return load->isVolatile() || load->isAtomic() || around.hasFence;
   }
-  if (!meets || !anyPolls) return told;
-  for (llvm::StoreInst* store : stores) {
-    if (llvm::any_of(Slice(loop, store->getValueOperand()).instructions(), polls)) told.insert(store->getPointerOperand()->stripPointerCasts());
+  if (auto* swap = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(instruction)) return !isRetry(loop, swap);
+  if (auto* fetch = llvm::dyn_cast<llvm::AtomicRMWInst>(instruction)) return around.handsOn || !countsTowards(loop, exiting, fetch);
+  if (auto* call = llvm::dyn_cast<llvm::CallInst>(instruction)) {
+    // A call that was not inlined may load anything; the runtime's functions and intrinsics wait for themselves.
+    const llvm::Function* callee = call->getCalledFunction();
+    if (callee != nullptr && callee->getName() == kClock) return true;
+    if (callee == nullptr) return around.hasFence || !call->hasFnAttr(kObservesNobody);
+    return !callee->isDeclaration() && !callee->doesNotAccessMemory();
   }
-  return told;
+  return false;
 }
 
-bool looksAt(const llvm::Instruction* instruction, const Places& told) {
-  const auto* const load = llvm::dyn_cast<llvm::LoadInst>(instruction);
-  return load != nullptr && told.contains(load->getPointerOperand()->stripPointerCasts());
-}
+bool mayBeFence(const llvm::Instruction& instruction) { return llvm::isa<llvm::FenceInst>(instruction); }
 
 bool isSpin(const llvm::Loop& loop, const llvm::DominatorTree& dominators) {
-  const bool meets = meetsEachRound(loop, dominators);
-  const Places told = toldPlaces(loop);
-  bool hasFence = false;
+  Surroundings around{.meets = meetsEachRound(loop, dominators)};
+  bool anyBarrier = false, anyPolls = false;
   for (llvm::BasicBlock* block : loop.blocks()) {
-    for (const llvm::Instruction& instruction : *block) hasFence |= mayBeFence(instruction);
+    for (const llvm::Instruction& instruction : *block) {
+      around.hasFence |= mayBeFence(instruction);
+      anyBarrier |= isBarrier(instruction);
+      anyPolls |= pollsOthers(instruction);
+    }
   }
+  around.handsOn = anyBarrier && anyPolls;
   llvm::SmallVector<llvm::BasicBlock*, 8> exiting;
   loop.getExitingBlocks(exiting);
   for (llvm::BasicBlock* block : exiting) {
@@ -217,7 +221,7 @@ bool isSpin(const llvm::Loop& loop, const llvm::DominatorTree& dominators) {
     if (condition == nullptr) continue;
     const Slice slice(loop, condition);
     for (llvm::Instruction* instruction : slice.instructions()) {
-      if (observesOthers(loop, block, instruction, hasFence, meets) || looksAt(instruction, told)) return true;
+      if (observesOthers(loop, block, instruction, around)) return true;
     }
   }
   return false;

@@ -20,6 +20,8 @@ bool isField(const llvm::Value* pointer, const llvm::Argument* base, std::int64_
 
 }  // namespace
 
+bool isConstantLoad(const llvm::LoadInst& load) { return load.hasMetadata(llvm::LLVMContext::MD_invariant_load) || load.hasMetadata(kPromisedConstant); }
+
 bool isOfShared(const llvm::Value* pointer, const llvm::Function& function) {
   const llvm::DataLayout& layout = function.getParent()->getDataLayout();
   const auto* const shared = llvm::dyn_cast<llvm::LoadInst>(llvm::getUnderlyingObject(pointer, 0));
@@ -104,8 +106,7 @@ bool Uniformity::isSource(const llvm::Instruction& instruction) const {
     if (load->isVolatile() || load->isAtomic()) return true;
     // Between two barriers nobody writes what others read, but behind a cut (Cutter::separateOverwrites).
     if (isOfShared(load->getPointerOperand(), function)) return false;
-    return !load->hasMetadata(llvm::LLVMContext::MD_invariant_load) &&
-           !isField(load->getPointerOperand(), function.getArg(1), offset, layout);
+    return !isConstantLoad(*load) && !isField(load->getPointerOperand(), function.getArg(1), offset, layout);
   }
   if (const auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction)) {
     if (call->getType()->isVoidTy()) return false;

@@ -14,6 +14,12 @@
 
 namespace rouse::cpu::codegen {
 
+// Of loads of what the program promises not to store to while the kernel runs (ld.global.nc). Unlike what is invariant they are made where they stand: behind a
+// barrier the promise may have been broken.
+constexpr llvm::StringLiteral kPromisedConstant = "rouse.constant";
+// Whether nobody stores to what is loaded while the kernel runs, by the program's promise or else.
+bool isConstantLoad(const llvm::LoadInst&);
+
 // Whether the address is in the block's shared memory; false where that is not known.
 bool isOfShared(const llvm::Value* pointer, const llvm::Function&);
 
