@@ -52,36 +52,30 @@ void Cutter::cut(llvm::Instruction* at) {
   cuts_.push_back({exit, llvm::SplitBlock(exit, at)});
 }
 
-void Cutter::cutBranches(const Uniformity& uniformity) {
-  llvm::SmallVector<llvm::BasicBlock*, 16> branching;
+Cutter::Branching Cutter::branching(const Uniformity& uniformity) {
+  Branching found;
   for (llvm::BasicBlock& block : step_) {
-    if (block.getTerminator()->getNumSuccessors() > 1 && uniformity.decidesBarriers(&block)) branching.push_back(&block);
+    if (block.getTerminator()->getNumSuccessors() > 1 && uniformity.decidesBarriers(&block)) found.push_back(&block);
   }
-  for (llvm::BasicBlock* block : branching) {
-    llvm::SmallSetVector<llvm::BasicBlock*, 4> next(llvm::succ_begin(block), llvm::succ_end(block));
-    for (llvm::BasicBlock* successor : next) {
-      // A switch may come to one block several times.
-      if (llvm::count(llvm::successors(block), successor) == 1) cut(llvm::SplitEdge(block, successor)->getTerminator());
-    }
+  return found;
+}
+
+void Cutter::cutEdges(llvm::BasicBlock* block) {
+  llvm::SmallSetVector<llvm::BasicBlock*, 4> next(llvm::succ_begin(block), llvm::succ_end(block));
+  for (llvm::BasicBlock* successor : next) {
+    // A switch may come to one block several times.
+    if (llvm::count(llvm::successors(block), successor) == 1) cut(llvm::SplitEdge(block, successor)->getTerminator());
   }
 }
 
-std::size_t Cutter::branches(const Uniformity& uniformity) const {
-  return static_cast<std::size_t>(llvm::count_if(step_, [&](llvm::BasicBlock& block) { return block.getTerminator()->getNumSuccessors() > 1 && uniformity.decidesBarriers(&block); }));
+void Cutter::cutBranches(const Branching& branching) {
+  for (llvm::BasicBlock* block : branching) cutEdges(block);
 }
 
-void Cutter::cutBranchesApart(const Uniformity& uniformity) {
-  llvm::SmallVector<llvm::BasicBlock*, 16> branching;
-  for (llvm::BasicBlock& block : step_) {
-    if (block.getTerminator()->getNumSuccessors() > 1 && uniformity.decidesBarriers(&block)) branching.push_back(&block);
-  }
+void Cutter::cutBranchesApart(const Branching& branching) {
   for (llvm::BasicBlock* block : branching) {
     cut(block->getTerminator());
-    llvm::BasicBlock* const deciding = cuts_.back().resume;
-    llvm::SmallSetVector<llvm::BasicBlock*, 4> next(llvm::succ_begin(deciding), llvm::succ_end(deciding));
-    for (llvm::BasicBlock* successor : next) {
-      if (llvm::count(llvm::successors(deciding), successor) == 1) cut(llvm::SplitEdge(deciding, successor)->getTerminator());
-    }
+    cutEdges(cuts_.back().resume);
   }
 }
 

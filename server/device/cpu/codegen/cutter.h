@@ -30,16 +30,19 @@ class Cutter {
   // A barrier more, where threads may store to shared memory what others have loaded since the last one: a GPU's warps come to both at about the same
   // time, so programs do without (a leader that fetches the block's next task; a pipeline of neighbours).
   bool separateOverwrites(const Uniformity&);
-  // Branches that all threads take alike and that decide between barriers.
-  void cutBranches(const Uniformity&);
-  // Every branch that decides between barriers, which threads may take each its own way: what all do before it is the same. Their cuts come first.
-  void cutBranchesApart(const Uniformity&);
-  std::size_t branches(const Uniformity&) const;
+  // Blocks that branch, and so decide between barriers.
+  using Branching = llvm::SmallVector<llvm::BasicBlock*, 16>;
+  Branching branching(const Uniformity&);
+  // Where all threads take each of them alike.
+  void cutBranches(const Branching&);
+  // Where threads may take them each its own way: what all do before it is the same. Their cuts come first.
+  void cutBranchesApart(const Branching&);
   // Blocks are split from here on; values stay what they are.
   void cutBarriers();
   const std::vector<Cut>& cuts() const { return cuts_; }
 
  private:
+  void cutEdges(llvm::BasicBlock*);
   void cut(llvm::Instruction* at);
   void reduce(llvm::CallInst*, Cut&);
   llvm::Value* threadsOfBlock();

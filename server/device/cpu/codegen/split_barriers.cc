@@ -56,9 +56,10 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
     if (cutter.separateOverwrites(*uniformity)) uniformity.emplace(step, cutter.barriers());
     splitInductions(step, *uniformity);
     uniformity.emplace(step, cutter.barriers());
-    cutter.cutBranches(*uniformity);
-  } else if (lanes != nullptr && !isTooLarge(step, cutter.barriers().size() + 3 * cutter.branches(*uniformity))) {
-    cutter.cutBranchesApart(*uniformity);
+    cutter.cutBranches(cutter.branching(*uniformity));
+  } else if (lanes != nullptr) {
+    const Cutter::Branching branching = cutter.branching(*uniformity);
+    if (!isTooLarge(step, cutter.barriers().size() + 3 * branching.size())) cutter.cutBranchesApart(branching);
   }
   const std::size_t branches = cutter.cuts().size();
   cutter.cutBarriers();

@@ -96,7 +96,6 @@ Block::Outcome Block::run() {
       return Outcome::failed;
     }
     Fiber* next = runner_.takeFlushRequest();
-    if (next == nullptr && turnOver()) return Outcome::spinning;
     if (next == nullptr) next = pick();
     if (next == nullptr && turnOver()) return Outcome::spinning;
     if (next == nullptr && begun_ < context_.threads) {

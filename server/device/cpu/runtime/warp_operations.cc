@@ -22,8 +22,8 @@ void broadcast(std::uint32_t lanes, Results& results, std::uint64_t value) {
   forLanes(lanes, [&](std::uint32_t lane) { results[lane] = value; });
 }
 
-// PTX ISA, shfl.sync, "Semantics". A source that is out of range gives the lane's own value. What one that did not take part gives is undefined; it is 0, as
-// on GPUs: programs add up the last 8 values of a block by steps of 16, 8, 4, 2 and 1.
+// PTX ISA, shfl.sync, "Semantics". A source that is out of range gives the lane's own value. What one that did not take part gives is undefined; it is 0, which
+// programs rely on that add up the last 8 values of a block by steps of 16, 8, 4, 2 and 1 (NVIDIA's own samples).
 template <class Source>
 void shuffle(std::uint32_t lanes, const Operands& operands, Results& results, bool up, Source source) {
   forLanes(lanes, [&](std::uint32_t lane) {
