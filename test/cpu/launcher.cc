@@ -18,6 +18,7 @@ Error launch(const Launch& request, const void* parameters, std::size_t bytes) {
   options.code.entry = request.entry;
   options.code.loop = request.loop;
   options.code.rows = request.rows;
+  options.code.mayPoll = request.mayPoll;
   options.code.localBytes = request.localBytes;
   options.grid = request.grid;
   options.block = request.block;

@@ -25,7 +25,7 @@ class Output final : public OutputSink {
 struct Launch {
   KernelEntry entry = nullptr;
   BlockLoop loop = nullptr;
-  bool rows = false;  // KernelCode::rows
+  bool rows = false, mayPoll = false;  // KernelCode's
   memory::Dim3 grid{}, block{};
   std::uint32_t workers = 2;
   std::uint32_t sharedBytes = 0;

@@ -11,7 +11,7 @@ TEST_CASE("threads side by side compute what each computes alone") {
                           "one_place", "divisions"});
 }
 
-TEST_CASE("threads that wait for others side by side with them are not") { mustBeTheSame("lanes", {"bit_locks", "chained"}, false); }
+TEST_CASE("threads that wait for others side by side with them are not") { mustBeTheSame("lanes", {"bit_locks", "chained"}); }
 
 TEST_CASE("what one of the threads side by side does ends the launch") {
   mustEndWith("lanes", "faults", CudaError::illegalAddress);

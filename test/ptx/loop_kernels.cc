@@ -50,6 +50,7 @@ Outcome runAs(const cpu::KernelCode& code, bool fibers, memory::Dim3 block, cons
   request.entry = code.entry;
   request.loop = fibers ? nullptr : code.loop;
   request.rows = code.rows;
+  request.mayPoll = code.mayPoll;
   request.grid = {kBlocks, 1, 1};
   request.block = block;
   request.sharedBytes = code.staticSharedBytes + 2 * 1024 * 4;
@@ -69,6 +70,7 @@ Error endOf(const cpu::KernelCode& code, std::uint32_t blocks, memory::Dim3 bloc
   request.entry = code.entry;
   request.loop = code.loop;
   request.rows = code.rows;
+  request.mayPoll = code.mayPoll;
   request.grid = {blocks, 1, 1};
   request.block = block;
   request.workers = 1;

@@ -72,6 +72,7 @@ Result runAs(const cpu::KernelCode& code, bool fibers, memory::Dim3 grid, memory
   request.entry = code.entry;
   request.loop = fibers ? nullptr : code.loop;
   request.rows = code.rows;
+  request.mayPoll = code.mayPoll;
   request.grid = grid;
   request.workers = 1;
   request.block = block;

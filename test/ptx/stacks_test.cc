@@ -20,6 +20,7 @@ Error run(const std::string& text, bool loop, std::array<std::uint32_t, kThreads
   request.entry = code->entry;
   request.loop = loop ? code->loop : nullptr;
   request.rows = code->rows;
+  request.mayPoll = code->mayPoll;
   request.localBytes = code->localBytes;
   request.block = {kThreads, 1, 1};
   request.workers = 1;

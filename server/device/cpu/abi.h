@@ -90,6 +90,7 @@ struct KernelCode {
   BlockLoop loop = nullptr;  // null: needs fibers
   bool wholeWarps = false;       // `loop` is for blocks of whole warps in x only (ntid.x a multiple of 32): for others Code::flat or row (program.h), or fibers
   bool rows = false;             // `loop` takes several blocks at once (BlockContext::blocks); `ctaid` says meanwhile which it is at
+  bool mayPoll = false;          // `loop` lets other blocks run while threads poll (rouse_cpu_let_others): each block has a fiber
   std::uint32_t frameBytes = 0;  // that `loop` keeps of each thread while it waits
   std::uint32_t staticSharedBytes = 0;
   std::uint32_t reservedSharedBytes = 0;  // behind the block's shared memory (reservedSharedOffset), zero when it begins
@@ -141,6 +142,8 @@ void rouse_cpu_step(ThreadContext*);
 // Lets other threads of the block, and other blocks, run: emitted in loops that may spin on memory (nanosleep, and loop back
 // edges around volatile or atomic loads).
 void rouse_cpu_yield(ThreadContext*);
+// BlockLoop: the same, once in each round in which none of the block's threads does anything but poll.
+void rouse_cpu_let_others(BlockContext*);
 // Device printf: CUDA's vprintf(format, arguments): arguments packed at natural alignment. Returns what vprintf returns.
 std::int32_t rouse_cpu_vprintf(ThreadContext*, const char* format, const std::byte* arguments);
 // __assertfail: message, file, line, function. Ends the launch with cudaErrorAssert.

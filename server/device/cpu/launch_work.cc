@@ -158,6 +158,7 @@ bool startLaunch(const LaunchOperation& operation, const std::shared_ptr<StreamQ
       const auto flat = operation.module->image->program().compile(operation.function, operation.block.y == 1 ? Code::row : Code::flat);
       options.code.loop = flat ? flat->loop : nullptr;
       options.code.frameBytes = flat ? flat->frameBytes : 0;
+      options.code.mayPoll = flat && flat->mayPoll;
     }
   }
   // What all threads keep at barriers should stay in the caches.

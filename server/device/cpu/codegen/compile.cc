@@ -72,7 +72,9 @@ std::string pointerName(std::uint32_t function, Code code) { return ModuleEmitte
 namespace {
 
 // What the cache keeps beside an object.
-enum Fact : std::size_t { kStaticShared, kReservedShared, kLocal, kHasLoop, kWaits, kFrame, kWholeWarps, kRows };
+enum Fact : std::size_t { kStaticShared, kReservedShared, kLocal, kHasLoop, kWaits, kFrame, kForm };
+// Of kForm, as in KernelCode.
+constexpr std::uint32_t kWholeWarps = 1, kRows = 2, kMayPoll = 4;
 
 struct Unit {
   std::optional<std::uint32_t> function;  // none: those whose address is taken
@@ -125,17 +127,17 @@ Result<CodeCache::Entry> translate(const Source& source, const Unit& unit) {
     llvm::TargetMachine* const lanes = source.sideBySide && !allocates && effort == Effort::full && hasLanes(*target) ? target.get() : nullptr;
     if (!entry.facts[kWaits] && !isFlat(unit.code)) {
       if (independent) llvm::for_each(*module, markIndependent);
-      entry.facts[kRows] = addBlockLoop(*module, *body, unit.loopName(), lanes) ? 1 : 0;
+      entry.facts[kForm] = addBlockLoop(*module, *body, unit.loopName(), lanes) ? kRows : 0;
       entry.facts[kHasLoop] = 1;
     } else if (entry.facts[kWaits] && effort != Effort::least && !allocates) {
       const auto split = splitAtBarriers(*module, *body, unit.loopName(), independent, lanes, unit.code, [&](llvm::Function& function) { tidy(function, *target); });
       entry.facts[kHasLoop] = split ? 1 : 0;
       entry.facts[kFrame] = split ? split->frameBytes : 0;
-      entry.facts[kWholeWarps] = split && split->wholeWarps ? 1 : 0;
+      entry.facts[kForm] = split ? (split->wholeWarps ? kWholeWarps : 0) | (split->mayPoll ? kMayPoll : 0) : 0;
       if (Status valid = verify(*module); !valid) return valid.error();
     }
     // With a loop for blocks of any shape whose frames are never too large, the other form is a fallback nobody comes to.
-    if (isFlat(unit.code) || (entry.facts[kHasLoop] != 0 && entry.facts[kFrame] <= kSmallFrameBytes && entry.facts[kWholeWarps] == 0)) {
+    if (isFlat(unit.code) || (entry.facts[kHasLoop] != 0 && entry.facts[kFrame] <= kSmallFrameBytes && (entry.facts[kForm] & kWholeWarps) == 0)) {
       body->addFnAttr(llvm::Attribute::NoInline);
       body->addFnAttr(llvm::Attribute::OptimizeNone);
     }
@@ -193,8 +195,9 @@ Result<KernelCode> compileKernel(Jit& jit, const Source& source, const KernelUni
     if (!loop) return loop.error();
     code.loop = reinterpret_cast<BlockLoop>(*loop);
     code.frameBytes = built->facts[kFrame];
-    code.wholeWarps = built->facts[kWholeWarps] != 0;
-    code.rows = built->facts[kRows] != 0;
+    code.wholeWarps = (built->facts[kForm] & kWholeWarps) != 0;
+    code.rows = (built->facts[kForm] & kRows) != 0;
+    code.mayPoll = (built->facts[kForm] & kMayPoll) != 0;
   }
   return code;
 }

@@ -19,6 +19,10 @@ bool Cutter::findBarriers() {
       warpCalls_ = true;
       continue;
     }
+    if (callee->getName() == kYield) {
+      polls_.push_back(call);
+      continue;
+    }
     const bool reduces = callee->getName() == "rouse_cpu_barrier_reduce";
     if (!reduces && callee->getName() != "rouse_cpu_barrier") return false;
     const auto* id = llvm::dyn_cast<llvm::ConstantInt>(call->getArgOperand(1));
@@ -76,6 +80,13 @@ void Cutter::cutBranchesApart(const Branching& branching) {
   for (llvm::BasicBlock* block : branching) {
     cut(block->getTerminator());
     cutEdges(cuts_.back().resume);
+  }
+}
+
+void Cutter::cutPolls() {
+  for (llvm::CallInst* poll : polls_) {
+    cut(poll);
+    poll->eraseFromParent();
   }
 }
 

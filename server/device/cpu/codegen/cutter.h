@@ -23,6 +23,8 @@ class Cutter {
   // Those of all threads, by a number that is known. False if the kernel waits in any other way, but for lanes of warps.
   bool findBarriers();
   bool hasWarpCalls() const { return warpCalls_; }
+  // Whether it has loops that wait for what others store (yieldInSpinLoops).
+  bool polls() const { return !polls_.empty(); }
   const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers() const { return barriers_; }
   bool reduces() const { return reduces_; }
   bool hasSeveralNumbers() const { return ids_.size() > 1; }
@@ -37,6 +39,8 @@ class Cutter {
   void cutBranches(const Branching&);
   // Where threads may take them each its own way: what all do before it is the same. Their cuts come first.
   void cutBranchesApart(const Branching&);
+  // Where threads poll, at the end of each round. Behind those of branches.
+  void cutPolls();
   // Blocks are split from here on; values stay what they are.
   void cutBarriers();
   const std::vector<Cut>& cuts() const { return cuts_; }
@@ -52,6 +56,7 @@ class Cutter {
   llvm::IRBuilder<> b;
   llvm::SmallPtrSet<llvm::Instruction*, 16> barriers_;
   llvm::SmallSet<std::uint64_t, 4> ids_;
+  llvm::SmallVector<llvm::CallInst*, 8> polls_;
   bool reduces_ = false, warpCalls_ = false;
   std::vector<Cut> cuts_;
 };

@@ -26,7 +26,8 @@ void simplify(llvm::Module&, llvm::TargetMachine&, Effort);
 // Rewrites addresses that are computed as integers to pointer arithmetic, which LLVM's analyses understand.
 void recoverPointers(llvm::Function&);
 
-// Lets other threads run in loops that may wait for another thread's store. True if there was one.
+// Lets other threads run, by a call of kYield, in loops that may wait for another thread's store. True if there was one.
+constexpr llvm::StringLiteral kYield = "rouse_cpu_yield";
 bool yieldInSpinLoops(llvm::Module&);
 
 // Whether the code may wait for other threads of the block.
@@ -44,6 +45,7 @@ bool addBlockLoop(llvm::Module&, llvm::Function& body, llvm::StringRef name, llv
 struct SplitLoop {
   std::uint32_t frameBytes;  // that it needs of rouse_cpu_frames for each thread
   bool wholeWarps;           // KernelCode::wholeWarps
+  bool mayPoll;              // KernelCode::mayPoll
 };
 std::optional<SplitLoop> splitAtBarriers(llvm::Module&, llvm::Function& body, llvm::StringRef name, bool independent, llvm::TargetMachine* lanes, Code code,
                                          const std::function<void(llvm::Function&)>& tidy);

@@ -133,7 +133,7 @@ bool SegmentLoops::runBeside(ThreadLoops& loops, std::uint32_t number, llvm::Fun
   return true;
 }
 
-void SegmentLoops::addApart(llvm::StringRef name, std::uint32_t branches) {
+void SegmentLoops::addApart(llvm::StringRef name, std::uint32_t branches, std::uint32_t polls) {
   begin(name);
   ThreadLoops loops(b);
   // Another context for what is not inlined, so that nobody sees this one's.
@@ -143,6 +143,7 @@ void SegmentLoops::addApart(llvm::StringRef name, std::uint32_t branches) {
   llvm::BasicBlock* const together = newBlock("together");
   llvm::BasicBlock* const apart = newBlock("apart");
   const auto dispatch = [&] {
+    if (polls != 0) letOthers(loops, branches, polls);
     llvm::Value* const least = b.CreateLoad(b.getInt32Ty(), least_);
     b.CreateCondBr(b.CreateICmpEQ(least, b.CreateLoad(b.getInt32Ty(), greatest_)), together, apart);
   };
@@ -171,7 +172,7 @@ void SegmentLoops::addApart(llvm::StringRef name, std::uint32_t branches) {
   b.SetInsertPoint(apart);
   llvm::Value* const least = b.CreateLoad(b.getInt32Ty(), least_);
   beginRound();
-  runOwn(single, branches, least);
+  runOwn(single, branches, polls, least);
   dispatch();
   b.SetInsertPoint(done);
   loops.noteMisaligned();
@@ -269,18 +270,36 @@ void SegmentLoops::note(llvm::Value* next) {
   fold(greatest_, llvm::Intrinsic::umax);
 }
 
-// Each thread its own segments, up to where it waits, or ends. While some have not come so far (`least` is the first segment of any) those that wait stay.
-void SegmentLoops::runOwn(ThreadLoops& single, std::uint32_t branches, llvm::Value* least) {
+// Whether it is one of `count` cuts, of which that before is number `before`.
+llvm::Value* SegmentLoops::isAmong(llvm::Value* segment, std::uint32_t before, std::uint32_t count) {
+  return b.CreateICmpULT(b.CreateSub(segment, b.getInt32(before + 1)), b.getInt32(count));
+}
+
+// When all who have not come to a barrier poll.
+void SegmentLoops::letOthers(const ThreadLoops& loops, std::uint32_t branches, std::uint32_t polls) {
+  llvm::BasicBlock* const let = newBlock("let");
+  llvm::BasicBlock* const after = newBlock("after");
+  b.CreateCondBr(isAmong(b.CreateLoad(b.getInt32Ty(), least_), branches, polls), let, after);
+  b.SetInsertPoint(let);
+  const llvm::FunctionCallee others = module_.getOrInsertFunction("rouse_cpu_let_others", b.getVoidTy(), b.getPtrTy());
+  b.CreateCall(others, {loops.block()});
+  b.CreateBr(after);
+  b.SetInsertPoint(after);
+}
+
+// Each thread its own segments, up to where it waits, polls, or ends. While some have not come so far (`least` is the first segment of any) those that wait stay.
+void SegmentLoops::runOwn(ThreadLoops& single, std::uint32_t branches, std::uint32_t polls, llvm::Value* least) {
   step_.addFnAttr(llvm::Attribute::NoInline);
-  const auto isBranch = [&](llvm::Value* number) { return b.CreateICmpULT(b.CreateSub(number, b.getInt32(1)), b.getInt32(branches)); };
-  llvm::Value* const allWait = b.CreateNot(isBranch(least));
+  const auto isBranch = [&](llvm::Value* number) { return isAmong(number, 0, branches); };
+  const auto goesOn = [&](llvm::Value* number) { return isAmong(number, 0, branches + polls); };
+  llvm::Value* const allWait = b.CreateNot(goesOn(least));
   single.forAll([&] {
     llvm::Value* const at = state(single);
     llvm::Value* const now = b.CreateLoad(b.getInt32Ty(), at);
     llvm::BasicBlock* const before = b.GetInsertBlock();
     llvm::BasicBlock* const runs = newBlock("runs");
     llvm::BasicBlock* const after = newBlock("after");
-    b.CreateCondBr(b.CreateAnd(b.CreateICmpNE(now, b.getInt32(kThreadEnds)), b.CreateOr(allWait, isBranch(now))), runs, after);
+    b.CreateCondBr(b.CreateAnd(b.CreateICmpNE(now, b.getInt32(kThreadEnds)), b.CreateOr(allWait, goesOn(now))), runs, after);
     b.SetInsertPoint(runs);
     llvm::PHINode* const segment = b.CreatePHI(b.getInt32Ty(), 2);
     segment->addIncoming(now, before);

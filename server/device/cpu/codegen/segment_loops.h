@@ -23,8 +23,8 @@ class SegmentLoops {
   bool addCommon(llvm::StringRef name);
   // Adds the BlockLoop. Each thread's next segment is noted. While all have the same, it is run as above; else each thread runs its own (a round
   // of the step). A barrier is complete when all threads that have not ended have come to one: so after each round. The first `branches` cuts are
-  // where nobody waits.
-  void addApart(llvm::StringRef name, std::uint32_t branches);
+  // where nobody waits; those that poll go on from the `polls` next ones in each round.
+  void addApart(llvm::StringRef name, std::uint32_t branches, std::uint32_t polls);
 
  private:
   bool runAll(ThreadLoops&, std::uint32_t number, llvm::Function* segment, llvm::Value* reduced);
@@ -41,7 +41,9 @@ class SegmentLoops {
   llvm::Value* state(ThreadLoops&);
   void note(llvm::Value* next);
   void beginRound();
-  void runOwn(ThreadLoops&, std::uint32_t branches, llvm::Value* least);
+  void runOwn(ThreadLoops&, std::uint32_t branches, std::uint32_t polls, llvm::Value* least);
+  void letOthers(const ThreadLoops&, std::uint32_t branches, std::uint32_t polls);
+  llvm::Value* isAmong(llvm::Value* segment, std::uint32_t before, std::uint32_t count);
   bool runBeside(ThreadLoops&, std::uint32_t number, llvm::Function* segment);
 
   llvm::Module& module_;

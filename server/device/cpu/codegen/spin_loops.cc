@@ -4,6 +4,7 @@
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/InstIterator.h>
+#include <llvm/Transforms/Utils/BasicBlockUtils.h>
 
 #include "server/device/cpu/codegen/passes.h"
 #include "server/device/cpu/codegen/uniformity.h"
@@ -11,7 +12,6 @@
 namespace rouse::cpu::codegen {
 namespace {
 
-constexpr llvm::StringLiteral kYield = "rouse_cpu_yield";
 constexpr llvm::StringLiteral kClock = "rouse_cpu_clock";
 
 bool isBarrier(const llvm::Instruction& instruction) {
@@ -231,20 +231,22 @@ bool yieldIn(llvm::Function& function) {
   if (function.isDeclaration()) return false;
   const llvm::DominatorTree dominators(function);
   const llvm::LoopInfo loops(dominators);
-  bool found = false;
+  llvm::SmallVector<std::pair<llvm::BasicBlock*, llvm::BasicBlock*>, 8> edges;
   for (llvm::Loop* loop : loops.getLoopsInPreorder()) {
     if (!isSpin(*loop, dominators)) continue;
-    found = true;
     llvm::SmallVector<llvm::BasicBlock*, 4> latches;
     loop->getLoopLatches(latches);
-    for (llvm::BasicBlock* latch : latches) {
-      llvm::IRBuilder<> b(latch->getTerminator());
-      const llvm::FunctionCallee yield = function.getParent()->getOrInsertFunction(
-          kYield, llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy()}, false));
-      b.CreateCall(yield, {function.getArg(0)});
-    }
+    for (llvm::BasicBlock* latch : latches) edges.emplace_back(latch, loop->getHeader());
   }
-  return found;
+  for (const auto& [latch, header] : edges) {
+    // Who leaves the loop goes on at once: it may be what the others wait for. A switch may go back in several ways.
+    const bool once = llvm::count(llvm::successors(latch), header) == 1;
+    llvm::IRBuilder<> b((once ? llvm::SplitEdge(latch, header) : latch)->getTerminator());
+    const llvm::FunctionCallee yield = function.getParent()->getOrInsertFunction(
+        kYield, llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy()}, false));
+    b.CreateCall(yield, {function.getArg(0)});
+  }
+  return !edges.empty();
 }
 
 }  // namespace

@@ -7,7 +7,8 @@
 // Where all threads come to the same barriers (Uniformity), the way between segments is known, values that are the same for all are kept
 // once, and branches that decide which barrier comes next are cuts as well: loops around barriers become loops around loops over threads. Elsewhere (some
 // threads return early, or each has its own number of rounds) each thread's next segment is noted; such branches are cuts there, too, where nobody waits, so that
-// what all do before them is done side by side. With several barriers' numbers, that might be a deadlock, and is left to fibers.
+// what all do before them is done side by side. So is each round of a loop that waits for what others store: threads poll by turns, and where none does anything else, other
+// blocks run (`rouse_cpu_let_others`). With several barriers' numbers, that might be a deadlock, and is left to fibers.
 #include <llvm/Transforms/Utils/Local.h>
 
 #include <optional>
@@ -49,7 +50,8 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
   if (isFlat(code) && !wholeWarps) return std::nullopt;
   if (wholeWarps && (lanes == nullptr || cutter.reduces() || !mayBeSideBySide(step))) return std::nullopt;
   std::optional<Uniformity> uniformity(std::in_place, step, cutter.barriers());
-  const bool common = uniformity->barriersAreUniform();
+  // Those that poll go on while the others wait for them.
+  const bool common = !cutter.polls() && uniformity->barriersAreUniform();
   if (!common && (cutter.reduces() || cutter.hasSeveralNumbers() || wholeWarps || !objects.none())) return std::nullopt;
   if (!objects.areAlike(*uniformity)) return std::nullopt;
   if (common) {
@@ -62,6 +64,8 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
     if (!isTooLarge(step, cutter.barriers().size() + 3 * branching.size())) cutter.cutBranchesApart(branching);
   }
   const std::size_t branches = cutter.cuts().size();
+  cutter.cutPolls();
+  const std::size_t polls = cutter.cuts().size() - branches;
   cutter.cutBarriers();
   if (isTooLarge(step, cutter.cuts().size())) return std::nullopt;
   Frame frame(step, cutter.cuts(), common ? &*uniformity : nullptr);
@@ -71,12 +75,12 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
   SegmentLoops loops(step, cutter.cuts().size(), frame, independent, cutter.reduces() ? nullptr : lanes,
                      !wholeWarps ? Beside::neighbours : isFlat(code) ? Beside::warps : Beside::rows);
   if (!common) {
-    loops.addApart(name, static_cast<std::uint32_t>(branches));
+    loops.addApart(name, static_cast<std::uint32_t>(branches), static_cast<std::uint32_t>(polls));
   } else {
     if (!loops.addCommon(name)) return std::nullopt;
     step.eraseFromParent();
   }
-  return SplitLoop{static_cast<std::uint32_t>(frame.bytes()), wholeWarps};
+  return SplitLoop{static_cast<std::uint32_t>(frame.bytes()), wholeWarps, cutter.polls()};
 }
 
 }  // namespace

@@ -210,6 +210,12 @@ ROUSE_UNINSTRUMENTED void rouse_cpu_yield(ThreadContext* thread) {
   block.yield(fiberOf(thread));
 }
 
+ROUSE_UNINSTRUMENTED void rouse_cpu_let_others(BlockContext* context) {
+  Block& block = *static_cast<Block*>(context->runtime);
+  RuntimeSection section(block);
+  block.letOthers();
+}
+
 ROUSE_UNINSTRUMENTED std::int32_t rouse_cpu_vprintf(ThreadContext* thread, const char* text, const std::byte* arguments) {
   if (text == nullptr) return -1;
   Block& block = blockOf(thread);
@@ -274,7 +280,7 @@ ROUSE_UNINSTRUMENTED void rouse_cpu_check(ThreadContext* thread, std::uint64_t a
 ROUSE_UNINSTRUMENTED std::byte* rouse_cpu_frames(BlockContext* context, std::uint64_t bytes) {
   Block& block = *static_cast<Block*>(context->runtime);
   RuntimeSection section(block);
-  std::byte* const frames = block.runner().frames(bytes);
+  std::byte* const frames = block.frames(bytes);
   if (frames != nullptr) return frames;
   block.runner().scratch() = "no memory for what threads keep at barriers";
   block.fail(nullptr, CudaError::launchOutOfResources);

@@ -14,6 +14,7 @@ namespace {
 constexpr std::uint32_t kYieldsPerSwitch = 8;     // a loop that yields is not always one that spins
 constexpr std::uint32_t kSpinsPerThread = 4;      // rounds of all spinning threads before other blocks get a turn
 constexpr std::uint32_t kYieldsPerTurn = 16;      // of each thread, though others become runnable: threads that poll together meet in each round
+constexpr std::uint32_t kRoundsPerTurn = 4;       // of a loop in which threads only poll: the other block may be another worker's
 constexpr std::uint32_t kTurnsPerFairness = 256;  // switches between turns of those that come last
 
 std::string triple(const std::uint32_t (&value)[3]) {
@@ -87,7 +88,42 @@ void Block::runLoop(std::uint32_t blocks) {
   }
 }
 
+void Block::loopBody(Fiber* self) {
+  Block& block = *self->block;
+  block.runLoop(1);
+  self->result = 1;
+  block.runner_.retire(self, nullptr);
+}
+
+// A loop that has to be left in the middle, when others are to run.
+Block::Outcome Block::runPolling() {
+  rounds_ = 0;
+  if (loop_ == nullptr) {
+    loop_ = runner_.takeFiber(grid_->loopStackBytes(), &Block::loopBody);
+    if (loop_ == nullptr) {
+      grid_->fail(CudaError::launchOutOfResources, "kernel " + grid_->options().kernel + ": no memory for a stack");
+      return Outcome::failed;
+    }
+    loop_->block = this;
+    loop_->result = 0;
+  }
+  for (Fiber* next = loop_; next != nullptr && !grid_->stopped();) {
+    Fault fault;
+    runner_.enter(next, fault);
+    runner_.flushOutput(*grid_);
+    if (fault.signal != 0) failFor(fault, loop_);
+    next = runner_.takeFlushRequest();
+  }
+  (void)runner_.takeFlushRequest();
+  const bool ended = loop_->result != 0;
+  if (!ended && !grid_->stopped()) return Outcome::spinning;
+  if (!ended) runner_.abandon(loop_);
+  loop_ = nullptr;
+  return ended ? Outcome::finished : Outcome::failed;
+}
+
 Block::Outcome Block::run() {
+  if (grid_->options().code.loop != nullptr) return runPolling();
   spins_ = 0;
   yields_ = 0;
   while (live_ != 0) {
@@ -224,6 +260,14 @@ void Block::yield(Fiber* self) {
   yielded_.push(self);
   suspend(self);
 }
+
+void Block::letOthers() {
+  __builtin_ia32_pause();
+  if (++rounds_ < kRoundsPerTurn) return;
+  runner_.leave(runner_.current(), nullptr);
+}
+
+std::byte* Block::frames(std::size_t bytes) { return grid_->options().code.mayPoll ? frames_.take(bytes) : runner_.frames().take(bytes); }
 
 // Behind all that can run otherwise, in the order in which they came: each goes one step at a time.
 void Block::step(Fiber* self) {

@@ -11,6 +11,7 @@
 
 #include "server/device/cpu/runtime/barrier.h"
 #include "server/device/cpu/runtime/fiber.h"
+#include "server/device/cpu/runtime/frame_memory.h"
 #include "server/device/cpu/runtime/grid.h"
 #include "server/device/cpu/runtime/runner.h"
 #include "server/device/cpu/runtime/shared_memory.h"
@@ -48,6 +49,11 @@ class Block {
   std::uint32_t activemask(Fiber* self, const void* site);
   void yield(Fiber* self);
   void step(Fiber* self);
+  // On the fiber of a loop.
+  void letOthers();
+  // What the threads of a loop keep at barriers: at least so many bytes, aligned to 64, the same each time; null: out of memory. A block that is left in the
+  // middle of its loop has its own.
+  std::byte* frames(std::size_t bytes);
 
   // Of checked code. What is found is remembered where the access says.
   // If it is not allowed, `access` is what of it is not.
@@ -71,6 +77,8 @@ class Block {
 
  private:
   static void threadBody(Fiber* self);
+  static void loopBody(Fiber* self);
+  Outcome runPolling();
   // The next thread to run, taken out of its queue; null when none can or all spin.
   Fiber* pick();
   // Whether others are to have a turn, though threads can run here.
@@ -105,6 +113,9 @@ class Block {
   Barriers barriers_;
   std::vector<Warp> warps_;
   std::vector<Fiber*> fibers_;  // by thread; null: not begun, or ended
+  Fiber* loop_ = nullptr;       // of a loop that polls; null: not begun, or ended
+  std::uint32_t rounds_ = 0;    // of polling, since the block's turn began
+  FrameMemory frames_;
   std::unique_ptr<CheckedRange[]> checkedRanges_;  // of checked code
   Fiber* ending_ = nullptr;                        // has made the access that follows
   Access invalid_;

@@ -1,6 +1,7 @@
 // One launch, shared by the workers that run its blocks.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -50,7 +51,10 @@ class Grid {
   std::uint64_t workspace() const { return options_.cooperative ? reinterpret_cast<std::uint64_t>(&workspace_) : 0; }
   std::uint64_t blocks() const { return blocks_; }
   std::uint32_t threadsPerBlock() const { return threads_; }
-  std::size_t stackBytes() const { return stackBytes_; }
+  std::size_t stackBytes() const { return stackBytes_; }  // of a thread; 0: more than any has
+  // Of what runs all threads of a block. Side by side they keep all their registers in one frame: 6000 values (codegen/lanes.cc) of 64 bits, of 32 lanes.
+  // Taken only as far as it is used.
+  std::size_t loopStackBytes() const { return stackBytes_ == 0 ? 0 : std::max(stackBytes_, std::size_t{2} << 20); }
   std::uint32_t sharedBytes() const { return options_.code.staticSharedBytes + options_.dynamicSharedBytes; }
 
   // Claims up to `most` blocks in a row, in grid order: the first's index, and how many; none once all are claimed.

@@ -9,16 +9,13 @@ constexpr std::chrono::milliseconds kSlice{2};
 constexpr std::uint64_t kMaxBatch = 64;
 constexpr std::uint64_t kBatchesPerWorker = 16;
 constexpr std::uint64_t kMostOfRow = 8;  // blocks at once: enough to go through memory as it lies, few enough to let others have a turn
-// Threads side by side keep all their registers in one frame: 6000 values (codegen/lanes.cc) of 64 bits, of 32 lanes. Taken only as far as it is used.
-constexpr std::size_t kLoopStackBytes = std::size_t{2} << 20;
 
 }  // namespace
 
 Residency::Residency(Runner& runner, Grid& grid, std::uint32_t workers) : runner_(runner), grid_(grid) {
   // Fibers cost far more than a claim; loops may be shorter than one.
-  batch_ = grid.options().code.loop == nullptr
-               ? 1
-               : std::clamp<std::uint64_t>(grid.blocks() / (workers * kBatchesPerWorker), 1, kMaxBatch);
+  // Blocks that wait for earlier ones count on those being begun.
+  batch_ = runsThrough() ? std::clamp<std::uint64_t>(grid.blocks() / (workers * kBatchesPerWorker), 1, kMaxBatch) : 1;
 }
 
 bool Residency::claimed() {
@@ -32,7 +29,7 @@ bool Residency::sliceOver(const std::atomic<std::uint32_t>& others) {
 
 Residency::Progress Residency::run(const std::atomic<std::uint32_t>& others) {
   sliceEnd_ = Clock::now() + kSlice;
-  return grid_.options().code.loop != nullptr ? runLoops(others) : runBlocks(others);
+  return runsThrough() ? runLoops(others) : runBlocks(others);
 }
 
 // How many blocks from the next one on are run at once.
@@ -60,10 +57,9 @@ void Residency::loopBody(Fiber* self) {
 Residency::Progress Residency::runLoops(const std::atomic<std::uint32_t>& others) {
   if (loopBlock_ == nullptr) loopBlock_ = runner_.takeBlock();
   others_ = &others;
-  const std::size_t stackBytes = grid_.stackBytes() == 0 ? 0 : std::max(grid_.stackBytes(), kLoopStackBytes);
   Fiber* fiber = nullptr;
   if (claimed()) {
-    fiber = runner_.takeFiber(stackBytes, &Residency::loopBody);
+    fiber = runner_.takeFiber(grid_.loopStackBytes(), &Residency::loopBody);
     if (fiber == nullptr) {
       grid_.fail(CudaError::launchOutOfResources, "kernel " + grid_.options().kernel + ": no memory for a stack");
     }

@@ -36,6 +36,8 @@ class Residency {
   Progress runBlocks(const std::atomic<std::uint32_t>& others);
   static void loopBody(Fiber* self);
   std::unique_ptr<Block> beginNext();
+  // Whether no block is ever left before its end.
+  bool runsThrough() const { return grid_.options().code.loop != nullptr && !grid_.options().code.mayPoll; }
   bool claimed();
   std::uint64_t ofRow() const;
   bool sliceOver(const std::atomic<std::uint32_t>& others);

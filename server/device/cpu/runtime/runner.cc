@@ -19,7 +19,6 @@ __attribute__((tls_model("initial-exec"))) thread_local Runner* activeRunner = n
 constexpr std::size_t kSignalStackBytes = std::size_t{64} << 10;
 constexpr std::size_t kOutputFlushBytes = std::size_t{16} << 10;
 constexpr std::size_t kIdleBlocks = 64;
-constexpr std::size_t kFramesStep = std::size_t{64} << 10;
 constexpr std::size_t kLargeStackBytes = std::size_t{128} << 10;
 
 std::size_t classIndex(std::size_t stackBytes) { return std::countr_zero(stackBytes / kMinStackBytes); }
@@ -83,17 +82,6 @@ void Runner::trim() {
       prepare(fiber);
     }
   }
-}
-
-std::byte* Runner::frames(std::size_t bytes) {
-  if (framesBytes_ < bytes) {
-    const std::size_t rounded = (bytes + kFramesStep - 1) / kFramesStep * kFramesStep;
-    frames_.reset();
-    framesBytes_ = 0;
-    frames_.reset(static_cast<std::byte*>(::operator new(rounded, std::align_val_t{64}, std::nothrow)));
-    if (frames_ != nullptr) framesBytes_ = rounded;
-  }
-  return frames_.get();
 }
 
 void Runner::abandon(Fiber* fiber) {

@@ -7,11 +7,11 @@
 #include <atomic>
 #include <csignal>
 #include <memory>
-#include <new>
 #include <string>
 #include <vector>
 
 #include "server/device/cpu/runtime/fiber.h"
+#include "server/device/cpu/runtime/frame_memory.h"
 #include "server/device/cpu/runtime/grid.h"
 #include "server/device/cpu/runtime/sanitizer.h"
 #include "server/device/cpu/runtime/stack_pool.h"
@@ -84,8 +84,8 @@ class Runner {
 
   std::string& scratch() { return scratch_; }
 
-  // At least so many bytes, aligned to 64, the same each time; null: out of memory.
-  std::byte* frames(std::size_t bytes);
+  // Of loops that run from their beginning to their end.
+  FrameMemory& frames() { return frames_; }
 
   // --- Interruption (signal_faults.cc, interruption.h) ---
 
@@ -117,11 +117,7 @@ class Runner {
   std::vector<Fiber*> idle_[16];  // by size class
   bool largeUsed_ = false;        // since the last trim()
   std::vector<std::unique_ptr<Block>> blocks_;
-  struct Release {
-    void operator()(std::byte* memory) const { ::operator delete(memory, std::align_val_t{64}); }
-  };
-  std::unique_ptr<std::byte, Release> frames_;
-  std::size_t framesBytes_ = 0;
+  FrameMemory frames_;
   std::string output_;
   bool outputToStderr_ = false;
   std::string scratch_;

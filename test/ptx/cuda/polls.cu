@@ -1,0 +1,159 @@
+// Kernels whose threads poll memory that others write. Each is k(n, in, out); `in` has n words, below 2^24, and more than there are threads, so has `out`,
+// 3 * 1024 and 64 behind them, all kUnset. Results do not depend on the order of threads.
+#define KERNEL extern "C" __global__ void
+
+constexpr unsigned kUnset = 0xdeadbeef;
+
+__device__ unsigned linear() { return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); }
+__device__ unsigned threads() { return blockDim.x * blockDim.y * blockDim.z; }
+__device__ unsigned global() { return blockIdx.x * threads() + linear(); }
+__device__ volatile unsigned* behind(unsigned* out) { return out + 3 * 1024; }
+// Unlike a volatile store to shared memory, it leaves it open who goes on with whom.
+__device__ void set(volatile unsigned* where, unsigned value) { atomicExch(const_cast<unsigned*>(where), value); }
+
+// The first thread waits for the block before; what it saw comes to the others by way of shared memory.
+KERNEL handed_on(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned before;
+  volatile unsigned* const sums = behind(out);
+  const unsigned value = in[global()];
+  if (linear() == 0) {
+    unsigned seen = 0;
+    if (blockIdx.x != 0)
+      while ((seen = sums[blockIdx.x - 1]) == kUnset) {
+      }
+    before = seen;
+  }
+  __syncthreads();
+  out[global()] = value + before;
+  if (linear() == 0) {
+    __threadfence();
+    sums[blockIdx.x] = before + in[blockIdx.x];
+  }
+}
+
+// What the first thread waits for the last one stores where it has nothing to wait for.
+KERNEL late(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ volatile unsigned flag;
+  if (linear() == 0) set(&flag, 0);
+  __syncthreads();
+  unsigned polls = 0;
+  if (linear() == 0 && threads() > 1) {
+    while (flag == 0) ++polls;
+  } else if (linear() + 1 == threads()) {
+    set(&flag, 1 + in[blockIdx.x]);
+  }
+  out[global()] = in[global()] + (polls > 1u << 30 ? 1 : 0);
+  __syncthreads();
+  if (linear() == 0) behind(out)[blockIdx.x] = flag;
+}
+
+// Each waits for the one behind it, in rounds.
+KERNEL relay(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ volatile unsigned at[1025];
+  at[linear()] = 0;
+  unsigned sum = 0;
+  for (unsigned round = 1; round < 4; ++round) {
+    __syncthreads();
+    if (linear() + 1 < threads())
+      while (at[linear() + 1] < round * 4096) {
+      }
+    at[linear()] = round * 4096 + (at[linear() + 1] + 1) % 4096 * (linear() + 1 < threads() ? 1 : 0);
+    __syncthreads();
+    sum = sum * 3 + at[(linear() + round) % threads()];
+  }
+  out[global()] = sum;
+}
+
+// A lock that each thread takes, and does something with that it has been working at in variables of its own.
+KERNEL locked(unsigned n, const unsigned* in, unsigned* out) {
+  volatile unsigned* const lock = behind(out) + 4 * blockIdx.x;
+  unsigned own[8];
+  for (unsigned k = 0; k < 8; ++k) own[(k + in[global()]) % 8] = in[(global() + k) % n];
+  for (unsigned round = 0; round < 2; ++round) {
+    bool done = false;
+    while (!done) {
+      if (atomicCAS(const_cast<unsigned*>(lock), kUnset, 1) == kUnset) {
+        __threadfence();
+        lock[1] = (lock[1] == kUnset ? 0 : lock[1]) + own[(in[global()] + round) % 8];
+        __threadfence();
+        done = true;
+        atomicExch(const_cast<unsigned*>(lock), kUnset);
+      }
+    }
+    __syncthreads();
+    out[global()] = lock[1] + own[7 - round];
+    __syncthreads();
+  }
+}
+
+// Some leave, the others go in turns, the last first.
+KERNEL turns(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ volatile unsigned turn;
+  __shared__ unsigned sum;
+  if (linear() == 0) {
+    set(&turn, threads() - 1);
+    sum = 1;
+  }
+  __syncthreads();
+  if (linear() % 5 == 4) {
+    out[global()] = 4;
+    return;
+  }
+  for (;;) {
+    const unsigned now = turn;
+    if (now == linear()) break;
+    if (now % 5 == 4 && now == linear() + 1) set(&turn, linear());  // who has left
+  }
+  if (threads() % 5 == 0 && linear() == threads() - 2) sum = 2;
+  sum = sum * 3 + in[global()];
+  out[global()] = sum;
+  __threadfence();
+  if (linear() != 0) set(&turn, linear() - 1);
+  __syncthreads();
+  out[global()] += sum;
+}
+
+// All blocks wait for each other.
+KERNEL all_rounds(unsigned n, const unsigned* in, unsigned* out) {
+  volatile unsigned* const count = behind(out);
+  volatile unsigned* const values = out;
+  unsigned value = in[global()], met = 0;
+  for (unsigned round = 0; round < 4; ++round) {
+    values[global()] = value;
+    for (unsigned half = 0; half < 2; ++half) {
+      __syncthreads();
+      if (linear() == 0) {
+        __threadfence();
+        atomicAdd(const_cast<unsigned*>(count), 1u);
+        ++met;
+        while (*count - kUnset < met * gridDim.x) {
+        }
+        __threadfence();
+      }
+      __syncthreads();
+      if (half == 0) value = value * 3 + values[(global() + threads()) % (gridDim.x * threads())];
+    }
+  }
+  values[global()] = value;
+}
+
+// One of each warp waits in a loop within a loop, for the warp before; barriers are where some threads come more often.
+KERNEL passed(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ volatile unsigned token;
+  if (linear() == 0) token = 0;
+  __syncthreads();
+  const unsigned warp = linear() / 32, warps = (threads() + 31) / 32;
+  unsigned sum = 0;
+  for (unsigned lap = 0; lap < 3; ++lap) {
+    for (unsigned k = 0; k < in[warp] % 3; ++k) sum = sum * 5 + in[global() + k];
+    if (linear() % 32 == in[warp] % (warp + 1 < warps || threads() % 32 == 0 ? 32 : threads() % 32)) {
+      while (token != lap * warps + warp) {
+      }
+      sum += token;
+      __threadfence_block();
+      token = token + 1;
+    }
+  }
+  __syncthreads();
+  out[global()] = sum + token;
+}

@@ -1,0 +1,25 @@
+// Kernels whose threads wait for what others store, in loops over threads beside the same with fibers.
+#include "test/ptx/loop_kernels.h"
+
+namespace rouse::test {
+
+TEST_CASE("a kernel whose threads poll computes the same in loops and with fibers") {
+  mustBeTheSame("polls", {"handed_on", "late", "locked", "turns", "all_rounds"}, true, {"O3"});
+  // Where volatile stores may be to shared memory, warps go in step, which fibers do.
+  mustBeTheSame("polls", {"handed_on", "late", "locked", "turns", "all_rounds"}, false, {"O0-G"});
+  mustBeTheSame("polls", {"relay", "passed"}, false);
+}
+
+TEST_CASE("what comes from block to block is what it should be") {
+  for (const bool fibers : {false, true}) {
+    for (const std::uint32_t threads : {1u, 32u, 33u, 1024u}) {
+      mustStore("polls", "handed_on", fibers, threads, [&](const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t thread) {
+        std::uint32_t sum = in[block * threads + thread];
+        for (std::uint32_t k = 0; k < block; ++k) sum += in[k];
+        return sum;
+      });
+    }
+  }
+}
+
+}  // namespace rouse::test
