@@ -10,6 +10,11 @@ TEST_CASE("a kernel whose threads poll computes the same in loops and with fiber
   mustBeTheSame("polls", {"relay", "passed"}, false);
 }
 
+TEST_CASE("warps poll together, threads between operations of warps, and all of a block") {
+  mustBeTheSame("polls", {"looked_back", "led", "together", "counted"}, true, {"O3"});
+  mustBeTheSame("polls", {"looked_back", "led", "together", "counted"}, false, {"O0-G"});
+}
+
 TEST_CASE("what comes from block to block is what it should be") {
   for (const bool fibers : {false, true}) {
     for (const std::uint32_t threads : {1u, 32u, 33u, 1024u}) {

@@ -157,3 +157,99 @@ KERNEL passed(unsigned n, const unsigned* in, unsigned* out) {
   __syncthreads();
   out[global()] = sum + token;
 }
+
+// As CUB's look-back: a whole warp polls what the blocks before have stored, each lane one of them, flag and value in one.
+KERNEL looked_back(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned before, sums[32];
+  unsigned* const states = out + 3 * 1024 + 2;  // aligned to 8
+  const unsigned lane = linear() % 32, all = threads() < 32 ? (1u << threads()) - 1 : ~0u;
+  const bool isWhole = threads() % 32 == 0;
+  unsigned value = in[global()];
+  if (isWhole) {
+    for (unsigned offset = 1; offset < 32; offset *= 2) value += __shfl_xor_sync(~0u, value, offset);
+  }
+  if (lane == 0) sums[linear() / 32] = value;
+  __syncthreads();
+  unsigned sum = 0;
+  for (unsigned k = 0; k < (threads() + 31) / 32; ++k) sum = sum * 5 + sums[k];
+  if (linear() < 32) {
+    unsigned flag = 1, got = 0;
+    const bool mine = lane < blockIdx.x;
+    do {
+      if (mine) asm volatile("ld.relaxed.gpu.v2.u32 {%0, %1}, [%2];" : "=r"(flag), "=r"(got) : "l"(states + 2 * lane) : "memory");
+    } while (__any_sync(all, flag == kUnset));
+    const unsigned reached = __ballot_sync(all, mine);
+    unsigned total = 0;
+    for (unsigned k = 0; k < 3; ++k) {
+      const unsigned one = __shfl_sync(all, got, k < threads() ? k : 0);
+      if (reached >> k & 1) total = total * 7 + one;
+    }
+    if (threads() == 1) total = got * blockIdx.x;
+    if (lane == 0) {
+      before = total;
+      const unsigned own = threads() == 1 ? sum : sum + blockIdx.x;
+      asm volatile("st.relaxed.gpu.v2.u32 [%0], {%1, %2};" ::"l"(states + 2 * blockIdx.x), "r"(1u), "r"(own) : "memory");
+    }
+  }
+  __syncthreads();
+  out[global()] = value + (threads() == 1 ? 0 : before) + sum;
+}
+
+// One thread waits for the block before, between operations of warps.
+KERNEL led(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned before;
+  volatile unsigned* const sums = behind(out);
+  const unsigned lanes = __activemask();
+  unsigned value = in[global()];
+  value += __shfl_xor_sync(lanes, value, 1) & (linear() + 1 < threads() ? ~0u : 0);
+  for (unsigned round = 0; round < 3; ++round) {
+    __syncthreads();
+    if (linear() == threads() - 1) {
+      if (blockIdx.x != 0)
+        while ((before = sums[3 * round + blockIdx.x - 1]) == kUnset) {
+        }
+      else
+        before = round;
+      __threadfence();
+      sums[3 * round + blockIdx.x] = before * 3 + in[round];
+    }
+    __syncthreads();
+    value = value * 3 + before;
+    const unsigned other = __shfl_sync(lanes, value, (linear() % 32) & ~1u);
+    value += linear() % 2 == 0 ? other : 1;
+  }
+  out[global()] = value;
+}
+
+// All poll together until one has seen it; some do so in a branch of their own before.
+KERNEL together(unsigned n, const unsigned* in, unsigned* out) {
+  volatile unsigned* const flags = behind(out);
+  unsigned rounds = 0;
+  bool seen = blockIdx.x == 0;
+  while (!__syncthreads_or(seen)) {
+    if (linear() == in[blockIdx.x] % threads()) seen = flags[blockIdx.x - 1] != kUnset;
+    ++rounds;
+  }
+  const unsigned count = __syncthreads_count(in[global()] % 3 == 0);
+  if (linear() == 0) {
+    __threadfence();
+    flags[blockIdx.x] = count;
+  } else if (linear() == 1) {
+    while (flags[blockIdx.x] == kUnset) {
+    }
+  }
+  const bool all = __syncthreads_and(rounds < 1u << 30);
+  out[global()] = count * 2 + all;
+}
+
+// Predicates are counted beside operations of warps.
+KERNEL counted(unsigned n, const unsigned* in, unsigned* out) {
+  unsigned value = in[global()];
+  for (unsigned round = 0; round < 3; ++round) {
+    const unsigned many = __popc(__ballot_sync(~0u, value % 3 == round));
+    const unsigned count = __syncthreads_count(value % 5 > many % 5);
+    const bool any = __syncthreads_or(value % 1009 == count), all = __syncthreads_and(value > count);
+    value = value * 3 + count + many + (any ? 7 : 0) + (all ? 9 : 0);
+  }
+  out[global()] = value;
+}

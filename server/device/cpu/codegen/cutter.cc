@@ -1,5 +1,6 @@
 #include "server/device/cpu/codegen/cutter.h"
 
+#include <llvm/IR/Dominators.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
 
@@ -51,6 +52,45 @@ bool Cutter::separateOverwrites(const Uniformity& uniformity) {
   return !places.empty();
 }
 
+void Cutter::separatePolls(const Uniformity& uniformity) {
+  const llvm::DominatorTree dominators(step_);
+  llvm::SmallSetVector<llvm::BasicBlock*, 4> places;
+  for (llvm::CallInst* poll : polls_) {
+    if (uniformity.isCommon(poll->getParent())) continue;  // all of them, around a barrier
+    auto* node = dominators.getNode(poll->getParent());
+    while (node != nullptr && !uniformity.isCommon(node->getBlock())) node = node->getIDom();
+    if (node != nullptr) places.insert(node->getBlock());
+  }
+  const llvm::FunctionCallee wait = module_.getOrInsertFunction("rouse_cpu_barrier", b.getVoidTy(), b.getPtrTy(), b.getInt32Ty(), b.getInt32Ty());
+  for (llvm::BasicBlock* place : places) {
+    b.SetInsertPoint(place->getTerminator());
+    llvm::CallInst* const barrier = b.CreateCall(wait, {step_.getArg(kThread), b.getInt32(0), b.getInt32(0)});
+    barriers_.insert(barrier);
+    added_.insert(barrier);
+  }
+}
+
+bool Cutter::holdUpPolls(const Branching& branching) const {
+  llvm::SmallPtrSet<const llvm::BasicBlock*, 16> decisive(branching.begin(), branching.end()), seen;
+  llvm::SmallVector<const llvm::BasicBlock*, 16> work;
+  const auto passes = [&](llvm::BasicBlock::const_iterator from, const llvm::BasicBlock* block, bool& held) {
+    for (auto at = from; at != block->end(); ++at) {
+      if (!barriers_.contains(const_cast<llvm::Instruction*>(&*at))) continue;
+      held |= added_.contains(&*at);
+      return;
+    }
+    held |= decisive.contains(block);
+    work.append(llvm::succ_begin(block), llvm::succ_end(block));
+  };
+  bool held = false;
+  for (const llvm::CallInst* poll : polls_) passes(std::next(poll->getIterator()), poll->getParent(), held);
+  while (!work.empty() && !held) {
+    const llvm::BasicBlock* const block = work.pop_back_val();
+    if (seen.insert(block).second) passes(block->begin(), block, held);
+  }
+  return held;
+}
+
 void Cutter::cut(llvm::Instruction* at) {
   llvm::BasicBlock* const exit = at->getParent();
   cuts_.push_back({exit, llvm::SplitBlock(exit, at)});
@@ -86,6 +126,7 @@ void Cutter::cutBranchesApart(const Branching& branching) {
 void Cutter::cutPolls() {
   for (llvm::CallInst* poll : polls_) {
     cut(poll);
+    cuts_.back().polls = true;
     poll->eraseFromParent();
   }
 }

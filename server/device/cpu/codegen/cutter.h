@@ -14,6 +14,7 @@ struct Cut {
   llvm::BasicBlock* exit;              // ends here
   llvm::BasicBlock* resume;            // goes on here
   llvm::CallInst* arrival = nullptr;   // of a reduction: marks its predicate, in `exit`
+  bool polls = false;                  // threads come here, and go on, each in its own time
 };
 
 class Cutter {
@@ -32,9 +33,13 @@ class Cutter {
   // A barrier more, where threads may store to shared memory what others have loaded since the last one: a GPU's warps come to both at about the same
   // time, so programs do without (a leader that fetches the block's next task; a pipeline of neighbours).
   bool separateOverwrites(const Uniformity&);
+  // A barrier more before threads may go on to poll, so that as little as possible is done by threads that poll.
+  void separatePolls(const Uniformity&);
   // Blocks that branch, and so decide between barriers.
   using Branching = llvm::SmallVector<llvm::BasicBlock*, 16>;
   Branching branching(const Uniformity&);
+  // Whether who has polled comes to a place where all would wait for all that has no barrier in the program: those that still poll may wait for what it does behind that.
+  bool holdUpPolls(const Branching&) const;
   // Where all threads take each of them alike.
   void cutBranches(const Branching&);
   // Where threads may take them each its own way: what all do before it is the same. Their cuts come first.
@@ -57,6 +62,7 @@ class Cutter {
   llvm::SmallPtrSet<llvm::Instruction*, 16> barriers_;
   llvm::SmallSet<std::uint64_t, 4> ids_;
   llvm::SmallVector<llvm::CallInst*, 8> polls_;
+  llvm::SmallPtrSet<const llvm::Instruction*, 8> added_;  // of the barriers
   bool reduces_ = false, warpCalls_ = false;
   std::vector<Cut> cuts_;
 };

@@ -113,7 +113,32 @@ std::uint64_t Frame::bytesOf(llvm::Instruction* value) const {
   return value->getType()->isIntegerTy(1) ? 1 : layout_.getTypeAllocSize(value->getType()).getFixedValue();
 }
 
-bool Frame::placeValues(Values& values, const LiveSet& all, Recomputation& recomputation) {
+// What threads keep while they poll and have computed since all were together: uniform values as well, which differ from round to round.
+LiveSet Frame::ofOwnTime(const std::vector<LiveSet>& live) const {
+  llvm::SmallPtrSet<const llvm::BasicBlock*, 16> together, since;
+  for (const Cut& cut : cuts_) {
+    if (!cut.polls) together.insert(cut.exit);
+  }
+  LiveSet found;
+  for (std::size_t k = 0; k < cuts_.size(); ++k) {
+    if (!cuts_[k].polls) continue;
+    llvm::SmallVector<const llvm::BasicBlock*, 16> work{cuts_[k].exit};
+    since.clear();
+    while (!work.empty()) {
+      const llvm::BasicBlock* const block = work.pop_back_val();
+      if (!since.insert(block).second) continue;
+      for (const llvm::BasicBlock* before : llvm::predecessors(block)) {
+        if (!together.contains(before)) work.push_back(before);
+      }
+    }
+    for (llvm::Instruction* value : live[k]) {
+      if (since.contains(value->getParent())) found.insert(value);
+    }
+  }
+  return found;
+}
+
+bool Frame::placeValues(Values& values, const LiveSet& all, const LiveSet& ownTime, Recomputation& recomputation) {
   // Large ones first: all are aligned then.
   std::vector<llvm::Instruction*> order(all.begin(), all.end());
   std::stable_sort(order.begin(), order.end(), [&](auto* x, auto* y) { return bytesOf(x) > bytesOf(y); });
@@ -123,7 +148,7 @@ bool Frame::placeValues(Values& values, const LiveSet& all, Recomputation& recom
     made.type = value->getType();
     made.computed = canCompute(recomputation, value);
     if (made.computed) continue;
-    made.uniform = uniformity_ != nullptr && uniformity_->isUniform(value) && bytesOf(value) <= kUniformBytes;
+    made.uniform = uniformity_ != nullptr && uniformity_->isUniform(value) && bytesOf(value) <= kUniformBytes && !ownTime.contains(value);
     if (made.uniform) {
       made.index = uniforms_++;
       continue;
@@ -132,7 +157,7 @@ bool Frame::placeValues(Values& values, const LiveSet& all, Recomputation& recom
     made.kept = place(bytes_, bytesOf(value));
     bytes_ += bytesOf(value);
   }
-  if (uniformity_ == nullptr) {
+  if (uniformity_ == nullptr || llvm::any_of(cuts_, [](const Cut& cut) { return cut.polls; })) {
     bytes_ = llvm::alignTo(bytes_, 4);
     stateOffset_ = bytes_;
     bytes_ += 4;
@@ -160,7 +185,7 @@ bool Frame::keepValues() {
   }
 
   Values values;
-  if (!placeValues(values, all, recomputation)) return false;
+  if (!placeValues(values, all, ofOwnTime(live), recomputation)) return false;
 
   // Where it stops, and where it goes on.
   llvm::Instruction* const before = &*entry_->begin();
@@ -179,7 +204,7 @@ bool Frame::keepValues() {
         continue;
       }
       load(in, made);
-      save(made);
+      if (!made.uniform || !cuts_[k].polls) save(made);
     }
     in.CreateBr(cuts_[k].resume);
     if (cuts_[k].arrival != nullptr) addArrival(cuts_[k]);
@@ -195,11 +220,11 @@ bool Frame::keepValues() {
   return true;
 }
 
-// Counts the thread if its predicate holds.
+// Counts the thread if its predicate holds. One update that lanes side by side make together; an ordinary one in the end (relaxAtomics).
 void Frame::addArrival(const Cut& cut) {
   llvm::Value* const holds = b.CreateICmpNE(cut.arrival->getArgOperand(0), b.getInt32(0));
-  llvm::Value* const sum = b.CreateLoad(b.getInt32Ty(), step_.getArg(kArrived));
-  b.CreateStore(b.CreateAdd(sum, b.CreateZExt(holds, b.getInt32Ty())), step_.getArg(kArrived));
+  b.CreateAtomicRMW(llvm::AtomicRMWInst::Add, step_.getArg(kArrived), b.CreateZExt(holds, b.getInt32Ty()), llvm::Align(4), llvm::AtomicOrdering::Monotonic,
+                    llvm::SyncScope::SingleThread);
   cut.arrival->eraseFromParent();
 }
 

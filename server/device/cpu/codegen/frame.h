@@ -23,7 +23,7 @@ class Frame {
   bool keep();
 
   std::uint64_t bytes() const { return bytes_; }              // of each thread
-  std::uint64_t stateOffset() const { return stateOffset_; }  // without uniformity: of the thread's next segment, 32 bits
+  std::uint64_t stateOffset() const { return stateOffset_; }  // without uniformity, or where threads poll: of the thread's next segment, 32 bits
   std::uint64_t uniforms() const { return uniforms_; }        // how many
   // Values while a segment runs, to be promoted, and where they are kept.
   const std::vector<llvm::AllocaInst*>& slots() const { return slots_; }
@@ -44,7 +44,8 @@ class Frame {
   bool livesAcross(llvm::AllocaInst&) const;
   bool keepValues();
   std::uint64_t bytesOf(llvm::Instruction*) const;
-  bool placeValues(Values&, const LiveSet&, Recomputation&);
+  LiveSet ofOwnTime(const std::vector<LiveSet>&) const;
+  bool placeValues(Values&, const LiveSet&, const LiveSet& ownTime, Recomputation&);
   void addArrival(const Cut&);
   void addChoice(llvm::ArrayRef<llvm::BasicBlock*> entries);
   llvm::Value* place(std::uint64_t offset, std::uint64_t bytes);

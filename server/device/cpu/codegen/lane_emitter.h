@@ -61,7 +61,7 @@ class LaneEmitter {
   void tellNumbers(llvm::Value* context);
   void emitEnd(const llvm::CallInst&);
   bool emitTogether(const llvm::Instruction& update);
-  void emitAtomic(const llvm::Instruction&);
+  void emitOneByOne(const llvm::Instruction&);
   llvm::Value* widened(const llvm::Instruction&);
   llvm::Value* widenedCall(const llvm::IntrinsicInst&);
   llvm::Value* laneNumbers(llvm::Type*);

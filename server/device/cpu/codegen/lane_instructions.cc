@@ -28,7 +28,7 @@ bool isIgnored(const llvm::Instruction& instruction) {
 bool isElementwise(llvm::Intrinsic::ID id) { return llvm::isTriviallyVectorizable(id) || id == llvm::Intrinsic::is_fpclass; }
 
 bool isPlainScalar(const llvm::Type* type) {
-  return type->isVoidTy() || type->isPointerTy() || type->isFloatingPointTy() || (type->isIntegerTy() && type->getIntegerBitWidth() <= 64);
+  return type->isVoidTy() || type->isPointerTy() || type->isFloatingPointTy() || (type->isIntegerTy() && type->getIntegerBitWidth() <= 128);
 }
 
 // What ends the launch, and tells which thread did.
@@ -38,15 +38,15 @@ bool endsLaunch(const llvm::Instruction& instruction) {
   return callee != nullptr && (callee->getName() == "rouse_cpu_misaligned" || callee->getName() == "rouse_cpu_trap");
 }
 
-// One lane after the other.
-bool isAtomicUpdate(const llvm::Instruction& instruction) {
-  return llvm::isa<llvm::AtomicRMWInst>(instruction) || llvm::isa<llvm::AtomicCmpXchgInst>(instruction) || changesObject(instruction);
-}
-
-// Not ordered, but for what all lanes do together.
+// Neither volatile nor ordered, but for what all lanes do together.
 template <class Access>
 bool isPlain(const Access& access) {
   return access.isSimple() || (!access.isAtomic() && isStep(access));
+}
+
+// One lane after the other.
+bool isAtomicUpdate(const llvm::Instruction& instruction) {
+  return llvm::isa<llvm::AtomicRMWInst>(instruction) || llvm::isa<llvm::AtomicCmpXchgInst>(instruction) || changesObject(instruction);
 }
 
 bool coversLoop(const llvm::Loop& loop) {
@@ -75,11 +75,11 @@ bool LaneEmitter::coversInstruction(const llvm::Instruction& instruction) const 
     const auto own = shapes_.ownField(*load);
     const llvm::Type* const type = load->getType();
     const bool isWord = type->isFloatTy() || (type->isIntegerTy() && type->getIntegerBitWidth() <= 32);
-    return isPlain(*load) && (!own || (isWord && own == shapes_.threadField(load->getPointerOperand())));
+    return !own || (isPlain(*load) && isWord && own == shapes_.threadField(load->getPointerOperand()));
   }
   if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) {
     const auto field = shapes_.threadField(store->getPointerOperand());
-    return isPlain(*store) && (!field || *field == offsetof(ThreadContext, misaligned));
+    return !field || (isPlain(*store) && *field == offsetof(ThreadContext, misaligned));
   }
   if (const auto* moved = llvm::dyn_cast<llvm::GetElementPtrInst>(&instruction)) return moved->getNumIndices() == 1;
   if (const auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction)) {
@@ -122,7 +122,7 @@ void LaneEmitter::emitInstruction(const llvm::Instruction& instruction) {
   if (const auto* variable = llvm::dyn_cast<llvm::AllocaInst>(&instruction)) return set(made_[variable].scalar, forLanes(llvm::ArrayType::get(b.getInt8Ty(), lanes_ * laneBytes(*variable))));
   if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) return emitLoad(*load);
   if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) return emitStore(*store);
-  if (isAtomicUpdate(instruction)) return emitAtomic(instruction);
+  if (isAtomicUpdate(instruction)) return emitOneByOne(instruction);
   if (const auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction); call != nullptr && warpOperation(*call)) return emitWarpCall(*call);
   if (endsLaunch(instruction)) return emitEnd(llvm::cast<llvm::CallInst>(instruction));
   if (const auto* part = llvm::dyn_cast<llvm::ExtractValueInst>(&instruction)) {
@@ -304,6 +304,7 @@ void LaneEmitter::emitLoad(const llvm::LoadInst& load) {
     if (*field == offsetof(ThreadContext, warp)) numbers = b.CreateLShr(numbers, std::uint64_t{5});
     return set(made_[&load].vector, type->isFloatTy() ? b.CreateBitCast(numbers, widen(type)) : b.CreateTrunc(numbers, widen(type)));
   }
+  if (!isPlain(load)) return emitOneByOne(load);
   const llvm::Value* const pointer = load.getPointerOperand();
   llvm::Value* const zero = llvm::Constant::getNullValue(widen(type));
   set(made_[&load].vector, access(
@@ -314,6 +315,12 @@ void LaneEmitter::emitLoad(const llvm::LoadInst& load) {
 void LaneEmitter::emitStore(const llvm::StoreInst& store) {
   const llvm::Value* const pointer = store.getPointerOperand();
   const llvm::Value* const value = store.getValueOperand();
+  if (!isPlain(store)) {
+    if (!shapes_.of(pointer).isUniform() || !shapes_.of(value).isUniform()) return emitOneByOne(store);
+    llvm::StoreInst* const once = b.CreateAlignedStore(scalarOf(value), scalarOf(pointer), store.getAlign(), store.isVolatile());
+    once->setAtomic(store.getOrdering(), store.getSyncScopeID());
+    return;
+  }
   if (shapes_.of(pointer).isUniform()) {
     llvm::Value* what = nullptr;
     if (shapes_.of(value).isUniform()) {
@@ -477,7 +484,7 @@ bool LaneEmitter::emitTogether(const llvm::Instruction& update) {
 }
 
 // Lane by lane: a loop over those of the mask, or, where all are in it, one after the other.
-void LaneEmitter::emitAtomic(const llvm::Instruction& update) {
+void LaneEmitter::emitOneByOne(const llvm::Instruction& update) {
   if (emitTogether(update)) return;
   const llvm::Align aligned(64);  // as wide as a vector of the processor's; IR's own for <32 x i64> would be more
   const auto array = [&](llvm::Type* type) {

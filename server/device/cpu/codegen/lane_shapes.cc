@@ -52,7 +52,7 @@ std::uint64_t laneBytes(const llvm::AllocaInst& variable) {
 }
 
 LaneShapes::LaneShapes(llvm::Function& function, Beside beside)
-    : function_(function), beside_(beside), layout_(function.getParent()->getDataLayout()), dominators_(function), loops_(dominators_) {
+    : function_(function), beside_(beside), layout_(function.getParent()->getDataLayout()), dominators_(function), postDominators_(function), loops_(dominators_) {
   findLeaders();
   const llvm::ReversePostOrderTraversal<llvm::Function*> order(&function_);
   // Shapes only ever become worse, so this ends.
@@ -113,21 +113,22 @@ bool LaneShapes::isCommon(const llvm::Loop* loop) const {
   return exiting != nullptr;
 }
 
-// Whether all lanes that come to `join` together have come the same way since they were last known to be together.
+// Whether all lanes that come to `join` together have come the same way since they were last known to be together. Where some went apart and met again on the
+// way, they did.
 bool LaneShapes::decidedAlike(const llvm::BasicBlock* join) const {
   const llvm::BasicBlock* const top = dominators_.getNode(join)->getIDom()->getBlock();
-  llvm::SmallPtrSet<const llvm::BasicBlock*, 16> seen;
+  llvm::SmallPtrSet<const llvm::BasicBlock*, 16> between;
   llvm::SmallVector<const llvm::BasicBlock*, 16> work(llvm::predecessors(join));
   while (!work.empty()) {
     const llvm::BasicBlock* const block = work.pop_back_val();
-    if (!seen.insert(block).second) continue;
-    if (const auto* branch = llvm::dyn_cast<llvm::BranchInst>(block->getTerminator());
-        branch != nullptr && branch->isConditional() && !of(branch->getCondition()).isUniform()) {
-      return false;
-    }
-    if (block != top) work.append(llvm::pred_begin(block), llvm::pred_end(block));
+    if (between.insert(block).second && block != top) work.append(llvm::pred_begin(block), llvm::pred_end(block));
   }
-  return true;
+  return llvm::all_of(between, [&](const llvm::BasicBlock* block) {
+    const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(block->getTerminator());
+    if (branch == nullptr || !branch->isConditional() || of(branch->getCondition()).isUniform()) return true;
+    const auto* const node = postDominators_.getNode(block);
+    return node != nullptr && node->getIDom() != nullptr && between.contains(node->getIDom()->getBlock());
+  });
 }
 
 Shape LaneShapes::ofPhi(const llvm::PHINode& phi) const {
@@ -260,6 +261,10 @@ bool LaneShapes::computeConverged(const llvm::BasicBlock* block) const {
   const llvm::Loop* const loop = loops_.getLoopFor(block);
   const bool isHeader = loop != nullptr && loop->getHeader() == block;
   if (isHeader && !isCommon(loop)) return false;
+  if (!isHeader) {
+    const llvm::BasicBlock* const top = dominators_.getNode(block)->getIDom()->getBlock();
+    if (loops_.getLoopFor(top) == loop && decidedAlike(block) && isConverged(top)) return true;
+  }
   for (const llvm::BasicBlock* before : llvm::predecessors(block)) {
     if (isHeader && loop->contains(before)) continue;
     const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(before->getTerminator());

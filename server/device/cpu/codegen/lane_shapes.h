@@ -4,6 +4,7 @@
 
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/Analysis/LoopInfo.h>
+#include <llvm/Analysis/PostDominators.h>
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/IntrinsicInst.h>
 
@@ -86,6 +87,7 @@ class LaneShapes {
   const Beside beside_;
   const llvm::DataLayout& layout_;
   llvm::DominatorTree dominators_;
+  llvm::PostDominatorTree postDominators_;
   llvm::LoopInfo loops_;
   llvm::DenseMap<const llvm::BasicBlock*, const llvm::BasicBlock*> leaders_;
   llvm::DenseMap<const llvm::Value*, Shape> shapes_;

@@ -14,7 +14,7 @@
 namespace rouse::cpu::codegen {
 namespace {
 
-constexpr std::size_t kMostBlocks = 256;
+constexpr std::size_t kMostBlocks = 768;
 constexpr std::size_t kMostInstructions = 6000;
 constexpr std::uint64_t kMostLocalBytes = 1024;  // of a thread's variables: all lanes' are on one stack
 
@@ -28,10 +28,13 @@ void allowLanes(llvm::Function& function) {
 }
 
 bool mayBeSideBySide(const llvm::Function& function) {
-  if (function.size() > kMostBlocks || function.getInstructionCount() > kMostInstructions) return false;
+  return function.size() <= kMostBlocks && function.getInstructionCount() <= kMostInstructions && hasLaneForms(function);
+}
+
+bool hasLaneForms(const llvm::Function& function) {
   std::uint64_t localBytes = 0;
   for (const llvm::Instruction& instruction : llvm::instructions(function)) {
-    if (instruction.isVolatile() && !isStep(instruction)) return false;
+    if (instruction.isVolatile() && !llvm::isa<llvm::LoadInst>(instruction) && !llvm::isa<llvm::StoreInst>(instruction)) return false;
     if (const auto* variable = llvm::dyn_cast<llvm::AllocaInst>(&instruction); variable != nullptr && !isMatrixRegisters(*variable)) {
       if (!variable->isStaticAlloca()) return false;
       localBytes += laneBytes(*variable);

@@ -12,7 +12,9 @@ namespace rouse::cpu::codegen {
 // Whether the processor leaves out lanes in vectors of words at no cost.
 bool hasLanes(const llvm::TargetMachine&);
 
-// Whether it is worth asking: nothing that is never done side by side, and no more than what is looked at in bounded time.
+// Whether there is nothing in it that is never done side by side.
+bool hasLaneForms(const llvm::Function&);
+// Whether it is worth asking: that, and no more than what is looked at in bounded time.
 bool mayBeSideBySide(const llvm::Function&);
 
 // What `scalar` does, whose first argument is a ThreadContext, for threads side by side; those of a warp may exchange values. With one more argument,

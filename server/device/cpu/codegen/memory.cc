@@ -126,11 +126,25 @@ bool isOnlyFence(const ptx::Function& function) {
 
 void step(Emitter& e) { e.callExternal("rouse_cpu_step", e.b.getVoidTy(), {e.thread()}); }
 
+// The bits of a vector that other blocks find whole or not at all, else 0. PTX orders vectors an element at a time, but GPUs access up to 16 aligned bytes at
+// once, and programs rely on it: CUB's look-back, for what a flag is of beside the flag (ScanTileState).
+unsigned wholeBits(Emitter& e, const Instruction& i, const Operand& memory, const Access& access) {
+  const unsigned bits = 8 * ptx::bytesOf(i.type()) * vectorLength(i);
+  const bool isOrdered = access.isVolatile || access.ordering != llvm::AtomicOrdering::NotAtomic;
+  if (!isOrdered || vectorLength(i) == 1 || (bits != 64 && bits != 128) || isParameter(e, i, memory)) return 0;
+  const Space space = ptx::spaceOf(i);
+  return space == Space::global || (space == Space::generic && !goesInStep(e, i)) ? bits : 0;
+}
+
+llvm::AtomicOrdering wholeOrdering(const Access& access) {
+  return access.ordering == llvm::AtomicOrdering::NotAtomic ? llvm::AtomicOrdering::Monotonic : access.ordering;
+}
+
 Emitter::Address prepare(Emitter& e, const Instruction& i, const Operand& memory, const Access& access, AccessVerb verb) {
   const Emitter::Address address = e.address(memory, ptx::spaceOf(i));
   if (!isParameter(e, i, memory)) {
     const std::uint32_t bytes = ptx::bytesOf(i.type()) * vectorLength(i);
-    e.checkAccess(i, address, {memory, ptx::spaceOf(i), verb, bytes, bytes, isAtomic(access, i.type())});
+    e.checkAccess(i, address, {memory, ptx::spaceOf(i), verb, bytes, bytes, isAtomic(access, i.type()) || wholeBits(e, i, memory, access) != 0});
   }
   return address;
 }
@@ -200,7 +214,13 @@ void lowerLoad(Emitter& e, const Instruction& i) {
   if (length == 1) return e.write(i.operands[0], type, e.fromBits(loadOne(0), type));
   // All are loaded before any is written: the address may be in a register that is loaded.
   std::vector<llvm::Value*> values;
-  for (std::uint32_t k = 0; k < length; ++k) values.push_back(loadOne(k));
+  if (const unsigned bits = wholeBits(e, i, i.operands[1], access)) {
+    llvm::LoadInst* const load = e.b.CreateAlignedLoad(e.bits(bits), address.pointer, llvm::Align(bits / 8), access.isVolatile);
+    load->setAtomic(wholeOrdering(access));
+    for (std::uint32_t k = 0; k < length; ++k) values.push_back(e.b.CreateTrunc(e.b.CreateLShr(load, std::uint64_t{bits / length * k}), e.bits(bits / length)));
+  } else {
+    for (std::uint32_t k = 0; k < length; ++k) values.push_back(loadOne(k));
+  }
   for (std::uint32_t k = 0; k < length; ++k) e.write(i.operands[0].elements[k], type, e.fromBits(values[k], type));
 }
 
@@ -210,6 +230,16 @@ void lowerStore(Emitter& e, const Instruction& i) {
   const Access access = accessOf(i);
   const Emitter::Address address = prepare(e, i, i.operands[0], access, AccessVerb::write);
   const bool steps = goesInStep(e, i);
+  if (const unsigned bits = wholeBits(e, i, i.operands[0], access)) {
+    llvm::Value* all = e.b.getIntN(bits, 0);
+    for (std::uint32_t k = 0; k < length; ++k) {
+      llvm::Value* const value = e.b.CreateZExt(e.toBits(e.read(i.operands[1].elements[k], type)), e.bits(bits));
+      all = e.b.CreateOr(all, e.b.CreateShl(value, std::uint64_t{bits / length * k}));
+    }
+    llvm::StoreInst* const store = e.b.CreateAlignedStore(all, address.pointer, llvm::Align(bits / 8), access.isVolatile);
+    store->setAtomic(wholeOrdering(access));
+    return;
+  }
   if (steps) step(e);  // the others have loaded what this overwrites
   for (std::uint32_t k = 0; k < length; ++k) {
     const Operand& from = length == 1 ? i.operands[1] : i.operands[1].elements[k];

@@ -65,27 +65,38 @@ llvm::Function* SegmentLoops::segment(std::uint32_t number) {
 bool SegmentLoops::addCommon(llvm::StringRef name) {
   begin(name);
   ThreadLoops loops(b);
+  // Another context for what is not inlined, so that nobody sees this one's.
+  std::optional<ThreadLoops> single;
+  if (ranges_.polls != 0) single.emplace(b);
   allocate(loops);
   llvm::BasicBlock* const done = newBlock("done");
   b.CreateBr(blocks_[0]);
-  for (std::size_t k = 0; k < blocks_.size(); ++k) {
-    llvm::Function* const made = segment(static_cast<std::uint32_t>(k));
+  for (std::size_t k = 0; k < blocks_.size(); ++k) segments_.push_back(segment(static_cast<std::uint32_t>(k)));
+  bool possible = ranges_.polls == 0 || preparePolls();
+  for (std::uint32_t k = 0; possible && k < blocks_.size(); ++k) {
+    if (isPoll(k)) continue;
     b.SetInsertPoint(blocks_[k]);
     // One word at a time, so that each becomes a value of its own.
     for (std::uint64_t at = 0; at < frame_.uniforms() * kUniformBytes; at += 8)
       b.CreateStore(b.CreateLoad(b.getInt64Ty(), field(uniformOut_, at)), field(uniformIn_, at));
     llvm::Value* const reduced = b.CreateLoad(b.getInt32Ty(), arrived_);
     b.CreateStore(b.getInt32(0), arrived_);
-    if (!runAll(loops, static_cast<std::uint32_t>(k), made, reduced)) {
-      function_->eraseFromParent();
-      made->eraseFromParent();
-      return false;
+    if (mayComeToPoll(*segments_[k])) {
+      runOwnTime(loops, k, reduced);
+      continue;
     }
-    go(b.CreateLoad(b.getInt32Ty(), next_), made, done);
+    possible = runAll(loops, k, segments_[k], reduced);
+    if (possible) go(b.CreateLoad(b.getInt32Ty(), next_), segments_[k], done);
+  }
+  if (possible && ranges_.polls != 0) addPolls(loops, *single, done);
+  if (!possible) function_->eraseFromParent();
+  for (llvm::Function* made : segments_) {
     if (made->use_empty()) made->eraseFromParent();
   }
+  if (!possible) return false;
   b.SetInsertPoint(done);
   loops.noteMisaligned();
+  if (single) single->noteMisaligned();
   b.CreateRetVoid();
   return true;
 }
@@ -133,7 +144,7 @@ bool SegmentLoops::runBeside(ThreadLoops& loops, std::uint32_t number, llvm::Fun
   return true;
 }
 
-void SegmentLoops::addApart(llvm::StringRef name, std::uint32_t branches, std::uint32_t polls) {
+void SegmentLoops::addApart(llvm::StringRef name) {
   begin(name);
   ThreadLoops loops(b);
   // Another context for what is not inlined, so that nobody sees this one's.
@@ -143,7 +154,7 @@ void SegmentLoops::addApart(llvm::StringRef name, std::uint32_t branches, std::u
   llvm::BasicBlock* const together = newBlock("together");
   llvm::BasicBlock* const apart = newBlock("apart");
   const auto dispatch = [&] {
-    if (polls != 0) letOthers(loops, branches, polls);
+    if (ranges_.polls != 0) letOthers(loops);
     llvm::Value* const least = b.CreateLoad(b.getInt32Ty(), least_);
     b.CreateCondBr(b.CreateICmpEQ(least, b.CreateLoad(b.getInt32Ty(), greatest_)), together, apart);
   };
@@ -172,7 +183,7 @@ void SegmentLoops::addApart(llvm::StringRef name, std::uint32_t branches, std::u
   b.SetInsertPoint(apart);
   llvm::Value* const least = b.CreateLoad(b.getInt32Ty(), least_);
   beginRound();
-  runOwn(single, branches, polls, least);
+  runOwn(single, least);
   dispatch();
   b.SetInsertPoint(done);
   loops.noteMisaligned();
@@ -229,15 +240,20 @@ llvm::CallInst* SegmentLoops::call(ThreadLoops& loops, llvm::Function* callee, l
   return b.CreateCall(callee, arguments);
 }
 
-// To the segment `next`, of those that `from` may come to.
-void SegmentLoops::go(llvm::Value* next, llvm::Function* from, llvm::BasicBlock* done) {
-  llvm::SmallSetVector<std::uint32_t, 8> ways;
-  for (llvm::BasicBlock& block : *from) {
+SegmentLoops::Ways SegmentLoops::waysFrom(const llvm::Function& segment) {
+  Ways ways;
+  for (const llvm::BasicBlock& block : segment) {
     auto* const end = llvm::dyn_cast<llvm::ReturnInst>(block.getTerminator());
     if (end == nullptr) continue;
     const auto* number = llvm::dyn_cast<llvm::ConstantInt>(end->getReturnValue());
     if (number != nullptr) ways.insert(static_cast<std::uint32_t>(number->getZExtValue()));
   }
+  return ways;
+}
+
+// To the segment `next`, of those that `from` may come to.
+void SegmentLoops::go(llvm::Value* next, llvm::Function* from, llvm::BasicBlock* done) {
+  const Ways ways = waysFrom(*from);
   const auto target = [&](std::uint32_t way) { return way == kThreadEnds ? done : blocks_[way]; };
   if (ways.size() == 1) {
     b.CreateBr(target(ways[0]));
@@ -276,10 +292,10 @@ llvm::Value* SegmentLoops::isAmong(llvm::Value* segment, std::uint32_t before, s
 }
 
 // When all who have not come to a barrier poll.
-void SegmentLoops::letOthers(const ThreadLoops& loops, std::uint32_t branches, std::uint32_t polls) {
+void SegmentLoops::letOthers(const ThreadLoops& loops) {
   llvm::BasicBlock* const let = newBlock("let");
   llvm::BasicBlock* const after = newBlock("after");
-  b.CreateCondBr(isAmong(b.CreateLoad(b.getInt32Ty(), least_), branches, polls), let, after);
+  b.CreateCondBr(isPoll(b.CreateLoad(b.getInt32Ty(), least_)), let, after);
   b.SetInsertPoint(let);
   const llvm::FunctionCallee others = module_.getOrInsertFunction("rouse_cpu_let_others", b.getVoidTy(), b.getPtrTy());
   b.CreateCall(others, {loops.block()});
@@ -288,10 +304,10 @@ void SegmentLoops::letOthers(const ThreadLoops& loops, std::uint32_t branches, s
 }
 
 // Each thread its own segments, up to where it waits, polls, or ends. While some have not come so far (`least` is the first segment of any) those that wait stay.
-void SegmentLoops::runOwn(ThreadLoops& single, std::uint32_t branches, std::uint32_t polls, llvm::Value* least) {
+void SegmentLoops::runOwn(ThreadLoops& single, llvm::Value* least) {
   step_.addFnAttr(llvm::Attribute::NoInline);
-  const auto isBranch = [&](llvm::Value* number) { return isAmong(number, 0, branches); };
-  const auto goesOn = [&](llvm::Value* number) { return isAmong(number, 0, branches + polls); };
+  const auto isBranch = [&](llvm::Value* number) { return isAmong(number, 0, ranges_.branches); };
+  const auto goesOn = [&](llvm::Value* number) { return isAmong(number, 0, ranges_.branches + ranges_.polls); };
   llvm::Value* const allWait = b.CreateNot(goesOn(least));
   single.forAll([&] {
     llvm::Value* const at = state(single);

@@ -1,6 +1,8 @@
 // The loop of a whole block: loops over its threads around each segment of a step, in the order in which the threads come to them.
 #pragma once
 
+#include <functional>
+
 #include "server/device/cpu/codegen/frame.h"
 #include "server/device/cpu/codegen/lane_shapes.h"
 #include "server/device/cpu/codegen/thread_loops.h"
@@ -11,22 +13,28 @@ class TargetMachine;
 
 namespace rouse::cpu::codegen {
 
+// Of cuts: the first are branches', where nobody waits if threads go apart; then come those where threads poll.
+struct Ranges {
+  std::uint32_t branches = 0, polls = 0;
+};
+
 class SegmentLoops {
  public:
   // `independent`: accesses of different threads in one segment may be reordered. `target`: null, or for whom they may be put side by
   // side (lanes.h).
-  SegmentLoops(llvm::Function& step, std::size_t cuts, const Frame& frame, bool independent, llvm::TargetMachine* target, Beside beside)
-      : module_(*step.getParent()), step_(step), frame_(frame), cuts_(cuts), independent_(independent), target_(target), beside_(beside), b(step.getContext()) {}
+  SegmentLoops(llvm::Function& step, std::size_t cuts, const Frame& frame, bool independent, llvm::TargetMachine* target, Beside beside, Ranges ranges)
+      : module_(*step.getParent()), step_(step), frame_(frame), cuts_(cuts), independent_(independent), target_(target), beside_(beside), ranges_(ranges), b(step.getContext()) {}
 
-  // Adds the BlockLoop. All threads come to the same segments. False, with nothing added, where they must be side by side, as whole warps, and
-  // cannot.
+  // Adds the BlockLoop. All threads come to the same segments; but for those from where they poll, which each thread, or warp, does in its own time. False, with
+  // nothing added, where they must be side by side, as whole warps, and cannot.
   bool addCommon(llvm::StringRef name);
   // Adds the BlockLoop. Each thread's next segment is noted. While all have the same, it is run as above; else each thread runs its own (a round
-  // of the step). A barrier is complete when all threads that have not ended have come to one: so after each round. The first `branches` cuts are
-  // where nobody waits; those that poll go on from the `polls` next ones in each round.
-  void addApart(llvm::StringRef name, std::uint32_t branches, std::uint32_t polls);
+  // of the step). A barrier is complete when all threads that have not ended have come to one: so after each round.
+  void addApart(llvm::StringRef name);
 
  private:
+  using Ways = llvm::SmallSetVector<std::uint32_t, 8>;
+  static Ways waysFrom(const llvm::Function& segment);
   bool runAll(ThreadLoops&, std::uint32_t number, llvm::Function* segment, llvm::Value* reduced);
   // One segment, with nothing but what it reaches.
   llvm::Function* segment(std::uint32_t number);
@@ -41,8 +49,16 @@ class SegmentLoops {
   llvm::Value* state(ThreadLoops&);
   void note(llvm::Value* next);
   void beginRound();
-  void runOwn(ThreadLoops&, std::uint32_t branches, std::uint32_t polls, llvm::Value* least);
-  void letOthers(const ThreadLoops&, std::uint32_t branches, std::uint32_t polls);
+  void runOwn(ThreadLoops&, llvm::Value* least);
+  void letOthers(const ThreadLoops&);
+  bool isPoll(std::uint32_t number) const { return number - 1 - ranges_.branches < ranges_.polls; }
+  llvm::Value* isPoll(llvm::Value* number) { return isAmong(number, ranges_.branches, ranges_.polls); }
+  // Of polls in common kernels (segment_polls.cc).
+  bool mayComeToPoll(const llvm::Function& segment) const;
+  bool preparePolls();
+  void runOwnTime(ThreadLoops&, std::uint32_t number, llvm::Value* reduced);
+  void addPolls(ThreadLoops&, ThreadLoops& single, llvm::BasicBlock* done);
+  void forUnits(ThreadLoops&, const std::function<void(llvm::Value* count)>& body);
   llvm::Value* isAmong(llvm::Value* segment, std::uint32_t before, std::uint32_t count);
   bool runBeside(ThreadLoops&, std::uint32_t number, llvm::Function* segment);
 
@@ -53,9 +69,14 @@ class SegmentLoops {
   const bool independent_;
   llvm::TargetMachine* const target_;
   const Beside beside_;
+  const Ranges ranges_;
   llvm::IRBuilder<> b;
   llvm::Function* function_ = nullptr;
-  llvm::SmallVector<llvm::BasicBlock*, 16> blocks_;  // of segments
+  llvm::SmallVector<llvm::BasicBlock*, 16> blocks_;    // of segments
+  llvm::SmallVector<llvm::Function*, 16> segments_;    // of a common kernel
+  llvm::DenseMap<std::uint32_t, llvm::Function*> units_;  // of segments that threads do in their own time: what a thread, or those side by side, do
+  bool unitsBeside_ = false;
+  llvm::BasicBlock* polling_ = nullptr;
   llvm::AllocaInst *next_ = nullptr, *least_ = nullptr, *greatest_ = nullptr, *arrived_ = nullptr;
   llvm::AllocaInst *uniformIn_ = nullptr, *uniformOut_ = nullptr;
   llvm::Value *stride_ = nullptr, *frames_ = nullptr;

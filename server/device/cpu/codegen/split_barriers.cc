@@ -4,10 +4,10 @@
 // threads of the block do it in loops the optimizer can see through (`segment_loops`), and then all go on from where they have come to. What a
 // thread needs behind a cut lies in its frame meanwhile (`frame`). What can be computed from the thread's number and the parameters again is not kept.
 //
-// Where all threads come to the same barriers (Uniformity), the way between segments is known, values that are the same for all are kept
+// Where all threads come to the same barriers (Uniformity), and do not poll, or exchange values beside that, the way between segments is known, values that are the same for all are kept
 // once, and branches that decide which barrier comes next are cuts as well: loops around barriers become loops around loops over threads. Elsewhere (some
 // threads return early, or each has its own number of rounds) each thread's next segment is noted; such branches are cuts there, too, where nobody waits, so that
-// what all do before them is done side by side. So is each round of a loop that waits for what others store: threads poll by turns, and where none does anything else, other
+// what all do before them is done side by side. A segment of its own is each round of a loop that waits for what others store: threads poll by turns, and where none does anything else, other
 // blocks run (`rouse_cpu_let_others`). With several barriers' numbers, that might be a deadlock, and is left to fibers.
 #include <llvm/Transforms/Utils/Local.h>
 
@@ -48,34 +48,40 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
   // Lanes of warps exchange values side by side only.
   const bool wholeWarps = cutter.hasWarpCalls();
   if (isFlat(code) && !wholeWarps) return std::nullopt;
-  if (wholeWarps && (lanes == nullptr || cutter.reduces() || !mayBeSideBySide(step))) return std::nullopt;
+  if (wholeWarps && (lanes == nullptr || !hasLaneForms(step))) return std::nullopt;
   std::optional<Uniformity> uniformity(std::in_place, step, cutter.barriers());
-  // Those that poll go on while the others wait for them.
-  const bool common = !cutter.polls() && uniformity->barriersAreUniform();
-  if (!common && (cutter.reduces() || cutter.hasSeveralNumbers() || wholeWarps || !objects.none())) return std::nullopt;
+  const bool needsCommon = cutter.reduces() || cutter.hasSeveralNumbers() || wholeWarps || !objects.none();
+  const bool common = uniformity->barriersAreUniform() && (needsCommon || !cutter.polls());
+  if (!common && needsCommon) return std::nullopt;
   if (!objects.areAlike(*uniformity)) return std::nullopt;
   if (common) {
-    if (cutter.separateOverwrites(*uniformity)) uniformity.emplace(step, cutter.barriers());
+    if (cutter.polls()) {
+      cutter.separatePolls(*uniformity);
+      uniformity.emplace(step, cutter.barriers());
+    } else if (cutter.separateOverwrites(*uniformity)) {
+      uniformity.emplace(step, cutter.barriers());
+    }
     splitInductions(step, *uniformity);
     uniformity.emplace(step, cutter.barriers());
-    cutter.cutBranches(cutter.branching(*uniformity));
+    const Cutter::Branching branching = cutter.branching(*uniformity);
+    if (cutter.holdUpPolls(branching)) return std::nullopt;
+    cutter.cutBranches(branching);
   } else if (lanes != nullptr) {
     const Cutter::Branching branching = cutter.branching(*uniformity);
     if (!isTooLarge(step, cutter.barriers().size() + 3 * branching.size())) cutter.cutBranchesApart(branching);
   }
-  const std::size_t branches = cutter.cuts().size();
+  Ranges ranges{static_cast<std::uint32_t>(cutter.cuts().size())};
   cutter.cutPolls();
-  const std::size_t polls = cutter.cuts().size() - branches;
+  ranges.polls = static_cast<std::uint32_t>(cutter.cuts().size()) - ranges.branches;
   cutter.cutBarriers();
   if (isTooLarge(step, cutter.cuts().size())) return std::nullopt;
   Frame frame(step, cutter.cuts(), common ? &*uniformity : nullptr);
   if (!frame.keep()) return std::nullopt;
   llvm::removeUnreachableBlocks(step);
-  // Predicates of reductions are counted one by one.
-  SegmentLoops loops(step, cutter.cuts().size(), frame, independent, cutter.reduces() ? nullptr : lanes,
-                     !wholeWarps ? Beside::neighbours : isFlat(code) ? Beside::warps : Beside::rows);
+  SegmentLoops loops(step, cutter.cuts().size(), frame, independent, lanes,
+                     !wholeWarps ? Beside::neighbours : isFlat(code) ? Beside::warps : Beside::rows, ranges);
   if (!common) {
-    loops.addApart(name, static_cast<std::uint32_t>(branches), static_cast<std::uint32_t>(polls));
+    loops.addApart(name);
   } else {
     if (!loops.addCommon(name)) return std::nullopt;
     step.eraseFromParent();
