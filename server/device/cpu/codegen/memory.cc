@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "server/device/cpu/codegen/families.h"
+#include "server/device/cpu/codegen/passes.h"
 #include "server/device/cpu/codegen/uniformity.h"
 #include "server/device/cpu/codegen/warp_calls.h"
 
@@ -45,6 +46,12 @@ bool isAtomic(const Access& access, Type type) {
 
 llvm::Value* elementPointer(Emitter& e, llvm::Value* base, Type type, std::uint32_t index) {
   return index == 0 ? base : e.b.CreateConstGEP1_32(e.b.getInt8Ty(), base, index * ptx::bytesOf(type));
+}
+
+// A load past the caches that blocks have of their own (ld.cg, ld.cv) finds what others have stored: programs poll with it, so it must be made in each round.
+bool passesCaches(const Instruction& i) {
+  const Space space = ptx::spaceOf(i);
+  return (i.has(Modifier::cg) || i.has(Modifier::cv)) && !i.has(Modifier::nc) && (space == Space::global || space == Space::generic);
 }
 
 // Volatile, and of shared memory as far as can be known.
@@ -199,6 +206,7 @@ void lowerLoad(Emitter& e, const Instruction& i) {
     llvm::LoadInst* const load = e.b.CreateAlignedLoad(
         memoryType(e, type), elementPointer(e, address.pointer, type, index), llvm::Align(1), access.isVolatile);
     if (goesInStep(e, i)) markStep(*load);
+    if (passesCaches(i)) markUncached(*load);
     if (isAtomic(access, type)) {
       load->setAlignment(llvm::Align(ptx::bytesOf(type)));
       load->setAtomic(access.ordering);

@@ -16,7 +16,8 @@ bool observesOthers(const ptx::Instruction& i) {
     case ptx::Opcode::nanosleep:
       return true;
     case ptx::Opcode::ld:
-      return i.has(ptx::Modifier::op_volatile) || i.has(ptx::Modifier::mmio) || i.has(ptx::Modifier::relaxed) || i.has(ptx::Modifier::acquire);
+      return i.has(ptx::Modifier::op_volatile) || i.has(ptx::Modifier::mmio) || i.has(ptx::Modifier::relaxed) || i.has(ptx::Modifier::acquire) ||
+             i.has(ptx::Modifier::cg) || i.has(ptx::Modifier::cv);
     default:
       break;
   }

@@ -28,6 +28,8 @@ void recoverPointers(llvm::Function&);
 
 // Lets other threads run, by a call of kYield, in loops that may wait for another thread's store. True if there was one.
 constexpr llvm::StringLiteral kYield = "rouse_cpu_yield";
+// Makes a load volatile; yieldInSpinLoops takes it back of those in no such loop.
+void markUncached(llvm::LoadInst&);
 bool yieldInSpinLoops(llvm::Module&);
 
 // Whether the code may wait for other threads of the block.

@@ -1,11 +1,11 @@
 // A GPU's threads all make progress; the CPU's run one after another. A loop that waits for another thread's store must
 // let that thread run. Such a loop ends on a value that comes from a volatile, ordered or atomic access in the loop, or
 // from any load in a loop with a fence. So does a loop that waits for the clock: on a GPU time passes for all threads at once.
-#include <llvm/Analysis/LoopInfo.h>
-#include <llvm/IR/Dominators.h>
+#include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
 
+#include "server/device/cpu/codegen/loop_slice.h"
 #include "server/device/cpu/codegen/passes.h"
 #include "server/device/cpu/codegen/uniformity.h"
 
@@ -13,40 +13,48 @@ namespace rouse::cpu::codegen {
 namespace {
 
 constexpr llvm::StringLiteral kClock = "rouse_cpu_clock";
+constexpr llvm::StringLiteral kUncached = "rouse.uncached";
 
 bool isBarrier(const llvm::Instruction& instruction) {
   const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
   return call != nullptr && call->getCalledFunction() != nullptr && call->getCalledFunction()->getName() == "rouse_cpu_barrier";
 }
 
-// The loop's values that `value` is computed from, phis and control of selects included.
-class Slice {
- public:
-  Slice(const llvm::Loop& loop, llvm::Value* value) : loop_(loop) { add(value); }
-  const llvm::SmallPtrSetImpl<llvm::Instruction*>& instructions() const { return seen_; }
+// Behind which a thread finds what others have stored before.
+bool isMeeting(const llvm::Instruction& instruction) {
+  const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+  const llvm::StringRef name = call == nullptr || call->getCalledFunction() == nullptr ? "" : call->getCalledFunction()->getName();
+  return name == "rouse_cpu_barrier" || name == "rouse_cpu_barrier_reduce" || name == "rouse_cpu_warp_sync" || name == "rouse_cpu_step";
+}
 
- private:
-  void add(llvm::Value* value) {
-    llvm::SmallVector<llvm::Value*, 16> work{value};
-    while (!work.empty()) {
-      auto* instruction = llvm::dyn_cast<llvm::Instruction>(work.pop_back_val());
-      if (instruction == nullptr || !loop_.contains(instruction) || !seen_.insert(instruction).second) continue;
-      work.append(instruction->op_begin(), instruction->op_end());
-      // A phi also depends on the branches that choose its predecessor.
-      if (auto* phi = llvm::dyn_cast<llvm::PHINode>(instruction)) {
-        for (llvm::BasicBlock* block : phi->blocks()) {
-          if (!loop_.contains(block)) continue;
-          if (auto* branch = llvm::dyn_cast<llvm::BranchInst>(block->getTerminator());
-              branch != nullptr && branch->isConditional()) {
-            work.push_back(branch->getCondition());
-          }
-        }
-      }
+// Which functions that were not inlined may find what other threads have stored meanwhile.
+class Observers {
+ public:
+  // `hasFence`: whether who calls it has a fence, so that it need not be said of a load.
+  bool observes(llvm::Function& function, bool hasFence) {
+    if (function.isDeclaration()) return function.getName() == kClock;
+    if (hasFence) return !function.doesNotAccessMemory();
+    const auto [found, added] = known_.try_emplace(&function, false);
+    if (!added) return found->second;
+    for (const llvm::Instruction& instruction : llvm::instructions(function)) {
+      if (!observes(instruction)) continue;
+      known_[&function] = true;
+      return true;
     }
+    return false;
   }
 
-  const llvm::Loop& loop_;
-  llvm::SmallPtrSet<llvm::Instruction*, 32> seen_;
+ private:
+  bool observes(const llvm::Instruction& instruction) {
+    if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) return load->isVolatile() || load->isAtomic() || load->hasMetadata(kUncached);
+    if (const auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction)) {
+      llvm::Function* const callee = call->getCalledFunction();
+      return callee == nullptr ? !call->hasFnAttr(kObservesNobody) : observes(*callee, false);
+    }
+    return llvm::isa<llvm::AtomicRMWInst>(instruction) || llvm::isa<llvm::AtomicCmpXchgInst>(instruction) || llvm::isa<llvm::FenceInst>(instruction);
+  }
+
+  llvm::DenseMap<const llvm::Function*, bool> known_;
 };
 
 // The same bits.
@@ -95,16 +103,21 @@ bool leavesWhenDone(const llvm::Loop& loop, const llvm::BasicBlock* exiting, llv
 
 // A compare-and-swap that expects what it found itself the last time, in a loop that ends with it, is done when nobody comes between: it waits for no
 // one. One that expects something else, such as a lock that is free, does, and so does one that goes on after it.
-bool isRetry(const llvm::Loop& loop, llvm::AtomicCmpXchgInst* swap) {
+bool isRetry(const llvm::Loop& loop, ControlFlow& flow, llvm::AtomicCmpXchgInst* swap) {
   if (!expectsWhatItFound(loop, swap)) return false;
   llvm::SmallVector<llvm::BasicBlock*, 8> exiting;
+  llvm::SmallVector<llvm::BasicBlock*, 4> latches;
   loop.getExitingBlocks(exiting);
-  return llvm::any_of(exiting, [&](const llvm::BasicBlock* block) { return leavesWhenDone(loop, block, swap); });
+  loop.getLoopLatches(latches);
+  return llvm::any_of(exiting, [&](const llvm::BasicBlock* block) {
+    const bool isInEachRound = llvm::all_of(latches, [&](const llvm::BasicBlock* latch) { return flow.dominators.dominates(block, latch); });
+    return isInEachRound && leavesWhenDone(loop, block, swap);
+  });
 }
 
 // Whether a thread that stays in the loop for as long as what it counts is below a limit (or above, counting down) comes to it alone: so do those that fetch
 // their next task. One that adds nothing, or takes back what it has added while there is too much (a semaphore), waits for others.
-bool countsTowards(const llvm::Loop& loop, const llvm::BasicBlock* exiting, llvm::AtomicRMWInst* fetch) {
+bool countsTowards(const llvm::Loop& loop, ControlFlow& flow, const llvm::BasicBlock* exiting, llvm::AtomicRMWInst* fetch) {
   const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(exiting->getTerminator());
   const auto* const compare = branch == nullptr || !branch->isConditional() ? nullptr : llvm::dyn_cast<llvm::ICmpInst>(branch->getCondition());
   const auto* const step = llvm::dyn_cast<llvm::ConstantInt>(fetch->getValOperand());
@@ -117,7 +130,8 @@ bool countsTowards(const llvm::Loop& loop, const llvm::BasicBlock* exiting, llvm
     }
   }
   if (compare == nullptr || compare->isEquality() || step == nullptr || step->isZero() || (!adds && fetch->getOperation() != llvm::AtomicRMWInst::Sub)) return false;
-  const bool first = Slice(loop, compare->getOperand(0)).instructions().contains(fetch), second = Slice(loop, compare->getOperand(1)).instructions().contains(fetch);
+  const bool first = LoopSlice(loop, flow, compare->getOperand(0)).instructions().contains(fetch);
+  const bool second = LoopSlice(loop, flow, compare->getOperand(1)).instructions().contains(fetch);
   if (first == second) return false;
   llvm::CmpInst::Predicate stays = loop.contains(branch->getSuccessor(0)) ? compare->getPredicate() : compare->getInversePredicate();
   if (second) stays = llvm::CmpInst::getSwappedPredicate(stays);
@@ -125,11 +139,11 @@ bool countsTowards(const llvm::Loop& loop, const llvm::BasicBlock* exiting, llvm
 }
 
 // Whether each round comes to a barrier of the whole block: the block's other threads go on there, and nobody else stores to its shared memory.
-bool meetsEachRound(const llvm::Loop& loop, const llvm::DominatorTree& dominators) {
+bool meetsEachRound(const llvm::Loop& loop, ControlFlow& flow) {
   llvm::SmallVector<llvm::BasicBlock*, 4> latches;
   loop.getLoopLatches(latches);
   return llvm::any_of(loop.blocks(), [&](const llvm::BasicBlock* block) {
-    return llvm::all_of(latches, [&](const llvm::BasicBlock* latch) { return dominators.dominates(block, latch); }) &&
+    return llvm::all_of(latches, [&](const llvm::BasicBlock* latch) { return flow.dominators.dominates(block, latch); }) &&
            llvm::any_of(*block, [](const llvm::Instruction& instruction) {
              if (!isBarrier(instruction)) return false;
              const auto* const count = llvm::dyn_cast<llvm::ConstantInt>(llvm::cast<llvm::CallInst>(instruction).getArgOperand(2));
@@ -158,56 +172,96 @@ bool polls(const llvm::Instruction* instruction) {
   }
 }
 
-// The same of what other blocks may write.
-bool pollsOthers(const llvm::Instruction& instruction) {
-  if (!polls(&instruction)) return false;
-  const llvm::Value* pointer = llvm::getLoadStorePointerOperand(&instruction);
-  if (const auto* swap = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(&instruction)) pointer = swap->getPointerOperand();
-  if (const auto* update = llvm::dyn_cast<llvm::AtomicRMWInst>(&instruction)) pointer = update->getPointerOperand();
-  return !isOfShared(pointer, *instruction.getFunction());
+const llvm::Value* addressOf(const llvm::Instruction& access) {
+  if (const auto* swap = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(&access)) return swap->getPointerOperand();
+  if (const auto* update = llvm::dyn_cast<llvm::AtomicRMWInst>(&access)) return update->getPointerOperand();
+  return llvm::getLoadStorePointerOperand(&access);
 }
 
-// What of its surroundings a loop's exits are judged by.
-struct Surroundings {
-  bool hasFence = false;
-  bool meets = false;       // each round comes to a barrier of the whole block: its other threads go on there, and nobody else stores to its shared memory
-  bool handsOn = false;     // some thread polls other blocks, and there is a barrier: what it saw may come through shared memory, in whichever way
+// Loops of one function that wait.
+class Spins {
+ public:
+  Spins(llvm::Function& function, Observers& observers) : flow_(function), observers_(observers) {}
+
+  const ControlFlow& flow() const { return flow_; }
+  bool isSpin(const llvm::Loop& loop);
+
+ private:
+  // What of its surroundings a loop's exits are judged by.
+  struct Surroundings {
+    bool hasFence = false;
+    bool meets = false;    // each round comes to a barrier of the whole block: its other threads go on there, and nobody else stores to its shared memory
+    bool handsOn = false;  // some thread polls other blocks, and others meet it: what it saw may come in whichever way
+  };
+  bool handsOn(const llvm::Loop& loop, const llvm::Instruction& instruction, bool hasFence);
+  bool observesOthers(const llvm::Loop& loop, const llvm::BasicBlock* exiting, llvm::Instruction* instruction, const Surroundings& around);
+
+  ControlFlow flow_;
+  Observers& observers_;
 };
 
-bool observesOthers(const llvm::Loop& loop, const llvm::BasicBlock* exiting, llvm::Instruction* instruction, const Surroundings& around) {
+// Whether the instruction finds what other blocks may write, and others of the block may come to know.
+bool Spins::handsOn(const llvm::Loop& loop, const llvm::Instruction& instruction, bool hasFence) {
+  if (const llvm::Value* const pointer = addressOf(instruction); pointer != nullptr && isOfShared(pointer, *instruction.getFunction())) return false;
+  if (polls(&instruction)) return true;
+  bool finds = false;
+  if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) {
+    finds = hasFence && !isConstantLoad(*load) && !llvm::isa<llvm::AllocaInst>(load->getPointerOperand()->stripInBoundsOffsets());
+  } else if (const auto* swap = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(&instruction)) {
+    finds = !isRetry(*flow_.loops.getLoopFor(swap->getParent()), flow_, const_cast<llvm::AtomicCmpXchgInst*>(swap));
+  } else if (const auto* update = llvm::dyn_cast<llvm::AtomicRMWInst>(&instruction)) {
+    // One that counts gives each its own task.
+    finds = update->getOperation() != llvm::AtomicRMWInst::Add && update->getOperation() != llvm::AtomicRMWInst::Sub && !update->isFloatingPointOperation();
+  } else if (const auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction)) {
+    llvm::Function* const callee = call->getCalledFunction();
+    return callee == nullptr ? !call->hasFnAttr(kObservesNobody) : !callee->isDeclaration() && observers_.observes(*callee, hasFence);
+  }
+  return finds && isHandedOn(loop, flow_, instruction);
+}
+
+bool Spins::observesOthers(const llvm::Loop& loop, const llvm::BasicBlock* exiting, llvm::Instruction* instruction, const Surroundings& around) {
   if (auto* load = llvm::dyn_cast<llvm::LoadInst>(instruction)) {
-    if (isConstantLoad(*load)) return false;
-    if (isOfShared(load->getPointerOperand(), *load->getFunction())) {
-      if (around.handsOn) return true;
-      if (around.meets) return false;
-    }
+    if (isConstantLoad(*load) || llvm::isa<llvm::AllocaInst>(llvm::getUnderlyingObject(load->getPointerOperand(), 0))) return false;
+    if (around.handsOn) return true;
+    if (around.meets && isOfShared(load->getPointerOperand(), *load->getFunction())) return false;
     return load->isVolatile() || load->isAtomic() || around.hasFence;
   }
-  if (auto* swap = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(instruction)) return !isRetry(loop, swap);
-  if (auto* fetch = llvm::dyn_cast<llvm::AtomicRMWInst>(instruction)) return around.handsOn || !countsTowards(loop, exiting, fetch);
+  if (auto* swap = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(instruction)) return !isRetry(loop, flow_, swap);
+  if (auto* fetch = llvm::dyn_cast<llvm::AtomicRMWInst>(instruction)) return around.handsOn || !countsTowards(loop, flow_, exiting, fetch);
   if (auto* call = llvm::dyn_cast<llvm::CallInst>(instruction)) {
     // A call that was not inlined may load anything; the runtime's functions and intrinsics wait for themselves.
-    const llvm::Function* callee = call->getCalledFunction();
-    if (callee != nullptr && callee->getName() == kClock) return true;
+    llvm::Function* const callee = call->getCalledFunction();
     if (callee == nullptr) return around.hasFence || !call->hasFnAttr(kObservesNobody);
-    return !callee->isDeclaration() && !callee->doesNotAccessMemory();
+    return observers_.observes(*callee, around.hasFence);
   }
   return false;
 }
 
 bool mayBeFence(const llvm::Instruction& instruction) { return llvm::isa<llvm::FenceInst>(instruction); }
 
-bool isSpin(const llvm::Loop& loop, const llvm::DominatorTree& dominators) {
-  Surroundings around{.meets = meetsEachRound(loop, dominators)};
-  bool anyBarrier = false, anyPolls = false;
-  for (llvm::BasicBlock* block : loop.blocks()) {
+// Whether there may be anything in it that others have stored: in most loops there is nothing.
+bool mayFind(const llvm::Instruction& instruction) {
+  if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) return load->isVolatile() || load->isAtomic();
+  if (llvm::isa<llvm::AtomicRMWInst>(instruction) || llvm::isa<llvm::AtomicCmpXchgInst>(instruction) || mayBeFence(instruction)) return true;
+  const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+  return call != nullptr && (call->getCalledFunction() == nullptr || !call->getCalledFunction()->isDeclaration() || call->getCalledFunction()->getName() == kClock);
+}
+
+bool Spins::isSpin(const llvm::Loop& loop) {
+  Surroundings around{.meets = meetsEachRound(loop, flow_)};
+  bool meet = false, finds = false;
+  for (const llvm::BasicBlock* block : loop.blocks()) {
     for (const llvm::Instruction& instruction : *block) {
       around.hasFence |= mayBeFence(instruction);
-      anyBarrier |= isBarrier(instruction);
-      anyPolls |= pollsOthers(instruction);
+      meet |= isMeeting(instruction);
+      finds |= mayFind(instruction);
     }
   }
-  around.handsOn = anyBarrier && anyPolls;
+  if (!finds) return false;
+  for (const llvm::BasicBlock* block : loop.blocks()) {
+    if (!meet || around.handsOn) break;
+    around.handsOn = llvm::any_of(*block, [&](const llvm::Instruction& instruction) { return handsOn(loop, instruction, around.hasFence); });
+  }
   llvm::SmallVector<llvm::BasicBlock*, 8> exiting;
   loop.getExitingBlocks(exiting);
   for (llvm::BasicBlock* block : exiting) {
@@ -219,7 +273,7 @@ bool isSpin(const llvm::Loop& loop, const llvm::DominatorTree& dominators) {
       condition = choice->getCondition();
     }
     if (condition == nullptr) continue;
-    const Slice slice(loop, condition);
+    const LoopSlice slice(loop, flow_, condition);
     for (llvm::Instruction* instruction : slice.instructions()) {
       if (observesOthers(loop, block, instruction, around)) return true;
     }
@@ -227,16 +281,21 @@ bool isSpin(const llvm::Loop& loop, const llvm::DominatorTree& dominators) {
   return false;
 }
 
-bool yieldIn(llvm::Function& function) {
+bool yieldIn(llvm::Function& function, Observers& observers) {
   if (function.isDeclaration()) return false;
-  const llvm::DominatorTree dominators(function);
-  const llvm::LoopInfo loops(dominators);
+  Spins spins(function, observers);
   llvm::SmallVector<std::pair<llvm::BasicBlock*, llvm::BasicBlock*>, 8> edges;
-  for (llvm::Loop* loop : loops.getLoopsInPreorder()) {
-    if (!isSpin(*loop, dominators)) continue;
+  llvm::SmallPtrSet<const llvm::BasicBlock*, 16> polling;
+  for (llvm::Loop* loop : spins.flow().loops.getLoopsInPreorder()) {
+    if (!spins.isSpin(*loop)) continue;
+    polling.insert(loop->block_begin(), loop->block_end());
     llvm::SmallVector<llvm::BasicBlock*, 4> latches;
     loop->getLoopLatches(latches);
     for (llvm::BasicBlock* latch : latches) edges.emplace_back(latch, loop->getHeader());
+  }
+  for (llvm::Instruction& instruction : llvm::instructions(function)) {
+    auto* const load = llvm::dyn_cast<llvm::LoadInst>(&instruction);
+    if (load != nullptr && load->hasMetadata(kUncached) && !polling.contains(load->getParent())) load->setVolatile(false);
   }
   for (const auto& [latch, header] : edges) {
     // Who leaves the loop goes on at once: it may be what the others wait for. A switch may go back in several ways.
@@ -251,9 +310,16 @@ bool yieldIn(llvm::Function& function) {
 
 }  // namespace
 
+void markUncached(llvm::LoadInst& load) {
+  if (load.isVolatile()) return;
+  load.setVolatile(true);
+  load.setMetadata(kUncached, llvm::MDNode::get(load.getContext(), {}));
+}
+
 bool yieldInSpinLoops(llvm::Module& module) {
   bool found = false;
-  for (llvm::Function& function : module) found |= yieldIn(function);
+  Observers observers;
+  for (llvm::Function& function : module) found |= yieldIn(function, observers);
   return found;
 }
 

@@ -1,0 +1,112 @@
+#include "server/device/cpu/codegen/loop_slice.h"
+
+#include <llvm/Analysis/CaptureTracking.h>
+#include <llvm/Analysis/ValueTracking.h>
+
+namespace rouse::cpu::codegen {
+namespace {
+
+// The variable of the stack that is pointed to; null where there is none, or that is not known.
+const llvm::Value* variableOf(const llvm::Value* pointer) {
+  const llvm::Value* const object = llvm::getUnderlyingObject(pointer, 0);
+  return llvm::isa<llvm::AllocaInst>(object) ? object : nullptr;
+}
+
+llvm::Value* conditionOf(llvm::BasicBlock* block) {
+  llvm::Instruction* const end = block->getTerminator();
+  if (end->getNumSuccessors() < 2) return nullptr;
+  if (auto* branch = llvm::dyn_cast<llvm::BranchInst>(end)) return branch->getCondition();
+  if (auto* choice = llvm::dyn_cast<llvm::SwitchInst>(end)) return choice->getCondition();
+  return nullptr;
+}
+
+}  // namespace
+
+bool ControlFlow::comesThrough(const llvm::BasicBlock* from, const llvm::BasicBlock* through) {
+  std::unique_ptr<Blocks>& around = around_[through];
+  if (around == nullptr) {
+    around = std::make_unique<Blocks>();
+    llvm::SmallVector<const llvm::BasicBlock*, 16> work;
+    for (const llvm::BasicBlock& block : function_) {
+      if (llvm::isa<llvm::ReturnInst>(block.getTerminator())) work.push_back(&block);
+    }
+    while (!work.empty()) {
+      const llvm::BasicBlock* const block = work.pop_back_val();
+      if (block != through && around->insert(block).second) work.append(llvm::pred_begin(block), llvm::pred_end(block));
+    }
+  }
+  return !around->contains(from);
+}
+
+LoopSlice::LoopSlice(const llvm::Loop& loop, ControlFlow& flow, llvm::Value* value) : loop_(loop), flow_(flow) {
+  work_.push_back(value);
+  while (!work_.empty()) {
+    auto* const instruction = llvm::dyn_cast<llvm::Instruction>(work_.pop_back_val());
+    if (instruction == nullptr || !loop_.contains(instruction) || !seen_.insert(instruction).second) continue;
+    work_.append(instruction->op_begin(), instruction->op_end());
+    if (auto* phi = llvm::dyn_cast<llvm::PHINode>(instruction)) {
+      const auto* const above = flow_.dominators.getNode(phi->getParent())->getIDom();
+      for (llvm::BasicBlock* block : phi->blocks()) {
+        if (loop_.contains(block)) addControls(block, above == nullptr ? nullptr : above->getBlock());
+      }
+    } else if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(instruction)) {
+      if (const llvm::Value* const variable = variableOf(load->getPointerOperand())) addKept(variable);
+    }
+  }
+}
+
+// What decides, from `top` on, whether a round comes to the block (after Ferrante, Ottenstein and Warren's control dependence, coarser), and where to from there.
+void LoopSlice::addControls(llvm::BasicBlock* block, const llvm::BasicBlock* top) {
+  llvm::SmallPtrSet<llvm::BasicBlock*, 16> seen;
+  llvm::SmallVector<llvm::BasicBlock*, 16> blocks{block};
+  while (!blocks.empty()) {
+    llvm::BasicBlock* const next = blocks.pop_back_val();
+    if (!loop_.contains(next) || !seen.insert(next).second) continue;
+    llvm::Value* const condition = conditionOf(next);
+    if (condition != nullptr && (next == block || !flow_.comesThrough(next, block))) work_.push_back(condition);
+    if (next != top && next != loop_.getHeader()) blocks.append(llvm::pred_begin(next), llvm::pred_end(next));
+  }
+}
+
+// What is stored to the variable, and calls that may do so.
+void LoopSlice::addKept(const llvm::Value* variable) {
+  if (!variables_.insert(variable).second) return;
+  const bool isKnown = llvm::PointerMayBeCaptured(variable, false, true);  // to whoever is called, as a number or a pointer
+  for (llvm::BasicBlock* block : loop_.blocks()) {
+    for (llvm::Instruction& instruction : *block) {
+      if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) {
+        if (variableOf(store->getPointerOperand()) != variable) continue;
+        work_.push_back(store->getValueOperand());
+        addControls(block, nullptr);
+      } else if (auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction); call != nullptr && !call->isLifetimeStartOrEnd()) {
+        const bool isGiven = llvm::any_of(call->args(), [&](const llvm::Use& argument) { return argument->getType()->isPointerTy() && variableOf(argument) == variable; });
+        const llvm::Function* const callee = call->getCalledFunction();
+        if (isGiven || (isKnown && (callee == nullptr || !callee->isDeclaration()))) work_.push_back(call);
+      }
+    }
+  }
+}
+
+bool isHandedOn(const llvm::Loop& loop, ControlFlow& flow, const llvm::Instruction& instruction) {
+  llvm::SmallPtrSet<const llvm::Instruction*, 16> seen;
+  llvm::SmallVector<const llvm::Instruction*, 16> work{&instruction};
+  const auto stores = [](const llvm::Instruction& user) { return llvm::isa<llvm::StoreInst>(user) || (llvm::isa<llvm::CallInst>(user) && user.mayHaveSideEffects()); };
+  while (!work.empty()) {
+    const llvm::Instruction* const value = work.pop_back_val();
+    if (!seen.insert(value).second) continue;
+    for (const llvm::User* user : value->users()) {
+      const auto* const next = llvm::cast<llvm::Instruction>(user);
+      if (!loop.contains(next)) continue;
+      if (stores(*next)) return true;
+      work.push_back(next);
+    }
+    if (!value->isTerminator() || value->getNumSuccessors() < 2) continue;
+    for (const llvm::BasicBlock* block : loop.blocks()) {
+      const bool depends = flow.dominators.dominates(value->getParent(), block) && !flow.comesThrough(value->getParent(), block);
+      if (depends && llvm::any_of(*block, stores)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace rouse::cpu::codegen
