@@ -164,7 +164,7 @@ void LaneEmitter::emitLoop(const llvm::Loop* loop) {
       gone->addIncoming(llvm::Constant::getNullValue(entering->getType()), from);
       exits.push_back({{way.first, way.second}, gone, nullptr});
       for (const llvm::PHINode& user : way.second->phis()) {
-        llvm::Type* const type = widen(user.getType());
+        llvm::Type* const type = shapes_.of(&user).isScalar() ? user.getType() : widen(user.getType());
         llvm::PHINode* const value = b.CreatePHI(type, 2);
         value->addIncoming(llvm::Constant::getNullValue(type), from);
         values.push_back({&user, {way.first, way.second}, value, nullptr});
@@ -184,7 +184,9 @@ void LaneEmitter::emitLoop(const llvm::Loop* loop) {
   llvm::Value* const staying = edges_[{latch, header}];
   for (Exit& exit : exits) exit.next = b.CreateOr(exit.mask, edges_[exit.edge]);
   for (Left& value : values) {
-    value.next = b.CreateSelect(edges_[value.edge], vectorOf(value.user->getIncomingValueForBlock(value.edge.first)), value.phi);
+    const llvm::Value* const brought = value.user->getIncomingValueForBlock(value.edge.first);
+    llvm::Value* const edge = edges_[value.edge];
+    value.next = shapes_.of(value.user).isScalar() ? b.CreateSelect(any(edge), scalarOf(brought), value.phi) : b.CreateSelect(edge, vectorOf(brought), value.phi);
   }
   llvm::Value* const goesOn = common ? nullptr : any(staying);
   llvm::BasicBlock* const last = b.GetInsertBlock();

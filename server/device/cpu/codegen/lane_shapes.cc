@@ -141,7 +141,7 @@ Shape LaneShapes::ofPhi(const llvm::PHINode& phi) const {
   for (const llvm::BasicBlock* from : phi.blocks()) {
     const llvm::Loop* left = loops_.getLoopFor(from);
     for (; left != nullptr && !left->contains(block); left = left->getParentLoop()) {
-      if (!isCommon(left) || all.conditional) return kVarying;
+      if (all.conditional || (!isCommon(left) && !staysTogether(left))) return kVarying;
     }
   }
   if (phi.getNumIncomingValues() == 1) return all;
@@ -250,27 +250,41 @@ bool LaneShapes::splitsBetweenWarps(const llvm::ICmpInst& compare) const {
 
 bool LaneShapes::isConverged(const llvm::BasicBlock* block) const {
   if (const auto found = converged_.find(block); found != converged_.end()) return found->second;
-  const bool converged = computeConverged(block);
+  const bool converged = isWhole(block, nullptr);
   converged_[block] = converged;
   return converged;
 }
 
-bool LaneShapes::computeConverged(const llvm::BasicBlock* block) const {
-  if (const llvm::BasicBlock* top = leader(block)) return isConverged(top);
-  if (block->isEntryBlock()) return true;
+// Whether all lanes that are in a round of the loop (null: in the function) come to the block at once, or none.
+bool LaneShapes::isWhole(const llvm::BasicBlock* block, const llvm::Loop* within) const {
+  if (within == nullptr) {
+    if (const auto found = converged_.find(block); found != converged_.end()) return found->second;
+  }
+  if (within != nullptr ? block == within->getHeader() : block->isEntryBlock()) return true;
+  if (const llvm::BasicBlock* top = leader(block)) return isWhole(top, within);
   const llvm::Loop* const loop = loops_.getLoopFor(block);
   const bool isHeader = loop != nullptr && loop->getHeader() == block;
-  if (isHeader && !isCommon(loop)) return false;
+  if (isHeader && !isCommon(loop) && !staysTogether(loop)) return false;
   if (!isHeader) {
     const llvm::BasicBlock* const top = dominators_.getNode(block)->getIDom()->getBlock();
-    if (loops_.getLoopFor(top) == loop && decidedAlike(block) && isConverged(top)) return true;
+    if (loops_.getLoopFor(top) == loop && decidedAlike(block) && isWhole(top, within)) return true;
   }
   for (const llvm::BasicBlock* before : llvm::predecessors(block)) {
     if (isHeader && loop->contains(before)) continue;
     const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(before->getTerminator());
-    if (branch == nullptr || (branch->isConditional() && !of(branch->getCondition()).isUniform()) || !isConverged(before)) return false;
+    if (branch == nullptr || (branch->isConditional() && !of(branch->getCondition()).isUniform()) || !isWhole(before, within)) return false;
   }
   return true;
+}
+
+// Whether all lanes that enter the loop leave it in the same round, and the same way: as isCommon, with several ways out.
+bool LaneShapes::staysTogether(const llvm::Loop* loop) const {
+  llvm::SmallVector<llvm::BasicBlock*, 4> exiting;
+  loop->getExitingBlocks(exiting);
+  return llvm::all_of(exiting, [&](const llvm::BasicBlock* block) {
+    const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(block->getTerminator());
+    return branch != nullptr && (!branch->isConditional() || of(branch->getCondition()).isUniform()) && isWhole(block, loop);
+  });
 }
 
 bool LaneShapes::isSteady(const llvm::BasicBlock* block) const {

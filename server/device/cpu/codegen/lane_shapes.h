@@ -65,7 +65,8 @@ class LaneShapes {
   std::optional<std::size_t> threadField(const llvm::Value* pointer) const;
 
  private:
-  bool computeConverged(const llvm::BasicBlock*) const;
+  bool isWhole(const llvm::BasicBlock*, const llvm::Loop* within) const;
+  bool staysTogether(const llvm::Loop*) const;
   bool computeSteady(const llvm::BasicBlock*) const;
   bool allReach(const llvm::BasicBlock* from, const llvm::BasicBlock* to) const;
   void findLeaders();

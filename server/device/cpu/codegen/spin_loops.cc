@@ -284,28 +284,30 @@ bool Spins::isSpin(const llvm::Loop& loop) {
 bool yieldIn(llvm::Function& function, Observers& observers) {
   if (function.isDeclaration()) return false;
   Spins spins(function, observers);
-  llvm::SmallVector<std::pair<llvm::BasicBlock*, llvm::BasicBlock*>, 8> edges;
+  struct Back {
+    llvm::BasicBlock* header;
+    llvm::SmallVector<llvm::BasicBlock*, 4> latches;
+  };
+  llvm::SmallVector<Back, 4> found;
   llvm::SmallPtrSet<const llvm::BasicBlock*, 16> polling;
   for (llvm::Loop* loop : spins.flow().loops.getLoopsInPreorder()) {
     if (!spins.isSpin(*loop)) continue;
     polling.insert(loop->block_begin(), loop->block_end());
-    llvm::SmallVector<llvm::BasicBlock*, 4> latches;
-    loop->getLoopLatches(latches);
-    for (llvm::BasicBlock* latch : latches) edges.emplace_back(latch, loop->getHeader());
+    found.push_back({loop->getHeader(), {}});
+    loop->getLoopLatches(found.back().latches);
   }
   for (llvm::Instruction& instruction : llvm::instructions(function)) {
     auto* const load = llvm::dyn_cast<llvm::LoadInst>(&instruction);
     if (load != nullptr && load->hasMetadata(kUncached) && !polling.contains(load->getParent())) load->setVolatile(false);
   }
-  for (const auto& [latch, header] : edges) {
-    // Who leaves the loop goes on at once: it may be what the others wait for. A switch may go back in several ways.
-    const bool once = llvm::count(llvm::successors(latch), header) == 1;
-    llvm::IRBuilder<> b((once ? llvm::SplitEdge(latch, header) : latch)->getTerminator());
+  for (Back& back : found) {
+    // On the way back, which is one for all: who leaves the loop goes on at once, since it may be what the others wait for.
+    llvm::IRBuilder<> b(llvm::SplitBlockPredecessors(back.header, back.latches, ".again")->getTerminator());
     const llvm::FunctionCallee yield = function.getParent()->getOrInsertFunction(
         kYield, llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy()}, false));
     b.CreateCall(yield, {function.getArg(0)});
   }
-  return !edges.empty();
+  return !found.empty();
 }
 
 }  // namespace
