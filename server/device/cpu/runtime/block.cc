@@ -15,6 +15,8 @@ constexpr std::uint32_t kYieldsPerSwitch = 8;     // a loop that yields is not a
 constexpr std::uint32_t kSpinsPerThread = 4;      // rounds of all spinning threads before other blocks get a turn
 constexpr std::uint32_t kYieldsPerTurn = 16;      // of each thread, though others become runnable: threads that poll together meet in each round
 constexpr std::uint32_t kRoundsPerTurn = 4;       // of a loop in which threads only poll: the other block may be another worker's
+// How long nothing but polling goes on in the whole grid before lanes that step no longer wait for mates that poll; and at most, since rounds of polling may step as well.
+constexpr std::chrono::milliseconds kPatience{20}, kMostPatience{2000};
 constexpr std::uint32_t kTurnsPerFairness = 256;  // switches between turns of those that come last
 
 std::string triple(const std::uint32_t (&value)[3]) {
@@ -60,6 +62,11 @@ bool Block::begin(Grid& grid, std::uint64_t index) {
   ready_.clear();
   yielded_.clear();
   stepping_.clear();
+  held_.clear();
+  freed_ = false;
+  progressed_ = false;
+  progressSeen_ = grid.progress();
+  heldSince_ = {};
   activemasks_.clear();
   begun_ = 0;
   live_ = context_.threads;
@@ -126,6 +133,11 @@ Block::Outcome Block::run() {
   if (grid_->options().code.loop != nullptr) return runPolling();
   spins_ = 0;
   yields_ = 0;
+  if (!held_.empty()) judgePatience();
+  const auto endTurn = [&](Outcome outcome) {
+    if (std::exchange(progressed_, false)) grid_->noteProgress();
+    return outcome;
+  };
   while (live_ != 0) {
     if (grid_->stopped()) {
       abandonThreads();
@@ -133,14 +145,18 @@ Block::Outcome Block::run() {
     }
     Fiber* next = runner_.takeFlushRequest();
     if (next == nullptr) next = pick();
-    if (next == nullptr && turnOver()) return Outcome::spinning;
+    if (next == nullptr && turnOver()) return endTurn(Outcome::spinning);
     if (next == nullptr && begun_ < context_.threads) {
       grid_->fail(CudaError::launchOutOfResources, where(nullptr) + "no memory for the threads' stacks");
       continue;
     }
     if (next == nullptr) {
       if (resolveActivemasks() || giveUpMeetings()) continue;
-      if (!yielded_.empty()) return Outcome::spinning;
+      if (!yielded_.empty()) return endTurn(Outcome::spinning);
+      if (!held_.empty()) {
+        stepping_.append(held_);
+        continue;
+      }
       failDeadlocked();
       continue;
     }
@@ -154,7 +170,43 @@ Block::Outcome Block::run() {
       return Outcome::failed;
     }
   }
-  return Outcome::finished;
+  return endTurn(Outcome::finished);
+}
+
+// A warp's lanes are together again behind a loop that they left one after the other, so what they step through there waits for those that still poll. Unless
+// those poll for what a lane of their own warp does then, which threads of their own may (PTX ISA, "Independent Thread Scheduling").
+void Block::judgePatience() {
+  const auto now = std::chrono::steady_clock::now();
+  if (heldSince_ == std::chrono::steady_clock::time_point{}) heldSince_ = progressTime_ = now;
+  const std::uint64_t progress = grid_->progress();
+  if (progress != progressSeen_) {
+    progressSeen_ = progress;
+    progressTime_ = now;
+  }
+  if (now - progressTime_ >= kPatience || now - heldSince_ >= kMostPatience) grid_->stopHolding();
+  if (!grid_->holds()) stepping_.append(held_);
+}
+
+void Block::goesOn(Fiber* fiber) {
+  if (!fiber->polls) return;
+  fiber->polls = false;
+  Warp& warp = warps_[fiber->context.warp];
+  warp.lanePolls(false);
+  freed_ |= !held_.empty() && !warp.anyPolls();
+}
+
+Fiber* Block::takeStepping() {
+  if (freed_) {
+    freed_ = false;
+    heldSince_ = {};
+    stepping_.append(held_);
+  }
+  while (!stepping_.empty()) {
+    Fiber* const fiber = stepping_.pop();
+    if (!warps_[fiber->context.warp].anyPolls() || !grid_->holds()) return fiber;
+    held_.push(fiber);
+  }
+  return nullptr;
 }
 
 bool Block::turnOver() const { return yields_ >= kYieldsPerTurn * live_ && live_ != 0; }
@@ -171,7 +223,7 @@ Fiber* Block::pick() {
     return ready_.pop();
   }
   if (begun_ < context_.threads) return beginThread();
-  if (!stepping_.empty()) return stepping_.pop();
+  if (Fiber* const stepping = takeStepping()) return stepping;
   if (!yielded_.empty() && spins_ < kSpinsPerThread * (yielded_.size() + 1)) return yielded_.pop();
   return nullptr;
 }
@@ -185,6 +237,7 @@ Fiber* Block::beginThread() {
 void Block::place(Fiber* fiber, std::uint32_t linear) {
   fiber->block = this;
   fiber->yields = 0;
+  fiber->polls = false;
   ThreadContext& thread = fiber->context;
   thread.tid[0] = linear % context_.ntid[0];
   thread.tid[1] = linear / context_.ntid[0] % context_.ntid[1];
@@ -220,6 +273,8 @@ void Block::threadBody(Fiber* self) {
 }
 
 void Block::threadEnded(Fiber* self) {
+  progressed_ = true;
+  goesOn(self);
   fibers_[self->context.linear] = nullptr;
   --live_;
   warps_[self->context.warp].laneExited(self->context.lane, ready_);
@@ -233,6 +288,7 @@ void Block::suspend(Fiber* self) {
 }
 
 void Block::barrier(Fiber* self, std::uint32_t id, std::uint32_t count) {
+  goesOn(self);
   if (!barriers_.arriveAndWait(self, id, count, live_, ready_)) suspend(self);
 }
 
@@ -240,11 +296,13 @@ void Block::barrierArrive(std::uint32_t id, std::uint32_t count) { barriers_.arr
 
 std::uint64_t Block::barrierReduce(Fiber* self, std::uint32_t id, std::uint32_t count, std::uint32_t op,
                                    bool predicate) {
+  goesOn(self);
   if (!barriers_.reduce(self, id, count, live_, op, predicate, ready_)) suspend(self);
   return self->result;
 }
 
 std::uint64_t Block::meet(Fiber* self, WarpOperation operation, std::uint32_t mask, const LaneOperands& operands) {
+  goesOn(self);
   if (!warps_[self->context.warp].meet(self, operation, mask, operands, ready_)) suspend(self);
   return self->result;
 }
@@ -256,6 +314,10 @@ void Block::yield(Fiber* self) {
   }
   ++spins_;
   ++yields_;
+  if (!self->polls) {
+    self->polls = true;
+    warps_[self->context.warp].lanePolls(true);
+  }
   self->wait = Wait::yielded;
   yielded_.push(self);
   suspend(self);
@@ -271,12 +333,15 @@ std::byte* Block::frames(std::size_t bytes) { return grid_->options().code.mayPo
 
 // Behind all that can run otherwise, in the order in which they came: each goes one step at a time.
 void Block::step(Fiber* self) {
+  if (!self->polls) progressed_ = true;
+  goesOn(self);
   self->wait = Wait::yielded;
   stepping_.push(self);
   suspend(self);
 }
 
 std::uint32_t Block::activemask(Fiber* self, const void* site) {
+  goesOn(self);
   self->result = reinterpret_cast<std::uint64_t>(site);
   self->wait = Wait::activemask;
   activemasks_.push(self);

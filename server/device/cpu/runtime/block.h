@@ -5,6 +5,7 @@
 // one that others wait for in a loop must not starve.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -84,6 +85,10 @@ class Block {
   // Whether others are to have a turn, though threads can run here.
   bool turnOver() const;
   Fiber* beginThread();
+  // The fiber does something else than poll.
+  void goesOn(Fiber* fiber);
+  Fiber* takeStepping();
+  void judgePatience();
   void place(Fiber* fiber, std::uint32_t linear);
   void threadEnded(Fiber* self);
   void suspend(Fiber* self);
@@ -104,12 +109,17 @@ class Block {
   FiberQueue ready_;
   FiberQueue yielded_;
   FiberQueue stepping_;
+  FiberQueue held_;  // that step, while lanes of their warps poll
   FiberQueue activemasks_;
   std::uint32_t begun_ = 0;  // threads that have begun
   std::uint32_t live_ = 0;   // threads that have not ended
   std::uint32_t spins_ = 0;  // yields since a thread last became runnable otherwise
   std::uint32_t yields_ = 0;  // since the block's turn began
   std::uint32_t turns_ = 0;
+  bool progressed_ = false;  // a thread that does not poll has stepped, or ended, in this turn
+  bool freed_ = false;       // a warp may have no lane left that polls
+  std::uint64_t progressSeen_ = 0;
+  std::chrono::steady_clock::time_point progressTime_, heldSince_;
   Barriers barriers_;
   std::vector<Warp> warps_;
   std::vector<Fiber*> fibers_;  // by thread; null: not begun, or ended

@@ -67,6 +67,12 @@ class Grid {
   // ended blocks or found nothing to claim.
   bool takeCompletion();
 
+  // Threads of some block have done something else than poll; how often that was said. Whether to wait for lanes that poll (Block::pick) is of no use in this launch.
+  void noteProgress() { progress_.fetch_add(1, std::memory_order_relaxed); }
+  std::uint64_t progress() const { return progress_.load(std::memory_order_relaxed); }
+  void stopHolding() { holds_.store(false, std::memory_order_relaxed); }
+  bool holds() const { return holds_.load(std::memory_order_relaxed); }
+
   // First failure wins; nothing more is begun, and what runs stops where it can. Any thread.
   void fail(CudaError error, std::string message);
   // The launch has failed when all of it has ended: this is why, if nothing else is before.
@@ -89,6 +95,8 @@ class Grid {
   alignas(64) std::atomic<std::uint64_t> next_{0};
   alignas(64) std::atomic<std::uint64_t> unfinished_{0};
   std::atomic<std::uint64_t> resident_{0};
+  std::atomic<std::uint64_t> progress_{0};
+  std::atomic<bool> holds_{true};
   std::atomic<bool> stopped_{false};
   std::atomic<bool> completed_{false};
   mutable std::mutex failureMutex_;

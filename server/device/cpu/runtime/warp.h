@@ -64,6 +64,9 @@ class Warp {
   bool endOutside(FiberQueue& ready);
   // A lane has exited: nobody waits for it any more.
   void laneExited(std::uint32_t lane, FiberQueue& ready);
+  // Lanes that poll (Fiber::polls).
+  void lanePolls(bool polls) { polling_ += polls ? 1 : -1; }
+  bool anyPolls() const { return polling_ != 0; }
 
  private:
   struct Meeting {
@@ -77,6 +80,7 @@ class Warp {
 
   std::uint32_t gone_ = 0;  // lanes that have exited or never were
   std::uint32_t meetings_ = 0;
+  std::int32_t polling_ = 0;
   std::array<Meeting, kWarpLanes> pending_;  // each has at least one lane that waits in no other
   std::array<LaneOperands, kWarpLanes> operands_;
   std::array<Fiber*, kWarpLanes> waiting_;
