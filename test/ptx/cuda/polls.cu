@@ -253,3 +253,35 @@ KERNEL counted(unsigned n, const unsigned* in, unsigned* out) {
   }
   out[global()] = value;
 }
+
+// As CUB's radix sort: each lane looks back on its own, as far as it must, and those that go on do so together.
+KERNEL swept(unsigned n, const unsigned* in, unsigned* out) {
+  volatile unsigned* const states = out + 3 * 1024 + 2;  // 20 for each block
+  const unsigned lane = linear() % 32;
+  const unsigned lanes = threads() - (linear() - lane) < 32 ? (1u << (threads() - (linear() - lane))) - 1 : ~0u;
+  const unsigned value = in[global()] + __shfl_xor_sync(lanes, in[global()], threads() % 32 == 0 ? 1 : 0);
+  __shared__ unsigned sums[20];
+  if (linear() < 20) sums[linear()] = 0;
+  __syncthreads();
+  atomicAdd(&sums[linear() % 20], value % 1000);
+  __syncthreads();
+  unsigned sum = linear() < 20 ? sums[linear()] : 0;
+  if (linear() < 20) {
+    if (blockIdx.x != 0) states[20 * blockIdx.x + linear()] = 0x1000000 + sum;
+    unsigned together = __ballot_sync(lanes & (threads() < 20 ? ~0u : 0xfffff), true);
+    for (unsigned before = blockIdx.x; before-- != 0;) {
+      unsigned seen;
+      do {
+        seen = states[20 * before + linear()];
+      } while (seen == kUnset);
+      sum = sum + (seen & 0xffffff);
+      together = __ballot_sync(together, (seen & 0x2000000) == 0);
+      if (seen & 0x2000000) break;
+    }
+    states[20 * blockIdx.x + linear()] = 0x2000000 + sum;
+  }
+  __syncthreads();
+  if (linear() < 20) sums[linear()] = sum;
+  __syncthreads();
+  out[global()] = value + sums[linear() % 20] * (threads() < 20 && linear() >= threads() ? 0 : 1);
+}

@@ -1,7 +1,9 @@
 #include "server/device/cpu/codegen/cutter.h"
 
+#include <llvm/Analysis/LoopInfo.h>
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/InstIterator.h>
+#include <llvm/IR/IntrinsicInst.h>
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
 
 #include "server/device/cpu/codegen/overwrites.h"
@@ -121,6 +123,72 @@ void Cutter::cutBranchesApart(const Branching& branching) {
     cut(block->getTerminator());
     cutEdges(cuts_.back().resume);
   }
+}
+
+namespace {
+
+bool changesMemory(const llvm::Instruction& instruction) {
+  return llvm::isa<llvm::StoreInst>(instruction) || llvm::isa<llvm::AtomicRMWInst>(instruction) || llvm::isa<llvm::AtomicCmpXchgInst>(instruction);
+}
+
+// Whether whoever comes here exchanges values with other lanes before it stores anything.
+bool meetsFirst(const llvm::BasicBlock* block) {
+  for (unsigned steps = 0; block != nullptr && steps < 8; ++steps, block = block->getUniqueSuccessor()) {
+    for (const llvm::Instruction& instruction : *block) {
+      const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+      if (call != nullptr && warpOperation(*call)) return memberMask(*call) != nullptr;
+      if (changesMemory(instruction)) return false;
+    }
+  }
+  return false;
+}
+
+// Whether nothing is done in the loop but to look at what is no shared memory, and to exchange values.
+bool onlyLooks(const llvm::Loop& loop) {
+  for (const llvm::BasicBlock* block : loop.blocks()) {
+    for (const llvm::Instruction& instruction : *block) {
+      const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+      const bool isKnown = call == nullptr || llvm::isa<llvm::IntrinsicInst>(call) || warpOperation(*call) ||
+                           (call->getCalledFunction() != nullptr && call->getCalledFunction()->getName() == kYield);
+      if (changesMemory(instruction) || !isKnown) return false;
+      if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction); load != nullptr && isOfShared(load->getPointerOperand(), *load->getFunction())) return false;
+    }
+  }
+  return true;
+}
+
+// Whether whoever leaves the loop exchanges values with those that still poll, before anything else.
+bool meetsBehind(const llvm::Loop& loop) {
+  llvm::SmallVector<llvm::BasicBlock*, 4> exits;
+  loop.getExitBlocks(exits);
+  return llvm::all_of(exits, [](const llvm::BasicBlock* exit) { return llvm::isa<llvm::UnreachableInst>(exit->getTerminator()) || meetsFirst(exit); });
+}
+
+}  // namespace
+
+void Cutter::pollInLanes() {
+  const llvm::DominatorTree dominators(step_);
+  const llvm::LoopInfo loops(dominators);
+  llvm::SmallPtrSet<const llvm::Loop*, 4> found;
+  for (llvm::CallInst* poll : polls_) {
+    const llvm::Loop* const loop = loops.getLoopFor(poll->getParent());
+    if (loop != nullptr && onlyLooks(*loop) && meetsBehind(*loop)) found.insert(loop);
+  }
+  // Each round of a loop around such a one comes through it, and waits there.
+  const auto isAround = [&](const llvm::Loop* loop, const llvm::CallInst* poll) {
+    return llvm::any_of(found, [&](const llvm::Loop* inner) { return loop->contains(inner) && dominators.dominates(inner->getHeader(), poll->getParent()); });
+  };
+  const llvm::FunctionCallee let = module_.getOrInsertFunction("rouse_cpu_let_others", b.getVoidTy(), b.getPtrTy());
+  llvm::erase_if(polls_, [&](llvm::CallInst* poll) {
+    const llvm::Loop* const loop = loops.getLoopFor(poll->getParent());
+    if (loop == nullptr || (!found.contains(loop) && !(onlyLooks(*loop) && isAround(loop, poll)))) return false;
+    b.SetInsertPoint(poll);
+    llvm::Value* const field = b.CreateConstInBoundsGEP1_32(b.getInt8Ty(), step_.getArg(kThread), static_cast<unsigned>(offsetof(ThreadContext, block)));
+    b.CreateCall(let, {b.CreateLoad(b.getPtrTy(), field)});
+    poll->eraseFromParent();
+    pollsInLanes_ = true;
+    return true;
+  });
 }
 
 void Cutter::cutPolls() {

@@ -25,7 +25,7 @@ class Cutter {
   bool findBarriers();
   bool hasWarpCalls() const { return warpCalls_; }
   // Whether it has loops that wait for what others store (yieldInSpinLoops).
-  bool polls() const { return !polls_.empty(); }
+  bool polls() const { return !polls_.empty() || pollsInLanes_; }
   const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers() const { return barriers_; }
   bool reduces() const { return reduces_; }
   bool hasSeveralNumbers() const { return ids_.size() > 1; }
@@ -44,6 +44,8 @@ class Cutter {
   void cutBranches(const Branching&);
   // Where threads may take them each its own way: what all do before it is the same. Their cuts come first.
   void cutBranchesApart(const Branching&);
+  // Has whole warps poll where their lanes wait for each other behind the loop, and so for those that still poll: the other blocks run meanwhile, of this one nobody.
+  void pollInLanes();
   // Where threads poll, at the end of each round. Behind those of branches.
   void cutPolls();
   // Blocks are split from here on; values stay what they are.
@@ -63,7 +65,7 @@ class Cutter {
   llvm::SmallSet<std::uint64_t, 4> ids_;
   llvm::SmallVector<llvm::CallInst*, 8> polls_;
   llvm::SmallPtrSet<const llvm::Instruction*, 8> added_;  // of the barriers
-  bool reduces_ = false, warpCalls_ = false;
+  bool reduces_ = false, warpCalls_ = false, pollsInLanes_ = false;
   std::vector<Cut> cuts_;
 };
 

@@ -44,6 +44,12 @@ bool isPlain(const Access& access) {
   return access.isSimple() || (!access.isAtomic() && isStep(access));
 }
 
+// Once for all that are here.
+bool letsOthers(const llvm::Instruction& instruction) {
+  const auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+  return call != nullptr && call->getCalledFunction() != nullptr && call->getCalledFunction()->getName() == "rouse_cpu_let_others";
+}
+
 // One lane after the other.
 bool isAtomicUpdate(const llvm::Instruction& instruction) {
   return llvm::isa<llvm::AtomicRMWInst>(instruction) || llvm::isa<llvm::AtomicCmpXchgInst>(instruction) || changesObject(instruction);
@@ -84,6 +90,7 @@ bool LaneEmitter::coversInstruction(const llvm::Instruction& instruction) const 
   if (const auto* moved = llvm::dyn_cast<llvm::GetElementPtrInst>(&instruction)) return moved->getNumIndices() == 1;
   if (const auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction)) {
     if (const llvm::Function* callee = call->getCalledFunction(); callee != nullptr && callee->getName() == "rouse_cpu_clock") return true;
+    if (letsOthers(*call)) return true;
     const auto* intrinsic = llvm::dyn_cast<llvm::IntrinsicInst>(call);
     if (intrinsic == nullptr || !intrinsic->doesNotAccessMemory() || !isElementwise(intrinsic->getIntrinsicID())) return false;
     for (unsigned k = 0; k < intrinsic->arg_size(); ++k) {
@@ -131,6 +138,11 @@ void LaneEmitter::emitInstruction(const llvm::Instruction& instruction) {
   }
   if (llvm::isa<llvm::FenceInst>(instruction)) {
     b.Insert(instruction.clone());
+    return;
+  }
+  if (letsOthers(instruction)) {
+    const auto& call = llvm::cast<llvm::CallInst>(instruction);
+    b.CreateCall(call.getCalledFunction(), {scalarOf(call.getArgOperand(0))});
     return;
   }
   if (!shapes_.of(&instruction).isScalar()) return set(made_[&instruction].vector, widened(instruction));

@@ -9,6 +9,30 @@
 namespace rouse::cpu::codegen {
 namespace {
 
+// Whether the mask is one that the lanes of a loop keep by ballots among themselves, from all or a ballot on: it names those that go round together.
+bool isKeptByBallots(const llvm::Value* mask, const llvm::Loop* loop) {
+  llvm::SmallPtrSet<const llvm::Value*, 8> seen;
+  llvm::SmallVector<const llvm::Value*, 8> work{mask};
+  bool found = false;
+  while (!work.empty()) {
+    const llvm::Value* const value = work.pop_back_val();
+    if (!seen.insert(value).second) continue;
+    if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(value); constant != nullptr && constant->isMinusOne()) continue;
+    const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(value);
+    if (instruction == nullptr) return false;
+    if (const auto* vote = llvm::dyn_cast<llvm::CallInst>(instruction); vote != nullptr && warpOperation(*vote) == WarpCall::vote) {
+      const auto* const mode = llvm::dyn_cast<llvm::ConstantInt>(vote->getArgOperand(1));
+      if (mode == nullptr || mode->getZExtValue() != 3) return false;
+      found |= loop != nullptr && loop->contains(vote);
+    } else if (llvm::isa<llvm::PHINode>(instruction) || llvm::isa<llvm::FreezeInst>(instruction) || instruction->getOpcode() == llvm::Instruction::And) {
+      work.append(instruction->op_begin(), instruction->op_end());
+    } else {
+      return false;
+    }
+  }
+  return found;
+}
+
 std::uint64_t numberOf(const llvm::Value* value) { return llvm::cast<llvm::ConstantInt>(value)->getZExtValue(); }
 
 }  // namespace
@@ -26,6 +50,7 @@ bool LaneEmitter::meetHere(const llvm::CallInst& call) const {
   const llvm::Value* const mask = memberMask(call);
   const auto* const active = llvm::dyn_cast<llvm::CallInst>(mask);
   if (active != nullptr && warpOperation(*active) == WarpCall::active) return shapes_.haveSameLanes(block, active->getParent());
+  if (isKeptByBallots(mask, shapes_.loops().getLoopFor(block))) return true;
   if (!shapes_.isSteady(block)) return false;
   return llvm::none_of(llvm::instructions(from_), [&](const llvm::Instruction& instruction) {
     const auto* const other = llvm::dyn_cast<llvm::CallInst>(&instruction);

@@ -32,9 +32,12 @@ bool isTooLarge(const llvm::Function& step, std::size_t cuts) {
   return cuts > kMostCuts || (cuts + 1) * step.getInstructionCount() > kMostStepInstructions;
 }
 
-// Nothing where the kernel is one for fibers; whatever has become of the step.
+// How warps poll where the lanes go apart: not at all, or where nobody else is needed meanwhile (Cutter::pollInLanes).
+enum class Apart : std::uint8_t { never, inLanes };
+
+// Nothing where the kernel is one for fibers; whatever has become of the step. `mayHelp`: whether another way to poll may.
 std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool independent, llvm::TargetMachine* lanes, Code code,
-                               const std::function<void(llvm::Function&)>& tidy) {
+                               const std::function<void(llvm::Function&)>& tidy, Apart apart, bool& mayHelp) {
   if (!inlineWaiting(step, tidy)) return std::nullopt;
   if (isFlat(code)) {
     numberFlat(step, code == Code::row);
@@ -65,6 +68,8 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
     uniformity.emplace(step, cutter.barriers());
     const Cutter::Branching branching = cutter.branching(*uniformity);
     if (cutter.holdUpPolls(branching)) return std::nullopt;
+    mayHelp = cutter.polls() && wholeWarps;
+    if (apart == Apart::inLanes) cutter.pollInLanes();
     cutter.cutBranches(branching);
   } else if (lanes != nullptr) {
     const Cutter::Branching branching = cutter.branching(*uniformity);
@@ -93,10 +98,14 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
 
 std::optional<SplitLoop> splitAtBarriers(llvm::Module& module, llvm::Function& body, llvm::StringRef name, bool independent,
                                          llvm::TargetMachine* lanes, Code code, const std::function<void(llvm::Function&)>& tidy) {
-  llvm::Function* const step = makeStep(module, body, name);
-  const auto made = split(*step, name, independent, lanes, code, tidy);
-  if (!made) step->eraseFromParent();
-  return made;
+  for (const Apart apart : {Apart::never, Apart::inLanes}) {
+    bool mayHelp = false;
+    llvm::Function* const step = makeStep(module, body, name);
+    if (const auto made = split(*step, name, independent, lanes, code, tidy, apart, mayHelp)) return made;
+    step->eraseFromParent();
+    if (!mayHelp) break;
+  }
+  return std::nullopt;
 }
 
 }  // namespace rouse::cpu::codegen
