@@ -11,8 +11,8 @@ TEST_CASE("a kernel whose threads poll computes the same in loops and with fiber
 }
 
 TEST_CASE("warps poll together, threads between operations of warps, and all of a block") {
-  mustBeTheSame("polls", {"looked_back", "led", "together", "counted", "swept"}, true, {"O3"});
-  mustBeTheSame("polls", {"looked_back", "led", "together", "counted", "swept"}, false, {"O0-G"});
+  mustBeTheSame("polls", {"looked_back", "led", "together", "counted", "swept", "drawn"}, true, {"O3"});
+  mustBeTheSame("polls", {"looked_back", "led", "together", "counted", "swept", "drawn"}, false, {"O0-G"});
 }
 
 TEST_CASE("what comes from block to block is what it should be") {

@@ -238,3 +238,45 @@ KERNEL logarithms(unsigned n, const unsigned* in, unsigned* out) {
   asm("lg2.approx.f32 %0, %1;" : "=f"(logarithm) : "f"(bits(in[global()])));
   out[global()] = __float_as_uint(logarithm);
 }
+
+// Threads leave the loop in rounds of their own, each by the way that is everybody's in that round.
+KERNEL left_apart(unsigned n, const unsigned* in, unsigned* out) {
+  unsigned result = 0, sum = 0;
+  for (unsigned k = 0;; ++k) {
+    if (k < 60 && in[(global() + 7 * k) % n] % 3 != 0) continue;
+    if (k < n % 20) {
+      sum += k;
+      continue;
+    }
+    if ((k ^ n) & 1) {
+      sum += 7;
+      result = n + 1;
+      break;
+    }
+    sum *= 3;
+    if (k > n % 31) {
+      sum += 100;
+      result = n * 5;
+      break;
+    }
+  }
+  out[global()] = result + sum * 16;
+}
+
+// Many ways out, of which one is a thread's own.
+KERNEL many_ends(unsigned n, const unsigned* in, unsigned* out) {
+  unsigned sum = n;
+  if (in[global()] % 7 == 3) {
+    out[global()] = 2;
+    return;
+  }
+#pragma unroll
+  for (unsigned k = 0; k < 48; ++k) {
+    if (sum == 12345 + k) {
+      out[global()] = sum;
+      return;
+    }
+    sum = sum * 3 + n;
+  }
+  out[global()] = sum + in[global()];
+}

@@ -285,3 +285,20 @@ KERNEL swept(unsigned n, const unsigned* in, unsigned* out) {
   __syncthreads();
   out[global()] = value + sums[linear() % 20] * (threads() < 20 && linear() >= threads() ? 0 : 1);
 }
+
+// What threads hand on under a lock, by plain loads and stores with no barrier between, differs from one to the next.
+KERNEL drawn(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned next, lock, total, last;
+  if (linear() == 0) next = lock = total = last = 0;
+  __syncthreads();
+  while (atomicCAS(&lock, 0, 1) != 0) {
+  }
+  const unsigned drawn = next;
+  next = drawn + 1;
+  __threadfence();
+  atomicExch(&lock, 0);
+  if (drawn + 1 == threads()) atomicAdd(&last, 1);
+  atomicAdd(&total, drawn * drawn);
+  const unsigned many = __syncthreads_count(drawn % 2 == 0);
+  out[global()] = in[global()] + total * 16 + last * 8 + many + __popc(__ballot_sync(~0u, true)) * (threads() % 32 == 0 ? 1 : 0);
+}

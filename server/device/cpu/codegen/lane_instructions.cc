@@ -31,6 +31,27 @@ bool isPlainScalar(const llvm::Type* type) {
   return type->isVoidTy() || type->isPointerTy() || type->isFloatingPointTy() || (type->isIntegerTy() && type->getIntegerBitWidth() <= 128);
 }
 
+// Numbers of 128 bits are what is in memory at once: taken apart, and put together.
+bool isWideForm(const llvm::Instruction& instruction) {
+  const auto isWide = [](const llvm::Value* value) { return value->getType()->isIntegerTy(128); };
+  if (!isWide(&instruction) && llvm::none_of(instruction.operands(), [&](const llvm::Use& use) { return isWide(use.get()); })) return true;
+  switch (instruction.getOpcode()) {
+    case llvm::Instruction::Load:
+    case llvm::Instruction::Store:
+    case llvm::Instruction::Or:
+    case llvm::Instruction::Shl:
+    case llvm::Instruction::LShr:
+    case llvm::Instruction::Trunc:
+    case llvm::Instruction::ZExt:
+    case llvm::Instruction::PHI:
+    case llvm::Instruction::Select:
+    case llvm::Instruction::Freeze:
+      return true;
+    default:
+      return false;
+  }
+}
+
 // What ends the launch, and tells which thread did.
 bool endsLaunch(const llvm::Instruction& instruction) {
   const auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction);
@@ -76,7 +97,7 @@ bool LaneEmitter::coversInstruction(const llvm::Instruction& instruction) const 
   for (const llvm::Value* operand : instruction.operands()) {
     if (!isPlainScalar(operand->getType()) && !operand->getType()->isLabelTy() && !llvm::isa<llvm::Function>(operand)) return false;
   }
-  if (!isPlainScalar(instruction.getType())) return false;
+  if (!isPlainScalar(instruction.getType()) || !isWideForm(instruction)) return false;
   if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) {
     const auto own = shapes_.ownField(*load);
     const llvm::Type* const type = load->getType();

@@ -52,12 +52,13 @@ std::uint64_t laneBytes(const llvm::AllocaInst& variable) {
 }
 
 LaneShapes::LaneShapes(llvm::Function& function, Beside beside)
-    : function_(function), beside_(beside), layout_(function.getParent()->getDataLayout()), dominators_(function), postDominators_(function), loops_(dominators_) {
+    : function_(function), beside_(beside), layout_(function.getParent()->getDataLayout()), dominators_(function), loops_(dominators_) {
   findLeaders();
   const llvm::ReversePostOrderTraversal<llvm::Function*> order(&function_);
   // Shapes only ever become worse, so this ends.
   for (bool changed = true; changed;) {
     changed = false;
+    forget();
     for (const llvm::BasicBlock* block : order) {
       for (const llvm::Instruction& instruction : *block) {
         if (instruction.getType()->isVoidTy()) continue;
@@ -69,6 +70,7 @@ LaneShapes::LaneShapes(llvm::Function& function, Beside beside)
       }
     }
   }
+  forget();
 }
 
 Shape LaneShapes::of(const llvm::Value* value) const {
@@ -113,21 +115,71 @@ bool LaneShapes::isCommon(const llvm::Loop* loop) const {
   return exiting != nullptr;
 }
 
-// Whether all lanes that come to `join` together have come the same way since they were last known to be together. Where some went apart and met again on the
-// way, they did.
+void LaneShapes::forget() {
+  alike_.clear();
+  whole_.clear();
+  together_.clear();
+}
+
 bool LaneShapes::decidedAlike(const llvm::BasicBlock* join) const {
+  if (const auto found = alike_.find(join); found != alike_.end()) return found->second;
+  const bool alike = computeAlike(join);
+  alike_[join] = alike;
+  return alike;
+}
+
+namespace {
+
+using Region = llvm::SmallPtrSet<const llvm::BasicBlock*, 16>;
+
+constexpr std::size_t kMostBetween = 128;  // of a region whose lanes go apart and meet again
+
+// Whether all ways from `sources` to `join` come through one block before, which is not among them. In the region alone: not by way of another round.
+bool meetBefore(llvm::ArrayRef<const llvm::BasicBlock*> sources, const llvm::BasicBlock* join, const Region& region) {
+  llvm::DenseMap<const llvm::BasicBlock*, const llvm::BasicBlock*> cameFrom;
+  // Whether there is a way around `without`.
+  const auto reaches = [&](const llvm::BasicBlock* without) {
+    cameFrom.clear();
+    llvm::SmallVector<const llvm::BasicBlock*, 16> work(sources.begin(), sources.end());
+    while (!work.empty()) {
+      const llvm::BasicBlock* const block = work.pop_back_val();
+      for (const llvm::BasicBlock* next : llvm::successors(block)) {
+        if (next == without || (next != join && !region.contains(next)) || !cameFrom.try_emplace(next, block).second) continue;
+        if (next == join) return true;
+        work.push_back(next);
+      }
+    }
+    return false;
+  };
+  if (!reaches(nullptr)) return true;
+  llvm::SmallVector<const llvm::BasicBlock*, 16> way;
+  for (const llvm::BasicBlock* block = cameFrom.lookup(join); !llvm::is_contained(sources, block); block = cameFrom.lookup(block)) way.push_back(block);
+  return llvm::any_of(way, [&](const llvm::BasicBlock* block) { return !reaches(block); });
+}
+
+}  // namespace
+
+// Whether all lanes that come to `join` together have come the same way since they were last known to be together. Where some went apart and met again on the
+// way, they did; also those that left a loop in different rounds, by different ways.
+bool LaneShapes::computeAlike(const llvm::BasicBlock* join) const {
   const llvm::BasicBlock* const top = dominators_.getNode(join)->getIDom()->getBlock();
-  llvm::SmallPtrSet<const llvm::BasicBlock*, 16> between;
+  Region between;
   llvm::SmallVector<const llvm::BasicBlock*, 16> work(llvm::predecessors(join));
   while (!work.empty()) {
     const llvm::BasicBlock* const block = work.pop_back_val();
     if (between.insert(block).second && block != top) work.append(llvm::pred_begin(block), llvm::pred_end(block));
   }
-  return llvm::all_of(between, [&](const llvm::BasicBlock* block) {
+  const auto meet = [&](llvm::ArrayRef<const llvm::BasicBlock*> sources) { return between.size() <= kMostBetween && meetBefore(sources, join, between); };
+  llvm::SmallPtrSet<const llvm::Loop*, 4> left;
+  for (const llvm::BasicBlock* block : between) {
     const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(block->getTerminator());
-    if (branch == nullptr || !branch->isConditional() || of(branch->getCondition()).isUniform()) return true;
-    const auto* const node = postDominators_.getNode(block);
-    return node != nullptr && node->getIDom() != nullptr && between.contains(node->getIDom()->getBlock());
+    if (branch != nullptr && branch->isConditional() && !of(branch->getCondition()).isUniform() && !meet({block})) return false;
+    for (const llvm::Loop* loop = loops_.getLoopFor(block); loop != nullptr && !loop->contains(join); loop = loop->getParentLoop()) left.insert(loop);
+  }
+  return llvm::all_of(left, [&](const llvm::Loop* loop) {
+    llvm::SmallVector<const llvm::BasicBlock*, 16> blocks;
+    llvm::copy_if(loop->blocks(), std::back_inserter(blocks), [&](const llvm::BasicBlock* block) { return between.contains(block); });
+    return leavesTogether(loop) || meet(blocks);
   });
 }
 
@@ -141,7 +193,7 @@ Shape LaneShapes::ofPhi(const llvm::PHINode& phi) const {
   for (const llvm::BasicBlock* from : phi.blocks()) {
     const llvm::Loop* left = loops_.getLoopFor(from);
     for (; left != nullptr && !left->contains(block); left = left->getParentLoop()) {
-      if (all.conditional || (!isCommon(left) && !staysTogether(left))) return kVarying;
+      if (all.conditional || !leavesTogether(left)) return kVarying;
     }
   }
   if (phi.getNumIncomingValues() == 1) return all;
@@ -248,23 +300,23 @@ bool LaneShapes::splitsBetweenWarps(const llvm::ICmpInst& compare) const {
   }
 }
 
-bool LaneShapes::isConverged(const llvm::BasicBlock* block) const {
-  if (const auto found = converged_.find(block); found != converged_.end()) return found->second;
-  const bool converged = isWhole(block, nullptr);
-  converged_[block] = converged;
-  return converged;
-}
+bool LaneShapes::isConverged(const llvm::BasicBlock* block) const { return isWhole(block, nullptr); }
 
 // Whether all lanes that are in a round of the loop (null: in the function) come to the block at once, or none.
 bool LaneShapes::isWhole(const llvm::BasicBlock* block, const llvm::Loop* within) const {
-  if (within == nullptr) {
-    if (const auto found = converged_.find(block); found != converged_.end()) return found->second;
-  }
+  const auto [found, added] = whole_.try_emplace({block, within}, false);  // also while it is being found out
+  if (!added) return found->second;
+  const bool whole = computeWhole(block, within);
+  whole_[{block, within}] = whole;
+  return whole;
+}
+
+bool LaneShapes::computeWhole(const llvm::BasicBlock* block, const llvm::Loop* within) const {
   if (within != nullptr ? block == within->getHeader() : block->isEntryBlock()) return true;
   if (const llvm::BasicBlock* top = leader(block)) return isWhole(top, within);
   const llvm::Loop* const loop = loops_.getLoopFor(block);
   const bool isHeader = loop != nullptr && loop->getHeader() == block;
-  if (isHeader && !isCommon(loop) && !staysTogether(loop)) return false;
+  if (isHeader && !leavesTogether(loop)) return false;
   if (!isHeader) {
     const llvm::BasicBlock* const top = dominators_.getNode(block)->getIDom()->getBlock();
     if (loops_.getLoopFor(top) == loop && decidedAlike(block) && isWhole(top, within)) return true;
@@ -279,13 +331,19 @@ bool LaneShapes::isWhole(const llvm::BasicBlock* block, const llvm::Loop* within
 
 // Whether all lanes that enter the loop leave it in the same round, and the same way: as isCommon, with several ways out.
 bool LaneShapes::staysTogether(const llvm::Loop* loop) const {
+  const auto [found, added] = together_.try_emplace(loop, false);
+  if (!added) return found->second;
   llvm::SmallVector<llvm::BasicBlock*, 4> exiting;
   loop->getExitingBlocks(exiting);
-  return llvm::all_of(exiting, [&](const llvm::BasicBlock* block) {
+  const bool together = llvm::all_of(exiting, [&](const llvm::BasicBlock* block) {
     const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(block->getTerminator());
     return branch != nullptr && (!branch->isConditional() || of(branch->getCondition()).isUniform()) && isWhole(block, loop);
   });
+  together_[loop] = together;
+  return together;
 }
+
+bool LaneShapes::leavesTogether(const llvm::Loop* loop) const { return isCommon(loop) || staysTogether(loop); }
 
 bool LaneShapes::isSteady(const llvm::BasicBlock* block) const {
   if (const auto found = steady_.find(block); found != steady_.end()) return found->second;

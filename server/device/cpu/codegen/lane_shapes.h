@@ -4,7 +4,6 @@
 
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/Analysis/LoopInfo.h>
-#include <llvm/Analysis/PostDominators.h>
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/IntrinsicInst.h>
 
@@ -66,11 +65,15 @@ class LaneShapes {
 
  private:
   bool isWhole(const llvm::BasicBlock*, const llvm::Loop* within) const;
+  bool computeWhole(const llvm::BasicBlock*, const llvm::Loop* within) const;
   bool staysTogether(const llvm::Loop*) const;
+  bool leavesTogether(const llvm::Loop*) const;
+  void forget();
   bool computeSteady(const llvm::BasicBlock*) const;
   bool allReach(const llvm::BasicBlock* from, const llvm::BasicBlock* to) const;
   void findLeaders();
   bool decidedAlike(const llvm::BasicBlock* join) const;
+  bool computeAlike(const llvm::BasicBlock* join) const;
   Shape compute(const llvm::Instruction&) const;
   Shape ofPhi(const llvm::PHINode&) const;
   Shape ofLoad(const llvm::LoadInst&) const;
@@ -88,11 +91,13 @@ class LaneShapes {
   const Beside beside_;
   const llvm::DataLayout& layout_;
   llvm::DominatorTree dominators_;
-  llvm::PostDominatorTree postDominators_;
   llvm::LoopInfo loops_;
   llvm::DenseMap<const llvm::BasicBlock*, const llvm::BasicBlock*> leaders_;
   llvm::DenseMap<const llvm::Value*, Shape> shapes_;
-  mutable llvm::DenseMap<const llvm::BasicBlock*, bool> converged_, steady_;  // asked for so far
+  // Asked for so far. Those that hang on shapes are forgotten from round to round, while these become worse.
+  mutable llvm::DenseMap<const llvm::BasicBlock*, bool> steady_, alike_;
+  mutable llvm::DenseMap<std::pair<const llvm::BasicBlock*, const llvm::Loop*>, bool> whole_;
+  mutable llvm::DenseMap<const llvm::Loop*, bool> together_;
 };
 
 }  // namespace rouse::cpu::codegen

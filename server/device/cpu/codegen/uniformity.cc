@@ -4,6 +4,8 @@
 #include <llvm/IR/CFG.h>
 #include <llvm/IR/IntrinsicInst.h>
 
+#include "server/device/cpu/codegen/passes.h"
+
 namespace rouse::cpu::codegen {
 namespace {
 
@@ -43,6 +45,7 @@ Uniformity::Uniformity(llvm::Function& function, const llvm::SmallPtrSetImpl<llv
     return;
   }
   findPostDominators(function);
+  findBehindPolls(function, barriers);
   for (llvm::BasicBlock& block : function) {
     for (llvm::Instruction& instruction : block) {
       if (isSource(instruction)) mark(&instruction);
@@ -97,6 +100,29 @@ void Uniformity::findPostDominators(llvm::Function& function) {
   }
 }
 
+// Who has polled goes on while others still do, and what it stores under a lock, or in its turn, the next one loads: with no barrier between.
+void Uniformity::findBehindPolls(llvm::Function& function, const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers) {
+  llvm::SmallPtrSet<llvm::BasicBlock*, 16> seen;
+  llvm::SmallVector<llvm::BasicBlock*, 16> work;
+  const auto walk = [&](llvm::BasicBlock* block, llvm::BasicBlock::iterator from) {
+    for (auto at = from; at != block->end(); ++at) {
+      if (barriers.contains(&*at)) return;
+      if (llvm::isa<llvm::LoadInst>(*at)) behindPolls_.insert(&*at);
+    }
+    work.append(llvm::succ_begin(block), llvm::succ_end(block));
+  };
+  for (llvm::BasicBlock& block : function) {
+    for (llvm::Instruction& instruction : block) {
+      const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+      if (call != nullptr && call->getCalledFunction() != nullptr && call->getCalledFunction()->getName() == kYield) walk(&block, instruction.getIterator());
+    }
+  }
+  while (!work.empty()) {
+    llvm::BasicBlock* const block = work.pop_back_val();
+    if (seen.insert(block).second) walk(block, block->begin());
+  }
+}
+
 bool Uniformity::isSource(const llvm::Instruction& instruction) const {
   const llvm::Function& function = *instruction.getFunction();
   if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) {
@@ -104,8 +130,8 @@ bool Uniformity::isSource(const llvm::Instruction& instruction) const {
     std::int64_t offset = 0;
     if (isField(load->getPointerOperand(), function.getArg(0), offset, layout)) return offset != offsetof(ThreadContext, block);
     if (load->isVolatile() || load->isAtomic()) return true;
-    // Between two barriers nobody writes what others read, but behind a cut (Cutter::separateOverwrites).
-    if (isOfShared(load->getPointerOperand(), function)) return false;
+    // Between two barriers nobody writes what others read, but behind a cut (Cutter::separateOverwrites), or where threads poll.
+    if (isOfShared(load->getPointerOperand(), function)) return behindPolls_.contains(load);
     return !isConstantLoad(*load) && !isField(load->getPointerOperand(), function.getArg(1), offset, layout);
   }
   if (const auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction)) {

@@ -38,6 +38,7 @@ class Uniformity {
 
  private:
   void findPostDominators(llvm::Function&);
+  void findBehindPolls(llvm::Function&, const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers);
   bool isSource(const llvm::Instruction&) const;
   void mark(const llvm::Value*);
   void spread(const llvm::BasicBlock* branching);
@@ -47,6 +48,7 @@ class Uniformity {
   llvm::DenseMap<const llvm::BasicBlock*, llvm::BitVector> postDominators_;  // of blocks from which the end can be reached
   llvm::DenseMap<const llvm::BasicBlock*, unsigned> numbers_;
   llvm::SmallPtrSet<const llvm::BasicBlock*, 8> withBarrier_;
+  llvm::SmallPtrSet<const llvm::Instruction*, 16> behindPolls_;  // loads that threads come to from polling, each in its own time
   llvm::DenseSet<const llvm::Value*> divergent_;
   llvm::SmallVector<const llvm::Instruction*, 64> work_;
   bool uniformBarriers_ = true;

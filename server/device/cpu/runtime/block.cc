@@ -16,7 +16,7 @@ constexpr std::uint32_t kSpinsPerThread = 4;      // rounds of all spinning thre
 constexpr std::uint32_t kYieldsPerTurn = 16;      // of each thread, though others become runnable: threads that poll together meet in each round
 constexpr std::uint32_t kRoundsPerTurn = 4;       // of a loop in which threads only poll: the other block may be another worker's
 // How long nothing but polling goes on in the whole grid before lanes that step no longer wait for mates that poll; and at most, since rounds of polling may step as well.
-constexpr std::chrono::milliseconds kPatience{20}, kMostPatience{2000};
+constexpr std::chrono::milliseconds kPatience{200}, kMostPatience{10'000};
 constexpr std::uint32_t kTurnsPerFairness = 256;  // switches between turns of those that come last
 
 std::string triple(const std::uint32_t (&value)[3]) {
