@@ -203,7 +203,8 @@ Fiber* Block::takeStepping() {
   }
   while (!stepping_.empty()) {
     Fiber* const fiber = stepping_.pop();
-    if (!warps_[fiber->context.warp].anyPolls() || !grid_->holds()) return fiber;
+    const Warp& warp = warps_[fiber->context.warp];
+    if (!warp.anyPolls() || warp.stepsInPolls() || !grid_->holds()) return fiber;
     held_.push(fiber);
   }
   return nullptr;
@@ -237,7 +238,7 @@ Fiber* Block::beginThread() {
 void Block::place(Fiber* fiber, std::uint32_t linear) {
   fiber->block = this;
   fiber->yields = 0;
-  fiber->polls = false;
+  fiber->polls = fiber->leftByStep = false;
   ThreadContext& thread = fiber->context;
   thread.tid[0] = linear % context_.ntid[0];
   thread.tid[1] = linear / context_.ntid[0] % context_.ntid[1];
@@ -316,7 +317,12 @@ void Block::yield(Fiber* self) {
   ++yields_;
   if (!self->polls) {
     self->polls = true;
-    warps_[self->context.warp].lanePolls(true);
+    Warp& warp = warps_[self->context.warp];
+    warp.lanePolls(true);
+    if (self->leftByStep && !warp.stepsInPolls()) {
+      warp.noteStepsInPolls();
+      freed_ |= !held_.empty();
+    }
   }
   self->wait = Wait::yielded;
   yielded_.push(self);
@@ -334,6 +340,7 @@ std::byte* Block::frames(std::size_t bytes) { return grid_->options().code.mayPo
 // Behind all that can run otherwise, in the order in which they came: each goes one step at a time.
 void Block::step(Fiber* self) {
   if (!self->polls) progressed_ = true;
+  self->leftByStep |= self->polls;
   goesOn(self);
   self->wait = Wait::yielded;
   stepping_.push(self);
