@@ -281,31 +281,45 @@ bool Spins::isSpin(const llvm::Loop& loop) {
   return false;
 }
 
+bool isStepCall(const llvm::Instruction& instruction) {
+  const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+  return call != nullptr && call->getCalledFunction() != nullptr && call->getCalledFunction()->getName() == "rouse_cpu_step";
+}
+
 bool yieldIn(llvm::Function& function, Observers& observers) {
   if (function.isDeclaration()) return false;
   Spins spins(function, observers);
   struct Back {
     llvm::BasicBlock* header;
     llvm::SmallVector<llvm::BasicBlock*, 4> latches;
+    bool steps;  // lanes go in step in it: also those that leave it have their turn, or they would be ahead
   };
   llvm::SmallVector<Back, 4> found;
   llvm::SmallPtrSet<const llvm::BasicBlock*, 16> polling;
   for (llvm::Loop* loop : spins.flow().loops.getLoopsInPreorder()) {
     if (!spins.isSpin(*loop)) continue;
     polling.insert(loop->block_begin(), loop->block_end());
-    found.push_back({loop->getHeader(), {}});
+    const bool steps = llvm::any_of(loop->blocks(), [](const llvm::BasicBlock* block) { return llvm::any_of(*block, isStepCall); });
+    found.push_back({loop->getHeader(), {}, steps});
     loop->getLoopLatches(found.back().latches);
   }
   for (llvm::Instruction& instruction : llvm::instructions(function)) {
     auto* const load = llvm::dyn_cast<llvm::LoadInst>(&instruction);
     if (load != nullptr && load->hasMetadata(kUncached) && !polling.contains(load->getParent())) load->setVolatile(false);
   }
-  for (Back& back : found) {
-    // On the way back, which is one for all: who leaves the loop goes on at once, since it may be what the others wait for.
-    llvm::IRBuilder<> b(llvm::SplitBlockPredecessors(back.header, back.latches, ".again")->getTerminator());
-    const llvm::FunctionCallee yield = function.getParent()->getOrInsertFunction(
-        kYield, llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy()}, false));
+  llvm::IRBuilder<> b(function.getContext());
+  const auto yieldBefore = [&](llvm::Instruction* place) {
+    b.SetInsertPoint(place);
+    const llvm::FunctionCallee yield = function.getParent()->getOrInsertFunction(kYield, llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy()}, false));
     b.CreateCall(yield, {function.getArg(0)});
+  };
+  for (Back& back : found) {
+    if (back.steps) {
+      for (llvm::BasicBlock* latch : back.latches) yieldBefore(latch->getTerminator());
+    } else {
+      // On the way back, which is one for all: who leaves the loop goes on at once, since it may be what the others wait for.
+      yieldBefore(llvm::SplitBlockPredecessors(back.header, back.latches, ".again")->getTerminator());
+    }
   }
   return !found.empty();
 }

@@ -203,8 +203,7 @@ Fiber* Block::takeStepping() {
   }
   while (!stepping_.empty()) {
     Fiber* const fiber = stepping_.pop();
-    const Warp& warp = warps_[fiber->context.warp];
-    if (!warp.anyPolls() || warp.stepsInPolls() || !grid_->holds()) return fiber;
+    if (!warps_[fiber->context.warp].anyPolls() || !grid_->holds()) return fiber;
     held_.push(fiber);
   }
   return nullptr;
@@ -238,7 +237,7 @@ Fiber* Block::beginThread() {
 void Block::place(Fiber* fiber, std::uint32_t linear) {
   fiber->block = this;
   fiber->yields = 0;
-  fiber->polls = fiber->leftByStep = false;
+  fiber->polls = fiber->stepped = false;
   ThreadContext& thread = fiber->context;
   thread.tid[0] = linear % context_.ntid[0];
   thread.tid[1] = linear / context_.ntid[0] % context_.ntid[1];
@@ -315,14 +314,11 @@ void Block::yield(Fiber* self) {
   }
   ++spins_;
   ++yields_;
-  if (!self->polls) {
+  // Who steps in each round (histograms by tagged words) goes with the others, and nobody waits for it.
+  const bool onlyPolls = !std::exchange(self->stepped, false);
+  if (!self->polls && onlyPolls) {
     self->polls = true;
-    Warp& warp = warps_[self->context.warp];
-    warp.lanePolls(true);
-    if (self->leftByStep && !warp.stepsInPolls()) {
-      warp.noteStepsInPolls();
-      freed_ |= !held_.empty();
-    }
+    warps_[self->context.warp].lanePolls(true);
   }
   self->wait = Wait::yielded;
   yielded_.push(self);
@@ -340,7 +336,7 @@ std::byte* Block::frames(std::size_t bytes) { return grid_->options().code.mayPo
 // Behind all that can run otherwise, in the order in which they came: each goes one step at a time.
 void Block::step(Fiber* self) {
   if (!self->polls) progressed_ = true;
-  self->leftByStep |= self->polls;
+  self->stepped = true;
   goesOn(self);
   self->wait = Wait::yielded;
   stepping_.push(self);

@@ -21,8 +21,8 @@ struct Fiber {
   void (*body)(Fiber*) = nullptr;
   std::uint64_t result = 0;  // of the operation it waited for
   std::uint32_t yields = 0;
-  bool polls = false;        // has yielded, and not waited otherwise since
-  bool leftByStep = false;   // has ended polling by a step
+  bool polls = false;        // has done nothing but poll since it last yielded
+  bool stepped = false;      // since it last yielded
   Wait wait = Wait::none;
   std::uint32_t detail = 0;  // barrier number, or the mask of a warp operation
   Stack stack;

@@ -13,7 +13,6 @@ void Warp::reset(std::uint32_t lanes) {
   gone_ = lanes >= kWarpLanes ? 0 : ~std::uint32_t{0} << lanes;
   meetings_ = 0;
   polling_ = 0;
-  stepsInPolls_ = false;
 }
 
 bool Warp::meet(Fiber* fiber, WarpOperation operation, std::uint32_t mask, const LaneOperands& operands,

@@ -67,9 +67,6 @@ class Warp {
   // Lanes that poll (Fiber::polls).
   void lanePolls(bool polls) { polling_ += polls ? 1 : -1; }
   bool anyPolls() const { return polling_ != 0; }
-  // Its lanes step in the very loops in which they poll (histograms by tagged words): who steps there waits for nobody.
-  void noteStepsInPolls() { stepsInPolls_ = true; }
-  bool stepsInPolls() const { return stepsInPolls_; }
 
  private:
   struct Meeting {
@@ -84,7 +81,6 @@ class Warp {
   std::uint32_t gone_ = 0;  // lanes that have exited or never were
   std::uint32_t meetings_ = 0;
   std::int32_t polling_ = 0;
-  bool stepsInPolls_ = false;
   std::array<Meeting, kWarpLanes> pending_;  // each has at least one lane that waits in no other
   std::array<LaneOperands, kWarpLanes> operands_;
   std::array<Fiber*, kWarpLanes> waiting_;
