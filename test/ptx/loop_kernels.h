@@ -38,9 +38,9 @@ std::vector<std::uint32_t> someNumbers();
 // All `names`, all `variants`, blocks of many shapes: loops and fibers give the same words. `haveLoops`: which all of them must have.
 void mustBeTheSame(const std::string& source, const std::vector<const char*>& names, bool haveLoops = true,
                    const std::vector<const char*>& variants = {"O3", "O0-G"});
-// What each thread of a launch of blocks of `threads` is to have stored, in loops or as fibers: expected(in, block, thread).
+// What each thread of a launch of blocks of `threads` is to have stored, in loops or as fibers: expected(in, block, thread). `haveLoop`: which it must have.
 using Expected = std::function<std::uint32_t(const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t thread)>;
-void mustStore(const std::string& source, const char* name, bool fibers, std::uint32_t threads, const Expected&);
+void mustStore(const std::string& source, const char* name, bool fibers, std::uint32_t threads, const Expected&, bool haveLoop = true);
 // Nothing happens while no word of `in` is `n`; where one is, both end with the error.
 void mustEndWith(const std::string& source, const char* name, CudaError error);
 

@@ -302,3 +302,44 @@ KERNEL drawn(unsigned n, const unsigned* in, unsigned* out) {
   const unsigned many = __syncthreads_count(drawn % 2 == 0);
   out[global()] = in[global()] + total * 16 + last * 8 + many + __popc(__ballot_sync(~0u, true)) * (threads() % 32 == 0 ? 1 : 0);
 }
+
+// Counts of each warp, by words that say whose they are: who finds another's tag in its word tries again (before shared memory had atomics). All go in step.
+KERNEL tagged(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ volatile unsigned counts[32 * 8];
+  const unsigned warp = linear() / 32, tag = linear() << 27;
+  if (linear() % 32 < 8) counts[8 * warp + linear() % 32] = 0;
+  __syncthreads();
+  for (unsigned k = 0; k < 20; ++k) {
+    volatile unsigned* const word = &counts[8 * warp + in[(linear() + 5 * k) % n] % 8];
+    unsigned count;
+    do {
+      count = tag | ((*word & 0x7ffffff) + 1);
+      *word = count;
+    } while (*word != count);
+  }
+  __syncthreads();
+  out[global()] = counts[8 * warp + linear() % 8] & 0x7ffffff;
+}
+
+// Each lane polls on its own, warp after warp, the last first; behind that they add up in step, with no barrier.
+KERNEL met_again(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned sums[1024];
+  volatile unsigned* const done = behind(out);
+  const unsigned warp = linear() / 32, warps = threads() / 32, lane = linear() % 32;
+  unsigned sum = 0;
+  for (unsigned k = lane; k < 100;) {
+    if (warp + 1 == warps || done[20 * blockIdx.x % 60 + (warp + 1) % 20] == warp + 1) {
+      __threadfence();
+      sum += in[100 * warp + k];
+      k += 32;
+    }
+  }
+  sums[linear()] = sum;
+  for (unsigned step = 16; step > 0; step /= 2)
+    if (lane < step) sums[linear()] += sums[linear() + step];
+  out[global()] = lane == 0 ? sums[linear()] : lane;
+  if (lane == 0) {
+    __threadfence();
+    done[20 * blockIdx.x % 60 + warp % 20] = warp;
+  }
+}
