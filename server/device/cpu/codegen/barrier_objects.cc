@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "server/device/cpu/codegen/step_function.h"
+#include "server/device/cpu/codegen/passes.h"
 
 namespace rouse::cpu::codegen {
 namespace {
@@ -115,11 +116,6 @@ llvm::FunctionType* typeOf(llvm::LLVMContext& context, ObjectCall call) {
     default:
       return llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy(), word}, false);
   }
-}
-
-bool isCallOf(const llvm::Instruction& instruction, llvm::StringRef name) {
-  const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
-  return call != nullptr && call->getCalledFunction() != nullptr && call->getCalledFunction()->getName() == name;
 }
 
 // Whether it may be left out, again and again, by a thread that does not wait.

@@ -148,8 +148,7 @@ bool onlyLooks(const llvm::Loop& loop) {
   for (const llvm::BasicBlock* block : loop.blocks()) {
     for (const llvm::Instruction& instruction : *block) {
       const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
-      const bool isKnown = call == nullptr || llvm::isa<llvm::IntrinsicInst>(call) || warpOperation(*call) ||
-                           (call->getCalledFunction() != nullptr && call->getCalledFunction()->getName() == kYield);
+      const bool isKnown = call == nullptr || llvm::isa<llvm::IntrinsicInst>(call) || warpOperation(*call) || isCallOf(instruction, kYield);
       if (changesMemory(instruction) || !isKnown) return false;
       if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction); load != nullptr && isOfShared(load->getPointerOperand(), *load->getFunction())) return false;
     }
@@ -178,7 +177,7 @@ void Cutter::pollInLanes() {
   const auto isAround = [&](const llvm::Loop* loop, const llvm::CallInst* poll) {
     return llvm::any_of(found, [&](const llvm::Loop* inner) { return loop->contains(inner) && dominators.dominates(inner->getHeader(), poll->getParent()); });
   };
-  const llvm::FunctionCallee let = module_.getOrInsertFunction("rouse_cpu_let_others", b.getVoidTy(), b.getPtrTy());
+  const llvm::FunctionCallee let = module_.getOrInsertFunction(kLetOthers, b.getVoidTy(), b.getPtrTy());
   llvm::erase_if(polls_, [&](llvm::CallInst* poll) {
     const llvm::Loop* const loop = loops.getLoopFor(poll->getParent());
     if (loop == nullptr || (!found.contains(loop) && !(onlyLooks(*loop) && isAround(loop, poll)))) return false;

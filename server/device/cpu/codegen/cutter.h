@@ -45,6 +45,7 @@ class Cutter {
   // Where threads may take them each its own way: what all do before it is the same. Their cuts come first.
   void cutBranchesApart(const Branching&);
   // Has whole warps poll where their lanes wait for each other behind the loop, and so for those that still poll: the other blocks run meanwhile, of this one nobody.
+  // Taken for granted, not known: that they poll for nothing that this block's other warps, or lanes that have left the loops around, store before the next barrier.
   void pollInLanes();
   // Where threads poll, at the end of each round. Behind those of branches.
   void cutPolls();

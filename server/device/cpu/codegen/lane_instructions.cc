@@ -10,6 +10,7 @@
 #include "server/device/cpu/codegen/barrier_objects.h"
 #include "server/device/cpu/codegen/lane_emitter.h"
 #include "server/device/cpu/codegen/matrix_registers.h"
+#include "server/device/cpu/codegen/passes.h"
 #include "server/device/cpu/codegen/warp_calls.h"
 
 namespace rouse::cpu::codegen {
@@ -66,10 +67,7 @@ bool isPlain(const Access& access) {
 }
 
 // Once for all that are here.
-bool letsOthers(const llvm::Instruction& instruction) {
-  const auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction);
-  return call != nullptr && call->getCalledFunction() != nullptr && call->getCalledFunction()->getName() == "rouse_cpu_let_others";
-}
+bool letsOthers(const llvm::Instruction& instruction) { return isCallOf(instruction, kLetOthers); }
 
 // One lane after the other.
 bool isAtomicUpdate(const llvm::Instruction& instruction) {

@@ -12,6 +12,8 @@ const llvm::Value* variableOf(const llvm::Value* pointer) {
   return llvm::isa<llvm::AllocaInst>(object) ? object : nullptr;
 }
 
+}  // namespace
+
 llvm::Value* conditionOf(llvm::BasicBlock* block) {
   llvm::Instruction* const end = block->getTerminator();
   if (end->getNumSuccessors() < 2) return nullptr;
@@ -19,8 +21,6 @@ llvm::Value* conditionOf(llvm::BasicBlock* block) {
   if (auto* choice = llvm::dyn_cast<llvm::SwitchInst>(end)) return choice->getCondition();
   return nullptr;
 }
-
-}  // namespace
 
 bool ControlFlow::comesThrough(const llvm::BasicBlock* from, const llvm::BasicBlock* through) {
   std::unique_ptr<Blocks>& around = around_[through];

@@ -28,6 +28,9 @@ class ControlFlow {
   llvm::DenseMap<const llvm::BasicBlock*, std::unique_ptr<Blocks>> around_;  // from where there is a way to an end around the block
 };
 
+// What decides where to from the block; null where there is one way.
+llvm::Value* conditionOf(llvm::BasicBlock* block);
+
 class LoopSlice {
  public:
   LoopSlice(const llvm::Loop& loop, ControlFlow& flow, llvm::Value* value);

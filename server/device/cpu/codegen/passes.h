@@ -26,8 +26,13 @@ void simplify(llvm::Module&, llvm::TargetMachine&, Effort);
 // Rewrites addresses that are computed as integers to pointer arithmetic, which LLVM's analyses understand.
 void recoverPointers(llvm::Function&);
 
+// Whether a function is called by this name.
+bool isCallOf(const llvm::Instruction&, llvm::StringRef name);
+
 // Lets other threads run, by a call of kYield, in loops that may wait for another thread's store. True if there was one.
 constexpr llvm::StringLiteral kYield = "rouse_cpu_yield";
+// Of a loop over the block's threads: lets other blocks run (abi.h).
+constexpr llvm::StringLiteral kLetOthers = "rouse_cpu_let_others";
 // Makes a load volatile; yieldInSpinLoops takes it back of those in no such loop.
 void markUncached(llvm::LoadInst&);
 bool yieldInSpinLoops(llvm::Module&);

@@ -297,7 +297,7 @@ void SegmentLoops::letOthers(const ThreadLoops& loops) {
   llvm::BasicBlock* const after = newBlock("after");
   b.CreateCondBr(isPoll(b.CreateLoad(b.getInt32Ty(), least_)), let, after);
   b.SetInsertPoint(let);
-  const llvm::FunctionCallee others = module_.getOrInsertFunction("rouse_cpu_let_others", b.getVoidTy(), b.getPtrTy());
+  const llvm::FunctionCallee others = module_.getOrInsertFunction(kLetOthers, b.getVoidTy(), b.getPtrTy());
   b.CreateCall(others, {loops.block()});
   b.CreateBr(after);
   b.SetInsertPoint(after);

@@ -3,6 +3,7 @@
 #include <llvm/IR/InstIterator.h>
 
 #include "server/device/cpu/codegen/lanes.h"
+#include "server/device/cpu/codegen/passes.h"
 #include "server/device/cpu/codegen/segment_loops.h"
 #include "server/device/cpu/codegen/warp_calls.h"
 
@@ -83,7 +84,7 @@ void SegmentLoops::addPolls(ThreadLoops& loops, ThreadLoops& single, llvm::Basic
     }
   }
   b.SetInsertPoint(round);
-  b.CreateCall(module_.getOrInsertFunction("rouse_cpu_let_others", b.getVoidTy(), b.getPtrTy()), {loops.block()});
+  b.CreateCall(module_.getOrInsertFunction(kLetOthers, b.getVoidTy(), b.getPtrTy()), {loops.block()});
   beginRound();
   forUnits(single, [&](llvm::Value* count) {
     llvm::Value* const at = state(single);

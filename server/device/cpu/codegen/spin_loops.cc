@@ -15,16 +15,11 @@ namespace {
 constexpr llvm::StringLiteral kClock = "rouse_cpu_clock";
 constexpr llvm::StringLiteral kUncached = "rouse.uncached";
 
-bool isBarrier(const llvm::Instruction& instruction) {
-  const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
-  return call != nullptr && call->getCalledFunction() != nullptr && call->getCalledFunction()->getName() == "rouse_cpu_barrier";
-}
+bool isStepCall(const llvm::Instruction& instruction) { return isCallOf(instruction, "rouse_cpu_step"); }
 
 // Behind which a thread finds what others have stored before.
 bool isMeeting(const llvm::Instruction& instruction) {
-  const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
-  const llvm::StringRef name = call == nullptr || call->getCalledFunction() == nullptr ? "" : call->getCalledFunction()->getName();
-  return name == "rouse_cpu_barrier" || name == "rouse_cpu_barrier_reduce" || name == "rouse_cpu_warp_sync" || name == "rouse_cpu_step";
+  return isStepCall(instruction) || isCallOf(instruction, "rouse_cpu_barrier") || isCallOf(instruction, "rouse_cpu_barrier_reduce") || isCallOf(instruction, "rouse_cpu_warp_sync");
 }
 
 // Which functions that were not inlined may find what other threads have stored meanwhile.
@@ -145,7 +140,7 @@ bool meetsEachRound(const llvm::Loop& loop, ControlFlow& flow) {
   return llvm::any_of(loop.blocks(), [&](const llvm::BasicBlock* block) {
     return llvm::all_of(latches, [&](const llvm::BasicBlock* latch) { return flow.dominators.dominates(block, latch); }) &&
            llvm::any_of(*block, [](const llvm::Instruction& instruction) {
-             if (!isBarrier(instruction)) return false;
+             if (!isCallOf(instruction, "rouse_cpu_barrier")) return false;
              const auto* const count = llvm::dyn_cast<llvm::ConstantInt>(llvm::cast<llvm::CallInst>(instruction).getArgOperand(2));
              return count != nullptr && count->isZero();
            });
@@ -244,7 +239,7 @@ bool mayFind(const llvm::Instruction& instruction) {
   if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) return load->isVolatile() || load->isAtomic();
   if (llvm::isa<llvm::AtomicRMWInst>(instruction) || llvm::isa<llvm::AtomicCmpXchgInst>(instruction) || mayBeFence(instruction)) return true;
   const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
-  return call != nullptr && (call->getCalledFunction() == nullptr || !call->getCalledFunction()->isDeclaration() || call->getCalledFunction()->getName() == kClock);
+  return call != nullptr && (call->getCalledFunction() == nullptr || !call->getCalledFunction()->isDeclaration() || isCallOf(instruction, kClock));
 }
 
 bool Spins::isSpin(const llvm::Loop& loop) {
@@ -265,13 +260,7 @@ bool Spins::isSpin(const llvm::Loop& loop) {
   llvm::SmallVector<llvm::BasicBlock*, 8> exiting;
   loop.getExitingBlocks(exiting);
   for (llvm::BasicBlock* block : exiting) {
-    llvm::Value* condition = nullptr;
-    if (auto* branch = llvm::dyn_cast<llvm::BranchInst>(block->getTerminator());
-        branch != nullptr && branch->isConditional()) {
-      condition = branch->getCondition();
-    } else if (auto* choice = llvm::dyn_cast<llvm::SwitchInst>(block->getTerminator())) {
-      condition = choice->getCondition();
-    }
+    llvm::Value* const condition = conditionOf(block);
     if (condition == nullptr) continue;
     const LoopSlice slice(loop, flow_, condition);
     for (llvm::Instruction* instruction : slice.instructions()) {
@@ -279,11 +268,6 @@ bool Spins::isSpin(const llvm::Loop& loop) {
     }
   }
   return false;
-}
-
-bool isStepCall(const llvm::Instruction& instruction) {
-  const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
-  return call != nullptr && call->getCalledFunction() != nullptr && call->getCalledFunction()->getName() == "rouse_cpu_step";
 }
 
 bool yieldIn(llvm::Function& function, Observers& observers) {
@@ -325,6 +309,11 @@ bool yieldIn(llvm::Function& function, Observers& observers) {
 }
 
 }  // namespace
+
+bool isCallOf(const llvm::Instruction& instruction, llvm::StringRef name) {
+  const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+  return call != nullptr && call->getCalledFunction() != nullptr && call->getCalledFunction()->getName() == name;
+}
 
 void markUncached(llvm::LoadInst& load) {
   if (load.isVolatile()) return;

@@ -113,8 +113,7 @@ void Uniformity::findBehindPolls(llvm::Function& function, const llvm::SmallPtrS
   };
   for (llvm::BasicBlock& block : function) {
     for (llvm::Instruction& instruction : block) {
-      const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
-      if (call != nullptr && call->getCalledFunction() != nullptr && call->getCalledFunction()->getName() == kYield) walk(&block, instruction.getIterator());
+      if (isCallOf(instruction, kYield)) walk(&block, instruction.getIterator());
     }
   }
   while (!work.empty()) {
@@ -139,17 +138,14 @@ bool Uniformity::isSource(const llvm::Instruction& instruction) const {
     const auto* intrinsic = llvm::dyn_cast<llvm::IntrinsicInst>(call);
     if (intrinsic != nullptr && intrinsic->doesNotAccessMemory()) return false;
     // With all threads, its result is everybody's.
-    return call->getCalledFunction() == nullptr || call->getCalledFunction()->getName() != "rouse_cpu_barrier_reduce";
+    return !isCallOf(instruction, "rouse_cpu_barrier_reduce");
   }
   return instruction.mayReadFromMemory() || llvm::isa<llvm::AllocaInst>(instruction);
 }
 
 void Uniformity::mark(const llvm::Value* value) {
   const auto* instruction = llvm::cast<llvm::Instruction>(value);
-  if (const auto* call = llvm::dyn_cast<llvm::CallInst>(instruction);
-      call != nullptr && call->getCalledFunction() != nullptr && call->getCalledFunction()->getName() == "rouse_cpu_barrier_reduce") {
-    return;
-  }
+  if (isCallOf(*instruction, "rouse_cpu_barrier_reduce")) return;
   if (divergent_.insert(value).second) work_.push_back(instruction);
 }
 
