@@ -254,7 +254,7 @@ KERNEL counted(unsigned n, const unsigned* in, unsigned* out) {
   out[global()] = value;
 }
 
-// As CUB's radix sort: each lane looks back on its own, as far as it must, and those that go on do so together.
+// As CUB's radix sort: each lane looks back on its own, as far as it must, with a fence in each round, and those that go on do so together.
 KERNEL swept(unsigned n, const unsigned* in, unsigned* out) {
   volatile unsigned* const states = out + 3 * 1024 + 2;  // 20 for each block
   const unsigned lane = linear() % 32;
@@ -272,6 +272,7 @@ KERNEL swept(unsigned n, const unsigned* in, unsigned* out) {
     for (unsigned before = blockIdx.x; before-- != 0;) {
       unsigned seen;
       do {
+        __threadfence_block();
         seen = states[20 * before + linear()];
       } while (seen == kUnset);
       sum = sum + (seen & 0xffffff);

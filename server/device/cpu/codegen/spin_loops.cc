@@ -270,21 +270,27 @@ bool Spins::isSpin(const llvm::Loop& loop) {
   return false;
 }
 
+// Whether lanes store in step in the loop: what each finds behind it depends on which have stored. A step alone (CUB's look-back fences in each round) orders loads, of which
+// it does not matter who comes first.
+bool storesInStep(const llvm::Loop& loop) {
+  const auto has = [&](auto which) { return llvm::any_of(loop.blocks(), [&](const llvm::BasicBlock* block) { return llvm::any_of(*block, which); }); };
+  return has(isStepCall) && has([](const llvm::Instruction& instruction) { return llvm::isa<llvm::StoreInst>(instruction); });
+}
+
 bool yieldIn(llvm::Function& function, Observers& observers) {
   if (function.isDeclaration()) return false;
   Spins spins(function, observers);
   struct Back {
     llvm::BasicBlock* header;
     llvm::SmallVector<llvm::BasicBlock*, 4> latches;
-    bool steps;  // lanes go in step in it: also those that leave it have their turn, or they would be ahead
+    bool steps;  // lanes store in step in it: also those that leave it have their turn, or they would be ahead
   };
   llvm::SmallVector<Back, 4> found;
   llvm::SmallPtrSet<const llvm::BasicBlock*, 16> polling;
   for (llvm::Loop* loop : spins.flow().loops.getLoopsInPreorder()) {
     if (!spins.isSpin(*loop)) continue;
     polling.insert(loop->block_begin(), loop->block_end());
-    const bool steps = llvm::any_of(loop->blocks(), [](const llvm::BasicBlock* block) { return llvm::any_of(*block, isStepCall); });
-    found.push_back({loop->getHeader(), {}, steps});
+    found.push_back({loop->getHeader(), {}, storesInStep(*loop)});
     loop->getLoopLatches(found.back().latches);
   }
   for (llvm::Instruction& instruction : llvm::instructions(function)) {
