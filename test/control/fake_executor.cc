@@ -9,6 +9,7 @@
 //   dormant-refused, module-refused, export-refused, import-refused, resume-refused    says no to that
 //   dormant-dies, module-dies, export-dies, import-dies, resume-dies                   dies of that
 //   exported-dies    dies as soon as it has answered an export; slow: takes a while for an import (exported-dies, too)
+//   held             takes for an import as long as this process is told how to behave (Environment), whatever it is
 // and, as peers:
 //   share-refused, borrow-refused    says no to that      share-dies, borrow-dies, lent-dies, end-dies    dies of that, or when it is to be closed
 //   keeps            reads until it is to stop at once      wanted      wants back what it has lent when it is to be closed
@@ -232,6 +233,7 @@ int main(int argc, char** argv) {
     } else if (auto* import = std::get_if<ImportSession>(&message.body)) {
       Served& served = sessions.at(import->sessionId);
       if (served.open.name == "slow" || served.open.name == "exported-dies") ::usleep(1'000'000);
+      while (served.open.name == "held" && ::access(rouse::test::fakeModeFile(::getppid()).c_str(), F_OK) == 0) ::usleep(1000);
       Status status = behave(served.open.name, "import");
       if (served.stage != Stage::dormant || import->recipe.reservedBytes != import->sessionId + 77)
         status = Error{CudaError::invalidValue, "that is not what was exported"};

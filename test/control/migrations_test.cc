@@ -91,13 +91,16 @@ TEST_CASE("a target that will not serve what it has taken: the function is told"
 
 TEST_CASE("the function's process ends in the middle: both executors forget it") {
   TwoGpus daemon;
-  auto function = std::make_unique<Function>(daemon, "slow");
+  auto function = std::make_unique<Function>(daemon, "held");
+  auto held = std::make_unique<Environment>("holds");
   const auto here = daemon.gpuOf(function->id);
   test::Client tool(daemon.settings.socket);
-  REQUIRE(tool.channel.send(1, Move{"slow", MoveAction::migrate, static_cast<std::uint32_t>(1 - here)}).ok());
+  REQUIRE(tool.channel.send(1, Move{"held", MoveAction::migrate, static_cast<std::uint32_t>(1 - here)}).ok());
   CHECK(eventually([&] { return daemon.deviceOf(function->id)["migrating"] == true; }));
-  CHECK_THAT(daemon.outcome("slow", static_cast<std::uint32_t>(1 - here)), Catch::Contains("already"));
+  CHECK_THAT(daemon.outcome("held", static_cast<std::uint32_t>(1 - here)), Catch::Contains("already"));
   function.reset();
+  CHECK(eventually([&] { return daemon.status()["functions"].empty(); }));
+  held.reset();
   auto answer = tool.channel.receive(5000ms);
   REQUIRE((answer.ok() && answer->has_value()));
   CHECK(std::get<Moved>((*answer)->body).results.at(0).status.error().message == "it has ended");
