@@ -1,6 +1,6 @@
 // The first lane of a warp keeps a stack in volatile shared memory, without a barrier, that all of its lanes read, as programs did before threads
 // of a warp were scheduled independently. That the others see in step what one lane alone stores in a branch is not promised any more.
-// needs: avx512f avx512bw avx512dq avx512vl
+// needs: avx2
 // known-gap-check: as fibers, lanes do not see in step what one of them alone stores in a branch
 #include "check.h"
 

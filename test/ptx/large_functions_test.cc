@@ -66,6 +66,7 @@ Compiled compile(const std::string& text) {
 std::uint32_t run(const Compiled& compiled, std::uint32_t x) {
   cpu::Launch request;
   request.entry = compiled.code.entry;
+  request.localBytes = compiled.code.localBytes;
   request.block = {1, 1, 1};
   request.workers = 1;
   std::uint32_t got = 0;

@@ -49,7 +49,7 @@ class Program {
  public:
   // Parses and checks the whole module. Fails with invalidPtx (malformed: line and what was expected) or notSupported (the
   // first instruction, directive or type that is not covered: its text and line). No code is generated yet. `cache`: where code that
-  // has been made before is found, and new code kept; null: nowhere. `sideBySide`: threads may share vectors, where the processor has masks; false to
+  // has been made before is found, and new code kept; null: nowhere. `sideBySide`: threads may share vectors, where the processor has vectors (AVX2); false to
   // compare.
   static Result<std::unique_ptr<Program>> translate(std::string_view ptx, std::shared_ptr<CodeCache> cache = nullptr, bool sideBySide = true);
 

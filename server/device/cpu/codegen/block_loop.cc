@@ -11,11 +11,11 @@ namespace rouse::cpu::codegen {
 
 namespace {
 
-// Whether a thread does little, so that what it reads again after a row of several blocks is still near, and asks its contexts for numbers only, and for
-// none but the number of its block that blocks of a row do not share. `loads`: those of the block's.
+// Whether a thread does little, so that what it reads again after a row of several blocks is still near.
+bool isShort(llvm::Function& body) { return llvm::LoopInfo(llvm::DominatorTree(body)).empty(); }
+
+// Whether it asks its contexts for numbers only, and for none but the number of its block that blocks of a row do not share. `loads`: those of the block's.
 bool isForRows(llvm::Function& body, llvm::SmallVectorImpl<llvm::LoadInst*>& loads) {
-  const llvm::DominatorTree dominators(body);
-  if (!llvm::LoopInfo(dominators).empty()) return false;
   const llvm::DataLayout& layout = body.getParent()->getDataLayout();
   struct Pointer {
     llvm::Value* value;
@@ -60,7 +60,7 @@ bool addBlockLoop(llvm::Module& module, llvm::Function& body, llvm::StringRef na
   llvm::IRBuilder<> b(&function->getEntryBlock());
   llvm::Function* const lanes = target == nullptr ? nullptr : sideBySide(*inlined, Beside::neighbours, *target);
   llvm::SmallVector<llvm::LoadInst*, 16> loads;
-  const bool rows = isForRows(lanes != nullptr ? *lanes : *inlined, loads);
+  const bool rows = isShort(*inlined) && isForRows(lanes != nullptr ? *lanes : *inlined, loads);
   if (rows) {  // the number of the block changes
     for (llvm::LoadInst* load : loads) load->setMetadata(llvm::LLVMContext::MD_invariant_load, nullptr);
   }

@@ -12,6 +12,7 @@
 #include "server/device/cpu/codegen/lanes.h"
 #include "server/device/cpu/codegen/module_emitter.h"
 #include "server/device/cpu/codegen/passes.h"
+#include "server/device/cpu/codegen/stack_sizes.h"
 
 namespace rouse::cpu::codegen {
 namespace {
@@ -149,10 +150,12 @@ Result<CodeCache::Entry> translate(const Source& source, const Unit& unit) {
   if (unit.function) {
     entry.facts[kStaticShared] = ptx::sharedLayout(source.module, source.graph, *unit.function).bytes;
     if (source.module.usesReservedShared) entry.facts[kReservedShared] = kReservedSharedBytes;
-    entry.facts[kLocal] = static_cast<std::uint32_t>(std::min<std::uint64_t>(frameBytes(*module), ~std::uint32_t{0}));
   }
+  const std::uint64_t variables = frameBytes(*module);
   auto object = emitObject(*module, *target);
   if (!object) return std::move(object).error();
+  // What does not fit into registers is known when there is machine code only; variables whose size is, before.
+  if (unit.function) entry.facts[kLocal] = static_cast<std::uint32_t>(std::min<std::uint64_t>(std::max(variables, stackBytes(*object)), ~std::uint32_t{0}));
   entry.object = std::move(*object);
   return entry;
 }

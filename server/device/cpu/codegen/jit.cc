@@ -7,7 +7,9 @@
 #include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetMachine.h>
+#include <llvm/TargetParser/Host.h>
 
+#include <cstdlib>
 #include <mutex>
 
 #include "server/device/cpu/codegen/runtime_symbols.h"
@@ -19,6 +21,21 @@ Error failure(const char* what, llvm::Error error) {
   return Error{CudaError::invalidKernelImage, std::string(what) + ": " + llvm::toString(std::move(error))};
 }
 
+// This machine's, or, to see what others get, a level of the architecture that it has as well (x86-64 psABI, 3.1.1).
+llvm::Expected<llvm::orc::JITTargetMachineBuilder> chosenProcessor() {
+  const char* const given = std::getenv("ROUSE_CPU_LEVEL");
+  if (given == nullptr || *given == '\0') return llvm::orc::JITTargetMachineBuilder::detectHost();
+  const std::string_view level = given;
+  const bool isHere = (level == "x86-64-v2" && __builtin_cpu_supports("x86-64-v2")) || (level == "x86-64-v3" && __builtin_cpu_supports("x86-64-v3")) ||
+                      (level == "x86-64-v4" && __builtin_cpu_supports("x86-64-v4"));
+  if (!isHere) {
+    return llvm::createStringError(std::errc::not_supported, "ROUSE_CPU_LEVEL=%s: neither x86-64-v2, x86-64-v3 nor x86-64-v4, or more than this processor has", given);
+  }
+  llvm::orc::JITTargetMachineBuilder builder{llvm::Triple(llvm::sys::getProcessTriple())};
+  builder.setCPU(given);
+  return builder;
+}
+
 llvm::Expected<llvm::orc::JITTargetMachineBuilder> hostBuilder() {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -28,11 +45,12 @@ llvm::Expected<llvm::orc::JITTargetMachineBuilder> hostBuilder() {
     const auto found = llvm::cl::getRegisteredOptions().find("disable-x86-domain-reassignment");
     if (found != llvm::cl::getRegisteredOptions().end()) found->second->addOccurrence(0, found->first(), "true");
   });
-  auto builder = llvm::orc::JITTargetMachineBuilder::detectHost();
+  auto builder = chosenProcessor();
   if (!builder) return builder;
   builder->setRelocationModel(llvm::Reloc::PIC_);
   builder->setCodeModel(llvm::CodeModel::Small);
   builder->setCodeGenOptLevel(llvm::CodeGenOptLevel::Default);
+  builder->getOptions().EmitStackSizeSection = true;  // stack_sizes.h
   // A product and a sum are fused only where the program says so.
   builder->getOptions().AllowFPOpFusion = llvm::FPOpFusion::Strict;
   return builder;

@@ -13,7 +13,8 @@ namespace rouse::cpu::codegen {
 class LaneEmitter {
  public:
   // `to`: empty, with the arguments of `from` and one more: how many threads there are.
-  LaneEmitter(llvm::Function& from, llvm::Function& to, Beside);
+  // `hasMasks`: whether the processor leaves lanes out of any access (lanes.h).
+  LaneEmitter(llvm::Function& from, llvm::Function& to, Beside, bool hasMasks);
 
   // Whether all that the function does can be done side by side.
   bool covers() const;
@@ -54,14 +55,10 @@ class LaneEmitter {
   void emitInstruction(const llvm::Instruction&);
   void emitScalar(const llvm::Instruction&);
   llvm::Value* condition(const llvm::Instruction&);
-  void emitLoad(const llvm::LoadInst&);
-  void emitStore(const llvm::StoreInst&);
   void noteMisaligned(const llvm::StoreInst&);
   llvm::Value* sumOfWays(const llvm::Value*, const llvm::Value* mask, unsigned depth);
   void tellNumbers(llvm::Value* context);
   void emitEnd(const llvm::CallInst&);
-  bool emitTogether(const llvm::Instruction& update);
-  void emitOneByOne(const llvm::Instruction&);
   llvm::Value* widened(const llvm::Instruction&);
   llvm::Value* widenedCall(const llvm::IntrinsicInst&);
   llvm::Value* laneNumbers(llvm::Type*);
@@ -69,7 +66,20 @@ class LaneEmitter {
   llvm::Value* scalarOf(const llvm::Value*);
   llvm::Value* vectorOf(const llvm::Value*);
   llvm::Type* widen(llvm::Type*) const;
+
+  // --- lane_memory.cc ---
+  void emitLoad(const llvm::LoadInst&);
+  void emitStore(const llvm::StoreInst&);
+  void emitUpdate(const llvm::Instruction&);
+  bool emitTogether(const llvm::Instruction& update);
+  // What a lane each yields; of a pair two of them.
+  struct Yield {
+    llvm::Value* vector = nullptr;
+    llvm::Value* second = nullptr;
+  };
+  Yield emitOneByOne(const llvm::Instruction&);
   bool isContiguous(const llvm::Value* pointer, llvm::Type*) const;
+  bool leavesOut(llvm::Type* element) const;
   template <class Near, class Far>
   llvm::Value* access(const llvm::Value* pointer, llvm::Type* result, Near near, Far far);
 
@@ -83,6 +93,7 @@ class LaneEmitter {
   llvm::Value* broadcast(const llvm::CallInst&);
   llvm::Value* shuffled(const llvm::CallInst&);
   llvm::Value* permuted(llvm::Value* words, llvm::Value* lanes);
+  llvm::Value* permutedByEights(llvm::Value* words, llvm::Value* lanes);
   llvm::Value* voted(const llvm::CallInst&);
   llvm::Value* matched(const llvm::CallInst&);
   llvm::Value* reduced(const llvm::CallInst&);
@@ -97,6 +108,7 @@ class LaneEmitter {
   llvm::Function& from_;
   llvm::Function& to_;
   const Beside beside_;
+  const bool hasMasks_;
   const unsigned lanes_;
   const llvm::DataLayout& layout_;
   LaneShapes shapes_;
@@ -108,6 +120,7 @@ class LaneEmitter {
   std::map<Edge, llvm::Value*> edges_;
   std::map<std::pair<const llvm::PHINode*, const llvm::BasicBlock*>, llvm::Value*> left_;  // values that lanes had when they left a loop
   llvm::DenseMap<const llvm::AllocaInst*, llvm::AllocaInst*> matrixWords_;  // by word, then by lane
+  std::map<std::pair<llvm::Type*, unsigned>, llvm::AllocaInst*> arrays_;  // by lane, of what is done lane by lane
   struct Guard {
     llvm::BasicBlock *before, *after;
     std::vector<llvm::Value**> set;

@@ -60,12 +60,6 @@ bool endsLaunch(const llvm::Instruction& instruction) {
   return callee != nullptr && (callee->getName() == "rouse_cpu_misaligned" || callee->getName() == "rouse_cpu_trap");
 }
 
-// Neither volatile nor ordered, but for what all lanes do together.
-template <class Access>
-bool isPlain(const Access& access) {
-  return access.isSimple() || (!access.isAtomic() && isStep(access));
-}
-
 // Once for all that are here.
 bool letsOthers(const llvm::Instruction& instruction) { return isCallOf(instruction, kLetOthers); }
 
@@ -100,11 +94,11 @@ bool LaneEmitter::coversInstruction(const llvm::Instruction& instruction) const 
     const auto own = shapes_.ownField(*load);
     const llvm::Type* const type = load->getType();
     const bool isWord = type->isFloatTy() || (type->isIntegerTy() && type->getIntegerBitWidth() <= 32);
-    return !own || (isPlain(*load) && isWord && own == shapes_.threadField(load->getPointerOperand()));
+    return !own || (isPlainAccess(*load) && isWord && own == shapes_.threadField(load->getPointerOperand()));
   }
   if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) {
     const auto field = shapes_.threadField(store->getPointerOperand());
-    return !field || (isPlain(*store) && *field == offsetof(ThreadContext, misaligned));
+    return !field || (isPlainAccess(*store) && *field == offsetof(ThreadContext, misaligned));
   }
   if (const auto* moved = llvm::dyn_cast<llvm::GetElementPtrInst>(&instruction)) return moved->getNumIndices() == 1;
   if (const auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction)) {
@@ -148,7 +142,7 @@ void LaneEmitter::emitInstruction(const llvm::Instruction& instruction) {
   if (const auto* variable = llvm::dyn_cast<llvm::AllocaInst>(&instruction)) return set(made_[variable].scalar, forLanes(llvm::ArrayType::get(b.getInt8Ty(), lanes_ * laneBytes(*variable))));
   if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) return emitLoad(*load);
   if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) return emitStore(*store);
-  if (isAtomicUpdate(instruction)) return emitOneByOne(instruction);
+  if (isAtomicUpdate(instruction)) return emitUpdate(instruction);
   if (const auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction); call != nullptr && warpOperation(*call)) return emitWarpCall(*call);
   if (endsLaunch(instruction)) return emitEnd(llvm::cast<llvm::CallInst>(instruction));
   if (const auto* part = llvm::dyn_cast<llvm::ExtractValueInst>(&instruction)) {
@@ -291,88 +285,6 @@ llvm::Value* LaneEmitter::widenedCall(const llvm::IntrinsicInst& call) {
   return b.CreateIntrinsic(id, types, arguments);
 }
 
-// --- Memory ---
-
-bool LaneEmitter::isContiguous(const llvm::Value* pointer, llvm::Type* type) const {
-  const Shape shape = shapes_.of(pointer);
-  const std::uint64_t bytes = layout_.getTypeStoreSize(type).getFixedValue();
-  return shape.kind == Shape::Kind::affine && !type->isIntegerTy(1) && shape.stride == static_cast<std::int64_t>(bytes) &&
-         layout_.getTypeAllocSize(type).getFixedValue() == bytes;
-}
-
-// `near` where neighbours' are neighbours, else `far`.
-template <class Near, class Far>
-llvm::Value* LaneEmitter::access(const llvm::Value* pointer, llvm::Type* type, Near near, Far far) {
-  if (!isContiguous(pointer, type)) return far();
-  llvm::Value* const ok = made_[pointer].ok;
-  if (ok == nullptr) return near();
-  llvm::BasicBlock* const together = newBlock("near");
-  llvm::BasicBlock* const apart = newBlock("far");
-  llvm::BasicBlock* const done = newBlock("done");
-  b.CreateCondBr(b.CreateFreeze(ok), together, apart, llvm::MDBuilder(b.getContext()).createLikelyBranchWeights());
-  b.SetInsertPoint(together);
-  llvm::Value* const first = near();
-  b.CreateBr(done);
-  b.SetInsertPoint(apart);
-  llvm::Value* const second = far();
-  b.CreateBr(done);
-  b.SetInsertPoint(done);
-  if (first->getType()->isVoidTy()) return first;
-  llvm::PHINode* const both = b.CreatePHI(first->getType(), 2);
-  both->addIncoming(first, together);
-  both->addIncoming(second, apart);
-  return both;
-}
-
-void LaneEmitter::emitLoad(const llvm::LoadInst& load) {
-  if (shapes_.of(&load).isScalar()) return emitScalar(load);
-  llvm::Type* const type = load.getType();
-  if (const auto field = shapes_.ownField(load)) {
-    const std::size_t from = *field == offsetof(ThreadContext, tid) ? *field : offsetof(ThreadContext, linear);
-    llvm::Value* const first = b.CreateLoad(b.getInt32Ty(), b.CreateConstGEP1_32(b.getInt8Ty(), to_.getArg(0), static_cast<unsigned>(from)));
-    llvm::Value* numbers = b.CreateAdd(splat(first), laneNumbers(b.getInt32Ty()));
-    if (*field == offsetof(ThreadContext, lane)) numbers = b.CreateAnd(numbers, std::uint64_t{31});
-    if (*field == offsetof(ThreadContext, warp)) numbers = b.CreateLShr(numbers, std::uint64_t{5});
-    return set(made_[&load].vector, type->isFloatTy() ? b.CreateBitCast(numbers, widen(type)) : b.CreateTrunc(numbers, widen(type)));
-  }
-  if (!isPlain(load)) return emitOneByOne(load);
-  const llvm::Value* const pointer = load.getPointerOperand();
-  llvm::Value* const zero = llvm::Constant::getNullValue(widen(type));
-  set(made_[&load].vector, access(
-                               pointer, type, [&] { return b.CreateMaskedLoad(widen(type), scalarOf(pointer), llvm::Align(1), mask_, zero); },
-                               [&] { return b.CreateMaskedGather(widen(type), vectorOf(pointer), llvm::Align(1), mask_, zero); }));
-}
-
-void LaneEmitter::emitStore(const llvm::StoreInst& store) {
-  const llvm::Value* const pointer = store.getPointerOperand();
-  const llvm::Value* const value = store.getValueOperand();
-  if (!isPlain(store)) {
-    if (!shapes_.of(pointer).isUniform() || !shapes_.of(value).isUniform()) return emitOneByOne(store);
-    llvm::StoreInst* const once = b.CreateAlignedStore(scalarOf(value), scalarOf(pointer), store.getAlign(), store.isVolatile());
-    once->setAtomic(store.getOrdering(), store.getSyncScopeID());
-    return;
-  }
-  if (shapes_.of(pointer).isUniform()) {
-    llvm::Value* what = nullptr;
-    if (shapes_.of(value).isUniform()) {
-      what = scalarOf(value);
-    } else if (shapes_.threadField(pointer)) {
-      return noteMisaligned(store);
-    } else {
-      // The last one's.
-      llvm::Value* const bits = b.CreateBitCast(mask_, b.getIntNTy(lanes_));
-      llvm::Value* const before = b.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, bits, b.getFalse());
-      what = b.CreateExtractElement(vectorOf(value), b.CreateSub(b.getIntN(lanes_, lanes_ - 1), before));
-    }
-    b.CreateAlignedStore(what, scalarOf(pointer), store.getAlign());
-    return;
-  }
-  llvm::Value* const all = vectorOf(value);
-  access(
-      pointer, value->getType(), [&] { return b.CreateMaskedStore(all, scalarOf(pointer), llvm::Align(1), mask_); },
-      [&] { return b.CreateMaskedScatter(all, vectorOf(pointer), llvm::Align(1), mask_); });
-}
-
 // ThreadContext::misaligned, which is added to (Emitter::noteMisaligned).
 void LaneEmitter::noteMisaligned(const llvm::StoreInst& store) {
   const auto* const sum = llvm::dyn_cast<llvm::BinaryOperator>(store.getValueOperand());
@@ -453,125 +365,6 @@ void LaneEmitter::emitEnd(const llvm::CallInst& call) {
     arguments.push_back(shapes_.of(argument).isUniform() ? scalarOf(argument) : b.CreateExtractElement(vectorOf(argument), lane));
   }
   b.CreateCall(call.getCalledFunction(), arguments);
-}
-
-// An update of one place by all lanes, of which nobody wants to know what was there: once, with what all of them bring.
-bool LaneEmitter::emitTogether(const llvm::Instruction& update) {
-  const auto* const all = llvm::dyn_cast<llvm::AtomicRMWInst>(&update);
-  if (all == nullptr || !all->use_empty() || all->isVolatile() || !shapes_.of(all->getPointerOperand()).isUniform()) return false;
-  const unsigned bits = all->getType()->isIntegerTy() ? all->getType()->getIntegerBitWidth() : 0;
-  if (bits == 0) return false;
-  llvm::APInt none(bits, 0);
-  llvm::Intrinsic::ID reduction = llvm::Intrinsic::not_intrinsic;
-  switch (all->getOperation()) {
-    case llvm::AtomicRMWInst::Add:
-      reduction = llvm::Intrinsic::vector_reduce_add;
-      break;
-    case llvm::AtomicRMWInst::Or:
-      reduction = llvm::Intrinsic::vector_reduce_or;
-      break;
-    case llvm::AtomicRMWInst::Xor:
-      reduction = llvm::Intrinsic::vector_reduce_xor;
-      break;
-    case llvm::AtomicRMWInst::And:
-      reduction = llvm::Intrinsic::vector_reduce_and;
-      none.setAllBits();
-      break;
-    case llvm::AtomicRMWInst::Max:
-      reduction = llvm::Intrinsic::vector_reduce_smax;
-      none = llvm::APInt::getSignedMinValue(bits);
-      break;
-    case llvm::AtomicRMWInst::Min:
-      reduction = llvm::Intrinsic::vector_reduce_smin;
-      none = llvm::APInt::getSignedMaxValue(bits);
-      break;
-    case llvm::AtomicRMWInst::UMax:
-      reduction = llvm::Intrinsic::vector_reduce_umax;
-      break;
-    case llvm::AtomicRMWInst::UMin:
-      reduction = llvm::Intrinsic::vector_reduce_umin;
-      none.setAllBits();
-      break;
-    default:
-      return false;
-  }
-  llvm::Value* const brought = vectorOf(all->getValOperand());
-  llvm::Value* const idle = llvm::ConstantInt::get(brought->getType(), none);
-  llvm::Value* const total = b.CreateUnaryIntrinsic(reduction, b.CreateSelect(mask_, brought, idle));
-  llvm::BasicBlock* const some = newBlock("some");
-  llvm::BasicBlock* const done = newBlock("done");
-  llvm::Value* const lanes = b.CreateBitCast(mask_, b.getIntNTy(lanes_));
-  b.CreateCondBr(b.CreateICmpNE(lanes, llvm::Constant::getNullValue(lanes->getType())), some, done);
-  b.SetInsertPoint(some);
-  llvm::Instruction* const one = update.clone();
-  one->dropUnknownNonDebugMetadata();
-  one->setDebugLoc({});
-  one->setOperand(0, scalarOf(all->getPointerOperand()));
-  one->setOperand(1, total);
-  b.Insert(one);
-  b.CreateBr(done);
-  b.SetInsertPoint(done);
-  return true;
-}
-
-// Lane by lane: a loop over those of the mask, or, where all are in it, one after the other.
-void LaneEmitter::emitOneByOne(const llvm::Instruction& update) {
-  if (emitTogether(update)) return;
-  const llvm::Align aligned(64);  // as wide as a vector of the processor's; IR's own for <32 x i64> would be more
-  const auto array = [&](llvm::Type* type) {
-    llvm::IRBuilder<> at(entry_, entry_->begin());
-    llvm::AllocaInst* const made = at.CreateAlloca(llvm::ArrayType::get(type, lanes_));
-    made->setAlignment(aligned);
-    return made;
-  };
-  llvm::SmallVector<llvm::Value*, 3> given(update.getNumOperands(), nullptr);
-  for (unsigned k = 0; k < given.size(); ++k) {
-    if (shapes_.of(update.getOperand(k)).isUniform()) continue;
-    given[k] = array(update.getOperand(k)->getType());
-    b.CreateAlignedStore(vectorOf(update.getOperand(k)), given[k], aligned);
-  }
-  const bool isPair = llvm::isa<llvm::AtomicCmpXchgInst>(update);
-  llvm::Type* const type = isPair ? update.getType()->getStructElementType(0) : update.getType();
-  llvm::Value* const results = update.use_empty() ? nullptr : array(type);
-  llvm::Value* const successes = update.use_empty() || !isPair ? nullptr : array(b.getInt8Ty());
-  const auto emitOne = [&](llvm::Value* lane) {
-    llvm::Instruction* const one = update.clone();
-    one->dropUnknownNonDebugMetadata();
-    one->setDebugLoc({});
-    for (unsigned k = 0; k < given.size(); ++k) {
-      llvm::Type* const each = update.getOperand(k)->getType();
-      one->setOperand(k, given[k] == nullptr ? scalarOf(update.getOperand(k)) : b.CreateLoad(each, b.CreateInBoundsGEP(each, given[k], lane)));
-    }
-    b.Insert(one);
-    if (results != nullptr) b.CreateStore(isPair ? b.CreateExtractValue(one, 0) : one, b.CreateInBoundsGEP(type, results, lane));
-    if (successes != nullptr)
-      b.CreateStore(b.CreateZExt(b.CreateExtractValue(one, 1), b.getInt8Ty()), b.CreateInBoundsGEP(b.getInt8Ty(), successes, lane));
-  };
-  llvm::Value* const bits = b.CreateBitCast(mask_, b.getIntNTy(lanes_));
-  llvm::Type* const word = bits->getType();
-  llvm::BasicBlock* const all = newBlock("all");
-  llvm::BasicBlock* const before = newBlock("some");
-  llvm::BasicBlock* const loop = newBlock("lane");
-  llvm::BasicBlock* const done = newBlock("done");
-  b.CreateCondBr(b.CreateICmpEQ(bits, llvm::Constant::getAllOnesValue(word)), all, before);
-  b.SetInsertPoint(all);
-  for (unsigned lane = 0; lane < lanes_; ++lane) emitOne(b.getInt64(lane));
-  b.CreateBr(done);
-  b.SetInsertPoint(before);
-  b.CreateBr(loop);
-  b.SetInsertPoint(loop);
-  llvm::PHINode* const left = b.CreatePHI(word, 2);
-  left->addIncoming(bits, before);
-  emitOne(b.CreateZExt(b.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, left, b.getTrue()), b.getInt64Ty()));
-  llvm::Value* const rest = b.CreateAnd(left, b.CreateSub(left, llvm::ConstantInt::get(word, 1)));
-  left->addIncoming(rest, loop);
-  b.CreateCondBr(b.CreateICmpNE(rest, llvm::ConstantInt::get(word, 0)), loop, done);
-  b.SetInsertPoint(done);
-  if (results != nullptr) set(made_[&update].vector, b.CreateAlignedLoad(widen(type), results, aligned));
-  if (successes != nullptr) {
-    llvm::Value* const flags = b.CreateAlignedLoad(widen(b.getInt8Ty()), successes, aligned);
-    set(made_[&update].second, b.CreateICmpNE(flags, llvm::Constant::getNullValue(flags->getType())));
-  }
 }
 
 }  // namespace rouse::cpu::codegen

@@ -2,6 +2,8 @@
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
+#include <array>
+
 #include "server/device/cpu/codegen/lane_emitter.h"
 #include "server/device/cpu/codegen/matrix_registers.h"
 #include "server/device/cpu/codegen/warp_calls.h"
@@ -154,6 +156,7 @@ llvm::Value* LaneEmitter::shuffled(const llvm::CallInst& call) {
 
 // Of two vectors of 16 words, those that are asked for.
 llvm::Value* LaneEmitter::permuted(llvm::Value* words, llvm::Value* lanes) {
+  if (!hasMasks_) return permutedByEights(words, lanes);
   constexpr unsigned kHalf = kWarp / 2;
   const auto half = [&](llvm::Value* vector, unsigned first) {
     llvm::SmallVector<int, kHalf> which;
@@ -168,6 +171,31 @@ llvm::Value* LaneEmitter::permuted(llvm::Value* words, llvm::Value* lanes) {
   llvm::SmallVector<int, kWarp> all;
   for (unsigned lane = 0; lane < kWarp; ++lane) all.push_back(static_cast<int>(lane));
   return b.CreateShuffleVector(pick(0), pick(kHalf), all);
+}
+
+// The same without masks: of each of four vectors of 8 words, and then which.
+llvm::Value* LaneEmitter::permutedByEights(llvm::Value* words, llvm::Value* lanes) {
+  constexpr unsigned kPart = 8, kParts = kWarp / kPart;
+  const auto part = [&](llvm::Value* vector, unsigned number) {
+    llvm::SmallVector<int, kPart> which;
+    for (unsigned lane = 0; lane < kPart; ++lane) which.push_back(static_cast<int>(number * kPart + lane));
+    return b.CreateShuffleVector(vector, which);
+  };
+  std::array<llvm::Value*, kParts> from{}, to{};
+  for (unsigned k = 0; k < kParts; ++k) from[k] = part(words, k);
+  for (unsigned k = 0; k < kParts; ++k) {
+    llvm::Value* const which = part(lanes, k);
+    llvm::Value* const number = b.CreateAnd(b.CreateLShr(which, std::uint64_t{3}), std::uint64_t{kParts - 1});
+    const auto pick = [&](unsigned source) { return b.CreateIntrinsic(llvm::Intrinsic::x86_avx2_permd, {}, {from[source], which}); };
+    to[k] = pick(0);
+    for (unsigned source = 1; source < kParts; ++source) to[k] = b.CreateSelect(b.CreateICmpEQ(number, llvm::ConstantInt::get(number->getType(), source)), pick(source), to[k]);
+  }
+  const auto joined = [&](llvm::Value* low, llvm::Value* high, unsigned size) {
+    llvm::SmallVector<int, kWarp> all;
+    for (unsigned lane = 0; lane < size; ++lane) all.push_back(static_cast<int>(lane));
+    return b.CreateShuffleVector(low, high, all);
+  };
+  return joined(joined(to[0], to[1], 2 * kPart), joined(to[2], to[3], 2 * kPart), kWarp);
 }
 
 // A number, or one for each lane, as the members are.

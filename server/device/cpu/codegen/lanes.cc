@@ -20,7 +20,9 @@ constexpr std::uint64_t kMostLocalBytes = 1024;  // of a thread's variables: all
 
 }  // namespace
 
-bool hasLanes(const llvm::TargetMachine& target) { return target.getMCSubtargetInfo()->checkFeatures("+avx512f,+avx512bw,+avx512dq,+avx512vl"); }
+bool hasLanes(const llvm::TargetMachine& target) { return target.getMCSubtargetInfo()->checkFeatures("+avx2"); }
+
+bool hasMasks(const llvm::TargetMachine& target) { return target.getMCSubtargetInfo()->checkFeatures("+avx512f,+avx512bw,+avx512dq,+avx512vl"); }
 
 void allowLanes(llvm::Function& function) {
   function.addFnAttr("prefer-vector-width", "512");
@@ -61,7 +63,7 @@ llvm::Function* sideBySide(llvm::Function& scalar, Beside beside, llvm::TargetMa
   }
   allowLanes(*to);
   to->addFnAttr("probe-stack", "inline-asm");
-  LaneEmitter emitter(*from, *to, beside);
+  LaneEmitter emitter(*from, *to, beside, hasMasks(target));
   const bool covered = emitter.covers();
   if (covered) emitter.emit();
   from->eraseFromParent();

@@ -1,4 +1,4 @@
-// A function for neighbouring threads side by side, where processors have masks.
+// A function for neighbouring threads side by side.
 #pragma once
 
 #include "server/device/cpu/codegen/lane_shapes.h"
@@ -9,8 +9,10 @@ class TargetMachine;
 
 namespace rouse::cpu::codegen {
 
-// Whether the processor leaves out lanes in vectors of words at no cost.
+// Whether the processor has vectors in which warps exchange values (AVX2).
 bool hasLanes(const llvm::TargetMachine&);
+// Whether it leaves out lanes of those at no cost (AVX-512): then threads are better side by side than one after the other also where nobody must be.
+bool hasMasks(const llvm::TargetMachine&);
 
 // Whether there is nothing in it that is never done side by side.
 bool hasLaneForms(const llvm::Function&);

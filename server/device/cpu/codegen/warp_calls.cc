@@ -30,6 +30,13 @@ void markStep(llvm::Instruction& access) { access.setMetadata(kStep, llvm::MDNod
 
 bool isStep(const llvm::Instruction& access) { return access.hasMetadata(kStep); }
 
+bool isPlainAccess(const llvm::Instruction& instruction) {
+  const auto isPlain = [&](const auto& access) { return access.isSimple() || (!access.isAtomic() && isStep(access)); };
+  if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) return isPlain(*load);
+  const auto* const store = llvm::dyn_cast<llvm::StoreInst>(&instruction);
+  return store != nullptr && isPlain(*store);
+}
+
 const llvm::Value* memberMask(const llvm::CallInst& call) {
   switch (*warpOperation(call)) {
     case WarpCall::active:

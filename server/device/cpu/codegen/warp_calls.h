@@ -21,5 +21,7 @@ bool isOfWholeWarp(const llvm::CallInst&);
 // them together, so they need not be volatile there.
 void markStep(llvm::Instruction&);
 bool isStep(const llvm::Instruction&);
+// Whether it is a load or a store that is neither volatile nor ordered, but for what all lanes do together.
+bool isPlainAccess(const llvm::Instruction&);
 
 }  // namespace rouse::cpu::codegen

@@ -1,0 +1,246 @@
+// Accesses of all lanes to memory: of neighbours at once, of others by gathers and scatters, atomic ones lane by lane.
+#include <llvm/IR/MDBuilder.h>
+
+#include "server/device/cpu/codegen/lane_emitter.h"
+#include "server/device/cpu/codegen/warp_calls.h"
+
+namespace rouse::cpu::codegen {
+
+bool LaneEmitter::isContiguous(const llvm::Value* pointer, llvm::Type* type) const {
+  const Shape shape = shapes_.of(pointer);
+  const std::uint64_t bytes = layout_.getTypeStoreSize(type).getFixedValue();
+  return shape.kind == Shape::Kind::affine && !type->isIntegerTy(1) && shape.stride == static_cast<std::int64_t>(bytes) &&
+         layout_.getTypeAllocSize(type).getFixedValue() == bytes;
+}
+
+// Whether the processor leaves lanes out of an access to neighbouring elements. Without masks those of words, which AVX2 has: LLVM makes others lane by lane, each with a branch.
+bool LaneEmitter::leavesOut(llvm::Type* element) const {
+  const std::uint64_t bits = layout_.getTypeSizeInBits(element).getFixedValue();
+  return hasMasks_ || bits == 32 || bits == 64;
+}
+
+// `near` where neighbours' are neighbours, else `far`.
+template <class Near, class Far>
+llvm::Value* LaneEmitter::access(const llvm::Value* pointer, llvm::Type* type, Near near, Far far) {
+  if (!isContiguous(pointer, type)) return far();
+  llvm::Value* const ok = made_[pointer].ok;
+  if (ok == nullptr) return near();
+  llvm::BasicBlock* together = newBlock("near");
+  llvm::BasicBlock* apart = newBlock("far");
+  llvm::BasicBlock* const done = newBlock("done");
+  b.CreateCondBr(b.CreateFreeze(ok), together, apart, llvm::MDBuilder(b.getContext()).createLikelyBranchWeights());
+  b.SetInsertPoint(together);
+  llvm::Value* const first = near();
+  together = b.GetInsertBlock();
+  b.CreateBr(done);
+  b.SetInsertPoint(apart);
+  llvm::Value* const second = far();
+  apart = b.GetInsertBlock();
+  b.CreateBr(done);
+  b.SetInsertPoint(done);
+  if (first == nullptr || first->getType()->isVoidTy()) return first;
+  llvm::PHINode* const both = b.CreatePHI(first->getType(), 2);
+  both->addIncoming(first, together);
+  both->addIncoming(second, apart);
+  return both;
+}
+
+void LaneEmitter::emitLoad(const llvm::LoadInst& load) {
+  if (shapes_.of(&load).isScalar()) return emitScalar(load);
+  llvm::Type* const type = load.getType();
+  if (const auto field = shapes_.ownField(load)) {
+    const std::size_t from = *field == offsetof(ThreadContext, tid) ? *field : offsetof(ThreadContext, linear);
+    llvm::Value* const first = b.CreateLoad(b.getInt32Ty(), b.CreateConstGEP1_32(b.getInt8Ty(), to_.getArg(0), static_cast<unsigned>(from)));
+    llvm::Value* numbers = b.CreateAdd(splat(first), laneNumbers(b.getInt32Ty()));
+    if (*field == offsetof(ThreadContext, lane)) numbers = b.CreateAnd(numbers, std::uint64_t{31});
+    if (*field == offsetof(ThreadContext, warp)) numbers = b.CreateLShr(numbers, std::uint64_t{5});
+    return set(made_[&load].vector, type->isFloatTy() ? b.CreateBitCast(numbers, widen(type)) : b.CreateTrunc(numbers, widen(type)));
+  }
+  if (!isPlainAccess(load)) return emitUpdate(load);
+  const llvm::Value* const pointer = load.getPointerOperand();
+  llvm::Value* const zero = llvm::Constant::getNullValue(widen(type));
+  set(made_[&load].vector, access(
+                               pointer, type,
+                               [&]() -> llvm::Value* {
+                                 if (!leavesOut(type)) return emitOneByOne(load).vector;
+                                 return b.CreateMaskedLoad(widen(type), scalarOf(pointer), llvm::Align(1), mask_, zero);
+                               },
+                               [&]() -> llvm::Value* {
+                                 if (!hasMasks_) return emitOneByOne(load).vector;
+                                 return b.CreateMaskedGather(widen(type), vectorOf(pointer), llvm::Align(1), mask_, zero);
+                               }));
+}
+
+void LaneEmitter::emitStore(const llvm::StoreInst& store) {
+  const llvm::Value* const pointer = store.getPointerOperand();
+  const llvm::Value* const value = store.getValueOperand();
+  if (!isPlainAccess(store)) {
+    if (!shapes_.of(pointer).isUniform() || !shapes_.of(value).isUniform()) return emitUpdate(store);
+    llvm::StoreInst* const once = b.CreateAlignedStore(scalarOf(value), scalarOf(pointer), store.getAlign(), store.isVolatile());
+    once->setAtomic(store.getOrdering(), store.getSyncScopeID());
+    return;
+  }
+  if (shapes_.of(pointer).isUniform()) {
+    llvm::Value* what = nullptr;
+    if (shapes_.of(value).isUniform()) {
+      what = scalarOf(value);
+    } else if (shapes_.threadField(pointer)) {
+      return noteMisaligned(store);
+    } else {
+      // The last one's.
+      llvm::Value* const bits = b.CreateBitCast(mask_, b.getIntNTy(lanes_));
+      llvm::Value* const before = b.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, bits, b.getFalse());
+      what = b.CreateExtractElement(vectorOf(value), b.CreateSub(b.getIntN(lanes_, lanes_ - 1), before));
+    }
+    b.CreateAlignedStore(what, scalarOf(pointer), store.getAlign());
+    return;
+  }
+  llvm::Value* const all = vectorOf(value);
+  access(
+      pointer, value->getType(),
+      [&]() -> llvm::Value* {
+        if (!leavesOut(value->getType())) return emitOneByOne(store).vector;
+        return b.CreateMaskedStore(all, scalarOf(pointer), llvm::Align(1), mask_);
+      },
+      [&]() -> llvm::Value* {
+        if (!hasMasks_) return emitOneByOne(store).vector;
+        return b.CreateMaskedScatter(all, vectorOf(pointer), llvm::Align(1), mask_);
+      });
+}
+
+// An update of one place by all lanes, of which nobody wants to know what was there: once, with what all of them bring.
+bool LaneEmitter::emitTogether(const llvm::Instruction& update) {
+  const auto* const all = llvm::dyn_cast<llvm::AtomicRMWInst>(&update);
+  if (all == nullptr || !all->use_empty() || all->isVolatile() || !shapes_.of(all->getPointerOperand()).isUniform()) return false;
+  const unsigned bits = all->getType()->isIntegerTy() ? all->getType()->getIntegerBitWidth() : 0;
+  if (bits == 0) return false;
+  llvm::APInt none(bits, 0);
+  llvm::Intrinsic::ID reduction = llvm::Intrinsic::not_intrinsic;
+  switch (all->getOperation()) {
+    case llvm::AtomicRMWInst::Add:
+      reduction = llvm::Intrinsic::vector_reduce_add;
+      break;
+    case llvm::AtomicRMWInst::Or:
+      reduction = llvm::Intrinsic::vector_reduce_or;
+      break;
+    case llvm::AtomicRMWInst::Xor:
+      reduction = llvm::Intrinsic::vector_reduce_xor;
+      break;
+    case llvm::AtomicRMWInst::And:
+      reduction = llvm::Intrinsic::vector_reduce_and;
+      none.setAllBits();
+      break;
+    case llvm::AtomicRMWInst::Max:
+      reduction = llvm::Intrinsic::vector_reduce_smax;
+      none = llvm::APInt::getSignedMinValue(bits);
+      break;
+    case llvm::AtomicRMWInst::Min:
+      reduction = llvm::Intrinsic::vector_reduce_smin;
+      none = llvm::APInt::getSignedMaxValue(bits);
+      break;
+    case llvm::AtomicRMWInst::UMax:
+      reduction = llvm::Intrinsic::vector_reduce_umax;
+      break;
+    case llvm::AtomicRMWInst::UMin:
+      reduction = llvm::Intrinsic::vector_reduce_umin;
+      none.setAllBits();
+      break;
+    default:
+      return false;
+  }
+  llvm::Value* const brought = vectorOf(all->getValOperand());
+  llvm::Value* const idle = llvm::ConstantInt::get(brought->getType(), none);
+  llvm::Value* const total = b.CreateUnaryIntrinsic(reduction, b.CreateSelect(mask_, brought, idle));
+  llvm::BasicBlock* const some = newBlock("some");
+  llvm::BasicBlock* const done = newBlock("done");
+  llvm::Value* const lanes = b.CreateBitCast(mask_, b.getIntNTy(lanes_));
+  b.CreateCondBr(b.CreateICmpNE(lanes, llvm::Constant::getNullValue(lanes->getType())), some, done);
+  b.SetInsertPoint(some);
+  llvm::Instruction* const one = update.clone();
+  one->dropUnknownNonDebugMetadata();
+  one->setDebugLoc({});
+  one->setOperand(0, scalarOf(all->getPointerOperand()));
+  one->setOperand(1, total);
+  b.Insert(one);
+  b.CreateBr(done);
+  b.SetInsertPoint(done);
+  return true;
+}
+
+void LaneEmitter::emitUpdate(const llvm::Instruction& update) {
+  if (emitTogether(update)) return;
+  const Yield yield = emitOneByOne(update);
+  if (yield.vector != nullptr) set(made_[&update].vector, yield.vector);
+  if (yield.second != nullptr) set(made_[&update].second, yield.second);
+}
+
+// Lane by lane: a loop over those of the mask, or, where all are in it and it is an update, one after the other.
+LaneEmitter::Yield LaneEmitter::emitOneByOne(const llvm::Instruction& update) {
+  const llvm::Align aligned(64);  // as wide as a vector of the processor's; IR's own for <32 x i64> would be more
+  unsigned arrays = 0;
+  // Nobody looks at it any more when the next one is done so.
+  const auto array = [&](llvm::Type* type) {
+    llvm::AllocaInst*& made = arrays_[{type, arrays++}];
+    if (made != nullptr) return made;
+    llvm::IRBuilder<> at(entry_, entry_->begin());
+    made = at.CreateAlloca(llvm::ArrayType::get(type, lanes_));
+    made->setAlignment(aligned);
+    return made;
+  };
+  llvm::SmallVector<llvm::Value*, 3> given(update.getNumOperands(), nullptr);
+  for (unsigned k = 0; k < given.size(); ++k) {
+    if (shapes_.of(update.getOperand(k)).isUniform()) continue;
+    given[k] = array(update.getOperand(k)->getType());
+    b.CreateAlignedStore(vectorOf(update.getOperand(k)), given[k], aligned);
+  }
+  const bool isPair = llvm::isa<llvm::AtomicCmpXchgInst>(update);
+  llvm::Type* const type = isPair ? update.getType()->getStructElementType(0) : update.getType();
+  llvm::Value* const results = update.use_empty() ? nullptr : array(type);
+  llvm::Value* const successes = update.use_empty() || !isPair ? nullptr : array(b.getInt8Ty());
+  const auto emitOne = [&](llvm::Value* lane) {
+    llvm::Instruction* const one = update.clone();
+    one->dropUnknownNonDebugMetadata();
+    one->setDebugLoc({});
+    for (unsigned k = 0; k < given.size(); ++k) {
+      llvm::Type* const each = update.getOperand(k)->getType();
+      one->setOperand(k, given[k] == nullptr ? scalarOf(update.getOperand(k)) : b.CreateLoad(each, b.CreateInBoundsGEP(each, given[k], lane)));
+    }
+    b.Insert(one);
+    if (results != nullptr) b.CreateStore(isPair ? b.CreateExtractValue(one, 0) : one, b.CreateInBoundsGEP(type, results, lane));
+    if (successes != nullptr)
+      b.CreateStore(b.CreateZExt(b.CreateExtractValue(one, 1), b.getInt8Ty()), b.CreateInBoundsGEP(b.getInt8Ty(), successes, lane));
+  };
+  llvm::Value* const bits = b.CreateBitCast(mask_, b.getIntNTy(lanes_));
+  llvm::Type* const word = bits->getType();
+  llvm::BasicBlock* const before = newBlock("some");
+  llvm::BasicBlock* const loop = newBlock("lane");
+  llvm::BasicBlock* const done = newBlock("done");
+  if (isPlainAccess(update)) {  // of which there are many, also where nobody is
+    b.CreateCondBr(b.CreateICmpNE(bits, llvm::ConstantInt::get(word, 0)), before, done);
+  } else {
+    llvm::BasicBlock* const all = newBlock("all");
+    b.CreateCondBr(b.CreateICmpEQ(bits, llvm::Constant::getAllOnesValue(word)), all, before);
+    b.SetInsertPoint(all);
+    for (unsigned lane = 0; lane < lanes_; ++lane) emitOne(b.getInt64(lane));
+    b.CreateBr(done);
+  }
+  b.SetInsertPoint(before);
+  b.CreateBr(loop);
+  b.SetInsertPoint(loop);
+  llvm::PHINode* const left = b.CreatePHI(word, 2);
+  left->addIncoming(bits, before);
+  emitOne(b.CreateZExt(b.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, left, b.getTrue()), b.getInt64Ty()));
+  llvm::Value* const rest = b.CreateAnd(left, b.CreateSub(left, llvm::ConstantInt::get(word, 1)));
+  left->addIncoming(rest, loop);
+  b.CreateCondBr(b.CreateICmpNE(rest, llvm::ConstantInt::get(word, 0)), loop, done);
+  b.SetInsertPoint(done);
+  Yield yield;
+  if (results != nullptr) yield.vector = b.CreateAlignedLoad(widen(type), results, aligned);
+  if (successes != nullptr) {
+    llvm::Value* const flags = b.CreateAlignedLoad(widen(b.getInt8Ty()), successes, aligned);
+    yield.second = b.CreateICmpNE(flags, llvm::Constant::getNullValue(flags->getType()));
+  }
+  return yield;
+}
+
+}  // namespace rouse::cpu::codegen
