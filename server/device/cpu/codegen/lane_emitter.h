@@ -97,6 +97,7 @@ class LaneEmitter {
   llvm::Value* voted(const llvm::CallInst&);
   llvm::Value* matched(const llvm::CallInst&);
   llvm::Value* reduced(const llvm::CallInst&);
+  llvm::Value* forGroups(llvm::Value* keys, llvm::Value* others, llvm::function_ref<llvm::Value*(llvm::Value* those, llvm::Value* key)> of);
   llvm::Value* reducedOver(const llvm::CallInst&, llvm::Value* lanes);
 
   // --- lane_matrix.cc ---

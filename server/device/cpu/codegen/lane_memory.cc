@@ -174,7 +174,7 @@ void LaneEmitter::emitUpdate(const llvm::Instruction& update) {
   if (yield.second != nullptr) set(made_[&update].second, yield.second);
 }
 
-// Lane by lane: a loop over those of the mask, or, where all are in it and it is an update, one after the other.
+// Lane by lane: a loop over those of the mask, or, with masks and where all are in it, one after the other.
 LaneEmitter::Yield LaneEmitter::emitOneByOne(const llvm::Instruction& update) {
   const llvm::Align aligned(64);  // as wide as a vector of the processor's; IR's own for <32 x i64> would be more
   unsigned arrays = 0;
@@ -215,7 +215,8 @@ LaneEmitter::Yield LaneEmitter::emitOneByOne(const llvm::Instruction& update) {
   llvm::BasicBlock* const before = newBlock("some");
   llvm::BasicBlock* const loop = newBlock("lane");
   llvm::BasicBlock* const done = newBlock("done");
-  if (isPlainAccess(update)) {  // of which there are many, also where nobody is
+  // Of accesses there are many, also where nobody is. Updates that are all in one line beside those take the code generator minutes.
+  if (!hasMasks_) {
     b.CreateCondBr(b.CreateICmpNE(bits, llvm::ConstantInt::get(word, 0)), before, done);
   } else {
     llvm::BasicBlock* const all = newBlock("all");

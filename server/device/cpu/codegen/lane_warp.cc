@@ -229,9 +229,13 @@ llvm::Value* LaneEmitter::matched(const llvm::CallInst& call) {
     return splat(b.CreateSelect(all, b.getInt64((std::uint64_t{1} << 33) - 1), b.getInt64(0)));
   }
   llvm::Value* lanes = llvm::Constant::getNullValue(widen(b.getInt32Ty()));
-  for (unsigned lane = 0; lane < kWarp; ++lane) {
-    llvm::Value* const bit = splat(b.getInt32(std::uint32_t{1} << lane));
-    lanes = b.CreateOr(lanes, b.CreateSelect(sameAs(lane), bit, llvm::Constant::getNullValue(bit->getType())));
+  if (hasMasks_) {
+    for (unsigned lane = 0; lane < kWarp; ++lane) {
+      llvm::Value* const bit = splat(b.getInt32(std::uint32_t{1} << lane));
+      lanes = b.CreateOr(lanes, b.CreateSelect(sameAs(lane), bit, llvm::Constant::getNullValue(bit->getType())));
+    }
+  } else {  // that is too many vectors where a comparison's result is one of bytes
+    lanes = forGroups(values, lanes, [&](llvm::Value* those, llvm::Value*) { return splat(those); });
   }
   llvm::Value* asked = members(call);
   if (!asked->getType()->isVectorTy()) asked = splat(asked);
@@ -265,26 +269,32 @@ llvm::Value* LaneEmitter::reducedOver(const llvm::CallInst& call, llvm::Value* l
   }
 }
 
-// A number; or, where lanes have different masks, one for each: group after group, the first that is left with those that it names.
+// A number; or, where lanes have different masks, one for each.
 llvm::Value* LaneEmitter::reduced(const llvm::CallInst& call) {
   llvm::Value* const asked = members(call);
   if (!asked->getType()->isVectorTy()) return reducedOver(call, asked);
+  return forGroups(asked, llvm::Constant::getNullValue(asked->getType()), [&](llvm::Value*, llvm::Value* own) { return splat(reducedOver(call, own)); });
+}
+
+// Group after group of the lanes that are here, the first that is left with those that have the same key: what `of` makes of their mask and of the key, for each of them; `others` for who
+// is not here.
+llvm::Value* LaneEmitter::forGroups(llvm::Value* keys, llvm::Value* others, llvm::function_ref<llvm::Value*(llvm::Value* those, llvm::Value* key)> of) {
+  llvm::Value* const here = lanesHere();
   llvm::BasicBlock* const before = b.GetInsertBlock();
   llvm::BasicBlock* const group = newBlock("group");
   llvm::BasicBlock* const done = newBlock("done");
-  llvm::Value* const here = lanesHere();
   b.CreateBr(group);
   b.SetInsertPoint(group);
   llvm::PHINode* const left = b.CreatePHI(b.getInt32Ty(), 2);
-  llvm::PHINode* const found = b.CreatePHI(asked->getType(), 2);
+  llvm::PHINode* const found = b.CreatePHI(others->getType(), 2);
   llvm::Value* const first = b.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, left, b.getFalse());
-  llvm::Value* const own = b.CreateExtractElement(asked, b.CreateAnd(first, std::uint64_t{kWarp - 1}));
-  llvm::Value* const those = b.CreateAnd(b.CreateBitCast(b.CreateICmpEQ(asked, splat(own)), b.getInt32Ty()), left);
-  llvm::Value* const next = b.CreateSelect(b.CreateBitCast(those, mask_->getType()), splat(reducedOver(call, own)), found);
+  llvm::Value* const key = b.CreateExtractElement(keys, b.CreateAnd(first, std::uint64_t{kWarp - 1}));
+  llvm::Value* const those = b.CreateAnd(b.CreateBitCast(b.CreateICmpEQ(keys, splat(key)), b.getInt32Ty()), left);
+  llvm::Value* const next = b.CreateSelect(b.CreateBitCast(those, mask_->getType()), of(those, key), found);
   llvm::Value* const rest = b.CreateAnd(left, b.CreateNot(those));
   left->addIncoming(here, before);
   left->addIncoming(rest, group);
-  found->addIncoming(llvm::Constant::getNullValue(asked->getType()), before);
+  found->addIncoming(others, before);
   found->addIncoming(next, group);
   b.CreateCondBr(b.CreateICmpNE(rest, b.getInt32(0)), group, done);
   b.SetInsertPoint(done);
