@@ -49,4 +49,19 @@ TEST_CASE("warps go in step where they poll, and behind it") {
   }
 }
 
+TEST_CASE("a warp that reads what one of its lanes has stored in the same round waits for nobody") {
+  for (const std::uint32_t threads : {32u, 64u, 256u, 1024u}) {
+    mustStore("polls", "tasks", false, threads, [&](const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t thread) { return 3 * in[thread % 777] + block; });
+    // The last one of those that store is elected.
+    mustStore("polls", "elected", false, threads, [&](const std::vector<std::uint32_t>& in, std::uint32_t, std::uint32_t thread) {
+      std::uint32_t sum = 0;
+      for (std::uint32_t lane = 32; lane-- != 0;) {
+        const std::uint32_t has = in[(thread / 32 * 32 + lane) % 777] % 4;
+        if (has != 0) sum = 3 * sum + has * lane + 1;
+      }
+      return sum;
+    });
+  }
+}
+
 }  // namespace rouse::test

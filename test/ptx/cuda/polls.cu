@@ -344,3 +344,34 @@ KERNEL met_again(unsigned n, const unsigned* in, unsigned* out) {
     done[20 * blockIdx.x % 60 + warp % 20] = warp;
   }
 }
+
+// The leader of each warp draws its next task and leaves it in volatile shared memory, with nothing between, until there is none: nobody waits.
+KERNEL tasks(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned drawn;
+  __shared__ volatile unsigned first[32];
+  const unsigned warp = linear() / 32, lane = linear() % 32;
+  if (linear() == 0) drawn = 0;
+  __syncthreads();
+  for (;;) {
+    if (lane == 0) first[warp] = atomicAdd(&drawn, 32);
+    const unsigned task = first[warp] + lane;
+    if (task >= threads()) break;
+    out[blockIdx.x * threads() + task] = 3 * in[task % n] + blockIdx.x;
+  }
+}
+
+// Who has something elects one of the warp by storing over each other's number; all take what that one has, until nobody has any.
+KERNEL elected(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ volatile unsigned elects[32][2];
+  const unsigned warp = linear() / 32, lane = linear() % 32;
+  unsigned has = in[linear() % n] % 4, sum = 0;
+  while (__any_sync(~0u, has != 0)) {
+    if (has != 0) elects[warp][0] = lane;
+    if (elects[warp][0] == lane) {
+      elects[warp][1] = has * lane;
+      has = 0;
+    }
+    sum = 3 * sum + elects[warp][1] + 1;
+  }
+  out[global()] = sum;
+}

@@ -3,6 +3,9 @@
 #include <llvm/Analysis/CaptureTracking.h>
 #include <llvm/Analysis/ValueTracking.h>
 
+#include "server/device/cpu/codegen/uniformity.h"
+#include "server/device/cpu/codegen/warp_calls.h"
+
 namespace rouse::cpu::codegen {
 namespace {
 
@@ -10,6 +13,35 @@ namespace {
 const llvm::Value* variableOf(const llvm::Value* pointer) {
   const llvm::Value* const object = llvm::getUnderlyingObject(pointer, 0);
   return llvm::isa<llvm::AllocaInst>(object) ? object : nullptr;
+}
+
+// Whether both are computed alike, from the same: addresses are made where they are used, so one place has several.
+bool isAlike(const llvm::Value* a, const llvm::Value* b, unsigned depth = 0) {
+  constexpr unsigned kDeepest = 8;
+  if (a == b) return true;
+  const auto *const x = llvm::dyn_cast<llvm::Instruction>(a), *const y = llvm::dyn_cast<llvm::Instruction>(b);
+  if (x == nullptr || y == nullptr || depth == kDeepest || !x->isSameOperationAs(y) || llvm::isa<llvm::PHINode>(x) || x->mayReadOrWriteMemory()) return false;
+  for (unsigned k = 0; k < x->getNumOperands(); ++k) {
+    if (!isAlike(x->getOperand(k), y->getOperand(k), depth + 1)) return false;
+  }
+  return true;
+}
+
+// Whether it is computed from the thread's own number: integers of its context (abi.h, ThreadContext) are.
+bool dependsOnThread(const llvm::Value* value, const llvm::Function& function) {
+  constexpr std::size_t kMostLooked = 64;
+  llvm::SmallPtrSet<const llvm::Value*, 16> seen;
+  llvm::SmallVector<const llvm::Value*, 16> work{value};
+  while (!work.empty() && seen.size() < kMostLooked) {
+    const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(work.pop_back_val());
+    if (instruction == nullptr || !seen.insert(instruction).second) continue;
+    if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(instruction)) {
+      if (load->getType()->isIntegerTy() && llvm::getUnderlyingObject(load->getPointerOperand(), 0) == function.getArg(0)) return true;
+      continue;
+    }
+    for (const llvm::Use& operand : instruction->operands()) work.push_back(operand.get());
+  }
+  return false;
 }
 
 }  // namespace
@@ -50,7 +82,11 @@ LoopSlice::LoopSlice(const llvm::Loop& loop, ControlFlow& flow, llvm::Value* val
         if (loop_.contains(block)) addControls(block, above == nullptr ? nullptr : above->getBlock());
       }
     } else if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(instruction)) {
-      if (const llvm::Value* const variable = variableOf(load->getPointerOperand())) addKept(variable);
+      if (const llvm::Value* const variable = variableOf(load->getPointerOperand())) {
+        addKept(variable);
+      } else if (isOfShared(load->getPointerOperand(), flow_.function())) {
+        addOwn(*load);
+      }
     }
   }
 }
@@ -84,6 +120,31 @@ void LoopSlice::addKept(const llvm::Value* variable) {
         if (isGiven || (isKnown && (callee == nullptr || !callee->isDeclaration()))) work_.push_back(call);
       }
     }
+  }
+}
+
+// A place in shared memory that each warp has its own of, and that is stored to on the way to the load: a leader's next task, who was elected. Who loads it waits for nobody's store, since
+// warps go in step there (markStep); what decides what is stored, and whether it is, may.
+void LoopSlice::addOwn(const llvm::LoadInst& load) {
+  const llvm::Value* const place = load.getPointerOperand();
+  llvm::SmallVector<llvm::StoreInst*, 4> stores;
+  bool isStored = false;
+  for (llvm::BasicBlock* block : loop_.blocks()) {
+    for (llvm::Instruction& instruction : *block) {
+      auto* const store = llvm::dyn_cast<llvm::StoreInst>(&instruction);
+      if (store == nullptr || !isAlike(store->getPointerOperand(), place)) continue;
+      if (!isStep(*store)) return;
+      stores.push_back(store);
+      const llvm::BasicBlock* const above = flow_.dominators.findNearestCommonDominator(block, load.getParent());
+      const bool isBefore = block == load.getParent() ? store->comesBefore(&load) : loop_.contains(above) && above != load.getParent() && flow_.comesThrough(block, load.getParent());
+      isStored |= isBefore;
+    }
+  }
+  if (!isStored || !isStep(load) || !dependsOnThread(place, flow_.function())) return;
+  own_.insert(&load);
+  for (llvm::StoreInst* store : stores) {
+    work_.push_back(store->getValueOperand());
+    addControls(store->getParent(), nullptr);
   }
 }
 

@@ -18,6 +18,8 @@ class ControlFlow {
   // Whether who comes to `from` comes to `through` before it ends: a postdominator, but for ends that are none, such as a trap.
   bool comesThrough(const llvm::BasicBlock* from, const llvm::BasicBlock* through);
 
+  const llvm::Function& function() const { return function_; }
+
   const llvm::DominatorTree dominators;
   const llvm::LoopInfo loops;
 
@@ -36,15 +38,19 @@ class LoopSlice {
   LoopSlice(const llvm::Loop& loop, ControlFlow& flow, llvm::Value* value);
   // Those of the loop.
   const llvm::SmallPtrSetImpl<llvm::Instruction*>& instructions() const { return seen_; }
+  // Whether it is a load of what a lane of the same warp has stored in the same round: what was stored there is of the slice instead.
+  bool isOwn(const llvm::Instruction* load) const { return own_.contains(load); }
 
  private:
   void addControls(llvm::BasicBlock* block, const llvm::BasicBlock* top);
   void addKept(const llvm::Value* variable);
+  void addOwn(const llvm::LoadInst& load);
 
   const llvm::Loop& loop_;
   ControlFlow& flow_;
   llvm::SmallPtrSet<llvm::Instruction*, 32> seen_;
   llvm::SmallPtrSet<const llvm::Value*, 4> variables_;
+  llvm::SmallPtrSet<const llvm::Instruction*, 4> own_;
   llvm::SmallVector<llvm::Value*, 16> work_;
 };
 

@@ -264,7 +264,7 @@ bool Spins::isSpin(const llvm::Loop& loop) {
     if (condition == nullptr) continue;
     const LoopSlice slice(loop, flow_, condition);
     for (llvm::Instruction* instruction : slice.instructions()) {
-      if (observesOthers(loop, block, instruction, around)) return true;
+      if (!slice.isOwn(instruction) && observesOthers(loop, block, instruction, around)) return true;
     }
   }
   return false;
