@@ -5,7 +5,7 @@ namespace rouse::test {
 
 TEST_CASE("lanes of a warp exchange in vectors what they exchange as fibers") {
   mustBeTheSame("warps", {"shuffles", "votes", "reduces", "block_sum", "warp_branches", "scans", "synchronized", "matrices", "parts", "last_stage", "groups", "voted", "aggregated", "paired", "skewed", "before", "outside", "rounds"}, false);
-  mustBeTheSame("warps", {"ranges", "own_arrays"}, false);
+  mustBeTheSame("warps", {"ranges", "own_arrays", "by_warps", "strided", "strided_sum"}, false);
 }
 
 // Where the processor has masks; else all of them are fibers.
@@ -16,7 +16,7 @@ TEST_CASE("whole warps are vectors") {
   }
   const LoopKernels kernels("warps", "O3");
   for (const char* name : {"shuffles", "votes", "reduces", "block_sum", "warp_branches", "scans", "synchronized", "matrices", "parts", "last_stage", "groups", "voted", "aggregated", "lost", "ranges",
-                           "own_arrays", "tasks", "plain_tree"}) {
+                           "own_arrays", "tasks", "plain_tree", "by_warps", "strided"}) {
     INFO(name);
     const cpu::KernelCode code = kernels.code(name);
     CHECK(code.loop != nullptr);
@@ -40,7 +40,7 @@ TEST_CASE("warps of blocks whose rows are no whole warps are vectors") {
 
 TEST_CASE("lanes that wait for each other at different places, or in different rounds, are fibers") {
   const LoopKernels kernels("warps", "O3");
-  for (const char* name : {"paired", "skewed", "rounds", "halves_meet"}) CHECK(kernels.code(name).loop == nullptr);
+  for (const char* name : {"paired", "skewed", "rounds", "halves_meet", "strided_sum"}) CHECK(kernels.code(name).loop == nullptr);
   for (const std::uint32_t threads : {32u, 64u, 1024u}) {
     const auto at = [&](const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t thread) { return in[block * threads + thread]; };
     mustStore("warps", "halves_meet", true, threads, [&](const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t thread) { return at(in, block, thread ^ 1); });

@@ -226,6 +226,46 @@ KERNEL aggregated(unsigned n, const unsigned* in, unsigned* out) {
   out[global()] = counter + once * 10000;
 }
 
+// Loops that all lanes of a warp go through together, named in the ways in which programs name warps.
+__device__ unsigned sum_of(unsigned value) {
+  for (unsigned distance = 16; distance > 0; distance /= 2) value += __shfl_xor_sync(kAll, value, distance);
+  return value;
+}
+
+KERNEL by_warps(unsigned n, const unsigned* in, unsigned* out) {
+  const unsigned lane = linear() & 31;
+  unsigned sum = 0;
+  for (unsigned at = linear() & ~31u; at < n; at += threads()) sum += sum_of(in[at + lane]);
+  for (unsigned at = linear() / 32 * 16; at < n; at += threads() / 2 + 1) sum = sum * 3 + sum_of(in[at + lane]);
+  for (unsigned at = linear() / 32 * 100; at < n; at += 1000) sum = sum * 3 + sum_of(in[at + lane]);
+  for (unsigned at = (linear() & 0x3e0) + 5; at < n; at += threads()) sum = sum * 3 + sum_of(in[at + lane]);
+  for (unsigned at = (blockIdx.x * blockDim.x * blockDim.y * blockDim.z + linear()) / 32 * 8; at < n; at += threads() / 4 + 1) sum = sum * 3 + sum_of(in[at + lane]);
+  for (unsigned at = linear() / 64 * 3; at < n; at += 97) sum = sum * 3 + sum_of(in[at + lane]);
+  out[global()] = sum;
+}
+
+// Each lane as many rounds as it has words to take; who is done is not waited for.
+KERNEL strided(unsigned n, const unsigned* in, unsigned* out) {
+  unsigned sum = 0;
+#pragma unroll 1
+  for (unsigned k = linear(); k < n - 5; k += threads()) {
+    const unsigned value = in[k];
+    sum = sum * 3 + sum_of(value) + __popc(__ballot_sync(kAll, value & 1)) + __shfl_sync(kAll, value, 2);
+  }
+  out[global()] = sum;
+}
+
+// The same, and then all of them what they have found: who is done waits there, for those that still go round.
+KERNEL strided_sum(unsigned n, const unsigned* in, unsigned* out) {
+  unsigned value = in[global()], k = 0;
+  const unsigned rounds = value % 8;
+#pragma unroll 1
+  for (; k < rounds; ++k) value = value * 3 + __shfl_xor_sync(kAll, value, 1);
+#pragma unroll 1
+  for (; k < 8; ++k) value = value * 5 + __shfl_xor_sync(kAll, value, 1);
+  out[global()] = value;
+}
+
 // Lanes of one mask that come to two places, or to one in different rounds: they wait for each other, so this is for fibers.
 KERNEL paired(unsigned n, const unsigned* in, unsigned* out) {
   unsigned value = in[global()];

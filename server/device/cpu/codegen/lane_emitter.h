@@ -86,6 +86,7 @@ class LaneEmitter {
   // --- lane_warp.cc ---
   bool coversWarpCall(const llvm::CallInst&) const;
   bool meetHere(const llvm::CallInst&) const;
+  bool goesRound(const llvm::BasicBlock*) const;
   bool areAllHere(const llvm::CallInst&) const;
   llvm::Value* lanesHere();
   llvm::Value* members(const llvm::CallInst&);

@@ -165,13 +165,15 @@ void LaneEmitter::emitInstruction(const llvm::Instruction& instruction) {
 
 // What the compiler knew of a lane that comes here need not hold for the first one.
 void LaneEmitter::emitScalar(const llvm::Instruction& instruction) {
+  // Of what is the same for all, operands need not be: bits that differ are dropped (LaneShapes::differing), and any lane's will do.
+  const auto operand = [&](const llvm::Value* value) { return shapes_.of(value).isScalar() ? scalarOf(value) : b.CreateExtractElement(vectorOf(value), std::uint64_t{0}); };
   llvm::Instruction* again = nullptr;
   if (const auto* either = llvm::dyn_cast<llvm::PossiblyDisjointInst>(&instruction); either != nullptr && either->isDisjoint()) {
-    again = llvm::BinaryOperator::CreateAdd(scalarOf(instruction.getOperand(0)), scalarOf(instruction.getOperand(1)));
+    again = llvm::BinaryOperator::CreateAdd(operand(instruction.getOperand(0)), operand(instruction.getOperand(1)));
   } else {
     again = instruction.clone();
     for (unsigned k = 0; k < again->getNumOperands(); ++k) {
-      if (!llvm::isa<llvm::Function>(again->getOperand(k))) again->setOperand(k, scalarOf(again->getOperand(k)));
+      if (!llvm::isa<llvm::Function>(again->getOperand(k))) again->setOperand(k, operand(again->getOperand(k)));
     }
     again->dropPoisonGeneratingFlags();
     again->dropUnknownNonDebugMetadata({llvm::LLVMContext::MD_invariant_load});

@@ -234,26 +234,35 @@ Shape LaneShapes::ofLoad(const llvm::LoadInst& load) const {
   return of(load.getPointerOperand()).isUniform() ? kUniform : kVarying;
 }
 
-// A multiple of kWarp; so is the width of a block of such rows.
-bool LaneShapes::isOfWholeWarps(const llvm::Value* value, unsigned depth) const {
-  if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(value)) return constant->getValue().urem(kWarp) == 0;
-  if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(value)) return beside_ == Beside::rows && load->getType()->isIntegerTy(32) && isBlockWidth(load->getPointerOperand());
-  const auto* const operation = llvm::dyn_cast<llvm::BinaryOperator>(value);
-  if (operation == nullptr || depth == kDeepest) return false;
-  const llvm::Value *const x = operation->getOperand(0), *const y = operation->getOperand(1);
+// How many of its lowest bits are zero, at least. The width of a block of rows of whole warps is a multiple of kWarp.
+unsigned LaneShapes::trailingZeros(const llvm::Value* value, unsigned depth) const {
+  const unsigned bits = value->getType()->getScalarSizeInBits();
+  if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(value)) return constant->getValue().countr_zero();
+  if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(value)) {
+    return beside_ == Beside::rows && load->getType()->isIntegerTy(32) && isBlockWidth(load->getPointerOperand()) ? kWarpBits : 0;
+  }
+  const auto* const operation = llvm::dyn_cast<llvm::Instruction>(value);
+  if (operation == nullptr || depth == kDeepest) return 0;
+  const auto of = [&](unsigned operand) { return trailingZeros(operation->getOperand(operand), depth + 1); };
   switch (operation->getOpcode()) {
+    case llvm::Instruction::ZExt:
+    case llvm::Instruction::SExt:
+    case llvm::Instruction::Trunc:
+      return std::min(of(0), bits);
     case llvm::Instruction::Mul:
-      return isOfWholeWarps(x, depth + 1) || isOfWholeWarps(y, depth + 1);
+      return std::min(of(0) + of(1), bits);
     case llvm::Instruction::Shl: {
-      const auto* const by = llvm::dyn_cast<llvm::ConstantInt>(y);
-      return isOfWholeWarps(x, depth + 1) || (by != nullptr && by->getZExtValue() >= 5);
+      const auto* const by = llvm::dyn_cast<llvm::ConstantInt>(operation->getOperand(1));
+      return by != nullptr && by->getValue().ult(bits) ? std::min(of(0) + static_cast<unsigned>(by->getZExtValue()), bits) : of(0);
     }
+    case llvm::Instruction::And:
+      return std::max(of(0), of(1));
     case llvm::Instruction::Add:
     case llvm::Instruction::Sub:
     case llvm::Instruction::Or:
-      return isOfWholeWarps(x, depth + 1) && isOfWholeWarps(y, depth + 1);
+      return std::min(of(0), of(1));
     default:
-      return false;
+      return 0;
   }
 }
 
@@ -276,8 +285,58 @@ bool LaneShapes::isThreadNumber(const llvm::Value* value, unsigned depth) const 
   const auto* const either = llvm::dyn_cast<llvm::PossiblyDisjointInst>(sum);
   if (sum->getOpcode() != llvm::Instruction::Add && (either == nullptr || !either->isDisjoint())) return false;
   const llvm::Value *const x = sum->getOperand(0), *const y = sum->getOperand(1);
-  const auto isFirst = [&](const llvm::Value* number) { return of(number).isUniform() && isOfWholeWarps(number, 0); };
+  const auto isFirst = [&](const llvm::Value* number) { return of(number).isUniform() && trailingZeros(number) >= kWarpBits; };
   return (isThreadNumber(x, depth + 1) && isFirst(y)) || (isFirst(x) && isThreadNumber(y, depth + 1));
+}
+
+// The bits in which the lanes of a warp may differ.
+std::uint64_t LaneShapes::differing(const llvm::Value* value, unsigned depth) const {
+  constexpr std::uint64_t kAny = ~std::uint64_t{0};
+  if (of(value).isUniform()) return 0;
+  if (isThreadNumber(value)) return kWarp - 1;
+  const auto* const operation = llvm::dyn_cast<llvm::Instruction>(value);
+  return operation == nullptr || depth == kDeepest ? kAny : differingOf(*operation, depth + 1);
+}
+
+// The same of a result, from its operands: a thread's number moved and masked is how programs name warps, `tid / 32 * 16` among them.
+std::uint64_t LaneShapes::differingOf(const llvm::Instruction& operation, unsigned depth) const {
+  constexpr std::uint64_t kAny = ~std::uint64_t{0};
+  const unsigned bits = operation.getType()->getScalarSizeInBits();
+  if (beside_ == Beside::neighbours || !operation.getType()->isIntegerTy() || bits > 64) return kAny;
+  const std::uint64_t all = llvm::maskTrailingOnes<std::uint64_t>(bits);
+  const auto ofOperand = [&](unsigned operand) { return differing(operation.getOperand(operand), depth); };
+  const auto* const constant = operation.getNumOperands() == 2 ? llvm::dyn_cast<llvm::ConstantInt>(operation.getOperand(1)) : nullptr;
+  const bool isShift = constant != nullptr && constant->getValue().ult(bits);
+  switch (operation.getOpcode()) {
+    case llvm::Instruction::ZExt:
+      return ofOperand(0) & llvm::maskTrailingOnes<std::uint64_t>(operation.getOperand(0)->getType()->getScalarSizeInBits());
+    case llvm::Instruction::Trunc:
+      return ofOperand(0) & all;
+    case llvm::Instruction::And:
+      return constant != nullptr ? ofOperand(0) & constant->getZExtValue() : (ofOperand(0) | ofOperand(1)) & all;
+    case llvm::Instruction::Or:
+    case llvm::Instruction::Xor:
+      return (ofOperand(0) | ofOperand(1)) & all;
+    case llvm::Instruction::Shl:
+      return isShift ? (ofOperand(0) << constant->getZExtValue()) & all : kAny;
+    case llvm::Instruction::LShr:
+      return isShift ? (ofOperand(0) & all) >> constant->getZExtValue() : kAny;
+    case llvm::Instruction::AShr: {
+      const std::uint64_t those = ofOperand(0) & all;
+      return isShift && those >> (bits - 1) == 0 ? those >> constant->getZExtValue() : kAny;
+    }
+    case llvm::Instruction::Add: {
+      // What is the same for all changes no bit of theirs, and none is carried out of those.
+      for (const unsigned operand : {0u, 1u}) {
+        const std::uint64_t those = ofOperand(operand) & all;
+        const llvm::Value* const other = operation.getOperand(1 - operand);
+        if (of(other).isUniform() && trailingZeros(other) >= llvm::bit_width(those)) return those;
+      }
+      return kAny;
+    }
+    default:
+      return kAny;
+  }
 }
 
 // Whether all lanes of a warp are on one side.
@@ -372,6 +431,12 @@ bool LaneShapes::computeSteady(const llvm::BasicBlock* block) const {
   return true;
 }
 
+const llvm::Loop* LaneShapes::roundOf(const llvm::BasicBlock* block) const {
+  const llvm::Loop* loop = loops_.getLoopFor(block);
+  while (loop != nullptr && leavesTogether(loop)) loop = loop->getParentLoop();
+  return loop != nullptr && loop->isOutermost() && isWhole(block, loop) ? loop : nullptr;
+}
+
 bool LaneShapes::haveSameLanes(const llvm::BasicBlock* one, const llvm::BasicBlock* other) const {
   const auto top = [&](const llvm::BasicBlock* block) {
     while (const llvm::BasicBlock* next = leader(block)) block = next;
@@ -452,6 +517,7 @@ Shape LaneShapes::ofBinary(const llvm::BinaryOperator& operation) const {
       if (constant != nullptr && bits <= 64 && constant->getZExtValue() < bits) return scaled(static_cast<std::int64_t>(std::uint64_t{1} << constant->getZExtValue()));
       break;
     case llvm::Instruction::And:
+      if (differingOf(operation) == 0) return kUniform;
       if (constant == nullptr || bits > 64 || !x.isScalar()) break;
       if (constant->getZExtValue() == kWarp - 1 && isThreadNumber(operation.getOperand(0))) return affine(1, false);
       // Extension of the lower half.
@@ -463,9 +529,10 @@ Shape LaneShapes::ofBinary(const llvm::BinaryOperator& operation) const {
       }
       break;
     case llvm::Instruction::LShr:
-      if (constant != nullptr && constant->getZExtValue() >= 5 && isThreadNumber(operation.getOperand(0))) return kUniform;
+      if (differingOf(operation) == 0) return kUniform;
       break;
     case llvm::Instruction::AShr: {
+      if (differingOf(operation) == 0) return kUniform;
       // Sign extension of the lower half, scaled.
       llvm::Value* inner = nullptr;
       if (bits != 64 || constant == nullptr || constant->getZExtValue() > 32 || !match(operation.getOperand(0), m_Shl(m_Value(inner), m_SpecificInt(32))))

@@ -11,7 +11,7 @@
 
 namespace rouse::cpu::codegen {
 
-constexpr unsigned kWarp = 32;
+constexpr unsigned kWarp = 32, kWarpBits = 5;
 
 // Which threads are side by side.
 enum class Beside : std::uint8_t {
@@ -52,6 +52,10 @@ class LaneShapes {
   // Whether all lanes that ever come to the block in one round of the loops that it is in with all that leave those loops together come at once: whoever is not among
   // them comes in no other round of a loop of its own. Of a block that is in no loop: always.
   bool isSteady(const llvm::BasicBlock*) const;
+  // The loop, in no other, whose rounds all lanes that still go round come to the block in, at once; null if there is none, or all leave it together.
+  const llvm::Loop* roundOf(const llvm::BasicBlock*) const;
+  // Whether all that come to `behind` have been at the block.
+  bool isBefore(const llvm::BasicBlock* block, const llvm::BasicBlock* behind) const { return dominators_.dominates(block, behind); }
   // Whether the same lanes come to both, in the same rounds.
   bool haveSameLanes(const llvm::BasicBlock*, const llvm::BasicBlock*) const;
   // Whether lanes that come to one of the blocks may be those that do not come to the other, each in the same round.
@@ -81,7 +85,9 @@ class LaneShapes {
   bool isBroadcast(const llvm::CallInst&) const;
   Shape ofCall(const llvm::CallInst&) const;
   bool isThreadNumber(const llvm::Value*, unsigned depth = 0) const;
-  bool isOfWholeWarps(const llvm::Value*, unsigned depth = 0) const;
+  unsigned trailingZeros(const llvm::Value*, unsigned depth = 0) const;
+  std::uint64_t differing(const llvm::Value*, unsigned depth) const;
+  std::uint64_t differingOf(const llvm::Instruction&, unsigned depth = 0) const;
   bool isBlockWidth(const llvm::Value* pointer) const;
   bool splitsBetweenWarps(const llvm::ICmpInst&) const;
   Shape ofCast(const llvm::CastInst&) const;

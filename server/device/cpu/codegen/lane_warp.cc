@@ -35,6 +35,12 @@ bool isKeptByBallots(const llvm::Value* mask, const llvm::Loop* loop) {
   return found;
 }
 
+// Which lanes it is for, where lanes wait for others there.
+bool hasMembers(const llvm::Instruction& instruction) {
+  const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+  return call != nullptr && warpOperation(*call) && memberMask(*call) != nullptr;
+}
+
 std::uint64_t numberOf(const llvm::Value* value) { return llvm::cast<llvm::ConstantInt>(value)->getZExtValue(); }
 
 }  // namespace
@@ -53,15 +59,27 @@ bool LaneEmitter::meetHere(const llvm::CallInst& call) const {
   const auto* const active = llvm::dyn_cast<llvm::CallInst>(mask);
   if (active != nullptr && warpOperation(*active) == WarpCall::active) return shapes_.haveSameLanes(block, active->getParent());
   if (isKeptByBallots(mask, shapes_.loops().getLoopFor(block))) return true;
+  if (isOfWholeWarp(call) && goesRound(block)) return true;
   if (!shapes_.isSteady(block)) return false;
   return llvm::none_of(llvm::instructions(from_), [&](const llvm::Instruction& instruction) {
-    const auto* const other = llvm::dyn_cast<llvm::CallInst>(&instruction);
-    if (other == nullptr || !warpOperation(*other) || memberMask(*other) == nullptr) return false;
+    if (!hasMembers(instruction)) return false;
+    const auto* const other = llvm::cast<llvm::CallInst>(&instruction);
     if (llvm::isa<llvm::ConstantInt>(mask) && llvm::isa<llvm::ConstantInt>(memberMask(*other)) && mask != memberMask(*other)) return false;
     const llvm::BasicBlock* const there = other->getParent();
     // Two halves of a warp, one behind the other: those that are missing here may come there for these.
     if (isOfWholeWarp(call) && isOfWholeWarp(*other) && !shapes_.isConverged(there) && !shapes_.haveSameLanes(block, there) && !shapes_.followEachOther(block, there)) return true;
     return shapes_.excludeEachOther(block, there);
+  });
+}
+
+// Whether the lanes that are here are those that still go round in a loop, and those that have left it come to no operation again: each has its own number of
+// rounds, `for (i = threadIdx.x; i < n; i += blockDim.x)`, and whoever is done is not waited for.
+bool LaneEmitter::goesRound(const llvm::BasicBlock* block) const {
+  const llvm::Loop* const loop = shapes_.roundOf(block);
+  return loop != nullptr && llvm::all_of(llvm::instructions(from_), [&](const llvm::Instruction& instruction) {
+    if (!hasMembers(instruction)) return true;
+    const llvm::BasicBlock* const there = instruction.getParent();
+    return loop->contains(there) ? shapes_.roundOf(there) == loop : shapes_.isBefore(there, loop->getHeader());
   });
 }
 
