@@ -37,6 +37,34 @@ TEST_CASE("what is stored over what others read, without a barrier between, is s
   }
 }
 
+TEST_CASE("pipelines of threads go on with what the one before had") {
+  for (const std::uint32_t threads : {1u, 32u, 48u, 64u, 100u, 1024u}) {
+    mustStore("barriers", "pipelines", false, threads, [&](const std::vector<std::uint32_t>& in, std::uint32_t, std::uint32_t thread) {
+      using Row = std::vector<std::uint32_t>;
+      // Made once for all threads.
+      static std::uint32_t made = 0;
+      static std::vector<Row> rows;
+      if (made != threads) {
+        Row start(threads);
+        for (std::uint32_t k = 0; k < threads; ++k) start[k] = k;
+        rows.assign(3, start);
+        for (std::uint32_t round = 0; round < 100; ++round) {
+          Row next[3] = {start, start, rows[2]};
+          for (std::uint32_t k = 0; k < threads; ++k) {
+            next[0][k] = (k == 0 ? in[round] : rows[0][k - 1]) * 3 + round;
+            next[1][k] = rows[1][(k + threads - 1) % threads] * 3 + round;
+            if (k > round) next[2][k] = rows[2][k - 1] * 3 + round;
+          }
+          for (std::uint32_t which = 0; which < 3; ++which) rows[which] = next[which];
+        }
+        made = threads;
+      }
+      const std::uint32_t last = thread + 1 < threads || thread > 0 ? rows[2][thread] : 0;
+      return rows[0][thread] * 8 + rows[1][thread] * 7 + last;
+    });
+  }
+}
+
 TEST_CASE("threads that may leave loops apart store over what others have read when all have, while they go together") {
   for (const std::uint32_t threads : {32u, 64u, 1024u}) {
     mustStore("barriers", "returned", false, threads, [&](const std::vector<std::uint32_t>& in, std::uint32_t, std::uint32_t) {

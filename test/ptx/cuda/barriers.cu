@@ -288,6 +288,50 @@ KERNEL neighbours(unsigned n, const unsigned* in, unsigned* out) {
   out[global()] = row[linear() + 1];
 }
 
+// Pipelines: each goes on with what the thread before it had, the first with what comes in, in the ways in which that is written.
+KERNEL pipelines(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned row[4][1024];
+  const unsigned t = linear();
+  for (unsigned k = 0; k < 4; ++k) row[k][t] = t;
+  __syncthreads();
+#pragma unroll 1
+  for (unsigned round = 0; round < 100; ++round) {  // one load from either
+    unsigned value;
+    if (t == 0) {
+      value = in[round];
+    } else {
+      value = row[0][t - 1];
+    }
+    row[0][t] = value * 3 + round;
+    __syncthreads();
+  }
+#pragma unroll 1
+  for (unsigned round = 0; round < 100; ++round) {  // the index is bounded
+    unsigned value = row[1][t > 0 ? t - 1 : 0];
+    if (t == 0) value = in[round];
+    row[1][t] = value * 3 + round;
+    __syncthreads();
+  }
+#pragma unroll 1
+  for (unsigned round = 0; round < 100; ++round) {  // the last one's neighbour is the first
+    row[2][t] = row[2][(t + threads() - 1) % threads()] * 3 + round;
+    __syncthreads();
+  }
+#pragma unroll 1
+  for (unsigned round = 0; round < 100; ++round) {  // those that are left, whose results go elsewhere in the end
+    if (t > round) {
+      const unsigned value = row[3][t - 1] * 3 + round;
+      if (t + 1 < threads()) {
+        row[3][t] = value;
+      } else {
+        out[global()] = value;
+      }
+    }
+    __syncthreads();
+  }
+  out[global()] = row[0][t] * 3 + row[1][t] * 5 + row[2][t] * 7 + (t + 1 < threads() ? row[3][t] : t == 0 ? 0 : out[global()]);
+}
+
 // The lanes of the first warp add up what lies in global memory, each round behind the one before.
 KERNEL adds_in_step(unsigned n, const unsigned* in, unsigned* out) {
   out[global()] = linear() * 3 + 1;

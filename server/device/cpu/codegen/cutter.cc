@@ -45,13 +45,16 @@ bool Cutter::separateOverwrites(const Uniformity& uniformity) {
   if (plain == barriers_.end()) return false;
   if (step_.size() > Overwrites::kMostBlocks) return false;
   Overwrites overwrites(step_, uniformity, barriers_);
-  const auto& places = overwrites.find();
-  for (llvm::Instruction* place : places) {
-    llvm::Instruction* const barrier = (*plain)->clone();
+  const llvm::Instruction* const model = *plain;
+  const auto part = [&](llvm::Instruction* place) {
+    llvm::Instruction* const barrier = model->clone();
     barrier->insertBefore(place->getIterator());
     barriers_.insert(barrier);
-  }
-  return !places.empty();
+  };
+  const auto& places = overwrites.find();
+  for (llvm::Instruction* place : places) part(place);
+  for (llvm::Instruction* place : overwrites.apart()) part(meetWithin(place));
+  return !places.empty() || !overwrites.apart().empty();
 }
 
 void Cutter::separatePolls(const Uniformity& uniformity) {

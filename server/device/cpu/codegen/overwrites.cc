@@ -3,9 +3,10 @@
 #include <llvm/IR/CFG.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/Transforms/Utils/BasicBlockUtils.h>
 
 #include <cstdlib>
-#include <optional>
 
 namespace rouse::cpu::codegen {
 namespace {
@@ -15,37 +16,126 @@ constexpr std::size_t kMostPlaces = 16, kMostLoads = 64;
 
 // As many threads away a neighbour is still one: what is farther is another buffer.
 constexpr std::int64_t kFarthest = 32;
+constexpr std::int64_t kMostThreads = 1024;  // of a block
 
-// A number as something and a constant, which are added; addresses in shared memory are of 32 bits.
+constexpr unsigned kMostArms = 8, kDeepest = 8;
+
+using Arms = llvm::SmallSetVector<const llvm::Value*, kMostArms>;
+
+// What a pointer is one of: where the ways to several accesses meet LLVM makes one access of them.
+void addArms(const llvm::Value* pointer, const llvm::LoopInfo& loops, Arms& arms, unsigned depth = 0) {
+  if (depth == kDeepest || arms.size() == kMostArms) return;
+  const auto* const choice = llvm::dyn_cast<llvm::SelectInst>(pointer);
+  const auto* const phi = llvm::dyn_cast<llvm::PHINode>(pointer);
+  if (choice != nullptr) {
+    addArms(choice->getTrueValue(), loops, arms, depth + 1);
+    addArms(choice->getFalseValue(), loops, arms, depth + 1);
+  } else if (phi != nullptr && !loops.isLoopHeader(phi->getParent())) {
+    for (const llvm::Value* from : phi->incoming_values()) addArms(from, loops, arms, depth + 1);
+  } else {
+    arms.insert(pointer);
+  }
+}
+
+// A number as terms that are added, each times a factor, and a constant; addresses in shared memory are of 32 bits.
 struct Sum {
-  const llvm::Value* of;
-  std::int64_t constant;
+  llvm::SmallVector<std::pair<const llvm::Value*, std::int64_t>, 4> terms;
+  std::int64_t constant = 0;
+
+  void add(const llvm::Value* value, std::int64_t factor, unsigned depth = 0);
+  void addPointer(const llvm::Value* pointer, std::int64_t factor, const llvm::DataLayout& layout);
 };
 
-Sum sumOf(const llvm::Value* index) {
-  Sum sum{index, 0};
-  if (const auto* wide = llvm::dyn_cast<llvm::ZExtInst>(sum.of)) sum.of = wide->getOperand(0);
-  for (unsigned depth = 0; depth < 8; ++depth) {
-    const auto* const operation = llvm::dyn_cast<llvm::BinaryOperator>(sum.of);
-    if (operation == nullptr) break;
-    const auto* const constant = llvm::dyn_cast<llvm::ConstantInt>(operation->getOperand(1));
-    const auto* const either = llvm::dyn_cast<llvm::PossiblyDisjointInst>(operation);
-    const bool adds = operation->getOpcode() == llvm::Instruction::Add || (either != nullptr && either->isDisjoint());
-    if (constant == nullptr || !adds || constant->getBitWidth() > 64) break;
-    sum = {operation->getOperand(0), sum.constant + constant->getSExtValue()};
+void Sum::add(const llvm::Value* value, std::int64_t factor, unsigned depth) {
+  if (const auto* number = llvm::dyn_cast<llvm::ConstantInt>(value); number != nullptr && number->getBitWidth() <= 64) {
+    constant += number->getSExtValue() * factor;
+    return;
   }
+  const auto* const operation = llvm::dyn_cast<llvm::Instruction>(value);
+  const auto operand = [&](unsigned number) { return operation->getOperand(number); };
+  if (operation != nullptr && depth < kDeepest) {
+    const auto* const by = operation->getNumOperands() == 2 ? llvm::dyn_cast<llvm::ConstantInt>(operand(1)) : nullptr;
+    const auto* const either = llvm::dyn_cast<llvm::PossiblyDisjointInst>(operation);
+    if (llvm::isa<llvm::ZExtInst>(operation) || llvm::isa<llvm::SExtInst>(operation) || llvm::isa<llvm::FreezeInst>(operation)) return add(operand(0), factor, depth + 1);
+    if (operation->getOpcode() == llvm::Instruction::Add || operation->getOpcode() == llvm::Instruction::Sub || (either != nullptr && either->isDisjoint())) {
+      add(operand(0), factor, depth + 1);
+      return add(operand(1), operation->getOpcode() == llvm::Instruction::Sub ? -factor : factor, depth + 1);
+    }
+    if (operation->getOpcode() == llvm::Instruction::Shl && by != nullptr && by->getValue().ult(32)) return add(operand(0), factor << by->getZExtValue(), depth + 1);
+    if (operation->getOpcode() == llvm::Instruction::Mul && by != nullptr && by->getValue().isSignedIntN(32)) return add(operand(0), factor * by->getSExtValue(), depth + 1);
+    // The first thread, or the last, has no neighbour.
+    if (const auto* bounded = llvm::dyn_cast<llvm::IntrinsicInst>(operation); bounded != nullptr && llvm::isa<llvm::ConstantInt>(bounded->getOperand(1))) {
+      switch (bounded->getIntrinsicID()) {
+        case llvm::Intrinsic::usub_sat:
+          add(operand(1), -factor, depth + 1);
+          [[fallthrough]];
+        case llvm::Intrinsic::umin:
+        case llvm::Intrinsic::umax:
+        case llvm::Intrinsic::smin:
+        case llvm::Intrinsic::smax:
+          return add(operand(0), factor, depth + 1);
+        default:
+          break;
+      }
+    }
+  }
+  const auto known = llvm::find_if(terms, [&](const auto& term) { return term.first == value; });
+  if (known == terms.end()) {
+    terms.emplace_back(value, factor);
+  } else if ((known->second += factor) == 0) {
+    terms.erase(known);
+  }
+}
+
+void Sum::addPointer(const llvm::Value* pointer, std::int64_t factor, const llvm::DataLayout& layout) {
+  while (const auto* moved = llvm::dyn_cast<llvm::GetElementPtrInst>(pointer)) {
+    if (moved->getNumIndices() != 1) break;
+    add(moved->getOperand(1), factor * static_cast<std::int64_t>(layout.getTypeAllocSize(moved->getSourceElementType()).getFixedValue()));
+    pointer = moved->getPointerOperand();
+  }
+  // All of shared memory has one beginning, however often it was asked for.
+  if (!llvm::isa<llvm::LoadInst>(pointer)) add(pointer, factor);
+}
+
+// Bytes from one address in shared memory to the other.
+Sum difference(const llvm::Value* to, const llvm::Value* from, const llvm::DataLayout& layout) {
+  Sum sum;
+  sum.addPointer(to, 1, layout);
+  sum.addPointer(from, -1, layout);
   return sum;
 }
 
-// Bytes from one address to the other; nothing if that is not known.
-std::optional<std::int64_t> distance(const llvm::Value* to, const llvm::Value* from, const llvm::DataLayout& layout) {
-  if (const auto known = to->getPointerOffsetFrom(from, layout)) return known;
-  const auto *const x = llvm::dyn_cast<llvm::GetElementPtrInst>(to), *const y = llvm::dyn_cast<llvm::GetElementPtrInst>(from);
-  if (x == nullptr || y == nullptr || x->getPointerOperand() != y->getPointerOperand() || x->getNumIndices() != 1 || y->getNumIndices() != 1) return std::nullopt;
-  if (!x->getSourceElementType()->isIntegerTy(8) || !y->getSourceElementType()->isIntegerTy(8)) return std::nullopt;
-  const Sum a = sumOf(x->getOperand(1)), b = sumOf(y->getOperand(1));
-  if (a.of != b.of) return std::nullopt;
-  return a.constant - b.constant;
+// The same by each way of what one of the terms chooses between.
+llvm::SmallVector<Sum, 4> waysOf(const Sum& sum) {
+  llvm::SmallVector<Sum, 4> ways;
+  for (const auto& [value, factor] : sum.terms) {
+    const auto* const choice = llvm::dyn_cast<llvm::SelectInst>(value);
+    if (choice == nullptr) continue;
+    for (const llvm::Value* arm : {choice->getTrueValue(), choice->getFalseValue()}) {
+      Sum way = sum;
+      llvm::erase_if(way.terms, [&](const auto& term) { return term.first == choice; });
+      way.add(arm, factor);
+      ways.push_back(std::move(way));
+    }
+    return ways;
+  }
+  ways.push_back(sum);
+  return ways;
+}
+
+// A thread's number, as that of another: turned around by a remainder or a mask, or exchanged by an exclusive or.
+bool isTurned(const llvm::Value* value) {
+  const auto* const operation = llvm::dyn_cast<llvm::BinaryOperator>(value);
+  if (operation == nullptr) return false;
+  switch (operation->getOpcode()) {
+    case llvm::Instruction::URem:
+    case llvm::Instruction::SRem:
+    case llvm::Instruction::And:
+    case llvm::Instruction::Xor:
+      return true;
+    default:
+      return false;
+  }
 }
 
 }  // namespace
@@ -54,33 +144,44 @@ Overwrites::Overwrites(llvm::Function& step, const Uniformity& uniformity, const
     : step_(step), uniformity_(uniformity), barriers_(barriers), dominators_(step), shapes_(step, Beside::neighbours), loops_(dominators_) {
   for (const llvm::Instruction& instruction : llvm::instructions(step)) {
     const llvm::Value* const pointer = llvm::getLoadStorePointerOperand(&instruction);
-    if (pointer != nullptr && isOfShared(pointer, step)) shared_.insert(&instruction);
+    if (pointer == nullptr) continue;
+    Arms arms;
+    addArms(pointer, loops_, arms);
+    arms.remove_if([&](const llvm::Value* arm) { return !isOfShared(arm, step); });
+    if (!arms.empty()) shared_[&instruction] = arms;
   }
 }
 
-// Whether it may be what others have loaded there. What all store at addresses of their own, apart from what they load, is the other of two buffers, or a
-// row of each thread's own.
-bool Overwrites::isHit(const llvm::StoreInst& store, const llvm::Value* loaded) const {
-  const llvm::Value* const own = store.getPointerOperand();
-  if (loaded == own) return uniformity_.isUniform(own);
-  const auto bytes = distance(loaded, own, step_.getParent()->getDataLayout());
-  if (uniformity_.isUniform(own)) return !bytes || *bytes == 0 || !uniformity_.isUniform(loaded);
-  // Of any place only some threads store to: those in a loop without barriers keep lists of their own there.
-  if (!bytes) return !uniformity_.isCommon(store.getParent()) && isCutAnyway(store.getParent());
+// Whether one of two addresses may be the other of a neighbour. What all access at addresses of their own, apart from what else they do, is the other of two
+// buffers, or a row of each thread's own.
+bool Overwrites::isNeighbours(const llvm::Value* own, const llvm::Value* other, bool ofAll) const {
   const Shape shape = shapes_.of(own);
   if (shape.kind != Shape::Kind::affine || shape.stride == 0) return false;
-  return *bytes != 0 && *bytes % shape.stride == 0 && std::abs(*bytes / shape.stride) <= kFarthest;
+  return llvm::any_of(waysOf(difference(other, own, step_.getParent()->getDataLayout())), [&](const Sum& way) {
+    const std::int64_t threads = std::abs(way.constant / shape.stride);
+    if (way.terms.empty()) return way.constant != 0 && way.constant % shape.stride == 0 && threads <= kFarthest;
+    // Any other thread's of the same array.
+    return ofAll && threads < kMostThreads && llvm::none_of(way.terms, [&](const auto& term) { return uniformity_.isUniform(term.first); }) &&
+           llvm::any_of(way.terms, [&](const auto& term) { return term.second == shape.stride && isTurned(term.first); });
+  });
+}
+
+// Whether it may be what others have loaded there.
+bool Overwrites::isHit(const llvm::StoreInst& store, const llvm::Value* own, const llvm::Value* loaded) const {
+  if (loaded == own) return uniformity_.isUniform(own);
+  const Sum apart = difference(loaded, own, step_.getParent()->getDataLayout());
+  if (uniformity_.isUniform(own)) return !apart.terms.empty() || apart.constant == 0 || !uniformity_.isUniform(loaded);
+  const bool ofAll = uniformity_.isCommon(store.getParent());
+  if (isNeighbours(own, loaded, ofAll)) return true;
+  // Of any place only some threads store to: those in a loop without barriers keep lists of their own there.
+  return !apart.terms.empty() && !ofAll && isCutAnyway(store.getParent());
 }
 
 // Whether it may be what other lanes have stored there: a neighbour's, or any of those that a leader adds up.
-bool Overwrites::isTaken(const llvm::LoadInst& load, const llvm::Value* stored) const {
-  const llvm::Value* const own = load.getPointerOperand();
+bool Overwrites::isTaken(const llvm::LoadInst& load, const llvm::Value* own, const llvm::Value* stored) const {
   if (own == stored || uniformity_.isUniform(stored)) return false;
   if (uniformity_.isUniform(own)) return !uniformity_.isCommon(load.getParent()) && isCutAnyway(load.getParent());
-  const auto bytes = distance(own, stored, step_.getParent()->getDataLayout());
-  const Shape shape = shapes_.of(own);
-  if (!bytes || shape.kind != Shape::Kind::affine || shape.stride == 0) return false;
-  return *bytes != 0 && *bytes % shape.stride == 0 && std::abs(*bytes / shape.stride) <= kFarthest;
+  return isNeighbours(own, stored, false);
 }
 
 // Whether the innermost loop around the block, if there is one, has a barrier: else a cut would take it apart.
@@ -90,8 +191,11 @@ bool Overwrites::isCutAnyway(const llvm::BasicBlock* block) const {
 }
 
 bool Overwrites::hits(const llvm::Instruction& access, const Seen& seen) const {
-  if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&access)) return llvm::any_of(seen.loaded, [&](const llvm::Value* loaded) { return isHit(*store, loaded); });
-  return llvm::any_of(seen.stored, [&](const llvm::Value* stored) { return isTaken(llvm::cast<llvm::LoadInst>(access), stored); });
+  const auto* const store = llvm::dyn_cast<llvm::StoreInst>(&access);
+  return llvm::any_of(shared_.find(&access)->second, [&](const llvm::Value* own) {
+    if (store != nullptr) return llvm::any_of(seen.loaded, [&](const llvm::Value* loaded) { return isHit(*store, own, loaded); });
+    return llvm::any_of(seen.stored, [&](const llvm::Value* stored) { return isTaken(llvm::cast<llvm::LoadInst>(access), own, stored); });
+  });
 }
 
 // Where all threads come together last before it; null if nowhere.
@@ -110,7 +214,9 @@ void Overwrites::walk(llvm::BasicBlock& block, Seen& seen, Note note) const {
     note(instruction, seen);
     if (!shared_.contains(&instruction)) continue;
     Addresses& those = llvm::isa<llvm::LoadInst>(instruction) ? seen.loaded : seen.stored;
-    if (those.size() < kMostLoads) those.insert(llvm::getLoadStorePointerOperand(&instruction));
+    for (const llvm::Value* arm : shared_.find(&instruction)->second) {
+      if (those.size() < kMostLoads) those.insert(arm);
+    }
   }
 }
 
@@ -131,9 +237,41 @@ void Overwrites::flow() {
   }
 }
 
+// Whether it stores over what a neighbour behind it loads. Those before it have done so in loops over threads as well, which come in order.
+bool Overwrites::isLate(const llvm::Instruction& access, const Seen& seen) const {
+  if (!llvm::isa<llvm::StoreInst>(access)) return false;
+  return llvm::any_of(shared_.find(&access)->second, [&](const llvm::Value* own) {
+    const Shape shape = shapes_.of(own);
+    if (shape.kind != Shape::Kind::affine || shape.stride == 0) return false;
+    return llvm::any_of(seen.loaded, [&](const llvm::Value* loaded) {
+      const Sum apart = difference(loaded, own, step_.getParent()->getDataLayout());
+      const std::int64_t threads = apart.constant / shape.stride;
+      return apart.terms.empty() && apart.constant % shape.stride == 0 && threads < 0 && threads >= -kFarthest;
+    });
+  });
+}
+
+// Loaded and stored in one branch, that only some threads take: where in between it would be parted, if that is in its first block.
+void Overwrites::noteApart(llvm::Instruction& access, llvm::Instruction* branching) {
+  const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(branching);
+  if (branch == nullptr || !branch->isConditional()) return;
+  for (const unsigned side : {0u, 1u}) {
+    llvm::BasicBlock* const block = branch->getSuccessor(side);
+    const llvm::BasicBlock* const join = branch->getSuccessor(1 - side);
+    if (block == join || block->getSinglePredecessor() != branch->getParent() || !dominators_.dominates(block, access.getParent())) continue;
+    if (!uniformity_.isCommon(join) || loops_.getLoopFor(block) != loops_.getLoopFor(branch->getParent()) || !isCutAnyway(block)) return;
+    llvm::Instruction* const at = access.getParent() == block ? &access : block->getTerminator();
+    bool helps = false;
+    Seen seen;
+    walk(*block, seen, [&](llvm::Instruction& instruction, const Seen& then) { helps |= &instruction == at && isLate(access, then); });
+    if (helps && llvm::none_of(apart_, [&](const llvm::Instruction* other) { return other->getParent() == block; })) apart_.insert(at);
+  }
+}
+
 const llvm::SmallSetVector<llvm::Instruction*, 8>& Overwrites::find() {
   for (bool found = true; found && places_.size() < kMostPlaces;) {
     found = false;
+    apart_.clear();
     flow();
     for (llvm::BasicBlock& block : step_) {
       Seen seen = before_[&block];
@@ -145,7 +283,7 @@ const llvm::SmallSetVector<llvm::Instruction*, 8>& Overwrites::find() {
         Seen until = before_[place->getParent()];
         bool helps = false;
         walk(*place->getParent(), until, [&](llvm::Instruction& at, const Seen& then) { helps |= &at == place && hits(instruction, then); });
-        if (!helps) return;
+        if (!helps) return noteApart(instruction, place);
         places_.insert(place);
         found = true;
       });
@@ -153,6 +291,34 @@ const llvm::SmallSetVector<llvm::Instruction*, 8>& Overwrites::find() {
     }
   }
   return places_;
+}
+
+llvm::Instruction* meetWithin(llvm::Instruction* at) {
+  llvm::BasicBlock* const first = at->getParent();
+  llvm::BasicBlock* const before = first->getSinglePredecessor();
+  auto* const branch = llvm::cast<llvm::BranchInst>(before->getTerminator());
+  const unsigned side = branch->getSuccessor(0) == first ? 0 : 1;
+  llvm::BasicBlock* const join = branch->getSuccessor(1 - side);
+  llvm::BasicBlock* const second = llvm::SplitBlock(first, at);
+  llvm::BasicBlock* const meeting = llvm::BasicBlock::Create(at->getContext(), "meeting", first->getParent(), second);
+  first->getTerminator()->setSuccessor(0, meeting);
+  branch->setSuccessor(1 - side, meeting);
+  join->replacePhiUsesWith(before, meeting);
+  for (llvm::Instruction& instruction : *first) {
+    llvm::PHINode* kept = nullptr;
+    for (llvm::Use& use : llvm::make_early_inc_range(instruction.uses())) {
+      if (llvm::cast<llvm::Instruction>(use.getUser())->getParent() == first) continue;
+      if (kept == nullptr) {
+        kept = llvm::PHINode::Create(instruction.getType(), 2, "", meeting);
+        kept->addIncoming(llvm::Constant::getNullValue(instruction.getType()), before);
+      }
+      use.set(kept);
+    }
+    if (kept != nullptr) kept->addIncoming(&instruction, first);
+  }
+  llvm::BranchInst* const again = llvm::BranchInst::Create(second, join, branch->getCondition(), meeting);
+  if (side == 1) again->swapSuccessors();
+  return again;
 }
 
 }  // namespace rouse::cpu::codegen

@@ -22,6 +22,8 @@ class Overwrites {
 
   // Where all threads are together, behind loads and before a store over what they have loaded: what a barrier in front of would part.
   const llvm::SmallSetVector<llvm::Instruction*, 8>& find();
+  // The same within branches that only some threads take, of what find() has not found a place for: to be parted by meetWithin().
+  const llvm::SmallSetVector<llvm::Instruction*, 8>& apart() const { return apart_; }
 
  private:
   using Addresses = llvm::SmallSetVector<const llvm::Value*, 8>;  // in the order in which they were found: what is compiled is always the same
@@ -29,10 +31,13 @@ class Overwrites {
     Addresses loaded, stored;
   };
 
-  bool isHit(const llvm::StoreInst&, const llvm::Value* loaded) const;
-  bool isTaken(const llvm::LoadInst&, const llvm::Value* stored) const;
+  bool isHit(const llvm::StoreInst&, const llvm::Value* own, const llvm::Value* loaded) const;
+  bool isTaken(const llvm::LoadInst&, const llvm::Value* own, const llvm::Value* stored) const;
+  bool isNeighbours(const llvm::Value* own, const llvm::Value* other, bool ofAll) const;
   bool hits(const llvm::Instruction&, const Seen&) const;
   bool isCutAnyway(const llvm::BasicBlock*) const;
+  bool isLate(const llvm::Instruction& access, const Seen&) const;
+  void noteApart(llvm::Instruction& access, llvm::Instruction* branching);
   llvm::Instruction* placeOf(llvm::Instruction&) const;
   template <class Note>
   void walk(llvm::BasicBlock&, Seen&, Note note) const;
@@ -44,9 +49,13 @@ class Overwrites {
   const llvm::DominatorTree dominators_;
   const LaneShapes shapes_;
   const llvm::LoopInfo loops_;
-  llvm::SmallPtrSet<const llvm::Instruction*, 32> shared_;  // loads from shared memory and stores to it
+  llvm::DenseMap<const llvm::Instruction*, Addresses> shared_;  // loads from shared memory and stores to it: addresses there that may be theirs
   std::map<const llvm::BasicBlock*, Seen> before_;  // what has been loaded and stored since the last barrier where a block begins
-  llvm::SmallSetVector<llvm::Instruction*, 8> places_;
+  llvm::SmallSetVector<llvm::Instruction*, 8> places_, apart_;
 };
+
+// Takes a branch apart in front of an instruction in its first block, so that all threads meet there: those that are not in it go around each of the two. Where they meet,
+// all threads are at the instruction that is returned.
+llvm::Instruction* meetWithin(llvm::Instruction*);
 
 }  // namespace rouse::cpu::codegen
