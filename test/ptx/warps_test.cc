@@ -8,6 +8,11 @@ TEST_CASE("lanes of a warp exchange in vectors what they exchange as fibers") {
   mustBeTheSame("warps", {"ranges", "own_arrays", "by_warps", "strided", "strided_sum"}, false);
 }
 
+TEST_CASE("threads that end early leave the others to warps and barriers") {
+  mustBeTheSame("warps", {"leave_behind", "leave_warps", "leave_lanes", "leave_rounds", "leave_by_turns", "leave_reductions", "leave_volatile"}, __builtin_cpu_supports("avx2"), {"O3"});
+  mustBeTheSame("warps", {"leave_behind", "leave_warps", "leave_lanes", "leave_rounds", "leave_by_turns", "leave_reductions", "leave_volatile"}, false);
+}
+
 // Where the processor has masks; else all of them are fibers.
 TEST_CASE("whole warps are vectors") {
   if (!__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl")) {

@@ -112,6 +112,7 @@ Cutter::Branching Cutter::branching(const Uniformity& uniformity) {
 void Cutter::cutEdges(llvm::BasicBlock* block) {
   llvm::SmallSetVector<llvm::BasicBlock*, 4> next(llvm::succ_begin(block), llvm::succ_end(block));
   for (llvm::BasicBlock* successor : next) {
+    if (llvm::is_contained(earlyEnds_, successor)) continue;
     // A switch may come to one block several times.
     if (llvm::count(llvm::successors(block), successor) == 1) cut(llvm::SplitEdge(block, successor)->getTerminator());
   }
@@ -119,6 +120,30 @@ void Cutter::cutEdges(llvm::BasicBlock* block) {
 
 void Cutter::cutBranches(const Branching& branching) {
   for (llvm::BasicBlock* block : branching) cutEdges(block);
+}
+
+void Cutter::separateEarlyEnds(const Uniformity& uniformity) {
+  for (const auto& [from, to] : uniformity.earlyEnds()) {
+    auto* const block = const_cast<llvm::BasicBlock*>(from);
+    auto* const next = const_cast<llvm::BasicBlock*>(to);
+    // A switch may come to one block several times.
+    llvm::BasicBlock* const end = llvm::BasicBlock::Create(step_.getContext(), "ends", &step_, next);
+    llvm::BranchInst::Create(next, end);
+    for (llvm::PHINode& phi : next->phis()) {
+      llvm::Value* const value = phi.getIncomingValueForBlock(block);
+      phi.removeIncomingValueIf([&](unsigned k) { return phi.getIncomingBlock(k) == block; }, false);
+      phi.addIncoming(value, end);
+    }
+    block->getTerminator()->replaceSuccessorWith(next, end);
+    earlyEnds_.push_back(end);
+    if (uniformity.isCommon(from)) leaving_.insert(block);
+  }
+}
+
+void Cutter::cutEarlyEnds(const Branching& branching) {
+  for (llvm::BasicBlock* block : leaving_) {
+    if (!llvm::is_contained(branching, block)) cutEdges(block);
+  }
 }
 
 void Cutter::cutBranchesApart(const Branching& branching) {
@@ -213,32 +238,23 @@ void Cutter::cutBarriers() {
   }
 }
 
-// What a reduction yields is computed from the number of threads whose predicate holds.
+// What a reduction yields is computed from the number of threads whose predicate holds; that it holds for all from that of those for whom it does not: who has ended does not count.
 void Cutter::reduce(llvm::CallInst* call, Cut& at) {
+  const auto operation = llvm::cast<llvm::ConstantInt>(call->getArgOperand(3))->getZExtValue();
+  const bool ofAll = operation == 1;
   b.SetInsertPoint(at.exit->getTerminator());
   const llvm::FunctionCallee marker = module_.getOrInsertFunction("rouse.split.arrival", b.getVoidTy(), b.getInt32Ty());
-  at.arrival = b.CreateCall(marker, {call->getArgOperand(4)});
+  llvm::Value* const predicate = call->getArgOperand(4);
+  at.arrival = b.CreateCall(marker, {ofAll ? b.CreateZExt(b.CreateICmpEQ(predicate, b.getInt32(0)), b.getInt32Ty()) : predicate});
   b.SetInsertPoint(call);
   llvm::Value* const reduced = step_.getArg(kReduced);
   llvm::Value* result = reduced;
-  const auto operation = llvm::cast<llvm::ConstantInt>(call->getArgOperand(3))->getZExtValue();
-  if (operation == 1) {
-    result = b.CreateZExt(b.CreateICmpEQ(reduced, threadsOfBlock()), b.getInt32Ty());
-  } else if (operation != 0) {
-    result = b.CreateZExt(b.CreateICmpNE(reduced, b.getInt32(0)), b.getInt32Ty());
+  if (operation != 0) {
+    const auto how = ofAll ? llvm::CmpInst::ICMP_EQ : llvm::CmpInst::ICMP_NE;
+    result = b.CreateZExt(b.CreateICmp(how, reduced, b.getInt32(0)), b.getInt32Ty());
   }
   // Which is not computed again from the argument: that will be another reduction's by then.
   call->replaceAllUsesWith(b.CreateFreeze(result));
-}
-
-llvm::Value* Cutter::threadsOfBlock() {
-  const auto field = [&](llvm::Value* base, std::size_t offset) {
-    return b.CreateConstInBoundsGEP1_32(b.getInt8Ty(), base, static_cast<unsigned>(offset));
-  };
-  llvm::Value* const block = b.CreateLoad(b.getPtrTy(), field(step_.getArg(kThread), offsetof(ThreadContext, block)));
-  llvm::LoadInst* const threads = b.CreateLoad(b.getInt32Ty(), field(block, offsetof(BlockContext, threads)));
-  threads->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(b.getContext(), {}));
-  return threads;
 }
 
 }  // namespace rouse::cpu::codegen

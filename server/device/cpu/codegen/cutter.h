@@ -44,6 +44,10 @@ class Cutter {
   void cutBranches(const Branching&);
   // Where threads may take them each its own way: what all do before it is the same. Their cuts come first.
   void cutBranchesApart(const Branching&);
+  // Blocks of their own for threads that end early; before anything is cut.
+  void separateEarlyEnds(const Uniformity&);
+  // Has those that are left then go on in a segment of their own: there all of them are together again. `branching`: what is cut anyway.
+  void cutEarlyEnds(const Branching& branching);
   // Has whole warps poll where their lanes wait for each other behind the loop, and so for those that still poll: the other blocks run meanwhile, of this one nobody.
   // Taken for granted, not known: that they poll for nothing that this block's other warps, or lanes that have left the loops around, store before the next barrier.
   void pollInLanes();
@@ -52,12 +56,13 @@ class Cutter {
   // Blocks are split from here on; values stay what they are.
   void cutBarriers();
   const std::vector<Cut>& cuts() const { return cuts_; }
+  // Blocks through which threads go to their end while others go on to barriers.
+  const std::vector<llvm::BasicBlock*>& earlyEnds() const { return earlyEnds_; }
 
  private:
   void cutEdges(llvm::BasicBlock*);
   void cut(llvm::Instruction* at);
   void reduce(llvm::CallInst*, Cut&);
-  llvm::Value* threadsOfBlock();
 
   llvm::Function& step_;
   llvm::Module& module_;
@@ -68,6 +73,8 @@ class Cutter {
   llvm::SmallPtrSet<const llvm::Instruction*, 8> added_;  // of the barriers
   bool reduces_ = false, warpCalls_ = false, pollsInLanes_ = false;
   std::vector<Cut> cuts_;
+  std::vector<llvm::BasicBlock*> earlyEnds_;
+  llvm::SmallSetVector<llvm::BasicBlock*, 4> leaving_;  // by which all that are left come to choose whether they end
 };
 
 }  // namespace rouse::cpu::codegen

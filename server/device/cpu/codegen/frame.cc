@@ -186,6 +186,7 @@ bool Frame::keepValues() {
 
   Values values;
   if (!placeValues(values, all, ofOwnTime(live), recomputation)) return false;
+  noteEarlyEnds();
 
   // Where it stops, and where it goes on.
   llvm::Instruction* const before = &*entry_->begin();
@@ -218,6 +219,21 @@ bool Frame::keepValues() {
     if (made.kept != nullptr) places_.push_back(made.kept);
   }
   return true;
+}
+
+// The bytes are read for neighbours at once: what lies behind the last thread's is there, too.
+void Frame::noteEarlyEnds() {
+  if (!mayEndEarly()) return;
+  endedOffset_ = bytes_;
+  anyEnded_ = uniforms_++;
+  b.SetInsertPoint(entry_);
+  llvm::Value* const own = place(endedOffset_, 1);
+  bytes_ += 2;
+  for (llvm::BasicBlock* end : earlyEnds_) {
+    b.SetInsertPoint(end->getTerminator());
+    b.CreateStore(b.getInt8(1), own);
+    b.CreateStore(b.getInt32(1), b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), step_.getArg(kUniformOut), anyEnded_ * kUniformBytes));
+  }
 }
 
 // Counts the thread if its predicate holds. One update that lanes side by side make together; an ordinary one in the end (relaxAtomics).

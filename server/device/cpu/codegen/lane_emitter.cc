@@ -5,16 +5,14 @@
 
 namespace rouse::cpu::codegen {
 
-LaneEmitter::LaneEmitter(llvm::Function& from, llvm::Function& to, Beside beside, bool hasMasks)
-    : from_(from), to_(to), beside_(beside), hasMasks_(hasMasks), lanes_(lanesOf(beside)), layout_(from.getParent()->getDataLayout()), shapes_(from, beside), b(from.getContext()) {}
+LaneEmitter::LaneEmitter(llvm::Function& from, llvm::Function& to, Beside beside, Present present, bool hasMasks)
+    : from_(from), to_(to), beside_(beside), present_(present), hasMasks_(hasMasks), lanes_(lanesOf(beside)), layout_(from.getParent()->getDataLayout()), shapes_(from, beside), b(from.getContext()) {}
 
 void LaneEmitter::emit() {
   entry_ = newBlock("lanes");
   b.SetInsertPoint(newBlock("first"));
   for (llvm::Argument& argument : from_.args()) made_[&argument].scalar = to_.getArg(argument.getArgNo());
-  llvm::Value* const count = to_.getArg(static_cast<unsigned>(from_.arg_size()));
-  llvm::Value* const all = beside_ == Beside::rows ? llvm::Constant::getAllOnesValue(widen(b.getInt1Ty()))
-                                                   : b.CreateICmpULT(laneNumbers(b.getInt32Ty()), splat(count));
+  llvm::Value* const all = allLanes();
   masks_[&from_.getEntryBlock()] = all;
   inhabited_.push_back(all);
   llvm::BasicBlock* const first = b.GetInsertBlock();
@@ -22,9 +20,24 @@ void LaneEmitter::emit() {
   for (const llvm::BasicBlock& block : from_) {
     const auto* const end = llvm::dyn_cast<llvm::ReturnInst>(block.getTerminator());
     if (end == nullptr) continue;
-    end->getReturnValue() == nullptr ? b.CreateRetVoid() : b.CreateRet(scalarOf(end->getReturnValue()));
+    end->getReturnValue() == nullptr ? b.CreateRetVoid() : b.CreateRet(yielded(*end));
   }
   llvm::BranchInst::Create(first, entry_);
+}
+
+// Those that do anything.
+llvm::Value* LaneEmitter::allLanes() {
+  llvm::Value* const told = to_.getArg(static_cast<unsigned>(from_.arg_size()));
+  if (present_ == Present::some) return b.CreateBitCast(b.CreateTrunc(told, b.getIntNTy(lanes_)), widen(b.getInt1Ty()));
+  return beside_ == Beside::rows ? llvm::Constant::getAllOnesValue(widen(b.getInt1Ty())) : b.CreateICmpULT(laneNumbers(b.getInt32Ty()), splat(told));
+}
+
+// What all lanes yield.
+llvm::Value* LaneEmitter::yielded(const llvm::ReturnInst& end) {
+  const llvm::Value* const value = end.getReturnValue();
+  if (shapes_.of(value).isUniform()) return scalarOf(value);
+  llvm::Value* const lanes = vectorOf(value);
+  return b.CreateIntMinReduce(b.CreateSelect(masks_[end.getParent()], lanes, llvm::Constant::getAllOnesValue(lanes->getType())), false);
 }
 
 // A loop's blocks (null: the function's), those of loops in it together.

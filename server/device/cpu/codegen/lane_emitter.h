@@ -12,9 +12,9 @@ namespace rouse::cpu::codegen {
 
 class LaneEmitter {
  public:
-  // `to`: empty, with the arguments of `from` and one more: how many threads there are.
+  // `to`: empty, with the arguments of `from` and one more: how many threads there are, or which.
   // `hasMasks`: whether the processor leaves lanes out of any access (lanes.h).
-  LaneEmitter(llvm::Function& from, llvm::Function& to, Beside, bool hasMasks);
+  LaneEmitter(llvm::Function& from, llvm::Function& to, Beside, Present, bool hasMasks);
 
   // Whether all that the function does can be done side by side.
   bool covers() const;
@@ -31,6 +31,8 @@ class LaneEmitter {
   using Edge = std::pair<const llvm::BasicBlock*, const llvm::BasicBlock*>;
 
   // --- lane_emitter.cc: blocks, masks, loops ---
+  llvm::Value* allLanes();
+  llvm::Value* yielded(const llvm::ReturnInst&);
   void emitItems(const llvm::Loop*);
   void emitBlock(const llvm::BasicBlock*);
   void emitLoop(const llvm::Loop*);
@@ -110,6 +112,7 @@ class LaneEmitter {
   llvm::Function& from_;
   llvm::Function& to_;
   const Beside beside_;
+  const Present present_;
   const bool hasMasks_;
   const unsigned lanes_;
   const llvm::DataLayout& layout_;

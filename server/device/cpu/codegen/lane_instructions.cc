@@ -131,7 +131,7 @@ bool LaneEmitter::covers() const {
     const auto* const end = llvm::dyn_cast<llvm::ReturnInst>(&instruction);
     if (end == nullptr) continue;
     ++ends;
-    if (end->getReturnValue() != nullptr && !shapes_.of(end->getReturnValue()).isUniform()) return false;
+    if (end->getReturnValue() != nullptr && present_ == Present::all && !shapes_.of(end->getReturnValue()).isUniform()) return false;
   }
   return ends == 1;
 }

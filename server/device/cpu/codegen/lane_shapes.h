@@ -20,6 +20,13 @@ enum class Beside : std::uint8_t {
   warps,       // those of a warp that there are, by their number in the block, of which alone they know (numberFlat)
 };
 
+// Of those threads there are, who does what is done side by side.
+enum class Present : std::uint8_t {
+  all,
+  leaving,  // all, and of different numbers that they yield the least counts: some may end, which is the greatest
+  some,     // the same for those that have not ended
+};
+
 constexpr unsigned lanesOf(Beside beside) { return beside == Beside::neighbours ? 16 : kWarp; }
 
 // Of a thread's variable, with what keeps the next lane's aligned.

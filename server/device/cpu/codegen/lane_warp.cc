@@ -129,7 +129,7 @@ void LaneEmitter::emitWarpCall(const llvm::CallInst& call) {
 llvm::Value* LaneEmitter::lanesHere() { return b.CreateBitCast(mask_, b.getInt32Ty()); }
 
 // Whether all lanes of a row's warp take part.
-bool LaneEmitter::areAllHere(const llvm::CallInst& call) const { return isOfWholeWarp(call) && beside_ == Beside::rows && shapes_.isConverged(call.getParent()); }
+bool LaneEmitter::areAllHere(const llvm::CallInst& call) const { return isOfWholeWarp(call) && beside_ == Beside::rows && present_ != Present::some && shapes_.isConverged(call.getParent()); }
 
 // Those that take part: a number, or one for each lane.
 llvm::Value* LaneEmitter::members(const llvm::CallInst& call) {

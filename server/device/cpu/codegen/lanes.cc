@@ -49,7 +49,7 @@ bool hasLaneForms(const llvm::Function& function) {
   return true;
 }
 
-llvm::Function* sideBySide(llvm::Function& scalar, Beside beside, llvm::TargetMachine& target) {
+llvm::Function* sideBySide(llvm::Function& scalar, Beside beside, llvm::TargetMachine& target, Present present) {
   if (!mayBeSideBySide(scalar)) return nullptr;
   llvm::ValueToValueMapTy map;
   llvm::Function* const from = llvm::CloneFunction(&scalar, map);
@@ -63,7 +63,7 @@ llvm::Function* sideBySide(llvm::Function& scalar, Beside beside, llvm::TargetMa
   }
   allowLanes(*to);
   to->addFnAttr("probe-stack", "inline-asm");
-  LaneEmitter emitter(*from, *to, beside, hasMasks(target));
+  LaneEmitter emitter(*from, *to, beside, present, hasMasks(target));
   const bool covered = emitter.covers();
   if (covered) emitter.emit();
   from->eraseFromParent();

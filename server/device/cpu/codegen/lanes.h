@@ -20,8 +20,8 @@ bool hasLaneForms(const llvm::Function&);
 bool mayBeSideBySide(const llvm::Function&);
 
 // What `scalar` does, whose first argument is a ThreadContext, for threads side by side; those of a warp may exchange values. With one more argument,
-// i32: how many, at least 1. Each thread does what it would do alone, in the same order. Null where that cannot be done; `scalar` stays as it is.
-llvm::Function* sideBySide(llvm::Function& scalar, Beside, llvm::TargetMachine&);
+// i32: how many, at least 1; or with Present::some which of them, by a bit each, at least one: the others do nothing, ever. Each thread does what it would do alone, in the same order. Null where that cannot be done; `scalar` stays as it is.
+llvm::Function* sideBySide(llvm::Function& scalar, Beside, llvm::TargetMachine&, Present = Present::all);
 
 // For a function that calls such: vectors as they come.
 void allowLanes(llvm::Function&);

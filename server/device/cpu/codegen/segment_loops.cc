@@ -85,7 +85,7 @@ bool SegmentLoops::addCommon(llvm::StringRef name) {
       runOwnTime(loops, k, reduced);
       continue;
     }
-    possible = runAll(loops, k, segments_[k], reduced);
+    possible = runCommon(loops, k, segments_[k], reduced);
     if (possible) go(b.CreateLoad(b.getInt32Ty(), next_), segments_[k], done);
   }
   if (possible && ranges_.polls != 0) addPolls(loops, *single, done);
@@ -101,24 +101,90 @@ bool SegmentLoops::addCommon(llvm::StringRef name) {
   return true;
 }
 
+// Where some end and others go on, the next segment is that of the latter.
+void SegmentLoops::noteNext(llvm::CallInst* next) {
+  next->addFnAttr(llvm::Attribute::AlwaysInline);
+  llvm::Value* const way = frame_.mayEndEarly() ? b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, b.CreateLoad(b.getInt32Ty(), next_), next) : next;
+  b.CreateStore(way, next_);
+}
+
+// All threads the same segment, or all that are left. What is done while all are there knows that they are.
+bool SegmentLoops::runCommon(ThreadLoops& loops, std::uint32_t number, llvm::Function* segment, llvm::Value* reduced) {
+  if (!frame_.mayEndEarly()) return runAll(loops, number, segment, reduced);
+  b.CreateStore(b.getInt32(kThreadEnds), next_);
+  if (number == 0 || (target_ != nullptr && isSameForAll(*segment))) return runAll(loops, number, segment, reduced);
+  llvm::BasicBlock* const all = newBlock("all");
+  llvm::BasicBlock* const some = newBlock("some");
+  llvm::BasicBlock* const after = newBlock("after");
+  llvm::Value* const any = b.CreateLoad(b.getInt32Ty(), field(uniformOut_, frame_.anyEnded() * kUniformBytes));
+  b.CreateCondBr(b.CreateICmpEQ(any, b.getInt32(0)), all, some);
+  b.SetInsertPoint(all);
+  if (!runAll(loops, number, segment, reduced)) return false;
+  b.CreateBr(after);
+  b.SetInsertPoint(some);
+  if (!runLeft(loops, number, segment, reduced)) return false;
+  b.CreateBr(after);
+  b.SetInsertPoint(after);
+  return true;
+}
+
 // All threads the same segment.
 bool SegmentLoops::runAll(ThreadLoops& loops, std::uint32_t number, llvm::Function* segment, llvm::Value* reduced) {
-  const auto note = [&](llvm::CallInst* next) {
-    next->addFnAttr(llvm::Attribute::AlwaysInline);
-    b.CreateStore(next, next_);
-  };
   if (target_ != nullptr && isSameForAll(*segment)) {
-    loops.forFirst([&] { note(call(loops, segment, b.getInt32(number), reduced)); });
+    loops.forFirst([&] { noteNext(call(loops, segment, b.getInt32(number), reduced)); });
     return true;
   }
-  if (llvm::Function* const beside = target_ == nullptr ? nullptr : sideBySide(*segment, beside_, *target_)) {
+  if (llvm::Function* const beside = target_ == nullptr ? nullptr : sideBySide(*segment, beside_, *target_, frame_.mayEndEarly() ? Present::leaving : Present::all)) {
     allowLanes(*function_);
-    const auto body = [&](llvm::Value* count) { note(call(loops, beside, b.getInt32(number), reduced, count)); };
+    const auto body = [&](llvm::Value* count) { noteNext(call(loops, beside, b.getInt32(number), reduced, count)); };
     beside_ == Beside::warps ? loops.forWarps(body) : loops.forAllBy(lanesOf(beside_), body);
     return true;
   }
   if (beside_ != Beside::neighbours) return false;
-  loops.forAll([&] { note(call(loops, segment, b.getInt32(number), reduced)); });
+  loops.forAll([&] { noteNext(call(loops, segment, b.getInt32(number), reduced)); });
+  return true;
+}
+
+// Where it is noted that the thread, and those behind it, have ended.
+llvm::Value* SegmentLoops::ended(llvm::Value* linear) {
+  llvm::Value* const array = b.CreateInBoundsGEP(b.getInt8Ty(), frames_, b.CreateMul(stride_, b.getInt64(frame_.endedOffset()), "", true, true));
+  return b.CreateInBoundsGEP(b.getInt8Ty(), array, b.CreateZExt(linear, b.getInt64Ty()));
+}
+
+// All threads that have not ended.
+bool SegmentLoops::runLeft(ThreadLoops& loops, std::uint32_t number, llvm::Function* segment, llvm::Value* reduced) {
+  const auto linear = [&] { return b.CreateLoad(b.getInt32Ty(), field(loops.thread(), offsetof(ThreadContext, linear))); };
+  const auto runIf = [&](llvm::Value* left, const std::function<void()>& body) {
+    llvm::BasicBlock* const runs = newBlock("runs");
+    llvm::BasicBlock* const after = newBlock("after");
+    b.CreateCondBr(left, runs, after);
+    b.SetInsertPoint(runs);
+    body();
+    b.CreateBr(after);
+    b.SetInsertPoint(after);
+  };
+  if (llvm::Function* const beside = target_ == nullptr ? nullptr : sideBySide(*segment, beside_, *target_, Present::some)) {
+    allowLanes(*function_);
+    const auto body = [&](llvm::Value* count) {
+      const unsigned lanes = lanesOf(beside_);
+      llvm::Value* const noted = b.CreateAlignedLoad(llvm::FixedVectorType::get(b.getInt8Ty(), lanes), ended(linear()), llvm::Align(1));
+      llvm::Value* const left = b.CreateBitCast(b.CreateICmpEQ(noted, llvm::Constant::getNullValue(noted->getType())), b.getIntNTy(lanes));
+      llvm::Value* which = b.CreateZExt(left, b.getInt32Ty());
+      if (beside_ != Beside::rows) {
+        llvm::Value* const those = b.CreateSub(b.CreateShl(b.getInt64(1), b.CreateZExt(b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, count, b.getInt32(lanes)), b.getInt64Ty())), b.getInt64(1));
+        which = b.CreateAnd(which, b.CreateTrunc(those, b.getInt32Ty()));
+      }
+      runIf(b.CreateICmpNE(which, b.getInt32(0)), [&] { noteNext(call(loops, beside, b.getInt32(number), reduced, which)); });
+    };
+    beside_ == Beside::warps ? loops.forWarps(body) : loops.forAllBy(lanesOf(beside_), body);
+    return true;
+  }
+  if (beside_ != Beside::neighbours) return false;
+  loops.forAll([&] {
+    llvm::LoadInst* const noted = b.CreateLoad(b.getInt8Ty(), ended(linear()));
+    if (independent_) noted->setMetadata(llvm::LLVMContext::MD_access_group, accessGroup(module_, true));
+    runIf(b.CreateICmpEQ(noted, b.getInt8(0)), [&] { noteNext(call(loops, segment, b.getInt32(number), reduced)); });
+  });
   return true;
 }
 
@@ -225,6 +291,7 @@ void SegmentLoops::allocate(const ThreadLoops& loops) {
     taken->addRetAttr(llvm::Attribute::getWithAlignment(b.getContext(), llvm::Align(64)));
     frames_ = taken;
   }
+  if (frame_.mayEndEarly()) b.CreateMemSet(ended(b.getInt32(0)), b.getInt8(0), b.CreateMul(stride_, b.getInt64(2), "", true, true), llvm::MaybeAlign());
   for (std::size_t k = 0; k <= cuts_; ++k) blocks_.push_back(newBlock("segment"));
 }
 

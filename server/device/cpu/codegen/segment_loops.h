@@ -36,6 +36,10 @@ class SegmentLoops {
   using Ways = llvm::SmallSetVector<std::uint32_t, 8>;
   static Ways waysFrom(const llvm::Function& segment);
   bool runAll(ThreadLoops&, std::uint32_t number, llvm::Function* segment, llvm::Value* reduced);
+  bool runLeft(ThreadLoops&, std::uint32_t number, llvm::Function* segment, llvm::Value* reduced);
+  bool runCommon(ThreadLoops&, std::uint32_t number, llvm::Function* segment, llvm::Value* reduced);
+  void noteNext(llvm::CallInst* next);
+  llvm::Value* ended(llvm::Value* linear);
   // One segment, with nothing but what it reaches.
   llvm::Function* segment(std::uint32_t number);
   llvm::Function* begin(llvm::StringRef name);

@@ -54,23 +54,30 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
   if (wholeWarps && (lanes == nullptr || !hasLaneForms(step))) return std::nullopt;
   std::optional<Uniformity> uniformity(std::in_place, step, cutter.barriers());
   const bool needsCommon = cutter.reduces() || cutter.hasSeveralNumbers() || wholeWarps || !objects.none();
+  Early early = Early::never;
+  if (!uniformity->barriersAreUniform() && needsCommon && !cutter.polls() && objects.none()) {
+    early = Early::mayEnd;
+    uniformity.emplace(step, cutter.barriers(), early);
+  }
   const bool common = uniformity->barriersAreUniform() && (needsCommon || !cutter.polls());
   if (!common && needsCommon) return std::nullopt;
   if (!objects.areAlike(*uniformity)) return std::nullopt;
   if (common) {
     if (cutter.polls()) {
       cutter.separatePolls(*uniformity);
-      uniformity.emplace(step, cutter.barriers());
+      uniformity.emplace(step, cutter.barriers(), early);
     } else if (cutter.separateOverwrites(*uniformity)) {
-      uniformity.emplace(step, cutter.barriers());
+      uniformity.emplace(step, cutter.barriers(), early);
     }
     splitInductions(step, *uniformity);
-    uniformity.emplace(step, cutter.barriers());
+    uniformity.emplace(step, cutter.barriers(), early);
     const Cutter::Branching branching = cutter.branching(*uniformity);
     if (cutter.holdUpPolls(branching)) return std::nullopt;
     mayHelp = cutter.polls() && wholeWarps;
     if (apart == Apart::inLanes) cutter.pollInLanes();
+    cutter.separateEarlyEnds(*uniformity);
     cutter.cutBranches(branching);
+    if (wholeWarps) cutter.cutEarlyEnds(branching);
   } else if (lanes != nullptr) {
     const Cutter::Branching branching = cutter.branching(*uniformity);
     if (!isTooLarge(step, cutter.barriers().size() + 3 * branching.size())) cutter.cutBranchesApart(branching);
@@ -79,8 +86,9 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
   cutter.cutPolls();
   ranges.polls = static_cast<std::uint32_t>(cutter.cuts().size()) - ranges.branches;
   cutter.cutBarriers();
-  if (isTooLarge(step, cutter.cuts().size())) return std::nullopt;
-  Frame frame(step, cutter.cuts(), common ? &*uniformity : nullptr);
+  // Each segment twice where threads end early.
+  if (isTooLarge(step, cutter.cuts().size() * (cutter.earlyEnds().empty() ? 1 : 2))) return std::nullopt;
+  Frame frame(step, cutter.cuts(), cutter.earlyEnds(), common ? &*uniformity : nullptr);
   if (!frame.keep()) return std::nullopt;
   llvm::removeUnreachableBlocks(step);
   SegmentLoops loops(step, cutter.cuts().size(), frame, independent, lanes,

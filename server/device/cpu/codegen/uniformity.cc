@@ -12,6 +12,9 @@ namespace {
 // More blocks than this are not looked at (their post-dominators take the square of it in bits).
 constexpr std::size_t kMostBlocks = 3000;
 
+// All is found out once more for those that are found at a time.
+constexpr std::size_t kMostEarlyEnds = 16;
+
 // A constant place in what an argument points to.
 bool isField(const llvm::Value* pointer, const llvm::Argument* base, std::int64_t& offset, const llvm::DataLayout& layout) {
   llvm::APInt sum(64, 0);
@@ -35,7 +38,7 @@ bool isOfShared(const llvm::Value* pointer, const llvm::Function& function) {
          offset == offsetof(ThreadContext, block);
 }
 
-Uniformity::Uniformity(llvm::Function& function, const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers) {
+Uniformity::Uniformity(llvm::Function& function, const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers, Early early) {
   for (llvm::Instruction* barrier : barriers) withBarrier_.insert(barrier->getParent());
   if (function.size() > kMostBlocks) {
     uniformBarriers_ = false;
@@ -44,28 +47,77 @@ Uniformity::Uniformity(llvm::Function& function, const llvm::SmallPtrSetImpl<llv
     }
     return;
   }
-  findPostDominators(function);
   findBehindPolls(function, barriers);
+  if (early == Early::mayEnd) findEndings(function);
+  for (std::size_t before = 0;; before = earlyEnds_.size()) {
+    compute(function, barriers);
+    if (earlyEnds_.size() == before) return;
+    divergent_.clear();
+    apart_.clear();
+    postDominators_.clear();
+    together_.clear();
+    numbers_.clear();
+    uniformBarriers_ = true;
+  }
+}
+
+// Branches by which some may end early are left for last: once it is certain that threads go apart there, they lead nowhere for those that are left, and all is found out anew.
+void Uniformity::compute(llvm::Function& function, const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers) {
+  findPostDominators(function);
   for (llvm::BasicBlock& block : function) {
     for (llvm::Instruction& instruction : block) {
       if (isSource(instruction)) mark(&instruction);
     }
   }
+  llvm::SmallSetVector<const llvm::BasicBlock*, 4> leaving;
   while (!work_.empty()) {
     const llvm::Instruction* const next = work_.pop_back_val();
     for (const llvm::User* user : next->users()) {
       const auto* instruction = llvm::dyn_cast<llvm::Instruction>(user);
       if (instruction == nullptr) continue;
-      if (instruction->isTerminator()) {
-        if (instruction->getNumSuccessors() > 1) spread(instruction->getParent());
-      } else {
+      if (!instruction->isTerminator()) {
         mark(instruction);
+      } else if (instruction->getNumSuccessors() > 1) {
+        mayEndEarly(instruction->getParent()) ? void(leaving.insert(instruction->getParent())) : spread(instruction->getParent());
       }
+    }
+  }
+  for (const llvm::BasicBlock* block : leaving) {
+    for (const llvm::BasicBlock* next : llvm::successors(block)) {
+      if (endings_.contains(next)) earlyEnds_.insert({block, next});
     }
   }
 }
 
-// Ends that are none (a trap ends all threads) do not count: blocks from which only those can be reached have no entry.
+// Blocks that all who come to them end behind, without a barrier between.
+void Uniformity::findEndings(llvm::Function& function) {
+  const auto before = [&](llvm::SmallVector<const llvm::BasicBlock*, 64> work) {
+    llvm::SmallPtrSet<const llvm::BasicBlock*, 16> found;
+    while (!work.empty()) {
+      const llvm::BasicBlock* const block = work.pop_back_val();
+      if (found.insert(block).second) work.append(llvm::pred_begin(block), llvm::pred_end(block));
+    }
+    return found;
+  };
+  llvm::SmallVector<const llvm::BasicBlock*, 64> ends;
+  for (const llvm::BasicBlock& block : function) {
+    if (llvm::isa<llvm::ReturnInst>(block.getTerminator())) ends.push_back(&block);
+  }
+  const auto toBarrier = before({withBarrier_.begin(), withBarrier_.end()});
+  for (const llvm::BasicBlock* block : before(ends)) {
+    if (!toBarrier.contains(block)) endings_.insert(block);
+  }
+}
+
+// Whether a branch leads some threads to their end and others to a barrier, which is not said of it yet.
+bool Uniformity::mayEndEarly(const llvm::BasicBlock* block) {
+  if (endings_.contains(block) || earlyEnds_.size() >= kMostEarlyEnds) return false;
+  const auto ends = [&](const llvm::BasicBlock* next) { return endings_.contains(next); };
+  return llvm::any_of(llvm::successors(block), [&](const llvm::BasicBlock* next) { return ends(next) && !isEarly(block, next); }) && !llvm::all_of(llvm::successors(block), ends);
+}
+
+// Ends that are none (a trap ends all threads) do not count: blocks from which only those can be reached have no entry. Nor do those by which some threads end early:
+// where there are no others, those that are left are together at each barrier.
 void Uniformity::findPostDominators(llvm::Function& function) {
   llvm::SmallVector<const llvm::BasicBlock*, 64> order;
   for (const llvm::BasicBlock& block : function) {
@@ -73,30 +125,57 @@ void Uniformity::findPostDominators(llvm::Function& function) {
     order.push_back(&block);
   }
   const auto size = static_cast<unsigned>(order.size());
-  llvm::SmallVector<const llvm::BasicBlock*, 64> work;
+  llvm::SmallPtrSet<const llvm::BasicBlock*, 16> last;
+  const auto walk = [&] {
+    llvm::SmallVector<const llvm::BasicBlock*, 64> work(last.begin(), last.end());
+    while (!work.empty()) {
+      const llvm::BasicBlock* const block = work.pop_back_val();
+      llvm::BitVector all(size, true);
+      if (!postDominators_.try_emplace(block, std::move(all)).second) continue;
+      for (const llvm::BasicBlock* before : llvm::predecessors(block)) {
+        if (!isEarly(before, block)) work.push_back(before);
+      }
+    }
+  };
   for (const llvm::BasicBlock* block : order) {
-    if (llvm::isa<llvm::ReturnInst>(block->getTerminator())) work.push_back(block);
+    if (llvm::isa<llvm::ReturnInst>(block->getTerminator())) last.insert(block);
   }
-  while (!work.empty()) {
-    const llvm::BasicBlock* const block = work.pop_back_val();
+  walk();
+  llvm::SmallVector<const llvm::BasicBlock*, 64> early;
+  for (const Edge& edge : earlyEnds_) early.push_back(edge.first);
+  llvm::SmallPtrSet<const llvm::BasicBlock*, 16> seen;
+  while (!early.empty()) {
+    const llvm::BasicBlock* const block = early.pop_back_val();
+    if (postDominators_.contains(block) || !seen.insert(block).second) continue;
+    if (withBarrier_.contains(block)) last.insert(block);
+    early.append(llvm::pred_begin(block), llvm::pred_end(block));
+  }
+  if (!seen.empty()) {
+    postDominators_.clear();
+    walk();
+  }
+  const auto behind = [&](const llvm::BasicBlock* block) {
     llvm::BitVector all(size, true);
-    if (!postDominators_.try_emplace(block, std::move(all)).second) continue;
-    for (const llvm::BasicBlock* before : llvm::predecessors(block)) work.push_back(before);
-  }
+    for (const llvm::BasicBlock* next : llvm::successors(block)) {
+      if (isEarly(block, next)) continue;
+      if (const auto those = postDominators_.find(next); those != postDominators_.end()) all &= those->second;
+    }
+    return all;
+  };
   for (bool changed = true; changed;) {
     changed = false;
     for (auto at = order.rbegin(); at != order.rend(); ++at) {
       const auto found = postDominators_.find(*at);
       if (found == postDominators_.end()) continue;
-      llvm::BitVector now(size, !llvm::isa<llvm::ReturnInst>((*at)->getTerminator()));
-      for (const llvm::BasicBlock* next : llvm::successors(*at)) {
-        if (const auto those = postDominators_.find(next); those != postDominators_.end()) now &= those->second;
-      }
+      llvm::BitVector now = last.contains(*at) ? llvm::BitVector(size) : behind(*at);
       now.set(numbers_[*at]);
       if (now == found->second) continue;
       found->second = std::move(now);
       changed = true;
     }
+  }
+  for (const llvm::BasicBlock* block : last) {
+    if (!llvm::isa<llvm::ReturnInst>(block->getTerminator())) together_[block] = behind(block);
   }
 }
 
@@ -152,17 +231,28 @@ void Uniformity::mark(const llvm::Value* value) {
 llvm::SmallPtrSet<const llvm::BasicBlock*, 16> Uniformity::region(const llvm::BasicBlock* block, const llvm::BasicBlock** join) const {
   *join = nullptr;
   llvm::SmallPtrSet<const llvm::BasicBlock*, 16> found;
-  const auto after = postDominators_.find(block);
-  llvm::SmallVector<const llvm::BasicBlock*, 16> work(llvm::successors(block));
+  llvm::BitVector after = together_.lookup(block);
+  if (after.empty()) {
+    after = postDominators_.lookup(block);
+    if (!after.empty()) after.reset(numbers_.lookup(block));
+  }
+  llvm::SmallVector<const llvm::BasicBlock*, 16> work;
+  const auto goOn = [&](const llvm::BasicBlock* from) {
+    for (const llvm::BasicBlock* next : llvm::successors(from)) {
+      if (!isEarly(from, next)) work.push_back(next);
+    }
+  };
+  goOn(block);
+  // One way that is left leads nobody apart.
+  if (!work.empty() && !earlyEnds_.empty() && llvm::all_equal(work)) return found;
   while (!work.empty()) {
     const llvm::BasicBlock* const next = work.pop_back_val();
     if (!postDominators_.contains(next)) continue;
-    if (next != block && after != postDominators_.end() && after->second.test(numbers_.lookup(next))) {
+    if (!after.empty() && after.test(numbers_.lookup(next))) {
       *join = next;
       continue;
     }
-    if (!found.insert(next).second) continue;
-    work.append(llvm::succ_begin(next), llvm::succ_end(next));
+    if (found.insert(next).second) goOn(next);
   }
   return found;
 }
@@ -177,8 +267,26 @@ void Uniformity::spread(const llvm::BasicBlock* branching) {
     markPhis(block);
     apart_.insert(block);
     if (withBarrier_.contains(block)) uniformBarriers_ = false;
+    markEnding(block);
   }
+  markEnding(branching);
   if (join != nullptr) markPhis(join);
+}
+
+// What lies behind early ends, if that is where threads end from here.
+void Uniformity::markEnding(const llvm::BasicBlock* branching) {
+  llvm::SmallVector<const llvm::BasicBlock*, 16> work;
+  for (const llvm::BasicBlock* next : llvm::successors(branching)) {
+    if (isEarly(branching, next)) work.push_back(next);
+  }
+  llvm::SmallPtrSet<const llvm::BasicBlock*, 16> seen;
+  while (!work.empty()) {
+    const llvm::BasicBlock* const block = work.pop_back_val();
+    if (!seen.insert(block).second) continue;
+    for (const llvm::PHINode& phi : block->phis()) mark(&phi);
+    apart_.insert(block);
+    work.append(llvm::succ_begin(block), llvm::succ_end(block));
+  }
 }
 
 bool Uniformity::decidesBarriers(llvm::BasicBlock* block) const {

@@ -8,6 +8,7 @@
 #include <llvm/ADT/BitVector.h>
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/DenseSet.h>
+#include <llvm/ADT/SetVector.h>
 #include <llvm/ADT/SmallPtrSet.h>
 
 #include "server/device/cpu/codegen/module_emitter.h"
@@ -23,10 +24,13 @@ bool isConstantLoad(const llvm::LoadInst&);
 // Whether the address is in the block's shared memory; false where that is not known.
 bool isOfShared(const llvm::Value* pointer, const llvm::Function&);
 
+// Whether threads may end while others go on to barriers: then what is said of all threads is said of those that are left.
+enum class Early : std::uint8_t { never, mayEnd };
+
 class Uniformity {
  public:
   // `function` takes a ThreadContext and parameters first; `barriers`: the calls that are some.
-  Uniformity(llvm::Function& function, const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers);
+  Uniformity(llvm::Function& function, const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers, Early early = Early::never);
 
   bool isUniform(const llvm::Value* value) const { return !divergent_.contains(value); }
   // Whether all threads come to every barrier, each as often as the others. False where that is not known.
@@ -35,8 +39,16 @@ class Uniformity {
   bool isCommon(const llvm::BasicBlock* block) const { return !apart_.contains(block); }
   // Whether there is a barrier between the block's end and where its successors meet again.
   bool decidesBarriers(llvm::BasicBlock* block) const;
+  // Ways by which some threads come to their end, and to no barrier any more, while others go on to one.
+  using Edge = std::pair<const llvm::BasicBlock*, const llvm::BasicBlock*>;
+  const llvm::SmallSetVector<Edge, 4>& earlyEnds() const { return earlyEnds_; }
 
  private:
+  bool isEarly(const llvm::BasicBlock* from, const llvm::BasicBlock* to) const { return earlyEnds_.contains({from, to}); }
+  void findEndings(llvm::Function&);
+  bool mayEndEarly(const llvm::BasicBlock* branching);
+  void compute(llvm::Function&, const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers);
+  void markEnding(const llvm::BasicBlock* branching);
   void findPostDominators(llvm::Function&);
   void findBehindPolls(llvm::Function&, const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers);
   bool isSource(const llvm::Instruction&) const;
@@ -46,6 +58,9 @@ class Uniformity {
   llvm::SmallPtrSet<const llvm::BasicBlock*, 16> region(const llvm::BasicBlock* block, const llvm::BasicBlock** join) const;
 
   llvm::DenseMap<const llvm::BasicBlock*, llvm::BitVector> postDominators_;  // of blocks from which the end can be reached
+  llvm::SmallPtrSet<const llvm::BasicBlock*, 16> endings_;  // of those, from which no barrier can; none where threads never end early
+  llvm::SmallSetVector<Edge, 4> earlyEnds_;
+  llvm::DenseMap<const llvm::BasicBlock*, llvm::BitVector> together_;  // of those among them whose barrier counts as an end: what all come to behind it
   llvm::DenseMap<const llvm::BasicBlock*, unsigned> numbers_;
   llvm::SmallPtrSet<const llvm::BasicBlock*, 8> withBarrier_;
   llvm::SmallPtrSet<const llvm::Instruction*, 16> behindPolls_;  // loads that threads come to from polling, each in its own time
