@@ -289,7 +289,7 @@ class Generator : private RandomMemory {
     if (which < 75) return guardedDivision();
     if (which < 77) return call();
     if (which < 79) return local();
-    if (which < 80) return kernel_.wholeWarps || chance(50) ? compare() : leaveEarly();
+    if (which < 80) return chance(50) ? compare() : leaveEarly();
     if (which < 81 && uniform_)
       return line("add.u32 %u" + number(below(kCommon)) + ", " + common() + ", " + one({"1", "3", "17"}));
     if (which < 84 && uniform_) {
