@@ -517,3 +517,33 @@ KERNEL leave_volatile(unsigned n, const unsigned* in, unsigned* out) {
   words[linear()] = other + 1;
   out[global()] = sumOfBlock(words[linear()]) + other;
 }
+
+// How often all go round, and past what, a block finds in plain memory, which for all the compiler knows `out` may be.
+KERNEL rounds_loaded(unsigned n, const unsigned* in, unsigned* out) {
+  const unsigned rounds = in[blockIdx.x] % 5;
+  unsigned sum = in[global()];
+  for (unsigned round = 0; round <= rounds; ++round) {
+    if (in[blockIdx.x + round] % 3 == 0) continue;
+    out[global()] = sum;
+    sum += sumOfBlock(sum + round);
+  }
+  if (in[blockIdx.x + 9] % 2 == 0) sum *= sumOfBlock(1);
+  out[global()] = sum + sumOfBlock(2);
+}
+
+// Who finds something counts it, and goes on to the next one whatever the count was; the number of rounds is only a number.
+KERNEL counted_rounds(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned counts[2];
+  if (linear() < 2) counts[linear()] = 0;
+  __syncthreads();
+  const unsigned* at = in + linear();
+  for (unsigned left = n / threads() + 1;;) {
+    if (*at % 5 == 0) {
+      if (atomicAdd(&counts[0], 1) < 40) atomicAdd(&counts[1], 3);
+    }
+    if (--left == 0 || at >= in + n - threads()) break;
+    at += threads();
+  }
+  __syncthreads();
+  out[global()] = sumOfBlock(counts[0] * linear()) + counts[1];
+}

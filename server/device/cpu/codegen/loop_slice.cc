@@ -77,6 +77,8 @@ LoopSlice::LoopSlice(const llvm::Loop& loop, ControlFlow& flow, llvm::Value* val
     if (instruction == nullptr || !loop_.contains(instruction) || !seen_.insert(instruction).second) continue;
     work_.append(instruction->op_begin(), instruction->op_end());
     if (auto* phi = llvm::dyn_cast<llvm::PHINode>(instruction)) {
+      // Each round ends with the one value, whatever it did before.
+      if (phi->getParent() == loop_.getHeader() && loop_.getLoopLatch() != nullptr) continue;
       const auto* const above = flow_.dominators.getNode(phi->getParent())->getIDom();
       for (llvm::BasicBlock* block : phi->blocks()) {
         if (loop_.contains(block)) addControls(block, above == nullptr ? nullptr : above->getBlock());

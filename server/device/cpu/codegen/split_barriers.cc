@@ -52,12 +52,19 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
   const bool wholeWarps = cutter.hasWarpCalls();
   if (isFlat(code) && !wholeWarps) return std::nullopt;
   if (wholeWarps && (lanes == nullptr || !hasLaneForms(step))) return std::nullopt;
-  std::optional<Uniformity> uniformity(std::in_place, step, cutter.barriers());
+  std::optional<Uniformity> uniformity;
   const bool needsCommon = cutter.reduces() || cutter.hasSeveralNumbers() || wholeWarps || !objects.none();
   Early early = Early::never;
-  if (!uniformity->barriersAreUniform() && needsCommon && !cutter.polls() && objects.none()) {
-    early = Early::mayEnd;
-    uniformity.emplace(step, cutter.barriers(), early);
+  Loads loads = Loads::known;
+  const auto look = [&] { uniformity.emplace(step, cutter.barriers(), early, loads); };
+  look();
+  if (needsCommon && !cutter.polls() && objects.none()) {
+    for (const auto& [mayEnd, promised] : {std::pair(Early::mayEnd, Loads::known), std::pair(Early::never, Loads::promised), std::pair(Early::mayEnd, Loads::promised)}) {
+      if (uniformity->barriersAreUniform()) break;
+      early = mayEnd;
+      loads = promised;
+      look();
+    }
   }
   const bool common = uniformity->barriersAreUniform() && (needsCommon || !cutter.polls());
   if (!common && needsCommon) return std::nullopt;
@@ -65,12 +72,12 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
   if (common) {
     if (cutter.polls()) {
       cutter.separatePolls(*uniformity);
-      uniformity.emplace(step, cutter.barriers(), early);
+      look();
     } else if (cutter.separateOverwrites(*uniformity)) {
-      uniformity.emplace(step, cutter.barriers(), early);
+      look();
     }
     splitInductions(step, *uniformity);
-    uniformity.emplace(step, cutter.barriers(), early);
+    look();
     const Cutter::Branching branching = cutter.branching(*uniformity);
     if (cutter.holdUpPolls(branching)) return std::nullopt;
     mayHelp = cutter.polls() && wholeWarps;

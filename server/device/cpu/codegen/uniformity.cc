@@ -38,7 +38,8 @@ bool isOfShared(const llvm::Value* pointer, const llvm::Function& function) {
          offset == offsetof(ThreadContext, block);
 }
 
-Uniformity::Uniformity(llvm::Function& function, const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers, Early early) {
+Uniformity::Uniformity(llvm::Function& function, const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers, Early early, Loads loads)
+    : loads_(loads) {
   for (llvm::Instruction* barrier : barriers) withBarrier_.insert(barrier->getParent());
   if (function.size() > kMostBlocks) {
     uniformBarriers_ = false;
@@ -207,7 +208,9 @@ bool Uniformity::isSource(const llvm::Instruction& instruction) const {
     const llvm::DataLayout& layout = function.getParent()->getDataLayout();
     std::int64_t offset = 0;
     if (isField(load->getPointerOperand(), function.getArg(0), offset, layout)) return offset != offsetof(ThreadContext, block);
-    if (load->isVolatile() || load->isAtomic()) return true;
+    if (load->isAtomic()) return true;
+    if (loads_ == Loads::promised) return load->isVolatile() && !isOfShared(load->getPointerOperand(), function);
+    if (load->isVolatile()) return true;
     // Between two barriers nobody writes what others read, but behind a cut (Cutter::separateOverwrites), or where threads poll.
     if (isOfShared(load->getPointerOperand(), function)) return behindPolls_.contains(load);
     return !isConstantLoad(*load) && !isField(load->getPointerOperand(), function.getArg(1), offset, layout);

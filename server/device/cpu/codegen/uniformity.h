@@ -27,10 +27,14 @@ bool isOfShared(const llvm::Value* pointer, const llvm::Function&);
 // Whether threads may end while others go on to barriers: then what is said of all threads is said of those that are left.
 enum class Early : std::uint8_t { never, mayEnd };
 
+// Whether plain loads of one address by all threads are taken to find the same, though others might store there meanwhile. CUDA has no __syncthreads() in branches of which not all threads take
+// the same (CUDA C++ Programming Guide, 10.6): where nothing else tells that a program keeps to that, it is taken at its word.
+enum class Loads : std::uint8_t { known, promised };
+
 class Uniformity {
  public:
   // `function` takes a ThreadContext and parameters first; `barriers`: the calls that are some.
-  Uniformity(llvm::Function& function, const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers, Early early = Early::never);
+  Uniformity(llvm::Function& function, const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers, Early early = Early::never, Loads loads = Loads::known);
 
   bool isUniform(const llvm::Value* value) const { return !divergent_.contains(value); }
   // Whether all threads come to every barrier, each as often as the others. False where that is not known.
@@ -57,6 +61,7 @@ class Uniformity {
   // Blocks behind `block` up to where its successors meet; the latter as `join`, null if there is none.
   llvm::SmallPtrSet<const llvm::BasicBlock*, 16> region(const llvm::BasicBlock* block, const llvm::BasicBlock** join) const;
 
+  const Loads loads_;
   llvm::DenseMap<const llvm::BasicBlock*, llvm::BitVector> postDominators_;  // of blocks from which the end can be reached
   llvm::SmallPtrSet<const llvm::BasicBlock*, 16> endings_;  // of those, from which no barrier can; none where threads never end early
   llvm::SmallSetVector<Edge, 4> earlyEnds_;
