@@ -49,6 +49,14 @@ TEST_CASE("warps go in step where they poll, and behind it") {
   }
 }
 
+TEST_CASE("a warp waits for what its leader polls and leaves in shared memory") {
+  for (const bool fibers : {false, true}) {
+    for (const std::uint32_t threads : {32u, 64u, 256u, 1024u}) {
+      mustStore("polls", "left_for_warp", fibers, threads, [&](const std::vector<std::uint32_t>&, std::uint32_t, std::uint32_t thread) { return 7 + thread; }, false);
+    }
+  }
+}
+
 TEST_CASE("a warp that reads what one of its lanes has stored in the same round waits for nobody") {
   for (const std::uint32_t threads : {32u, 64u, 256u, 1024u}) {
     mustStore("polls", "tasks", false, threads, [&](const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t thread) { return 3 * in[thread % 777] + block; });

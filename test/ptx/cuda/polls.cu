@@ -375,3 +375,22 @@ KERNEL elected(unsigned n, const unsigned* in, unsigned* out) {
   }
   out[global()] = sum;
 }
+
+// The leader of each warp polls what the last thread stores, and leaves what it found in plain shared memory for the others.
+KERNEL left_for_warp(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned found[32], flag;
+  const unsigned warp = linear() / 32;
+  if (linear() == 0) flag = 0;
+  __syncthreads();
+  unsigned value = 7;
+  if (linear() + 32 < threads()) {
+    do {
+      if (linear() % 32 == 0) found[warp] = atomicAdd(&flag, 0);
+      __syncwarp();
+      value = found[warp];
+      __syncwarp();
+    } while (value == 0);
+  }
+  if (linear() == threads() - 1) atomicExch(&flag, 7);
+  out[blockIdx.x * threads() + linear()] = value + linear();
+}

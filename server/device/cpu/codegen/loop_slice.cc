@@ -87,7 +87,7 @@ LoopSlice::LoopSlice(const llvm::Loop& loop, ControlFlow& flow, llvm::Value* val
       if (const llvm::Value* const variable = variableOf(load->getPointerOperand())) {
         addKept(variable);
       } else if (isOfShared(load->getPointerOperand(), flow_.function())) {
-        addOwn(*load);
+        load->isVolatile() ? addOwn(*load) : addHanded(*load);
       }
     }
   }
@@ -147,6 +147,18 @@ void LoopSlice::addOwn(const llvm::LoadInst& load) {
   for (llvm::StoreInst* store : stores) {
     work_.push_back(store->getValueOperand());
     addControls(store->getParent(), nullptr);
+  }
+}
+
+// What a leader has polled and left in plain shared memory for its warp (`if (lane == 0) s[warp] = flag; __syncwarp(); if (s[warp]) break;`).
+void LoopSlice::addHanded(const llvm::LoadInst& load) {
+  for (llvm::BasicBlock* block : loop_.blocks()) {
+    for (llvm::Instruction& instruction : *block) {
+      auto* const store = llvm::dyn_cast<llvm::StoreInst>(&instruction);
+      if (store == nullptr || !isAlike(store->getPointerOperand(), load.getPointerOperand())) continue;
+      work_.push_back(store->getValueOperand());
+      addControls(block, nullptr);
+    }
   }
 }
 

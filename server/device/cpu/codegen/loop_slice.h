@@ -45,6 +45,7 @@ class LoopSlice {
   void addControls(llvm::BasicBlock* block, const llvm::BasicBlock* top);
   void addKept(const llvm::Value* variable);
   void addOwn(const llvm::LoadInst& load);
+  void addHanded(const llvm::LoadInst& load);
 
   const llvm::Loop& loop_;
   ControlFlow& flow_;
