@@ -37,6 +37,36 @@ TEST_CASE("what is stored over what others read, without a barrier between, is s
   }
 }
 
+TEST_CASE("a warp finds in shared memory what its threads have left there, without a barrier between") {
+  for (const std::uint32_t threads : {32u, 64u, 256u, 1024u}) {
+    INFO(threads);
+    using Words = std::vector<std::uint32_t>;
+    const auto at = [&](const Words& in, std::uint32_t block, std::uint32_t thread) { return in[block * threads + thread]; };
+    mustStore("barriers", "left_turned", false, threads, [&](const Words& in, std::uint32_t block, std::uint32_t thread) {
+      return at(in, block, thread ^ 31) * 3 + at(in, block, thread / 32 * 32 + (thread + 777) % 32);
+    });
+    mustStore("barriers", "left_rows", false, threads, [&](const Words& in, std::uint32_t block, std::uint32_t thread) {
+      std::uint32_t sum = 0;
+      for (std::uint32_t k = 0; k < 4; ++k) sum = sum * 3 + at(in, block, thread / 4 * 4 + k + thread % 4);
+      return sum;
+    });
+    mustStore("barriers", "left_by_few", false, threads, [&](const Words& in, std::uint32_t block, std::uint32_t thread) { return at(in, block, thread + 1) * 3 - at(in, block, thread); });
+    mustStore("barriers", "left_in_tree", false, threads, [&](const Words& in, std::uint32_t block, std::uint32_t thread) {
+      std::uint32_t sum = 0;
+      for (std::uint32_t k = 0; k < 32; ++k) sum += at(in, block, k);
+      return thread == 0 ? sum : 1;
+    });
+    mustStore("barriers", "left_in_rounds", false, threads, [&](const Words& in, std::uint32_t, std::uint32_t thread) {
+      std::uint32_t sum = 0;
+      for (std::uint32_t x = thread / 32; x < 40; x += threads / 32) {
+        if (in[x] % 3 == 0 || thread % 32 > x) continue;
+        for (std::uint32_t k = 0; k < 1 + in[x] % 7; ++k) sum = sum * 3 + in[x * 17 + thread % 32 + k];
+      }
+      return sum;
+    });
+  }
+}
+
 TEST_CASE("pipelines of threads go on with what the one before had") {
   for (const std::uint32_t threads : {1u, 32u, 48u, 64u, 100u, 1024u}) {
     mustStore("barriers", "pipelines", false, threads, [&](const std::vector<std::uint32_t>& in, std::uint32_t, std::uint32_t thread) {

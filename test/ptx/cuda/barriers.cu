@@ -391,3 +391,55 @@ KERNEL gathers(unsigned n, const unsigned* in, unsigned* out) {
     out[global()] = t;
   }
 }
+
+// Threads of a warp find in shared memory what its others have left there, with no barrier between.
+KERNEL left_turned(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned words[1024];
+  words[linear()] = in[global()];
+  out[global()] = words[linear() ^ 31] * 3 + words[linear() / 32 * 32 + (linear() + n) % 32];
+}
+
+// In a strip of its own.
+KERNEL left_rows(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned strips[32][4][33];
+  const unsigned warp = linear() / 32, lane = linear() % 32;
+  for (unsigned k = 0; k < 4; ++k) strips[warp][k][lane] = in[global() + k];
+  unsigned sum = 0;
+  for (unsigned k = 0; k < 4; ++k) sum = sum * 3 + strips[warp][lane % 4][lane / 4 * 4 + k];
+  out[global()] = sum;
+}
+
+// The leader leaves one word more, which the last one reads.
+KERNEL left_by_few(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned strips[32][33];
+  const unsigned warp = linear() / 32, lane = linear() % 32;
+  strips[warp][lane] = in[global()];
+  if (lane == 0) strips[warp][32] = in[global() + 32];
+  out[global()] = strips[warp][lane + 1] * 3 - strips[warp][lane];
+}
+
+// Each warp in its own rounds, and over what it had there in the last one; some of its threads add up more than others.
+KERNEL left_in_rounds(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned strips[32][48];
+  const unsigned warp = linear() / 32, lane = linear() % 32;
+  unsigned sum = 0;
+  for (unsigned x = warp; x < 40; x += threads() / 32) {
+    if (in[x] % 3 == 0) continue;
+    for (unsigned k = lane; k < 40; k += 32) strips[warp][k] = in[x * 17 + k];
+    if (lane > x) continue;
+    for (unsigned k = 0; k < 1 + in[x] % 7; ++k) sum = sum * 3 + strips[warp][lane + k];
+  }
+  out[global()] = sum;
+}
+
+// A tree whose first distance nobody knows.
+KERNEL left_in_tree(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned words[1024 + 32];
+  words[linear()] = in[global()];
+  if (linear() < 32) words[threads() + linear()] = 0;
+  __syncthreads();
+  if (linear() < 32) {
+    for (unsigned by = n == 777 ? 16 : n; by > 0; by /= 2) words[linear()] += words[linear() + by];
+  }
+  out[global()] = linear() == 0 ? words[0] : 1;
+}

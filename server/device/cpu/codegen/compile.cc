@@ -126,16 +126,21 @@ Result<CodeCache::Entry> translate(const Source& source, const Unit& unit) {
     const bool independent = !usesLocal(source.module, source.graph.reachable(*unit.function));
     const bool allocates = allocatesStack(source.module, source.graph.reachable(*unit.function));
     llvm::TargetMachine* const lanes = source.sideBySide && !allocates && effort == Effort::full && hasLanes(*target) ? target.get() : nullptr;
-    if (!entry.facts[kWaits] && !isFlat(unit.code)) {
+    std::optional<SplitLoop> split;
+    if (effort != Effort::least && !allocates && entry.facts[kWaits]) {
+      split = splitAtBarriers(*module, *body, unit.loopName(), independent, lanes, unit.code, [&](llvm::Function& function) { tidy(function, *target); });
+    } else if (effort == Effort::full && !allocates) {
+      split = splitAtShared(*module, *body, unit.loopName(), independent, lanes, unit.code);
+    }
+    if (split) {
+      entry.facts[kHasLoop] = 1;
+      entry.facts[kFrame] = split->frameBytes;
+      entry.facts[kForm] = (split->wholeWarps ? kWholeWarps : 0) | (split->mayPoll ? kMayPoll : 0);
+      if (Status valid = verify(*module); !valid) return valid.error();
+    } else if (!entry.facts[kWaits] && !isFlat(unit.code)) {
       if (independent) llvm::for_each(*module, markIndependent);
       entry.facts[kForm] = addBlockLoop(*module, *body, unit.loopName(), lanes) ? kRows : 0;
       entry.facts[kHasLoop] = 1;
-    } else if (entry.facts[kWaits] && effort != Effort::least && !allocates) {
-      const auto split = splitAtBarriers(*module, *body, unit.loopName(), independent, lanes, unit.code, [&](llvm::Function& function) { tidy(function, *target); });
-      entry.facts[kHasLoop] = split ? 1 : 0;
-      entry.facts[kFrame] = split ? split->frameBytes : 0;
-      entry.facts[kForm] = split ? (split->wholeWarps ? kWholeWarps : 0) | (split->mayPoll ? kMayPoll : 0) : 0;
-      if (Status valid = verify(*module); !valid) return valid.error();
     }
     // With a loop for blocks of any shape whose frames are never too large, the other form is a fallback nobody comes to.
     if (isFlat(unit.code) || (entry.facts[kHasLoop] != 0 && entry.facts[kFrame] <= kSmallFrameBytes && (entry.facts[kForm] & kWholeWarps) == 0)) {

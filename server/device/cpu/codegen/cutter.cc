@@ -38,22 +38,22 @@ bool Cutter::findBarriers() {
   return true;
 }
 
+llvm::CallInst* Cutter::addBarrier(llvm::Instruction* before) {
+  const llvm::FunctionCallee wait = module_.getOrInsertFunction("rouse_cpu_barrier", b.getVoidTy(), b.getPtrTy(), b.getInt32Ty(), b.getInt32Ty());
+  b.SetInsertPoint(before);
+  llvm::CallInst* const barrier = b.CreateCall(wait, {step_.getArg(kThread), b.getInt32(0), b.getInt32(0)});
+  barriers_.insert(barrier);
+  return barrier;
+}
+
 bool Cutter::separateOverwrites(const Uniformity& uniformity) {
-  const auto plain = llvm::find_if(barriers_, [](llvm::Instruction* barrier) {
-    return llvm::cast<llvm::CallInst>(barrier)->getCalledFunction()->getName() == "rouse_cpu_barrier";
-  });
-  if (plain == barriers_.end()) return false;
-  if (step_.size() > Overwrites::kMostBlocks) return false;
-  Overwrites overwrites(step_, uniformity, barriers_);
-  const llvm::Instruction* const model = *plain;
-  const auto part = [&](llvm::Instruction* place) {
-    llvm::Instruction* const barrier = model->clone();
-    barrier->insertBefore(place->getIterator());
-    barriers_.insert(barrier);
-  };
+  const bool hasPlain = llvm::any_of(barriers_, [](const llvm::Instruction* barrier) { return isCallOf(*barrier, "rouse_cpu_barrier"); });
+  if ((!hasPlain && (warpCalls_ || !barriers_.empty())) || step_.size() > Overwrites::kMostBlocks) return false;
+  Overwrites overwrites(step_, uniformity, barriers_, warpCalls_);
   const auto& places = overwrites.find();
-  for (llvm::Instruction* place : places) part(place);
-  for (llvm::Instruction* place : overwrites.apart()) part(meetWithin(place));
+  crosses_ = overwrites.crosses();
+  for (llvm::Instruction* place : places) addBarrier(place);
+  for (llvm::Instruction* place : overwrites.apart()) addBarrier(meetWithin(place));
   return !places.empty() || !overwrites.apart().empty();
 }
 
@@ -66,13 +66,7 @@ void Cutter::separatePolls(const Uniformity& uniformity) {
     while (node != nullptr && !uniformity.isCommon(node->getBlock())) node = node->getIDom();
     if (node != nullptr) places.insert(node->getBlock());
   }
-  const llvm::FunctionCallee wait = module_.getOrInsertFunction("rouse_cpu_barrier", b.getVoidTy(), b.getPtrTy(), b.getInt32Ty(), b.getInt32Ty());
-  for (llvm::BasicBlock* place : places) {
-    b.SetInsertPoint(place->getTerminator());
-    llvm::CallInst* const barrier = b.CreateCall(wait, {step_.getArg(kThread), b.getInt32(0), b.getInt32(0)});
-    barriers_.insert(barrier);
-    added_.insert(barrier);
-  }
+  for (llvm::BasicBlock* place : places) added_.insert(addBarrier(place->getTerminator()));
 }
 
 bool Cutter::holdUpPolls(const Branching& branching) const {

@@ -28,11 +28,15 @@ class Cutter {
   bool polls() const { return !polls_.empty() || pollsInLanes_; }
   const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers() const { return barriers_; }
   bool reduces() const { return reduces_; }
+  // Has whole warps go through it in step as if they exchanged values by warp operations.
+  void goInStep() { warpCalls_ = true; }
   bool hasSeveralNumbers() const { return ids_.size() > 1; }
 
-  // A barrier more, where threads may store to shared memory what others have loaded since the last one: a GPU's warps come to both at about the same
-  // time, so programs do without (a leader that fetches the block's next task; a pipeline of neighbours).
+  // A barrier more, where threads may store to shared memory what others have loaded since the last one, or load what others have stored: a GPU's warps come to both at about the same
+  // time, so programs do without (a leader that fetches the block's next task; a pipeline of neighbours; a block of one warp).
   bool separateOverwrites(const Uniformity&);
+  // Whether threads load what others have stored where no barrier can be added: only in whole warps side by side do they find it.
+  bool crosses() const { return crosses_; }
   // A barrier more before threads may go on to poll, so that as little as possible is done by threads that poll.
   void separatePolls(const Uniformity&);
   // Blocks that branch, and so decide between barriers.
@@ -60,6 +64,7 @@ class Cutter {
   const std::vector<llvm::BasicBlock*>& earlyEnds() const { return earlyEnds_; }
 
  private:
+  llvm::CallInst* addBarrier(llvm::Instruction* before);
   void cutEdges(llvm::BasicBlock*);
   void cut(llvm::Instruction* at);
   void reduce(llvm::CallInst*, Cut&);
@@ -71,7 +76,7 @@ class Cutter {
   llvm::SmallSet<std::uint64_t, 4> ids_;
   llvm::SmallVector<llvm::CallInst*, 8> polls_;
   llvm::SmallPtrSet<const llvm::Instruction*, 8> added_;  // of the barriers
-  bool reduces_ = false, warpCalls_ = false, pollsInLanes_ = false;
+  bool reduces_ = false, warpCalls_ = false, pollsInLanes_ = false, crosses_ = false;
   std::vector<Cut> cuts_;
   std::vector<llvm::BasicBlock*> earlyEnds_;
   llvm::SmallSetVector<llvm::BasicBlock*, 4> leaving_;  // by which all that are left come to choose whether they end

@@ -519,7 +519,11 @@ Shape LaneShapes::ofBinary(const llvm::BinaryOperator& operation) const {
     case llvm::Instruction::And:
       if (differingOf(operation) == 0) return kUniform;
       if (constant == nullptr || bits > 64 || !x.isScalar()) break;
-      if (constant->getZExtValue() == kWarp - 1 && isThreadNumber(operation.getOperand(0))) return affine(1, false);
+      // A lane's number, scaled, in bits that are all kept.
+      if (x.kind == Kind::affine && x.stride > 0 && llvm::isPowerOf2_64(static_cast<std::uint64_t>(x.stride))) {
+        const std::uint64_t lane = differing(operation.getOperand(0));
+        if (lane == (kWarp - 1) * static_cast<std::uint64_t>(x.stride) && (lane & constant->getZExtValue()) == lane) return affine(x.stride, false);
+      }
       // Extension of the lower half.
       if (bits == 64 && constant->getZExtValue() == 0xffffffff && !x.isUniform()) return affine(truncated(x.stride, 32), true);
       // Lower bits that all lanes have alike: what wraps does so at 32 bits and more.

@@ -93,7 +93,7 @@ class LaneShapes {
   Shape ofCall(const llvm::CallInst&) const;
   bool isThreadNumber(const llvm::Value*, unsigned depth = 0) const;
   unsigned trailingZeros(const llvm::Value*, unsigned depth = 0) const;
-  std::uint64_t differing(const llvm::Value*, unsigned depth) const;
+  std::uint64_t differing(const llvm::Value*, unsigned depth = 0) const;
   std::uint64_t differingOf(const llvm::Instruction&, unsigned depth = 0) const;
   bool isBlockWidth(const llvm::Value* pointer) const;
   bool splitsBetweenWarps(const llvm::ICmpInst&) const;

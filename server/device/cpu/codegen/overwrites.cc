@@ -1,5 +1,6 @@
 #include "server/device/cpu/codegen/overwrites.h"
 
+#include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/CFG.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>
@@ -138,10 +139,30 @@ bool isTurned(const llvm::Value* value) {
   }
 }
 
+// Whether it is computed from the thread's number alone, and from what is the same for all.
+bool isOfThread(const llvm::Value* value, const Uniformity& uniformity, unsigned depth = 0) {
+  if (uniformity.isUniform(value)) return true;
+  if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(value)) {
+    return load->getType()->isIntegerTy() && llvm::getUnderlyingObject(load->getPointerOperand(), 0) == load->getFunction()->getArg(0);
+  }
+  const auto* const operation = llvm::dyn_cast<llvm::Instruction>(value);
+  if (operation == nullptr || depth == kDeepest || !(operation->isBinaryOp() || operation->isCast())) return false;
+  return llvm::all_of(operation->operands(), [&](const llvm::Value* operand) { return isOfThread(operand, uniformity, depth + 1); });
+}
+
+// Whether the distance is one from a thread's place to another's, in an array of theirs: it depends on the thread's number, or that is turned.
+bool isOthers(const Sum& apart, std::int64_t stride, const Uniformity& uniformity, const LaneShapes& shapes) {
+  return llvm::any_of(apart.terms, [&](const auto& term) {
+    if (uniformity.isUniform(term.first)) return false;
+    const Shape shape = shapes.of(term.first);
+    return (shape.kind == Shape::Kind::affine && shape.stride != 0) || isOfThread(term.first, uniformity) || (term.second == stride && isTurned(term.first));
+  });
+}
+
 }  // namespace
 
-Overwrites::Overwrites(llvm::Function& step, const Uniformity& uniformity, const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers)
-    : step_(step), uniformity_(uniformity), barriers_(barriers), dominators_(step), shapes_(step, Beside::neighbours), loops_(dominators_) {
+Overwrites::Overwrites(llvm::Function& step, const Uniformity& uniformity, const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers, bool inStep)
+    : step_(step), uniformity_(uniformity), barriers_(barriers), dominators_(step), shapes_(step, Beside::neighbours), ofWarps_(step, Beside::rows), inStep_(inStep), loops_(dominators_) {
   for (const llvm::Instruction& instruction : llvm::instructions(step)) {
     const llvm::Value* const pointer = llvm::getLoadStorePointerOperand(&instruction);
     if (pointer == nullptr) continue;
@@ -152,18 +173,44 @@ Overwrites::Overwrites(llvm::Function& step, const Uniformity& uniformity, const
   }
 }
 
+// By neighbours, or of a strip of its warp's.
+Shape Overwrites::shapeOf(const llvm::Value* address) const {
+  const Shape shape = shapes_.of(address);
+  return shape.kind == Shape::Kind::varying ? ofWarps_.of(address) : shape;
+}
+
 // Whether one of two addresses may be the other of a neighbour. What all access at addresses of their own, apart from what else they do, is the other of two
 // buffers, or a row of each thread's own.
 bool Overwrites::isNeighbours(const llvm::Value* own, const llvm::Value* other, bool ofAll) const {
-  const Shape shape = shapes_.of(own);
+  const Shape shape = shapeOf(own);
   if (shape.kind != Shape::Kind::affine || shape.stride == 0) return false;
   return llvm::any_of(waysOf(difference(other, own, step_.getParent()->getDataLayout())), [&](const Sum& way) {
     const std::int64_t threads = std::abs(way.constant / shape.stride);
     if (way.terms.empty()) return way.constant != 0 && way.constant % shape.stride == 0 && threads <= kFarthest;
     // Any other thread's of the same array.
-    return ofAll && threads < kMostThreads && llvm::none_of(way.terms, [&](const auto& term) { return uniformity_.isUniform(term.first); }) &&
-           llvm::any_of(way.terms, [&](const auto& term) { return term.second == shape.stride && isTurned(term.first); });
+    return ofAll && threads < kMostThreads && llvm::none_of(way.terms, [&](const auto& term) { return uniformity_.isUniform(term.first); }) && isOthers(way, shape.stride, uniformity_, ofWarps_);
   });
+}
+
+// Whether each round of a loop without barriers has another such number.
+bool Overwrites::isOfRound(const llvm::LoadInst& load, const llvm::Value* number) const {
+  const auto* const phi = llvm::dyn_cast<llvm::PHINode>(number);
+  const llvm::Loop* const loop = phi == nullptr ? nullptr : loops_.getLoopFor(phi->getParent());
+  return loop != nullptr && loop->getHeader() == phi->getParent() && loop->contains(&load) && !isCutAnyway(phi->getParent());
+}
+
+// Whether it is what another thread left there, of what each stores at a place of its own, or few do: in a warp's block, or its strip, programs do without barriers.
+bool Overwrites::isLeft(const llvm::LoadInst& load, const llvm::Value* own, const llvm::Value* stored) const {
+  if (inStep_) return false;
+  const Sum apart = difference(own, stored, step_.getParent()->getDataLayout());
+  const bool isOfGroup = uniformity_.isUniform(stored) || ofWarps_.of(stored).isUniform();
+  if (isOfGroup) return apart.terms.empty() && apart.constant == 0 && uniformity_.isCommon(load.getParent());
+  const Shape shape = shapeOf(stored);
+  if (shape.kind != Shape::Kind::affine || shape.stride == 0) return false;
+  // Some of the threads go down a tree: `for (i = 16; i > 0; i /= 2) s[t] += s[t + i]`.
+  const bool isOfSome = apart.terms.size() == 1 && !uniformity_.isCommon(load.getParent());
+  if (isOfSome && std::abs(apart.terms.front().second) == std::abs(shape.stride) && isOfRound(load, apart.terms.front().first)) return true;
+  return llvm::any_of(waysOf(apart), [&](const Sum& way) { return std::abs(way.constant / shape.stride) < kMostThreads && isOthers(way, shape.stride, uniformity_, ofWarps_); });
 }
 
 // Whether it may be what others have loaded there.
@@ -179,6 +226,7 @@ bool Overwrites::isHit(const llvm::StoreInst& store, const llvm::Value* own, con
 
 // Whether it may be what other lanes have stored there: a neighbour's, or any of those that a leader adds up.
 bool Overwrites::isTaken(const llvm::LoadInst& load, const llvm::Value* own, const llvm::Value* stored) const {
+  if (isLeft(load, own, stored)) return true;
   if (own == stored || uniformity_.isUniform(stored)) return false;
   if (uniformity_.isUniform(own)) return !uniformity_.isCommon(load.getParent()) && isCutAnyway(load.getParent());
   return isNeighbours(own, stored, false);
@@ -213,9 +261,11 @@ void Overwrites::walk(llvm::BasicBlock& block, Seen& seen, Note note) const {
     if (barriers_.contains(&instruction) || places_.contains(&instruction)) seen = {};
     note(instruction, seen);
     if (!shared_.contains(&instruction)) continue;
+    // What all store to one place is the same for all, or the last one's.
+    const bool isLed = !uniformity_.isCommon(&block);
     Addresses& those = llvm::isa<llvm::LoadInst>(instruction) ? seen.loaded : seen.stored;
     for (const llvm::Value* arm : shared_.find(&instruction)->second) {
-      if (those.size() < kMostLoads) those.insert(arm);
+      if (those.size() < kMostLoads && (&those == &seen.loaded || isLed || !uniformity_.isUniform(arm))) those.insert(arm);
     }
   }
 }
@@ -272,17 +322,22 @@ const llvm::SmallSetVector<llvm::Instruction*, 8>& Overwrites::find() {
   for (bool found = true; found && places_.size() < kMostPlaces;) {
     found = false;
     apart_.clear();
+    crosses_ = false;
     flow();
     for (llvm::BasicBlock& block : step_) {
       Seen seen = before_[&block];
       walk(block, seen, [&](llvm::Instruction& instruction, const Seen& now) {
         if (found || !shared_.contains(&instruction) || !hits(instruction, now)) return;
         llvm::Instruction* const place = placeOf(instruction);
-        if (place == nullptr || places_.contains(place)) return;
+        if (place == nullptr || places_.contains(place)) {
+          crosses_ |= llvm::isa<llvm::LoadInst>(instruction);
+          return;
+        }
         // Something was seen before all came together: else it helps nobody.
         Seen until = before_[place->getParent()];
         bool helps = false;
         walk(*place->getParent(), until, [&](llvm::Instruction& at, const Seen& then) { helps |= &at == place && hits(instruction, then); });
+        crosses_ |= !helps && llvm::isa<llvm::LoadInst>(instruction);
         if (!helps) return noteApart(instruction, place);
         places_.insert(place);
         found = true;

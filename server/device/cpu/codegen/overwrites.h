@@ -18,12 +18,15 @@ class Overwrites {
   static constexpr std::size_t kMostBlocks = 400;  // larger functions are left as they are
 
   // Of a step (step_function.h) that is not cut yet, whose threads all come to the same barriers.
-  Overwrites(llvm::Function& step, const Uniformity& uniformity, const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers);
+  // `inStep`: whether whole warps go through it in step, so that lanes find what others have stored.
+  Overwrites(llvm::Function& step, const Uniformity& uniformity, const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers, bool inStep);
 
-  // Where all threads are together, behind loads and before a store over what they have loaded: what a barrier in front of would part.
+  // Where all threads are together, behind loads and before a store over what they have loaded, or behind stores and before a load of what they have stored: what a barrier in front of would part.
   const llvm::SmallSetVector<llvm::Instruction*, 8>& find();
   // The same within branches that only some threads take, of what find() has not found a place for: to be parted by meetWithin().
   const llvm::SmallSetVector<llvm::Instruction*, 8>& apart() const { return apart_; }
+  // Whether some load what others have stored where all are nowhere together between: only threads side by side find it.
+  bool crosses() const { return crosses_; }
 
  private:
   using Addresses = llvm::SmallSetVector<const llvm::Value*, 8>;  // in the order in which they were found: what is compiled is always the same
@@ -34,6 +37,9 @@ class Overwrites {
   bool isHit(const llvm::StoreInst&, const llvm::Value* own, const llvm::Value* loaded) const;
   bool isTaken(const llvm::LoadInst&, const llvm::Value* own, const llvm::Value* stored) const;
   bool isNeighbours(const llvm::Value* own, const llvm::Value* other, bool ofAll) const;
+  Shape shapeOf(const llvm::Value* address) const;
+  bool isOfRound(const llvm::LoadInst&, const llvm::Value* number) const;
+  bool isLeft(const llvm::LoadInst&, const llvm::Value* own, const llvm::Value* stored) const;
   bool hits(const llvm::Instruction&, const Seen&) const;
   bool isCutAnyway(const llvm::BasicBlock*) const;
   bool isLate(const llvm::Instruction& access, const Seen&) const;
@@ -47,11 +53,13 @@ class Overwrites {
   const Uniformity& uniformity_;
   const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers_;
   const llvm::DominatorTree dominators_;
-  const LaneShapes shapes_;
+  const LaneShapes shapes_, ofWarps_;
+  const bool inStep_;
   const llvm::LoopInfo loops_;
   llvm::DenseMap<const llvm::Instruction*, Addresses> shared_;  // loads from shared memory and stores to it: addresses there that may be theirs
   std::map<const llvm::BasicBlock*, Seen> before_;  // what has been loaded and stored since the last barrier where a block begins
   llvm::SmallSetVector<llvm::Instruction*, 8> places_, apart_;
+  bool crosses_ = false;
 };
 
 // Takes a branch apart in front of an instruction in its first block, so that all threads meet there: those that are not in it go around each of the two. Where they meet,

@@ -56,6 +56,8 @@ struct SplitLoop {
 };
 std::optional<SplitLoop> splitAtBarriers(llvm::Module&, llvm::Function& body, llvm::StringRef name, bool independent, llvm::TargetMachine* lanes, Code code,
                                          const std::function<void(llvm::Function&)>& tidy);
+// The same for a kernel that has no barriers, nothing where threads leave each other nothing in shared memory.
+std::optional<SplitLoop> splitAtShared(llvm::Module&, llvm::Function& body, llvm::StringRef name, bool independent, llvm::TargetMachine* lanes, Code code);
 
 // Of phis that are moved on by the same in all threads, takes the start, which is not the same, out of the loop.
 class Uniformity;

@@ -9,6 +9,7 @@
 // threads return early, or each has its own number of rounds) each thread's next segment is noted; such branches are cuts there, too, where nobody waits, so that
 // what all do before them is done side by side. A segment of its own is each round of a loop that waits for what others store: threads poll by turns, and where none does anything else, other
 // blocks run (`rouse_cpu_let_others`). With several barriers' numbers, that might be a deadlock, and is left to fibers.
+#include <llvm/IR/InstIterator.h>
 #include <llvm/Transforms/Utils/Local.h>
 
 #include <optional>
@@ -35,9 +36,21 @@ bool isTooLarge(const llvm::Function& step, std::size_t cuts) {
 // How warps poll where the lanes go apart: not at all, or where nobody else is needed meanwhile (Cutter::pollInLanes).
 enum class Apart : std::uint8_t { never, inLanes };
 
-// Nothing where the kernel is one for fibers; whatever has become of the step. `mayHelp`: whether another way to poll may.
+// What cuts a kernel into segments.
+enum class Cuts : std::uint8_t { barriers, shared };
+
+// How a kernel is split, and what else may help if it is not.
+struct Way {
+  Apart apart = Apart::never;
+  Cuts cuts = Cuts::barriers;
+  bool mayStep = false;  // it is given up where threads find what others leave them in whole warps side by side only
+  bool inStep = false;   // so it is split
+  bool pollingHelps = false, steppingHelps = false;
+};
+
+// Nothing where the kernel is one for fibers, or for another way; whatever has become of the step.
 std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool independent, llvm::TargetMachine* lanes, Code code,
-                               const std::function<void(llvm::Function&)>& tidy, Apart apart, bool& mayHelp) {
+                               const std::function<void(llvm::Function&)>& tidy, Way& way) {
   if (!inlineWaiting(step, tidy)) return std::nullopt;
   if (isFlat(code)) {
     numberFlat(step, code == Code::row);
@@ -48,12 +61,16 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
   if (!objects.become(step)) return std::nullopt;
   Cutter cutter(step);
   if (!cutter.findBarriers()) return std::nullopt;
+  if (way.inStep) cutter.goInStep();
   // Lanes of warps exchange values side by side only.
   const bool wholeWarps = cutter.hasWarpCalls();
-  if (isFlat(code) && !wholeWarps) return std::nullopt;
+  if (isFlat(code) && !wholeWarps) {
+    way.steppingHelps = way.mayStep;  // it is one that was, or nobody would have asked for this form
+    return std::nullopt;
+  }
   if (wholeWarps && (lanes == nullptr || !hasLaneForms(step))) return std::nullopt;
   std::optional<Uniformity> uniformity;
-  const bool needsCommon = cutter.reduces() || cutter.hasSeveralNumbers() || wholeWarps || !objects.none();
+  const bool needsCommon = cutter.reduces() || cutter.hasSeveralNumbers() || wholeWarps || !objects.none() || way.cuts == Cuts::shared;
   Early early = Early::never;
   Loads loads = Loads::known;
   const auto look = [&] { uniformity.emplace(step, cutter.barriers(), early, loads); };
@@ -73,15 +90,18 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
     if (cutter.polls()) {
       cutter.separatePolls(*uniformity);
       look();
-    } else if (cutter.separateOverwrites(*uniformity)) {
-      look();
+    } else {
+      const bool separated = cutter.separateOverwrites(*uniformity);
+      way.steppingHelps = way.mayStep && cutter.crosses() && lanes != nullptr && hasLaneForms(step);
+      if (way.steppingHelps || (!separated && !wholeWarps && way.cuts == Cuts::shared)) return std::nullopt;
+      if (separated) look();
     }
     splitInductions(step, *uniformity);
     look();
     const Cutter::Branching branching = cutter.branching(*uniformity);
     if (cutter.holdUpPolls(branching)) return std::nullopt;
-    mayHelp = cutter.polls() && wholeWarps;
-    if (apart == Apart::inLanes) cutter.pollInLanes();
+    way.pollingHelps = cutter.polls() && wholeWarps;
+    if (way.apart == Apart::inLanes) cutter.pollInLanes();
     cutter.separateEarlyEnds(*uniformity);
     cutter.cutBranches(branching);
     if (wholeWarps) cutter.cutEarlyEnds(branching);
@@ -109,18 +129,42 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
   return SplitLoop{static_cast<std::uint32_t>(frame.bytes()), wholeWarps, cutter.polls()};
 }
 
+std::optional<SplitLoop> splitAnyWay(llvm::Module& module, llvm::Function& body, llvm::StringRef name, bool independent, llvm::TargetMachine* lanes, Code code,
+                                     const std::function<void(llvm::Function&)>& tidy, Cuts cuts) {
+  const auto made = [&](Way& way) -> std::optional<SplitLoop> {
+    llvm::Function* const step = makeStep(module, body, name);
+    const auto made = split(*step, name, independent, lanes, code, tidy, way);
+    if (!made) step->eraseFromParent();
+    return made;
+  };
+  Way first{.cuts = cuts, .mayStep = true};
+  if (const auto loop = made(first)) return loop;
+  if (first.pollingHelps) {
+    Way apart{.apart = Apart::inLanes, .cuts = cuts};
+    return made(apart);
+  }
+  if (!first.steppingHelps) return std::nullopt;
+  Way inStep{.cuts = cuts, .inStep = true}, alone{.cuts = cuts};
+  const auto loop = made(inStep);
+  return loop ? loop : made(alone);
+}
+
 }  // namespace
 
 std::optional<SplitLoop> splitAtBarriers(llvm::Module& module, llvm::Function& body, llvm::StringRef name, bool independent,
                                          llvm::TargetMachine* lanes, Code code, const std::function<void(llvm::Function&)>& tidy) {
-  for (const Apart apart : {Apart::never, Apart::inLanes}) {
-    bool mayHelp = false;
-    llvm::Function* const step = makeStep(module, body, name);
-    if (const auto made = split(*step, name, independent, lanes, code, tidy, apart, mayHelp)) return made;
-    step->eraseFromParent();
-    if (!mayHelp) break;
+  return splitAnyWay(module, body, name, independent, lanes, code, tidy, Cuts::barriers);
+}
+
+std::optional<SplitLoop> splitAtShared(llvm::Module& module, llvm::Function& body, llvm::StringRef name, bool independent, llvm::TargetMachine* lanes, Code code) {
+  bool stores = false, loads = false;
+  for (const llvm::Instruction& instruction : llvm::instructions(body)) {
+    const llvm::Value* const pointer = llvm::getLoadStorePointerOperand(&instruction);
+    if (pointer == nullptr || !isOfShared(pointer, body)) continue;
+    (llvm::isa<llvm::StoreInst>(instruction) ? stores : loads) = true;
   }
-  return std::nullopt;
+  if (!stores || !loads) return std::nullopt;
+  return splitAnyWay(module, body, name, independent, lanes, code, [](llvm::Function&) {}, Cuts::shared);
 }
 
 }  // namespace rouse::cpu::codegen
