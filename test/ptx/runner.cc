@@ -16,30 +16,7 @@ LoadedModule::LoadedModule(std::string_view ptx) {
   auto translated = cpu::Program::translate(ptx);
   if (!translated) FAIL(translated.error().message);
   program_ = std::move(*translated);
-  const auto& variables = program_->description().variables;
-  for (const auto& variable : variables) {
-    const std::size_t alignment = std::max<std::size_t>(variable.alignment, 16);
-    storage_.push_back(std::make_unique<std::byte[]>(variable.bytes + alignment));
-    const auto address = reinterpret_cast<std::uintptr_t>(storage_.back().get());
-    addresses_.push_back((address + alignment - 1) / alignment * alignment);
-  }
-  for (std::size_t i = 0; i < variables.size(); ++i) {
-    const cpu::InitialValue& value = program_->initialValues()[i];
-    auto* base = reinterpret_cast<std::byte*>(addresses_[i]);
-    if (!value.bytes.empty()) std::memcpy(base, value.bytes.data(), value.bytes.size());
-    for (const cpu::Relocation& relocation : value.relocations) {
-      std::uint64_t target = 0;
-      if (relocation.target == cpu::Relocation::Target::variable) {
-        target = addresses_[relocation.index];
-      } else {
-        auto address = program_->functionAddress(relocation.index);
-        if (!address) FAIL(address.error().message);
-        target = *address;
-      }
-      target += static_cast<std::uint64_t>(relocation.addend);
-      std::memcpy(base + relocation.offset, &target, sizeof target);
-    }
-  }
+  storage_ = std::make_unique<ModuleStorage>(*program_);
 }
 
 std::uint32_t LoadedModule::kernel(std::string_view name) const {
@@ -54,7 +31,7 @@ std::uint32_t LoadedModule::kernel(std::string_view name) const {
 std::byte* LoadedModule::variable(std::string_view name) {
   const auto& variables = program_->description().variables;
   for (std::size_t i = 0; i < variables.size(); ++i) {
-    if (variables[i].name == name) return reinterpret_cast<std::byte*>(addresses_[i]);
+    if (variables[i].name == name) return reinterpret_cast<std::byte*>(storage_->addresses()[i]);
   }
   FAIL("no variable " << name);
   return nullptr;
@@ -83,7 +60,7 @@ Journal LoadedModule::launch(std::string_view name, Size3 grid, Size3 block,
   context.nctaid[0] = grid.x, context.nctaid[1] = grid.y, context.nctaid[2] = grid.z;
   context.sharedBytes = compiled->staticSharedBytes + dynamicShared;
   context.dynamicSharedBytes = dynamicShared;
-  context.variables = addresses_.data();
+  context.variables = storage_->addresses().data();
   context.gridId = 7;
   struct alignas(128) Line {
     std::byte bytes[128];

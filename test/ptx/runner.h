@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "server/device/cpu/program.h"
+#include "test/ptx/module_storage.h"
 
 namespace rouse::test {
 
@@ -44,8 +45,7 @@ class LoadedModule {
 
  private:
   std::unique_ptr<cpu::Program> program_;
-  std::vector<std::unique_ptr<std::byte[]>> storage_;
-  std::vector<std::uint64_t> addresses_;
+  std::unique_ptr<ModuleStorage> storage_;
 };
 
 template <class T>
