@@ -8,22 +8,26 @@
 namespace rouse::cpu::codegen {
 namespace {
 
+// Which functions come to one that waits, by any calls of the module's: found from there, so also those that call one another.
 class Waiting {
  public:
-  bool waits(llvm::Function& function) {
-    if (function.isDeclaration()) return isWaitingFunction(function.getName());
-    const auto [found, added] = waits_.try_emplace(&function, false);
-    if (!added) return found->second;
-    bool any = false;
-    for (llvm::Instruction& instruction : llvm::instructions(function)) {
-      const auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction);
-      if (call != nullptr && call->getCalledFunction() != nullptr) any |= waits(*call->getCalledFunction());
+  explicit Waiting(llvm::Module& module) {
+    llvm::SmallVector<llvm::Function*, 16> work;
+    for (llvm::Function& function : module) {
+      if (function.isDeclaration() && isWaitingFunction(function.getName())) work.push_back(&function);
     }
-    return waits_[&function] = any;
+    while (!work.empty()) {
+      for (const llvm::User* user : work.pop_back_val()->users()) {
+        const auto* const call = llvm::dyn_cast<llvm::CallInst>(user);
+        if (call != nullptr && waits_.insert(call->getFunction()).second) work.push_back(const_cast<llvm::Function*>(call->getFunction()));
+      }
+    }
   }
 
+  bool waits(const llvm::Function& function) const { return waits_.contains(&function); }
+
  private:
-  llvm::DenseMap<llvm::Function*, bool> waits_;
+  llvm::SmallPtrSet<const llvm::Function*, 16> waits_;
 };
 
 }  // namespace
@@ -82,7 +86,7 @@ void numberFlat(llvm::Function& step, bool ofOneRow) {
 }
 
 bool inlineWaiting(llvm::Function& step, const std::function<void(llvm::Function&)>& tidy) {
-  Waiting waiting;
+  const Waiting waiting(*step.getParent());
   for (unsigned round = 0; round < 64; ++round) {
     llvm::SmallVector<llvm::CallInst*, 8> calls;
     for (llvm::Instruction& instruction : llvm::instructions(step)) {
