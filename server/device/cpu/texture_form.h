@@ -33,6 +33,7 @@ struct TextureOperation {
 
 // Surfaces: the words are the coordinates, x in bytes; data begins at kSurfaceData.
 inline constexpr std::uint32_t kSurfaceData = 4;
+inline constexpr std::uint32_t kTextureWords = 12;  // of either
 struct SurfaceOperation {
   Geometry geometry = Geometry::d1;
   Boundary boundary = Boundary::trap;

@@ -4,6 +4,7 @@
 
 #include "server/device/cpu/matrix_form.h"
 #include "server/device/cpu/ptx/failure.h"
+#include "server/device/cpu/texture_form.h"
 
 namespace rouse::cpu::codegen {
 
@@ -44,6 +45,12 @@ llvm::Value* Emitter::carry() {
 llvm::Value* Emitter::matrixRegisters() {
   if (matrixRegisters_ == nullptr) matrixRegisters_ = slot(llvm::ArrayType::get(b.getInt32Ty(), kMatrixWords), 8, "matrix");
   return matrixRegisters_;
+}
+
+// Of bytes: an array of words may be registers of matrices, which lie otherwise where lanes are side by side (matrix_registers).
+llvm::Value* Emitter::textureWords() {
+  if (textureWords_ == nullptr) textureWords_ = slot(llvm::ArrayType::get(b.getInt8Ty(), 4 * kTextureWords), 8, "texture");
+  return textureWords_;
 }
 
 void Emitter::prepareParameters() {

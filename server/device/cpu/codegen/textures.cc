@@ -17,7 +17,7 @@ Geometry geometryOf(const Instruction& i) {
 }
 
 llvm::Value* wordAt(Emitter& e, std::uint32_t word) {
-  return e.b.CreateConstInBoundsGEP1_32(e.b.getInt32Ty(), e.matrixRegisters(), word);
+  return e.b.CreateConstInBoundsGEP1_32(e.b.getInt32Ty(), e.textureWords(), word);
 }
 
 llvm::Value* objectOf(Emitter& e, const Operand& memory) {
@@ -60,7 +60,7 @@ void fetch(Emitter& e, const Instruction& i, const TextureOperation& operation) 
     putVector(e, i.operands[2], kTextureGradientX);
     putVector(e, i.operands[3], kTextureGradientY);
   }
-  e.callExternal("rouse_cpu_texture", e.b.getVoidTy(), {object, e.b.getInt32(operation.code()), e.matrixRegisters()});
+  e.callExternal("rouse_cpu_texture", e.b.getVoidTy(), {object, e.b.getInt32(operation.code()), e.textureWords()});
   takeWords(e, i.operands[0], i.type(0));
 }
 
@@ -125,7 +125,7 @@ void lowerSurface(Emitter& e, const Instruction& i) {
   for (std::uint32_t k = 0; store && k < count; ++k)
     e.b.CreateAlignedStore(e.toBits(e.read(elementAt(data, k), type)), at(k), llvm::Align(1));
   putWords(e, memory.elements, 0);
-  e.callExternal("rouse_cpu_surface", e.b.getVoidTy(), {e.thread(), object, e.b.getInt32(operation.code()), e.matrixRegisters()});
+  e.callExternal("rouse_cpu_surface", e.b.getVoidTy(), {e.thread(), object, e.b.getInt32(operation.code()), e.textureWords()});
   for (std::uint32_t k = 0; !store && k < count; ++k)
     e.write(elementAt(data, k), type, e.fromBits(e.b.CreateAlignedLoad(e.bits(8 * bytes), at(k), llvm::Align(1)), type));
 }
