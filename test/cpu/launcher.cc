@@ -24,6 +24,7 @@ Error launch(const Launch& request, const void* parameters, std::size_t bytes) {
   options.block = request.block;
   options.dynamicSharedBytes = request.sharedBytes;
   options.residentBlocks = request.residentBlocks;
+  options.variables = request.variables;
   options.heap = request.heap;
   options.output = request.output;
   options.check = request.check;

@@ -31,6 +31,7 @@ struct Launch {
   std::uint32_t sharedBytes = 0;
   std::uint32_t localBytes = 0;
   std::uint64_t residentBlocks = 64;
+  const std::uint64_t* variables = nullptr;  // their addresses
   DeviceHeap* heap = nullptr;
   Output* output = nullptr;
   std::shared_ptr<const LaunchCheck> check;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <random>
+#include <sstream>
 
+#include "server/device/cpu/runtime/device_heap.h"
 #include "test/ptx/cuda_source.h"
 
 namespace rouse::test {
@@ -21,6 +23,11 @@ constexpr memory::Dim3 kShapes[] = {{1, 1, 1},   {33, 1, 1},   {64, 1, 1}, {256,
                                     {5, 7, 3},   {8, 8, 4},    {1, 1, 64}, {16, 16, 1}, {40, 3, 2},
                                     {32, 8, 1},  {64, 2, 2}};
 
+std::vector<std::string> sorted(std::vector<std::string> lines) {
+  std::ranges::sort(lines);
+  return lines;
+}
+
 }  // namespace
 
 LoopKernels::LoopKernels(const std::string& source, const std::string& variant) {
@@ -28,6 +35,7 @@ LoopKernels::LoopKernels(const std::string& source, const std::string& variant) 
   INFO((made ? "" : made.error().message));
   REQUIRE(made);
   program_ = std::move(*made);
+  storage_ = std::make_unique<ModuleStorage>(*program_);
 }
 
 cpu::KernelCode LoopKernels::code(std::string_view name, cpu::Code kind) const {
@@ -43,8 +51,9 @@ cpu::KernelCode LoopKernels::code(std::string_view name, cpu::Code kind) const {
   return {};
 }
 
-Outcome runAs(const cpu::KernelCode& code, bool fibers, memory::Dim3 block, const std::vector<std::uint32_t>& in, std::uint32_t n) {
-  Outcome outcome{CudaError::success, std::vector<std::uint32_t>(kWords, 0xdeadbeef)};
+Outcome runAs(const cpu::KernelCode& code, bool fibers, memory::Dim3 block, const std::vector<std::uint32_t>& in, std::uint32_t n, const LoopKernels* kernels) {
+  Outcome outcome{CudaError::success, {}, std::vector<std::uint32_t>(kWords, 0xdeadbeef), {}, {}};
+  cpu::DeviceHeap heap;
   cpu::Output output;
   cpu::Launch request;
   request.entry = code.entry;
@@ -55,10 +64,16 @@ Outcome runAs(const cpu::KernelCode& code, bool fibers, memory::Dim3 block, cons
   request.block = block;
   request.sharedBytes = code.staticSharedBytes + 2 * 1024 * 4;
   request.localBytes = code.localBytes;
+  request.variables = kernels == nullptr ? nullptr : kernels->variables();
+  request.heap = &heap;
   request.output = &output;
   const Error end = cpu::run(request, Parameters{n, in.data(), outcome.words.data()});
   if (!end.message.empty()) UNSCOPED_INFO(end.message);
   outcome.error = end.code;
+  outcome.message = end.message;
+  std::istringstream text(output.text_);
+  for (std::string line; std::getline(text, line);) outcome.printed.push_back(line);
+  outcome.errors = output.errors;
   return outcome;
 }
 
@@ -101,12 +116,13 @@ void mustBeTheSame(const std::string& source, const std::vector<const char*>& na
         const cpu::Code kind = block.y * block.z == 1 ? cpu::Code::row : cpu::Code::flat;
         cpu::KernelCode own = flat ? kernels.code(name, kind) : code;
         if (flat && block.z != 1) own.loop = nullptr;
-        const Outcome loops = runAs(own, false, block, in, 777), fibers = runAs(code, true, block, in, 777);
+        const Outcome loops = runAs(own, false, block, in, 777, &kernels), fibers = runAs(code, true, block, in, 777, &kernels);
         REQUIRE(fibers.error == CudaError::success);
         REQUIRE(loops.error == CudaError::success);
         const auto differs = std::mismatch(loops.words.begin(), loops.words.end(), fibers.words.begin());
         INFO("word " << differs.first - loops.words.begin());
         REQUIRE(differs.first == loops.words.end());
+        REQUIRE(sorted(loops.printed) == sorted(fibers.printed));
       }
     }
   }
@@ -118,7 +134,7 @@ void mustStore(const std::string& source, const char* name, bool fibers, std::ui
   const cpu::KernelCode code = kernels.code(name);
   INFO(name << ", " << threads);
   if (!fibers && haveLoop) REQUIRE(code.loop != nullptr);
-  const Outcome outcome = runAs(code, fibers, {threads, 1, 1}, in, 777);
+  const Outcome outcome = runAs(code, fibers, {threads, 1, 1}, in, 777, &kernels);
   REQUIRE(outcome.error == CudaError::success);
   std::uint32_t wrong = 0;
   for (std::uint32_t block = 0; block < kBlocks; ++block)
@@ -134,10 +150,16 @@ void mustEndWith(const std::string& source, const char* name, CudaError error) {
     INFO(variant << " " << name);
     const cpu::KernelCode code = kernels.code(name);
     REQUIRE(code.loop != nullptr);
-    CHECK(runAs(code, false, {96, 1, 1}, in, kNobody).error == CudaError::success);
+    CHECK(runAs(code, false, {96, 1, 1}, in, kNobody, &kernels).error == CudaError::success);
     in[130] = kNobody;  // of the second block
-    CHECK(runAs(code, false, {96, 1, 1}, in, kNobody).error == error);
-    CHECK(runAs(code, true, {96, 1, 1}, in, kNobody).error == error);
+    const Outcome loop = runAs(code, false, {96, 1, 1}, in, kNobody, &kernels), fibers = runAs(code, true, {96, 1, 1}, in, kNobody, &kernels);
+    CHECK(loop.error == error);
+    CHECK(fibers.error == error);
+    CHECK(loop.errors == fibers.errors);
+    // Which thread it was is known where the thread itself says so.
+    const auto who = [](const std::string& message) { return message.substr(0, message.find(':')); };
+    if (error == CudaError::assertion || error == CudaError::launchFailure) CHECK(who(loop.message) == who(fibers.message));
+    if (error == CudaError::assertion) CHECK(loop.errors.find("block: [1,0,0], thread: [34,0,0]") != std::string::npos);
     in[130] = 0;
   }
 }

@@ -8,6 +8,7 @@
 
 #include "server/device/cpu/program.h"
 #include "test/cpu/launcher.h"
+#include "test/ptx/module_storage.h"
 
 namespace rouse::test {
 
@@ -16,18 +17,23 @@ class LoopKernels {
   // Of cuda/SOURCE.cu, compiled as `variant` (cuda_source.h). Fails the test if that does not translate.
   LoopKernels(const std::string& source, const std::string& variant);
   cpu::KernelCode code(std::string_view name, cpu::Code = cpu::Code::plain) const;
+  const std::uint64_t* variables() const { return storage_->addresses().data(); }
 
  private:
   std::unique_ptr<cpu::Program> program_;
+  std::unique_ptr<ModuleStorage> storage_;
 };
 
 struct Outcome {
   CudaError error;
+  std::string message;
   std::vector<std::uint32_t> words;
+  std::vector<std::string> printed;  // lines
+  std::string errors;              // what assertions have said
 };
 
-// Three blocks of the shape.
-Outcome runAs(const cpu::KernelCode&, bool fibers, memory::Dim3 block, const std::vector<std::uint32_t>& in, std::uint32_t n);
+// Three blocks of the shape. `kernels`: whose code it is, where it has variables.
+Outcome runAs(const cpu::KernelCode&, bool fibers, memory::Dim3 block, const std::vector<std::uint32_t>& in, std::uint32_t n, const LoopKernels* kernels = nullptr);
 
 // How a launch of so many blocks ends, all of which one worker does.
 Error endOf(const cpu::KernelCode&, std::uint32_t blocks, memory::Dim3 block, const std::vector<std::uint32_t>& in, std::uint32_t n);

@@ -214,6 +214,8 @@ bool changesObject(const llvm::Instruction& instruction) {
   return call && *call != ObjectCall::test;
 }
 
+bool isObjectCall(const llvm::Instruction& instruction) { return objectCall(&instruction).has_value(); }
+
 void inlineObjectCalls(llvm::Module& module) {
   for (const llvm::StringRef name : kNames) {
     llvm::Function* const function = module.getFunction(name);

@@ -20,6 +20,8 @@ inline constexpr std::uint64_t kPendingArrivals = (std::uint64_t{1} << 20) - 1;
 llvm::Function* objectFunction(llvm::Module&, ObjectCall);
 // Calls of them that change an object.
 bool changesObject(const llvm::Instruction&);
+// Any of them.
+bool isObjectCall(const llvm::Instruction&);
 // Lets them be inlined.
 void inlineObjectCalls(llvm::Module&);
 

@@ -131,7 +131,7 @@ bool LaneEmitter::needsLane(const llvm::BasicBlock* block) const {
   constexpr std::size_t kMany = 8;
   if (block->size() > kMany) return true;
   for (const llvm::Instruction& instruction : *block) {
-    if (instruction.mayReadOrWriteMemory()) return true;
+    if (instruction.mayReadOrWriteMemory() || (llvm::isa<llvm::CallInst>(instruction) && !llvm::isa<llvm::IntrinsicInst>(instruction))) return true;
     // By what only those that come here know not to be zero; done once for all lanes, it has no mask.
     if (instruction.isIntDivRem() && !llvm::isSafeToSpeculativelyExecute(&instruction)) return true;
   }

@@ -10,6 +10,8 @@
 
 namespace rouse::cpu::codegen {
 
+constexpr std::uint64_t kLaneArrayAlign = 64;  // as wide as a vector of the processor's; IR's own for <32 x i64> would be more
+
 class LaneEmitter {
  public:
   // `to`: empty, with the arguments of `from` and one more: how many threads there are, or which.
@@ -59,8 +61,6 @@ class LaneEmitter {
   llvm::Value* condition(const llvm::Instruction&);
   void noteMisaligned(const llvm::StoreInst&);
   llvm::Value* sumOfWays(const llvm::Value*, const llvm::Value* mask, unsigned depth);
-  void tellNumbers(llvm::Value* context);
-  void emitEnd(const llvm::CallInst&);
   llvm::Value* widened(const llvm::Instruction&);
   llvm::Value* widenedCall(const llvm::IntrinsicInst&);
   llvm::Value* laneNumbers(llvm::Type*);
@@ -68,6 +68,15 @@ class LaneEmitter {
   llvm::Value* scalarOf(const llvm::Value*);
   llvm::Value* vectorOf(const llvm::Value*);
   llvm::Type* widen(llvm::Type*) const;
+
+  // --- lane_calls.cc ---
+  bool coversCallByLane(const llvm::CallInst&) const;
+  bool isMadeOnce(const llvm::CallInst&) const;
+  void emitCallByLane(const llvm::CallInst&);
+  llvm::AllocaInst* ownContext();
+  void tellNumbers(llvm::Value* context);
+  void tellLane(llvm::Value* context, llvm::Value* lane);
+  void emitEnd(const llvm::CallInst&);
 
   // --- lane_memory.cc ---
   void emitLoad(const llvm::LoadInst&);
@@ -80,6 +89,9 @@ class LaneEmitter {
     llvm::Value* second = nullptr;
   };
   Yield emitOneByOne(const llvm::Instruction&);
+  llvm::AllocaInst* laneArray(llvm::Type*, unsigned number);
+  // From `before`, a loop over the lanes in `bits`, of which there are some, the lower ones first, to `done`.
+  void forEachLane(llvm::Value* bits, llvm::BasicBlock* before, llvm::BasicBlock* done, llvm::function_ref<void(llvm::Value* lane)> one);
   bool isContiguous(const llvm::Value* pointer, llvm::Type*) const;
   bool leavesOut(llvm::Type* element) const;
   template <class Near, class Far>
@@ -126,6 +138,7 @@ class LaneEmitter {
   std::map<std::pair<const llvm::PHINode*, const llvm::BasicBlock*>, llvm::Value*> left_;  // values that lanes had when they left a loop
   llvm::DenseMap<const llvm::AllocaInst*, llvm::AllocaInst*> matrixWords_;  // by word, then by lane
   std::map<std::pair<llvm::Type*, unsigned>, llvm::AllocaInst*> arrays_;  // by lane, of what is done lane by lane
+  llvm::AllocaInst* ownContext_ = nullptr;  // of one lane, for what is called by it
   struct Guard {
     llvm::BasicBlock *before, *after;
     std::vector<llvm::Value**> set;

@@ -8,6 +8,7 @@
 #include <llvm/IR/PatternMatch.h>
 
 #include "server/device/cpu/codegen/barrier_objects.h"
+#include "server/device/cpu/codegen/lane_calls.h"
 #include "server/device/cpu/codegen/lane_emitter.h"
 #include "server/device/cpu/codegen/matrix_registers.h"
 #include "server/device/cpu/codegen/passes.h"
@@ -23,7 +24,7 @@ bool isIgnored(const llvm::Instruction& instruction) {
     const auto* const variable = llvm::dyn_cast<llvm::AllocaInst>(instruction.stripInBoundsConstantOffsets());
     return variable != nullptr && isMatrixRegisters(*variable);
   }
-  return instruction.isLifetimeStartOrEnd() || instruction.isDebugOrPseudoInst() || llvm::isa<llvm::AssumeInst>(instruction);
+  return instruction.isLifetimeStartOrEnd() || instruction.isDebugOrPseudoInst() || llvm::isa<llvm::AssumeInst>(instruction) || llvm::isa<llvm::NoAliasScopeDeclInst>(instruction);
 }
 
 bool isElementwise(llvm::Intrinsic::ID id) { return llvm::isTriviallyVectorizable(id) || id == llvm::Intrinsic::is_fpclass; }
@@ -51,13 +52,6 @@ bool isWideForm(const llvm::Instruction& instruction) {
     default:
       return false;
   }
-}
-
-// What ends the launch, and tells which thread did.
-bool endsLaunch(const llvm::Instruction& instruction) {
-  const auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction);
-  const llvm::Function* const callee = call == nullptr ? nullptr : call->getCalledFunction();
-  return callee != nullptr && (callee->getName() == "rouse_cpu_misaligned" || callee->getName() == "rouse_cpu_trap");
 }
 
 // Once for all that are here.
@@ -104,6 +98,7 @@ bool LaneEmitter::coversInstruction(const llvm::Instruction& instruction) const 
   if (const auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction)) {
     if (const llvm::Function* callee = call->getCalledFunction(); callee != nullptr && callee->getName() == "rouse_cpu_clock") return true;
     if (letsOthers(*call)) return true;
+    if (isMadeByLane(*call)) return coversCallByLane(*call);
     const auto* intrinsic = llvm::dyn_cast<llvm::IntrinsicInst>(call);
     if (intrinsic == nullptr || !intrinsic->doesNotAccessMemory() || !isElementwise(intrinsic->getIntrinsicID())) return false;
     for (unsigned k = 0; k < intrinsic->arg_size(); ++k) {
@@ -158,6 +153,7 @@ void LaneEmitter::emitInstruction(const llvm::Instruction& instruction) {
     b.CreateCall(call.getCalledFunction(), {scalarOf(call.getArgOperand(0))});
     return;
   }
+  if (const auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction); call != nullptr && isMadeByLane(*call) && !isMadeOnce(*call)) return emitCallByLane(*call);
   if (!shapes_.of(&instruction).isScalar()) return set(made_[&instruction].vector, widened(instruction));
   emitScalar(instruction);
   if (shapes_.of(&instruction).conditional) set(made_[&instruction].ok, condition(instruction));
@@ -330,43 +326,6 @@ llvm::Value* LaneEmitter::sumOfWays(const llvm::Value* value, const llvm::Value*
     sum = b.CreateOr(sum, b.CreateSelect(any(way), b.CreateFreeze(bits), b.getInt32(0)));
   }
   return sum;
-}
-
-// Of a thread's context, by its number in the block.
-void LaneEmitter::tellNumbers(llvm::Value* context) {
-  const auto field = [&](llvm::Value* base, std::size_t offset) { return b.CreateConstInBoundsGEP1_32(b.getInt8Ty(), base, static_cast<unsigned>(offset)); };
-  llvm::Value* const block = b.CreateLoad(b.getPtrTy(), field(context, offsetof(ThreadContext, block)));
-  llvm::Value* rest = b.CreateLoad(b.getInt32Ty(), field(context, offsetof(ThreadContext, linear)));
-  for (unsigned k = 0; k < 3; ++k) {
-    llvm::Value* const size = b.CreateLoad(b.getInt32Ty(), field(block, offsetof(BlockContext, ntid) + 4 * k));
-    b.CreateStore(b.CreateURem(rest, size), field(context, offsetof(ThreadContext, tid) + 4 * k));
-    rest = b.CreateUDiv(rest, size);
-  }
-}
-
-// By the first of those that are here.
-void LaneEmitter::emitEnd(const llvm::CallInst& call) {
-  llvm::IRBuilder<> at(entry_, entry_->begin());
-  llvm::AllocaInst* const own = at.CreateAlloca(llvm::ArrayType::get(b.getInt8Ty(), sizeof(ThreadContext)));
-  own->setAlignment(llvm::Align(alignof(ThreadContext)));
-  const auto copy = [&](std::size_t offset, llvm::Type* type, llvm::Value* more) {
-    const auto place = [&](llvm::Value* base) { return b.CreateConstInBoundsGEP1_32(b.getInt8Ty(), base, static_cast<unsigned>(offset)); };
-    llvm::Value* const value = b.CreateLoad(type, place(to_.getArg(0)));
-    b.CreateStore(more == nullptr ? value : b.CreateAdd(value, more), place(own));
-  };
-  llvm::Value* const bits = b.CreateZExt(b.CreateBitCast(mask_, b.getIntNTy(lanes_)), b.getInt32Ty());
-  llvm::Value* const lane = b.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, bits, b.getTrue());
-  for (const std::size_t field : {offsetof(ThreadContext, tid), offsetof(ThreadContext, linear)}) copy(field, b.getInt32Ty(), lane);
-  for (const std::size_t field : {offsetof(ThreadContext, tid) + 4, offsetof(ThreadContext, tid) + 8, offsetof(ThreadContext, misaligned)})
-    copy(field, b.getInt32Ty(), nullptr);
-  for (const std::size_t field : {offsetof(ThreadContext, block), offsetof(ThreadContext, runtime)}) copy(field, b.getPtrTy(), nullptr);
-  if (beside_ == Beside::warps) tellNumbers(own);
-  llvm::SmallVector<llvm::Value*, 4> arguments{own};
-  for (unsigned k = 1; k < call.arg_size(); ++k) {
-    const llvm::Value* const argument = call.getArgOperand(k);
-    arguments.push_back(shapes_.of(argument).isUniform() ? scalarOf(argument) : b.CreateExtractElement(vectorOf(argument), lane));
-  }
-  b.CreateCall(call.getCalledFunction(), arguments);
 }
 
 }  // namespace rouse::cpu::codegen

@@ -174,19 +174,36 @@ void LaneEmitter::emitUpdate(const llvm::Instruction& update) {
   if (yield.second != nullptr) set(made_[&update].second, yield.second);
 }
 
+// Nobody looks at it any more when the next instruction is done lane by lane.
+llvm::AllocaInst* LaneEmitter::laneArray(llvm::Type* type, unsigned number) {
+  llvm::AllocaInst*& made = arrays_[{type, number}];
+  if (made != nullptr) return made;
+  llvm::IRBuilder<> at(entry_, entry_->begin());
+  made = at.CreateAlloca(llvm::ArrayType::get(type, lanes_));
+  made->setAlignment(llvm::Align(kLaneArrayAlign));
+  return made;
+}
+
+void LaneEmitter::forEachLane(llvm::Value* bits, llvm::BasicBlock* before, llvm::BasicBlock* done, llvm::function_ref<void(llvm::Value* lane)> one) {
+  llvm::Type* const word = bits->getType();
+  llvm::BasicBlock* const loop = newBlock("lane");
+  b.SetInsertPoint(before);
+  b.CreateBr(loop);
+  b.SetInsertPoint(loop);
+  llvm::PHINode* const left = b.CreatePHI(word, 2);
+  left->addIncoming(bits, before);
+  one(b.CreateZExt(b.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, left, b.getTrue()), b.getInt64Ty()));
+  llvm::Value* const rest = b.CreateAnd(left, b.CreateSub(left, llvm::ConstantInt::get(word, 1)));
+  left->addIncoming(rest, loop);
+  b.CreateCondBr(b.CreateICmpNE(rest, llvm::ConstantInt::get(word, 0)), loop, done);
+  b.SetInsertPoint(done);
+}
+
 // Lane by lane: a loop over those of the mask, or, with masks and where all are in it, one after the other.
 LaneEmitter::Yield LaneEmitter::emitOneByOne(const llvm::Instruction& update) {
-  const llvm::Align aligned(64);  // as wide as a vector of the processor's; IR's own for <32 x i64> would be more
+  const llvm::Align aligned(kLaneArrayAlign);
   unsigned arrays = 0;
-  // Nobody looks at it any more when the next one is done so.
-  const auto array = [&](llvm::Type* type) {
-    llvm::AllocaInst*& made = arrays_[{type, arrays++}];
-    if (made != nullptr) return made;
-    llvm::IRBuilder<> at(entry_, entry_->begin());
-    made = at.CreateAlloca(llvm::ArrayType::get(type, lanes_));
-    made->setAlignment(aligned);
-    return made;
-  };
+  const auto array = [&](llvm::Type* type) { return laneArray(type, arrays++); };
   llvm::SmallVector<llvm::Value*, 3> given(update.getNumOperands(), nullptr);
   for (unsigned k = 0; k < given.size(); ++k) {
     if (shapes_.of(update.getOperand(k)).isUniform()) continue;
@@ -213,7 +230,6 @@ LaneEmitter::Yield LaneEmitter::emitOneByOne(const llvm::Instruction& update) {
   llvm::Value* const bits = b.CreateBitCast(mask_, b.getIntNTy(lanes_));
   llvm::Type* const word = bits->getType();
   llvm::BasicBlock* const before = newBlock("some");
-  llvm::BasicBlock* const loop = newBlock("lane");
   llvm::BasicBlock* const done = newBlock("done");
   // Of accesses there are many, also where nobody is. Updates that are all in one line beside those take the code generator minutes.
   if (!hasMasks_) {
@@ -225,16 +241,7 @@ LaneEmitter::Yield LaneEmitter::emitOneByOne(const llvm::Instruction& update) {
     for (unsigned lane = 0; lane < lanes_; ++lane) emitOne(b.getInt64(lane));
     b.CreateBr(done);
   }
-  b.SetInsertPoint(before);
-  b.CreateBr(loop);
-  b.SetInsertPoint(loop);
-  llvm::PHINode* const left = b.CreatePHI(word, 2);
-  left->addIncoming(bits, before);
-  emitOne(b.CreateZExt(b.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, left, b.getTrue()), b.getInt64Ty()));
-  llvm::Value* const rest = b.CreateAnd(left, b.CreateSub(left, llvm::ConstantInt::get(word, 1)));
-  left->addIncoming(rest, loop);
-  b.CreateCondBr(b.CreateICmpNE(rest, llvm::ConstantInt::get(word, 0)), loop, done);
-  b.SetInsertPoint(done);
+  forEachLane(bits, before, done, emitOne);
   Yield yield;
   if (results != nullptr) yield.vector = b.CreateAlignedLoad(widen(type), results, aligned);
   if (successes != nullptr) {

@@ -5,6 +5,7 @@
 #include <llvm/IR/Operator.h>
 #include <llvm/IR/PatternMatch.h>
 
+#include "server/device/cpu/codegen/lane_calls.h"
 #include "server/device/cpu/codegen/matrix_registers.h"
 #include "server/device/cpu/codegen/warp_calls.h"
 
@@ -469,7 +470,7 @@ Shape LaneShapes::ofCall(const llvm::CallInst& call) const {
   const auto operation = warpOperation(call);
   const llvm::Function* const callee = call.getCalledFunction();
   if (callee != nullptr && callee->getName() == "rouse_cpu_clock") return kUniform;  // read once for all who are here
-  if (!operation) return call.mayReadOrWriteMemory() ? kVarying : byOperands(call);
+  if (!operation) return call.mayReadOrWriteMemory() || takesThread(call) ? kVarying : byOperands(call);
   switch (*operation) {
     case WarpCall::vote:
     case WarpCall::reduce:

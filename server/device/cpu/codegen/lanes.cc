@@ -1,11 +1,14 @@
 #include "server/device/cpu/codegen/lanes.h"
 
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/IR/Dominators.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/Transforms/Utils/Cloning.h>
 
 #include "server/device/cpu/codegen/barrier_objects.h"
+#include "server/device/cpu/codegen/lane_calls.h"
 #include "server/device/cpu/codegen/lane_emitter.h"
 #include "server/device/cpu/codegen/matrix_registers.h"
 #include "server/device/cpu/codegen/passes.h"
@@ -17,6 +20,24 @@ namespace {
 constexpr std::size_t kMostBlocks = 768;
 constexpr std::size_t kMostInstructions = 6000;
 constexpr std::uint64_t kMostLocalBytes = 1024;  // of a thread's variables: all lanes' are on one stack
+
+// Whether it may be mostly calls that lanes would make one after the other: in a loop, or each time and there is no loop. Then threads are as well done one by one.
+bool mostlyCalls(llvm::Function& function) {
+  llvm::SmallVector<const llvm::CallInst*, 8> calls;
+  for (const llvm::Instruction& instruction : llvm::instructions(function)) {
+    const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+    if (call != nullptr && !changesObject(*call) && isMadeByLane(*call) && !isRarelyMade(*call)) calls.push_back(call);
+  }
+  if (calls.empty()) return false;
+  const llvm::DominatorTree dominators(function);
+  const llvm::LoopInfo loops(dominators);
+  const auto isEachTime = [&](const llvm::CallInst* call) {
+    return llvm::all_of(function, [&](const llvm::BasicBlock& block) {
+      return !llvm::isa<llvm::ReturnInst>(block.getTerminator()) || dominators.dominates(call->getParent(), &block);
+    });
+  };
+  return llvm::any_of(calls, [&](const llvm::CallInst* call) { return loops.getLoopFor(call->getParent()) != nullptr || (loops.empty() && isEachTime(call)); });
+}
 
 }  // namespace
 
@@ -44,13 +65,13 @@ bool hasLaneForms(const llvm::Function& function) {
     }
     const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
     const llvm::Function* const callee = call == nullptr ? nullptr : call->getCalledFunction();
-    if (call != nullptr && !changesObject(*call) && (callee == nullptr || !callee->isDeclaration())) return false;
+    if (call != nullptr && !changesObject(*call) && !isMadeByLane(*call) && (callee == nullptr || !callee->isDeclaration())) return false;
   }
   return true;
 }
 
 llvm::Function* sideBySide(llvm::Function& scalar, Beside beside, llvm::TargetMachine& target, Present present) {
-  if (!mayBeSideBySide(scalar)) return nullptr;
+  if (!mayBeSideBySide(scalar) || (beside == Beside::neighbours && mostlyCalls(scalar))) return nullptr;
   llvm::ValueToValueMapTy map;
   llvm::Function* const from = llvm::CloneFunction(&scalar, map);
   straighten(*from, target);
