@@ -170,10 +170,19 @@ class Generator : private RandomMemory {
   // --- Others ---
   void call() {
     if (!calls_) return integers();
-    Text result = to();
+    Text result = to(), callee = one({"mixed", "mixed", "recursive"}), prototype;
+    if (chance(30)) {  // each thread has its own
+      const Text address = temporary('l'), other = temporary('l'), p = predicate(), type = label();
+      line("mov.u64 " + address + ", mixed");
+      line("mov.u64 " + other + ", recursive");
+      line("selp.b64 " + address + ", " + address + ", " + other + ", " + p);
+      body_ += "  " + type + ": .callprototype (.param .b32 _) _ (.param .b32 _, .param .b32 _);\n";
+      callee = address;
+      prototype = ", " + type;
+    }
     body_ += "  { .param .b32 a; .param .b32 b; .param .b32 c;\n  st.param.b32 [a], " + word() +
-             "; st.param.b32 [b], " + word() + ";\n  call (c), " + one({"mixed", "mixed", "recursive"}) +
-             ", (a, b);\n  ld.param.b32 " + result + ", [c]; }\n";
+             "; st.param.b32 [b], " + word() + ";\n  call (c), " + callee + ", (a, b)" + prototype +
+             ";\n  ld.param.b32 " + result + ", [c]; }\n";
   }
 
   void local() {
@@ -440,6 +449,8 @@ class Generator : private RandomMemory {
           "%r2;\n  ret;\n}\n"
           ".func (.param .b32 c) recursive(.param .b32 a, .param .b32 b) {\n  .reg .b32 %r<5>;\n  .reg .pred %p;\n  "
           "ld.param.b32 %r0, [a];\n  ld.param.b32 %r1, [b];\n"
+          "  mov.u32 %r3, %tid.x;\n  add.u32 %r0, %r0, %r3;\n  mov.u32 %r3, %tid.y;\n  mad.lo.u32 %r0, %r3, 5, "
+          "%r0;\n  mov.u32 %r3, %laneid;\n  mad.lo.u32 %r0, %r3, 9, %r0;\n"
           "  and.b32 %r2, %r1, 3;\n  setp.eq.u32 %p, %r2, 0;\n  @%p bra L;\n  sub.u32 %r3, %r2, 1;\n  add.u32 %r0, "
           "%r0, %r1;\n  { .param .b32 x; .param .b32 y; .param .b32 z;\n"
           "  st.param.b32 [x], %r0; st.param.b32 [y], %r3;\n  call (z), recursive, (x, y);\n  ld.param.b32 %r4, [z]; "
