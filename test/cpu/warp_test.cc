@@ -116,13 +116,59 @@ void activemasks(ThreadContext* thread, const std::byte* parameters) {
 void inStep(ThreadContext* thread, const std::byte* parameters) {
   volatile std::uint32_t* const words = as<Words>(parameters).words + thread->warp * 64;
   words[thread->lane] = thread->lane + 1;
-  rouse_cpu_step(thread);
+  rouse_cpu_step(thread, 1);
   for (std::uint32_t offset = thread->warp % 2 == 0 ? 16 : 32; offset != 0; offset /= 2) {
     const std::uint32_t sum = words[thread->lane] + words[thread->lane + offset];
-    rouse_cpu_step(thread);
+    rouse_cpu_step(thread, 2);
     words[thread->lane] = sum;
-    rouse_cpu_step(thread);
+    rouse_cpu_step(thread, 3);
   }
+}
+
+// A lane that stores in a branch, and one that stores in a loop of as many rounds as it has: their mates, further in the program, wait for them, and then see all of it.
+void waitsForThoseBehind(ThreadContext* thread, const std::byte* parameters) {
+  volatile std::uint32_t* const words = as<Words>(parameters).words + thread->warp * 64;
+  const std::uint32_t rounds = thread->lane % 5;
+  for (std::uint32_t round = 0; round < rounds; ++round) {
+    rouse_cpu_step(thread, 1);
+    words[thread->lane] = round + 1;
+  }
+  rouse_cpu_step(thread, 2);
+  std::uint32_t sum = 0;
+  for (std::uint32_t lane = 0; lane < kWarpLanes; ++lane) sum += words[lane];
+  rouse_cpu_step(thread, 3);
+  if (thread->lane == 7) {
+    rouse_cpu_step(thread, 4);
+    words[40] = sum;
+    rouse_cpu_step(thread, 5);
+    words[41] = sum;
+  }
+  rouse_cpu_step(thread, 6);
+  words[thread->lane] = words[40] + words[41];
+}
+
+// One lane polls for what another, behind all steps, stores: it must not keep that one for ever.
+void pollsForMate(ThreadContext* thread, const std::byte* parameters) {
+  volatile std::uint32_t* const words = as<Words>(parameters).words + thread->warp * 64;
+  if (thread->lane == 3) {
+    while (words[40] == 0) rouse_cpu_yield(thread);
+  }
+  rouse_cpu_step(thread, 1);
+  if (thread->lane == 5) words[40] = 1;
+  rouse_cpu_step(thread, 2);
+  words[thread->lane] = words[40] + thread->lane;
+}
+
+// The halves of a warp go through shuffles of their own, of different kinds and numbers, all of which name the whole warp.
+void halvesApart(ThreadContext* thread, const std::byte* parameters) {
+  const std::uint32_t segment = 0x100f;  // of 16 lanes
+  std::uint32_t sum = thread->lane;
+  for (std::uint32_t round = 0; round < (thread->lane < 16 ? 3u : 8u); ++round) {
+    const std::uint32_t first = static_cast<std::uint32_t>(rouse_cpu_shuffle(thread, 3, sum, 0, segment, kAll));
+    for (std::uint32_t offset = 1; offset < (thread->lane < 16 ? 16u : 4u); offset *= 2) sum += static_cast<std::uint32_t>(rouse_cpu_shuffle(thread, 2, sum, offset, segment, kAll));
+    sum += first;
+  }
+  as<Words>(parameters).words[thread->linear] = sum;
 }
 
 // Eight lanes name all of their warp, while the others wait at a barrier.
@@ -192,6 +238,40 @@ TEST_CASE("lanes go in step around volatile stores") {
   std::vector<std::uint32_t> words(4 * 64);
   mustRun(threads(&inStep, 128), Words{words.data()});
   for (std::uint32_t warp = 0; warp < 4; ++warp) CHECK(words[warp * 64] == 528);
+}
+
+TEST_CASE("lanes wait for those that are behind them in the program") {
+  std::vector<std::uint32_t> words(4 * 64);
+  mustRun(threads(&waitsForThoseBehind, 128), Words{words.data()});
+  for (std::uint32_t warp = 0; warp < 4; ++warp) {
+    for (std::uint32_t lane = 0; lane < 32; ++lane) CHECK(words[warp * 64 + lane] == 2 * (6 * 10 + 1));
+  }
+}
+
+TEST_CASE("a lane that polls for a mate that steps gets what it waits for") {
+  std::vector<std::uint32_t> words(4 * 64);
+  mustRun(threads(&pollsForMate, 128), Words{words.data()});
+  for (std::uint32_t warp = 0; warp < 4; ++warp) {
+    for (std::uint32_t lane = 0; lane < 32; ++lane) CHECK(words[warp * 64 + lane] == 1 + lane);
+  }
+}
+
+TEST_CASE("parts of a warp that each name all of it, at different operations, go on part by part") {
+  std::vector<std::uint32_t> words(64);
+  mustRun(threads(&halvesApart, 64), Words{words.data()});
+  for (std::uint32_t half = 0; half < 4; ++half) {
+    std::array<std::uint32_t, 16> sums;
+    for (std::uint32_t lane = 0; lane < 16; ++lane) sums[lane] = half % 2 * 16 + lane;
+    for (std::uint32_t round = 0; round < (half % 2 == 0 ? 3u : 8u); ++round) {
+      const std::uint32_t first = sums[0];
+      for (std::uint32_t offset = 1; offset < (half % 2 == 0 ? 16u : 4u); offset *= 2) {
+        const std::array<std::uint32_t, 16> before = sums;
+        for (std::uint32_t lane = 0; lane < 16; ++lane) sums[lane] += before[lane ^ offset];
+      }
+      for (std::uint32_t& sum : sums) sum += first;
+    }
+    for (std::uint32_t lane = 0; lane < 16; ++lane) CHECK(words[half * 16 + lane] == sums[lane]);
+  }
 }
 
 TEST_CASE("halves of a warp meet separately, then together") {

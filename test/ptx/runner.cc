@@ -135,7 +135,8 @@ void rouse_cpu_texture(std::uint64_t, std::uint32_t, std::uint32_t*) {}
 void rouse_cpu_surface(ThreadContext*, std::uint64_t, std::uint32_t, std::uint32_t*) {}
 std::uint32_t rouse_cpu_texture_query(std::uint64_t, std::uint32_t) { return 0; }
 std::uint32_t rouse_cpu_activemask(ThreadContext* thread) { return 1u << thread->lane; }
-void rouse_cpu_step(ThreadContext*) {}
+void rouse_cpu_step(ThreadContext*, std::uint64_t) {}
+void rouse_cpu_fence_step(ThreadContext*, std::uint64_t) {}
 void rouse_cpu_yield(ThreadContext*) { ++journal.yields; }
 void rouse_cpu_let_others(rouse::cpu::BlockContext*) { ++journal.yields; }
 std::int32_t rouse_cpu_vprintf(ThreadContext*, const char* format, const std::byte*) {

@@ -74,7 +74,12 @@ struct ThreadContext {
   BlockContext* block;
   void* runtime;  // the runtime's own (fiber)
   const CheckedFrame* frames;  // of no meaning but to checked code
+  // Fibers only: where in the program the function that runs was called, and what a place in it counts for (rouse_cpu_step).
+  std::uint64_t place, placeUnit;
 };
+
+// Places of a kernel's function are multiples of this; of a function that it calls and that was not inlined, of a part of it, and so on, down to 0: those further in have their callers' place.
+inline constexpr std::uint64_t kPlaceUnit = std::uint64_t{1} << 48, kPlacesPerUnit = std::uint64_t{1} << 16;
 
 // Shared memory that belongs to the language's headers rather than to the program (PTX ISA, %reserved_smem_offset_*): for
 // kernels that ask where it is. Cooperative groups keep barriers of tiles of several warps in the second part.
@@ -136,9 +141,12 @@ void rouse_cpu_surface(ThreadContext*, std::uint64_t object, std::uint32_t opera
 std::uint32_t rouse_cpu_texture_query(std::uint64_t object, std::uint32_t query);
 // activemask: the lanes of the warp that are at this instruction once every lane has run as far as it can.
 std::uint32_t rouse_cpu_activemask(ThreadContext*);
-// Around a volatile store to what may be shared memory, of a function that loads such as well, and at a fence for the block's threads: the lanes of a warp that come here go on when all threads
-// of the block have come as far as they can without it. Programs from before independent thread scheduling exchange values so, without a barrier.
-void rouse_cpu_step(ThreadContext*);
+// Around volatile accesses to what may be shared memory, of a function that loads and stores such, and at a fence for the block's threads: the lanes of a warp that come here go on when its others
+// have come as far as they can without it; first those that are at the least place, which is the order of the program (each loop's places before those behind it), so that lanes that
+// are behind catch up. Programs from before independent thread scheduling exchange values so, without a barrier.
+void rouse_cpu_step(ThreadContext*, std::uint64_t place);
+// At a fence for the device's threads, of a kernel whose warps exchange values: the same, but that nobody waits for lanes that poll: it may be the lock they want that the fence is about.
+void rouse_cpu_fence_step(ThreadContext*, std::uint64_t place);
 // Lets other threads of the block, and other blocks, run: emitted in loops that may spin on memory (nanosleep, and loop back
 // edges around volatile or atomic loads).
 void rouse_cpu_yield(ThreadContext*);

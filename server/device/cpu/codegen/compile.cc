@@ -148,6 +148,7 @@ Result<CodeCache::Entry> translate(const Source& source, const Unit& unit) {
       body->addFnAttr(llvm::Attribute::OptimizeNone);
     }
   }
+  placeSteps(*module, body);
   if (Status valid = verify(*module); !valid) return valid.error();
   inlineObjectCalls(*module);
   relaxAtomics(*module);

@@ -131,7 +131,8 @@ bool isOnlyFence(const ptx::Function& function) {
   return !function.isKernel && std::ranges::all_of(function.instructions, isOf);
 }
 
-void step(Emitter& e) { e.callExternal("rouse_cpu_step", e.b.getVoidTy(), {e.thread()}); }
+// Where it is comes when all that is inlined is (fiber_steps).
+void step(Emitter& e) { e.callExternal("rouse_cpu_step", e.b.getVoidTy(), {e.thread(), e.b.getInt64(0)}); }
 
 // The bits of a vector that other blocks find whole or not at all, else 0. PTX orders vectors an element at a time, but GPUs access up to 16 aligned bytes at
 // once, and programs rely on it: CUB's look-back, for what a flag is of beside the flag (ScanTileState).

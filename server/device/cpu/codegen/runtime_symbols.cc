@@ -48,6 +48,7 @@ const std::vector<RuntimeSymbol>& runtimeSymbols() {
       ROUSE_SYMBOL(rouse_cpu_surface),
       ROUSE_SYMBOL(rouse_cpu_activemask),
       ROUSE_SYMBOL(rouse_cpu_step),
+      ROUSE_SYMBOL(rouse_cpu_fence_step),
       ROUSE_SYMBOL(rouse_cpu_yield),
       ROUSE_SYMBOL(rouse_cpu_let_others),
       ROUSE_SYMBOL(rouse_cpu_vprintf),

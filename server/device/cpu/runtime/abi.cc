@@ -27,7 +27,8 @@ static_assert(offsetof(BlockContext, checked) == 96 && sizeof(BlockContext) == 1
 static_assert(offsetof(ThreadContext, tid) == 0 && offsetof(ThreadContext, lane) == 12);
 static_assert(offsetof(ThreadContext, warp) == 16 && offsetof(ThreadContext, linear) == 20);
 static_assert(offsetof(ThreadContext, misaligned) == 24 && offsetof(ThreadContext, block) == 32);
-static_assert(offsetof(ThreadContext, runtime) == 40 && offsetof(ThreadContext, frames) == 48 && sizeof(ThreadContext) == 56);
+static_assert(offsetof(ThreadContext, runtime) == 40 && offsetof(ThreadContext, frames) == 48 && offsetof(ThreadContext, place) == 56 &&
+              sizeof(ThreadContext) == 72);
 
 // None of the functions that kernels call is instrumented: until its RuntimeSection, and after it, it may be left at any instruction,
 // and a sanitizer's runtime may not.
@@ -198,10 +199,16 @@ ROUSE_UNINSTRUMENTED __attribute__((noinline)) std::uint32_t rouse_cpu_activemas
   return block.activemask(fiberOf(thread), site);
 }
 
-ROUSE_UNINSTRUMENTED void rouse_cpu_step(ThreadContext* thread) {
+ROUSE_UNINSTRUMENTED void rouse_cpu_step(ThreadContext* thread, std::uint64_t place) {
   Block& block = blockOf(thread);
   RuntimeSection section(block);
-  block.step(fiberOf(thread));
+  block.step(fiberOf(thread), place);
+}
+
+ROUSE_UNINSTRUMENTED void rouse_cpu_fence_step(ThreadContext* thread, std::uint64_t place) {
+  Block& block = blockOf(thread);
+  RuntimeSection section(block);
+  block.fenceStep(fiberOf(thread), place);
 }
 
 ROUSE_UNINSTRUMENTED void rouse_cpu_yield(ThreadContext* thread) {

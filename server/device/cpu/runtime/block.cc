@@ -61,9 +61,9 @@ bool Block::begin(Grid& grid, std::uint64_t index) {
 
   ready_.clear();
   yielded_.clear();
-  stepping_.clear();
-  held_.clear();
-  freed_ = false;
+  going_.clear();
+  stepping_ = 0;
+  held_ = false;
   progressed_ = false;
   progressSeen_ = grid.progress();
   heldSince_ = {};
@@ -133,7 +133,7 @@ Block::Outcome Block::run() {
   if (grid_->options().code.loop != nullptr) return runPolling();
   spins_ = 0;
   yields_ = 0;
-  if (!held_.empty()) judgePatience();
+  if (held_) judgePatience();
   const auto endTurn = [&](Outcome outcome) {
     if (std::exchange(progressed_, false)) grid_->noteProgress();
     return outcome;
@@ -153,8 +153,8 @@ Block::Outcome Block::run() {
     if (next == nullptr) {
       if (resolveActivemasks() || giveUpMeetings()) continue;
       if (!yielded_.empty()) return endTurn(Outcome::spinning);
-      if (!held_.empty()) {
-        stepping_.append(held_);
+      if (stepping_ != 0) {
+        for (Warp& warp : warps_) stepping_ -= warp.letAllStep(going_);
         continue;
       }
       failDeadlocked();
@@ -184,7 +184,6 @@ void Block::judgePatience() {
     progressTime_ = now;
   }
   if (now - progressTime_ >= kPatience || now - heldSince_ >= kMostPatience) grid_->stopHolding();
-  if (!grid_->holds()) stepping_.append(held_);
 }
 
 void Block::goesOn(Fiber* fiber) {
@@ -192,21 +191,20 @@ void Block::goesOn(Fiber* fiber) {
   fiber->polls = false;
   Warp& warp = warps_[fiber->context.warp];
   warp.lanePolls(false);
-  freed_ |= !held_.empty() && !warp.anyPolls();
+  if (!warp.anyPolls() && warp.anySteps()) heldSince_ = {};
 }
 
-Fiber* Block::takeStepping() {
-  if (freed_) {
-    freed_ = false;
-    heldSince_ = {};
-    stepping_.append(held_);
+// One round: of each warp those whose turn it is, which then go on to where they step next.
+void Block::letStep() {
+  const bool holds = grid_->holds();
+  const std::uint32_t warps = (context_.threads + kWarpLanes - 1) / kWarpLanes;
+  held_ = false;
+  for (std::uint32_t index = 0; index < warps && stepping_ != 0; ++index) {
+    Warp& warp = warps_[index];
+    if (!warp.anySteps()) continue;
+    stepping_ -= warp.letStep(holds, going_);
+    held_ |= holds && warp.anyPolls() && warp.anySteps();
   }
-  while (!stepping_.empty()) {
-    Fiber* const fiber = stepping_.pop();
-    if (!warps_[fiber->context.warp].anyPolls() || !grid_->holds()) return fiber;
-    held_.push(fiber);
-  }
-  return nullptr;
 }
 
 bool Block::turnOver() const { return yields_ >= kYieldsPerTurn * live_ && live_ != 0; }
@@ -223,7 +221,8 @@ Fiber* Block::pick() {
     return ready_.pop();
   }
   if (begun_ < context_.threads) return beginThread();
-  if (Fiber* const stepping = takeStepping()) return stepping;
+  if (going_.empty() && stepping_ != 0) letStep();
+  if (!going_.empty()) return going_.pop();
   if (!yielded_.empty() && spins_ < kSpinsPerThread * (yielded_.size() + 1)) return yielded_.pop();
   return nullptr;
 }
@@ -237,7 +236,7 @@ Fiber* Block::beginThread() {
 void Block::place(Fiber* fiber, std::uint32_t linear) {
   fiber->block = this;
   fiber->yields = 0;
-  fiber->polls = fiber->stepped = false;
+  fiber->polls = fiber->stepped = fiber->yielded = false;
   ThreadContext& thread = fiber->context;
   thread.tid[0] = linear % context_.ntid[0];
   thread.tid[1] = linear / context_.ntid[0] % context_.ntid[1];
@@ -249,6 +248,8 @@ void Block::place(Fiber* fiber, std::uint32_t linear) {
   thread.block = &context_;
   thread.runtime = fiber;
   thread.frames = nullptr;
+  thread.place = 0;
+  thread.placeUnit = kPlaceUnit;
   fibers_[linear] = fiber;
 }
 
@@ -308,21 +309,25 @@ std::uint64_t Block::meet(Fiber* self, WarpOperation operation, std::uint32_t ma
 }
 
 void Block::yield(Fiber* self) {
+  self->yielded = true;
   if (++self->yields % kYieldsPerSwitch != 0) {
     __builtin_ia32_pause();
     return;
   }
   ++spins_;
   ++yields_;
-  // Who steps in each round (histograms by tagged words) goes with the others, and nobody waits for it.
+  // Who steps in each round (histograms by tagged words) goes with the others.
   const bool onlyPolls = !std::exchange(self->stepped, false);
+  Warp& warp = warps_[self->context.warp];
   if (!self->polls && onlyPolls) {
     self->polls = true;
-    warps_[self->context.warp].lanePolls(true);
+    warp.lanePolls(true);
   }
   self->wait = Wait::yielded;
   yielded_.push(self);
+  if (!onlyPolls) warp.laneIsBehind(true);
   suspend(self);
+  if (!onlyPolls) warp.laneIsBehind(false);
 }
 
 void Block::letOthers() {
@@ -333,13 +338,24 @@ void Block::letOthers() {
 
 std::byte* Block::frames(std::size_t bytes) { return grid_->options().code.mayPoll ? frames_.take(bytes) : runner_.frames().take(bytes); }
 
-// Behind all that can run otherwise, in the order in which they came: each goes one step at a time.
-void Block::step(Fiber* self) {
+void Block::step(Fiber* self, std::uint64_t place) {
   if (!self->polls) progressed_ = true;
   self->stepped = true;
   goesOn(self);
-  self->wait = Wait::yielded;
-  stepping_.push(self);
+  waitForStep(self, place, false);
+}
+
+// A round of polling in which there is a fence polls all the same.
+void Block::fenceStep(Fiber* self, std::uint64_t place) {
+  if (!warps_[self->context.warp].anyPolls()) waitForStep(self, place, true);
+}
+
+// Behind all that can run otherwise.
+void Block::waitForStep(Fiber* self, std::uint64_t place, bool soft) {
+  warps_[self->context.warp].step(self, place, soft);
+  ++stepping_;
+  self->yielded = false;
+  self->wait = Wait::step;
   suspend(self);
 }
 

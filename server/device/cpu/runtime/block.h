@@ -1,6 +1,6 @@
 // One block of a grid on one worker: its threads as fibers, and which of them runs next.
 //
-// Order: threads that became runnable first, then threads that have not begun (in order), then those that spin (yield),
+// Order: threads that became runnable first, then threads that have not begun (in order), then those that step, then those that spin (yield),
 // so that a block of threads that never wait uses one stack. Every few hundred switches a spinning thread goes first:
 // one that others wait for in a loop must not starve.
 #pragma once
@@ -49,7 +49,8 @@ class Block {
   // `site` tells calls of different places in the program apart.
   std::uint32_t activemask(Fiber* self, const void* site);
   void yield(Fiber* self);
-  void step(Fiber* self);
+  void step(Fiber* self, std::uint64_t place);
+  void fenceStep(Fiber* self, std::uint64_t place);
   // On the fiber of a loop.
   void letOthers();
   // What the threads of a loop keep at barriers: at least so many bytes, aligned to 64, the same each time; null: out of memory. A block that is left in the
@@ -87,7 +88,8 @@ class Block {
   Fiber* beginThread();
   // The fiber does something else than poll.
   void goesOn(Fiber* fiber);
-  Fiber* takeStepping();
+  void waitForStep(Fiber* self, std::uint64_t place, bool soft);
+  void letStep();
   void judgePatience();
   void place(Fiber* fiber, std::uint32_t linear);
   void threadEnded(Fiber* self);
@@ -108,8 +110,7 @@ class Block {
   SharedMemory shared_;
   FiberQueue ready_;
   FiberQueue yielded_;
-  FiberQueue stepping_;
-  FiberQueue held_;  // that step, while lanes of their warps poll
+  FiberQueue going_;  // that have stepped, and go on
   FiberQueue activemasks_;
   std::uint32_t begun_ = 0;  // threads that have begun
   std::uint32_t live_ = 0;   // threads that have not ended
@@ -117,7 +118,8 @@ class Block {
   std::uint32_t yields_ = 0;  // since the block's turn began
   std::uint32_t turns_ = 0;
   bool progressed_ = false;  // a thread that does not poll has stepped, or ended, in this turn
-  bool freed_ = false;       // a warp may have no lane left that polls
+  std::uint32_t stepping_ = 0;  // threads that step
+  bool held_ = false;        // some of them, because lanes of their warps poll
   std::uint64_t progressSeen_ = 0;
   std::chrono::steady_clock::time_point progressTime_, heldSince_;
   Barriers barriers_;

@@ -11,7 +11,7 @@ namespace rouse::cpu {
 
 class Block;
 
-enum class Wait : std::uint8_t { none, barrier, warp, activemask, yielded };
+enum class Wait : std::uint8_t { none, barrier, warp, activemask, yielded, step };
 
 struct Fiber {
   ThreadContext context{};
@@ -23,6 +23,7 @@ struct Fiber {
   std::uint32_t yields = 0;
   bool polls = false;        // has done nothing but poll since it last yielded
   bool stepped = false;      // since it last yielded
+  bool yielded = false;      // since it last stepped: it is in a loop that waits
   Wait wait = Wait::none;
   std::uint32_t detail = 0;  // barrier number, or the mask of a warp operation
   Stack stack;

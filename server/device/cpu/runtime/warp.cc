@@ -1,9 +1,16 @@
 #include "server/device/cpu/runtime/warp.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace rouse::cpu {
 namespace {
+
+// How often in a row lanes in a loop that waits go before a lane that is further, until that goes on as well: it may be what they wait for. Lanes that all count in one word, each trying again
+// until it is its own, are through in 32 rounds.
+constexpr std::uint32_t kPatience = 256;
+
+bool isMatrix(WarpOperation operation) { return (static_cast<std::uint32_t>(operation) & kMatrixOperations) != 0; }
 
 bool isVote(WarpOperation operation) { return operation >= WarpOperation::voteAll && operation <= WarpOperation::voteBallot; }
 
@@ -12,7 +19,48 @@ bool isVote(WarpOperation operation) { return operation >= WarpOperation::voteAl
 void Warp::reset(std::uint32_t lanes) {
   gone_ = lanes >= kWarpLanes ? 0 : ~std::uint32_t{0} << lanes;
   meetings_ = 0;
-  polling_ = 0;
+  polling_ = behind_ = 0;
+  stepping_ = soft_ = waits_ = passedOver_ = 0;
+  patience_ = kPatience;
+}
+
+void Warp::step(Fiber* fiber, std::uint64_t place, bool soft) {
+  const std::uint32_t lane = fiber->context.lane, self = std::uint32_t{1} << lane;
+  stepping_ |= self;
+  soft_ |= soft ? self : 0;
+  waits_ |= fiber->yielded ? self : 0;
+  places_[lane] = place;
+  waiting_[lane] = fiber;
+}
+
+std::uint32_t Warp::letGo(std::uint32_t lanes, FiberQueue& going) {
+  stepping_ &= ~lanes;
+  soft_ &= ~lanes;
+  waits_ &= ~lanes;
+  for (std::uint32_t left = lanes; left != 0; left &= left - 1) going.push(waiting_[std::countr_zero(left)]);
+  return static_cast<std::uint32_t>(std::popcount(lanes));
+}
+
+// Those at the least place (after Diamos et al., "SIMD Re-Convergence at Thread Frontiers", MICRO 2011), as stackless GPUs choose the least program counter.
+std::uint32_t Warp::letStep(bool holds, FiberQueue& going) {
+  if (behind_ != 0) return 0;
+  if (anyPolls() && holds) return letGo(soft_, going);
+  std::uint64_t least = ~std::uint64_t{0};
+  for (std::uint32_t left = stepping_; left != 0; left &= left - 1) least = std::min(least, places_[std::countr_zero(left)]);
+  std::uint32_t first = 0;
+  for (std::uint32_t left = stepping_; left != 0; left &= left - 1) {
+    const int lane = std::countr_zero(left);
+    if (places_[lane] == least) first |= std::uint32_t{1} << lane;
+  }
+  if ((first & waits_) != 0) first |= soft_;
+  if (first == stepping_) {
+    passedOver_ = 0;
+  } else if ((first & waits_) != 0 && ++passedOver_ >= patience_) {
+    first = stepping_;
+    passedOver_ = 0;
+    patience_ = std::max(patience_ / 2, 1u);  // so that a lane of many steps which others wait for comes through
+  }
+  return letGo(first, going);
 }
 
 bool Warp::meet(Fiber* fiber, WarpOperation operation, std::uint32_t mask, const LaneOperands& operands,
@@ -55,17 +103,22 @@ void Warp::laneExited(std::uint32_t lane, FiberQueue& ready) {
   }
 }
 
+bool Warp::isAllOf(std::uint32_t mask) const {
+  std::uint32_t arrived = 0;
+  for (std::uint32_t index = 0; index < meetings_; ++index) {
+    if (pending_[index].mask == mask && !isMatrix(pending_[index].operation)) arrived |= pending_[index].arrived;
+  }
+  return arrived == (mask & ~gone_);
+}
+
 bool Warp::giveUp(FiberQueue& ready) {
-  std::uint32_t here = 0;
+  std::uint32_t here = 0, apart = 0;  // meetings: that are parts of one
   for (std::uint32_t index = 0; index < meetings_; ++index) here |= pending_[index].arrived;
+  for (std::uint32_t index = 0; index < meetings_; ++index) apart |= isAllOf(pending_[index].mask) ? std::uint32_t{1} << index : 0;
   bool any = false;
-  for (std::uint32_t index = 0; index < meetings_;) {
+  for (std::uint32_t index = meetings_; index-- > 0;) {
     const Meeting& meeting = pending_[index];
-    const bool isMatrix = (static_cast<std::uint32_t>(meeting.operation) & kMatrixOperations) != 0;
-    if (isMatrix || (meeting.mask & ~gone_ & ~meeting.arrived & here) != 0) {
-      ++index;
-      continue;
-    }
+    if (isMatrix(meeting.operation) || ((meeting.mask & ~gone_ & ~meeting.arrived & here) != 0 && (apart >> index & 1) == 0)) continue;
     any = true;
     complete(index, nullptr, ready);
   }

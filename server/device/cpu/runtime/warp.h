@@ -57,7 +57,8 @@ class Warp {
   // The lane arrives, and waits unless it is the last: then true, and the others are moved to `ready`, results in
   // Fiber::result.
   bool meet(Fiber* fiber, WarpOperation operation, std::uint32_t mask, const LaneOperands& operands, FiberQueue& ready);
-  // Nobody of the block can run. Meetings whose other lanes wait at barriers end with those who are there; of matrices nothing is half done.
+  // Nobody of the block can run. Meetings whose other lanes wait at barriers end with those who are there, and so do those of one mask, all of whose lanes wait, but at different operations: the
+  // parts of a warp that go through shuffles of their own, each naming all of it, which GPUs without independent threads do part by part. Of matrices nothing is half done.
   // False: there is none such.
   bool giveUp(FiberQueue& ready);
   // Nobody of the block can run but those that spin: votes of lanes that their own masks leave out end with those who are there. False: there is none such.
@@ -68,6 +69,17 @@ class Warp {
   void lanePolls(bool polls) { polling_ += polls ? 1 : -1; }
   bool anyPolls() const { return polling_ != 0; }
 
+  // The lane waits until it is its turn to go on (rouse_cpu_step). `soft`: not for lanes that poll.
+  void step(Fiber* fiber, std::uint64_t place, bool soft);
+  bool anySteps() const { return stepping_ != 0; }
+  // Lanes that have let others go first, though they do not only poll: those that step wait for them.
+  void laneIsBehind(bool behind) { behind_ += behind ? 1 : -1; }
+  // No lane of the warp can run but those that step and those that poll or are behind: moves those whose turn it is to `going`, and says how many.
+  // `holds`: those that step wait for those that poll.
+  std::uint32_t letStep(bool holds, FiberQueue& going);
+  // All that step.
+  std::uint32_t letAllStep(FiberQueue& going) { return letGo(stepping_, going); }
+
  private:
   struct Meeting {
     WarpOperation operation;
@@ -77,13 +89,19 @@ class Warp {
   };
   // Moves everyone but `last` to `ready` and ends the meeting.
   void complete(std::uint32_t index, Fiber* last, FiberQueue& ready);
+  // Whether all lanes that the mask names wait in meetings that have it.
+  bool isAllOf(std::uint32_t mask) const;
+  std::uint32_t letGo(std::uint32_t lanes, FiberQueue& going);
 
   std::uint32_t gone_ = 0;  // lanes that have exited or never were
   std::uint32_t meetings_ = 0;
-  std::int32_t polling_ = 0;
+  std::int32_t polling_ = 0, behind_ = 0;
+  std::uint32_t stepping_ = 0, soft_ = 0, waits_ = 0;  // lanes: that step, softly, in loops that wait
+  std::uint32_t passedOver_ = 0, patience_ = 0;
+  std::array<std::uint64_t, kWarpLanes> places_;  // of those that step
   std::array<Meeting, kWarpLanes> pending_;  // each has at least one lane that waits in no other
   std::array<LaneOperands, kWarpLanes> operands_;
-  std::array<Fiber*, kWarpLanes> waiting_;
+  std::array<Fiber*, kWarpLanes> waiting_;  // in meetings, or stepping
 };
 
 }  // namespace rouse::cpu
