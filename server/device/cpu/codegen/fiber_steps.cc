@@ -51,6 +51,14 @@ bool isMeeting(const llvm::Instruction& instruction) {
   return call != nullptr && warpOperation(*call) && *warpOperation(*call) != WarpCall::active && *warpOperation(*call) != WarpCall::match;
 }
 
+// All of the warp.
+bool isMeetingOfAll(const llvm::Instruction& instruction) {
+  if (!isMeeting(instruction) || isCallOf(instruction, kFenceStep)) return false;
+  const auto& call = llvm::cast<llvm::CallInst>(instruction);
+  const auto operation = warpOperation(call);
+  return !operation || *operation == WarpCall::step || *operation == WarpCall::matrix || isOfWholeWarp(call);
+}
+
 bool isYield(const llvm::Instruction& instruction) { return isCallOf(instruction, kYield); }
 
 // Whether a lane may have stored something since all of its warp met, as far as can be seen on the only way there.
@@ -60,10 +68,7 @@ bool hasStoredBefore(const llvm::Instruction& fence) {
   const llvm::BasicBlock* block = fence.getParent();
   for (int count = 0; count < kMostBlocks; ++count) {
     for (; at != nullptr; at = at->getPrevNode()) {
-      if (isMeeting(*at)) {
-        const auto& call = llvm::cast<llvm::CallInst>(*at);
-        if (const auto operation = warpOperation(call); !operation || *operation == WarpCall::step || *operation == WarpCall::matrix || isOfWholeWarp(call)) return false;
-      }
+      if (isMeetingOfAll(*at)) return false;
       if (at->mayWriteToMemory() && !llvm::isa<llvm::FenceInst, llvm::LoadInst>(at) && !isYield(*at)) return true;
     }
     block = block->getSinglePredecessor();
@@ -188,7 +193,7 @@ void Placing::add(llvm::Function& function) {
   for (const llvm::Loop* loop : loops.getLoopsInPreorder()) stepOnWayBack(*loop, loops, dominators);
 }
 
-// Where the last of a loop's steps is one that not all lanes come to once a round. Who is in a loop that waits may have what the others wait for.
+// Where lanes do not all meet once a round behind the last of a loop's steps, or at it. Who is in a loop that waits may have what the others wait for.
 void Placing::stepOnWayBack(const llvm::Loop& loop, const llvm::LoopInfo& loops, const llvm::DominatorTree& dominators) {
   llvm::SmallVector<llvm::BasicBlock*, 4> latches;
   loop.getLoopLatches(latches);
@@ -196,8 +201,8 @@ void Placing::stepOnWayBack(const llvm::Loop& loop, const llvm::LoopInfo& loops,
     return loops.getLoopFor(block) == &loop && llvm::all_of(latches, [&](const llvm::BasicBlock* latch) { return dominators.dominates(block, latch); });
   };
   const auto order = inOrder(*loop.getHeader()->getParent(), loops);
-  const auto last = std::find_if(order.rbegin(), order.rend(), [&](const llvm::BasicBlock* block) { return loop.contains(block) && has(*block, isHardStep); });
-  if (last == order.rend() || isOnEachWay(*last)) return;
+  const auto last = std::find_if(order.rbegin(), order.rend(), [&](const llvm::BasicBlock* block) { return loop.contains(block) && has(*block, isMeetingOfAll); });
+  if (llvm::none_of(loop.blocks(), [](const llvm::BasicBlock* block) { return has(*block, isHardStep); }) || isOnEachWay(*last)) return;
   const bool polls = llvm::any_of(loop.blocks(), [](const llvm::BasicBlock* block) { return has(*block, isYield); });
   for (llvm::BasicBlock* latch : latches) stepBefore(*latch->getTerminator(), polls ? kFenceStep : kStep);
 }
