@@ -16,7 +16,6 @@ struct Parameters {
   std::uint32_t* out;
 };
 
-constexpr std::uint32_t kBlocks = 3;
 constexpr std::uint32_t kWords = kBlocks * 1024 + 64;
 constexpr const char* kVariants[] = {"O3", "O0-G"};
 constexpr memory::Dim3 kShapes[] = {{1, 1, 1},   {33, 1, 1},   {64, 1, 1}, {256, 1, 1}, {1024, 1, 1},

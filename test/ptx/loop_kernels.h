@@ -32,7 +32,9 @@ struct Outcome {
   std::string errors;              // what assertions have said
 };
 
-// Three blocks of the shape. `kernels`: whose code it is, where it has variables.
+inline constexpr std::uint32_t kBlocks = 3;  // of each launch
+
+// The blocks are of the shape. `kernels`: whose code it is, where it has variables.
 Outcome runAs(const cpu::KernelCode&, bool fibers, memory::Dim3 block, const std::vector<std::uint32_t>& in, std::uint32_t n, const LoopKernels* kernels = nullptr);
 
 // How a launch of so many blocks ends, all of which one worker does.

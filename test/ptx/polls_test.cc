@@ -18,11 +18,18 @@ TEST_CASE("warps poll together, threads between operations of warps, and all of 
 TEST_CASE("what comes from block to block is what it should be") {
   for (const bool fibers : {false, true}) {
     for (const std::uint32_t threads : {1u, 32u, 33u, 1024u}) {
-      mustStore("polls", "handed_on", fibers, threads, [&](const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t thread) {
+      const auto expected = [&](const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t thread) {
         std::uint32_t sum = in[block * threads + thread];
         for (std::uint32_t k = 0; k < block; ++k) sum += in[k];
         return sum;
-      });
+      };
+      mustStore("polls", "handed_on", fibers, threads, expected);
+      const auto fromBehind = [&](const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t thread) {
+        std::uint32_t sum = in[block * threads + thread];
+        for (std::uint32_t k = block + 1; k < kBlocks; ++k) sum += in[k];
+        return sum;
+      };
+      if (threads % 32 == 0) mustStore("polls", "asked_together", fibers, threads, fromBehind, __builtin_cpu_supports("avx2"));
     }
   }
 }

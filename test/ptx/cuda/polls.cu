@@ -31,6 +31,25 @@ KERNEL handed_on(unsigned n, const unsigned* in, unsigned* out) {
   }
 }
 
+// All of a block ask for the one behind it once a round, beside sums of warps: the first thread leaves what it saw in volatile shared memory.
+KERNEL asked_together(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ volatile unsigned seen;
+  volatile unsigned* const sums = behind(out);
+  unsigned value = in[global()];
+  for (unsigned by = 16; by > 0; by /= 2) value += __shfl_down_sync(~0u, value, by) & 0;
+  for (;;) {
+    if (linear() == 0) seen = blockIdx.x == gridDim.x - 1 ? 0 : sums[blockIdx.x + 1];
+    __syncthreads();
+    if (seen != kUnset) break;
+    __syncthreads();
+  }
+  out[global()] = value + seen;
+  if (linear() == 0) {
+    __threadfence();
+    sums[blockIdx.x] = seen + in[blockIdx.x];
+  }
+}
+
 // What the first thread waits for the last one stores where it has nothing to wait for.
 KERNEL late(unsigned n, const unsigned* in, unsigned* out) {
   __shared__ volatile unsigned flag;

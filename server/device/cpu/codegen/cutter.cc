@@ -69,7 +69,7 @@ void Cutter::separatePolls(const Uniformity& uniformity) {
   for (llvm::BasicBlock* place : places) added_.insert(addBarrier(place->getTerminator()));
 }
 
-bool Cutter::holdUpPolls(const Branching& branching) const {
+bool Cutter::holdUpPolls(const Branching& branching, const Uniformity& uniformity) const {
   llvm::SmallPtrSet<const llvm::BasicBlock*, 16> decisive(branching.begin(), branching.end()), seen;
   llvm::SmallVector<const llvm::BasicBlock*, 16> work;
   const auto passes = [&](llvm::BasicBlock::const_iterator from, const llvm::BasicBlock* block, bool& held) {
@@ -82,7 +82,10 @@ bool Cutter::holdUpPolls(const Branching& branching) const {
     work.append(llvm::succ_begin(block), llvm::succ_end(block));
   };
   bool held = false;
-  for (const llvm::CallInst* poll : polls_) passes(std::next(poll->getIterator()), poll->getParent(), held);
+  for (const llvm::CallInst* poll : polls_) {
+    // Those that all come to together, once between barriers, hold up nobody.
+    if (!uniformity.isCommon(poll->getParent())) passes(std::next(poll->getIterator()), poll->getParent(), held);
+  }
   while (!work.empty() && !held) {
     const llvm::BasicBlock* const block = work.pop_back_val();
     if (seen.insert(block).second) passes(block->begin(), block, held);
@@ -92,7 +95,11 @@ bool Cutter::holdUpPolls(const Branching& branching) const {
 
 void Cutter::cut(llvm::Instruction* at) {
   llvm::BasicBlock* const exit = at->getParent();
-  cuts_.push_back({exit, llvm::SplitBlock(exit, at)});
+  llvm::BasicBlock* const entry = llvm::SplitBlock(exit, at);
+  for (Cut& other : cuts_) {
+    if (other.exit == exit) other.exit = entry;  // that comes behind this one in the block
+  }
+  cuts_.push_back({exit, entry});
 }
 
 Cutter::Branching Cutter::branching(const Uniformity& uniformity) {

@@ -43,7 +43,7 @@ class Cutter {
   using Branching = llvm::SmallVector<llvm::BasicBlock*, 16>;
   Branching branching(const Uniformity&);
   // Whether who has polled comes to a place where all would wait for all that has no barrier in the program: those that still poll may wait for what it does behind that.
-  bool holdUpPolls(const Branching&) const;
+  bool holdUpPolls(const Branching&, const Uniformity&) const;
   // Where all threads take each of them alike.
   void cutBranches(const Branching&);
   // Where threads may take them each its own way: what all do before it is the same. Their cuts come first.

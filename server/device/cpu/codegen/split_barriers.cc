@@ -75,11 +75,12 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
   Loads loads = Loads::known;
   const auto look = [&] { uniformity.emplace(step, cutter.barriers(), early, loads); };
   look();
-  if (needsCommon && !cutter.polls() && objects.none()) {
-    for (const auto& [mayEnd, promised] : {std::pair(Early::mayEnd, Loads::known), std::pair(Early::never, Loads::promised), std::pair(Early::mayEnd, Loads::promised)}) {
-      if (uniformity->barriersAreUniform()) break;
+  if (needsCommon && objects.none()) {
+    constexpr std::pair<Early, Loads> kWays[] = {{Early::never, Loads::shared}, {Early::mayEnd, Loads::known}, {Early::never, Loads::promised}, {Early::mayEnd, Loads::promised}};
+    for (const auto& [mayEnd, how] : kWays) {
+      if (uniformity->barriersAreUniform() || (cutter.polls() && how != Loads::shared)) break;
       early = mayEnd;
-      loads = promised;
+      loads = how;
       look();
     }
   }
@@ -99,7 +100,7 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
     splitInductions(step, *uniformity);
     look();
     const Cutter::Branching branching = cutter.branching(*uniformity);
-    if (cutter.holdUpPolls(branching)) return std::nullopt;
+    if (cutter.holdUpPolls(branching, *uniformity)) return std::nullopt;
     way.pollingHelps = cutter.polls() && wholeWarps;
     if (way.apart == Apart::inLanes) cutter.pollInLanes();
     cutter.separateEarlyEnds(*uniformity);

@@ -209,11 +209,11 @@ bool Uniformity::isSource(const llvm::Instruction& instruction) const {
     std::int64_t offset = 0;
     if (isField(load->getPointerOperand(), function.getArg(0), offset, layout)) return offset != offsetof(ThreadContext, block);
     if (load->isAtomic()) return true;
-    if (loads_ == Loads::promised) return load->isVolatile() && !isOfShared(load->getPointerOperand(), function);
-    if (load->isVolatile()) return true;
+    const bool isShared = isOfShared(load->getPointerOperand(), function);
+    if (load->isVolatile() && (loads_ == Loads::known || !isShared)) return true;
     // Between two barriers nobody writes what others read, but behind a cut (Cutter::separateOverwrites), or where threads poll.
-    if (isOfShared(load->getPointerOperand(), function)) return behindPolls_.contains(load);
-    return !isConstantLoad(*load) && !isField(load->getPointerOperand(), function.getArg(1), offset, layout);
+    if (isShared) return behindPolls_.contains(load);
+    return loads_ != Loads::promised && !isConstantLoad(*load) && !isField(load->getPointerOperand(), function.getArg(1), offset, layout);
   }
   if (const auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction)) {
     if (call->getType()->isVoidTy()) return false;

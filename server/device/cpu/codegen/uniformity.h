@@ -27,9 +27,10 @@ bool isOfShared(const llvm::Value* pointer, const llvm::Function&);
 // Whether threads may end while others go on to barriers: then what is said of all threads is said of those that are left.
 enum class Early : std::uint8_t { never, mayEnd };
 
-// Whether plain loads of one address by all threads are taken to find the same, though others might store there meanwhile. CUDA has no __syncthreads() in branches of which not all threads take
-// the same (CUDA C++ Programming Guide, 10.6): where nothing else tells that a program keeps to that, it is taken at its word.
-enum class Loads : std::uint8_t { known, promised };
+// Whether loads of one address by all threads are taken to find the same, though others might store there meanwhile: none that says so, volatile ones from shared memory (but behind polls), or all
+// but of volatile global memory. CUDA has no __syncthreads() in branches of which not all threads take the same (CUDA C++ Programming Guide, 10.6): where nothing else tells that a
+// program keeps to that, it is taken at its word.
+enum class Loads : std::uint8_t { known, shared, promised };
 
 class Uniformity {
  public:
