@@ -56,6 +56,14 @@ TEST_CASE("warps go in step where they poll, and behind it") {
   }
 }
 
+TEST_CASE("lanes wait for what another one of their warp stores instead of waiting") {
+  for (const std::uint32_t threads : {32u, 96u, 1024u}) {
+    mustStore("polls", "flagged", false, threads, [&](const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t thread) {
+      return in[block * threads + (thread ^ 1)] + in[block * threads + (thread ^ 3)];
+    }, false);
+  }
+}
+
 TEST_CASE("a warp waits for what its leader polls and leaves in shared memory") {
   for (const bool fibers : {false, true}) {
     for (const std::uint32_t threads : {32u, 64u, 256u, 1024u}) {

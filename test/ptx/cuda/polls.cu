@@ -413,3 +413,17 @@ KERNEL left_for_warp(unsigned n, const unsigned* in, unsigned* out) {
   if (linear() == threads() - 1) atomicExch(&flag, 7);
   out[blockIdx.x * threads() + linear()] = value + linear();
 }
+
+// The lanes of a warp poll what its last one stores instead.
+KERNEL flagged(unsigned n, const unsigned* in, unsigned* out) {
+  volatile unsigned* const flag = &out[global()] - linear() % 32;
+  unsigned value = __shfl_xor_sync(~0u, in[global()], 1);
+  if (linear() % 32 == 31) {
+    *flag = 1;
+  } else {
+    while (*flag != 1) {
+    }
+  }
+  value += __shfl_xor_sync(~0u, value, 2);
+  out[global()] = value;
+}

@@ -6,6 +6,7 @@
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
 
+#include "server/device/cpu/codegen/loop_slice.h"
 #include "server/device/cpu/codegen/overwrites.h"
 #include "server/device/cpu/codegen/passes.h"
 #include "server/device/cpu/codegen/step_function.h"
@@ -192,6 +193,46 @@ bool meetsBehind(const llvm::Loop& loop) {
   return llvm::all_of(exits, [](const llvm::BasicBlock* exit) { return llvm::isa<llvm::UnreachableInst>(exit->getTerminator()) || meetsFirst(exit); });
 }
 
+bool meets(const llvm::Instruction& instruction, const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers) {
+  const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+  return call != nullptr && (barriers.contains(const_cast<llvm::CallInst*>(call)) || (warpOperation(*call) && memberMask(*call) != nullptr));
+}
+
+// Whether it changes what the loop looks at.
+bool isLookedAt(const llvm::Instruction& instruction, const llvm::Loop& loop) {
+  if (!changesMemory(instruction)) return false;
+  const llvm::Value* const place = llvm::isa<llvm::StoreInst>(instruction) ? llvm::getPointerOperand(&instruction) : instruction.getOperand(0);
+  return llvm::any_of(loop.blocks(), [&](const llvm::BasicBlock* block) {
+    return llvm::any_of(*block, [&](const llvm::Instruction& other) { return llvm::isa<llvm::LoadInst>(other) && isAlike(llvm::getPointerOperand(&other), place); });
+  });
+}
+
+// Whether a lane that goes another way than into the loop does so there before it meets the others: they wait for that (`if (lane == 31) flag = 1; else while (flag == 0);`).
+bool storesBeside(const llvm::Loop& loop, const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers) {
+  const auto isMeeting = [&](const llvm::Instruction& instruction) { return meets(instruction, barriers); };
+  llvm::SmallPtrSet<const llvm::BasicBlock*, 16> before, seen;
+  llvm::SmallVector<const llvm::BasicBlock*, 16> work;
+  const auto addBefore = [&](const llvm::BasicBlock* block) {
+    for (const llvm::BasicBlock* next : llvm::predecessors(block)) {
+      if (!loop.contains(next)) work.push_back(next);
+    }
+  };
+  addBefore(loop.getHeader());
+  while (!work.empty()) {
+    const llvm::BasicBlock* const block = work.pop_back_val();
+    if (before.insert(block).second && llvm::none_of(*block, isMeeting)) addBefore(block);
+  }
+  for (const llvm::BasicBlock* block : before) work.append(llvm::succ_begin(block), llvm::succ_end(block));
+  while (!work.empty()) {
+    const llvm::BasicBlock* const block = work.pop_back_val();
+    if (before.contains(block) || loop.contains(block) || !seen.insert(block).second) continue;
+    const auto meeting = llvm::find_if(*block, isMeeting);
+    if (std::any_of(block->begin(), meeting, [&](const llvm::Instruction& instruction) { return isLookedAt(instruction, loop); })) return true;
+    if (meeting == block->end()) work.append(llvm::succ_begin(block), llvm::succ_end(block));
+  }
+  return false;
+}
+
 }  // namespace
 
 void Cutter::pollInLanes() {
@@ -200,7 +241,7 @@ void Cutter::pollInLanes() {
   llvm::SmallPtrSet<const llvm::Loop*, 4> found;
   for (llvm::CallInst* poll : polls_) {
     const llvm::Loop* const loop = loops.getLoopFor(poll->getParent());
-    if (loop != nullptr && onlyLooks(*loop) && meetsBehind(*loop)) found.insert(loop);
+    if (loop != nullptr && onlyLooks(*loop) && meetsBehind(*loop) && !storesBeside(*loop, barriers_)) found.insert(loop);
   }
   // Each round of a loop around such a one comes through it, and waits there.
   const auto isAround = [&](const llvm::Loop* loop, const llvm::CallInst* poll) {

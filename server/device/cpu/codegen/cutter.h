@@ -53,7 +53,8 @@ class Cutter {
   // Has those that are left then go on in a segment of their own: there all of them are together again. `branching`: what is cut anyway.
   void cutEarlyEnds(const Branching& branching);
   // Has whole warps poll where their lanes wait for each other behind the loop, and so for those that still poll: the other blocks run meanwhile, of this one nobody.
-  // Taken for granted, not known: that they poll for nothing that this block's other warps, or lanes that have left the loops around, store before the next barrier.
+  // Taken for granted, not known: that they poll for nothing that this block's other warps, or lanes that have left the loops around, store before the next barrier; but not where such
+  // a lane stores to the very place.
   void pollInLanes();
   // Where threads poll, at the end of each round. Behind those of branches.
   void cutPolls();

@@ -15,18 +15,6 @@ const llvm::Value* variableOf(const llvm::Value* pointer) {
   return llvm::isa<llvm::AllocaInst>(object) ? object : nullptr;
 }
 
-// Whether both are computed alike, from the same: addresses are made where they are used, so one place has several.
-bool isAlike(const llvm::Value* a, const llvm::Value* b, unsigned depth = 0) {
-  constexpr unsigned kDeepest = 8;
-  if (a == b) return true;
-  const auto *const x = llvm::dyn_cast<llvm::Instruction>(a), *const y = llvm::dyn_cast<llvm::Instruction>(b);
-  if (x == nullptr || y == nullptr || depth == kDeepest || !x->isSameOperationAs(y) || llvm::isa<llvm::PHINode>(x) || x->mayReadOrWriteMemory()) return false;
-  for (unsigned k = 0; k < x->getNumOperands(); ++k) {
-    if (!isAlike(x->getOperand(k), y->getOperand(k), depth + 1)) return false;
-  }
-  return true;
-}
-
 // Whether it is computed from the thread's own number: integers of its context (abi.h, ThreadContext) are.
 bool dependsOnThread(const llvm::Value* value, const llvm::Function& function) {
   constexpr std::size_t kMostLooked = 64;
@@ -45,6 +33,17 @@ bool dependsOnThread(const llvm::Value* value, const llvm::Function& function) {
 }
 
 }  // namespace
+
+bool isAlike(const llvm::Value* a, const llvm::Value* b, unsigned depth) {
+  constexpr unsigned kDeepest = 8;
+  if (a == b) return true;
+  const auto *const x = llvm::dyn_cast<llvm::Instruction>(a), *const y = llvm::dyn_cast<llvm::Instruction>(b);
+  if (x == nullptr || y == nullptr || depth == kDeepest || !x->isSameOperationAs(y) || llvm::isa<llvm::PHINode>(x) || x->mayReadOrWriteMemory()) return false;
+  for (unsigned k = 0; k < x->getNumOperands(); ++k) {
+    if (!isAlike(x->getOperand(k), y->getOperand(k), depth + 1)) return false;
+  }
+  return true;
+}
 
 llvm::Value* conditionOf(llvm::BasicBlock* block) {
   llvm::Instruction* const end = block->getTerminator();
