@@ -184,9 +184,11 @@ Shape Overwrites::shapeOf(const llvm::Value* address) const {
 bool Overwrites::isNeighbours(const llvm::Value* own, const llvm::Value* other, bool ofAll) const {
   const Shape shape = shapeOf(own);
   if (shape.kind != Shape::Kind::affine || shape.stride == 0) return false;
+  // Of a warp's strip the next warp's is another.
+  const std::int64_t farthest = shapes_.of(own).kind == Shape::Kind::affine ? kFarthest : kFarthest - 1;
   return llvm::any_of(waysOf(difference(other, own, step_.getParent()->getDataLayout())), [&](const Sum& way) {
     const std::int64_t threads = std::abs(way.constant / shape.stride);
-    if (way.terms.empty()) return way.constant != 0 && way.constant % shape.stride == 0 && threads <= kFarthest;
+    if (way.terms.empty()) return way.constant != 0 && way.constant % shape.stride == 0 && threads <= farthest;
     // Any other thread's of the same array.
     return ofAll && threads < kMostThreads && llvm::none_of(way.terms, [&](const auto& term) { return uniformity_.isUniform(term.first); }) && isOthers(way, shape.stride, uniformity_, ofWarps_);
   });
