@@ -534,7 +534,7 @@ KERNEL rounds_loaded(unsigned n, const unsigned* in, unsigned* out) {
 // Who finds something counts it, and goes on to the next one whatever the count was; the number of rounds is only a number.
 KERNEL counted_rounds(unsigned n, const unsigned* in, unsigned* out) {
   __shared__ unsigned counts[2];
-  if (linear() < 2) counts[linear()] = 0;
+  if (linear() == 0) counts[0] = counts[1] = 0;
   __syncthreads();
   const unsigned* at = in + linear();
   for (unsigned left = n / threads() + 1;;) {
