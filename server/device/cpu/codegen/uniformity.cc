@@ -273,7 +273,16 @@ void Uniformity::spread(const llvm::BasicBlock* branching) {
     markEnding(block);
   }
   markEnding(branching);
-  if (join != nullptr) markPhis(join);
+  if (join == nullptr) return;
+  // Not where all that went apart here bring the same.
+  for (const llvm::PHINode& phi : join->phis()) {
+    const llvm::Value* brought = nullptr;
+    for (unsigned k = 0; k < phi.getNumIncomingValues(); ++k) {
+      if (phi.getIncomingBlock(k) != branching && !blocks.contains(phi.getIncomingBlock(k))) continue;
+      if (brought != nullptr && brought != phi.getIncomingValue(k)) mark(&phi);
+      brought = phi.getIncomingValue(k);
+    }
+  }
 }
 
 // What lies behind early ends, if that is where threads end from here.
