@@ -16,8 +16,8 @@ TEST_CASE("threads that end early leave the others to warps and barriers") {
 // Where the processor has masks; else all of them are fibers.
 TEST_CASE("blocks that go by what they load are vectors") {
   CHECK_FALSE(LoopKernels("warps", "O3").code("counted_rounds").mayPoll);
-  mustBeTheSame("warps", {"rounds_loaded", "counted_rounds"}, __builtin_cpu_supports("avx2"), {"O3"});
-  mustBeTheSame("warps", {"rounds_loaded", "counted_rounds"}, false);
+  mustBeTheSame("warps", {"rounds_loaded", "counted_rounds", "brought_alike"}, __builtin_cpu_supports("avx2"), {"O3"});
+  mustBeTheSame("warps", {"rounds_loaded", "counted_rounds", "brought_alike"}, false);
 }
 
 TEST_CASE("whole warps are vectors") {

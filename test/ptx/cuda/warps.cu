@@ -547,3 +547,20 @@ KERNEL counted_rounds(unsigned n, const unsigned* in, unsigned* out) {
   __syncthreads();
   out[global()] = sumOfBlock(counts[0] * linear()) + counts[1];
 }
+
+// What decides is the same for all, whichever way they came.
+KERNEL brought_alike(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned bound;
+  unsigned value = in[global()] % 100;
+  unsigned count = n;
+  if (blockIdx.x != 1) {
+    if (linear() == 0) bound = value;
+    __syncthreads();
+    count = bound;
+  } else if (linear() == 0) {
+    out[global()] = 5;
+    value += atomicAdd(&out[global()], 3);
+  }
+  if (count > 40) value += sumOfBlock(value);
+  out[global()] = value + count + sumOfBlock(linear());
+}
