@@ -161,18 +161,6 @@ bool changesMemory(const llvm::Instruction& instruction) {
   return llvm::isa<llvm::StoreInst>(instruction) || llvm::isa<llvm::AtomicRMWInst>(instruction) || llvm::isa<llvm::AtomicCmpXchgInst>(instruction);
 }
 
-// Whether whoever comes here exchanges values with other lanes before it stores anything.
-bool meetsFirst(const llvm::BasicBlock* block) {
-  for (unsigned steps = 0; block != nullptr && steps < 8; ++steps, block = block->getUniqueSuccessor()) {
-    for (const llvm::Instruction& instruction : *block) {
-      const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
-      if (call != nullptr && warpOperation(*call)) return memberMask(*call) != nullptr;
-      if (changesMemory(instruction)) return false;
-    }
-  }
-  return false;
-}
-
 // Whether nothing is done in the loop but to look at what is no shared memory, and to exchange values.
 bool onlyLooks(const llvm::Loop& loop) {
   for (const llvm::BasicBlock* block : loop.blocks()) {
@@ -186,11 +174,29 @@ bool onlyLooks(const llvm::Loop& loop) {
   return true;
 }
 
-// Whether whoever leaves the loop exchanges values with those that still poll, before anything else.
+// Whether whoever leaves the loop exchanges values with those that still poll before it stores anything, whichever way it goes: it may come to the loop again before.
 bool meetsBehind(const llvm::Loop& loop) {
-  llvm::SmallVector<llvm::BasicBlock*, 4> exits;
-  loop.getExitBlocks(exits);
-  return llvm::all_of(exits, [](const llvm::BasicBlock* exit) { return llvm::isa<llvm::UnreachableInst>(exit->getTerminator()) || meetsFirst(exit); });
+  constexpr std::size_t kMostBlocks = 64;
+  llvm::SmallPtrSet<const llvm::BasicBlock*, 16> seen(loop.block_begin(), loop.block_end());
+  const std::size_t own = seen.size();
+  llvm::SmallVector<llvm::BasicBlock*, 8> work;
+  loop.getExitBlocks(work);
+  while (!work.empty()) {
+    llvm::BasicBlock* const block = work.pop_back_val();
+    if (llvm::isa<llvm::UnreachableInst>(block->getTerminator()) || !seen.insert(block).second) continue;
+    if (seen.size() > own + kMostBlocks) return false;
+    const auto met = llvm::find_if(*block, [](const llvm::Instruction& instruction) {
+      const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+      return changesMemory(instruction) || llvm::isa<llvm::ReturnInst>(instruction) || (call != nullptr && warpOperation(*call));
+    });
+    if (met == block->end()) {
+      work.append(llvm::succ_begin(block), llvm::succ_end(block));
+      continue;
+    }
+    const auto* const call = llvm::dyn_cast<llvm::CallInst>(&*met);
+    if (call == nullptr || memberMask(*call) == nullptr) return false;
+  }
+  return true;
 }
 
 bool meets(const llvm::Instruction& instruction, const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers) {

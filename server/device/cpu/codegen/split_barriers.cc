@@ -78,7 +78,8 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
   if (needsCommon && objects.none()) {
     constexpr std::pair<Early, Loads> kWays[] = {{Early::never, Loads::shared}, {Early::mayEnd, Loads::known}, {Early::never, Loads::promised}, {Early::mayEnd, Loads::promised}};
     for (const auto& [mayEnd, how] : kWays) {
-      if (uniformity->barriersAreUniform() || (cutter.polls() && how != Loads::shared)) break;
+      if (uniformity->barriersAreUniform()) break;
+      if (cutter.polls() && mayEnd != Early::never) continue;
       early = mayEnd;
       loads = how;
       look();

@@ -213,7 +213,8 @@ bool Uniformity::isSource(const llvm::Instruction& instruction) const {
     if (load->isVolatile() && (loads_ == Loads::known || !isShared)) return true;
     // Between two barriers nobody writes what others read, but behind a cut (Cutter::separateOverwrites), or where threads poll.
     if (isShared) return behindPolls_.contains(load);
-    return loads_ != Loads::promised && !isConstantLoad(*load) && !isField(load->getPointerOperand(), function.getArg(1), offset, layout);
+    if (loads_ == Loads::promised) return behindPolls_.contains(load);
+    return !isConstantLoad(*load) && !isField(load->getPointerOperand(), function.getArg(1), offset, layout);
   }
   if (const auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction)) {
     if (call->getType()->isVoidTy()) return false;
