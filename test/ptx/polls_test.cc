@@ -1,4 +1,6 @@
 // Kernels whose threads wait for what others store, in loops over threads beside the same with fibers.
+#include <algorithm>
+
 #include "test/ptx/loop_kernels.h"
 
 namespace rouse::test {
@@ -61,6 +63,35 @@ TEST_CASE("lanes wait for what another one of their warp stores instead of waiti
     mustStore("polls", "flagged", false, threads, [&](const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t thread) {
       return in[block * threads + (thread ^ 1)] + in[block * threads + (thread ^ 3)];
     }, false);
+  }
+}
+
+TEST_CASE("warps wait in loops, and blocks go round until what they load says so") {
+  const bool vectors = __builtin_cpu_supports("avx2");
+  for (const bool fibers : {false, true}) {
+    for (const std::uint32_t threads : {32u, 96u, 512u}) {
+      INFO(fibers << " " << threads);
+      const auto solved = [&](const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t thread) {
+        std::uint32_t sum = 0;
+        for (std::uint32_t row = 0; row < (block * threads + thread) / 32; ++row) sum += (sum + in[row]) % 1000;
+        return sum;
+      };
+      mustStore("polls", "solved", fibers, threads, solved, vectors);
+      const auto counted = [&](const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t thread) {
+        std::uint32_t values[32], sum = 0;
+        for (std::uint32_t lane = 0; lane < 32; ++lane) values[lane] = in[block * threads + thread / 32 * 32 + lane] % 100;
+        for (std::uint32_t left = 5; left > 0; --left) {
+          for (std::uint32_t by = 16; by > 0; by /= 2) {
+            std::uint32_t before[32];
+            std::copy(values, values + 32, before);
+            for (std::uint32_t lane = 0; lane < 32; ++lane) values[lane] += before[lane ^ by] % 7;
+          }
+          sum += values[thread % 32] * left;
+        }
+        return sum;
+      };
+      mustStore("polls", "counted_down", fibers, threads, counted, false);
+    }
   }
 }
 

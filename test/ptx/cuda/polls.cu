@@ -427,3 +427,50 @@ KERNEL flagged(unsigned n, const unsigned* in, unsigned* out) {
   value += __shfl_xor_sync(~0u, value, 2);
   out[global()] = value;
 }
+
+// Row by row of a triangle, a row a warp: each lane waits for the rows that it takes up, one after the other, then all add up.
+KERNEL solved(unsigned n, const unsigned* in, unsigned* out) {
+  volatile unsigned* const rows = behind(out);
+  const unsigned row = global() / 32;
+  unsigned sum = 0;
+  for (unsigned k = linear() % 32; k < row; k += 32) {
+    while (rows[k] == kUnset) {
+    }
+    sum += rows[k];
+  }
+  for (unsigned by = 16; by > 0; by /= 2) sum += __shfl_xor_sync(~0u, sum, by);
+  out[global()] = sum;
+  if (linear() % 32 == 0) {
+    __threadfence();
+    rows[row] = (sum + in[row]) % 1000;
+  }
+}
+
+__device__ void meetAllBlocks(unsigned* count, unsigned& met) {
+  __syncthreads();
+  if (linear() == 0) {
+    __threadfence();
+    atomicAdd(count, 1u);
+    ++met;
+    while (*static_cast<volatile unsigned*>(count) - kUnset < met * gridDim.x) {
+    }
+    __threadfence();
+  }
+  __syncthreads();
+}
+
+// All blocks go round until one of them has counted down to nothing, which the others find in plain memory; beside sums of warps.
+KERNEL counted_down(unsigned n, const unsigned* in, unsigned* out) {
+  unsigned *const count = const_cast<unsigned*>(behind(out)), *const left = count + 1;
+  unsigned met = 0, sum = 0, value = in[global()] % 100;
+  if (global() == 0) *left = 5;
+  meetAllBlocks(count, met);
+  while (*left > 0) {
+    for (unsigned by = 16; by > 0; by /= 2) value += __shfl_xor_sync(~0u, value, by) % 7;
+    sum += value * *left;
+    meetAllBlocks(count, met);
+    if (global() == 0) --*left;
+    meetAllBlocks(count, met);
+  }
+  out[global()] = sum;
+}
