@@ -161,6 +161,9 @@ bool changesMemory(const llvm::Instruction& instruction) {
   return llvm::isa<llvm::StoreInst>(instruction) || llvm::isa<llvm::AtomicRMWInst>(instruction) || llvm::isa<llvm::AtomicCmpXchgInst>(instruction);
 }
 
+// Whether it is a call of the module's, or through a pointer, which may do anything.
+bool isOpaque(const llvm::CallInst& call) { return call.getCalledFunction() == nullptr || !call.getCalledFunction()->isDeclaration(); }
+
 // Whether nothing is done in the loop but to look at what is no shared memory, and to exchange values.
 bool onlyLooks(const llvm::Loop& loop) {
   for (const llvm::BasicBlock* block : loop.blocks()) {
@@ -187,14 +190,14 @@ bool meetsBehind(const llvm::Loop& loop) {
     if (seen.size() > own + kMostBlocks) return false;
     const auto met = llvm::find_if(*block, [](const llvm::Instruction& instruction) {
       const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
-      return changesMemory(instruction) || llvm::isa<llvm::ReturnInst>(instruction) || (call != nullptr && warpOperation(*call));
+      return changesMemory(instruction) || llvm::isa<llvm::ReturnInst>(instruction) || (call != nullptr && (warpOperation(*call) || isOpaque(*call)));
     });
     if (met == block->end()) {
       work.append(llvm::succ_begin(block), llvm::succ_end(block));
       continue;
     }
     const auto* const call = llvm::dyn_cast<llvm::CallInst>(&*met);
-    if (call == nullptr || memberMask(*call) == nullptr) return false;
+    if (call == nullptr || isOpaque(*call) || memberMask(*call) == nullptr) return false;
   }
   return true;
 }
@@ -204,8 +207,9 @@ bool meets(const llvm::Instruction& instruction, const llvm::SmallPtrSetImpl<llv
   return call != nullptr && (barriers.contains(const_cast<llvm::CallInst*>(call)) || (warpOperation(*call) && memberMask(*call) != nullptr));
 }
 
-// Whether it changes what the loop looks at.
+// Whether it changes what the loop looks at, or may.
 bool isLookedAt(const llvm::Instruction& instruction, const llvm::Loop& loop) {
+  if (const auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction)) return isOpaque(*call);
   if (!changesMemory(instruction)) return false;
   const llvm::Value* const place = llvm::isa<llvm::StoreInst>(instruction) ? llvm::getPointerOperand(&instruction) : instruction.getOperand(0);
   return llvm::any_of(loop.blocks(), [&](const llvm::BasicBlock* block) {

@@ -33,16 +33,13 @@ bool isTooLarge(const llvm::Function& step, std::size_t cuts) {
   return cuts > kMostCuts || (cuts + 1) * step.getInstructionCount() > kMostStepInstructions;
 }
 
-// How warps poll where the lanes go apart: not at all, or where nobody else is needed meanwhile (Cutter::pollInLanes).
-enum class Apart : std::uint8_t { never, inLanes };
-
 // What cuts a kernel into segments.
 enum class Cuts : std::uint8_t { barriers, shared };
 
 // How a kernel is split, and what else may help if it is not.
 struct Way {
-  Apart apart = Apart::never;
   Cuts cuts = Cuts::barriers;
+  bool pollsInLanes = false;  // warps poll where the lanes go apart, too, where nobody else is needed meanwhile (Cutter::pollInLanes)
   bool mayStep = false;  // it is given up where threads find what others leave them in whole warps side by side only
   bool inStep = false;   // so it is split
   bool pollingHelps = false, steppingHelps = false;
@@ -103,7 +100,7 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
     const Cutter::Branching branching = cutter.branching(*uniformity);
     if (cutter.holdUpPolls(branching, *uniformity)) return std::nullopt;
     way.pollingHelps = cutter.polls() && wholeWarps;
-    if (way.apart == Apart::inLanes) cutter.pollInLanes();
+    if (way.pollsInLanes) cutter.pollInLanes();
     cutter.separateEarlyEnds(*uniformity);
     cutter.cutBranches(branching);
     if (wholeWarps) cutter.cutEarlyEnds(branching);
@@ -142,8 +139,8 @@ std::optional<SplitLoop> splitAnyWay(llvm::Module& module, llvm::Function& body,
   Way first{.cuts = cuts, .mayStep = true};
   if (const auto loop = made(first)) return loop;
   if (first.pollingHelps) {
-    Way apart{.apart = Apart::inLanes, .cuts = cuts};
-    return made(apart);
+    Way inLanes{.cuts = cuts, .pollsInLanes = true};
+    return made(inLanes);
   }
   if (!first.steppingHelps) return std::nullopt;
   Way inStep{.cuts = cuts, .inStep = true}, alone{.cuts = cuts};

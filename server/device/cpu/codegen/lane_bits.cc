@@ -1,0 +1,118 @@
+// Which bits of numbers the lanes of a warp may differ in, and which are zero: how programs name warps (`tid / 32 * 16`, `tid & ~31`), and lanes (`tid << 2 & 124`).
+#include <llvm/IR/Operator.h>
+
+#include "server/device/cpu/codegen/lane_shapes.h"
+
+namespace rouse::cpu::codegen {
+namespace {
+
+constexpr unsigned kDeepest = 6;  // of operations that are looked into
+
+}  // namespace
+
+// How many of its lowest bits are zero, at least. The width of a block of rows of whole warps is a multiple of kWarp.
+unsigned LaneShapes::trailingZeros(const llvm::Value* value, unsigned depth) const {
+  const unsigned bits = value->getType()->getScalarSizeInBits();
+  if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(value)) return constant->getValue().countr_zero();
+  if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(value)) {
+    return beside_ == Beside::rows && load->getType()->isIntegerTy(32) && isBlockWidth(load->getPointerOperand()) ? kWarpBits : 0;
+  }
+  const auto* const operation = llvm::dyn_cast<llvm::Instruction>(value);
+  if (operation == nullptr || depth == kDeepest) return 0;
+  const auto of = [&](unsigned operand) { return trailingZeros(operation->getOperand(operand), depth + 1); };
+  switch (operation->getOpcode()) {
+    case llvm::Instruction::ZExt:
+    case llvm::Instruction::SExt:
+    case llvm::Instruction::Trunc:
+      return std::min(of(0), bits);
+    case llvm::Instruction::Mul:
+      return std::min(of(0) + of(1), bits);
+    case llvm::Instruction::Shl: {
+      const auto* const by = llvm::dyn_cast<llvm::ConstantInt>(operation->getOperand(1));
+      return by != nullptr && by->getValue().ult(bits) ? std::min(of(0) + static_cast<unsigned>(by->getZExtValue()), bits) : of(0);
+    }
+    case llvm::Instruction::And:
+      return std::max(of(0), of(1));
+    case llvm::Instruction::Add:
+    case llvm::Instruction::Sub:
+    case llvm::Instruction::Or:
+      return std::min(of(0), of(1));
+    default:
+      return 0;
+  }
+}
+
+// ntid.x
+bool LaneShapes::isBlockWidth(const llvm::Value* pointer) const {
+  llvm::APInt offset(64, 0);
+  const auto* const block = llvm::dyn_cast<llvm::LoadInst>(pointer->stripAndAccumulateConstantOffsets(layout_, offset, true));
+  return block != nullptr && offset == offsetof(BlockContext, ntid) && threadField(block->getPointerOperand()) == offsetof(ThreadContext, block);
+}
+
+// Of a warp's first lane a multiple of kWarp, and one more from lane to lane.
+bool LaneShapes::isThreadNumber(const llvm::Value* value, unsigned depth) const {
+  if (beside_ == Beside::neighbours || !value->getType()->isIntegerTy(32)) return false;
+  if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(value)) {
+    const auto field = threadField(load->getPointerOperand());
+    return field == offsetof(ThreadContext, tid) || field == offsetof(ThreadContext, linear);
+  }
+  const auto* const sum = llvm::dyn_cast<llvm::BinaryOperator>(value);
+  if (sum == nullptr || depth == kDeepest) return false;
+  const auto* const either = llvm::dyn_cast<llvm::PossiblyDisjointInst>(sum);
+  if (sum->getOpcode() != llvm::Instruction::Add && (either == nullptr || !either->isDisjoint())) return false;
+  const llvm::Value *const x = sum->getOperand(0), *const y = sum->getOperand(1);
+  const auto isFirst = [&](const llvm::Value* number) { return of(number).isUniform() && trailingZeros(number) >= kWarpBits; };
+  return (isThreadNumber(x, depth + 1) && isFirst(y)) || (isFirst(x) && isThreadNumber(y, depth + 1));
+}
+
+// The bits in which the lanes of a warp may differ.
+std::uint64_t LaneShapes::differing(const llvm::Value* value, unsigned depth) const {
+  constexpr std::uint64_t kAny = ~std::uint64_t{0};
+  if (of(value).isUniform()) return 0;
+  if (isThreadNumber(value)) return kWarp - 1;
+  const auto* const operation = llvm::dyn_cast<llvm::Instruction>(value);
+  return operation == nullptr || depth == kDeepest ? kAny : differingOf(*operation, depth + 1);
+}
+
+// The same of a result, from its operands: a thread's number moved and masked is how programs name warps, `tid / 32 * 16` among them.
+std::uint64_t LaneShapes::differingOf(const llvm::Instruction& operation, unsigned depth) const {
+  constexpr std::uint64_t kAny = ~std::uint64_t{0};
+  const unsigned bits = operation.getType()->getScalarSizeInBits();
+  if (beside_ == Beside::neighbours || !operation.getType()->isIntegerTy() || bits > 64) return kAny;
+  const std::uint64_t all = llvm::maskTrailingOnes<std::uint64_t>(bits);
+  const auto ofOperand = [&](unsigned operand) { return differing(operation.getOperand(operand), depth); };
+  const auto* const constant = operation.getNumOperands() == 2 ? llvm::dyn_cast<llvm::ConstantInt>(operation.getOperand(1)) : nullptr;
+  const bool isShift = constant != nullptr && constant->getValue().ult(bits);
+  switch (operation.getOpcode()) {
+    case llvm::Instruction::ZExt:
+      return ofOperand(0) & llvm::maskTrailingOnes<std::uint64_t>(operation.getOperand(0)->getType()->getScalarSizeInBits());
+    case llvm::Instruction::Trunc:
+      return ofOperand(0) & all;
+    case llvm::Instruction::And:
+      return constant != nullptr ? ofOperand(0) & constant->getZExtValue() : (ofOperand(0) | ofOperand(1)) & all;
+    case llvm::Instruction::Or:
+    case llvm::Instruction::Xor:
+      return (ofOperand(0) | ofOperand(1)) & all;
+    case llvm::Instruction::Shl:
+      return isShift ? (ofOperand(0) << constant->getZExtValue()) & all : kAny;
+    case llvm::Instruction::LShr:
+      return isShift ? (ofOperand(0) & all) >> constant->getZExtValue() : kAny;
+    case llvm::Instruction::AShr: {
+      const std::uint64_t those = ofOperand(0) & all;
+      return isShift && those >> (bits - 1) == 0 ? those >> constant->getZExtValue() : kAny;
+    }
+    case llvm::Instruction::Add: {
+      // What is the same for all changes no bit of theirs, and none is carried out of those.
+      for (const unsigned operand : {0u, 1u}) {
+        const std::uint64_t those = ofOperand(operand) & all;
+        const llvm::Value* const other = operation.getOperand(1 - operand);
+        if (of(other).isUniform() && trailingZeros(other) >= static_cast<unsigned>(llvm::bit_width(those))) return those;
+      }
+      return kAny;
+    }
+    default:
+      return kAny;
+  }
+}
+
+}  // namespace rouse::cpu::codegen
