@@ -279,7 +279,7 @@ TEST_CASE("code from the cache is the code that was compiled") {
   const Scratch scratch;
   const std::shared_ptr<CodeCache> cache = open(scratch);
   const auto check = [&](const std::shared_ptr<CodeCache>& in) {
-    const auto program = Program::translate(kProgram, in);
+    const auto program = Program::translate(kProgram, {.cache = in});
     if (!program) FAIL(program.error().message);
     const auto& kernels = (*program)->description().kernels;
     for (std::uint32_t kernel = 0; kernel < kernels.size(); ++kernel) {
@@ -321,7 +321,7 @@ TEST_CASE("code from the cache is the code that was compiled") {
   // Another text is other code, though all its kernels are the same.
   std::string commented = kProgram;
   commented += "// a comment\n";
-  const auto other = Program::translate(commented, cache);
+  const auto other = Program::translate(commented, {.cache = cache});
   REQUIRE(other);
   REQUIRE((*other)->compile(0));
   CHECK(cache->counts().stored == 9);

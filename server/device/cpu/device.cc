@@ -14,15 +14,15 @@
 namespace rouse::cpu {
 
 CpuDevice::CpuDevice(std::unique_ptr<PhysicalMemory> memory, std::unique_ptr<LinkUse> links, std::uint32_t ordinal,
-                     std::uint32_t workers, std::shared_ptr<CodeCache> codeCache)
+                     std::uint32_t workers, Compilation compilation)
     : ordinal_(ordinal),
       memory_(std::move(memory)),
       properties_(describeDevice(ordinal, memory_->chunks().size() * kGranuleBytes, workers)),
       pool_(workers),
       links_(std::move(links)),
-      codeCache_(std::move(codeCache)) {}
+      compilation_(std::move(compilation)) {}
 
-Result<std::unique_ptr<memory::Device>> CpuDevice::open(const memory::DeviceOptions& options) {
+Result<std::unique_ptr<memory::Device>> CpuDevice::open(const memory::DeviceOptions& options, std::shared_ptr<CompileService> service) {
   const std::uint32_t workers =
       options.workers != 0 ? options.workers : std::max(std::thread::hardware_concurrency(), 1u);
   auto memory = PhysicalMemory::create(options.memoryBytes, options.absentBytes);
@@ -33,16 +33,16 @@ Result<std::unique_ptr<memory::Device>> CpuDevice::open(const memory::DeviceOpti
     if (!board) return std::move(board).error();
     links = std::make_unique<LinkUse>(std::move(board).value());
   }
-  std::shared_ptr<CodeCache> codeCache;
+  Compilation compilation{.service = std::move(service)};
   if (!options.codeCache.empty()) {
     auto cache = CodeCache::open(options.codeCache, options.codeCacheBytes);
     // Kernels are compiled anew each time, then: slower, and no reason not to serve.
     if (!cache) std::fprintf(stderr, "rouse-executor: %s: compiled kernels are not kept\n", cache.error().message.c_str());
-    else codeCache = std::move(*cache);
+    else compilation.cache = std::move(*cache);
   }
   installFaultHandlers();
   std::unique_ptr<CpuDevice> device(
-      new CpuDevice(std::move(memory).value(), std::move(links), options.ordinal, workers, std::move(codeCache)));
+      new CpuDevice(std::move(memory).value(), std::move(links), options.ordinal, workers, std::move(compilation)));
   memory::LinkDescription& link = device->properties_.link;
   if (options.measureLink) link = device->links_ != nullptr ? device->links_->describe() : measureLink();
   if (device->links_ != nullptr) {
@@ -85,7 +85,7 @@ Result<std::vector<std::unique_ptr<memory::PeerChunk>>> CpuDevice::importChunks(
   return peers_.import(chunks, way);
 }
 
-Result<std::shared_ptr<memory::Image>> CpuDevice::load(std::span<const std::byte> module) { return loadImage(module, codeCache_); }
+Result<std::shared_ptr<memory::Image>> CpuDevice::load(std::span<const std::byte> module) { return loadImage(module, compilation_); }
 
 bool CpuDevice::poll(bool& waiting) {
   const auto ready = slotWaits_.takeReady();

@@ -6,6 +6,7 @@
 
 #include "memory/device.h"
 #include "server/device/cpu/codegen/code_cache.h"
+#include "server/device/cpu/codegen/compile_service.h"
 #include "server/device/cpu/link_use.h"
 #include "server/device/cpu/peer_memory.h"
 #include "server/device/cpu/physical_memory.h"
@@ -16,7 +17,8 @@ namespace rouse::cpu {
 
 class CpuDevice final : public memory::Device {
  public:
-  static Result<std::unique_ptr<memory::Device>> open(const memory::DeviceOptions& options);
+  // `service`: where kernels are compiled; null: in this process.
+  static Result<std::unique_ptr<memory::Device>> open(const memory::DeviceOptions& options, std::shared_ptr<CompileService> service = nullptr);
 
   const memory::DeviceProperties& properties() const override { return properties_; }
   // All memory is one file, made when the device is, and nothing needs pinning.
@@ -35,7 +37,7 @@ class CpuDevice final : public memory::Device {
 
  private:
   CpuDevice(std::unique_ptr<PhysicalMemory> memory, std::unique_ptr<LinkUse> links, std::uint32_t ordinal,
-            std::uint32_t workers, std::shared_ptr<CodeCache> codeCache);
+            std::uint32_t workers, Compilation compilation);
 
   const std::uint32_t ordinal_;
   std::unique_ptr<PhysicalMemory> memory_;
@@ -44,7 +46,7 @@ class CpuDevice final : public memory::Device {
   SlotWaits slotWaits_;
   WorkerPool pool_;
   std::unique_ptr<LinkUse> links_;  // its threads submit work to the pool
-  const std::shared_ptr<CodeCache> codeCache_;
+  const Compilation compilation_;
 };
 
 }  // namespace rouse::cpu

@@ -52,10 +52,10 @@ CpuImage::CpuImage(std::unique_ptr<Program> program)
   }
 }
 
-Result<std::shared_ptr<memory::Image>> loadImage(std::span<const std::byte> module, std::shared_ptr<CodeCache> cache) {
+Result<std::shared_ptr<memory::Image>> loadImage(std::span<const std::byte> module, Compilation how) {
   auto ptx = fatbin::selectPtx(module, kCapability, fatbin::Newer::accept);
   if (!ptx) return std::move(ptx).error();
-  auto program = Program::translate(*ptx, std::move(cache));
+  auto program = Program::translate(*ptx, std::move(how));
   if (!program) return std::move(program).error();
   auto image = std::make_shared<CpuImage>(std::move(program).value());
   // Now, where it may be slow: instantiate() runs on the executor's thread.

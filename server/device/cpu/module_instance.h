@@ -43,7 +43,7 @@ class CpuModuleInstance final : public memory::ModuleInstance {
 };
 
 // Finds the PTX, checks and translates it, and compiles what addresses of functions in variables need.
-Result<std::shared_ptr<memory::Image>> loadImage(std::span<const std::byte> module, std::shared_ptr<CodeCache> cache = nullptr);
+Result<std::shared_ptr<memory::Image>> loadImage(std::span<const std::byte> module, Compilation how = {});
 
 // Writes the variables' initial values to their addresses. `code`: what addresses of functions among them lead to.
 Result<std::unique_ptr<memory::ModuleInstance>> bindModule(std::shared_ptr<memory::Image> image,

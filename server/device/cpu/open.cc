@@ -1,4 +1,5 @@
 // The entry point of the back end (memory/device.h).
+#include <cstdio>
 #include <cstdlib>
 
 #include "server/device/cpu/device.h"
@@ -12,5 +13,7 @@ extern "C" __attribute__((visibility("default"))) rouse::Result<std::unique_ptr<
 rouse_open_device(const rouse::memory::DeviceOptions& options) {
   // Read by OpenBLAS when it is loaded (library_loader.h): the device's own workers divide its work. Here, while there are no other threads.
   ::setenv("OPENBLAS_NUM_THREADS", "1", 1);
-  return rouse::cpu::CpuDevice::open(options);
+  auto service = rouse::cpu::CompileService::start();
+  if (!service) std::fprintf(stderr, "rouse-executor: %s: kernels are compiled in this process, without limits\n", service.error().message.c_str());
+  return rouse::cpu::CpuDevice::open(options, service ? std::move(*service) : nullptr);
 }

@@ -16,6 +16,7 @@
 namespace rouse::cpu {
 
 class CodeCache;
+class CompileService;
 
 // A 64-bit word in a variable's initial value that holds an address known only once the module is instantiated.
 struct Relocation {
@@ -45,13 +46,18 @@ enum class Code : std::uint8_t { plain, checked, flat, row };
 inline constexpr std::size_t kCodes = 4;
 constexpr bool isFlat(Code code) { return code == Code::flat || code == Code::row; }
 
+// How a program's kernels are compiled.
+struct Compilation {
+  std::shared_ptr<CodeCache> cache = nullptr;  // where code that has been made before is found, and new code kept; null: nowhere
+  std::shared_ptr<CompileService> service = nullptr;  // in processes of its own, in bounded time and memory; null: in this process, without bounds
+  bool sideBySide = true;  // threads may share vectors, where the processor has vectors (AVX2); false to compare
+};
+
 class Program {
  public:
   // Parses and checks the whole module. Fails with invalidPtx (malformed: line and what was expected) or notSupported (the
-  // first instruction, directive or type that is not covered: its text and line). No code is generated yet. `cache`: where code that
-  // has been made before is found, and new code kept; null: nowhere. `sideBySide`: threads may share vectors, where the processor has vectors (AVX2); false to
-  // compare.
-  static Result<std::unique_ptr<Program>> translate(std::string_view ptx, std::shared_ptr<CodeCache> cache = nullptr, bool sideBySide = true);
+  // first instruction, directive or type that is not covered: its text and line). No code is generated yet.
+  static Result<std::unique_ptr<Program>> translate(std::string_view ptx, Compilation how = {});
 
   virtual ~Program() = default;
   virtual const memory::ModuleDescription& description() const = 0;

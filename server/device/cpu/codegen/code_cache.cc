@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "schemas/wire/owned_fd.h"
+#include "server/device/cpu/codegen/file_io.h"
 
 namespace rouse::cpu {
 namespace {
@@ -44,28 +45,6 @@ CodeCache::Key checksum(const Header& header, std::string_view object) {
 
 std::string nameOf(const CodeCache::Key& key) { return llvm::toHex(key, true) + kSuffix; }
 
-bool readAll(int fd, void* to, std::size_t bytes) {
-  auto* at = static_cast<char*>(to);
-  while (bytes != 0) {
-    const ssize_t got = ::read(fd, at, bytes);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
-    at += got, bytes -= static_cast<std::size_t>(got);
-  }
-  return true;
-}
-
-bool writeAll(int fd, const void* from, std::size_t bytes) {
-  const auto* at = static_cast<const char*>(from);
-  while (bytes != 0) {
-    const ssize_t put = ::write(fd, at, bytes);
-    if (put < 0 && errno == EINTR) continue;
-    if (put <= 0) return false;
-    at += put, bytes -= static_cast<std::size_t>(put);
-  }
-  return true;
-}
-
 // Of a directory or an entry: nobody else's, and nobody else may change it.
 bool isOurs(const struct stat& status) { return status.st_uid == ::geteuid() && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0; }
 
@@ -80,10 +59,10 @@ std::optional<CodeCache::Entry> readEntry(int fd, const struct stat& status, con
   const auto bytes = static_cast<std::uint64_t>(status.st_size);
   if (bytes < sizeof(Header) || bytes > sizeof(Header) + kLargestObject) return std::nullopt;
   Header header;
-  if (!readAll(fd, &header, sizeof header)) return std::nullopt;
+  if (!codegen::readAll(fd, &header, sizeof header)) return std::nullopt;
   if (header.magic != kMagic || header.key != key || header.objectBytes != bytes - sizeof header) return std::nullopt;
   CodeCache::Entry entry{header.facts, std::string(header.objectBytes, '\0')};
-  if (!readAll(fd, entry.object.data(), entry.object.size()) || checksum(header, entry.object) != header.checksum) return std::nullopt;
+  if (!codegen::readAll(fd, entry.object.data(), entry.object.size()) || checksum(header, entry.object) != header.checksum) return std::nullopt;
   return entry;
 }
 
@@ -140,7 +119,7 @@ void CodeCache::store(const Key& key, const Entry& entry) {
   bool done = false;
   if (const wire::OwnedFd file(::openat(directory_, aside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600)); file) {
     // Nothing waits for the disk: what a power cut leaves half written, its checksum tells.
-    done = writeAll(file.get(), &header, sizeof header) && writeAll(file.get(), entry.object.data(), entry.object.size()) &&
+    done = codegen::writeAll(file.get(), &header, sizeof header) && codegen::writeAll(file.get(), entry.object.data(), entry.object.size()) &&
            ::renameat(directory_, aside.c_str(), directory_, name.c_str()) == 0;
     if (!done) ::unlinkat(directory_, aside.c_str(), 0);
   }

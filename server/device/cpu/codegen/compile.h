@@ -6,6 +6,7 @@
 #include "server/device/cpu/abi.h"
 #include "server/device/cpu/codegen/code_cache.h"
 #include "server/device/cpu/codegen/jit.h"
+#include "server/device/cpu/codegen/program_compiler.h"
 #include "server/device/cpu/program.h"
 #include "server/device/cpu/ptx/call_graph.h"
 
@@ -16,6 +17,7 @@ struct Source {
   const ptx::Module& module;
   const ptx::CallGraph& graph;
   CodeCache* cache;     // null: none
+  ProgramCompiler* compiler;  // null: in this process
   CodeCache::Key text;  // hash of what the module was parsed from; of no meaning without a cache
   bool sideBySide = true;  // false: no threads in vectors (lanes.h)
 };

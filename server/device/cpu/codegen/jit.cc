@@ -21,10 +21,17 @@ Error failure(const char* what, llvm::Error error) {
   return Error{CudaError::invalidKernelImage, std::string(what) + ": " + llvm::toString(std::move(error))};
 }
 
-// This machine's, or, to see what others get, a level of the architecture that it has as well (x86-64 psABI, 3.1.1).
-llvm::Expected<llvm::orc::JITTargetMachineBuilder> chosenProcessor() {
+constexpr const char* kWithoutMasks = "x86-64-v3";
+
+// A level of the architecture to generate for in place of all that the processor has, to see what others get (x86-64 psABI, 3.1.1); null: none is asked for.
+const char* chosenLevel() {
   const char* const given = std::getenv("ROUSE_CPU_LEVEL");
-  if (given == nullptr || *given == '\0') return llvm::orc::JITTargetMachineBuilder::detectHost();
+  return given == nullptr || *given == '\0' ? nullptr : given;
+}
+
+llvm::Expected<llvm::orc::JITTargetMachineBuilder> chosenProcessor(Attempt attempt) {
+  const char* const given = attempt != Attempt::whole && hostHasMasks() ? kWithoutMasks : chosenLevel();
+  if (given == nullptr) return llvm::orc::JITTargetMachineBuilder::detectHost();
   const std::string_view level = given;
   const bool isHere = (level == "x86-64-v2" && __builtin_cpu_supports("x86-64-v2")) || (level == "x86-64-v3" && __builtin_cpu_supports("x86-64-v3")) ||
                       (level == "x86-64-v4" && __builtin_cpu_supports("x86-64-v4"));
@@ -36,7 +43,7 @@ llvm::Expected<llvm::orc::JITTargetMachineBuilder> chosenProcessor() {
   return builder;
 }
 
-llvm::Expected<llvm::orc::JITTargetMachineBuilder> hostBuilder() {
+llvm::Expected<llvm::orc::JITTargetMachineBuilder> hostBuilder(Attempt attempt) {
   static std::once_flag once;
   std::call_once(once, [] {
     llvm::InitializeNativeTarget();
@@ -45,11 +52,11 @@ llvm::Expected<llvm::orc::JITTargetMachineBuilder> hostBuilder() {
     const auto found = llvm::cl::getRegisteredOptions().find("disable-x86-domain-reassignment");
     if (found != llvm::cl::getRegisteredOptions().end()) found->second->addOccurrence(0, found->first(), "true");
   });
-  auto builder = chosenProcessor();
+  auto builder = chosenProcessor(attempt);
   if (!builder) return builder;
   builder->setRelocationModel(llvm::Reloc::PIC_);
   builder->setCodeModel(llvm::CodeModel::Small);
-  builder->setCodeGenOptLevel(llvm::CodeGenOptLevel::Default);
+  builder->setCodeGenOptLevel(attempt == Attempt::plain ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Default);
   builder->getOptions().EmitStackSizeSection = true;  // stack_sizes.h
   // A product and a sum are fused only where the program says so.
   builder->getOptions().AllowFPOpFusion = llvm::FPOpFusion::Strict;
@@ -62,8 +69,13 @@ struct Jit::State {
   std::unique_ptr<llvm::orc::LLJIT> jit;
 };
 
-std::unique_ptr<llvm::TargetMachine> hostTarget() {
-  auto builder = hostBuilder();
+bool hostHasMasks() {
+  const char* const level = chosenLevel();
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports(kWithoutMasks) && (level == nullptr || std::string_view(level) == "x86-64-v4");
+}
+
+std::unique_ptr<llvm::TargetMachine> hostTarget(Attempt attempt) {
+  auto builder = hostBuilder(attempt);
   if (!builder) {
     llvm::consumeError(builder.takeError());
     return nullptr;
@@ -78,7 +90,7 @@ std::unique_ptr<llvm::TargetMachine> hostTarget() {
 
 const std::string& hostName() {
   static const std::string name = [] {
-    auto builder = hostBuilder();
+    auto builder = hostBuilder(Attempt::whole);
     if (builder) return builder->getTargetTriple().str() + " " + builder->getCPU() + " " + builder->getFeatures().getString();
     llvm::consumeError(builder.takeError());
     return std::string();
@@ -90,7 +102,7 @@ Jit::Jit(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Jit::~Jit() = default;
 
 Result<std::unique_ptr<Jit>> Jit::create() {
-  auto builder = hostBuilder();
+  auto builder = hostBuilder(Attempt::whole);
   if (!builder) return failure("no code generator for this processor", builder.takeError());
   auto jit = llvm::orc::LLJITBuilder().setJITTargetMachineBuilder(std::move(*builder)).create();
   if (!jit) return failure("the linker of generated code", jit.takeError());

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "schemas/base/result.h"
+#include "server/device/cpu/codegen/unit.h"
 
 namespace llvm {
 class Module;
@@ -17,7 +18,9 @@ class TargetMachine;
 namespace rouse::cpu::codegen {
 
 // For the processor that this runs on. One compilation at a time for each.
-std::unique_ptr<llvm::TargetMachine> hostTarget();
+std::unique_ptr<llvm::TargetMachine> hostTarget(Attempt);
+// Whether that is one with AVX-512.
+bool hostHasMasks();
 // Which that is, with what it can do: code for another name must not run here.
 const std::string& hostName();
 

@@ -8,9 +8,6 @@
 namespace rouse::cpu::codegen {
 namespace {
 
-// Memory is only taken as far as it is used: 270 to 890 bytes for an instruction of a chain, as measured, of which a text has 2^21 at most (ptx/parse_instruction.cc).
-constexpr std::size_t kStackBytes = std::size_t{2} << 30;
-
 struct Work {
   const std::function<void()>& run;
   std::exception_ptr thrown;

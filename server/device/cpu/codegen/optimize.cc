@@ -22,7 +22,6 @@
 namespace rouse::cpu::codegen {
 namespace {
 
-// Instructions of emitted, not yet simplified code.
 constexpr std::size_t kLargestFull = 60'000;
 constexpr std::size_t kLargestLess = 400'000;
 
@@ -110,8 +109,7 @@ class JoinEnds : public llvm::PassInfoMixin<JoinEnds> {
 
 }  // namespace
 
-Effort effortFor(const llvm::Module& module) {
-  const std::size_t size = module.getInstructionCount();
+Effort effortFor(std::size_t size) {
   return size <= kLargestFull ? Effort::full : size <= kLargestLess ? Effort::less : Effort::least;
 }
 

@@ -15,7 +15,8 @@ namespace rouse::cpu::codegen {
 
 // How much work a module is worth: large ones get less, so that compile time stays bounded.
 enum class Effort : std::uint8_t { least, less, full };
-Effort effortFor(const llvm::Module&);
+// `instructions`: of emitted, not yet simplified code.
+Effort effortFor(std::size_t instructions);
 
 // Of large functions, turns variables into values; what is worked on is where each is alive.
 void promoteRegisters(llvm::Function&);
@@ -86,5 +87,8 @@ void dropNoAlias(llvm::Function&);
 llvm::MDNode* accessGroup(llvm::Module&, bool create = false);
 
 void optimize(llvm::Module&, llvm::TargetMachine&, Effort);
+
+// Of code that nothing else is done to: masks are computed as masks (mask_selects.cc).
+void keepMasks(llvm::Function&);
 
 }  // namespace rouse::cpu::codegen

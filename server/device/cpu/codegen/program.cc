@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "server/device/cpu/codegen/compile.h"
-#include "server/device/cpu/codegen/large_stack.h"
 #include "server/device/cpu/ptx/check_module.h"
 #include "server/device/cpu/ptx/describe.h"
 #include "server/device/cpu/ptx/failure.h"
@@ -19,12 +18,12 @@ namespace {
 // Compilation is serialized by `mutex_`: one unit at a time for each program, any number of programs at once.
 class PtxProgram : public Program {
  public:
-  PtxProgram(ptx::Module module, std::shared_ptr<CodeCache> cache, const CodeCache::Key& text, bool sideBySide)
+  PtxProgram(ptx::Module module, Compilation how, const CodeCache::Key& text)
       : module_(std::move(module)),
         graph_(module_),
         description_(ptx::describe(module_, graph_)),
-        cache_(std::move(cache)),
-        source_{module_, graph_, cache_.get(), text, sideBySide},
+        how_(std::move(how)),
+        source_{module_, graph_, how_.cache.get(), how_.service == nullptr ? nullptr : &compiler_.emplace(*how_.service, module_.text), text, how_.sideBySide},
         kernels_{none(), none(), none(), none()} {}
 
   const memory::ModuleDescription& description() const override { return description_.module; }
@@ -100,9 +99,7 @@ class PtxProgram : public Program {
   template <class Value, class Body>
   static Result<Value> guarded(Body body) {
     try {
-      std::optional<Result<Value>> result;
-      if (Status ran = codegen::onLargeStack([&] { result.emplace(body()); }); !ran) return ran.error();
-      return std::move(*result);
+      return body();
     } catch (const ptx::Failure& failure) {
       return failure.error();
     }
@@ -140,7 +137,8 @@ class PtxProgram : public Program {
   const ptx::Module module_;
   const ptx::CallGraph graph_;
   const ptx::Description description_;
-  const std::shared_ptr<CodeCache> cache_;
+  const Compilation how_;
+  std::optional<codegen::ProgramCompiler> compiler_;
   const codegen::Source source_;
   std::mutex mutex_;
   std::unique_ptr<codegen::Jit> jit_;
@@ -150,12 +148,12 @@ class PtxProgram : public Program {
 
 }  // namespace
 
-Result<std::unique_ptr<Program>> Program::translate(std::string_view text, std::shared_ptr<CodeCache> cache, bool sideBySide) {
+Result<std::unique_ptr<Program>> Program::translate(std::string_view text, Compilation how) {
   try {
     ptx::Module module = ptx::parse(text);
     ptx::checkModule(module);
-    const CodeCache::Key hash = cache == nullptr ? CodeCache::Key{} : codegen::hashOf(text);
-    return std::unique_ptr<Program>(std::make_unique<PtxProgram>(std::move(module), std::move(cache), hash, sideBySide));
+    const CodeCache::Key hash = how.cache == nullptr ? CodeCache::Key{} : codegen::hashOf(text);
+    return std::unique_ptr<Program>(std::make_unique<PtxProgram>(std::move(module), std::move(how), hash));
   } catch (const ptx::Failure& failure) {
     return failure.error();
   }

@@ -1,0 +1,264 @@
+// Compilation in processes of its own: the same code as in this one, whatever becomes of the processes, and an end of what LLVM comes to none with.
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "server/device/cpu/codegen/code_cache.h"
+#include "server/device/cpu/codegen/compile_service.h"
+#include "server/device/cpu/program.h"
+#include "test/ptx/large_kernel.h"
+
+namespace rouse::test {
+namespace {
+
+using std::chrono::steady_clock;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
+std::shared_ptr<cpu::CompileService> start(const cpu::CompileLimits& limits = {}) {
+  auto service = cpu::CompileService::start(limits);
+  INFO((service ? "" : service.error().message));
+  REQUIRE(service);
+  return std::move(*service);
+}
+
+std::unique_ptr<cpu::Program> translate(const std::string& text, std::shared_ptr<cpu::CompileService> service) {
+  auto program = cpu::Program::translate(text, {.service = std::move(service)});
+  INFO((program ? "" : program.error().message));
+  REQUIRE(program);
+  return std::move(*program);
+}
+
+struct Process {
+  pid_t id, parent;
+  char state;
+};
+
+std::vector<Process> processes() {
+  std::vector<Process> found;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    std::ifstream file(entry.path() / "stat");
+    std::string text;
+    std::getline(file, text);
+    const std::size_t after = text.rfind(')');
+    Process process{std::stoi(name), 0, 0};
+    if (after != std::string::npos && std::sscanf(text.c_str() + after + 1, " %c %d", &process.state, &process.parent) == 2) found.push_back(process);
+  }
+  return found;
+}
+
+// Those that come of one that this process has started, without itself; zombies are gone.
+std::vector<pid_t> descendants() {
+  const std::vector<Process> all = processes();
+  std::vector<pid_t> found{::getpid()};
+  for (std::size_t at = 0; at < found.size(); ++at)
+    for (const Process& process : all)
+      if (process.parent == found[at] && process.state != 'Z') found.push_back(process.id);
+  found.erase(found.begin());
+  return found;
+}
+
+template <class Condition>
+bool soon(Condition condition) {
+  for (const auto end = steady_clock::now() + std::chrono::seconds(20); steady_clock::now() < end; ::usleep(2000))
+    if (condition()) return true;
+  return false;
+}
+
+// What goes to standard error while it lives.
+class Errors {
+ public:
+  Errors() : kept_(::dup(2)), file_(std::tmpfile()) { ::dup2(::fileno(file_), 2); }
+  ~Errors() {
+    ::dup2(kept_, 2);
+    ::close(kept_);
+    std::fclose(file_);
+  }
+  std::string text() const {
+    std::string text(1 << 16, '\0');
+    const ssize_t bytes = ::pread(::fileno(file_), text.data(), text.size(), 0);
+    text.resize(bytes < 0 ? 0 : static_cast<std::size_t>(bytes));
+    return text;
+  }
+
+ private:
+  const int kept_;
+  std::FILE* const file_;
+};
+
+bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+
+// Of a few milliseconds, and of seconds at full effort, of which one without optimization is a small part.
+constexpr std::uint32_t kShort = 50, kLong = 4000;
+
+}  // namespace
+
+TEST_CASE("kernels compiled in another process are what they are compiled here") {
+  const auto program = translate(chain(kShort), start()), here = translate(chain(kShort), nullptr);
+  for (const cpu::Code kind : {cpu::Code::plain, cpu::Code::checked}) {
+    const auto code = program->compile(0, kind), same = here->compile(0, kind);
+    REQUIRE(code);
+    REQUIRE(same);
+    CHECK(code->localBytes == same->localBytes);
+    CHECK((code->loop != nullptr) == (same->loop != nullptr));
+    CHECK(code->rows == same->rows);
+    if (kind == cpu::Code::plain) CHECK(run(*code, 77) == expectedOfChain(kShort, 77));
+  }
+  CHECK_FALSE(program->compile(1));
+}
+
+TEST_CASE("an error of the compiler's comes from the other process as it is") {
+  ::setenv("ROUSE_CPU_LEVEL", "x86-64-v9", 1);
+  const auto service = start();
+  ::unsetenv("ROUSE_CPU_LEVEL");
+  const auto code = translate(chain(kShort), service)->compile(0);
+  REQUIRE_FALSE(code);
+  CHECK(code.error().code == CudaError::invalidKernelImage);
+  CHECK(code.error().message == "no code generator for this processor");
+}
+
+TEST_CASE("what takes too long is compiled with less effort, and computes the same") {
+  const auto service = start({.secondsAtLeast = 1, .secondsPerInstruction = 0});
+  const Errors errors;
+  const auto program = translate(chain(kLong), service);
+  const auto code = program->compile(0);
+  INFO(errors.text());
+  REQUIRE(code);
+  for (const std::uint32_t x : {0u, ~0u, 0x1234'5678u}) CHECK(run(*code, x) == expectedOfChain(kLong, x));
+  CHECK(contains(errors.text(), "compiling kernel k takes more than 1 s of a processor"));
+  CHECK_FALSE(contains(errors.text(), "without optimization takes"));
+}
+
+TEST_CASE("what cannot be compiled within the limit is an error that names it, and costs its time once") {
+  const auto program = translate(line(30'000, 256), start({.secondsAtLeast = 1, .secondsPerInstruction = 0}));
+  const Errors errors;
+  const auto code = program->compile(0);
+  REQUIRE_FALSE(code);
+  CHECK(code.error().code == CudaError::invalidKernelImage);
+  CHECK(contains(code.error().message, "compiling kernel k without optimization takes more than 1 s of a processor"));
+  const auto before = steady_clock::now();
+  const auto again = program->compile(0);
+  REQUIRE_FALSE(again);
+  CHECK(again.error().message == code.error().message);
+  CHECK(steady_clock::now() - before < std::chrono::milliseconds(500));
+}
+
+TEST_CASE("what needs more memory than the limit is an error that names it") {
+  if (kSanitized) return;  // which reserve more than any limit
+  const auto service = start({.memoryBytes = 1 << 20});
+  const auto program = translate(line(30'000, 256), service);
+  const Errors errors;
+  const auto code = program->compile(0);
+  REQUIRE_FALSE(code);
+  CHECK(contains(code.error().message, "takes more than 1048576 bytes of memory"));
+  // The service is none the worse.
+  CHECK(descendants().size() <= 2);
+}
+
+TEST_CASE("a limit is larger for a larger kernel") {
+  const auto program = translate(chain(kLong), start({.secondsAtLeast = 1, .secondsPerInstruction = 0.01}));
+  const Errors errors;
+  REQUIRE(program->compile(0));
+  CHECK(errors.text().empty());
+}
+
+TEST_CASE("a program's process ends when nothing is asked of it, and another is started") {
+  const auto program = translate(chain(kShort), start({.idleMs = 20}));
+  REQUIRE(program->compile(0));
+  CHECK(soon([] { return descendants().size() == 1; }));
+  const auto code = program->compile(0, cpu::Code::checked);
+  CHECK(code);
+}
+
+TEST_CASE("processes end with the service") {
+  {
+    const auto service = start();
+    const auto program = translate(chain(kShort), service);
+    REQUIRE(program->compile(0));
+    CHECK(descendants().size() == 2);
+  }
+  CHECK(soon([] { return descendants().empty(); }));
+}
+
+TEST_CASE("without a service that lives, kernels are compiled here") {
+  const auto service = start();
+  const auto program = translate(chain(kShort), service);
+  for (const pid_t process : descendants()) ::kill(process, SIGKILL);
+  CHECK(soon([] { return descendants().empty(); }));
+  const Errors errors;
+  const auto code = program->compile(0);
+  REQUIRE(code);
+  CHECK(run(*code, 5) == expectedOfChain(kShort, 5));
+  CHECK(contains(errors.text(), "no process to compile kernel k in"));
+}
+
+TEST_CASE("a process that has threads is not copied") {
+  std::atomic<bool> done = false;
+  std::thread other([&] {
+    while (!done) ::usleep(1000);
+  });
+  const auto service = cpu::CompileService::start();
+  done = true;
+  other.join();
+  REQUIRE_FALSE(service);
+  CHECK(contains(service.error().message, "more than one thread"));
+}
+
+// The service itself stays: what it is to be without is another case.
+TEST_CASE("processes that are killed at any time change no result, and at most delay it") {
+  const auto service = start();
+  std::vector<std::unique_ptr<cpu::Program>> programs;
+  constexpr std::uint32_t kKernels = 24;
+  for (std::uint32_t i = 0; i < kKernels; ++i) programs.push_back(translate(chain(200 + i), service));
+  const pid_t spared = descendants().at(0);
+  const Errors errors;
+  std::atomic<bool> done = false;
+  std::thread killer([&] {
+    std::mt19937 random(7);
+    while (!done) {
+      const std::vector<pid_t> all = descendants();
+      if (const pid_t victim = all.empty() ? 0 : all[random() % all.size()]; victim != 0 && victim != spared) ::kill(victim, SIGKILL);
+      ::usleep(random() % 20'000);
+    }
+  });
+  std::vector<std::thread> compilers;
+  std::atomic<std::uint32_t> wrong = 0, next = 0;
+  for (int i = 0; i < 3; ++i) {
+    compilers.emplace_back([&] {
+      for (std::uint32_t at = next++; at < kKernels; at = next++) {
+        const auto code = programs[at]->compile(0);
+        if (!code && !contains(code.error().message, "ended by Killed")) ++wrong;
+      }
+    });
+  }
+  for (std::thread& compiler : compilers) compiler.join();
+  done = true;
+  killer.join();
+  INFO(errors.text());
+  CHECK(wrong == 0);
+  for (std::uint32_t at = 0; at < kKernels; ++at) {
+    const auto code = programs[at]->compile(0);
+    REQUIRE(code);
+    CHECK(run(*code, 9) == expectedOfChain(200 + at, 9));
+  }
+}
+
+}  // namespace rouse::test
