@@ -1,8 +1,11 @@
 // Kernels through the rouse-executor binary: results, text, faults, and one that never ends.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <iterator>
 
+#include "server/device/cpu/runtime/sanitizer.h"
+#include "test/cpu/descendants.h"
 #include "test/executor/process_fixture.h"
 
 namespace rouse::executor {
@@ -79,6 +82,32 @@ TEST_CASE("a kernel computes, and prints through the output ring") {
   REQUIRE(text == "block 0 of 1: 42 text\n");
   REQUIRE(function.latched() == CudaError::success);
   REQUIRE(executor.ask<channel::ExecutorStatus>(channel::ExecutorStatusRequest{}).launches == 2);
+}
+
+TEST_CASE("processes that compile for an executor end with it") {
+  ExecutorProcess executor;
+  executor.receive();
+  Function function(1);
+  executor.open(function);
+  function.give(2);
+  Kernels kernels(executor, function);
+  kernels.launch("print", {1, 1, 1}, {32, 1, 1}, 42);
+  function.sync();
+  const std::vector<pid_t> compilers = test::descendantsOf(executor.pid);
+#ifndef ROUSE_TSAN  // whose executors have a thread more than can be copied
+  REQUIRE(!compilers.empty());
+#endif
+  ::kill(executor.pid, SIGKILL);
+  // Not reaped yet by this process, or by whoever has inherited them: ended all the same.
+  const auto runs = [](pid_t process) {
+    std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+    std::string text;
+    std::getline(file, text);
+    const std::size_t after = text.rfind(") ");
+    return after != std::string::npos && text[after + 2] != 'Z';
+  };
+  for (int i = 0; i < 5000 && std::ranges::any_of(compilers, runs); ++i) ::usleep(2000);
+  REQUIRE(std::ranges::none_of(compilers, runs));
 }
 
 TEST_CASE("a kernel that faults fails its own function, until that is reset") {

@@ -10,12 +10,13 @@
 
 #include "server/device/cpu/codegen/compiler_messages.h"
 #include "server/device/cpu/codegen/compiler_process.h"
+#include "server/device/cpu/runtime/sanitizer.h"
 
 namespace rouse::cpu {
 namespace {
 
 // ThreadSanitizer has one of its own.
-#ifdef __SANITIZE_THREAD__
+#ifdef ROUSE_TSAN
 constexpr std::ptrdiff_t kThreads = 2;
 #else
 constexpr std::ptrdiff_t kThreads = 1;

@@ -21,6 +21,7 @@
 #include "server/device/cpu/codegen/large_stack.h"
 #include "server/device/cpu/ptx/failure.h"
 #include "server/device/cpu/ptx/parser.h"
+#include "server/device/cpu/runtime/sanitizer.h"
 
 namespace rouse::cpu::codegen {
 namespace {
@@ -39,9 +40,7 @@ void closeAllBut(int kept) {
   ::close_range(static_cast<unsigned>(kept) + 1, ~0u, 0);
 }
 
-void endWithParent() {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-}
+void endWithParent() { ::prctl(PR_SET_PDEATHSIG, SIGKILL); }
 
 // That this process may write to, and nobody else.
 std::uint64_t dataBytes() {
@@ -63,7 +62,7 @@ void limit(const UnitRequest& request) {
   ::setrlimit(RLIMIT_CORE, &none);
   set(RLIMIT_CPU, request.seconds);
   // Sanitizers reserve more than there is.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(ROUSE_ASAN) && !defined(ROUSE_TSAN)
   if (request.memoryBytes != 0) {
     set(RLIMIT_DATA, dataBytes() + kStackBytes + request.memoryBytes);
     set(RLIMIT_FSIZE, request.memoryBytes);
