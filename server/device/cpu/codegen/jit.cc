@@ -21,7 +21,7 @@ Error failure(const char* what, llvm::Error error) {
   return Error{CudaError::invalidKernelImage, std::string(what) + ": " + llvm::toString(std::move(error))};
 }
 
-constexpr const char* kWithoutMasks = "x86-64-v3";
+constexpr const char* kWithoutMasks = "x86-64-v3";  // as asked for in hostHasMasks, which takes no name
 
 // A level of the architecture to generate for in place of all that the processor has, to see what others get (x86-64 psABI, 3.1.1); null: none is asked for.
 const char* chosenLevel() {
@@ -71,7 +71,7 @@ struct Jit::State {
 
 bool hostHasMasks() {
   const char* const level = chosenLevel();
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports(kWithoutMasks) && (level == nullptr || std::string_view(level) == "x86-64-v4");
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("x86-64-v3") && (level == nullptr || std::string_view(level) == "x86-64-v4");
 }
 
 std::unique_ptr<llvm::TargetMachine> hostTarget(Attempt attempt) {
