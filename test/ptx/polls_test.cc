@@ -118,4 +118,16 @@ TEST_CASE("a warp that reads what one of its lanes has stored in the same round 
   }
 }
 
+TEST_CASE("a block's sum, found without a barrier behind it, stays what it was though another follows") {
+  for (const std::uint32_t threads : {32u, 64u, 256u, 1024u}) {
+    mustStore("polls", "summed_twice", false, threads, [&](const std::vector<std::uint32_t>& in, std::uint32_t, std::uint32_t) {
+      std::uint32_t once = 0, twice = 0;
+      for (std::uint32_t thread = 0; thread < threads; ++thread) once += in[thread] % 100, twice += in[thread] % 10;
+      return 10000 * twice + once;
+    });
+  }
+}
+
+TEST_CASE("who lists what it has found while there is room waits for nobody") { CHECK_FALSE(LoopKernels("polls", "O3").code("listed").mayPoll); }
+
 }  // namespace rouse::test

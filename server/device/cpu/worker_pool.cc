@@ -26,10 +26,12 @@ std::chrono::microseconds spinTime() {
 }
 
 // Blocks that spin wait for something outside their worker: first busily, then leaving the core to others, then in
-// naps.
+// naps. They need not wait: what looks like polling may be a walk along a list, or two blocks that answer each other. So they run as long as they sleep, for
+// the time that such a thing may take, and a tenth of that when they must wait for something.
 constexpr std::uint32_t kBusyRounds = 256;
 constexpr std::uint32_t kYieldRounds = 2048;
-constexpr long kNapNs = 50'000;
+constexpr std::chrono::microseconds kNap{50}, kBetweenNaps{50}, kBetweenLateNaps{5};
+constexpr std::chrono::seconds kLate{10};
 
 // A worker that has been without work for so long gives the memory of its large stacks back.
 constexpr long kTrimNs = 20'000'000;
@@ -153,6 +155,7 @@ void WorkerPool::main(std::uint32_t index) {
     workers_.push_back(&worker);
   }
   std::uint32_t fruitless = 0;
+  Clock::time_point firstNap, nextNap;
   while (!ending_.load(std::memory_order_relaxed)) {
     const bool worked = runOne(worker);
     bool spinning = false;
@@ -161,7 +164,16 @@ void WorkerPool::main(std::uint32_t index) {
       fruitless = 0;
       continue;
     }
-    rest(worker, resident, fruitless++);
+    if (!resident) {
+      rest(worker);
+    } else if (fruitless < kYieldRounds) {
+      if (fruitless++ >= kBusyRounds) sched_yield();
+      firstNap = nextNap = Clock::time_point();
+    } else if (const auto now = Clock::now(); now >= nextNap) {
+      if (firstNap == Clock::time_point()) firstNap = now;
+      nap();
+      nextNap = Clock::now() + (now - firstNap < kLate ? kBetweenNaps : kBetweenLateNaps);
+    }
   }
   {
     std::lock_guard lock(workersMutex_);
@@ -169,18 +181,15 @@ void WorkerPool::main(std::uint32_t index) {
   }
 }
 
-void WorkerPool::rest(Worker& worker, bool holdsResidue, std::uint32_t fruitless) {
+// Unless something is submitted meanwhile.
+void WorkerPool::nap() {
   const std::uint32_t seen = submissions_.load();
-  if (holdsResidue) {
-    if (fruitless < kBusyRounds) return;
-    if (fruitless < kYieldRounds) {
-      sched_yield();
-      return;
-    }
-    const timespec nap{0, kNapNs};
-    futexWait(submissions_, seen, &nap);
-    return;
-  }
+  const timespec time{0, std::chrono::nanoseconds(kNap).count()};
+  futexWait(submissions_, seen, &time);
+}
+
+void WorkerPool::rest(Worker& worker) {
+  const std::uint32_t seen = submissions_.load();
   {
     // Submitted between the last look and `seen`.
     std::lock_guard lock(mutex_);

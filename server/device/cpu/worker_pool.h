@@ -100,7 +100,8 @@ class WorkerPool {
 
   void main(std::uint32_t index);
   bool runOne(Worker& worker);
-  void rest(Worker& worker, bool holdsResidue, std::uint32_t fruitless);
+  void nap();
+  void rest(Worker& worker);
   void wake(std::uint32_t workers);
 
   const char* const name_;

@@ -474,3 +474,49 @@ KERNEL counted_down(unsigned n, const unsigned* in, unsigned* out) {
   }
   out[global()] = sum;
 }
+
+// What the threads of a block have, together: found by all, with no barrier behind.
+__device__ unsigned sumOfBlock(unsigned value) {
+  __shared__ unsigned sums[32];
+  const unsigned warp = linear() / 32, lane = linear() % 32;
+  for (unsigned by = 16; by > 0; by /= 2) value += __shfl_down_sync(~0u, value, by);
+  if (lane == 0) sums[warp] = value;
+  __syncthreads();
+  value = lane < threads() / 32 ? sums[lane] : 0;
+  if (warp == 0) {
+    for (unsigned by = 16; by > 0; by /= 2) value += __shfl_down_sync(~0u, value, by);
+    if (lane == 0) sums[0] = value;
+  }
+  __syncthreads();
+  return sums[0];
+}
+
+// Twice, before all blocks meet.
+KERNEL summed_twice(unsigned n, const unsigned* in, unsigned* out) {
+  unsigned met = 0;
+  const unsigned once = sumOfBlock(in[linear()] % 100), twice = sumOfBlock(in[linear()] % 10);
+  meetAllBlocks(const_cast<unsigned*>(behind(out)), met);
+  out[global()] = 10000 * twice + once;
+}
+
+// A thread at a time has a list to itself, and lists what it has taken up while there is room; whether there is decides about no round.
+KERNEL listed(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned stacks[1024][2], count;
+  if (linear() == 0) count = 0;
+  __syncthreads();
+  unsigned* const stack = stacks[linear()];
+  unsigned top = 1, found = 0;
+  stack[0] = in[linear()] % 50;
+  while (top != 0) {
+    const unsigned left = stack[--top];
+    found += left;
+    if (left % 3 == 1) {
+      const unsigned at = atomicAdd(&count, 1u);
+      if (at < n % 1000) out[2 * 1024 + at] = 1;
+      continue;
+    }
+    if (left != 0) stack[top++] = left - 1;
+  }
+  __syncthreads();
+  out[global()] = found;
+}

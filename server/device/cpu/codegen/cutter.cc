@@ -50,12 +50,36 @@ llvm::CallInst* Cutter::addBarrier(llvm::Instruction* before) {
 bool Cutter::separateOverwrites(const Uniformity& uniformity) {
   const bool hasPlain = llvm::any_of(barriers_, [](const llvm::Instruction* barrier) { return isCallOf(*barrier, "rouse_cpu_barrier"); });
   if ((!hasPlain && (warpCalls_ || !barriers_.empty())) || step_.size() > Overwrites::kMostBlocks) return false;
-  Overwrites overwrites(step_, uniformity, barriers_, warpCalls_);
+  const BehindPolls behind = behindPolls(uniformity);
+  Overwrites overwrites(step_, uniformity, barriers_, warpCalls_, [&](const llvm::Instruction& place) { return behind.contains(&place); });
   const auto& places = overwrites.find();
   crosses_ = overwrites.crosses();
   for (llvm::Instruction* place : places) addBarrier(place);
+  if (polls()) return !places.empty();
   for (llvm::Instruction* place : overwrites.apart()) addBarrier(meetWithin(place));
   return !places.empty() || !overwrites.apart().empty();
+}
+
+// Whoever has polled may have what the others poll for: it must not wait for them until it comes to a barrier of the program's.
+Cutter::BehindPolls Cutter::behindPolls(const Uniformity& uniformity) const {
+  BehindPolls found;
+  llvm::SmallVector<const llvm::BasicBlock*, 16> work;
+  const auto pass = [&](llvm::BasicBlock::const_iterator from, const llvm::BasicBlock* block) {
+    for (auto at = from; at != block->end(); ++at) {
+      if (barriers_.contains(const_cast<llvm::Instruction*>(&*at)) && !added_.contains(&*at)) return;
+      found.insert(&*at);
+    }
+    work.append(llvm::succ_begin(block), llvm::succ_end(block));
+  };
+  for (const llvm::CallInst* poll : polls_) {
+    if (!uniformity.isCommon(poll->getParent())) pass(std::next(poll->getIterator()), poll->getParent());
+  }
+  llvm::SmallPtrSet<const llvm::BasicBlock*, 16> seen;
+  while (!work.empty()) {
+    const llvm::BasicBlock* const block = work.pop_back_val();
+    if (seen.insert(block).second) pass(block->begin(), block);
+  }
+  return found;
 }
 
 void Cutter::separatePolls(const Uniformity& uniformity) {

@@ -65,6 +65,8 @@ class Cutter {
   const std::vector<llvm::BasicBlock*>& earlyEnds() const { return earlyEnds_; }
 
  private:
+  using BehindPolls = llvm::SmallPtrSet<const llvm::Instruction*, 32>;
+  BehindPolls behindPolls(const Uniformity&) const;
   llvm::CallInst* addBarrier(llvm::Instruction* before);
   void cutEdges(llvm::BasicBlock*);
   void cut(llvm::Instruction* at);

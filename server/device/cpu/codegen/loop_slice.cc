@@ -9,6 +9,8 @@
 namespace rouse::cpu::codegen {
 namespace {
 
+constexpr unsigned kMostBlocks = 256;  // of a loop that is searched block by block for each
+
 // The variable of the stack that is pointed to; null where there is none, or that is not known.
 const llvm::Value* variableOf(const llvm::Value* pointer) {
   const llvm::Value* const object = llvm::getUnderlyingObject(pointer, 0);
@@ -80,7 +82,7 @@ LoopSlice::LoopSlice(const llvm::Loop& loop, ControlFlow& flow, llvm::Value* val
       if (phi->getParent() == loop_.getHeader() && loop_.getLoopLatch() != nullptr) continue;
       const auto* const above = flow_.dominators.getNode(phi->getParent())->getIDom();
       for (llvm::BasicBlock* block : phi->blocks()) {
-        if (loop_.contains(block)) addControls(block, above == nullptr ? nullptr : above->getBlock());
+        if (loop_.contains(block)) addControls(block, above == nullptr ? nullptr : above->getBlock(), phi);
       }
     } else if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(instruction)) {
       if (const llvm::Value* const variable = variableOf(load->getPointerOperand())) {
@@ -93,16 +95,39 @@ LoopSlice::LoopSlice(const llvm::Loop& loop, ControlFlow& flow, llvm::Value* val
 }
 
 // What decides, from `top` on, whether a round comes to the block (after Ferrante, Ottenstein and Warren's control dependence, coarser), and where to from there.
-void LoopSlice::addControls(llvm::BasicBlock* block, const llvm::BasicBlock* top) {
+void LoopSlice::addControls(llvm::BasicBlock* block, const llvm::BasicBlock* top, const llvm::PHINode* phi) {
   llvm::SmallPtrSet<llvm::BasicBlock*, 16> seen;
   llvm::SmallVector<llvm::BasicBlock*, 16> blocks{block};
   while (!blocks.empty()) {
     llvm::BasicBlock* const next = blocks.pop_back_val();
     if (!loop_.contains(next) || !seen.insert(next).second) continue;
     llvm::Value* const condition = conditionOf(next);
-    if (condition != nullptr && (next == block || !flow_.comesThrough(next, block))) work_.push_back(condition);
+    if (condition != nullptr && (next == block || !flow_.comesThrough(next, block)) && (phi == nullptr || !bringsSame(next, *phi))) work_.push_back(condition);
     if (next != top && next != loop_.getHeader()) blocks.append(llvm::pred_begin(next), llvm::pred_end(next));
   }
+}
+
+// Whether all ways from a branch to the phi bring it one value, and none leaves the loop: `if (i < room) list[i] = x;` behind `i = atomicAdd(...)`.
+bool LoopSlice::bringsSame(const llvm::BasicBlock* branch, const llvm::PHINode& phi) const {
+  if (loop_.getNumBlocks() > kMostBlocks) return false;
+  const llvm::Value* brought = nullptr;
+  llvm::SmallPtrSet<const llvm::BasicBlock*, 16> seen;
+  llvm::SmallVector<const llvm::BasicBlock*, 16> blocks{branch};
+  while (!blocks.empty()) {
+    const llvm::BasicBlock* const from = blocks.pop_back_val();
+    if (!seen.insert(from).second) continue;
+    for (const llvm::BasicBlock* to : llvm::successors(from)) {
+      if (to != phi.getParent()) {
+        if (!loop_.contains(to)) return false;
+        blocks.push_back(to);
+        continue;
+      }
+      const llvm::Value* const value = phi.getIncomingValueForBlock(from);
+      if (brought != nullptr && value != brought) return false;
+      brought = value;
+    }
+  }
+  return brought != nullptr;
 }
 
 // What is stored to the variable, and calls that may do so.

@@ -45,7 +45,9 @@ class LoopSlice {
   bool isOwn(const llvm::Instruction* load) const { return own_.contains(load); }
 
  private:
-  void addControls(llvm::BasicBlock* block, const llvm::BasicBlock* top);
+  // `phi`: whose value it is about, if one's.
+  void addControls(llvm::BasicBlock* block, const llvm::BasicBlock* top, const llvm::PHINode* phi = nullptr);
+  bool bringsSame(const llvm::BasicBlock* branch, const llvm::PHINode&) const;
   void addKept(const llvm::Value* variable);
   void addOwn(const llvm::LoadInst& load);
   void addHanded(const llvm::LoadInst& load);

@@ -89,6 +89,7 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
     if (cutter.polls()) {
       cutter.separatePolls(*uniformity);
       look();
+      if (cutter.separateOverwrites(*uniformity)) look();
     } else {
       const bool separated = cutter.separateOverwrites(*uniformity);
       way.steppingHelps = way.mayStep && cutter.crosses() && lanes != nullptr && hasLaneForms(step);

@@ -15,6 +15,7 @@ constexpr std::uint32_t kYieldsPerSwitch = 8;     // a loop that yields is not a
 constexpr std::uint32_t kSpinsPerThread = 4;      // rounds of all spinning threads before other blocks get a turn
 constexpr std::uint32_t kYieldsPerTurn = 16;      // of each thread, though others become runnable: threads that poll together meet in each round
 constexpr std::uint32_t kRoundsPerTurn = 4;       // of a loop in which threads only poll: the other block may be another worker's
+constexpr std::uint32_t kRoundsAlone = 64;        // where this worker has no other: what looks like polling may be a walk along a list
 // How long nothing but polling goes on in the whole grid before lanes that step no longer wait for mates that poll; and at most, since rounds of polling may step as well.
 constexpr std::chrono::milliseconds kPatience{200}, kMostPatience{10'000};
 constexpr std::uint32_t kTurnsPerFairness = 256;  // switches between turns of those that come last
@@ -103,8 +104,8 @@ void Block::loopBody(Fiber* self) {
 }
 
 // A loop that has to be left in the middle, when others are to run.
-Block::Outcome Block::runPolling() {
-  rounds_ = 0;
+Block::Outcome Block::runPolling(bool alone) {
+  rounds_ = alone ? kRoundsAlone : kRoundsPerTurn;
   if (loop_ == nullptr) {
     loop_ = runner_.takeFiber(grid_->loopStackBytes(), &Block::loopBody);
     if (loop_ == nullptr) {
@@ -129,8 +130,8 @@ Block::Outcome Block::runPolling() {
   return ended ? Outcome::finished : Outcome::failed;
 }
 
-Block::Outcome Block::run() {
-  if (grid_->options().code.loop != nullptr) return runPolling();
+Block::Outcome Block::run(bool alone) {
+  if (grid_->options().code.loop != nullptr) return runPolling(alone);
   spins_ = 0;
   yields_ = 0;
   if (held_) judgePatience();
@@ -332,7 +333,7 @@ void Block::yield(Fiber* self) {
 
 void Block::letOthers() {
   __builtin_ia32_pause();
-  if (++rounds_ < kRoundsPerTurn) return;
+  if (--rounds_ != 0) return;
   runner_.leave(runner_.current(), nullptr);
 }
 

@@ -33,7 +33,7 @@ class Block {
   enum class Outcome { finished, spinning, failed };
   // Runs threads until all have ended, or all that could run only spin, or the launch has failed. A failed block has
   // ended.
-  Outcome run();
+  Outcome run(bool alone);
 
   // Runs the block, and with KernelCode::rows those that follow it in x, `blocks` in all, as a loop (KernelCode::loop) on the calling fiber.
   void runLoop(std::uint32_t blocks);
@@ -80,7 +80,7 @@ class Block {
  private:
   static void threadBody(Fiber* self);
   static void loopBody(Fiber* self);
-  Outcome runPolling();
+  Outcome runPolling(bool alone);
   // The next thread to run, taken out of its queue; null when none can or all spin.
   Fiber* pick();
   // Whether others are to have a turn, though threads can run here.
@@ -126,7 +126,7 @@ class Block {
   std::vector<Warp> warps_;
   std::vector<Fiber*> fibers_;  // by thread; null: not begun, or ended
   Fiber* loop_ = nullptr;       // of a loop that polls; null: not begun, or ended
-  std::uint32_t rounds_ = 0;    // of polling, since the block's turn began
+  std::uint32_t rounds_ = 0;    // of polling that are left of the block's turn
   FrameMemory frames_;
   std::unique_ptr<CheckedRange[]> checkedRanges_;  // of checked code
   Fiber* ending_ = nullptr;                        // has made the access that follows

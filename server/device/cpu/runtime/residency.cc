@@ -115,7 +115,7 @@ Residency::Progress Residency::runBlocks(const std::atomic<std::uint32_t>& other
       block = beginNext();
       if (block == nullptr) break;
     }
-    if (block->run() == Block::Outcome::spinning) {
+    if (block->run(spinning_.empty() && left_ == 0) == Block::Outcome::spinning) {
       spinning_.push_back(std::move(block));
     } else {
       grid_.endBlocks(1, true);
