@@ -339,6 +339,8 @@ struct DeviceOptions {
   // cpu: absolute path of a directory where code of kernels is kept for the next time, and how much of it; empty: nowhere.
   std::string codeCache;
   std::uint64_t codeCacheBytes = 0;
+  // cpu: kernels are compiled in processes of their own, in bounded time and memory. The device is opened while this one has one thread.
+  bool compileApart = false;
   std::uint64_t absentBytes = 0;  // the first so many of the chunks have no memory yet (Device::supply()); of memoryBytes, which is not 0
   bool measureLink = false;       // fill in LinkDescription's curves: takes up to about 0.2 s
 };

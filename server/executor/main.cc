@@ -90,6 +90,7 @@ int run(int argc, char** argv) {
   device.measureLink = !options.isolated || device.linksFd >= 0;
   if (options.isolated) options.absentBytes = device.memoryBytes;
   device.absentBytes = options.absentBytes;
+  device.compileApart = true;
   auto opened = openDevice(backends, kind, device);
   if (options.orphanNs != 0) options.linksFd = links.release();
   links.reset();

@@ -13,7 +13,11 @@ extern "C" __attribute__((visibility("default"))) rouse::Result<std::unique_ptr<
 rouse_open_device(const rouse::memory::DeviceOptions& options) {
   // Read by OpenBLAS when it is loaded (library_loader.h): the device's own workers divide its work. Here, while there are no other threads.
   ::setenv("OPENBLAS_NUM_THREADS", "1", 1);
-  auto service = rouse::cpu::CompileService::start();
-  if (!service) std::fprintf(stderr, "rouse-executor: %s: kernels are compiled in this process, without limits\n", service.error().message.c_str());
-  return rouse::cpu::CpuDevice::open(options, service ? std::move(*service) : nullptr);
+  std::shared_ptr<rouse::cpu::CompileService> service;
+  if (options.compileApart) {
+    auto started = rouse::cpu::CompileService::start();
+    if (started) service = std::move(*started);
+    else std::fprintf(stderr, "rouse-executor: %s: kernels are compiled in this process, without limits\n", started.error().message.c_str());
+  }
+  return rouse::cpu::CpuDevice::open(options, std::move(service));
 }

@@ -50,9 +50,8 @@ llvm::CallInst* Cutter::addBarrier(llvm::Instruction* before) {
 bool Cutter::separateOverwrites(const Uniformity& uniformity) {
   const bool hasPlain = llvm::any_of(barriers_, [](const llvm::Instruction* barrier) { return isCallOf(*barrier, "rouse_cpu_barrier"); });
   if ((!hasPlain && (warpCalls_ || !barriers_.empty())) || step_.size() > Overwrites::kMostBlocks) return false;
-  const BehindPolls behind = behindPolls(uniformity);
-  Overwrites overwrites(step_, uniformity, barriers_, warpCalls_, [&](const llvm::Instruction& place) { return behind.contains(&place); });
-  const auto& places = overwrites.find();
+  Overwrites overwrites(step_, uniformity, barriers_, warpCalls_);
+  const auto& places = overwrites.find(behindPolls(uniformity));
   crosses_ = overwrites.crosses();
   for (llvm::Instruction* place : places) addBarrier(place);
   if (polls()) return !places.empty();

@@ -161,9 +161,8 @@ bool isOthers(const Sum& apart, std::int64_t stride, const Uniformity& uniformit
 
 }  // namespace
 
-Overwrites::Overwrites(llvm::Function& step, const Uniformity& uniformity, const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers, bool inStep,
-                       llvm::function_ref<bool(const llvm::Instruction&)> held)
-    : step_(step), uniformity_(uniformity), barriers_(barriers), dominators_(step), shapes_(step, Beside::neighbours), ofWarps_(step, Beside::rows), inStep_(inStep), held_(held), loops_(dominators_) {
+Overwrites::Overwrites(llvm::Function& step, const Uniformity& uniformity, const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers, bool inStep)
+    : step_(step), uniformity_(uniformity), barriers_(barriers), dominators_(step), shapes_(step, Beside::neighbours), ofWarps_(step, Beside::rows), inStep_(inStep), loops_(dominators_) {
   for (const llvm::Instruction& instruction : llvm::instructions(step)) {
     const llvm::Value* const pointer = llvm::getLoadStorePointerOperand(&instruction);
     if (pointer == nullptr) continue;
@@ -321,7 +320,7 @@ void Overwrites::noteApart(llvm::Instruction& access, llvm::Instruction* branchi
   }
 }
 
-const llvm::SmallSetVector<llvm::Instruction*, 8>& Overwrites::find() {
+const llvm::SmallSetVector<llvm::Instruction*, 8>& Overwrites::find(const llvm::SmallPtrSetImpl<const llvm::Instruction*>& held) {
   for (bool found = true; found && places_.size() < kMostPlaces;) {
     found = false;
     apart_.clear();
@@ -332,7 +331,7 @@ const llvm::SmallSetVector<llvm::Instruction*, 8>& Overwrites::find() {
       walk(block, seen, [&](llvm::Instruction& instruction, const Seen& now) {
         if (found || !shared_.contains(&instruction) || !hits(instruction, now)) return;
         llvm::Instruction* const place = placeOf(instruction);
-        if (place == nullptr || places_.contains(place) || held_(*place)) {
+        if (place == nullptr || places_.contains(place) || held.contains(place)) {
           crosses_ |= llvm::isa<llvm::LoadInst>(instruction);
           return;
         }

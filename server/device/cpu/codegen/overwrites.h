@@ -3,7 +3,6 @@
 // programs work there. Threads that are done one after the other, or sixteen at a time, would do all of theirs first.
 #pragma once
 
-#include <llvm/ADT/STLFunctionalExtras.h>
 #include <llvm/ADT/SetVector.h>
 #include <llvm/IR/Dominators.h>
 
@@ -19,12 +18,12 @@ class Overwrites {
   static constexpr std::size_t kMostBlocks = 400;  // larger functions are left as they are
 
   // Of a step (step_function.h) that is not cut yet, whose threads all come to the same barriers.
-  // `inStep`: whether whole warps go through it in step, so that lanes find what others have stored. `held`: in front of which all must not meet.
-  Overwrites(llvm::Function& step, const Uniformity& uniformity, const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers, bool inStep,
-             llvm::function_ref<bool(const llvm::Instruction&)> held);
+  // `inStep`: whether whole warps go through it in step, so that lanes find what others have stored.
+  Overwrites(llvm::Function& step, const Uniformity& uniformity, const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers, bool inStep);
 
-  // Where all threads are together, behind loads and before a store over what they have loaded, or behind stores and before a load of what they have stored: what a barrier in front of would part.
-  const llvm::SmallSetVector<llvm::Instruction*, 8>& find();
+  // Where all threads are together, behind loads and before a store over what they have loaded, or behind stores and before a load of what they have stored: what a barrier in front of would part. `held`: in front of
+  // which all must not meet.
+  const llvm::SmallSetVector<llvm::Instruction*, 8>& find(const llvm::SmallPtrSetImpl<const llvm::Instruction*>& held);
   // The same within branches that only some threads take, of what find() has not found a place for: to be parted by meetWithin().
   const llvm::SmallSetVector<llvm::Instruction*, 8>& apart() const { return apart_; }
   // Whether some load what others have stored where all are nowhere together between: only threads side by side find it.
@@ -57,7 +56,6 @@ class Overwrites {
   const llvm::DominatorTree dominators_;
   const LaneShapes shapes_, ofWarps_;
   const bool inStep_;
-  const llvm::function_ref<bool(const llvm::Instruction&)> held_;
   const llvm::LoopInfo loops_;
   llvm::DenseMap<const llvm::Instruction*, Addresses> shared_;  // loads from shared memory and stores to it: addresses there that may be theirs
   std::map<const llvm::BasicBlock*, Seen> before_;  // what has been loaded and stored since the last barrier where a block begins

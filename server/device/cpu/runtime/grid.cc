@@ -1,6 +1,7 @@
 #include "server/device/cpu/runtime/grid.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 #include "schemas/base/range.h"
@@ -15,12 +16,18 @@ constexpr std::size_t kRuntimeStackBytes = std::size_t{24} << 10;
 constexpr std::size_t kFrameGrowth = 4;
 constexpr std::size_t kParameterAlign = 64;
 
+// Blocks that all poll for so long may wait for one that was not begun: programs count on as many as the GPU that they were written for holds. There are none larger
+// than that (H100: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
+constexpr std::chrono::milliseconds kPatience{50};
+constexpr std::uint64_t kMultiprocessors = 132, kMostThreads = 2048, kMostBlocks = 32;
+
 }  // namespace
 
 Grid::Grid(GridOptions options) : options_(std::move(options)) {
   const auto& grid = options_.grid;
   const auto& block = options_.block;
   blocks_ = std::uint64_t{grid.x} * grid.y * grid.z;
+  residentLimit_ = options_.residentBlocks;
   threads_ = block.x * block.y * block.z;
   unfinished_ = blocks_;
   stackBytes_ = StackPool::classFor(options_.code.localBytes + kRuntimeStackBytes +
@@ -41,13 +48,30 @@ std::uint64_t Grid::claim(std::uint64_t most, std::uint64_t& first) {
 
 bool Grid::beginBlock(bool first) {
   const std::uint64_t before = resident_.fetch_add(1, std::memory_order_relaxed);
-  if (first || before < options_.residentBlocks) return true;
+  if (first || before < residentLimit_.load(std::memory_order_relaxed)) return true;
   resident_.fetch_sub(1, std::memory_order_relaxed);
+  mayNeedMore();
   return false;
 }
 
+// In loops, where one more takes next to nothing; fibers have a stack for each thread.
+void Grid::mayNeedMore() {
+  if (options_.code.loop == nullptr || !options_.code.mayPoll || options_.cooperative) return;
+  const std::int64_t now = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  std::int64_t since = refusedSince_.load(std::memory_order_relaxed);
+  if (since == 0) {
+    refusedSince_.compare_exchange_strong(since, now, std::memory_order_relaxed);
+  } else if (now - since > std::chrono::nanoseconds(kPatience).count() && refusedSince_.compare_exchange_strong(since, 0, std::memory_order_relaxed)) {
+    const std::uint64_t limit = residentLimit_.load(std::memory_order_relaxed), most = kMultiprocessors * std::min(kMostBlocks, kMostThreads / std::max(threads_, 1u));
+    if (limit < most) residentLimit_.store(std::min(2 * limit, most), std::memory_order_relaxed);
+  }
+}
+
 void Grid::endBlocks(std::uint64_t count, bool begun) {
-  if (begun) resident_.fetch_sub(count, std::memory_order_relaxed);
+  if (begun) {
+    resident_.fetch_sub(count, std::memory_order_relaxed);
+    refusedSince_.store(0, std::memory_order_relaxed);
+  }
   unfinished_.fetch_sub(count, std::memory_order_acq_rel);
 }
 

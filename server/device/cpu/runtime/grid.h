@@ -81,6 +81,8 @@ class Grid {
   Error failure() const;  // code success when there was none
 
  private:
+  void mayNeedMore();
+
   GridOptions options_;
   struct Workspace {
     std::uint32_t bytes = sizeof(Workspace);
@@ -94,7 +96,8 @@ class Grid {
   std::size_t stackBytes_ = 0;
   alignas(64) std::atomic<std::uint64_t> next_{0};
   alignas(64) std::atomic<std::uint64_t> unfinished_{0};
-  std::atomic<std::uint64_t> resident_{0};
+  std::atomic<std::uint64_t> resident_{0}, residentLimit_;
+  std::atomic<std::int64_t> refusedSince_{0};  // steady clock's, ns; 0: blocks end
   std::atomic<std::uint64_t> progress_{0};
   std::atomic<bool> holds_{true};
   std::atomic<bool> stopped_{false};
