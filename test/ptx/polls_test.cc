@@ -130,4 +130,13 @@ TEST_CASE("a block's sum, found without a barrier behind it, stays what it was t
 
 TEST_CASE("who lists what it has found while there is room waits for nobody") { CHECK_FALSE(LoopKernels("polls", "O3").code("listed").mayPoll); }
 
+TEST_CASE("more blocks than are begun at once wait for each other") {
+  const LoopKernels kernels("polls", "O3");
+  const cpu::KernelCode code = kernels.code("all_here");
+  REQUIRE(code.mayPoll);
+  const Error error = endOf(code, 96, {32, 1, 1}, someNumbers(), 0);  // the launcher begins 64
+  INFO(error.message);
+  CHECK(error.code == CudaError::success);
+}
+
 }  // namespace rouse::test

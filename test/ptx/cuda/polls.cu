@@ -520,3 +520,13 @@ KERNEL listed(unsigned n, const unsigned* in, unsigned* out) {
   __syncthreads();
   out[global()] = found;
 }
+
+// All blocks of the grid, however many there are, wait for each other. From zero.
+KERNEL all_here(unsigned n, const unsigned* in, unsigned* out) {
+  if (linear() == 0) {
+    atomicAdd(out, 1u);
+    while (*static_cast<volatile unsigned*>(out) < gridDim.x) {
+    }
+  }
+  __syncthreads();
+}
