@@ -367,7 +367,7 @@ TEST_CASE("a context that is cancelled or destroyed in the middle of a transfer 
   usleep(5000);
   const std::int64_t begin = AlarmClock::now();
   node.gpus[1].reset();
-  CHECK(seconds(AlarmClock::now() - begin) < 0.1);
+  CHECK(seconds(AlarmClock::now() - begin) < 0.25);  // a third of a second if it was waited for
   const double took = least(3, [&] {
     const std::int64_t alone = AlarmClock::now();
     node[0].copyIn(4 * kMiB);

@@ -68,6 +68,23 @@ void exited(ThreadContext* thread, const std::byte* parameters) {
   as<Words>(parameters).words[thread->linear] = votes + (thread->lane + 4 < 20 ? down : 0);
 }
 
+// All lanes come to shuffles whose masks name only those that are read from, before them and behind them (GpuBTree splits its nodes so).
+void namesSources(ThreadContext* thread, const std::byte* parameters) {
+  constexpr std::uint32_t kUp = 0;
+  const std::uint32_t lane = thread->lane;
+  std::uint32_t right = 0;
+  for (std::uint32_t round = 0; round < 5; ++round) {
+    const std::uint32_t value = thread->linear * 10 + round;
+    const auto up = static_cast<std::uint32_t>(rouse_cpu_shuffle(thread, 0, value, 16, kUp, 0x0000'ffff));
+    right += up == (lane < 16 ? value : value - 160) ? 1 : 0;
+    const auto down = static_cast<std::uint32_t>(rouse_cpu_shuffle(thread, 1, value, 16, kWhole, 0xffff'0000));
+    right += down == (lane < 16 ? value + 160 : value) ? 1 : 0;
+  }
+  // Who is not named and comes alone is not kept for ever.
+  if (lane >= 16) right += rouse_cpu_shuffle(thread, 0, 1, 16, kUp, 0x0000'ffff) % 2 == 0 ? 1 : 0;
+  as<Words>(parameters).words[thread->linear] = right;
+}
+
 // Every operation of one kind after another, results checked by each lane.
 void everything(ThreadContext* thread, const std::byte* parameters) {
   const std::uint32_t lane = thread->lane;
@@ -286,6 +303,12 @@ TEST_CASE("meetings with different masks that share lanes are kept apart") {
   CHECK(words[0] == 0b011 * 100 + 0b001);
   CHECK(words[1] == 0b011);
   CHECK(words[2] == 0b001);
+}
+
+TEST_CASE("lanes that a shuffle's mask leaves out read what those that it names have") {
+  std::vector<std::uint32_t> words(64);
+  mustRun(threads(&namesSources, 64), Words{words.data()});
+  for (std::uint32_t i = 0; i < 64; ++i) CHECK(words[i] == (i % 32 < 16 ? 10 : 11));
 }
 
 TEST_CASE("lanes that have exited are not waited for") {

@@ -9,6 +9,7 @@ namespace rouse::cpu::codegen {
 namespace {
 
 constexpr std::uint64_t kMostFrameBytes = std::uint64_t{64} << 10;
+constexpr std::uint64_t kManyBytes = 1024;
 
 bool canCompute(Recomputation& recomputation, llvm::Instruction* value) {
   return !llvm::isa<llvm::PHINode>(value) && recomputation.offers(value);
@@ -94,7 +95,9 @@ bool Frame::keepVariables() {
     }
     const std::uint64_t align = std::max<std::uint64_t>(variable->getAlign().value(), 16);
     if (align > 64) return false;
-    const std::uint64_t bytes = llvm::alignTo(variable->getAllocationSize(layout_)->getFixedValue(), align);
+    std::uint64_t bytes = llvm::alignTo(variable->getAllocationSize(layout_)->getFixedValue(), align);
+    // A distance at which all threads' would be in the same few sets of the cache.
+    if (bytes >= kManyBytes && bytes % 128 == 0) bytes += 64;
     bytes_ = llvm::alignTo(bytes_, 64);
     if (bytes_ + bytes > kMostFrameBytes) return false;
     llvm::Value* const kept = place(bytes_, bytes);

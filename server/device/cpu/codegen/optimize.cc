@@ -14,6 +14,7 @@
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 #include <llvm/Transforms/Utils/LCSSA.h>
 #include <llvm/Transforms/Utils/LoopSimplify.h>
+#include <llvm/Transforms/Utils/LoopUtils.h>
 #include <llvm/Transforms/Utils/LowerAtomic.h>
 #include <llvm/Transforms/Utils/LowerSwitch.h>
 
@@ -24,6 +25,7 @@ namespace {
 
 constexpr std::size_t kLargestFull = 60'000;
 constexpr std::size_t kLargestLess = 400'000;
+constexpr std::size_t kLargestVectorized = 3000;  // of a loop
 
 constexpr const char* kAccessGroupName = "rouse.access.group";
 
@@ -107,6 +109,20 @@ class JoinEnds : public llvm::PassInfoMixin<JoinEnds> {
   }
 };
 
+// LLVM's plans of vector loops take time that grows with the square of what is in them.
+class LeaveLargeLoops : public llvm::PassInfoMixin<LeaveLargeLoops> {
+ public:
+  llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
+    for (llvm::Loop* loop : analyses.getResult<llvm::LoopAnalysis>(function).getLoopsInPreorder()) {
+      if (!loop->isInnermost()) continue;
+      std::size_t instructions = 0;
+      for (const llvm::BasicBlock* block : loop->blocks()) instructions += block->size();
+      if (instructions > kLargestVectorized) llvm::addStringMetadataToLoop(loop, "llvm.loop.vectorize.enable", 0);
+    }
+    return llvm::PreservedAnalyses::all();
+  }
+};
+
 }  // namespace
 
 Effort effortFor(std::size_t size) {
@@ -187,8 +203,23 @@ void simplify(llvm::Module& module, llvm::TargetMachine& target, Effort effort) 
   passes.run(module, analyses.modules);
 }
 
+void shortenBlocks(llvm::Function& function) {
+  constexpr std::size_t kMost = 512;
+  llvm::SmallVector<llvm::Instruction*, 16> places;
+  for (llvm::BasicBlock& block : llvm::make_early_inc_range(function)) {
+    places.clear();
+    std::size_t count = 0;
+    for (llvm::Instruction& instruction : block) {
+      if (++count % kMost == 0 && !llvm::isa<llvm::PHINode>(instruction)) places.push_back(&instruction);
+    }
+    // The last first: what comes behind a place is moved.
+    for (llvm::Instruction* place : llvm::reverse(places)) block.splitBasicBlock(place);
+  }
+}
+
 void optimize(llvm::Module& module, llvm::TargetMachine& target, Effort effort) {
   Analyses analyses(target);
+  analyses.builder.registerVectorizerStartEPCallback([](llvm::FunctionPassManager& passes, llvm::OptimizationLevel) { passes.addPass(LeaveLargeLoops()); });
   llvm::ModulePassManager passes;
   switch (effort) {
     case Effort::full:

@@ -88,6 +88,9 @@ llvm::MDNode* accessGroup(llvm::Module&, bool create = false);
 
 void optimize(llvm::Module&, llvm::TargetMachine&, Effort);
 
+// Of code that is not optimized: where a choice becomes a branch, the code generator moves all of the block that comes behind, once for each.
+void shortenBlocks(llvm::Function&);
+
 // Of code that nothing else is done to: masks are computed as masks (mask_selects.cc).
 void keepMasks(llvm::Function&);
 

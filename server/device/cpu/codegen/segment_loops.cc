@@ -5,6 +5,7 @@
 #include <llvm/Transforms/Utils/Cloning.h>
 #include <llvm/Transforms/Utils/Local.h>
 #include <llvm/Transforms/Utils/PromoteMemToReg.h>
+#include <llvm/Transforms/Utils/ValueMapper.h>
 
 #include <optional>
 
@@ -13,6 +14,8 @@
 
 namespace rouse::cpu::codegen {
 namespace {
+
+constexpr std::size_t kMostInOne = 40;  // segments whose loops are in one function
 
 // Whether a segment does nothing that not every thread does, and does the same: it decides which comes next.
 bool isSameForAll(llvm::Function& segment) {
@@ -31,15 +34,51 @@ bool isSameForAll(llvm::Function& segment) {
   return true;
 }
 
+// What the step does from one of its cuts on. Only that is copied: a kernel may have hundreds of cuts.
+llvm::Function* cloneFrom(llvm::Function& step, std::uint32_t number, llvm::ValueToValueMapTy& map) {
+  auto* const made = llvm::Function::Create(step.getFunctionType(), step.getLinkage(), "", step.getParent());
+  made->setAttributes(step.getAttributes());
+  for (llvm::Argument& argument : step.args()) map[&argument] = made->getArg(argument.getArgNo());
+  auto* const word = llvm::cast<llvm::IntegerType>(step.getArg(kSegment)->getType());
+  map[step.getArg(kSegment)] = llvm::ConstantInt::get(word, number);
+  const llvm::BasicBlock* const entry = &step.getEntryBlock();
+  // Of the only segment there is, it is no choice, or one of two ways.
+  const auto* const several = llvm::dyn_cast<llvm::SwitchInst>(entry->getTerminator());
+  const llvm::BasicBlock* const first = several == nullptr ? entry->getTerminator()->getSuccessor(0) : several->findCaseValue(llvm::ConstantInt::get(word, number))->getCaseSuccessor();
+  llvm::SmallPtrSet<const llvm::BasicBlock*, 32> reached{entry};
+  llvm::SmallVector<const llvm::BasicBlock*, 32> work{first};
+  while (!work.empty()) {
+    const llvm::BasicBlock* const block = work.pop_back_val();
+    if (reached.insert(block).second) work.append(llvm::succ_begin(block), llvm::succ_end(block));
+  }
+  for (llvm::BasicBlock& block : step) {
+    if (!reached.contains(&block)) continue;
+    llvm::BasicBlock* const copy = llvm::CloneBasicBlock(&block, map, "", made);
+    map[&block] = copy;
+    for (llvm::PHINode& phi : copy->phis()) phi.removeIncomingValueIf([&](unsigned k) { return !reached.contains(phi.getIncomingBlock(k)); }, false);
+  }
+  llvm::Instruction* const choice = made->getEntryBlock().getTerminator();
+  llvm::BranchInst::Create(llvm::cast<llvm::BasicBlock>(map[first]), choice->getIterator());
+  choice->eraseFromParent();
+  for (llvm::Instruction& instruction : llvm::instructions(*made)) llvm::RemapInstruction(&instruction, map, llvm::RF_NoModuleLevelChanges | llvm::RF_IgnoreMissingLocals);
+  for (llvm::BasicBlock& block : *made) {
+    for (llvm::PHINode& phi : llvm::make_early_inc_range(block.phis())) {
+      if (phi.getNumIncomingValues() == 1 && phi.getIncomingValue(0) != &phi) {
+        phi.replaceAllUsesWith(phi.getIncomingValue(0));
+        phi.eraseFromParent();
+      }
+    }
+  }
+  return made;
+}
+
 }  // namespace
 
 llvm::Function* SegmentLoops::segment(std::uint32_t number) {
   llvm::ValueToValueMapTy map;
-  llvm::Function* const made = llvm::CloneFunction(&step_, map);
-  made->setName(function_->getName() + ".segment." + std::to_string(number));
-  made->getArg(kSegment)->replaceAllUsesWith(b.getInt32(number));
-  llvm::ConstantFoldTerminator(&made->getEntryBlock(), true);
+  llvm::Function* const made = cloneFrom(step_, number, map);
   llvm::removeUnreachableBlocks(*made);
+  made->setName(function_->getName() + ".segment." + std::to_string(number));
   llvm::SmallVector<llvm::AllocaInst*, 32> slots;
   for (llvm::AllocaInst* slot : frame_.slots()) {
     if (auto* there = llvm::dyn_cast_or_null<llvm::AllocaInst>(map.lookup(slot)); there != nullptr && llvm::isAllocaPromotable(there))
@@ -78,18 +117,21 @@ bool SegmentLoops::addCommon(llvm::StringRef name) {
     b.SetInsertPoint(blocks_[k]);
     // One word at a time, so that each becomes a value of its own.
     for (std::uint64_t at = 0; at < frame_.uniforms() * kUniformBytes; at += 8)
-      b.CreateStore(b.CreateLoad(b.getInt64Ty(), field(uniformOut_, at)), field(uniformIn_, at));
-    llvm::Value* const reduced = b.CreateLoad(b.getInt32Ty(), arrived_);
-    b.CreateStore(b.getInt32(0), arrived_);
+      b.CreateStore(b.CreateLoad(b.getInt64Ty(), field(shared_.uniformOut, at)), field(shared_.uniformIn, at));
+    llvm::Value* const reduced = b.CreateLoad(b.getInt32Ty(), shared_.arrived);
+    b.CreateStore(b.getInt32(0), shared_.arrived);
     if (mayComeToPoll(*segments_[k])) {
       runOwnTime(loops, k, reduced);
       continue;
     }
-    possible = runCommon(loops, k, segments_[k], reduced);
-    if (possible) go(b.CreateLoad(b.getInt32Ty(), next_), segments_[k], done);
+    possible = blocks_.size() > kMostInOne ? runOutlined(loops, k, segments_[k], reduced) : runCommon(loops, k, segments_[k], reduced);
+    if (possible) go(b.CreateLoad(b.getInt32Ty(), shared_.next), segments_[k], done);
   }
   if (possible && ranges_.polls != 0) addPolls(loops, *single, done);
-  if (!possible) function_->eraseFromParent();
+  if (!possible) {
+    function_->eraseFromParent();
+    for (llvm::Function* outlined : outlined_) outlined->eraseFromParent();
+  }
   for (llvm::Function* made : segments_) {
     if (made->use_empty()) made->eraseFromParent();
   }
@@ -104,19 +146,19 @@ bool SegmentLoops::addCommon(llvm::StringRef name) {
 // Where some end and others go on, the next segment is that of the latter.
 void SegmentLoops::noteNext(llvm::CallInst* next) {
   next->addFnAttr(llvm::Attribute::AlwaysInline);
-  llvm::Value* const way = frame_.mayEndEarly() ? b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, b.CreateLoad(b.getInt32Ty(), next_), next) : next;
-  b.CreateStore(way, next_);
+  llvm::Value* const way = frame_.mayEndEarly() ? b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, b.CreateLoad(b.getInt32Ty(), shared_.next), next) : next;
+  b.CreateStore(way, shared_.next);
 }
 
 // All threads the same segment, or all that are left. What is done while all are there knows that they are.
 bool SegmentLoops::runCommon(ThreadLoops& loops, std::uint32_t number, llvm::Function* segment, llvm::Value* reduced) {
   if (!frame_.mayEndEarly()) return runAll(loops, number, segment, reduced);
-  b.CreateStore(b.getInt32(kThreadEnds), next_);
+  b.CreateStore(b.getInt32(kThreadEnds), shared_.next);
   if (number == 0 || (target_ != nullptr && isSameForAll(*segment))) return runAll(loops, number, segment, reduced);
   llvm::BasicBlock* const all = newBlock("all");
   llvm::BasicBlock* const some = newBlock("some");
   llvm::BasicBlock* const after = newBlock("after");
-  llvm::Value* const any = b.CreateLoad(b.getInt32Ty(), field(uniformOut_, frame_.anyEnded() * kUniformBytes));
+  llvm::Value* const any = b.CreateLoad(b.getInt32Ty(), field(shared_.uniformOut, frame_.anyEnded() * kUniformBytes));
   b.CreateCondBr(b.CreateICmpEQ(any, b.getInt32(0)), all, some);
   b.SetInsertPoint(all);
   if (!runAll(loops, number, segment, reduced)) return false;
@@ -126,6 +168,36 @@ bool SegmentLoops::runCommon(ThreadLoops& loops, std::uint32_t number, llvm::Fun
   b.CreateBr(after);
   b.SetInsertPoint(after);
   return true;
+}
+
+// The same in a function of its own: LLVM asks of each loop what is known where it begins, as far back as there is one way to come there, so a row of hundreds of
+// them in one function takes time that grows with the square.
+bool SegmentLoops::runOutlined(ThreadLoops& loops, std::uint32_t number, llvm::Function* segment, llvm::Value* reduced) {
+  llvm::Function* const outer = function_;
+  const Shared shared = shared_;
+  const auto place = b.saveIP();
+  llvm::Type* const pointer = b.getPtrTy();
+  llvm::Value* const arguments[] = {loops.block(), loops.parameters(), shared.next, shared.arrived, shared.uniformIn, shared.uniformOut, shared.stride, shared.frames, reduced};
+  function_ = llvm::Function::Create(llvm::FunctionType::get(b.getVoidTy(), {pointer, pointer, pointer, pointer, pointer, pointer, b.getInt64Ty(), pointer, b.getInt32Ty()}, false),
+                                     llvm::GlobalValue::InternalLinkage, outer->getName() + ".of." + std::to_string(number), module_);
+  function_->setAttributes(outer->getAttributes());
+  function_->addFnAttr(llvm::Attribute::NoInline);
+  for (const unsigned alone : {2u, 3u, 4u, 5u, 7u}) function_->addParamAttr(alone, llvm::Attribute::NoAlias);
+  outlined_.push_back(function_);
+  b.SetInsertPoint(newBlock("entry"));
+  shared_ = {function_->getArg(2), function_->getArg(3), function_->getArg(4), function_->getArg(5), function_->getArg(6), function_->getArg(7)};
+  ThreadLoops own(b);
+  const bool possible = runCommon(own, number, segment, function_->getArg(8));
+  own.noteMisaligned();
+  b.CreateRetVoid();
+  llvm::Function* const made = function_;
+  const bool besides = made->hasFnAttribute("prefer-vector-width");
+  function_ = outer;
+  shared_ = shared;
+  if (besides) allowLanes(*function_);
+  b.restoreIP(place);
+  b.CreateCall(made, arguments);
+  return possible;
 }
 
 // All threads the same segment.
@@ -147,7 +219,7 @@ bool SegmentLoops::runAll(ThreadLoops& loops, std::uint32_t number, llvm::Functi
 
 // Where it is noted that the thread, and those behind it, have ended.
 llvm::Value* SegmentLoops::ended(llvm::Value* linear) {
-  llvm::Value* const array = b.CreateInBoundsGEP(b.getInt8Ty(), frames_, b.CreateMul(stride_, b.getInt64(frame_.endedOffset()), "", true, true));
+  llvm::Value* const array = b.CreateInBoundsGEP(b.getInt8Ty(), shared_.frames, b.CreateMul(shared_.stride, b.getInt64(frame_.endedOffset()), "", true, true));
   return b.CreateInBoundsGEP(b.getInt8Ty(), array, b.CreateZExt(linear, b.getInt64Ty()));
 }
 
@@ -270,28 +342,28 @@ llvm::AllocaInst* SegmentLoops::variable(llvm::Type* type, std::uint64_t align) 
 }
 
 void SegmentLoops::allocate(const ThreadLoops& loops) {
-  next_ = variable(b.getInt32Ty(), 4);
+  shared_.next = variable(b.getInt32Ty(), 4);
   least_ = variable(b.getInt32Ty(), 4);
   greatest_ = variable(b.getInt32Ty(), 4);
-  arrived_ = variable(b.getInt32Ty(), 4);
+  shared_.arrived = variable(b.getInt32Ty(), 4);
   const std::uint64_t uniforms = frame_.uniforms();
   llvm::Type* const table = llvm::ArrayType::get(b.getInt8Ty(), std::max<std::uint64_t>(uniforms, 1) * kUniformBytes);
-  uniformIn_ = variable(table, kUniformBytes);
-  uniformOut_ = variable(table, kUniformBytes);
-  b.CreateMemSet(uniformOut_, b.getInt8(0), uniforms * kUniformBytes, llvm::Align(kUniformBytes));
-  b.CreateStore(b.getInt32(0), arrived_);
+  shared_.uniformIn = variable(table, kUniformBytes);
+  shared_.uniformOut = variable(table, kUniformBytes);
+  b.CreateMemSet(shared_.uniformOut, b.getInt8(0), uniforms * kUniformBytes, llvm::Align(kUniformBytes));
+  b.CreateStore(b.getInt32(0), shared_.arrived);
   // Arrays over threads begin at multiples of 16 threads.
   llvm::Value* const threads = b.CreateZExt(loops.threads(), b.getInt64Ty());
-  stride_ = b.CreateAnd(b.CreateAdd(threads, b.getInt64(15), "", true, true), b.getInt64(~std::uint64_t{15}));
-  frames_ = llvm::ConstantPointerNull::get(b.getPtrTy());
+  shared_.stride = b.CreateAnd(b.CreateAdd(threads, b.getInt64(15), "", true, true), b.getInt64(~std::uint64_t{15}));
+  shared_.frames = llvm::ConstantPointerNull::get(b.getPtrTy());
   if (frame_.bytes() != 0) {
     const llvm::FunctionCallee take = module_.getOrInsertFunction("rouse_cpu_frames", b.getPtrTy(), b.getPtrTy(), b.getInt64Ty());
-    llvm::CallInst* const taken = b.CreateCall(take, {loops.block(), b.CreateMul(stride_, b.getInt64(frame_.bytes()), "", true, true)});
+    llvm::CallInst* const taken = b.CreateCall(take, {loops.block(), b.CreateMul(shared_.stride, b.getInt64(frame_.bytes()), "", true, true)});
     taken->addRetAttr(llvm::Attribute::NoAlias);
     taken->addRetAttr(llvm::Attribute::getWithAlignment(b.getContext(), llvm::Align(64)));
-    frames_ = taken;
+    shared_.frames = taken;
   }
-  if (frame_.mayEndEarly()) b.CreateMemSet(ended(b.getInt32(0)), b.getInt8(0), b.CreateMul(stride_, b.getInt64(2), "", true, true), llvm::MaybeAlign());
+  if (frame_.mayEndEarly()) b.CreateMemSet(ended(b.getInt32(0)), b.getInt8(0), b.CreateMul(shared_.stride, b.getInt64(2), "", true, true), llvm::MaybeAlign());
   for (std::size_t k = 0; k <= cuts_; ++k) blocks_.push_back(newBlock("segment"));
 }
 
@@ -302,7 +374,7 @@ llvm::Value* SegmentLoops::field(llvm::Value* base, std::size_t offset) {
 }
 
 llvm::CallInst* SegmentLoops::call(ThreadLoops& loops, llvm::Function* callee, llvm::Value* number, llvm::Value* reduced, llvm::Value* count) {
-  llvm::SmallVector<llvm::Value*, 10> arguments{loops.thread(), loops.parameters(), frames_, stride_, uniformIn_, uniformOut_, reduced, arrived_, number};
+  llvm::SmallVector<llvm::Value*, 10> arguments{loops.thread(), loops.parameters(), shared_.frames, shared_.stride, shared_.uniformIn, shared_.uniformOut, reduced, shared_.arrived, number};
   if (count != nullptr) arguments.push_back(count);
   return b.CreateCall(callee, arguments);
 }
@@ -335,7 +407,7 @@ void SegmentLoops::go(llvm::Value* next, llvm::Function* from, llvm::BasicBlock*
 // Where a thread's next segment is noted.
 llvm::Value* SegmentLoops::state(ThreadLoops& loops) {
   llvm::Value* const array =
-      b.CreateInBoundsGEP(b.getInt8Ty(), frames_, b.CreateMul(stride_, b.getInt64(frame_.stateOffset()), "", true, true));
+      b.CreateInBoundsGEP(b.getInt8Ty(), shared_.frames, b.CreateMul(shared_.stride, b.getInt64(frame_.stateOffset()), "", true, true));
   llvm::Value* const linear = b.CreateLoad(b.getInt32Ty(), field(loops.thread(), offsetof(ThreadContext, linear)));
   return b.CreateInBoundsGEP(b.getInt32Ty(), array, b.CreateZExt(linear, b.getInt64Ty()));
 }

@@ -38,6 +38,7 @@ class SegmentLoops {
   bool runAll(ThreadLoops&, std::uint32_t number, llvm::Function* segment, llvm::Value* reduced);
   bool runLeft(ThreadLoops&, std::uint32_t number, llvm::Function* segment, llvm::Value* reduced);
   bool runCommon(ThreadLoops&, std::uint32_t number, llvm::Function* segment, llvm::Value* reduced);
+  bool runOutlined(ThreadLoops&, std::uint32_t number, llvm::Function* segment, llvm::Value* reduced);
   void noteNext(llvm::CallInst* next);
   llvm::Value* ended(llvm::Value* linear);
   // One segment, with nothing but what it reaches.
@@ -78,12 +79,16 @@ class SegmentLoops {
   llvm::Function* function_ = nullptr;
   llvm::SmallVector<llvm::BasicBlock*, 16> blocks_;    // of segments
   llvm::SmallVector<llvm::Function*, 16> segments_;    // of a common kernel
+  llvm::SmallVector<llvm::Function*, 16> outlined_;    // with the loops of one segment
   llvm::DenseMap<std::uint32_t, llvm::Function*> units_;  // of segments that threads do in their own time: what a thread, or those side by side, do
   bool unitsBeside_ = false;
   llvm::BasicBlock* polling_ = nullptr;
-  llvm::AllocaInst *next_ = nullptr, *least_ = nullptr, *greatest_ = nullptr, *arrived_ = nullptr;
-  llvm::AllocaInst *uniformIn_ = nullptr, *uniformOut_ = nullptr;
-  llvm::Value *stride_ = nullptr, *frames_ = nullptr;
+  // What the loops of all segments share; in a function of one segment's own its arguments.
+  struct Shared {
+    llvm::Value *next = nullptr, *arrived = nullptr, *uniformIn = nullptr, *uniformOut = nullptr, *stride = nullptr, *frames = nullptr;
+  };
+  Shared shared_;
+  llvm::AllocaInst *least_ = nullptr, *greatest_ = nullptr;
 };
 
 }  // namespace rouse::cpu::codegen

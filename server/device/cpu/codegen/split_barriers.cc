@@ -26,11 +26,30 @@
 namespace rouse::cpu::codegen {
 namespace {
 
-constexpr std::size_t kMostCuts = 128;
+constexpr std::size_t kMostCuts = 1024;
 
-// All segments together, before what each does not reach is dropped.
-bool isTooLarge(const llvm::Function& step, std::size_t cuts) {
-  return cuts > kMostCuts || (cuts + 1) * step.getInstructionCount() > kMostStepInstructions;
+// Before anything is cut: as if each segment reached all of the step.
+bool mayBeTooLarge(const llvm::Function& step, std::size_t cuts) { return cuts > kMostCuts / 8 || (cuts + 1) * step.getInstructionCount() > kMostStepInstructions; }
+
+// All segments together. What several reach each has for itself.
+bool isTooLarge(llvm::Function& step, const std::vector<Cut>& cuts, bool twice) {
+  if (cuts.size() > kMostCuts) return true;
+  llvm::SmallPtrSet<const llvm::BasicBlock*, 32> exits, seen;
+  for (const Cut& cut : cuts) exits.insert(cut.exit);
+  std::size_t instructions = 0;
+  llvm::SmallVector<const llvm::BasicBlock*, 32> work;
+  const auto add = [&](const llvm::BasicBlock* from) {
+    seen.clear();
+    work.assign(1, from);
+    while (!work.empty()) {
+      const llvm::BasicBlock* const block = work.pop_back_val();
+      if (!seen.insert(block).second) continue;
+      instructions += block->size();
+      if (!exits.contains(block)) work.append(llvm::succ_begin(block), llvm::succ_end(block));
+    }
+    return instructions * (twice ? 2 : 1) <= kMostStepInstructions;
+  };
+  return !add(&step.getEntryBlock()) || !llvm::all_of(cuts, [&](const Cut& cut) { return add(cut.resume); });
 }
 
 // What cuts a kernel into segments.
@@ -107,14 +126,14 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
     if (wholeWarps) cutter.cutEarlyEnds(branching);
   } else if (lanes != nullptr) {
     const Cutter::Branching branching = cutter.branching(*uniformity);
-    if (!isTooLarge(step, cutter.barriers().size() + 3 * branching.size())) cutter.cutBranchesApart(branching);
+    if (!mayBeTooLarge(step, cutter.barriers().size() + 3 * branching.size())) cutter.cutBranchesApart(branching);
   }
   Ranges ranges{static_cast<std::uint32_t>(cutter.cuts().size())};
   cutter.cutPolls();
   ranges.polls = static_cast<std::uint32_t>(cutter.cuts().size()) - ranges.branches;
   cutter.cutBarriers();
   // Each segment twice where threads end early.
-  if (isTooLarge(step, cutter.cuts().size() * (cutter.earlyEnds().empty() ? 1 : 2))) return std::nullopt;
+  if (isTooLarge(step, cutter.cuts(), !cutter.earlyEnds().empty())) return std::nullopt;
   Frame frame(step, cutter.cuts(), cutter.earlyEnds(), common ? &*uniformity : nullptr);
   if (!frame.keep()) return std::nullopt;
   llvm::removeUnreachableBlocks(step);

@@ -113,6 +113,7 @@ Result<CodeCache::Entry> translate(const ptx::Module& source, const ptx::CallGra
   relaxAtomics(*module);
   optimize(*module, *target, effort);
   llvm::for_each(*module, keepMasks);
+  if (effort == Effort::least) llvm::for_each(*module, shortenBlocks);
   if (unit.function) {
     entry.facts[kStaticShared] = ptx::sharedLayout(source, graph, *unit.function).bytes;
     if (source.usesReservedShared) entry.facts[kReservedShared] = kReservedSharedBytes;

@@ -12,6 +12,8 @@ constexpr std::uint32_t kPatience = 256;
 
 bool isMatrix(WarpOperation operation) { return (static_cast<std::uint32_t>(operation) & kMatrixOperations) != 0; }
 
+bool isShuffle(WarpOperation operation) { return operation >= WarpOperation::shuffleUp && operation <= WarpOperation::shuffleIndex; }
+
 bool isVote(WarpOperation operation) { return operation >= WarpOperation::voteAll && operation <= WarpOperation::voteBallot; }
 
 }  // namespace
@@ -22,6 +24,7 @@ void Warp::reset(std::uint32_t lanes) {
   polling_ = behind_ = 0;
   stepping_ = soft_ = waits_ = passedOver_ = 0;
   patience_ = kPatience;
+  ended_.mask = 0;
 }
 
 void Warp::step(Fiber* fiber, std::uint64_t place, bool soft) {
@@ -68,21 +71,25 @@ bool Warp::meet(Fiber* fiber, WarpOperation operation, std::uint32_t mask, const
   const std::uint32_t lane = fiber->context.lane;
   const std::uint32_t self = std::uint32_t{1} << lane;
   // Undefined by PTX. Programs vote so with masks of the lanes before their own; on GPUs the lanes that are there vote, and each gets of it what its mask
-  // names. Here they do so among themselves, so that they keep nobody up. Otherwise harmless is to meet nobody.
-  const bool outside = (mask & self) == 0;
-  if (outside) mask = isVote(operation) ? ~std::uint32_t{0} : self;
+  // names. Here they do so among themselves, so that they keep nobody up. Shuffles of whole warps with masks of the lanes that are read from give all what those have: who is not named waits
+  // for them, and they not for him. Otherwise harmless is to meet nobody.
+  bool outside = (mask & self) == 0;
+  const bool joins = isShuffle(operation);
+  if (outside && !(joins && mask != 0)) mask = isVote(operation) ? ~std::uint32_t{0} : self;
+  if (outside && joins && takeOfEnded(fiber, operation, mask, operands)) return true;
 
   std::uint32_t index = 0;
-  const auto isIt = [&](const Meeting& meeting) { return meeting.mask == mask && meeting.operation == operation && meeting.outside == outside; };
+  const auto isIt = [&](const Meeting& meeting) { return meeting.mask == mask && meeting.operation == operation && (joins || meeting.outside == outside); };
   while (index < meetings_ && !isIt(pending_[index])) ++index;
   if (index == meetings_) {
     pending_[index] = {operation, mask, 0, outside};
     ++meetings_;
   }
   pending_[index].arrived |= self;
+  if (joins) pending_[index].outside &= outside;
   operands_[lane] = operands;
   waiting_[lane] = fiber;
-  if (pending_[index].arrived == (mask & ~gone_)) {
+  if (pending_[index].isComplete(gone_)) {
     complete(index, fiber, ready);
     return true;
   }
@@ -95,12 +102,25 @@ void Warp::laneExited(std::uint32_t lane, FiberQueue& ready) {
   gone_ |= std::uint32_t{1} << lane;
   for (std::uint32_t index = 0; index < meetings_;) {
     const Meeting& meeting = pending_[index];
-    if (meeting.arrived == (meeting.mask & ~gone_)) {
+    if (meeting.isComplete(gone_)) {
       complete(index, nullptr, ready);
     } else {
       ++index;
     }
   }
+}
+
+// Those named came first: the lane reads what they have brought, once.
+bool Warp::takeOfEnded(Fiber* fiber, WarpOperation operation, std::uint32_t mask, const LaneOperands& operands) {
+  const std::uint32_t lane = fiber->context.lane, self = std::uint32_t{1} << lane;
+  if (ended_.mask != mask || ended_.operation != operation || (ended_.outside & self) != 0) return false;
+  ended_.outside |= self;
+  std::array<LaneOperands, kWarpLanes> brought = ended_.operands;
+  brought[lane] = operands;
+  std::array<std::uint64_t, kWarpLanes> results;
+  evaluate(operation, ended_.lanes | self, brought, results);
+  fiber->result = results[lane];
+  return true;
 }
 
 bool Warp::isAllOf(std::uint32_t mask) const {
@@ -143,6 +163,15 @@ void Warp::complete(std::uint32_t index, Fiber* last, FiberQueue& ready) {
   pending_[index] = pending_[--meetings_];
   std::array<std::uint64_t, kWarpLanes> results;
   if (meeting.operation != WarpOperation::sync) evaluate(meeting.operation, meeting.arrived, operands_, results);
+  if ((meeting.mask | gone_) == ~std::uint32_t{0}) {
+    ended_.mask = 0;  // all lanes are here, and none is behind
+  } else if (isShuffle(meeting.operation)) {
+    ended_.operation = meeting.operation;
+    ended_.mask = meeting.mask;
+    ended_.lanes = meeting.arrived & meeting.mask;
+    ended_.outside = meeting.arrived & ~meeting.mask;
+    ended_.operands = operands_;
+  }
   for (std::uint32_t left = meeting.arrived; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
     Fiber* fiber = waiting_[lane];

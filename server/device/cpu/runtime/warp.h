@@ -85,8 +85,18 @@ class Warp {
     WarpOperation operation;
     std::uint32_t mask;
     std::uint32_t arrived;
-    bool outside;  // of lanes that their own masks leave out
+    bool outside;  // of lanes that their own masks leave out, only
+    bool isComplete(std::uint32_t gone) const { return (arrived & mask) == (mask & ~gone); }
   };
+  // A shuffle that lanes named by its mask have ended, for those that come to it behind them though it does not name them.
+  struct Ended {
+    WarpOperation operation;
+    std::uint32_t mask = 0;  // 0: there is none
+    std::uint32_t lanes;     // that took part
+    std::uint32_t outside;   // that have had their results of it without being named
+    std::array<LaneOperands, kWarpLanes> operands;
+  };
+  bool takeOfEnded(Fiber* fiber, WarpOperation operation, std::uint32_t mask, const LaneOperands& operands);
   // Moves everyone but `last` to `ready` and ends the meeting.
   void complete(std::uint32_t index, Fiber* last, FiberQueue& ready);
   // Whether all lanes that the mask names wait in meetings that have it.
@@ -101,6 +111,7 @@ class Warp {
   std::array<std::uint64_t, kWarpLanes> places_;  // of those that step
   std::array<Meeting, kWarpLanes> pending_;  // each has at least one lane that waits in no other
   std::array<LaneOperands, kWarpLanes> operands_;
+  Ended ended_;
   std::array<Fiber*, kWarpLanes> waiting_;  // in meetings, or stepping
 };
 
