@@ -57,6 +57,25 @@ TEST_CASE("a chain of ten thousand operations is compiled in seconds") {
   CHECK(run(compiled.code, 5) == expectedOfLine(kSteps, 1, 5));
 }
 
+// Loops over threads around what lies between two barriers, however many: as fibers a barrier takes 40 times as long.
+TEST_CASE("a kernel of hundreds of barriers is compiled as loops, in time that grows with them") {
+  const Compiled some = compile(rounds(50)), many = compile(rounds(200));
+  INFO(some.seconds << " s and " << many.seconds << " s");
+  CHECK(many.code.loop != nullptr);
+  CHECK(many.seconds < 8 * some.seconds);
+  CHECK(run(many.code, 5) == expectedOfRounds(200, 5));
+}
+
+// No more than is optimized: the loop over threads around one line of code, which is left as it is, and beyond that, which is compiled in short blocks.
+TEST_CASE("one line of tens of thousands of choices is compiled in seconds") {
+  for (const std::uint32_t count : {1'000u, 12'000u}) {
+    const Compiled compiled = compile(choices(count));
+    INFO(count << ": " << compiled.seconds << " s");
+    CHECK(compiled.seconds < 60);
+    CHECK(run(compiled.code, 5) == expectedOfChoices(count, 5));
+  }
+}
+
 TEST_CASE("how deep the compiler recurses is no matter of its caller's stack") {
   constexpr std::uint32_t kSteps = 3'000;
   auto program = cpu::Program::translate(line(kSteps, 1));

@@ -62,6 +62,43 @@ std::uint32_t expectedOfLine(std::uint32_t steps, std::uint32_t distance, std::u
   return r[0];
 }
 
+namespace {
+
+constexpr const char* kBegin = ".version 8.5\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 pout, .param .u32 px)\n{\n.reg .b32 %v, %w, %at;\n.reg .f32 %f, %g;\n"
+                               ".reg .b64 %out;\n.reg .pred %p;\n.shared .align 4 .b8 s[4096];\nld.param.u64 %out, [pout];\nld.param.u32 %v, [px];\n";
+constexpr const char* kEnd = "st.global.u32 [%out], %v;\nret;\n}\n";
+
+}  // namespace
+
+std::string rounds(std::uint32_t count) {
+  std::string text = kBegin + std::string("mov.u32 %at, %tid.x;\nshl.b32 %at, %at, 2;\nmov.u32 %w, s;\nadd.u32 %at, %at, %w;\n");
+  for (std::uint32_t k = 0; k < count; ++k)
+    text += "st.shared.u32 [%at], %v;\nbar.sync 0;\nld.shared.u32 %w, [%at];\nbar.sync 0;\nmad.lo.u32 %v, %v, 3, %w;\nadd.u32 %v, %v, " + std::to_string(k) + ";\n";
+  return text + kEnd;
+}
+
+std::uint32_t expectedOfRounds(std::uint32_t count, std::uint32_t x) {
+  for (std::uint32_t k = 0; k < count; ++k) x = x * 4 + k;
+  return x;
+}
+
+std::string choices(std::uint32_t count) {
+  std::string text = kBegin;
+  for (std::uint32_t k = 0; k < count; ++k) {
+    text += "and.b32 %w, %v, 1023;\ncvt.rn.f32.u32 %f, %w;\nmov.f32 %g, 0f43fa0000;\nmax.f32 %f, %f, %g;\nsetp.gt.f32 %p, %f, 0f443b8000;\nselp.f32 %f, %g, %f, %p;\n"
+            "cvt.rzi.u32.f32 %w, %f;\nmad.lo.u32 %v, %v, 5, %w;\nadd.u32 %v, %v, " + std::to_string(k) + ";\n";
+  }
+  return text + kEnd;
+}
+
+std::uint32_t expectedOfChoices(std::uint32_t count, std::uint32_t x) {
+  for (std::uint32_t k = 0; k < count; ++k) {
+    const std::uint32_t least = std::max<std::uint32_t>(x & 1023, 500);
+    x = x * 5 + (least > 750 ? 500 : least) + k;
+  }
+  return x;
+}
+
 std::uint32_t run(const cpu::KernelCode& code, std::uint32_t x) {
   std::uint32_t got = 0;
   struct {
@@ -71,6 +108,7 @@ std::uint32_t run(const cpu::KernelCode& code, std::uint32_t x) {
   cpu::Launch request;
   request.entry = code.entry;
   request.localBytes = code.localBytes;
+  request.sharedBytes = code.staticSharedBytes;
   request.block = {1, 1, 1};
   request.workers = 1;
   cpu::mustRun(request, parameters);

@@ -17,6 +17,14 @@ std::uint32_t expectedOfChain(std::uint32_t steps, std::uint32_t x);
 std::string line(std::uint32_t steps, std::uint32_t distance);
 std::uint32_t expectedOfLine(std::uint32_t steps, std::uint32_t distance, std::uint32_t x);
 
+// So many rounds of a store to shared memory, a barrier, a load and a barrier, one behind the other.
+std::string rounds(std::uint32_t count);
+std::uint32_t expectedOfRounds(std::uint32_t count, std::uint32_t x);
+
+// One line of choices between numbers by others, which are no jumps in PTX but may become some.
+std::string choices(std::uint32_t count);
+std::uint32_t expectedOfChoices(std::uint32_t count, std::uint32_t x);
+
 // Of one thread, which must end well, and with the same as a fiber and in a loop.
 std::uint32_t run(const cpu::KernelCode&, std::uint32_t x);
 
