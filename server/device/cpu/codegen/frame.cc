@@ -4,6 +4,7 @@
 #include <llvm/Transforms/Utils/Local.h>
 
 #include "server/device/cpu/codegen/matrix_registers.h"
+#include "server/device/cpu/codegen/warp_calls.h"
 
 namespace rouse::cpu::codegen {
 namespace {
@@ -141,7 +142,7 @@ LiveSet Frame::ofOwnTime(const std::vector<LiveSet>& live) const {
   return found;
 }
 
-bool Frame::placeValues(Values& values, const LiveSet& all, const LiveSet& ownTime, Recomputation& recomputation) {
+bool Frame::placeValues(Kept& values, const LiveSet& all, const LiveSet& ownTime, Recomputation& recomputation) {
   // Large ones first: all are aligned then.
   std::vector<llvm::Instruction*> order(all.begin(), all.end());
   std::stable_sort(order.begin(), order.end(), [&](auto* x, auto* y) { return bytesOf(x) > bytesOf(y); });
@@ -158,6 +159,7 @@ bool Frame::placeValues(Values& values, const LiveSet& all, const LiveSet& ownTi
     }
     bytes_ = llvm::alignTo(bytes_, layout_.getABITypeAlign(made.type));
     made.kept = place(bytes_, bytesOf(value));
+    made.ofWarp = ofWarps_.contains(value);
     bytes_ += bytesOf(value);
   }
   if (uniformity_ == nullptr || llvm::any_of(cuts_, [](const Cut& cut) { return cut.polls; })) {
@@ -187,7 +189,7 @@ bool Frame::keepValues() {
     }
   }
 
-  Values values;
+  Kept values;
   if (!placeValues(values, all, ofOwnTime(live), recomputation)) return false;
   noteEarlyEnds();
 
@@ -263,11 +265,9 @@ llvm::Value* Frame::uniformPlace(llvm::IRBuilder<>& at, StepArgument base, const
 // Vectors of i1 are none that processors know.
 void Frame::load(llvm::IRBuilder<>& in, const Value& value) {
   llvm::Value* const from = value.uniform ? uniformPlace(in, kUniformIn, value) : value.kept;
-  if (value.type->isIntegerTy(1)) {
-    in.CreateStore(in.CreateICmpNE(in.CreateLoad(in.getInt8Ty(), from), in.getInt8(0)), value.slot);
-  } else {
-    in.CreateStore(in.CreateLoad(value.type, from), value.slot);
-  }
+  llvm::LoadInst* const load = in.CreateLoad(value.type->isIntegerTy(1) ? in.getInt8Ty() : value.type, from);
+  if (value.ofWarp) markOfWarp(*load);
+  in.CreateStore(value.type->isIntegerTy(1) ? in.CreateICmpNE(load, in.getInt8(0)) : load, value.slot);
 }
 void Frame::save(const Value& value) {
   llvm::Value* what = b.CreateLoad(value.type, value.slot);

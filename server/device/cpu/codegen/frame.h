@@ -17,8 +17,10 @@ class Frame {
  public:
   // `uniformity`: null where values of different threads are not known to be from the same time.
   // `earlyEnds`: through which threads end while others wait, which is noted there.
-  Frame(llvm::Function& step, const std::vector<Cut>& cuts, const std::vector<llvm::BasicBlock*>& earlyEnds, const Uniformity* uniformity)
-      : step_(step), cuts_(cuts), earlyEnds_(earlyEnds), uniformity_(uniformity), layout_(step.getParent()->getDataLayout()), b(step.getContext()) {}
+  // `ofWarps`: what is the same in all lanes of a warp, if whole warps go through all segments.
+  using Values = llvm::SmallPtrSet<const llvm::Value*, 32>;
+  Frame(llvm::Function& step, const std::vector<Cut>& cuts, const std::vector<llvm::BasicBlock*>& earlyEnds, const Uniformity* uniformity, const Values& ofWarps)
+      : step_(step), cuts_(cuts), earlyEnds_(earlyEnds), uniformity_(uniformity), ofWarps_(ofWarps), layout_(step.getParent()->getDataLayout()), b(step.getContext()) {}
 
   // Makes segments of the step: its last argument says where it begins, its result where it goes on. False where there is too much to keep.
   bool keep();
@@ -38,11 +40,11 @@ class Frame {
   struct Value {
     llvm::AllocaInst* slot = nullptr;  // while a segment runs
     llvm::Type* type = nullptr;
-    bool uniform = false, computed = false;
+    bool uniform = false, computed = false, ofWarp = false;
     std::uint64_t index = 0;      // uniform: which
     llvm::Value* kept = nullptr;  // else where
   };
-  using Values = llvm::MapVector<llvm::Instruction*, Value>;
+  using Kept = llvm::MapVector<llvm::Instruction*, Value>;
 
   void addEntry();
   bool keepVariables();
@@ -50,7 +52,7 @@ class Frame {
   bool keepValues();
   std::uint64_t bytesOf(llvm::Instruction*) const;
   LiveSet ofOwnTime(const std::vector<LiveSet>&) const;
-  bool placeValues(Values&, const LiveSet&, const LiveSet& ownTime, Recomputation&);
+  bool placeValues(Kept&, const LiveSet&, const LiveSet& ownTime, Recomputation&);
   void noteEarlyEnds();
   void addArrival(const Cut&);
   void addChoice(llvm::ArrayRef<llvm::BasicBlock*> entries);
@@ -63,6 +65,7 @@ class Frame {
   const std::vector<Cut>& cuts_;
   const std::vector<llvm::BasicBlock*>& earlyEnds_;
   const Uniformity* uniformity_;
+  const Values& ofWarps_;
   const llvm::DataLayout& layout_;
   llvm::IRBuilder<> b;
   llvm::BasicBlock* entry_ = nullptr;  // the step's first; then `first_`, where the kernel begins

@@ -230,6 +230,7 @@ Shape LaneShapes::ofLoad(const llvm::LoadInst& load) const {
     }
   }
   if (matrixWordsOf(load).variable != nullptr) return kVarying;
+  if (isOfWarp(load) && beside_ != Beside::neighbours) return kUniform;
   return of(load.getPointerOperand()).isUniform() ? kUniform : kVarying;
 }
 

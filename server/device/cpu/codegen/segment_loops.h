@@ -16,6 +16,7 @@ namespace rouse::cpu::codegen {
 // Of cuts: the first are branches', where nobody waits if threads go apart; then come those where threads poll.
 struct Ranges {
   std::uint32_t branches = 0, polls = 0;
+  bool pollsTogether = false;  // whole warps, or not at all
 };
 
 class SegmentLoops {

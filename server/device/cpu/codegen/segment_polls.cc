@@ -43,6 +43,7 @@ bool SegmentLoops::preparePolls() {
   }
   for (const auto& [number, beside] : units_) beside->eraseFromParent();
   units_.clear();
+  if (ranges_.pollsTogether) return false;
   for (const std::uint32_t k : numbers) {
     if (exchanges(*segments_[k])) return false;
     units_[k] = segments_[k];

@@ -11,6 +11,7 @@
 // blocks run (`rouse_cpu_let_others`). With several barriers' numbers, that might be a deadlock, and is left to fibers.
 #include <llvm/IR/InstIterator.h>
 #include <llvm/Transforms/Utils/Local.h>
+#include <llvm/Transforms/Utils/LoopUtils.h>
 
 #include <optional>
 
@@ -52,6 +53,19 @@ bool isTooLarge(llvm::Function& step, const std::vector<Cut>& cuts, bool twice) 
   return !add(&step.getEntryBlock()) || !llvm::all_of(cuts, [&](const Cut& cut) { return add(cut.resume); });
 }
 
+// What is the same in all lanes of each warp, where they go together through all of the step.
+Frame::Values sameInWarps(llvm::Function& step, Beside beside) {
+  llvm::DominatorTree dominators(step);
+  llvm::LoopInfo loops(dominators);
+  for (llvm::Loop* loop : loops) llvm::formLCSSARecursively(*loop, dominators, &loops, nullptr);
+  const LaneShapes shapes(step, beside);
+  Frame::Values found;
+  for (const llvm::Instruction& instruction : llvm::instructions(step)) {
+    if (shapes.of(&instruction).isUniform()) found.insert(&instruction);
+  }
+  return found;
+}
+
 // What cuts a kernel into segments.
 enum class Cuts : std::uint8_t { barriers, shared };
 
@@ -59,6 +73,7 @@ enum class Cuts : std::uint8_t { barriers, shared };
 struct Way {
   Cuts cuts = Cuts::barriers;
   bool pollsInLanes = false;  // warps poll where the lanes go apart, too, where nobody else is needed meanwhile (Cutter::pollInLanes)
+  bool pollsTogether = false;  // whole warps poll, or it is given up: so what is the same in all lanes of a warp stays that
   bool mayStep = false;  // it is given up where threads find what others leave them in whole warps side by side only
   bool inStep = false;   // so it is split
   bool pollingHelps = false, steppingHelps = false;
@@ -128,13 +143,15 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
     const Cutter::Branching branching = cutter.branching(*uniformity);
     if (!mayBeTooLarge(step, cutter.barriers().size() + 3 * branching.size())) cutter.cutBranchesApart(branching);
   }
-  Ranges ranges{static_cast<std::uint32_t>(cutter.cuts().size())};
+  Frame::Values ofWarps;
+  if (way.pollsTogether) ofWarps = sameInWarps(step, isFlat(code) ? Beside::warps : Beside::rows);
+  Ranges ranges{static_cast<std::uint32_t>(cutter.cuts().size()), 0, way.pollsTogether};
   cutter.cutPolls();
   ranges.polls = static_cast<std::uint32_t>(cutter.cuts().size()) - ranges.branches;
   cutter.cutBarriers();
   // Each segment twice where threads end early.
   if (isTooLarge(step, cutter.cuts(), !cutter.earlyEnds().empty())) return std::nullopt;
-  Frame frame(step, cutter.cuts(), cutter.earlyEnds(), common ? &*uniformity : nullptr);
+  Frame frame(step, cutter.cuts(), cutter.earlyEnds(), common ? &*uniformity : nullptr, ofWarps);
   if (!frame.keep()) return std::nullopt;
   llvm::removeUnreachableBlocks(step);
   SegmentLoops loops(step, cutter.cuts().size(), frame, independent, lanes,
@@ -159,8 +176,9 @@ std::optional<SplitLoop> splitAnyWay(llvm::Module& module, llvm::Function& body,
   Way first{.cuts = cuts, .mayStep = true};
   if (const auto loop = made(first)) return loop;
   if (first.pollingHelps) {
-    Way inLanes{.cuts = cuts, .pollsInLanes = true};
-    return made(inLanes);
+    Way inLanes{.cuts = cuts, .pollsInLanes = true}, together{.cuts = cuts, .pollsTogether = true};
+    const auto loop = made(inLanes);
+    return loop ? loop : made(together);
   }
   if (!first.steppingHelps) return std::nullopt;
   Way inStep{.cuts = cuts, .inStep = true}, alone{.cuts = cuts};

@@ -23,12 +23,17 @@ std::optional<WarpCall> warpOperation(const llvm::CallInst& call) {
 namespace {
 
 constexpr llvm::StringLiteral kStep = "rouse.step";
+constexpr llvm::StringLiteral kOfWarp = "rouse.of.warp";
 
 }  // namespace
 
 void markStep(llvm::Instruction& access) { access.setMetadata(kStep, llvm::MDNode::get(access.getContext(), {})); }
 
 bool isStep(const llvm::Instruction& access) { return access.hasMetadata(kStep); }
+
+void markOfWarp(llvm::LoadInst& load) { load.setMetadata(kOfWarp, llvm::MDNode::get(load.getContext(), {})); }
+
+bool isOfWarp(const llvm::LoadInst& load) { return load.hasMetadata(kOfWarp); }
 
 bool isPlainAccess(const llvm::Instruction& instruction) {
   const auto isPlain = [&](const auto& access) { return access.isSimple() || (!access.isAtomic() && isStep(access)); };

@@ -21,6 +21,10 @@ bool isOfWholeWarp(const llvm::CallInst&);
 // them together, so they need not be volatile there.
 void markStep(llvm::Instruction&);
 bool isStep(const llvm::Instruction&);
+// Loads of what a thread has kept, each its own, that are the same in all lanes of a warp where whole warps go together.
+void markOfWarp(llvm::LoadInst&);
+bool isOfWarp(const llvm::LoadInst&);
+
 // Whether it is a load or a store that is neither volatile nor ordered, but for what all lanes do together.
 bool isPlainAccess(const llvm::Instruction&);
 
