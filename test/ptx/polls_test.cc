@@ -77,6 +77,16 @@ TEST_CASE("warps wait in loops, and blocks go round until what they load says so
         return sum;
       };
       mustStore("polls", "solved", fibers, threads, solved, vectors);
+      const auto takenUp = [&](const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t thread) {
+        std::vector<std::uint32_t> sums;
+        for (std::uint32_t row = 0; row <= (block * threads + thread) / 32; ++row) {
+          std::uint32_t sum = in[row];
+          for (std::uint32_t next = 0; next < std::min(row, 32u); ++next) sum += sums[row - 1 - next] % 1000 + next;
+          sums.push_back(sum);
+        }
+        return sums.back();
+      };
+      mustStore("polls", "taken_up", fibers, threads, takenUp, vectors);
       const auto counted = [&](const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t thread) {
         std::uint32_t values[32], sum = 0;
         for (std::uint32_t lane = 0; lane < 32; ++lane) values[lane] = in[block * threads + thread / 32 * 32 + lane] % 100;

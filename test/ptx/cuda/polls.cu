@@ -446,6 +446,24 @@ KERNEL solved(unsigned n, const unsigned* in, unsigned* out) {
   }
 }
 
+// The same of the 32 rows before, all lanes together: which of them are left is the warp's, and what each has comes by a shuffle.
+KERNEL taken_up(unsigned n, const unsigned* in, unsigned* out) {
+  volatile unsigned* const rows = behind(out);
+  const unsigned row = global() / 32;
+  unsigned sum = in[row], left = row < 32 ? (1u << row) - 1 : ~0u;
+  while (left != 0) {
+    const unsigned next = __ffs(left) - 1, found = rows[row - 1 - next];
+    if (found == kUnset) continue;
+    sum += __shfl_sync(~0u, found + linear() % 32, next);
+    left &= left - 1;
+  }
+  out[global()] = sum;
+  if (linear() % 32 == 0) {
+    __threadfence();
+    rows[row] = sum % 1000;
+  }
+}
+
 __device__ void meetAllBlocks(unsigned* count, unsigned& met) {
   __syncthreads();
   if (linear() == 0) {
