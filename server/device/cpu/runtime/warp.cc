@@ -10,6 +10,9 @@ namespace {
 // until it is its own, are through in 32 rounds.
 constexpr std::uint32_t kPatience = 256;
 
+// How often those that spin may run before lanes that a shuffle's mask leaves out no longer wait for those that it names.
+constexpr std::uint32_t kOutsideRounds = 10'000;
+
 bool isMatrix(WarpOperation operation) { return (static_cast<std::uint32_t>(operation) & kMatrixOperations) != 0; }
 
 bool isShuffle(WarpOperation operation) { return operation >= WarpOperation::shuffleUp && operation <= WarpOperation::shuffleIndex; }
@@ -25,6 +28,7 @@ void Warp::reset(std::uint32_t lanes) {
   stepping_ = soft_ = waits_ = passedOver_ = 0;
   patience_ = kPatience;
   ended_.mask = 0;
+  outsideRounds_ = 0;
 }
 
 void Warp::step(Fiber* fiber, std::uint64_t place, bool soft) {
@@ -146,9 +150,11 @@ bool Warp::giveUp(FiberQueue& ready) {
 }
 
 bool Warp::endOutside(FiberQueue& ready) {
-  bool any = false;
+  bool any = false, waits = false;
+  for (std::uint32_t index = 0; index < meetings_; ++index) waits |= pending_[index].outside && isShuffle(pending_[index].operation);
+  const bool forLong = waits && ++outsideRounds_ >= kOutsideRounds;
   for (std::uint32_t index = 0; index < meetings_;) {
-    if (!pending_[index].outside) {
+    if (!pending_[index].outside || (isShuffle(pending_[index].operation) && !forLong)) {
       ++index;
       continue;
     }
@@ -161,6 +167,7 @@ bool Warp::endOutside(FiberQueue& ready) {
 void Warp::complete(std::uint32_t index, Fiber* last, FiberQueue& ready) {
   const Meeting meeting = pending_[index];
   pending_[index] = pending_[--meetings_];
+  outsideRounds_ = 0;
   std::array<std::uint64_t, kWarpLanes> results;
   if (meeting.operation != WarpOperation::sync) evaluate(meeting.operation, meeting.arrived, operands_, results);
   if ((meeting.mask | gone_) == ~std::uint32_t{0}) {

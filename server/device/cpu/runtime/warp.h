@@ -61,7 +61,8 @@ class Warp {
   // parts of a warp that go through shuffles of their own, each naming all of it, which GPUs without independent threads do part by part. Of matrices nothing is half done.
   // False: there is none such.
   bool giveUp(FiberQueue& ready);
-  // Nobody of the block can run but those that spin: votes of lanes that their own masks leave out end with those who are there. False: there is none such.
+  // Nobody of the block can run but those that spin: votes of lanes that their own masks leave out end with those who are there. So do shuffles, but only when that has been so for long: who spins
+  // may be who is named. False: there is none such.
   bool endOutside(FiberQueue& ready);
   // A lane has exited: nobody waits for it any more.
   void laneExited(std::uint32_t lane, FiberQueue& ready);
@@ -108,6 +109,7 @@ class Warp {
   std::int32_t polling_ = 0, behind_ = 0;
   std::uint32_t stepping_ = 0, soft_ = 0, waits_ = 0;  // lanes: that step, softly, in loops that wait
   std::uint32_t passedOver_ = 0, patience_ = 0;
+  std::uint32_t outsideRounds_ = 0;  // since a meeting has ended, in which lanes that are not named have waited for those that are
   std::array<std::uint64_t, kWarpLanes> places_;  // of those that step
   std::array<Meeting, kWarpLanes> pending_;  // each has at least one lane that waits in no other
   std::array<LaneOperands, kWarpLanes> operands_;
