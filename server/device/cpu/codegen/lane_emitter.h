@@ -81,6 +81,8 @@ class LaneEmitter {
   // --- lane_memory.cc ---
   void emitLoad(const llvm::LoadInst&);
   void emitStore(const llvm::StoreInst&);
+  template <class Whole, class Part>
+  llvm::Value* accessOfMost(Whole makeWhole, Part makePart);
   void emitUpdate(const llvm::Instruction&);
   bool emitTogether(const llvm::Instruction& update);
   // What a lane each yields; of a pair two of them.
