@@ -59,12 +59,13 @@ llvm::Value* LaneEmitter::accessOfMost(Whole makeWhole, Part makePart) {
   b.CreateBr(done);
   b.SetInsertPoint(part);
   llvm::Value* const some = makePart();
+  llvm::BasicBlock* const end = b.GetInsertBlock();
   b.CreateBr(done);
   b.SetInsertPoint(done);
   if (all->getType()->isVoidTy()) return all;
   llvm::PHINode* const both = b.CreatePHI(all->getType(), 2);
   both->addIncoming(all, whole);
-  both->addIncoming(some, part);
+  both->addIncoming(some, end);
   return both;
 }
 
@@ -85,9 +86,11 @@ void LaneEmitter::emitLoad(const llvm::LoadInst& load) {
   set(made_[&load].vector, access(
                                pointer, type,
                                [&]() -> llvm::Value* {
-                                 if (!leavesOut(type)) return emitOneByOne(load).vector;
                                  llvm::Value* const first = scalarOf(pointer);
-                                 const auto some = [&]() -> llvm::Value* { return b.CreateMaskedLoad(widen(type), first, llvm::Align(1), mask_, zero); };
+                                 const auto some = [&]() -> llvm::Value* {
+                                   if (!leavesOut(type)) return emitOneByOne(load).vector;
+                                   return b.CreateMaskedLoad(widen(type), first, llvm::Align(1), mask_, zero);
+                                 };
                                  if (hasMasks_) return some();
                                  return accessOfMost([&]() -> llvm::Value* { return b.CreateAlignedLoad(widen(type), first, llvm::Align(1)); }, some);
                                },
@@ -125,9 +128,11 @@ void LaneEmitter::emitStore(const llvm::StoreInst& store) {
   access(
       pointer, value->getType(),
       [&]() -> llvm::Value* {
-        if (!leavesOut(value->getType())) return emitOneByOne(store).vector;
         llvm::Value* const first = scalarOf(pointer);
-        const auto some = [&]() -> llvm::Value* { return b.CreateMaskedStore(all, first, llvm::Align(1), mask_); };
+        const auto some = [&]() -> llvm::Value* {
+          if (!leavesOut(value->getType())) return emitOneByOne(store).vector;
+          return b.CreateMaskedStore(all, first, llvm::Align(1), mask_);
+        };
         if (hasMasks_) return some();
         return accessOfMost([&]() -> llvm::Value* { return b.CreateAlignedStore(all, first, llvm::Align(1)); }, some);
       },
