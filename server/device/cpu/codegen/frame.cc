@@ -10,7 +10,7 @@ namespace rouse::cpu::codegen {
 namespace {
 
 constexpr std::uint64_t kMostFrameBytes = std::uint64_t{64} << 10;
-constexpr std::uint64_t kManyBytes = 1024;
+constexpr std::uint64_t kManyBytes = 1024;  // of one variable
 
 bool canCompute(Recomputation& recomputation, llvm::Instruction* value) {
   return !llvm::isa<llvm::PHINode>(value) && recomputation.offers(value);
@@ -142,7 +142,7 @@ LiveSet Frame::ofOwnTime(const std::vector<LiveSet>& live) const {
   return found;
 }
 
-bool Frame::placeValues(Kept& values, const LiveSet& all, const LiveSet& ownTime, Recomputation& recomputation) {
+bool Frame::placeValues(Values& values, const LiveSet& all, const LiveSet& ownTime, Recomputation& recomputation) {
   // Large ones first: all are aligned then.
   std::vector<llvm::Instruction*> order(all.begin(), all.end());
   std::stable_sort(order.begin(), order.end(), [&](auto* x, auto* y) { return bytesOf(x) > bytesOf(y); });
@@ -159,7 +159,7 @@ bool Frame::placeValues(Kept& values, const LiveSet& all, const LiveSet& ownTime
     }
     bytes_ = llvm::alignTo(bytes_, layout_.getABITypeAlign(made.type));
     made.kept = place(bytes_, bytesOf(value));
-    made.ofWarp = ofWarps_.contains(value);
+    made.ofWarp = isSameInWarp(*value);
     bytes_ += bytesOf(value);
   }
   if (uniformity_ == nullptr || llvm::any_of(cuts_, [](const Cut& cut) { return cut.polls; })) {
@@ -189,7 +189,7 @@ bool Frame::keepValues() {
     }
   }
 
-  Kept values;
+  Values values;
   if (!placeValues(values, all, ofOwnTime(live), recomputation)) return false;
   noteEarlyEnds();
 

@@ -17,10 +17,8 @@ class Frame {
  public:
   // `uniformity`: null where values of different threads are not known to be from the same time.
   // `earlyEnds`: through which threads end while others wait, which is noted there.
-  // `ofWarps`: what is the same in all lanes of a warp, if whole warps go through all segments.
-  using Values = llvm::SmallPtrSet<const llvm::Value*, 32>;
-  Frame(llvm::Function& step, const std::vector<Cut>& cuts, const std::vector<llvm::BasicBlock*>& earlyEnds, const Uniformity* uniformity, const Values& ofWarps)
-      : step_(step), cuts_(cuts), earlyEnds_(earlyEnds), uniformity_(uniformity), ofWarps_(ofWarps), layout_(step.getParent()->getDataLayout()), b(step.getContext()) {}
+  Frame(llvm::Function& step, const std::vector<Cut>& cuts, const std::vector<llvm::BasicBlock*>& earlyEnds, const Uniformity* uniformity)
+      : step_(step), cuts_(cuts), earlyEnds_(earlyEnds), uniformity_(uniformity), layout_(step.getParent()->getDataLayout()), b(step.getContext()) {}
 
   // Makes segments of the step: its last argument says where it begins, its result where it goes on. False where there is too much to keep.
   bool keep();
@@ -44,7 +42,7 @@ class Frame {
     std::uint64_t index = 0;      // uniform: which
     llvm::Value* kept = nullptr;  // else where
   };
-  using Kept = llvm::MapVector<llvm::Instruction*, Value>;
+  using Values = llvm::MapVector<llvm::Instruction*, Value>;
 
   void addEntry();
   bool keepVariables();
@@ -52,7 +50,7 @@ class Frame {
   bool keepValues();
   std::uint64_t bytesOf(llvm::Instruction*) const;
   LiveSet ofOwnTime(const std::vector<LiveSet>&) const;
-  bool placeValues(Kept&, const LiveSet&, const LiveSet& ownTime, Recomputation&);
+  bool placeValues(Values&, const LiveSet&, const LiveSet& ownTime, Recomputation&);
   void noteEarlyEnds();
   void addArrival(const Cut&);
   void addChoice(llvm::ArrayRef<llvm::BasicBlock*> entries);
@@ -65,7 +63,6 @@ class Frame {
   const std::vector<Cut>& cuts_;
   const std::vector<llvm::BasicBlock*>& earlyEnds_;
   const Uniformity* uniformity_;
-  const Values& ofWarps_;
   const llvm::DataLayout& layout_;
   llvm::IRBuilder<> b;
   llvm::BasicBlock* entry_ = nullptr;  // the step's first; then `first_`, where the kernel begins

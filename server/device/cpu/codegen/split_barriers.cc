@@ -23,14 +23,15 @@
 #include "server/device/cpu/codegen/passes.h"
 #include "server/device/cpu/codegen/segment_loops.h"
 #include "server/device/cpu/codegen/step_function.h"
+#include "server/device/cpu/codegen/warp_calls.h"
 
 namespace rouse::cpu::codegen {
 namespace {
 
-constexpr std::size_t kMostCuts = 1024;
+constexpr std::size_t kMostCuts = 1024, kMostCutsApart = 128;
 
 // Before anything is cut: as if each segment reached all of the step.
-bool mayBeTooLarge(const llvm::Function& step, std::size_t cuts) { return cuts > kMostCuts / 8 || (cuts + 1) * step.getInstructionCount() > kMostStepInstructions; }
+bool mayBeTooLarge(const llvm::Function& step, std::size_t cuts) { return cuts > kMostCutsApart || (cuts + 1) * step.getInstructionCount() > kMostStepInstructions; }
 
 // All segments together. What several reach each has for itself.
 bool isTooLarge(llvm::Function& step, const std::vector<Cut>& cuts, bool twice) {
@@ -53,17 +54,15 @@ bool isTooLarge(llvm::Function& step, const std::vector<Cut>& cuts, bool twice) 
   return !add(&step.getEntryBlock()) || !llvm::all_of(cuts, [&](const Cut& cut) { return add(cut.resume); });
 }
 
-// What is the same in all lanes of each warp, where they go together through all of the step.
-Frame::Values sameInWarps(llvm::Function& step, Beside beside) {
+// Marks what is the same in all lanes of each warp, where they go together through all of the step.
+void findSameInWarps(llvm::Function& step, Beside beside) {
   llvm::DominatorTree dominators(step);
   llvm::LoopInfo loops(dominators);
   for (llvm::Loop* loop : loops) llvm::formLCSSARecursively(*loop, dominators, &loops, nullptr);
   const LaneShapes shapes(step, beside);
-  Frame::Values found;
-  for (const llvm::Instruction& instruction : llvm::instructions(step)) {
-    if (shapes.of(&instruction).isUniform()) found.insert(&instruction);
+  for (llvm::Instruction& instruction : llvm::instructions(step)) {
+    if (shapes.of(&instruction).isUniform()) markSameInWarp(instruction);
   }
-  return found;
 }
 
 // What cuts a kernel into segments.
@@ -131,6 +130,7 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
       if (separated) look();
     }
     splitInductions(step, *uniformity);
+    if (way.pollsTogether) findSameInWarps(step, isFlat(code) ? Beside::warps : Beside::rows);
     look();
     const Cutter::Branching branching = cutter.branching(*uniformity);
     if (cutter.holdUpPolls(branching, *uniformity)) return std::nullopt;
@@ -143,15 +143,13 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
     const Cutter::Branching branching = cutter.branching(*uniformity);
     if (!mayBeTooLarge(step, cutter.barriers().size() + 3 * branching.size())) cutter.cutBranchesApart(branching);
   }
-  Frame::Values ofWarps;
-  if (way.pollsTogether) ofWarps = sameInWarps(step, isFlat(code) ? Beside::warps : Beside::rows);
   Ranges ranges{static_cast<std::uint32_t>(cutter.cuts().size()), 0, way.pollsTogether};
   cutter.cutPolls();
   ranges.polls = static_cast<std::uint32_t>(cutter.cuts().size()) - ranges.branches;
   cutter.cutBarriers();
   // Each segment twice where threads end early.
   if (isTooLarge(step, cutter.cuts(), !cutter.earlyEnds().empty())) return std::nullopt;
-  Frame frame(step, cutter.cuts(), cutter.earlyEnds(), common ? &*uniformity : nullptr, ofWarps);
+  Frame frame(step, cutter.cuts(), cutter.earlyEnds(), common ? &*uniformity : nullptr);
   if (!frame.keep()) return std::nullopt;
   llvm::removeUnreachableBlocks(step);
   SegmentLoops loops(step, cutter.cuts().size(), frame, independent, lanes,

@@ -23,15 +23,22 @@ std::optional<WarpCall> warpOperation(const llvm::CallInst& call) {
 namespace {
 
 constexpr llvm::StringLiteral kStep = "rouse.step";
+constexpr llvm::StringLiteral kSameInWarp = "rouse.same.in.warp";
 constexpr llvm::StringLiteral kOfWarp = "rouse.of.warp";
+
+void mark(llvm::Instruction& instruction, llvm::StringRef how) { instruction.setMetadata(how, llvm::MDNode::get(instruction.getContext(), {})); }
 
 }  // namespace
 
-void markStep(llvm::Instruction& access) { access.setMetadata(kStep, llvm::MDNode::get(access.getContext(), {})); }
+void markStep(llvm::Instruction& access) { mark(access, kStep); }
 
 bool isStep(const llvm::Instruction& access) { return access.hasMetadata(kStep); }
 
-void markOfWarp(llvm::LoadInst& load) { load.setMetadata(kOfWarp, llvm::MDNode::get(load.getContext(), {})); }
+void markSameInWarp(llvm::Instruction& value) { mark(value, kSameInWarp); }
+
+bool isSameInWarp(const llvm::Instruction& value) { return value.hasMetadata(kSameInWarp); }
+
+void markOfWarp(llvm::LoadInst& load) { mark(load, kOfWarp); }
 
 bool isOfWarp(const llvm::LoadInst& load) { return load.hasMetadata(kOfWarp); }
 

@@ -21,7 +21,11 @@ bool isOfWholeWarp(const llvm::CallInst&);
 // them together, so they need not be volatile there.
 void markStep(llvm::Instruction&);
 bool isStep(const llvm::Instruction&);
-// Loads of what a thread has kept, each its own, that are the same in all lanes of a warp where whole warps go together.
+
+// Values that are the same in all lanes of a warp, if whole warps go together all the way (what replaces one is not said to be).
+void markSameInWarp(llvm::Instruction&);
+bool isSameInWarp(const llvm::Instruction&);
+// Loads by which each thread takes back what it has kept of such a value.
 void markOfWarp(llvm::LoadInst&);
 bool isOfWarp(const llvm::LoadInst&);
 
