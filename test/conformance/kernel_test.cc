@@ -194,7 +194,7 @@ TEST_CASE("a short kernel does not wait for the end of a long one") {
   Kernels::Shape many;
   many.grid = {8192, 1, 1};
   many.block = {128, 1, 1};
-  kernels.launch(*slow, "burn", many, out, std::uint32_t{8000});  // not over before a busy machine lets this thread look
+  kernels.launch(*slow, "burn", many, out, std::uint32_t{64'000});  // not over before a busy machine lets this thread look
   bench.context->signal(*slow, bench.slots[0], 1, false);
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   kernels.launch(*quick, "burn", {{1, 1, 1}, {32, 1, 1}}, out + 6 * kGranuleBytes, std::uint32_t{10});

@@ -1,6 +1,6 @@
 // Operations in which lanes of a warp meet (PTX ISA: bar.warp.sync, shfl.sync, vote.sync, match.sync, redux.sync).
 // Threads are scheduled independently: a lane waits until all lanes of its mask that have not exited have come to the
-// same operation with the same mask, wherever in the program that is; lanes outside the mask are not concerned. Programs name lanes that
+// same operation with the same mask, wherever in the program that is; lanes outside the mask are not concerned, but those that come to a shuffle nevertheless. Programs name lanes that
 // do not come, which is undefined, and hardware goes on without: so does this, when nobody else of the block can run.
 #pragma once
 
