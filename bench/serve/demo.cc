@@ -203,10 +203,10 @@ int demo(const Options& options) {
 
   std::printf("%-20s %9s %9s %9s %9s\n", "FUNCTION", "REQUESTS", "P50 MS", "P98 MS", "IN TIME");
   for (const ServedFunction& function : served.functions) {
-    const Figures f = figuresOf(function);
+    const ServedFigures f = figuresOf(function);
     std::printf("%-20s %9zu %9.1f %9.1f %8.1f%%\n", function.name.c_str(), f.requests, f.p50, f.p98, std::floor(f.attainment() * 1000) / 10);
   }
-  const Figures all = figuresOf(served);
+  const ServedFigures all = figuresOf(served);
   std::printf("\n%zu requests: %zu answered, %zu in time; %zu wrong, %zu lost, %zu refused. Models came to a GPU %llu times, %s.\n", all.requests, all.answered,
               all.inTime, all.wrong, all.lost, all.refused, static_cast<unsigned long long>(arrivals), size(brought).c_str());
   if (slowest != nullptr) {

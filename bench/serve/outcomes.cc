@@ -13,7 +13,7 @@ double percentileOf(const std::vector<double>& sorted, double fraction) {
   return sorted[std::clamp<std::size_t>(rank, 1, sorted.size()) - 1];
 }
 
-void add(Figures& figures, std::vector<double>& times, const ServedFunction& function) {
+void add(ServedFigures& figures, std::vector<double>& times, const ServedFunction& function) {
   for (const Sample& sample : function.samples) {
     ++figures.requests;
     figures.answered += sample.verdict == Sample::Verdict::right || sample.verdict == Sample::Verdict::wrong;
@@ -25,7 +25,7 @@ void add(Figures& figures, std::vector<double>& times, const ServedFunction& fun
   }
 }
 
-Figures finish(Figures figures, std::vector<double> times) {
+ServedFigures finish(ServedFigures figures, std::vector<double> times) {
   std::ranges::sort(times);
   figures.p50 = percentileOf(times, 0.5);
   figures.p90 = percentileOf(times, 0.9);
@@ -34,7 +34,7 @@ Figures finish(Figures figures, std::vector<double> times) {
   return figures;
 }
 
-nlohmann::ordered_json describe(const Figures& figures, double seconds) {
+nlohmann::ordered_json describe(const ServedFigures& figures, double seconds) {
   return {{"requests", figures.requests}, {"answered", figures.answered}, {"in_time", figures.inTime}, {"wrong", figures.wrong},
           {"refused", figures.refused},   {"lost", figures.lost},         {"attainment", figures.attainment()},
           {"goodput_per_s", seconds > 0 ? static_cast<double>(figures.inTime) / seconds : 0},
@@ -43,15 +43,15 @@ nlohmann::ordered_json describe(const Figures& figures, double seconds) {
 
 }  // namespace
 
-Figures figuresOf(const ServedFunction& function) {
-  Figures figures;
+ServedFigures figuresOf(const ServedFunction& function) {
+  ServedFigures figures;
   std::vector<double> times;
   add(figures, times, function);
   return finish(figures, std::move(times));
 }
 
-Figures figuresOf(const Served& served) {
-  Figures figures;
+ServedFigures figuresOf(const Served& served) {
+  ServedFigures figures;
   std::vector<double> times;
   for (const ServedFunction& function : served.functions) add(figures, times, function);
   return finish(figures, std::move(times));
@@ -63,7 +63,7 @@ nlohmann::ordered_json toJson(const Served& served) {
   json["functions"] = nlohmann::ordered_json::object();
   std::size_t comply = 0;
   for (const ServedFunction& function : served.functions) {
-    const Figures figures = figuresOf(function);
+    const ServedFigures figures = figuresOf(function);
     nlohmann::ordered_json& one = json["functions"][function.name] = describe(figures, served.seconds);
     one["deadline_ms"] = function.deadlineMs;
     one["percentile"] = function.percentile;

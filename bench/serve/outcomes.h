@@ -32,13 +32,13 @@ struct Served {
   std::vector<std::pair<std::string, std::string>> conditions;  // under which, in words
 };
 
-struct Figures {
+struct ServedFigures {
   std::size_t requests = 0, answered = 0, inTime = 0, wrong = 0, refused = 0, lost = 0;
   double p50 = 0, p90 = 0, p98 = 0, p99 = 0;  // ms, of those answered; 0: none was
   double attainment() const { return requests == 0 ? 1 : static_cast<double>(inTime) / static_cast<double>(requests); }
 };
-Figures figuresOf(const ServedFunction&);
-Figures figuresOf(const Served&);  // of all; latencies too
+ServedFigures figuresOf(const ServedFunction&);
+ServedFigures figuresOf(const Served&);  // of all; latencies too
 
 // The same as JSON: totals, goodput, and by function.
 nlohmann::ordered_json toJson(const Served&);

@@ -135,7 +135,7 @@ std::string timeline(const Served& served) {
 
 std::string table(const Served& served) {
   std::string html = "<table>\n<tr><th>function<th>requests<th>in time<th>goodput /s<th>p50 ms<th>p90 ms<th>p98 ms<th>p99 ms<th>deadline ms<th>refused<th>lost<th>wrong</tr>\n";
-  const auto row = [&](const std::string& name, const Figures& f, double deadline, bool complies, const char* kind) {
+  const auto row = [&](const std::string& name, const ServedFigures& f, double deadline, bool complies, const char* kind) {
     html += format("<tr class=\"%s\"><td>", kind) + escaped(name) +
             format("<td>%zu<td%s>%.1f%%<td>%.2f<td>%.1f<td>%.1f<td>%.1f<td>%.1f<td>", f.requests, complies ? "" : " class=\"bad\"", std::floor(f.attainment() * 1000) / 10,
                    static_cast<double>(f.inTime) / orOne(served.seconds), f.p50, f.p90, f.p98, f.p99) +
@@ -143,7 +143,7 @@ std::string table(const Served& served) {
             format("<td>%zu<td%s>%zu<td%s>%zu</tr>\n", f.refused, f.lost != 0 ? " class=\"bad\"" : "", f.lost, f.wrong != 0 ? " class=\"bad\"" : "", f.wrong);
   };
   for (const ServedFunction& function : served.functions) {
-    const Figures figures = figuresOf(function);
+    const ServedFigures figures = figuresOf(function);
     row(function.name, figures, function.deadlineMs, 100 * figures.attainment() >= function.percentile, "one");
   }
   row("all", figuresOf(served), 0, true, "all");
@@ -168,7 +168,7 @@ polyline { fill: none; stroke-width: 1.8; } .good { stroke: #0072b2; } .sent { s
 }  // namespace
 
 std::string reportPage(const Served& served) {
-  const Figures all = figuresOf(served);
+  const ServedFigures all = figuresOf(served);
   std::size_t comply = 0;
   for (const ServedFunction& function : served.functions) comply += 100 * figuresOf(function).attainment() >= function.percentile;
   std::string html = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n<title>" +

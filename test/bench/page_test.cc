@@ -48,7 +48,7 @@ TEST_CASE("figures of a load") {
   samples.push_back({.verdict = Verdict::wrong});
   samples.push_back({.verdict = Verdict::refused});
   samples.push_back({.verdict = Verdict::lost});
-  const Figures figures = figuresOf(served);
+  const ServedFigures figures = figuresOf(served);
   CHECK(figures.requests == 103);
   CHECK(figures.answered == 101);
   CHECK(figures.inTime == 99);  // a wrong answer is none, however fast

@@ -13,7 +13,7 @@ struct Peers {
   Environment mode{"peers"};
   TwoGpus daemon;
 
-  std::uint32_t other(const Function& function) { return static_cast<std::uint32_t>(1 - daemon.gpuOf(function.id)); }
+  std::uint32_t other(const AttachedFunction& function) { return static_cast<std::uint32_t>(1 - daemon.gpuOf(function.id)); }
   std::uint64_t lent() {
     std::uint64_t bytes = 0;
     const auto status = daemon.status();  // which a loop over what it has must not outlive
@@ -31,7 +31,7 @@ struct Peers {
 
 TEST_CASE("where a GPU reads the other's memory fast it is lent what the function leaves there, piece by piece") {
   Peers peers;
-  Function function(peers.daemon, "model");
+  AttachedFunction function(peers.daemon, "model");
   for (int round = 0; round < 4; ++round) {
     const std::uint32_t gpu = peers.other(function);
     CHECK(peers.daemon.outcome("model", gpu) == "done");
@@ -47,7 +47,7 @@ TEST_CASE("what is not lent, or not borrowed, is nobody's trouble") {
   Peers peers;
   for (const std::string step : {"share", "borrow"}) {
     INFO(step);
-    Function function(peers.daemon, step + "-refused");
+    AttachedFunction function(peers.daemon, step + "-refused");
     const std::uint32_t gpu = peers.other(function);
     CHECK(peers.daemon.outcome(step + "-refused", gpu) == "done");
     CHECK(peers.daemon.deviceOf(function.id)["peer_bytes"] == 0);
@@ -57,7 +57,7 @@ TEST_CASE("what is not lent, or not borrowed, is nobody's trouble") {
 
 TEST_CASE("who keeps what was lent is asked to stop after a while, and the function goes on meanwhile") {
   Peers peers;
-  Function function(peers.daemon, "keeps");
+  AttachedFunction function(peers.daemon, "keeps");
   const auto before = std::chrono::steady_clock::now();
   const std::uint32_t gpu = peers.other(function);
   CHECK(peers.daemon.outcome("keeps", gpu) == "done");
@@ -72,7 +72,7 @@ TEST_CASE("who keeps what was lent is asked to stop after a while, and the funct
 
 TEST_CASE("who needs what it has lent gets it back at once") {
   Peers peers;
-  Function function(peers.daemon, "wanted");
+  AttachedFunction function(peers.daemon, "wanted");
   const auto before = std::chrono::steady_clock::now();
   const std::uint32_t gpu = peers.other(function);
   CHECK(peers.daemon.outcome("wanted", gpu) == "done");
@@ -83,7 +83,7 @@ TEST_CASE("who needs what it has lent gets it back at once") {
 
 TEST_CASE("who goes on, or back, while something is lent to it does not wait") {
   Peers peers;
-  Function function(peers.daemon, "keeps");
+  AttachedFunction function(peers.daemon, "keeps");
   const auto before = std::chrono::steady_clock::now();
   for (int round = 0; round < 5; ++round) {
     const std::uint32_t gpu = peers.other(function);
@@ -97,7 +97,7 @@ TEST_CASE("who goes on, or back, while something is lent to it does not wait") {
 TEST_CASE("the function ends while something is lent to it") {
   Peers peers;
   {
-    Function function(peers.daemon, "keeps");
+    AttachedFunction function(peers.daemon, "keeps");
     CHECK(peers.daemon.outcome("keeps", peers.other(function)) == "done");
     CHECK(peers.lent() == 2 * 4096);
   }
@@ -110,7 +110,7 @@ TEST_CASE("executors that die while one lends: before it is resumed as ever, aft
   const std::string name = GENERATE("share-dies", "borrow-dies", "lent-dies", "end-dies");
   INFO(name);
   Peers peers;
-  Function function(peers.daemon, name);
+  AttachedFunction function(peers.daemon, name);
   const std::uint32_t here = static_cast<std::uint32_t>(peers.daemon.gpuOf(function.id)), there = 1 - here;
   const std::string outcome = peers.daemon.outcome(name, there);
   const auto serving = [&] {
@@ -139,13 +139,13 @@ TEST_CASE("executors that die while one lends: before it is resumed as ever, aft
     CHECK(peers.daemon.sessionsAre(0, 0));
     CHECK(peers.lent() == 0);
   }
-  Function next(peers.daemon, "model");
+  AttachedFunction next(peers.daemon, "model");
   CHECK(peers.daemon.outcome("model", peers.other(next)) == "done");
 }
 
 TEST_CASE("the daemon stops while something is lent") {
   Peers peers;
-  Function function(peers.daemon, "keeps");
+  AttachedFunction function(peers.daemon, "keeps");
   CHECK(peers.daemon.outcome("keeps", peers.other(function)) == "done");
   const auto begin = std::chrono::steady_clock::now();
   peers.daemon.stop();

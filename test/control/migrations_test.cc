@@ -7,7 +7,7 @@ using namespace rouse::test;
 
 TEST_CASE("a function is served by another GPU, and only by that one") {
   TwoGpus daemon;
-  Function function(daemon, "model");
+  AttachedFunction function(daemon, "model");
   REQUIRE(function.load("abc") == "kernel_a");
   const auto first = daemon.gpuOf(function.id);
   for (std::uint32_t gpu = static_cast<std::uint32_t>(1 - first), round = 0; round < 6; gpu = 1 - gpu, ++round) {
@@ -30,7 +30,7 @@ TEST_CASE("what is refused leaves the function where it is, and nothing where it
   TwoGpus daemon;
   for (const std::string step : {"dormant", "module", "export", "import"}) {
     INFO(step);
-    Function function(daemon, step + "-refused");
+    AttachedFunction function(daemon, step + "-refused");
     REQUIRE(function.load("abc") == "kernel_a");
     const auto here = daemon.gpuOf(function.id);
     CHECK_THAT(daemon.outcome(step + "-refused", static_cast<std::uint32_t>(1 - here)), Catch::Contains(step + " is refused"));
@@ -47,7 +47,7 @@ TEST_CASE("a target that dies before it has taken the function leaves it where i
   TwoGpus daemon;
   for (const std::string step : {"dormant", "module", "import"}) {
     INFO(step);
-    Function function(daemon, step + "-dies");
+    AttachedFunction function(daemon, step + "-dies");
     REQUIRE(function.load("abc") == "kernel_a");
     const auto here = daemon.gpuOf(function.id);
     CHECK_THAT(daemon.outcome(step + "-dies", static_cast<std::uint32_t>(1 - here)),
@@ -64,7 +64,7 @@ TEST_CASE("a function is lost with the executor that has it: the first one befor
   for (const std::string name : {"export-dies", "exported-dies", "resume-dies"}) {
     INFO(name);
     TwoGpus daemon;
-    Function function(daemon, name);
+    AttachedFunction function(daemon, name);
     const auto here = daemon.gpuOf(function.id);
     const std::string outcome = daemon.outcome(name, static_cast<std::uint32_t>(1 - here));
     CHECK_THAT(outcome, Catch::Contains("GPU " + std::to_string(name == "resume-dies" ? 1 - here : here) + " was lost"));
@@ -76,14 +76,14 @@ TEST_CASE("a function is lost with the executor that has it: the first one befor
     }));
     CHECK(daemon.sessionsAre(0, 0));
     // Neither has anything of it: a new one finds both as they should be.
-    Function next(daemon, "model");
+    AttachedFunction next(daemon, "model");
     CHECK(daemon.outcome("model", static_cast<std::uint32_t>(1 - daemon.gpuOf(next.id))) == "done");
   }
 }
 
 TEST_CASE("a target that will not serve what it has taken: the function is told") {
   TwoGpus daemon;
-  Function function(daemon, "resume-refused");
+  AttachedFunction function(daemon, "resume-refused");
   const auto here = daemon.gpuOf(function.id);
   CHECK(daemon.outcome("resume-refused", static_cast<std::uint32_t>(1 - here)) == "resume is refused");
   CHECK(eventually([&] { return function.state() == wire::DeviceState::lost; }));
@@ -91,7 +91,7 @@ TEST_CASE("a target that will not serve what it has taken: the function is told"
 
 TEST_CASE("the function's process ends in the middle: both executors forget it") {
   TwoGpus daemon;
-  auto function = std::make_unique<Function>(daemon, "held");
+  auto function = std::make_unique<AttachedFunction>(daemon, "held");
   auto held = std::make_unique<Environment>("holds");
   const auto here = daemon.gpuOf(function->id);
   test::Client tool(daemon.settings.socket);
@@ -110,7 +110,7 @@ TEST_CASE("the function's process ends in the middle: both executors forget it")
 
 TEST_CASE("a module that is asked for in the middle is installed where the function is afterwards") {
   TwoGpus daemon;
-  Function function(daemon, "slow");
+  AttachedFunction function(daemon, "slow");
   const auto here = daemon.gpuOf(function.id);
   test::Client tool(daemon.settings.socket);
   REQUIRE(tool.channel.send(1, Move{"slow", MoveAction::migrate, static_cast<std::uint32_t>(1 - here)}).ok());
@@ -123,7 +123,7 @@ TEST_CASE("a module that is asked for in the middle is installed where the funct
 
 TEST_CASE("the daemon stops in the middle, and nobody waits for anybody") {
   TwoGpus daemon;
-  Function function(daemon, "slow");
+  AttachedFunction function(daemon, "slow");
   const auto here = daemon.gpuOf(function.id);
   test::Client tool(daemon.settings.socket);
   REQUIRE(tool.channel.send(1, Move{"slow", MoveAction::migrate, static_cast<std::uint32_t>(1 - here)}).ok());
@@ -135,12 +135,12 @@ TEST_CASE("the daemon stops in the middle, and nobody waits for anybody") {
 
 TEST_CASE("what cannot be: no such GPU, several GPUs, no host store") {
   TwoGpus daemon;
-  Function wide(daemon, "wide", 2);
+  AttachedFunction wide(daemon, "wide", 2);
   CHECK_THAT(daemon.move("wide", 0).results.at(0).status.error().message, Catch::Contains("only functions with one are taken to another"));
   test::Client tool(daemon.settings.socket);
   CHECK(refusal(tool.call(Move{"wide", MoveAction::migrate, 2})) == "there is no GPU 2: this pool has 2");
   RunningDaemon without({.gpus = 2});
-  Function function(without, "model");
+  AttachedFunction function(without, "model");
   test::Client other(without.settings.socket);
   CHECK_THAT(refusal(other.call(Move{"model", MoveAction::migrate, 1})), Catch::Contains("no host store"));
 }
@@ -148,7 +148,7 @@ TEST_CASE("what cannot be: no such GPU, several GPUs, no host store") {
 TEST_CASE("who waits for room is taken to a GPU that has some, unless it is told not to") {
   {
     TwoGpus daemon;
-    Function function(daemon, "waits");
+    AttachedFunction function(daemon, "waits");
     CHECK(eventually([&] { return daemon.status()["daemon"]["migrations"] == 1; }));
     CHECK(eventually([&] { return daemon.deviceOf(function.id)["migrating"] == false; }));
     CHECK(daemon.deviceOf(function.id)["commands"] == 1);
@@ -158,7 +158,7 @@ TEST_CASE("who waits for room is taken to a GPU that has some, unless it is told
                          settings.hostStore = std::uint64_t{64} << 20;
                          settings.rebalance = false;
                        }});
-  Function function(still, "waits");
+  AttachedFunction function(still, "waits");
   std::this_thread::sleep_for(100ms);
   CHECK(still.status()["daemon"]["migrations"] == 0);
 }
@@ -167,7 +167,7 @@ TEST_CASE("nothing is left of functions that have moved: no descriptor, no addre
   TwoGpus daemon;
   const auto before = openFds();
   for (int round = 0; round < 4; ++round) {
-    Function function(daemon, "model");
+    AttachedFunction function(daemon, "model");
     const auto here = daemon.gpuOf(function.id);
     CHECK(daemon.outcome("model", static_cast<std::uint32_t>(1 - here)) == "done");
   }

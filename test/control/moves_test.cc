@@ -21,8 +21,8 @@ RunningDaemon::Options withStore(std::uint32_t gpus = 1) {
 }
 
 // A function of this name, on all GPUs that it asks for.
-struct Function : test::Client {
-  Function(RunningDaemon& daemon, const std::string& name, std::uint32_t gpus = 1) : test::Client(daemon.settings.socket) {
+struct MovingFunction : test::Client {
+  MovingFunction(RunningDaemon& daemon, const std::string& name, std::uint32_t gpus = 1) : test::Client(daemon.settings.socket) {
     const channel::Message answer = attach(daemon.prepare({.name = name, .gpus = gpus, .gpuMemory = 0}));
     if (const auto* error = std::get_if<rouse::Error>(&answer.body)) FAIL(error->message);
     id = std::get<channel::Attached>(answer.body).sessionId;
@@ -43,7 +43,7 @@ using test::Environment;
 
 TEST_CASE("a function is meant by its session's number or its name, and all that bear it are") {
   RunningDaemon daemon(withStore(2));
-  Function first(daemon, "model"), second(daemon, "model"), other(daemon, "other", 2);
+  MovingFunction first(daemon, "model"), second(daemon, "model"), other(daemon, "other", 2);
   const Moved both = move(daemon, "model", MoveAction::pin);
   REQUIRE(both.results.size() == 2);
   for (const auto& result : both.results) {
@@ -80,7 +80,7 @@ TEST_CASE("a function is meant by its session's number or its name, and all that
 
 TEST_CASE("a name that looks like a number is a name where no session has the number") {
   RunningDaemon daemon(withStore());
-  Function function(daemon, "4711");
+  MovingFunction function(daemon, "4711");
   CHECK(move(daemon, "4711", MoveAction::load).results.at(0).sessionId == function.id);
 }
 
@@ -93,19 +93,19 @@ TEST_CASE("nothing is moved that is not there, and nothing at all without a host
     CHECK(text.find('\x1b') == std::string::npos);
   }
   RunningDaemon without;
-  Function function(without, "model");
+  MovingFunction function(without, "model");
   test::Client other(without.settings.socket);
   CHECK_THAT(refusal(other.call(Move{"model", MoveAction::pin})), Catch::Contains("no host store (devices.host_store, --host-store)"));
 }
 
 TEST_CASE("each session answers for itself: refused, lost, or too late") {
   RunningDaemon daemon(withStore());
-  Function busy(daemon, "busy");
+  MovingFunction busy(daemon, "busy");
   const Moved refused = move(daemon, "busy", MoveAction::unload);
   CHECK(refused.results.at(0).status.error().message == "it is busy");
   CHECK(refused.results.at(0).status.error().code == CudaError::notReady);
 
-  Function last(daemon, "last");
+  MovingFunction last(daemon, "last");
   CHECK_THAT(move(daemon, "last", MoveAction::unload).results.at(0).status.error().message, Catch::Contains("GPU 0 was lost"));
   CHECK_THAT(move(daemon, "busy", MoveAction::unload).results.at(0).status.error().message, Catch::Contains("this GPU was lost"));
 
@@ -113,7 +113,7 @@ TEST_CASE("each session answers for itself: refused, lost, or too late") {
   auto options = withStore();
   options.movePatience = 200ms;
   RunningDaemon stuck(options);
-  Function function(stuck, "model");
+  MovingFunction function(stuck, "model");
   const auto begin = std::chrono::steady_clock::now();
   CHECK(move(stuck, "model", MoveAction::load).results.at(0).status.error().message ==
         "its executor has not answered within 200 ms");
@@ -125,7 +125,7 @@ TEST_CASE("a tool that leaves before its answer, and a daemon that stops before 
   const Environment environment("stuck");
   auto options = withStore();
   RunningDaemon daemon(options);
-  Function function(daemon, "model");
+  MovingFunction function(daemon, "model");
   {
     test::Client tool(daemon.settings.socket);
     REQUIRE(tool.channel.send(1, Move{"model", MoveAction::load}).ok());
@@ -154,7 +154,7 @@ TEST_CASE("who may: root, the daemon's user, and whose function it is") {
   RunningDaemon daemon(options);
   fs::permissions(daemon.scratch.path(), fs::perms::all);
   fs::permissions(daemon.scratch.path() / "run", fs::perms::all);
-  Function function(daemon, "model");
+  MovingFunction function(daemon, "model");
   // In a process of its own: credentials are the process's, and this one has threads.
   int report[2];
   REQUIRE(::pipe2(report, O_CLOEXEC) == 0);

@@ -54,8 +54,8 @@ struct TwoGpus : RunningDaemon {
   }
 };
 
-struct Function : Client {
-  Function(RunningDaemon& daemon, const std::string& name, std::uint32_t gpus = 1) : Client(daemon.settings.socket) {
+struct AttachedFunction : Client {
+  AttachedFunction(RunningDaemon& daemon, const std::string& name, std::uint32_t gpus = 1) : Client(daemon.settings.socket) {
     channel::Message answer = attach(daemon.prepare({.name = name, .gpus = gpus, .gpuMemory = 0}));
     if (const auto* error = std::get_if<rouse::Error>(&answer.body)) FAIL(error->message);
     id = std::get<channel::Attached>(answer.body).sessionId;
