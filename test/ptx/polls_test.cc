@@ -40,13 +40,20 @@ TEST_CASE("warps go in step where they poll, and behind it") {
   for (const bool fibers : {false, true}) {
     for (const std::uint32_t threads : {32u, 64u, 256u, 512u}) {
       INFO(fibers << " " << threads);
-      const auto expected = [&](const std::vector<std::uint32_t>& in, std::uint32_t, std::uint32_t thread) {
-        std::uint32_t count = 0;
-        for (std::uint32_t lane = 0; lane < 32; ++lane)
-          for (std::uint32_t k = 0; k < 20; ++k) count += in[(thread / 32 * 32 + lane + 5 * k) % 777] % 8 == thread % 8 ? 1 : 0;
-        return count;
+      const auto counts = [](bool twice) {
+        return [twice](const std::vector<std::uint32_t>& in, std::uint32_t, std::uint32_t thread) {
+          std::uint32_t count = 0;
+          for (std::uint32_t lane = 0; lane < 32; ++lane) {
+            for (std::uint32_t k = 0; k < 20; ++k) {
+              const std::uint32_t x = in[(thread / 32 * 32 + lane + 5 * k) % 777];
+              count += (x % 8 == thread % 8 ? 1 : 0) + (twice && x / 8 % 8 == thread % 8 ? 1 : 0);
+            }
+          }
+          return count;
+        };
       };
-      mustStore("polls", "tagged", fibers, threads, expected, false);
+      mustStore("polls", "tagged", fibers, threads, counts(false), false);
+      mustStore("polls", "tagged_twice", fibers, threads, counts(true), false);
       const auto sums = [&](const std::vector<std::uint32_t>& in, std::uint32_t, std::uint32_t thread) {
         if (thread % 32 != 0) return thread % 32;
         std::uint32_t sum = 0;

@@ -324,18 +324,36 @@ KERNEL drawn(unsigned n, const unsigned* in, unsigned* out) {
 }
 
 // Counts of each warp, by words that say whose they are: who finds another's tag in its word tries again (before shared memory had atomics). All go in step.
+__device__ void countTagged(volatile unsigned* word, unsigned tag) {
+  unsigned count;
+  do {
+    count = tag | ((*word & 0x7ffffff) + 1);
+    *word = count;
+  } while (*word != count);
+}
+
 KERNEL tagged(unsigned n, const unsigned* in, unsigned* out) {
   __shared__ volatile unsigned counts[32 * 8];
   const unsigned warp = linear() / 32, tag = linear() << 27;
   if (linear() % 32 < 8) counts[8 * warp + linear() % 32] = 0;
   __syncthreads();
   for (unsigned k = 0; k < 20; ++k) {
-    volatile unsigned* const word = &counts[8 * warp + in[(linear() + 5 * k) % n] % 8];
-    unsigned count;
-    do {
-      count = tag | ((*word & 0x7ffffff) + 1);
-      *word = count;
-    } while (*word != count);
+    countTagged(&counts[8 * warp + in[(linear() + 5 * k) % n] % 8], tag);
+  }
+  __syncthreads();
+  out[global()] = counts[8 * warp + linear() % 8] & 0x7ffffff;
+}
+
+// The same twice a round: who is done with the second must not begin the next round while others still look whether theirs is there.
+KERNEL tagged_twice(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ volatile unsigned counts[32 * 8];
+  const unsigned warp = linear() / 32, tag = linear() << 27;
+  if (linear() % 32 < 8) counts[8 * warp + linear() % 32] = 0;
+  __syncthreads();
+  for (unsigned k = 0; k < 20; ++k) {
+    const unsigned x = in[(linear() + 5 * k) % n];
+    countTagged(&counts[8 * warp + x % 8], tag);
+    countTagged(&counts[8 * warp + x / 8 % 8], tag);
   }
   __syncthreads();
   out[global()] = counts[8 * warp + linear() % 8] & 0x7ffffff;

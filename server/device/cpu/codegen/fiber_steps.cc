@@ -203,7 +203,11 @@ void Placing::stepOnWayBack(const llvm::Loop& loop, const llvm::LoopInfo& loops,
   const auto order = inOrder(*loop.getHeader()->getParent(), loops);
   const auto last = std::find_if(order.rbegin(), order.rend(), [&](const llvm::BasicBlock* block) { return loop.contains(block) && has(*block, isMeetingOfAll); });
   if (llvm::none_of(loop.blocks(), [](const llvm::BasicBlock* block) { return has(*block, isHardStep); }) || isOnEachWay(*last)) return;
-  const bool polls = llvm::any_of(loop.blocks(), [](const llvm::BasicBlock* block) { return has(*block, isYield); });
+  // Not who steps in each round of an inner loop (histograms by tagged words): they come out of it by themselves, and those that are out must not begin it again meanwhile.
+  const bool polls = llvm::any_of(loop.blocks(), [&](const llvm::BasicBlock* block) {
+    const llvm::Loop* const around = loops.getLoopFor(block);
+    return has(*block, isYield) && (around == &loop || llvm::none_of(around->blocks(), [](const llvm::BasicBlock* b) { return has(*b, isHardStep); }));
+  });
   for (llvm::BasicBlock* latch : latches) stepBefore(*latch->getTerminator(), polls ? kFenceStep : kStep);
 }
 
