@@ -1,5 +1,6 @@
 # rouse_test(NAME SOURCES … LIBS … [LABELS …] [TIMEOUT s] [OPTIMIZED] [ONE_THREAD]): one Catch2 executable, one ctest entry.
-# tools/test adds up the test cases of all of them. ONE_THREAD: nothing that ThreadSanitizer could find; not built with it.
+# tools/test adds up the test cases of all of them. ONE_THREAD: what is tested has one thread, or is a kernel
+# whose blocks have nothing to do with each other: not built with ThreadSanitizer.
 function(rouse_test name)
   cmake_parse_arguments(ARG "OPTIMIZED;ONE_THREAD" "TIMEOUT" "SOURCES;LIBS;LABELS" ${ARGN})
   add_executable(test-${name} ${ARG_SOURCES})

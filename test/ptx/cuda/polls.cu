@@ -332,20 +332,7 @@ __device__ void countTagged(volatile unsigned* word, unsigned tag) {
   } while (*word != count);
 }
 
-KERNEL tagged(unsigned n, const unsigned* in, unsigned* out) {
-  __shared__ volatile unsigned counts[32 * 8];
-  const unsigned warp = linear() / 32, tag = linear() << 27;
-  if (linear() % 32 < 8) counts[8 * warp + linear() % 32] = 0;
-  __syncthreads();
-  for (unsigned k = 0; k < 20; ++k) {
-    countTagged(&counts[8 * warp + in[(linear() + 5 * k) % n] % 8], tag);
-  }
-  __syncthreads();
-  out[global()] = counts[8 * warp + linear() % 8] & 0x7ffffff;
-}
-
-// The same twice a round: who is done with the second must not begin the next round while others still look whether theirs is there.
-KERNEL tagged_twice(unsigned n, const unsigned* in, unsigned* out) {
+__device__ void countsTagged(unsigned n, const unsigned* in, unsigned* out, bool twice) {
   __shared__ volatile unsigned counts[32 * 8];
   const unsigned warp = linear() / 32, tag = linear() << 27;
   if (linear() % 32 < 8) counts[8 * warp + linear() % 32] = 0;
@@ -353,11 +340,16 @@ KERNEL tagged_twice(unsigned n, const unsigned* in, unsigned* out) {
   for (unsigned k = 0; k < 20; ++k) {
     const unsigned x = in[(linear() + 5 * k) % n];
     countTagged(&counts[8 * warp + x % 8], tag);
-    countTagged(&counts[8 * warp + x / 8 % 8], tag);
+    if (twice) countTagged(&counts[8 * warp + x / 8 % 8], tag);
   }
   __syncthreads();
   out[global()] = counts[8 * warp + linear() % 8] & 0x7ffffff;
 }
+
+KERNEL tagged(unsigned n, const unsigned* in, unsigned* out) { countsTagged(n, in, out, false); }
+
+// Twice a round: who is done with the second must not begin the next round while others still look whether theirs is there.
+KERNEL tagged_twice(unsigned n, const unsigned* in, unsigned* out) { countsTagged(n, in, out, true); }
 
 // Each lane polls on its own, warp after warp, the last first; behind that they add up in step, with no barrier.
 KERNEL met_again(unsigned n, const unsigned* in, unsigned* out) {
