@@ -57,6 +57,7 @@ class LaneEmitter {
   // --- lane_instructions.cc ---
   bool coversInstruction(const llvm::Instruction&) const;
   void emitInstruction(const llvm::Instruction&);
+  llvm::Value* onceMore(const llvm::Instruction&, llvm::function_ref<llvm::Value*(const llvm::Value*)> operand);
   void emitScalar(const llvm::Instruction&);
   llvm::Value* condition(const llvm::Instruction&);
   void noteMisaligned(const llvm::StoreInst&);
@@ -67,6 +68,9 @@ class LaneEmitter {
   llvm::Value* splat(llvm::Value*);
   llvm::Value* scalarOf(const llvm::Value*);
   llvm::Value* vectorOf(const llvm::Value*);
+  // Whether one lane's is a few operations on the first one's, and which it is; `lane`: of 64 bits.
+  bool isLaneCheap(const llvm::Value*, unsigned depth = 0) const;
+  llvm::Value* laneOf(const llvm::Value*, llvm::Value* lane);
   llvm::Type* widen(llvm::Type*) const;
 
   // --- lane_calls.cc ---

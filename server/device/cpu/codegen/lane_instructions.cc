@@ -159,10 +159,8 @@ void LaneEmitter::emitInstruction(const llvm::Instruction& instruction) {
   if (shapes_.of(&instruction).conditional) set(made_[&instruction].ok, condition(instruction));
 }
 
-// What the compiler knew of a lane that comes here need not hold for the first one.
-void LaneEmitter::emitScalar(const llvm::Instruction& instruction) {
-  // Of what is the same for all, operands need not be: bits that differ are dropped (LaneShapes::differing), and any lane's will do.
-  const auto operand = [&](const llvm::Value* value) { return shapes_.of(value).isScalar() ? scalarOf(value) : b.CreateExtractElement(vectorOf(value), std::uint64_t{0}); };
+// What the compiler knew of a lane that comes here need not hold for the one that it is made for.
+llvm::Value* LaneEmitter::onceMore(const llvm::Instruction& instruction, llvm::function_ref<llvm::Value*(const llvm::Value*)> operand) {
   llvm::Instruction* again = nullptr;
   if (const auto* either = llvm::dyn_cast<llvm::PossiblyDisjointInst>(&instruction); either != nullptr && either->isDisjoint()) {
     again = llvm::BinaryOperator::CreateAdd(operand(instruction.getOperand(0)), operand(instruction.getOperand(1)));
@@ -175,8 +173,14 @@ void LaneEmitter::emitScalar(const llvm::Instruction& instruction) {
     again->dropUnknownNonDebugMetadata({llvm::LLVMContext::MD_invariant_load});
     again->setDebugLoc({});
   }
-  b.Insert(again);
-  set(made_[&instruction].scalar, again);
+  return b.Insert(again);
+}
+
+void LaneEmitter::emitScalar(const llvm::Instruction& instruction) {
+  // Of what is the same for all, operands need not be: bits that differ are dropped (LaneShapes::differing), and any lane's will do.
+  set(made_[&instruction].scalar, onceMore(instruction, [&](const llvm::Value* value) {
+    return shapes_.of(value).isScalar() ? scalarOf(value) : b.CreateExtractElement(vectorOf(value), std::uint64_t{0});
+  }));
 }
 
 // Whether no lane's number wraps where it is extended, in this instruction or before.
@@ -234,6 +238,27 @@ llvm::Value* LaneEmitter::vectorOf(const llvm::Value* value) {
   llvm::Value* const stride = llvm::ConstantInt::get(number, static_cast<std::uint64_t>(shape.stride), true);
   llvm::Value* const offsets = b.CreateMul(laneNumbers(number), splat(stride));
   return first->getType()->isPointerTy() ? b.CreateGEP(b.getInt8Ty(), first, offsets) : b.CreateAdd(splat(first), offsets);
+}
+
+bool LaneEmitter::isLaneCheap(const llvm::Value* value, unsigned depth) const {
+  constexpr unsigned kDeepest = 6;
+  const Shape shape = shapes_.of(value);
+  if (!shape.isScalar()) return false;
+  if (!shape.conditional) return true;
+  // Of what may wrap, which is made again: with masks all lanes' are unrolled, where that is more than a load; a phi has no lane of its own.
+  if (hasMasks_ || depth == kDeepest || llvm::isa<llvm::PHINode>(value)) return false;
+  return llvm::all_of(llvm::cast<llvm::Instruction>(value)->operands(), [&](const llvm::Value* operand) { return isLaneCheap(operand, depth + 1); });
+}
+
+llvm::Value* LaneEmitter::laneOf(const llvm::Value* value, llvm::Value* lane) {
+  const Shape shape = shapes_.of(value);
+  if (shape.isUniform()) return scalarOf(value);
+  if (shape.conditional) return onceMore(llvm::cast<llvm::Instruction>(*value), [&](const llvm::Value* operand) { return laneOf(operand, lane); });
+  llvm::Value* const first = scalarOf(value);
+  llvm::Type* const number = first->getType()->isPointerTy() ? b.getInt64Ty() : first->getType();
+  llvm::Value* const stride = llvm::ConstantInt::get(number, static_cast<std::uint64_t>(shape.stride), true);
+  llvm::Value* const offset = b.CreateMul(b.CreateZExtOrTrunc(lane, number), stride);
+  return first->getType()->isPointerTy() ? b.CreateGEP(b.getInt8Ty(), first, offset) : b.CreateAdd(first, offset);
 }
 
 llvm::Value* LaneEmitter::widened(const llvm::Instruction& instruction) {

@@ -240,7 +240,7 @@ LaneEmitter::Yield LaneEmitter::emitOneByOne(const llvm::Instruction& update) {
   const auto array = [&](llvm::Type* type) { return laneArray(type, arrays++); };
   llvm::SmallVector<llvm::Value*, 3> given(update.getNumOperands(), nullptr);
   for (unsigned k = 0; k < given.size(); ++k) {
-    if (shapes_.of(update.getOperand(k)).isUniform()) continue;
+    if (isLaneCheap(update.getOperand(k))) continue;
     given[k] = array(update.getOperand(k)->getType());
     b.CreateAlignedStore(vectorOf(update.getOperand(k)), given[k], aligned);
   }
@@ -254,7 +254,7 @@ LaneEmitter::Yield LaneEmitter::emitOneByOne(const llvm::Instruction& update) {
     one->setDebugLoc({});
     for (unsigned k = 0; k < given.size(); ++k) {
       llvm::Type* const each = update.getOperand(k)->getType();
-      one->setOperand(k, given[k] == nullptr ? scalarOf(update.getOperand(k)) : b.CreateLoad(each, b.CreateInBoundsGEP(each, given[k], lane)));
+      one->setOperand(k, given[k] == nullptr ? laneOf(update.getOperand(k), lane) : b.CreateLoad(each, b.CreateInBoundsGEP(each, given[k], lane)));
     }
     b.Insert(one);
     if (results != nullptr) b.CreateStore(isPair ? b.CreateExtractValue(one, 0) : one, b.CreateInBoundsGEP(type, results, lane));

@@ -19,6 +19,8 @@ namespace {
 
 constexpr std::size_t kMostBlocks = 768;
 constexpr std::size_t kMostInstructions = 6000;
+constexpr const char* kVectorWidth = "min-legal-vector-width";
+constexpr const char* kInTurn = "rouse-in-turn";
 constexpr std::uint64_t kMostLocalBytes = 1024;  // of a thread's variables: all lanes' are on one stack
 
 // Whether it may be mostly calls that lanes would make one after the other: in a loop, or each time and there is no loop. Then threads are as well done one by one.
@@ -47,7 +49,14 @@ bool hasMasks(const llvm::TargetMachine& target) { return target.getMCSubtargetI
 
 void allowLanes(llvm::Function& function) {
   function.addFnAttr("prefer-vector-width", "512");
-  function.addFnAttr("min-legal-vector-width", "512");
+  function.addFnAttr(kVectorWidth, "512");
+}
+
+void noteInTurn(llvm::Function& function) { function.addFnAttr(kInTurn); }
+
+bool isInLanes(const llvm::Module& module, llvm::StringRef loop) {
+  const llvm::Function* const function = module.getFunction(loop);
+  return function != nullptr && function->hasFnAttribute(kVectorWidth) && llvm::none_of(module, [](const llvm::Function& each) { return each.hasFnAttribute(kInTurn); });
 }
 
 bool mayBeSideBySide(const llvm::Function& function) {

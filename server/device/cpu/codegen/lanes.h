@@ -25,5 +25,9 @@ llvm::Function* sideBySide(llvm::Function& scalar, Beside, llvm::TargetMachine&,
 
 // For a function that calls such: vectors as they come.
 void allowLanes(llvm::Function&);
+// For one that does, too, what threads do one after the other, which LLVM may put side by side.
+void noteInTurn(llvm::Function&);
+// Whether a kernel's loop calls such, and nothing in its module is done in turn.
+bool isInLanes(const llvm::Module&, llvm::StringRef loop);
 
 }  // namespace rouse::cpu::codegen

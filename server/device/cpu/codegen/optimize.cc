@@ -7,10 +7,16 @@
 #include <llvm/Transforms/IPO/GlobalDCE.h>
 #include <llvm/Transforms/IPO/ModuleInliner.h>
 #include <llvm/Transforms/InstCombine/InstCombine.h>
-#include <llvm/Transforms/Scalar/ADCE.h>
-#include <llvm/Transforms/Scalar/Scalarizer.h>
+#include <llvm/Transforms/Scalar/BDCE.h>
+#include <llvm/Transforms/Scalar/DeadStoreElimination.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/GVN.h>
+#include <llvm/Transforms/Scalar/JumpThreading.h>
+#include <llvm/Transforms/Scalar/LICM.h>
+#include <llvm/Transforms/Scalar/LoopPassManager.h>
+#include <llvm/Transforms/Scalar/LoopRotation.h>
 #include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Scalar/Scalarizer.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 #include <llvm/Transforms/Utils/LCSSA.h>
 #include <llvm/Transforms/Utils/LoopSimplify.h>
@@ -108,6 +114,39 @@ class JoinEnds : public llvm::PassInfoMixin<JoinEnds> {
     return llvm::PreservedAnalyses::none();
   }
 };
+
+llvm::SimplifyCFGOptions keepingLoops() { return llvm::SimplifyCFGOptions().convertSwitchRangeToICmp(true); }
+
+// What LLVM's own levels do for code that is in vectors already, has been simplified as scalar code, and comes from a compiler that has unrolled its loops:
+// redundant masks, addresses and loads, choices that were made before (of whole accesses and parts), and what a loop need not do again. The level itself takes
+// four times as long, most of it in passes that have nothing to do here.
+llvm::ModulePassManager forLanes() {
+  llvm::FunctionPassManager passes;
+  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+  passes.addPass(llvm::EarlyCSEPass(true));
+  passes.addPass(llvm::SimplifyCFGPass(keepingLoops()));
+  passes.addPass(llvm::InstCombinePass());
+  passes.addPass(llvm::JumpThreadingPass());
+  passes.addPass(llvm::SimplifyCFGPass(keepingLoops()));
+  llvm::LoopPassManager loops;
+  llvm::LICMOptions asItIs;
+  asItIs.AllowSpeculation = false;
+  loops.addPass(llvm::LICMPass(asItIs));
+  loops.addPass(llvm::LoopRotatePass());
+  loops.addPass(llvm::LICMPass(llvm::LICMOptions()));
+  passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loops), /*UseMemorySSA=*/true));
+  passes.addPass(llvm::SimplifyCFGPass(keepingLoops()));
+  passes.addPass(llvm::GVNPass());
+  passes.addPass(llvm::BDCEPass());
+  passes.addPass(llvm::DSEPass());
+  passes.addPass(llvm::SimplifyCFGPass(keepingLoops().hoistCommonInsts(true).sinkCommonInsts(true)));
+  passes.addPass(llvm::InstCombinePass());
+  llvm::ModulePassManager all;
+  all.addPass(llvm::AlwaysInlinerPass());
+  all.addPass(llvm::GlobalDCEPass());
+  all.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(passes), /*EagerlyInvalidate=*/true));
+  return all;
+}
 
 // LLVM's plans of vector loops take time that grows with the square of what is in them.
 class LeaveLargeLoops : public llvm::PassInfoMixin<LeaveLargeLoops> {
@@ -217,13 +256,13 @@ void shortenBlocks(llvm::Function& function) {
   }
 }
 
-void optimize(llvm::Module& module, llvm::TargetMachine& target, Effort effort) {
+void optimize(llvm::Module& module, llvm::TargetMachine& target, Effort effort, bool inLanes) {
   Analyses analyses(target);
   analyses.builder.registerVectorizerStartEPCallback([](llvm::FunctionPassManager& passes, llvm::OptimizationLevel) { passes.addPass(LeaveLargeLoops()); });
   llvm::ModulePassManager passes;
   switch (effort) {
     case Effort::full:
-      passes = analyses.builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2);
+      passes = inLanes ? forLanes() : analyses.builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2);
       break;
     case Effort::less:
       passes = analyses.builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O1);

@@ -86,7 +86,8 @@ void dropNoAlias(llvm::Function&);
 // The group of accesses that threads of a block make independently of each other; made at its first use if `create`.
 llvm::MDNode* accessGroup(llvm::Module&, bool create = false);
 
-void optimize(llvm::Module&, llvm::TargetMachine&, Effort);
+// `inLanes`: whether all of it is done side by side (isInLanes).
+void optimize(llvm::Module&, llvm::TargetMachine&, Effort, bool inLanes);
 
 // Of code that is not optimized: where a choice becomes a branch, the code generator moves all of the block that comes behind, once for each.
 void shortenBlocks(llvm::Function&);

@@ -213,6 +213,7 @@ bool SegmentLoops::runAll(ThreadLoops& loops, std::uint32_t number, llvm::Functi
     return true;
   }
   if (beside_ != Beside::neighbours) return false;
+  noteInTurn(*function_);
   loops.forAll([&] { noteNext(call(loops, segment, b.getInt32(number), reduced)); });
   return true;
 }
@@ -252,6 +253,7 @@ bool SegmentLoops::runLeft(ThreadLoops& loops, std::uint32_t number, llvm::Funct
     return true;
   }
   if (beside_ != Beside::neighbours) return false;
+  noteInTurn(*function_);
   loops.forAll([&] {
     llvm::LoadInst* const noted = b.CreateLoad(b.getInt8Ty(), ended(linear()));
     if (independent_) noted->setMetadata(llvm::LLVMContext::MD_access_group, accessGroup(module_, true));

@@ -41,6 +41,7 @@ bool SegmentLoops::preparePolls() {
     allowLanes(*function_);
     return true;
   }
+  noteInTurn(*function_);
   for (const auto& [number, beside] : units_) beside->eraseFromParent();
   units_.clear();
   if (ranges_.pollsTogether) return false;

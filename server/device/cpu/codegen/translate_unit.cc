@@ -81,6 +81,8 @@ Result<CodeCache::Entry> translate(const ptx::Module& source, const ptx::CallGra
   yieldInSpinLoops(*module);
   CodeCache::Entry entry;
   entry.facts[kWaits] = mayWait(*module);
+  // What was not inlined is done in turn.
+  const bool isAlone = llvm::count_if(*module, [](const llvm::Function& function) { return !function.isDeclaration(); }) == 1;
   if (unit.function && !unit.pointersWait && !unit.checked()) {
     const bool independent = !usesLocal(source, graph.reachable(*unit.function));
     const bool allocates = allocatesStack(source, graph.reachable(*unit.function));
@@ -111,7 +113,7 @@ Result<CodeCache::Entry> translate(const ptx::Module& source, const ptx::CallGra
   if (Status valid = verify(*module); !valid) return valid.error();
   inlineObjectCalls(*module);
   relaxAtomics(*module);
-  optimize(*module, *target, effort);
+  optimize(*module, *target, effort, isAlone && isInLanes(*module, unit.loopName()));
   llvm::for_each(*module, keepMasks);
   if (effort == Effort::least) llvm::for_each(*module, shortenBlocks);
   if (unit.function) {
