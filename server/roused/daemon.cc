@@ -125,7 +125,8 @@ Daemon::Daemon(boost::asio::io_context& io, DaemonOptions options)
       inherited_(std::move(options.listener)),
       keptStore_(std::move(options.keptStore)),
       signals_(io, SIGTERM, SIGINT, SIGHUP),
-      watchdog_(io) {
+      watchdog_(
+          io, [] { return std::max<Repeated::Duration>(*watchdogInterval() / 2, 1s); }, [] { notifyService("WATCHDOG=1"); }) {
   signals_.add(SIGUSR1);
   sessions_.onChange([this] {
     functions_.onChanged();
@@ -382,13 +383,9 @@ void Daemon::look() {
 
 // The loop turns: that is the progress a daemon that never computes can show.
 void Daemon::feedWatchdog() {
-  const auto interval = watchdogInterval();
-  if (!interval) return;
+  if (!watchdogInterval()) return;
   notifyService("WATCHDOG=1");
-  watchdog_.expires_after(std::max<std::chrono::microseconds>(*interval / 2, 1s));
-  watchdog_.async_wait([this](const boost::system::error_code& error) {
-    if (!error) feedWatchdog();
-  });
+  watchdog_.start();
 }
 
 void Daemon::tellService() {
@@ -421,7 +418,7 @@ void Daemon::stop(const std::string& why) {
     pool_.stop(stopGrace_, [this] {
       boost::system::error_code ignored;
       signals_.cancel(ignored);
-      watchdog_.cancel();
+      watchdog_.stop();
     });
   });
 }

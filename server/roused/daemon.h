@@ -22,6 +22,7 @@
 #include "server/roused/module_store.h"
 #include "server/roused/move_functions.h"
 #include "server/roused/rebalancer.h"
+#include "server/roused/repeated.h"
 #include "server/roused/session_table.h"
 #include "server/roused/settings.h"
 #include "server/roused/state_file.h"
@@ -108,7 +109,7 @@ class Daemon {
   std::unique_ptr<Listener> listener_;
   std::set<std::shared_ptr<Connection>> connections_;
   boost::asio::signal_set signals_;
-  boost::asio::steady_timer watchdog_;
+  Repeated watchdog_;
   bool stopping_ = false;
   int exitCode_ = 0;
 };

@@ -7,14 +7,7 @@
 
 namespace rouse::daemon {
 
-void IdleSessions::again() {
-  timer_.expires_after(std::chrono::milliseconds(std::clamp<std::uint64_t>(idle_ / 4, 20, 1000)));
-  timer_.async_wait([this](const boost::system::error_code& error) {
-    if (error) return;
-    look();
-    again();
-  });
-}
+std::chrono::milliseconds IdleSessions::pause() const { return std::chrono::milliseconds(std::clamp<std::uint64_t>(idle_ / 4, 20, 1000)); }
 
 void IdleSessions::look() {
   std::erase_if(seen_, [this](const auto& entry) { return !sessions_.sessions().contains(entry.first); });

@@ -3,11 +3,11 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cstdint>
 #include <map>
 
+#include "server/roused/repeated.h"
 #include "server/roused/session_table.h"
 
 namespace rouse::daemon {
@@ -15,10 +15,10 @@ namespace rouse::daemon {
 class IdleSessions {
  public:
   // `idle`: milliseconds, as of now.
-  IdleSessions(boost::asio::io_context& io, SessionTable& sessions, const std::uint64_t& idle) : sessions_(sessions), idle_(idle), timer_(io) {}
+  IdleSessions(boost::asio::io_context& io, SessionTable& sessions, const std::uint64_t& idle) : sessions_(sessions), idle_(idle), looks_(io, [this] { return pause(); }, [this] { look(); }) {}
 
-  void start() { again(); }
-  void stop() { timer_.cancel(); }
+  void start() { looks_.start(); }
+  void stop() { looks_.stop(); }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -27,13 +27,13 @@ class IdleSessions {
     Clock::time_point since;
   };
 
-  void again();
+  std::chrono::milliseconds pause() const;
   void look();
   void saw(std::uint64_t session, const channel::SessionUsage&);
 
   SessionTable& sessions_;
   const std::uint64_t& idle_;
-  boost::asio::steady_timer timer_;
+  Repeated looks_;
   std::map<std::uint64_t, Seen> seen_;  // by session
 };
 
