@@ -115,6 +115,12 @@ void mustBeTheSame(const std::string& source, const std::vector<const char*>& na
         const cpu::Code kind = block.y * block.z == 1 ? cpu::Code::row : cpu::Code::flat;
         cpu::KernelCode own = flat ? kernels.code(name, kind) : code;
         if (flat && block.z != 1) own.loop = nullptr;
+        if (!flat && block.x % cpu::kSideBySide == 0) {
+          const Outcome full = runAs(kernels.code(name, cpu::Code::full), false, block, in, 777, &kernels), any = runAs(own, false, block, in, 777, &kernels);
+          REQUIRE(full.error == CudaError::success);
+          REQUIRE(full.words == any.words);
+          REQUIRE(sorted(full.printed) == sorted(any.printed));
+        }
         const Outcome loops = runAs(own, false, block, in, 777, &kernels), fibers = runAs(code, true, block, in, 777, &kernels);
         REQUIRE(fibers.error == CudaError::success);
         REQUIRE(loops.error == CudaError::success);

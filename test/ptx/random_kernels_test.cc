@@ -109,9 +109,9 @@ cpu::KernelCode compile(cpu::Program& program, cpu::Code kind = cpu::Code::plain
   return *code;
 }
 
-// For blocks of that shape.
-cpu::KernelCode compileFor(cpu::Program& program, const cpu::KernelCode& plain, memory::Dim3 block) {
-  if (!plain.wholeWarps || block.x % 32 == 0) return plain;
+// For blocks of that shape, as a launch chooses, or half of them.
+cpu::KernelCode compileFor(cpu::Program& program, const cpu::KernelCode& plain, memory::Dim3 block, bool full) {
+  if (!plain.wholeWarps || block.x % 32 == 0) return full && block.x % cpu::kSideBySide == 0 ? compile(program, cpu::Code::full) : plain;
   cpu::KernelCode code = plain;
   code.loop = block.z != 1 ? nullptr : compile(program, block.y == 1 ? cpu::Code::row : cpu::Code::flat).loop;
   return code;
@@ -150,7 +150,7 @@ bool check(std::uint64_t seed, const Source& source) {
     for (const cpu::KernelCode* code : {&vectors, &loops}) {
       INFO((code == &vectors ? "vectors" : "loops"));
       cpu::Program& program = code == &vectors ? *inVectors : *inLoops;
-      const Result other = runAs(compileFor(program, *code, block), false, grid, block, source, n);
+      const Result other = runAs(compileFor(program, *code, block, n % 2 == 0), false, grid, block, source, n);
       INFO(other.error.message);
       REQUIRE(other.error.code == fibers.error.code);
       if (fibers.error.code != CudaError::success) continue;

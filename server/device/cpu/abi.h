@@ -95,6 +95,7 @@ struct KernelCode {
   BlockLoop loop = nullptr;  // null: needs fibers
   bool wholeWarps = false;       // `loop` is for blocks of whole warps in x only (ntid.x a multiple of 32): for others Code::flat or row (program.h), or fibers
   bool rows = false;             // `loop` takes several blocks at once (BlockContext::blocks); `ctaid` says meanwhile which it is at
+  bool lanes = false;            // `loop` puts neighbours of a row side by side: with Code::full only where its width is a multiple of kSideBySide
   bool mayPoll = false;          // `loop` lets other blocks run while threads poll (rouse_cpu_let_others): each block has a fiber
   std::uint32_t frameBytes = 0;  // that `loop` keeps of each thread while it waits
   std::uint32_t staticSharedBytes = 0;

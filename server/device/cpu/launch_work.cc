@@ -138,7 +138,8 @@ bool startLaunch(const LaunchOperation& operation, const std::shared_ptr<StreamQ
     return false;
   }
   const memory::KernelDescription& kernel = kernels[operation.function];
-  auto code = operation.module->image->program().compile(operation.function, operation.allowed != nullptr ? Code::checked : Code::plain);
+  const Code kind = operation.allowed != nullptr ? Code::checked : operation.block.x % kSideBySide == 0 ? Code::full : Code::plain;
+  auto code = operation.module->image->program().compile(operation.function, kind);
   if (!code) {
     context.fault(code.error().code, "kernel " + kernel.name + ": " + code.error().message);
     return false;

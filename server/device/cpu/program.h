@@ -42,8 +42,10 @@ struct InstructionSite {
 
 // Code::checked: asks before each access whether it may be made (abi.h). Code::flat: of kernels whose loop is for blocks of whole warps in x
 // (KernelCode::wholeWarps), one for blocks of any other width and depth 1; Code::row: the same for blocks of one row. Without a loop where there is none.
-enum class Code : std::uint8_t { plain, checked, flat, row };
-inline constexpr std::size_t kCodes = 4;
+// Code::full: as plain, for blocks whose width is a multiple of kSideBySide, whose vectors of neighbours have no empty lanes (KernelCode::lanes).
+enum class Code : std::uint8_t { plain, checked, flat, row, full };
+inline constexpr std::size_t kCodes = 5;
+inline constexpr std::uint32_t kSideBySide = 16;  // neighbours in x, at most
 constexpr bool isFlat(Code code) { return code == Code::flat || code == Code::row; }
 
 // How a program's kernels are compiled.
@@ -63,7 +65,7 @@ class Program {
   virtual const memory::ModuleDescription& description() const = 0;
   virtual const std::vector<InitialValue>& initialValues() const = 0;  // one for each variable
 
-  // Compiles a kernel with all that it calls, once; later calls return the same code. Any thread; slow the first time.
+  // Compiles a kernel with all that it calls, once; later calls return the same code. Of plain and full, where there is no difference between them, any that there is. Any thread; slow the first time.
   virtual Result<KernelCode> compile(std::uint32_t kernel, Code = Code::plain) = 0;
 
   // The code address that a function pointer to function `index` holds, for relocations. Compiles what is needed.

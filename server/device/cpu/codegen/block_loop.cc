@@ -51,14 +51,14 @@ bool isForRows(llvm::Function& body, llvm::SmallVectorImpl<llvm::LoadInst*>& loa
 
 }  // namespace
 
-bool addBlockLoop(llvm::Module& module, llvm::Function& body, llvm::StringRef name, llvm::TargetMachine* target) {
+bool addBlockLoop(llvm::Module& module, llvm::Function& body, llvm::StringRef name, llvm::TargetMachine* target, Code code) {
   llvm::ValueToValueMapTy map;
   llvm::Function* const inlined = llvm::CloneFunction(&body, map);
   inlined->setLinkage(llvm::GlobalValue::InternalLinkage);
   dropNoAlias(*inlined);
   llvm::Function* const function = makeLoopFunction(module, name);
   llvm::IRBuilder<> b(&function->getEntryBlock());
-  llvm::Function* const lanes = target == nullptr ? nullptr : sideBySide(*inlined, Beside::neighbours, *target);
+  llvm::Function* const lanes = target == nullptr ? nullptr : sideBySide(*inlined, neighboursOf(code), *target);
   llvm::SmallVector<llvm::LoadInst*, 16> loads;
   const bool rows = isShort(*inlined) && isForRows(lanes != nullptr ? *lanes : *inlined, loads);
   if (rows) {  // the number of the block changes
@@ -67,7 +67,7 @@ bool addBlockLoop(llvm::Module& module, llvm::Function& body, llvm::StringRef na
   ThreadLoops loops(b, rows);
   if (lanes != nullptr) {
     allowLanes(*function);
-    loops.forAllBy(lanesOf(Beside::neighbours), [&](llvm::Value* count) {
+    loops.forAllBy(lanesOf(neighboursOf(code)), [&](llvm::Value* count) {
       b.CreateCall(lanes, {loops.thread(), loops.parameters(), count})->addFnAttr(llvm::Attribute::AlwaysInline);
     });
     inlined->eraseFromParent();

@@ -27,6 +27,7 @@ CodeCache::Key keyOf(const Source& source, const Unit& unit) {
   hash.update(llvm::ArrayRef(source.text));
   if (unit.checked()) hash.update(llvm::StringRef("checked "));
   if (isFlat(unit.code)) hash.update(llvm::StringRef(unit.code == Code::row ? "row " : "flat "));
+  if (unit.code == Code::full) hash.update(llvm::StringRef("full "));
   hash.update(llvm::StringRef(unit.function ? "kernel " + std::to_string(*unit.function) + (unit.pointersWait ? " waits" : "") : "pointers"));
   if (!unit.sideBySide) hash.update(llvm::StringRef(" one by one"));
   return hash.final();
@@ -79,6 +80,7 @@ Result<KernelCode> compileKernel(Jit& jit, const Source& source, const KernelUni
     code.frameBytes = built->facts[kFrame];
     code.wholeWarps = (built->facts[kForm] & kWholeWarps) != 0;
     code.rows = (built->facts[kForm] & kRows) != 0;
+    code.lanes = (built->facts[kForm] & kLanes) != 0;
     code.mayPoll = (built->facts[kForm] & kMayPoll) != 0;
   }
   return code;

@@ -51,7 +51,7 @@ bool LaneShapes::isBlockWidth(const llvm::Value* pointer) const {
 
 // Of a warp's first lane a multiple of kWarp, and one more from lane to lane.
 bool LaneShapes::isThreadNumber(const llvm::Value* value, unsigned depth) const {
-  if (beside_ == Beside::neighbours || !value->getType()->isIntegerTy(32)) return false;
+  if (!areOfWarp(beside_) || !value->getType()->isIntegerTy(32)) return false;
   if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(value)) {
     const auto field = threadField(load->getPointerOperand());
     return field == offsetof(ThreadContext, tid) || field == offsetof(ThreadContext, linear);
@@ -78,7 +78,7 @@ std::uint64_t LaneShapes::differing(const llvm::Value* value, unsigned depth) co
 std::uint64_t LaneShapes::differingOf(const llvm::Instruction& operation, unsigned depth) const {
   constexpr std::uint64_t kAny = ~std::uint64_t{0};
   const unsigned bits = operation.getType()->getScalarSizeInBits();
-  if (beside_ == Beside::neighbours || !operation.getType()->isIntegerTy() || bits > 64) return kAny;
+  if (!areOfWarp(beside_) || !operation.getType()->isIntegerTy() || bits > 64) return kAny;
   const std::uint64_t all = llvm::maskTrailingOnes<std::uint64_t>(bits);
   const auto ofOperand = [&](unsigned operand) { return differing(operation.getOperand(operand), depth); };
   const auto* const constant = operation.getNumOperands() == 2 ? llvm::dyn_cast<llvm::ConstantInt>(operation.getOperand(1)) : nullptr;

@@ -29,7 +29,7 @@ void LaneEmitter::emit() {
 llvm::Value* LaneEmitter::allLanes() {
   llvm::Value* const told = to_.getArg(static_cast<unsigned>(from_.arg_size()));
   if (present_ == Present::some) return b.CreateBitCast(b.CreateTrunc(told, b.getIntNTy(lanes_)), widen(b.getInt1Ty()));
-  return beside_ == Beside::rows ? llvm::Constant::getAllOnesValue(widen(b.getInt1Ty())) : b.CreateICmpULT(laneNumbers(b.getInt32Ty()), splat(told));
+  return areAll(beside_) ? llvm::Constant::getAllOnesValue(widen(b.getInt1Ty())) : b.CreateICmpULT(laneNumbers(b.getInt32Ty()), splat(told));
 }
 
 // What all lanes yield.

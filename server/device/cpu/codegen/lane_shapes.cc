@@ -222,15 +222,15 @@ Shape LaneShapes::ofLoad(const llvm::LoadInst& load) const {
     if (!load.getType()->isIntegerTy(32)) return kVarying;
     switch (*field) {
       case offsetof(ThreadContext, lane):
-        return beside_ == Beside::neighbours ? kVarying : affine(1, false);
+        return !areOfWarp(beside_) ? kVarying : affine(1, false);
       case offsetof(ThreadContext, warp):
-        return beside_ == Beside::neighbours ? kVarying : kUniform;
+        return !areOfWarp(beside_) ? kVarying : kUniform;
       default:
         return affine(1, false);
     }
   }
   if (matrixWordsOf(load).variable != nullptr) return kVarying;
-  if (isOfWarp(load) && beside_ != Beside::neighbours) return kUniform;
+  if (isOfWarp(load) && areOfWarp(beside_)) return kUniform;
   return of(load.getPointerOperand()).isUniform() ? kUniform : kVarying;
 }
 

@@ -15,7 +15,8 @@ constexpr unsigned kWarp = 32, kWarpBits = 5;
 
 // Which threads are side by side.
 enum class Beside : std::uint8_t {
-  neighbours,  // up to 16 that follow one another in x
+  neighbours,  // up to kSideBySide that follow one another in x
+  full,        // as many, no fewer
   rows,        // a whole warp, of a block whose rows are whole warps
   warps,       // those of a warp that there are, by their number in the block, of which alone they know (numberFlat)
 };
@@ -27,7 +28,9 @@ enum class Present : std::uint8_t {
   some,     // the same for those that have not ended
 };
 
-constexpr unsigned lanesOf(Beside beside) { return beside == Beside::neighbours ? 16 : kWarp; }
+constexpr bool areOfWarp(Beside beside) { return beside == Beside::rows || beside == Beside::warps; }
+constexpr bool areAll(Beside beside) { return beside == Beside::full || beside == Beside::rows; }
+constexpr unsigned lanesOf(Beside beside) { return areOfWarp(beside) ? kWarp : kSideBySide; }
 
 // Of a thread's variable, with what keeps the next lane's aligned.
 std::uint64_t laneBytes(const llvm::AllocaInst&);

@@ -85,7 +85,7 @@ bool LaneEmitter::goesRound(const llvm::BasicBlock* block) const {
 
 bool LaneEmitter::coversWarpCall(const llvm::CallInst& call) const {
   const WarpCall operation = *warpOperation(call);
-  if (beside_ == Beside::neighbours) return false;
+  if (!areOfWarp(beside_)) return false;
   // That all lanes come together is the program's promise (`.aligned`); whether there are all, a row of warps knows.
   if (operation == WarpCall::matrix) return beside_ == Beside::rows && matrixVariable(call) != nullptr;
   // Those that are here are active.

@@ -52,11 +52,13 @@ void allowLanes(llvm::Function& function) {
   function.addFnAttr(kVectorWidth, "512");
 }
 
+bool allowsLanes(const llvm::Function& function) { return function.hasFnAttribute(kVectorWidth); }
+
 void noteInTurn(llvm::Function& function) { function.addFnAttr(kInTurn); }
 
 bool isInLanes(const llvm::Module& module, llvm::StringRef loop) {
   const llvm::Function* const function = module.getFunction(loop);
-  return function != nullptr && function->hasFnAttribute(kVectorWidth) && llvm::none_of(module, [](const llvm::Function& each) { return each.hasFnAttribute(kInTurn); });
+  return function != nullptr && allowsLanes(*function) && llvm::none_of(module, [](const llvm::Function& each) { return each.hasFnAttribute(kInTurn); });
 }
 
 bool mayBeSideBySide(const llvm::Function& function) {
@@ -80,7 +82,7 @@ bool hasLaneForms(const llvm::Function& function) {
 }
 
 llvm::Function* sideBySide(llvm::Function& scalar, Beside beside, llvm::TargetMachine& target, Present present) {
-  if (!mayBeSideBySide(scalar) || (beside == Beside::neighbours && mostlyCalls(scalar))) return nullptr;
+  if (!mayBeSideBySide(scalar) || (!areOfWarp(beside) && mostlyCalls(scalar))) return nullptr;
   llvm::ValueToValueMapTy map;
   llvm::Function* const from = llvm::CloneFunction(&scalar, map);
   straighten(*from, target);

@@ -19,12 +19,15 @@ bool hasLaneForms(const llvm::Function&);
 // Whether it is worth asking: that, and no more than what is looked at in bounded time.
 bool mayBeSideBySide(const llvm::Function&);
 
+constexpr Beside neighboursOf(Code code) { return code == Code::full ? Beside::full : Beside::neighbours; }
+
 // What `scalar` does, whose first argument is a ThreadContext, for threads side by side; those of a warp may exchange values. With one more argument,
 // i32: how many, at least 1; or with Present::some which of them, by a bit each, at least one: the others do nothing, ever. Each thread does what it would do alone, in the same order. Null where that cannot be done; `scalar` stays as it is.
 llvm::Function* sideBySide(llvm::Function& scalar, Beside, llvm::TargetMachine&, Present = Present::all);
 
 // For a function that calls such: vectors as they come.
 void allowLanes(llvm::Function&);
+bool allowsLanes(const llvm::Function&);
 // For one that does, too, what threads do one after the other, which LLVM may put side by side.
 void noteInTurn(llvm::Function&);
 // Whether a kernel's loop calls such, and nothing in its module is done in turn.

@@ -44,8 +44,8 @@ bool mayWait(const llvm::Module&);
 bool isWaitingFunction(llvm::StringRef name);
 
 // Adds a function that runs the kernel's body for all threads of a block: BlockLoop in abi.h. `lanes`: null, or for whom threads may be put side by
-// side (lanes.h). True if it is one for several blocks (KernelCode::rows).
-bool addBlockLoop(llvm::Module&, llvm::Function& body, llvm::StringRef name, llvm::TargetMachine* lanes);
+// side (lanes.h). `code`: which of them. True if it is one for several blocks (KernelCode::rows).
+bool addBlockLoop(llvm::Module&, llvm::Function& body, llvm::StringRef name, llvm::TargetMachine* lanes, Code code);
 
 // Adds a BlockLoop for a kernel whose threads wait for each other, where they do so at barriers of the whole block, or as whole warps, only. Nothing,
 // with the module as it was, where the kernel is one for fibers. `independent`: accesses of different threads that no barrier separates may be

@@ -24,7 +24,7 @@ class PtxProgram : public Program {
         description_(ptx::describe(module_, graph_)),
         how_(std::move(how)),
         source_{module_, graph_, how_.cache.get(), how_.service == nullptr ? nullptr : &compiler_.emplace(*how_.service, module_.text), text, how_.sideBySide},
-        kernels_{none(), none(), none(), none()} {}
+        kernels_{none(), none(), none(), none(), none()} {}
 
   const memory::ModuleDescription& description() const override { return description_.module; }
   const std::vector<InitialValue>& initialValues() const override { return description_.initialValues; }
@@ -37,12 +37,16 @@ class PtxProgram : public Program {
     }
     const std::lock_guard lock(mutex_);
     if (kernels[kernel]) return *kernels[kernel];
+    if (kind == Code::plain || kind == Code::full) {
+      const auto& other = kernels_[static_cast<std::size_t>(kind == Code::plain ? Code::full : Code::plain)][kernel];
+      if (other && !other->lanes) return *other;
+    }
     return guarded<KernelCode>([&]() -> Result<KernelCode> {
       const std::uint32_t function = description_.functions[kernel];
       bool pointersWait = false;
       if (Status ready = prepare(); !ready) return ready.error();
       if (usesPointers(function)) {
-        const Result<bool> waits = pointers(isFlat(kind) ? Code::plain : kind);
+        const Result<bool> waits = pointers(kind == Code::checked ? kind : Code::plain);
         if (!waits) return waits.error();
         pointersWait = *waits && graph_.reachesIndirectCall(function);
       }

@@ -191,7 +191,7 @@ bool SegmentLoops::runOutlined(ThreadLoops& loops, std::uint32_t number, llvm::F
   own.noteMisaligned();
   b.CreateRetVoid();
   llvm::Function* const made = function_;
-  const bool besides = made->hasFnAttribute("prefer-vector-width");
+  const bool besides = allowsLanes(*made);
   function_ = outer;
   shared_ = shared;
   if (besides) allowLanes(*function_);
@@ -212,7 +212,7 @@ bool SegmentLoops::runAll(ThreadLoops& loops, std::uint32_t number, llvm::Functi
     beside_ == Beside::warps ? loops.forWarps(body) : loops.forAllBy(lanesOf(beside_), body);
     return true;
   }
-  if (beside_ != Beside::neighbours) return false;
+  if (areOfWarp(beside_)) return false;
   noteInTurn(*function_);
   loops.forAll([&] { noteNext(call(loops, segment, b.getInt32(number), reduced)); });
   return true;
@@ -243,7 +243,7 @@ bool SegmentLoops::runLeft(ThreadLoops& loops, std::uint32_t number, llvm::Funct
       llvm::Value* const noted = b.CreateAlignedLoad(llvm::FixedVectorType::get(b.getInt8Ty(), lanes), ended(linear()), llvm::Align(1));
       llvm::Value* const left = b.CreateBitCast(b.CreateICmpEQ(noted, llvm::Constant::getNullValue(noted->getType())), b.getIntNTy(lanes));
       llvm::Value* which = b.CreateZExt(left, b.getInt32Ty());
-      if (beside_ != Beside::rows) {
+      if (!areAll(beside_)) {
         llvm::Value* const those = b.CreateSub(b.CreateShl(b.getInt64(1), b.CreateZExt(b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, count, b.getInt32(lanes)), b.getInt64Ty())), b.getInt64(1));
         which = b.CreateAnd(which, b.CreateTrunc(those, b.getInt32Ty()));
       }
@@ -252,7 +252,7 @@ bool SegmentLoops::runLeft(ThreadLoops& loops, std::uint32_t number, llvm::Funct
     beside_ == Beside::warps ? loops.forWarps(body) : loops.forAllBy(lanesOf(beside_), body);
     return true;
   }
-  if (beside_ != Beside::neighbours) return false;
+  if (areOfWarp(beside_)) return false;
   noteInTurn(*function_);
   loops.forAll([&] {
     llvm::LoadInst* const noted = b.CreateLoad(b.getInt8Ty(), ended(linear()));

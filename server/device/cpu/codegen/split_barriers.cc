@@ -153,7 +153,7 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
   if (!frame.keep()) return std::nullopt;
   llvm::removeUnreachableBlocks(step);
   SegmentLoops loops(step, cutter.cuts().size(), frame, independent, lanes,
-                     !wholeWarps ? Beside::neighbours : isFlat(code) ? Beside::warps : Beside::rows, ranges);
+                     !wholeWarps ? neighboursOf(code) : isFlat(code) ? Beside::warps : Beside::rows, ranges);
   if (!common) {
     loops.addApart(name);
   } else {

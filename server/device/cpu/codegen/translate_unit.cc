@@ -100,7 +100,7 @@ Result<CodeCache::Entry> translate(const ptx::Module& source, const ptx::CallGra
       if (Status valid = verify(*module); !valid) return valid.error();
     } else if (!entry.facts[kWaits] && !isFlat(unit.code)) {
       if (independent) llvm::for_each(*module, markIndependent);
-      entry.facts[kForm] = addBlockLoop(*module, *body, unit.loopName(), lanes) ? kRows : 0;
+      entry.facts[kForm] = addBlockLoop(*module, *body, unit.loopName(), lanes, unit.code) ? kRows : 0;
       entry.facts[kHasLoop] = 1;
     }
     // With a loop for blocks of any shape whose frames are never too large, the other form is a fallback nobody comes to.
@@ -109,6 +109,7 @@ Result<CodeCache::Entry> translate(const ptx::Module& source, const ptx::CallGra
       body->addFnAttr(llvm::Attribute::OptimizeNone);
     }
   }
+  if ((entry.facts[kForm] & kWholeWarps) == 0 && entry.facts[kHasLoop] != 0 && allowsLanes(*module->getFunction(unit.loopName()))) entry.facts[kForm] |= kLanes;
   placeSteps(*module, body);
   if (Status valid = verify(*module); !valid) return valid.error();
   inlineObjectCalls(*module);

@@ -27,13 +27,13 @@ struct Unit {
   std::string entryName() const { return std::string(kNames[static_cast<std::size_t>(code)]) + "entry." + std::to_string(*function); }
   std::string loopName() const { return std::string(kNames[static_cast<std::size_t>(code)]) + "loop." + std::to_string(*function); }
 
-  static constexpr std::string_view kNames[kCodes] = {"rouse.", "rouse.checked.", "rouse.flat.", "rouse.row."};
+  static constexpr std::string_view kNames[kCodes] = {"rouse.", "rouse.checked.", "rouse.flat.", "rouse.row.", "rouse.full."};
 };
 
 // What the cache keeps beside an object.
 enum Fact : std::size_t { kStaticShared, kReservedShared, kLocal, kHasLoop, kWaits, kFrame, kForm };
 // Of kForm, as in KernelCode.
-constexpr std::uint32_t kWholeWarps = 1, kRows = 2, kMayPoll = 4;
+constexpr std::uint32_t kWholeWarps = 1, kRows = 2, kMayPoll = 4, kLanes = 8;
 
 // LLVM does not come to an end with every module: each attempt asks less of it, for code that is as right and slower. whole: all that the processor has;
 // narrow: without AVX-512, whose instruction selection knows most ways to rewrite; plain: one thread at a time, without optimization.
