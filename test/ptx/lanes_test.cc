@@ -13,6 +13,17 @@ TEST_CASE("threads side by side compute what each computes alone") {
 
 TEST_CASE("threads that wait for others side by side with them are not") { mustBeTheSame("lanes", {"bit_locks", "chained"}); }
 
+TEST_CASE("code for blocks of whole vectors is compiled where there is a difference only") {
+  const LoopKernels kernels("lanes", "O3");
+  const cpu::KernelCode whole = kernels.code("guarded", cpu::Code::full), any = kernels.code("guarded");
+  CHECK(whole.lanes == any.lanes);
+  CHECK((whole.loop != any.loop) == any.lanes);
+  const cpu::KernelCode chained = kernels.code("chained"), again = kernels.code("chained", cpu::Code::full);
+  REQUIRE_FALSE(chained.lanes);
+  CHECK(chained.entry == again.entry);
+  CHECK(chained.loop == again.loop);
+}
+
 TEST_CASE("what one of the threads side by side does ends the launch") {
   mustEndWith("lanes", "faults", CudaError::illegalAddress);
   mustEndWith("lanes", "misaligned", CudaError::misalignedAddress);

@@ -157,6 +157,7 @@ void mustEndWith(const std::string& source, const char* name, CudaError error) {
     REQUIRE(code.loop != nullptr);
     CHECK(runAs(code, false, {96, 1, 1}, in, kNobody, &kernels).error == CudaError::success);
     in[130] = kNobody;  // of the second block
+    CHECK(runAs(kernels.code(name, cpu::Code::full), false, {96, 1, 1}, in, kNobody, &kernels).error == error);
     const Outcome loop = runAs(code, false, {96, 1, 1}, in, kNobody, &kernels), fibers = runAs(code, true, {96, 1, 1}, in, kNobody, &kernels);
     CHECK(loop.error == error);
     CHECK(fibers.error == error);

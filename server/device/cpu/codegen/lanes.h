@@ -19,6 +19,7 @@ bool hasLaneForms(const llvm::Function&);
 // Whether it is worth asking: that, and no more than what is looked at in bounded time.
 bool mayBeSideBySide(const llvm::Function&);
 
+// Of a row, in a kernel's code of that kind.
 constexpr Beside neighboursOf(Code code) { return code == Code::full ? Beside::full : Beside::neighbours; }
 
 // What `scalar` does, whose first argument is a ThreadContext, for threads side by side; those of a warp may exchange values. With one more argument,
