@@ -31,7 +31,7 @@ void allowLanes(llvm::Function&);
 bool allowsLanes(const llvm::Function&);
 // For one that does, too, what threads do one after the other, which LLVM may put side by side.
 void noteInTurn(llvm::Function&);
-// Whether a kernel's loop calls such, and nothing in its module is done in turn.
+// Whether a kernel's loop calls such, and nothing that it runs is done in turn. (Its entry, a thread alone, is a fallback then.)
 bool isInLanes(const llvm::Module&, llvm::StringRef loop);
 
 }  // namespace rouse::cpu::codegen

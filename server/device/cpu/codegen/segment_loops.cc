@@ -447,6 +447,7 @@ void SegmentLoops::letOthers(const ThreadLoops& loops) {
 // Each thread its own segments, up to where it waits, polls, or ends. While some have not come so far (`least` is the first segment of any) those that wait stay.
 void SegmentLoops::runOwn(ThreadLoops& single, llvm::Value* least) {
   step_.addFnAttr(llvm::Attribute::NoInline);
+  noteInTurn(*function_);
   const auto isBranch = [&](llvm::Value* number) { return isAmong(number, 0, ranges_.branches); };
   const auto goesOn = [&](llvm::Value* number) { return isAmong(number, 0, ranges_.branches + ranges_.polls); };
   llvm::Value* const allWait = b.CreateNot(goesOn(least));
