@@ -1,0 +1,122 @@
+// What threads that are fibers load right behind a barrier, before any of them stores over it.
+//
+// `__syncthreads(); if (next == kNone) break; if (next == threadIdx.x) next = kNone;`: CUDA leaves open who comes first, but on a GPU all warps load within a few cycles, and such programs work
+// (Merrill, Garland, Grimshaw, "Scalable GPU Graph Traversal", PPoPP 2012, 5.2: threads compete for their block). Fibers run one after the other to where they wait, so the second would find what
+// the first has stored. They meet once more behind the loads. In loops over threads it is the same cut (overwrites.h).
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/IR/CFG.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/Instructions.h>
+
+#include "server/device/cpu/codegen/address_sums.h"
+#include "server/device/cpu/codegen/passes.h"
+#include "server/device/cpu/codegen/uniformity.h"
+
+namespace rouse::cpu::codegen {
+namespace {
+
+constexpr std::size_t kMostBlocks = 400;
+constexpr llvm::StringLiteral kBarrier = "rouse_cpu_barrier", kReduce = "rouse_cpu_barrier_reduce";
+
+bool isBarrier(const llvm::Instruction& instruction) { return isCallOf(instruction, kBarrier) || isCallOf(instruction, kReduce); }
+
+// Of all the block's threads.
+bool isOfAll(const llvm::Instruction& barrier) {
+  const auto& call = llvm::cast<llvm::CallInst>(barrier);
+  const auto* const count = llvm::dyn_cast<llvm::ConstantInt>(call.getArgOperand(2));
+  return llvm::isa<llvm::ConstantInt>(call.getArgOperand(1)) && count != nullptr && count->isZero();
+}
+
+// Where shared memory is stored to; null if the instruction does not.
+const llvm::Value* sharedStoredTo(const llvm::Instruction& instruction) {
+  const llvm::Value* pointer = nullptr;
+  if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) pointer = store->getPointerOperand();
+  if (const auto* atomic = llvm::dyn_cast<llvm::AtomicRMWInst>(&instruction)) pointer = atomic->getPointerOperand();
+  if (const auto* exchange = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(&instruction)) pointer = exchange->getPointerOperand();
+  return pointer != nullptr && isOfShared(pointer, *instruction.getFunction()) ? pointer : nullptr;
+}
+
+class Holding {
+ public:
+  Holding(llvm::Function& body, const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers) : body_(body), barriers_(barriers) {}
+
+  // Whether all threads come to every barrier together: else one more of them might be one too many.
+  bool isPossible() {
+    for (const auto& [early, loads] : {std::pair{Early::never, Loads::known}, {Early::mayEnd, Loads::promised}}) {
+      uniformity_.emplace(body_, barriers_, early, loads);
+      if (uniformity_->barriersAreUniform()) return true;
+    }
+    return false;
+  }
+
+  void run() {
+    for (llvm::Instruction* barrier : barriers_) {
+      if (isOfAll(*barrier)) hold(llvm::cast<llvm::CallInst>(*barrier));
+    }
+  }
+
+ private:
+  // What is stored there may be what another thread has loaded.
+  bool isHit(const llvm::Value* loaded, const llvm::Value* stored) const {
+    const Sum apart = difference(loaded, stored, body_.getParent()->getDataLayout());
+    if (!apart.terms.empty()) return true;
+    return uniformity_->isUniform(loaded) == (apart.constant == 0);
+  }
+
+  bool isStoredOver(const llvm::SmallVectorImpl<const llvm::Value*>& loaded, const llvm::Instruction& last) const {
+    llvm::SmallPtrSet<const llvm::BasicBlock*, 32> seen;
+    llvm::SmallVector<const llvm::BasicBlock*, 32> work;
+    const auto look = [&](const llvm::BasicBlock& block, llvm::BasicBlock::const_iterator at) {
+      for (; at != block.end(); ++at) {
+        if (isBarrier(*at)) return false;
+        const llvm::Value* const stored = sharedStoredTo(*at);
+        if (stored != nullptr && llvm::any_of(loaded, [&](const llvm::Value* address) { return isHit(address, stored); })) return true;
+      }
+      for (const llvm::BasicBlock* next : llvm::successors(&block)) {
+        if (seen.insert(next).second) work.push_back(next);
+      }
+      return false;
+    };
+    if (look(*last.getParent(), std::next(last.getIterator()))) return true;
+    while (!work.empty()) {
+      const llvm::BasicBlock* const block = work.pop_back_val();
+      if (look(*block, block->begin())) return true;
+    }
+    return false;
+  }
+
+  void hold(llvm::CallInst& barrier) {
+    llvm::SmallVector<const llvm::Value*, 8> loaded;
+    llvm::Instruction* last = nullptr;
+    for (llvm::Instruction* at = barrier.getNextNode(); at != nullptr; at = at->getNextNode()) {
+      auto* const load = llvm::dyn_cast<llvm::LoadInst>(at);
+      if (load != nullptr && isOfShared(load->getPointerOperand(), body_)) {
+        loaded.push_back(load->getPointerOperand());
+        last = at;
+      } else if (load == nullptr && (at->mayWriteToMemory() || isBarrier(*at))) {
+        break;
+      }
+    }
+    if (last == nullptr || !isStoredOver(loaded, *last)) return;
+    llvm::IRBuilder<> b(last->getNextNode());
+    const auto wait = body_.getParent()->getOrInsertFunction(kBarrier, b.getVoidTy(), b.getPtrTy(), b.getInt32Ty(), b.getInt32Ty());
+    b.CreateCall(wait, {barrier.getArgOperand(0), barrier.getArgOperand(1), barrier.getArgOperand(2)});
+  }
+
+  llvm::Function& body_;
+  const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers_;
+  std::optional<Uniformity> uniformity_;
+};
+
+}  // namespace
+
+void holdLoads(llvm::Function& body) {
+  if (body.size() > kMostBlocks) return;
+  llvm::SmallPtrSet<llvm::Instruction*, 16> barriers;
+  for (llvm::Instruction& instruction : llvm::instructions(body)) {
+    if (isBarrier(instruction)) barriers.insert(&instruction);
+  }
+  if (Holding holding(body, barriers); !barriers.empty() && holding.isPossible()) holding.run();
+}
+
+}  // namespace rouse::cpu::codegen
