@@ -8,7 +8,7 @@ namespace rouse::test {
 
 TEST_CASE("threads side by side compute what each computes alone") {
   mustBeTheSame("lanes", {"guarded", "branches", "own_loops", "left_apart", "many_ends", "common_loops", "wraps", "null_pointers", "types", "arithmetic", "numbers", "atomics",
-                          "one_place", "divisions"});
+                          "one_place", "divisions", "edges", "edges_signed", "edges_back", "edges_wrap", "edges_only", "either"});
 }
 
 TEST_CASE("threads that wait for others side by side with them are not") { mustBeTheSame("lanes", {"bit_locks", "chained"}); }
@@ -29,6 +29,7 @@ TEST_CASE("what one of the threads side by side does ends the launch") {
   mustEndWith("lanes", "misaligned", CudaError::misalignedAddress);
   mustEndWith("lanes", "misaligned_own", CudaError::misalignedAddress);
   mustEndWith("lanes", "late_fault", CudaError::illegalAddress);
+  mustEndWith("lanes", "edges_misaligned", CudaError::misalignedAddress);
 }
 
 // PTX ISA, rsqrt: 2^-22.9.

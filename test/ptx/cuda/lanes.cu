@@ -280,3 +280,94 @@ KERNEL many_ends(unsigned n, const unsigned* in, unsigned* out) {
   }
   out[global()] = sum + in[global()];
 }
+
+// Most vectors are within bounds, and those at the edges are not: first and last, in each direction, for numbers with a sign and without.
+KERNEL edges(unsigned n, const unsigned* in, unsigned* out) {
+  const unsigned i = global();
+  if (i >= n) return;
+  if (i == 0 || i == n - 1 || threadIdx.y == 1) {
+    out[i] = in[i];
+    return;
+  }
+  out[i] = in[i] * 5 + (in[i - 1] ^ in[i + 1]);
+}
+
+KERNEL edges_signed(int n, const float* in, float* out) {
+  const int i = static_cast<int>(global()), from = i - 21;
+  if (from < 0 || !(n > i + 3)) {
+    out[i] = 1;
+  } else if (from != 40 && i <= 700) {
+    out[i] = in[from] + in[i + 3] * in[i];
+  } else {
+    out[i] = in[from] - in[i];
+  }
+}
+
+// Downwards.
+KERNEL edges_back(int n, const unsigned* in, unsigned* out) {
+  const int i = n - static_cast<int>(global());
+  if (i > 2 && 601 >= i) {
+    out[global()] = in[i] + in[i - 1] + in[i - 2];
+  } else {
+    out[global()] = 3;
+  }
+}
+
+// The number wraps within a vector, and so would an index that is made of it.
+KERNEL edges_wrap(unsigned n, const unsigned* in, unsigned* out) {
+  const unsigned i = global() - 40u;
+  out[global()] = n;
+  if (i < n) out[global()] = in[i] + in[i + 1] + in[global()];
+}
+
+// None is within: the vectors go another way than the one with most accesses.
+KERNEL edges_only(unsigned n, const unsigned* in, unsigned* out) {
+  const unsigned i = global();
+  if (i < n && n == 5) {
+    out[i] = in[i] + in[i + 1] + in[i + 2] + in[i + 3];
+  } else {
+    out[i] = in[i];
+  }
+}
+
+// What is stored by either way, as numbers of either kind; and what is not, because another place lies between, or one of them reads what is stored.
+KERNEL either(unsigned n, const unsigned* in, unsigned* out) {
+  const unsigned i = global(), k = i + 1536;
+  if (i >= 1536) return;
+  const unsigned value = in[i];
+  if (value & 1) {
+    out[i] = __float_as_uint(static_cast<float>(value) * 0.5f);
+  } else if (value & 2) {
+    out[i] = value;
+  } else {
+    out[i] = value * 7 + 1;
+  }
+  if (value & 4) {
+    out[k] = out[i];
+    out[i] = 6;
+  } else {
+    out[i] += 1;
+    out[k] = value;
+  }
+  if (value & 8) {
+    out[i] = 9;
+  } else if (value & 16) {
+    out[k] = 9;
+  }
+  unsigned seen = 0;
+  if (value & 32) {
+    out[i] = 11;
+    seen = out[value & 64 ? i : k];
+  } else {
+    out[i] = 12;
+  }
+  out[k] += seen;
+}
+
+// All that are within are misaligned alike.
+KERNEL edges_misaligned(unsigned n, const unsigned* in, unsigned* out) {
+  const unsigned i = global();
+  if (i == 0 || i > 250) return;
+  unsigned* const to = reinterpret_cast<unsigned*>(reinterpret_cast<char*>(out) + (in[130] == n ? 2 : 0));
+  to[i] = in[i - 1] + in[i] + in[i + 1];
+}

@@ -1,7 +1,10 @@
 // All threads of a block in three nested loops around the kernel's body (abi.h, BlockLoop).
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/IR/Dominators.h>
+#include <llvm/IR/MDBuilder.h>
 #include <llvm/Transforms/Utils/Cloning.h>
+
+#include <array>
 
 #include "server/device/cpu/codegen/lanes.h"
 #include "server/device/cpu/codegen/passes.h"
@@ -58,21 +61,41 @@ bool addBlockLoop(llvm::Module& module, llvm::Function& body, llvm::StringRef na
   dropNoAlias(*inlined);
   llvm::Function* const function = makeLoopFunction(module, name);
   llvm::IRBuilder<> b(&function->getEntryBlock());
-  llvm::Function* const lanes = target == nullptr ? nullptr : sideBySide(*inlined, neighboursOf(code), *target);
+  const SideBySide made = target == nullptr ? SideBySide{} : sideBySideTogether(*inlined, neighboursOf(code), *target);
   llvm::SmallVector<llvm::LoadInst*, 16> loads;
-  const bool rows = isShort(*inlined) && isForRows(lanes != nullptr ? *lanes : *inlined, loads);
+  const bool rows = isShort(*inlined) && llvm::all_of(std::array{made.lanes != nullptr ? made.lanes : inlined, made.together, made.goTogether},
+                                                      [&](llvm::Function* function) { return function == nullptr || isForRows(*function, loads); });
   if (rows) {  // the number of the block changes
     for (llvm::LoadInst* load : loads) load->setMetadata(llvm::LLVMContext::MD_invariant_load, nullptr);
   }
   ThreadLoops loops(b, rows);
-  if (lanes != nullptr) {
+  const auto inlineCall = [&](llvm::Function* callee, llvm::ArrayRef<llvm::Value*> arguments) {
+    llvm::CallInst* const call = b.CreateCall(callee, arguments);
+    call->addFnAttr(llvm::Attribute::AlwaysInline);
+    return call;
+  };
+  if (made.lanes != nullptr) {
     allowLanes(*function);
     loops.forAllBy(lanesOf(neighboursOf(code)), [&](llvm::Value* count) {
-      b.CreateCall(lanes, {loops.thread(), loops.parameters(), count})->addFnAttr(llvm::Attribute::AlwaysInline);
+      if (made.together == nullptr) {
+        inlineCall(made.lanes, {loops.thread(), loops.parameters(), count});
+        return;
+      }
+      llvm::BasicBlock* const together = llvm::BasicBlock::Create(b.getContext(), "together", function);
+      llvm::BasicBlock* const rest = llvm::BasicBlock::Create(b.getContext(), "rest", function);
+      llvm::BasicBlock* const next = llvm::BasicBlock::Create(b.getContext(), "next", function);
+      b.CreateCondBr(inlineCall(made.goTogether, {loops.thread(), loops.parameters()}), together, rest, llvm::MDBuilder(b.getContext()).createLikelyBranchWeights());
+      b.SetInsertPoint(together);
+      inlineCall(made.together, {loops.thread(), loops.parameters(), count});
+      b.CreateBr(next);
+      b.SetInsertPoint(rest);
+      inlineCall(made.lanes, {loops.thread(), loops.parameters(), count});
+      b.CreateBr(next);
+      b.SetInsertPoint(next);
     });
     inlined->eraseFromParent();
   } else {
-    loops.forAll([&] { b.CreateCall(inlined, {loops.thread(), loops.parameters()})->addFnAttr(llvm::Attribute::AlwaysInline); });
+    loops.forAll([&] { inlineCall(inlined, {loops.thread(), loops.parameters()}); });
   }
   loops.noteMisaligned();
   b.CreateRetVoid();

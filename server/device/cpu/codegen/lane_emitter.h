@@ -16,7 +16,8 @@ class LaneEmitter {
  public:
   // `to`: empty, with the arguments of `from` and one more: how many threads there are, or which.
   // `hasMasks`: whether the processor leaves lanes out of any access (lanes.h).
-  LaneEmitter(llvm::Function& from, llvm::Function& to, Beside, Present, bool hasMasks);
+  // `mayWrap`: as LaneShapes has it.
+  LaneEmitter(llvm::Function& from, llvm::Function& to, Beside, Present, bool hasMasks, bool mayWrap = true);
 
   // Whether all that the function does can be done side by side.
   bool covers() const;
@@ -87,6 +88,7 @@ class LaneEmitter {
   void emitStore(const llvm::StoreInst&);
   template <class Whole, class Part>
   llvm::Value* accessOfMost(Whole makeWhole, Part makePart);
+  llvm::Value* storeSome(llvm::Value* all, llvm::Value* first);
   void emitUpdate(const llvm::Instruction&);
   bool emitTogether(const llvm::Instruction& update);
   // What a lane each yields; of a pair two of them.

@@ -10,6 +10,7 @@
 #include "server/device/cpu/codegen/barrier_objects.h"
 #include "server/device/cpu/codegen/lane_calls.h"
 #include "server/device/cpu/codegen/lane_emitter.h"
+#include "server/device/cpu/codegen/lane_wrap.h"
 #include "server/device/cpu/codegen/matrix_registers.h"
 #include "server/device/cpu/codegen/passes.h"
 #include "server/device/cpu/codegen/warp_calls.h"
@@ -185,30 +186,12 @@ void LaneEmitter::emitScalar(const llvm::Instruction& instruction) {
 
 // Whether no lane's number wraps where it is extended, in this instruction or before.
 llvm::Value* LaneEmitter::condition(const llvm::Instruction& instruction) {
-  using namespace llvm::PatternMatch;
   llvm::Value* ok = b.getTrue();
   for (const llvm::Value* operand : instruction.operands()) {
     if (llvm::Value* const of = made_[operand].ok) ok = b.CreateAnd(ok, of);
   }
-  const auto within = [&](llvm::Value* number, std::int64_t stride, bool isSigned) {
-    const std::int64_t most = isSigned ? std::int64_t{INT32_MAX} : std::int64_t{UINT32_MAX}, least = isSigned ? std::int64_t{INT32_MIN} : 0;
-    const std::int64_t span = stride * (std::int64_t{lanes_} - 1);
-    if (span > UINT32_MAX || span < -std::int64_t{UINT32_MAX}) return b.CreateAnd(ok, b.getFalse());
-    const auto bound = [&](std::int64_t value) { return b.getInt32(static_cast<std::uint32_t>(value)); };
-    llvm::Value* const fits = span >= 0 ? b.CreateICmp(isSigned ? llvm::CmpInst::ICMP_SLE : llvm::CmpInst::ICMP_ULE, number, bound(most - span))
-                                        : b.CreateICmp(isSigned ? llvm::CmpInst::ICMP_SGE : llvm::CmpInst::ICMP_UGE, number, bound(least - span));
-    return b.CreateAnd(ok, fits);
-  };
-  const Shape shape = shapes_.of(&instruction);
-  const auto low = [&](llvm::Value* value) { return b.CreateTrunc(value, b.getInt32Ty()); };
-  llvm::Value* inner = nullptr;
-  const llvm::APInt* shift = nullptr;
-  if (llvm::isa<llvm::ZExtInst>(instruction)) return within(scalarOf(instruction.getOperand(0)), shape.stride, false);
-  if (llvm::isa<llvm::SExtInst>(instruction)) return within(scalarOf(instruction.getOperand(0)), shape.stride, true);
-  if (match(&instruction, m_And(m_Value(inner), m_SpecificInt(0xffffffff)))) return within(low(scalarOf(inner)), shape.stride, false);
-  if (match(&instruction, m_AShr(m_Shl(m_Value(inner), m_SpecificInt(32)), m_APInt(shift))))
-    return within(low(scalarOf(inner)), shape.stride >> (32 - shift->getZExtValue()), true);
-  return ok;
+  const llvm::Value* const number = extended(instruction);
+  return number == nullptr ? ok : b.CreateAnd(ok, fitsExtended(b, instruction, shapes_.of(&instruction), lanes_, scalarOf(number)));
 }
 
 llvm::Type* LaneEmitter::widen(llvm::Type* type) const { return llvm::FixedVectorType::get(type, lanes_); }

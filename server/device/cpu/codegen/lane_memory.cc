@@ -13,7 +13,7 @@ bool LaneEmitter::isContiguous(const llvm::Value* pointer, llvm::Type* type) con
          layout_.getTypeAllocSize(type).getFixedValue() == bytes;
 }
 
-// Whether the processor leaves lanes out of an access to neighbouring elements. Without masks those of words, which AVX2 has: LLVM makes others lane by lane, each with a branch.
+// Whether the processor leaves lanes out of a load of neighbouring elements. Without masks those of words, which AVX2 has: LLVM makes others lane by lane, each with a branch.
 bool LaneEmitter::leavesOut(llvm::Type* element) const {
   const std::uint64_t bits = layout_.getTypeSizeInBits(element).getFixedValue();
   return hasMasks_ || bits == 32 || bits == 64;
@@ -129,17 +129,32 @@ void LaneEmitter::emitStore(const llvm::StoreInst& store) {
       pointer, value->getType(),
       [&]() -> llvm::Value* {
         llvm::Value* const first = scalarOf(pointer);
-        const auto some = [&]() -> llvm::Value* {
-          if (!leavesOut(value->getType())) return emitOneByOne(store).vector;
-          return b.CreateMaskedStore(all, first, llvm::Align(1), mask_);
-        };
-        if (hasMasks_) return some();
-        return accessOfMost([&]() -> llvm::Value* { return b.CreateAlignedStore(all, first, llvm::Align(1)); }, some);
+        if (hasMasks_) return b.CreateMaskedStore(all, first, llvm::Align(1), mask_);
+        const bool isWide = layout_.getTypeStoreSize(value->getType()).getFixedValue() > 8;
+        return accessOfMost([&]() -> llvm::Value* { return b.CreateAlignedStore(all, first, llvm::Align(1)); },
+                            [&] { return isWide ? emitOneByOne(store).vector : storeSome(all, first); });
       },
       [&]() -> llvm::Value* {
         if (!hasMasks_) return emitOneByOne(store).vector;
         return b.CreateMaskedScatter(all, vectorOf(pointer), llvm::Align(1), mask_);
       });
+}
+
+// Of neighbours, of which some are left out.
+llvm::Value* LaneEmitter::storeSome(llvm::Value* all, llvm::Value* first) {
+  llvm::Type* const element = llvm::cast<llvm::VectorType>(all->getType())->getElementType();
+  llvm::AllocaInst* const elements = laneArray(element, 0);
+  b.CreateAlignedStore(all, elements, llvm::Align(kLaneArrayAlign));
+  llvm::Module& module = *to_.getParent();
+  llvm::Function* const store = llvm::cast<llvm::Function>(
+      module.getOrInsertFunction("rouse_ptx_store_lanes", b.getVoidTy(), b.getPtrTy(), b.getPtrTy(), b.getInt32Ty(), b.getInt32Ty()).getCallee());
+  store->setDoesNotThrow();
+  store->setOnlyAccessesArgMemory();
+  store->addParamAttr(0, llvm::Attribute::NoCapture);
+  store->addParamAttr(1, llvm::Attribute::NoCapture);
+  store->addParamAttr(1, llvm::Attribute::ReadOnly);
+  llvm::Value* const lanes = b.CreateZExt(b.CreateBitCast(mask_, b.getIntNTy(lanes_)), b.getInt32Ty());
+  return b.CreateCall(store, {first, elements, lanes, b.getInt32(static_cast<std::uint32_t>(layout_.getTypeStoreSize(element).getFixedValue()))});
 }
 
 // An update of one place by all lanes, of which nobody wants to know what was there: once, with what all of them bring.

@@ -50,8 +50,8 @@ std::uint64_t laneBytes(const llvm::AllocaInst& variable) {
   return llvm::alignTo(variable.getAllocationSize(variable.getModule()->getDataLayout())->getFixedValue(), variable.getAlign());
 }
 
-LaneShapes::LaneShapes(llvm::Function& function, Beside beside)
-    : function_(function), beside_(beside), layout_(function.getParent()->getDataLayout()), dominators_(function), loops_(dominators_) {
+LaneShapes::LaneShapes(llvm::Function& function, Beside beside, bool mayWrap)
+    : function_(function), beside_(beside), mayWrap_(mayWrap), layout_(function.getParent()->getDataLayout()), dominators_(function), loops_(dominators_) {
   findLeaders();
   const llvm::ReversePostOrderTraversal<llvm::Function*> order(&function_);
   // Shapes only ever become worse, so this ends.
@@ -62,7 +62,8 @@ LaneShapes::LaneShapes(llvm::Function& function, Beside beside)
       for (const llvm::Instruction& instruction : *block) {
         if (instruction.getType()->isVoidTy()) continue;
         const Shape before = of(&instruction);
-        const Shape now = join(before, compute(instruction));
+        Shape now = join(before, compute(instruction));
+        now.conditional &= mayWrap_;
         if (now == before) continue;
         shapes_[&instruction] = now;
         changed = true;

@@ -49,7 +49,8 @@ struct Shape {
 // Of a function in simplified loop form and LCSSA, whose first argument is a ThreadContext, that of the first lane.
 class LaneShapes {
  public:
-  LaneShapes(llvm::Function&, Beside);
+  // `mayWrap`: whether lanes' numbers may wrap where they are extended to 64 bits (Shape::conditional).
+  LaneShapes(llvm::Function&, Beside, bool mayWrap = true);
 
   Shape of(const llvm::Value*) const;
   const llvm::LoopInfo& loops() const { return loops_; }
@@ -105,6 +106,7 @@ class LaneShapes {
 
   llvm::Function& function_;
   const Beside beside_;
+  const bool mayWrap_;
   const llvm::DataLayout& layout_;
   llvm::DominatorTree dominators_;
   llvm::LoopInfo loops_;

@@ -10,6 +10,7 @@
 #include "server/device/cpu/codegen/barrier_objects.h"
 #include "server/device/cpu/codegen/lane_calls.h"
 #include "server/device/cpu/codegen/lane_emitter.h"
+#include "server/device/cpu/codegen/lane_way.h"
 #include "server/device/cpu/codegen/matrix_registers.h"
 #include "server/device/cpu/codegen/passes.h"
 #include "server/device/cpu/codegen/warp_calls.h"
@@ -81,27 +82,63 @@ bool hasLaneForms(const llvm::Function& function) {
   return true;
 }
 
-llvm::Function* sideBySide(llvm::Function& scalar, Beside beside, llvm::TargetMachine& target, Present present) {
-  if (!mayBeSideBySide(scalar) || (!areOfWarp(beside) && mostlyCalls(scalar))) return nullptr;
+namespace {
+
+// Whether anything may be gained.
+bool mayGoBeside(llvm::Function& scalar, Beside beside) { return mayBeSideBySide(scalar) && (areOfWarp(beside) || !mostlyCalls(scalar)); }
+
+llvm::Function* cloneStraight(llvm::Function& scalar, llvm::TargetMachine& target) {
   llvm::ValueToValueMapTy map;
   llvm::Function* const from = llvm::CloneFunction(&scalar, map);
   straighten(*from, target);
-  llvm::SmallVector<llvm::Type*, 12> types(scalar.getFunctionType()->params());
-  types.push_back(llvm::Type::getInt32Ty(scalar.getContext()));
-  auto* const to = llvm::Function::Create(llvm::FunctionType::get(scalar.getReturnType(), types, false), llvm::GlobalValue::InternalLinkage,
-                                          scalar.getName() + ".lanes", *scalar.getParent());
+  return from;
+}
+
+// Null where that cannot be done.
+llvm::Function* emitLanes(llvm::Function& from, const llvm::Twine& name, Beside beside, Present present, bool hasMasks, bool mayWrap = true) {
+  llvm::SmallVector<llvm::Type*, 12> types(from.getFunctionType()->params());
+  types.push_back(llvm::Type::getInt32Ty(from.getContext()));
+  auto* const to = llvm::Function::Create(llvm::FunctionType::get(from.getReturnType(), types, false), llvm::GlobalValue::InternalLinkage, name, *from.getParent());
   for (const llvm::Attribute::AttrKind kind : {llvm::Attribute::NoUnwind, llvm::Attribute::NullPointerIsValid}) {
-    if (scalar.hasFnAttribute(kind)) to->addFnAttr(kind);
+    if (from.hasFnAttribute(kind)) to->addFnAttr(kind);
   }
   allowLanes(*to);
   to->addFnAttr("probe-stack", "inline-asm");
-  LaneEmitter emitter(*from, *to, beside, present, hasMasks(target));
-  const bool covered = emitter.covers();
-  if (covered) emitter.emit();
-  from->eraseFromParent();
-  if (covered) return to;
+  LaneEmitter emitter(from, *to, beside, present, hasMasks, mayWrap);
+  if (emitter.covers()) {
+    emitter.emit();
+    return to;
+  }
   to->eraseFromParent();
   return nullptr;
+}
+
+}  // namespace
+
+llvm::Function* sideBySide(llvm::Function& scalar, Beside beside, llvm::TargetMachine& target, Present present) {
+  if (!mayGoBeside(scalar, beside)) return nullptr;
+  llvm::Function* const from = cloneStraight(scalar, target);
+  llvm::Function* const to = emitLanes(*from, scalar.getName() + ".lanes", beside, present, hasMasks(target));
+  from->eraseFromParent();
+  return to;
+}
+
+SideBySide sideBySideTogether(llvm::Function& scalar, Beside beside, llvm::TargetMachine& target) {
+  SideBySide made;
+  if (!mayGoBeside(scalar, beside)) return made;
+  llvm::Function* const from = cloneStraight(scalar, target);
+  if (areAll(beside) && !hasMasks(target)) {
+    const LaneWay way(*from, beside);
+    if (way.isWorth()) {
+      llvm::Function* const alone = way.addAlone();
+      made.together = emitLanes(*alone, scalar.getName() + ".together", beside, Present::all, false, false);
+      alone->eraseFromParent();
+      if (made.together != nullptr) made.goTogether = way.addTest(scalar.getName() + ".way");
+    }
+  }
+  made.lanes = emitLanes(*from, scalar.getName() + ".lanes", beside, Present::all, hasMasks(target));
+  from->eraseFromParent();
+  return made;
 }
 
 }  // namespace rouse::cpu::codegen

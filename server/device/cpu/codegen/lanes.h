@@ -26,6 +26,13 @@ constexpr Beside neighboursOf(Code code) { return code == Code::full ? Beside::f
 // i32: how many, at least 1; or with Present::some which of them, by a bit each, at least one: the others do nothing, ever. Each thread does what it would do alone, in the same order. Null where that cannot be done; `scalar` stays as it is.
 llvm::Function* sideBySide(llvm::Function& scalar, Beside, llvm::TargetMachine&, Present = Present::all);
 
+// The same where most vectors go one way as a whole (lane_way.h), on processors without masks: `together`, with the same arguments, for those for which `goTogether`, i1 of `scalar`'s arguments, is
+// true. Both null where that is no better than `lanes` alone; all three where there is nothing.
+struct SideBySide {
+  llvm::Function *lanes = nullptr, *together = nullptr, *goTogether = nullptr;
+};
+SideBySide sideBySideTogether(llvm::Function& scalar, Beside, llvm::TargetMachine&);
+
 // For a function that calls such: vectors as they come.
 void allowLanes(llvm::Function&);
 bool allowsLanes(const llvm::Function&);

@@ -111,6 +111,7 @@ class JoinEnds : public llvm::PassInfoMixin<JoinEnds> {
  public:
   llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager&) {
     joinEnds(function);
+    joinStores(function);
     return llvm::PreservedAnalyses::none();
   }
 };

@@ -73,7 +73,10 @@ void splitInductions(llvm::Function&, const Uniformity&);
 // Simplifies one function in which calls were inlined.
 void tidy(llvm::Function&, llvm::TargetMachine&);
 
-// One end, branches of two ways, loops in simplified form and LCSSA.
+// Stores to one place by whichever way threads come are made once, behind the ways (store_joins.cc).
+void joinStores(llvm::Function&);
+
+// One end, stores joined, branches of two ways, loops in simplified form and LCSSA.
 void straighten(llvm::Function&, llvm::TargetMachine&);
 
 // Atomic operations that only threads of one block see need no more than any load and store.

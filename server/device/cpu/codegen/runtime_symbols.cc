@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "server/device/cpu/abi.h"
+#include "server/device/cpu/codegen/lane_stores.h"
 #include "server/device/cpu/codegen/math_functions.h"
 
 // Conversions of half for processors without F16C, from the compiler's support library, which no header declares. The
@@ -69,6 +70,7 @@ const std::vector<RuntimeSymbol>& runtimeSymbols() {
       ROUSE_SYMBOL(rouse_ptx_fns),
       ROUSE_SYMBOL(rouse_ptx_to_fp8),
       ROUSE_SYMBOL(rouse_ptx_from_fp8),
+      ROUSE_SYMBOL(rouse_ptx_store_lanes),
       {"memcpy", address(&::memcpy)},
       {"memmove", address(&::memmove)},
       {"memset", address(&::memset)},

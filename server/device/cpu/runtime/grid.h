@@ -59,6 +59,7 @@ class Grid {
 
   // Claims up to `most` blocks in a row, in grid order: the first's index, and how many; none once all are claimed.
   std::uint64_t claim(std::uint64_t most, std::uint64_t& first);
+  std::uint64_t unclaimed() const { return blocks_ - std::min(next_.load(std::memory_order_relaxed), blocks_); }
   bool claimable() const { return next_.load(std::memory_order_relaxed) < blocks_; }
   // Blocks begun and not ended. beginBlock fails at the limit unless `first`, the worker's only one.
   bool beginBlock(bool first);

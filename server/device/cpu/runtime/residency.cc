@@ -6,20 +6,21 @@ namespace rouse::cpu {
 namespace {
 
 constexpr std::chrono::milliseconds kSlice{2};
-constexpr std::uint64_t kMaxBatch = 64;
-constexpr std::uint64_t kBatchesPerWorker = 16;
+constexpr std::uint64_t kMostAtOnce = 4096;
+constexpr std::uint64_t kSharesPerWorker = 16;  // of what nobody has claimed yet
 constexpr std::uint64_t kMostOfRow = 8;  // blocks at once: enough to go through memory as it lies, few enough to let others have a turn
 
 }  // namespace
 
 Residency::Residency(Runner& runner, Grid& grid, std::uint32_t workers) : runner_(runner), grid_(grid) {
-  // Fibers cost far more than a claim; loops may be shorter than one.
+  // Fibers cost far more than a claim; loops may be shorter than one. Blocks that follow one another find much in a core's own caches, so it claims many of them at first, and fewer towards the end, where all are to be
+  // done at the same time (Polychronopoulos, Kuck, "Guided Self-Scheduling", 1987).
   // Blocks that wait for earlier ones count on those being begun.
-  batch_ = runsThrough() ? std::clamp<std::uint64_t>(grid.blocks() / (workers * kBatchesPerWorker), 1, kMaxBatch) : 1;
+  shares_ = runsThrough() ? workers * kSharesPerWorker : 0;
 }
 
 bool Residency::claimed() {
-  if (left_ == 0 && !grid_.stopped()) left_ = grid_.claim(batch_, next_);
+  if (left_ == 0 && !grid_.stopped()) left_ = grid_.claim(shares_ == 0 ? 1 : std::clamp<std::uint64_t>(grid_.unclaimed() / shares_, 1, kMostAtOnce), next_);
   return left_ != 0;
 }
 

@@ -44,7 +44,7 @@ class Residency {
 
   Runner& runner_;
   Grid& grid_;
-  std::uint64_t batch_;
+  std::uint64_t shares_;  // claims are such a part of what is left; 0: one at a time
   std::uint64_t next_ = 0, left_ = 0;  // claimed and not begun
   std::deque<std::unique_ptr<Block>> spinning_;
   Clock::time_point sliceEnd_;
