@@ -161,9 +161,38 @@ TEST_CASE("processes end with the service") {
     const auto service = start();
     const auto program = translate(chain(kShort), service);
     REQUIRE(program->compile(0));
-    CHECK(descendants().size() == 2);
+    CHECK(descendants().size() == 3);  // the service, the program's, and the one that compiles
   }
   CHECK(soon([] { return descendants().empty(); }));
+}
+
+TEST_CASE("one process compiles a program's units, until it has become large") {
+  for (const std::uint64_t kept : {std::uint64_t{1} << 40, std::uint64_t{1} << 10}) {
+    const auto program = translate(chain(kShort), start({.keptBytes = kept}));
+    REQUIRE(program->compile(0));
+    const std::vector<pid_t> first = descendants();
+    CHECK(first.size() == (kept == 1 << 10 ? 2 : 3));
+    const auto code = program->compile(0, cpu::Code::checked);
+    REQUIRE(code);
+    CHECK(descendants() == first);
+  }
+}
+
+TEST_CASE("a unit has its own time, whatever the ones before took in the same process") {
+  const auto service = start({.secondsAtLeast = 1, .secondsPerInstruction = 0});
+  const Errors errors;
+  // As many kernels as take more than that together.
+  const std::string text = chain(300);
+  std::string kernels = text;
+  const std::size_t begin = text.find(".visible .entry k");
+  REQUIRE(begin != std::string::npos);
+  constexpr std::uint32_t kKernels = 16;
+  for (std::uint32_t i = 1; i < kKernels; ++i) kernels += std::string(text.substr(begin)).insert(std::string(".visible .entry k").size(), std::to_string(i));
+  const auto several = translate(kernels, service);
+  for (std::uint32_t i = 0; i < kKernels; ++i) {
+    for (const cpu::Code kind : {cpu::Code::plain, cpu::Code::checked}) REQUIRE(several->compile(i, kind));
+  }
+  CHECK(errors.text().empty());
 }
 
 TEST_CASE("without a service that lives, kernels are compiled here") {

@@ -4,7 +4,7 @@
 // Three generations, each a copy of the one before (fork without exec: LLVM is loaded once, and an image of megabytes is parsed once for all its kernels):
 //   the service   forked of the executor before that has a second thread; one thread ever, so that it may fork at any time
 //   a program     has parsed one text; ends when nothing was asked of it for a while
-//   a unit        compiles once, under the limits
+//   its units     compiles one after the other, each under the limits; ends when one has made it large, or passed them, and another takes its place
 // Each ends with the one before it, and the service with its executor.
 #pragma once
 
@@ -22,6 +22,8 @@ struct CompileLimits {
   // thousand; and without an end where the compiler goes round in circles.
   double secondsAtLeast = 10, secondsPerInstruction = 0.0005, secondsAtMost = 200;
   std::uint64_t memoryBytes = std::uint64_t{8} << 30;
+  // With more than this in memory, what has compiled ends, and another process compiles what is next.
+  std::uint64_t keptBytes = std::uint64_t{128} << 20;
   // After which the process of a program of which nothing was asked ends. Kernels are first launched one after the other, or much later.
   int idleMs = 5000;
 };

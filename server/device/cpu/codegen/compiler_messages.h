@@ -27,6 +27,7 @@ struct UnitRequest {
   Attempt attempt = Attempt::whole;
   std::uint32_t seconds = 0;      // most it may take, of a processor
   std::uint64_t memoryBytes = 0;  // 0: as much as there is
+  std::uint64_t keptBytes = 0;    // with more in memory behind it, the process ends
 };
 
 enum class Outcome : std::uint32_t {

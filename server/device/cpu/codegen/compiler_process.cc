@@ -7,9 +7,11 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cinttypes>
 #include <cstdio>
@@ -28,11 +30,10 @@ namespace {
 
 constexpr int kExitOutOfMemory = 3, kExitFailed = 4;
 
-// What a unit's process leaves in its file, before an object or a message.
-struct Left {
-  bool made = false;
-  CudaError error = CudaError::success;
-  std::array<std::uint32_t, 8> facts{};
+// From a process that compiles to that of its program.
+struct Compiled {
+  UnitReply reply;
+  bool ends = false;  // it compiles no more
 };
 
 void closeAllBut(int kept) {
@@ -42,55 +43,85 @@ void closeAllBut(int kept) {
 
 void endWithParent() { ::prctl(PR_SET_PDEATHSIG, SIGKILL); }
 
-// That this process may write to, and nobody else.
-std::uint64_t dataBytes() {
+struct MemoryUse {
+  std::uint64_t resident = 0;  // bytes
+  std::uint64_t data = 0;      // that this process may write to, and nobody else
+};
+
+// proc_pid_statm(5).
+MemoryUse memoryUse() {
   std::uint64_t pages[6] = {};
   if (const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen("/proc/self/statm", "re"), &std::fclose); file != nullptr)
     for (std::uint64_t& field : pages)
-      if (std::fscanf(file.get(), "%" SCNu64, &field) != 1) return 0;
-  return pages[5] * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+      if (std::fscanf(file.get(), "%" SCNu64, &field) != 1) return {};
+  const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  return {pages[1] * page, pages[5] * page};
+}
+
+// Of a processor, so far; rounded up.
+std::uint64_t secondsUsed() {
+  rusage use{};
+  ::getrusage(RUSAGE_SELF, &use);
+  return static_cast<std::uint64_t>(use.ru_utime.tv_sec + use.ru_stime.tv_sec) + 1;
 }
 
 void limit(const UnitRequest& request) {
   const auto set = [](auto resource, rlim_t most) {
-    const rlimit both{most, RLIM_INFINITY};
-    if (::setrlimit(resource, &both) == 0) return;
-    const rlimit hard{most, most};  // more than was allowed before is not to be had
-    ::setrlimit(resource, &hard);
+    rlimit both{};
+    if (::getrlimit(resource, &both) != 0) return;
+    both.rlim_cur = std::min(most, both.rlim_max);  // what is allowed at most stays, for the next unit
+    ::setrlimit(resource, &both);
   };
   const rlimit none{0, 0};
   ::setrlimit(RLIMIT_CORE, &none);
-  set(RLIMIT_CPU, request.seconds);
+  set(RLIMIT_CPU, secondsUsed() + request.seconds);
   // Sanitizers reserve more than there is.
 #if !defined(ROUSE_ASAN) && !defined(ROUSE_TSAN)
   if (request.memoryBytes != 0) {
-    set(RLIMIT_DATA, dataBytes() + kStackBytes + request.memoryBytes);
+    set(RLIMIT_DATA, memoryUse().data + kStackBytes + request.memoryBytes);
     set(RLIMIT_FSIZE, request.memoryBytes);
   }
 #endif
 }
 
-[[noreturn]] void runUnit(const ptx::Module& module, const ptx::CallGraph& graph, const UnitRequest& request, int file) {
-  endWithParent();
-  limit(request);
-  std::set_new_handler([] { ::_exit(kExitOutOfMemory); });
-  llvm::install_bad_alloc_error_handler([](void*, const char*, bool) { ::_exit(kExitOutOfMemory); });
-  Left left;
+UnitReply compileUnit(const ptx::Module& module, const ptx::CallGraph& graph, const UnitRequest& request, int file) {
+  UnitReply reply;
   std::string bytes;
   try {
     auto entry = translateUnit(module, graph, request.unit, request.attempt);
-    left.made = entry.ok();
-    if (left.made) left.facts = entry->facts;
-    else left.error = entry.error().code;
-    bytes = left.made ? std::move(entry->object) : entry.error().message;
+    reply.outcome = entry.ok() ? Outcome::made : Outcome::refused;
+    if (entry.ok()) reply.facts = entry->facts;
+    else reply.detail = static_cast<std::int32_t>(entry.error().code);
+    bytes = entry.ok() ? std::move(entry->object) : entry.error().message;
   } catch (const ptx::Failure& failure) {
-    left.error = failure.error().code;
+    reply.outcome = Outcome::refused;
+    reply.detail = static_cast<std::int32_t>(failure.error().code);
     bytes = failure.error().message;
   }
-  ::_exit(writeAll(file, &left, sizeof left) && writeAll(file, bytes.data(), bytes.size()) ? 0 : kExitFailed);
+  if (!writeAll(file, bytes.data(), bytes.size()) || ::lseek(file, 0, SEEK_SET) != 0) ::_exit(kExitFailed);
+  reply.bytes = bytes.size();
+  return reply;
 }
 
-UnitReply replyFor(int status, int file) {
+// One unit after the other: what LLVM has set up for the first, and the memory that it took, is there for the next.
+[[noreturn]] void runUnits(const ptx::Module& module, const ptx::CallGraph& graph, int socket) {
+  endWithParent();
+  closeAllBut(socket);
+  std::set_new_handler([] { ::_exit(kExitOutOfMemory); });
+  llvm::install_bad_alloc_error_handler([](void*, const char*, bool) { ::_exit(kExitOutOfMemory); });
+  UnitRequest request;
+  wire::OwnedFd file;
+  while (receiveMessage(socket, &request, sizeof request, &file) && file) {
+    limit(request);
+    Compiled compiled{compileUnit(module, graph, request, file.get())};
+    file.reset();
+    compiled.ends = memoryUse().resident > request.keptBytes;
+    if (!sendMessage(socket, &compiled, sizeof compiled) || compiled.ends) break;
+  }
+  ::_exit(0);
+}
+
+UnitReply replyFor(int status) {
   UnitReply reply;
   if (WIFSIGNALED(status)) {
     reply.outcome = WTERMSIG(status) == SIGXCPU ? Outcome::outOfTime : WTERMSIG(status) == SIGXFSZ ? Outcome::outOfMemory : Outcome::died;
@@ -99,15 +130,42 @@ UnitReply replyFor(int status, int file) {
   }
   reply.detail = -WEXITSTATUS(status);
   if (reply.detail == -kExitOutOfMemory) reply.outcome = Outcome::outOfMemory;
-  Left left;
-  const off_t end = ::lseek(file, 0, SEEK_CUR);
-  if (reply.detail != 0 || ::lseek(file, 0, SEEK_SET) != 0 || !readAll(file, &left, sizeof left)) return reply;
-  reply.outcome = left.made ? Outcome::made : Outcome::refused;
-  reply.detail = static_cast<std::int32_t>(left.error);
-  reply.facts = left.facts;
-  reply.bytes = static_cast<std::uint64_t>(end) - sizeof left;
   return reply;
 }
+
+// The process that compiles a program's units; another one when it has ended, of whatever.
+class Units {
+ public:
+  Units(const ptx::Module& module, const ptx::CallGraph& graph) : module_(module), graph_(graph) {}
+
+  // Nothing: no process can be had.
+  std::optional<UnitReply> compile(const UnitRequest& request, int file) {
+    if (!socket_ && !begin()) return std::nullopt;
+    Compiled compiled;
+    const bool lives = sendMessage(socket_.get(), &request, sizeof request, file) && receiveMessage(socket_.get(), &compiled, sizeof compiled);
+    if (lives && !compiled.ends) return compiled.reply;
+    socket_.reset();
+    int status = 0;
+    while (::waitpid(process_, &status, 0) < 0 && errno == EINTR) {}
+    return lives ? compiled.reply : replyFor(status);
+  }
+
+ private:
+  bool begin() {
+    int ends[2];
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return false;
+    wire::OwnedFd own(ends[0]), its(ends[1]);
+    process_ = ::fork();
+    if (process_ == 0) runUnits(module_, graph_, its.release());
+    if (process_ > 0) socket_ = std::move(own);
+    return process_ > 0;
+  }
+
+  const ptx::Module& module_;
+  const ptx::CallGraph& graph_;
+  wire::OwnedFd socket_;
+  pid_t process_ = -1;
+};
 
 std::string read(const ProgramText& text, int file) {
   std::string whole(text.bytes, '\0');
@@ -126,6 +184,7 @@ std::string read(const ProgramText& text, int file) {
     const ptx::Module module = ptx::parse(read(text, textFile.get()));
     textFile.reset();
     const ptx::CallGraph graph(module);
+    Units units(module, graph);
     pollfd waiting{socket, POLLIN, 0};
     int ready = 0;
     while ((ready = ::poll(&waiting, 1, text.idleMs)) != 0) {
@@ -134,13 +193,9 @@ std::string read(const ProgramText& text, int file) {
       if (!receiveMessage(socket, &request, sizeof request)) break;
       wire::OwnedFd file(::memfd_create("rouse-object", MFD_CLOEXEC));
       if (!file) break;
-      const pid_t unit = ::fork();
-      if (unit < 0) break;
-      if (unit == 0) runUnit(module, graph, request, file.get());
-      int status = 0;
-      while (::waitpid(unit, &status, 0) < 0 && errno == EINTR) {}
-      const UnitReply reply = replyFor(status, file.get());
-      if (!sendMessage(socket, &reply, sizeof reply, file.get())) break;
+      const auto reply = units.compile(request, file.get());
+      if (!reply) break;
+      if (!sendMessage(socket, &*reply, sizeof *reply, file.get())) break;
     }
   } catch (const ptx::Failure&) {  // which the executor has parsed
   }

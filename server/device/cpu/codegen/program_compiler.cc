@@ -72,7 +72,7 @@ std::optional<ProgramCompiler::Answer> ProgramCompiler::ask(const UnitRequest& r
 std::optional<Result<CodeCache::Entry>> ProgramCompiler::compile(const Unit& unit, std::string_view name, std::size_t instructions) {
   if (const auto known = hopeless_.find(unit); known != hopeless_.end()) return known->second;
   const CompileLimits& limits = service_.limits();
-  UnitRequest request{.unit = unit, .attempt = Attempt::whole, .memoryBytes = limits.memoryBytes};
+  UnitRequest request{.unit = unit, .attempt = Attempt::whole, .memoryBytes = limits.memoryBytes, .keptBytes = limits.keptBytes};
   const double seconds = limits.secondsAtLeast + limits.secondsPerInstruction * static_cast<double>(instructions);
   request.seconds = static_cast<std::uint32_t>(std::ceil(std::min(seconds, limits.secondsAtMost)));
   std::string reasons;
