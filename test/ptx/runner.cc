@@ -138,6 +138,7 @@ std::uint32_t rouse_cpu_activemask(ThreadContext* thread) { return 1u << thread-
 void rouse_cpu_step(ThreadContext*, std::uint64_t) {}
 void rouse_cpu_fence_step(ThreadContext*, std::uint64_t) {}
 void rouse_cpu_yield(ThreadContext*) { ++journal.yields; }
+void rouse_cpu_yield_while(ThreadContext*, const rouse::cpu::Watched*, std::uint32_t) { ++journal.yields; }
 void rouse_cpu_let_others(rouse::cpu::BlockContext*) { ++journal.yields; }
 std::int32_t rouse_cpu_vprintf(ThreadContext*, const char* format, const std::byte*) {
   journal.printed += format;

@@ -62,6 +62,13 @@ struct BlockContext {
 // In `misaligned`, where no part of an address is: a wait that nobody is left to end.
 inline constexpr std::uint32_t kStuck = std::uint32_t{1} << 31;
 
+struct Watched {
+  const void* at;       // aligned to its size
+  std::uint64_t value;  // that was found there, the rest zeros
+  std::uint64_t bytes;  // 1, 2, 4, 8
+};
+inline constexpr std::uint32_t kMostWatched = 4;
+
 struct ThreadContext {
   std::uint32_t tid[3];
   std::uint32_t lane;
@@ -151,6 +158,8 @@ void rouse_cpu_fence_step(ThreadContext*, std::uint64_t place);
 // Lets other threads of the block, and other blocks, run: emitted in loops that may spin on memory (nanosleep, and loop back
 // edges around volatile or atomic loads).
 void rouse_cpu_yield(ThreadContext*);
+// The same, of a thread that would do what it has just done, until one of these places, `count` of them, kMostWatched at most, holds another value. Copied.
+void rouse_cpu_yield_while(ThreadContext*, const rouse::cpu::Watched* watched, std::uint32_t count);
 // BlockLoop: the same, once in each round in which none of the block's threads does anything but poll.
 void rouse_cpu_let_others(BlockContext*);
 // Device printf: CUDA's vprintf(format, arguments): arguments packed at natural alignment. Returns what vprintf returns.

@@ -60,6 +60,9 @@ std::optional<SplitLoop> splitAtBarriers(llvm::Module&, llvm::Function& body, ll
 // The same for a kernel that has no barriers, nothing where threads leave each other nothing in shared memory.
 std::optional<SplitLoop> splitAtShared(llvm::Module&, llvm::Function& body, llvm::StringRef name, bool independent, llvm::TargetMachine* lanes, Code code);
 
+// Of what is left for fibers: threads that poll yield while what they poll for is what it was. Behind placeSteps.
+void watchPolls(llvm::Function& body);
+
 // Of what is left for fibers: what all load right behind a barrier is loaded by all before it is stored over.
 void holdLoads(llvm::Function& body);
 

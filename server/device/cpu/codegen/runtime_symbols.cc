@@ -51,6 +51,7 @@ const std::vector<RuntimeSymbol>& runtimeSymbols() {
       ROUSE_SYMBOL(rouse_cpu_step),
       ROUSE_SYMBOL(rouse_cpu_fence_step),
       ROUSE_SYMBOL(rouse_cpu_yield),
+      ROUSE_SYMBOL(rouse_cpu_yield_while),
       ROUSE_SYMBOL(rouse_cpu_let_others),
       ROUSE_SYMBOL(rouse_cpu_vprintf),
       ROUSE_SYMBOL(rouse_cpu_assert_fail),

@@ -338,7 +338,7 @@ bool isWaitingFunction(llvm::StringRef name) {
   return name == "rouse_cpu_barrier" || name == "rouse_cpu_barrier_arrive" || name == "rouse_cpu_barrier_reduce" ||
          name == "rouse_cpu_warp_sync" || name == "rouse_cpu_shuffle" || name == "rouse_cpu_vote" ||
          name == "rouse_cpu_match" || name == "rouse_cpu_redux" || name == "rouse_cpu_matrix" ||
-         name == "rouse_cpu_matrix_part" || name == "rouse_cpu_activemask" || name == "rouse_cpu_step" || name == kYield;
+         name == "rouse_cpu_matrix_part" || name == "rouse_cpu_activemask" || name == "rouse_cpu_step" || name == kYield || name == "rouse_cpu_yield_while";
 }
 
 bool mayWait(const llvm::Module& module) {

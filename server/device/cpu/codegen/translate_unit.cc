@@ -110,8 +110,10 @@ Result<CodeCache::Entry> translate(const ptx::Module& source, const ptx::CallGra
     }
   }
   if ((entry.facts[kForm] & kWholeWarps) == 0 && entry.facts[kHasLoop] != 0 && allowsLanes(*module->getFunction(unit.loopName()))) entry.facts[kForm] |= kLanes;
-  if (body != nullptr && entry.facts[kWaits] && !body->hasOptNone()) holdLoads(*body);
+  const bool isForFibers = body != nullptr && entry.facts[kWaits] != 0 && !body->hasOptNone();
+  if (isForFibers) holdLoads(*body);
   placeSteps(*module, body);
+  if (isForFibers && !unit.checked()) watchPolls(*body);
   if (Status valid = verify(*module); !valid) return valid.error();
   inlineObjectCalls(*module);
   relaxAtomics(*module);

@@ -217,6 +217,12 @@ ROUSE_UNINSTRUMENTED void rouse_cpu_yield(ThreadContext* thread) {
   block.yield(fiberOf(thread));
 }
 
+ROUSE_UNINSTRUMENTED void rouse_cpu_yield_while(ThreadContext* thread, const Watched* watched, std::uint32_t count) {
+  Block& block = blockOf(thread);
+  RuntimeSection section(block);
+  block.yieldWhile(fiberOf(thread), watched, count);
+}
+
 ROUSE_UNINSTRUMENTED void rouse_cpu_let_others(BlockContext* context) {
   Block& block = *static_cast<Block*>(context->runtime);
   RuntimeSection section(block);

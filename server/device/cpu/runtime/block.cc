@@ -215,7 +215,7 @@ Fiber* Block::pick() {
   ++turns_;
   if (turns_ % kTurnsPerFairness == 0) {
     if (begun_ < context_.threads) return beginThread();
-    if (!yielded_.empty()) return yielded_.pop();
+    if (Fiber* const fiber = takeYielded()) return fiber;
   }
   if (!ready_.empty()) {
     spins_ = 0;
@@ -224,7 +224,42 @@ Fiber* Block::pick() {
   if (begun_ < context_.threads) return beginThread();
   if (going_.empty() && stepping_ != 0) letStep();
   if (!going_.empty()) return going_.pop();
-  if (!yielded_.empty() && spins_ < kSpinsPerThread * (yielded_.size() + 1)) return yielded_.pop();
+  return spins_ < kSpinsPerThread * (yielded_.size() + 1) ? takeYielded() : nullptr;
+}
+
+// Whether a place that it watches holds another value.
+static ROUSE_UNINSTRUMENTED __attribute__((no_sanitize("address", "thread"))) bool hasChanged(const Fiber& fiber) {
+  const auto now = [](const Watched& place) -> std::uint64_t {
+    switch (place.bytes) {
+      case 1:
+        return __atomic_load_n(static_cast<const std::uint8_t*>(place.at), __ATOMIC_RELAXED);
+      case 2:
+        return __atomic_load_n(static_cast<const std::uint16_t*>(place.at), __ATOMIC_RELAXED);
+      case 4:
+        return __atomic_load_n(static_cast<const std::uint32_t*>(place.at), __ATOMIC_RELAXED);
+      default:
+        return __atomic_load_n(static_cast<const std::uint64_t*>(place.at), __ATOMIC_RELAXED);
+    }
+  };
+  for (std::uint32_t k = 0; k < fiber.watching; ++k)
+    if (now(fiber.watched[k]) != fiber.watched[k].value) return true;
+  return false;
+}
+
+// The next of those that poll; of those that watch one for which something has changed, or null. On a fiber's stack only: if a place is there no more, a kernel has ended in a fault, and the
+// worker's own stack is no kernel's. There whoever is next looks itself.
+Fiber* Block::takeYielded() {
+  const bool mayLook = runner_.current() != nullptr;
+  for (std::uint32_t left = yielded_.size(); left != 0; --left) {
+    Fiber* const fiber = yielded_.pop();
+    if (fiber->watching == 0 || !mayLook || hasChanged(*fiber)) {
+      fiber->watching = 0;
+      return fiber;
+    }
+    yielded_.push(fiber);
+  }
+  // Nor will it before somebody else has had a turn.
+  spins_ = kSpinsPerThread * (yielded_.size() + 1);
   return nullptr;
 }
 
@@ -315,6 +350,17 @@ void Block::yield(Fiber* self) {
     __builtin_ia32_pause();
     return;
   }
+  yieldNow(self);
+}
+
+void Block::yieldWhile(Fiber* self, const Watched* watched, std::uint32_t count) {
+  self->yielded = true;
+  self->watching = static_cast<std::uint8_t>(count);
+  std::copy_n(watched, count, self->watched);
+  yieldNow(self);
+}
+
+void Block::yieldNow(Fiber* self) {
   ++spins_;
   ++yields_;
   // Who steps in each round (histograms by tagged words) goes with the others.

@@ -49,6 +49,7 @@ class Block {
   // `site` tells calls of different places in the program apart.
   std::uint32_t activemask(Fiber* self, const void* site);
   void yield(Fiber* self);
+  void yieldWhile(Fiber* self, const Watched* watched, std::uint32_t count);
   void step(Fiber* self, std::uint64_t place);
   void fenceStep(Fiber* self, std::uint64_t place);
   // On the fiber of a loop.
@@ -83,6 +84,8 @@ class Block {
   Outcome runPolling(bool alone);
   // The next thread to run, taken out of its queue; null when none can or all spin.
   Fiber* pick();
+  Fiber* takeYielded();
+  void yieldNow(Fiber* self);
   // Whether others are to have a turn, though threads can run here.
   bool turnOver() const;
   Fiber* beginThread();

@@ -24,6 +24,8 @@ struct Fiber {
   bool polls = false;        // has done nothing but poll since it last yielded
   bool stepped = false;      // since it last yielded
   bool yielded = false;      // since it last stepped: it is in a loop that waits
+  std::uint8_t watching = 0; // so many of `watched`: goes on when one of them has changed
+  Watched watched[kMostWatched]{};
   Wait wait = Wait::none;
   std::uint32_t detail = 0;  // barrier number, or the mask of a warp operation
   Stack stack;
