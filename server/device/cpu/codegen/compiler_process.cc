@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -58,6 +59,20 @@ MemoryUse memoryUse() {
   return {pages[1] * page, pages[5] * page};
 }
 
+// Of a processor, from now on, to the end of the unit: resource limits count whole seconds of all that a process has used.
+void limitTime(std::uint32_t seconds) {
+  static timer_t timer{};
+  static const bool isThere = [] {
+    sigevent event{};
+    event.sigev_notify = SIGEV_SIGNAL;
+    event.sigev_signo = SIGXCPU;
+    return ::timer_create(CLOCK_PROCESS_CPUTIME_ID, &event, &timer) == 0;
+  }();
+  itimerspec until{};
+  until.it_value.tv_sec = seconds;
+  if (isThere) ::timer_settime(timer, 0, &until, nullptr);
+}
+
 // Of a processor, so far; rounded up.
 std::uint64_t secondsUsed() {
   rusage use{};
@@ -74,6 +89,7 @@ void limit(const UnitRequest& request) {
   };
   const rlimit none{0, 0};
   ::setrlimit(RLIMIT_CORE, &none);
+  limitTime(request.seconds);
   set(RLIMIT_CPU, secondsUsed() + request.seconds);
   // Sanitizers reserve more than there is.
 #if !defined(ROUSE_ASAN) && !defined(ROUSE_TSAN)
