@@ -16,8 +16,10 @@ constexpr std::uint32_t kSpinsPerThread = 4;      // rounds of all spinning thre
 constexpr std::uint32_t kYieldsPerTurn = 16;      // of each thread, though others become runnable: threads that poll together meet in each round
 constexpr std::uint32_t kRoundsPerTurn = 4;       // of a loop in which threads only poll: the other block may be another worker's
 constexpr std::uint32_t kRoundsAlone = 64;        // where this worker has no other: what looks like polling may be a walk along a list
-// How long nothing but polling goes on in the whole grid before lanes that step no longer wait for mates that poll; and at most, since rounds of polling may step as well.
+// How long, and for how many turns of each block, since workers may have to wait for processors, nothing but polling goes on in the whole grid before lanes that step no longer wait for mates that
+// poll; and at most without a thread that ends, since rounds of polling may step as well.
 constexpr std::chrono::milliseconds kPatience{200}, kMostPatience{10'000};
+constexpr std::uint64_t kPatienceRounds = 4;
 constexpr std::uint32_t kTurnsPerFairness = 256;  // switches between turns of those that come last
 
 std::string triple(const std::uint32_t (&value)[3]) {
@@ -65,8 +67,10 @@ bool Block::begin(Grid& grid, std::uint64_t index) {
   going_.clear();
   stepping_ = 0;
   held_ = false;
-  progressed_ = false;
+  progressed_ = ended_ = false;
+  roundSeen_ = ~std::uint64_t{0};
   progressSeen_ = grid.progress();
+  endsSeen_ = grid.ends();
   heldSince_ = {};
   activemasks_.clear();
   begun_ = 0;
@@ -137,6 +141,8 @@ Block::Outcome Block::run(bool alone) {
   if (held_) judgePatience();
   const auto endTurn = [&](Outcome outcome) {
     if (std::exchange(progressed_, false)) grid_->noteProgress();
+    if (std::exchange(ended_, false)) grid_->noteEnds();
+    grid_->endTurn(roundSeen_);
     return outcome;
   };
   while (live_ != 0) {
@@ -178,13 +184,18 @@ Block::Outcome Block::run(bool alone) {
 // those poll for what a lane of their own warp does then, which threads of their own may (PTX ISA, "Independent Thread Scheduling").
 void Block::judgePatience() {
   const auto now = std::chrono::steady_clock::now();
-  if (heldSince_ == std::chrono::steady_clock::time_point{}) heldSince_ = progressTime_ = now;
-  const std::uint64_t progress = grid_->progress();
-  if (progress != progressSeen_) {
+  const std::uint64_t rounds = grid_->rounds(), ends = grid_->ends(), progress = grid_->progress();
+  const bool begins = heldSince_ == std::chrono::steady_clock::time_point{};
+  if (begins || ends != endsSeen_) {
+    endsSeen_ = ends;
+    heldSince_ = now;
+  }
+  if (begins || progress != progressSeen_) {
     progressSeen_ = progress;
     progressTime_ = now;
+    progressRound_ = rounds;
   }
-  if (now - progressTime_ >= kPatience || now - heldSince_ >= kMostPatience) grid_->stopHolding();
+  if ((now - progressTime_ >= kPatience && rounds - progressRound_ >= kPatienceRounds) || now - heldSince_ >= kMostPatience) grid_->stopHolding();
 }
 
 void Block::goesOn(Fiber* fiber) {
@@ -310,7 +321,7 @@ void Block::threadBody(Fiber* self) {
 }
 
 void Block::threadEnded(Fiber* self) {
-  progressed_ = true;
+  progressed_ = ended_ = true;
   goesOn(self);
   fibers_[self->context.linear] = nullptr;
   --live_;

@@ -120,10 +120,12 @@ class Block {
   std::uint32_t spins_ = 0;  // yields since a thread last became runnable otherwise
   std::uint32_t yields_ = 0;  // since the block's turn began
   std::uint32_t turns_ = 0;
-  bool progressed_ = false;  // a thread that does not poll has stepped, or ended, in this turn
+  bool progressed_ = false;  // a thread that does not poll has stepped, or one has ended, in this turn
+  bool ended_ = false;       // one has ended
   std::uint32_t stepping_ = 0;  // threads that step
   bool held_ = false;        // some of them, because lanes of their warps poll
-  std::uint64_t progressSeen_ = 0;
+  std::uint64_t roundSeen_ = 0;  // the grid's last in which it had a turn
+  std::uint64_t progressSeen_ = 0, endsSeen_ = 0, progressRound_ = 0;
   std::chrono::steady_clock::time_point progressTime_, heldSince_;
   Barriers barriers_;
   std::vector<Warp> warps_;

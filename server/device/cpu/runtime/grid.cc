@@ -75,6 +75,15 @@ void Grid::endBlocks(std::uint64_t count, bool begun) {
   unfinished_.fetch_sub(count, std::memory_order_acq_rel);
 }
 
+void Grid::endTurn(std::uint64_t& seen) {
+  const std::uint64_t round = rounds();
+  if (seen == round) return;
+  seen = round;
+  if (turnsOfRound_.fetch_add(1, std::memory_order_relaxed) + 1 < resident_.load(std::memory_order_relaxed)) return;
+  turnsOfRound_.store(0, std::memory_order_relaxed);
+  rounds_.store(round + 1, std::memory_order_relaxed);
+}
+
 bool Grid::takeCompletion() {
   return unfinished_.load(std::memory_order_acquire) == 0 && !completed_.exchange(true, std::memory_order_acq_rel);
 }

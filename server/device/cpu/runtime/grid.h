@@ -68,9 +68,16 @@ class Grid {
   // ended blocks or found nothing to claim.
   bool takeCompletion();
 
-  // Threads of some block have done something else than poll; how often that was said. Whether to wait for lanes that poll (Block::pick) is of no use in this launch.
+  // Threads of some block have done something else than poll; how often that was said.
   void noteProgress() { progress_.fetch_add(1, std::memory_order_relaxed); }
   std::uint64_t progress() const { return progress_.load(std::memory_order_relaxed); }
+  // The same, for threads that have ended.
+  void noteEnds() { ends_.fetch_add(1, std::memory_order_relaxed); }
+  std::uint64_t ends() const { return ends_.load(std::memory_order_relaxed); }
+  // A block's turn is over. A round is one turn of each that was begun and has not ended, about; `seen` is the block's own.
+  void endTurn(std::uint64_t& seen);
+  std::uint64_t rounds() const { return rounds_.load(std::memory_order_relaxed); }
+  // Whether to wait for lanes that poll (Block::letStep) is of use in this launch.
   void stopHolding() { holds_.store(false, std::memory_order_relaxed); }
   bool holds() const { return holds_.load(std::memory_order_relaxed); }
 
@@ -99,7 +106,7 @@ class Grid {
   alignas(64) std::atomic<std::uint64_t> unfinished_{0};
   std::atomic<std::uint64_t> resident_{0}, residentLimit_;
   std::atomic<std::int64_t> refusedSince_{0};  // steady clock's, ns; 0: blocks end
-  std::atomic<std::uint64_t> progress_{0};
+  std::atomic<std::uint64_t> progress_{0}, ends_{0}, rounds_{0}, turnsOfRound_{0};
   std::atomic<bool> holds_{true};
   std::atomic<bool> stopped_{false};
   std::atomic<bool> completed_{false};
