@@ -160,7 +160,7 @@ TEST_CASE("a program's process ends when nothing is asked of it, and another is 
 
 TEST_CASE("processes end with the service") {
   {
-    const auto service = start();
+    const auto service = start({.keptBytes = std::uint64_t{1} << 40});
     const auto program = translate(chain(kShort), service);
     REQUIRE(program->compile(0));
     CHECK(descendants().size() == 3);  // the service, the program's, and the one that compiles
@@ -181,7 +181,7 @@ TEST_CASE("one process compiles a program's units, until it has become large") {
 }
 
 TEST_CASE("a unit has its own time, whatever the ones before took in the same process") {
-  const auto service = start({.secondsAtLeast = 1, .secondsPerInstruction = 0});
+  const auto service = start({.secondsAtLeast = 1, .secondsPerInstruction = 0, .keptBytes = std::uint64_t{1} << 40});
   const Errors errors;
   // As many kernels as take more than that together.
   const std::string text = chain(300);
