@@ -129,6 +129,18 @@ void activemasks(ThreadContext* thread, const std::byte* parameters) {
   as<Words>(parameters).words[thread->linear] = mask;
 }
 
+// Each lane walks further than the one before, letting others go as one that polls does; of the second warp half wait for what another does only then.
+void lateActivemasks(ThreadContext* thread, const std::byte* parameters) {
+  std::uint32_t* const words = as<Words>(parameters).words;
+  if (thread->warp == 0) {
+    for (std::uint32_t step = 0; step < thread->lane * 40; ++step) rouse_cpu_yield(thread);
+  } else if (thread->lane >= 16) {
+    while (std::atomic_ref(words[32]).load() == 0) rouse_cpu_yield(thread);
+  }
+  const std::uint32_t mask = rouse_cpu_activemask(thread);
+  std::atomic_ref(words[thread->linear]).store(mask);
+}
+
 // A reduction without a barrier; the odd warps' takes a step more.
 void inStep(ThreadContext* thread, const std::byte* parameters) {
   volatile std::uint32_t* const words = as<Words>(parameters).words + thread->warp * 64;
@@ -344,6 +356,12 @@ TEST_CASE("the active mask is who stands at the same place") {
   for (std::uint32_t i = 0; i < 64; ++i) {
     CHECK(words[i] == (i % 4 == 0 ? 0x1111'1111u : i % 4 == 1 ? 0x2222'2223u : 0u));
   }
+}
+
+TEST_CASE("lanes that ask who is active wait for mates on their way, and not for those that wait for them") {
+  std::vector<std::uint32_t> words(64);
+  mustRun(threads(&lateActivemasks, 64), Words{words.data()});
+  for (std::uint32_t i = 0; i < 64; ++i) CHECK(words[i] == (i < 32 ? ~0u : i < 48 ? 0xffffu : 0xffff'0000u));
 }
 
 TEST_CASE("a lane may hold a lock that others of its warp spin for") {

@@ -1,6 +1,7 @@
 #include "server/device/cpu/runtime/block.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <cstring>
 #include <utility>
@@ -426,26 +427,43 @@ std::uint32_t Block::activemask(Fiber* self, const void* site) {
   return static_cast<std::uint32_t>(self->result);
 }
 
-// Every lane has run as far as it can: those that stand at the same place in the program are the active ones there.
+// Every lane has run as far as it can: those that stand at the same place in the program are the active ones there. Mates that poll may be on their way to it, since what looks like polling may be
+// a walk along a list; or they poll for what these do next.
 bool Block::resolveActivemasks() {
   if (activemasks_.empty()) return false;
-  for (Fiber* fiber = activemasks_.front(); fiber != nullptr; fiber = fiber->next) {
-    if (fiber->wait == Wait::none) continue;
-    const std::uint64_t site = fiber->result;
-    std::uint32_t mask = 0;
-    for (Fiber* other = fiber; other != nullptr; other = other->next) {
-      if (other->wait == Wait::activemask && other->result == site && other->context.warp == fiber->context.warp) {
-        mask |= std::uint32_t{1} << other->context.lane;
-      }
+  std::uint32_t asking = 0, held = 0;  // warps
+  for (const Fiber* fiber = activemasks_.front(); fiber != nullptr; fiber = fiber->next) asking |= std::uint32_t{1} << fiber->context.warp;
+  for (const Fiber* fiber = yielded_.front(); fiber != nullptr; fiber = fiber->next) held |= asking & std::uint32_t{1} << fiber->context.warp;
+  for (std::uint32_t left = asking; left != 0; left &= left - 1) {
+    const int warp = std::countr_zero(left);
+    if (!warps_[warp].activemaskWaits((held >> warp & 1) != 0)) held &= ~(std::uint32_t{1} << warp);
+  }
+  if (held == asking) return false;
+
+  FiberQueue waiting;
+  std::swap(waiting, activemasks_);
+  while (!waiting.empty()) {
+    Fiber* const fiber = waiting.pop();
+    if ((held >> fiber->context.warp & 1) != 0) {
+      activemasks_.push(fiber);
+      continue;
     }
-    for (Fiber* other = fiber; other != nullptr; other = other->next) {
-      if (other->wait == Wait::activemask && other->result == site && other->context.warp == fiber->context.warp) {
+    if (fiber->wait == Wait::activemask) {
+      const auto stands = [&, site = fiber->result](const Fiber* other) {
+        return other->wait == Wait::activemask && other->result == site && other->context.warp == fiber->context.warp;
+      };
+      std::uint32_t mask = std::uint32_t{1} << fiber->context.lane;
+      for (const Fiber* other = waiting.front(); other != nullptr; other = other->next) mask |= stands(other) ? std::uint32_t{1} << other->context.lane : 0;
+      for (Fiber* other = waiting.front(); other != nullptr; other = other->next) {
+        if (!stands(other)) continue;
         other->wait = Wait::none;
         other->result = mask;
       }
+      fiber->wait = Wait::none;
+      fiber->result = mask;
     }
+    ready_.push(fiber);
   }
-  ready_.append(activemasks_);
   return true;
 }
 

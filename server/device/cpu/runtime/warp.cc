@@ -10,6 +10,9 @@ namespace {
 // until it is its own, are through in 32 rounds.
 constexpr std::uint32_t kPatience = 256;
 
+// How often lanes that poll get their turns before others of their warp no longer wait for them to become active where they are.
+constexpr std::uint32_t kActivemaskPatience = 256;
+
 // How often those that spin may run before lanes that a shuffle's mask leaves out no longer wait for those that it names.
 constexpr std::uint32_t kOutsideRounds = 10'000;
 
@@ -27,6 +30,8 @@ void Warp::reset(std::uint32_t lanes) {
   polling_ = behind_ = 0;
   stepping_ = soft_ = waits_ = passedOver_ = 0;
   patience_ = kPatience;
+  activemaskRounds_ = 0;
+  activemaskPatience_ = kActivemaskPatience;
   ended_.mask = 0;
   outsideRounds_ = 0;
 }
@@ -68,6 +73,13 @@ std::uint32_t Warp::letStep(bool holds, FiberQueue& going) {
     patience_ = std::max(patience_ / 2, 1u);  // so that a lane of many steps which others wait for comes through
   }
   return letGo(first, going);
+}
+
+bool Warp::activemaskWaits(bool mayCome) {
+  if (mayCome && ++activemaskRounds_ < activemaskPatience_) return true;
+  if (mayCome) activemaskPatience_ = std::max(activemaskPatience_ / 2, 1u);  // they poll for what these do: the next time as well
+  activemaskRounds_ = 0;
+  return false;
 }
 
 bool Warp::meet(Fiber* fiber, WarpOperation operation, std::uint32_t mask, const LaneOperands& operands,

@@ -78,6 +78,8 @@ class Warp {
   // No lane of the warp can run but those that step and those that poll or are behind: moves those whose turn it is to `going`, and says how many.
   // `holds`: those that step wait for those that poll.
   std::uint32_t letStep(bool holds, FiberQueue& going);
+  // Lanes ask who is active where they are, and no other can run but, if `mayCome`, those that poll: whether to wait for these a while longer.
+  bool activemaskWaits(bool mayCome);
   // All that step.
   std::uint32_t letAllStep(FiberQueue& going) { return letGo(stepping_, going); }
 
@@ -109,6 +111,7 @@ class Warp {
   std::int32_t polling_ = 0, behind_ = 0;
   std::uint32_t stepping_ = 0, soft_ = 0, waits_ = 0;  // lanes: that step, softly, in loops that wait
   std::uint32_t passedOver_ = 0, patience_ = 0;
+  std::uint32_t activemaskRounds_ = 0, activemaskPatience_ = 0;
   std::uint32_t outsideRounds_ = 0;  // since a meeting has ended, in which lanes that are not named have waited for those that are
   std::array<std::uint64_t, kWarpLanes> places_;  // of those that step
   std::array<Meeting, kWarpLanes> pending_;  // each has at least one lane that waits in no other
