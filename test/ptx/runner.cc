@@ -139,6 +139,10 @@ void rouse_cpu_step(ThreadContext*, std::uint64_t) {}
 void rouse_cpu_fence_step(ThreadContext*, std::uint64_t) {}
 void rouse_cpu_yield(ThreadContext*) { ++journal.yields; }
 void rouse_cpu_yield_while(ThreadContext*, const rouse::cpu::Watched*, std::uint32_t) { ++journal.yields; }
+void rouse_cpu_poll_begin(ThreadContext*) {}
+void rouse_cpu_poll_end(ThreadContext*) {}
+void rouse_cpu_change_begin(ThreadContext*, std::uint32_t) {}
+void rouse_cpu_change_end(ThreadContext*) {}
 void rouse_cpu_let_others(rouse::cpu::BlockContext*) { ++journal.yields; }
 std::int32_t rouse_cpu_vprintf(ThreadContext*, const char* format, const std::byte*) {
   journal.printed += format;

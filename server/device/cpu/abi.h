@@ -160,7 +160,14 @@ void rouse_cpu_fence_step(ThreadContext*, std::uint64_t place);
 void rouse_cpu_yield(ThreadContext*);
 // The same, of a thread that would do what it has just done, until one of these places, `count` of them, kMostWatched at most, holds another value. Copied.
 void rouse_cpu_yield_while(ThreadContext*, const rouse::cpu::Watched* watched, std::uint32_t count);
-// BlockLoop: the same, once in each round in which none of the block's threads does anything but poll.
+// Around a loop that polls a place which threads that it lets go change again, a barrier of the program's own; and around what changes it. A thread that has changed such a place, or was let go, changes
+// one again only when all that polled then have looked since.
+void rouse_cpu_poll_begin(ThreadContext*);
+void rouse_cpu_poll_end(ThreadContext*);
+// `isStore`: all threads of a block may store the same, as whoever came last sets the place back: none of them waits.
+void rouse_cpu_change_begin(ThreadContext*, std::uint32_t isStore);
+void rouse_cpu_change_end(ThreadContext*);
+// BlockLoop: the same as rouse_cpu_yield, once in each round in which none of the block's threads does anything but poll.
 void rouse_cpu_let_others(BlockContext*);
 // Device printf: CUDA's vprintf(format, arguments): arguments packed at natural alignment. Returns what vprintf returns.
 std::int32_t rouse_cpu_vprintf(ThreadContext*, const char* format, const std::byte* arguments);

@@ -38,6 +38,9 @@ constexpr llvm::StringLiteral kLetOthers = "rouse_cpu_let_others";
 void markUncached(llvm::LoadInst&);
 bool yieldInSpinLoops(llvm::Module&);
 
+// Says where threads poll at barriers of the program's own, and where they change what others poll there (rouse_cpu_poll_begin). True if there is one: such kernels are for fibers. Before yieldInSpinLoops.
+bool announcePolls(llvm::Module&);
+
 // Whether the code may wait for other threads of the block.
 bool mayWait(const llvm::Module&);
 // Whether it is one of the runtime's functions (abi.h) that may.

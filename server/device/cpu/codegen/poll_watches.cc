@@ -10,6 +10,7 @@
 
 #include "server/device/cpu/codegen/loop_slice.h"
 #include "server/device/cpu/codegen/passes.h"
+#include "server/device/cpu/codegen/polls.h"
 #include "server/device/cpu/codegen/uniformity.h"
 
 namespace rouse::cpu::codegen {
@@ -17,13 +18,6 @@ namespace {
 
 constexpr std::size_t kMostBlocks = 400, kMostPhis = 8;
 constexpr llvm::StringLiteral kYieldWhile = "rouse_cpu_yield_while";
-
-llvm::Value* placeOf(llvm::Instruction& access) {
-  if (auto* swap = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(&access)) return swap->getPointerOperand();
-  if (auto* update = llvm::dyn_cast<llvm::AtomicRMWInst>(&access)) return update->getPointerOperand();
-  auto* const load = llvm::dyn_cast<llvm::LoadInst>(&access);
-  return load == nullptr ? nullptr : load->getPointerOperand();
-}
 
 llvm::Type* typeOf(const llvm::Instruction& access) {
   return llvm::isa<llvm::AtomicCmpXchgInst>(access) ? access.getType()->getStructElementType(0) : access.getType();
@@ -75,7 +69,7 @@ class Watching {
       for (llvm::Instruction& instruction : *block) {
         if (&instruction == &yield || llvm::isa<llvm::FenceInst>(instruction)) continue;
         const bool isDeciding = deciding.contains(&instruction);
-        if (placeOf(instruction) == nullptr) {
+        if (llvm::isa<llvm::StoreInst>(instruction) || placeOf(instruction) == nullptr) {
           if (instruction.mayReadOrWriteMemory() || instruction.mayHaveSideEffects()) return false;
           continue;
         }

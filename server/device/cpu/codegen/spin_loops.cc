@@ -7,6 +7,7 @@
 
 #include "server/device/cpu/codegen/loop_slice.h"
 #include "server/device/cpu/codegen/passes.h"
+#include "server/device/cpu/codegen/polls.h"
 #include "server/device/cpu/codegen/uniformity.h"
 
 namespace rouse::cpu::codegen {
@@ -147,32 +148,6 @@ bool meetsEachRound(const llvm::Loop& loop, ControlFlow& flow) {
   });
 }
 
-// Reads what others may have written, and changes nothing.
-bool polls(const llvm::Instruction* instruction) {
-  if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(instruction))
-    return !isConstantLoad(*load) && (load->isVolatile() || load->isAtomic());
-  if (const auto* swap = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(instruction)) return swap->getCompareOperand() == swap->getNewValOperand();
-  const auto* update = llvm::dyn_cast<llvm::AtomicRMWInst>(instruction);
-  if (update == nullptr) return false;
-  const auto* by = llvm::dyn_cast<llvm::Constant>(update->getValOperand());
-  if (by == nullptr || !by->isNullValue()) return false;
-  switch (update->getOperation()) {
-    case llvm::AtomicRMWInst::Add:
-    case llvm::AtomicRMWInst::Sub:
-    case llvm::AtomicRMWInst::Or:
-    case llvm::AtomicRMWInst::Xor:
-      return true;
-    default:
-      return false;
-  }
-}
-
-const llvm::Value* addressOf(const llvm::Instruction& access) {
-  if (const auto* swap = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(&access)) return swap->getPointerOperand();
-  if (const auto* update = llvm::dyn_cast<llvm::AtomicRMWInst>(&access)) return update->getPointerOperand();
-  return llvm::getLoadStorePointerOperand(&access);
-}
-
 // Loops of one function that wait.
 class Spins {
  public:
@@ -197,8 +172,8 @@ class Spins {
 
 // Whether the instruction finds what other blocks may write, and others of the block may come to know.
 bool Spins::handsOn(const llvm::Loop& loop, const llvm::Instruction& instruction, bool hasFence) {
-  if (const llvm::Value* const pointer = addressOf(instruction); pointer != nullptr && isOfShared(pointer, *instruction.getFunction())) return false;
-  if (polls(&instruction)) return true;
+  if (const llvm::Value* const pointer = placeOf(instruction); pointer != nullptr && isOfShared(pointer, *instruction.getFunction())) return false;
+  if (isPoll(instruction)) return true;
   bool finds = false;
   if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) {
     finds = hasFence && !isConstantLoad(*load) && !llvm::isa<llvm::AllocaInst>(load->getPointerOperand()->stripInBoundsOffsets());

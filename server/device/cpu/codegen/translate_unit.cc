@@ -78,12 +78,13 @@ Result<CodeCache::Entry> translate(const ptx::Module& source, const ptx::CallGra
   // What makes the best of a register takes time that grows faster than what it is given.
   if (effort == Effort::least) target->setOptLevel(llvm::CodeGenOptLevel::None);
   simplify(*module, *target, effort);
+  const bool announces = announcePolls(*module);
   yieldInSpinLoops(*module);
   CodeCache::Entry entry;
   entry.facts[kWaits] = mayWait(*module);
   // What was not inlined is done in turn.
   const bool isAlone = llvm::count_if(*module, [](const llvm::Function& function) { return !function.isDeclaration(); }) == 1;
-  if (unit.function && !unit.pointersWait && !unit.checked()) {
+  if (unit.function && !unit.pointersWait && !unit.checked() && !announces) {
     const bool independent = !usesLocal(source, graph.reachable(*unit.function));
     const bool allocates = allocatesStack(source, graph.reachable(*unit.function));
     llvm::TargetMachine* const lanes = unit.sideBySide && !allocates && effort == Effort::full && hasLanes(*target) ? target.get() : nullptr;

@@ -223,6 +223,30 @@ ROUSE_UNINSTRUMENTED void rouse_cpu_yield_while(ThreadContext* thread, const Wat
   block.yieldWhile(fiberOf(thread), watched, count);
 }
 
+ROUSE_UNINSTRUMENTED void rouse_cpu_poll_begin(ThreadContext* thread) {
+  Block& block = blockOf(thread);
+  RuntimeSection section(block);
+  block.pollBegin(fiberOf(thread));
+}
+
+ROUSE_UNINSTRUMENTED void rouse_cpu_poll_end(ThreadContext* thread) {
+  Block& block = blockOf(thread);
+  RuntimeSection section(block);
+  block.pollEnd(fiberOf(thread));
+}
+
+ROUSE_UNINSTRUMENTED void rouse_cpu_change_begin(ThreadContext* thread, std::uint32_t isStore) {
+  Block& block = blockOf(thread);
+  RuntimeSection section(block);
+  block.changeBegin(fiberOf(thread), isStore != 0);
+}
+
+ROUSE_UNINSTRUMENTED void rouse_cpu_change_end(ThreadContext* thread) {
+  Block& block = blockOf(thread);
+  RuntimeSection section(block);
+  block.changeEnd(fiberOf(thread));
+}
+
 ROUSE_UNINSTRUMENTED void rouse_cpu_let_others(BlockContext* context) {
   Block& block = *static_cast<Block*>(context->runtime);
   RuntimeSection section(block);

@@ -68,6 +68,7 @@ bool Block::begin(Grid& grid, std::uint64_t index) {
   going_.clear();
   stepping_ = 0;
   held_ = false;
+  arrives_ = false;
   progressed_ = ended_ = false;
   roundSeen_ = ~std::uint64_t{0};
   progressSeen_ = grid.progress();
@@ -144,6 +145,7 @@ Block::Outcome Block::run(bool alone) {
     if (std::exchange(progressed_, false)) grid_->noteProgress();
     if (std::exchange(ended_, false)) grid_->noteEnds();
     grid_->endTurn(roundSeen_);
+    if (ready_.empty()) settle();
     return outcome;
   };
   while (live_ != 0) {
@@ -264,7 +266,11 @@ Fiber* Block::takeYielded() {
   const bool mayLook = runner_.current() != nullptr;
   for (std::uint32_t left = yielded_.size(); left != 0; --left) {
     Fiber* const fiber = yielded_.pop();
-    if (fiber->watching == 0 || !mayLook || hasChanged(*fiber)) {
+    const std::uint32_t entered = fiber->looks ? grid_->polls().enter() : 0;
+    const bool goesOn = fiber->watching == 0 || !mayLook || hasChanged(*fiber);
+    // What has been looked at, in vain. Otherwise it is still to look itself.
+    if (fiber->looks) grid_->polls().leave(goesOn ? entered : std::exchange(fiber->entered, entered));
+    if (goesOn) {
       fiber->watching = 0;
       return fiber;
     }
@@ -285,6 +291,7 @@ void Block::place(Fiber* fiber, std::uint32_t linear) {
   fiber->block = this;
   fiber->yields = 0;
   fiber->polls = fiber->stepped = fiber->yielded = false;
+  fiber->looks = fiber->looksNow = fiber->hasChanged = false;
   ThreadContext& thread = fiber->context;
   thread.tid[0] = linear % context_.ntid[0];
   thread.tid[1] = linear / context_.ntid[0] % context_.ntid[1];
@@ -324,6 +331,7 @@ void Block::threadBody(Fiber* self) {
 void Block::threadEnded(Fiber* self) {
   progressed_ = ended_ = true;
   goesOn(self);
+  if (self->looks) pollEnd(self);
   fibers_[self->context.linear] = nullptr;
   --live_;
   warps_[self->context.warp].laneExited(self->context.lane, ready_);
@@ -385,8 +393,54 @@ void Block::yieldNow(Fiber* self) {
   self->wait = Wait::yielded;
   yielded_.push(self);
   if (!onlyPolls) warp.laneIsBehind(true);
+  hasLooked(self);
   suspend(self);
+  if (self->looks) {
+    self->looksNow = true;
+    self->enteredBefore = std::exchange(self->entered, grid_->polls().enter());
+  }
   if (!onlyPolls) warp.laneIsBehind(false);
+}
+
+void Block::pollBegin(Fiber* self) {
+  if (self->looks) return;
+  self->looks = true;
+  self->entered = grid_->polls().enter();
+}
+
+void Block::pollEnd(Fiber* self) {
+  if (!self->looks) return;
+  hasLooked(self);
+  self->looks = false;
+  grid_->polls().leave(self->entered);
+  changeEnd(self);  // what has let it go may let others go
+}
+
+void Block::hasLooked(Fiber* self) {
+  if (std::exchange(self->looksNow, false)) grid_->polls().leave(self->enteredBefore);
+}
+
+// From a change until all of the block's threads have come as far as they can, each counted by itself where it polls: whoever is let go elsewhere meanwhile changes nothing before they have looked for
+// the first time; nor before the last of them has set the place back, where all do.
+void Block::arrive() {
+  if (!std::exchange(arrives_, true)) arrived_ = grid_->polls().enter();
+}
+
+void Block::settle() {
+  if (std::exchange(arrives_, false)) grid_->polls().leave(arrived_);
+}
+
+void Block::changeBegin(Fiber* self, bool isStore) {
+  if (self->hasChanged && !isStore) {
+    settle();
+    while (!grid_->polls().isOver(self->changedAt)) yieldNow(self);
+  }
+  arrive();
+}
+
+void Block::changeEnd(Fiber* self) {
+  self->hasChanged = true;
+  self->changedAt = grid_->polls().begin();
 }
 
 void Block::letOthers() {

@@ -50,6 +50,10 @@ class Block {
   std::uint32_t activemask(Fiber* self, const void* site);
   void yield(Fiber* self);
   void yieldWhile(Fiber* self, const Watched* watched, std::uint32_t count);
+  void pollBegin(Fiber* self);
+  void pollEnd(Fiber* self);
+  void changeBegin(Fiber* self, bool isStore);
+  void changeEnd(Fiber* self);
   void step(Fiber* self, std::uint64_t place);
   void fenceStep(Fiber* self, std::uint64_t place);
   // On the fiber of a loop.
@@ -86,6 +90,9 @@ class Block {
   Fiber* pick();
   Fiber* takeYielded();
   void yieldNow(Fiber* self);
+  void hasLooked(Fiber* self);
+  void arrive();
+  void settle();
   // Whether others are to have a turn, though threads can run here.
   bool turnOver() const;
   Fiber* beginThread();
@@ -127,6 +134,8 @@ class Block {
   std::uint64_t roundSeen_ = 0;  // the grid's last in which it had a turn
   std::uint64_t progressSeen_ = 0, endsSeen_ = 0, progressRound_ = 0;
   std::chrono::steady_clock::time_point progressTime_, heldSince_;
+  bool arrives_ = false;  // one of its threads has changed what is polled at a barrier of the program's own; `arrived_` is for GracePeriods::leave
+  std::uint32_t arrived_ = 0;
   Barriers barriers_;
   std::vector<Warp> warps_;
   std::vector<Fiber*> fibers_;  // by thread; null: not begun, or ended

@@ -26,6 +26,11 @@ struct Fiber {
   bool yielded = false;      // since it last stepped: it is in a loop that waits
   std::uint8_t watching = 0; // so many of `watched`: goes on when one of them has changed
   Watched watched[kMostWatched]{};
+  bool looks = false;        // polls at a barrier of the program's own: since `entered`, of GracePeriods, before it looked last
+  bool looksNow = false;     // and since `enteredBefore`, before it looked the last time but one
+  bool hasChanged = false;   // one, before `changedAt`, of GracePeriods::begin
+  std::uint32_t entered = 0, enteredBefore = 0;
+  std::uint64_t changedAt = 0;
   Wait wait = Wait::none;
   std::uint32_t detail = 0;  // barrier number, or the mask of a warp operation
   Stack stack;

@@ -14,6 +14,7 @@
 #include "server/device/cpu/abi.h"
 #include "server/device/cpu/runtime/access_check.h"
 #include "server/device/cpu/runtime/device_heap.h"
+#include "server/device/cpu/runtime/grace_periods.h"
 
 namespace rouse::cpu {
 
@@ -81,6 +82,9 @@ class Grid {
   void stopHolding() { holds_.store(false, std::memory_order_relaxed); }
   bool holds() const { return holds_.load(std::memory_order_relaxed); }
 
+  // Of threads that poll at barriers of the program's own (rouse_cpu_poll_begin).
+  GracePeriods& polls() { return polls_; }
+
   // First failure wins; nothing more is begun, and what runs stops where it can. Any thread.
   void fail(CudaError error, std::string message);
   // The launch has failed when all of it has ended: this is why, if nothing else is before.
@@ -107,6 +111,7 @@ class Grid {
   std::atomic<std::uint64_t> resident_{0}, residentLimit_;
   std::atomic<std::int64_t> refusedSince_{0};  // steady clock's, ns; 0: blocks end
   std::atomic<std::uint64_t> progress_{0}, ends_{0}, rounds_{0}, turnsOfRound_{0};
+  GracePeriods polls_;
   std::atomic<bool> holds_{true};
   std::atomic<bool> stopped_{false};
   std::atomic<bool> completed_{false};

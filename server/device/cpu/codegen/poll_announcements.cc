@@ -1,0 +1,170 @@
+// Barriers of a program's own that are used again: a counter in memory to which each block adds, and polls until it is exactly what it should be (Xiao, Feng, "Inter-Block GPU Communication via Fast
+// Barrier Synchronization", IPDPS 2010: `while (mutex != goal)`), or is back at zero. That value stands only until the first that it lets go comes to the barrier again. On a GPU all have looked by
+// then. Here they have turns, and would poll for ever for what they missed.
+//
+// So the runtime is told who polls there, and when what they poll is changed. It lets nobody change it a second time before all have looked. Counters that only grow, and are polled until they are large
+// enough, need none of this; nor do locks, which whoever polls for takes himself.
+#include <llvm/Analysis/CFG.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/Transforms/Utils/BasicBlockUtils.h>
+
+#include "server/device/cpu/codegen/loop_slice.h"
+#include "server/device/cpu/codegen/passes.h"
+#include "server/device/cpu/codegen/polls.h"
+#include "server/device/cpu/codegen/uniformity.h"
+
+namespace rouse::cpu::codegen {
+namespace {
+
+bool counts(const llvm::Instruction& instruction) {
+  const auto* const update = llvm::dyn_cast<llvm::AtomicRMWInst>(&instruction);
+  if (update == nullptr || isPoll(instruction)) return false;
+  switch (update->getOperation()) {
+    case llvm::AtomicRMWInst::Add:
+    case llvm::AtomicRMWInst::Sub:
+    case llvm::AtomicRMWInst::And:
+    case llvm::AtomicRMWInst::Or:
+    case llvm::AtomicRMWInst::Xor:
+    case llvm::AtomicRMWInst::UIncWrap:
+    case llvm::AtomicRMWInst::UDecWrap:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// As isAlike, but that addresses may be loaded: of variables, and from parameters.
+bool isSamePlace(const llvm::Value* a, const llvm::Value* b, unsigned depth = 0) {
+  constexpr unsigned kDeepest = 8;
+  if (a == b) return true;
+  const auto *const x = llvm::dyn_cast<llvm::Instruction>(a), *const y = llvm::dyn_cast<llvm::Instruction>(b);
+  if (x == nullptr || y == nullptr || depth == kDeepest || !x->isSameOperationAs(y) || llvm::isa<llvm::PHINode>(x)) return false;
+  const auto* const load = llvm::dyn_cast<llvm::LoadInst>(x);
+  if (load == nullptr ? x->mayReadOrWriteMemory() : !isConstantLoad(*load)) return false;
+  for (unsigned k = 0; k < x->getNumOperands(); ++k) {
+    if (!isSamePlace(x->getOperand(k), y->getOperand(k), depth + 1)) return false;
+  }
+  return true;
+}
+
+// Whether a value that keeps a thread in the loop, or lets it go, does so with all that are greater, or all that are less: what comes after it does so as well. Bits of signs are asked for by barriers
+// that turn a sense around, which stands until all have come again.
+bool isOrdered(const llvm::Value* condition) {
+  const auto* const compare = llvm::dyn_cast<llvm::ICmpInst>(condition);
+  return compare != nullptr && compare->isRelational();
+}
+
+struct Polling {
+  const llvm::Loop* loop;
+  const llvm::Value* place;
+};
+
+class Announcing {
+ public:
+  explicit Announcing(llvm::Function& function) : function_(function), flow_(function), b_(function.getContext()) {}
+
+  bool run() {
+    llvm::SmallVector<llvm::Instruction*, 8> changes;
+    for (llvm::Instruction& instruction : llvm::instructions(function_)) {
+      if (counts(instruction)) changes.push_back(&instruction);
+    }
+    find();
+    llvm::erase_if(polling_, [&](const Polling& one) { return !isUsedAgain(one, changes); });
+    if (polling_.empty()) return false;
+    // All that changes such a place: whoever comes last may set it back.
+    changes.clear();
+    for (llvm::Instruction& instruction : llvm::instructions(function_)) {
+      const bool changesSome = (llvm::isa<llvm::StoreInst>(instruction) || llvm::isa<llvm::AtomicRMWInst>(instruction)) && !isPoll(instruction);
+      if (changesSome && llvm::any_of(polling_, [&](const Polling& one) { return isSamePlace(placeOf(instruction), one.place); })) changes.push_back(&instruction);
+    }
+    for (llvm::Instruction* change : changes) {
+      callBefore(change, "rouse_cpu_change_begin", {b_.getInt32(llvm::isa<llvm::StoreInst>(change))});
+      callBefore(change->getNextNode(), "rouse_cpu_change_end");
+    }
+    announce();
+    return true;
+  }
+
+ private:
+  void find() {
+    for (llvm::Loop* loop : flow_.loops.getLoopsInPreorder()) {
+      if (!loop->isInnermost()) continue;
+      llvm::SmallVector<llvm::BasicBlock*, 8> exiting;
+      loop->getExitingBlocks(exiting);
+      for (llvm::BasicBlock* block : exiting) {
+        llvm::Value* const condition = conditionOf(block);
+        if (condition == nullptr || isOrdered(condition)) continue;
+        const LoopSlice slice(*loop, flow_, condition);
+        for (const llvm::Instruction* instruction : slice.instructions()) {
+          if (isPoll(*instruction)) polling_.push_back({loop, placeOf(*instruction)});
+        }
+      }
+    }
+  }
+
+  // Whether who leaves the loop may come to where its place is counted; and not only such do, as with the number that a lock serves.
+  bool isUsedAgain(const Polling& one, llvm::ArrayRef<llvm::Instruction*> changes) const {
+    bool comesFirst = false, comesAgain = function_.getName() != ModuleEmitter::kBodyName && !function_.hasExternalLinkage();
+    llvm::SmallVector<llvm::BasicBlock*, 4> exits;
+    one.loop->getExitBlocks(exits);
+    for (const llvm::Instruction* change : changes) {
+      if (!isSamePlace(placeOf(*change), one.place)) continue;
+      comesFirst |= llvm::none_of(polling_, [&](const Polling& other) {
+        return isSamePlace(other.place, one.place) && flow_.dominators.dominates(other.loop->getHeader(), change->getParent());
+      });
+      comesAgain |= llvm::any_of(exits, [&](const llvm::BasicBlock* exit) { return llvm::isPotentiallyReachable(exit, change->getParent(), nullptr, &flow_.dominators, &flow_.loops); });
+    }
+    return comesFirst && comesAgain;
+  }
+
+  void callBefore(llvm::Instruction* place, llvm::StringRef name, llvm::ArrayRef<llvm::Value*> more = {}) {
+    b_.SetInsertPoint(place);
+    llvm::SmallVector<llvm::Value*, 2> arguments{function_.getArg(0)};
+    llvm::append_range(arguments, more);
+    llvm::SmallVector<llvm::Type*, 2> types;
+    for (const llvm::Value* argument : arguments) types.push_back(argument->getType());
+    b_.CreateCall(function_.getParent()->getOrInsertFunction(name, llvm::FunctionType::get(b_.getVoidTy(), types, false)), arguments);
+  }
+
+  // Splits edges, so that what was found of loops is of no use any more.
+  void announce() {
+    llvm::SmallVector<std::pair<llvm::BasicBlock*, llvm::BasicBlock*>, 8> ways;
+    struct Entry {
+      llvm::BasicBlock* header;
+      llvm::SmallVector<llvm::BasicBlock*, 4> from;
+    };
+    llvm::SmallVector<Entry, 4> entries;
+    llvm::SmallPtrSet<const llvm::Loop*, 4> done;
+    for (const Polling& one : polling_) {
+      if (!done.insert(one.loop).second) continue;
+      llvm::SmallVector<llvm::Loop::Edge, 8> edges;
+      one.loop->getExitEdges(edges);
+      ways.append(edges.begin(), edges.end());
+      Entry entry{one.loop->getHeader(), {}};
+      for (llvm::BasicBlock* before : llvm::predecessors(entry.header)) {
+        if (!one.loop->contains(before) && !llvm::is_contained(entry.from, before)) entry.from.push_back(before);
+      }
+      entries.push_back(std::move(entry));
+    }
+    for (const auto& [from, to] : ways) callBefore(llvm::SplitEdge(from, to)->getTerminator(), "rouse_cpu_poll_end");
+    for (Entry& entry : entries) callBefore(llvm::SplitBlockPredecessors(entry.header, entry.from, ".polls")->getTerminator(), "rouse_cpu_poll_begin");
+  }
+
+  llvm::Function& function_;
+  ControlFlow flow_;
+  llvm::IRBuilder<> b_;
+  llvm::SmallVector<Polling, 4> polling_;
+};
+
+}  // namespace
+
+bool announcePolls(llvm::Module& module) {
+  bool found = false;
+  for (llvm::Function& function : module) {
+    if (llvm::any_of(llvm::instructions(function), counts)) found |= Announcing(function).run();
+  }
+  return found;
+}
+
+}  // namespace rouse::cpu::codegen
