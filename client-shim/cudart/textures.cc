@@ -260,7 +260,8 @@ cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t* pSurfObject, const cuda
   if (const cudaError_t error = texture::checkServed(*object.device); error != cudaSuccess) return error;
   const Array* array = texture::findArray(pResDesc->res.array.array);
   if (array == nullptr || array->stale()) return cudaErrorInvalidResourceHandle;
-  if ((array->flags & cudaArraySurfaceLoadStore) == 0) return cudaErrorInvalidValue;
+  // Levels of mipmapped arrays are made without it as well (CUDA samples, bindlessTexture).
+  if ((array->flags & cudaArraySurfaceLoadStore) == 0 && !array->level) return cudaErrorInvalidValue;
   wire::TextureObject described{};
   object.device = array->device;
   if (const cudaError_t error = describeArray(*array, &described); error != cudaSuccess) return error;

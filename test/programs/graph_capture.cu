@@ -238,6 +238,43 @@ void refusals() {
   CHECK(cudaEventDestroy(outside));
 }
 
+// A stream that takes part is destroyed before the capture ends: what it did stays, and must have been joined.
+void destroyed() {
+  cudaStream_t stream;
+  cudaEvent_t forked, joined;
+  CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  CHECK(cudaEventCreate(&forked));
+  CHECK(cudaEventCreate(&joined));
+  for (const bool joins : {true, false}) {
+    cudaStream_t side;
+    CHECK(cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking));
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    CHECK(cudaMemsetAsync(a, 0, n * 4, stream));
+    CHECK(cudaEventRecord(forked, stream));
+    CHECK(cudaStreamWaitEvent(side, forked));
+    step<<<kGrid, kBlock, 0, side>>>(a, n, 7);
+    CHECK(cudaEventRecord(joined, side));
+    if (joins) CHECK(cudaStreamWaitEvent(stream, joined));
+    CHECK(cudaStreamDestroy(side));
+    cudaGraph_t graph;
+    if (!joins) {
+      EXPECT_ERROR(cudaErrorStreamCaptureUnjoined, cudaStreamEndCapture(stream, &graph));
+      continue;
+    }
+    CHECK(cudaStreamEndCapture(stream, &graph));
+    cudaGraphExec_t exec;
+    CHECK(cudaGraphInstantiate(&exec, graph, 0));
+    CHECK(cudaGraphLaunch(exec, stream));
+    CHECK(cudaStreamSynchronize(stream));
+    EXPECT(check::toHost(a, n)[n - 1] == 7);
+    CHECK(cudaGraphExecDestroy(exec));
+    CHECK(cudaGraphDestroy(graph));
+  }
+  CHECK(cudaEventDestroy(forked));
+  CHECK(cudaEventDestroy(joined));
+  CHECK(cudaStreamDestroy(stream));
+}
+
 // Nodes of the program's between captured ones, external events, and a capture into a graph there is.
 void mixed() {
   cudaStream_t stream;
@@ -300,6 +337,7 @@ int main() {
   CHECK(cudaMalloc(&out, n * 4));
   forks();
   refusals();
+  destroyed();
   mixed();
   return check::done();
 }

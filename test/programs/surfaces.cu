@@ -46,6 +46,8 @@ __global__ void smooth(cudaTextureObject_t from, cudaSurfaceObject_t to, int wid
   surf2Dwrite(sum / 8, to, x * 4, y);
 }
 
+__global__ void number(cudaSurfaceObject_t to) { surf2Dwrite(static_cast<float>(threadIdx.x + 100 * blockIdx.x), to, threadIdx.x * 4, blockIdx.x); }
+
 cudaArray_t array(const cudaChannelFormatDesc& format, cudaExtent extent, unsigned flags = 0) {
   cudaArray_t made;
   CHECK(cudaMalloc3DArray(&made, &format, extent, cudaArraySurfaceLoadStore | flags));
@@ -204,7 +206,27 @@ void feedback() {
   }
 }
 
+// Surfaces of levels of a mipmapped array, which was not made for them in particular.
+void levels() {
+  const auto format = cudaCreateChannelDesc<float>();
+  cudaMipmappedArray_t made;
+  CHECK(cudaMallocMipmappedArray(&made, &format, make_cudaExtent(32, 16, 0), 3));
+  for (unsigned level = 0; level < 3; ++level) {
+    const int width = 32 >> level, height = 16 >> level;
+    cudaArray_t plane;
+    CHECK(cudaGetMipmappedArrayLevel(&plane, made, level));
+    const auto to = surface(plane);
+    number<<<height, width>>>(to);
+    const auto found = content<float>(plane, width, height, 1);
+    for (int y = 0; y < height; ++y)
+      for (int x = 0; x < width; ++x) EXPECT(found[y * width + x] == static_cast<float>(x + 100 * y));
+    CHECK(cudaDestroySurfaceObject(to));
+  }
+  CHECK(cudaFreeMipmappedArray(made));
+}
+
 int main() {
+  levels();
   planes();
   boxes();
   feedback();

@@ -24,6 +24,7 @@ struct Capture {
   std::shared_ptr<Graph> graph;  // null: `to` is the program's
   Graph* to = nullptr;
   bool invalid = false;
+  std::vector<Edge> left;  // what streams that were destroyed meanwhile had captured last
 };
 
 struct Member {
@@ -249,6 +250,8 @@ cudaError_t end(client::Stream& stream, cudaGraph_t* graph) {
   cudaError_t error = capture->invalid ? cudaErrorStreamCaptureInvalidated : cudaSuccess;
   if (error == cudaSuccess) {
     const auto past = pastOf(member->dependencies);
+    for (const Edge& edge : capture->left)
+      if (!past.contains(edge.node)) error = cudaErrorStreamCaptureUnjoined;
     for (const auto& [other, each] : state().members) {
       if (each.capture != capture || other == &stream) continue;
       for (const Edge& edge : each.dependencies)
@@ -304,7 +307,7 @@ void leave(client::Stream& stream) {
   Member* member = memberOf(stream);
   if (member == nullptr) return;
   const std::shared_ptr<Capture> capture = member->capture;
-  (void)invalidate(*capture, cudaErrorStreamCaptureInvalidated, "one of its streams is destroyed");
+  capture->left.insert(capture->left.end(), member->dependencies.begin(), member->dependencies.end());
   state().members.erase(&stream);
   if (capture->origin == &stream) finish(capture);  // nobody could end it
 }

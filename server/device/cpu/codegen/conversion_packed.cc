@@ -93,13 +93,14 @@ void fromEightBits(Emitter& e, const Instruction& i) {
   e.write(i.operands[0], Type::b32, e.b.CreateOr(e.b.CreateShl(high, 16), low));
 }
 
-// cvt.pack: two s32 saturated and packed as {a, b}; with 8-bit types below them the low half of c.
+// cvt.pack: two s32 saturated and packed as {a, b}; of 8 or 4 bits each, behind what c has below.
 void packSaturated(Emitter& e, const Instruction& i) {
   const Type to = i.type(0);
   const std::uint32_t bits = ptx::bitsOf(to);
-  const llvm::APInt least = ptx::isSigned(to) ? llvm::APInt::getSignedMinValue(bits).sext(32) : llvm::APInt(32, 0);
+  const bool isSigned = ptx::isSigned(to) || to == Type::s4;
+  const llvm::APInt least = isSigned ? llvm::APInt::getSignedMinValue(bits).sext(32) : llvm::APInt(32, 0);
   const llvm::APInt most =
-      ptx::isSigned(to) ? llvm::APInt::getSignedMaxValue(bits).sext(32) : llvm::APInt::getMaxValue(bits).zext(32);
+      isSigned ? llvm::APInt::getSignedMaxValue(bits).sext(32) : llvm::APInt::getMaxValue(bits).zext(32);
   const auto element = [&](const Operand& operand) {
     llvm::Value* value =
         e.b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, e.read(operand, Type::s32), e.b.getInt(least));
@@ -107,7 +108,7 @@ void packSaturated(Emitter& e, const Instruction& i) {
     return e.b.CreateAnd(value, e.b.getInt32((1u << bits) - 1));
   };
   llvm::Value* result = e.b.CreateOr(e.b.CreateShl(element(i.operands[1]), bits), element(i.operands[2]));
-  if (bits == 8) result = e.b.CreateOr(e.b.CreateShl(e.read(i.operands[3], Type::b32), 16), result);
+  if (bits <= 8) result = e.b.CreateOr(e.b.CreateShl(e.read(i.operands[3], Type::b32), 2 * bits), result);
   e.write(i.operands[0], Type::b32, result);
 }
 

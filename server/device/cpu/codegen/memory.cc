@@ -286,7 +286,8 @@ void lowerCopyAsync(Emitter& e, const Instruction& i) {
   const Emitter::Address from = e.address(i.operands[1], Space::global);
   const Emitter::Access reads{i.operands[1], Space::global, AccessVerb::read, bytes, bytes};
   e.checkAccess(i, to, {i.operands[0], Space::shared, AccessVerb::write, bytes, bytes});
-  const bool isWhole = i.operands.size() == 3 || (i.operands[3].kind == Operand::Kind::integer && i.operands[3].value == bytes);
+  const std::size_t operands = i.operands.size() - (i.has(Modifier::l2_cache_hint) ? 1 : 0);
+  const bool isWhole = operands == 3 || (i.operands[3].kind == Operand::Kind::integer && i.operands[3].value == bytes);
   if (isWhole) {
     e.checkAccess(i, from, reads);
     // By words of at most 64 bits, which lanes have side by side; all are read before one is written.

@@ -35,7 +35,7 @@ namespace rouse::cpu::ptx {
           X(l1_evict_normal, "L1::evict_normal") X(l1_evict_unchanged, "L1::evict_unchanged")                         \
               X(l1_evict_first, "L1::evict_first") X(l1_evict_last, "L1::evict_last")                                 \
                   X(l1_no_allocate, "L1::no_allocate") X(l2_evict_normal, "L2::evict_normal")                         \
-                      X(l2_evict_first, "L2::evict_first") X(l2_evict_last, "L2::evict_last")                         \
+                      X(l2_evict_first, "L2::evict_first") X(l2_evict_last, "L2::evict_last") X(l2_evict_unchanged, "L2::evict_unchanged")                         \
                           X(l2_cache_hint, "L2::cache_hint") X(l2_64, "L2::64B") X(l2_128, "L2::128B")                \
                               X(l2_256, "L2::256B") X(l1, "L1") X(l2, "L2") /* vectors */                             \
       X(v2, "v2") X(v4, "v4") X(v8, "v8") /* barriers, warps, control flow, asynchronous copies */                    \
