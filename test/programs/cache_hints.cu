@@ -21,6 +21,7 @@ __global__ void hinted(const unsigned* in, unsigned* out, unsigned* sums, unsign
   asm volatile("atom.global.add.L2::cache_hint.u32 %0, [%1], %2, %3;" : "=r"(b) : "l"(sums), "r"(a), "l"(first) : "memory");
   asm volatile("red.global.max.L2::cache_hint.u32 [%0], %1, %2;" ::"l"(sums + 1), "r"(a), "l"(unchanged) : "memory");
   asm volatile("atom.global.exch.L2::cache_hint.b32 %0, [%1], %2, %3;" : "=r"(b) : "l"(sums + 2), "r"(77), "l"(first) : "memory");
+  (void)b;
   const int x = static_cast<int>(t) - 32, y = 3 * x;
   unsigned packed = 0xabcdef12, unsignedPacked = 5;
   asm("cvt.pack.sat.s4.s32.b32 %0, %1, %2, %3;" : "=r"(packed) : "r"(x), "r"(y), "r"(packed));

@@ -3,6 +3,9 @@
 // `__syncthreads(); if (next == kNone) break; if (next == threadIdx.x) next = kNone;`: CUDA leaves open who comes first, but on a GPU all warps load within a few cycles, and such programs work
 // (Merrill, Garland, Grimshaw, "Scalable GPU Graph Traversal", PPoPP 2012, 5.2: threads compete for their block). Fibers run one after the other to where they wait, so the second would find what
 // the first has stored. They meet once more behind the loads. In loops over threads it is the same cut (overwrites.h).
+//
+// So it is with the lanes of a warp behind __syncwarp(): `if (lane == 0) next = ...; __syncwarp(); sum += next;` in a loop lacks another one, and works where lanes go in step. They need not have met
+// at one place, so they only wait until their mates have come as far as they can.
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/IR/CFG.h>
 #include <llvm/IR/InstIterator.h>
@@ -16,7 +19,7 @@ namespace rouse::cpu::codegen {
 namespace {
 
 constexpr std::size_t kMostBlocks = 400;
-constexpr llvm::StringLiteral kBarrier = "rouse_cpu_barrier", kReduce = "rouse_cpu_barrier_reduce";
+constexpr llvm::StringLiteral kBarrier = "rouse_cpu_barrier", kReduce = "rouse_cpu_barrier_reduce", kWarpSync = "rouse_cpu_warp_sync";
 
 bool isBarrier(const llvm::Instruction& instruction) { return isCallOf(instruction, kBarrier) || isCallOf(instruction, kReduce); }
 
@@ -55,11 +58,24 @@ class Holding {
     }
   }
 
+  void runWarps() {
+    llvm::SmallVector<llvm::CallInst*, 16> meetings;
+    for (llvm::Instruction& instruction : llvm::instructions(body_)) {
+      if (isCallOf(instruction, kWarpSync)) meetings.push_back(llvm::cast<llvm::CallInst>(&instruction));
+    }
+    if (meetings.empty()) return;
+    ofWarps_ = true;
+    uniformity_.emplace(body_, barriers_, Early::never, Loads::known);
+    for (llvm::CallInst* meeting : meetings) hold(*meeting);
+  }
+
  private:
   // What is stored there may be what another thread has loaded.
   bool isHit(const llvm::Value* loaded, const llvm::Value* stored) const {
     const Sum apart = difference(loaded, stored, body_.getParent()->getDataLayout());
     if (!apart.terms.empty()) return true;
+    // One of a warp's own looks as one of a thread's own does.
+    if (ofWarps_ && !uniformity_->isUniform(loaded)) return true;
     return uniformity_->isUniform(loaded) == (apart.constant == 0);
   }
 
@@ -68,7 +84,7 @@ class Holding {
     llvm::SmallVector<const llvm::BasicBlock*, 32> work;
     const auto look = [&](const llvm::BasicBlock& block, llvm::BasicBlock::const_iterator at) {
       for (; at != block.end(); ++at) {
-        if (isBarrier(*at)) return false;
+        if (endsRound(*at)) return false;
         const llvm::Value* const stored = sharedStoredTo(*at);
         if (stored != nullptr && llvm::any_of(loaded, [&](const llvm::Value* address) { return isHit(address, stored); })) return true;
       }
@@ -85,6 +101,8 @@ class Holding {
     return false;
   }
 
+  bool endsRound(const llvm::Instruction& instruction) const { return isBarrier(instruction) || (ofWarps_ && isCallOf(instruction, kWarpSync)); }
+
   void hold(llvm::CallInst& barrier) {
     llvm::SmallVector<const llvm::Value*, 8> loaded;
     llvm::Instruction* last = nullptr;
@@ -93,12 +111,17 @@ class Holding {
       if (load != nullptr && isOfShared(load->getPointerOperand(), body_)) {
         loaded.push_back(load->getPointerOperand());
         last = at;
-      } else if (load == nullptr && (at->mayWriteToMemory() || isBarrier(*at))) {
+      } else if (load == nullptr && (at->mayWriteToMemory() || endsRound(*at))) {
         break;
       }
     }
     if (last == nullptr || !isStoredOver(loaded, *last)) return;
     llvm::IRBuilder<> b(last->getNextNode());
+    if (ofWarps_) {
+      const auto wait = body_.getParent()->getOrInsertFunction("rouse_cpu_fence_step", b.getVoidTy(), b.getPtrTy(), b.getInt64Ty());
+      b.CreateCall(wait, {barrier.getArgOperand(0), b.getInt64(0)});  // the least place: all other steps come behind it
+      return;
+    }
     const auto wait = body_.getParent()->getOrInsertFunction(kBarrier, b.getVoidTy(), b.getPtrTy(), b.getInt32Ty(), b.getInt32Ty());
     b.CreateCall(wait, {barrier.getArgOperand(0), barrier.getArgOperand(1), barrier.getArgOperand(2)});
   }
@@ -106,6 +129,7 @@ class Holding {
   llvm::Function& body_;
   const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers_;
   std::optional<Uniformity> uniformity_;
+  bool ofWarps_ = false;  // it is about lanes of warps that meet
 };
 
 }  // namespace
@@ -117,6 +141,11 @@ void holdLoads(llvm::Function& body) {
     if (isBarrier(instruction)) barriers.insert(&instruction);
   }
   if (Holding holding(body, barriers); !barriers.empty() && holding.isPossible()) holding.run();
+}
+
+void holdLoadsOfWarps(llvm::Function& body) {
+  const llvm::SmallPtrSet<llvm::Instruction*, 1> none;
+  if (body.size() <= kMostBlocks) Holding(body, none).runWarps();
 }
 
 }  // namespace rouse::cpu::codegen

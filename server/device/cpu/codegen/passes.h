@@ -68,6 +68,8 @@ void watchPolls(llvm::Function& body);
 
 // Of what is left for fibers: what all load right behind a barrier is loaded by all before it is stored over.
 void holdLoads(llvm::Function& body);
+// The same of a warp's lanes behind __syncwarp(). Behind placeSteps.
+void holdLoadsOfWarps(llvm::Function& body);
 
 // Of what is left for fibers: where each step (rouse_cpu_step) is in the program, and those that only fibers need. `body`: the kernel's, null where there is none.
 void placeSteps(llvm::Module&, llvm::Function* body);

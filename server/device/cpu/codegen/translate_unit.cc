@@ -114,6 +114,7 @@ Result<CodeCache::Entry> translate(const ptx::Module& source, const ptx::CallGra
   const bool isForFibers = body != nullptr && entry.facts[kWaits] != 0 && !body->hasOptNone();
   if (isForFibers) holdLoads(*body);
   placeSteps(*module, body);
+  if (isForFibers) holdLoadsOfWarps(*body);
   if (isForFibers && !unit.checked()) watchPolls(*body);
   if (Status valid = verify(*module); !valid) return valid.error();
   inlineObjectCalls(*module);
