@@ -55,6 +55,15 @@ bool isOrdered(const llvm::Value* condition) {
   return compare != nullptr && compare->isRelational();
 }
 
+// Whether a round may take as long as others let it: then nobody could wait for it to look. __nanosleep() lets others run.
+bool waitsOtherwise(const llvm::Loop& loop) {
+  return llvm::any_of(loop.blocks(), [](const llvm::BasicBlock* block) {
+    return llvm::any_of(*block, [](const llvm::Instruction& instruction) {
+      return llvm::isa<llvm::CallInst>(instruction) && !llvm::isa<llvm::IntrinsicInst>(instruction) && !isCallOf(instruction, kYield);
+    });
+  });
+}
+
 struct Polling {
   const llvm::Loop* loop;
   const llvm::Value* place;
@@ -89,9 +98,11 @@ class Announcing {
  private:
   void find() {
     for (llvm::Loop* loop : flow_.loops.getLoopsInPreorder()) {
-      if (!loop->isInnermost()) continue;
+      if (!loop->isInnermost() || waitsOtherwise(*loop)) continue;
       llvm::SmallVector<llvm::BasicBlock*, 8> exiting;
       loop->getExitingBlocks(exiting);
+      // Of a switch several ways may lead to one block.
+      if (!llvm::all_of(exiting, [](const llvm::BasicBlock* block) { return llvm::isa<llvm::BranchInst>(block->getTerminator()); })) continue;
       for (llvm::BasicBlock* block : exiting) {
         llvm::Value* const condition = conditionOf(block);
         if (condition == nullptr || isOrdered(condition)) continue;
