@@ -1,8 +1,8 @@
 // Hints for caches beside loads, stores, copies and atomic operations, which change no result (Marlin's kernels copy with them), and cvt.pack of four bits. All of it is of compute_80 and up.
+// nvcc: -arch=compute_80
 #include "check.h"
 
 __global__ void hinted(const unsigned* in, unsigned* out, unsigned* sums, unsigned n) {
-#if __CUDA_ARCH__ >= 800
   __shared__ alignas(16) unsigned tile[4 * 64];
   const unsigned t = threadIdx.x, to = static_cast<unsigned>(__cvta_generic_to_shared(&tile[4 * t]));
   unsigned long long first, last, unchanged;
@@ -29,17 +29,11 @@ __global__ void hinted(const unsigned* in, unsigned* out, unsigned* sums, unsign
   for (unsigned k = 0; k < 4; ++k) asm volatile("st.global.L2::cache_hint.u32 [%0], %1, %2;" ::"l"(out + 6 * t + k), "r"(tile[4 * t + k]), "l"(last) : "memory");
   out[6 * t + 4] = packed;
   out[6 * t + 5] = unsignedPacked;
-#endif
 }
 
 int clamp(int value, int least, int most) { return value < least ? least : value > most ? most : value; }
 
 int main() {
-  cudaDeviceProp properties;
-  CHECK(cudaGetDeviceProperties(&properties, 0));
-  cudaFuncAttributes attributes;
-  CHECK(cudaFuncGetAttributes(&attributes, hinted));
-  if (properties.major < 8 || attributes.ptxVersion < 80) return check::done();  // nothing of it was compiled
   const unsigned threads = 64, n = 4 * threads;
   std::vector<unsigned> in(n), wanted(6 * threads), wantedSums{0, 0, 77};
   for (unsigned i = 0; i < n; ++i) in[i] = i * 2654435761u;

@@ -13,6 +13,7 @@
 
 #include "server/device/cpu/codegen/address_sums.h"
 #include "server/device/cpu/codegen/passes.h"
+#include "server/device/cpu/codegen/polls.h"
 #include "server/device/cpu/codegen/uniformity.h"
 
 namespace rouse::cpu::codegen {
@@ -32,10 +33,7 @@ bool isOfAll(const llvm::Instruction& barrier) {
 
 // Where shared memory is stored to; null if the instruction does not.
 const llvm::Value* sharedStoredTo(const llvm::Instruction& instruction) {
-  const llvm::Value* pointer = nullptr;
-  if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) pointer = store->getPointerOperand();
-  if (const auto* atomic = llvm::dyn_cast<llvm::AtomicRMWInst>(&instruction)) pointer = atomic->getPointerOperand();
-  if (const auto* exchange = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(&instruction)) pointer = exchange->getPointerOperand();
+  const llvm::Value* const pointer = llvm::isa<llvm::LoadInst>(instruction) ? nullptr : placeOf(instruction);
   return pointer != nullptr && isOfShared(pointer, *instruction.getFunction()) ? pointer : nullptr;
 }
 

@@ -40,7 +40,9 @@ bool isAlike(const llvm::Value* a, const llvm::Value* b, unsigned depth) {
   constexpr unsigned kDeepest = 8;
   if (a == b) return true;
   const auto *const x = llvm::dyn_cast<llvm::Instruction>(a), *const y = llvm::dyn_cast<llvm::Instruction>(b);
-  if (x == nullptr || y == nullptr || depth == kDeepest || !x->isSameOperationAs(y) || llvm::isa<llvm::PHINode>(x) || x->mayReadOrWriteMemory()) return false;
+  if (x == nullptr || y == nullptr || depth == kDeepest || !x->isSameOperationAs(y) || llvm::isa<llvm::PHINode>(x)) return false;
+  const auto* const load = llvm::dyn_cast<llvm::LoadInst>(x);
+  if (load == nullptr ? x->mayReadOrWriteMemory() : !isConstantLoad(*load)) return false;
   for (unsigned k = 0; k < x->getNumOperands(); ++k) {
     if (!isAlike(x->getOperand(k), y->getOperand(k), depth + 1)) return false;
   }

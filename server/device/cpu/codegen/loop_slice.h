@@ -30,7 +30,7 @@ class ControlFlow {
   llvm::DenseMap<const llvm::BasicBlock*, std::unique_ptr<Blocks>> around_;  // from where there is a way to an end around the block
 };
 
-// Whether both are computed alike, from the same: addresses are made where they are used, so one place has several.
+// Whether both are computed alike, from the same: addresses are made where they are used, so one place has several; what constant loads give is the same.
 bool isAlike(const llvm::Value* a, const llvm::Value* b, unsigned depth = 0);
 
 // What decides where to from the block; null where there is one way.

@@ -12,7 +12,6 @@
 #include "server/device/cpu/codegen/loop_slice.h"
 #include "server/device/cpu/codegen/passes.h"
 #include "server/device/cpu/codegen/polls.h"
-#include "server/device/cpu/codegen/uniformity.h"
 
 namespace rouse::cpu::codegen {
 namespace {
@@ -32,20 +31,6 @@ bool counts(const llvm::Instruction& instruction) {
     default:
       return false;
   }
-}
-
-// As isAlike, but that addresses may be loaded: of variables, and from parameters.
-bool isSamePlace(const llvm::Value* a, const llvm::Value* b, unsigned depth = 0) {
-  constexpr unsigned kDeepest = 8;
-  if (a == b) return true;
-  const auto *const x = llvm::dyn_cast<llvm::Instruction>(a), *const y = llvm::dyn_cast<llvm::Instruction>(b);
-  if (x == nullptr || y == nullptr || depth == kDeepest || !x->isSameOperationAs(y) || llvm::isa<llvm::PHINode>(x)) return false;
-  const auto* const load = llvm::dyn_cast<llvm::LoadInst>(x);
-  if (load == nullptr ? x->mayReadOrWriteMemory() : !isConstantLoad(*load)) return false;
-  for (unsigned k = 0; k < x->getNumOperands(); ++k) {
-    if (!isSamePlace(x->getOperand(k), y->getOperand(k), depth + 1)) return false;
-  }
-  return true;
 }
 
 // Whether a value that keeps a thread in the loop, or lets it go, does so with all that are greater, or all that are less: what comes after it does so as well. Bits of signs are asked for by barriers
@@ -85,7 +70,7 @@ class Announcing {
     changes.clear();
     for (llvm::Instruction& instruction : llvm::instructions(function_)) {
       const bool changesSome = (llvm::isa<llvm::StoreInst>(instruction) || llvm::isa<llvm::AtomicRMWInst>(instruction)) && !isPoll(instruction);
-      if (changesSome && llvm::any_of(polling_, [&](const Polling& one) { return isSamePlace(placeOf(instruction), one.place); })) changes.push_back(&instruction);
+      if (changesSome && llvm::any_of(polling_, [&](const Polling& one) { return isAlike(placeOf(instruction), one.place); })) changes.push_back(&instruction);
     }
     for (llvm::Instruction* change : changes) {
       callBefore(change, "rouse_cpu_change_begin", {b_.getInt32(llvm::isa<llvm::StoreInst>(change))});
@@ -120,9 +105,9 @@ class Announcing {
     llvm::SmallVector<llvm::BasicBlock*, 4> exits;
     one.loop->getExitBlocks(exits);
     for (const llvm::Instruction* change : changes) {
-      if (!isSamePlace(placeOf(*change), one.place)) continue;
+      if (!isAlike(placeOf(*change), one.place)) continue;
       comesFirst |= llvm::none_of(polling_, [&](const Polling& other) {
-        return isSamePlace(other.place, one.place) && flow_.dominators.dominates(other.loop->getHeader(), change->getParent());
+        return isAlike(other.place, one.place) && flow_.dominators.dominates(other.loop->getHeader(), change->getParent());
       });
       comesAgain |= llvm::any_of(exits, [&](const llvm::BasicBlock* exit) { return llvm::isPotentiallyReachable(exit, change->getParent(), nullptr, &flow_.dominators, &flow_.loops); });
     }

@@ -260,17 +260,22 @@ static ROUSE_UNINSTRUMENTED __attribute__((no_sanitize("address", "thread"))) bo
   return false;
 }
 
+// Looks for it. In vain: it has looked. Otherwise it is still to look itself.
+bool Block::seesChange(Fiber* fiber) {
+  if (!fiber->looks) return hasChanged(*fiber);
+  const std::uint32_t entered = grid_->polls().enter();
+  const bool changed = hasChanged(*fiber);
+  grid_->polls().leave(changed ? entered : std::exchange(fiber->entered, entered));
+  return changed;
+}
+
 // The next of those that poll; of those that watch one for which something has changed, or null. On a fiber's stack only: if a place is there no more, a kernel has ended in a fault, and the
 // worker's own stack is no kernel's. There whoever is next looks itself.
 Fiber* Block::takeYielded() {
   const bool mayLook = runner_.current() != nullptr;
   for (std::uint32_t left = yielded_.size(); left != 0; --left) {
     Fiber* const fiber = yielded_.pop();
-    const std::uint32_t entered = fiber->looks ? grid_->polls().enter() : 0;
-    const bool goesOn = fiber->watching == 0 || !mayLook || hasChanged(*fiber);
-    // What has been looked at, in vain. Otherwise it is still to look itself.
-    if (fiber->looks) grid_->polls().leave(goesOn ? entered : std::exchange(fiber->entered, entered));
-    if (goesOn) {
+    if (fiber->watching == 0 || !mayLook || seesChange(fiber)) {
       fiber->watching = 0;
       return fiber;
     }

@@ -90,6 +90,7 @@ class Block {
   Fiber* pick();
   Fiber* takeYielded();
   void yieldNow(Fiber* self);
+  bool seesChange(Fiber* fiber);
   void hasLooked(Fiber* self);
   void arrive();
   void settle();

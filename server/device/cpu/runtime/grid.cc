@@ -76,12 +76,13 @@ void Grid::endBlocks(std::uint64_t count, bool begun) {
 }
 
 void Grid::endTurn(std::uint64_t& seen) {
-  const std::uint64_t round = rounds();
-  if (seen == round) return;
-  seen = round;
-  if (turnsOfRound_.fetch_add(1, std::memory_order_relaxed) + 1 < resident_.load(std::memory_order_relaxed)) return;
-  turnsOfRound_.store(0, std::memory_order_relaxed);
-  rounds_.store(round + 1, std::memory_order_relaxed);
+  std::uint64_t turns = turns_.load(std::memory_order_relaxed), next = 0;
+  do {
+    const std::uint64_t round = turns / kTurnsPerRound, count = turns % kTurnsPerRound + 1;
+    if (seen == round) return;
+    next = count < resident_.load(std::memory_order_relaxed) ? turns + 1 : (round + 1) * kTurnsPerRound;
+  } while (!turns_.compare_exchange_weak(turns, next, std::memory_order_relaxed));
+  seen = turns / kTurnsPerRound;
 }
 
 bool Grid::takeCompletion() {

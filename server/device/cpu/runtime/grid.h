@@ -77,7 +77,7 @@ class Grid {
   std::uint64_t ends() const { return ends_.load(std::memory_order_relaxed); }
   // A block's turn is over. A round is one turn of each that was begun and has not ended, about; `seen` is the block's own.
   void endTurn(std::uint64_t& seen);
-  std::uint64_t rounds() const { return rounds_.load(std::memory_order_relaxed); }
+  std::uint64_t rounds() const { return turns_.load(std::memory_order_relaxed) / kTurnsPerRound; }
   // Whether to wait for lanes that poll (Block::letStep) is of use in this launch.
   void stopHolding() { holds_.store(false, std::memory_order_relaxed); }
   bool holds() const { return holds_.load(std::memory_order_relaxed); }
@@ -110,7 +110,9 @@ class Grid {
   alignas(64) std::atomic<std::uint64_t> unfinished_{0};
   std::atomic<std::uint64_t> resident_{0}, residentLimit_;
   std::atomic<std::int64_t> refusedSince_{0};  // steady clock's, ns; 0: blocks end
-  std::atomic<std::uint64_t> progress_{0}, ends_{0}, rounds_{0}, turnsOfRound_{0};
+  std::atomic<std::uint64_t> progress_{0}, ends_{0};
+  static constexpr std::uint64_t kTurnsPerRound = std::uint64_t{1} << 24;  // more than blocks are begun at once
+  std::atomic<std::uint64_t> turns_{0};  // of this round; and rounds, by kTurnsPerRound
   GracePeriods polls_;
   std::atomic<bool> holds_{true};
   std::atomic<bool> stopped_{false};
