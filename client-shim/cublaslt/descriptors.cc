@@ -1,6 +1,7 @@
 // cuBLASLt: descriptors and their attributes. All local.
 #include "client-shim/cublaslt/descriptors.h"
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 #include <new>
@@ -47,11 +48,12 @@ Content* content(Opaque* opaque, Mark mark) {
   return found->mark == mark ? found : nullptr;
 }
 
+// size: what the program's header says. least: of that kind the library takes no less.
 template <class Content, class Opaque>
-cublasStatus_t initialise(Opaque* opaque, std::size_t size, const Content& value) {
+cublasStatus_t initialise(Opaque* opaque, std::size_t size, const Content& value, std::size_t least = sizeof(Opaque)) {
   if (opaque == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
-  if (size < sizeof(Opaque)) return CUBLAS_STATUS_ALLOC_FAILED;
-  std::memset(opaque, 0, sizeof(Opaque));
+  if (size < least) return CUBLAS_STATUS_ALLOC_FAILED;
+  std::memset(opaque, 0, std::min(size, sizeof(Opaque)));
   std::memcpy(static_cast<void*>(opaque), &value, sizeof value);
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -228,7 +230,8 @@ cublasStatus_t cublasLtMatrixLayoutGetAttribute(cublasLtMatrixLayout_t matLayout
 }
 
 cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t desc, size_t size, cublasComputeType_t compute, cudaDataType_t scale) {
-  return initialise(desc, size, matmul(compute, scale));
+  // Older headers have less of it, and NVIDIA's library takes what its own content has room in.
+  return initialise(desc, size, matmul(compute, scale), sizeof(MatmulDesc));
 }
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* desc, cublasComputeType_t compute, cudaDataType_t scale) {
   return create(desc, matmul(compute, scale));

@@ -103,8 +103,11 @@ cudnnStatus_t cudnnSetTensor(cudnnHandle_t handle, const cudnnTensorDescriptor_t
   return guarded([&] {
     Call call(handle, "cudnnSetTensor");
     const Tensor& tensor = call.get<Tensor>(yDesc);
-    call.pointwise(CUDNN_POINTWISE_IDENTITY, computeOf(tensor.type), {call.scalar(tensor.rank, tensor.type, valuePtr)},
-                   call.memory(tensor, y));
+    // "The data type of the element in value[0] has to match the data type of tensor y", and NVIDIA's library reads a float all the same where
+    // that is half a float, as of factors.
+    const bool half = tensor.type == CUDNN_DATA_HALF || tensor.type == CUDNN_DATA_BFLOAT16;
+    call.pointwise(CUDNN_POINTWISE_IDENTITY, computeOf(tensor.type),
+                   {call.scalar(tensor.rank, half ? CUDNN_DATA_FLOAT : tensor.type, valuePtr)}, call.memory(tensor, y));
     return call.submit();
   });
 }

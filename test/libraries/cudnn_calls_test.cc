@@ -295,6 +295,16 @@ TEST_CASE_METHOD(Cudnn, "operations on elements, and reductions", "[libraries][c
   parts = last();
   CHECK(std::memcmp(parts.tensors[parts.nodes[0].inputs[0]].scalar, &value, sizeof value) == 0);
   CHECK(cudnnSetTensor(handle, a, memory, nullptr) == CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
+  // Of halves a float is read, as NVIDIA's library does.
+  const int dims[] = {1, 2, 3, 4}, strides[] = {24, 12, 4, 1};
+  cudnnTensorDescriptor_t halves;
+  REQUIRE(cudnnCreateTensorDescriptor(&halves) == CUDNN_STATUS_SUCCESS);
+  REQUIRE(cudnnSetTensorNdDescriptor(halves, CUDNN_DATA_HALF, 4, dims, strides) == CUDNN_STATUS_SUCCESS);
+  REQUIRE(cudnnSetTensor(handle, halves, memory, &value) == CUDNN_STATUS_SUCCESS);
+  parts = last();
+  const dnn::Tensor& set = parts.tensors[parts.nodes[0].inputs[0]];
+  CHECK((set.type == dnn::Type::f32 && std::memcmp(set.scalar, &value, sizeof value) == 0));
+  CHECK(cudnnDestroyTensorDescriptor(halves) == CUDNN_STATUS_SUCCESS);
   REQUIRE(cudnnTransformTensor(handle, &one, a, memory, &zero, wide, memory + 400) == CUDNN_STATUS_SUCCESS);
   CHECK(last().nodes[0].operation == Operation::copy);
 

@@ -57,6 +57,19 @@ ROUSE_RECORDED(cudnnSetLRNDescriptor)
 ROUSE_RECORDED(cudnnLRNCrossChannelForward)
 ROUSE_RECORDED(cudnnLRNCrossChannelBackward)
 ROUSE_RECORDED(cudnnTransformTensor)
+ROUSE_RECORDED(cudnnSetActivationDescriptor)
+ROUSE_RECORDED(cudnnSetActivationDescriptorSwishBeta)
+ROUSE_RECORDED(cudnnDestroyActivationDescriptor)
+ROUSE_RECORDED(cudnnActivationForward)
+ROUSE_RECORDED(cudnnActivationBackward)
+ROUSE_RECORDED(cudnnSetOpTensorDescriptor)
+ROUSE_RECORDED(cudnnDestroyOpTensorDescriptor)
+ROUSE_RECORDED(cudnnOpTensor)
+ROUSE_RECORDED(cudnnAddTensor)
+ROUSE_RECORDED(cudnnScaleTensor)
+ROUSE_RECORDED(cudnnSetReduceTensorDescriptor)
+ROUSE_RECORDED(cudnnDestroyReduceTensorDescriptor)
+ROUSE_RECORDED(cudnnReduceTensor)
 ROUSE_RECORDED(cudnnBatchNormalizationForwardInference)
 ROUSE_RECORDED(cudnnBatchNormalizationForwardTraining)
 ROUSE_RECORDED(cudnnBatchNormalizationBackward)
@@ -65,6 +78,22 @@ ROUSE_EXPORTED cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) { return create(
 ROUSE_EXPORTED cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t* made) { return create("cudnnCreateTensorDescriptor", made); }
 ROUSE_EXPORTED cudnnStatus_t cudnnCreatePoolingDescriptor(cudnnPoolingDescriptor_t* made) { return create("cudnnCreatePoolingDescriptor", made); }
 ROUSE_EXPORTED cudnnStatus_t cudnnCreateLRNDescriptor(cudnnLRNDescriptor_t* made) { return create("cudnnCreateLRNDescriptor", made); }
+ROUSE_EXPORTED cudnnStatus_t cudnnCreateActivationDescriptor(cudnnActivationDescriptor_t* made) { return create("cudnnCreateActivationDescriptor", made); }
+ROUSE_EXPORTED cudnnStatus_t cudnnCreateOpTensorDescriptor(cudnnOpTensorDescriptor_t* made) { return create("cudnnCreateOpTensorDescriptor", made); }
+ROUSE_EXPORTED cudnnStatus_t cudnnCreateReduceTensorDescriptor(cudnnReduceTensorDescriptor_t* made) { return create("cudnnCreateReduceTensorDescriptor", made); }
+// Where the value is, the value: it is a float's here.
+ROUSE_EXPORTED cudnnStatus_t cudnnSetTensor(cudnnHandle_t handle, const cudnnTensorDescriptor_t tensor, void* data, const void* value) {
+  float number = 0;
+  std::memcpy(&number, value, sizeof number);
+  all().push_back({"cudnnSetTensor", {word(handle), word(tensor), word(data), word(number)}});
+  return CUDNN_STATUS_SUCCESS;
+}
+ROUSE_EXPORTED cudnnStatus_t cudnnGetReductionWorkspaceSize(cudnnHandle_t, const cudnnReduceTensorDescriptor_t, const cudnnTensorDescriptor_t,
+                                                            const cudnnTensorDescriptor_t, std::size_t* bytes) {
+  all().push_back({"cudnnGetReductionWorkspaceSize", {}});
+  *bytes = 48;
+  return CUDNN_STATUS_SUCCESS;
+}
 ROUSE_EXPORTED const char* cudnnGetErrorString(cudnnStatus_t) { return "CUDNN_STATUS_OF_THE_DOUBLE"; }
 
 ROUSE_EXPORTED cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t descriptor, cudnnDataType_t type, int rank, const int* dims, const int* strides) {

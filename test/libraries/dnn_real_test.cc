@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
+#include <limits>
 #include <map>
 #include <string>
 
@@ -330,11 +331,163 @@ TEST_CASE_METHOD(Real, "what the backend API has not is a call of the classic on
     const Words call = the(calls, "cudnnTransformTensor").arguments;
     CHECK((call[3] == 0x10000 && call[6] == 0x20000));
     node.operation = dnn::Operation::pointwise;
-    node.mode = CUDNN_POINTWISE_RELU_FWD;
+    node.mode = CUDNN_POINTWISE_GELU_FWD;
     const Status status = run(g);
     REQUIRE(!status.ok());
     CHECK(status.error().message == "cuDNN on GPUs: alpha and beta of a pointwise operation are not served");
   }
+}
+
+// Elements as our client has them of calls of the classic API (client-shim/cudnn/elementwise.cc) are those calls again.
+TEST_CASE_METHOD(Real, "operations on elements are the calls that they came from", "[dnn]") {
+  const auto made = [&](const dnn::GraphOf& g) {
+    const Status status = run(g);
+    INFO((status.ok() ? "" : status.error().message));
+    REQUIRE(status.ok());
+    const auto calls = taken();
+    CHECK(countOf(calls, "cudnnBackendExecute") == 0);
+    return calls;
+  };
+  const dnn::Dims whole{2, 3, 4, 5}, channels{1, 3, 1, 1};
+  {
+    dnn::GraphOf g;
+    const auto x = g.tensor(whole), y = g.tensor(whole);
+    dnn::Node& node = g.node(dnn::Operation::pointwise, {x}, {y}, CUDNN_POINTWISE_RELU_FWD);
+    node.numbers[dnn::kUpperClip] = 6;
+    node.alpha = 2;
+    node.beta = 3;
+    auto calls = made(g);
+    Words set = the(calls, "cudnnSetActivationDescriptor").arguments;
+    CHECK(Words(set.begin() + 1, set.end()) == Words{CUDNN_ACTIVATION_CLIPPED_RELU, CUDNN_NOT_PROPAGATE_NAN, std::bit_cast<std::uint64_t>(6.0)});
+    const Words call = the(calls, "cudnnActivationForward").arguments;
+    CHECK((call[1] == set[0] && call[4] == 0x10000 && call[7] == 0x20000));
+    CHECK(countOf(calls, "cudnnDestroyActivationDescriptor") == 1);
+    node.numbers[dnn::kUpperClip] = std::numeric_limits<double>::infinity();
+    node.flags = dnn::kPropagateNan;
+    set = the(made(g), "cudnnSetActivationDescriptor").arguments;
+    CHECK((set[1] == CUDNN_ACTIVATION_RELU && set[2] == CUDNN_PROPAGATE_NAN));
+    node.mode = CUDNN_POINTWISE_SWISH_FWD;
+    node.numbers[dnn::kSwishBeta] = 1.5;
+    CHECK(the(made(g), "cudnnSetActivationDescriptorSwishBeta").arguments[1] == std::bit_cast<std::uint64_t>(1.5));
+  }
+  {  // What the gradient is of: ReLU's own result shows it, ELU's is made again, in the memory to work in.
+    dnn::GraphOf g;
+    const auto dy = g.tensor(whole), x = g.tensor(whole), dx = g.tensor(whole);
+    dnn::Node& node = g.node(dnn::Operation::pointwise, {dy, x}, {dx}, CUDNN_POINTWISE_RELU_BWD);
+    auto call = the(made(g), "cudnnActivationBackward").arguments;
+    CHECK((call[4] == 0x20000 && call[6] == 0x10000 && call[8] == 0x20000 && call[11] == 0x30000));
+    node.mode = CUDNN_POINTWISE_ELU_BWD;
+    g.parts.graph.workspace = 0x5000'0000;
+    g.parts.graph.workspaceBytes = 480;
+    const auto calls = made(g);
+    const Words forward = the(calls, "cudnnActivationForward").arguments;
+    CHECK((forward[4] == 0x20000 && forward[7] == 0x5000'0000));
+    call = the(calls, "cudnnActivationBackward").arguments;
+    CHECK((call[4] == 0x5000'0000 && call[6] == 0x10000 && call[8] == 0x20000 && call[11] == 0x30000));
+  }
+  for (const bool sigmoid : {true, false}) {
+    dnn::GraphOf g;
+    const auto dy = g.tensor(whole), y = g.tensor(whole), dx = g.tensor(whole);
+    const auto once = g.tensor(whole, dnn::Type::f32, dnn::Layout::rows, dnn::TensorKind::passing),
+               twice = g.tensor(whole, dnn::Type::f32, dnn::Layout::rows, dnn::TensorKind::passing);
+    g.node(dnn::Operation::pointwise, {dy, y}, {once}, CUDNN_POINTWISE_MUL);
+    g.node(dnn::Operation::pointwise, {once, y}, {twice}, CUDNN_POINTWISE_MUL);
+    g.node(dnn::Operation::pointwise, {sigmoid ? once : dy, twice}, {dx}, CUDNN_POINTWISE_SUB).beta = 2;
+    const auto calls = made(g);
+    CHECK(the(calls, "cudnnSetActivationDescriptor").arguments[1] == (sigmoid ? CUDNN_ACTIVATION_SIGMOID : CUDNN_ACTIVATION_TANH));
+    const Words call = the(calls, "cudnnActivationBackward").arguments;
+    CHECK((call[4] == 0x20000 && call[6] == 0x10000 && call[11] == 0x30000));
+  }
+  {
+    dnn::GraphOf g;
+    const auto a = g.tensor(whole), b = g.tensor(channels), c = g.tensor(whole);
+    dnn::Node& node = g.node(dnn::Operation::pointwise, {a, b}, {c}, CUDNN_POINTWISE_MAX);
+    node.beta = 1;
+    auto calls = made(g);
+    Words set = the(calls, "cudnnSetOpTensorDescriptor").arguments;
+    CHECK(Words(set.begin() + 1, set.end()) == Words{CUDNN_OP_TENSOR_MAX, CUDNN_DATA_FLOAT, CUDNN_NOT_PROPAGATE_NAN});
+    Words call = the(calls, "cudnnOpTensor").arguments;
+    CHECK((call[1] == set[0] && call[4] == 0x10000 && call[7] == 0x20000 && call[10] == 0x30000));
+    // The one that is repeated comes second.
+    g.parts.nodes[0].inputs[0] = b;
+    g.parts.nodes[0].inputs[1] = a;
+    call = the(made(g), "cudnnOpTensor").arguments;
+    CHECK((call[4] == 0x10000 && call[7] == 0x20000));
+    for (const Taken& each : made(g)) {
+      if (each.name == "cudnnSetTensorNdDescriptor" && each.arguments[3] == 3 && each.arguments[2] == 1)
+        CHECK(Words(each.arguments.begin() + 2, each.arguments.end()) == Words{1, 3, 1, 1, 3, 1, 1, 1});
+    }
+  }
+  {  // 1 - A
+    dnn::GraphOf g;
+    const auto one = g.scalar(1, 4), a = g.tensor(whole), c = g.tensor(whole);
+    g.node(dnn::Operation::pointwise, {one, a}, {c}, CUDNN_POINTWISE_SUB);
+    const auto calls = made(g);
+    CHECK(the(calls, "cudnnSetOpTensorDescriptor").arguments[1] == CUDNN_OP_TENSOR_NOT);
+    CHECK(the(calls, "cudnnOpTensor").arguments[4] == 0x20000);
+  }
+  {
+    dnn::GraphOf g;
+    const auto a = g.tensor(channels), c = g.tensor(whole);
+    dnn::Node& node = g.node(dnn::Operation::pointwise, {a}, {c}, CUDNN_POINTWISE_IDENTITY);
+    node.beta = 1;
+    const Words call = the(made(g), "cudnnAddTensor").arguments;
+    CHECK((call[3] == 0x10000 && call[6] == 0x20000));
+    node.inputs[0] = c;
+    node.beta = 0;
+    node.alpha = 3;
+    CHECK(the(made(g), "cudnnScaleTensor").arguments[2] == 0x20000);
+    node.inputs[0] = g.scalar(2.5f, 4);
+    node.alpha = 1;
+    const Words set = the(made(g), "cudnnSetTensor").arguments;
+    CHECK((set[2] == 0x20000 && set[3] == std::bit_cast<std::uint32_t>(2.5f)));
+  }
+  {
+    dnn::GraphOf g;
+    const auto a = g.tensor(whole), c = g.tensor(channels);
+    dnn::Node& node = g.node(dnn::Operation::reduction, {a}, {c}, CUDNN_REDUCE_TENSOR_AMAX);
+    node.alpha = 2;
+    g.parts.graph.workspace = 0x5000'0000;
+    g.parts.graph.workspaceBytes = 48;
+    const auto calls = made(g);
+    CHECK(the(calls, "cudnnSetReduceTensorDescriptor").arguments[1] == CUDNN_REDUCE_TENSOR_AMAX);
+    const Words call = the(calls, "cudnnReduceTensor").arguments;
+    CHECK((call[2] == 0 && call[4] == 0x5000'0000 && call[5] == 48 && call[8] == 0x10000 && call[11] == 0x20000));
+    g.parts.graph.workspaceBytes = 47;
+    const Status status = run(g);
+    REQUIRE(!status.ok());
+    CHECK(status.error().message == "cuDNN on GPUs: a reduction: more memory to work in than the program gives, and than each stream has, is not served");
+    taken();
+  }
+}
+
+TEST_CASE_METHOD(Real, "what is no plan together is done operation by operation, and what passes lies in the handle's memory", "[dnn]") {
+  Account account;
+  libraries.workIn(std::make_unique<Memory>(account));
+  const dnn::Dims whole{2, 3, 4, 5};
+  dnn::GraphOf g;
+  const auto x = g.tensor(whole, dnn::Type::f16, dnn::Layout::channels), y = g.tensor(whole, dnn::Type::f16, dnn::Layout::channels);
+  const auto between = g.tensor(whole, dnn::Type::f32, dnn::Layout::rows, dnn::TensorKind::passing);
+  const auto sums = g.tensor({1, 3, 1, 1});
+  g.node(dnn::Operation::softmaxForward, {x}, {between}, CUDNN_SOFTMAX_ACCURATE);
+  g.node(dnn::Operation::pointwise, {between}, {y}, CUDNN_POINTWISE_TANH_FWD).beta = 1;
+  g.node(dnn::Operation::reduction, {between}, {sums}, CUDNN_REDUCE_TENSOR_ADD);
+  const Status status = run(g);
+  INFO((status.ok() ? "" : status.error().message));
+  REQUIRE(status.ok());
+  const auto calls = taken();
+  const Words first = the(calls, "cudnnSoftmaxForward").arguments, second = the(calls, "cudnnActivationForward").arguments,
+              third = the(calls, "cudnnReduceTensor").arguments;
+  CHECK((first[5] == 0x10000 && first[8] == 0x9000'0000));
+  CHECK((second[4] == 0x9000'0000 && second[7] == 0x20000));
+  CHECK((third[4] == 0x9000'0100 && third[8] == 0x9000'0000 && third[11] == 0x40000));
+  // As the program's tensors of that shape.
+  for (const Taken& each : calls) {
+    if (each.name == "cudnnSetTensorNdDescriptor" && each.arguments[2] == 2)
+      CHECK(Words(each.arguments.begin() + 1, each.arguments.end()) == Words{CUDNN_DATA_HALF, 2, 3, 4, 5, 60, 1, 15, 3});
+  }
+  libraries.end();
+  taken();
 }
 
 TEST_CASE_METHOD(Real, "norms are operations of the backend API, with numbers by value", "[dnn]") {
@@ -589,7 +742,7 @@ TEST_CASE_METHOD(Real, "of too many plans the one that has not been used for lon
   const auto plansMade = [&](std::int64_t channels) {
     dnn::GraphOf g;
     const auto x = g.tensor({1, channels}), y = g.tensor({1, channels});
-    g.node(dnn::Operation::pointwise, {x}, {y}, CUDNN_POINTWISE_RELU_FWD);
+    g.node(dnn::Operation::pointwise, {x}, {y}, CUDNN_POINTWISE_GELU_FWD);
     g.parts.graph.workspaceBytes = 4096;
     REQUIRE(run(g).ok());
     return countOf(taken(), "cudnnBackendGetAttribute") != 0;
@@ -609,7 +762,7 @@ TEST_CASE_METHOD(Real, "a tensor that no operation names goes to no plan", "[dnn
   const auto x = g.tensor({1, 8}), unused = g.tensor({1, 8}), y = g.tensor({1, 8});
   g.parts.tensors[unused].address = 0xdead'0000;
   g.parts.graph.workspaceBytes = 4096;
-  g.node(dnn::Operation::pointwise, {x}, {y}, CUDNN_POINTWISE_RELU_FWD);
+  g.node(dnn::Operation::pointwise, {x}, {y}, CUDNN_POINTWISE_GELU_FWD);
   REQUIRE(run(g).ok());
   const auto calls = taken();
   const auto all = described(calls);

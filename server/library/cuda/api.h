@@ -46,7 +46,7 @@ struct Handle {
   std::int32_t multiprocessors = 0;
   std::uint64_t workspace = 0, workspaceBytes = 0;
   cudnnHandle_t dnn = nullptr;  // from the first graph on
-  cudaStream_t dnnStream = nullptr;
+  bool dnnHasStream = false;     // and that is `stream`
   Workspace own;  // of cuDNN, with its handle
   DnnPlans plans;
 };

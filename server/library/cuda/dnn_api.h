@@ -32,6 +32,24 @@ namespace rouse::library::cuda {
   name(cudnnLRNCrossChannelForward)        \
   name(cudnnLRNCrossChannelBackward)       \
   name(cudnnTransformTensor)               \
+  name(cudnnCreateActivationDescriptor)    \
+  name(cudnnSetActivationDescriptor)       \
+  name(cudnnSetActivationDescriptorSwishBeta) \
+  name(cudnnDestroyActivationDescriptor)   \
+  name(cudnnActivationForward)             \
+  name(cudnnActivationBackward)            \
+  name(cudnnCreateOpTensorDescriptor)      \
+  name(cudnnSetOpTensorDescriptor)         \
+  name(cudnnDestroyOpTensorDescriptor)     \
+  name(cudnnOpTensor)                      \
+  name(cudnnAddTensor)                     \
+  name(cudnnScaleTensor)                   \
+  name(cudnnSetTensor)                     \
+  name(cudnnCreateReduceTensorDescriptor)  \
+  name(cudnnSetReduceTensorDescriptor)     \
+  name(cudnnDestroyReduceTensorDescriptor) \
+  name(cudnnGetReductionWorkspaceSize)     \
+  name(cudnnReduceTensor)                  \
   name(cudnnBatchNormalizationForwardInference) \
   name(cudnnBatchNormalizationForwardTraining)  \
   name(cudnnBatchNormalizationBackward)

@@ -1,5 +1,7 @@
-// A graph as calls of NVIDIA's cuDNN: those operations that its backend API has, alone or together, as an execution plan; the others, one at
-// a time, as the call of the classic API. What neither has is refused by name.
+// A graph as calls of NVIDIA's cuDNN. What a call of the classic API does is that call: the program has most likely made it, and the library of the node
+// answers as it would have answered there; its backend API makes no plan of most single operations on elements (cuDNN Developer Guide, "Supported Graph
+// Patterns"). Other operations, alone or together, are an execution plan; what there is no plan of together is done operation by operation. What none of
+// these has is refused by name.
 #pragma once
 
 #include <cudnn.h>
@@ -12,6 +14,7 @@
 #include "schemas/base/result.h"
 #include "schemas/dnn/check.h"
 #include "server/library/cuda/dnn_api.h"
+#include "server/library/cuda/real_libraries.h"
 
 namespace rouse::library::cuda {
 
@@ -31,17 +34,12 @@ class BackendDescriptors {
   std::vector<cudnnBackendDescriptor_t> all_;
 };
 
-// Memory of the device to work in.
-struct Workspace {
-  std::uint64_t address = 0, bytes = 0;
-};
-
 // Finished plans of one handle, by graph without addresses. Making one takes milliseconds and more, so they are kept; at most so many, and
 // of more the one that has not been used for longest goes.
 class DnnPlans {
  public:
   static constexpr std::size_t kMost = 512;
-  // own: the handle's, for plans that the program's is too small for; always the same.
+  // own: the handle's, for plans that the program's is too small for. notSupported: there is no plan, and nothing has been queued.
   Status run(const DnnApi& api, cudnnHandle_t handle, const dnn::Parts& parts, Workspace own);
   // The context is gone, or going: nothing is destroyed any more.
   void abandon() {
@@ -51,7 +49,7 @@ class DnnPlans {
  private:
   struct Plan {
     BackendDescriptors descriptors;
-    cudnnBackendDescriptor_t plan = nullptr;
+    cudnnBackendDescriptor_t plan = nullptr;  // none: the library makes none of it
     std::uint64_t workspace = 0;  // bytes that it needs
     std::uint64_t used = 0;       // which call it was
   };
@@ -59,8 +57,20 @@ class DnnPlans {
   std::uint64_t calls_ = 0;
 };
 
-// Whether the classic API is for this graph: one operation that the backend API does not have, or has not for all that comes.
+// Whether a call of the classic API does what this graph says.
 bool isClassic(const dnn::Parts& parts);
-Status runClassic(const DnnApi& api, cudnnHandle_t handle, const dnn::Parts& parts);
+// Whether it may need memory to work in.
+bool worksInMemory(const dnn::Parts& parts);
+// own: the handle's, where the program's is too small. notSupported where the library answers so, and nothing has been queued.
+Status runClassic(const DnnApi& api, cudnnHandle_t handle, const dnn::Parts& parts, Workspace own);
+
+// Each operation as a graph of its own, in their order; what passes between them is at the beginning of `own`, and what is left of that is for each of them.
+struct Steps {
+  std::vector<dnn::Parts> graphs;
+  Workspace left;
+};
+// Bytes from a tensor's first element to the end of its last.
+std::uint64_t reachOf(const dnn::Tensor& tensor);
+Result<Steps> stepsOf(const dnn::Parts& parts, Workspace own);
 
 }  // namespace rouse::library::cuda

@@ -1,4 +1,8 @@
 #include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <optional>
 #include <string>
 
 #include "server/library/cuda/dnn_calls.h"
@@ -7,13 +11,197 @@ namespace rouse::library::cuda {
 namespace {
 
 constexpr std::uint16_t kBatchNorm = 2;
+constexpr double kHighest = std::numeric_limits<float>::max();  // a clip that clips nothing
+
+// An operation on elements as a call of the classic API: what our client makes of such calls (client-shim/cudnn), read backwards.
+struct Elementwise {
+  enum class Call : std::uint8_t { activation, gradient, pair, add, scale, set };
+  Call call{};
+  cudnnActivationMode_t activation{};
+  double coefficient = 0, swishBeta = 1;
+  cudnnOpTensorOp_t pair{};
+  double first = 1, second = 1;  // what a pair's inputs are multiplied by
+  // Numbers of tensors. Of a gradient: x, y and dy.
+  std::uint16_t x = dnn::kNoTensor, y = dnn::kNoTensor, dy = dnn::kNoTensor, to = dnn::kNoTensor;
+  bool makesY = false;  // y is not there, and is what the gradient is taken of
+  double alpha = 1, beta = 0;
+  std::uint16_t flags = 0;
+};
+
+bool inMemory(const dnn::Tensor& tensor) { return tensor.kind == dnn::TensorKind::memory; }
+bool sameShape(const dnn::Tensor& a, const dnn::Tensor& b) { return a.rank == b.rank && std::equal(a.dims, a.dims + a.rank, b.dims); }
+bool sameLayout(const dnn::Tensor& a, const dnn::Tensor& b) {
+  if (a.type != b.type || !sameShape(a, b)) return false;
+  for (std::uint32_t i = 0; i < a.rank; ++i) {
+    if (a.dims[i] > 1 && a.strides[i] != b.strides[i]) return false;
+  }
+  return true;
+}
+double valueOf(const dnn::Tensor& scalar) {
+  double wide = 0;
+  float narrow = 0;
+  std::memcpy(&wide, scalar.scalar, sizeof wide);
+  std::memcpy(&narrow, scalar.scalar, sizeof narrow);
+  return scalar.type == dnn::Type::f64 ? wide : scalar.type == dnn::Type::f32 ? narrow : std::nan("");
+}
+
+// Which activation a pointwise mode is; forward ones and their derivatives are 100 apart.
+bool activationOf(const dnn::Node& node, Elementwise& found) {
+  switch (node.mode % 100 + CUDNN_POINTWISE_RELU_FWD) {
+    case CUDNN_POINTWISE_RELU_FWD:
+      if (node.numbers[dnn::kLowerClip] != 0 || node.numbers[dnn::kLowerSlope] != 0) return false;
+      found.activation = node.numbers[dnn::kUpperClip] >= kHighest ? CUDNN_ACTIVATION_RELU : CUDNN_ACTIVATION_CLIPPED_RELU;
+      if (found.activation == CUDNN_ACTIVATION_CLIPPED_RELU) found.coefficient = node.numbers[dnn::kUpperClip];
+      return true;
+    case CUDNN_POINTWISE_TANH_FWD:
+      found.activation = CUDNN_ACTIVATION_TANH;
+      return true;
+    case CUDNN_POINTWISE_SIGMOID_FWD:
+      found.activation = CUDNN_ACTIVATION_SIGMOID;
+      return true;
+    case CUDNN_POINTWISE_ELU_FWD:
+      found.activation = CUDNN_ACTIVATION_ELU;
+      found.coefficient = node.numbers[dnn::kEluAlpha];
+      return true;
+    case CUDNN_POINTWISE_SWISH_FWD:
+      found.activation = CUDNN_ACTIVATION_SWISH;
+      found.swishBeta = node.numbers[dnn::kSwishBeta];
+      return true;
+    default:
+      return false;
+  }
+}
+static_assert(CUDNN_POINTWISE_RELU_FWD == 100 && CUDNN_POINTWISE_RELU_BWD == 200 && CUDNN_POINTWISE_SWISH_BWD - CUDNN_POINTWISE_SWISH_FWD == 100 &&
+              CUDNN_POINTWISE_ELU_BWD - CUDNN_POINTWISE_ELU_FWD == 100 && CUDNN_POINTWISE_TANH_BWD - CUDNN_POINTWISE_TANH_FWD == 100 &&
+              CUDNN_POINTWISE_SIGMOID_BWD - CUDNN_POINTWISE_SIGMOID_FWD == 100);
+
+// Sigmoid's and tanh's gradients come as three products and differences of dy and y.
+std::optional<Elementwise> gradientOfY(const dnn::Parts& parts) {
+  const dnn::Node &once = parts.nodes[0], &twice = parts.nodes[1], &last = parts.nodes[2];
+  for (const dnn::Node& node : parts.nodes) {
+    if (node.operation != dnn::Operation::pointwise || node.numbers[dnn::kScaleX] != 1 || node.numbers[dnn::kScaleB] != 1) return {};
+    if (&node != &last && (node.mode != CUDNN_POINTWISE_MUL || node.alpha != 1 || node.beta != 0)) return {};
+  }
+  const std::uint16_t dy = once.inputs[0], y = once.inputs[1];
+  if (last.mode != CUDNN_POINTWISE_SUB || twice.inputs[0] != once.outputs[0] || twice.inputs[1] != y || last.inputs[1] != twice.outputs[0]) return {};
+  const bool sigmoid = last.inputs[0] == once.outputs[0];
+  if (!sigmoid && last.inputs[0] != dy) return {};
+  const dnn::Tensor &first = parts.tensors[once.outputs[0]], &second = parts.tensors[twice.outputs[0]], &to = parts.tensors[last.outputs[0]];
+  if (first.kind != dnn::TensorKind::passing || second.kind != dnn::TensorKind::passing) return {};
+  for (const std::uint16_t each : {dy, y}) {
+    if (!inMemory(parts.tensors[each]) || !sameShape(parts.tensors[each], to)) return {};
+  }
+  if (!inMemory(to)) return {};
+  Elementwise found;
+  found.call = Elementwise::Call::gradient;
+  found.activation = sigmoid ? CUDNN_ACTIVATION_SIGMOID : CUDNN_ACTIVATION_TANH;
+  // Of y alone, so that x may lie where y does ("in-place operation", cudnnActivationForward), which is all that is known of it here.
+  found.x = found.y = y;
+  found.dy = dy;
+  found.to = last.outputs[0];
+  found.alpha = last.alpha;
+  found.beta = last.beta;
+  return found;
+}
+
+std::optional<Elementwise> elementwise(const dnn::Parts& parts) {
+  if (parts.nodes.size() == 3) return gradientOfY(parts);
+  const dnn::Node& node = parts.nodes[0];
+  if (parts.nodes.size() != 1 || node.operation != dnn::Operation::pointwise) return {};
+  const std::uint32_t inputs = dnn::pointwiseInputs(node.mode);
+  if (inputs > 2) return {};
+  const dnn::Tensor &to = parts.tensors[node.outputs[0]], &x = parts.tensors[node.inputs[0]], &b = parts.tensors[node.inputs[inputs - 1]];
+  const double scaleX = node.numbers[dnn::kScaleX], scaleB = node.numbers[dnn::kScaleB];
+  Elementwise found;
+  found.to = node.outputs[0];
+  found.alpha = node.alpha;
+  found.beta = node.beta;
+  found.flags = node.flags;
+  if (!inMemory(to)) return {};
+  if (dnn::isPointwiseBackward(node.mode)) {
+    if (!activationOf(node, found) || !inMemory(x) || !inMemory(b) || !sameShape(x, to) || !sameShape(b, to)) return {};
+    found.call = Elementwise::Call::gradient;
+    found.dy = node.inputs[0];
+    found.x = found.y = node.inputs[1];
+    // ReLU lets through what it lets through of its own result.
+    found.makesY = found.activation != CUDNN_ACTIVATION_RELU && found.activation != CUDNN_ACTIVATION_CLIPPED_RELU;
+    return found;
+  }
+  found.x = node.inputs[0];
+  if (node.mode >= CUDNN_POINTWISE_RELU_FWD && node.mode < CUDNN_POINTWISE_RELU_BWD) {
+    if (!activationOf(node, found) || !inMemory(x) || !sameShape(x, to) || scaleX != 1) return {};
+    found.call = Elementwise::Call::activation;
+    return found;
+  }
+  if (node.mode == CUDNN_POINTWISE_IDENTITY) {
+    if (x.kind == dnn::TensorKind::scalar) {
+      // The value as the library reads it: a double of doubles, a float of all that are less.
+      const bool less = x.type == dnn::Type::f32 && (to.type == dnn::Type::f32 || to.type == dnn::Type::f16 || to.type == dnn::Type::bf16);
+      const bool plain = scaleX == 1 && node.alpha == 1 && node.beta == 0;
+      found.call = Elementwise::Call::set;
+      return plain && (less || (x.type == dnn::Type::f64 && to.type == dnn::Type::f64)) ? std::optional(found) : std::nullopt;
+    }
+    if (!inMemory(x) || x.type != to.type) return {};
+    found.alpha *= scaleX;
+    const bool itself = x.address == to.address && sameLayout(x, to);
+    found.call = itself ? Elementwise::Call::scale : Elementwise::Call::add;
+    return !itself || node.beta == 0 ? std::optional(found) : std::nullopt;
+  }
+  // C = op(alpha1 A, alpha2 B) + beta C: nothing else is multiplied, and A has C's shape.
+  found.call = Elementwise::Call::pair;
+  found.first = scaleX;
+  found.second = scaleB;
+  found.y = node.inputs[inputs - 1];
+  if (node.alpha != 1) return {};
+  switch (node.mode) {
+    case CUDNN_POINTWISE_SUB:
+      if (x.kind == dnn::TensorKind::scalar && valueOf(x) * scaleX == 1 && inMemory(b) && sameShape(b, to)) {
+        found.pair = CUDNN_OP_TENSOR_NOT;
+        found.x = found.y;
+        found.first = scaleB;
+        found.second = 1;
+        return found;
+      }
+      found.pair = CUDNN_OP_TENSOR_ADD;
+      found.second = -scaleB;
+      break;
+    case CUDNN_POINTWISE_ADD:
+      found.pair = CUDNN_OP_TENSOR_ADD;
+      break;
+    case CUDNN_POINTWISE_MUL:
+      found.pair = CUDNN_OP_TENSOR_MUL;
+      break;
+    case CUDNN_POINTWISE_MIN:
+      found.pair = CUDNN_OP_TENSOR_MIN;
+      break;
+    case CUDNN_POINTWISE_MAX:
+      found.pair = CUDNN_OP_TENSOR_MAX;
+      break;
+    case CUDNN_POINTWISE_SQRT:
+      found.pair = CUDNN_OP_TENSOR_SQRT;
+      break;
+    default:
+      return {};
+  }
+  if (!inMemory(x) || !inMemory(b)) return {};
+  if (!sameShape(x, to)) {
+    // Each of these may be turned around.
+    std::swap(found.x, found.y);
+    std::swap(found.first, found.second);
+  }
+  return sameShape(parts.tensors[found.x], to) ? std::optional(found) : std::nullopt;
+}
 
 // The calls of one operation, and its descriptors until it is queued.
 class Classic {
  public:
-  Classic(const DnnApi& api, cudnnHandle_t handle, const dnn::Parts& parts) : api_(api), handle_(handle), parts_(parts), node_(parts.nodes[0]) {}
+  Classic(const DnnApi& api, cudnnHandle_t handle, const dnn::Parts& parts, Workspace own)
+      : api_(api), handle_(handle), parts_(parts), node_(parts.nodes[0]), own_(own) {}
   ~Classic() {
     for (const auto each : tensors_) api_.cudnnDestroyTensorDescriptor(each);
+    if (activation_ != nullptr) api_.cudnnDestroyActivationDescriptor(activation_);
+    if (pair_ != nullptr) api_.cudnnDestroyOpTensorDescriptor(pair_);
+    if (reduction_ != nullptr) api_.cudnnDestroyReduceTensorDescriptor(reduction_);
     if (pool_ != nullptr) api_.cudnnDestroyPoolingDescriptor(pool_);
     if (response_ != nullptr) api_.cudnnDestroyLRNDescriptor(response_);
   }
@@ -31,8 +219,9 @@ class Classic {
   Argument in(int i) { return argument(node_.inputs[i]); }
   Argument out(int i) { return argument(node_.outputs[i]); }
   // float, or double where the tensors are.
-  const void* scalar(double value, int place) {
-    if (parts_.tensors[node_.outputs[0]].type == dnn::Type::f64) {
+  const void* scalar(double value, int place) { return scalar(value, place, parts_.tensors[parts_.nodes.back().outputs[0]].type == dnn::Type::f64); }
+  const void* scalar(double value, int place, bool wide) {
+    if (wide) {
       doubles_[place] = value;
       return &doubles_[place];
     }
@@ -43,7 +232,15 @@ class Classic {
     if (status_ == CUDNN_STATUS_SUCCESS) status_ = status;
   }
   bool ready() const { return status_ == CUDNN_STATUS_SUCCESS && refused_ == nullptr; }
+  // The program's memory to work in, or the handle's; null: neither has so much, which is refused.
+  void* work(std::uint64_t bytes) {
+    if (bytes == 0 || bytes <= parts_.graph.workspaceBytes) return reinterpret_cast<void*>(parts_.graph.workspace);
+    if (bytes > own_.bytes) refused_ = "more memory to work in than the program gives, and than each stream has,";
+    return bytes > own_.bytes ? nullptr : reinterpret_cast<void*>(own_.address);
+  }
 
+  void elements(const Elementwise& what);
+  void reduce();
   void pool();
   void softmax();
   void responseNorm();
@@ -54,7 +251,11 @@ class Classic {
   const cudnnHandle_t handle_;
   const dnn::Parts& parts_;
   const dnn::Node& node_;
+  const Workspace own_;
   std::vector<cudnnTensorDescriptor_t> tensors_;
+  cudnnActivationDescriptor_t activation_ = nullptr;
+  cudnnOpTensorDescriptor_t pair_ = nullptr;
+  cudnnReduceTensorDescriptor_t reduction_ = nullptr;
   cudnnPoolingDescriptor_t pool_ = nullptr;
   cudnnLRNDescriptor_t response_ = nullptr;
   float floats_[4] = {};
@@ -66,14 +267,17 @@ class Classic {
 Classic::Argument Classic::argument(std::uint16_t number) {
   if (number == dnn::kNoTensor) return {};
   const dnn::Tensor& tensor = parts_.tensors[number];
-  // Four dimensions at least; of a dimension of 1 the stride says nothing.
+  // Four dimensions at least. Of a dimension of 1 the stride says nothing, but the library compares it: a batch norm's parameters must lie as
+  // cudnnDeriveBNTensorDescriptor says. So it stays as the program has it, and where it has none it is that of a packed tensor.
   int dims[dnn::kMaxRank], strides[dnn::kMaxRank];
   const int rank = std::max<int>(tensor.rank, 4);
-  for (int i = 0; i < rank; ++i) {
-    const bool there = i < tensor.rank && tensor.dims[i] > 1;
-    if (there && tensor.strides[i] > dnn::kMostElements) refused_ = "a stride of more than 2147483647";
+  for (int i = rank - 1; i >= 0; --i) {
+    const bool there = i < tensor.rank;
     dims[i] = there ? static_cast<int>(tensor.dims[i]) : 1;
-    strides[i] = there ? static_cast<int>(tensor.strides[i]) : 1;
+    std::int64_t stride = there ? tensor.strides[i] : 1;
+    if (there && dims[i] == 1 && (stride < 1 || stride > dnn::kMostElements)) stride = i + 1 < rank ? std::int64_t{dims[i + 1]} * strides[i + 1] : 1;
+    if (stride > dnn::kMostElements) refused_ = "a stride of more than 2147483647";
+    strides[i] = static_cast<int>(std::min(stride, dnn::kMostElements));
   }
   Argument made;
   if (tensor.kind != dnn::TensorKind::memory) refused_ = "a scalar by value";
@@ -84,6 +288,68 @@ Classic::Argument Classic::argument(std::uint16_t number) {
   tensors_.push_back(made.descriptor);
   tried(api_.cudnnSetTensorNdDescriptor(made.descriptor, static_cast<cudnnDataType_t>(tensor.type), rank, dims, strides));
   return made;
+}
+
+void Classic::elements(const Elementwise& what) {
+  using Call = Elementwise::Call;
+  if (what.call == Call::set) {
+    const Argument y = argument(what.to);
+    if (ready()) tried(api_.cudnnSetTensor(handle_, y.descriptor, y.data, scalar(valueOf(parts_.tensors[what.x]), 0)));
+    return;
+  }
+  const Argument x = argument(what.x), to = argument(what.to);
+  const auto nan = (what.flags & dnn::kPropagateNan) != 0 ? CUDNN_PROPAGATE_NAN : CUDNN_NOT_PROPAGATE_NAN;
+  const void *alpha = scalar(what.alpha, 0), *beta = scalar(what.beta, 1);
+  if (what.call == Call::scale) {
+    if (ready()) tried(api_.cudnnScaleTensor(handle_, to.descriptor, to.data, alpha));
+    return;
+  }
+  if (what.call == Call::add) {
+    if (ready()) tried(api_.cudnnAddTensor(handle_, alpha, x.descriptor, x.data, beta, to.descriptor, to.data));
+    return;
+  }
+  if (what.call == Call::pair) {
+    const bool wide = node_.compute == dnn::Type::f64;
+    const Argument b = argument(what.y);
+    if (ready()) tried(api_.cudnnCreateOpTensorDescriptor(&pair_));
+    if (ready()) tried(api_.cudnnSetOpTensorDescriptor(pair_, what.pair, static_cast<cudnnDataType_t>(node_.compute), nan));
+    if (ready())
+      tried(api_.cudnnOpTensor(handle_, pair_, scalar(what.first, 0, wide), x.descriptor, x.data, scalar(what.second, 1, wide), b.descriptor, b.data,
+                               scalar(what.beta, 2, wide), to.descriptor, to.data));
+    return;
+  }
+  if (ready()) tried(api_.cudnnCreateActivationDescriptor(&activation_));
+  if (ready()) tried(api_.cudnnSetActivationDescriptor(activation_, what.activation, nan, what.coefficient));
+  if (ready() && what.activation == CUDNN_ACTIVATION_SWISH) tried(api_.cudnnSetActivationDescriptorSwishBeta(activation_, what.swishBeta));
+  if (what.call == Call::activation) {
+    if (ready()) tried(api_.cudnnActivationForward(handle_, activation_, alpha, x.descriptor, x.data, beta, to.descriptor, to.data));
+    return;
+  }
+  Argument y = argument(what.y);
+  const Argument dy = argument(what.dy);
+  if (what.makesY) {
+    y.data = work(reachOf(parts_.tensors[what.y]));
+    if (ready())
+      tried(api_.cudnnActivationForward(handle_, activation_, scalar(1, 2), x.descriptor, x.data, scalar(0, 3), y.descriptor, y.data));
+  }
+  if (ready())
+    tried(api_.cudnnActivationBackward(handle_, activation_, alpha, y.descriptor, y.data, dy.descriptor, dy.data, x.descriptor, x.data, beta, to.descriptor,
+                                       to.data));
+}
+
+void Classic::reduce() {
+  const Argument a = in(0), c = out(0);
+  const auto nan = (node_.flags & dnn::kPropagateNan) != 0 ? CUDNN_PROPAGATE_NAN : CUDNN_NOT_PROPAGATE_NAN;
+  if (ready()) tried(api_.cudnnCreateReduceTensorDescriptor(&reduction_));
+  if (ready())
+    tried(api_.cudnnSetReduceTensorDescriptor(reduction_, static_cast<cudnnReduceTensorOp_t>(node_.mode), static_cast<cudnnDataType_t>(node_.compute), nan,
+                                              CUDNN_REDUCE_TENSOR_NO_INDICES, CUDNN_32BIT_INDICES));
+  std::size_t bytes = 0;
+  if (ready()) tried(api_.cudnnGetReductionWorkspaceSize(handle_, reduction_, a.descriptor, c.descriptor, &bytes));
+  void* workspace = ready() ? work(bytes) : nullptr;
+  if (ready())
+    tried(api_.cudnnReduceTensor(handle_, reduction_, nullptr, 0, workspace, bytes, scalar(node_.alpha, 0), a.descriptor, a.data, scalar(node_.beta, 1),
+                                 c.descriptor, c.data));
 }
 
 void Classic::pool() {
@@ -196,6 +462,13 @@ void Classic::batchNorm() {
 
 Status Classic::run() {
   switch (node_.operation) {
+    case dnn::Operation::pointwise:
+      if (const auto found = elementwise(parts_)) elements(*found);
+      else refused_ = "what it does";
+      break;
+    case dnn::Operation::reduction:
+      reduce();
+      break;
     case dnn::Operation::poolForward:
     case dnn::Operation::poolBackward:
       pool();
@@ -218,19 +491,28 @@ Status Classic::run() {
   }
   const std::string name = dnn::nameOf(node_);
   if (refused_ != nullptr) return Error{CudaError::notSupported, "cuDNN on GPUs: " + name + ": " + refused_ + " is not served"};
-  if (status_ != CUDNN_STATUS_SUCCESS) return Error{CudaError::unknown, "cuDNN: " + name + ": " + api_.cudnnGetErrorString(status_)};
-  return {};
+  if (status_ == CUDNN_STATUS_SUCCESS) return {};
+  const bool notSupported = CUDNN_STATUS_CATEGORY(status_) == CUDNN_STATUS_NOT_SUPPORTED;
+  return Error{notSupported ? CudaError::notSupported : CudaError::unknown, "cuDNN: " + name + ": " + api_.cudnnGetErrorString(status_)};
 }
 
 }  // namespace
 
 bool isClassic(const dnn::Parts& parts) {
+  if (elementwise(parts).has_value()) return true;
   if (parts.nodes.size() != 1) return false;
   const dnn::Node& node = parts.nodes[0];
+  if (node.operation == dnn::Operation::reduction) return inMemory(parts.tensors[node.inputs[0]]) && inMemory(parts.tensors[node.outputs[0]]);
   const bool norm = node.operation == dnn::Operation::normForward || node.operation == dnn::Operation::normBackward;
   return norm ? node.mode == kBatchNorm : node.operation >= dnn::Operation::poolForward;
 }
 
-Status runClassic(const DnnApi& api, cudnnHandle_t handle, const dnn::Parts& parts) { return Classic(api, handle, parts).run(); }
+bool worksInMemory(const dnn::Parts& parts) {
+  if (parts.nodes[0].operation == dnn::Operation::reduction) return true;
+  const auto found = elementwise(parts);
+  return found.has_value() && found->makesY;
+}
+
+Status runClassic(const DnnApi& api, cudnnHandle_t handle, const dnn::Parts& parts, Workspace own) { return Classic(api, handle, parts, own).run(); }
 
 }  // namespace rouse::library::cuda

@@ -215,9 +215,9 @@ cudnnBackendDescriptor_t choose(const DnnApi& api, BackendDescriptors& descripto
   return nullptr;
 }
 
-std::vector<std::byte> keyOf(const dnn::Parts& parts) {
+std::vector<std::byte> keyOf(const dnn::Parts& parts, std::uint64_t own) {
   dnn::Parts key = parts;
-  key.graph.workspace = 0;
+  key.graph.workspace = own;  // no plan may need more than it was chosen for
   for (dnn::Tensor& tensor : key.tensors) {
     tensor.address = static_cast<std::uint64_t>(alignmentOf(tensor));
     tensor.scalar[0] = 0;
@@ -252,7 +252,7 @@ Status DnnPlans::run(const DnnApi& api, cudnnHandle_t handle, const dnn::Parts& 
     for (const std::uint16_t input : node.inputs) if (input != dnn::kNoTensor) used[input] = true;
     for (const std::uint16_t output : node.outputs) if (output != dnn::kNoTensor) used[output] = true;
   }
-  std::vector<std::byte> key = keyOf(parts);
+  std::vector<std::byte> key = keyOf(parts, own.bytes);
   auto place = plans_.find(key);
   if (place == plans_.end()) {
     if (const Status served = unserved(parts); !served) return served;
@@ -267,21 +267,26 @@ Status DnnPlans::run(const DnnApi& api, cudnnHandle_t handle, const dnn::Parts& 
     maker.set(graph, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, handle);
     maker.set(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, operations.data(), static_cast<std::int64_t>(operations.size()));
     maker.finish(graph);
-    if (maker.status != CUDNN_STATUS_SUCCESS) return failed(maker.status, "describing it");
+    if (maker.status != CUDNN_STATUS_SUCCESS) {
+      // The graph has been checked: what the backend API does not let be described, it has no plan of.
+      Error error = failed(maker.status, "describing it");
+      error.code = CudaError::notSupported;
+      return error;
+    }
     const std::uint64_t workspace = std::max(parts.graph.workspaceBytes, own.bytes);
     std::int64_t needs = -1;
     const auto plan = choose(api, descriptors, handle, graph, workspace, needs);
-    if (plan == nullptr) {
-      const std::string name = dnn::nameOf(parts.nodes[0]);
-      if (needs < 0) return Error{CudaError::notSupported, "cuDNN: " + name + ": the library of this node makes no plan of it"};
-      return Error{CudaError::notSupported, "cuDNN: " + name + ": a workspace of " + std::to_string(workspace) +
+    if (plan == nullptr && needs >= 0)
+      return Error{CudaError::notSupported, std::string("cuDNN: ") + dnn::nameOf(parts.nodes[0]) + ": a workspace of " + std::to_string(workspace) +
                                                 " bytes; the library of this node needs at least " + std::to_string(needs)};
-    }
     if (plans_.size() >= kMost)
       plans_.erase(std::min_element(plans_.begin(), plans_.end(), [](const auto& one, const auto& other) { return one.second.used < other.second.used; }));
-    place = plans_.emplace(std::move(key), Plan{std::move(descriptors), plan, static_cast<std::uint64_t>(needs)}).first;
+    place = plans_.emplace(std::move(key), plan != nullptr ? Plan{std::move(descriptors), plan, static_cast<std::uint64_t>(needs)}
+                                                           : Plan{BackendDescriptors(api)}).first;
   }
   place->second.used = ++calls_;
+  if (place->second.plan == nullptr)
+    return Error{CudaError::notSupported, std::string("cuDNN: ") + dnn::nameOf(parts.nodes[0]) + ": the library of this node makes no plan of it"};
   BackendDescriptors descriptors(api);
   Maker maker(api, descriptors);
   std::vector<std::int64_t> numbers;

@@ -81,16 +81,27 @@ Result<std::unique_ptr<LtApi>> loadLt() {
   return api;
 }
 
+// A scalar as the library takes it: its address in the device's memory, or that of a copy here. The copy is aligned as any of its types must be: a
+// cuDoubleComplex is to 16 bytes (vector_types.h), so that the library may load it in one piece, which ends the process where it is not. In a call as it
+// travels a scalar lies at any multiple of 8.
+class PassedScalar {
+ public:
+  PassedScalar(const blas::Scalar& scalar, blas::Scalars where) : copy_(scalar), inMemory_(where == blas::Scalars::inMemory) {}
+  PassedScalar(const PassedScalar&) = delete;
+  const void* pointer() const { return inMemory_ ? reinterpret_cast<const void*>(copy_.words[0]) : static_cast<const void*>(&copy_); }
+
+ private:
+  alignas(alignof(cuDoubleComplex)) const blas::Scalar copy_;
+  const bool inMemory_;
+};
+static_assert(alignof(PassedScalar) >= alignof(cuDoubleComplex) && alignof(PassedScalar) >= alignof(double));
+
 // As the generated calls name them.
 struct Places {
   const void* alpha = nullptr;
   const void* beta = nullptr;
   void* result = nullptr;
 };
-
-const void* scalarOf(const blas::Scalar& scalar, blas::Scalars where) {
-  return where == blas::Scalars::inMemory ? reinterpret_cast<const void*>(scalar.words[0]) : static_cast<const void*>(&scalar);
-}
 
 cublasStatus_t dispatch(const BlasApi& api, cublasHandle_t handle, blas::Function function, const blas::Call& call, const Places& memory) {
   using blas::Type;
@@ -144,6 +155,7 @@ Result<Handle*> RealLibraries::take(CUstream_st* stream) {
   free_.pop_back();
   handle->stream = stream;
   handle->workspace = handle->workspaceBytes = 0;
+  handle->dnnHasStream = false;  // another stream may be where an ended one was
   return handle;
 }
 
@@ -189,9 +201,9 @@ Status RealLibraries::callBlas(Handle& handle, blas::Function function, const bl
     handle.workspace = call.workspace;
     handle.workspaceBytes = call.workspaceBytes;
   }
+  const PassedScalar alpha(call.alpha, call.scalars), beta(call.beta, call.scalars);
   if (status == CUBLAS_STATUS_SUCCESS)
-    status = dispatch(*blas_, handle.handle, function, call,
-                      {scalarOf(call.alpha, call.scalars), scalarOf(call.beta, call.scalars), reinterpret_cast<void*>(call.result)});
+    status = dispatch(*blas_, handle.handle, function, call, {alpha.pointer(), beta.pointer(), reinterpret_cast<void*>(call.result)});
   if (status == CUBLAS_STATUS_SUCCESS) return {};
   return Error{CudaError::unknown, std::string(info.name) + ": " + blas_->cublasGetStatusName(status)};
 }
@@ -205,7 +217,7 @@ Status RealLibraries::callDnn(Handle& handle, std::span<const std::byte> paramet
     dnn_ = std::move(*loaded);
   }
   const bool classic = isClassic(parts);
-  if (memory_ && !classic && handle.own.bytes == 0) {
+  if (memory_ && (!classic || worksInMemory(parts)) && handle.own.bytes == 0) {
     auto taken = memory_->take(kWorkspaceBytes);
     if (!taken) return Error{taken.error().code, "cuDNN's workspace of " + std::to_string(kWorkspaceBytes) + " bytes: " + taken.error().message};
     handle.own = {*taken, kWorkspaceBytes};
@@ -215,14 +227,33 @@ Status RealLibraries::callDnn(Handle& handle, std::span<const std::byte> paramet
       handle.dnn = nullptr;
       return Error{CudaError::memoryAllocation, std::string("cudnnCreate: ") + dnn_->cudnnGetErrorString(status)};
     }
-    handle.dnnStream = nullptr;
   }
-  if (handle.dnnStream != handle.stream) {
+  if (!handle.dnnHasStream) {
     if (const cudnnStatus_t status = dnn_->cudnnSetStream(handle.dnn, handle.stream); status != CUDNN_STATUS_SUCCESS)
       return Error{CudaError::unknown, std::string("cudnnSetStream: ") + dnn_->cudnnGetErrorString(status)};
-    handle.dnnStream = handle.stream;
+    handle.dnnHasStream = true;
   }
-  return classic ? runClassic(*dnn_, handle.dnn, parts) : handle.plans.run(*dnn_, handle.dnn, parts, handle.own);
+  return runGraph(handle, parts, handle.own, classic);
+}
+
+Status RealLibraries::runGraph(Handle& handle, const dnn::Parts& parts, Workspace own, bool classic) {
+  const auto refused = [](const Status& status) { return !status.ok() && status.error().code == CudaError::notSupported; };
+  Status status = classic ? runClassic(*dnn_, handle.dnn, parts, own) : handle.plans.run(*dnn_, handle.dnn, parts, own);
+  if (!refused(status)) return status;
+  // What the classic call does not do, a plan may; that there is none of it either is no news. Both have queued nothing.
+  const dnn::Operation first = parts.nodes[0].operation;
+  if (parts.nodes.size() == 1) {
+    if (!classic || (first != dnn::Operation::pointwise && first != dnn::Operation::reduction)) return status;
+    const Status planned = handle.plans.run(*dnn_, handle.dnn, parts, own);
+    return refused(planned) ? status : planned;
+  }
+  auto steps = stepsOf(parts, own);
+  if (!steps) return status;
+  for (const dnn::Parts& each : steps->graphs) {
+    const Status done = runGraph(handle, each, steps->left, isClassic(each));
+    if (!done) return done;
+  }
+  return {};
 }
 
 Status RealLibraries::callLt(Handle& handle, const blas::LtMatmul& call) {
@@ -270,12 +301,12 @@ Status RealLibraries::callLt(Handle& handle, const blas::LtMatmul& call) {
     tried(lt_->cublasLtMatrixLayoutSetAttribute(&layouts[i], CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &m.stride, sizeof m.stride));
   }
   const auto pointer = [](std::uint64_t address) { return reinterpret_cast<void*>(address); };
+  const PassedScalar alpha(call.alpha, call.scalars), beta(call.beta, call.scalars);
   // Without an algorithm the library asks its own heuristics, which it remembers.
   if (status == CUBLAS_STATUS_SUCCESS)
-    status = lt_->cublasLtMatmul(reinterpret_cast<cublasLtHandle_t>(handle.handle), &desc, scalarOf(call.alpha, call.scalars), pointer(call.a.address),
-                                 &layouts[0], pointer(call.b.address), &layouts[1], scalarOf(call.beta, call.scalars), pointer(call.c.address),
-                                 &layouts[2], pointer(call.d.address), &layouts[3], nullptr, pointer(call.workspace), call.workspaceBytes,
-                                 handle.stream);
+    status = lt_->cublasLtMatmul(reinterpret_cast<cublasLtHandle_t>(handle.handle), &desc, alpha.pointer(), pointer(call.a.address), &layouts[0],
+                                 pointer(call.b.address), &layouts[1], beta.pointer(), pointer(call.c.address), &layouts[2], pointer(call.d.address),
+                                 &layouts[3], nullptr, pointer(call.workspace), call.workspaceBytes, handle.stream);
   if (status == CUBLAS_STATUS_SUCCESS) return {};
   return Error{CudaError::unknown, std::string("cublasLtMatmul: ") + blas_->cublasGetStatusName(status)};
 }

@@ -12,6 +12,7 @@
 
 #include "schemas/base/result.h"
 #include "schemas/blas/lt_matmul.h"
+#include "schemas/dnn/check.h"
 
 struct CUstream_st;
 
@@ -33,6 +34,11 @@ class WorkMemory {
 // What each handle of cuDNN has of it from its first plan on: programs ask our client how much a plan needs, and are told none. Always there,
 // or the call fails, so that which plan is run, and the bits of its results, do not depend on who else is there. The classic API needs none.
 inline constexpr std::uint64_t kWorkspaceBytes = std::uint64_t{32} << 20;
+
+// Memory of the device to work in.
+struct Workspace {
+  std::uint64_t address = 0, bytes = 0;
+};
 
 struct BlasApi;
 struct LtApi;
@@ -64,6 +70,7 @@ class RealLibraries {
   Status callBlas(Handle& handle, blas::Function function, const blas::Call& call);
   Status callLt(Handle& handle, const blas::LtMatmul& call);
   Status callDnn(Handle& handle, std::span<const std::byte> parameters);
+  Status runGraph(Handle& handle, const dnn::Parts& parts, Workspace own, bool classic);
 
   std::unique_ptr<WorkMemory> memory_;
   std::unique_ptr<BlasApi> blas_;
