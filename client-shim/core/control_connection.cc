@@ -40,6 +40,7 @@ DeviceInfo infoOf(control::VirtualDevice::Reader device) {
   const auto attributes = properties.getAttributes();
   for (const std::int32_t attribute : attributes) info.attributes.push_back(attribute);
   info.placesVariables = properties.getPlacesVariables();
+  info.leavesProcessors = properties.getLeavesProcessors();
   info.window = rangeOf(device.getWindow());
   info.memoryLimit = device.getMemoryLimit();
   info.spin = device.getSpin();

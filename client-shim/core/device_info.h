@@ -17,6 +17,7 @@ struct DeviceInfo {
   std::uint32_t computeMajor = 0, computeMinor = 0;
   std::vector<std::int32_t> attributes;  // index: cudaDeviceAttr
   bool placesVariables = false;          // variables of modules lie where the executor says, outside the window
+  bool leavesProcessors = false;         // its work takes none of the node's processors
 
   AddressRange window;            // addresses of this virtual device
   std::uint64_t memoryLimit = 0;  // bytes this process may reserve

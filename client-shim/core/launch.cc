@@ -25,10 +25,10 @@ inline CudaError check(const Kernel& kernel, const LaunchShape& shape) {
                           within(block.x, kMostThreads) && within(block.y, kMostThreads) &&
                           within(block.z, kMostBlockZ);
   if (!dimensions) [[unlikely]]
-    return CudaError::invalidConfiguration;
+    return CudaError::invalidValue;
   const std::uint32_t threads = block.x * block.y * block.z;
   if (threads > kMostThreads) [[unlikely]]
-    return CudaError::invalidConfiguration;
+    return CudaError::invalidValue;
   if (threads > kernel.maxThreadsPerBlock) [[unlikely]]
     return CudaError::invalidValue;
   if (shape.sharedBytes > kernel.maxDynamicSharedBytes.load(std::memory_order_relaxed)) [[unlikely]] {

@@ -23,7 +23,7 @@ struct LaunchShape {
 };
 
 // `arguments`: one pointer for each parameter of the kernel, read before the call returns. Checks at the call, as CUDA
-// does: a zero or too large grid or block is invalidConfiguration; more threads than the kernel was compiled for, more
+// does: a zero or too large grid or block (CUDA 13; before, that was an error of its own), more threads than the kernel was compiled for, more
 // dynamic shared memory than it may have, null arguments are invalidValue; a stream of another device than the
 // kernel's is invalidResourceHandle. Then the latched error, if any; else it is queued. No heap allocation.
 CudaError launch(Stream& stream, const Kernel& kernel, const LaunchShape& shape, const void* const* arguments);

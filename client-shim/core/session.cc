@@ -135,7 +135,7 @@ Status Session::mapEvent(std::uint32_t page, int fd) { return memory_->segment.m
 
 CudaError Session::wait(std::uint32_t deviceIndex, Mark mark, Waiting waiting) {
   wire::roundTrips(memory_->segment.header()).fetch_add(1, std::memory_order_relaxed);
-  thread_local wire::SpinBudget learned;
+  thread_local wire::SpinBudget learned, learnedBesideDevice{false, wire::SpinBudget::kMostBesideDevice};
   wire::SpinBudget none{true};
   // An executor that rests has just been woken, often on this very core, where looking out for it would only keep it from
   // running. Where it has a core of its own this returns at once.
@@ -143,9 +143,11 @@ CudaError Session::wait(std::uint32_t deviceIndex, Mark mark, Waiting waiting) {
       wire::ConsumerState::polling) {
     ::sched_yield();
   }
-  const bool spins = waiting == Waiting::spins && devices_[deviceIndex]->info().spin;
+  const DeviceInfo& info = devices_[deviceIndex]->info();
+  const bool spins = waiting == Waiting::spins && info.spin;
+  wire::SpinBudget& budget = !spins ? none : info.leavesProcessors ? learnedBesideDevice : learned;
   const wire::WaitResult result =
-      wire::waitUntil(slot(mark.slot), mark.value, spins ? learned : none, [&] { return alive(deviceIndex); });
+      wire::waitUntil(slot(mark.slot), mark.value, budget, [&] { return alive(deviceIndex); });
   return result == wire::WaitResult::reached ? CudaError::success : CudaError::devicesUnavailable;
 }
 

@@ -11,7 +11,11 @@ CUresult cuMemGetInfo_v2(size_t* free, size_t* total) {
 }
 
 CUresult cuMemAlloc_v2(CUdeviceptr* dptr, size_t bytesize) {
-  if (dptr == nullptr || bytesize == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (dptr == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (bytesize == 0) {
+    *dptr = 0;  // as the driver leaves it
+    return CUDA_ERROR_INVALID_VALUE;
+  }
   void* memory = nullptr;
   const CUresult error = call([&] { return cudaMalloc(&memory, bytesize); });
   if (error == CUDA_SUCCESS) *dptr = address(memory);

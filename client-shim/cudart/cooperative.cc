@@ -10,7 +10,7 @@ cudaError_t checkCooperative(const client::Device& device, const client::Kernel&
   if (deviceAttribute(device.info(), cudaDevAttrCooperativeLaunch) == 0) return cudaErrorNotSupported;
   const client::Dim3 &grid = shape.grid, &block = shape.block;
   const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
-  if (threads == 0 || threads > 1024) return cudaErrorInvalidConfiguration;
+  if (threads == 0 || threads > 1024) return cudaErrorInvalidValue;
   const std::uint64_t blocks = std::uint64_t{grid.x} * grid.y * grid.z;
   const std::uint64_t resident =
       std::uint64_t{maxActiveBlocks(multiprocessorLimits(device.info()), kernelNeeds(kernel),

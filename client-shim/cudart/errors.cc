@@ -1,5 +1,6 @@
 // CUDA Runtime API, "Error Handling".
 #include <algorithm>
+#include <utility>
 
 #include "client-shim/core/access_check.h"
 #include "client-shim/core/process.h"
@@ -23,12 +24,8 @@ constexpr const char* kUnrecognized = "unrecognized error code";
 
 }  // namespace
 
-// An error that leaves the device unusable stays, as the device does, until it is reset.
-cudaError_t cudaGetLastError() {
-  const cudaError_t error = threadState.lastError;
-  if (!isSticky(static_cast<CudaError>(error))) threadState.lastError = cudaSuccess;
-  return error;
-}
+// Also of an error that leaves the device unusable: the next call that needs the device has it again.
+cudaError_t cudaGetLastError() { return std::exchange(threadState.lastError, cudaSuccess); }
 
 cudaError_t cudaPeekAtLastError() { return threadState.lastError; }
 

@@ -84,7 +84,7 @@ cudaError_t cudaFuncSetSharedMemConfig(const void* func, cudaSharedMemConfig con
 
 cudaError_t cudaFuncGetName(const char** name, const void* func) {
   const Function* function = ModuleRegistry::get().findFunction(func);
-  if (function == nullptr) return cudaErrorInvalidDeviceFunction;
+  if (function == nullptr) return noKernel(func);
   *name = function->name.c_str();
   return cudaSuccess;
 }

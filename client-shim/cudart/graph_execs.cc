@@ -24,6 +24,8 @@ cudaError_t instantiate(cudaGraphExec_t* made, cudaGraph_t graph, unsigned long 
   Graph* found = nullptr;
   if (const cudaError_t error = need(graph, &found); error != cudaSuccess) return error;
   if (found->capturing) return cudaErrorInvalidValue;
+  // "If graph contains any allocation or free nodes, there can be at most one executable graph in existence for that graph at a time."
+  if (hasMemoryNodes(*found) && instanceOf(*found) != nullptr) return cudaErrorNotSupported;
   std::unique_ptr<Exec> exec;
   if (const cudaError_t error = Exec::make(*found, flags, &exec, culprit, result); error != cudaSuccess) return error;
   *made = keep(std::move(exec));
@@ -58,12 +60,8 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStream_t stream) {
   const auto lock = lockGraphs();
   Exec* exec = nullptr;
   if (const cudaError_t error = needExec(graphExec, &exec); error != cudaSuccess) return error;
-  Capturing capturing;
-  if (const cudaError_t error = intercept(*found, &capturing); error != cudaSuccess) return error;
-  if (capturing) {
-    (void)capturing.add(ChildParams{exec->graph().clone()});
-    return cudaSuccess;
-  }
+  // CUDA captures no launches: the way to a child is cudaGraphAddChildGraphNode.
+  if (const cudaError_t error = refuseCaptured(*found); error != cudaSuccess) return error;
   return exec->launch(*found);
 }
 
@@ -78,8 +76,10 @@ cudaError_t cudaGraphUpload(cudaGraphExec_t graphExec, cudaStream_t stream) {
   return exec->upload();
 }
 
+// Potentially unsafe while a stream captures, as cudaFree is: it gives memory back.
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graphExec) {
   const auto lock = lockGraphs();
+  if (const cudaError_t error = checkUnsafe(); error != cudaSuccess) return error;
   Exec* exec = nullptr;
   if (const cudaError_t error = needExec(graphExec, &exec); error != cudaSuccess) return error;
   (void)forget(exec);

@@ -52,11 +52,15 @@ class ModuleRegistry {
   PointerMap<Symbol> symbols_;
 };
 
-// The kernel behind a launch's function pointer on a device. cudaErrorInvalidDeviceFunction for what is no kernel.
+// What is no kernel's address is taken for a handle (cudaKernel_t, cudaFunction_t), and is none: cudaErrorInvalidResourceHandle, as CUDA 13
+// has it. cudaErrorInvalidDeviceFunction for null.
+inline cudaError_t noKernel(const void* key) { return key == nullptr ? cudaErrorInvalidDeviceFunction : cudaErrorInvalidResourceHandle; }
+
+// The kernel behind a launch's function pointer on a device.
 inline cudaError_t findKernel(const void* key, client::Device& device, client::Kernel** kernel) {
   Function* function = ModuleRegistry::get().findFunction(key);
   if (function == nullptr) [[unlikely]]
-    return cudaErrorInvalidDeviceFunction;
+    return noKernel(key);
   *kernel = function->kernels[device.index()].load(std::memory_order_acquire);
   return *kernel != nullptr ? cudaSuccess : function->resolve(device, kernel);
 }

@@ -65,7 +65,8 @@ KernelNeeds kernelNeeds(const client::Kernel& kernel) {
 
 std::uint32_t maxActiveBlocks(const MultiprocessorLimits& limits, const KernelNeeds& kernel, std::uint32_t blockThreads,
                               std::uint64_t dynamicShared) {
-  if (blockThreads == 0 || blockThreads > std::min(limits.threadsPerBlock, kernel.maxThreadsPerBlock)) return 0;
+  // The device's limit alone: what a kernel has been compiled for counts through its registers, also where the launch would be refused.
+  if (blockThreads == 0 || blockThreads > limits.threadsPerBlock) return 0;
   const std::uint64_t warps = (std::uint64_t{blockThreads} + limits.warpThreads - 1) / limits.warpThreads;
   const std::uint64_t byWarps = limits.threads / limits.warpThreads / warps;
   return static_cast<std::uint32_t>(std::min({byWarps, std::uint64_t{limits.blocks}, byRegisters(limits, kernel, warps),

@@ -145,7 +145,7 @@ cudaError_t describeTexture(const cudaTextureDesc& desc, wire::TextureObject* t)
   if (desc.readMode != cudaReadModeElementType && desc.readMode != cudaReadModeNormalizedFloat) return cudaErrorInvalidValue;
   const bool normalized = desc.readMode == cudaReadModeNormalizedFloat && !floats;
   if (normalized && t->channelBits == 32) return cudaErrorInvalidValue;
-  if (desc.filterMode == cudaFilterModeLinear && !floats && !normalized) return cudaErrorInvalidValue;
+  if (desc.filterMode == cudaFilterModeLinear && !floats && !normalized) return cudaErrorInvalidFilterSetting;
   t->filter = desc.filterMode == cudaFilterModeLinear;
   t->mipFilter = desc.mipmapFilterMode == cudaFilterModeLinear;
   t->normalizedCoordinates = desc.normalizedCoords != 0 || t->shape == wire::TextureShape::cube;
@@ -204,9 +204,10 @@ cudaError_t keep(const wire::TextureObject& described, Object object, unsigned l
   return cudaSuccess;
 }
 
+// What is no object is destroyed with success, and nothing happens: that is how CUDA has it.
 cudaError_t destroy(unsigned long long handle, bool surface) {
   Object object;
-  if (!find(handle, surface, &object)) return cudaErrorInvalidValue;
+  if (!find(handle, surface, &object)) return cudaSuccess;
   {
     const std::lock_guard lock(objects().mutex);
     objects().live.erase(handle);
@@ -260,8 +261,7 @@ cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t* pSurfObject, const cuda
   if (const cudaError_t error = texture::checkServed(*object.device); error != cudaSuccess) return error;
   const Array* array = texture::findArray(pResDesc->res.array.array);
   if (array == nullptr || array->stale()) return cudaErrorInvalidResourceHandle;
-  // Levels of mipmapped arrays are made without it as well (CUDA samples, bindlessTexture).
-  if ((array->flags & cudaArraySurfaceLoadStore) == 0 && !array->level) return cudaErrorInvalidValue;
+  // CUDA does not look whether the array was made with cudaArraySurfaceLoadStore; here surfaces do not need it.
   wire::TextureObject described{};
   object.device = array->device;
   if (const cudaError_t error = describeArray(*array, &described); error != cudaSuccess) return error;

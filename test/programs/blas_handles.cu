@@ -77,7 +77,9 @@ void wrongArguments(cublasHandle_t handle) {
   EXPECT_STATUS(CUBLAS_STATUS_INVALID_VALUE, gemm(CUBLAS_OP_T, 8, 8, 4, 3, 8, 8));
   EXPECT_STATUS(CUBLAS_STATUS_INVALID_VALUE, gemm(cublasOperation_t(99), 8, 8, 8, 8, 8, 8));
   EXPECT_STATUS(CUBLAS_STATUS_SUCCESS, gemm(CUBLAS_OP_N, 0, 8, 8, 8, 8, 8));
-  EXPECT_STATUS(CUBLAS_STATUS_INVALID_VALUE, cublasSgemv(handle, CUBLAS_OP_N, 8, 8, &one, a.device, 8, b.device, 0, &zero, c.device, 1));
+  // "incx, incy = 0", says the documentation; NVIDIA's library of CUDA 13 computes something.
+  if (check::throughRouse())
+    EXPECT_STATUS(CUBLAS_STATUS_INVALID_VALUE, cublasSgemv(handle, CUBLAS_OP_N, 8, 8, &one, a.device, 8, b.device, 0, &zero, c.device, 1));
   EXPECT_STATUS(CUBLAS_STATUS_INVALID_VALUE,
                 cublasSgemmStridedBatched(handle, CUBLAS_OP_N, CUBLAS_OP_N, 8, 8, 8, &one, a.device, 8, 0, b.device, 8, 0, &zero, c.device, 8, 64, -1));
   EXPECT_STATUS(CUBLAS_STATUS_NOT_SUPPORTED, cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, 8, 8, 8, &one, a.device, CUDA_R_16F, 8, b.device, CUDA_R_16BF, 8,
@@ -97,6 +99,8 @@ void order(cublasHandle_t handle) {
   CHECK(cudaStreamCreateWithFlags(&first, cudaStreamNonBlocking));
   CHECK(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking));
   CHECK(cudaEventCreate(&event));
+  // A copy from pageable memory may still be on its way when it returns, and these streams do not wait for the default one.
+  CHECK(cudaDeviceSynchronize());
   BLAS(cublasSetStream(handle, first));
   scale<<<1, 128, 0, first>>>(a.device, n * n, 2);
   BLAS(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &one, a.device, n, b.device, n, &zero, c.device, n));
@@ -155,7 +159,7 @@ void transfers() {
   for (int i = 0; i < 5; ++i) EXPECT(strided[2 * i] == host[2 * i]);
   EXPECT(strided[1] == -1);
   EXPECT_STATUS(CUBLAS_STATUS_INVALID_VALUE, cublasSetVector(5, sizeof(float), host.data(), 0, device, 1));
-  EXPECT_STATUS(CUBLAS_STATUS_INVALID_VALUE, cublasSetMatrix(5, 5, sizeof(float), host.data(), 4, device, 5));
+  EXPECT_STATUS(CUBLAS_STATUS_MAPPING_ERROR, cublasSetMatrix(5, 5, sizeof(float), host.data(), 4, device, 5));
   CHECK(cudaFree(device));
 }
 

@@ -29,7 +29,7 @@ void about() {
   BLAS(cublasLtHeuristicsCacheGetCapacity(&before));
   BLAS(cublasLtHeuristicsCacheSetCapacity(100));
   BLAS(cublasLtHeuristicsCacheGetCapacity(&now));
-  EXPECT(now == 100);
+  EXPECT(now == 100 || !check::throughRouse());  // NVIDIA's has a size of its own near it
   BLAS(cublasLtHeuristicsCacheSetCapacity(before));
 }
 
@@ -120,7 +120,9 @@ void algorithms(cublasLtHandle_t handle) {
   Matrix<float> a(r, k, m), b(r, k, n), c(r, m, n);
   cublasLtMatmulDescOpaque_t desc;
   cublasLtMatrixLayoutOpaque_t la, lb, lc;
-  EXPECT_STATUS(CUBLAS_STATUS_ALLOC_FAILED, cublasLtMatmulDescInit_internal(&desc, sizeof desc - 1, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+  // The library's own content is less than the header's structure.
+  EXPECT_STATUS(CUBLAS_STATUS_ALLOC_FAILED, cublasLtMatmulDescInit_internal(&desc, 8, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+  BLAS(cublasLtMatmulDescInit_internal(&desc, sizeof desc - 1, CUBLAS_COMPUTE_32F, CUDA_R_32F));
   BLAS(cublasLtMatmulDescInit_internal(&desc, sizeof desc, CUBLAS_COMPUTE_32F, CUDA_R_32F));
   BLAS(cublasLtMatrixLayoutInit(&la, CUDA_R_32F, k, m, k));
   BLAS(cublasLtMatrixLayoutInit(&lb, CUDA_R_32F, k, n, k));

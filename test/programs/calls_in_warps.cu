@@ -72,7 +72,9 @@ __global__ void through(const float* x, float* out) {
 __host__ __device__ inline unsigned ackermann(unsigned m, unsigned n) { return m == 0 ? n + 1 : n == 0 ? ackermann(m - 1, 1) : ackermann(m - 1, ackermann(m, n - 1)); }
 __global__ void recursive(unsigned* out) {
   unsigned v = ackermann(threadIdx.x % 3, threadIdx.x % 4 + blockIdx.x);
-  v += __shfl_xor_sync(kFull, v, 1);
+  // Never 0; but behind a branch the shuffle waits for the lanes that its mask names. ptxas takes it that a function which calls itself returns its
+  // lanes together, which they do not, and leaves the wait out otherwise.
+  if (v != 0) v += __shfl_xor_sync(kFull, v, 1);
   __syncthreads();
   if (threadIdx.x % 5 == 0) v += ackermann(2, threadIdx.x % 3);
   out[blockIdx.x * blockDim.x + threadIdx.x] = v;

@@ -11,6 +11,9 @@
 #include <string>
 #include <vector>
 
+// In every CUDA runtime, in no header of the toolkit's.
+extern "C" cudaError_t cudaGetExportTable(const void** table, const cudaUUID_t* id);
+
 namespace check {
 
 inline int failures = 0;
@@ -76,6 +79,31 @@ void near(const char* name, const std::vector<T>& got, const std::vector<U>& wan
   }
   for (std::size_t i = 0; i < got.size(); ++i)
     if (!near(name, i, double(got[i]), double(wanted[i]), relative, absolute)) return;
+}
+
+// Whether the CUDA runtime is Rouse's. For what CUDA leaves undefined and Rouse does not, handles of objects that are no more for one: it must
+// not be tried with another runtime. Asks for an export table by a number that only Rouse's runtime has; any other refuses it, by the
+// same call. What another thread or a capture does is not touched; the thread's last error is forgotten.
+inline bool throughRouse() {
+  static const bool is = [] {
+    const cudaUUID_t id = {{'r', 'o', 'u', 's', 'e', ' ', 'r', 'u', 'n', 't', 'i', 'm', 'e', 0, 0, 0}};
+    const void* table = nullptr;
+    const bool found = cudaGetExportTable(&table, &id) == cudaSuccess && table != nullptr;
+    (void)cudaGetLastError();
+    return found;
+  }();
+  return is;
+}
+
+// Whether the current device is Rouse's CPU device. For kernels that a GPU need not run to their end, or not to one result (lanes counted on to
+// stay in step, masks that name lanes which do not come), that programs contain all the same, and that the CPU device runs as they were meant.
+inline bool onCpuDevice() {
+  if (!throughRouse()) return false;
+  int device = 0;
+  cudaDeviceProp properties;
+  cuda(cudaGetDevice(&device), "cudaGetDevice", __FILE__, __LINE__);
+  cuda(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties", __FILE__, __LINE__);
+  return std::string(properties.name) == "Rouse CPU Device";
 }
 
 // The last statement of main.

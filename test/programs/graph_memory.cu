@@ -40,11 +40,14 @@ void captured() {
   CHECK(cudaStreamSynchronize(stream));
   const auto got = check::toHost(result, n);
   for (int i = 0; i < n; ++i) EXPECT(got[i] == (3 + i) * (3 + i));
-  EXPECT(attribute(cudaGraphMemAttrUsedMemCurrent) == 0 && attribute(cudaGraphMemAttrUsedMemHigh) == n * 8);
+  // How much is counted, and until when, is the device's affair: it reserves more than is asked for, and keeps it until it is told to trim.
+  EXPECT(attribute(cudaGraphMemAttrUsedMemHigh) >= n * 8);
+  if (check::throughRouse()) EXPECT(attribute(cudaGraphMemAttrUsedMemCurrent) == 0 && attribute(cudaGraphMemAttrUsedMemHigh) == n * 8);
   CHECK(cudaGraphExecDestroy(exec));
   CHECK(cudaGraphDestroy(graph));
-  EXPECT(attribute(cudaGraphMemAttrReservedMemCurrent) == 0);
+  if (check::throughRouse()) EXPECT(attribute(cudaGraphMemAttrReservedMemCurrent) == 0);
   CHECK(cudaDeviceGraphMemTrim(0));
+  EXPECT(attribute(cudaGraphMemAttrReservedMemCurrent) == 0);
   CHECK(cudaFree(result));
   CHECK(cudaStreamDestroy(stream));
 }
@@ -74,11 +77,15 @@ void across() {
   CHECK(cudaGraphAddMemFreeNode(&freed, frees, nullptr, 0, memory));
   cudaGraphExec_t make, make2, use, release;
   CHECK(cudaGraphInstantiate(&make, makes, 0));
-  CHECK(cudaGraphInstantiate(&make2, makes, cudaGraphInstantiateFlagAutoFreeOnLaunch));
+  // One instance at a time of a graph with such nodes.
+  EXPECT_ERROR(cudaErrorNotSupported, cudaGraphInstantiate(&make2, makes, cudaGraphInstantiateFlagAutoFreeOnLaunch));
+  cudaGetLastError();
   CHECK(cudaGraphInstantiate(&use, uses, 0));
   CHECK(cudaGraphInstantiate(&release, frees, 0));
   CHECK(cudaGraphLaunch(make, 0));
-  EXPECT(attribute(cudaGraphMemAttrUsedMemCurrent) == n * 4);
+  CHECK(cudaDeviceSynchronize());
+  EXPECT(attribute(cudaGraphMemAttrUsedMemCurrent) >= n * 4);
+  if (check::throughRouse()) EXPECT(attribute(cudaGraphMemAttrUsedMemCurrent) == n * 4);
   EXPECT_ERROR(cudaErrorInvalidValue, cudaGraphLaunch(make, 0));  // not freed yet
   cudaGetLastError();
   CHECK(cudaGraphLaunch(use, 0));
@@ -87,18 +94,22 @@ void across() {
   CHECK(cudaGraphLaunch(release, 0));
   CHECK(cudaGraphLaunch(make, 0));
   CHECK(cudaFreeAsync(memory, 0));
-  EXPECT_ERROR(cudaErrorInvalidValue, cudaFree(memory));
+  if (check::throughRouse()) EXPECT_ERROR(cudaErrorInvalidValue, cudaFree(memory));
   cudaGetLastError();
   CHECK(cudaGraphLaunch(make, 0));
   CHECK(cudaFree(memory));
+  CHECK(cudaGraphExecDestroy(make));
+  CHECK(cudaGraphInstantiate(&make2, makes, cudaGraphInstantiateFlagAutoFreeOnLaunch));
   CHECK(cudaGraphLaunch(make2, 0));
   CHECK(cudaGraphLaunch(make2, 0));
-  for (cudaGraphExec_t exec : {make, make2, use, release}) CHECK(cudaGraphExecDestroy(exec));
+  CHECK(cudaDeviceSynchronize());
+  for (cudaGraphExec_t exec : {make2, use, release}) CHECK(cudaGraphExecDestroy(exec));
   for (cudaGraph_t graph : {makes, uses, frees}) CHECK(cudaGraphDestroy(graph));
   // What is allocated outlives the graph.
   CHECK(cudaMemcpy(host.data(), memory, n * 4, cudaMemcpyDeviceToHost));
   EXPECT(host[7] == 107);
   CHECK(cudaFree(memory));
+  CHECK(cudaDeviceGraphMemTrim(0));
   EXPECT(attribute(cudaGraphMemAttrUsedMemCurrent) == 0 && attribute(cudaGraphMemAttrReservedMemCurrent) == 0);
 }
 

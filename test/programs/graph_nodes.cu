@@ -1,5 +1,10 @@
 // Graphs built node by node: kernels, copies of pageable and pinned memory, fills, host functions, events, children; queries; clones; the
 // same graph launched again with other parameters.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include "check.h"
 
 __global__ void scale(float* values, int n, float by) {
@@ -87,11 +92,12 @@ void dataflow() {
   std::vector<cudaGraphNode_t> list(12, up);
   nodes = 12;
   CHECK(cudaGraphGetNodes(graph, list.data(), &nodes));
-  EXPECT(nodes == 10 && list[0] == up && list[9] == host1 && list[10] == nullptr && list[11] == nullptr);
+  const auto lists = [](const auto& all, cudaGraphNode_t node) { return std::count(std::begin(all), std::end(all), node) == 1; };
+  EXPECT(nodes == 10 && lists(list, up) && lists(list, host1) && list[10] == nullptr && list[11] == nullptr);
   cudaGraphNode_t before[3];
   size_t dependencies = 3;
   CHECK(cudaGraphNodeGetDependencies(sum, before, nullptr, &dependencies));
-  EXPECT(dependencies == 3 && before[0] == twice && before[2] == zero);
+  EXPECT(dependencies == 3 && lists(before, twice) && lists(before, thrice) && lists(before, zero));
   cudaGraphNodeType type;
   CHECK(cudaGraphNodeGetType(host1, &type));
   EXPECT(type == cudaGraphNodeTypeHost);
@@ -221,7 +227,8 @@ void shapes() {
   EXPECT_ERROR(cudaErrorInvalidValue, cudaGraphInstantiate(&none, graph, 0));
   CHECK(cudaGraphRemoveDependencies(graph, &ends[0], &joint, nullptr, 1));
   CHECK(cudaGraphDestroyNode(record));
-  EXPECT_ERROR(cudaErrorInvalidValue, cudaGraphDestroyNode(record));
+  // CUDA leaves open what comes of handles that are stale, and may crash; Rouse has an error for them.
+  if (check::throughRouse()) EXPECT_ERROR(cudaErrorInvalidValue, cudaGraphDestroyNode(record));
   size_t nodes = 0;
   CHECK(cudaGraphGetNodes(graph, nullptr, &nodes));
   EXPECT(nodes == 40 + 1 + 120 + 1 + 1);
@@ -231,8 +238,10 @@ void shapes() {
   cudaGetLastError();
   CHECK(cudaGraphExecDestroy(exec));
   CHECK(cudaGraphDestroy(graph));
-  EXPECT_ERROR(cudaErrorInvalidValue, cudaGraphDestroy(graph));
-  EXPECT_ERROR(cudaErrorInvalidValue, cudaGraphLaunch(exec, a));
+  if (check::throughRouse()) {
+    EXPECT_ERROR(cudaErrorInvalidValue, cudaGraphDestroy(graph));
+    EXPECT_ERROR(cudaErrorInvalidValue, cudaGraphLaunch(exec, a));
+  }
   cudaGetLastError();
   CHECK(cudaStreamDestroy(a));
   CHECK(cudaStreamDestroy(b));
@@ -274,7 +283,7 @@ void attributes() {
   CHECK(cudaFree(values));
 }
 
-int ended = 0;
+std::atomic<int> ended{0};
 void CUDART_CB ends(void* data) { ended += *static_cast<int*>(data); }
 
 void objects() {
@@ -293,8 +302,10 @@ void objects() {
   CHECK(cudaGraphLaunch(exec, 0));
   CHECK(cudaDeviceSynchronize());
   CHECK(cudaGraphExecDestroy(exec));
+  // "The destructor execution is not synchronized by any CUDA handle": it may be a thread of CUDA's that calls it.
+  for (int i = 0; i < 5000 && ended == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT(ended == 5);
-  EXPECT_ERROR(cudaErrorInvalidValue, cudaUserObjectRelease(object, 1));
+  if (check::throughRouse()) EXPECT_ERROR(cudaErrorInvalidValue, cudaUserObjectRelease(object, 1));
 }
 
 int main() {

@@ -1,5 +1,6 @@
 // known-gap-cuda: arrays, textures and surfaces are served by the CPU device only
-// Graphs, arrays and textures of before a reset of the device are gone, and ending them ends nothing else; what is made afterwards works.
+// Graphs, arrays and textures of before a reset of the device are gone, and ending them ends nothing else; what is made afterwards works. (CUDA leaves
+// open what comes of handles from before, and may crash: it is Rouse alone that is asked.)
 #include "check.h"
 
 __global__ void fetch(cudaTextureObject_t texture, float* out) { out[threadIdx.x] = tex1D<float>(texture, threadIdx.x - 1.0f); }
@@ -15,7 +16,8 @@ struct Everything {
   int* word;
   void make() {
     const cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
-    CHECK(cudaMallocArray(&array, &format, 2, 1));
+    // One row in two dimensions on the CPU device, where fetches with one coordinate stay in it; CUDA does not say what they read then.
+    CHECK(cudaMallocArray(&array, &format, 2, check::onCpuDevice() ? 1 : 0));
     CHECK(cudaMallocMipmappedArray(&levels, &format, make_cudaExtent(8, 8, 0), 4));
     const float values[2] = {4, 8};
     CHECK(cudaMemcpy2DToArray(array, 0, 0, values, 8, 8, 1, cudaMemcpyHostToDevice));
@@ -24,7 +26,7 @@ struct Everything {
     resource.res.array.array = array;
     cudaTextureDesc how{};
     how.addressMode[0] = how.addressMode[1] = cudaAddressModeBorder;
-    how.filterMode = cudaFilterModeLinear;
+    how.filterMode = check::onCpuDevice() ? cudaFilterModeLinear : cudaFilterModePoint;
     CHECK(cudaCreateTextureObject(&texture, &resource, &how, nullptr));
     CHECK(cudaMalloc(&word, 4));
     cudaStream_t stream;
@@ -46,12 +48,12 @@ struct Everything {
     CHECK(cudaGraphDestroy(graph));
   }
   void look() {
-    // A row of two, between borders: with one row there is nothing above or below.
+    // A row of two, between borders.
     float* out = check::deviceArray<float>(5);
     fetch<<<1, 5>>>(texture, out);
     const auto got = check::toHost(out, 5);
-    const float wanted[5] = {0, 2, 6, 4, 0};
-    check::equal("row", got.data(), wanted, 5);
+    const float between[5] = {0, 2, 6, 4, 0}, points[5] = {0, 4, 8, 0, 0};
+    check::equal("row", got.data(), check::onCpuDevice() ? between : points, 5);
     EXPECT(check::toHost(word, 1)[0] == 77);
     CHECK(cudaFree(out));
   }
@@ -62,10 +64,12 @@ int main() {
   before.make();
   before.look();
   CHECK(cudaDeviceReset());
-  EXPECT_ERROR(cudaErrorInvalidValue, cudaGraphLaunch(before.exec, 0));
-  float row[2];
-  EXPECT(cudaMemcpy2DFromArray(row, 8, before.array, 0, 0, 8, 1, cudaMemcpyDeviceToHost) != cudaSuccess);
-  (void)cudaGetLastError();
+  if (check::throughRouse()) {
+    EXPECT_ERROR(cudaErrorInvalidValue, cudaGraphLaunch(before.exec, 0));
+    float row[2];
+    EXPECT(cudaMemcpy2DFromArray(row, 8, before.array, 0, 0, 8, 1, cudaMemcpyDeviceToHost) != cudaSuccess);
+    (void)cudaGetLastError();
+  }
   // New memory, where the old was; ending the old gives back none of it.
   std::vector<unsigned char*> blocks;
   const auto allocate = [&] {
@@ -77,7 +81,7 @@ int main() {
     }
   };
   allocate();
-  before.end();
+  if (check::throughRouse()) before.end();
   allocate();
   for (size_t i = 0; i < blocks.size(); ++i) {
     const auto got = check::toHost(blocks[i], 256 << i % 12);

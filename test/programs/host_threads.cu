@@ -10,7 +10,8 @@ __global__ void mix(unsigned* data, int n, unsigned key) {
   if (i < n) data[i] = (data[i] ^ key) * 2654435761u + i;
 }
 
-std::atomic<int> wrong{0};
+std::atomic<int> wrong{0}, otherError{0}, leftOver{0};
+cudaError_t tooManyThreads;
 
 void work(int id, unsigned* shared) {
   check::Random random(100 + id);
@@ -35,10 +36,10 @@ void work(int id, unsigned* shared) {
     if (id % 2) {
       // An error is latched for the calling thread only.
       mix<<<1, 5000, 0, stream>>>(shared, 0, 0);
-      if (cudaPeekAtLastError() != cudaErrorInvalidConfiguration) ++wrong;
-      if (cudaGetLastError() != cudaErrorInvalidConfiguration) ++wrong;
+      if (cudaPeekAtLastError() != tooManyThreads) ++otherError;
+      if (cudaGetLastError() != tooManyThreads) ++otherError;
     }
-    if (cudaGetLastError() != cudaSuccess) ++wrong;
+    if (cudaGetLastError() != cudaSuccess) ++leftOver;
   }
   mix<<<1, 64, 0, stream>>>(shared + 64 * id, 64, id);
   CHECK(cudaStreamSynchronize(stream));
@@ -50,10 +51,18 @@ int main() {
   unsigned* shared = check::deviceArray<unsigned>(64 * threads);
   CHECK(cudaMemset(shared, 0, 64 * threads * sizeof(unsigned)));
   CHECK(cudaDeviceSynchronize());
+  mix<<<1, 64>>>(shared, 0, 0);
+  CHECK(cudaGetLastError());
+  mix<<<1, 5000>>>(shared, 0, 0);
+  tooManyThreads = cudaGetLastError();
+  EXPECT(tooManyThreads != cudaSuccess);
+  CHECK(cudaGetLastError());
   std::vector<std::thread> all;
   for (int t = 0; t < threads; ++t) all.emplace_back(work, t, shared);
   for (auto& t : all) t.join();
   EXPECT(wrong == 0);
+  EXPECT(otherError == 0);
+  EXPECT(leftOver == 0);
   std::vector<unsigned> wanted(64 * threads);
   for (int i = 0; i < 64 * threads; ++i) wanted[i] = unsigned(i / 64) * 2654435761u + i % 64;
   check::equal("shared", check::toHost(shared, wanted.size()), wanted);

@@ -97,8 +97,9 @@ int main() {
   EXPECT(a.maxThreadsPerBlock > 0 && a.ptxVersion >= 75 && a.binaryVersion >= 75);
   CHECK(cudaFuncSetCacheConfig(fill, cudaFuncCachePreferShared));
   CHECK(cudaFuncSetAttribute(fill, cudaFuncAttributePreferredSharedMemoryCarveout, 50));
-  EXPECT_ERROR(cudaErrorInvalidDeviceFunction, cudaFuncGetAttributes(&a, reinterpret_cast<const void*>(&value)));
-  EXPECT_ERROR(cudaErrorInvalidDeviceFunction, cudaLaunchKernel(reinterpret_cast<const void*>(&value), dim3(1), dim3(1), arguments, 0, nullptr));
+  // What is no kernel's address could be a handle (cudaKernel_t), and is none.
+  EXPECT_ERROR(cudaErrorInvalidResourceHandle, cudaFuncGetAttributes(&a, reinterpret_cast<const void*>(&value)));
+  EXPECT_ERROR(cudaErrorInvalidResourceHandle, cudaLaunchKernel(reinterpret_cast<const void*>(&value), dim3(1), dim3(1), arguments, 0, nullptr));
   cudaGetLastError();
   nothing<<<1000, 1>>>();
   nothing<<<dim3(3, 4, 5), dim3(2, 3, 4)>>>();

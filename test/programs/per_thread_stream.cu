@@ -19,16 +19,26 @@ int main() {
   int* flag = check::deviceArray<int>(2);
   CHECK(cudaMemset(flag, 0, 2 * sizeof(int)));
   CHECK(cudaDeviceSynchronize());
-  // This thread's default stream is held; another thread's default stream sets it free.
+  // This thread's default stream is held; another thread's default stream sets it free. What frees has run before, on that stream: a kernel is
+  // loaded by its first launch, which may wait for all that runs (CUDA Programming Guide, "Lazy Loading", "Concurrent Execution").
+  std::atomic<int> stage{0};
+  std::thread other([&] {
+    set<<<1, 1>>>(flag + 1, 1);
+    CHECK(cudaGetLastError());
+    CHECK(cudaStreamSynchronize(0));
+    stage = 1;
+    while (stage != 2) std::this_thread::yield();
+    set<<<1, 1>>>(flag, 1);
+    CHECK(cudaGetLastError());
+    CHECK(cudaStreamSynchronize(0));
+  });
+  while (stage != 1) std::this_thread::yield();
   waitFor<<<1, 1>>>(flag);
   CHECK(cudaGetLastError());
   EXPECT_ERROR(cudaErrorNotReady, cudaStreamQuery(0));
   cudaGetLastError();
-  std::thread([&] {
-    set<<<1, 1>>>(flag, 1);
-    CHECK(cudaGetLastError());
-    CHECK(cudaStreamSynchronize(0));
-  }).join();
+  stage = 2;
+  other.join();
   CHECK(cudaStreamSynchronize(cudaStreamPerThread));
 
   const int n = 4000, threads = 6;

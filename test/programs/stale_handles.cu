@@ -1,5 +1,5 @@
-// Handles of destroyed objects and handles that never were: an error each time, never a crash, never another object's work. (CUDA leaves
-// this undefined: the one program here that asks for more than CUDA promises.)
+// Handles of destroyed objects: an error each time, never a crash, never another object's work. CUDA leaves this undefined, and its runtime may crash:
+// it is Rouse alone that is asked for it. What comes after is anybody's.
 #include "check.h"
 
 __global__ void bump(int* counter) { atomicAdd(counter, 1); }
@@ -19,7 +19,7 @@ int main() {
 
   bool reused = false;  // a runtime may give the same handle out again; then it is live
   for (auto& s : streams) reused |= s == old;
-  if (!reused) {
+  if (check::throughRouse() && !reused) {
     EXPECT(cudaStreamSynchronize(old) != cudaSuccess);
     EXPECT(cudaStreamQuery(old) != cudaSuccess);
     bump<<<1, 1, 0, old>>>(counter);
@@ -28,10 +28,12 @@ int main() {
     EXPECT(cudaMemsetAsync(counter, 1, 4, old) != cudaSuccess);
     cudaGetLastError();
   }
-  EXPECT(cudaEventRecord(oldEvent, streams[0]) != cudaSuccess);
-  EXPECT(cudaStreamWaitEvent(streams[0], oldEvent, 0) != cudaSuccess);
-  EXPECT(cudaEventDestroy(oldEvent) != cudaSuccess);
-  cudaGetLastError();
+  if (check::throughRouse()) {
+    EXPECT(cudaEventRecord(oldEvent, streams[0]) != cudaSuccess);
+    EXPECT(cudaStreamWaitEvent(streams[0], oldEvent, 0) != cudaSuccess);
+    EXPECT(cudaEventDestroy(oldEvent) != cudaSuccess);
+    cudaGetLastError();
+  }
   for (auto& s : streams) {
     bump<<<1, 1, 0, s>>>(counter);
     CHECK(cudaGetLastError());

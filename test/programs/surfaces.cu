@@ -233,6 +233,6 @@ int main() {
   // The last: it ends the context.
   cudaArray_t a = array(cudaCreateChannelDesc<int>(), make_cudaExtent(16, 4, 0));
   outside<<<1, 1>>>(surface(a));
-  EXPECT_ERROR(cudaErrorLaunchFailure, cudaDeviceSynchronize());
+  EXPECT_ERROR(cudaErrorIllegalAddress, cudaDeviceSynchronize());
   return check::done();
 }

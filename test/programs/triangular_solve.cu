@@ -1,5 +1,5 @@
-// Sparse triangular systems without levels: a warp for each row, whose lanes each wait for the rows that theirs need, add up what they have in volatile shared memory in step (as programs from before
-// independent thread scheduling have it), and hand the row on. Most lanes poll most of the time, each a flag of its own (Liu et al., "A Synchronization-Free Algorithm for Parallel Sparse Triangular
+// Sparse triangular systems without levels: a warp for each row, whose lanes each wait for the rows that theirs need, add up what they have in volatile shared memory, and hand the row on. On the
+// CPU device they add up in step as well, as programs from before independent thread scheduling have it: lanes that leave a loop one by one need not be in step behind it on a GPU. Most lanes poll most of the time, each a flag of its own (Liu et al., "A Synchronization-Free Algorithm for Parallel Sparse Triangular
 // Solves", Euro-Par 2016).
 #include <algorithm>
 
@@ -13,6 +13,7 @@ __device__ bool isDone(const int* flag) {
   return found == 1;
 }
 
+template <bool kInStep>
 __global__ void solve(const int* begins, const int* columns, const double* values, int* done, int rows, const double* b, double* x) {
   __shared__ volatile double parts[kThreads];
   const int t = threadIdx.x, row = (blockIdx.x * kThreads + t) / 32, lane = t % 32;
@@ -26,8 +27,16 @@ __global__ void solve(const int* begins, const int* columns, const double* value
     }
   }
   parts[t] = sum;
-  for (int distance = 16; distance > 0; distance /= 2)
-    if (lane < distance) parts[t] = parts[t] + parts[t + distance];
+  if constexpr (kInStep) {
+    for (int distance = 16; distance > 0; distance /= 2)
+      if (lane < distance) parts[t] = parts[t] + parts[t + distance];
+  } else {
+    __syncwarp();
+    for (int distance = 16; distance > 0; distance /= 2) {
+      if (lane < distance) parts[t] = parts[t] + parts[t + distance];
+      __syncwarp();
+    }
+  }
   if (lane == 0) {
     x[row] = (b[row] - parts[t]) / values[begins[row + 1] - 1];
     __threadfence();
@@ -88,10 +97,13 @@ int main() {
   CHECK(cudaMemcpy(dColumns, columns.data(), columns.size() * sizeof(int), cudaMemcpyHostToDevice));
   CHECK(cudaMemcpy(dValues, values.data(), values.size() * sizeof(double), cudaMemcpyHostToDevice));
   CHECK(cudaMemcpy(dB, b.data(), rows * sizeof(double), cudaMemcpyHostToDevice));
-  for (int round = 0; round < 2; ++round) {
+  for (int round = 0; round < 4; ++round) {
+    const bool inStep = round % 2 == 1;
+    if (inStep && !check::onCpuDevice()) continue;
     CHECK(cudaMemset(done, 0, rows * sizeof(int)));
     CHECK(cudaMemset(dX, 0, rows * sizeof(double)));
-    solve<<<(rows * 32 + kThreads - 1) / kThreads, kThreads>>>(dBegins, dColumns, dValues, done, rows, dB, dX);
+    const auto kernel = inStep ? solve<true> : solve<false>;
+    kernel<<<(rows * 32 + kThreads - 1) / kThreads, kThreads>>>(dBegins, dColumns, dValues, done, rows, dB, dX);
     CHECK(cudaMemcpy(x.data(), dX, rows * sizeof(double), cudaMemcpyDeviceToHost));
     check::equal("x", x.data(), wanted.data(), rows);
   }

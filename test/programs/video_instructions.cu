@@ -1,4 +1,5 @@
-// The scalar video instructions, on words, halves and bytes, and those SIMD ones that no intrinsic makes: inline PTX, each against plain C++.
+// The scalar video instructions, on words, halves and bytes, and those SIMD ones that no intrinsic makes: inline PTX, each against plain C++, as
+// GPUs do it. That is not what the ISA says where words of vmad are unsigned, upper halves merged, or large unsigned results saturated.
 #include "check.h"
 
 #include <algorithm>
@@ -16,12 +17,18 @@
   X(middle, "vmax.s32.s32.s32.min %0, %1, %2, %3;", std::uint32_t(std::min(std::max(sa, sb), sc)))                                         \
   X(greatestUnsigned, "vmax.u32.u32.u32.max %0, %1, %2, %3;", std::uint32_t(std::max(std::max(ua, ub), uc)))                               \
   X(mergeByte, "vadd.u32.u32.u32.sat %0.b2, %1, %2, %3;", std::uint32_t((uc & 0xff00ffff) | clampUnsigned(ua + ub, 8) << 16))              \
-  X(mergeHalf, "vmin.s32.s32.s32 %0.h1, %1, %2, %3;", std::uint32_t((uc & 0xffff) | (std::min(sa, sb) & 0xffff) << 16))                    \
+  X(mergeHalf, "vmin.s32.s32.s32 %0.h1, %1, %2, %3;", std::uint32_t((uc & 0xffff) | (std::min(sa, sb) & 0xffff0000)))                      \
+  X(mergeLowHalf, "vmin.s32.s32.s32 %0.h0, %1, %2, %3;", std::uint32_t((uc & 0xffff0000) | (std::min(sa, sb) & 0xffff)))                   \
+  X(addUnsigned, "vadd.u32.u32.u32.sat %0, %1, %2;", std::uint32_t(ua + ub))                                                               \
+  X(subByte, "vsub.u32.u32.u32.sat %0.b1, %1, %2, %3;", std::uint32_t((uc & ~0xff00) | (ua < ub ? 255 : clampUnsigned(ua - ub, 8)) << 8))  \
+  X(leastUnsigned, "vmin.u32.u32.s32.min %0, %1, %2, %3;", std::uint32_t(std::min<unsigned long>(std::min(ua, sb), uc)))                   \
   X(shiftClamped, "vshl.u32.u32.u32.clamp %0, %1, %2;", std::uint32_t(ub > 31 ? 0 : ua << ub))                                             \
   X(shiftWrapped, "vshr.s32.s32.u32.wrap.add %0, %1, %2, %3;", std::uint32_t((sa >> (ub & 31)) + uc))                                      \
   X(multiplyAdd, "vmad.u32.u32.u32 %0, %1.h0, %2.h1, %3;", std::uint32_t((ua & 0xffff) * (ub >> 16) + uc))                                 \
   X(multiplyScaled, "vmad.s32.s32.s32.sat.shr15 %0, %1, %2.h0, %3;", std::uint32_t(clampSigned((sa * std::int16_t(ub) + sc) >> 15, 32)))   \
-  X(multiplyPlusOne, "vmad.u32.u32.u32.po.shr7 %0, %1.b0, %2.b0, %3;", std::uint32_t(((ua & 255) * (ub & 255) + uc + 1) >> 7))             \
+  X(multiplyPlusOne, "vmad.u32.u32.u32.po.shr7 %0, %1.b0, %2.b0, %3;", std::uint32_t(((ua & 255) * (ub & 255) + sc + 1) >> 7))             \
+  X(multiplyWords, "vmad.u32.u32.u32.shr15 %0, %1, %2, %3;", std::uint32_t((sa * sb + sc) >> 15))                                          \
+  X(multiplyUnsigned, "vmad.u32.u32.u32.sat %0, %1, %2, %3;", std::uint32_t(clampUnsigned(sa * sb + sc, 32)))                              \
   X(isLess, "vset.s32.s32.lt %0, %1, %2;", std::uint32_t(sa < sb))                                                                         \
   X(countGreater, "vset.u32.u32.ge.add %0, %1.b0, %2.b3, %3;", std::uint32_t(((ua & 255) >= (ub >> 24)) + uc))                             \
   X(bytesEqual, "vset4.u32.u32.eq %0, %1, %2, %3;", lanes(a, b, 8, [](long x, long y) { return x == y; }))                                 \

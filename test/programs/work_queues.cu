@@ -94,10 +94,15 @@ struct Room {
   int plain;
 };
 
-__global__ void semaphore(Room* r, int limit, int rounds) {
+// `blindly`: adds first and looks then, so that those who wait may keep each other out for as long as they like, and on GPUs do.
+__global__ void semaphore(Room* r, int limit, int rounds, bool blindly) {
   if (threadIdx.x == 0) {
     for (int k = 0; k < rounds; ++k) {
-      while (atomicAdd(&r->semaphore, 1) >= limit) atomicSub(&r->semaphore, 1);
+      if (blindly) {
+        while (atomicAdd(&r->semaphore, 1) >= limit) atomicSub(&r->semaphore, 1);
+      } else {
+        for (int seen = 0; seen >= limit || atomicCAS(&r->semaphore, seen, seen + 1) != seen;) seen = *const_cast<volatile int*>(&r->semaphore);
+      }
       __threadfence();
       atomicMax(&r->most, atomicAdd(&r->inside, 1) + 1);
       atomicAdd(&r->total, 1);
@@ -168,7 +173,7 @@ int main() {
 
   Room* room = check::deviceArray<Room>(1);
   CHECK(cudaMemset(room, 0, sizeof *room));
-  semaphore<<<8, 32>>>(room, 2, 20);
+  semaphore<<<8, 32>>>(room, 2, 20, check::onCpuDevice());
   CHECK(cudaGetLastError());
   Room end = check::toHost(room, 1)[0];
   EXPECT(end.total == 160 && end.most >= 1 && end.most <= 2 && end.semaphore == 0 && end.inside == 0);

@@ -192,4 +192,18 @@ cudaGraphExec_t keep(std::unique_ptr<Exec> exec) {
 
 bool forget(Exec* exec) { return all().erase(exec) != 0; }
 
+bool hasMemoryNodes(const Graph& graph) {
+  bool has = false;
+  forEachNode(graph, [&](const Node& node) {
+    has = has || std::holds_alternative<AllocParams>(node.params) || std::holds_alternative<FreeParams>(node.params);
+  });
+  return has;
+}
+
+Exec* instanceOf(const Graph& source) {
+  for (const auto& [handle, exec] : all())
+    if (exec->graph().origin == source.id) return exec.get();
+  return nullptr;
+}
+
 }  // namespace rouse::cudart::graph

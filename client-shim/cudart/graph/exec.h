@@ -25,7 +25,7 @@ class Exec {
 
   unsigned long long flags() const { return flags_; }
   client::Device& device() const { return device_; }
-  Graph& graph() { return *graph_; }
+  const Graph& graph() const { return *graph_; }
 
   // The twin of a node of the graph that this was made of (or of a graph cloned from it, or of a child's). Null: it has none.
   Node* find(const Node& original) const;
@@ -58,5 +58,9 @@ class Exec {
 Exec* findExec(cudaGraphExec_t handle);
 cudaGraphExec_t keep(std::unique_ptr<Exec> exec);
 bool forget(Exec* exec);
+
+bool hasMemoryNodes(const Graph& graph);
+// One that has been made of this graph; null: there is none.
+Exec* instanceOf(const Graph& source);
 
 }  // namespace rouse::cudart::graph
