@@ -46,6 +46,8 @@ struct DeviceProperties {
   bool copiesOnWrite = false;
   // Using a granule before it has arrived brings it there and then; otherwise that gives no defined result, or a fault.
   bool arrivesOnDemand = false;
+  // Kernels and copies take none of the node's processors, so that who waits for them may look instead of sleeping.
+  bool leavesProcessors = false;
   // For operators; a function is not told these.
   std::uint64_t physicalBytes = 0;  // memory that the device has, offered or not; 0: unknown
   std::string driverVersion;        // "580.65.06"; empty: unknown

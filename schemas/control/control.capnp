@@ -158,6 +158,7 @@ struct DeviceInfo {
   computeMinor @5 :UInt32;
   attributes @6 :List(Int32);
   placesVariables @7 :Bool;  # module variables lie where VariableAddress says, not where the client puts them
+  leavesProcessors @8 :Bool; # its work takes none of the node's processors: who waits for it may look for long
 }
 
 struct LoadModule {

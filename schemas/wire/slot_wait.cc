@@ -23,7 +23,7 @@ void signal(Slot& slot, std::uint64_t value, CudaError result, std::uint64_t tim
 void SpinBudget::learn(std::chrono::nanoseconds waited) {
   if (budget_.count() == 0) return;
   // Twice what this wait took would have covered it; a wait too long for any budget says that sleeping is right.
-  budget_ = waited <= kMost ? std::clamp(2 * waited, kLeast, kMost) : std::max(kLeast, budget_ / 2);
+  budget_ = waited <= most_ ? std::clamp(2 * waited, kLeast, most_) : std::max(kLeast, budget_ / 2);
 }
 
 namespace detail {

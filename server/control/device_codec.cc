@@ -29,6 +29,7 @@ void write(capnproto::DeviceInfo::Builder to, const memory::DeviceProperties& fr
   auto attributes = to.initAttributes(static_cast<unsigned>(from.attributes.size()));
   for (unsigned i = 0; i < attributes.size(); ++i) attributes.set(i, from.attributes[i]);
   to.setPlacesVariables(from.placesVariables);
+  to.setLeavesProcessors(from.leavesProcessors);
 }
 
 void write(capnproto::Link::Builder to, const memory::LinkDescription& from) {
@@ -67,6 +68,7 @@ memory::DeviceProperties read(capnproto::DeviceInfo::Reader from) {
   to.computeMinor = from.getComputeMinor();
   for (std::int32_t attribute : from.getAttributes()) to.attributes.push_back(attribute);
   to.placesVariables = from.getPlacesVariables();
+  to.leavesProcessors = from.getLeavesProcessors();
   return to;
 }
 

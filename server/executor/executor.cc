@@ -89,7 +89,7 @@ Executor::Executor(std::unique_ptr<memory::Device> device, PhysicalMemory memory
       poller_(std::move(poller)),
       control_(std::move(control)),
       loader_(*device_, flag_, std::max(2u, options.cores)),
-      policy_(options.cores),
+      policy_(options.cores, device_->properties().leavesProcessors),
       surroundings_{.device = *device_,
                     .memory = memory_,
                     .progress = flag_,

@@ -43,6 +43,18 @@ TEST_CASE("while kernels need the cores the budget is short") {
   REQUIRE(policy.next(5 * kUs, true) == Rest::nap);
 }
 
+TEST_CASE("while a GPU works, and there are processors to spare, it looks for as long as a large copy takes") {
+  for (const unsigned cores : {2u, 4u}) {
+    RestPolicy policy(cores, true);
+    policy.worked(0);
+    REQUIRE((policy.next(1'999 * kUs, true) == Rest::spin) == (cores == 4));
+    policy.worked(0);
+    REQUIRE(policy.next(2'000 * kUs, true) == Rest::yield);
+    policy.worked(0);
+    REQUIRE(policy.next(50 * kUs, false) == Rest::yield);
+  }
+}
+
 TEST_CASE("pauses longer than any budget shorten it, one that it would have covered restores it") {
   RestPolicy policy(2);
   std::uint64_t now = 0;

@@ -183,6 +183,15 @@ TEST_CASE("the spin budget learns") {
     spin.learn(100ns);
     CHECK(spin.current() == SpinBudget::kLeast);
   }
+  SECTION("a greater limit is learnt up to") {
+    SpinBudget spin{false, SpinBudget::kMostBesideDevice};
+    spin.learn(300us);
+    CHECK(spin.current() == 600us);
+    spin.learn(1900us);
+    CHECK(spin.current() == SpinBudget::kMostBesideDevice);
+    spin.learn(3ms);
+    CHECK(spin.current() == SpinBudget::kMostBesideDevice / 2);
+  }
   SECTION("long waits make it give up, short ones bring it back") {
     SpinBudget spin;
     for (int i = 0; i < 10; ++i) spin.learn(1s);
