@@ -40,6 +40,9 @@ std::string besideThisProgram(const std::string& path);
 // The cuda kind runs on the double.
 bool onDouble();
 
+// The CPU device, and the double: kernels are not as fast as a GPU's.
+bool computesOnProcessors(const std::string& kind);
+
 // GENERATE must stand in the test case itself.
 #define EACH_BACKEND() GENERATE(from_range(rouse::conformance::kinds()))
 

@@ -107,27 +107,27 @@ TEST_CASE("faults of one context leave others alone") {
   CHECK(*reinterpret_cast<std::uint8_t*>(options.deviceWindow.base) == 9);
 }
 
-TEST_CASE("the error codes of CUDA") {
+// Each in a case of its own: a process whose GPU is lost gets no other context of it.
+TEST_CASE("a misaligned address has CUDA's error code") {
+  Bench bench(EACH_BACKEND());
+  Kernels kernels(bench);
+  CHECK(faulty(bench, kernels, "store", {}, bench.allocate(kGranuleBytes) + 2) == CudaError::misalignedAddress);
+}
+
+TEST_CASE("a trap has CUDA's error code") {
+  Bench bench(EACH_BACKEND());
+  Kernels kernels(bench);
+  CHECK(faulty(bench, kernels, "trap", {}) == CudaError::launchFailure);
+}
+
+TEST_CASE("a failed assertion has CUDA's error code") {
   const std::string kind = EACH_BACKEND();
-  {
-    Bench bench(kind);
-    Kernels kernels(bench);
-    CHECK(faulty(bench, kernels, "store", {}, bench.allocate(kGranuleBytes) + 2) == CudaError::misalignedAddress);
-  }
-  {
-    Bench bench(kind);
-    Kernels kernels(bench);
-    CHECK(faulty(bench, kernels, "trap", {}) == CudaError::launchFailure);
-  }
-  {
-    Bench bench(kind);
-    Kernels kernels(bench);
-    CHECK(faulty(bench, kernels, "assertEqual", {}, std::int32_t{1}, std::int32_t{1}) == CudaError::success);
-    CHECK(faulty(bench, kernels, "assertEqual", {}, std::int32_t{1}, std::int32_t{2}) == CudaError::assertion);
-    if (observesAssertions(kind))
-      CHECK(bench.observer.output(true).find("block: [0,0,0], thread: [0,0,0] Assertion `a == b` failed.") !=
-            std::string::npos);
-  }
+  Bench bench(kind);
+  Kernels kernels(bench);
+  CHECK(faulty(bench, kernels, "assertEqual", {}, std::int32_t{1}, std::int32_t{1}) == CudaError::success);
+  CHECK(faulty(bench, kernels, "assertEqual", {}, std::int32_t{1}, std::int32_t{2}) == CudaError::assertion);
+  if (observesAssertions(kind))
+    CHECK(bench.observer.output(true).find("block: [0,0,0], thread: [0,0,0] Assertion `a == b` failed.") != std::string::npos);
 }
 
 TEST_CASE("launches that cannot be are refused without killing the context") {

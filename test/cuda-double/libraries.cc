@@ -49,13 +49,20 @@ CUresult cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option* j
   // Options tune or tell; none changes what a kernel computes.
   std::string log;
   const CUresult result = Library::load(*gpu, code, nullptr, *library, &log);
-  if (result != CUDA_SUCCESS) writeLog(log, jitOptions, jitOptionsValues, numJitOptions);
+  if (!log.empty()) writeLog(log, jitOptions, jitOptionsValues, numJitOptions);
   return result;
 }
 
 CUresult cuLibraryUnload(CUlibrary library) {
   if (currentContext != nullptr) here()->flushOutput();
   return Library::unload(library, false);
+}
+
+CUresult cuLibraryGetModule(CUmodule* pMod, CUlibrary library) {
+  const auto found = state().libraries.find(library, "library");
+  if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  *pMod = reinterpret_cast<CUmodule>(library);
+  return found->failure();
 }
 
 CUresult cuLibraryGetKernel(CUkernel* pKernel, CUlibrary library, const char* name) {

@@ -59,12 +59,20 @@ std::vector<std::byte> bytesOf(const void* code) {
 
 }  // namespace
 
+const memory::ModuleDescription Library::kNothing;
+
 CUresult Library::load(Gpu& gpu, const void* code, Context* owner, CUlibrary& handle, std::string* log) {
   auto image = gpu.device->load(bytesOf(code));
   if (!image) {
     note(image.error().message);
     if (log != nullptr) *log = image.error().message;
-    return static_cast<CUresult>(image.error().code);
+    const auto result = static_cast<CUresult>(image.error().code);
+    if (owner != nullptr || result == CUDA_ERROR_NO_BINARY_FOR_GPU) return result;
+    auto broken = std::make_shared<Library>();
+    broken->gpu_ = &gpu;
+    broken->failure_ = result;
+    handle = state().libraries.add(std::move(broken));
+    return CUDA_SUCCESS;
   }
   auto library = std::make_shared<Library>();
   library->gpu_ = &gpu;

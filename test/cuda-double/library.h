@@ -34,7 +34,9 @@ class Library : public std::enable_shared_from_this<Library> {
   static CUresult unload(CUlibrary handle, bool module);
   ~Library();
 
-  const memory::ModuleDescription& description() const { return image_->description(); }
+  const memory::ModuleDescription& description() const { return image_ != nullptr ? image_->description() : kNothing; }
+  // Of code that cannot be used: drivers take it as a library without kernels, and say so when its module is asked for.
+  CUresult failure() const { return failure_; }
   const std::vector<CUkernel>& kernels() const { return kernels_; }
   // The module in this context, made at first use as drivers do. Null when there is no memory for its variables.
   std::shared_ptr<memory::ModuleInstance> in(Context& context);
@@ -52,8 +54,10 @@ class Library : public std::enable_shared_from_this<Library> {
   };
   Instance* instanceIn(Context& context);
 
+  static const memory::ModuleDescription kNothing;
   Gpu* gpu_ = nullptr;
   Context* owner_ = nullptr;  // of a module; libraries have none
+  CUresult failure_ = CUDA_SUCCESS;
   std::shared_ptr<memory::Image> image_;
   std::vector<CUkernel> kernels_;
   std::mutex mutex_;

@@ -48,6 +48,12 @@ CUresult cuModuleEnumerateFunctions(CUfunction* functions, unsigned int numFunct
   return enumerateKernels(library(mod), reinterpret_cast<CUkernel*>(functions), numFunctions);
 }
 
+// All are loaded with their module here.
+CUresult cuFuncLoad(CUfunction function) {
+  const char* ignored = nullptr;
+  return kernelName(kernel(function), &ignored);
+}
+
 CUresult cuFuncGetName(const char** name, CUfunction hfunc) { return kernelName(kernel(hfunc), name); }
 
 CUresult cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t* paramOffset, size_t* paramSize) {

@@ -5,6 +5,7 @@ and a case that hangs would take the others' time. Prints one JSON object a line
 from __future__ import annotations
 
 import argparse
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -22,7 +23,7 @@ LEFT_OUT = re.compile(r"left out: .*")
 
 
 def emit(**line):
-    print(json.dumps(line), flush=True)
+    print(json.dumps(line) + "\n", end="", flush=True)  # in one piece: several threads
 
 
 def summary(lines):
@@ -69,6 +70,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path)
     parser.add_argument("--limit", type=float, required=True, help="seconds")
     parser.add_argument("--device", default="cuda", help="kind of device")
+    parser.add_argument("--jobs", type=int, default=max(1, min(4, (os.cpu_count() or 1) // 4)), help="cases at once")
     options = parser.parse_args()
     deadline = time.monotonic() + options.limit
     program = places.Place(options.build).conformance
@@ -76,14 +78,18 @@ def main():
     listed = subprocess.run([str(program), "--list-test-names-only"], stdout=subprocess.PIPE, text=True, env=environment, timeout=options.limit)
     cases = [line for line in listed.stdout.splitlines() if line.strip()]  # the exit code is their number
     emit(line="begin", cases=cases)
-    for case in cases:
+
+    def run(case):
         left = deadline - time.monotonic()
         if left < 1:
-            break
+            return
         result, reason = run_case(program, case, environment, min(left, CASE_SECONDS))
         if result == "failed" and time.monotonic() >= deadline:
-            break  # cut short by this step's time: it says nothing
+            return  # cut short by this step's time: it says nothing
         emit(line="case", case=case, result=result, reason=reason)
+
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as threads:
+        list(threads.map(run, cases))
     return 0
 
 

@@ -28,6 +28,7 @@ from daemon import Daemon  # noqa: E402
 # Time goes to launches, not to kernels or copies: these must come close to native.
 LAUNCH_HEAVY = ("many_launches", "mixed_work", "pipeline", "sort_bitonic")
 TIMED_RUNS = 5
+OWN_POOL_BYTES = 2 << 30  # of a program that takes its GPU down; several at once
 DRY_PATIENCE = 5  # the double is slow, and its times say nothing: longer limits, no repetitions
 
 
@@ -133,7 +134,7 @@ class Runner:
 
 
 def emit(**line):
-    print(json.dumps(line), flush=True)
+    print(json.dumps(line) + "\n", end="", flush=True)  # in one piece: several threads
 
 
 def compare(runner, program, variant, deadline, patience):
@@ -188,7 +189,7 @@ def main():
     parser.add_argument("--limit", type=float, required=True, help="seconds")
     parser.add_argument("--gpus", type=int, default=1, help="GPUs of this machine")
     parser.add_argument("--gpu-memory", type=int, default=1 << 30, help="bytes the pool takes of each")
-    parser.add_argument("--jobs", type=int, default=min(4, os.cpu_count() or 1), help="programs at once while comparing")
+    parser.add_argument("--jobs", type=int, default=max(1, min(8, (os.cpu_count() or 1) // 2)), help="programs at once while comparing")
     parser.add_argument("--dry-run", action="store_true", help="the CPU device's pool in place of native runs")
     parser.add_argument("--device", default="cuda", help="kind of device of the pool")
     parser.add_argument("names", nargs="*", help="programs (default: all)")
@@ -215,15 +216,17 @@ def main():
         memory = str(options.gpu_memory)
         pool = stack.enter_context(Daemon(place.build, gpus=gpus, gpu_memory=memory, device=options.device))
         reference = stack.enter_context(Daemon(place.build, gpus=gpus, gpu_memory=memory)).socket if options.dry_run else None
-        runner = Runner(rules, place, gpus, pool.socket, reference, ["--device", options.device, "--gpu-memory", memory])
+        own = ["--device", options.device, "--gpu-memory", str(min(options.gpu_memory, OWN_POOL_BYTES))]
+        runner = Runner(rules, place, gpus, pool.socket, reference, own)
         good, patience = set(), DRY_PATIENCE if options.dry_run else 1
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as threads:
-            together = {threads.submit(compare, runner, p, v, deadline, patience): (p, v) for p, v in work if not p.alone and not p.faults}
+            # Whoever takes its GPU down has a pool of its own.
+            together = {threads.submit(compare, runner, p, v, deadline, patience): (p, v) for p, v in work if not p.alone}
             for done in concurrent.futures.as_completed(together):
                 if done.result():
                     good.add(together[done])
         for program, variant in work:
-            if (program.alone or program.faults) and compare(runner, program, variant, deadline, patience):
+            if program.alone and compare(runner, program, variant, deadline, patience):
                 good.add((program, variant))
         time_programs(runner, [p for p in programs if (p, "o3") in good and not p.faults], deadline, 1 if options.dry_run else TIMED_RUNS, patience)
         emit(line="end", unsupported_calls=unsupported(place, pool.socket))

@@ -231,12 +231,12 @@ def all_steps(results):
 
     return [
         Step("gpu", "GPU and driver", 10, gpu_command, gpu_read),
-        Step("probe", "Probe: bandwidths and costs of the driver's calls", 60, probe_command, probe_read),
-        Step("conformance", "Conformance of the CUDA device", 70, conformance_command, conformance_read),
-        Step("programs", "Test programs, natively and through the pool", 170, programs_command, programs_read),
-        Step("remoting", "rouse-bench remoting", 60, bench_command("remoting"), bench_read),
-        Step("swap", "rouse-bench swap", 15, bench_command("swap", "--networks", "resnet152", "--scale", "0.25", "--repetitions", "2"), bench_read),
-        Step("serve", "rouse-bench serve", 15, bench_command("serve", "--functions", "2", "--seconds", "3", "--requests", "1000"), bench_read),
+        Step("probe", "Probe: bandwidths and costs of the driver's calls", 45, probe_command, probe_read),
+        Step("conformance", "Conformance of the CUDA device", 60, conformance_command, conformance_read),
+        Step("programs", "Test programs, natively and through the pool", 150, programs_command, programs_read),
+        Step("remoting", "rouse-bench remoting", 80, bench_command("remoting"), bench_read),
+        Step("swap", "rouse-bench swap", 30, bench_command("swap", "--networks", "resnet152", "--scale", "0.25", "--repetitions", "2"), bench_read),
+        Step("serve", "rouse-bench serve", 30, bench_command("serve", "--functions", "2", "--seconds", "3", "--requests", "1000"), bench_read),
         Step("networks", "Networks in PyTorch, natively and through the pool", 60, networks_command, networks_read),
         Step("memory", "Memory left on the GPU", 10, gpu_command, memory_read_with(free_before)),
     ]

@@ -68,25 +68,38 @@ Result<std::unique_ptr<LoadedLibrary>> LoadedLibrary::load(std::shared_ptr<Gpu> 
   const auto given = [&](const void* code) {
     log.fill(0);
     values[1] = reinterpret_cast<void*>(log.size());  // NOLINT(performance-no-int-to-ptr): the driver writes there how much of it it has filled
-    return driver.cuLibraryLoadData(&library->library_, code, options.data(), values.data(), options.size(), nullptr, nullptr, 0);
+    const CUresult result =
+        driver.cuLibraryLoadData(&library->library_, code, options.data(), values.data(), options.size(), nullptr, nullptr, 0);
+    if (result != CUDA_SUCCESS) library->library_ = nullptr;
+    return result;
   };
-  CUresult result = given(module.data());
+  // Code that cannot be compiled, or is none, is taken all the same, and the library has no kernels then (driver 580, with eager loading too);
+  // asking for its module tells.
+  const auto taken = [&](const void* code) {
+    const CUresult result = given(code);
+    CUmodule ignored = nullptr;
+    return result != CUDA_SUCCESS ? result : driver.cuLibraryGetModule(&ignored, library->library_);
+  };
+  CUresult result = taken(module.data());
   if (result == CUDA_ERROR_NO_BINARY_FOR_GPU) {
     const auto parts = fatbin::containers(std::as_bytes(std::span(module)));
-    if (parts.ok() && parts->size() > 1) result = given(LinkedParts(*parts).wrapper());
+    if (parts.ok() && parts->size() > 1) {
+      library->unload();
+      result = taken(LinkedParts(*parts).wrapper());
+    }
   }
-  if (result != CUDA_SUCCESS) {
-    library->library_ = nullptr;
-    return loadStatus(driver, result, "cuLibraryLoadData", std::string(log.data(), ::strnlen(log.data(), log.size())))
-        .error();
-  }
+  if (result != CUDA_SUCCESS)
+    return loadStatus(driver, result, "cuLibraryLoadData", std::string(log.data(), ::strnlen(log.data(), log.size()))).error();
   return library;
 }
 
-LoadedLibrary::~LoadedLibrary() {
+LoadedLibrary::~LoadedLibrary() { unload(); }
+
+void LoadedLibrary::unload() {
   if (library_ == nullptr) return;
   gpu_->makeCurrent();
   gpu_->driver().cuLibraryUnload(library_);
+  library_ = nullptr;
 }
 
 Result<memory::ModuleDescription> LoadedLibrary::describe(std::span<const std::string> names) {
@@ -150,6 +163,10 @@ Status LoadedLibrary::bind(const memory::ModuleDescription& description) {
                                    "cuLibraryGetKernel", wanted.name);
         !status)
       return status;
+    CUfunction function = nullptr;
+    Status loaded = loadStatus(driver, driver.cuKernelGetFunction(&function, kernel), "cuKernelGetFunction", wanted.name);
+    if (loaded) loaded = loadStatus(driver, driver.cuFuncLoad(function), "cuFuncLoad", wanted.name);
+    if (!loaded) return loaded;
     kernels_.push_back(kernel);
   }
   for (const memory::VariableDescription& wanted : description.variables) {

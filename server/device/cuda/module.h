@@ -29,6 +29,7 @@ class LoadedLibrary {
 
  private:
   explicit LoadedLibrary(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)) {}
+  void unload();
 
   std::shared_ptr<Gpu> gpu_;
   CUlibrary library_ = nullptr;

@@ -161,11 +161,18 @@ TEST_CASE("a module belongs to its context and can be loaded twice") {
   CHECK(driver().cuModuleUnload(second) == CUDA_SUCCESS);
 }
 
-TEST_CASE("what is no module is refused") {
+TEST_CASE("what is no module is a library without kernels, as driver 580 has it, and refused as a module") {
   Bench bench;
   CUlibrary library = nullptr;
-  CHECK(driver().cuLibraryLoadData(&library, "no code at all", nullptr, nullptr, 0, nullptr, nullptr, 0) !=
-        CUDA_SUCCESS);
+  REQUIRE(driver().cuLibraryLoadData(&library, "no code at all", nullptr, nullptr, 0, nullptr, nullptr, 0) == CUDA_SUCCESS);
+  unsigned kernels = 7;
+  CHECK(driver().cuLibraryGetKernelCount(&kernels, library) == CUDA_SUCCESS);
+  CHECK(kernels == 0);
+  CUkernel kernel = nullptr;
+  CHECK(driver().cuLibraryGetKernel(&kernel, library, "k") != CUDA_SUCCESS);
+  CUmodule module = nullptr;
+  CHECK(driver().cuLibraryGetModule(&module, library) == CUDA_ERROR_INVALID_IMAGE);
+  CHECK(driver().cuLibraryUnload(library) == CUDA_SUCCESS);
 }
 
 TEST_CASE("a stray access kills the context, and every call says so") {
