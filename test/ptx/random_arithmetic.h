@@ -32,6 +32,25 @@ class RandomArithmetic {
     return one({"0", "1", "2", "3", "5", "7", "8", "16", "31", "32", "255", "4096", "65535", "-1", "-3", "2147483647",
                 "-2147483648", "1000003"});
   }
+  // Where a bit field begins, or its length. ptxas refuses constants beyond 255, and computes wrongly with those beyond
+  // the width. The ISA does not allow larger numbers in registers either; of 32-bit fields GPUs take 8 bits, as it
+  // says.
+  Text extent(bool isWide = false) {
+    if (chance(25))
+      return one({"0", "1", "2", "3", "5", "7", "8", "11", "12", "16", "17", "20", "24", "27", "30", "31"});
+    const Text any = word();
+    if (!isWide) return any;
+    const Text t = temporary('r');
+    line("and.b32 " + t + ", " + any + ", 255");
+    return t;
+  }
+  // Not the same in all threads: bit fields at places of their own, of a number that all threads have, ptxas 13.0
+  // sometimes extracts for one thread, for all.
+  Text field() {
+    const Text t = temporary('r');
+    line("add.u32 " + t + ", " + word() + ", %lin");
+    return t;
+  }
   Text to() { return "%r" + number(below(kWords)); }
   Text wide() { return "%l" + number(below(kLongs)); }
   Text real() { return "%f" + number(below(kFloats)); }
@@ -89,10 +108,9 @@ class RandomArithmetic {
                           "bfind.s32 ", "cvt.s32.s8 ", "cvt.u32.u16 ", "cvt.s32.s16 ", "cvt.u32.u8 "}) +
                      to() + ", " + word());
       case 13:
-        return maybe("bfe." + sign + " " + to() + ", " + word() + ", " + wordOrConstant() + ", " + wordOrConstant());
+        return maybe("bfe." + sign + " " + to() + ", " + field() + ", " + extent() + ", " + extent());
       case 14:
-        return maybe("bfi.b32 " + to() + ", " + word() + ", " + word() + ", " + wordOrConstant() + ", " +
-                     wordOrConstant());
+        return maybe("bfi.b32 " + to() + ", " + field() + ", " + word() + ", " + extent() + ", " + extent());
       case 15:
         return maybe("prmt.b32" + one({"", ".f4e", ".b4e", ".rc8", ".ecl", ".ecr", ".rc16"}) + " " + to() + ", " +
                      word() + ", " + word() + ", " + word());
@@ -150,7 +168,7 @@ class RandomArithmetic {
       case 12:
         return maybe("mov.b64 " + wide() + ", {" + word() + ", " + word() + "}");
       default:
-        return maybe("bfe." + sign + " " + wide() + ", " + wide() + ", " + wordOrConstant() + ", " + wordOrConstant());
+        return maybe("bfe." + sign + " " + wide() + ", " + wide() + ", " + extent(true) + ", " + extent(true));
     }
   }
 

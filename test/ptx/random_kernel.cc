@@ -60,7 +60,9 @@ class Generator : private RandomMemory {
     Text p;
     if (split) {  // between warps
       p = temporary('p');
-      line("setp." + one({"lt", "ge"}) + ".u32 " + p + ", " + one({"%lin", "%tidx"}) + ", " + one({"32", "64"}));
+      const Text whose = one({"%lin", "%tidx"});
+      kernel_.decidesByRows = kernel_.decidesByRows || whose == "%tidx";
+      line("setp." + one({"lt", "ge"}) + ".u32 " + p + ", " + whose + ", " + one({"32", "64"}));
     } else {
       p = condition(same);
     }
@@ -116,6 +118,7 @@ class Generator : private RandomMemory {
       line("@" + p + " bra " + after);
     }
     place(head);
+    ++loops_;
     block(depth);
     if (breaks) {
       const Text leaves = condition(breaksAlike);
@@ -130,6 +133,7 @@ class Generator : private RandomMemory {
       uniform_ = inner;
       warpUniform_ = innerWarp;
     }
+    --loops_;
     place(next);
     if (chance(40)) line("add.u32 " + to() + ", " + word() + ", " + counter);
     line("add.u32 " + counter + ", " + counter + ", 1");
@@ -165,7 +169,13 @@ class Generator : private RandomMemory {
     warpUniform_ = savedWarp;
   }
 
-  void leaveEarly() { line("@" + condition(false) + " bra END"); }
+  // Not in loops whose next round's shuffles would miss who has gone (`warp`).
+  void leaveEarly() {
+    const Text p = condition(false);
+    if (warps_ && loops_ > 0) return;
+    hasLeft_ = true;
+    line("@" + p + " bra END");
+  }
 
   // --- Others ---
   void call() {
@@ -231,19 +241,43 @@ class Generator : private RandomMemory {
     }
   }
 
+  // The highest lane of those that take part.
+  Text lastOf(const Text& members) {
+    Text here = members;
+    if (members == "-1") {  // and have not left
+      const Text p = temporary('p');
+      here = temporary('r');
+      line("setp.eq.u32 " + p + ", %lane, %lane");
+      line("vote.sync.ballot.b32 " + here + ", " + p + ", -1");
+    }
+    const Text last = temporary('r');
+    line("bfind.u32 " + last + ", " + here);
+    return last;
+  }
+
   // All lanes of the warp, or those of `members`.
   void warp(const Text& members) {
     const Text value = word();
+    // What a shuffle takes from a lane that does not take part is open, so all take it from one that does, or their
+    // own.
+    const bool all = members == "-1" && !hasLeft_;
     switch (below(9)) {
       case 0:
-      case 1:
-        return line("shfl.sync." + one({"idx", "bfly"}) + ".b32 " + to() + "|" + predicate() + ", " + value + ", " +
-                    (chance(50) ? number(below(32)) : word()) + ", " + one({"31", "7951", "6175"}) + ", " + members);
-      case 2:
-        return line("shfl.sync.up.b32 " + to() + ", " + value + ", " + number(below(32)) + ", " + one({"0", "6144"}) +
-                    ", " + members);
-      case 3:
-        return line("shfl.sync.down.b32 " + to() + ", " + value + ", " + number(below(32)) + ", 31, " + members);
+      case 1: {
+        const Text mode = one({"idx", "bfly"}), from = chance(50) ? number(below(32)) : word(),
+                   bounds = one({"31", "7951", "6175"});
+        return line("shfl.sync." + (all ? mode : Text("idx")) + ".b32 " + to() + "|" + predicate() + ", " + value +
+                    ", " + (all ? from : lastOf(members)) + ", " + (all ? bounds : Text("31")) + ", " + members);
+      }
+      case 2: {
+        const Text by = number(below(32)), bounds = one({"0", "6144"});
+        return line("shfl.sync.up.b32 " + to() + ", " + value + ", " + (all ? by : Text("0")) + ", " + bounds + ", " +
+                    members);
+      }
+      case 3: {
+        const Text by = number(below(32));
+        return line("shfl.sync.down.b32 " + to() + ", " + value + ", " + (all ? by : Text("0")) + ", 31, " + members);
+      }
       case 4:
         return line(one({"vote.sync.any.pred ", "vote.sync.all.pred ", "vote.sync.uni.pred "}) + predicate() + ", " +
                     predicate() + ", " + members);
@@ -379,6 +413,10 @@ class Generator : private RandomMemory {
       line("st.shared.u32 [" + t + "], %gid");
       line("mad.lo.u32 " + t + ", %lin, 8, %wides");
       line("st.shared.u64 [" + t + "], 0");
+      if (warps_) {  // for who takes it from a lane that has left before it stored something
+        line("mad.lo.u32 " + t + ", %lin, 4, %exchange");
+        line("st.shared.u32 [" + t + "], %lane");
+      }
       line("bar.sync 0");
     }
     for (unsigned k = 0; k < kCommon; ++k)
@@ -477,6 +515,8 @@ class Generator : private RandomMemory {
   RandomKernel kernel_;
   bool barriers_ = false, warps_ = false, locals_ = false, calls_ = false;
   bool uniform_ = true, warpUniform_ = true;  // whether all threads of the block, of each warp, come here together
+  bool hasLeft_ = false;                      // whether some may have come to the end
+  unsigned loops_ = 0;                        // around this place
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Kernels made from a seed: arithmetic of all widths, branches, loops, memory, calls, barriers and warp operations in
 // ways that a compiler may take for something they are not. What one leaves in memory depends on its input only, not on
-// the order of threads.
+// the order of threads, nor on who runs it: nothing is left open by the PTX ISA, but for approximations and divisions
+// by zero, which all GPUs do alike.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +26,10 @@ inline constexpr std::uint32_t kOwnBytes = 256, kColumns = 16, kBins = 64;
 constexpr std::uint32_t randomSharedBytes(std::uint32_t threads) { return threads * 16 + 256; }
 
 struct RandomKernel {
-  std::string text;         // PTX, one kernel `k`
-  bool wholeWarps = false;  // for blocks of whole warps only
-  bool mayFault = false;    // one thread ends the launch; whether that leaves what others store is open
+  std::string text;            // PTX, one kernel `k`
+  bool wholeWarps = false;     // for blocks of whole warps only
+  bool decidesByRows = false;  // of those, not for rows longer than a warp that end within one: lanes would miss others
+  bool mayFault = false;       // one thread ends the launch; whether that leaves what others store is open
 };
 
 // The same for the same seed and compiler (in which order it evaluates operands is open).

@@ -139,7 +139,7 @@ TEST_CASE("a store beyond a surface ends the launch, or goes nowhere") {
         CudaError::success);
   CHECK(plane.texels[7] == 17);
   const Error error = run("mov.b32 %r1, 3; mov.b32 %r2, 1; mov.b32 %r3, 1; sust.b.2d.b32.trap [%t, {%r1,%r2}], {%r3};", &plane.object, &out);
-  CHECK(error.code == CudaError::launchFailure);
+  CHECK(error.code == CudaError::illegalAddress);
   CHECK_THAT(error.message, Catch::Contains("outside of a surface"));
   CHECK(run("mov.b32 %r1, 7; mov.b32 %r2, -1; mov.b16 %h1, 99; sust.b.2d.b8.clamp [%t, {%r1,%r2}], {%h1};", &plane.object, &out).code ==
         CudaError::success);

@@ -73,8 +73,8 @@ void lowerMultiply24(Emitter& e, const Instruction& i) {
   e.write(i.operands[0], type, result);
 }
 
-// Division by zero gives all ones and leaves the dividend as remainder, the most negative number divided by -1 itself
-// and no remainder, as on NVIDIA's hardware; on the CPU both would trap.
+// What the ISA leaves open, as NVIDIA's GPUs do it: quotient and remainder of a division by zero are all ones, whatever
+// the dividend, and the most negative number divided by -1 is itself, without remainder. On the CPU both would trap.
 void lowerIntegerDivide(Emitter& e, const Instruction& i) {
   const Type type = i.type();
   const std::uint32_t bits = ptx::bitsOf(type);
@@ -85,7 +85,6 @@ void lowerIntegerDivide(Emitter& e, const Instruction& i) {
   llvm::Value* const byZero = e.b.CreateICmpEQ(y, zero);
   const bool isDiv = i.opcode == Opcode::div;
   llvm::Value* result = nullptr;
-  llvm::Value* const onZero = isDiv ? llvm::Constant::getAllOnesValue(x->getType()) : x;
   if (ptx::isSigned(type)) {
     llvm::Value* const byMinusOne = e.b.CreateICmpEQ(y, llvm::Constant::getAllOnesValue(y->getType()));
     llvm::Value* const divisor = e.b.CreateSelect(e.b.CreateOr(byZero, byMinusOne), one, y);
@@ -95,7 +94,7 @@ void lowerIntegerDivide(Emitter& e, const Instruction& i) {
     llvm::Value* const divisor = e.b.CreateSelect(byZero, one, y);
     result = isDiv ? e.b.CreateUDiv(x, divisor) : e.b.CreateURem(x, divisor);
   }
-  e.write(i.operands[0], type, e.b.CreateSelect(byZero, onZero, result));
+  e.write(i.operands[0], type, e.b.CreateSelect(byZero, llvm::Constant::getAllOnesValue(x->getType()), result));
 }
 
 void lowerIntegerMinMax(Emitter& e, const Instruction& i) {

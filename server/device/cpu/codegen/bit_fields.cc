@@ -1,4 +1,5 @@
-// Bit fields. Positions and lengths are the low 8 bits of their operands (PTX ISA at bfe and bfi).
+// Bit fields. Positions and lengths of 32-bit ones are the low 8 bits of their operands (PTX ISA at bfe and bfi). So says the ISA of
+// 64-bit ones, and that operands beyond 255 are not allowed: there GPUs take the whole operand.
 #include "server/device/cpu/codegen/families.h"
 
 namespace rouse::cpu::codegen {
@@ -6,8 +7,9 @@ namespace {
 
 using ptx::Opcode;
 
-llvm::Value* low8(Emitter& e, const Operand& operand) {
-  return e.b.CreateAnd(e.read(operand, Type::u32), e.b.getInt32(0xff));
+llvm::Value* extent(Emitter& e, const Operand& operand, Type type) {
+  llvm::Value* const value = e.read(operand, Type::u32);
+  return ptx::bitsOf(type) == 64 ? value : e.b.CreateAnd(value, e.b.getInt32(0xff));
 }
 
 // `length` ones, all of them from the width on. 64 bits.
@@ -23,37 +25,34 @@ llvm::Value* shiftOut(Emitter& e, llvm::Value* value, llvm::Value* amount, bool 
   return e.b.CreateSelect(e.b.CreateICmpUGE(amount, e.b.getInt32(64)), e.b.getInt64(0), shifted);
 }
 
-// The field, zero-extended; a signed one takes the sign of its last bit, or of the value's last bit where it ends
-// beyond.
+// The field, extended by zeros or its sign; what of it is beyond the value are zeros, or copies of the value's sign.
 void extract(Emitter& e, const Instruction& i) {
   const Type type = i.type();
-  const std::uint32_t bits = ptx::bitsOf(type);
-  llvm::Value* const value = e.b.CreateZExt(e.read(i.operands[1], type), e.bits(64));
-  llvm::Value* const position = low8(e, i.operands[2]);
-  llvm::Value* const length = low8(e, i.operands[3]);
-  llvm::Value* const mask = ones(e, length);
-  llvm::Value* result = e.b.CreateAnd(shiftOut(e, value, position, false), mask);
+  llvm::Value* const position = extent(e, i.operands[2], type);
+  llvm::Value* const length = extent(e, i.operands[3], type);
+  llvm::Value* const value = e.read(i.operands[1], type);
+  llvm::Value* result = nullptr;
   if (ptx::isSigned(type)) {
-    llvm::Value* const last = e.b.CreateBinaryIntrinsic(
-        llvm::Intrinsic::umin, e.b.CreateSub(e.b.CreateAdd(position, length), e.b.getInt32(1)), e.b.getInt32(bits - 1));
-    llvm::Value* const sign = e.b.CreateAnd(shiftOut(e, value, last, false), e.b.getInt64(1));
-    llvm::Value* const isNegative =
-        e.b.CreateAnd(e.b.CreateICmpNE(sign, e.b.getInt64(0)), e.b.CreateICmpNE(length, e.b.getInt32(0)));
-    // Bits from min(length, what the value has left) upwards.
-    llvm::Value* const left = e.b.CreateSelect(e.b.CreateICmpUGE(position, e.b.getInt32(bits)), e.b.getInt32(0),
-                                               e.b.CreateSub(e.b.getInt32(bits), position));
-    llvm::Value* const taken = e.b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, length, left);
-    result = e.b.CreateSelect(isNegative, e.b.CreateOr(result, e.b.CreateNot(ones(e, taken))), result);
+    const auto atMost = [&](llvm::Value* amount, std::uint32_t bound) {
+      return e.b.CreateZExt(e.b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, amount, e.b.getInt32(bound)), e.bits(64));
+    };
+    llvm::Value* const shifted = e.b.CreateAShr(e.b.CreateSExt(value, e.bits(64)), atMost(position, 63));
+    // Its top bit becomes the sign's; from no bits come zeros.
+    llvm::Value* const above = e.b.CreateAnd(e.b.CreateSub(e.b.getInt64(64), atMost(length, 64)), e.b.getInt64(63));
+    llvm::Value* const extended = e.b.CreateAShr(e.b.CreateShl(shifted, above), above);
+    result = e.b.CreateSelect(e.b.CreateICmpEQ(length, e.b.getInt32(0)), e.b.getInt64(0), extended);
+  } else {
+    result = e.b.CreateAnd(shiftOut(e, e.b.CreateZExt(value, e.bits(64)), position, false), ones(e, length));
   }
-  e.write(i.operands[0], type, e.b.CreateTrunc(result, e.bits(bits)));
+  e.write(i.operands[0], type, e.b.CreateTrunc(result, e.bits(ptx::bitsOf(type))));
 }
 
 void insert(Emitter& e, const Instruction& i) {
   const Type type = i.type();
   llvm::Value* const field = e.b.CreateZExt(e.read(i.operands[1], type), e.bits(64));
   llvm::Value* const base = e.b.CreateZExt(e.read(i.operands[2], type), e.bits(64));
-  llvm::Value* const position = low8(e, i.operands[3]);
-  llvm::Value* const mask = shiftOut(e, ones(e, low8(e, i.operands[4])), position, true);
+  llvm::Value* const position = extent(e, i.operands[3], type);
+  llvm::Value* const mask = shiftOut(e, ones(e, extent(e, i.operands[4], type)), position, true);
   llvm::Value* const result =
       e.b.CreateOr(e.b.CreateAnd(shiftOut(e, field, position, true), mask), e.b.CreateAnd(base, e.b.CreateNot(mask)));
   e.write(i.operands[0], type, e.b.CreateTrunc(result, e.bits(ptx::bitsOf(type))));

@@ -93,11 +93,11 @@ void fromEightBits(Emitter& e, const Instruction& i) {
   e.write(i.operands[0], Type::b32, e.b.CreateOr(e.b.CreateShl(high, 16), low));
 }
 
-// cvt.pack: two s32 saturated and packed as {a, b}; of 8 or 4 bits each, behind what c has below.
+// cvt.pack: two s32 saturated and packed as {a, b}; of 8, 4 or 2 bits each, behind what c has below.
 void packSaturated(Emitter& e, const Instruction& i) {
   const Type to = i.type(0);
   const std::uint32_t bits = ptx::bitsOf(to);
-  const bool isSigned = ptx::isSigned(to) || to == Type::s4;
+  const bool isSigned = ptx::isSigned(to) || to == Type::s4 || to == Type::s2;
   const llvm::APInt least = isSigned ? llvm::APInt::getSignedMinValue(bits).sext(32) : llvm::APInt(32, 0);
   const llvm::APInt most =
       isSigned ? llvm::APInt::getSignedMaxValue(bits).sext(32) : llvm::APInt::getMaxValue(bits).zext(32);

@@ -9,6 +9,7 @@
 #include "server/device/cpu/codegen/loop_slice.h"
 #include "server/device/cpu/codegen/overwrites.h"
 #include "server/device/cpu/codegen/passes.h"
+#include "server/device/cpu/codegen/rounds.h"
 #include "server/device/cpu/codegen/step_function.h"
 #include "server/device/cpu/codegen/warp_calls.h"
 
@@ -57,6 +58,15 @@ bool Cutter::separateOverwrites(const Uniformity& uniformity) {
   if (polls()) return !places.empty();
   for (llvm::Instruction* place : overwrites.apart()) addBarrier(meetWithin(place));
   return !places.empty() || !overwrites.apart().empty();
+}
+
+bool Cutter::separateRounds() {
+  llvm::Instruction* const end = barriers_.empty() && polls_.empty() && !warpCalls_ ? endOfRound(step_) : nullptr;
+  if (end != nullptr) {
+    addBarrier(end);
+    ids_.insert(0);
+  }
+  return end != nullptr;
 }
 
 // Whoever has polled may have what the others poll for: it must not wait for them until it comes to a barrier of the program's.

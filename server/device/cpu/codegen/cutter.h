@@ -37,6 +37,8 @@ class Cutter {
   bool separateOverwrites(const Uniformity&);
   // Whether threads load what others have stored where no barrier can be added: only in whole warps side by side do they find it.
   bool crosses() const { return crosses_; }
+  // A barrier at the end of each round of a loop by which threads divide work (rounds.h); false where there is none.
+  bool separateRounds();
   // A barrier more before threads may go on to poll, so that as little as possible is done by threads that poll.
   void separatePolls(const Uniformity&);
   // Blocks that branch, and so decide between barriers.

@@ -26,6 +26,8 @@ class Emitter {
 
   ModuleEmitter& module() { return module_; }
   const ptx::Function& source() const { return source_; }
+  // Where a kernel's parameters lie; null in other functions.
+  llvm::Value* kernelParameters() const { return kernelParameters_; }
   [[noreturn]] void unsupported(const Instruction&, const char* what) const;
 
   // LLVM's type for values of a PTX type: iN, float, double, half, <2 x half>; bf16 is i16 (its bits), packed integers

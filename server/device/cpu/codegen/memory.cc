@@ -275,7 +275,7 @@ void lowerFence(Emitter& e, const Instruction& i) {
 }
 
 // cp.async: the copy is complete when the instruction is, so waiting for groups is nothing. With a source size, the
-// rest of the destination is zero.
+// rest of the destination is zero; all of it where a predicate says that the source is ignored.
 void lowerCopyAsync(Emitter& e, const Instruction& i) {
   if (i.has(Modifier::mbarrier)) return arriveAfterCopies(e, i);
   if (i.operands.size() < 3) return;
@@ -287,6 +287,7 @@ void lowerCopyAsync(Emitter& e, const Instruction& i) {
   const Emitter::Access reads{i.operands[1], Space::global, AccessVerb::read, bytes, bytes};
   e.checkAccess(i, to, {i.operands[0], Space::shared, AccessVerb::write, bytes, bytes});
   const std::size_t operands = i.operands.size() - (i.has(Modifier::l2_cache_hint) ? 1 : 0);
+  const bool isIgnored = operands == 4 && i.operands[3].kind == Operand::Kind::reg && e.source().registers[i.operands[3].index] == Type::pred;
   const bool isWhole = operands == 3 || (i.operands[3].kind == Operand::Kind::integer && i.operands[3].value == bytes);
   if (isWhole) {
     e.checkAccess(i, from, reads);
@@ -298,8 +299,9 @@ void lowerCopyAsync(Emitter& e, const Instruction& i) {
     for (std::uint32_t k = 0; k < bytes; k += part) e.b.CreateAlignedStore(parts[k / part], at(to.pointer, k), llvm::Align(1));
     return;
   }
-  llvm::Value* const given =
-      e.b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, e.read(i.operands[3], Type::u32), e.b.getInt32(bytes));
+  llvm::Value* const given = isIgnored
+                                 ? e.b.CreateSelect(e.read(i.operands[3], Type::pred), e.b.getInt32(0), e.b.getInt32(bytes))
+                                 : e.b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, e.read(i.operands[3], Type::u32), e.b.getInt32(bytes));
   e.checkBytes(i, from, reads, e.b.CreateZExt(given, e.b.getInt64Ty()));
   e.b.CreateMemSet(to.pointer, e.b.getInt8(0), bytes, llvm::Align(1));
   e.b.CreateMemCpy(to.pointer, llvm::Align(1), from.pointer, llvm::Align(1), e.b.CreateZExt(given, e.b.getInt64Ty()));

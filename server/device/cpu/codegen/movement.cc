@@ -102,6 +102,10 @@ void lowerIsSpace(Emitter& e, const Instruction& i) {
     case Space::global:
       result = e.b.CreateNot(e.b.CreateOr(e.b.CreateOr(isShared(), isLocal()), isConstant()));
       break;
+    case Space::param:
+      if (e.kernelParameters() == nullptr) e.unsupported(i, "a kernel's parameters in another function");
+      result = within(e.b.CreatePtrToInt(e.kernelParameters(), e.b.getInt64Ty()), e.b.getInt64(e.source().parameterBytes));
+      break;
     default:
       e.unsupported(i, "this state space");
   }

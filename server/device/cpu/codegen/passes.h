@@ -63,6 +63,9 @@ std::optional<SplitLoop> splitAtBarriers(llvm::Module&, llvm::Function& body, ll
 // The same for a kernel that has no barriers, nothing where threads leave each other nothing in shared memory.
 std::optional<SplitLoop> splitAtShared(llvm::Module&, llvm::Function& body, llvm::StringRef name, bool independent, llvm::TargetMachine* lanes, Code code);
 
+// The same for a kernel that has no barriers, cut between rounds of a loop by which threads divide work (rounds.h); nothing where it has none.
+std::optional<SplitLoop> splitAtRounds(llvm::Module&, llvm::Function& body, llvm::StringRef name, bool independent, llvm::TargetMachine* lanes, Code code);
+
 // Of what is left for fibers: threads that poll yield while what they poll for is what it was. Behind placeSteps.
 void watchPolls(llvm::Function& body);
 

@@ -167,7 +167,7 @@ void lowerTestProperty(Emitter& e, const Instruction& i) {
   if (i.has(Modifier::finite)) mask = llvm::fcFinite;
   if (i.has(Modifier::infinite)) mask = llvm::fcInf;
   if (i.has(Modifier::number)) mask = llvm::fcFinite | llvm::fcInf;
-  if (i.has(Modifier::normal)) mask = llvm::fcNormal;
+  if (i.has(Modifier::normal)) mask = llvm::fcNormal | llvm::fcZero;  // zeros count as normal (ISA, testp)
   if (i.has(Modifier::subnormal)) mask = llvm::fcSubnormal;
   e.write(i.operands[0], Type::pred, e.b.createIsFPClass(e.read(i.operands[1], i.type()), mask));
 }

@@ -106,6 +106,7 @@ llvm::Value* emitSpecialRegister(Emitter& e, const Operand& operand) {
     case SpecialRegister::pm:
       return e.b.getInt32(0);
     case SpecialRegister::current_graph_exec:
+    case SpecialRegister::pm64:
     case SpecialRegister::count:
       break;
   }

@@ -66,7 +66,7 @@ void findSameInWarps(llvm::Function& step, Beside beside) {
 }
 
 // What cuts a kernel into segments.
-enum class Cuts : std::uint8_t { barriers, shared };
+enum class Cuts : std::uint8_t { barriers, shared, rounds };
 
 // How a kernel is split, and what else may help if it is not.
 struct Way {
@@ -92,6 +92,7 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
   Cutter cutter(step);
   if (!cutter.findBarriers()) return std::nullopt;
   if (way.inStep) cutter.goInStep();
+  if (way.cuts == Cuts::rounds && !cutter.separateRounds()) return std::nullopt;
   // Lanes of warps exchange values side by side only.
   const bool wholeWarps = cutter.hasWarpCalls();
   if (isFlat(code) && !wholeWarps) {
@@ -100,7 +101,7 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
   }
   if (wholeWarps && (lanes == nullptr || !hasLaneForms(step))) return std::nullopt;
   std::optional<Uniformity> uniformity;
-  const bool needsCommon = cutter.reduces() || cutter.hasSeveralNumbers() || wholeWarps || !objects.none() || way.cuts == Cuts::shared;
+  const bool needsCommon = cutter.reduces() || cutter.hasSeveralNumbers() || wholeWarps || !objects.none() || way.cuts != Cuts::barriers;
   Early early = Early::never;
   Loads loads = Loads::known;
   const auto look = [&] { uniformity.emplace(step, cutter.barriers(), early, loads); };
@@ -110,6 +111,8 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
     for (const auto& [mayEnd, how] : kWays) {
       if (uniformity->barriersAreUniform()) break;
       if (cutter.polls() && mayEnd != Early::never) continue;
+      // No barrier of the program's, so nothing is promised of it.
+      if (way.cuts == Cuts::rounds && how == Loads::promised) continue;
       early = mayEnd;
       loads = how;
       look();
@@ -189,6 +192,10 @@ std::optional<SplitLoop> splitAnyWay(llvm::Module& module, llvm::Function& body,
 std::optional<SplitLoop> splitAtBarriers(llvm::Module& module, llvm::Function& body, llvm::StringRef name, bool independent,
                                          llvm::TargetMachine* lanes, Code code, const std::function<void(llvm::Function&)>& tidy) {
   return splitAnyWay(module, body, name, independent, lanes, code, tidy, Cuts::barriers);
+}
+
+std::optional<SplitLoop> splitAtRounds(llvm::Module& module, llvm::Function& body, llvm::StringRef name, bool independent, llvm::TargetMachine* lanes, Code code) {
+  return splitAnyWay(module, body, name, independent, lanes, code, [](llvm::Function&) {}, Cuts::rounds);
 }
 
 std::optional<SplitLoop> splitAtShared(llvm::Module& module, llvm::Function& body, llvm::StringRef name, bool independent, llvm::TargetMachine* lanes, Code code) {

@@ -93,6 +93,7 @@ Result<CodeCache::Entry> translate(const ptx::Module& source, const ptx::CallGra
       split = splitAtBarriers(*module, *body, unit.loopName(), independent, lanes, unit.code, [&](llvm::Function& function) { tidy(function, *target); });
     } else if (effort == Effort::full && !allocates) {
       split = splitAtShared(*module, *body, unit.loopName(), independent, lanes, unit.code);
+      if (!split && lanes != nullptr && !isFlat(unit.code)) split = splitAtRounds(*module, *body, unit.loopName(), independent, lanes, unit.code);
     }
     if (split) {
       entry.facts[kHasLoop] = 1;

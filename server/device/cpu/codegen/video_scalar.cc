@@ -1,5 +1,9 @@
 // vadd, vsub, vabsdiff, vmin, vmax, vshl, vshr, vmad and vset on 32 bits, 16 or 8 (PTX ISA, "Scalar Video Instructions"), without negated
-// operands of vmad. Intermediate results are wide enough never to wrap; what is more than the destination holds is saturated or cut off.
+// operands of vmad. GPUs no longer have such instructions: ptxas makes sequences of others, alike for sm_80 to sm_100, and what those give is
+// what programs get. Where that is not what the ISA says (what is too large for an unsigned word is cut off rather than saturated, an upper half
+// is merged from the upper half of the result) comments below tell.
+#include <limits>
+
 #include "server/device/cpu/codegen/families.h"
 
 namespace rouse::cpu::codegen {
@@ -10,7 +14,7 @@ using llvm::Intrinsic::smin;
 using ptx::Opcode;
 using ptx::Part;
 
-constexpr std::uint32_t kWide = 128;  // a product of two words, another word and one
+constexpr std::uint32_t kWide = 64;
 
 struct Place {
   std::uint32_t shift, bits;
@@ -44,12 +48,15 @@ llvm::Value* shift(Emitter& e, const Instruction& i, llvm::Value* x, llvm::Value
   return i.opcode == Opcode::vshl ? e.b.CreateShl(x, bits) : e.b.CreateAShr(x, bits);
 }
 
+bool isSignedProduct(const Instruction& i) { return ptx::isSigned(i.type(1)) || ptx::isSigned(i.type(2)); }
+
+// Words count as signed, also where ISA and types say that they are not.
 llvm::Value* multiplyAdd(Emitter& e, const Instruction& i, llvm::Value* x, llvm::Value* y) {
-  const bool isSigned = ptx::isSigned(i.type(1)) || ptx::isSigned(i.type(2));
-  llvm::Value* sum = e.b.CreateAdd(e.b.CreateMul(x, y), wide(e, e.read(i.operands[3], Type::b32), isSigned));
+  const auto word = [&](llvm::Value* value) { return wide(e, e.b.CreateTrunc(value, e.bits(32)), true); };
+  llvm::Value* sum = e.b.CreateAdd(e.b.CreateMul(word(x), word(y)), wide(e, e.read(i.operands[3], Type::b32), true));
   if (i.has(Modifier::po)) sum = e.b.CreateAdd(sum, e.integer(kWide, 1));
-  if (i.has(Modifier::shr7)) return e.b.CreateAShr(sum, 7);
-  return i.has(Modifier::shr15) ? e.b.CreateAShr(sum, 15) : sum;
+  const std::uint32_t scale = i.has(Modifier::shr7) ? 7 : i.has(Modifier::shr15) ? 15 : 0;
+  return isSignedProduct(i) ? e.b.CreateAShr(sum, scale) : e.b.CreateLShr(sum, scale);
 }
 
 llvm::Value* combine(Emitter& e, const Instruction& i, llvm::Value* x, llvm::Value* y) {
@@ -73,11 +80,35 @@ llvm::Value* combine(Emitter& e, const Instruction& i, llvm::Value* x, llvm::Val
   }
 }
 
-llvm::Value* saturate(Emitter& e, llvm::Value* value, std::uint32_t bits, bool isSigned) {
-  const llvm::APInt least = isSigned ? llvm::APInt::getSignedMinValue(bits).sext(kWide) : llvm::APInt(kWide, 0);
-  const llvm::APInt most = isSigned ? llvm::APInt::getSignedMaxValue(bits).sext(kWide) : llvm::APInt::getMaxValue(bits).zext(kWide);
-  value = e.b.CreateBinaryIntrinsic(smax, value, e.b.getInt(least));
-  return e.b.CreateBinaryIntrinsic(smin, value, e.b.getInt(most));
+bool isShift(const Instruction& i) { return i.opcode == Opcode::vshl || i.opcode == Opcode::vshr; }
+
+llvm::Value* bound(Emitter& e, llvm::Value* value, std::int64_t least, std::int64_t most) {
+  value = e.b.CreateBinaryIntrinsic(smax, value, e.integer(kWide, static_cast<std::uint64_t>(least)));
+  return e.b.CreateBinaryIntrinsic(smin, value, e.integer(kWide, static_cast<std::uint64_t>(most)));
+}
+
+// What has been computed, as later steps take it: some go on with all 64 bits, others with the word.
+llvm::Value* saturate(Emitter& e, const Instruction& i, llvm::Value* value, Place to, bool isSigned) {
+  constexpr std::int64_t kLeast = std::numeric_limits<std::int32_t>::min(), kMost = std::numeric_limits<std::int32_t>::max();
+  constexpr std::int64_t kMostUnsigned = std::numeric_limits<std::uint32_t>::max();
+  const auto word = [&](llvm::Value* v) { return wide(e, e.b.CreateTrunc(v, e.bits(32)), true); };
+  const bool isSum = i.opcode == Opcode::vadd || i.opcode == Opcode::vsub;
+  if (!i.has(Modifier::sat)) return isSum ? word(value) : value;
+  if (i.opcode == Opcode::vmad) {  // whatever the destination's type
+    return isSignedProduct(i) ? bound(e, value, kLeast, kMost) : bound(e, value, 0, kMostUnsigned);
+  }
+  if (isShift(i)) {  // of 34 bits, to a word also where less is stored
+    constexpr std::uint32_t kUnused = kWide - 34;
+    value = e.b.CreateAShr(e.b.CreateShl(value, kUnused), kUnused);
+    return isSigned ? bound(e, value, kLeast, kMost) : word(bound(e, value, 0, kMostUnsigned));
+  }
+  if (to.bits < 32) {  // negative numbers as large ones
+    const std::uint64_t most = (std::uint64_t{1} << (isSigned ? to.bits - 1 : to.bits)) - 1;
+    return e.b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, value, e.integer(kWide, most));
+  }
+  if (isSigned) return bound(e, value, kLeast, kMost);
+  value = e.b.CreateBinaryIntrinsic(smax, value, e.integer(kWide, 0));  // too large ones are cut off
+  return isSum ? word(value) : value;
 }
 
 }  // namespace
@@ -87,21 +118,21 @@ void lowerScalarVideo(Emitter& e, const Instruction& i) {
   const Type typeX = isSet ? i.type(0) : i.type(1);
   const Type typeY = isSet ? i.type(1) : i.type(2);
   const Place to = placeOf(i.operands[0].part);
-  bool isSigned = !isSet && ptx::isSigned(i.type(0));
-  if (i.opcode == Opcode::vmad) isSigned = ptx::isSigned(i.type(1)) || ptx::isSigned(i.type(2));
+  const bool isSigned = ptx::isSigned(i.type(0));
   llvm::Value* const made = combine(e, i, source(e, i.operands[1], typeX), source(e, i.operands[2], typeY));
-  llvm::Value* const kept = i.has(Modifier::sat) ? saturate(e, made, to.bits, isSigned) : made;
+  llvm::Value* const kept = saturate(e, i, made, to, isSigned);
+  llvm::Value* const third = i.operands.size() > 3 ? e.read(i.operands[3], Type::b32) : nullptr;
   llvm::Value* result = e.b.CreateTrunc(kept, e.bits(32));
-  const auto third = [&] { return e.read(i.operands[3], Type::b32); };
   if (i.has(Modifier::add)) {
-    result = e.b.CreateAdd(result, third());
-  } else if (i.has(Modifier::min)) {
-    result = e.b.CreateBinaryIntrinsic(isSigned ? smin : llvm::Intrinsic::umin, result, third());
-  } else if (i.has(Modifier::max)) {
-    result = e.b.CreateBinaryIntrinsic(isSigned ? smax : llvm::Intrinsic::umax, result, third());
+    result = e.b.CreateAdd(result, third);
+  } else if (i.has(Modifier::min) || i.has(Modifier::max)) {
+    const auto least = isSigned ? smin : llvm::Intrinsic::umin, most = isSigned ? smax : llvm::Intrinsic::umax;
+    result = e.b.CreateTrunc(e.b.CreateBinaryIntrinsic(i.has(Modifier::min) ? least : most, kept, wide(e, third, isSigned)), e.bits(32));
   } else if (to.bits < 32) {
     const std::uint32_t mask = ((std::uint32_t{1} << to.bits) - 1) << to.shift;
-    result = e.b.CreateOr(e.b.CreateAnd(e.b.CreateShl(result, to.shift), mask), e.b.CreateAnd(third(), ~mask));
+    // The upper half comes from the upper half; the ISA says, from the lower.
+    if (i.operands[0].part != Part::h1) result = e.b.CreateShl(result, to.shift);
+    result = e.b.CreateOr(e.b.CreateAnd(result, mask), e.b.CreateAnd(third, ~mask));
   }
   e.write(i.operands[0], Type::b32, result);
 }

@@ -225,16 +225,19 @@ constexpr Row kRows[] = {
     {"cvt", "e4m3x2,e5m2x2 f16x2", "rn satfinite relu?", "dh s1"},
     {"cvt", "f16x2 e4m3x2,e5m2x2", "rn relu?", "di sh"},
     {"cvt", "u16,s16 s32", "pack sat", "di s1 s1"},
-    {"cvt", "u8,s8,u4,s4 s32 b32", "pack sat", "di s1 s1 s2"},
+    {"cvt", "u8,s8,u4,s4,u2,s2 s32 b32", "pack sat", "di s1 s1 s2"},
     {"cvta", "u64", "global|shared|shared_cta|shared_cluster|local|constant|param|param_entry to?", "d0 a0"},
     {"isspacep", "", "global|shared|shared_cta|shared_cluster|local|constant|param|param_entry", "dp a"},
 
     // Memory
     {"ld", "MEMORY", "ORDER? SCOPE? SPACE? LOADCACHE? EVICT? EVICT2? PREFETCH? VECTOR?", "L0 m"},
     {"ld", "MEMORY", "ORDER? SCOPE? SPACE? LOADCACHE? EVICT? EVICT2? PREFETCH? VECTOR? l2_cache_hint", "L0 m sq"},
+    {"ld", "MEMORY", "SPACE? ca|cg|cs nc EVICT? EVICT2? PREFETCH? VECTOR?", "L0 m"},
+    {"ld", "MEMORY", "mmio relaxed sys global? VECTOR?", "L0 m"},
     {"ldu", "MEMORY", "global? VECTOR?", "L0 m"},
     {"st", "MEMORY", "ORDER? SCOPE? SPACE? STORECACHE? EVICT? EVICT2? VECTOR?", "m S0"},
     {"st", "MEMORY", "ORDER? SCOPE? SPACE? STORECACHE? EVICT? EVICT2? VECTOR? l2_cache_hint", "m S0 sq"},
+    {"st", "MEMORY", "mmio relaxed sys global? VECTOR?", "m S0"},
     {"alloca", "u64", "", "d0 s0 c?"},
     {"stacksave", "u64", "", "d0"},
     {"stackrestore", "u64", "", "s0"},
@@ -282,7 +285,9 @@ constexpr Row kRows[] = {
     {"fence", "", "proxy async|alias global|shared_cta|shared_cluster?", ""},
     {"fence", "", "mbarrier_init release cluster", ""},
     {"cp", "", "async ca|cg shared|shared_cta global PREFETCH?", "m m c s?i"},
+    {"cp", "", "async ca|cg shared|shared_cta global PREFETCH?", "m m c sp"},
     {"cp", "", "async ca|cg shared|shared_cta global l2_cache_hint PREFETCH?", "m m c sq"},
+    {"cp", "", "async ca|cg shared|shared_cta global l2_cache_hint PREFETCH?", "m m c sp sq"},
     {"cp", "", "async ca|cg shared|shared_cta global l2_cache_hint PREFETCH?", "m m c si sq"},
     {"cp", "", "async commit_group", ""},
     {"cp", "", "async wait_group", "c"},
@@ -297,6 +302,10 @@ constexpr Row kRows[] = {
     {"createpolicy", "b64", "fractional POLICY", "dq s?i"},
     {"createpolicy", "b64", "fractional l2_evict_normal|l2_evict_last l2_evict_first|l2_evict_unchanged", "dq s?i"},
     {"createpolicy", "b64", "fractional l2_evict_first l2_evict_unchanged", "dq s?i"},
+    {"createpolicy", "b64", "range global? l2_evict_normal|l2_evict_last|l2_evict_first", "dq m si si"},
+    {"createpolicy", "b64", "range global? l2_evict_normal|l2_evict_last l2_evict_first|l2_evict_unchanged", "dq m si si"},
+    {"createpolicy", "b64", "range global? l2_evict_first l2_evict_unchanged", "dq m si si"},
+    {"createpolicy", "b64", "convert l2", "dq sq"},
     {"griddepcontrol", "", "wait|launch_dependents", ""},
 
     // Barriers and warps
@@ -435,7 +444,7 @@ constexpr Row kRows[] = {
     {"trap", "", "", ""},
     {"brkpt", "", "", ""},
     {"nop", "", "", ""},
-    {"pmevent", "", "", "c"},
+    {"pmevent", "", "mask?", "c"},
 };
 
 // The table is part of the program: a row that cannot be read is a mistake of ours, not of the module's.

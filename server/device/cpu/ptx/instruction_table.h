@@ -14,8 +14,8 @@
 
 namespace rouse::cpu::ptx {
 
-using TypeSet = std::uint32_t;  // bit per Type
-static_assert(static_cast<unsigned>(Type::count) <= 32);
+using TypeSet = std::uint64_t;  // bit per Type
+static_assert(static_cast<unsigned>(Type::count) <= 64);
 
 // One of these modifiers; at most one, and at least one if required.
 struct ModifierGroup {

@@ -44,6 +44,7 @@ namespace rouse::cpu::ptx {
               X(async, "async") X(commit_group, "commit_group") X(wait_group, "wait_group") X(wait_all, "wait_all")       \
       X(bulk, "bulk") X(bulk_group, "bulk_group") X(read, "read") X(proxy, "proxy") X(alias, "alias")                 \
           X(wait, "wait") X(launch_dependents, "launch_dependents") X(fractional, "fractional")                       \
+          X(range, "range") X(convert, "cvt") X(mask, "mask")                                                         \
       /* barrier objects */                                                                                           \
       X(mbarrier, "mbarrier") X(mbarrier_init, "mbarrier_init") X(init, "init") X(inval, "inval")                     \
           X(arrive_drop, "arrive_drop") X(no_complete, "noComplete") X(noinc, "noinc") X(expect_tx, "expect_tx")      \

@@ -64,16 +64,14 @@ void Parser::initialElement(Variable& variable, std::uint64_t element) {
     initialAddress(variable, offset, mask);
     return expect(')', "after a masked address");
   }
-  bool negative = false;
-  while (token_.is('-') || token_.is('+')) {
-    negative ^= token_.is('-');
-    advance();
-  }
-  std::uint64_t bits = token_.bits;
-  if (token_.kind == Token::Kind::float32 || token_.kind == Token::Kind::float64) {
+  const auto isFloat = [](const Token& token) { return token.kind == Token::Kind::float32 || token.kind == Token::Kind::float64; };
+  std::uint64_t bits = 0;
+  const bool negative = token_.is('-') && isFloat(peek());
+  if (negative) advance();
+  if (isFloat(token_)) {
     double value = token_.kind == Token::Kind::float32
-                       ? static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits)))
-                       : std::bit_cast<double>(bits);
+                       ? static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(token_.bits)))
+                       : std::bit_cast<double>(token_.bits);
     if (negative) value = -value;
     if (variable.type == Type::f64) {
       bits = std::bit_cast<std::uint64_t>(value);
@@ -84,18 +82,15 @@ void Parser::initialElement(Variable& variable, std::uint64_t element) {
     } else {
       unexpected("an integer");
     }
-  } else if (token_.kind == Token::Kind::integer) {
-    if (variable.type == Type::f32 || variable.type == Type::f64) {
-      const double value = negative ? -static_cast<double>(bits) : static_cast<double>(bits);
-      bits = variable.type == Type::f64 ? std::bit_cast<std::uint64_t>(value)
-                                        : std::bit_cast<std::uint32_t>(static_cast<float>(value));
-    } else if (negative) {
-      bits = -bits;
-    }
+    advance();
   } else {
-    unexpected("an initial value");
+    const Constant value = constant("an initial value");
+    bits = value.bits;
+    if (variable.type == Type::f32 || variable.type == Type::f64) {
+      const double number = value.isUnsigned ? static_cast<double>(value.bits) : static_cast<double>(static_cast<std::int64_t>(value.bits));
+      bits = variable.type == Type::f64 ? std::bit_cast<std::uint64_t>(number) : std::bit_cast<std::uint32_t>(static_cast<float>(number));
+    }
   }
-  advance();
   if (bits == 0) return;  // memory is zero to begin with
   if (variable.initial.size() < offset + size) variable.initial.resize(offset + size);
   std::memcpy(variable.initial.data() + offset, &bits, std::min<std::size_t>(size, sizeof bits));

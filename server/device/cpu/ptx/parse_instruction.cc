@@ -9,6 +9,8 @@ constexpr std::size_t kMostOperands = 16;
 constexpr std::size_t kMostArguments = 4096;
 constexpr std::uint64_t kWarpSize = 32;
 
+bool isFloat(const Token& token) { return token.kind == Token::Kind::float32 || token.kind == Token::Kind::float64; }
+
 Part partNamed(std::string_view text) {
   constexpr std::string_view kNames[] = {"b0", "b1", "b2", "b3", "h0", "h1"};
   for (std::size_t i = 0; i < std::size(kNames); ++i) {
@@ -125,13 +127,14 @@ void Parser::callOperands(Function& function, Instruction& made) {
 Operand Parser::operand(Function& function, Instruction& made) {
   if (token_.is('[')) return memoryOperand(function);
   if (token_.is('{')) return vectorOperand(function);
-  if (accept('!')) {
+  if (token_.is('!') && peek().kind == Token::Kind::word) {
+    advance();
     Operand made = wordOperand(function);
     if (made.kind != Operand::Kind::reg) unexpected("a predicate after '!'");
     made.negated = true;
     return made;
   }
-  if (token_.kind != Token::Kind::word) return constantOperand();
+  if (token_.kind != Token::Kind::word || token_.isWord("WARP_SZ")) return constantOperand();
   // Only branches name labels, and those may come later.
   if (made.opcode == Opcode::bra) {
     labelUses_.push_back(
@@ -243,27 +246,18 @@ Operand Parser::wordOperand(Function& function) {
 Operand Parser::constantOperand() {
   Operand made;
   bool negative = false;
-  while (token_.is('-') || token_.is('+')) {
-    negative ^= token_.is('-');
+  if (token_.is('-') && isFloat(peek())) {
+    negative = true;
     advance();
   }
-  made.value = token_.bits;
-  switch (token_.kind) {
-    case Token::Kind::integer:
-      made.kind = Operand::Kind::integer;
-      if (negative) made.value = -made.value;
-      break;
-    case Token::Kind::float32:
-      made.kind = Operand::Kind::float32;
-      if (negative) made.value ^= std::uint64_t{1} << 31;
-      break;
-    case Token::Kind::float64:
-      made.kind = Operand::Kind::float64;
-      if (negative) made.value ^= std::uint64_t{1} << 63;
-      break;
-    default:
-      unexpected("an operand");
+  if (!isFloat(token_)) {
+    made.kind = Operand::Kind::integer;
+    made.value = constant("an operand").bits;
+    return made;
   }
+  const bool single = token_.kind == Token::Kind::float32;
+  made.kind = single ? Operand::Kind::float32 : Operand::Kind::float64;
+  made.value = token_.bits ^ (std::uint64_t{negative} << (single ? 31 : 63));
   advance();
   return made;
 }

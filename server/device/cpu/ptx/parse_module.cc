@@ -73,26 +73,6 @@ std::uint64_t Parser::expectInteger(std::string_view what) {
   return value;
 }
 
-// Sums of integers with signs; wraps as PTX's 64-bit constant expressions do.
-std::int64_t Parser::constantExpression(std::string_view what) {
-  std::uint64_t sum = 0;
-  bool first = true;
-  while (true) {
-    bool negative = false;
-    bool sign = false;
-    while (token_.is('+') || token_.is('-')) {
-      negative ^= token_.is('-');
-      sign = true;
-      advance();
-    }
-    if (!first && !sign) break;
-    const std::uint64_t value = expectInteger(what);
-    sum += negative ? -value : value;
-    first = false;
-  }
-  return static_cast<std::int64_t>(sum);
-}
-
 void Parser::run() {
   do unit();
   while (token_.kind != Token::Kind::end);

@@ -22,6 +22,12 @@ class Parser {
   explicit Parser(Module& module) : module_(module), lexer_(module.text) { advance(); }
   void run();
 
+  // Of an expression: .s64 or .u64.
+  struct Constant {
+    std::uint64_t bits = 0;
+    bool isUnsigned = false;
+  };
+
  private:
   struct Symbol {
     enum class Kind : std::uint8_t { reg, registers, variable, shared, local, parameter, function, prototype, targets };
@@ -55,7 +61,12 @@ class Parser {
   void expect(char, std::string_view where);
   std::string_view expectWord(std::string_view what);
   std::uint64_t expectInteger(std::string_view what);
+  // Constant expressions (parse_constant.cc)
   std::int64_t constantExpression(std::string_view what);
+  Constant constant(std::string_view what);
+  Constant choiceOfConstants(std::string_view what, unsigned depth);
+  Constant operation(std::string_view what, unsigned precedence, unsigned depth);
+  Constant factor(std::string_view what, unsigned depth);
   [[noreturn]] void unexpected(std::string_view expected);
 
   // Module level (parse_module.cc)

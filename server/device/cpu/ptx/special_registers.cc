@@ -48,6 +48,8 @@ std::optional<SpecialRegisterInfo> specialRegisterNamed(std::string_view word) {
       {"%envreg2", {envreg2, Type::b32, false}},
   };
   if (const auto found = names->find(word); found != names->end()) return found->second;
+  // Performance counters count nothing here, in 32 bits or in all of them.
+  if (word.starts_with("%pm") && word.ends_with("_64")) return SpecialRegisterInfo{pm64, Type::u64, false};
   const std::size_t digits = word.find_last_not_of("0123456789") + 1;
   if (digits == word.size()) return std::nullopt;
   if (word.substr(0, digits) == "%envreg") return SpecialRegisterInfo{envreg, Type::b32, false};

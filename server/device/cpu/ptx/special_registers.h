@@ -45,6 +45,7 @@ enum class SpecialRegister : std::uint8_t {
   envreg2,
   envreg,
   pm,
+  pm64,
   current_graph_exec,
   reserved_smem_offset_begin,  // memory of a block beside its own, zero when it begins
   reserved_smem_offset_end,

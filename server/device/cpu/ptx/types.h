@@ -39,6 +39,8 @@ enum class Type : std::uint8_t {
   s4,
   u4,
   b1,
+  s2,
+  u2,
   count
 };
 
@@ -52,6 +54,6 @@ inline std::uint32_t bytesOf(Type type) { return (bitsOf(type) + 7) / 8; }
 
 bool isSigned(Type);  // s8 to s64
 bool isFloat(Type);   // scalar floating point: f16, bf16, f32, f64
-bool isMatrixElement(Type);  // what only matrices in registers are made of: s4, u4, b1, e4m3, e5m2
+bool isMatrixElement(Type);  // what only matrices in registers, and packed words, are made of: s4, u4, b1, e4m3, e5m2, s2, u2
 
 }  // namespace rouse::cpu::ptx

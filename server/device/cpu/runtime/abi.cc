@@ -184,7 +184,7 @@ ROUSE_UNINSTRUMENTED void rouse_cpu_surface(ThreadContext* thread, std::uint64_t
   Block& block = blockOf(thread);
   RuntimeSection section(block);
   block.runner().scratch() = "access outside of a surface";
-  block.fail(thread, CudaError::launchFailure);
+  block.fail(thread, CudaError::illegalAddress);  // as GPUs say it
 }
 
 ROUSE_UNINSTRUMENTED std::uint32_t rouse_cpu_texture_query(std::uint64_t object, std::uint32_t query) {

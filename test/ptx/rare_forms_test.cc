@@ -1,0 +1,124 @@
+// Forms that compilers do not emit and inline assembly may have: constant expressions, and modifiers that are hints or seldom seen.
+#include <catch2/catch.hpp>
+#include <cstdint>
+#include <string>
+
+#include "server/device/cpu/program.h"
+#include "test/ptx/runner.h"
+
+namespace rouse::test {
+namespace {
+
+std::string text(const std::string& body, const std::string& before = "") {
+  return ".version 8.5\n.target sm_90\n.address_size 64\n" + before +
+         ".visible .entry k(.param .u64 pout)\n{\n.reg .b64 %out, %l<4>;\n.reg .b32 %x, %r<4>;\n.reg .f32 %f;\n.reg .pred %p;\nld.param.u64 %out, [pout];\n" + body +
+         "\nst.global.u32 [%out], %x;\nret;\n}\n";
+}
+
+// What `body` leaves in %x; *%out holds `in` and the seven words behind it.
+std::uint32_t run(const std::string& body, const std::string& before = "", std::uint32_t in = 0) {
+  LoadedModule module(text(body, before));
+  alignas(16) std::uint32_t words[8];
+  for (std::uint32_t k = 0; k < 8; ++k) words[k] = in + k;
+  module.launch("k", {1, 1, 1}, {1, 1, 1}, arguments(reinterpret_cast<std::uint64_t>(words)));
+  return words[0];
+}
+
+std::uint32_t constant(const std::string& expression) { return run("mov.b32 %x, " + expression + ";"); }
+
+std::uint64_t wide(const std::string& expression) {
+  const std::string low = "mov.b64 %l0, " + expression + ";\ncvt.u32.u64 %x, %l0;", high = "mov.b64 %l0, " + expression + ";\nshr.u64 %l0, %l0, 32;\ncvt.u32.u64 %x, %l0;";
+  return std::uint64_t{run(high)} << 32 | run(low);
+}
+
+std::string failure(const std::string& body) {
+  const auto program = cpu::Program::translate(text(body));
+  REQUIRE_FALSE(program.ok());
+  return program.error().message;
+}
+
+}  // namespace
+
+TEST_CASE("constant expressions have C's operators and precedence") {
+  CHECK(constant("3+4*2") == 11);
+  CHECK(constant("(3+4)*2") == 14);
+  CHECK(constant("20-5-3") == 12);
+  CHECK(constant("100/7/2") == 7);
+  CHECK(constant("17 % 5") == 2);
+  CHECK(constant("1<<4|1") == 17);
+  CHECK(constant("1|2&3^1") == 3);
+  CHECK(constant("7>>1") == 3);
+  CHECK(constant("-(5)") == 0xfffffffb);
+  CHECK(constant("- -5") == 5);
+  CHECK(constant("~0") == 0xffffffff);
+  CHECK(constant("!3+!0") == 1);
+  CHECK(constant("7==7 && 2!=2 || 1") == 1);
+  CHECK(constant("2<3") == 1);
+  CHECK(constant("3<=2") == 0);
+  CHECK(constant("3>2") == 1);
+  CHECK(constant("2>=3") == 0);
+  CHECK(constant("(7==7)?3:4") == 3);
+  CHECK(constant("0?1:0?2:5") == 5);
+  CHECK(constant("WARP_SZ*2") == 64);
+}
+
+TEST_CASE("constant expressions are signed in 64 bits unless an operand is not") {
+  CHECK(wide("-1/2") == 0);
+  CHECK(wide("-7/2") == static_cast<std::uint64_t>(-3));
+  CHECK(wide("-7 % 2") == static_cast<std::uint64_t>(-1));
+  CHECK(wide("-1U/2") == 0x7fffffffffffffff);
+  CHECK(wide("(.u64)-8/2") == 0x7ffffffffffffffc);
+  CHECK(wide("(.s64)0xfffffffffffffff8/2") == static_cast<std::uint64_t>(-4));
+  CHECK(wide("-8>>1") == static_cast<std::uint64_t>(-4));
+  CHECK(wide("(-8&-1)>>1") == 0x7ffffffffffffffc);
+  CHECK(wide("-1<0") == 1);
+  CHECK(wide("-1<0U") == 0);
+  CHECK(wide("(-9223372036854775807-1)/-1") == 0x8000000000000000);
+  CHECK(wide("1<<64") == 0);
+  CHECK(wide("-1>>200") == ~std::uint64_t{0});
+}
+
+TEST_CASE("constant expressions in addresses, sizes and initial values") {
+  CHECK(run("ld.global.u32 %x, [%out+4*(1+2)];", "", 100) == 103);
+  CHECK(run("ld.global.u32 %x, [v+8/2];", ".global .align 4 .u32 v[1<<1] = {3, 10*2+1};\n") == 21);
+  CHECK(run("ld.global.f32 %f, [v];\ncvt.rni.s32.f32 %x, %f;", ".global .align 4 .f32 v = -3*2;\n") == 0xfffffffa);
+}
+
+TEST_CASE("constant expressions that have no value are refused") {
+  CHECK(failure("mov.b32 %x, 1/0;").find("division by zero") != std::string::npos);
+  CHECK(failure("mov.b32 %x, 1 % (2-2);").find("division by zero") != std::string::npos);
+  CHECK(failure("mov.b32 %x, 1+;").find("operand") != std::string::npos);
+  CHECK(failure("mov.b32 %x, (1;").find("')'") != std::string::npos);
+  CHECK(failure("mov.b32 %x, " + std::string(100'000, '(') + "1;").find("deeper") != std::string::npos);
+  CHECK(failure("mov.b32 %x, " + std::string(100'000, '-') + "1;").find("deeper") != std::string::npos);
+}
+
+TEST_CASE("cp.async reads nothing where a predicate says that the source is ignored") {
+  const std::string shared = ".shared .align 16 .b8 room[32];\n";
+  for (const bool ignored : {false, true}) {
+    const std::string body = "mov.u64 %l0, room;\ncvta.shared.u64 %l1, %l0;\nst.shared.u32 [%l0+4], 77;\nsetp.ne.u32 %p, 1, " + std::string(ignored ? "0" : "1") +
+                             ";\ncp.async.ca.shared.global [%l0], [" + (ignored ? "0" : "%out") + "], 16, %p;\ncp.async.wait_all;\nld.shared.u32 %x, [%l0+4];";
+    CHECK(run(body, shared, 50) == (ignored ? 0 : 51));
+  }
+}
+
+TEST_CASE("cvt.pack of two bits") {
+  // {a, b} behind what c has below: a saturates to 1 of -2..1, b to -2
+  CHECK(run("cvt.pack.sat.s2.s32.b32 %x, 9, -9, 5;") == (5u << 4 | 1u << 2 | 2u));
+  CHECK(run("cvt.pack.sat.u2.s32.b32 %x, 9, -9, 5;") == (5u << 4 | 3u << 2 | 0u));
+}
+
+TEST_CASE("what only tells the hardware how, or asks it for counts, changes nothing") {
+  CHECK(run("ld.mmio.relaxed.sys.global.u32 %x, [%out];\nst.mmio.relaxed.sys.global.u32 [%out+4], %x;", "", 9) == 9);
+  CHECK(run("ld.global.cs.nc.u32 %x, [%out];", "", 9) == 9);
+  CHECK(run("createpolicy.range.global.L2::evict_last.L2::evict_unchanged.b64 %l0, [%out], 16, 32;\nld.global.L2::cache_hint.u32 %x, [%out], %l0;", "", 9) == 9);
+  CHECK(run("createpolicy.cvt.L2.b64 %l0, %out;\nld.global.L2::cache_hint.u32 %x, [%out], %l0;", "", 9) == 9);
+  CHECK(run("pmevent.mask 3;\nmov.u64 %l0, %pm1_64;\ncvt.u32.u64 %x, %l0;") == 0);
+}
+
+TEST_CASE("isspacep.param tells a kernel's parameters") {
+  CHECK(run("mov.b64 %l0, pout;\ncvta.param.u64 %l1, %l0;\nisspacep.param %p, %l1;\nselp.u32 %x, 1, 0, %p;") == 1);
+  CHECK(run("isspacep.param %p, %out;\nselp.u32 %x, 1, 0, %p;") == 0);
+}
+
+}  // namespace rouse::test
