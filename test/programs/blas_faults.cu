@@ -66,7 +66,7 @@ int main(int argc, char** argv) {
       if (std::strcmp(argv[1], part.name) == 0) part.run();
       continue;
     }
-    if (check::throughRouse()) {
+    if (check::onCpuDevice()) {
       part.run();
       if (part.run != works) CHECK(cudaDeviceReset());
       continue;

@@ -80,6 +80,7 @@ def main():
     # As functions of the pool are started (allocations are cheap there); natively the same, so that like is compared with like.
     environment = {**os.environ, "PYTORCH_NO_CUDA_MEMORY_CACHING": "1", "CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
     native, result["native_libraries"], result["torch"], native_why = run([sys.executable, str(MODELS)], environment, options.limit * 0.45)
+    result["native_libraries"] = sorted({pathlib.Path(path).name for path in result["native_libraries"]})
     names = list(native) or ["convolutional", "transformer", "autoregressive decode"]
     result["networks"] = [compare(n, native.get(n), None, native_why, "not run yet") for n in names]
     print(json.dumps(result), flush=True)
@@ -93,6 +94,8 @@ def main():
         if pool and not any(path.startswith(ours) for path in runtimes):
             pool, pool_why = {}, f"it did not go through the pool: its runtime is {', '.join(runtimes) or 'unknown'}"
         result["networks"] = [compare(n, native.get(n), pool.get(n), native_why, pool_why) for n in names]
+        # What they are, not where this machine has them.
+        result["pool_libraries"] = sorted({("rouse: " if path.startswith(ours) else "") + pathlib.Path(path).name for path in result["pool_libraries"]})
         result["unsupported_calls"] = programs.unsupported(place, daemon.socket)
     print(json.dumps(result), flush=True)
     return 0
