@@ -160,6 +160,21 @@ const Golden kProperties[] = {
      {{0, 0, 0, 1}, {0x8000000000000000, 0, 0, 1}, {0x3ff0000000000000, 0, 0, 1}, {1, 0, 0, 0}, {0x10000000000000, 0, 0, 1}, {0x7ff0000000000000, 0, 0, 0}, {0x7ff8000000000000, 0, 0, 0}}},
 };
 
+// ptxas leaves the guard out, of testp alone: %p is of all threads what the property is. %y is the guard, %z what %p is before.
+const Golden kGuardedProperties[] = {
+    {".reg .pred %g; setp.ne.u32 %g, %b, 0; setp.ne.u32 %p, %c, 0; mov.b32 %f, %a; @%g testp.finite.f32 %p, %f; selp.u64 %r, 1, 0, %p;",
+     {{0x3f800000, 1, 0, 1}, {0x3f800000, 0, 0, 1}, {0x3f800000, 0, 1, 1}, {0x7f800000, 1, 1, 0}, {0x7f800000, 0, 1, 0}, {0x7f800000, 0, 0, 0}}},
+    {".reg .pred %g; setp.ne.u32 %g, %b, 0; setp.ne.u32 %p, %c, 0; mov.b32 %f, %a; @!%g testp.subnormal.f32 %p, %f; selp.u64 %r, 1, 0, %p;",
+     {{1, 0, 0, 1}, {1, 1, 0, 1}, {1, 1, 1, 1}, {0, 0, 1, 0}, {0, 1, 1, 0}, {0, 1, 0, 0}}},
+    {"setp.ne.u32 %p, %b, 0; mov.b32 %f, %a; @%p testp.notanumber.f32 %p, %f; selp.u64 %r, 1, 0, %p;",
+     {{0x7fc00000, 1, 0, 1}, {0x7fc00000, 0, 0, 1}, {0x3f800000, 1, 0, 0}, {0x3f800000, 0, 0, 0}}},
+    {".reg .pred %g; setp.ne.u32 %g, %b, 0; setp.ne.u32 %p, %c, 0; mov.b64 %d, %x; @%g testp.normal.f64 %p, %d; selp.u64 %r, 1, 0, %p;",
+     {{0x3ff0000000000000, 0, 0, 1}, {0x3ff0000000000000, 1, 0, 1}, {1, 0, 1, 0}, {1, 1, 1, 0}}},
+    // others keep theirs
+    {".reg .pred %g; setp.ne.u32 %g, %b, 0; setp.ne.u32 %p, %c, 0; mov.b32 %f, %a; @%g setp.gt.f32 %p, %f, 0f00000000; selp.u64 %r, 1, 0, %p;",
+     {{0x3f800000, 1, 0, 1}, {0x3f800000, 0, 0, 0}, {0x3f800000, 0, 1, 1}, {0xbf800000, 1, 1, 0}, {0xbf800000, 0, 1, 1}}},
+};
+
 }  // namespace
 
 TEST_CASE("quotients and remainders, also by zero") {
@@ -176,6 +191,10 @@ TEST_CASE("scalar video instructions, saturated, merged and scaled") {
 
 TEST_CASE("zeros are normal numbers, subnormal ones are not") {
   for (const Golden& each : kProperties) check(each);
+}
+
+TEST_CASE("properties are tested whatever the guard") {
+  for (const Golden& each : kGuardedProperties) check(each);
 }
 
 }  // namespace rouse::test

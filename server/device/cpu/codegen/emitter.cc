@@ -136,7 +136,8 @@ void Emitter::emit() {
 void Emitter::emitInstruction(const Instruction& instruction) {
   const Lower lower = lowerOf(instruction.opcode);
   if (lower == nullptr) unsupported(instruction, "this instruction");
-  if (!instruction.hasGuard) return lower(*this, instruction);
+  // Whatever its guard, testp is done: ptxas leaves that out, 11.8 to 13.5, for sm_75 to sm_100, of all properties.
+  if (!instruction.hasGuard || instruction.opcode == ptx::Opcode::testp) return lower(*this, instruction);
   llvm::Value* condition = readRegister(instruction.guard);
   if (instruction.guardNegated) condition = b.CreateNot(condition);
   when(condition, [&] { lower(*this, instruction); });
