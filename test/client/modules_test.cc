@@ -87,7 +87,7 @@ TEST_CASE("what a launch may not be is refused at the call") {
   auto launched = [&](client::Dim3 grid, client::Dim3 block, std::uint32_t shared = 0) {
     return launch(device.legacyStream(), addOne, {grid, block, shared}, arguments);
   };
-  const CudaError wrong = CudaError::invalidConfiguration;
+  const CudaError wrong = CudaError::invalidValue;
   CHECK(launched({1, 1, 1}, {256, 1, 1}) == CudaError::success);
   CHECK(launched({0, 1, 1}, {1, 1, 1}) == wrong);
   CHECK(launched({1, 0, 1}, {1, 1, 1}) == wrong);
