@@ -28,6 +28,7 @@ from daemon import Daemon  # noqa: E402
 # Time goes to launches, not to kernels or copies: these must come close to native.
 LAUNCH_HEAVY = ("many_launches", "mixed_work", "pipeline", "sort_bitonic")
 TIMED_RUNS = 5
+CORES = os.cpu_count() or 1
 OWN_POOL_BYTES = 2 << 30  # of a program that takes its GPU down; several at once
 DRY_PATIENCE = 5  # the double is slow, and its times say nothing: longer limits, no repetitions
 
@@ -189,7 +190,7 @@ def main():
     parser.add_argument("--limit", type=float, required=True, help="seconds")
     parser.add_argument("--gpus", type=int, default=1, help="GPUs of this machine")
     parser.add_argument("--gpu-memory", type=int, default=1 << 30, help="bytes the pool takes of each")
-    parser.add_argument("--jobs", type=int, default=max(1, min(8, (os.cpu_count() or 1) // 2)), help="programs at once while comparing")
+    parser.add_argument("--jobs", type=int, default=min(8, max(min(4, CORES), CORES // 2)), help="programs at once while comparing")
     parser.add_argument("--dry-run", action="store_true", help="the CPU device's pool in place of native runs")
     parser.add_argument("--device", default="cuda", help="kind of device of the pool")
     parser.add_argument("names", nargs="*", help="programs (default: all)")

@@ -4,6 +4,8 @@
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
 
+#include "server/device/cpu/codegen/passes.h"
+
 namespace rouse::cpu::codegen {
 namespace {
 
@@ -15,10 +17,10 @@ bool isFar(const llvm::Value& step) {
   return known == nullptr || known->getValue().abs().sge(kLeastStep);
 }
 
-// Nothing that waits, prints or may come back to other threads' rounds.
+// Nothing that waits, prints or may come back to other threads' rounds; faults end all of it.
 bool isPlain(const llvm::Instruction& instruction) {
   const auto* const call = llvm::dyn_cast<llvm::CallBase>(&instruction);
-  return call == nullptr || llvm::isa<llvm::IntrinsicInst>(call) || call->doesNotAccessMemory();
+  return call == nullptr || llvm::isa<llvm::IntrinsicInst>(call) || call->doesNotAccessMemory() || isCallOf(instruction, "rouse_cpu_misaligned");
 }
 
 // Of a line of the cache of 64 bytes, neighbours in a vector of 16 take all with words, and a part with less: then the rest is fetched again by others, a round for all later.
@@ -32,6 +34,12 @@ bool takesPartsOfLines(const llvm::Loop& loop) {
     }
   }
   return false;
+}
+
+// Bits of addresses, which at the end tell whether one was misaligned (Emitter::address): a word to keep.
+bool collectsBits(const llvm::PHINode& phi, const llvm::Loop& loop) {
+  const auto* const next = llvm::dyn_cast<llvm::BinaryOperator>(phi.getIncomingValueForBlock(loop.getLoopLatch()));
+  return next != nullptr && next->getOpcode() == llvm::Instruction::Or && (next->getOperand(0) == &phi || next->getOperand(1) == &phi);
 }
 
 }  // namespace
@@ -61,10 +69,14 @@ llvm::Instruction* endOfRound(llvm::Function& function) {
   if (loops.getTopLevelLoops().size() != 1) return nullptr;
   const llvm::Loop& loop = *loops.getTopLevelLoops().front();
   if (loop.getLoopLatch() == nullptr || loop.getHeader()->phis().empty() || !takesPartsOfLines(loop)) return nullptr;
+  bool goesOn = false;
   for (const llvm::PHINode& phi : loop.getHeader()->phis()) {
+    if (collectsBits(phi, loop)) continue;
     const llvm::Value* const step = stepOf(&phi, loop);
     if (step == nullptr || !isFar(*step)) return nullptr;
+    goesOn = true;
   }
+  if (!goesOn) return nullptr;
   return loop.getLoopLatch()->getTerminator();
 }
 
