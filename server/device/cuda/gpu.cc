@@ -16,7 +16,7 @@ thread_local std::uint64_t currentSerial = 0;
 
 // Before the driver looks at its environment (CUDA Programming Guide, "CUDA Environment Variables"); what an operator
 // has set stays. A program's kernels are loaded with their module all the same (LoadedLibrary::bind), since loading at the first launch may wait for
-// running kernels; of NVIDIA's libraries only what is called: all of cuBLAS's take seconds, and a gigabyte of the GPU. As
+// running kernels; of NVIDIA's libraries only what is called: all of cuBLAS's take seconds. As
 // many hardware queues as there are: streams that share one wait for each other.
 void prepareEnvironment() {
   ::setenv("CUDA_MODULE_LOADING", "LAZY", 0);
