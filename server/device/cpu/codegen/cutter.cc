@@ -62,10 +62,7 @@ bool Cutter::separateOverwrites(const Uniformity& uniformity) {
 
 bool Cutter::separateRounds() {
   llvm::Instruction* const end = barriers_.empty() && polls_.empty() && !warpCalls_ ? endOfRound(step_) : nullptr;
-  if (end != nullptr) {
-    addBarrier(end);
-    ids_.insert(0);
-  }
+  if (end != nullptr) addBarrier(end);
   return end != nullptr;
 }
 

@@ -21,6 +21,7 @@
 #include "server/device/cpu/codegen/lanes.h"
 #include "server/device/cpu/codegen/matrix_registers.h"
 #include "server/device/cpu/codegen/passes.h"
+#include "server/device/cpu/codegen/rounds.h"
 #include "server/device/cpu/codegen/segment_loops.h"
 #include "server/device/cpu/codegen/step_function.h"
 #include "server/device/cpu/codegen/warp_calls.h"
@@ -195,6 +196,7 @@ std::optional<SplitLoop> splitAtBarriers(llvm::Module& module, llvm::Function& b
 }
 
 std::optional<SplitLoop> splitAtRounds(llvm::Module& module, llvm::Function& body, llvm::StringRef name, bool independent, llvm::TargetMachine* lanes, Code code) {
+  if (endOfRound(body) == nullptr) return std::nullopt;
   return splitAnyWay(module, body, name, independent, lanes, code, [](llvm::Function&) {}, Cuts::rounds);
 }
 

@@ -28,6 +28,7 @@ struct Token {
 
   bool is(char c) const { return kind == Kind::punct && text[0] == c; }
   bool isWord(std::string_view word) const { return kind == Kind::word && text == word; }
+  bool isFloat() const { return kind == Kind::float32 || kind == Kind::float64; }
   bool isDotted(std::string_view word) const { return kind == Kind::dotted && text == word; }
 };
 

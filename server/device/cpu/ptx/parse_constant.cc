@@ -14,6 +14,7 @@ namespace {
 using Constant = Parser::Constant;
 
 constexpr unsigned kDeepest = 64;
+constexpr std::uint64_t kWarpSize = 32;
 
 struct Operator {
   char first = 0, second = 0;  // second: 0 where it is one character
@@ -139,9 +140,9 @@ Parser::Constant Parser::factor(std::string_view what, unsigned depth) {
     expect(')', "in a constant expression");
     return value;
   }
-  if (token_.isWord("WARP_SZ")) {
+  if (token_.isWord(kWarpSizeName)) {
     advance();
-    return {32, false};
+    return {kWarpSize, false};
   }
   // "signed unless the value cannot be represented" so, or marked
   const bool isUnsigned = token_.isUnsigned || token_.bits > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());

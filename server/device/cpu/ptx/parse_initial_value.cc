@@ -64,11 +64,10 @@ void Parser::initialElement(Variable& variable, std::uint64_t element) {
     initialAddress(variable, offset, mask);
     return expect(')', "after a masked address");
   }
-  const auto isFloat = [](const Token& token) { return token.kind == Token::Kind::float32 || token.kind == Token::Kind::float64; };
   std::uint64_t bits = 0;
-  const bool negative = token_.is('-') && isFloat(peek());
+  const bool negative = token_.is('-') && peek().isFloat();
   if (negative) advance();
-  if (isFloat(token_)) {
+  if (token_.isFloat()) {
     double value = token_.kind == Token::Kind::float32
                        ? static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(token_.bits)))
                        : std::bit_cast<double>(token_.bits);

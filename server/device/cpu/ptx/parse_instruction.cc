@@ -7,9 +7,6 @@ namespace {
 constexpr std::size_t kMostInstructions = std::size_t{2} << 20;
 constexpr std::size_t kMostOperands = 16;
 constexpr std::size_t kMostArguments = 4096;
-constexpr std::uint64_t kWarpSize = 32;
-
-bool isFloat(const Token& token) { return token.kind == Token::Kind::float32 || token.kind == Token::Kind::float64; }
 
 Part partNamed(std::string_view text) {
   constexpr std::string_view kNames[] = {"b0", "b1", "b2", "b3", "h0", "h1"};
@@ -134,7 +131,7 @@ Operand Parser::operand(Function& function, Instruction& made) {
     made.negated = true;
     return made;
   }
-  if (token_.kind != Token::Kind::word || token_.isWord("WARP_SZ")) return constantOperand();
+  if (beginsConstant()) return constantOperand();
   // Only branches name labels, and those may come later.
   if (made.opcode == Opcode::bra) {
     labelUses_.push_back(
@@ -177,7 +174,7 @@ Operand Parser::vectorOperand(Function& function) {
   made.kind = Operand::Kind::vector;
   do {
     if (made.elements.size() == kMostOperands) unexpected("'}'");
-    made.elements.push_back(token_.kind == Token::Kind::word ? wordOperand(function) : constantOperand());
+    made.elements.push_back(beginsConstant() ? constantOperand() : wordOperand(function));
   } while (accept(','));
   expect('}', "after a vector");
   return made;
@@ -191,11 +188,6 @@ Operand Parser::wordOperand(Function& function) {
   if (const std::uint32_t reg = registerNamed(function, name); reg != kNone) {
     made.kind = Operand::Kind::reg;
     made.index = reg;
-    return made;
-  }
-  if (name == "WARP_SZ") {
-    made.kind = Operand::Kind::integer;
-    made.value = kWarpSize;
     return made;
   }
   if (const auto special = specialRegisterNamed(name)) {
@@ -246,11 +238,11 @@ Operand Parser::wordOperand(Function& function) {
 Operand Parser::constantOperand() {
   Operand made;
   bool negative = false;
-  if (token_.is('-') && isFloat(peek())) {
+  if (token_.is('-') && peek().isFloat()) {
     negative = true;
     advance();
   }
-  if (!isFloat(token_)) {
+  if (!token_.isFloat()) {
     made.kind = Operand::Kind::integer;
     made.value = constant("an operand").bits;
     return made;

@@ -29,6 +29,8 @@ class Parser {
   };
 
  private:
+  static constexpr std::string_view kWarpSizeName = "WARP_SZ";  // the one constant that has a name
+
   struct Symbol {
     enum class Kind : std::uint8_t { reg, registers, variable, shared, local, parameter, function, prototype, targets };
     Kind kind;
@@ -123,6 +125,7 @@ class Parser {
   Operand vectorOperand(Function&);
   Operand wordOperand(Function&);
   Operand constantOperand();
+  bool beginsConstant() const { return token_.kind != Token::Kind::word || token_.isWord(kWarpSizeName); }
   std::uint32_t registerNamed(Function&, std::string_view name);  // kNone: none
   const Symbol* find(std::string_view name) const;
   void declare(std::string_view name, Symbol);
