@@ -37,6 +37,18 @@ struct Launch {
   std::shared_ptr<const LaunchCheck> check;
 };
 
+// Of compiled code, by its loop or as fibers, on one worker; the shape is the caller's.
+inline Launch launchOf(const KernelCode& code, bool fibers = false) {
+  Launch made;
+  made.entry = code.entry;
+  made.loop = fibers ? nullptr : code.loop;
+  made.rows = code.rows;
+  made.mayPoll = code.mayPoll;
+  made.localBytes = code.localBytes;
+  made.workers = 1;
+  return made;
+}
+
 // `parameters`: what the kernel's second argument points to. Returns how the launch ended.
 Error launch(const Launch& launch, const void* parameters, std::size_t bytes);
 

@@ -1,10 +1,7 @@
 // What a program can ask: properties and attributes that agree, versions, memory info that moves with allocations, pointer attributes of every
 // kind of pointer, limits, stream and event flags, UUIDs, PCI identifiers.
 // alone
-#include <chrono>
-#include <thread>
-
-#include "check.h"
+#include "settled_memory.h"
 
 __device__ int variable;
 
@@ -47,14 +44,8 @@ int main() {
   EXPECT(nonzero);
 
   size_t before = 0, total = 0, after = 0;
-  // What a program that ended just before had may still be on its way back.
   CHECK(cudaMemGetInfo(&before, &total));
-  for (int same = 0; same < 3;) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(30));
-    CHECK(cudaMemGetInfo(&after, &total));
-    same = after == before ? same + 1 : 0;
-    before = after;
-  }
+  before = check::settledFreeBytes();
   EXPECT(before <= total && total <= p.totalGlobalMem);
   char* block;
   CHECK(cudaMalloc(&block, 40 << 20));

@@ -70,16 +70,10 @@ Result runAs(const cpu::KernelCode& code, bool fibers, memory::Dim3 grid, memory
   result.memory.resize(own + columns + bins);
   for (std::size_t k = 0; k < result.memory.size(); ++k) result.memory[k] = static_cast<std::byte>(k * 37 >> 3);
   cpu::Output output;
-  cpu::Launch request;
-  request.entry = code.entry;
-  request.loop = fibers ? nullptr : code.loop;
-  request.rows = code.rows;
-  request.mayPoll = code.mayPoll;
+  cpu::Launch request = cpu::launchOf(code, fibers);
   request.grid = grid;
-  request.workers = 1;
   request.block = block;
   request.sharedBytes = randomSharedBytes(block.x * block.y * block.z);
-  request.localBytes = code.localBytes;
   request.output = &output;
   RandomParameters parameters;
   parameters.in = source.zero();

@@ -39,13 +39,8 @@ bool inRounds(const std::string& text, std::uint32_t n) {
   REQUIRE(code->loop != nullptr);
   std::vector<T> out(kMost);
   std::uint32_t counter[2] = {};
-  cpu::Launch request;
-  request.entry = code->entry;
-  request.loop = code->loop;
-  request.rows = code->rows;
-  request.localBytes = code->localBytes;
+  cpu::Launch request = cpu::launchOf(*code);
   request.block = {kThreads, 1, 1};
-  request.workers = 1;
   cpu::mustRun(request, Parameters{out.data(), counter, n});
   REQUIRE(counter[0] == n);
   std::vector<bool> seen(n);

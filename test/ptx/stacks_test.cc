@@ -16,14 +16,8 @@ Error run(const std::string& text, bool loop, std::array<std::uint32_t, kThreads
   if (!program) FAIL(program.error().message);
   auto code = (*program)->compile(0);
   if (!code) FAIL(code.error().message);
-  cpu::Launch request;
-  request.entry = code->entry;
-  request.loop = loop ? code->loop : nullptr;
-  request.rows = code->rows;
-  request.mayPoll = code->mayPoll;
-  request.localBytes = code->localBytes;
+  cpu::Launch request = cpu::launchOf(*code, !loop);
   request.block = {kThreads, 1, 1};
-  request.workers = 1;
   const std::array<std::uint64_t, 1> parameters{reinterpret_cast<std::uint64_t>(out.data())};
   return cpu::run(request, parameters);
 }

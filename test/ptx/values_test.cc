@@ -45,14 +45,8 @@ void check(const Golden& golden) {
       std::vector<Values> values;
       while (values.size() < kThreads) values.push_back(golden.values[values.size() % golden.values.size()]);
       for (Values& each : values) each.wanted = ~each.wanted;
-      cpu::Launch request;
-      request.entry = code->entry;
-      request.loop = loop ? code->loop : nullptr;
-      request.rows = code->rows;
-      request.mayPoll = code->mayPoll;
-      request.localBytes = code->localBytes;
+      cpu::Launch request = cpu::launchOf(*code, !loop);
       request.block = {kThreads, 1, 1};
-      request.workers = 1;
       cpu::mustRun(request, values.data());
       for (std::uint32_t k = 0; k < kThreads; ++k) {
         const Values& wanted = golden.values[k % golden.values.size()];
