@@ -318,6 +318,45 @@ class Generator : private RandomMemory {
     line("bar.warp.sync -1");
   }
 
+  // Aligned parts of the warp, each with a way and a number of rounds of its own: its lanes come together, but not with others.
+  void tiles() {
+    const unsigned bits = 1 + below(4), lanes = 1u << bits;
+    const Text first = temporary('r'), members = temporary('r'), key = temporary('r'), round = temporary('r');
+    const Text p = temporary('p'), head = label(), after = label();
+    line("and.b32 " + first + ", " + one({"%lane", "%lin"}) + ", " + number(32 - lanes));
+    line("shl.b32 " + members + ", " + number((1u << lanes) - 1) + ", " + first);
+    if (hasLeft_) {
+      const Text here = temporary('r');
+      line("setp.eq.u32 " + p + ", %lane, %lane");
+      line("vote.sync.ballot.b32 " + here + ", " + p + ", -1");
+      line("and.b32 " + members + ", " + members + ", " + here);
+    }
+    line("shr.u32 " + key + ", %lane, " + number(bits));
+    line("mad.lo.u32 " + key + ", " + key + ", " + number(1 + below(7)) + ", " + common());
+    line("and.b32 " + key + ", " + key + ", 3");
+    line("mov.u32 " + round + ", 0");
+    line("setp.ge.u32 " + p + ", " + round + ", " + key);
+    line("@" + p + " bra " + after);
+    place(head);
+    if (chance(50)) integers();
+    warp(members);
+    if (chance(50)) {  // each lane as often as it likes
+      const Text own = temporary('r'), again = label();
+      line("and.b32 " + own + ", " + word() + ", 3");
+      place(again);
+      integers();
+      line("sub.u32 " + own + ", " + own + ", 1");
+      line("setp.gt.s32 " + p + ", " + own + ", 0");
+      line("@" + p + " bra " + again);
+      warp(members);
+    }
+    line("add.u32 " + round + ", " + round + ", 1");
+    line("setp.lt.u32 " + p + ", " + round + ", " + key);
+    line("@" + p + " bra " + head);
+    place(after);
+    line("bar.warp.sync -1");
+  }
+
   void statement(unsigned depth) {
     const unsigned which = below(100);
     if (which < 22) return integers();
@@ -342,7 +381,7 @@ class Generator : private RandomMemory {
       return line("ld.global.u32 %u" + number(below(kCommon)) + ", [" + address + "]");
     }
     if (which < 90) {
-      if (warps_ && warpUniform_) return chance(90) ? warp("-1") : part();
+      if (warps_ && warpUniform_) return chance(80) ? warp("-1") : chance(50) ? part() : tiles();
       return barriers_ && uniform_ ? exchange() : integers();
     }
     if (barriers_ && uniform_ && which < 92) return exchange();

@@ -5,7 +5,7 @@ namespace rouse::test {
 
 TEST_CASE("lanes of a warp exchange in vectors what they exchange as fibers") {
   mustBeTheSame("warps", {"shuffles", "votes", "reduces", "block_sum", "warp_branches", "scans", "synchronized", "matrices", "parts", "last_stage", "groups", "voted", "aggregated", "paired", "skewed", "before", "outside", "rounds"}, false);
-  mustBeTheSame("warps", {"ranges", "own_arrays", "by_warps", "strided", "strided_sum"}, false);
+  mustBeTheSame("warps", {"ranges", "own_arrays", "by_warps", "strided", "strided_sum", "tiles", "halves_strided"}, false);
 }
 
 TEST_CASE("threads that end early leave the others to warps and barriers") {
@@ -27,7 +27,7 @@ TEST_CASE("whole warps are vectors") {
   }
   const LoopKernels kernels("warps", "O3");
   for (const char* name : {"shuffles", "votes", "reduces", "block_sum", "warp_branches", "scans", "synchronized", "matrices", "parts", "last_stage", "groups", "voted", "aggregated", "lost", "ranges",
-                           "own_arrays", "tasks", "plain_tree", "by_warps", "strided"}) {
+                           "own_arrays", "tasks", "plain_tree", "by_warps", "strided", "tiles", "halves_strided"}) {
     INFO(name);
     const cpu::KernelCode code = kernels.code(name);
     CHECK(code.loop != nullptr);

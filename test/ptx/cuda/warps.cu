@@ -255,6 +255,45 @@ KERNEL strided(unsigned n, const unsigned* in, unsigned* out) {
   out[global()] = sum;
 }
 
+// Aligned parts of warps take rows of their own, of different lengths: a part's lanes are together, whoever else is where.
+template <unsigned kLanes>
+__device__ unsigned row_of(unsigned n, const unsigned* in, unsigned row) {
+  const unsigned lane = linear() % 32, rank = lane % kLanes, mask = ((1u << kLanes) - 1) << (lane & ~(kLanes - 1));
+  const unsigned length = in[row % n] % 40;
+  unsigned sum = 0;
+#pragma unroll 1
+  for (unsigned k = rank; k < length; k += kLanes) sum += in[(row + k) % n];
+  for (unsigned half = kLanes / 2; half > 0; half /= 2) sum += __shfl_down_sync(mask, sum, half, kLanes);
+  // What the first has decides for all of them.
+  const unsigned more = __shfl_sync(mask, sum, 0, kLanes) % 3;
+#pragma unroll 1
+  for (unsigned k = 0; k < more; ++k) sum = sum * 3 + __shfl_xor_sync(mask, sum, 1, kLanes) + __popc(__ballot_sync(mask, sum & 1));
+  if (more == 1) sum += __reduce_max_sync(mask, sum) + __match_any_sync(mask, sum % 3);
+  __syncwarp(mask);
+  return sum;
+}
+
+KERNEL tiles(unsigned n, const unsigned* in, unsigned* out) {
+  unsigned sum = 0;
+#pragma unroll 1
+  for (unsigned row = linear() / 16 + blockIdx.x; row < 400; row += threads() / 16 + 1) sum = sum * 5 + row_of<16>(n, in, row);
+#pragma unroll 1
+  for (unsigned row = linear() / 8 + blockIdx.x; row < 400; row += threads() / 8 + 1) sum = sum * 5 + row_of<8>(n, in, row);
+#pragma unroll 1
+  for (unsigned row = linear() / 4 + blockIdx.x; row < 400; row += threads() / 4 + 1) sum = sum * 5 + row_of<4>(n, in, row);
+  if (in[linear() / 2] & 1) sum += row_of<2>(n, in, linear() / 2);
+  out[global()] = sum;
+}
+
+// Halves of warps, in a loop that lanes leave each on its own.
+KERNEL halves_strided(unsigned n, const unsigned* in, unsigned* out) {
+  const unsigned mask = 0xffffu << (linear() & 16);
+  unsigned sum = 0;
+#pragma unroll 1
+  for (unsigned k = linear(); k < n - 5; k += threads()) sum = sum * 3 + __popc(__ballot_sync(mask, in[k] & 1)) + __shfl_sync(mask, in[k], 2, 16);
+  out[global()] = sum;
+}
+
 // The same, and then all of them what they have found: who is done waits there, for those that still go round.
 KERNEL strided_sum(unsigned n, const unsigned* in, unsigned* out) {
   unsigned value = in[global()], k = 0;

@@ -2,6 +2,7 @@
 #include <llvm/IR/Operator.h>
 
 #include "server/device/cpu/codegen/lane_shapes.h"
+#include "server/device/cpu/codegen/warp_calls.h"
 
 namespace rouse::cpu::codegen {
 namespace {
@@ -54,7 +55,7 @@ bool LaneShapes::isThreadNumber(const llvm::Value* value, unsigned depth) const 
   if (!areOfWarp(beside_) || !value->getType()->isIntegerTy(32)) return false;
   if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(value)) {
     const auto field = threadField(load->getPointerOperand());
-    return field == offsetof(ThreadContext, tid) || field == offsetof(ThreadContext, linear);
+    return field == offsetof(ThreadContext, tid) || field == offsetof(ThreadContext, linear) || field == offsetof(ThreadContext, lane);
   }
   const auto* const sum = llvm::dyn_cast<llvm::BinaryOperator>(value);
   if (sum == nullptr || depth == kDeepest) return false;
@@ -65,11 +66,11 @@ bool LaneShapes::isThreadNumber(const llvm::Value* value, unsigned depth) const 
   return (isThreadNumber(x, depth + 1) && isFirst(y)) || (isFirst(x) && isThreadNumber(y, depth + 1));
 }
 
-// The bits in which the lanes of a warp may differ.
+// The bits in which those that are taken together may differ.
 std::uint64_t LaneShapes::differing(const llvm::Value* value, unsigned depth) const {
   constexpr std::uint64_t kAny = ~std::uint64_t{0};
   if (of(value).isUniform()) return 0;
-  if (isThreadNumber(value)) return kWarp - 1;
+  if (isThreadNumber(value)) return together_ - 1;
   const auto* const operation = llvm::dyn_cast<llvm::Instruction>(value);
   return operation == nullptr || depth == kDeepest ? kAny : differingOf(*operation, depth + 1);
 }
@@ -112,6 +113,45 @@ std::uint64_t LaneShapes::differingOf(const llvm::Instruction& operation, unsign
     }
     default:
       return kAny;
+  }
+}
+
+// As programs name the lanes of a part of their own: `0xff << (lane & 24)` (cooperative groups' tiles), what they have voted among those.
+unsigned LaneShapes::partNamed(const llvm::Value* mask) const { return partNamed(mask, 0); }
+
+unsigned LaneShapes::partNamed(const llvm::Value* mask, unsigned depth) const {
+  const auto of = [&](const llvm::Value* value) { return partNamed(value, depth + 1); };
+  // One lane alone has nobody to exchange with: who names it means to get what it has.
+  const auto lanesIn = [](const llvm::ConstantInt& lowest) { return static_cast<unsigned>(llvm::PowerOf2Ceil(std::max(2u, lowest.getValue().getActiveBits()))); };
+  // A mask that does not name the lane itself is the program's mistake.
+  if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(mask)) return lanesIn(*constant);
+  const auto* const operation = llvm::dyn_cast<llvm::Instruction>(mask);
+  if (operation == nullptr || depth == kDeepest || !operation->getType()->isIntegerTy()) return kWarp;
+  switch (operation->getOpcode()) {
+    case llvm::Instruction::Shl: {
+      const auto* const lowest = llvm::dyn_cast<llvm::ConstantInt>(operation->getOperand(0));
+      const auto* const by = llvm::dyn_cast<llvm::BinaryOperator>(operation->getOperand(1));
+      if (lowest == nullptr || by == nullptr || by->getOpcode() != llvm::Instruction::And || !isThreadNumber(by->getOperand(0))) return kWarp;
+      const auto* const kept = llvm::dyn_cast<llvm::ConstantInt>(by->getOperand(1));
+      const unsigned lanes = lanesIn(*lowest);
+      return kept != nullptr && (kept->getZExtValue() & (kWarp - 1)) == kWarp - lanes ? lanes : kWarp;
+    }
+    case llvm::Instruction::And:
+      return std::min(of(operation->getOperand(0)), of(operation->getOperand(1)));
+    case llvm::Instruction::Or:
+      return std::max(of(operation->getOperand(0)), of(operation->getOperand(1)));
+    case llvm::Instruction::Select:
+      return std::max(of(operation->getOperand(1)), of(operation->getOperand(2)));
+    case llvm::Instruction::Freeze:
+    case llvm::Instruction::Trunc:
+      return of(operation->getOperand(0));
+    case llvm::Instruction::Call: {
+      const auto& call = llvm::cast<llvm::CallInst>(*operation);
+      const auto what = warpOperation(call);
+      return what == WarpCall::vote || what == WarpCall::match ? of(memberMask(call)) : kWarp;
+    }
+    default:
+      return kWarp;
   }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
@@ -109,6 +110,7 @@ class LaneEmitter {
   bool coversWarpCall(const llvm::CallInst&) const;
   bool meetHere(const llvm::CallInst&) const;
   bool goesRound(const llvm::BasicBlock*) const;
+  const LaneShapes& ofParts(unsigned lanes) const;
   bool areAllHere(const llvm::CallInst&) const;
   llvm::Value* lanesHere();
   llvm::Value* members(const llvm::CallInst&);
@@ -137,6 +139,7 @@ class LaneEmitter {
   const unsigned lanes_;
   const llvm::DataLayout& layout_;
   LaneShapes shapes_;
+  mutable std::map<unsigned, std::unique_ptr<LaneShapes>> parts_;  // of so many lanes of a warp each, as far as asked for
   llvm::IRBuilder<> b;
   llvm::BasicBlock* entry_ = nullptr;  // of `to`: variables
   llvm::Value* mask_ = nullptr;        // of the block that is being emitted

@@ -50,8 +50,8 @@ std::uint64_t laneBytes(const llvm::AllocaInst& variable) {
   return llvm::alignTo(variable.getAllocationSize(variable.getModule()->getDataLayout())->getFixedValue(), variable.getAlign());
 }
 
-LaneShapes::LaneShapes(llvm::Function& function, Beside beside, bool mayWrap)
-    : function_(function), beside_(beside), mayWrap_(mayWrap), layout_(function.getParent()->getDataLayout()), dominators_(function), loops_(dominators_) {
+LaneShapes::LaneShapes(llvm::Function& function, Beside beside, bool mayWrap, unsigned together)
+    : function_(function), beside_(beside), mayWrap_(mayWrap), together_(together), layout_(function.getParent()->getDataLayout()), dominators_(function), loops_(dominators_) {
   findLeaders();
   const llvm::ReversePostOrderTraversal<llvm::Function*> order(&function_);
   // Shapes only ever become worse, so this ends.
@@ -118,7 +118,7 @@ bool LaneShapes::isCommon(const llvm::Loop* loop) const {
 void LaneShapes::forget() {
   alike_.clear();
   whole_.clear();
-  together_.clear();
+  stayTogether_.clear();
 }
 
 bool LaneShapes::decidedAlike(const llvm::BasicBlock* join) const {
@@ -235,8 +235,8 @@ Shape LaneShapes::ofLoad(const llvm::LoadInst& load) const {
   return of(load.getPointerOperand()).isUniform() ? kUniform : kVarying;
 }
 
-// Whether all lanes of a warp are on one side.
-bool LaneShapes::splitsBetweenWarps(const llvm::ICmpInst& compare) const {
+// Whether all that are taken together are on one side.
+bool LaneShapes::splitsBetween(const llvm::ICmpInst& compare) const {
   const auto* const bound = llvm::dyn_cast<llvm::ConstantInt>(compare.getOperand(1));
   if (bound == nullptr || !isThreadNumber(compare.getOperand(0))) return false;
   switch (compare.getPredicate()) {
@@ -244,12 +244,12 @@ bool LaneShapes::splitsBetweenWarps(const llvm::ICmpInst& compare) const {
     case llvm::CmpInst::ICMP_UGE:
     case llvm::CmpInst::ICMP_SLT:
     case llvm::CmpInst::ICMP_SGE:
-      return bound->getZExtValue() % kWarp == 0;
+      return bound->getZExtValue() % together_ == 0;
     case llvm::CmpInst::ICMP_UGT:
     case llvm::CmpInst::ICMP_ULE:
     case llvm::CmpInst::ICMP_SGT:
     case llvm::CmpInst::ICMP_SLE:
-      return (bound->getZExtValue() + 1) % kWarp == 0;
+      return (bound->getZExtValue() + 1) % together_ == 0;
     default:
       return false;
   }
@@ -286,7 +286,7 @@ bool LaneShapes::computeWhole(const llvm::BasicBlock* block, const llvm::Loop* w
 
 // Whether all lanes that enter the loop leave it in the same round, and the same way: as isCommon, with several ways out.
 bool LaneShapes::staysTogether(const llvm::Loop* loop) const {
-  const auto [found, added] = together_.try_emplace(loop, false);
+  const auto [found, added] = stayTogether_.try_emplace(loop, false);
   if (!added) return found->second;
   llvm::SmallVector<llvm::BasicBlock*, 4> exiting;
   loop->getExitingBlocks(exiting);
@@ -294,7 +294,7 @@ bool LaneShapes::staysTogether(const llvm::Loop* loop) const {
     const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(block->getTerminator());
     return branch != nullptr && (!branch->isConditional() || of(branch->getCondition()).isUniform()) && isWhole(block, loop);
   });
-  together_[loop] = together;
+  stayTogether_[loop] = together;
   return together;
 }
 
@@ -353,12 +353,15 @@ bool LaneShapes::excludeEachOther(const llvm::BasicBlock* one, const llvm::Basic
   return !llvm::isPotentiallyReachable(one, other, &headers, &dominators_) && !llvm::isPotentiallyReachable(other, one, &headers, &dominators_);
 }
 
-// Whether all lanes of a whole warp get what one of them has, the same for all (PTX ISA, shfl.sync.idx; no segments).
+// Whether all that are taken together get what one of them has, the same for all (PTX ISA, shfl.sync.idx): of no smaller segments, of lanes that are all there.
 bool LaneShapes::isBroadcast(const llvm::CallInst& shuffle) const {
   const auto* const mode = llvm::dyn_cast<llvm::ConstantInt>(shuffle.getArgOperand(1));
   const auto* const control = llvm::dyn_cast<llvm::ConstantInt>(shuffle.getArgOperand(4));
-  if (beside_ != Beside::rows || !isOfWholeWarp(shuffle) || mode == nullptr || control == nullptr) return false;
-  return mode->getZExtValue() == 3 && control->getZExtValue() == kWarp - 1 && of(shuffle.getArgOperand(3)).isUniform();
+  if (mode == nullptr || mode->getZExtValue() != 3 || control == nullptr || !of(shuffle.getArgOperand(3)).isUniform()) return false;
+  // Whoever is not there yields what differs (LaneEmitter::broadcast), so that a whole warp's is one of rows only.
+  if (together_ == kWarp) return beside_ == Beside::rows && isOfWholeWarp(shuffle) && control->getZExtValue() == kWarp - 1;
+  const std::uint64_t segment = (control->getZExtValue() >> 8) & (kWarp - 1);
+  return (control->getZExtValue() & (kWarp - 1)) == kWarp - 1 && (segment & (together_ - 1)) == 0;
 }
 
 Shape LaneShapes::ofCall(const llvm::CallInst& call) const {
@@ -418,7 +421,7 @@ Shape LaneShapes::ofBinary(const llvm::BinaryOperator& operation) const {
       // A lane's number, scaled, in bits that are all kept.
       if (x.kind == Kind::affine && x.stride > 0 && llvm::isPowerOf2_64(static_cast<std::uint64_t>(x.stride))) {
         const std::uint64_t lane = differing(operation.getOperand(0));
-        if (lane == (kWarp - 1) * static_cast<std::uint64_t>(x.stride) && (lane & constant->getZExtValue()) == lane) return affine(x.stride, false);
+        if (lane == (together_ - 1) * static_cast<std::uint64_t>(x.stride) && (lane & constant->getZExtValue()) == lane) return affine(x.stride, false);
       }
       // Extension of the lower half.
       if (bits == 64 && constant->getZExtValue() == 0xffffffff && !x.isUniform()) return affine(truncated(x.stride, 32), true);
@@ -491,7 +494,7 @@ Shape LaneShapes::compute(const llvm::Instruction& instruction) const {
     return of(choice->getCondition()).isUniform() && !both.conditional ? both : byOperands(instruction);
   }
   if (const auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction)) return ofCall(*call);
-  if (const auto* compare = llvm::dyn_cast<llvm::ICmpInst>(&instruction)) return splitsBetweenWarps(*compare) ? kUniform : byOperands(instruction);
+  if (const auto* compare = llvm::dyn_cast<llvm::ICmpInst>(&instruction)) return splitsBetween(*compare) ? kUniform : byOperands(instruction);
   if (instruction.mayReadOrWriteMemory() && !llvm::isa<llvm::LoadInst>(instruction)) return kVarying;
   return byOperands(instruction);
 }

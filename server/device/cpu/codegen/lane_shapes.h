@@ -50,7 +50,8 @@ struct Shape {
 class LaneShapes {
  public:
   // `mayWrap`: whether lanes' numbers may wrap where they are extended to 64 bits (Shape::conditional).
-  LaneShapes(llvm::Function&, Beside, bool mayWrap = true);
+  // `together`: of how many neighbours, a power of two, whose first is a multiple of it, all is said: those of a smaller part of a warp have more in common.
+  LaneShapes(llvm::Function&, Beside, bool mayWrap = true, unsigned together = kWarp);
 
   Shape of(const llvm::Value*) const;
   const llvm::LoopInfo& loops() const { return loops_; }
@@ -77,6 +78,8 @@ class LaneShapes {
   std::optional<std::size_t> ownField(const llvm::LoadInst&) const;
   // Of a field of the thread's context, which `pointer` points to; else nothing.
   std::optional<std::size_t> threadField(const llvm::Value* pointer) const;
+  // How many neighbours, a power of two, whose first is a multiple of it, a lane's member mask names none but: kWarp if nothing less is known.
+  unsigned partNamed(const llvm::Value* mask) const;
 
  private:
   bool isWhole(const llvm::BasicBlock*, const llvm::Loop* within) const;
@@ -97,16 +100,18 @@ class LaneShapes {
   Shape ofCall(const llvm::CallInst&) const;
   bool isThreadNumber(const llvm::Value*, unsigned depth = 0) const;
   unsigned trailingZeros(const llvm::Value*, unsigned depth = 0) const;
+  unsigned partNamed(const llvm::Value* mask, unsigned depth) const;
   std::uint64_t differing(const llvm::Value*, unsigned depth = 0) const;
   std::uint64_t differingOf(const llvm::Instruction&, unsigned depth = 0) const;
   bool isBlockWidth(const llvm::Value* pointer) const;
-  bool splitsBetweenWarps(const llvm::ICmpInst&) const;
+  bool splitsBetween(const llvm::ICmpInst&) const;
   Shape ofCast(const llvm::CastInst&) const;
   Shape byOperands(const llvm::Instruction&) const;
 
   llvm::Function& function_;
   const Beside beside_;
   const bool mayWrap_;
+  const unsigned together_;
   const llvm::DataLayout& layout_;
   llvm::DominatorTree dominators_;
   llvm::LoopInfo loops_;
@@ -115,7 +120,7 @@ class LaneShapes {
   // Asked for so far. Those that hang on shapes are forgotten from round to round, while these become worse.
   mutable llvm::DenseMap<const llvm::BasicBlock*, bool> steady_, alike_;
   mutable llvm::DenseMap<std::pair<const llvm::BasicBlock*, const llvm::Loop*>, bool> whole_;
-  mutable llvm::DenseMap<const llvm::Loop*, bool> together_;
+  mutable llvm::DenseMap<const llvm::Loop*, bool> stayTogether_;
 };
 
 }  // namespace rouse::cpu::codegen

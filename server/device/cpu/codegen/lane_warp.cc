@@ -48,7 +48,7 @@ std::uint64_t numberOf(const llvm::Value* value) { return llvm::cast<llvm::Const
 // Whether the lanes that the call is for are here together, whenever any of them is.
 //
 // Lanes wait for each other by their member mask (PTX ISA, "shfl.sync"). Where all of a warp are here, or those that an activemask here has told of, all
-// that a mask can name are. Else those that are not here must not come later: not in another round of a loop, and not to another operation, in a branch that excludes
+// that a mask can name are; where it names only such of an aligned part of the warp, all that are of that. Else those that are not here must not come later: not in another round of a loop, and not to another operation, in a branch that excludes
 // this one, that may have the same mask (by the program's branches: two places behind conditions that exclude each other by their values are one after the
 // other for all that is known). So may a mask of the whole warp behind `if (threadIdx.x < 8)`: that it names lanes which never come is the program's mistake,
 // but a common one, and GPUs, as fibers, go on with those that are there.
@@ -59,7 +59,8 @@ bool LaneEmitter::meetHere(const llvm::CallInst& call) const {
   const auto* const active = llvm::dyn_cast<llvm::CallInst>(mask);
   if (active != nullptr && warpOperation(*active) == WarpCall::active) return shapes_.haveSameLanes(block, active->getParent());
   if (isKeptByBallots(mask, shapes_.loops().getLoopFor(block))) return true;
-  if (isOfWholeWarp(call) && goesRound(block)) return true;
+  if (goesRound(block)) return true;
+  if (const unsigned part = shapes_.partNamed(mask); part < kWarp && ofParts(part).isConverged(block)) return true;
   if (!shapes_.isSteady(block)) return false;
   return llvm::none_of(llvm::instructions(from_), [&](const llvm::Instruction& instruction) {
     if (!hasMembers(instruction)) return false;
@@ -70,6 +71,12 @@ bool LaneEmitter::meetHere(const llvm::CallInst& call) const {
     if (isOfWholeWarp(call) && isOfWholeWarp(*other) && !shapes_.isConverged(there) && !shapes_.haveSameLanes(block, there) && !shapes_.followEachOther(block, there)) return true;
     return shapes_.excludeEachOther(block, there);
   });
+}
+
+const LaneShapes& LaneEmitter::ofParts(unsigned lanes) const {
+  std::unique_ptr<LaneShapes>& shapes = parts_[lanes];
+  if (shapes == nullptr) shapes = std::make_unique<LaneShapes>(from_, beside_, true, lanes);
+  return *shapes;
 }
 
 // Whether the lanes that are here are those that still go round in a loop, and those that have left it come to no operation again: each has its own number of
