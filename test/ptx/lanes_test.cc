@@ -8,7 +8,7 @@ namespace rouse::test {
 
 TEST_CASE("threads side by side compute what each computes alone") {
   mustBeTheSame("lanes", {"guarded", "branches", "own_loops", "left_apart", "many_ends", "common_loops", "wraps", "null_pointers", "types", "arithmetic", "numbers", "atomics",
-                          "one_place", "divisions", "edges", "edges_signed", "edges_back", "edges_wrap", "edges_only", "either"});
+                          "one_place", "divisions", "edges", "edges_signed", "edges_back", "edges_wrap", "edges_only", "either", "called", "quotients", "rows"});
 }
 
 TEST_CASE("threads that wait for others side by side with them are not") { mustBeTheSame("lanes", {"bit_locks", "chained"}); }
@@ -30,6 +30,12 @@ TEST_CASE("what one of the threads side by side does ends the launch") {
   mustEndWith("lanes", "misaligned_own", CudaError::misalignedAddress);
   mustEndWith("lanes", "late_fault", CudaError::illegalAddress);
   mustEndWith("lanes", "edges_misaligned", CudaError::misalignedAddress);
+}
+
+// By this processor: where it has no masks, threads are put side by side for less.
+TEST_CASE("functions that only compute do not keep threads from being side by side") {
+  const LoopKernels kernels("lanes", "O3");
+  CHECK(kernels.code("called").lanes == kernels.code("guarded").lanes);
 }
 
 // PTX ISA, rsqrt: 2^-22.9.

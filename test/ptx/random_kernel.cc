@@ -67,7 +67,7 @@ class Generator : private RandomMemory {
       p = condition(same);
     }
     const bool saved = uniform_, savedWarp = warpUniform_;
-    uniform_ = uniform_ && same;
+    uniform_ = uniform_ && same && !split;
     warpUniform_ = warpUniform_ && (same || split);
     line("@!" + p + " bra " + otherwise);
     block(depth);

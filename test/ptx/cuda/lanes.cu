@@ -188,6 +188,46 @@ KERNEL divisions(unsigned n, const unsigned* in, unsigned* out) {
   out[global()] = value + rest;
 }
 
+// Quotients about the next integer, of all sizes.
+template <class T>
+__device__ unsigned divided(unsigned long long bits, unsigned long long more) {
+  const T divisor = static_cast<T>(more >> (bits & 63)) == 0 ? T{1} : static_cast<T>(more >> (bits & 63));
+  const T times = static_cast<T>(bits >> (more & 63));
+  unsigned sum = 0;
+  for (int off = -1; off <= 1; ++off) {
+    const T dividend = static_cast<T>(divisor * times + off);
+    if (divisor == static_cast<T>(-1)) continue;  // the least number
+    sum = sum * 31 + static_cast<unsigned>(dividend / divisor) + static_cast<unsigned>(static_cast<unsigned long long>(dividend % divisor) >> 3) * 7;
+  }
+  return sum;
+}
+
+KERNEL quotients(unsigned n, const unsigned* in, unsigned* out) {
+  unsigned long long bits = in[global()] * 0x9e3779b97f4a7c15ull, more = (in[global()] + 1) * 0xbf58476d1ce4e5b9ull;
+  unsigned sum = 0;
+  for (unsigned k = 0; k < 4; ++k) {
+    bits ^= bits >> 29;
+    more ^= more << 17;
+    sum = sum * 13 + divided<int>(bits, more) + divided<unsigned>(bits, more) + divided<long long>(bits, more) + divided<unsigned long long>(bits, more) + divided<short>(bits, more) +
+          divided<unsigned char>(bits, more);
+    bits *= 0x94d049bb133111ebull;
+    more += bits;
+  }
+  out[global()] = sum;
+}
+
+// Neighbours' elements are mostly neighbours, which only their numbers tell: rows that end within a vector, indices that are kept within bounds, turned round or the same.
+KERNEL rows(unsigned n, const unsigned* in, unsigned* out) {
+  const unsigned width = in[0] % 3 == 0 ? 16 : in[0] % 3 == 1 ? 48 : 37, i = global(), x = i % width, y = i / width;
+  const unsigned right = x + 1 < width ? x + 1 : 0, up = y > 0 ? y - 1 : 0;
+  const unsigned char* const bytes = reinterpret_cast<const unsigned char*>(in);
+  const unsigned short* const halves = reinterpret_cast<const unsigned short*>(in);
+  unsigned sum = in[y * width + right] + in[up * width + x] * 3 + in[min(i, 100u)] * 5 + in[y * width + (width - 1 - x)] * 7;
+  sum += bytes[y * width + right] + halves[up * width + x] * 11;
+  if (sum % 4 != 0) sum += halves[y * width + right] + static_cast<unsigned>(reinterpret_cast<const unsigned long long*>(in)[(up * width + right) / 2]);
+  out[y * width + x] = sum;
+}
+
 // One thread after the other, by a bit of a word whose other bits are as they were found: who has it must be able to go on.
 KERNEL bit_locks(unsigned n, const unsigned* in, unsigned* out) {
   constexpr unsigned kBit = 16;  // not one of those that are there
@@ -237,6 +277,15 @@ KERNEL logarithms(unsigned n, const unsigned* in, unsigned* out) {
   float logarithm;
   asm("lg2.approx.f32 %0, %1;" : "=f"(logarithm) : "f"(bits(in[global()])));
   out[global()] = __float_as_uint(logarithm);
+}
+
+// nvcc calls a function of its own for each power.
+KERNEL called(unsigned n, const unsigned* in, unsigned* out) {
+  const double x = in[global()] % 1000 * 0.01;
+  double sum = 0;
+#pragma unroll 1
+  for (unsigned k = 0; k < in[global()] % 4; ++k) sum += pow(x + 0.5, 1.7 - k) + pow(x, 2.0) + round(sum);
+  out[global()] = static_cast<unsigned>(sum);
 }
 
 // Threads leave the loop in rounds of their own, each by the way that is everybody's in that round.

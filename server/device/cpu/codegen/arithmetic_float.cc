@@ -1,5 +1,6 @@
 // Floating-point arithmetic (PTX ISA, "Floating-Point Instructions" and "Half Precision Floating-Point Instructions").
 // Nothing is contracted: a * b + c rounds twice unless the instruction is fma.
+#include "server/device/cpu/codegen/directed_rounding.h"
 #include "server/device/cpu/codegen/families.h"
 #include "server/device/cpu/codegen/floating_point.h"
 
@@ -25,16 +26,6 @@ llvm::Value* operate(Emitter& e, Opcode opcode, llvm::Value* x, llvm::Value* y, 
     default:
       return fused(e, x, y, z);
   }
-}
-
-// An exact zero sum of opposite signs is -0 when rounding down (IEEE 754, 6.3); computed to nearest it was +0.
-llvm::Value* signZeroSum(Emitter& e, llvm::Value* sum, llvm::Value* x, llvm::Value* y) {
-  llvm::Type* const integers = bitsType(e, sum->getType());
-  const std::uint32_t width = integers->getScalarSizeInBits();
-  llvm::Value* const signs = e.b.CreateAnd(e.b.CreateOr(e.b.CreateBitCast(x, integers), e.b.CreateBitCast(y, integers)),
-                                           bitsConstant(e, integers, std::uint64_t{1} << (width - 1)));
-  llvm::Value* const isZero = e.b.CreateFCmpOEQ(sum, llvm::ConstantFP::get(sum->getType(), 0.0));
-  return e.b.CreateSelect(isZero, e.b.CreateBitCast(signs, sum->getType()), sum);
 }
 
 // Single precision with a direction: in double, where products are exact and sums, quotients are made odd.
@@ -65,32 +56,6 @@ llvm::Value* directed(Emitter& e, Opcode opcode, llvm::Value* x, llvm::Value* y,
       break;
   }
   return shorten(e, exact, rounding);
-}
-
-// Double precision with a direction has no wider type to go through: the processor's rounding mode is switched.
-llvm::Value* directedDouble(Emitter& e, Opcode opcode, llvm::Value* x, llvm::Value* y, llvm::Value* z,
-                            Rounding rounding) {
-  const char* name = "rouse_ptx_fma_f64";
-  switch (opcode) {
-    case Opcode::add:
-      name = "rouse_ptx_add_f64";
-      break;
-    case Opcode::sub:
-      name = "rouse_ptx_sub_f64";
-      break;
-    case Opcode::mul:
-      name = "rouse_ptx_mul_f64";
-      break;
-    case Opcode::div:
-      name = "rouse_ptx_div_f64";
-      break;
-    default:
-      break;
-  }
-  std::vector<llvm::Value*> arguments{x, y};
-  if (z != nullptr) arguments.push_back(z);
-  arguments.push_back(e.b.getInt32(static_cast<std::uint32_t>(rounding)));
-  return e.callExternal(name, e.b.getDoubleTy(), arguments);
 }
 
 // Half and bfloat: products are exact in the wider type; the sum of a fused operation is made odd before it is

@@ -7,7 +7,7 @@
 namespace rouse::cpu::codegen {
 namespace {
 
-constexpr unsigned kDeepest = 6;  // of operations that are looked into
+constexpr unsigned kDeepestOperation = 6;  // of operations that are looked into
 
 }  // namespace
 
@@ -19,7 +19,7 @@ unsigned LaneShapes::trailingZeros(const llvm::Value* value, unsigned depth) con
     return beside_ == Beside::rows && load->getType()->isIntegerTy(32) && isBlockWidth(load->getPointerOperand()) ? kWarpBits : 0;
   }
   const auto* const operation = llvm::dyn_cast<llvm::Instruction>(value);
-  if (operation == nullptr || depth == kDeepest) return 0;
+  if (operation == nullptr || depth == kDeepestOperation) return 0;
   const auto of = [&](unsigned operand) { return trailingZeros(operation->getOperand(operand), depth + 1); };
   switch (operation->getOpcode()) {
     case llvm::Instruction::ZExt:
@@ -58,7 +58,7 @@ bool LaneShapes::isThreadNumber(const llvm::Value* value, unsigned depth) const 
     return field == offsetof(ThreadContext, tid) || field == offsetof(ThreadContext, linear) || field == offsetof(ThreadContext, lane);
   }
   const auto* const sum = llvm::dyn_cast<llvm::BinaryOperator>(value);
-  if (sum == nullptr || depth == kDeepest) return false;
+  if (sum == nullptr || depth == kDeepestOperation) return false;
   const auto* const either = llvm::dyn_cast<llvm::PossiblyDisjointInst>(sum);
   if (sum->getOpcode() != llvm::Instruction::Add && (either == nullptr || !either->isDisjoint())) return false;
   const llvm::Value *const x = sum->getOperand(0), *const y = sum->getOperand(1);
@@ -72,7 +72,7 @@ std::uint64_t LaneShapes::differing(const llvm::Value* value, unsigned depth) co
   if (of(value).isUniform()) return 0;
   if (isThreadNumber(value)) return together_ - 1;
   const auto* const operation = llvm::dyn_cast<llvm::Instruction>(value);
-  return operation == nullptr || depth == kDeepest ? kAny : differingOf(*operation, depth + 1);
+  return operation == nullptr || depth == kDeepestOperation ? kAny : differingOf(*operation, depth + 1);
 }
 
 // The same of a result, from its operands: a thread's number moved and masked is how programs name warps, `tid / 32 * 16` among them.
@@ -126,7 +126,7 @@ unsigned LaneShapes::partNamed(const llvm::Value* mask, unsigned depth) const {
   // A mask that does not name the lane itself is the program's mistake.
   if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(mask)) return lanesIn(*constant);
   const auto* const operation = llvm::dyn_cast<llvm::Instruction>(mask);
-  if (operation == nullptr || depth == kDeepest || !operation->getType()->isIntegerTy()) return kWarp;
+  if (operation == nullptr || depth == kDeepestOperation || !operation->getType()->isIntegerTy()) return kWarp;
   switch (operation->getOpcode()) {
     case llvm::Instruction::Shl: {
       const auto* const lowest = llvm::dyn_cast<llvm::ConstantInt>(operation->getOperand(0));

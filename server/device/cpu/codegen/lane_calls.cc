@@ -22,7 +22,9 @@ bool isMadeByLane(const llvm::CallInst& call) {
 bool isRarelyMade(const llvm::CallInst& call) {
   const llvm::Function* const callee = call.getCalledFunction();
   if (callee == nullptr || !callee->isDeclaration()) return false;
-  return llvm::StringSwitch<bool>(callee->getName()).Cases("rouse_cpu_vprintf", "rouse_cpu_malloc", "rouse_cpu_free", true).Default(false);
+  return llvm::StringSwitch<bool>(callee->getName()).Cases("rouse_cpu_vprintf", "rouse_cpu_malloc", "rouse_cpu_free", true)
+      .Cases("rouse_ptx_mul_f64", "rouse_ptx_div_f64", "rouse_ptx_sqrt_f64", true)  // directed_rounding.cc
+      .Default(false);
 }
 
 bool endsLaunch(const llvm::Instruction& instruction) {

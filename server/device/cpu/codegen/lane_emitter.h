@@ -22,6 +22,8 @@ class LaneEmitter {
 
   // Whether all that the function does can be done side by side.
   bool covers() const;
+  // Whether threads that need not be are better done one after the other.
+  bool isBetterAlone() const;
   void emit();
 
  private:
@@ -75,6 +77,9 @@ class LaneEmitter {
   llvm::Value* laneOf(const llvm::Value*, llvm::Value* lane);
   llvm::Type* widen(llvm::Type*) const;
 
+  // --- lane_division.cc ---
+  llvm::Value* divided(const llvm::BinaryOperator&, llvm::Value* x, llvm::Value* y);
+
   // --- lane_calls.cc ---
   bool coversCallByLane(const llvm::CallInst&) const;
   bool isMadeOnce(const llvm::CallInst&) const;
@@ -102,9 +107,19 @@ class LaneEmitter {
   // From `before`, a loop over the lanes in `bits`, of which there are some, the lower ones first, to `done`.
   void forEachLane(llvm::Value* bits, llvm::BasicBlock* before, llvm::BasicBlock* done, llvm::function_ref<void(llvm::Value* lane)> one);
   bool isContiguous(const llvm::Value* pointer, llvm::Type*) const;
+  bool isOneByOne(const llvm::Instruction& access) const;
   bool leavesOut(llvm::Type* element) const;
   template <class Near, class Far>
   llvm::Value* access(const llvm::Value* pointer, llvm::Type* result, Near near, Far far);
+  template <class Near, class Far>
+  llvm::Value* accessByRuns(const llvm::Value* pointer, llvm::Type*, Near near, Far far);
+  template <class Near, class Far>
+  llvm::Value* either(llvm::Value* condition, Near near, Far far);
+  bool mayBeRuns(const llvm::Value* pointer, llvm::Type*) const;
+  bool isComputed(const llvm::Value*, unsigned depth = 0) const;
+  llvm::Value* runOf(llvm::Value* vector, unsigned run);
+  llvm::Value* loadRuns(llvm::Type*, llvm::ArrayRef<llvm::Value*> firsts);
+  llvm::Value* storeRuns(llvm::Value* values, llvm::ArrayRef<llvm::Value*> firsts);
 
   // --- lane_warp.cc ---
   bool coversWarpCall(const llvm::CallInst&) const;

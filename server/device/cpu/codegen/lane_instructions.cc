@@ -256,6 +256,7 @@ llvm::Value* LaneEmitter::widened(const llvm::Instruction& instruction) {
       llvm::Value* const one = llvm::ConstantInt::get(y->getType(), 1);
       y = b.CreateSelect(b.CreateICmpEQ(y, llvm::Constant::getNullValue(y->getType())), one, y);
       y = b.CreateSelect(mask_, y, one);
+      if (llvm::Value* const made = divided(*operation, x, y)) return made;
     }
     return b.CreateBinOp(operation->getOpcode(), x, y);
   }

@@ -13,10 +13,54 @@ bool LaneEmitter::isContiguous(const llvm::Value* pointer, llvm::Type* type) con
          layout_.getTypeAllocSize(type).getFixedValue() == bytes;
 }
 
+// Whether lanes do it one after the other: a gather of less than words, for which there is no instruction.
+bool LaneEmitter::isOneByOne(const llvm::Instruction& access) const {
+  const llvm::Value* const pointer = llvm::getLoadStorePointerOperand(&access);
+  if (pointer == nullptr || !isPlainAccess(access) || shapes_.threadField(pointer)) return false;
+  llvm::Type* const type = llvm::getLoadStoreType(const_cast<llvm::Instruction*>(&access));
+  const Shape shape = shapes_.of(pointer);
+  if (shape.isUniform() || isContiguous(pointer, type) || mayBeRuns(pointer, type)) return false;
+  return !hasMasks_ || layout_.getTypeStoreSize(type).getFixedValue() < sizeof(std::uint32_t);
+}
+
+// Whether there is a loop that does little but such accesses: what is done side by side around them does not make up for them, less where lanes go round each as often as they like.
+bool LaneEmitter::isBetterAlone() const {
+  constexpr std::size_t kLittle = 16, kLittleTogether = 12;  // instructions for each
+  return llvm::any_of(shapes_.loops().getLoopsInPreorder(), [&](const llvm::Loop* loop) {
+    if (!loop->isInnermost()) return false;
+    std::size_t instructions = 0, accesses = 0;
+    for (const llvm::BasicBlock* block : loop->blocks()) {
+      instructions += block->size();
+      accesses += static_cast<std::size_t>(llvm::count_if(*block, [&](const llvm::Instruction& instruction) { return isOneByOne(instruction); }));
+    }
+    return accesses > 0 && instructions <= (shapes_.isCommon(loop) ? kLittleTogether : kLittle) * accesses;
+  });
+}
+
 // Whether the processor leaves lanes out of a load of neighbouring elements. Without masks those of words, which AVX2 has: LLVM makes others lane by lane, each with a branch.
 bool LaneEmitter::leavesOut(llvm::Type* element) const {
   const std::uint64_t bits = layout_.getTypeSizeInBits(element).getFixedValue();
   return hasMasks_ || bits == 32 || bits == 64;
+}
+
+// Whether it is computed of lanes' numbers, and not found in memory: then elements are often side by side where that cannot be told before, as behind `x = i % width`, or where an index is kept
+// within bounds.
+bool LaneEmitter::mayBeRuns(const llvm::Value* pointer, llvm::Type* type) const {
+  const std::uint64_t bytes = layout_.getTypeStoreSize(type).getFixedValue();
+  return !shapes_.of(pointer).isScalar() && bytes <= sizeof(std::uint64_t) && !type->isIntegerTy(1) && layout_.getTypeAllocSize(type).getFixedValue() == bytes && isComputed(pointer);
+}
+
+bool LaneEmitter::isComputed(const llvm::Value* value, unsigned depth) const {
+  constexpr unsigned kDeepest = 16;
+  if (shapes_.of(value).isScalar()) return true;
+  const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(value);
+  if (instruction == nullptr || depth == kDeepest) return false;
+  if (const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(instruction); call != nullptr && !call->doesNotAccessMemory()) return false;
+  if (!llvm::isa<llvm::BinaryOperator, llvm::CastInst, llvm::GetElementPtrInst, llvm::SelectInst, llvm::FreezeInst, llvm::IntrinsicInst>(instruction)) return false;
+  const bool isChoice = llvm::isa<llvm::SelectInst>(instruction);
+  return llvm::all_of(instruction->operands(), [&](const llvm::Use& operand) {
+    return llvm::isa<llvm::Function>(operand) || (isChoice && operand.getOperandNo() == 0) || isComputed(operand, depth + 1);
+  });
 }
 
 // `near` where neighbours' are neighbours, else `far`.
@@ -24,11 +68,76 @@ template <class Near, class Far>
 llvm::Value* LaneEmitter::access(const llvm::Value* pointer, llvm::Type* type, Near near, Far far) {
   if (!isContiguous(pointer, type)) return far();
   llvm::Value* const ok = made_[pointer].ok;
-  if (ok == nullptr) return near();
+  return ok == nullptr ? near() : either(ok, near, far);
+}
+
+// Runs of neighbours, as wide as the vectors that most kernels go in: a whole warp has two, where rows of 16 follow one another at a distance, too.
+constexpr unsigned kRun = kSideBySide;
+
+// `near`, with where each run begins, where all lanes' elements turn out to be neighbours in their runs, else `far`.
+template <class Near, class Far>
+llvm::Value* LaneEmitter::accessByRuns(const llvm::Value* pointer, llvm::Type* type, Near near, Far far) {
+  // What lanes that are not here have may be no value.
+  llvm::Value* const addresses = b.CreateFreeze(vectorOf(pointer));
+  const std::uint64_t bytes = layout_.getTypeStoreSize(type).getFixedValue();
+  llvm::SmallVector<int, kWarp> firstOfRun;
+  llvm::SmallVector<llvm::Constant*, kWarp> offsets;
+  for (unsigned lane = 0; lane < lanes_; ++lane) {
+    firstOfRun.push_back(static_cast<int>(lane / kRun * kRun));
+    offsets.push_back(b.getInt64(lane % kRun * bytes));
+  }
+  llvm::Value* const wanted = b.CreateGEP(b.getInt8Ty(), b.CreateShuffleVector(addresses, firstOfRun), llvm::ConstantVector::get(offsets));
+  llvm::Value* const same = b.CreateICmpEQ(addresses, wanted);
+  // Without masks an access of neighbours is one of all of them.
+  llvm::Value* const counts = hasMasks_ ? b.CreateSelect(mask_, same, llvm::Constant::getAllOnesValue(same->getType())) : b.CreateSelect(mask_, same, llvm::Constant::getNullValue(same->getType()));
+  llvm::Value* const all = b.CreateICmpEQ(b.CreateBitCast(counts, b.getIntNTy(lanes_)), llvm::Constant::getAllOnesValue(b.getIntNTy(lanes_)));
+  return either(all, [&] {
+    llvm::SmallVector<llvm::Value*, 2> firsts;
+    for (unsigned lane = 0; lane < lanes_; lane += kRun) firsts.push_back(b.CreateExtractElement(addresses, std::uint64_t{lane}));
+    return near(firsts);
+  }, far);
+}
+
+// Of a run, as many elements of a vector of all lanes.
+llvm::Value* LaneEmitter::runOf(llvm::Value* vector, unsigned run) {
+  if (lanes_ == kRun) return vector;
+  llvm::SmallVector<int, kRun> which;
+  for (unsigned lane = 0; lane < kRun; ++lane) which.push_back(static_cast<int>(run * kRun + lane));
+  return b.CreateShuffleVector(vector, which);
+}
+
+llvm::Value* LaneEmitter::loadRuns(llvm::Type* type, llvm::ArrayRef<llvm::Value*> firsts) {
+  auto* const part = llvm::FixedVectorType::get(type, kRun);
+  llvm::Value* all = nullptr;
+  for (unsigned run = 0; run < firsts.size(); ++run) {
+    llvm::Value* const loaded = hasMasks_ ? static_cast<llvm::Value*>(b.CreateMaskedLoad(part, firsts[run], llvm::Align(1), runOf(mask_, run), llvm::Constant::getNullValue(part)))
+                                          : b.CreateAlignedLoad(part, firsts[run], llvm::Align(1));
+    if (all == nullptr) {
+      all = loaded;
+      continue;
+    }
+    llvm::SmallVector<int, kWarp> both;
+    for (unsigned lane = 0; lane < kWarp; ++lane) both.push_back(static_cast<int>(lane));
+    all = b.CreateShuffleVector(all, loaded, both);
+  }
+  return all;
+}
+
+llvm::Value* LaneEmitter::storeRuns(llvm::Value* values, llvm::ArrayRef<llvm::Value*> firsts) {
+  llvm::Value* last = nullptr;
+  for (unsigned run = 0; run < firsts.size(); ++run) {
+    llvm::Value* const part = runOf(values, run);
+    last = hasMasks_ ? static_cast<llvm::Value*>(b.CreateMaskedStore(part, firsts[run], llvm::Align(1), runOf(mask_, run))) : b.CreateAlignedStore(part, firsts[run], llvm::Align(1));
+  }
+  return last;
+}
+
+template <class Near, class Far>
+llvm::Value* LaneEmitter::either(llvm::Value* condition, Near near, Far far) {
   llvm::BasicBlock* together = newBlock("near");
   llvm::BasicBlock* apart = newBlock("far");
   llvm::BasicBlock* const done = newBlock("done");
-  b.CreateCondBr(b.CreateFreeze(ok), together, apart, llvm::MDBuilder(b.getContext()).createLikelyBranchWeights());
+  b.CreateCondBr(b.CreateFreeze(condition), together, apart, llvm::MDBuilder(b.getContext()).createLikelyBranchWeights());
   b.SetInsertPoint(together);
   llvm::Value* const first = near();
   together = b.GetInsertBlock();
@@ -83,21 +192,20 @@ void LaneEmitter::emitLoad(const llvm::LoadInst& load) {
   if (!isPlainAccess(load)) return emitUpdate(load);
   const llvm::Value* const pointer = load.getPointerOperand();
   llvm::Value* const zero = llvm::Constant::getNullValue(widen(type));
-  set(made_[&load].vector, access(
-                               pointer, type,
-                               [&]() -> llvm::Value* {
-                                 llvm::Value* const first = scalarOf(pointer);
-                                 const auto some = [&]() -> llvm::Value* {
-                                   if (!leavesOut(type)) return emitOneByOne(load).vector;
-                                   return b.CreateMaskedLoad(widen(type), first, llvm::Align(1), mask_, zero);
-                                 };
-                                 if (hasMasks_) return some();
-                                 return accessOfMost([&]() -> llvm::Value* { return b.CreateAlignedLoad(widen(type), first, llvm::Align(1)); }, some);
-                               },
-                               [&]() -> llvm::Value* {
-                                 if (!hasMasks_) return emitOneByOne(load).vector;
-                                 return b.CreateMaskedGather(widen(type), vectorOf(pointer), llvm::Align(1), mask_, zero);
-                               }));
+  const auto near = [&]() -> llvm::Value* {
+    llvm::Value* const first = scalarOf(pointer);
+    const auto some = [&]() -> llvm::Value* {
+      if (!leavesOut(type)) return emitOneByOne(load).vector;
+      return b.CreateMaskedLoad(widen(type), first, llvm::Align(1), mask_, zero);
+    };
+    if (hasMasks_) return some();
+    return accessOfMost([&]() -> llvm::Value* { return b.CreateAlignedLoad(widen(type), first, llvm::Align(1)); }, some);
+  };
+  const auto far = [&]() -> llvm::Value* {
+    if (!hasMasks_) return emitOneByOne(load).vector;
+    return b.CreateMaskedGather(widen(type), vectorOf(pointer), llvm::Align(1), mask_, zero);
+  };
+  set(made_[&load].vector, mayBeRuns(pointer, type) ? accessByRuns(pointer, type, [&](llvm::ArrayRef<llvm::Value*> firsts) { return loadRuns(type, firsts); }, far) : access(pointer, type, near, far));
 }
 
 void LaneEmitter::emitStore(const llvm::StoreInst& store) {
@@ -125,19 +233,22 @@ void LaneEmitter::emitStore(const llvm::StoreInst& store) {
     return;
   }
   llvm::Value* const all = vectorOf(value);
-  access(
-      pointer, value->getType(),
-      [&]() -> llvm::Value* {
-        llvm::Value* const first = scalarOf(pointer);
-        if (hasMasks_) return b.CreateMaskedStore(all, first, llvm::Align(1), mask_);
-        const bool isWide = layout_.getTypeStoreSize(value->getType()).getFixedValue() > 8;
-        return accessOfMost([&]() -> llvm::Value* { return b.CreateAlignedStore(all, first, llvm::Align(1)); },
-                            [&] { return isWide ? emitOneByOne(store).vector : storeSome(all, first); });
-      },
-      [&]() -> llvm::Value* {
-        if (!hasMasks_) return emitOneByOne(store).vector;
-        return b.CreateMaskedScatter(all, vectorOf(pointer), llvm::Align(1), mask_);
-      });
+  const auto near = [&]() -> llvm::Value* {
+    llvm::Value* const first = scalarOf(pointer);
+    if (hasMasks_) return b.CreateMaskedStore(all, first, llvm::Align(1), mask_);
+    const bool isWide = layout_.getTypeStoreSize(value->getType()).getFixedValue() > 8;
+    return accessOfMost([&]() -> llvm::Value* { return b.CreateAlignedStore(all, first, llvm::Align(1)); },
+                        [&] { return isWide ? emitOneByOne(store).vector : storeSome(all, first); });
+  };
+  const auto far = [&]() -> llvm::Value* {
+    if (!hasMasks_) return emitOneByOne(store).vector;
+    return b.CreateMaskedScatter(all, vectorOf(pointer), llvm::Align(1), mask_);
+  };
+  if (mayBeRuns(pointer, value->getType())) {
+    accessByRuns(pointer, value->getType(), [&](llvm::ArrayRef<llvm::Value*> firsts) { return storeRuns(all, firsts); }, far);
+  } else {
+    access(pointer, value->getType(), near, far);
+  }
 }
 
 // Of neighbours, of which some are left out.

@@ -105,7 +105,7 @@ llvm::Function* emitLanes(llvm::Function& from, const llvm::Twine& name, Beside 
   allowLanes(*to);
   to->addFnAttr("probe-stack", "inline-asm");
   LaneEmitter emitter(from, *to, beside, present, hasMasks, mayWrap);
-  if (emitter.covers()) {
+  if (emitter.covers() && (areOfWarp(beside) || !emitter.isBetterAlone())) {
     emitter.emit();
     return to;
   }

@@ -43,12 +43,6 @@ constexpr Format kE5m2{2, 15, 0x7b};
 
 extern "C" {
 
-double rouse_ptx_add_f64(double x, double y, std::uint32_t mode) {
-  return rounded(mode, x, y, 0, [](double a, double b, double) { return a + b; });
-}
-double rouse_ptx_sub_f64(double x, double y, std::uint32_t mode) {
-  return rounded(mode, x, y, 0, [](double a, double b, double) { return a - b; });
-}
 double rouse_ptx_mul_f64(double x, double y, std::uint32_t mode) {
   return rounded(mode, x, y, 0, [](double a, double b, double) { return a * b; });
 }

@@ -5,8 +5,6 @@
 
 extern "C" {
 // mode: codegen::Rounding.
-double rouse_ptx_add_f64(double, double, std::uint32_t mode);
-double rouse_ptx_sub_f64(double, double, std::uint32_t mode);
 double rouse_ptx_mul_f64(double, double, std::uint32_t mode);
 double rouse_ptx_div_f64(double, double, std::uint32_t mode);
 double rouse_ptx_fma_f64(double, double, double, std::uint32_t mode);

@@ -43,6 +43,11 @@ class RecoverPointers : public llvm::PassInfoMixin<RecoverPointers> {
   }
 };
 
+class InlineLeaves : public llvm::PassInfoMixin<InlineLeaves> {
+ public:
+  llvm::PreservedAnalyses run(llvm::Module& module, llvm::ModuleAnalysisManager&) { return inlineLeaves(module) ? llvm::PreservedAnalyses::none() : llvm::PreservedAnalyses::all(); }
+};
+
 // The analyses that passes share, tied together.
 class Analyses {
  public:
@@ -228,6 +233,7 @@ void simplify(llvm::Module& module, llvm::TargetMachine& target, Effort effort) 
   llvm::ModulePassManager passes;
   passes.addPass(llvm::createModuleToFunctionPassAdaptor(llvm::ScalarizerPass()));  // pairs (f16x2 and its like)
   passes.addPass(llvm::createModuleToFunctionPassAdaptor(cleanUp()));
+  if (effort == Effort::full) passes.addPass(InlineLeaves());
   if (effort != Effort::least) {
     passes.addPass(llvm::ModuleInlinerWrapperPass(llvm::getInlineParams(275)));
     passes.addPass(llvm::GlobalDCEPass());

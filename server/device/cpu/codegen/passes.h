@@ -21,6 +21,9 @@ Effort effortFor(std::size_t instructions);
 // Of large functions, turns variables into values; what is worked on is where each is alive.
 void promoteRegisters(llvm::Function&);
 
+// Puts functions that only compute into those that call them. True if there was one.
+bool inlineLeaves(llvm::Module&);
+
 // Inlines and promotes, so that loops, addresses and calls show what they are.
 void simplify(llvm::Module&, llvm::TargetMachine&, Effort);
 
@@ -52,7 +55,7 @@ bool addBlockLoop(llvm::Module&, llvm::Function& body, llvm::StringRef name, llv
 
 // Adds a BlockLoop for a kernel whose threads wait for each other, where they do so at barriers of the whole block, or as whole warps, only. Nothing,
 // with the module as it was, where the kernel is one for fibers. `independent`: accesses of different threads that no barrier separates may be
-// reordered. `lanes`: as above. `code`: flat or row, only where warps exchange values. `tidy`: simplifies a function after calls in it were inlined.
+// reordered. `lanes`: as above. `code`: that of threads that go by their number, only where warps exchange values. `tidy`: simplifies a function after calls in it were inlined.
 struct SplitLoop {
   std::uint32_t frameBytes;  // that it needs of rouse_cpu_frames for each thread
   bool wholeWarps;           // KernelCode::wholeWarps

@@ -66,8 +66,6 @@ const std::vector<RuntimeSymbol>& runtimeSymbols() {
       ROUSE_SYMBOL(rouse_cpu_free),
       ROUSE_SYMBOL(rouse_cpu_frames),
       ROUSE_SYMBOL(rouse_cpu_clock),
-      ROUSE_SYMBOL(rouse_ptx_add_f64),
-      ROUSE_SYMBOL(rouse_ptx_sub_f64),
       ROUSE_SYMBOL(rouse_ptx_mul_f64),
       ROUSE_SYMBOL(rouse_ptx_div_f64),
       ROUSE_SYMBOL(rouse_ptx_fma_f64),

@@ -1,5 +1,6 @@
 // Reciprocals, roots and the approximate functions, which are computed as accurately as the mathematics library does:
 // within the bounds that the ISA gives for each.
+#include "server/device/cpu/codegen/directed_rounding.h"
 #include "server/device/cpu/codegen/families.h"
 #include "server/device/cpu/codegen/floating_point.h"
 
@@ -89,9 +90,8 @@ llvm::Value* inverseRoot(Emitter& e, llvm::Value* x) { return x->getType()->isFl
 
 llvm::Value* directed(Emitter& e, Opcode opcode, llvm::Value* x, Rounding rounding) {
   if (x->getType()->isDoubleTy()) {
-    llvm::Value* const mode = e.b.getInt32(static_cast<std::uint32_t>(rounding));
-    if (opcode == Opcode::sqrt) return e.callExternal("rouse_ptx_sqrt_f64", e.b.getDoubleTy(), {x, mode});
-    return e.callExternal("rouse_ptx_div_f64", e.b.getDoubleTy(), {one(x), x, mode});
+    if (opcode == Opcode::sqrt) return directedDouble(e, opcode, x, nullptr, nullptr, rounding);
+    return directedDouble(e, Opcode::div, one(x), x, nullptr, rounding);
   }
   llvm::Value* const wide = e.b.CreateFPExt(x, e.b.getDoubleTy());
   return shorten(e, opcode == Opcode::sqrt ? rootToOdd(e, wide) : divideToOdd(e, one(wide), wide), rounding);
