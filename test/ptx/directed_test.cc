@@ -16,15 +16,15 @@ namespace rouse::test {
 namespace {
 
 struct Operands {
-  double x, y, result;
+  double x, y, z, result;
 };
 
 std::string kernel(const std::string& text) {
   return ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 poperands)\n{\n"
-         ".reg .f64 %x, %y, %r;\n.reg .b64 %at, %by;\n.reg .b32 %t, %c, %n;\n"
-         "ld.param.u64 %at, [poperands];\nmov.u32 %t, %tid.x;\nmov.u32 %c, %ctaid.x;\nmov.u32 %n, %ntid.x;\nmad.lo.u32 %t, %c, %n, %t;\nmul.wide.u32 %by, %t, 24;\n"
-         "add.u64 %at, %at, %by;\nld.global.f64 %x, [%at];\nld.global.f64 %y, [%at+8];\n" +
-         text + "\nst.global.f64 [%at+16], %r;\nret;\n}\n";
+         ".reg .f64 %x, %y, %z, %r;\n.reg .b64 %at, %by;\n.reg .b32 %t, %c, %n;\n"
+         "ld.param.u64 %at, [poperands];\nmov.u32 %t, %tid.x;\nmov.u32 %c, %ctaid.x;\nmov.u32 %n, %ntid.x;\nmad.lo.u32 %t, %c, %n, %t;\nmul.wide.u32 %by, %t, 32;\n"
+         "add.u64 %at, %at, %by;\nld.global.f64 %x, [%at];\nld.global.f64 %y, [%at+8];\nld.global.f64 %z, [%at+16];\n" +
+         text + "\nst.global.f64 [%at+24], %r;\nret;\n}\n";
 }
 
 double asNumber(std::uint64_t bits) {
@@ -47,7 +47,7 @@ std::vector<Operands> someOperands() {
   for (std::size_t k = special.size(); k-- > 0;) special.push_back(-special[k]);
   std::vector<Operands> operands;
   for (const double x : special) {
-    for (const double y : special) operands.push_back({x, y, 0});
+    for (const double y : special) operands.push_back({x, y, operands.size() % 3 == 0 ? -x * y : special[operands.size() * 31 % special.size()], 0});
   }
   std::mt19937_64 random(20261126);
   while (operands.size() % 256 != 0 || operands.size() < 12'000) {
@@ -55,13 +55,16 @@ std::vector<Operands> someOperands() {
     std::uint64_t y = random();
     if (random() % 2 == 0) y = (y & ~(std::uint64_t{0x7ff} << 52)) | (((x >> 52 & 0x7ff) + random() % 120 - 60) & 0x7ff) << 52;  // about as large
     if (random() % 8 == 0) y &= ~std::uint64_t{0} << random() % 53;                                                                // with few digits
-    operands.push_back({asNumber(x), asNumber(y), 0});
+    // Some that all but takes the product away.
+    const double product = asNumber(x) * asNumber(y);
+    const double z = random() % 3 == 0 ? asNumber(random()) : -asNumber(bitsOf(product) + random() % 5 - 2) * (random() % 4 == 0 ? std::ldexp(1.0, static_cast<int>(random() % 140) - 70) : 1);
+    operands.push_back({asNumber(x), asNumber(y), z, 0});
   }
   return operands;
 }
 
 double wantedOf(const std::string& operation, const Operands& of, int direction) {
-  const volatile double x = of.x, y = of.y;
+  const volatile double x = of.x, y = of.y, z = of.z;
   volatile double result = 0;
   const int before = std::fegetround();
   std::fesetround(direction);
@@ -70,6 +73,7 @@ double wantedOf(const std::string& operation, const Operands& of, int direction)
   if (operation == "mul") result = x * y;
   if (operation == "div") result = x / y;
   if (operation == "rcp") result = 1 / x;
+  if (operation == "fma") result = std::fma(x, y, z);
   if (operation == "sqrt") result = std::sqrt(x);
   std::fesetround(before);
   return result;
@@ -77,16 +81,16 @@ double wantedOf(const std::string& operation, const Operands& of, int direction)
 
 }  // namespace
 
-TEST_CASE("sums, products, quotients and roots of doubles with a direction are the processor's") {
+TEST_CASE("sums, products, quotients, roots and fused sums of doubles with a direction are the processor's") {
   struct Mode {
     const char* name;
     int direction;
   };
   const std::vector<Operands> operands = someOperands();
-  for (const char* operation : {"add", "sub", "mul", "div", "rcp", "sqrt"}) {
+  for (const char* operation : {"add", "sub", "mul", "div", "rcp", "sqrt", "fma"}) {
     for (const Mode& mode : {Mode{"rz", FE_TOWARDZERO}, Mode{"rm", FE_DOWNWARD}, Mode{"rp", FE_UPWARD}}) {
       const bool isOfOne = std::string(operation) == "rcp" || std::string(operation) == "sqrt";
-      const std::string text = std::string(operation) + "." + mode.name + ".f64 %r, %x" + (isOfOne ? ";" : ", %y;");
+      const std::string text = std::string(operation) + "." + mode.name + ".f64 %r, %x" + (isOfOne ? ";" : std::string(operation) == "fma" ? ", %y, %z;" : ", %y;");
       INFO(text);
       for (const bool sideBySide : {true, false}) {
         const auto program = cpu::Program::translate(kernel(text), {.sideBySide = sideBySide});
@@ -101,7 +105,7 @@ TEST_CASE("sums, products, quotients and roots of doubles with a direction are t
         for (const Operands& each : found) {
           const double wanted = wantedOf(operation, each, mode.direction);
           if (std::isnan(wanted) ? std::isnan(each.result) : bitsOf(wanted) == bitsOf(each.result)) continue;
-          FAIL(std::hexfloat << "of " << each.x << " and " << each.y << ": " << each.result << ", not " << wanted);
+          FAIL(std::hexfloat << "of " << each.x << ", " << each.y << " and " << each.z << ": " << each.result << ", not " << wanted);
         }
       }
     }

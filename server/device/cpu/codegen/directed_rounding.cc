@@ -1,6 +1,6 @@
 // To nearest, and a step back where that went the wrong way, which the error tells: that of a sum, of a product, and what is left of a quotient or a root are numbers (Boldo and Daumas,
-// "Representable correcting terms for possibly underflowing floating point operations", 2003) unless they are too small for one. Where they may be, and for fused operations, whose error is none, the runtime
-// switches the processor's rounding mode.
+// "Representable correcting terms for possibly underflowing floating point operations", 2003), that of a fused operation is the sum of two (Boldo and Muller, "Exact and approximated error of the FMA", 2011),
+// unless they are too small for one. Where they may be, the runtime switches the processor's rounding mode.
 #include "server/device/cpu/codegen/directed_rounding.h"
 
 namespace rouse::cpu::codegen {
@@ -8,8 +8,8 @@ namespace {
 
 using ptx::Opcode;
 
-// From here on errors of 106 bits are numbers; and what is left of a quotient below its inverse.
-constexpr double kLeastPlain = 0x1p-900, kMostQuotient = 0x1p900;
+// From here on errors of 106 bits are numbers; and up to there nothing overflows on the way to them.
+constexpr double kLeastPlain = 0x1p-900, kMostPlain = 0x1p900;
 
 class Directed {
  public:
@@ -41,7 +41,7 @@ class Directed {
     llvm::Value* const nearest = b.CreateFDiv(x, y);
     llvm::Value* const left = fused(b.CreateFNeg(nearest), y, x);
     llvm::Value* const error = b.CreateSelect(b.CreateFCmpOLT(y, number(0)), b.CreateFNeg(left), left);
-    llvm::Value* const isPlain = b.CreateOr(b.CreateFCmpOEQ(x, number(0)), b.CreateAnd(isWithin(nearest, kLeastPlain, kMostQuotient), isWithin(x, kLeastPlain, std::numeric_limits<double>::max())));
+    llvm::Value* const isPlain = b.CreateOr(b.CreateFCmpOEQ(x, number(0)), b.CreateAnd(isWithin(nearest, kLeastPlain, kMostPlain), isWithin(x, kLeastPlain, std::numeric_limits<double>::max())));
     return orSwitched(stepped(nearest, error), isPlain, "rouse_ptx_div_f64", {x, y});
   }
 
@@ -51,12 +51,32 @@ class Directed {
     return orSwitched(stepped(nearest, fused(b.CreateFNeg(nearest), nearest, x)), isPlain, "rouse_ptx_sqrt_f64", {x});
   }
 
+  llvm::Value* fusedSum(llvm::Value* x, llvm::Value* y, llvm::Value* z) {
+    llvm::Value* const nearest = fused(x, y, z);
+    llvm::Value* const product = b.CreateFMul(x, y);
+    const auto [high, low] = exactSum(z, fused(x, y, b.CreateFNeg(product)));
+    const auto [higher, middle] = exactSum(product, high);
+    llvm::Value* const error = b.CreateFAdd(b.CreateFAdd(b.CreateFSub(higher, nearest), middle), low);
+    llvm::Value* made = stepped(nearest, error);
+    if (rounding_ == Rounding::down) made = signZeroSum(e, made, product, z);
+    llvm::Value* const isPlain = b.CreateAnd(isWithin(product, kLeastPlain, kMostPlain), b.CreateFCmpOLE(magnitude(z), number(kMostPlain)));
+    return orSwitched(made, isPlain, "rouse_ptx_fma_f64", {x, y, z});
+  }
+
+ private:
   llvm::Value* switched(const char* function, std::vector<llvm::Value*> operands) {
     operands.push_back(b.getInt32(static_cast<std::uint32_t>(rounding_)));
     return e.callExternal(function, b.getDoubleTy(), operands);
   }
 
- private:
+  // TwoSum (Knuth): the sum and its error.
+  std::pair<llvm::Value*, llvm::Value*> exactSum(llvm::Value* x, llvm::Value* y) {
+    llvm::Value* const sum = b.CreateFAdd(x, y);
+    llvm::Value* const fromX = b.CreateFSub(sum, y);
+    llvm::Value* const fromY = b.CreateFSub(sum, fromX);
+    return {sum, b.CreateFAdd(b.CreateFSub(x, fromX), b.CreateFSub(y, fromY))};
+  }
+
   llvm::Value* number(double value) { return llvm::ConstantFP::get(b.getDoubleTy(), value); }
   llvm::Value* magnitude(llvm::Value* x) { return b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x); }
   llvm::Value* fused(llvm::Value* x, llvm::Value* y, llvm::Value* z) { return b.CreateIntrinsic(llvm::Intrinsic::fma, {x->getType()}, {x, y, z}); }
@@ -110,7 +130,7 @@ llvm::Value* directedDouble(Emitter& e, Opcode opcode, llvm::Value* x, llvm::Val
     case Opcode::sqrt:
       return directed.root(x);
     default:
-      return directed.switched("rouse_ptx_fma_f64", {x, y, z});
+      return directed.fusedSum(x, y, z);
   }
 }
 

@@ -23,7 +23,7 @@ bool isRarelyMade(const llvm::CallInst& call) {
   const llvm::Function* const callee = call.getCalledFunction();
   if (callee == nullptr || !callee->isDeclaration()) return false;
   return llvm::StringSwitch<bool>(callee->getName()).Cases("rouse_cpu_vprintf", "rouse_cpu_malloc", "rouse_cpu_free", true)
-      .Cases("rouse_ptx_mul_f64", "rouse_ptx_div_f64", "rouse_ptx_sqrt_f64", true)  // directed_rounding.cc
+      .Cases("rouse_ptx_mul_f64", "rouse_ptx_div_f64", "rouse_ptx_sqrt_f64", "rouse_ptx_fma_f64", true)  // directed_rounding.cc
       .Default(false);
 }
 
