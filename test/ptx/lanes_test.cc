@@ -97,6 +97,44 @@ TEST_CASE("powers of two and logarithms are as near as they must be") {
   }
 }
 
+// PTX ISA, sin and cos: 2^-20.5, from -pi to pi; tanh: 2^-11, relatively. Beyond that a sine is between -1 and 1.
+TEST_CASE("sines, cosines and hyperbolic tangents are as near as they must be") {
+  std::vector<std::uint32_t> in = someNumbers();
+  const std::uint32_t special[] = {0, 0x80000000, 1, 0x80000001, 0x007fffff, 0x00800000, 0x3f800000, 0xbf800000, 0x3f1fffff, 0x3f200000, 0x3f490fdb, 0x3fc90fdb, 0x40490fdb, 0xc0490fdb, 0x7f7fffff, 0xff7fffff,
+                                   0x7f800000, 0xff800000, 0x7fc00000, 0x4e800000, 0x4e800001, 0x4b000000, 0x41200000, 0xc1a00000};
+  std::uint32_t seed = 1;
+  for (std::size_t k = 0; k < in.size(); ++k) {
+    seed = seed * 1664525 + 1013904223;
+    in[k] = k < std::size(special) ? special[k] : k % 4 == 0 ? seed : (seed & 0x807fffff) | ((110 + (seed >> 28) + (seed >> 24) % 4) << 23);
+  }
+  constexpr double kPi = 3.14159265358979323846;
+  for (const char* variant : {"O3", "O0-G"}) {
+    const LoopKernels kernels("lanes", variant);
+    for (const bool fibers : {false, true}) {
+      const auto of = [&](std::uint32_t n) { return runAs(kernels.code("waves"), fibers, {1024, 1, 1}, in, n); };
+      const Outcome sines = of(777), cosines = of(778), tangents = of(779);
+      REQUIRE((sines.error == CudaError::success && cosines.error == CudaError::success && tangents.error == CudaError::success));
+      for (std::size_t k = 0; k < 3 * 1024; ++k) {
+        INFO(variant << " " << std::hex << in[k] << " " << sines.words[k] << " " << cosines.words[k] << " " << tangents.words[k]);
+        const double x = std::bit_cast<float>(in[k]);
+        const float sine = std::bit_cast<float>(sines.words[k]), cosine = std::bit_cast<float>(cosines.words[k]), tangent = std::bit_cast<float>(tangents.words[k]);
+        if (std::isnan(x) || std::isinf(x)) {
+          CHECK((sines.words[k] == 0x7fffffff && cosines.words[k] == 0x7fffffff));
+        } else if (std::fabs(x) <= kPi) {
+          if (std::fabs(sine - std::sin(x)) > 0x1p-20 * std::sqrt(0.5)) FAIL("the sine is too far");
+          if (std::fabs(cosine - std::cos(x)) > 0x1p-20 * std::sqrt(0.5)) FAIL("the cosine is too far");
+        } else if (std::fabs(x) < 1e5) {
+          if (std::fabs(sine - std::sin(x)) > 0x1p-20 || std::fabs(cosine - std::cos(x)) > 0x1p-20) FAIL("it is too far out there");
+        } else if (!(std::fabs(sine) <= 1 && std::fabs(cosine) <= 1)) {
+          FAIL("that is no sine");
+        }
+        if (x == 0) CHECK(sines.words[k] == in[k]);
+        if (std::isnan(x) ? tangents.words[k] != 0x7fffffff : std::fabs(tangent - std::tanh(x)) > std::max(std::fabs(std::tanh(x)) * 0x1p-11, 0x1p-150)) FAIL("the tangent is too far");
+      }
+    }
+  }
+}
+
 TEST_CASE("which block ended the launch is known where several are done at once") {
   constexpr std::uint32_t kNobody = ~std::uint32_t{0} - 2;
   std::vector<std::uint32_t> in = someNumbers();

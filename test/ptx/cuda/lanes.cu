@@ -279,6 +279,14 @@ KERNEL logarithms(unsigned n, const unsigned* in, unsigned* out) {
   out[global()] = __float_as_uint(logarithm);
 }
 
+KERNEL waves(unsigned n, const unsigned* in, unsigned* out) {
+  float sine, cosine, tangent;
+  asm("sin.approx.f32 %0, %1;" : "=f"(sine) : "f"(bits(in[global()])));
+  asm("cos.approx.f32 %0, %1;" : "=f"(cosine) : "f"(bits(in[global()])));
+  asm("tanh.approx.f32 %0, %1;" : "=f"(tangent) : "f"(bits(in[global()])));
+  out[global()] = __float_as_uint(n % 3 == 0 ? sine : n % 3 == 1 ? cosine : tangent);
+}
+
 // nvcc calls a function of its own for each power.
 KERNEL called(unsigned n, const unsigned* in, unsigned* out) {
   const double x = in[global()] % 1000 * 0.01;
