@@ -117,6 +117,7 @@ class LaneEmitter {
   llvm::Value* either(llvm::Value* condition, Near near, Far far);
   bool mayBeRuns(const llvm::Value* pointer, llvm::Type*) const;
   bool isComputed(const llvm::Value*, unsigned depth = 0) const;
+  llvm::Value* gatherParts(llvm::Type*, llvm::Value* addresses);
   llvm::Value* runOf(llvm::Value* vector, unsigned run);
   llvm::Value* loadRuns(llvm::Type*, llvm::ArrayRef<llvm::Value*> firsts);
   llvm::Value* storeRuns(llvm::Value* values, llvm::ArrayRef<llvm::Value*> firsts);

@@ -13,7 +13,7 @@ bool LaneEmitter::isContiguous(const llvm::Value* pointer, llvm::Type* type) con
          layout_.getTypeAllocSize(type).getFixedValue() == bytes;
 }
 
-// Whether lanes do it one after the other: a gather of less than words, for which there is no instruction.
+// Whether lanes do it one after the other, or by many instructions: a gather of less than words, for which there is none.
 bool LaneEmitter::isOneByOne(const llvm::Instruction& access) const {
   const llvm::Value* const pointer = llvm::getLoadStorePointerOperand(&access);
   if (pointer == nullptr || !isPlainAccess(access) || shapes_.threadField(pointer)) return false;
@@ -96,6 +96,17 @@ llvm::Value* LaneEmitter::accessByRuns(const llvm::Value* pointer, llvm::Type* t
     for (unsigned lane = 0; lane < lanes_; lane += kRun) firsts.push_back(b.CreateExtractElement(addresses, std::uint64_t{lane}));
     return near(firsts);
   }, far);
+}
+
+// Bytes and halves, for which there is no gather, of the words that they are in: those are as readable as their parts. (A half that is in two is misaligned, which ends the launch.)
+llvm::Value* LaneEmitter::gatherParts(llvm::Type* type, llvm::Value* addresses) {
+  llvm::Type* const wide = widen(b.getInt64Ty());
+  llvm::Type* const words = widen(b.getInt32Ty());
+  llvm::Value* const whole = b.CreateIntrinsic(llvm::Intrinsic::ptrmask, {addresses->getType(), wide}, {addresses, llvm::ConstantInt::get(wide, ~std::uint64_t{3})});
+  llvm::Value* const found = b.CreateMaskedGather(words, whole, llvm::Align(4), mask_, llvm::Constant::getNullValue(words));
+  llvm::Value* const byte = b.CreateAnd(b.CreateTrunc(b.CreatePtrToInt(addresses, wide), words), std::uint64_t{3});
+  llvm::Value* const part = b.CreateLShr(found, b.CreateShl(byte, std::uint64_t{3}));
+  return b.CreateBitCast(b.CreateTrunc(part, widen(b.getIntNTy(static_cast<unsigned>(layout_.getTypeStoreSizeInBits(type).getFixedValue())))), widen(type));
 }
 
 // Of a run, as many elements of a vector of all lanes.
@@ -203,6 +214,7 @@ void LaneEmitter::emitLoad(const llvm::LoadInst& load) {
   };
   const auto far = [&]() -> llvm::Value* {
     if (!hasMasks_) return emitOneByOne(load).vector;
+    if (layout_.getTypeStoreSize(type).getFixedValue() < sizeof(std::uint32_t)) return gatherParts(type, vectorOf(pointer));
     return b.CreateMaskedGather(widen(type), vectorOf(pointer), llvm::Align(1), mask_, zero);
   };
   set(made_[&load].vector, mayBeRuns(pointer, type) ? accessByRuns(pointer, type, [&](llvm::ArrayRef<llvm::Value*> firsts) { return loadRuns(type, firsts); }, far) : access(pointer, type, near, far));
