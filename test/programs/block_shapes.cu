@@ -1,5 +1,5 @@
 // Grids and blocks in three dimensions: every index once, limits of each dimension, special registers, blocks with threads that are not a
-// multiple of 32, 200,000 blocks of one thread.
+// multiple of 32, warps of several rows and layers, 200,000 blocks of one thread.
 #include "check.h"
 
 __global__ void mark(unsigned* seen, unsigned* wrong) {
@@ -18,6 +18,13 @@ __global__ void corner(unsigned* out) {
   if (blockIdx.x == gridDim.x - 1 && blockIdx.y == gridDim.y - 1 && blockIdx.z == gridDim.z - 1 && threadIdx.x == blockDim.x - 1 &&
       threadIdx.y == blockDim.y - 1 && threadIdx.z == blockDim.z - 1)
     *out = blockIdx.x ^ blockIdx.y << 8 ^ blockIdx.z << 16 ^ threadIdx.x << 3 ^ threadIdx.y << 5 ^ threadIdx.z << 7;
+}
+
+// What the thread that the next lane is has, in warps of whatever shape.
+__global__ void exchange(unsigned* out) {
+  const unsigned own = threadIdx.x | threadIdx.y << 10 | threadIdx.z << 20;
+  const unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+  out[blockIdx.x * blockDim.x * blockDim.y * blockDim.z + thread] = __shfl_xor_sync(~0u, own, 1) + blockDim.z;
 }
 
 int main() {
@@ -39,6 +46,20 @@ int main() {
     CHECK(cudaFree(seen));
   }
   EXPECT(check::toHost(wrong, 1)[0] == 0);
+
+  for (dim3 block : {dim3(64), dim3(16, 8), dim3(24, 4), dim3(1, 64), dim3(32, 2, 3), dim3(16, 8, 2), dim3(4, 4, 8), dim3(8, 3, 4), dim3(12, 4, 2), dim3(1, 1, 64), dim3(5, 32, 3)}) {
+    const unsigned threads = block.x * block.y * block.z;
+    unsigned* got = check::deviceArray<unsigned>(5 * threads);
+    exchange<<<5, block>>>(got);
+    CHECK(cudaGetLastError());
+    std::vector<unsigned> wanted(5 * threads);
+    for (unsigned i = 0; i < 5 * threads; ++i) {
+      const unsigned other = i % threads ^ 1;
+      wanted[i] = (other % block.x | other / block.x % block.y << 10 | other / block.x / block.y << 20) + block.z;
+    }
+    check::equal("exchanged", check::toHost(got, 5 * threads), wanted);
+    CHECK(cudaFree(got));
+  }
 
   const unsigned blocks = 200000;
   unsigned* sums = check::deviceArray<unsigned>(256);

@@ -23,8 +23,8 @@ TEST_CASE("whole warps that call functions are vectors") {
     const cpu::KernelCode code = kernels.code(name);
     CHECK(code.loop != nullptr);
     CHECK(code.wholeWarps);
-    CHECK(kernels.code(name, cpu::Code::flat).loop != nullptr);
-    CHECK(kernels.code(name, cpu::Code::row).loop != nullptr);
+    for (const cpu::Code form : {cpu::Code(cpu::Code::row), cpu::Code(cpu::Code::flat), cpu::Code(cpu::Code::flat, 8), cpu::Code(cpu::Code::deep), cpu::Code(cpu::Code::deep, 4, 2)})
+      CHECK(kernels.code(name, form).loop != nullptr);
   }
 }
 

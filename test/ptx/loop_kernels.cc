@@ -20,7 +20,8 @@ constexpr std::uint32_t kWords = kBlocks * 1024 + 64;
 constexpr const char* kVariants[] = {"O3", "O0-G"};
 constexpr memory::Dim3 kShapes[] = {{1, 1, 1},   {33, 1, 1},   {64, 1, 1}, {256, 1, 1}, {1024, 1, 1},
                                     {5, 7, 3},   {8, 8, 4},    {1, 1, 64}, {16, 16, 1}, {40, 3, 2},
-                                    {32, 8, 1},  {64, 2, 2}};
+                                    {32, 8, 1},  {64, 2, 2},   {4, 4, 8},  {8, 8, 1},   {16, 3, 3},
+                                    {24, 4, 1}};
 
 std::vector<std::string> sorted(std::vector<std::string> lines) {
   std::ranges::sort(lines);
@@ -37,17 +38,27 @@ LoopKernels::LoopKernels(const std::string& source, const std::string& variant) 
   storage_ = std::make_unique<ModuleStorage>(*program_);
 }
 
-cpu::KernelCode LoopKernels::code(std::string_view name, cpu::Code kind) const {
+std::uint32_t LoopKernels::indexOf(std::string_view name) const {
   const auto& kernels = program_->description().kernels;
   for (std::uint32_t k = 0; k < kernels.size(); ++k) {
-    if (kernels[k].name != name) continue;
-    auto code = program_->compile(k, kind);
-    INFO((code ? "" : code.error().message));
-    REQUIRE(code);
-    return *code;
+    if (kernels[k].name == name) return k;
   }
   FAIL("no kernel " << name);
-  return {};
+  return 0;
+}
+
+cpu::KernelCode LoopKernels::code(std::string_view name, cpu::Code kind) const {
+  const auto code = program_->compile(indexOf(name), kind);
+  INFO((code ? "" : code.error().message));
+  REQUIRE(code);
+  return *code;
+}
+
+cpu::KernelCode LoopKernels::codeFor(std::string_view name, const memory::Dim3& block) const {
+  const auto code = program_->compileFor(indexOf(name), block);
+  INFO((code ? "" : code.error().message));
+  REQUIRE(code);
+  return *code;
 }
 
 Outcome runAs(const cpu::KernelCode& code, bool fibers, memory::Dim3 block, const std::vector<std::uint32_t>& in, std::uint32_t n, const LoopKernels* kernels) {
@@ -111,17 +122,14 @@ void mustBeTheSame(const std::string& source, const std::vector<const char*>& na
       if (haveLoops) REQUIRE(code.loop != nullptr);
       for (const memory::Dim3& block : kShapes) {
         INFO(block.x << " x " << block.y << " x " << block.z);
-        const bool flat = code.wholeWarps && block.x % 32 != 0;
-        const cpu::Code kind = block.y * block.z == 1 ? cpu::Code::row : cpu::Code::flat;
-        cpu::KernelCode own = flat ? kernels.code(name, kind) : code;
-        if (flat && block.z != 1) own.loop = nullptr;
-        if (!flat && block.x % cpu::kSideBySide == 0) {
-          const Outcome full = runAs(kernels.code(name, cpu::Code::full), false, block, in, 777, &kernels), any = runAs(own, false, block, in, 777, &kernels);
-          REQUIRE(full.error == CudaError::success);
-          REQUIRE(full.words == any.words);
-          REQUIRE(sorted(full.printed) == sorted(any.printed));
-        }
+        const cpu::KernelCode own = kernels.codeFor(name, block);
         const Outcome loops = runAs(own, false, block, in, 777, &kernels), fibers = runAs(code, true, block, in, 777, &kernels);
+        if (!code.wholeWarps && own.loop != code.loop) {
+          const Outcome any = runAs(code, false, block, in, 777, &kernels);
+          REQUIRE(any.error == CudaError::success);
+          REQUIRE(any.words == loops.words);
+          REQUIRE(sorted(any.printed) == sorted(loops.printed));
+        }
         REQUIRE(fibers.error == CudaError::success);
         REQUIRE(loops.error == CudaError::success);
         const auto differs = std::mismatch(loops.words.begin(), loops.words.end(), fibers.words.begin());

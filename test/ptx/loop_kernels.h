@@ -17,9 +17,12 @@ class LoopKernels {
   // Of cuda/SOURCE.cu, compiled as `variant` (cuda_source.h). Fails the test if that does not translate.
   LoopKernels(const std::string& source, const std::string& variant);
   cpu::KernelCode code(std::string_view name, cpu::Code = cpu::Code::plain) const;
+  cpu::KernelCode codeFor(std::string_view name, const memory::Dim3& block) const;
   const std::uint64_t* variables() const { return storage_->addresses().data(); }
 
  private:
+  std::uint32_t indexOf(std::string_view name) const;
+
   std::unique_ptr<cpu::Program> program_;
   std::unique_ptr<ModuleStorage> storage_;
 };

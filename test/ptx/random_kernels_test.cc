@@ -105,19 +105,21 @@ cpu::KernelCode compile(cpu::Program& program, cpu::Code kind = cpu::Code::plain
 
 // For blocks of that shape, as a launch chooses, or half of them.
 cpu::KernelCode compileFor(cpu::Program& program, const cpu::KernelCode& plain, memory::Dim3 block, bool full) {
-  if (!plain.wholeWarps || block.x % 32 == 0) return full && block.x % cpu::kSideBySide == 0 ? compile(program, cpu::Code::full) : plain;
-  cpu::KernelCode code = plain;
-  code.loop = block.z != 1 ? nullptr : compile(program, block.y == 1 ? cpu::Code::row : cpu::Code::flat).loop;
-  return code;
+  if (!plain.wholeWarps && !full) return plain;
+  const auto code = program.compileFor(0, block);
+  INFO((code ? "" : code.error().message));
+  REQUIRE(code);
+  return *code;
 }
 
 std::vector<memory::Dim3> shapesOf(const RandomKernel& kernel, std::mt19937& random) {
   static constexpr memory::Dim3 kAny[] = {{1, 1, 1},   {7, 1, 1},  {16, 1, 1}, {33, 1, 1}, {64, 1, 1}, {100, 1, 1},
                                           {256, 1, 1}, {16, 4, 1}, {8, 8, 2},  {40, 3, 1}, {17, 3, 2}};
   static constexpr memory::Dim3 kWhole[] = {{32, 1, 1}, {64, 1, 1}, {128, 1, 1}, {32, 3, 1},
-                                            {64, 2, 2}, {16, 4, 1}, {96, 1, 1},
+                                            {64, 2, 2}, {16, 4, 1}, {96, 1, 1},  {2, 32, 1},
                                             {8, 8, 1},  {16, 16, 1}, {48, 2, 1},  {1, 64, 1},
-                                            {8, 4, 2},  {24, 4, 1}};
+                                            {8, 4, 2},  {24, 4, 1}, {16, 2, 3},  {4, 4, 8},
+                                            {8, 3, 4},  {12, 4, 2}, {1, 1, 64},  {40, 4, 2}};
   std::vector<memory::Dim3> shapes;
   for (unsigned k = 0; k < 3; ++k)
     shapes.push_back(kernel.wholeWarps ? kWhole[random() % std::size(kWhole)] : kAny[random() % std::size(kAny)]);

@@ -2,6 +2,11 @@
 #include "test/ptx/loop_kernels.h"
 
 namespace rouse::test {
+namespace {
+
+constexpr memory::Dim3 kNoWholeRows[] = {{48, 1, 1}, {8, 8, 1}, {16, 16, 1}, {1, 64, 1}, {24, 4, 1}, {16, 8, 2}, {4, 4, 8}, {8, 3, 4}, {12, 4, 2}, {12, 3, 8}, {1, 1, 64}};
+
+}  // namespace
 
 TEST_CASE("lanes of a warp exchange in vectors what they exchange as fibers") {
   mustBeTheSame("warps", {"shuffles", "votes", "reduces", "block_sum", "warp_branches", "scans", "synchronized", "matrices", "parts", "last_stage", "groups", "voted", "aggregated", "paired", "skewed", "before", "outside", "rounds"}, false);
@@ -41,12 +46,28 @@ TEST_CASE("warps of blocks whose rows are no whole warps are vectors") {
     return;
   }
   const LoopKernels kernels("warps", "O3");
-  for (const char* name : {"shuffles", "votes", "reduces", "synchronized", "groups", "voted", "aggregated"}) {
-    INFO(name);
-    CHECK(kernels.code(name, cpu::Code::flat).loop != nullptr);
-    CHECK(kernels.code(name, cpu::Code::row).loop != nullptr);
+  for (const char* name : {"shuffles", "votes", "reduces", "synchronized", "groups", "voted", "aggregated", "block_sum"}) {
+    for (const memory::Dim3& block : kNoWholeRows) {
+      INFO(name << ", " << block.x << " x " << block.y << " x " << block.z);
+      CHECK(kernels.codeFor(name, block).loop != nullptr);
+    }
   }
-  CHECK(kernels.code("block_sum", cpu::Code::row).loop != nullptr);
+}
+
+TEST_CASE("warps of several rows are vectors where the kernel takes the rows to be as they are") {
+  const LoopKernels kernels("warps", "O3");
+  const std::vector<std::uint32_t> in = someNumbers();
+  const cpu::KernelCode any = kernels.code("in_eights");
+  CHECK(any.loop == nullptr);
+  for (const memory::Dim3& block : {memory::Dim3{8, 4, 1}, memory::Dim3{8, 8, 1}, memory::Dim3{8, 32, 1}, memory::Dim3{8, 4, 4}, memory::Dim3{8, 4, 32}}) {
+    INFO(block.x << " x " << block.y << " x " << block.z);
+    const cpu::KernelCode own = kernels.codeFor("in_eights", block);
+    CHECK((own.loop != nullptr || !any.wholeWarps));
+    const Outcome loop = runAs(own, false, block, in, 777), fibers = runAs(any, true, block, in, 777);
+    CHECK(loop.error == CudaError::success);
+    CHECK(fibers.error == CudaError::success);
+    CHECK(loop.words == fibers.words);
+  }
 }
 
 TEST_CASE("lanes that wait for each other at different places, or in different rounds, are fibers") {

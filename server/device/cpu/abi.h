@@ -100,7 +100,7 @@ using BlockLoop = void (*)(BlockContext*, const std::byte* parameters);
 struct KernelCode {
   KernelEntry entry = nullptr;
   BlockLoop loop = nullptr;  // null: needs fibers
-  bool wholeWarps = false;       // `loop` is for blocks of whole warps in x only (ntid.x a multiple of 32): for others Code::flat or row (program.h), or fibers
+  bool wholeWarps = false;       // warps exchange values, and `loop`, if there is one, is for blocks of whole warps in x only (ntid.x a multiple of 32): for others Code::row, flat or deep (program.h), or fibers
   bool rows = false;             // `loop` takes several blocks at once (BlockContext::blocks); `ctaid` says meanwhile which it is at
   bool lanes = false;            // `loop` puts neighbours of a row side by side: with Code::full only where its width is a multiple of kSideBySide
   bool mayPoll = false;          // `loop` lets other blocks run while threads poll (rouse_cpu_let_others): each block has a fiber

@@ -138,8 +138,8 @@ bool startLaunch(const LaunchOperation& operation, const std::shared_ptr<StreamQ
     return false;
   }
   const memory::KernelDescription& kernel = kernels[operation.function];
-  const Code kind = operation.allowed != nullptr ? Code::checked : operation.block.x % kSideBySide == 0 ? Code::full : Code::plain;
-  auto code = operation.module->image->program().compile(operation.function, kind);
+  Program& program = operation.module->image->program();
+  const auto code = operation.allowed != nullptr ? program.compile(operation.function, Code::checked) : program.compileFor(operation.function, operation.block);
   if (!code) {
     context.fault(code.error().code, "kernel " + kernel.name + ": " + code.error().message);
     return false;
@@ -152,16 +152,6 @@ bool startLaunch(const LaunchOperation& operation, const std::shared_ptr<StreamQ
   GridOptions options;
   options.kernel = kernel.name;
   options.code = *code;
-  if (code->wholeWarps && operation.block.x % kWarpLanes != 0) {
-    options.code.loop = nullptr;
-    if (operation.block.z == 1) {
-      // Compiled when it is first needed; where that fails there are fibers.
-      const auto flat = operation.module->image->program().compile(operation.function, operation.block.y == 1 ? Code::row : Code::flat);
-      options.code.loop = flat ? flat->loop : nullptr;
-      options.code.frameBytes = flat ? flat->frameBytes : 0;
-      options.code.mayPoll = flat && flat->mayPoll;
-    }
-  }
   // What all threads keep at barriers should stay in the caches.
   if (std::uint64_t{options.code.frameBytes} * threads > kMostFrameBytes) options.code.loop = nullptr;
   options.grid = operation.grid;

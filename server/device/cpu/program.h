@@ -2,6 +2,7 @@
 // checks) and codegen/ (LLVM); nothing outside those two folders includes LLVM's headers.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -9,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "memory/module.h"
+#include "memory/device.h"
 #include "schemas/base/result.h"
 #include "server/device/cpu/abi.h"
 
@@ -40,13 +41,29 @@ struct InstructionSite {
   std::uint32_t fileLine = 0;
 };
 
-// Code::checked: asks before each access whether it may be made (abi.h). Code::flat: of kernels whose loop is for blocks of whole warps in x
-// (KernelCode::wholeWarps), one for blocks of any other width and depth 1; Code::row: the same for blocks of one row. Without a loop where there is none.
-// Code::full: as plain, for blocks whose width is a multiple of kSideBySide, whose vectors of neighbours have no empty lanes (KernelCode::lanes).
-enum class Code : std::uint8_t { plain, checked, flat, row, full };
-inline constexpr std::size_t kCodes = 5;
 inline constexpr std::uint32_t kSideBySide = 16;  // neighbours in x, at most
-constexpr bool isFlat(Code code) { return code == Code::flat || code == Code::row; }
+
+// What a kernel's code is for.
+struct Code {
+  enum Form : std::uint8_t {
+    plain,
+    checked,  // asks before each access whether it may be made (abi.h)
+    full,     // as plain, for blocks whose width is a multiple of kSideBySide, whose vectors of neighbours have no empty lanes (KernelCode::lanes)
+    // Where warps exchange values (KernelCode::wholeWarps), for blocks of other widths, whose threads go by their number in the block: no more than a loop, if there is one.
+    row,   // blocks of one row
+    flat,  // of depth 1
+    deep,  // of any depth
+  };
+  Form form = plain;
+  std::uint8_t width = 0;    // flat and deep: of the blocks, a power of two; 0: any
+  std::uint16_t height = 0;  // deep: the same
+
+  constexpr Code(Form form = plain) : form(form) {}
+  constexpr Code(Form form, std::uint32_t width, std::uint32_t height = 0)
+      : form(form), width(static_cast<std::uint8_t>(width)), height(static_cast<std::uint16_t>(height)) {}
+  auto operator<=>(const Code&) const = default;
+  constexpr bool goesByNumber() const { return form >= row; }
+};
 
 // How a program's kernels are compiled.
 struct Compilation {
@@ -67,6 +84,9 @@ class Program {
 
   // Compiles a kernel with all that it calls, once; later calls return the same code. Of plain and full, where there is no difference between them, any that there is. Any thread; slow the first time.
   virtual Result<KernelCode> compile(std::uint32_t kernel, Code = Code::plain) = 0;
+
+  // For blocks of that shape: of plain and full what is better, with the loop of another form where that one's is not for them; what is needed is compiled. A loop that does not get compiled is none.
+  Result<KernelCode> compileFor(std::uint32_t kernel, const memory::Dim3& block);
 
   // The code address that a function pointer to function `index` holds, for relocations. Compiles what is needed.
   virtual Result<std::uint64_t> functionAddress(std::uint32_t index, Code = Code::plain) = 0;

@@ -383,12 +383,26 @@ KERNEL ranges(unsigned n, const unsigned* __restrict__ in, unsigned* __restrict_
   for (unsigned k = in[blockIdx.x] % 4; k < 4 + in[blockIdx.x + 1] % 4; ++k) {
     unsigned sum = in[(global() + k) % 1000];
     for (unsigned step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(kAll, sum, step);
-    sums[linear() / 32] = sum;
+    if (linear() % 32 == 0) sums[linear() / 32] = sum;
     __syncthreads();
     total = total * 3 + sums[(linear() / 32 + k) % ((threads() + 31) / 32)];
     __syncthreads();
   }
   out[global()] = total;
+}
+
+// For blocks of rows of 8, in layers of 4 rows if there are several: what a warp is to do is found by its number.
+KERNEL in_eights(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned sums[32];
+  const unsigned thread = threadIdx.x + 8 * (threadIdx.y + 4 * threadIdx.z), warp = thread / 32;
+  unsigned sum = in[global()];
+  for (unsigned k = 0; k < 3; ++k) {
+    if (in[blockIdx.x * 32 + warp * 3 + k] & 1) sum += __shfl_xor_sync(kAll, sum, 4 >> k) * threadIdx.x + threadIdx.z;
+  }
+  for (unsigned step = 16; step > 0; step /= 2) sum += __shfl_down_sync(kAll, sum, step);
+  if (thread % 32 == 0) sums[warp] = sum;
+  __syncthreads();
+  out[global()] = sums[(threadIdx.y / 4 + threadIdx.z + 1) % (threads() / 32)] + threadIdx.y * 3 + blockDim.x * 5 + blockDim.y;
 }
 
 // Arrays with an index that is known late, each thread's own, across operations of warps and barriers.

@@ -25,9 +25,7 @@ CodeCache::Key keyOf(const Source& source, const Unit& unit) {
   hash.update(llvm::StringRef(LLVM_VERSION_STRING " " ROUSE_COMPILER_SOURCES " "));
   hash.update(llvm::StringRef(hostName()));
   hash.update(llvm::ArrayRef(source.text));
-  if (unit.checked()) hash.update(llvm::StringRef("checked "));
-  if (isFlat(unit.code)) hash.update(llvm::StringRef(unit.code == Code::row ? "row " : "flat "));
-  if (unit.code == Code::full) hash.update(llvm::StringRef("full "));
+  hash.update(llvm::StringRef(unit.formName()));
   hash.update(llvm::StringRef(unit.function ? "kernel " + std::to_string(*unit.function) + (unit.pointersWait ? " waits" : "") : "pointers"));
   if (!unit.sideBySide) hash.update(llvm::StringRef(" one by one"));
   return hash.final();
@@ -73,12 +71,12 @@ Result<KernelCode> compileKernel(Jit& jit, const Source& source, const KernelUni
   const Result<std::uint64_t> entry = jit.find(unit.entryName());
   if (!entry) return entry.error();
   code.entry = reinterpret_cast<KernelEntry>(*entry);
+  code.wholeWarps = (built->facts[kForm] & kWholeWarps) != 0;
   if (built->facts[kHasLoop] != 0) {
     const Result<std::uint64_t> loop = jit.find(unit.loopName());
     if (!loop) return loop.error();
     code.loop = reinterpret_cast<BlockLoop>(*loop);
     code.frameBytes = built->facts[kFrame];
-    code.wholeWarps = (built->facts[kForm] & kWholeWarps) != 0;
     code.rows = (built->facts[kForm] & kRows) != 0;
     code.lanes = (built->facts[kForm] & kLanes) != 0;
     code.mayPoll = (built->facts[kForm] & kMayPoll) != 0;

@@ -92,14 +92,33 @@ unsigned Recomputation::cost(llvm::Instruction* instruction) {
   if (const auto found = costs_.find(instruction); found != costs_.end()) return found->second;
   costs_[instruction] = kNever;
   if (!isPlain(*instruction)) return kNever;
-  unsigned sum = 1;
+  llvm::SmallVector<llvm::Instruction*, 4> parts;
   for (llvm::Value* operand : instruction->operands()) {
     if (llvm::isa<llvm::Constant>(operand) || llvm::isa<llvm::Argument>(operand) || llvm::isa<llvm::MetadataAsValue>(operand)) continue;
-    auto* const inner = llvm::dyn_cast<llvm::Instruction>(operand);
-    const unsigned more = inner == nullptr ? kNever : inner->getFunction() != instruction->getFunction() ? kNever : cost(inner);
-    if (more == kNever || (sum += more) > kMostInstructions) return kNever;
+    auto* const part = llvm::dyn_cast<llvm::Instruction>(operand);
+    if (part == nullptr || part->getFunction() != instruction->getFunction() || cost(part) == kNever) return kNever;
+    parts.push_back(part);
   }
+  unsigned sum = 1;
+  for (llvm::Instruction* part : parts) sum += isOfBlock(part) && !isOfBlock(instruction) ? 1 : cost(part);
+  if (sum > kMostInstructions) return kNever;
   return costs_[instruction] = sum;
+}
+
+bool Recomputation::isOfBlock(llvm::Instruction* instruction) {
+  if (const auto found = ofBlock_.find(instruction); found != ofBlock_.end()) return found->second;
+  bool ofBlock = true;
+  if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(instruction)) {
+    const llvm::Function& function = *load->getFunction();
+    llvm::APInt offset(64, 0);
+    const llvm::Value* const base = load->getPointerOperand()->stripAndAccumulateConstantOffsets(function.getParent()->getDataLayout(), offset, true);
+    ofBlock = base != function.getArg(0) || offset == offsetof(ThreadContext, block);
+  }
+  for (llvm::Value* operand : instruction->operands()) {
+    auto* const inner = llvm::dyn_cast<llvm::Instruction>(operand);
+    if (inner != nullptr) ofBlock = ofBlock && isOfBlock(inner);
+  }
+  return ofBlock_[instruction] = ofBlock;
 }
 
 bool Recomputation::offers(llvm::Instruction* instruction) { return cost(instruction) != kNever; }

@@ -26,8 +26,10 @@ class Recomputation {
  private:
   static constexpr unsigned kNever = ~0u;
   unsigned cost(llvm::Instruction*);  // in instructions; kNever
+  bool isOfBlock(llvm::Instruction*);  // of one that it offers: whether it is the same for all threads of a block, and computed once
 
   llvm::DenseMap<llvm::Instruction*, unsigned> costs_;
+  llvm::DenseMap<llvm::Instruction*, bool> ofBlock_;
 };
 
 }  // namespace rouse::cpu::codegen

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <map>
 #include <mutex>
 #include <optional>
 
@@ -23,35 +25,33 @@ class PtxProgram : public Program {
         graph_(module_),
         description_(ptx::describe(module_, graph_)),
         how_(std::move(how)),
-        source_{module_, graph_, how_.cache.get(), how_.service == nullptr ? nullptr : &compiler_.emplace(*how_.service, module_.text), text, how_.sideBySide},
-        kernels_{none(), none(), none(), none(), none()} {}
+        source_{module_, graph_, how_.cache.get(), how_.service == nullptr ? nullptr : &compiler_.emplace(*how_.service, module_.text), text, how_.sideBySide} {}
 
   const memory::ModuleDescription& description() const override { return description_.module; }
   const std::vector<InitialValue>& initialValues() const override { return description_.initialValues; }
 
   Result<KernelCode> compile(std::uint32_t kernel, Code kind) override {
-    auto& kernels = kernels_[static_cast<std::size_t>(kind)];
-    if (kernel >= kernels.size()) {
+    if (kernel >= description_.functions.size()) {
       return Error{CudaError::invalidDeviceFunction,
-                   "kernel " + std::to_string(kernel) + " of a module that has " + std::to_string(kernels.size())};
+                   "kernel " + std::to_string(kernel) + " of a module that has " + std::to_string(description_.functions.size())};
     }
     const std::lock_guard lock(mutex_);
-    if (kernels[kernel]) return *kernels[kernel];
+    if (const auto known = kernels_.find({kernel, kind}); known != kernels_.end()) return known->second;
     if (kind == Code::plain || kind == Code::full) {
-      const auto& other = kernels_[static_cast<std::size_t>(kind == Code::plain ? Code::full : Code::plain)][kernel];
-      if (other && !other->lanes) return *other;
+      const auto other = kernels_.find({kernel, kind == Code::plain ? Code::full : Code::plain});
+      if (other != kernels_.end() && !other->second.lanes) return other->second;
     }
     return guarded<KernelCode>([&]() -> Result<KernelCode> {
       const std::uint32_t function = description_.functions[kernel];
       bool pointersWait = false;
       if (Status ready = prepare(); !ready) return ready.error();
       if (usesPointers(function)) {
-        const Result<bool> waits = pointers(kind == Code::checked ? kind : Code::plain);
+        const Result<bool> waits = pointers(kind == Code::checked);
         if (!waits) return waits.error();
         pointersWait = *waits && graph_.reachesIndirectCall(function);
       }
       Result<KernelCode> code = codegen::compileKernel(*jit_, source_, {function, kind, pointersWait});
-      if (code) kernels[kernel] = *code;
+      if (code) kernels_[{kernel, kind}] = *code;
       return code;
     });
   }
@@ -63,10 +63,10 @@ class PtxProgram : public Program {
                    "function " + std::to_string(index) + " has no address in the module"};
     }
     const std::lock_guard lock(mutex_);
-    if (!pointersWait_[static_cast<std::size_t>(kind)]) {
+    if (!pointersWait_[kind == Code::checked]) {
       const auto compiled = guarded<bool>([&]() -> Result<bool> {
         if (Status ready = prepare(); !ready) return ready.error();
-        return pointers(kind);
+        return pointers(kind == Code::checked);
       });
       if (!compiled) return compiled.error();
     }
@@ -125,18 +125,15 @@ class PtxProgram : public Program {
   }
 
   // Functions that are called through pointers, compiled once. Whether they may wait.
-  Result<bool> pointers(Code kind) {
-    auto& known = pointersWait_[static_cast<std::size_t>(kind)];
+  Result<bool> pointers(bool checked) {
+    auto& known = pointersWait_[checked];
     if (!known) {
-      const Result<bool> waits = codegen::compilePointers(*jit_, source_, kind);
+      const Result<bool> waits = codegen::compilePointers(*jit_, source_, checked ? Code::checked : Code::plain);
       if (!waits) return waits.error();
       known = *waits;
     }
     return *known;
   }
-
-  using Kernels = std::vector<std::optional<KernelCode>>;
-  Kernels none() const { return Kernels(description_.functions.size()); }
 
   const ptx::Module module_;
   const ptx::CallGraph graph_;
@@ -146,11 +143,34 @@ class PtxProgram : public Program {
   const codegen::Source source_;
   std::mutex mutex_;
   std::unique_ptr<codegen::Jit> jit_;
-  std::array<std::optional<bool>, kCodes> pointersWait_;
-  std::array<Kernels, kCodes> kernels_;
+  std::array<std::optional<bool>, 2> pointersWait_;  // of checked code the second
+  std::map<std::pair<std::uint32_t, Code>, KernelCode> kernels_;
 };
 
+constexpr std::uint32_t kWarp = 32;
+
+// Of threads that go by their number in the block, the form that knows most of such a block.
+Code byNumber(const memory::Dim3& block) {
+  const auto known = [](std::uint32_t size) { return std::has_single_bit(size) ? size : 0; };
+  if (block.y * block.z == 1) return Code::row;
+  return block.z == 1 ? Code(Code::flat, known(block.x)) : Code(Code::deep, known(block.x), known(block.y));
+}
+
 }  // namespace
+
+Result<KernelCode> Program::compileFor(std::uint32_t kernel, const memory::Dim3& block) {
+  auto code = compile(kernel, block.x % kSideBySide == 0 ? Code::full : Code::plain);
+  if (!code || !code->wholeWarps || block.x % kWarp == 0) return code;
+  const Code form = byNumber(block);
+  // Where whole rows leave it to fibers, so does what knows no more of the block than that.
+  const bool mayHelp = code->loop != nullptr || form.width != 0;
+  const auto other = mayHelp ? compile(kernel, form) : Result<KernelCode>(KernelCode{});
+  code->wholeWarps = false;
+  code->loop = other ? other->loop : nullptr;
+  code->frameBytes = other ? other->frameBytes : 0;
+  code->mayPoll = other && other->mayPoll;
+  return code;
+}
 
 Result<std::unique_ptr<Program>> Program::translate(std::string_view text, Compilation how) {
   try {

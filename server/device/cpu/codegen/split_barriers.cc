@@ -83,8 +83,8 @@ struct Way {
 std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool independent, llvm::TargetMachine* lanes, Code code,
                                const std::function<void(llvm::Function&)>& tidy, Way& way) {
   if (!inlineWaiting(step, tidy)) return std::nullopt;
-  if (isFlat(code)) {
-    numberFlat(step, code == Code::row);
+  if (code.goesByNumber()) {
+    if (!numberFlat(step, code)) return std::nullopt;
     tidy(step);
   }
   separateAddresses(step);
@@ -96,7 +96,7 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
   if (way.cuts == Cuts::rounds && !cutter.separateRounds()) return std::nullopt;
   // Lanes of warps exchange values side by side only.
   const bool wholeWarps = cutter.hasWarpCalls();
-  if (isFlat(code) && !wholeWarps) {
+  if (code.goesByNumber() && !wholeWarps) {
     way.steppingHelps = way.mayStep;  // it is one that was, or nobody would have asked for this form
     return std::nullopt;
   }
@@ -134,7 +134,7 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
       if (separated) look();
     }
     splitInductions(step, *uniformity);
-    if (way.pollsTogether) findSameInWarps(step, isFlat(code) ? Beside::warps : Beside::rows);
+    if (way.pollsTogether) findSameInWarps(step, code.goesByNumber() ? Beside::warps : Beside::rows);
     look();
     const Cutter::Branching branching = cutter.branching(*uniformity);
     if (cutter.holdUpPolls(branching, *uniformity)) return std::nullopt;
@@ -157,7 +157,7 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
   if (!frame.keep()) return std::nullopt;
   llvm::removeUnreachableBlocks(step);
   SegmentLoops loops(step, cutter.cuts().size(), frame, independent, lanes,
-                     !wholeWarps ? neighboursOf(code) : isFlat(code) ? Beside::warps : Beside::rows, ranges);
+                     !wholeWarps ? neighboursOf(code) : code.goesByNumber() ? Beside::warps : Beside::rows, ranges);
   if (!common) {
     loops.addApart(name);
   } else {

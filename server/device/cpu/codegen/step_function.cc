@@ -54,35 +54,80 @@ llvm::Function* makeStep(llvm::Module& module, llvm::Function& body, llvm::Strin
   return step;
 }
 
-void numberFlat(llvm::Function& step, bool ofOneRow) {
+namespace {
+
+// A number of the thread's, or of the block's size, that the program loads.
+struct Number {
+  llvm::LoadInst* load;
+  unsigned dimension;
+};
+
+// What the step knows of them all. False where one is loaded in another way than as a number.
+bool findNumbers(llvm::Function& step, llvm::SmallVectorImpl<Number>& ids, llvm::SmallVectorImpl<Number>& sizes) {
   const llvm::DataLayout& layout = step.getParent()->getDataLayout();
-  llvm::SmallVector<std::pair<llvm::LoadInst*, unsigned>, 8> loads;
+  const auto baseOf = [&](const llvm::LoadInst& load, std::uint64_t& at) {
+    llvm::APInt offset(64, 0);
+    const llvm::Value* const base = load.getPointerOperand()->stripAndAccumulateConstantOffsets(layout, offset, true);
+    at = offset.getZExtValue();
+    return base;
+  };
   for (llvm::Instruction& instruction : llvm::instructions(step)) {
     auto* const load = llvm::dyn_cast<llvm::LoadInst>(&instruction);
-    llvm::APInt offset(64, 0);
-    if (load == nullptr || !load->getType()->isIntegerTy(32)) continue;
-    if (load->getPointerOperand()->stripAndAccumulateConstantOffsets(layout, offset, true) != step.getArg(kThread)) continue;
-    if (offset.ult(offsetof(ThreadContext, tid) + sizeof ThreadContext::tid)) loads.emplace_back(load, static_cast<unsigned>(offset.getZExtValue() / 4));
+    if (load == nullptr) continue;
+    std::uint64_t at = 0, ofBlock = 0;
+    const llvm::Value* const base = baseOf(*load, at);
+    const bool isNumber = load->getType()->isIntegerTy(32) && at % 4 == 0;
+    if (base == step.getArg(kThread)) {
+      if (at >= offsetof(ThreadContext, tid) + sizeof ThreadContext::tid) continue;
+      if (!isNumber) return false;
+      ids.push_back({load, static_cast<unsigned>(at / 4)});
+    } else if (const auto* block = llvm::dyn_cast<llvm::LoadInst>(base); block != nullptr && isNumber) {
+      if (baseOf(*block, ofBlock) != step.getArg(kThread) || ofBlock != offsetof(ThreadContext, block)) continue;
+      if (at - offsetof(BlockContext, ntid) < sizeof BlockContext::ntid) sizes.push_back({load, static_cast<unsigned>((at - offsetof(BlockContext, ntid)) / 4)});
+    }
   }
-  if (loads.empty()) return;
+  return true;
+}
+
+}  // namespace
+
+bool numberFlat(llvm::Function& step, Code code) {
+  llvm::SmallVector<Number, 8> ids, sizes;
+  if (!findNumbers(step, ids, sizes)) return false;
   llvm::IRBuilder<> b(&step.getEntryBlock(), step.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
   const auto field = [&](llvm::Value* base, std::size_t at, llvm::Type* type) {
     return b.CreateLoad(type, b.CreateConstInBoundsGEP1_32(b.getInt8Ty(), base, static_cast<unsigned>(at)));
   };
-  llvm::Value* const linear = field(step.getArg(kThread), offsetof(ThreadContext, linear), b.getInt32Ty());
-  llvm::Value* numbers[] = {linear, b.getInt32(0), b.getInt32(0)};
-  if (!ofOneRow) {
-    llvm::LoadInst* const width = field(field(step.getArg(kThread), offsetof(ThreadContext, block), b.getPtrTy()), offsetof(BlockContext, ntid), b.getInt32Ty());
-    width->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(b.getContext(), {}));
-    // Of numbers below 2^10 the quotient is exact: 2^21 / width, rounded up, is too large by less than what would count.
-    llvm::Value* const inverse = b.CreateAdd(b.CreateUDiv(b.getInt32(1u << 21), width), b.getInt32(1));
-    numbers[1] = b.CreateLShr(b.CreateMul(linear, inverse), std::uint64_t{21});
-    numbers[0] = b.CreateSub(linear, b.CreateMul(numbers[1], width));
+  const bool isRow = code == Code::row, isDeep = code.form == Code::deep;
+  const unsigned known[] = {code.width, isRow ? 1u : code.height, isDeep ? 0u : 1u};
+  // What is left of a number in whole rows, or layers; that of those goes on.
+  const auto divide = [&](llvm::Value*& number, unsigned dimension) -> llvm::Value* {
+    llvm::Value* const all = number;
+    if (const unsigned size = known[dimension]; size != 0) {
+      number = b.CreateLShr(all, llvm::Log2_32(size));
+      return b.CreateAnd(all, size - 1);
+    }
+    llvm::LoadInst* const size = field(field(step.getArg(kThread), offsetof(ThreadContext, block), b.getPtrTy()), offsetof(BlockContext, ntid) + 4 * dimension, b.getInt32Ty());
+    size->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(b.getContext(), {}));
+    // Of numbers below 2^10 the quotient is exact: 2^21 / size, rounded up, is too large by less than what would count.
+    llvm::Value* const inverse = b.CreateAdd(b.CreateUDiv(b.getInt32(1u << 21), size), b.getInt32(1));
+    number = b.CreateLShr(b.CreateMul(all, inverse), std::uint64_t{21});
+    return b.CreateSub(all, b.CreateMul(number, size));
+  };
+  llvm::Value* number = ids.empty() ? nullptr : field(step.getArg(kThread), offsetof(ThreadContext, linear), b.getInt32Ty());
+  llvm::Value* numbers[] = {number, b.getInt32(0), b.getInt32(0)};
+  for (unsigned dimension = 0; number != nullptr && dimension < (isRow ? 0 : isDeep ? 2 : 1); ++dimension) {
+    numbers[dimension] = divide(number, dimension);
+    numbers[dimension + 1] = number;
   }
-  for (const auto& [load, dimension] : loads) {
+  for (const auto& [load, dimension] : ids) {
     load->replaceAllUsesWith(numbers[dimension]);
     load->eraseFromParent();
   }
+  for (const auto& [load, dimension] : sizes) {
+    if (known[dimension] != 0) load->replaceAllUsesWith(b.getInt32(known[dimension]));
+  }
+  return true;
 }
 
 bool inlineWaiting(llvm::Function& step, const std::function<void(llvm::Function&)>& tidy) {

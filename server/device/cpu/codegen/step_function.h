@@ -19,8 +19,9 @@ constexpr std::size_t kMostStepInstructions = 400'000;
 // The body once more, not cut yet: all of it is the segment it begins with.
 llvm::Function* makeStep(llvm::Module&, llvm::Function& body, llvm::StringRef name);
 
-// Has threads of blocks of depth 1, or of one row, find out their numbers in x and y by that in the block: those of a warp need not be of one row.
-void numberFlat(llvm::Function& step, bool ofOneRow);
+// Has threads find out their numbers in x, y and z by that in the block, in blocks of the shape that the code is for: those of a warp need not be of one row. False where
+// that cannot be done, and nothing has been.
+bool numberFlat(llvm::Function& step, Code code);
 
 // Inlines until no function that waits is called but the runtime's, and tidies up. False for recursion, and for what becomes too large.
 bool inlineWaiting(llvm::Function& step, const std::function<void(llvm::Function&)>& tidy);

@@ -11,6 +11,7 @@
 #include "server/device/cpu/codegen/passes.h"
 #include "server/device/cpu/codegen/stack_sizes.h"
 #include "server/device/cpu/codegen/unit.h"
+#include "server/device/cpu/codegen/warp_calls.h"
 
 namespace rouse::cpu::codegen {
 namespace {
@@ -93,20 +94,22 @@ Result<CodeCache::Entry> translate(const ptx::Module& source, const ptx::CallGra
       split = splitAtBarriers(*module, *body, unit.loopName(), independent, lanes, unit.code, [&](llvm::Function& function) { tidy(function, *target); });
     } else if (effort == Effort::full && !allocates) {
       split = splitAtShared(*module, *body, unit.loopName(), independent, lanes, unit.code);
-      if (!split && lanes != nullptr && !isFlat(unit.code)) split = splitAtRounds(*module, *body, unit.loopName(), independent, lanes, unit.code);
+      if (!split && lanes != nullptr && !unit.code.goesByNumber()) split = splitAtRounds(*module, *body, unit.loopName(), independent, lanes, unit.code);
     }
     if (split) {
       entry.facts[kHasLoop] = 1;
       entry.facts[kFrame] = split->frameBytes;
       entry.facts[kForm] = (split->wholeWarps ? kWholeWarps : 0) | (split->mayPoll ? kMayPoll : 0);
       if (Status valid = verify(*module); !valid) return valid.error();
-    } else if (!entry.facts[kWaits] && !isFlat(unit.code)) {
+    } else if (lanes != nullptr && entry.facts[kWaits] && exchangesInWarps(*module)) {
+      entry.facts[kForm] = kWholeWarps;
+    } else if (!entry.facts[kWaits] && !unit.code.goesByNumber()) {
       if (independent) llvm::for_each(*module, markIndependent);
       entry.facts[kForm] = addBlockLoop(*module, *body, unit.loopName(), lanes, unit.code) ? kRows : 0;
       entry.facts[kHasLoop] = 1;
     }
     // With a loop for blocks of any shape whose frames are never too large, the other form is a fallback nobody comes to.
-    if (isFlat(unit.code) || (entry.facts[kHasLoop] != 0 && entry.facts[kFrame] <= kSmallFrameBytes && (entry.facts[kForm] & kWholeWarps) == 0)) {
+    if (unit.code.goesByNumber() || (entry.facts[kHasLoop] != 0 && entry.facts[kFrame] <= kSmallFrameBytes && (entry.facts[kForm] & kWholeWarps) == 0)) {
       body->addFnAttr(llvm::Attribute::NoInline);
       body->addFnAttr(llvm::Attribute::OptimizeNone);
     }

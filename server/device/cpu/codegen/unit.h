@@ -24,10 +24,16 @@ struct Unit {
 
   auto operator<=>(const Unit&) const = default;
   bool checked() const { return code == Code::checked; }
-  std::string entryName() const { return std::string(kNames[static_cast<std::size_t>(code)]) + "entry." + std::to_string(*function); }
-  std::string loopName() const { return std::string(kNames[static_cast<std::size_t>(code)]) + "loop." + std::to_string(*function); }
-
-  static constexpr std::string_view kNames[kCodes] = {"rouse.", "rouse.checked.", "rouse.flat.", "rouse.row.", "rouse.full."};
+  std::string entryName() const { return "rouse." + formName() + "entry." + std::to_string(*function); }
+  std::string loopName() const { return "rouse." + formName() + "loop." + std::to_string(*function); }
+  // Of its code: each has its own.
+  std::string formName() const {
+    constexpr const char* kNames[] = {"", "checked.", "full.", "row.", "flat.", "deep."};
+    std::string name = kNames[code.form];
+    if (code.form >= Code::flat) name += std::to_string(code.width) + ".";
+    if (code.form == Code::deep) name += std::to_string(code.height) + ".";
+    return name;
+  }
 };
 
 // What the cache keeps beside an object.

@@ -1,5 +1,6 @@
 #include "server/device/cpu/codegen/warp_calls.h"
 
+#include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/StringSwitch.h>
 
 namespace rouse::cpu::codegen {
@@ -18,6 +19,14 @@ std::optional<WarpCall> warpOperation(const llvm::CallInst& call) {
       .Case("rouse_cpu_matrix", WarpCall::matrix)
       .Case("rouse_cpu_matrix_part", WarpCall::matrix)
       .Default(std::nullopt);
+}
+
+bool exchangesInWarps(const llvm::Module& module) {
+  const auto isOne = [](const llvm::User* user) {
+    const auto* const call = llvm::dyn_cast<llvm::CallInst>(user);
+    return call != nullptr && warpOperation(*call).has_value();
+  };
+  return llvm::any_of(module, [&](const llvm::Function& function) { return function.isDeclaration() && llvm::any_of(function.users(), isOne); });
 }
 
 namespace {

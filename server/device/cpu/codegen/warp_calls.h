@@ -11,6 +11,7 @@ enum class WarpCall : std::uint8_t { sync, shuffle, vote, match, reduce, active,
 
 // Of those; with the lanes that take part, in the member mask, but for matrices: all of the warp.
 std::optional<WarpCall> warpOperation(const llvm::CallInst&);
+bool exchangesInWarps(const llvm::Module&);  // whether there is one
 
 // The lanes that take part, as the program says; null where it says nothing.
 const llvm::Value* memberMask(const llvm::CallInst&);
