@@ -24,6 +24,20 @@ TEST_CASE("code for blocks of whole vectors is compiled where there is a differe
   CHECK(chained.loop == again.loop);
 }
 
+TEST_CASE("threads of blocks whose rows are short go side by side by their number") {
+  const LoopKernels kernels("lanes", "O3");
+  const cpu::KernelCode any = kernels.code("own_loops");
+  for (const memory::Dim3& block : {memory::Dim3{8, 8, 1}, memory::Dim3{4, 16, 2}, memory::Dim3{2, 40, 1}, memory::Dim3{1, 1, 64}, memory::Dim3{3, 20, 1}}) {
+    INFO(block.x << " x " << block.y << " x " << block.z);
+    CHECK((kernels.codeFor("own_loops", block).loop != any.loop) == any.lanes);
+  }
+  for (const memory::Dim3& block : {memory::Dim3{16, 4, 1}, memory::Dim3{12, 4, 1}, memory::Dim3{8, 1, 1}, memory::Dim3{4, 2, 1}}) {
+    INFO(block.x << " x " << block.y << " x " << block.z);
+    const cpu::KernelCode own = kernels.codeFor("own_loops", block);
+    CHECK((own.loop == any.loop || own.loop == kernels.code("own_loops", cpu::Code::full).loop));
+  }
+}
+
 TEST_CASE("what one of the threads side by side does ends the launch") {
   mustEndWith("lanes", "faults", CudaError::illegalAddress);
   mustEndWith("lanes", "misaligned", CudaError::misalignedAddress);

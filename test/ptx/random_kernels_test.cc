@@ -114,7 +114,8 @@ cpu::KernelCode compileFor(cpu::Program& program, const cpu::KernelCode& plain, 
 
 std::vector<memory::Dim3> shapesOf(const RandomKernel& kernel, std::mt19937& random) {
   static constexpr memory::Dim3 kAny[] = {{1, 1, 1},   {7, 1, 1},  {16, 1, 1}, {33, 1, 1}, {64, 1, 1}, {100, 1, 1},
-                                          {256, 1, 1}, {16, 4, 1}, {8, 8, 2},  {40, 3, 1}, {17, 3, 2}};
+                                          {256, 1, 1}, {16, 4, 1}, {8, 8, 2},  {40, 3, 1}, {17, 3, 2},
+                                          {4, 8, 1},   {2, 16, 3}, {1, 40, 1}, {3, 11, 1}, {8, 5, 1}};
   static constexpr memory::Dim3 kWhole[] = {{32, 1, 1}, {64, 1, 1}, {128, 1, 1}, {32, 3, 1},
                                             {64, 2, 2}, {16, 4, 1}, {96, 1, 1},  {2, 32, 1},
                                             {8, 8, 1},  {16, 16, 1}, {48, 2, 1},  {1, 64, 1},

@@ -49,7 +49,7 @@ struct Code {
     plain,
     checked,  // asks before each access whether it may be made (abi.h)
     full,     // as plain, for blocks whose width is a multiple of kSideBySide, whose vectors of neighbours have no empty lanes (KernelCode::lanes)
-    // Where warps exchange values (KernelCode::wholeWarps), for blocks of other widths, whose threads go by their number in the block: no more than a loop, if there is one.
+    // For blocks whose threads go by their number in the block: of other widths than those of whole warps, where warps exchange values (KernelCode::wholeWarps); of short rows else. No more than a loop, if there is one.
     row,   // blocks of one row
     flat,  // of depth 1
     deep,  // of any depth

@@ -8,6 +8,7 @@
 
 #include "server/device/cpu/codegen/lanes.h"
 #include "server/device/cpu/codegen/passes.h"
+#include "server/device/cpu/codegen/step_function.h"
 #include "server/device/cpu/codegen/thread_loops.h"
 
 namespace rouse::cpu::codegen {
@@ -100,6 +101,28 @@ bool addBlockLoop(llvm::Module& module, llvm::Function& body, llvm::StringRef na
   loops.noteMisaligned();
   b.CreateRetVoid();
   return rows;
+}
+
+bool addWarpLoop(llvm::Module& module, llvm::Function& body, llvm::StringRef name, llvm::TargetMachine& target, Code code, const std::function<void(llvm::Function&)>& tidy) {
+  llvm::ValueToValueMapTy map;
+  llvm::Function* const inlined = llvm::CloneFunction(&body, map);
+  inlined->setLinkage(llvm::GlobalValue::InternalLinkage);
+  dropNoAlias(*inlined);
+  llvm::Function* lanes = nullptr;
+  if (numberFlat(*inlined, code)) {
+    tidy(*inlined);
+    lanes = sideBySide(*inlined, Beside::warps, target);
+  }
+  inlined->eraseFromParent();
+  if (lanes == nullptr) return false;
+  llvm::Function* const function = makeLoopFunction(module, name);
+  llvm::IRBuilder<> b(&function->getEntryBlock());
+  ThreadLoops loops(b);
+  allowLanes(*function);
+  loops.forWarps([&](llvm::Value* count) { b.CreateCall(lanes, {loops.thread(), loops.parameters(), count})->addFnAttr(llvm::Attribute::AlwaysInline); });
+  loops.noteMisaligned();
+  b.CreateRetVoid();
+  return true;
 }
 
 }  // namespace rouse::cpu::codegen

@@ -111,16 +111,21 @@ class LaneEmitter {
   bool leavesOut(llvm::Type* element) const;
   template <class Near, class Far>
   llvm::Value* access(const llvm::Value* pointer, llvm::Type* result, Near near, Far far);
+  // Of so many lanes each: a warp has several, as it has rows of a block.
+  struct Runs {
+    unsigned lanes;
+    bool same;  // all have one element, not neighbours
+  };
+  std::optional<Runs> runsOf(const llvm::Value* pointer, llvm::Type*) const;
   template <class Near, class Far>
-  llvm::Value* accessByRuns(const llvm::Value* pointer, llvm::Type*, Near near, Far far);
+  llvm::Value* accessByRuns(const Runs&, const llvm::Value* pointer, llvm::Type*, Near near, Far far);
   template <class Near, class Far>
   llvm::Value* either(llvm::Value* condition, Near near, Far far);
-  bool mayBeRuns(const llvm::Value* pointer, llvm::Type*) const;
   bool isComputed(const llvm::Value*, unsigned depth = 0) const;
   llvm::Value* gatherParts(llvm::Type*, llvm::Value* addresses);
-  llvm::Value* runOf(llvm::Value* vector, unsigned run);
-  llvm::Value* loadRuns(llvm::Type*, llvm::ArrayRef<llvm::Value*> firsts);
-  llvm::Value* storeRuns(llvm::Value* values, llvm::ArrayRef<llvm::Value*> firsts);
+  llvm::Value* runOf(const Runs&, llvm::Value* vector, unsigned run);
+  llvm::Value* loadRuns(const Runs&, llvm::Type*, llvm::ArrayRef<llvm::Value*> firsts);
+  llvm::Value* storeRuns(const Runs&, llvm::Value* values, llvm::ArrayRef<llvm::Value*> firsts);
 
   // --- lane_warp.cc ---
   bool coversWarpCall(const llvm::CallInst&) const;

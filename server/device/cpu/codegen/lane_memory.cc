@@ -1,10 +1,16 @@
 // Accesses of all lanes to memory: of neighbours at once, of others by gathers and scatters, atomic ones lane by lane.
+#include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/MDBuilder.h>
 
 #include "server/device/cpu/codegen/lane_emitter.h"
 #include "server/device/cpu/codegen/warp_calls.h"
 
 namespace rouse::cpu::codegen {
+namespace {
+
+constexpr unsigned kShortestRun = 4;
+
+}  // namespace
 
 bool LaneEmitter::isContiguous(const llvm::Value* pointer, llvm::Type* type) const {
   const Shape shape = shapes_.of(pointer);
@@ -19,7 +25,7 @@ bool LaneEmitter::isOneByOne(const llvm::Instruction& access) const {
   if (pointer == nullptr || !isPlainAccess(access) || shapes_.threadField(pointer)) return false;
   llvm::Type* const type = llvm::getLoadStoreType(const_cast<llvm::Instruction*>(&access));
   const Shape shape = shapes_.of(pointer);
-  if (shape.isUniform() || isContiguous(pointer, type) || mayBeRuns(pointer, type)) return false;
+  if (shape.isUniform() || isContiguous(pointer, type) || runsOf(pointer, type)) return false;
   return !hasMasks_ || layout_.getTypeStoreSize(type).getFixedValue() < sizeof(std::uint32_t);
 }
 
@@ -43,11 +49,18 @@ bool LaneEmitter::leavesOut(llvm::Type* element) const {
   return hasMasks_ || bits == 32 || bits == 64;
 }
 
-// Whether it is computed of lanes' numbers, and not found in memory: then elements are often side by side where that cannot be told before, as behind `x = i % width`, or where an index is kept
-// within bounds.
-bool LaneEmitter::mayBeRuns(const llvm::Value* pointer, llvm::Type* type) const {
+// Of addresses that lanes do not have alike, nor at one distance all of them: in which runs of lanes the elements are neighbours, or the same, as a rule. Where parts of a warp are rows of a block, their numbers say
+// so; else it is of those that are computed of lanes' numbers, and not found in memory: they are often neighbours where that cannot be told before, as behind `x = i % width`, or where an index is kept
+// within bounds. Nothing where it is not likely.
+std::optional<LaneEmitter::Runs> LaneEmitter::runsOf(const llvm::Value* pointer, llvm::Type* type) const {
   const std::uint64_t bytes = layout_.getTypeStoreSize(type).getFixedValue();
-  return !shapes_.of(pointer).isScalar() && bytes <= sizeof(std::uint64_t) && !type->isIntegerTy(1) && layout_.getTypeAllocSize(type).getFixedValue() == bytes && isComputed(pointer);
+  if (shapes_.of(pointer).isScalar() || bytes > sizeof(std::uint64_t) || type->isIntegerTy(1) || layout_.getTypeAllocSize(type).getFixedValue() != bytes || !isComputed(pointer)) return std::nullopt;
+  for (unsigned lanes = kSideBySide; areOfWarp(beside_) && lanes >= kShortestRun; lanes /= 2) {
+    const Shape shape = ofParts(lanes).of(pointer);
+    if (shape.kind == Shape::Kind::affine && shape.stride == static_cast<std::int64_t>(bytes)) return Runs{lanes, false};
+    if (shape.isUniform()) return Runs{lanes, true};
+  }
+  return Runs{kSideBySide, false};
 }
 
 bool LaneEmitter::isComputed(const llvm::Value* value, unsigned depth) const {
@@ -71,20 +84,28 @@ llvm::Value* LaneEmitter::access(const llvm::Value* pointer, llvm::Type* type, N
   return ok == nullptr ? near() : either(ok, near, far);
 }
 
-// Runs of neighbours, as wide as the vectors that most kernels go in: a whole warp has two, where rows of 16 follow one another at a distance, too.
-constexpr unsigned kRun = kSideBySide;
-
-// `near`, with where each run begins, where all lanes' elements turn out to be neighbours in their runs, else `far`.
+// `near`, with where each run begins, where all lanes' elements turn out to be as they are in such runs, else `far`.
 template <class Near, class Far>
-llvm::Value* LaneEmitter::accessByRuns(const llvm::Value* pointer, llvm::Type* type, Near near, Far far) {
+llvm::Value* LaneEmitter::accessByRuns(const Runs& runs, const llvm::Value* pointer, llvm::Type* type, Near near, Far far) {
+  // Of accesses at the same distance for all from one that lanes have each, the question is the same.
+  const llvm::Value* base = pointer;
+  while (const auto* moved = llvm::dyn_cast<llvm::GetElementPtrInst>(base)) {
+    const bool isSame = llvm::all_of(moved->indices(), [&](const llvm::Value* index) { return shapes_.of(index).isUniform(); });
+    if (!isSame || shapes_.of(moved->getPointerOperand()).isScalar()) break;
+    base = moved->getPointerOperand();
+  }
   // What lanes that are not here have may be no value.
-  llvm::Value* const addresses = b.CreateFreeze(vectorOf(pointer));
-  const std::uint64_t bytes = layout_.getTypeStoreSize(type).getFixedValue();
+  llvm::Value* const addresses = b.CreateFreeze(vectorOf(base));
+  const std::function<llvm::Value*(const llvm::Value*, unsigned)> firstOf = [&](const llvm::Value* value, unsigned lane) -> llvm::Value* {
+    if (value == base) return b.CreateExtractElement(addresses, std::uint64_t{lane});
+    return onceMore(*llvm::cast<llvm::GetElementPtrInst>(value), [&](const llvm::Value* operand) { return operand->getType()->isPointerTy() ? firstOf(operand, lane) : scalarOf(operand); });
+  };
+  const std::uint64_t bytes = runs.same ? 0 : layout_.getTypeStoreSize(type).getFixedValue();
   llvm::SmallVector<int, kWarp> firstOfRun;
   llvm::SmallVector<llvm::Constant*, kWarp> offsets;
   for (unsigned lane = 0; lane < lanes_; ++lane) {
-    firstOfRun.push_back(static_cast<int>(lane / kRun * kRun));
-    offsets.push_back(b.getInt64(lane % kRun * bytes));
+    firstOfRun.push_back(static_cast<int>(lane / runs.lanes * runs.lanes));
+    offsets.push_back(b.getInt64(lane % runs.lanes * bytes));
   }
   llvm::Value* const wanted = b.CreateGEP(b.getInt8Ty(), b.CreateShuffleVector(addresses, firstOfRun), llvm::ConstantVector::get(offsets));
   llvm::Value* const same = b.CreateICmpEQ(addresses, wanted);
@@ -92,10 +113,47 @@ llvm::Value* LaneEmitter::accessByRuns(const llvm::Value* pointer, llvm::Type* t
   llvm::Value* const counts = hasMasks_ ? b.CreateSelect(mask_, same, llvm::Constant::getAllOnesValue(same->getType())) : b.CreateSelect(mask_, same, llvm::Constant::getNullValue(same->getType()));
   llvm::Value* const all = b.CreateICmpEQ(b.CreateBitCast(counts, b.getIntNTy(lanes_)), llvm::Constant::getAllOnesValue(b.getIntNTy(lanes_)));
   return either(all, [&] {
-    llvm::SmallVector<llvm::Value*, 2> firsts;
-    for (unsigned lane = 0; lane < lanes_; lane += kRun) firsts.push_back(b.CreateExtractElement(addresses, std::uint64_t{lane}));
+    llvm::SmallVector<llvm::Value*, kWarp / kShortestRun> firsts;
+    for (unsigned lane = 0; lane < lanes_; lane += runs.lanes) firsts.push_back(firstOf(pointer, lane));
     return near(firsts);
   }, far);
+}
+
+// Of a vector of all lanes, one run's.
+llvm::Value* LaneEmitter::runOf(const Runs& runs, llvm::Value* vector, unsigned run) {
+  if (lanes_ == runs.lanes) return vector;
+  llvm::SmallVector<int, kSideBySide> which;
+  for (unsigned lane = 0; lane < runs.lanes; ++lane) which.push_back(static_cast<int>(run * runs.lanes + lane));
+  return b.CreateShuffleVector(vector, which);
+}
+
+llvm::Value* LaneEmitter::loadRuns(const Runs& runs, llvm::Type* type, llvm::ArrayRef<llvm::Value*> firsts) {
+  auto* const part = llvm::FixedVectorType::get(type, runs.lanes);
+  llvm::SmallVector<llvm::Value*, kWarp / kShortestRun> parts;
+  for (unsigned run = 0; run < firsts.size(); ++run) {
+    llvm::Value* const here = hasMasks_ ? runOf(runs, mask_, run) : nullptr;
+    if (runs.same) {
+      // As an element of a vector, which no lane of a run that is not here loads.
+      llvm::Value* const first = hasMasks_ ? static_cast<llvm::Value*>(b.CreateMaskedLoad(part, firsts[run], llvm::Align(1),
+                                                                                          b.CreateInsertElement(llvm::Constant::getNullValue(here->getType()), b.CreateOrReduce(here), std::uint64_t{0}),
+                                                                                          llvm::Constant::getNullValue(part)))
+                                           : b.CreateInsertElement(llvm::PoisonValue::get(part), b.CreateAlignedLoad(type, firsts[run], llvm::Align(1)), std::uint64_t{0});
+      parts.push_back(b.CreateShuffleVector(first, llvm::SmallVector<int, kSideBySide>(runs.lanes, 0)));
+    } else {
+      parts.push_back(hasMasks_ ? static_cast<llvm::Value*>(b.CreateMaskedLoad(part, firsts[run], llvm::Align(1), here, llvm::Constant::getNullValue(part)))
+                                : b.CreateAlignedLoad(part, firsts[run], llvm::Align(1)));
+    }
+  }
+  return parts.size() == 1 ? parts.front() : llvm::concatenateVectors(b, parts);
+}
+
+llvm::Value* LaneEmitter::storeRuns(const Runs& runs, llvm::Value* values, llvm::ArrayRef<llvm::Value*> firsts) {
+  llvm::Value* last = nullptr;
+  for (unsigned run = 0; run < firsts.size(); ++run) {
+    llvm::Value* const part = runOf(runs, values, run);
+    last = hasMasks_ ? static_cast<llvm::Value*>(b.CreateMaskedStore(part, firsts[run], llvm::Align(1), runOf(runs, mask_, run))) : b.CreateAlignedStore(part, firsts[run], llvm::Align(1));
+  }
+  return last;
 }
 
 // Bytes and halves, for which there is no gather, of the words that they are in: those are as readable as their parts. (A half that is in two is misaligned, which ends the launch.)
@@ -107,40 +165,6 @@ llvm::Value* LaneEmitter::gatherParts(llvm::Type* type, llvm::Value* addresses) 
   llvm::Value* const byte = b.CreateAnd(b.CreateTrunc(b.CreatePtrToInt(addresses, wide), words), std::uint64_t{3});
   llvm::Value* const part = b.CreateLShr(found, b.CreateShl(byte, std::uint64_t{3}));
   return b.CreateBitCast(b.CreateTrunc(part, widen(b.getIntNTy(static_cast<unsigned>(layout_.getTypeStoreSizeInBits(type).getFixedValue())))), widen(type));
-}
-
-// Of a run, as many elements of a vector of all lanes.
-llvm::Value* LaneEmitter::runOf(llvm::Value* vector, unsigned run) {
-  if (lanes_ == kRun) return vector;
-  llvm::SmallVector<int, kRun> which;
-  for (unsigned lane = 0; lane < kRun; ++lane) which.push_back(static_cast<int>(run * kRun + lane));
-  return b.CreateShuffleVector(vector, which);
-}
-
-llvm::Value* LaneEmitter::loadRuns(llvm::Type* type, llvm::ArrayRef<llvm::Value*> firsts) {
-  auto* const part = llvm::FixedVectorType::get(type, kRun);
-  llvm::Value* all = nullptr;
-  for (unsigned run = 0; run < firsts.size(); ++run) {
-    llvm::Value* const loaded = hasMasks_ ? static_cast<llvm::Value*>(b.CreateMaskedLoad(part, firsts[run], llvm::Align(1), runOf(mask_, run), llvm::Constant::getNullValue(part)))
-                                          : b.CreateAlignedLoad(part, firsts[run], llvm::Align(1));
-    if (all == nullptr) {
-      all = loaded;
-      continue;
-    }
-    llvm::SmallVector<int, kWarp> both;
-    for (unsigned lane = 0; lane < kWarp; ++lane) both.push_back(static_cast<int>(lane));
-    all = b.CreateShuffleVector(all, loaded, both);
-  }
-  return all;
-}
-
-llvm::Value* LaneEmitter::storeRuns(llvm::Value* values, llvm::ArrayRef<llvm::Value*> firsts) {
-  llvm::Value* last = nullptr;
-  for (unsigned run = 0; run < firsts.size(); ++run) {
-    llvm::Value* const part = runOf(values, run);
-    last = hasMasks_ ? static_cast<llvm::Value*>(b.CreateMaskedStore(part, firsts[run], llvm::Align(1), runOf(mask_, run))) : b.CreateAlignedStore(part, firsts[run], llvm::Align(1));
-  }
-  return last;
 }
 
 template <class Near, class Far>
@@ -217,7 +241,8 @@ void LaneEmitter::emitLoad(const llvm::LoadInst& load) {
     if (layout_.getTypeStoreSize(type).getFixedValue() < sizeof(std::uint32_t)) return gatherParts(type, vectorOf(pointer));
     return b.CreateMaskedGather(widen(type), vectorOf(pointer), llvm::Align(1), mask_, zero);
   };
-  set(made_[&load].vector, mayBeRuns(pointer, type) ? accessByRuns(pointer, type, [&](llvm::ArrayRef<llvm::Value*> firsts) { return loadRuns(type, firsts); }, far) : access(pointer, type, near, far));
+  const auto runs = runsOf(pointer, type);
+  set(made_[&load].vector, runs ? accessByRuns(*runs, pointer, type, [&](llvm::ArrayRef<llvm::Value*> firsts) { return loadRuns(*runs, type, firsts); }, far) : access(pointer, type, near, far));
 }
 
 void LaneEmitter::emitStore(const llvm::StoreInst& store) {
@@ -256,8 +281,9 @@ void LaneEmitter::emitStore(const llvm::StoreInst& store) {
     if (!hasMasks_) return emitOneByOne(store).vector;
     return b.CreateMaskedScatter(all, vectorOf(pointer), llvm::Align(1), mask_);
   };
-  if (mayBeRuns(pointer, value->getType())) {
-    accessByRuns(pointer, value->getType(), [&](llvm::ArrayRef<llvm::Value*> firsts) { return storeRuns(all, firsts); }, far);
+  const auto runs = runsOf(pointer, value->getType());
+  if (runs && !runs->same) {
+    accessByRuns(*runs, pointer, value->getType(), [&](llvm::ArrayRef<llvm::Value*> firsts) { return storeRuns(*runs, all, firsts); }, far);
   } else {
     access(pointer, value->getType(), near, far);
   }

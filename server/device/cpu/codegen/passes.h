@@ -53,9 +53,12 @@ bool isWaitingFunction(llvm::StringRef name);
 // side (lanes.h). `code`: which of them. True if it is one for several blocks (KernelCode::rows).
 bool addBlockLoop(llvm::Module&, llvm::Function& body, llvm::StringRef name, llvm::TargetMachine* lanes, Code code);
 
+// Adds a BlockLoop of a kernel that never waits, by threads' numbers in the block, a warp at once. False, and nothing added, where that cannot be. `tidy`: simplifies a function.
+bool addWarpLoop(llvm::Module&, llvm::Function& body, llvm::StringRef name, llvm::TargetMachine& lanes, Code code, const std::function<void(llvm::Function&)>& tidy);
+
 // Adds a BlockLoop for a kernel whose threads wait for each other, where they do so at barriers of the whole block, or as whole warps, only. Nothing,
 // with the module as it was, where the kernel is one for fibers. `independent`: accesses of different threads that no barrier separates may be
-// reordered. `lanes`: as above. `code`: that of threads that go by their number, only where warps exchange values. `tidy`: simplifies a function after calls in it were inlined.
+// reordered. `lanes`: as above. `code`: of threads that go by their number what they do a warp at once. `tidy`: simplifies a function after calls in it were inlined.
 struct SplitLoop {
   std::uint32_t frameBytes;  // that it needs of rouse_cpu_frames for each thread
   bool wholeWarps;           // KernelCode::wholeWarps

@@ -156,16 +156,26 @@ Code byNumber(const memory::Dim3& block) {
   return block.z == 1 ? Code(Code::flat, known(block.x)) : Code(Code::deep, known(block.x), known(block.y));
 }
 
+// Whether there are so few neighbours in x that vectors of them are mostly empty: threads by their number fill them. What they load then lies in several rows, so that a kernel that does little else is better as
+// it is, unless the rows are as good as none.
+bool isNarrow(const memory::Dim3& block, bool isShort) {
+  const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
+  return threads > block.x && threads >= kSideBySide && (block.x <= 2 || (!isShort && (block.x <= 4 || block.x == 8)));
+}
+
 }  // namespace
 
 Result<KernelCode> Program::compileFor(std::uint32_t kernel, const memory::Dim3& block) {
   auto code = compile(kernel, block.x % kSideBySide == 0 ? Code::full : Code::plain);
-  if (!code || !code->wholeWarps || block.x % kWarp == 0) return code;
+  if (!code) return code;
+  const bool mustBe = code->wholeWarps && block.x % kWarp != 0;
+  if (!mustBe && !(code->lanes && isNarrow(block, code->rows))) return code;
   const Code form = byNumber(block);
   // Where whole rows leave it to fibers, so does what knows no more of the block than that.
   const bool mayHelp = code->loop != nullptr || form.width != 0;
   const auto other = mayHelp ? compile(kernel, form) : Result<KernelCode>(KernelCode{});
-  code->wholeWarps = false;
+  if (!mustBe && !(other && other->loop != nullptr)) return code;
+  code->wholeWarps = code->rows = false;
   code->loop = other ? other->loop : nullptr;
   code->frameBytes = other ? other->frameBytes : 0;
   code->mayPoll = other && other->mayPoll;

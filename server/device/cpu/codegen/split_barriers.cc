@@ -96,10 +96,8 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
   if (way.cuts == Cuts::rounds && !cutter.separateRounds()) return std::nullopt;
   // Lanes of warps exchange values side by side only.
   const bool wholeWarps = cutter.hasWarpCalls();
-  if (code.goesByNumber() && !wholeWarps) {
-    way.steppingHelps = way.mayStep;  // it is one that was, or nobody would have asked for this form
-    return std::nullopt;
-  }
+  // Of blocks whose rows are short, threads go by their number for speed only: what is simple.
+  if (code.goesByNumber() && !wholeWarps && cutter.polls()) return std::nullopt;
   if (wholeWarps && (lanes == nullptr || !hasLaneForms(step))) return std::nullopt;
   std::optional<Uniformity> uniformity;
   const bool needsCommon = cutter.reduces() || cutter.hasSeveralNumbers() || wholeWarps || !objects.none() || way.cuts != Cuts::barriers;
@@ -120,7 +118,7 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
     }
   }
   const bool common = uniformity->barriersAreUniform() && (needsCommon || !cutter.polls());
-  if (!common && needsCommon) return std::nullopt;
+  if (!common && (needsCommon || code.goesByNumber())) return std::nullopt;
   if (!objects.areAlike(*uniformity)) return std::nullopt;
   if (common) {
     if (cutter.polls()) {
@@ -157,7 +155,7 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
   if (!frame.keep()) return std::nullopt;
   llvm::removeUnreachableBlocks(step);
   SegmentLoops loops(step, cutter.cuts().size(), frame, independent, lanes,
-                     !wholeWarps ? neighboursOf(code) : code.goesByNumber() ? Beside::warps : Beside::rows, ranges);
+                     code.goesByNumber() ? Beside::warps : wholeWarps ? Beside::rows : neighboursOf(code), ranges);
   if (!common) {
     loops.addApart(name);
   } else {

@@ -103,7 +103,9 @@ Result<CodeCache::Entry> translate(const ptx::Module& source, const ptx::CallGra
       if (Status valid = verify(*module); !valid) return valid.error();
     } else if (lanes != nullptr && entry.facts[kWaits] && exchangesInWarps(*module)) {
       entry.facts[kForm] = kWholeWarps;
-    } else if (!entry.facts[kWaits] && !unit.code.goesByNumber()) {
+    } else if (unit.code.goesByNumber()) {
+      entry.facts[kHasLoop] = !entry.facts[kWaits] && lanes != nullptr && addWarpLoop(*module, *body, unit.loopName(), *lanes, unit.code, [&](llvm::Function& function) { tidy(function, *target); });
+    } else if (!entry.facts[kWaits]) {
       if (independent) llvm::for_each(*module, markIndependent);
       entry.facts[kForm] = addBlockLoop(*module, *body, unit.loopName(), lanes, unit.code) ? kRows : 0;
       entry.facts[kHasLoop] = 1;
