@@ -1,5 +1,4 @@
-// Reciprocals, roots and the approximate functions, which are computed as accurately as the mathematics library does:
-// within the bounds that the ISA gives for each.
+// Reciprocals, roots and the approximate functions, within the bounds that the ISA gives for each, without calls: they go in vectors.
 #include "server/device/cpu/codegen/directed_rounding.h"
 #include "server/device/cpu/codegen/families.h"
 #include "server/device/cpu/codegen/floating_point.h"
