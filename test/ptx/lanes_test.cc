@@ -8,7 +8,7 @@ namespace rouse::test {
 
 TEST_CASE("threads side by side compute what each computes alone") {
   mustBeTheSame("lanes", {"guarded", "branches", "own_loops", "left_apart", "many_ends", "common_loops", "wraps", "null_pointers", "types", "arithmetic", "numbers", "atomics",
-                          "one_place", "divisions", "edges", "edges_signed", "edges_back", "edges_wrap", "edges_only", "either", "called", "quotients", "rows"});
+                          "one_place", "divisions", "edges", "edges_signed", "edges_back", "edges_wrap", "edges_only", "either", "called", "quotients", "rows", "looks_up", "divided_bytes"});
 }
 
 TEST_CASE("threads that wait for others side by side with them are not") { mustBeTheSame("lanes", {"bit_locks", "chained"}); }
@@ -50,6 +50,12 @@ TEST_CASE("what one of the threads side by side does ends the launch") {
 TEST_CASE("functions that only compute do not keep threads from being side by side") {
   const LoopKernels kernels("lanes", "O3");
   CHECK(kernels.code("called").lanes == kernels.code("guarded").lanes);
+}
+
+TEST_CASE("threads that look up bytes are not side by side, those that divide bytes between them are") {
+  const LoopKernels kernels("lanes", "O3");
+  CHECK_FALSE(kernels.code("looks_up").lanes);
+  CHECK(kernels.code("divided_bytes").lanes == kernels.code("guarded").lanes);
 }
 
 // PTX ISA, rsqrt: 2^-22.9.

@@ -287,6 +287,24 @@ KERNEL waves(unsigned n, const unsigned* in, unsigned* out) {
   out[global()] = __float_as_uint(n % 3 == 0 ? sine : n % 3 == 1 ? cosine : tangent);
 }
 
+// What a thread alone does sooner: one byte after the other, found by what was found before.
+KERNEL looks_up(unsigned n, const unsigned* in, unsigned* out) {
+  const unsigned char* const bytes = reinterpret_cast<const unsigned char*>(in);
+  unsigned state = global(), length = 0;
+  while (length < n % 50 && bytes[state] % 7 != 3) {
+    state = bytes[state + 1] * 3;
+    ++length;
+  }
+  out[global()] = state + length;
+}
+
+// And what it does not: it would go through memory in strides.
+KERNEL divided_bytes(unsigned n, const unsigned* in, unsigned* out) {
+  const unsigned char* const from = reinterpret_cast<const unsigned char*>(in);
+  unsigned char* const to = reinterpret_cast<unsigned char*>(out);
+  for (int i = global(), stride = gridDim.x * threads(); i < static_cast<int>(4 * n); i += stride) to[i] = from[i] + 1;
+}
+
 // nvcc calls a function of its own for each power.
 KERNEL called(unsigned n, const unsigned* in, unsigned* out) {
   const double x = in[global()] % 1000 * 0.01;

@@ -108,6 +108,8 @@ class LaneEmitter {
   void forEachLane(llvm::Value* bits, llvm::BasicBlock* before, llvm::BasicBlock* done, llvm::function_ref<void(llvm::Value* lane)> one);
   bool isContiguous(const llvm::Value* pointer, llvm::Type*) const;
   bool isOneByOne(const llvm::Instruction& access) const;
+  bool isOfThreads(const llvm::Value* step, unsigned depth = 0) const;
+  bool dividesWork(const llvm::Loop&) const;
   bool leavesOut(llvm::Type* element) const;
   template <class Near, class Far>
   llvm::Value* access(const llvm::Value* pointer, llvm::Type* result, Near near, Far far);
