@@ -107,27 +107,29 @@ class LaneEmitter {
   // From `before`, a loop over the lanes in `bits`, of which there are some, the lower ones first, to `done`.
   void forEachLane(llvm::Value* bits, llvm::BasicBlock* before, llvm::BasicBlock* done, llvm::function_ref<void(llvm::Value* lane)> one);
   bool isContiguous(const llvm::Value* pointer, llvm::Type*) const;
-  bool isOneByOne(const llvm::Instruction& access) const;
-  bool isOfThreads(const llvm::Value* step, unsigned depth = 0) const;
-  bool dividesWork(const llvm::Loop&) const;
   bool leavesOut(llvm::Type* element) const;
-  template <class Near, class Far>
-  llvm::Value* access(const llvm::Value* pointer, llvm::Type* result, Near near, Far far);
+  using Access = llvm::function_ref<llvm::Value*()>;
+  llvm::Value* access(const llvm::Value* pointer, llvm::Type* result, Access near, Access far);
+  llvm::Value* either(llvm::Value* condition, Access near, Access far);
+  llvm::Value* gatherParts(llvm::Type*, llvm::Value* addresses);
+
+  // --- lane_runs.cc ---
   // Of so many lanes each: a warp has several, as it has rows of a block.
   struct Runs {
     unsigned lanes;
     bool same;  // all have one element, not neighbours
   };
   std::optional<Runs> runsOf(const llvm::Value* pointer, llvm::Type*) const;
-  template <class Near, class Far>
-  llvm::Value* accessByRuns(const Runs&, const llvm::Value* pointer, llvm::Type*, Near near, Far far);
-  template <class Near, class Far>
-  llvm::Value* either(llvm::Value* condition, Near near, Far far);
   bool isComputed(const llvm::Value*, unsigned depth = 0) const;
-  llvm::Value* gatherParts(llvm::Type*, llvm::Value* addresses);
+  llvm::Value* accessByRuns(const Runs&, const llvm::Value* pointer, llvm::Type*, llvm::function_ref<llvm::Value*(llvm::ArrayRef<llvm::Value*> firsts)> near, Access far);
   llvm::Value* runOf(const Runs&, llvm::Value* vector, unsigned run);
   llvm::Value* loadRuns(const Runs&, llvm::Type*, llvm::ArrayRef<llvm::Value*> firsts);
   llvm::Value* storeRuns(const Runs&, llvm::Value* values, llvm::ArrayRef<llvm::Value*> firsts);
+
+  // --- lane_worth.cc ---
+  bool isOneByOne(const llvm::Instruction& access) const;
+  bool isOfThreads(const llvm::Value* step, unsigned depth = 0) const;
+  bool dividesWork(const llvm::Loop&) const;
 
   // --- lane_warp.cc ---
   bool coversWarpCall(const llvm::CallInst&) const;

@@ -1,16 +1,10 @@
 // Accesses of all lanes to memory: of neighbours at once, of others by gathers and scatters, atomic ones lane by lane.
-#include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/MDBuilder.h>
 
 #include "server/device/cpu/codegen/lane_emitter.h"
 #include "server/device/cpu/codegen/warp_calls.h"
 
 namespace rouse::cpu::codegen {
-namespace {
-
-constexpr unsigned kShortestRun = 4;
-
-}  // namespace
 
 bool LaneEmitter::isContiguous(const llvm::Value* pointer, llvm::Type* type) const {
   const Shape shape = shapes_.of(pointer);
@@ -19,192 +13,20 @@ bool LaneEmitter::isContiguous(const llvm::Value* pointer, llvm::Type* type) con
          layout_.getTypeAllocSize(type).getFixedValue() == bytes;
 }
 
-// Whether lanes do it one after the other, or by many instructions: a gather of less than words, for which there is none.
-bool LaneEmitter::isOneByOne(const llvm::Instruction& access) const {
-  const llvm::Value* const pointer = llvm::getLoadStorePointerOperand(&access);
-  if (pointer == nullptr || !isPlainAccess(access) || shapes_.threadField(pointer)) return false;
-  llvm::Type* const type = llvm::getLoadStoreType(const_cast<llvm::Instruction*>(&access));
-  const Shape shape = shapes_.of(pointer);
-  if (shape.isUniform() || isContiguous(pointer, type) || runsOf(pointer, type)) return false;
-  return !hasMasks_ || layout_.getTypeStoreSize(type).getFixedValue() < sizeof(std::uint32_t);
-}
-
-// Whether it is computed of the sizes of blocks or the grid, or as far as those.
-bool LaneEmitter::isOfThreads(const llvm::Value* step, unsigned depth) const {
-  constexpr unsigned kDeepest = 6;
-  constexpr std::int64_t kLeast = 32;
-  if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(step)) return depth == 0 && constant->getValue().abs().sge(kLeast);
-  const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(step);
-  if (instruction == nullptr || depth == kDeepest || llvm::isa<llvm::PHINode>(instruction)) return false;
-  if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(instruction)) {
-    llvm::APInt offset(64, 0);
-    const auto* const block = llvm::dyn_cast<llvm::LoadInst>(load->getPointerOperand()->stripAndAccumulateConstantOffsets(layout_, offset, true));
-    const std::uint64_t at = offset.getZExtValue();
-    const auto isIn = [&](std::uint64_t first, std::uint64_t bytes) { return at >= first && at < first + bytes; };
-    return block != nullptr && shapes_.threadField(block->getPointerOperand()) == offsetof(ThreadContext, block) &&
-           (isIn(offsetof(BlockContext, ntid), sizeof BlockContext::ntid) || isIn(offsetof(BlockContext, nctaid), sizeof BlockContext::nctaid));
-  }
-  return llvm::any_of(instruction->operands(), [&](const llvm::Value* operand) { return isOfThreads(operand, depth + 1); });
-}
-
-// Whether threads divide work by the loop: what it goes by is moved on by such, once or, unrolled, several times a round.
-bool LaneEmitter::dividesWork(const llvm::Loop& loop) const {
-  constexpr unsigned kMostSums = 32;
-  return llvm::any_of(loop.getHeader()->phis(), [&](const llvm::PHINode& phi) {
-    const llvm::Value* sum = phi.getIncomingValueForBlock(loop.getLoopLatch());
-    for (unsigned k = 0; k < kMostSums && sum != &phi; ++k) {
-      const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(sum);
-      const bool isSum = instruction != nullptr && (instruction->getOpcode() == llvm::Instruction::Add || llvm::isa<llvm::GetElementPtrInst>(instruction));
-      if (!isSum || instruction->getNumOperands() != 2) return false;
-      const llvm::Value *const one = instruction->getOperand(0), *const other = instruction->getOperand(1);
-      if (isOfThreads(one) || isOfThreads(other)) return true;
-      sum = loop.isLoopInvariant(one) ? other : one;
-    }
-    return false;
-  });
-}
-
-// Whether there is a loop that does little but such accesses: what is done side by side around them does not make up for them, less where lanes go round each as often as they like. Not one by which threads divide
-// work: a thread alone goes through memory in strides.
-bool LaneEmitter::isBetterAlone() const {
-  constexpr std::size_t kLittle = 16, kLittleTogether = 12;  // instructions for each
-  return llvm::any_of(shapes_.loops().getLoopsInPreorder(), [&](const llvm::Loop* loop) {
-    if (!loop->isInnermost() || dividesWork(*loop)) return false;
-    std::size_t instructions = 0, accesses = 0;
-    for (const llvm::BasicBlock* block : loop->blocks()) {
-      instructions += block->size();
-      accesses += static_cast<std::size_t>(llvm::count_if(*block, [&](const llvm::Instruction& instruction) { return isOneByOne(instruction); }));
-    }
-    return accesses > 0 && instructions <= (shapes_.isCommon(loop) ? kLittleTogether : kLittle) * accesses;
-  });
-}
-
 // Whether the processor leaves lanes out of a load of neighbouring elements. Without masks those of words, which AVX2 has: LLVM makes others lane by lane, each with a branch.
 bool LaneEmitter::leavesOut(llvm::Type* element) const {
   const std::uint64_t bits = layout_.getTypeSizeInBits(element).getFixedValue();
   return hasMasks_ || bits == 32 || bits == 64;
 }
 
-// Of addresses that lanes do not have alike, nor at one distance all of them: in which runs of lanes the elements are neighbours, or the same, as a rule. Where parts of a warp are rows of a block, their numbers say
-// so; else it is of those that are computed of lanes' numbers, and not found in memory: they are often neighbours where that cannot be told before, as behind `x = i % width`, or where an index is kept
-// within bounds. Nothing where it is not likely.
-std::optional<LaneEmitter::Runs> LaneEmitter::runsOf(const llvm::Value* pointer, llvm::Type* type) const {
-  const std::uint64_t bytes = layout_.getTypeStoreSize(type).getFixedValue();
-  if (shapes_.of(pointer).isScalar() || bytes > sizeof(std::uint64_t) || type->isIntegerTy(1) || layout_.getTypeAllocSize(type).getFixedValue() != bytes || !isComputed(pointer)) return std::nullopt;
-  for (unsigned lanes = kSideBySide; areOfWarp(beside_) && lanes >= kShortestRun; lanes /= 2) {
-    const Shape shape = ofParts(lanes).of(pointer);
-    if (shape.kind == Shape::Kind::affine && shape.stride == static_cast<std::int64_t>(bytes)) return Runs{lanes, false};
-    if (shape.isUniform()) return Runs{lanes, true};
-  }
-  return Runs{kSideBySide, false};
-}
-
-bool LaneEmitter::isComputed(const llvm::Value* value, unsigned depth) const {
-  constexpr unsigned kDeepest = 16;
-  if (shapes_.of(value).isScalar()) return true;
-  const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(value);
-  if (instruction == nullptr || depth == kDeepest) return false;
-  if (const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(instruction); call != nullptr && !call->doesNotAccessMemory()) return false;
-  if (!llvm::isa<llvm::BinaryOperator, llvm::CastInst, llvm::GetElementPtrInst, llvm::SelectInst, llvm::FreezeInst, llvm::IntrinsicInst>(instruction)) return false;
-  const bool isChoice = llvm::isa<llvm::SelectInst>(instruction);
-  return llvm::all_of(instruction->operands(), [&](const llvm::Use& operand) {
-    return llvm::isa<llvm::Function>(operand) || (isChoice && operand.getOperandNo() == 0) || isComputed(operand, depth + 1);
-  });
-}
-
 // `near` where neighbours' are neighbours, else `far`.
-template <class Near, class Far>
-llvm::Value* LaneEmitter::access(const llvm::Value* pointer, llvm::Type* type, Near near, Far far) {
+llvm::Value* LaneEmitter::access(const llvm::Value* pointer, llvm::Type* type, Access near, Access far) {
   if (!isContiguous(pointer, type)) return far();
   llvm::Value* const ok = made_[pointer].ok;
   return ok == nullptr ? near() : either(ok, near, far);
 }
 
-// `near`, with where each run begins, where all lanes' elements turn out to be as they are in such runs, else `far`.
-template <class Near, class Far>
-llvm::Value* LaneEmitter::accessByRuns(const Runs& runs, const llvm::Value* pointer, llvm::Type* type, Near near, Far far) {
-  // Of accesses at the same distance for all from one that lanes have each, the question is the same.
-  const llvm::Value* base = pointer;
-  while (const auto* moved = llvm::dyn_cast<llvm::GetElementPtrInst>(base)) {
-    const bool isSame = llvm::all_of(moved->indices(), [&](const llvm::Value* index) { return shapes_.of(index).isUniform(); });
-    if (!isSame || shapes_.of(moved->getPointerOperand()).isScalar()) break;
-    base = moved->getPointerOperand();
-  }
-  // What lanes that are not here have may be no value.
-  llvm::Value* const addresses = b.CreateFreeze(vectorOf(base));
-  const std::function<llvm::Value*(const llvm::Value*, unsigned)> firstOf = [&](const llvm::Value* value, unsigned lane) -> llvm::Value* {
-    if (value == base) return b.CreateExtractElement(addresses, std::uint64_t{lane});
-    return onceMore(*llvm::cast<llvm::GetElementPtrInst>(value), [&](const llvm::Value* operand) { return operand->getType()->isPointerTy() ? firstOf(operand, lane) : scalarOf(operand); });
-  };
-  const std::uint64_t bytes = runs.same ? 0 : layout_.getTypeStoreSize(type).getFixedValue();
-  llvm::SmallVector<int, kWarp> firstOfRun;
-  llvm::SmallVector<llvm::Constant*, kWarp> offsets;
-  for (unsigned lane = 0; lane < lanes_; ++lane) {
-    firstOfRun.push_back(static_cast<int>(lane / runs.lanes * runs.lanes));
-    offsets.push_back(b.getInt64(lane % runs.lanes * bytes));
-  }
-  llvm::Value* const wanted = b.CreateGEP(b.getInt8Ty(), b.CreateShuffleVector(addresses, firstOfRun), llvm::ConstantVector::get(offsets));
-  llvm::Value* const same = b.CreateICmpEQ(addresses, wanted);
-  // Without masks an access of neighbours is one of all of them.
-  llvm::Value* const counts = hasMasks_ ? b.CreateSelect(mask_, same, llvm::Constant::getAllOnesValue(same->getType())) : b.CreateSelect(mask_, same, llvm::Constant::getNullValue(same->getType()));
-  llvm::Value* const all = b.CreateICmpEQ(b.CreateBitCast(counts, b.getIntNTy(lanes_)), llvm::Constant::getAllOnesValue(b.getIntNTy(lanes_)));
-  return either(all, [&] {
-    llvm::SmallVector<llvm::Value*, kWarp / kShortestRun> firsts;
-    for (unsigned lane = 0; lane < lanes_; lane += runs.lanes) firsts.push_back(firstOf(pointer, lane));
-    return near(firsts);
-  }, far);
-}
-
-// Of a vector of all lanes, one run's.
-llvm::Value* LaneEmitter::runOf(const Runs& runs, llvm::Value* vector, unsigned run) {
-  if (lanes_ == runs.lanes) return vector;
-  llvm::SmallVector<int, kSideBySide> which;
-  for (unsigned lane = 0; lane < runs.lanes; ++lane) which.push_back(static_cast<int>(run * runs.lanes + lane));
-  return b.CreateShuffleVector(vector, which);
-}
-
-llvm::Value* LaneEmitter::loadRuns(const Runs& runs, llvm::Type* type, llvm::ArrayRef<llvm::Value*> firsts) {
-  auto* const part = llvm::FixedVectorType::get(type, runs.lanes);
-  llvm::SmallVector<llvm::Value*, kWarp / kShortestRun> parts;
-  for (unsigned run = 0; run < firsts.size(); ++run) {
-    llvm::Value* const here = hasMasks_ ? runOf(runs, mask_, run) : nullptr;
-    if (runs.same) {
-      // As an element of a vector, which no lane of a run that is not here loads.
-      llvm::Value* const first = hasMasks_ ? static_cast<llvm::Value*>(b.CreateMaskedLoad(part, firsts[run], llvm::Align(1),
-                                                                                          b.CreateInsertElement(llvm::Constant::getNullValue(here->getType()), b.CreateOrReduce(here), std::uint64_t{0}),
-                                                                                          llvm::Constant::getNullValue(part)))
-                                           : b.CreateInsertElement(llvm::PoisonValue::get(part), b.CreateAlignedLoad(type, firsts[run], llvm::Align(1)), std::uint64_t{0});
-      parts.push_back(b.CreateShuffleVector(first, llvm::SmallVector<int, kSideBySide>(runs.lanes, 0)));
-    } else {
-      parts.push_back(hasMasks_ ? static_cast<llvm::Value*>(b.CreateMaskedLoad(part, firsts[run], llvm::Align(1), here, llvm::Constant::getNullValue(part)))
-                                : b.CreateAlignedLoad(part, firsts[run], llvm::Align(1)));
-    }
-  }
-  return parts.size() == 1 ? parts.front() : llvm::concatenateVectors(b, parts);
-}
-
-llvm::Value* LaneEmitter::storeRuns(const Runs& runs, llvm::Value* values, llvm::ArrayRef<llvm::Value*> firsts) {
-  llvm::Value* last = nullptr;
-  for (unsigned run = 0; run < firsts.size(); ++run) {
-    llvm::Value* const part = runOf(runs, values, run);
-    last = hasMasks_ ? static_cast<llvm::Value*>(b.CreateMaskedStore(part, firsts[run], llvm::Align(1), runOf(runs, mask_, run))) : b.CreateAlignedStore(part, firsts[run], llvm::Align(1));
-  }
-  return last;
-}
-
-// Bytes and halves, for which there is no gather, of the words that they are in: those are as readable as their parts. (A half that is in two is misaligned, which ends the launch.)
-llvm::Value* LaneEmitter::gatherParts(llvm::Type* type, llvm::Value* addresses) {
-  llvm::Type* const wide = widen(b.getInt64Ty());
-  llvm::Type* const words = widen(b.getInt32Ty());
-  llvm::Value* const whole = b.CreateIntrinsic(llvm::Intrinsic::ptrmask, {addresses->getType(), wide}, {addresses, llvm::ConstantInt::get(wide, ~std::uint64_t{3})});
-  llvm::Value* const found = b.CreateMaskedGather(words, whole, llvm::Align(4), mask_, llvm::Constant::getNullValue(words));
-  llvm::Value* const byte = b.CreateAnd(b.CreateTrunc(b.CreatePtrToInt(addresses, wide), words), std::uint64_t{3});
-  llvm::Value* const part = b.CreateLShr(found, b.CreateShl(byte, std::uint64_t{3}));
-  return b.CreateBitCast(b.CreateTrunc(part, widen(b.getIntNTy(static_cast<unsigned>(layout_.getTypeStoreSizeInBits(type).getFixedValue())))), widen(type));
-}
-
-template <class Near, class Far>
-llvm::Value* LaneEmitter::either(llvm::Value* condition, Near near, Far far) {
+llvm::Value* LaneEmitter::either(llvm::Value* condition, Access near, Access far) {
   llvm::BasicBlock* together = newBlock("near");
   llvm::BasicBlock* apart = newBlock("far");
   llvm::BasicBlock* const done = newBlock("done");
@@ -223,6 +45,17 @@ llvm::Value* LaneEmitter::either(llvm::Value* condition, Near near, Far far) {
   both->addIncoming(first, together);
   both->addIncoming(second, apart);
   return both;
+}
+
+// Bytes and halves, for which there is no gather, of the words that they are in: those are as readable as their parts. (A half that is in two is misaligned, which ends the launch.)
+llvm::Value* LaneEmitter::gatherParts(llvm::Type* type, llvm::Value* addresses) {
+  llvm::Type* const wide = widen(b.getInt64Ty());
+  llvm::Type* const words = widen(b.getInt32Ty());
+  llvm::Value* const whole = b.CreateIntrinsic(llvm::Intrinsic::ptrmask, {addresses->getType(), wide}, {addresses, llvm::ConstantInt::get(wide, ~std::uint64_t{3})});
+  llvm::Value* const found = b.CreateMaskedGather(words, whole, llvm::Align(4), mask_, llvm::Constant::getNullValue(words));
+  llvm::Value* const byte = b.CreateAnd(b.CreateTrunc(b.CreatePtrToInt(addresses, wide), words), std::uint64_t{3});
+  llvm::Value* const part = b.CreateLShr(found, b.CreateShl(byte, std::uint64_t{3}));
+  return b.CreateBitCast(b.CreateTrunc(part, widen(b.getIntNTy(static_cast<unsigned>(layout_.getTypeSizeInBits(type).getFixedValue())))), widen(type));
 }
 
 // An access of neighbours that are mostly all here: those that leave some out take many times as long on processors that have AVX2 alone (AMD's store so in microcode). Yields what

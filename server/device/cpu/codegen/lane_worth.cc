@@ -1,0 +1,67 @@
+// Which threads that need not go side by side are better done one after the other.
+#include "server/device/cpu/codegen/lane_emitter.h"
+#include "server/device/cpu/codegen/warp_calls.h"
+
+namespace rouse::cpu::codegen {
+
+// Whether lanes do it one after the other, or by many instructions: a gather of less than words, for which there is none.
+bool LaneEmitter::isOneByOne(const llvm::Instruction& access) const {
+  const llvm::Value* const pointer = llvm::getLoadStorePointerOperand(&access);
+  if (pointer == nullptr || !isPlainAccess(access) || shapes_.threadField(pointer)) return false;
+  llvm::Type* const type = llvm::getLoadStoreType(const_cast<llvm::Instruction*>(&access));
+  const Shape shape = shapes_.of(pointer);
+  if (shape.isUniform() || isContiguous(pointer, type) || runsOf(pointer, type)) return false;
+  return !hasMasks_ || layout_.getTypeStoreSize(type).getFixedValue() < sizeof(std::uint32_t);
+}
+
+// Whether it is computed of the sizes of blocks or the grid, or as far as those.
+bool LaneEmitter::isOfThreads(const llvm::Value* step, unsigned depth) const {
+  constexpr unsigned kDeepest = 6;
+  constexpr std::int64_t kLeast = 32;
+  if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(step)) return depth == 0 && constant->getValue().abs().sge(kLeast);
+  const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(step);
+  if (instruction == nullptr || depth == kDeepest || llvm::isa<llvm::PHINode>(instruction)) return false;
+  if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(instruction)) {
+    llvm::APInt offset(64, 0);
+    const auto* const block = llvm::dyn_cast<llvm::LoadInst>(load->getPointerOperand()->stripAndAccumulateConstantOffsets(layout_, offset, true));
+    const std::uint64_t at = offset.getZExtValue();
+    const auto isIn = [&](std::uint64_t first, std::uint64_t bytes) { return at >= first && at < first + bytes; };
+    return block != nullptr && shapes_.threadField(block->getPointerOperand()) == offsetof(ThreadContext, block) &&
+           (isIn(offsetof(BlockContext, ntid), sizeof BlockContext::ntid) || isIn(offsetof(BlockContext, nctaid), sizeof BlockContext::nctaid));
+  }
+  return llvm::any_of(instruction->operands(), [&](const llvm::Value* operand) { return isOfThreads(operand, depth + 1); });
+}
+
+// Whether threads divide work by the loop: what it goes by is moved on by such, once or, unrolled, several times a round.
+bool LaneEmitter::dividesWork(const llvm::Loop& loop) const {
+  constexpr unsigned kMostSums = 32;
+  return llvm::any_of(loop.getHeader()->phis(), [&](const llvm::PHINode& phi) {
+    const llvm::Value* sum = phi.getIncomingValueForBlock(loop.getLoopLatch());
+    for (unsigned k = 0; k < kMostSums && sum != &phi; ++k) {
+      const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(sum);
+      const bool isSum = instruction != nullptr && (instruction->getOpcode() == llvm::Instruction::Add || llvm::isa<llvm::GetElementPtrInst>(instruction));
+      if (!isSum || instruction->getNumOperands() != 2) return false;
+      const llvm::Value *const one = instruction->getOperand(0), *const other = instruction->getOperand(1);
+      if (isOfThreads(one) || isOfThreads(other)) return true;
+      sum = loop.isLoopInvariant(one) ? other : one;
+    }
+    return false;
+  });
+}
+
+// Whether there is a loop that does little but such accesses: what is done side by side around them does not make up for them, less where lanes go round each as often as they like. Not one by which threads divide
+// work: a thread alone goes through memory in strides.
+bool LaneEmitter::isBetterAlone() const {
+  constexpr std::size_t kLittle = 16, kLittleTogether = 12;  // instructions for each
+  return llvm::any_of(shapes_.loops().getLoopsInPreorder(), [&](const llvm::Loop* loop) {
+    if (!loop->isInnermost() || dividesWork(*loop)) return false;
+    std::size_t instructions = 0, accesses = 0;
+    for (const llvm::BasicBlock* block : loop->blocks()) {
+      instructions += block->size();
+      accesses += static_cast<std::size_t>(llvm::count_if(*block, [&](const llvm::Instruction& instruction) { return isOneByOne(instruction); }));
+    }
+    return accesses > 0 && instructions <= (shapes_.isCommon(loop) ? kLittleTogether : kLittle) * accesses;
+  });
+}
+
+}  // namespace rouse::cpu::codegen
