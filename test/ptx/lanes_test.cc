@@ -8,7 +8,7 @@ namespace rouse::test {
 
 TEST_CASE("threads side by side compute what each computes alone") {
   mustBeTheSame("lanes", {"guarded", "branches", "own_loops", "left_apart", "many_ends", "common_loops", "wraps", "null_pointers", "types", "arithmetic", "numbers", "atomics",
-                          "one_place", "divisions", "edges", "edges_signed", "edges_back", "edges_wrap", "edges_only", "either", "called", "quotients", "rows", "looks_up", "divided_bytes"});
+                          "one_place", "divisions", "edges", "edges_signed", "edges_back", "edges_wrap", "edges_only", "either", "called", "quotients", "rows", "looks_up", "divided_bytes", "own_or_loaded"});
 }
 
 TEST_CASE("threads that wait for others side by side with them are not") { mustBeTheSame("lanes", {"bit_locks", "chained"}); }

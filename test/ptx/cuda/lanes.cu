@@ -287,6 +287,16 @@ KERNEL waves(unsigned n, const unsigned* in, unsigned* out) {
   out[global()] = __float_as_uint(n % 3 == 0 ? sine : n % 3 == 1 ? cosine : tangent);
 }
 
+// A number of the thread's or what lies in memory, which LLVM makes one load of.
+KERNEL own_or_loaded(unsigned n, const unsigned* in, unsigned* out) {
+  unsigned lane, number = threadIdx.x;
+  asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+  const unsigned thread = linear();
+  asm volatile("{ .reg .pred p; setp.gt.u32 p, %1, 9; @!p ld.global.u32 %0, [%2]; }" : "+r"(lane) : "r"(thread), "l"(in + 2 * threadIdx.x));
+  if (in[global()] & 1) number = in[global() + 1];
+  out[global()] = lane * 7 + number;
+}
+
 // What a thread alone does sooner: one byte after the other, found by what was found before.
 KERNEL looks_up(unsigned n, const unsigned* in, unsigned* out) {
   const unsigned char* const bytes = reinterpret_cast<const unsigned char*>(in);

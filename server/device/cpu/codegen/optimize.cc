@@ -117,6 +117,7 @@ class JoinEnds : public llvm::PassInfoMixin<JoinEnds> {
   llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager&) {
     joinEnds(function);
     joinStores(function);
+    separateNumbers(function);
     return llvm::PreservedAnalyses::none();
   }
 };
