@@ -5,7 +5,7 @@ namespace rouse::test {
 
 TEST_CASE("a kernel with barriers computes the same in loops and with fibers") {
   mustBeTheSame("barriers", {"turned", "dynamic_shared", "tiles", "tree", "own_rounds", "early_end", "apart", "local_arrays", "reductions", "numbers",
-                             "called", "chosen", "bins"});
+                             "called", "chosen", "bins", "own_or_common"});
 }
 
 TEST_CASE("what one thread does between barriers ends the launch") {

@@ -24,6 +24,18 @@ KERNEL dynamic_shared(unsigned n, const unsigned* in, unsigned* out) {
   out[global()] = next[(linear() + 5) % threads()];
 }
 
+// The thread's number, or what is the same for all: not the same for all.
+KERNEL own_or_common(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned sum;
+  unsigned value = threadIdx.x;
+  if (in[blockIdx.x] & 1) value = in[blockIdx.x + 1];
+  if (linear() == 0) sum = 0;
+  __syncthreads();
+  atomicAdd(&sum, value & 0xff);
+  __syncthreads();
+  out[global()] = value * 3 + sum;
+}
+
 // Loops around barriers, values of several kinds across them, addresses that move on.
 KERNEL tiles(unsigned n, const unsigned* in, unsigned* out) {
   __shared__ float tile[1024];

@@ -53,13 +53,19 @@ bool isForRows(llvm::Function& body, llvm::SmallVectorImpl<llvm::LoadInst*>& loa
   return true;
 }
 
-}  // namespace
-
-bool addBlockLoop(llvm::Module& module, llvm::Function& body, llvm::StringRef name, llvm::TargetMachine* target, Code code) {
+// Of which a loop is made; the threads of one share what each alone may take for its own.
+llvm::Function* cloneToInline(llvm::Function& body) {
   llvm::ValueToValueMapTy map;
   llvm::Function* const inlined = llvm::CloneFunction(&body, map);
   inlined->setLinkage(llvm::GlobalValue::InternalLinkage);
   dropNoAlias(*inlined);
+  return inlined;
+}
+
+}  // namespace
+
+bool addBlockLoop(llvm::Module& module, llvm::Function& body, llvm::StringRef name, llvm::TargetMachine* target, Code code) {
+  llvm::Function* const inlined = cloneToInline(body);
   llvm::Function* const function = makeLoopFunction(module, name);
   llvm::IRBuilder<> b(&function->getEntryBlock());
   const SideBySide made = target == nullptr ? SideBySide{} : sideBySideTogether(*inlined, neighboursOf(code), *target);
@@ -104,10 +110,7 @@ bool addBlockLoop(llvm::Module& module, llvm::Function& body, llvm::StringRef na
 }
 
 bool addWarpLoop(llvm::Module& module, llvm::Function& body, llvm::StringRef name, llvm::TargetMachine& target, Code code, const std::function<void(llvm::Function&)>& tidy) {
-  llvm::ValueToValueMapTy map;
-  llvm::Function* const inlined = llvm::CloneFunction(&body, map);
-  inlined->setLinkage(llvm::GlobalValue::InternalLinkage);
-  dropNoAlias(*inlined);
+  llvm::Function* const inlined = cloneToInline(body);
   llvm::Function* lanes = nullptr;
   if (numberFlat(*inlined, code)) {
     tidy(*inlined);

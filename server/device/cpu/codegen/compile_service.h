@@ -19,7 +19,7 @@ namespace rouse::cpu {
 // Of one attempt to compile one unit, of which there are three (codegen/unit.h).
 struct CompileLimits {
   // Of a processor: so many, and more for each instruction of PTX. As measured: 0.5 s for a hundred of them, 3 s for some thousands, 13 s for a hundred
-  // thousand; 11 s for a loop of HeCBench that is unrolled 32 times around a scan; and without an end where the compiler goes round in circles.
+  // thousand; 10 s for a scan of HeCBench's that is unrolled 32 times; and without an end where the compiler goes round in circles.
   double secondsAtLeast = 20, secondsPerInstruction = 0.0005, secondsAtMost = 200;
   std::uint64_t memoryBytes = std::uint64_t{8} << 30;
   // With more than this in memory, what has compiled ends, and another process compiles what is next.

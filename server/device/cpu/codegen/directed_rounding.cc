@@ -39,23 +39,21 @@ class Directed {
 
   llvm::Value* quotient(llvm::Value* x, llvm::Value* y) {
     llvm::Value* const nearest = b.CreateFDiv(x, y);
-    llvm::Value* const left = fused(b.CreateFNeg(nearest), y, x);
-    llvm::Value* const error = b.CreateSelect(b.CreateFCmpOLT(y, number(0)), b.CreateFNeg(left), left);
     llvm::Value* const isPlain = b.CreateOr(b.CreateFCmpOEQ(x, number(0)), b.CreateAnd(isWithin(nearest, kLeastPlain, kMostPlain), isWithin(x, kLeastPlain, std::numeric_limits<double>::max())));
-    return orSwitched(stepped(nearest, error), isPlain, "rouse_ptx_div_f64", {x, y});
+    return orSwitched(stepped(nearest, errorOfQuotient(e, nearest, x, y)), isPlain, "rouse_ptx_div_f64", {x, y});
   }
 
   llvm::Value* root(llvm::Value* x) {
     llvm::Value* const nearest = b.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x);
     llvm::Value* const isPlain = b.CreateOr(b.CreateFCmpOEQ(x, number(0)), isWithin(x, kLeastPlain, std::numeric_limits<double>::max()));
-    return orSwitched(stepped(nearest, fused(b.CreateFNeg(nearest), nearest, x)), isPlain, "rouse_ptx_sqrt_f64", {x});
+    return orSwitched(stepped(nearest, errorOfRoot(e, nearest, x)), isPlain, "rouse_ptx_sqrt_f64", {x});
   }
 
   llvm::Value* fusedSum(llvm::Value* x, llvm::Value* y, llvm::Value* z) {
     llvm::Value* const nearest = fused(x, y, z);
     llvm::Value* const product = b.CreateFMul(x, y);
-    const auto [high, low] = exactSum(z, fused(x, y, b.CreateFNeg(product)));
-    const auto [higher, middle] = exactSum(product, high);
+    const auto [high, low] = sumAndError(e, z, fused(x, y, b.CreateFNeg(product)));
+    const auto [higher, middle] = sumAndError(e, product, high);
     llvm::Value* const error = b.CreateFAdd(b.CreateFAdd(b.CreateFSub(higher, nearest), middle), low);
     llvm::Value* made = stepped(nearest, error);
     if (rounding_ == Rounding::down) made = signZeroSum(e, made, product, z);
@@ -67,14 +65,6 @@ class Directed {
   llvm::Value* switched(const char* function, std::vector<llvm::Value*> operands) {
     operands.push_back(b.getInt32(static_cast<std::uint32_t>(rounding_)));
     return e.callExternal(function, b.getDoubleTy(), operands);
-  }
-
-  // TwoSum (Knuth): the sum and its error.
-  std::pair<llvm::Value*, llvm::Value*> exactSum(llvm::Value* x, llvm::Value* y) {
-    llvm::Value* const sum = b.CreateFAdd(x, y);
-    llvm::Value* const fromX = b.CreateFSub(sum, y);
-    llvm::Value* const fromY = b.CreateFSub(sum, fromX);
-    return {sum, b.CreateFAdd(b.CreateFSub(x, fromX), b.CreateFSub(y, fromY))};
   }
 
   llvm::Value* number(double value) { return llvm::ConstantFP::get(b.getDoubleTy(), value); }

@@ -129,29 +129,36 @@ llvm::Value* stepToward(Emitter& e, llvm::Value* value, llvm::Value* up) {
   return e.b.CreateBitCast(e.b.CreateSelect(isZero, fromZero, stepped), value->getType());
 }
 
-llvm::Value* addToOdd(Emitter& e, llvm::Value* x, llvm::Value* y) {
-  // TwoSum (Knuth): the error of a sum is itself a floating-point number.
+std::pair<llvm::Value*, llvm::Value*> sumAndError(Emitter& e, llvm::Value* x, llvm::Value* y) {
   llvm::Value* const sum = e.b.CreateFAdd(x, y);
   llvm::Value* const fromX = e.b.CreateFSub(sum, y);
   llvm::Value* const fromY = e.b.CreateFSub(sum, fromX);
-  llvm::Value* const error = e.b.CreateFAdd(e.b.CreateFSub(x, fromX), e.b.CreateFSub(y, fromY));
+  return {sum, e.b.CreateFAdd(e.b.CreateFSub(x, fromX), e.b.CreateFSub(y, fromY))};
+}
+
+llvm::Value* errorOfQuotient(Emitter& e, llvm::Value* quotient, llvm::Value* x, llvm::Value* y) {
+  // The remainder has the sign of the error times the divisor's.
+  llvm::Value* const remainder = e.b.CreateIntrinsic(llvm::Intrinsic::fma, {quotient->getType()}, {e.b.CreateFNeg(quotient), y, x});
+  return e.b.CreateSelect(e.b.CreateFCmpOLT(y, llvm::ConstantFP::get(y->getType(), 0.0)), e.b.CreateFNeg(remainder), remainder);
+}
+
+llvm::Value* errorOfRoot(Emitter& e, llvm::Value* root, llvm::Value* x) {
+  return e.b.CreateIntrinsic(llvm::Intrinsic::fma, {root->getType()}, {e.b.CreateFNeg(root), root, x});
+}
+
+llvm::Value* addToOdd(Emitter& e, llvm::Value* x, llvm::Value* y) {
+  const auto [sum, error] = sumAndError(e, x, y);
   return makeOdd(e, sum, error);
 }
 
 llvm::Value* divideToOdd(Emitter& e, llvm::Value* x, llvm::Value* y) {
   llvm::Value* const quotient = e.b.CreateFDiv(x, y);
-  // The remainder is exact and has the sign of the error times the divisor's.
-  llvm::Value* const remainder =
-      e.b.CreateIntrinsic(llvm::Intrinsic::fma, {quotient->getType()}, {e.b.CreateFNeg(quotient), y, x});
-  llvm::Value* const error = e.b.CreateSelect(e.b.CreateFCmpOLT(y, llvm::ConstantFP::get(y->getType(), 0.0)),
-                                              e.b.CreateFNeg(remainder), remainder);
-  return makeOdd(e, quotient, error);
+  return makeOdd(e, quotient, errorOfQuotient(e, quotient, x, y));
 }
 
 llvm::Value* rootToOdd(Emitter& e, llvm::Value* x) {
   llvm::Value* const root = e.b.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x);
-  return makeOdd(e, root,
-                 e.b.CreateIntrinsic(llvm::Intrinsic::fma, {root->getType()}, {e.b.CreateFNeg(root), root, x}));
+  return makeOdd(e, root, errorOfRoot(e, root, x));
 }
 
 llvm::Value* shortenToOdd(Emitter& e, llvm::Value* value) {

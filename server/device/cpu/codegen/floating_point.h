@@ -26,6 +26,12 @@ llvm::Value* rectify(Emitter&, llvm::Value*);
 // Of a float or double: one unit in the last place away, by sign of `direction` (an i1: true is up).
 llvm::Value* stepToward(Emitter&, llvm::Value*, llvm::Value* up);
 
+// A sum to nearest and its error, which is itself a number (TwoSum, Knuth).
+std::pair<llvm::Value*, llvm::Value*> sumAndError(Emitter&, llvm::Value* x, llvm::Value* y);
+// Of a quotient or a root to nearest: a number with the sign of its error (what is left, exact).
+llvm::Value* errorOfQuotient(Emitter&, llvm::Value* quotient, llvm::Value* x, llvm::Value* y);
+llvm::Value* errorOfRoot(Emitter&, llvm::Value* root, llvm::Value* x);
+
 // a * b + c, a + b or a / b of doubles so that a second rounding to a narrower type is right in every mode: round to
 // odd (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd",
 // 2008).

@@ -1,6 +1,7 @@
 // Which bits of numbers the lanes of a warp may differ in, and which are zero: how programs name warps (`tid / 32 * 16`, `tid & ~31`), and lanes (`tid << 2 & 124`).
 #include <llvm/IR/Operator.h>
 
+#include "server/device/cpu/codegen/context_fields.h"
 #include "server/device/cpu/codegen/lane_shapes.h"
 #include "server/device/cpu/codegen/warp_calls.h"
 
@@ -16,7 +17,7 @@ unsigned LaneShapes::trailingZeros(const llvm::Value* value, unsigned depth) con
   const unsigned bits = value->getType()->getScalarSizeInBits();
   if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(value)) return constant->getValue().countr_zero();
   if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(value)) {
-    return beside_ == Beside::rows && load->getType()->isIntegerTy(32) && isBlockWidth(load->getPointerOperand()) ? kWarpBits : 0;
+    return beside_ == Beside::rows && load->getType()->isIntegerTy(32) && blockField(load->getPointerOperand(), function_) == offsetof(BlockContext, ntid) ? kWarpBits : 0;
   }
   const auto* const operation = llvm::dyn_cast<llvm::Instruction>(value);
   if (operation == nullptr || depth == kDeepestOperation) return 0;
@@ -41,13 +42,6 @@ unsigned LaneShapes::trailingZeros(const llvm::Value* value, unsigned depth) con
     default:
       return 0;
   }
-}
-
-// ntid.x
-bool LaneShapes::isBlockWidth(const llvm::Value* pointer) const {
-  llvm::APInt offset(64, 0);
-  const auto* const block = llvm::dyn_cast<llvm::LoadInst>(pointer->stripAndAccumulateConstantOffsets(layout_, offset, true));
-  return block != nullptr && offset == offsetof(BlockContext, ntid) && threadField(block->getPointerOperand()) == offsetof(ThreadContext, block);
 }
 
 // Of a warp's first lane a multiple of kWarp, and one more from lane to lane.
@@ -117,8 +111,6 @@ std::uint64_t LaneShapes::differingOf(const llvm::Instruction& operation, unsign
 }
 
 // As programs name the lanes of a part of their own: `0xff << (lane & 24)` (cooperative groups' tiles), what they have voted among those.
-unsigned LaneShapes::partNamed(const llvm::Value* mask) const { return partNamed(mask, 0); }
-
 unsigned LaneShapes::partNamed(const llvm::Value* mask, unsigned depth) const {
   const auto of = [&](const llvm::Value* value) { return partNamed(value, depth + 1); };
   // One lane alone has nobody to exchange with: who names it means to get what it has.

@@ -8,11 +8,12 @@
 #include <llvm/IR/PatternMatch.h>
 
 #include "server/device/cpu/codegen/barrier_objects.h"
+#include "server/device/cpu/codegen/context_fields.h"
 #include "server/device/cpu/codegen/lane_calls.h"
 #include "server/device/cpu/codegen/lane_emitter.h"
 #include "server/device/cpu/codegen/lane_wrap.h"
-#include "server/device/cpu/codegen/passes.h"
 #include "server/device/cpu/codegen/matrix_registers.h"
+#include "server/device/cpu/codegen/passes.h"
 #include "server/device/cpu/codegen/warp_calls.h"
 
 namespace rouse::cpu::codegen {
@@ -89,7 +90,8 @@ bool LaneEmitter::coversInstruction(const llvm::Instruction& instruction) const 
     const auto own = shapes_.ownField(*load);
     const llvm::Type* const type = load->getType();
     const bool isWord = type->isFloatTy() || (type->isIntegerTy() && type->getIntegerBitWidth() <= 32);
-    return !own || (isPlainAccess(*load) && isWord && own == shapes_.threadField(load->getPointerOperand()));
+    if (!own) return !isPerhapsOfThread(load->getPointerOperand(), from_);
+    return isPlainAccess(*load) && isWord && own == shapes_.threadField(load->getPointerOperand());
   }
   if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) {
     const auto field = shapes_.threadField(store->getPointerOperand());
@@ -108,11 +110,6 @@ bool LaneEmitter::coversInstruction(const llvm::Instruction& instruction) const 
       if (scalar && !shapes_.of(intrinsic->getArgOperand(k)).isUniform()) return false;
     }
     return true;
-  }
-  // Which thread's number it is would not be known (separateNumbers).
-  if (llvm::isa<llvm::PHINode, llvm::SelectInst>(instruction) && instruction.getType()->isPointerTy() &&
-      llvm::any_of(instruction.operands(), [&](const llvm::Value* operand) { return operand != from_.getArg(0) && isOfThread(operand, from_); })) {
-    return false;
   }
   return llvm::isa<llvm::PHINode>(instruction) || llvm::isa<llvm::BinaryOperator>(instruction) || llvm::isa<llvm::UnaryOperator>(instruction) ||
          llvm::isa<llvm::CastInst>(instruction) || llvm::isa<llvm::CmpInst>(instruction) || llvm::isa<llvm::SelectInst>(instruction) ||

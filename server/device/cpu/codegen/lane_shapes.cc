@@ -5,6 +5,7 @@
 #include <llvm/IR/Operator.h>
 #include <llvm/IR/PatternMatch.h>
 
+#include "server/device/cpu/codegen/context_fields.h"
 #include "server/device/cpu/codegen/lane_calls.h"
 #include "server/device/cpu/codegen/matrix_registers.h"
 #include "server/device/cpu/codegen/warp_calls.h"
@@ -202,9 +203,7 @@ Shape LaneShapes::ofPhi(const llvm::PHINode& phi) const {
 }
 
 std::optional<std::size_t> LaneShapes::threadField(const llvm::Value* pointer) const {
-  llvm::APInt offset(64, 0);
-  if (pointer->stripAndAccumulateConstantOffsets(layout_, offset, true) != function_.getArg(0)) return std::nullopt;
-  return offset.getZExtValue();
+  return codegen::threadField(pointer, function_);
 }
 
 std::optional<std::size_t> LaneShapes::ownField(const llvm::LoadInst& load) const {

@@ -79,7 +79,7 @@ class LaneShapes {
   // Of a field of the thread's context, which `pointer` points to; else nothing.
   std::optional<std::size_t> threadField(const llvm::Value* pointer) const;
   // How many neighbours, a power of two, whose first is a multiple of it, a lane's member mask names none but: kWarp if nothing less is known.
-  unsigned partNamed(const llvm::Value* mask) const;
+  unsigned partNamed(const llvm::Value* mask, unsigned depth = 0) const;
 
  private:
   bool isWhole(const llvm::BasicBlock*, const llvm::Loop* within) const;
@@ -100,10 +100,8 @@ class LaneShapes {
   Shape ofCall(const llvm::CallInst&) const;
   bool isThreadNumber(const llvm::Value*, unsigned depth = 0) const;
   unsigned trailingZeros(const llvm::Value*, unsigned depth = 0) const;
-  unsigned partNamed(const llvm::Value* mask, unsigned depth) const;
   std::uint64_t differing(const llvm::Value*, unsigned depth = 0) const;
   std::uint64_t differingOf(const llvm::Instruction&, unsigned depth = 0) const;
-  bool isBlockWidth(const llvm::Value* pointer) const;
   bool splitsBetween(const llvm::ICmpInst&) const;
   Shape ofCast(const llvm::CastInst&) const;
   Shape byOperands(const llvm::Instruction&) const;

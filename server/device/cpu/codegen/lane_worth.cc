@@ -1,4 +1,5 @@
 // Which threads that need not go side by side are better done one after the other.
+#include "server/device/cpu/codegen/context_fields.h"
 #include "server/device/cpu/codegen/lane_emitter.h"
 #include "server/device/cpu/codegen/warp_calls.h"
 
@@ -22,12 +23,9 @@ bool LaneEmitter::isOfThreads(const llvm::Value* step, unsigned depth) const {
   const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(step);
   if (instruction == nullptr || depth == kDeepest || llvm::isa<llvm::PHINode>(instruction)) return false;
   if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(instruction)) {
-    llvm::APInt offset(64, 0);
-    const auto* const block = llvm::dyn_cast<llvm::LoadInst>(load->getPointerOperand()->stripAndAccumulateConstantOffsets(layout_, offset, true));
-    const std::uint64_t at = offset.getZExtValue();
-    const auto isIn = [&](std::uint64_t first, std::uint64_t bytes) { return at >= first && at < first + bytes; };
-    return block != nullptr && shapes_.threadField(block->getPointerOperand()) == offsetof(ThreadContext, block) &&
-           (isIn(offsetof(BlockContext, ntid), sizeof BlockContext::ntid) || isIn(offsetof(BlockContext, nctaid), sizeof BlockContext::nctaid));
+    const auto field = blockField(load->getPointerOperand(), from_);
+    const auto isIn = [&](std::size_t first, std::size_t bytes) { return field && *field >= first && *field < first + bytes; };
+    return isIn(offsetof(BlockContext, ntid), sizeof BlockContext::ntid) || isIn(offsetof(BlockContext, nctaid), sizeof BlockContext::nctaid);
   }
   return llvm::any_of(instruction->operands(), [&](const llvm::Value* operand) { return isOfThreads(operand, depth + 1); });
 }

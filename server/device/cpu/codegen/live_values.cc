@@ -4,6 +4,8 @@
 #include <llvm/IR/CFG.h>
 #include <llvm/IR/IntrinsicInst.h>
 
+#include "server/device/cpu/codegen/context_fields.h"
+
 namespace rouse::cpu::codegen {
 namespace {
 
@@ -109,10 +111,8 @@ bool Recomputation::isOfBlock(llvm::Instruction* instruction) {
   if (const auto found = ofBlock_.find(instruction); found != ofBlock_.end()) return found->second;
   bool ofBlock = true;
   if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(instruction)) {
-    const llvm::Function& function = *load->getFunction();
-    llvm::APInt offset(64, 0);
-    const llvm::Value* const base = load->getPointerOperand()->stripAndAccumulateConstantOffsets(function.getParent()->getDataLayout(), offset, true);
-    ofBlock = base != function.getArg(0) || offset == offsetof(ThreadContext, block);
+    const auto field = threadField(load->getPointerOperand(), *load->getFunction());
+    ofBlock = !field || field == offsetof(ThreadContext, block);
   }
   for (llvm::Value* operand : instruction->operands()) {
     auto* const inner = llvm::dyn_cast<llvm::Instruction>(operand);

@@ -24,6 +24,7 @@
 #include <llvm/Transforms/Utils/LowerAtomic.h>
 #include <llvm/Transforms/Utils/LowerSwitch.h>
 
+#include "server/device/cpu/codegen/context_fields.h"
 #include "server/device/cpu/codegen/passes.h"
 
 namespace rouse::cpu::codegen {
@@ -75,12 +76,21 @@ class Analyses {
   }
 };
 
+class SeparateNumbers : public llvm::PassInfoMixin<SeparateNumbers> {
+ public:
+  llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager&) {
+    separateNumbers(function);
+    return llvm::PreservedAnalyses::none();
+  }
+};
+
 llvm::FunctionPassManager cleanUp() {
   llvm::FunctionPassManager passes;
   passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
   passes.addPass(llvm::EarlyCSEPass());
   passes.addPass(llvm::InstCombinePass());
   passes.addPass(llvm::SimplifyCFGPass());
+  passes.addPass(SeparateNumbers());
   return passes;
 }
 
@@ -117,7 +127,6 @@ class JoinEnds : public llvm::PassInfoMixin<JoinEnds> {
   llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager&) {
     joinEnds(function);
     joinStores(function);
-    separateNumbers(function);
     return llvm::PreservedAnalyses::none();
   }
 };

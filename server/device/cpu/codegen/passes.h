@@ -24,11 +24,6 @@ void promoteRegisters(llvm::Function&);
 // Puts functions that only compute into those that call them. True if there was one.
 bool inlineLeaves(llvm::Module&);
 
-// Whether it points into the context of the thread, the function's first argument.
-bool isOfThread(const llvm::Value* pointer, const llvm::Function&);
-// Of a number of the thread's, or something else, by one load, makes two.
-void separateNumbers(llvm::Function&);
-
 // Inlines and promotes, so that loops, addresses and calls show what they are.
 void simplify(llvm::Module&, llvm::TargetMachine&, Effort);
 

@@ -7,6 +7,7 @@
 #include <llvm/Analysis/CFG.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
+#include <llvm/IR/IntrinsicInst.h>
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
 
 #include "server/device/cpu/codegen/loop_slice.h"

@@ -1,4 +1,4 @@
-// Reciprocals, roots and the approximate functions, within the bounds that the ISA gives for each, without calls: they go in vectors.
+// Reciprocals, roots and the approximate functions, these within the bounds that the ISA gives for each and without calls: they go in vectors.
 #include "server/device/cpu/codegen/directed_rounding.h"
 #include "server/device/cpu/codegen/families.h"
 #include "server/device/cpu/codegen/floating_point.h"
@@ -85,7 +85,7 @@ llvm::Value* logarithm(Emitter& e, llvm::Value* x) {
   return b.CreateSelect(b.CreateFCmpOEQ(x, infinity), infinity, result);
 }
 
-// The sine of x + quarters * pi / 2: wrong by 2^-23.9 at most (of every 66th float) where the ISA bounds it, from -pi to pi by 2^-20.5 ("sin.approx", "cos.approx").
+// The sine of x + quarters * pi / 2: wrong by 2^-23.9 at most (of every 64th float) where the ISA bounds it, from -pi to pi by 2^-20.5 ("sin.approx", "cos.approx").
 llvm::Value* sineFrom(Emitter& e, llvm::Value* x, std::uint32_t quarters) {
   llvm::IRBuilder<>& b = e.b;
   llvm::Type* const type = x->getType();

@@ -3,6 +3,7 @@
 #include <llvm/IR/InstIterator.h>
 #include <llvm/Transforms/Utils/Cloning.h>
 
+#include "server/device/cpu/codegen/context_fields.h"
 #include "server/device/cpu/codegen/passes.h"
 
 namespace rouse::cpu::codegen {
@@ -64,26 +65,16 @@ struct Number {
 
 // What the step knows of them all. False where one is loaded in another way than as a number.
 bool findNumbers(llvm::Function& step, llvm::SmallVectorImpl<Number>& ids, llvm::SmallVectorImpl<Number>& sizes) {
-  const llvm::DataLayout& layout = step.getParent()->getDataLayout();
-  const auto baseOf = [&](const llvm::LoadInst& load, std::uint64_t& at) {
-    llvm::APInt offset(64, 0);
-    const llvm::Value* const base = load.getPointerOperand()->stripAndAccumulateConstantOffsets(layout, offset, true);
-    at = offset.getZExtValue();
-    return base;
-  };
   for (llvm::Instruction& instruction : llvm::instructions(step)) {
     auto* const load = llvm::dyn_cast<llvm::LoadInst>(&instruction);
     if (load == nullptr) continue;
-    std::uint64_t at = 0, ofBlock = 0;
-    const llvm::Value* const base = baseOf(*load, at);
-    const bool isNumber = load->getType()->isIntegerTy(32) && at % 4 == 0;
-    if (base == step.getArg(kThread)) {
-      if (at >= offsetof(ThreadContext, tid) + sizeof ThreadContext::tid) continue;
-      if (!isNumber) return false;
-      ids.push_back({load, static_cast<unsigned>(at / 4)});
-    } else if (const auto* block = llvm::dyn_cast<llvm::LoadInst>(base); block != nullptr && isNumber) {
-      if (baseOf(*block, ofBlock) != step.getArg(kThread) || ofBlock != offsetof(ThreadContext, block)) continue;
-      if (at - offsetof(BlockContext, ntid) < sizeof BlockContext::ntid) sizes.push_back({load, static_cast<unsigned>((at - offsetof(BlockContext, ntid)) / 4)});
+    const auto at = threadField(load->getPointerOperand(), step), ofBlock = blockField(load->getPointerOperand(), step);
+    const bool isWord = load->getType()->isIntegerTy(32);
+    if (at && *at < offsetof(ThreadContext, tid) + sizeof ThreadContext::tid) {
+      if (!isWord || *at % 4 != 0) return false;
+      ids.push_back({load, static_cast<unsigned>(*at / 4)});
+    } else if (ofBlock && isWord && *ofBlock % 4 == 0 && *ofBlock - offsetof(BlockContext, ntid) < sizeof BlockContext::ntid) {
+      sizes.push_back({load, static_cast<unsigned>((*ofBlock - offsetof(BlockContext, ntid)) / 4)});
     }
   }
   return true;

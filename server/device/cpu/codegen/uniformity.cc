@@ -4,6 +4,7 @@
 #include <llvm/IR/CFG.h>
 #include <llvm/IR/IntrinsicInst.h>
 
+#include "server/device/cpu/codegen/context_fields.h"
 #include "server/device/cpu/codegen/passes.h"
 
 namespace rouse::cpu::codegen {
@@ -207,7 +208,8 @@ bool Uniformity::isSource(const llvm::Instruction& instruction) const {
   if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) {
     const llvm::DataLayout& layout = function.getParent()->getDataLayout();
     std::int64_t offset = 0;
-    if (isField(load->getPointerOperand(), function.getArg(0), offset, layout)) return offset != offsetof(ThreadContext, block);
+    if (const auto field = threadField(load->getPointerOperand(), function)) return field != offsetof(ThreadContext, block);
+    if (isPerhapsOfThread(load->getPointerOperand(), function)) return true;
     if (load->isAtomic()) return true;
     const bool isShared = isOfShared(load->getPointerOperand(), function);
     if (load->isVolatile() && (loads_ == Loads::known || !isShared)) return true;
