@@ -14,15 +14,15 @@ TEST_CASE("lanes of a warp exchange in vectors what they exchange as fibers") {
 }
 
 TEST_CASE("threads that end early leave the others to warps and barriers") {
-  mustBeTheSame("warps", {"leave_behind", "leave_warps", "leave_lanes", "leave_rounds", "leave_by_turns", "leave_reductions", "leave_volatile"}, __builtin_cpu_supports("avx2"), {"O3"});
-  mustBeTheSame("warps", {"leave_behind", "leave_warps", "leave_lanes", "leave_rounds", "leave_by_turns", "leave_reductions", "leave_volatile"}, false);
+  mustBeTheSame("blocks", {"leave_behind", "leave_warps", "leave_lanes", "leave_rounds", "leave_by_turns", "leave_reductions", "leave_volatile"}, __builtin_cpu_supports("avx2"), {"O3"});
+  mustBeTheSame("blocks", {"leave_behind", "leave_warps", "leave_lanes", "leave_rounds", "leave_by_turns", "leave_reductions", "leave_volatile"}, false);
 }
 
 // Where the processor has masks; else all of them are fibers.
 TEST_CASE("blocks that go by what they load are vectors") {
-  CHECK_FALSE(LoopKernels("warps", "O3").code("counted_rounds").mayPoll);
-  mustBeTheSame("warps", {"rounds_loaded", "counted_rounds", "brought_alike"}, __builtin_cpu_supports("avx2"), {"O3"});
-  mustBeTheSame("warps", {"rounds_loaded", "counted_rounds", "brought_alike"}, false);
+  CHECK_FALSE(LoopKernels("blocks", "O3").code("counted_rounds").mayPoll);
+  mustBeTheSame("blocks", {"rounds_loaded", "counted_rounds", "brought_alike"}, __builtin_cpu_supports("avx2"), {"O3"});
+  mustBeTheSame("blocks", {"rounds_loaded", "counted_rounds", "brought_alike"}, false);
 }
 
 TEST_CASE("whole warps are vectors") {

@@ -1,10 +1,6 @@
 // Kernels whose threads wait at barriers. Each is k(n, in, out); `in` has n words and more than there are threads, so has `out`.
 // Results do not depend on the order of threads between barriers.
-#define KERNEL extern "C" __global__ void
-
-__device__ unsigned linear() { return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); }
-__device__ unsigned threads() { return blockDim.x * blockDim.y * blockDim.z; }
-__device__ unsigned global() { return blockIdx.x * threads() + linear(); }
+#include "kernel.h"
 
 KERNEL turned(unsigned n, const unsigned* in, unsigned* out) {
   __shared__ unsigned part[1024];

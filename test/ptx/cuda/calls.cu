@@ -4,12 +4,10 @@
 #include <cstdio>
 #include <cstdlib>
 
-#define KERNEL extern "C" __global__ void
+#include "kernel.h"
+
 constexpr unsigned kAll = 0xffffffffu;
 
-__device__ unsigned linear() { return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); }
-__device__ unsigned threads() { return blockDim.x * blockDim.y * blockDim.z; }
-__device__ unsigned global() { return blockIdx.x * threads() + linear(); }
 __device__ unsigned laneNumber() {
   unsigned lane;
   asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));

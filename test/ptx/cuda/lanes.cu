@@ -1,10 +1,6 @@
 // Kernels whose threads do not wait for each other, and go different ways. Each is k(n, in, out); `in` has n words and more than there are threads, so
 // has `out`. Results do not depend on the order of threads.
-#define KERNEL extern "C" __global__ void
-
-__device__ unsigned linear() { return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); }
-__device__ unsigned threads() { return blockDim.x * blockDim.y * blockDim.z; }
-__device__ unsigned global() { return blockIdx.x * threads() + linear(); }
+#include "kernel.h"
 
 KERNEL guarded(unsigned n, const unsigned* in, unsigned* out) {
   const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -2,12 +2,9 @@
 // not: parts of it, several objects at once.
 #include <cuda/barrier>
 
-#define KERNEL extern "C" __global__ void
-using Barrier = cuda::barrier<cuda::thread_scope_block>;
+#include "kernel.h"
 
-__device__ unsigned linear() { return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); }
-__device__ unsigned threads() { return blockDim.x * blockDim.y * blockDim.z; }
-__device__ unsigned global() { return blockIdx.x * threads() + linear(); }
+using Barrier = cuda::barrier<cuda::thread_scope_block>;
 
 __device__ unsigned address(const void* object) { return static_cast<unsigned>(__cvta_generic_to_shared(object)); }
 

@@ -1,12 +1,9 @@
 // Kernels whose threads poll memory that others write. Each is k(n, in, out); `in` has n words, below 2^24, and more than there are threads, so has `out`,
 // 3 * 1024 and 64 behind them, all kUnset. Results do not depend on the order of threads.
-#define KERNEL extern "C" __global__ void
+#include "kernel.h"
 
 constexpr unsigned kUnset = 0xdeadbeef;
 
-__device__ unsigned linear() { return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); }
-__device__ unsigned threads() { return blockDim.x * blockDim.y * blockDim.z; }
-__device__ unsigned global() { return blockIdx.x * threads() + linear(); }
 __device__ volatile unsigned* behind(unsigned* out) { return out + 3 * 1024; }
 // Unlike a volatile store to shared memory, it leaves it open who goes on with whom.
 __device__ void set(volatile unsigned* where, unsigned value) { atomicExch(const_cast<unsigned*>(where), value); }
