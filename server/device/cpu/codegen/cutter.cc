@@ -61,9 +61,11 @@ bool Cutter::separateOverwrites(const Uniformity& uniformity) {
 }
 
 bool Cutter::separateRounds() {
-  llvm::Instruction* const end = barriers_.empty() && polls_.empty() && !warpCalls_ ? endOfRound(step_) : nullptr;
-  if (end != nullptr) addBarrier(end);
-  return end != nullptr;
+  if (!barriers_.empty() || !polls_.empty() || warpCalls_) return false;
+  const auto ends = endsOfRounds(step_);
+  // Behind what tells whether there is another round: who has done the last needs to keep nothing.
+  for (const auto& [latch, header] : ends) addBarrier(llvm::SplitEdge(latch, header)->getTerminator());
+  return !ends.empty();
 }
 
 // Whoever has polled may have what the others poll for: it must not wait for them until it comes to a barrier of the program's.

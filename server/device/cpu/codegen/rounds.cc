@@ -23,17 +23,10 @@ bool isPlain(const llvm::Instruction& instruction) {
   return call == nullptr || llvm::isa<llvm::IntrinsicInst>(call) || call->doesNotAccessMemory() || isCallOf(instruction, "rouse_cpu_misaligned");
 }
 
-// Of a line of the cache of 64 bytes, neighbours in a vector of 16 take all with words, and a part with less: then the rest is fetched again by others, a round for all later.
-constexpr std::uint64_t kWordBytes = 4;
-
-bool takesPartsOfLines(const llvm::Loop& loop) {
-  const llvm::DataLayout& layout = loop.getHeader()->getModule()->getDataLayout();
-  for (llvm::BasicBlock* block : loop.blocks()) {
-    for (llvm::Instruction& instruction : *block) {
-      if (llvm::getLoadStorePointerOperand(&instruction) != nullptr && layout.getTypeStoreSize(llvm::getLoadStoreType(&instruction)) < kWordBytes) return true;
-    }
-  }
-  return false;
+bool takesFromMemory(const llvm::Loop& loop) {
+  return llvm::any_of(loop.blocks(), [](const llvm::BasicBlock* block) {
+    return llvm::any_of(*block, [](const llvm::Instruction& instruction) { return llvm::getLoadStorePointerOperand(&instruction) != nullptr; });
+  });
 }
 
 // Bits of addresses, which at the end tell whether one was misaligned (Emitter::address): a word to keep.
@@ -42,16 +35,12 @@ bool collectsBits(const llvm::PHINode& phi, const llvm::Loop& loop) {
   return next != nullptr && next->getOpcode() == llvm::Instruction::Or && (next->getOperand(0) == &phi || next->getOperand(1) == &phi);
 }
 
-}  // namespace
-
-llvm::Value* stepOf(const llvm::PHINode* phi, const llvm::Loop& loop) {
-  llvm::BasicBlock* const latch = loop.getLoopLatch();
-  if (latch == nullptr || phi->getNumIncomingValues() != 2 || phi->getBasicBlockIndex(latch) < 0) return nullptr;
-  llvm::Value* const next = phi->getIncomingValueForBlock(latch);
+// What is added to `phi` to get `next`, as stepOf() says.
+llvm::Value* stepTo(const llvm::Value* next, const llvm::PHINode* phi, const llvm::Loop& loop) {
   llvm::Value* step = nullptr;
-  if (auto* sum = llvm::dyn_cast<llvm::BinaryOperator>(next); sum != nullptr && sum->getOpcode() == llvm::Instruction::Add) {
+  if (const auto* sum = llvm::dyn_cast<llvm::BinaryOperator>(next); sum != nullptr && sum->getOpcode() == llvm::Instruction::Add) {
     step = sum->getOperand(0) == phi ? sum->getOperand(1) : sum->getOperand(1) == phi ? sum->getOperand(0) : nullptr;
-  } else if (auto* moved = llvm::dyn_cast<llvm::GetElementPtrInst>(next)) {
+  } else if (const auto* moved = llvm::dyn_cast<llvm::GetElementPtrInst>(next)) {
     if (moved->getPointerOperand() == phi && moved->getNumIndices() == 1 && moved->getSourceElementType()->isIntegerTy(8) &&
         moved->getOperand(1)->getType()->isIntegerTy(64)) {
       step = moved->getOperand(1);
@@ -62,22 +51,62 @@ llvm::Value* stepOf(const llvm::PHINode* phi, const llvm::Loop& loop) {
   return instruction != nullptr && loop.contains(instruction) ? nullptr : step;
 }
 
-llvm::Instruction* endOfRound(llvm::Function& function) {
-  if (!llvm::all_of(llvm::instructions(function), isPlain)) return nullptr;
-  const llvm::DominatorTree dominators(function);
-  const llvm::LoopInfo loops(dominators);
-  if (loops.getTopLevelLoops().size() != 1) return nullptr;
-  const llvm::Loop& loop = *loops.getTopLevelLoops().front();
-  if (loop.getLoopLatch() == nullptr || loop.getHeader()->phis().empty() || !takesPartsOfLines(loop)) return nullptr;
+constexpr unsigned kDeepest = 4;
+
+// Whether the next round is where a step leads from `phi`, and that is far, or at an end known outside of the loop: programs that fear for their numbers
+// stop at the largest one there is (`i = i > most - step ? most : i + step`).
+bool goesFar(const llvm::Value* next, const llvm::PHINode& phi, const llvm::Loop& loop, unsigned depth = 0) {
+  const auto* const choice = llvm::dyn_cast<llvm::SelectInst>(next);
+  const llvm::Value* const step = stepTo(next, &phi, loop);
+  if (step != nullptr) return isFar(*step);
+  if (choice == nullptr || depth == kDeepest) return false;
+  const auto isEnd = [&](const llvm::Value* value) { return loop.isLoopInvariant(value); };
+  const auto isNext = [&](const llvm::Value* value) { return goesFar(value, phi, loop, depth + 1); };
+  const llvm::Value *const one = choice->getTrueValue(), *const other = choice->getFalseValue();
+  return (isNext(one) && (isNext(other) || isEnd(other))) || (isEnd(one) && isNext(other));
+}
+
+// LLVM computes anew in each round what came of several steps at once (`i += 4 * threads`).
+void hoistSteps(llvm::Loop& loop) {
+  if (loop.getLoopLatch() == nullptr) return;
+  bool changed = false;
+  for (const llvm::PHINode& phi : loop.getHeader()->phis()) {
+    auto* const next = llvm::dyn_cast<llvm::Instruction>(phi.getIncomingValueForBlock(loop.getLoopLatch()));
+    if (next == nullptr || !loop.contains(next)) continue;
+    for (llvm::Value* operand : next->operands()) loop.makeLoopInvariant(operand, changed);
+  }
+}
+
+// Whether threads divide work by it, and keep nothing from round to round but where they are (and whether an address was misaligned).
+bool dividesWork(const llvm::Loop& loop) {
+  if (loop.getLoopLatch() == nullptr || !takesFromMemory(loop)) return false;
   bool goesOn = false;
   for (const llvm::PHINode& phi : loop.getHeader()->phis()) {
     if (collectsBits(phi, loop)) continue;
-    const llvm::Value* const step = stepOf(&phi, loop);
-    if (step == nullptr || !isFar(*step)) return nullptr;
+    if (!goesFar(phi.getIncomingValueForBlock(loop.getLoopLatch()), phi, loop)) return false;
     goesOn = true;
   }
-  if (!goesOn) return nullptr;
-  return loop.getLoopLatch()->getTerminator();
+  return goesOn;
+}
+
+}  // namespace
+
+llvm::Value* stepOf(const llvm::PHINode* phi, const llvm::Loop& loop) {
+  llvm::BasicBlock* const latch = loop.getLoopLatch();
+  if (latch == nullptr || phi->getNumIncomingValues() != 2 || phi->getBasicBlockIndex(latch) < 0) return nullptr;
+  return stepTo(phi->getIncomingValueForBlock(latch), phi, loop);
+}
+
+llvm::SmallVector<EndOfRound, 2> endsOfRounds(llvm::Function& function) {
+  llvm::SmallVector<EndOfRound, 2> ends;
+  if (!llvm::all_of(llvm::instructions(function), isPlain)) return ends;
+  const llvm::DominatorTree dominators(function);
+  const llvm::LoopInfo loops(dominators);
+  for (llvm::Loop* loop : loops.getTopLevelLoops()) {
+    hoistSteps(*loop);
+    if (dividesWork(*loop)) ends.push_back({loop->getLoopLatch(), loop->getHeader()});
+  }
+  return ends;
 }
 
 }  // namespace rouse::cpu::codegen

@@ -194,7 +194,7 @@ std::optional<SplitLoop> splitAtBarriers(llvm::Module& module, llvm::Function& b
 }
 
 std::optional<SplitLoop> splitAtRounds(llvm::Module& module, llvm::Function& body, llvm::StringRef name, bool independent, llvm::TargetMachine* lanes, Code code) {
-  if (endOfRound(body) == nullptr) return std::nullopt;
+  if (endsOfRounds(body).empty()) return std::nullopt;
   return splitAnyWay(module, body, name, independent, lanes, code, [](llvm::Function&) {}, Cuts::rounds);
 }
 
