@@ -34,6 +34,11 @@ TEST_CASE("what is stored over what others read, without a barrier between, is s
         for (std::uint32_t k = threads; k > 0; --k) row[k] = row[k - 1] * 2 + round;
       return row[thread + 1];
     });
+    mustStore("barriers", "set_back", false, threads, [&](const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t thread) {
+      std::uint32_t sum = 2 + block;
+      for (std::uint32_t k = block * threads + thread; k < 777; k += threads) sum += in[k];
+      return sum;
+    });
   }
 }
 
@@ -62,6 +67,13 @@ TEST_CASE("a warp finds in shared memory what its threads have left there, witho
         if (in[x] % 3 == 0 || thread % 32 > x) continue;
         for (std::uint32_t k = 0; k < 1 + in[x] % 7; ++k) sum = sum * 3 + in[x * 17 + thread % 32 + k];
       }
+      return sum;
+    });
+    mustStore("barriers", "left_by_one", false, threads, [&](const Words& in, std::uint32_t block, std::uint32_t thread) {
+      const std::uint32_t* const list = in.data() + 7 * (block * (threads / 32) + thread / 32);
+      const std::uint32_t sought = list[0] % 33, count = 40 + list[1] % 60;
+      std::uint32_t sum = 0;
+      for (std::uint32_t k = thread % 32; k < count; k += 32) sum += k > sought ? list[k] ^ (list[sought] * 5) : 0;
       return sum;
     });
   }
@@ -131,6 +143,13 @@ TEST_CASE("calls through pointers of functions that wait for nobody do not make 
 TEST_CASE("a block that waits for a barrier object as a whole does so in loops") {
   mustBeTheSame("objects", {"elected", "mixed"}, false);
   mustBeTheSame("objects", {"tiles"}, true, {"O3"});  // built for debugging it has constants in memory, which nobody places here
+  for (const std::uint32_t threads : {1u, 32u, 100u, 1024u}) {
+    mustStore("objects", "made_anew", false, threads, [&](const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t thread) {
+      std::uint32_t sum = 0;
+      for (std::uint32_t round = 0; round < 4; ++round) sum = sum * 3 + in[block * threads + thread + round];
+      return sum;
+    });
+  }
   const LoopKernels kernels("objects", "O3");
   for (const char* name : {"elected", "mixed"}) CHECK(kernels.code(name).loop != nullptr);
 }

@@ -440,6 +440,21 @@ KERNEL left_in_rounds(unsigned n, const unsigned* in, unsigned* out) {
   out[global()] = sum;
 }
 
+// Each warp goes along a list of its own, of another length; the lane that comes to what is sought leaves it in the warp's word, and all lanes behind it take it from there, in the same round and in later ones.
+KERNEL left_by_one(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned found[32];
+  const unsigned warp = linear() / 32, lane = linear() % 32;
+  const unsigned* const list = in + 7 * (blockIdx.x * (threads() / 32) + warp);
+  const unsigned sought = list[0] % 33, count = 40 + list[1] % 60;
+  unsigned sum = 0;
+  for (unsigned k = lane; k < count; k += 32) {
+    const unsigned value = list[k];
+    if (k == sought) found[warp] = value * 5;
+    if (k > sought) sum += value ^ found[warp];
+  }
+  out[global()] = sum;
+}
+
 // A tree whose first distance nobody knows.
 KERNEL left_in_tree(unsigned n, const unsigned* in, unsigned* out) {
   __shared__ unsigned words[1024 + 32];
@@ -450,4 +465,16 @@ KERNEL left_in_tree(unsigned n, const unsigned* in, unsigned* out) {
     for (unsigned by = n == 777 ? 16 : n; by > 0; by /= 2) words[linear()] += words[linear() + by];
   }
   out[global()] = linear() == 0 ? words[0] : 1;
+}
+
+// All look at a word in global memory, and when the first thread is through it sets it back: the block's others have looked before.
+KERNEL set_back(unsigned n, const unsigned* in, unsigned* out) {
+  unsigned* const word = out + gridDim.x * threads() + blockIdx.x;
+  if (linear() == 0) *word = 2 + blockIdx.x;
+  __syncthreads();
+  const unsigned was = *word;
+  unsigned sum = 0;
+  for (unsigned k = global(); k < n; k += threads()) sum += in[k];
+  out[global()] = sum + was;
+  if (linear() == 0) atomicInc(word, 2 + blockIdx.x);
 }

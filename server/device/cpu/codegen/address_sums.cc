@@ -57,6 +57,7 @@ void Sum::addPointer(const llvm::Value* pointer, std::int64_t factor, const llvm
     add(moved->getOperand(1), factor * static_cast<std::int64_t>(layout.getTypeAllocSize(moved->getSourceElementType()).getFixedValue()));
     pointer = moved->getPointerOperand();
   }
+  if (const auto* const number = llvm::dyn_cast<llvm::IntToPtrInst>(pointer)) return add(number->getOperand(0), factor);
   // All of shared memory has one beginning, however often it was asked for.
   if (!llvm::isa<llvm::LoadInst>(pointer)) add(pointer, factor);
 }

@@ -209,6 +209,10 @@ llvm::Function* objectFunction(llvm::Module& module, ObjectCall call) {
   return made;
 }
 
+const llvm::Value* initializedObject(const llvm::Instruction& instruction) {
+  return objectCall(&instruction) == ObjectCall::init ? instruction.getOperand(0) : nullptr;
+}
+
 bool changesObject(const llvm::Instruction& instruction) {
   const auto call = objectCall(&instruction);
   return call && *call != ObjectCall::test;

@@ -21,6 +21,8 @@ llvm::Function* objectFunction(llvm::Module&, ObjectCall);
 // Calls of them that change an object.
 bool changesObject(const llvm::Instruction&);
 // Any of them.
+// The object that it initializes; null if it does not.
+const llvm::Value* initializedObject(const llvm::Instruction&);
 bool isObjectCall(const llvm::Instruction&);
 // Lets them be inlined.
 void inlineObjectCalls(llvm::Module&);

@@ -10,6 +10,7 @@
 #include <cstdlib>
 
 #include "server/device/cpu/codegen/address_sums.h"
+#include "server/device/cpu/codegen/barrier_objects.h"
 
 namespace rouse::cpu::codegen {
 namespace {
@@ -75,6 +76,15 @@ bool isOthers(const Sum& apart, std::int64_t stride, const Uniformity& uniformit
   });
 }
 
+const llvm::Value* writtenBy(const llvm::Instruction& instruction) {
+  if (const auto* const store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) return store->getPointerOperand();
+  if (const auto* const atomic = llvm::dyn_cast<llvm::AtomicRMWInst>(&instruction)) return atomic->getPointerOperand();
+  if (const auto* const exchange = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(&instruction)) return exchange->getPointerOperand();
+  return nullptr;
+}
+
+bool isSame(const Sum& apart) { return apart.terms.empty() && apart.constant == 0; }
+
 }  // namespace
 
 Overwrites::Overwrites(llvm::Function& step, const Uniformity& uniformity, const llvm::SmallPtrSetImpl<llvm::Instruction*>& barriers, bool inStep)
@@ -86,6 +96,23 @@ Overwrites::Overwrites(llvm::Function& step, const Uniformity& uniformity, const
     addArms(pointer, loops_, arms);
     arms.remove_if([&](const llvm::Value* arm) { return !isOfShared(arm, step); });
     if (!arms.empty()) shared_[&instruction] = arms;
+  }
+  findAsked();
+}
+
+// What all look at and one of them writes, between barriers: in global memory a count that the last block sets back (Eigen's reductions), a flag for the next launch; a barrier object that is made anew as soon as its last phase is over.
+void Overwrites::findAsked() {
+  const llvm::DataLayout& layout = step_.getParent()->getDataLayout();
+  for (const llvm::Instruction& instruction : llvm::instructions(step_)) {
+    if (uniformity_.isCommon(instruction.getParent())) continue;
+    const llvm::Value *const object = initializedObject(instruction), *const place = object != nullptr ? object : writtenBy(instruction);
+    if (place != nullptr && uniformity_.isUniform(place) && (object != nullptr || !isOfShared(place, step_))) setBack_[&instruction] = place;
+  }
+  if (setBack_.empty()) return;
+  for (const llvm::Instruction& instruction : llvm::instructions(step_)) {
+    const auto* const load = llvm::dyn_cast<llvm::LoadInst>(&instruction);
+    if (load == nullptr || !uniformity_.isUniform(load->getPointerOperand())) continue;
+    if (llvm::any_of(setBack_, [&](const auto& write) { return isSame(difference(load->getPointerOperand(), write.second, layout)); })) asked_[load] = load->getPointerOperand();
   }
 }
 
@@ -117,12 +144,17 @@ bool Overwrites::isOfRound(const llvm::LoadInst& load, const llvm::Value* number
   return loop != nullptr && loop->getHeader() == phi->getParent() && loop->contains(&load) && !isCutAnyway(phi->getParent());
 }
 
+// Whether some store there that may not be among those that load.
+bool Overwrites::isStoredBySome(const llvm::LoadInst& load, const llvm::Value* address) const {
+  return llvm::any_of(shared_, [&](const auto& access) { return llvm::isa<llvm::StoreInst>(access.first) && access.second.contains(address) && !dominators_.dominates(access.first, &load); });
+}
+
 // Whether it is what another thread left there, of what each stores at a place of its own, or few do: in a warp's block, or its strip, programs do without barriers.
 bool Overwrites::isLeft(const llvm::LoadInst& load, const llvm::Value* own, const llvm::Value* stored) const {
   if (inStep_) return false;
   const Sum apart = difference(own, stored, step_.getParent()->getDataLayout());
   const bool isOfGroup = uniformity_.isUniform(stored) || ofWarps_.of(stored).isUniform();
-  if (isOfGroup) return apart.terms.empty() && apart.constant == 0 && uniformity_.isCommon(load.getParent());
+  if (isOfGroup) return isSame(apart) && (uniformity_.isCommon(load.getParent()) || isStoredBySome(load, stored));
   const Shape shape = shapeOf(stored);
   if (shape.kind != Shape::Kind::affine || shape.stride == 0) return false;
   // Some of the threads go down a tree: `for (i = 16; i > 0; i /= 2) s[t] += s[t + i]`.
@@ -156,9 +188,17 @@ bool Overwrites::isCutAnyway(const llvm::BasicBlock* block) const {
   return loop == nullptr || llvm::any_of(barriers_, [&](const llvm::Instruction* barrier) { return loop->contains(barrier->getParent()); });
 }
 
+bool Overwrites::isSetBack(const llvm::Instruction& access, const Seen& seen) const {
+  const llvm::Value* const own = setBack_.lookup(&access);
+  return own != nullptr && llvm::any_of(seen.asked, [&](const llvm::Value* other) { return isSame(difference(other, own, step_.getParent()->getDataLayout())); });
+}
+
 bool Overwrites::hits(const llvm::Instruction& access, const Seen& seen) const {
+  if (isSetBack(access, seen)) return true;
+  const auto found = shared_.find(&access);
+  if (found == shared_.end()) return false;
   const auto* const store = llvm::dyn_cast<llvm::StoreInst>(&access);
-  return llvm::any_of(shared_.find(&access)->second, [&](const llvm::Value* own) {
+  return llvm::any_of(found->second, [&](const llvm::Value* own) {
     if (store != nullptr) return llvm::any_of(seen.loaded, [&](const llvm::Value* loaded) { return isHit(*store, own, loaded); });
     return llvm::any_of(seen.stored, [&](const llvm::Value* stored) { return isTaken(llvm::cast<llvm::LoadInst>(access), own, stored); });
   });
@@ -178,6 +218,7 @@ void Overwrites::walk(llvm::BasicBlock& block, Seen& seen, Note note) const {
   for (llvm::Instruction& instruction : block) {
     if (barriers_.contains(&instruction) || places_.contains(&instruction)) seen = {};
     note(instruction, seen);
+    if (const llvm::Value* const place = asked_.lookup(&instruction)) seen.asked.insert(place);
     if (!shared_.contains(&instruction)) continue;
     // What all store to one place is the same for all, or the last one's.
     const bool isLed = !uniformity_.isCommon(&block);
@@ -199,6 +240,7 @@ void Overwrites::flow() {
       for (llvm::BasicBlock* next : llvm::successors(&block)) {
         Seen& there = before_[next];
         for (const llvm::Value* load : seen.loaded) changed |= there.loaded.size() < kMostLoads && there.loaded.insert(load);
+        for (const llvm::Value* load : seen.asked) changed |= there.asked.size() < kMostLoads && there.asked.insert(load);
         for (const llvm::Value* store : seen.stored) changed |= there.stored.size() < kMostLoads && there.stored.insert(store);
       }
     }
@@ -207,8 +249,9 @@ void Overwrites::flow() {
 
 // Whether it stores over what a neighbour behind it loads. Those before it have done so in loops over threads as well, which come in order.
 bool Overwrites::isLate(const llvm::Instruction& access, const Seen& seen) const {
-  if (!llvm::isa<llvm::StoreInst>(access)) return false;
-  return llvm::any_of(shared_.find(&access)->second, [&](const llvm::Value* own) {
+  const auto found = shared_.find(&access);
+  if (found == shared_.end() || !llvm::isa<llvm::StoreInst>(access)) return false;
+  return llvm::any_of(found->second, [&](const llvm::Value* own) {
     const Shape shape = shapes_.of(own);
     if (shape.kind != Shape::Kind::affine || shape.stride == 0) return false;
     return llvm::any_of(seen.loaded, [&](const llvm::Value* loaded) {
@@ -245,7 +288,7 @@ const llvm::SmallSetVector<llvm::Instruction*, 8>& Overwrites::find(const llvm::
     for (llvm::BasicBlock& block : step_) {
       Seen seen = before_[&block];
       walk(block, seen, [&](llvm::Instruction& instruction, const Seen& now) {
-        if (found || !shared_.contains(&instruction) || !hits(instruction, now)) return;
+        if (found || !hits(instruction, now)) return;
         llvm::Instruction* const place = placeOf(instruction);
         if (place == nullptr || places_.contains(place) || held.contains(place)) {
           crosses_ |= llvm::isa<llvm::LoadInst>(instruction);

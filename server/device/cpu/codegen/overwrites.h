@@ -32,14 +32,18 @@ class Overwrites {
  private:
   using Addresses = llvm::SmallSetVector<const llvm::Value*, 8>;  // in the order in which they were found: what is compiled is always the same
   struct Seen {
-    Addresses loaded, stored;
+    Addresses loaded, stored, asked;
   };
+
+  void findAsked();
+  bool isSetBack(const llvm::Instruction&, const Seen&) const;
 
   bool isHit(const llvm::StoreInst&, const llvm::Value* own, const llvm::Value* loaded) const;
   bool isTaken(const llvm::LoadInst&, const llvm::Value* own, const llvm::Value* stored) const;
   bool isNeighbours(const llvm::Value* own, const llvm::Value* other, bool ofAll) const;
   Shape shapeOf(const llvm::Value* address) const;
   bool isOfRound(const llvm::LoadInst&, const llvm::Value* number) const;
+  bool isStoredBySome(const llvm::LoadInst&, const llvm::Value* address) const;
   bool isLeft(const llvm::LoadInst&, const llvm::Value* own, const llvm::Value* stored) const;
   bool hits(const llvm::Instruction&, const Seen&) const;
   bool isCutAnyway(const llvm::BasicBlock*) const;
@@ -58,6 +62,8 @@ class Overwrites {
   const bool inStep_;
   const llvm::LoopInfo loops_;
   llvm::DenseMap<const llvm::Instruction*, Addresses> shared_;  // loads from shared memory and stores to it: addresses there that may be theirs
+  // Loads of a place that is the same for all, and what some write there.
+  llvm::DenseMap<const llvm::Instruction*, const llvm::Value*> asked_, setBack_;
   std::map<const llvm::BasicBlock*, Seen> before_;  // what has been loaded and stored since the last barrier where a block begins
   llvm::SmallSetVector<llvm::Instruction*, 8> places_, apart_;
   bool crosses_ = false;

@@ -50,7 +50,7 @@ void lowerSharedBarrier(Emitter& e, const Instruction& i) {
   }
   llvm::Value* const object = pointerTo(e, i, i.operands[0]);
   if (i.has(Modifier::inval)) {
-    call(e, ObjectCall::init, {object, e.b.getInt32(0)});
+    // Nothing, as ptxas has it for sm_80: a barrier's destructor may be the first thread's to come out of the wait, and the others look at the object after it.
   } else if (i.has(Modifier::init)) {
     call(e, ObjectCall::init, {object, number(1)});
   } else if (i.has(Modifier::expect_tx)) {
