@@ -42,7 +42,11 @@ llvm::Value* Frame::place(std::uint64_t offset, std::uint64_t bytes) {
 
 // Of one variable: whether it holds something across a cut.
 bool Frame::livesAcross(llvm::AllocaInst& variable) const {
-  if (isMatrixRegisters(variable) && keepsNothing(variable)) return false;
+  if (isMatrixRegisters(variable)) {
+    llvm::SmallPtrSet<const llvm::BasicBlock*, 16> begins;
+    for (const Cut& cut : cuts_) begins.insert(cut.resume);
+    if (keepsNothing(variable, begins)) return false;
+  }
   llvm::SmallPtrSet<llvm::BasicBlock*, 16> users;
   llvm::SmallVector<llvm::Instruction*, 16> work{&variable};
   llvm::SmallPtrSet<llvm::Instruction*, 16> seen;

@@ -1,5 +1,7 @@
 #include "server/device/cpu/codegen/matrix_registers.h"
 
+#include <llvm/IR/CFG.h>
+#include <llvm/IR/Dominators.h>
 #include <llvm/IR/InstIterator.h>
 
 #include <bitset>
@@ -104,25 +106,56 @@ MatrixWords matrixWordsOf(const llvm::Instruction& access) {
 
 bool isMatrixRegisters(const llvm::AllocaInst& variable) { return variableOf(&variable) != nullptr && isOnlyAccessed(variable); }
 
-bool keepsNothing(const llvm::AllocaInst& variable) {
-  for (const llvm::BasicBlock& block : *variable.getFunction()) {
+namespace {
+
+// Through a block: whether it needs no word but those that are known, of which there are more at its end.
+bool goesThrough(const llvm::BasicBlock& block, const llvm::AllocaInst& variable, Words& known) {
+  bool all = true;
+  for (const llvm::Instruction& instruction : block) {
+    if (const auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction); call != nullptr && warpOperation(*call) == WarpCall::matrix) {
+      if (call->getArgOperand(2) != &variable) continue;
+      const MatrixOperation operation = operationOf(*call);
+      all = all && (neededBy(operation) & ~known).none();
+      known |= writtenBy(operation);
+      continue;
+    }
+    const MatrixWords accessed = matrixWordsOf(instruction);
+    if (accessed.variable != &variable) continue;
+    const Words those = words(accessed.first, accessed.count);
+    all = all && (!llvm::isa<llvm::LoadInst>(instruction) || (those & ~known).none());
+    known |= those;
+  }
+  return all;
+}
+
+}  // namespace
+
+bool keepsNothing(const llvm::AllocaInst& variable, const llvm::SmallPtrSetImpl<const llvm::BasicBlock*>& begins) {
+  const llvm::Function& function = *variable.getFunction();
+  llvm::DenseMap<const llvm::BasicBlock*, Words> after;  // known whichever way led there; of blocks that none has led to yet: all
+  const auto before = [&](const llvm::BasicBlock& block) {
     Words known;
-    for (const llvm::Instruction& instruction : block) {
-      if (const auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction); call != nullptr && warpOperation(*call) == WarpCall::matrix) {
-        if (call->getArgOperand(2) != &variable) continue;
-        const MatrixOperation operation = operationOf(*call);
-        if ((neededBy(operation) & ~known).any()) return false;
-        known |= writtenBy(operation);
-        continue;
-      }
-      const MatrixWords accessed = matrixWordsOf(instruction);
-      if (accessed.variable != &variable) continue;
-      const Words those = words(accessed.first, accessed.count);
-      if (llvm::isa<llvm::LoadInst>(instruction) && (those & ~known).any()) return false;
-      known |= those;
+    if (llvm::pred_empty(&block) || begins.contains(&block)) return known;
+    known.set();
+    for (const llvm::BasicBlock* from : llvm::predecessors(&block)) {
+      if (const auto found = after.find(from); found != after.end()) known &= found->second;
+    }
+    return known;
+  };
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const llvm::BasicBlock& block : function) {
+      Words known = before(block);
+      goesThrough(block, variable, known);
+      const auto [at, isNew] = after.try_emplace(&block, known);
+      changed |= isNew || at->second != known;
+      at->second = known;
     }
   }
-  return true;
+  return llvm::all_of(function, [&](const llvm::BasicBlock& block) {
+    Words known = before(block);
+    return goesThrough(block, variable, known);
+  });
 }
 
 void separateAddresses(llvm::Function& function) {
@@ -144,6 +177,64 @@ void separateAddresses(llvm::Function& function) {
   // Those that others were made of come before them.
   for (llvm::GetElementPtrInst* address : llvm::reverse(addresses)) {
     if (address->use_empty()) address->eraseFromParent();
+  }
+}
+
+namespace {
+
+// What an operation is given, or leaves, in the variable.
+bool fills(const llvm::Instruction& instruction, const llvm::AllocaInst* variable) {
+  if (const auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction)) return matrixVariable(*call) == variable;
+  return llvm::isa<llvm::StoreInst>(instruction) && matrixWordsOf(instruction).variable == variable;
+}
+
+llvm::Instruction* lastFill(llvm::BasicBlock& block, const llvm::AllocaInst* variable) {
+  const auto found = llvm::find_if(llvm::reverse(block), [&](const llvm::Instruction& instruction) { return fills(instruction, variable); });
+  return found == block.rend() ? nullptr : &*found;
+}
+
+// What has filled the variable last, whichever way led to the load; null where there are several.
+llvm::Instruction* filledBy(llvm::LoadInst& load, const llvm::AllocaInst* variable, const llvm::DominatorTree& dominators) {
+  for (llvm::Instruction* before = load.getPrevNode(); before != nullptr; before = before->getPrevNode()) {
+    if (fills(*before, variable)) return before;
+  }
+  const auto* node = dominators.getNode(load.getParent());
+  llvm::Instruction* fill = nullptr;
+  while (node != nullptr && fill == nullptr) {
+    node = node->getIDom();
+    if (node != nullptr) fill = lastFill(*node->getBlock(), variable);
+  }
+  if (fill == nullptr) return nullptr;
+  llvm::SmallPtrSet<llvm::BasicBlock*, 16> seen;
+  llvm::SmallVector<llvm::BasicBlock*, 16> work(llvm::predecessors(load.getParent()));
+  while (!work.empty()) {
+    llvm::BasicBlock* const block = work.pop_back_val();
+    if (block == fill->getParent() || !seen.insert(block).second) continue;
+    if (lastFill(*block, variable) != nullptr) return nullptr;
+    work.append(llvm::pred_begin(block), llvm::pred_end(block));
+  }
+  return fill;
+}
+
+}  // namespace
+
+void gatherLoads(llvm::Function& function) {
+  const llvm::DominatorTree dominators(function);
+  llvm::SmallDenseMap<const llvm::AllocaInst*, bool> registers;
+  llvm::SmallVector<std::pair<llvm::LoadInst*, llvm::Instruction*>, 32> late;
+  for (llvm::Instruction& instruction : llvm::instructions(function)) {
+    auto* const load = llvm::dyn_cast<llvm::LoadInst>(&instruction);
+    const llvm::AllocaInst* const variable = load == nullptr ? nullptr : matrixWordsOf(*load).variable;
+    if (variable == nullptr) continue;
+    const auto [are, isNew] = registers.try_emplace(variable);
+    if (isNew) are->second = isMatrixRegisters(*variable);
+    if (!are->second) continue;
+    llvm::Instruction* const fill = filledBy(*load, variable, dominators);
+    if (fill != nullptr && llvm::isa<llvm::CallInst>(fill)) late.emplace_back(load, fill);
+  }
+  for (const auto& [load, fill] : llvm::reverse(late)) {
+    load->moveAfter(fill);
+    if (auto* address = llvm::dyn_cast<llvm::GetElementPtrInst>(load->getPointerOperand())) address->moveBefore(load);
   }
 }
 

@@ -12,11 +12,14 @@ const llvm::AllocaInst* matrixVariable(const llvm::CallInst&);
 // Whether the variable is such, and nothing else is done with it.
 bool isMatrixRegisters(const llvm::AllocaInst&);
 
-// Of such a variable: whether no block finds there what another has left, so that it need not be kept from one to the next.
-bool keepsNothing(const llvm::AllocaInst&);
+// Of such a variable: whether nothing is found there that was left before one of the blocks where a segment begins, so that it need not be kept from one to the next.
+bool keepsNothing(const llvm::AllocaInst&, const llvm::SmallPtrSetImpl<const llvm::BasicBlock*>& begins);
 
 // Makes each access of such a variable compute its own address.
 void separateAddresses(llvm::Function&);
+
+// Takes what an operation has left out of such a variable as soon as it is done: where threads wait in between, it would have to be kept. Each access has its own address (separateAddresses()).
+void gatherLoads(llvm::Function&);
 
 // What such a variable's words are accessed by: the variable, and the first word.
 struct MatrixWords {

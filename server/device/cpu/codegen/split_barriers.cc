@@ -88,6 +88,7 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
     tidy(step);
   }
   separateAddresses(step);
+  gatherLoads(step);
   ObjectWaits objects;
   if (!objects.become(step)) return std::nullopt;
   Cutter cutter(step);
