@@ -19,7 +19,7 @@ namespace rouse::cpu::codegen {
 namespace {
 
 constexpr std::size_t kMostBlocks = 768;
-constexpr std::size_t kMostInstructions = 6000;
+constexpr std::size_t kMostInstructions = 12000;
 constexpr const char* kVectorWidth = "min-legal-vector-width";
 constexpr const char* kInTurn = "rouse-in-turn";
 constexpr std::uint64_t kMostLocalBytes = 1024;  // of a thread's variables: all lanes' are on one stack
