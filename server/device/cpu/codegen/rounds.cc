@@ -4,7 +4,7 @@
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
 
-#include "server/device/cpu/codegen/passes.h"
+#include "server/device/cpu/codegen/lane_calls.h"
 
 namespace rouse::cpu::codegen {
 namespace {
@@ -17,10 +17,10 @@ bool isFar(const llvm::Value& step) {
   return known == nullptr || known->getValue().abs().sge(kLeastStep);
 }
 
-// Nothing that waits, prints or may come back to other threads' rounds; faults end all of it.
+// Nothing that waits, prints or may come back to other threads' rounds; faults and assertions end all of it.
 bool isPlain(const llvm::Instruction& instruction) {
   const auto* const call = llvm::dyn_cast<llvm::CallBase>(&instruction);
-  return call == nullptr || llvm::isa<llvm::IntrinsicInst>(call) || call->doesNotAccessMemory() || isCallOf(instruction, "rouse_cpu_misaligned");
+  return call == nullptr || llvm::isa<llvm::IntrinsicInst>(call) || call->doesNotAccessMemory() || endsLaunch(instruction);
 }
 
 bool takesFromMemory(const llvm::Loop& loop) {
