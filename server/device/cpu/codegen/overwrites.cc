@@ -100,7 +100,8 @@ Overwrites::Overwrites(llvm::Function& step, const Uniformity& uniformity, const
   findAsked();
 }
 
-// What all look at and one of them writes, between barriers: in global memory a count that the last block sets back (Eigen's reductions), a flag for the next launch; a barrier object that is made anew as soon as its last phase is over.
+// What all look at and one of them writes, between barriers: in global memory a count that the last block sets back (Eigen's reductions), a flag for the next launch; a barrier
+// object that is made anew as soon as its last phase is over.
 void Overwrites::findAsked() {
   const llvm::DataLayout& layout = step_.getParent()->getDataLayout();
   for (const llvm::Instruction& instruction : llvm::instructions(step_)) {
@@ -218,7 +219,7 @@ void Overwrites::walk(llvm::BasicBlock& block, Seen& seen, Note note) const {
   for (llvm::Instruction& instruction : block) {
     if (barriers_.contains(&instruction) || places_.contains(&instruction)) seen = {};
     note(instruction, seen);
-    if (const llvm::Value* const place = asked_.lookup(&instruction)) seen.asked.insert(place);
+    if (const llvm::Value* const place = asked_.lookup(&instruction); place != nullptr && seen.asked.size() < kMostLoads) seen.asked.insert(place);
     if (!shared_.contains(&instruction)) continue;
     // What all store to one place is the same for all, or the last one's.
     const bool isLed = !uniformity_.isCommon(&block);

@@ -32,7 +32,8 @@ class Overwrites {
  private:
   using Addresses = llvm::SmallSetVector<const llvm::Value*, 8>;  // in the order in which they were found: what is compiled is always the same
   struct Seen {
-    Addresses loaded, stored, asked;
+    Addresses loaded, stored;
+    Addresses asked;  // loaded from global memory, or from a barrier object, if some write there
   };
 
   void findAsked();

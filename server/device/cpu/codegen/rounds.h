@@ -13,8 +13,9 @@ struct EndOfRound {
   llvm::BasicBlock *latch, *header;
 };
 
-// Of those loops of the function by which threads divide what lies in memory, and which keep nothing from round to round but where a thread is (and whether an address was misaligned). Neighbours then
-// take neighbouring elements in each round, and a thread those far from each other, so memory is gone through as it lies if all threads do a round before one does the next. None if the function waits, or calls what may.
+// Of those loops of the function by which threads divide what lies in memory, and which keep nothing from round to round but where a thread is (and whether an address was
+// misaligned). Neighbours then take neighbouring elements in each round, and a thread those far from each other, so memory is gone through as it lies if all threads do a round
+// before one does the next. None if the function waits, or calls what may. What loops are stepped by is moved out of them.
 llvm::SmallVector<EndOfRound, 2> endsOfRounds(llvm::Function&);
 
 }  // namespace rouse::cpu::codegen
