@@ -51,11 +51,10 @@ llvm::Value* stepTo(const llvm::Value* next, const llvm::PHINode* phi, const llv
   return instruction != nullptr && loop.contains(instruction) ? nullptr : step;
 }
 
-constexpr unsigned kDeepest = 4;
-
 // Whether the next round is where a step leads from `phi`, and that is far, or at an end known outside of the loop: programs that fear for their numbers
 // stop at the largest one there is (`i = i > most - step ? most : i + step`).
 bool goesFar(const llvm::Value* next, const llvm::PHINode& phi, const llvm::Loop& loop, unsigned depth = 0) {
+  constexpr unsigned kDeepest = 4;
   const auto* const choice = llvm::dyn_cast<llvm::SelectInst>(next);
   const llvm::Value* const step = stepTo(next, &phi, loop);
   if (step != nullptr) return isFar(*step);
@@ -78,7 +77,7 @@ void hoistSteps(llvm::Loop& loop) {
 }
 
 // Whether threads divide work by it, and keep nothing from round to round but where they are (and whether an address was misaligned).
-bool dividesWork(const llvm::Loop& loop) {
+bool goesInRounds(const llvm::Loop& loop) {
   if (loop.getLoopLatch() == nullptr || !takesFromMemory(loop)) return false;
   bool goesOn = false;
   for (const llvm::PHINode& phi : loop.getHeader()->phis()) {
@@ -104,7 +103,7 @@ llvm::SmallVector<EndOfRound, 2> endsOfRounds(llvm::Function& function) {
   const llvm::LoopInfo loops(dominators);
   for (llvm::Loop* loop : loops.getTopLevelLoops()) {
     hoistSteps(*loop);
-    if (dividesWork(*loop)) ends.push_back({loop->getLoopLatch(), loop->getHeader()});
+    if (goesInRounds(*loop)) ends.push_back({loop->getLoopLatch(), loop->getHeader()});
   }
   return ends;
 }
