@@ -1,5 +1,5 @@
 // cuDNN's graph API. Descriptors and plans are local; an executed plan is one graph, which is queued. There is one engine for each graph,
-// which needs no workspace.
+// and a second that keeps to 32 bits where they are multiplied; none needs a workspace.
 #include "client-shim/cudnn/backend.h"
 
 #include <algorithm>
@@ -54,11 +54,11 @@ void put(Content& content, cudnnBackendAttributeName_t name, std::shared_ptr<con
   content.values[name] = {CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, {}, {std::move(value)}};
 }
 
-// The one way to run a graph, as a finalized configuration.
-std::shared_ptr<Content> configurationOf(const std::shared_ptr<const Content>& graph) {
+// An engine of a graph, as a finalized configuration.
+std::shared_ptr<Content> configurationOf(const std::shared_ptr<const Content>& graph, std::int64_t index) {
   auto engine = fresh(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   put(*engine, CUDNN_ATTR_ENGINE_OPERATION_GRAPH, graph);
-  put(*engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, std::int64_t{0});
+  put(*engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, index);
   engine->finalized = true;
   auto configuration = fresh(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
   put(*configuration, CUDNN_ATTR_ENGINECFG_ENGINE, engine);
@@ -73,10 +73,16 @@ cudnnStatus_t say(const char* function, const Outcome& outcome) {
 }
 
 // The attributes that no program sets and that have one element, a number; the others have none.
-std::optional<std::int64_t> computed(cudnnBackendAttributeName_t name) {
+std::optional<std::int64_t> computed(const Content& content, cudnnBackendAttributeName_t name) {
   switch (name) {
     case CUDNN_ATTR_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT:
-      return 1;
+      return content.lowered->engines();
+    case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
+      // By which programs leave out what rounds to TF32.
+      if (content.descriptor(CUDNN_ATTR_ENGINE_OPERATION_GRAPH)->lowered->engines() > kExactEngine &&
+          content.one<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX) != kExactEngine)
+        return CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
+      return std::nullopt;
     case CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE:
       return CUDNN_BEHAVIOR_NOTE_SUPPORTS_CUDA_GRAPH_NATIVE_API;
     case CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE:
@@ -277,10 +283,10 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor
     if (const auto found = content->values.find(attributeName); found != content->values.end()) {
       value = found->second;
     } else if (attributeName == CUDNN_ATTR_ENGINEHEUR_RESULTS) {
-      value.count = 1;
-      value.descriptors.push_back(
-          configurationOf(content->values.at(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH).descriptors.front()));
-    } else if (const auto number = computed(attributeName)) {
+      const auto& graph = content->values.at(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH).descriptors.front();
+      value.count = graph->lowered->engines();
+      for (std::int64_t i = 0; i < value.count; ++i) value.descriptors.push_back(configurationOf(graph, i));
+    } else if (const auto number = computed(*content, attributeName)) {
       value.count = 1;
       value.bytes.resize(bytesOf(attributeType));
       std::memcpy(value.bytes.data(), &*number, value.bytes.size());  // little-endian, as everything here

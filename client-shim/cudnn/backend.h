@@ -27,6 +27,8 @@ struct Value {
   std::vector<std::shared_ptr<const Content>> descriptors;  // CUDNN_TYPE_BACKEND_DESCRIPTOR: instead
 };
 
+inline constexpr std::int64_t kExactEngine = 1;
+
 // An operation graph as it travels, but for what a variant pack brings.
 struct Lowered {
   dnn::Parts parts;
@@ -37,6 +39,8 @@ struct Lowered {
     cudnnDataType_t type;
   };
   std::vector<Number> numbers;  // epsilons and factors, which are tensors by value for the program
+  // How many engines it has: 1, or 2 where 32-bit numbers are multiplied, of which the second rounds none of them to TF32 (kExactEngine).
+  std::int64_t engines() const;
 };
 
 struct Content {

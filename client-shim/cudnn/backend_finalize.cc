@@ -56,7 +56,22 @@ Outcome finalizeTensor(const Content& content) {
   return {};
 }
 
+// As the engine runs it that multiplies as it is written.
+std::shared_ptr<const Lowered> exact(const Lowered& lowered) {
+  auto made = std::make_shared<Lowered>(lowered);
+  for (dnn::Node& node : made->parts.nodes)
+    if (dnn::multiplies(node.operation)) node.math = dnn::MathType::fma;
+  return made;
+}
+
 }  // namespace
+
+std::int64_t Lowered::engines() const {
+  const bool rounds = std::ranges::any_of(parts.nodes, [&](const dnn::Node& node) {
+    return dnn::multiplies(node.operation) && node.compute == dnn::Type::f32 && parts.tensors[node.inputs[0]].type == dnn::Type::f32;
+  });
+  return rounds ? kExactEngine + 1 : kExactEngine;
+}
 
 bool fits(cudnnBackendAttributeName_t name, cudnnBackendDescriptorType_t type) {
   switch (name) {
@@ -122,13 +137,14 @@ Outcome finalize(const std::shared_ptr<Content>& content) {
       content->lowered = std::move(lowered);
       return outcome;
     }
-    case CUDNN_BACKEND_ENGINE_DESCRIPTOR:
+    case CUDNN_BACKEND_ENGINE_DESCRIPTOR: {
       if (const Outcome outcome = required({CUDNN_ATTR_ENGINE_OPERATION_GRAPH, CUDNN_ATTR_ENGINE_GLOBAL_INDEX});
           outcome.status != CUDNN_STATUS_SUCCESS)
         return outcome;
-      return content->one<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX) == 0
-                 ? Outcome{}
-                 : Outcome{CUDNN_STATUS_BAD_PARAM, "there is engine 0 only"};
+      const auto index = content->one<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
+      const bool there = index >= 0 && index < content->descriptor(CUDNN_ATTR_ENGINE_OPERATION_GRAPH)->lowered->engines();
+      return there ? Outcome{} : Outcome{CUDNN_STATUS_BAD_PARAM, "the graph has no engine of this index"};
+    }
     case CUDNN_BACKEND_ENGINECFG_DESCRIPTOR:
       if (content->has(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES) && content->values.at(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES).count != 0)
         return {CUDNN_STATUS_NOT_SUPPORTED, "engines have no knobs"};
@@ -138,8 +154,9 @@ Outcome finalize(const std::shared_ptr<Content>& content) {
     case CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR: {
       const Content* configuration = content->descriptor(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
       if (configuration == nullptr) return {CUDNN_STATUS_BAD_PARAM, "a plan without an engine's configuration"};
-      content->lowered =
-          configuration->descriptor(CUDNN_ATTR_ENGINECFG_ENGINE)->descriptor(CUDNN_ATTR_ENGINE_OPERATION_GRAPH)->lowered;
+      const Content* engine = configuration->descriptor(CUDNN_ATTR_ENGINECFG_ENGINE);
+      content->lowered = engine->descriptor(CUDNN_ATTR_ENGINE_OPERATION_GRAPH)->lowered;
+      if (engine->one<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX) == kExactEngine) content->lowered = exact(*content->lowered);
       return {};
     }
     case CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR: {

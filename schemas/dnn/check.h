@@ -58,6 +58,8 @@ bool ranges(const Parts& parts, std::vector<Range>& found);
 
 std::uint32_t bytesOf(Type type);  // 0: it is none
 std::int64_t elementsOf(const Tensor& tensor);  // of one that has been checked
+// Convolutions and matrix products.
+bool multiplies(Operation operation);
 // How many inputs a mode of `pointwise` has; 0: it is none.
 std::uint32_t pointwiseInputs(std::uint16_t mode);
 // In words, for errors: "a convolution"; literal.

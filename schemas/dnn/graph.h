@@ -85,6 +85,9 @@ enum class Operation : std::uint8_t {
 };
 
 enum class ConvolutionMode : std::uint8_t { flipped = 0, crossCorrelation = 1 };  // cudnnConvolutionMode_t
+// What may multiply: cudnnMathType_t. `standard` and `tensor` let a GPU round 32-bit factors to TF32, `converting` to 16 bits as well, `fma` nothing. The
+// CPU device multiplies them as they are under each.
+enum class MathType : std::uint8_t { standard = 0, tensor = 1, converting = 2, fma = 3 };
 enum class SoftmaxMode : std::uint8_t { fast = 0, accurate = 1, logarithm = 2 };  // cudnnSoftmaxAlgorithm_t
 
 inline constexpr std::uint16_t kTraining = 1, kVarianceIsInverse = 2, kOverChannels = 4, kPropagateNan = 8;
@@ -99,7 +102,7 @@ struct Node {
   Operation operation{};
   std::uint8_t spatial = 0;  // of convolutions and pools: how many dimensions; else 0
   Type compute{};            // what sums are kept in: f32, f64 or i32
-  std::uint8_t reserved = 0;
+  MathType math{};           // of convolutions and matrix products; else standard
   std::uint16_t mode = 0;
   std::uint16_t flags = 0;
   std::uint16_t inputs[kMaxInputs] = {kNoTensor, kNoTensor, kNoTensor, kNoTensor, kNoTensor, kNoTensor, kNoTensor, kNoTensor};

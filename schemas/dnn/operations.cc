@@ -294,6 +294,11 @@ std::uint32_t pointwiseInputs(std::uint16_t mode) {
   return mode == 601 ? 3 : 0;                // one or the other
 }
 
+bool multiplies(Operation operation) {
+  return operation == Operation::convolutionForward || operation == Operation::convolutionBackwardData || operation == Operation::convolutionBackwardFilter ||
+         operation == Operation::matrixProduct;
+}
+
 Averaged averagedBy(const Parts& parts, const Node& node) { return averaged({parts, node}); }
 
 Check checkOperation(const Parts& parts, const Node& node) {
@@ -302,6 +307,7 @@ Check checkOperation(const Parts& parts, const Node& node) {
   if (node.operation == Operation::pointwise && signature.inputs == 0) return invalid("the pointwise mode");
   if (!follows(node, signature)) return invalid("which inputs and outputs there are");
   if (node.compute != Type::f32 && node.compute != Type::f64 && node.compute != Type::i32) return unsupported("the compute type");
+  if (node.math > MathType::fma || (node.math != MathType::standard && !multiplies(node.operation))) return invalid("the math type");
   const Use use{parts, node};
   switch (node.operation) {
     case Operation::convolutionForward:

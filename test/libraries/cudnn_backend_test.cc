@@ -134,7 +134,7 @@ Descriptor planOf(cudnnHandle_t handle, cudnnBackendDescriptor_t graph) {
       plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
   heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
   heuristics.set<cudnnBackendHeurMode_t>(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, {CUDNN_HEUR_MODE_INSTANT}).done();
-  REQUIRE(heuristics.count(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR) == 1);
+  REQUIRE(heuristics.count(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR) >= 1);
   std::int64_t count = 0;
   cudnnBackendDescriptor_t filled = configuration;
   REQUIRE(cudnnBackendGetAttribute(heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count,
@@ -167,7 +167,7 @@ TEST_CASE_METHOD(Cudnn, "a convolution, a bias and a ReLU: one graph, in the ord
                      add = apply(pointwise(CUDNN_POINTWISE_ADD), first, b, second);
     Descriptor graph = graphOf(handle, {relu, add, convolve});
     graph.done();
-    CHECK(graph.get<std::int64_t>(CUDNN_ATTR_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT, CUDNN_TYPE_INT64) == 1);
+    CHECK(graph.get<std::int64_t>(CUDNN_ATTR_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT, CUDNN_TYPE_INT64) == 2);
     plan.emplace(planOf(handle, graph));
   }
   // The plan lives on though all that it was made of is gone.
@@ -188,6 +188,38 @@ TEST_CASE_METHOD(Cudnn, "a convolution, a bias and a ReLU: one graph, in the ord
   CHECK(parts.tensors[parts.nodes[0].outputs[0]].kind == TensorKind::passing);
   CHECK(parts.tensors[parts.nodes[2].outputs[0]].address == at(9000));
   CHECK(parts.tensors[parts.nodes[1].inputs[1]].address == at(8000));
+}
+
+TEST_CASE_METHOD(Cudnn, "engines: where 32-bit numbers are multiplied a second that rounds none of them", "[libraries][cudnn]") {
+  const Descriptor x = tensor('x', {2, 8, 9, 9}), w = tensor('w', {6, 8, 3, 3}), y = tensor('y', {2, 6, 9, 9});
+  Descriptor convolve = forward(convolution({1, 1}), x, w, y);
+  convolve.done();
+  Descriptor graph = graphOf(handle, {convolve});
+  graph.done();
+  Descriptor pack = packOf({'y', 'x', 'w'}, {memory + 9000, memory, memory + 4096});
+  pack.done();
+  Descriptor heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR), first(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR), second(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+  heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
+  heuristics.set<cudnnBackendHeurMode_t>(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, {CUDNN_HEUR_MODE_A}).done();
+  std::int64_t count = 0;
+  cudnnBackendDescriptor_t filled[] = {first, second};
+  REQUIRE(cudnnBackendGetAttribute(heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 2, &count, filled) == CUDNN_STATUS_SUCCESS);
+  REQUIRE(count == 2);
+  for (const bool exact : {false, true}) {
+    Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR), plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+    cudnnBackendDescriptor_t to = engine;
+    REQUIRE(cudnnBackendGetAttribute(filled[exact], CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count, &to) == CUDNN_STATUS_SUCCESS);
+    CHECK(engine.count(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE) == (exact ? 0 : 1));
+    if (!exact)
+      CHECK(engine.get<cudnnBackendNumericalNote_t>(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE) == CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
+    plan.set<cudnnHandle_t>(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, {handle});
+    plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, filled[exact]).done();
+    REQUIRE(cudnnBackendExecute(handle, plan, pack) == CUDNN_STATUS_SUCCESS);
+    CHECK(last().nodes[0].math == (exact ? dnn::MathType::fma : dnn::MathType::standard));
+  }
+  Descriptor third(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+  third.set(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, graph).wholes(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, {2});
+  CHECK(third.finalize() == CUDNN_STATUS_BAD_PARAM);
 }
 
 TEST_CASE_METHOD(Cudnn, "engines: one, with nothing to choose", "[libraries][cudnn]") {

@@ -1,6 +1,6 @@
 // A libcudnn.so.9 that computes nothing: each function of the real one that is used writes down its name and its arguments, as 64-bit words;
-// attributes with their first values. Its heuristics know three configurations: one that makes no plan, one that needs 4096 bytes of
-// workspace, one that needs 64.
+// attributes with their first values. Its heuristics know four configurations: one that rounds to 16 bits, one that makes no plan, one of tensor
+// cores that needs 4096 bytes of workspace; the first and the last, which rounds nothing, need 64.
 #include <cudnn.h>
 
 #include <map>
@@ -16,8 +16,9 @@ std::map<std::uint64_t, std::uint64_t>& configurationOf() {
   static std::map<std::uint64_t, std::uint64_t> plans;
   return plans;
 }
-std::map<std::uint64_t, int>& rank() {
-  static std::map<std::uint64_t, int> configurations;
+enum Configuration { rounding, planless, large, exact };
+std::map<std::uint64_t, Configuration>& kind() {
+  static std::map<std::uint64_t, Configuration> configurations;
   return configurations;
 }
 
@@ -139,17 +140,25 @@ ROUSE_EXPORTED cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t d
 ROUSE_EXPORTED cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor) {
   all().push_back({"cudnnBackendFinalize", {word(descriptor)}});
   const auto plan = configurationOf().find(word(descriptor));
-  return plan != configurationOf().end() && rank()[plan->second] == 0 ? CUDNN_STATUS_NOT_SUPPORTED : CUDNN_STATUS_SUCCESS;
+  return plan != configurationOf().end() && kind()[plan->second] == planless ? CUDNN_STATUS_NOT_SUPPORTED : CUDNN_STATUS_SUCCESS;
 }
 
 ROUSE_EXPORTED cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor, cudnnBackendAttributeName_t const name, cudnnBackendAttributeType_t const,
                                                       std::int64_t const requested, std::int64_t* found, void* values) {
   all().push_back({"cudnnBackendGetAttribute", {word(descriptor), word(name), word(requested)}});
   if (name == CUDNN_ATTR_ENGINEHEUR_RESULTS) {
-    *found = 3;
-    for (int i = 0; i < 3; ++i) rank()[word(static_cast<cudnnBackendDescriptor_t*>(values)[i])] = i;
+    *found = 4;
+    for (const Configuration each : {rounding, planless, large, exact}) kind()[word(static_cast<cudnnBackendDescriptor_t*>(values)[each])] = each;
+  } else if (name == CUDNN_ATTR_ENGINECFG_ENGINE) {
+    *found = 1;
+    kind()[word(*static_cast<cudnnBackendDescriptor_t*>(values))] = kind()[word(descriptor)];
+  } else if (name == CUDNN_ATTR_ENGINE_NUMERICAL_NOTE) {
+    const Configuration which = kind()[word(descriptor)];
+    const auto note = which == rounding ? CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS : CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
+    *found = which == rounding || which == large;
+    if (*found != 0) std::memcpy(values, &note, sizeof note);
   } else {
-    const std::int64_t bytes = rank()[configurationOf()[word(descriptor)]] == 1 ? 4096 : 64;
+    const std::int64_t bytes = kind()[configurationOf()[word(descriptor)]] == large ? 4096 : 64;
     *found = 1;
     std::memcpy(values, &bytes, sizeof bytes);
   }

@@ -92,6 +92,26 @@ TEST_CASE_METHOD(Real, "a graph becomes a plan, once", "[dnn]") {
                     countOf(ended, "cudnnBackendDestroyDescriptor"));
 }
 
+TEST_CASE_METHOD(Real, "factors are rounded no further than the math type says", "[dnn]") {
+  dnn::GraphOf g = dnn::fusedConvolution();
+  g.parts.graph.workspace = 0x5000'0000;
+  g.parts.graph.workspaceBytes = 64;
+  // By the plans that were tried until one could be made and had enough of a workspace.
+  const auto plans = [&](dnn::MathType math) {
+    g.parts.nodes[0].math = math;
+    REQUIRE(run(g).ok());
+    const auto all = described(taken());
+    return std::count_if(all.begin(), all.end(), [](const auto& each) { return each.second.kind == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR; });
+  };
+  CHECK(plans(dnn::MathType::converting) == 1);
+  CHECK(plans(dnn::MathType::standard) == 3);
+  CHECK(plans(dnn::MathType::tensor) == 3);
+  CHECK(plans(dnn::MathType::fma) == 2);
+  // Operations that multiply nothing have none.
+  g.parts.nodes[1].math = dnn::MathType::tensor;
+  CHECK(dnn::check(g.parts).verdict == dnn::Verdict::invalid);
+}
+
 TEST_CASE_METHOD(Real, "a workspace that no plan fits is refused, with what is needed", "[dnn]") {
   const Status status = run(dnn::fusedConvolution());
   REQUIRE(!status.ok());

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <string>
 
 #include "server/library/cuda/dnn_maker.h"
@@ -7,7 +8,8 @@
 namespace rouse::library::cuda {
 namespace {
 
-constexpr std::int64_t kMostConfigurations = 16;
+// More than the heuristics know of anything, so that what is left out is not all there is.
+constexpr std::int64_t kMostConfigurations = 64;
 
 // How the address is aligned, as far as kernels care.
 std::int64_t alignmentOf(const dnn::Tensor& tensor) {
@@ -179,10 +181,42 @@ cudnnBackendDescriptor_t makeOperation(Maker& maker, const dnn::Node& node, std:
   }
 }
 
-// The first of the library's own choices that it can make a plan of, and that so much workspace is enough for; `needs`: how much of it, or,
+// How the factors of a graph's products may be rounded.
+struct Rounding {
+  bool toTf32 = true, to16Bits = true;
+};
+
+Rounding roundingOf(const dnn::Parts& parts) {
+  Rounding all;
+  for (const dnn::Node& node : parts.nodes) {
+    if (!dnn::multiplies(node.operation)) continue;
+    all.toTf32 &= node.math != dnn::MathType::fma;
+    all.to16Bits &= node.math == dnn::MathType::converting;
+  }
+  return all;
+}
+
+// Whether the engine of this configuration rounds no more than that. What does not tell of itself is believed, unless it matters.
+bool keepsTo(const DnnApi& api, BackendDescriptors& descriptors, cudnnBackendDescriptor_t configuration, const Rounding& rounding) {
+  if (rounding.toTf32 && rounding.to16Bits) return true;
+  Maker maker(api, descriptors);
+  cudnnBackendDescriptor_t engine = maker.make(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+  cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT] = {};
+  std::int64_t engines = 0, count = 0;
+  if (maker.status == CUDNN_STATUS_SUCCESS)
+    maker.tried(api.cudnnBackendGetAttribute(configuration, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &engines, &engine));
+  if (maker.status == CUDNN_STATUS_SUCCESS)
+    maker.tried(api.cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE, CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &count, notes));
+  if (maker.status != CUDNN_STATUS_SUCCESS) return rounding.toTf32;
+  const auto told = std::span(notes).first(static_cast<std::size_t>(std::clamp<std::int64_t>(count, 0, CUDNN_NUMERICAL_NOTE_TYPE_COUNT)));
+  const auto has = [&](cudnnBackendNumericalNote_t note) { return std::ranges::find(told, note) != told.end(); };
+  return (rounding.toTf32 || !has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE)) && (rounding.to16Bits || !has(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS));
+}
+
+// The first of the library's own choices that rounds no more than it may, that it can make a plan of, and that so much workspace is enough for; `needs`: how much of it, or,
 // where there is none, the least that any would need; negative: there is none at all.
 cudnnBackendDescriptor_t choose(const DnnApi& api, BackendDescriptors& descriptors, cudnnHandle_t handle, cudnnBackendDescriptor_t graph,
-                                std::uint64_t workspace, std::int64_t& needs) {
+                                const Rounding& rounding, std::uint64_t workspace, std::int64_t& needs) {
   for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
     Maker maker(api, descriptors);
     const auto heuristic = maker.make(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
@@ -196,6 +230,7 @@ cudnnBackendDescriptor_t choose(const DnnApi& api, BackendDescriptors& descripto
       maker.tried(api.cudnnBackendGetAttribute(heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, kMostConfigurations, &count, configurations));
     if (maker.status != CUDNN_STATUS_SUCCESS) continue;
     for (std::int64_t i = 0; i < std::min(count, kMostConfigurations); ++i) {
+      if (!keepsTo(api, descriptors, configurations[i], rounding)) continue;
       Maker trial(api, descriptors);
       const auto plan = trial.make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
       trial.set(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, handle);
@@ -275,7 +310,7 @@ Status DnnPlans::run(const DnnApi& api, cudnnHandle_t handle, const dnn::Parts& 
     }
     const std::uint64_t workspace = std::max(parts.graph.workspaceBytes, own.bytes);
     std::int64_t needs = -1;
-    const auto plan = choose(api, descriptors, handle, graph, workspace, needs);
+    const auto plan = choose(api, descriptors, handle, graph, roundingOf(parts), workspace, needs);
     if (plan == nullptr && needs >= 0)
       return Error{CudaError::notSupported, std::string("cuDNN: ") + dnn::nameOf(parts.nodes[0]) + ": a workspace of " + std::to_string(workspace) +
                                                 " bytes; the library of this node needs at least " + std::to_string(needs)};
