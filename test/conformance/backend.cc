@@ -120,9 +120,9 @@ AddressRange freeAddresses(std::uint64_t bytes) {
   // threads that start would take what looked free.
   static std::uint64_t next = memory::AddressPlan::defaultRange().base;
   const AddressRange range{next, bytes};
-  // NVIDIA's driver moves what is asked for to the next 32 MiB (H100, driver 580); the daemon's windows are aligned to more.
-  constexpr std::uint64_t kApart = std::uint64_t{32} << 20;
-  next += roundUp(bytes, kApart) + kApart;
+  // Aligned as the daemon's are: NVIDIA's driver moves what is asked for to the next 32 MiB at least, and took 128 MiB close behind another
+  // window for its own (H100, driver 580).
+  next += roundUp(bytes, memory::kWindowAlignment) + memory::kWindowAlignment;
   REQUIRE(memory::AddressPlan::defaultRange().contains(range));
   return range;
 }

@@ -1,5 +1,9 @@
 // What kernels print: whose it is, and when it is there.
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
 
 #include "test/conformance/kernels.h"
 
@@ -107,18 +111,34 @@ TEST_CASE("a function that waits for its turn to print can be ended") {
   const std::string kind = EACH_BACKEND();
   Bench first(kind);
   Kernels ones(first);
-  auto one = first.context->createStream(0);
   std::uint32_t* go = flag(first);
-  ones.launch(*one, "printAround", {}, address(go), std::int32_t{1});
+  // Whatever waits for the kernel that does not end: after this long it does, and what came first is seen below.
+  std::mutex mutex;
+  std::condition_variable over;
+  bool ended = false;
+  std::thread helper([&] {
+    std::unique_lock lock(mutex);
+    over.wait_for(lock, std::chrono::seconds(5), [&] { return ended; });
+    raise(go);
+  });
+  auto one = first.context->createStream(0);
   {
     Bench second(first);
-    Kernels twos(second);
+    Kernels twos(second);  // before the other's kernel: a driver may wait for what runs when code is loaded
+    ones.launch(*one, "printAround", {}, address(go), std::int32_t{1});
     auto two = second.context->createStream(0);
     twos.launch(*two, "print", {}, std::int32_t{2});
     second.context->cancel();
   }
+  const bool alone = std::atomic_ref(*go).load() == 0;
   ones.launch(*one, "print", {}, std::int32_t{3});
-  raise(go);
+  {
+    const std::lock_guard lock(mutex);
+    ended = true;
+  }
+  over.notify_all();
+  helper.join();
   REQUIRE(first.finish(*one) == CudaError::success);
   CHECK(first.observer.output(false) == "before 1\nafter 1\nblock 0 of 1: 3 text\n");
+  CHECK(alone);
 }

@@ -111,7 +111,10 @@ void filters() {
             // A point on the edge of a texel may fall to either side, once it is scaled and where positions have 8 bits behind the point as well.
             const auto edge = [&](float v, int size) { const double s = normalized ? double(v) * size : v; return std::fabs(s - std::nearbyint(s)) < 1.0 / 256; };
             if (!linear && (edge(where[i].x, plane.width) || (dimensions > 1 && edge(where[i].y, plane.height)) || (dimensions > 2 && edge(where[i].z, plane.depth)))) continue;
-            if (std::fabs(got[i] - wanted) > slack + 1e-5) ++wrong;
+            if (!(std::fabs(got[i] - wanted) > slack + 1e-5)) continue;
+            if (++wrong <= 3)
+              std::fprintf(stderr, "%d dimensions, address mode %d, %s, %s: at (%.9g, %.9g, %.9g) %.9g, not %.9g\n", dimensions, int(mode), linear ? "linear" : "point",
+                           normalized ? "normalized" : "in texels", where[i].x, where[i].y, where[i].z, got[i], wanted);
           }
           EXPECT(wrong == 0 || (!check::onCpuDevice() && wrong <= n / 100));  // where a GPU's texels begin and end is not said so exactly
           CHECK(cudaDestroyTextureObject(texture));

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Step (c): every program of test/programs natively and through a pool, outputs compared, times as ratios.
 
-First all of them are compared, several at once; then, one process at a time, native and pool in turn, they are timed for as long as there
-is time: the programs that are mostly launches first. Prints one JSON object a line, so that what was done is kept if this is killed.
+First the programs that are mostly launches are compared and timed, while nothing else runs; then all others are compared, several at once;
+then, one process at a time, native and pool in turn, they are timed for as long as there is time. Prints one JSON object a line, so that what was done is kept if this is killed.
 In a dry run, without a GPU, the CPU device's pool stands in for native runs."""
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ LAUNCH_HEAVY = ("many_launches", "mixed_work", "pipeline", "sort_bitonic")
 TIMED_RUNS = 5
 CORES = os.cpu_count() or 1
 OWN_POOL_BYTES = 2 << 30  # of a program that takes its GPU down; several at once
+FAULTS_PATIENCE = 3  # each fault takes the GPU down, which starts again in seconds, longer while others run
 DRY_PATIENCE = 5  # the double is slow, and its times say nothing: longer limits, no repetitions
 
 
@@ -147,6 +148,8 @@ def compare(runner, program, variant, deadline, patience):
     began, left = time.monotonic(), deadline - time.monotonic()
     if left < 1:
         return False
+    if program.faults:
+        patience *= FAULTS_PATIENCE
     limit = min(program.timeout * patience, left)
     native, native_out, native_s = runner.run(program, variant, "native", limit)
     left = deadline - time.monotonic()
@@ -161,25 +164,22 @@ def compare(runner, program, variant, deadline, patience):
 
 
 def time_programs(runner, programs, deadline, most, patience):
-    """Rounds over all programs while there is time; the launch-heavy ones get all their runs in the first. What is known is printed after
-    every program."""
-    times = {program: ([], []) for program in sorted(programs, key=lambda p: (p.name not in LAUNCH_HEAVY, p.name))}
+    """Rounds over all programs while there is time. What is known is printed after every program."""
+    times = {program: ([], []) for program in sorted(programs, key=lambda p: p.name)}
     for _ in range(most):
-        for program, (native, pool) in times.items():
-            wanted = most if program.name in LAUNCH_HEAVY else len(pool) + 1
-            while len(pool) < wanted:
-                last = sum(x[-1] if x else 1.0 for x in (native, pool))
-                if time.monotonic() + 2 * last > deadline:
-                    return
-                limit = min(program.timeout * patience, deadline - time.monotonic())
-                results = [runner.run(program, "o3", where, limit) for where in ("native", "pool")]
-                if any(problem for problem, _, _ in results):
-                    emit(line="untimed", program=f"o3/{program.name}", problems=[problem for problem, _, _ in results])
-                    break
-                native.append(round(results[0][2], 4))
-                pool.append(round(results[1][2], 4))
-            if pool:
-                emit(line="timed", program=f"o3/{program.name}", native_s=native, pool_s=pool)
+        for program, (native, pool) in list(times.items()):
+            last = sum(x[-1] if x else 1.0 for x in (native, pool))
+            if time.monotonic() + 2 * last > deadline:
+                return
+            limit = min(program.timeout * patience, deadline - time.monotonic())
+            results = [runner.run(program, "o3", where, limit) for where in ("native", "pool")]
+            if any(problem for problem, _, _ in results):
+                emit(line="untimed", program=f"o3/{program.name}", problems=[problem for problem, _, _ in results])
+                del times[program]
+                continue
+            native.append(round(results[0][2], 4))
+            pool.append(round(results[1][2], 4))
+            emit(line="timed", program=f"o3/{program.name}", native_s=native, pool_s=pool)
 
 
 def unsupported(place, socket):
@@ -224,7 +224,12 @@ def main():
         reference = stack.enter_context(Daemon(place.build, gpus=gpus, gpu_memory=memory)).socket if options.dry_run else None
         own = ["--device", options.device, "--gpu-memory", str(min(options.gpu_memory, OWN_POOL_BYTES))]
         runner = Runner(rules, place, gpus, pool.socket, reference, own)
-        good, patience = set(), DRY_PATIENCE if options.dry_run else 1
+        good, patience, rounds = set(), DRY_PATIENCE if options.dry_run else 1, 1 if options.dry_run else TIMED_RUNS
+        first = [p for p in programs if p.name in LAUNCH_HEAVY and "o3" in variants]
+        passed = [p for p in first if compare(runner, p, "o3", deadline, patience)]
+        time_programs(runner, passed, min(deadline, time.monotonic() + options.limit / 3), rounds, patience)
+        # The rest, what takes longest first.
+        work = sorted([(p, v) for p, v in work if v != "o3" or p not in first], key=lambda each: not each[0].faults)
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as threads:
             # Whoever takes its GPU down has a pool of its own.
             together = {threads.submit(compare, runner, p, v, deadline, patience): (p, v) for p, v in work if not p.alone}
@@ -234,7 +239,7 @@ def main():
         for program, variant in work:
             if program.alone and compare(runner, program, variant, deadline, patience):
                 good.add((program, variant))
-        time_programs(runner, [p for p in programs if (p, "o3") in good and not p.faults], deadline, 1 if options.dry_run else TIMED_RUNS, patience)
+        time_programs(runner, [p for p in programs if (p, "o3") in good and not p.faults], deadline, rounds, patience)
         emit(line="end", unsupported_calls=unsupported(place, pool.socket))
     return 0
 
