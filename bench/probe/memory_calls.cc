@@ -32,6 +32,44 @@ void life(const Gpu& gpu, CUdeviceptr address, std::size_t bytes, Times& times) 
   timed(times.release, "cuMemRelease", [&] { return driver.cuMemRelease(handle); });
 }
 
+// Access to several mappings that lie one behind the other, and their end, in one call each.
+void together(const Gpu& gpu, std::size_t count, double seconds, const Emit& emit) {
+  const auto& driver = gpu.driver();
+  constexpr std::size_t kBytes = kSizes[0];
+  const CUmemAllocationProp prop = allocation(gpu);
+  const CUmemAccessDesc desc = readWrite(gpu);
+  CUdeviceptr address = 0;
+  gpu.check(driver.cuMemAddressReserve(&address, count * kBytes, 0, 0, 0), "cuMemAddressReserve");
+  std::vector<CUmemGenericAllocationHandle> handles(count);
+  for (auto& handle : handles) gpu.check(driver.cuMemCreate(&handle, kBytes, &prop, 0), "cuMemCreate");
+  std::vector<double> access, unmap;
+  const double end = bench::now() + seconds;
+  do {
+    for (std::size_t i = 0; i < count; ++i) gpu.check(driver.cuMemMap(address + i * kBytes, kBytes, 0, handles[i], 0), "cuMemMap");
+    const double begin = bench::now();
+    gpu.check(driver.cuMemSetAccess(address, count * kBytes, &desc, 1), "cuMemSetAccess");
+    const double mapped = bench::now();
+    const CUresult result = driver.cuMemUnmap(address, count * kBytes);
+    const double unmapped = bench::now();
+    if (result != CUDA_SUCCESS) {
+      emit({{"name", "cuMemUnmap of several"}, {"bytes", kBytes}, {"mappings", count}, {"skipped", "the driver unmaps one mapping a call"}});
+      for (std::size_t i = 0; i < count; ++i) gpu.check(driver.cuMemUnmap(address + i * kBytes, kBytes), "cuMemUnmap");
+      break;
+    }
+    access.push_back(mapped - begin);
+    unmap.push_back(unmapped - mapped);
+  } while (unmap.size() < kSamples && bench::now() < end);
+  for (const auto handle : handles) gpu.check(driver.cuMemRelease(handle), "cuMemRelease");
+  gpu.check(driver.cuMemAddressFree(address, count * kBytes), "cuMemAddressFree");
+  if (unmap.empty()) return;
+  for (const auto& [name, samples] : {std::pair{"cuMemSetAccess of several", &access}, std::pair{"cuMemUnmap of several", &unmap}}) {
+    nlohmann::json line = cost(name, *samples);
+    line["bytes"] = kBytes;
+    line["mappings"] = count;
+    emit(line);
+  }
+}
+
 }  // namespace
 
 void measureMemoryCalls(const Emit& emit, int ordinal, double seconds) {
@@ -48,7 +86,7 @@ void measureMemoryCalls(const Emit& emit, int ordinal, double seconds) {
     Times times;
     life(gpu, address, bytes, times);
     times = {};
-    const double end = bench::now() + seconds / (std::size(kSizes) + 1);
+    const double end = bench::now() + seconds / (std::size(kSizes) + 4);
     do {
       life(gpu, address, bytes, times);
     } while (times.create.size() < kSamples && bench::now() < end);
@@ -63,6 +101,9 @@ void measureMemoryCalls(const Emit& emit, int ordinal, double seconds) {
     one("cuMemSetAccess", times.access);
     one("cuMemUnmap", times.unmap);
     one("cuMemRelease", times.release);
+  }
+  for (const std::size_t count : {std::size_t{2}, std::size_t{8}, std::size_t{32}}) {
+    if (count * kSizes[0] <= room) together(gpu, count, seconds / (std::size(kSizes) + 4), emit);
   }
 }
 

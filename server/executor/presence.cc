@@ -209,6 +209,7 @@ void Presence::beginArriving(memory::Context& context) {
   if (sharing()) join(wanted);
   coming_ = swap::planTransfer(plan_, order_.arrange(wanted), extents_.window().base, homes_->curve());
   groups_ = static_cast<std::uint32_t>(coming_.groups.size());
+  unsent_ = coming_.bytes() / kGranuleBytes;
   sent_ = lastBorrowed_ = 0;
   groupOf_.assign(wanted.empty() ? 0 : wanted.back() + 1, 0);
   while (events_.size() < groups_) events_.push_back(context.createEvent());
@@ -226,10 +227,15 @@ Result<bool> Presence::bring(memory::Context& context) {
   for (; sent_ < groups_ && granules < kGranulesPerTurn;) {
     const swap::TransferPlan::Group& group = coming_.groups[sent_];
     const std::size_t count = group.bytes / kGranuleBytes;
-    if (chunks_.size() < count) memory_.takeAny(owner_, count - chunks_.size(), chunks_);
+    if (chunks_.size() < count) {
+      // The first group's only, which the program waits for; then for several groups, whose unmapping from others is a call, not one each.
+      const std::size_t wanted = sent_ == 0 ? count : std::max<std::size_t>(count, std::min(kTakenTogether, unsent_));
+      memory_.takeAny(owner_, wanted - chunks_.size(), chunks_);
+    }
     // Somebody who rests could not give up what was counted on: until that session has ended.
     if (chunks_.size() < count) return any;
     ++sent_;
+    unsent_ -= count;
     arrivals.clear();
     auto chunk = chunks_.begin();
     for (std::uint32_t i = 0; i < group.pieces; ++i) {

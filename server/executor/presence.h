@@ -163,6 +163,8 @@ class Presence final : private ChunkHolder {
   static constexpr std::uint32_t kAttention = 20'000;
   // Groups are put on their way until they are this many granules: each may cost two mappings, the one before and its own.
   static constexpr std::uint64_t kGranulesPerTurn = 64;
+  // Chunks that are taken at once for the groups to come.
+  static constexpr std::uint64_t kTakenTogether = 8;
 
   struct Home {
     Homes::Slot slot;
@@ -233,6 +235,7 @@ class Presence final : private ChunkHolder {
   swap::TransferPlan coming_;
   std::vector<memory::Chunk> chunks_;  // taken, for those that have not
   std::uint32_t sent_ = 0;
+  std::uint64_t unsent_ = 0;  // granules of the others
   std::vector<std::uint32_t> groupOf_;                  // by granule; 0: not on its way
   std::vector<std::unique_ptr<memory::Event>> events_;  // [group - 1]: it is here
   std::uint32_t groups_ = 0;

@@ -150,6 +150,31 @@ TEST_CASE("less pinned memory than is needed is an error that names the limit") 
   close(options.hostFd);
 }
 
+TEST_CASE("a driver that unmaps one mapping a call is asked so often") {
+  if (!onDouble()) return leaveOut("a real driver cannot be told to fail");
+  for (const bool single : {false, true}) {
+    const Variable variable("ROUSE_DOUBLE_SINGLE_UNMAP", single ? "1" : "0");
+    Bench bench("cuda");
+    auto stream = bench.context->createStream(0);
+    const std::uint64_t memory = bench.allocate(4 * kGranuleBytes);
+    memory::FillShape fill;
+    fill.destination = memory;
+    fill.width = 4 * kGranuleBytes;
+    bench.context->fill(*stream, fill);
+    REQUIRE(bench.finish(*stream) == CudaError::success);
+    for (int round = 0; round < 2; ++round) {
+      // From the second on, so that it is a part of a run.
+      const AddressRange range{memory + kGranuleBytes, 3 * kGranuleBytes};
+      REQUIRE(bench.context->unmap(range).ok());
+      CHECK_FALSE(bench.context->unmap({range.base, kGranuleBytes}).ok());
+      for (std::uint32_t i = 1; i < 4; ++i)
+        REQUIRE(bench.context->map(memory + i * kGranuleBytes, bench.device->chunks()[i]).ok());
+      bench.context->fill(*stream, fill);
+      REQUIRE(bench.finish(*stream) == CudaError::success);
+    }
+  }
+}
+
 TEST_CASE("the n-th launch that fails loses the device; what was before it is done, what is behind it is not") {
   if (!onDouble()) return leaveOut("a real driver cannot be told to fail");
   const Variable third("ROUSE_DOUBLE_FAULT_LAUNCH", "3");

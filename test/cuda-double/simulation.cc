@@ -30,6 +30,7 @@ std::optional<std::uint64_t> freeBytes() { return number("ROUSE_DOUBLE_FREE_BYTE
 bool exclusive() { return number("ROUSE_DOUBLE_EXCLUSIVE").value_or(0) != 0; }
 bool peers() { return number("ROUSE_DOUBLE_PEERS").value_or(0) != 0; }
 bool prohibited() { return number("ROUSE_DOUBLE_PROHIBITED").value_or(0) != 0; }
+bool singleUnmap() { return number("ROUSE_DOUBLE_SINGLE_UNMAP").value_or(0) != 0; }
 std::optional<std::uint64_t> pinnedBytes() { return number("ROUSE_DOUBLE_PINNED_BYTES"); }
 std::uint64_t faultLaunch() { return number("ROUSE_DOUBLE_FAULT_LAUNCH").value_or(0); }
 unsigned workers() { return static_cast<unsigned>(number("ROUSE_DOUBLE_WORKERS").value_or(2)); }

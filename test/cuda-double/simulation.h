@@ -15,6 +15,7 @@ std::optional<std::uint64_t> freeBytes();    // ROUSE_DOUBLE_FREE_BYTES: others 
 bool exclusive();                            // ROUSE_DOUBLE_EXCLUSIVE=1: another process has the device
 bool peers();                                // ROUSE_DOUBLE_PEERS=1: devices say that they reach each other
 bool prohibited();                           // ROUSE_DOUBLE_PROHIBITED=1: its compute mode lets nobody have it
+bool singleUnmap();  // ROUSE_DOUBLE_SINGLE_UNMAP: several mappings are not unmapped in one call
 std::optional<std::uint64_t> pinnedBytes();  // ROUSE_DOUBLE_PINNED_BYTES: host memory that may be registered
 std::uint64_t faultLaunch();  // ROUSE_DOUBLE_FAULT_LAUNCH=n: the n-th launch in a context faults; 0: none
 unsigned workers();           // ROUSE_DOUBLE_WORKERS, 2: threads that run kernels

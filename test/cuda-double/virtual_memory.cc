@@ -1,4 +1,5 @@
 #include "test/cuda-double/virtual_memory.h"
+#include "test/cuda-double/simulation.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -218,6 +219,10 @@ CUresult VirtualMemory::unmap(AddressRange range) {
   if (reservation == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (!wholeMappings(*reservation, range)) {
     return violation(CUDA_ERROR_INVALID_VALUE, "partial-mapping", text(range) + " is not of whole mappings");
+  }
+  if (simulation::singleUnmap() && reservation->mappings.at(range.base).bytes != range.bytes) {
+    note(text(range) + " is of several mappings");
+    return CUDA_ERROR_INVALID_VALUE;
   }
   for (auto at = reservation->mappings.find(range.base);
        at != reservation->mappings.end() && at->first < range.end();) {

@@ -59,6 +59,8 @@ def _probe(data):
     lines = ["| measured | size | median | |", "|---|---|---|---|"]
     for one in data["measurements"]:
         size = _size(one["bytes"]) if "bytes" in one else ""
+        if "mappings" in one:
+            size = f"{one['mappings']} × {size}"
         if "error" in one or "skipped" in one:
             lines.append(f"| {_cell(one['name'])} | {size} | not measured | {_cell(one.get('error') or one['skipped'])} |")
             continue

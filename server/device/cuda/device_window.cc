@@ -35,8 +35,11 @@ Result<std::unique_ptr<DeviceWindow>> DeviceWindow::reserve(std::shared_ptr<Gpu>
 
 DeviceWindow::~DeviceWindow() {
   gpu_->makeCurrent();
-  for (const auto& [address, chunk] : mapped_)
-    gpu_->good(gpu_->driver().cuMemUnmap(address, chunk.bytes), "cuMemUnmap", nullptr);
+  for (auto first = mapped_.begin(); first != mapped_.end();) {
+    AddressRange run{first->first, 0};
+    for (; first != mapped_.end() && first->first == run.end(); ++first) run.bytes += first->second.bytes;
+    (void)gpu_->unmap(run);  // a lost GPU keeps nothing; that it is lost has been told
+  }
   gpu_->good(gpu_->driver().cuMemAddressFree(range_.base, range_.bytes), "cuMemAddressFree", nullptr);
 }
 
@@ -68,22 +71,13 @@ Status DeviceWindow::mapOver(std::uint64_t address, memory::Chunk chunk) {
   return {};
 }
 
-// Granule by granule: "cuMemUnmap cannot unmap a sub-range of an address range mapped by" one cuMemMap, and says
-// nothing of several together (CUDA Driver API).
 Status DeviceWindow::unmap(AddressRange range) {
   if (Status status = check(range); !status) return status;
-  gpu_->makeCurrent();
-  for (std::uint64_t at = range.base; at != range.end(); at += kGranuleBytes) {
-    const auto found = mapped_.find(at);
-    if (found == mapped_.end())
-      return Error{CudaError::invalidValue, "nothing is mapped at " + text({at, kGranuleBytes})};
-    if (Status status =
-            gpu_->status(gpu_->driver().cuMemUnmap(at, kGranuleBytes), "cuMemUnmap", text({at, kGranuleBytes}));
-        !status)
-      return status;
-    mapped_.erase(found);
-    fresh_.erase(at);
-  }
+  if (const std::uint64_t at = firstUnmapped(range); at != range.end())
+    return Error{CudaError::invalidValue, "nothing is mapped at " + text({at, kGranuleBytes})};
+  if (Status status = gpu_->unmap(range); !status) return status;
+  mapped_.erase(mapped_.lower_bound(range.base), mapped_.lower_bound(range.end()));
+  fresh_.erase(fresh_.lower_bound(range.base), fresh_.lower_bound(range.end()));
   return {};
 }
 

@@ -130,6 +130,20 @@ Status Gpu::status(CUresult result, const char* call, std::string_view what) {
   return error;
 }
 
+// One call for all of them, as NVIDIA's sample vectorAddMMAP unmaps its stripes: a call's cost is mostly its own (an H100's for one mapping of 2 or of 16 MiB:
+// 14 us). The documentation forbids only a part of what one cuMemMap has mapped (CUDA Driver API, cuMemUnmap).
+Status Gpu::unmap(AddressRange granules) {
+  makeCurrent();
+  if (unmapsTogether_ && granules.bytes > kGranuleBytes) {
+    const CUresult result = driver_->cuMemUnmap(granules.base, granules.bytes);
+    if (result != CUDA_ERROR_INVALID_VALUE && result != CUDA_ERROR_NOT_SUPPORTED) return status(result, "cuMemUnmap");
+    unmapsTogether_ = false;
+  }
+  for (std::uint64_t at = granules.base; at != granules.end(); at += kGranuleBytes)
+    if (Status status = this->status(driver_->cuMemUnmap(at, kGranuleBytes), "cuMemUnmap"); !status) return status;
+  return {};
+}
+
 Status Gpu::health() const {
   if (!lost()) return {};
   const std::lock_guard lock(mutex);

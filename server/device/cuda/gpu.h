@@ -45,6 +45,8 @@ class Gpu {
   bool good(CUresult result, const char* call, Lanes* whose, std::string_view what = {});
   // The same for functions that return a Status; loses the GPU when the result says so.
   Status status(CUresult result, const char* call, std::string_view what = {});
+  // Granules that are mapped one behind the other, each by a cuMemMap of its own. Locked.
+  Status unmap(AddressRange granules);
   // Any thread, locked.
   bool lost() const { return lost_.load(std::memory_order_acquire); }
   Status health() const;
@@ -72,6 +74,7 @@ class Gpu {
   std::uint64_t serial_ = 0;  // unlike handles never used again
   std::string name_;
   std::atomic<bool> lost_{false};
+  bool unmapsTogether_ = true;  // until the driver has refused it. Locked.
   Error loss_{CudaError::success, {}};
 };
 

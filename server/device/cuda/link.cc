@@ -39,8 +39,7 @@ class TrialMemory {
   }
   ~TrialMemory() {
     const Driver& driver = gpu_.driver();
-    for (std::uint64_t at = 0; at < mapped_; at += kGranuleBytes)
-      gpu_.good(driver.cuMemUnmap(address_ + at, kGranuleBytes), "cuMemUnmap", nullptr);
+    if (mapped_ != 0) (void)gpu_.unmap({address_, mapped_});
     if (reserved_ != 0) gpu_.good(driver.cuMemAddressFree(address_, reserved_), "cuMemAddressFree", nullptr);
   }
   TrialMemory(const TrialMemory&) = delete;

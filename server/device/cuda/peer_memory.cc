@@ -12,8 +12,7 @@ class PeerMapping {
     const std::lock_guard lock(gpu_->mutex);
     gpu_->makeCurrent();
     const Driver& driver = gpu_->driver();
-    for (std::uint64_t at = 0; at < mapped_; at += kGranuleBytes)
-      gpu_->good(driver.cuMemUnmap(address_ + at, kGranuleBytes), "cuMemUnmap", nullptr);
+    if (mapped_ != 0) (void)gpu_->unmap({address_, mapped_});
     if (bytes_ != 0) gpu_->good(driver.cuMemAddressFree(address_, bytes_), "cuMemAddressFree", nullptr);
   }
   PeerMapping(const PeerMapping&) = delete;
