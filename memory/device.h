@@ -25,6 +25,7 @@
 #include "schemas/base/result.h"
 #include "schemas/wire/layout.h"
 #include "schemas/wire/owned_fd.h"
+#include "schemas/wire/texture.h"
 
 namespace rouse::memory {
 
@@ -261,6 +262,15 @@ class Context {
   virtual Result<std::unique_ptr<ModuleInstance>> adopt(std::shared_ptr<Image>, std::span<const std::uint64_t> addresses) = 0;
   // As Image::ties(), of what the context itself holds: memory of kernels' malloc, say.
   virtual std::string ties() const { return {}; }
+
+  // --- Textures and surfaces, where the driver makes them (DeviceProperties::placesVariables). An array is memory of the device window, as
+  // the request describes it, and the driver's array a copy: copies that write to that memory write to the array as well, those that
+  // read from it have first what surfaces have written. The request has been checked (server/executor/texture_request.h), its memory is mapped and here,
+  // and the context idle. The object's handle, as kernels are given it; memoryAllocation: the driver has no room for the array.
+  virtual Result<std::uint64_t> createTexture(const wire::TextureRequest&) { return Error{CudaError::notSupported, "this device's textures are descriptions in memory"}; }
+  // Idle, too. invalidValue: there is none.
+  virtual Status destroyTexture(std::uint64_t /*object*/) { return Error{CudaError::invalidValue, "no such object"}; }
+  virtual void forgetArray(std::uint64_t /*base*/) {}
 
   // Exactly what the program has allocated, for a context that checks accesses (ContextOptions::check): launches that follow may access it,
   // or may not any more. Ranges do not overlap; a range is forbidden as it was allowed.

@@ -8,6 +8,7 @@
 #include "client-shim/core/device_info.h"
 #include "client-shim/core/device_memory.h"
 #include "client-shim/core/log.h"
+#include "client-shim/core/session.h"
 #include "client-shim/cudart/device_attributes.h"
 #include "client-shim/cudart/implementations.h"
 #include "client-shim/cudart/session.h"
@@ -204,6 +205,75 @@ cudaError_t keep(const wire::TextureObject& described, Object object, unsigned l
   return cudaSuccess;
 }
 
+// What the driver of the device is asked for; `described` without a view.
+wire::TextureRequest requestOf(const Object& object, const wire::TextureObject& described) {
+  wire::TextureRequest request{};
+  request.object = described;
+  request.surface = object.surface;
+  request.maxAnisotropy = std::min(object.texture.maxAnisotropy, 16u);
+  request.seamless = object.texture.seamlessCubemap != 0;
+  request.untrilinear = object.texture.disableTrilinearOptimization != 0;
+  request.hasView = object.hasView;
+  request.firstLevel = object.view.firstMipmapLevel;
+  request.lastLevel = object.view.lastMipmapLevel;
+  request.firstLayer = object.view.firstLayer;
+  request.lastLayer = object.view.lastLayer;
+  switch (object.resource.resType) {
+    case cudaResourceTypeArray: {
+      Array& array = *texture::findArray(object.resource.res.array.array);
+      array.known = true;
+      request.source = wire::TextureSource::array;
+      request.arrayFlags = array.flags & wire::kArrayFlags;
+      if (array.whole != nullptr) {
+        request.level = array.number;
+        request.object.levels = static_cast<std::uint32_t>(array.whole->levels.size());
+        for (std::size_t i = 0; i < array.whole->levels.size(); ++i) request.object.level[i] = levelOf(*array.whole->levels[i]);
+      }
+      break;
+    }
+    case cudaResourceTypeMipmappedArray: {
+      Array& first = *texture::findMipmapped(object.resource.res.mipmap.mipmap)->levels[0];
+      first.known = true;
+      request.source = wire::TextureSource::mipmapped;
+      request.arrayFlags = first.flags & wire::kArrayFlags;
+      break;
+    }
+    case cudaResourceTypeLinear:
+      request.source = wire::TextureSource::linear;
+      break;
+    default:
+      request.source = wire::TextureSource::plane;
+      break;
+  }
+  return request;
+}
+
+// Of a device whose driver makes objects: asked for, and waited for.
+cudaError_t askFor(const wire::TextureRequest& request, Object object, unsigned long long* handle) {
+  client::Device& device = *object.device;
+  client::Session& session = device.session();
+  const auto lease = session.slots().take();
+  if (!lease) return cudaErrorMemoryAllocation;
+  const client::Mark reply{lease->index, lease->value + 1};
+  {
+    client::CommandQueue::Batch batch(device.queue());
+    batch.put(wire::TextureCreate{.value = reply.value, .slot = reply.slot}, std::as_bytes(std::span(&request, 1)));
+    batch.flush();
+  }
+  cudaError_t error = toCuda(session.wait(device.index(), reply));
+  if (error == cudaSuccess) {
+    const wire::Slot& slot = session.slot(reply.slot);
+    error = static_cast<cudaError_t>(slot.result.load(std::memory_order_relaxed));
+    *handle = slot.payload.load(std::memory_order_relaxed);
+  }
+  session.slots().give({reply.slot, reply.value});
+  if (error != cudaSuccess) return error;
+  object.incarnation = device.incarnation();
+  const std::lock_guard lock(objects().mutex);
+  objects().live[*handle] = object;
+  return cudaSuccess;
+}
+
 // What is no object is destroyed with success, and nothing happens: that is how CUDA has it.
 cudaError_t destroy(unsigned long long handle, bool surface) {
   Object object;
@@ -213,6 +283,10 @@ cudaError_t destroy(unsigned long long handle, bool surface) {
     objects().live.erase(handle);
   }
   if (object.incarnation != object.device->incarnation()) return cudaSuccess;  // the reset has ended it
+  if (object.device->info().placesVariables) {
+    client::CommandQueue::Batch(object.device->queue()).put(wire::TextureDestroy{.object = handle});
+    return cudaSuccess;
+  }
   return toCuda(object.device->memory().release(handle));
 }
 
@@ -222,14 +296,14 @@ cudaError_t cudaCreateTextureObject(cudaTextureObject_t* pTexObject, const cudaR
                                     const cudaResourceViewDesc* pResViewDesc) {
   Object object{&currentDevice(), *pResDesc, *pTexDesc, {}, pResViewDesc != nullptr, false, 0};
   wire::TextureObject described{};
-  if (const cudaError_t error = texture::checkServed(*object.device); error != cudaSuccess) return error;
   if (const cudaError_t error = describeResource(*pResDesc, &described, &object.device); error != cudaSuccess) return error;
   if (const cudaError_t error = describeTexture(*pTexDesc, &described); error != cudaSuccess) return error;
+  const wire::TextureObject whole = described;
   if (pResViewDesc != nullptr) {
     object.view = *pResViewDesc;
     if (const cudaError_t error = applyView(*pResViewDesc, &described); error != cudaSuccess) return error;
   }
-  return keep(described, object, pTexObject);
+  return object.device->info().placesVariables ? askFor(requestOf(object, whole), object, pTexObject) : keep(described, object, pTexObject);
 }
 
 cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texObject) { return destroy(texObject, false); }
@@ -258,14 +332,13 @@ cudaError_t cudaGetTextureObjectResourceViewDesc(cudaResourceViewDesc* pResViewD
 cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t* pSurfObject, const cudaResourceDesc* pResDesc) {
   Object object{&currentDevice(), *pResDesc, {}, {}, false, true, 0};
   if (pResDesc->resType != cudaResourceTypeArray) return cudaErrorInvalidValue;
-  if (const cudaError_t error = texture::checkServed(*object.device); error != cudaSuccess) return error;
   const Array* array = texture::findArray(pResDesc->res.array.array);
   if (array == nullptr || array->stale()) return cudaErrorInvalidResourceHandle;
   // CUDA does not look whether the array was made with cudaArraySurfaceLoadStore; here surfaces do not need it.
   wire::TextureObject described{};
   object.device = array->device;
   if (const cudaError_t error = describeArray(*array, &described); error != cudaSuccess) return error;
-  return keep(described, object, pSurfObject);
+  return object.device->info().placesVariables ? askFor(requestOf(object, described), object, pSurfObject) : keep(described, object, pSurfObject);
 }
 
 cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t surfObject) { return destroy(surfObject, true); }
@@ -281,7 +354,6 @@ cudaError_t cudaDeviceGetTexture1DLinearMaxWidth(size_t* maxWidthInElements, con
   client::Device* found = nullptr;
   std::uint32_t channels = 0, bits = 0;
   if (const cudaError_t error = findDevice(device, &found); error != cudaSuccess) return error;
-  if (const cudaError_t error = texture::checkServed(*found); error != cudaSuccess) return error;
   if (const cudaError_t error = texture::checkFormat(*fmtDesc, &channels, &bits); error != cudaSuccess) return error;
   *maxWidthInElements = static_cast<size_t>(deviceAttribute(found->info(), cudaDevAttrMaxTexture1DLinearWidth));
   return cudaSuccess;

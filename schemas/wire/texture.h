@@ -43,4 +43,22 @@ struct TextureObject {
 };
 static_assert(sizeof(TextureLevel) == 40 && sizeof(TextureObject) % 8 == 0);
 
+// Where a driver makes the objects (DeviceInfo.placesVariables): what the program asked for, in TextureCreate. Arrays are the same memory of the
+// function's; the driver's own array holds a copy of it (memory/device.h, createTexture()).
+enum class TextureSource : std::uint32_t { array, mipmapped, linear, plane };  // cudaResourceType; plane: CUDA's Pitch2D
+
+struct TextureRequest {
+  TextureObject object;        // of an array all of it, whatever the view leaves: all levels of the mipmapped array that it is one of
+  TextureSource source;
+  std::uint32_t surface;       // 1: a surface object, of an array
+  std::uint32_t level;         // of `object`, that is meant; source array
+  std::uint32_t arrayFlags;    // kArrayFlags as the program gave them, cudaArrayLayered and so on
+  std::uint32_t hasView;       // 1: what follows holds
+  std::uint32_t firstLevel, lastLevel, firstLayer, lastLayer;
+  std::uint32_t maxAnisotropy, seamless, untrilinear;  // cudaTextureDesc: seamlessCubemap, disableTrilinearOptimization
+};
+static_assert(sizeof(TextureRequest) == 776);  // TextureCreate's payload
+
+inline constexpr std::uint32_t kArrayLayered = 1, kArraySurface = 2, kArrayCube = 4, kArrayGather = 8, kArrayFlags = 15;
+
 }  // namespace rouse::wire

@@ -235,7 +235,8 @@ class Session final : public Sharer, private memory::ContextObserver {
     return where != wire::Where::host && (variableRanges_.contains(range.base, range.bytes) || imports_.contains(range));
   }
 
-  // The commands, in one file a family: stream_, memory_, host_, copy_, module_, slot_, context_, library_, graph_commands.cc.
+  // The commands, in one file a family: stream_, memory_, host_, copy_, module_, slot_, context_, library_, graph_,
+  // texture_commands.cc.
   wire::DecodeStatus on(const wire::StreamCreate&);
   wire::DecodeStatus on(const wire::StreamDestroy&);
   void on(const wire::Fence&);
@@ -264,6 +265,9 @@ class Session final : public Sharer, private memory::ContextObserver {
   wire::DecodeStatus on(const wire::GraphDefine&, std::span<const std::byte> definition);
   wire::DecodeStatus on(const wire::GraphLaunch&, std::span<const std::uint64_t> slots);
   wire::DecodeStatus on(const wire::GraphDestroy&);
+  wire::DecodeStatus on(const wire::TextureCreate&, std::span<const std::byte> request);
+  wire::DecodeStatus on(const wire::TextureDestroy&);
+  void on(const wire::ArrayForget&);
 
  private:
   struct BoundModule {
@@ -307,6 +311,17 @@ class Session final : public Sharer, private memory::ContextObserver {
     std::uint64_t value;
     std::uint32_t slot;
   };
+  struct CreateTexture {
+    wire::TextureRequest request;
+    std::uint64_t value;
+    std::uint32_t slot;
+  };
+  struct EndTexture {
+    std::uint64_t object;
+  };
+  struct EndArray {
+    std::uint64_t base;
+  };
   struct Backlog {};
   // A graph's launch, which may have more nodes than a turn should take.
   struct Replay {
@@ -315,7 +330,7 @@ class Session final : public Sharer, private memory::ContextObserver {
     std::vector<std::uint64_t> slots;
     std::size_t next = 0;
   };
-  using Parked = std::variant<std::monostate, Reserve, Map, Unmap, UnmapHost, Bind, Unbind, CreateStream, StartAnew, Backlog, Replay>;
+  using Parked = std::variant<std::monostate, Reserve, Map, Unmap, UnmapHost, Bind, Unbind, CreateStream, StartAnew, CreateTexture, EndTexture, EndArray, Backlog, Replay>;
 
   enum class Stage { dormant, serving, frozen, condemned, closing, closed };
 
@@ -336,6 +351,9 @@ class Session final : public Sharer, private memory::ContextObserver {
   bool resume(Unbind&);
   bool resume(CreateStream&);
   bool resume(StartAnew&);
+  bool resume(CreateTexture&);
+  bool resume(EndTexture&);
+  bool resume(EndArray&);
   bool resume(Backlog);
   bool resume(Replay&);
 
@@ -432,6 +450,7 @@ class Session final : public Sharer, private memory::ContextObserver {
   bool allObjectsKnown_ = true;
   memory::RangeMap variableRanges_;  // of bound modules, where the device places them
   std::unordered_map<std::uint64_t, std::shared_ptr<memory::Image>> installed_;
+  std::size_t textures_ = 0;  // that the device's driver has made
   std::uint64_t launches_ = 0;
   Meter meter_;
   std::uint64_t commandsElsewhere_ = 0, launchesElsewhere_ = 0;

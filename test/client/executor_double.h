@@ -111,6 +111,9 @@ class ExecutorDouble {
   wire::DecodeStatus on(const wire::GraphDefine&, std::span<const std::byte>) { return wire::Rejection{"the double has no graphs"}; }
   wire::DecodeStatus on(const wire::GraphLaunch&, std::span<const std::uint64_t>) { return wire::Rejection{"the double has no graphs"}; }
   wire::DecodeStatus on(const wire::GraphDestroy&) { return wire::Rejection{"the double has no graphs"}; }
+  wire::DecodeStatus on(const wire::TextureCreate&, std::span<const std::byte>) { return wire::Rejection{"the double makes no textures"}; }
+  wire::DecodeStatus on(const wire::TextureDestroy&) { return wire::Rejection{"the double makes no textures"}; }
+  wire::DecodeStatus on(const wire::ArrayForget&) { return wire::Rejection{"the double makes no textures"}; }
 
  private:
   class Numbers {

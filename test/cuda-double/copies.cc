@@ -108,28 +108,41 @@ std::optional<Expect> expected(CUmemorytype type) {
       return Expect::device;
     case CU_MEMORYTYPE_UNIFIED:
       return Expect::any;
+    case CU_MEMORYTYPE_ARRAY:
+      return Expect::array;
     default:
       return std::nullopt;
   }
 }
 
-CUresult copy3D(const CUDA_MEMCPY3D& copy3d, CUstream stream) {
-  if (copy3d.srcMemoryType == CU_MEMORYTYPE_ARRAY || copy3d.dstMemoryType == CU_MEMORYTYPE_ARRAY) {
-    note("arrays: the double has none");
-    return CUDA_ERROR_NOT_SUPPORTED;
+// A side that is an array becomes memory with the array's pitches. False, with a violation: it does not hold the box.
+bool placeIn(CUarray handle, const CUDA_MEMCPY3D& copy3d, Side& side) {
+  if (side.type != CU_MEMORYTYPE_ARRAY) return true;
+  const auto array = state().arrays.find(handle, "array");
+  if (array == nullptr) return false;
+  if (side.x + copy3d.WidthInBytes > array->rowBytes() || side.y + copy3d.Height > array->rows() || side.z + copy3d.Depth > array->planes()) {
+    violate("beyond-array", hex(side.x) + " + " + hex(copy3d.WidthInBytes) + " bytes, row " + std::to_string(side.y) + " + " + std::to_string(copy3d.Height) + ", plane " +
+                                std::to_string(side.z) + " + " + std::to_string(copy3d.Depth));
+    return false;
   }
+  side.device = array->base();
+  side.pitch = array->pitch();
+  side.height = array->rows();
+  return true;
+}
+
+CUresult copy3D(const CUDA_MEMCPY3D& copy3d, CUstream stream) {
   const auto source = expected(copy3d.srcMemoryType), destination = expected(copy3d.dstMemoryType);
   if (!source || !destination) return violation(CUDA_ERROR_INVALID_VALUE, "memory-type", "neither host nor device");
   if (copy3d.reserved0 != nullptr || copy3d.reserved1 != nullptr || copy3d.srcLOD != 0 || copy3d.dstLOD != 0) {
     return violation(CUDA_ERROR_INVALID_VALUE, "reserved", "a reserved field is not 0");
   }
-  const auto from = rowsOf({copy3d.srcXInBytes, copy3d.srcY, copy3d.srcZ, copy3d.srcMemoryType, copy3d.srcHost,
-                            copy3d.srcDevice, copy3d.srcPitch, copy3d.srcHeight},
-                           copy3d, "source");
+  Side from_{copy3d.srcXInBytes, copy3d.srcY, copy3d.srcZ, copy3d.srcMemoryType, copy3d.srcHost, copy3d.srcDevice, copy3d.srcPitch, copy3d.srcHeight},
+      to_{copy3d.dstXInBytes, copy3d.dstY, copy3d.dstZ, copy3d.dstMemoryType, copy3d.dstHost, copy3d.dstDevice, copy3d.dstPitch, copy3d.dstHeight};
+  if (!placeIn(copy3d.srcArray, copy3d, from_) || !placeIn(copy3d.dstArray, copy3d, to_)) return CUDA_ERROR_INVALID_VALUE;
+  const auto from = rowsOf(from_, copy3d, "source");
   if (!from) return CUDA_ERROR_INVALID_VALUE;
-  const auto to = rowsOf({copy3d.dstXInBytes, copy3d.dstY, copy3d.dstZ, copy3d.dstMemoryType, copy3d.dstHost,
-                          copy3d.dstDevice, copy3d.dstPitch, copy3d.dstHeight},
-                         copy3d, "destination");
+  const auto to = rowsOf(to_, copy3d, "destination");
   if (!to) return CUDA_ERROR_INVALID_VALUE;
   return copy(stream, *to, *destination, *from, *source);
 }

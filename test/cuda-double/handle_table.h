@@ -12,7 +12,7 @@
 
 namespace rouse::cuda_double {
 
-enum class HandleKind : std::uint64_t { context = 1, stream, event, library, kernel, memory };
+enum class HandleKind : std::uint64_t { context = 1, stream, event, library, kernel, memory, array, mipmapped };
 
 // Any thread. Handle is the driver's type: a pointer, or an integer for memory.
 template <class Handle, class Object, HandleKind kind>

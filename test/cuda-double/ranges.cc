@@ -42,6 +42,7 @@ bool allUsable(AddressRange range, MemoryKind kind, bool reading) {
 }  // namespace
 
 std::optional<MemoryKind> usable(const Rows& rows, Expect expect, const char* name, bool reading) {
+  if (expect == Expect::array) return MemoryKind::registered;  // rowsOf() has looked
   const bool device = state().memory.placeOf({rows.base, 1}) != Place::none;
   const auto refuse = [&](const char* rule, AddressRange range) {
     violate(rule, std::string(name) + " [" + hex(range.base) + ", +" + hex(range.bytes) + ")");

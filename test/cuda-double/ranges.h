@@ -11,7 +11,7 @@
 namespace rouse::cuda_double {
 
 enum class MemoryKind { device, registered, pageable };
-enum class Expect { device, host, any };
+enum class Expect { device, host, any, array };  // array: rows of one, whatever its address
 
 // Rows of memory, as a copy or fill sees one of its sides.
 struct Rows {

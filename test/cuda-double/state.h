@@ -15,6 +15,7 @@
 #include "test/cuda-double/gpu.h"
 #include "test/cuda-double/handle_table.h"
 #include "test/cuda-double/library.h"
+#include "test/cuda-double/texture_objects.h"
 #include "test/cuda-double/virtual_memory.h"
 
 namespace rouse::cuda_double {
@@ -32,6 +33,9 @@ struct State {
   HandleTable<CUevent, Event, HandleKind::event> events;
   HandleTable<CUlibrary, Library, HandleKind::library> libraries;
   HandleTable<CUkernel, Kernel, HandleKind::kernel> kernels;
+  HandleTable<CUarray, Array, HandleKind::array> arrays;
+  HandleTable<CUmipmappedArray, MipmappedArray, HandleKind::mipmapped> mipmappedArrays;
+  TextureObjects textures;
   VirtualMemory memory;
 
  private:

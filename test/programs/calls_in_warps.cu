@@ -1,4 +1,3 @@
-// known-gap-cuda: textures are served by the CPU device only
 // What each thread calls on its own between shuffles, votes and barriers: texture fetches, functions through pointers and virtual ones, recursion, printf, malloc handed on to the block, and a lock
 // that a function which is not inlined takes; threads that have ended early call nothing.
 // expect-stdout: block 1 has 256 threads

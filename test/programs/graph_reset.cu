@@ -1,4 +1,3 @@
-// known-gap-cuda: arrays, textures and surfaces are served by the CPU device only
 // Graphs, arrays and textures of before a reset of the device are gone, and ending them ends nothing else; what is made afterwards works. (CUDA leaves
 // open what comes of handles from before, and may crash: it is Rouse alone that is asked.)
 #include "check.h"

@@ -1,4 +1,3 @@
-// known-gap-cuda: arrays, textures and surfaces are served by the CPU device only
 // faults
 // Surfaces: what kernels write to arrays others read, by surfaces and by textures; boundary modes; layers and volumes; a filter over an
 // image that goes round and round in a graph.

@@ -1,4 +1,3 @@
-// known-gap-cuda: arrays, textures and surfaces are served by the CPU device only
 // Texture objects over arrays and linear memory: filters with CUDA's weights, address modes, normalized coordinates and values, against a
 // reference in double precision that knows nothing of the implementation.
 // nvcc: -Wno-deprecated-declarations

@@ -1,4 +1,3 @@
-// known-gap-cuda: arrays, textures and surfaces are served by the CPU device only
 // Layers, cubemaps, mip levels, gathers, and objects that kernels find in memory.
 // nvcc: -Wno-deprecated-declarations
 #include <algorithm>

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "client-shim/core/command_queue.h"
 #include "client-shim/core/device_info.h"
 #include "client-shim/core/device_memory.h"
 #include "client-shim/core/log.h"
@@ -58,8 +59,9 @@ cudaError_t checkShape(const client::Device& device, cudaExtent e, unsigned flag
   return fit ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-cudaError_t release(const Array& array) {
+cudaError_t release(const Array& array, bool known) {
   if (array.incarnation != array.device->incarnation()) return cudaSuccess;  // it went with the reset
+  if (known) client::CommandQueue::Batch(array.device->queue()).put(wire::ArrayForget{.base = array.address});
   return toCuda(array.device->memory().release(array.address));
 }
 
@@ -72,12 +74,6 @@ std::uint64_t layOut(Array& array, std::uint64_t offset) {
 }
 
 }  // namespace
-
-cudaError_t checkServed(const client::Device& device) {
-  if (!device.info().placesVariables) return cudaSuccess;
-  client::log(client::LogLevel::error, "arrays, textures and surfaces are not supported on this device: they are served by the CPU device only");
-  return cudaErrorNotSupported;
-}
 
 cudaError_t checkFormat(const cudaChannelFormatDesc& format, std::uint32_t* channels, std::uint32_t* bits) {
   if (format.f > cudaChannelFormatKindFloat) {
@@ -98,7 +94,6 @@ cudaError_t checkFormat(const cudaChannelFormatDesc& format, std::uint32_t* chan
 
 cudaError_t makeArray(client::Device& device, const cudaChannelFormatDesc& format, cudaExtent extent, unsigned flags, Array** array) {
   std::uint32_t channels = 0, bits = 0;
-  if (const cudaError_t error = checkServed(device); error != cudaSuccess) return error;
   if (const cudaError_t error = checkFormat(format, &channels, &bits); error != cudaSuccess) return error;
   if (const cudaError_t error = checkShape(device, extent, flags); error != cudaSuccess) return error;
   auto made = std::make_unique<Array>();
@@ -118,7 +113,6 @@ cudaError_t makeArray(client::Device& device, const cudaChannelFormatDesc& forma
 cudaError_t makeMipmapped(client::Device& device, const cudaChannelFormatDesc& format, cudaExtent extent, unsigned levels, unsigned flags,
                           Mipmapped** array) {
   std::uint32_t channels = 0, bits = 0;
-  if (const cudaError_t error = checkServed(device); error != cudaSuccess) return error;
   if (const cudaError_t error = checkFormat(format, &channels, &bits); error != cudaSuccess) return error;
   if (const cudaError_t error = checkShape(device, extent, flags); error != cudaSuccess) return error;
   const bool solid = (flags & (cudaArrayLayered | cudaArrayCubemap)) == 0;
@@ -137,7 +131,8 @@ cudaError_t makeMipmapped(client::Device& device, const cudaChannelFormatDesc& f
     level->format = format;
     level->extent = {halved(extent.width), halved(extent.height), solid ? halved(extent.depth) : extent.depth};
     level->flags = flags;
-    level->level = true;
+    level->whole = made.get();
+    level->number = number;
     bytes += roundUp(layOut(*level, bytes), kLevelAlignment);
     made->levels.push_back(std::move(level));
   }
@@ -178,7 +173,7 @@ cudaError_t destroy(Array* array) {
     last = std::move(found->second);
     registry().arrays.erase(found);
   }
-  return release(*last);
+  return release(*last, last->known.load());
 }
 
 cudaError_t destroy(Mipmapped* array) {
@@ -191,7 +186,7 @@ cudaError_t destroy(Mipmapped* array) {
     registry().mipmapped.erase(found);
     for (const auto& level : last->levels) registry().levels.erase(level.get());
   }
-  return release(*last->levels[0]);
+  return release(*last->levels[0], std::ranges::any_of(last->levels, [](const auto& level) { return level->known.load(); }));
 }
 
 cudaError_t pitched(cudaArray_const_t handle, cudaPos position, cudaExtent extent, cudaPitchedPtr* pointer) {

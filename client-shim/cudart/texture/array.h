@@ -1,12 +1,13 @@
 // CUDA arrays: memory of a device with a shape, known to the program by a handle. Rows, planes and levels lie one behind another in one
-// allocation of the function's own window, so that an array moves as any memory does. Only where kernels' fetches are ours to make: a GPU
-// wants arrays of its driver's.
+// allocation of the function's own window, so that an array is copied as any memory is. Where kernels' fetches are not ours to make, the
+// executor keeps an array of the driver's the same as that memory (wire::TextureRequest).
 //
 // Threads: any.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -23,7 +24,9 @@ struct Array {
   std::uint64_t address = 0;
   std::uint64_t pitch = 0, planePitch = 0;
   std::uint64_t incarnation = 0;  // of the device: a reset ends the memory
-  bool level = false;  // of a mipmapped array, whose memory it is
+  const struct Mipmapped* whole = nullptr;  // whose level it is, and whose the memory
+  unsigned number = 0;                      // of the level
+  std::atomic<bool> known{false};            // to the device's driver, which may have an array of its own for it
 
   std::uint32_t texelBytes() const { return static_cast<std::uint32_t>(format.x + format.y + format.z + format.w) / 8; }
   std::uint64_t rows() const { return extent.height != 0 ? extent.height : 1; }
@@ -51,9 +54,6 @@ cudaError_t destroy(Mipmapped* array);
 
 // 1, 2 or 4 channels of 8, 16 or 32 bits each.
 cudaError_t checkFormat(const cudaChannelFormatDesc& format, std::uint32_t* channels, std::uint32_t* bits);
-// Whether the device has textures at all; the log says so if not.
-cudaError_t checkServed(const client::Device& device);
-
 // The memory of an array as a copy names it: from this texel on.
 cudaError_t pitched(cudaArray_const_t array, cudaPos position, cudaExtent extent, cudaPitchedPtr* pointer);
 

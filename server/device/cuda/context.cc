@@ -203,15 +203,19 @@ void CudaContext::copy(memory::Stream& stream, const memory::CopyShape& shape) {
   const std::shared_ptr<Lane>& lane = laneOf(stream);
   const std::lock_guard lock(gpu_->mutex);
   if (!lane) return;
+  if (lanes_->textures) lanes_->textures->beforeCopy(*lane, shape);
   lane->push(CopyOperation{CopyPieces(shape, lanes_->maxPitch, [this](std::uint64_t address, std::uint64_t bytes) {
     return unbroken(address, bytes);
   })});
+  if (lanes_->textures) lanes_->textures->afterCopy(*lane, shape);
 }
 
 void CudaContext::copyInline(memory::Stream& stream, std::uint64_t destination, std::span<const std::byte> bytes) {
   const std::shared_ptr<Lane>& lane = laneOf(stream);
   const std::lock_guard lock(gpu_->mutex);
-  if (lane) lane->push(InlineOperation{destination, {bytes.begin(), bytes.end()}});
+  if (!lane) return;
+  lane->push(InlineOperation{destination, {bytes.begin(), bytes.end()}});
+  if (lanes_->textures) lanes_->textures->afterCopy(*lane, {.destination = destination, .width = bytes.size()});
 }
 
 void CudaContext::fill(memory::Stream& stream, const memory::FillShape& shape) {
@@ -275,6 +279,29 @@ Result<std::unique_ptr<memory::ModuleInstance>> CudaContext::adopt(std::shared_p
     return Error{CudaError::notSupported, "the driver places variable " + variables.front().name + " on " + gpu_->name() +
                                               " anew: its address and value are elsewhere"};
   return instantiate(std::move(image), addresses);
+}
+
+// --- Textures
+
+Result<std::uint64_t> CudaContext::createTexture(const wire::TextureRequest& request) {
+  const std::lock_guard lock(gpu_->mutex);
+  if (!lanes_->textures) lanes_->textures = std::make_unique<Textures>(*lanes_);
+  return lanes_->textures->create(request);
+}
+
+Status CudaContext::destroyTexture(std::uint64_t object) {
+  const std::lock_guard lock(gpu_->mutex);
+  return lanes_->textures ? lanes_->textures->destroy(object) : Error{CudaError::invalidValue, "no such object"};
+}
+
+void CudaContext::forgetArray(std::uint64_t base) {
+  const std::lock_guard lock(gpu_->mutex);
+  if (lanes_->textures) lanes_->textures->forget(base);
+}
+
+std::string CudaContext::ties() const {
+  const std::lock_guard lock(gpu_->mutex);
+  return lanes_->textures && lanes_->textures->any() ? "the driver has made its arrays, textures or surfaces" : "";
 }
 
 // Limits are the CUDA context's, which all functions share: they grow to the largest that any function asked for.

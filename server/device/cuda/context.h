@@ -46,6 +46,10 @@ class CudaContext final : public memory::Context {
                                                               std::span<const std::uint64_t> addresses) override;
   Result<std::unique_ptr<memory::ModuleInstance>> adopt(std::shared_ptr<memory::Image> image,
                                                         std::span<const std::uint64_t> addresses) override;
+  Result<std::uint64_t> createTexture(const wire::TextureRequest& request) override;
+  Status destroyTexture(std::uint64_t object) override;
+  void forgetArray(std::uint64_t base) override;
+  std::string ties() const override;
   Status setLimit(memory::ContextLimit limit, std::uint64_t value) override;
   bool idle() const override;
 

@@ -290,6 +290,36 @@ bool Lane::submitHostCopy(const CopyPiece& piece) {
   return true;
 }
 
+Lane::Step Lane::step(ArrayOperation& operation) {
+  if (!settle()) return Step::done;
+  if (!room()) return Step::blocked;
+  CUDA_MEMCPY3D box{};
+  box.WidthInBytes = operation.width;
+  box.Height = operation.height;
+  box.Depth = operation.depth;
+  if (operation.toArray) {
+    setSource(box, false, operation.address);
+    box.srcPitch = operation.pitch;
+    box.srcHeight = operation.rows;
+    box.dstMemoryType = CU_MEMORYTYPE_ARRAY;
+    box.dstArray = operation.array;
+    box.dstXInBytes = operation.x;
+    box.dstY = operation.y;
+    box.dstZ = operation.z;
+  } else {
+    setDestination(box, false, operation.address);
+    box.dstPitch = operation.pitch;
+    box.dstHeight = operation.rows;
+    box.srcMemoryType = CU_MEMORYTYPE_ARRAY;
+    box.srcArray = operation.array;
+    box.srcXInBytes = operation.x;
+    box.srcY = operation.y;
+    box.srcZ = operation.z;
+  }
+  if (owner_.gpu->good(owner_.gpu->driver().cuMemcpy3DAsync(&box, stream_), "cuMemcpy3DAsync", &owner_, "an array")) counted();
+  return Step::done;
+}
+
 Lane::Step Lane::step(InlineOperation& operation) {
   if (!settle()) return Step::done;
   while (operation.done < operation.bytes.size()) {

@@ -71,6 +71,7 @@ class Lane final : public std::enable_shared_from_this<Lane> {
   bool attempt(Operation& operation);  // true: done, or refused for good
   Step step(Operation& operation);
   Step step(CopyOperation& operation);
+  Step step(ArrayOperation& operation);
   Step step(InlineOperation& operation);
   Step step(FillOperation& operation);
   Step step(FingerprintOperation& operation);

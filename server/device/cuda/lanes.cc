@@ -25,6 +25,7 @@ void Lanes::end() {
   gpu->makeCurrent();
   if (!gpu->lost()) fetchText();
   forgetText();
+  textures.reset();
   pending_.clear();
   active_.clear();
   const Driver& driver = gpu->driver();

@@ -15,6 +15,7 @@
 #include "server/device/cuda/device_window.h"
 #include "server/device/cuda/host_window.h"
 #include "server/device/cuda/lane.h"
+#include "server/device/cuda/textures.h"
 
 namespace rouse::cuda {
 
@@ -34,6 +35,7 @@ class Lanes final {
   std::unique_ptr<HostWindow> hostWindow;
   std::unique_ptr<Bounce> bounce;
   std::shared_ptr<FingerprintKernel> fingerprints;
+  std::unique_ptr<Textures> textures;  // null: it has had none
   std::uint64_t maxPitch = 0;
   std::uint32_t maxSharedBytes = 0;
 

@@ -32,6 +32,13 @@ struct CopyOperation {
   CopyPieces pieces;
   std::uint64_t cut = 0;  // bytes of the current row that are done
 };
+// Between an array and its memory: a box of a level, x in bytes.
+struct ArrayOperation {
+  CUarray array;
+  bool toArray;
+  std::uint64_t x, y, z, width, height, depth;
+  std::uint64_t address, pitch, rows;  // in memory: of the box's first byte; rows from one plane to the next
+};
 struct InlineOperation {
   std::uint64_t destination;
   std::vector<std::byte> bytes;
@@ -75,7 +82,7 @@ struct EventWaitOperation {
   std::shared_ptr<Record> record;
 };
 
-using Operation = std::variant<CopyOperation, InlineOperation, FillOperation, FingerprintOperation, LaunchOperation, LibraryOperation,
+using Operation = std::variant<CopyOperation, ArrayOperation, InlineOperation, FillOperation, FingerprintOperation, LaunchOperation, LibraryOperation,
                                SignalOperation, SlotWaitOperation, RecordOperation, EventWaitOperation>;
 
 }  // namespace rouse::cuda

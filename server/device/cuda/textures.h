@@ -1,0 +1,68 @@
+// A context's texture and surface objects, and the driver's arrays behind them.
+//
+// An array of the program's is memory of its device window, row by row, as everything is that it has; so it leaves the GPU and comes again as the rest does. Only
+// kernels' fetches need an array of the driver's. It is made with the first object of it, of memory beside the functions', and follows the
+// program's memory: what a copy writes there is copied on to the array behind it, in the same stream, and what a copy reads there comes from the array before it,
+// once surfaces may have written to that. Nobody else can name that memory: kernels are given the object, not an address.
+//
+// Handles are the driver's, so whoever has some is tied to the GPU (memory::Context::ties()).
+//
+// Locked, all of it.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "memory/device.h"
+#include "server/device/cuda/lane.h"
+
+namespace rouse::cuda {
+
+class Textures {
+ public:
+  explicit Textures(Lanes& lanes) : lanes_(lanes) {}
+  // Idle, as for all that follows but the two about copies.
+  ~Textures();
+  Textures(const Textures&) = delete;
+
+  // As memory::Context has them.
+  Result<std::uint64_t> create(const wire::TextureRequest& request);
+  Status destroy(std::uint64_t object);
+  void forget(std::uint64_t base);
+  bool any() const { return !objects_.empty() || !arrays_.empty(); }
+
+  // Around a copy that is pushed to the lane.
+  void beforeCopy(Lane& lane, const memory::CopyShape& shape);
+  void afterCopy(Lane& lane, const memory::CopyShape& shape);
+
+ private:
+  struct Array {
+    wire::TextureObject about{};
+    std::uint32_t flags = 0;
+    CUarray flat = nullptr;            // or
+    CUmipmappedArray whole = nullptr;  // of several levels
+    std::vector<CUarray> levels;
+    std::size_t objects = 0;
+    bool surfaces = false;  // there has been one: it may hold what its memory does not
+  };
+  struct Object {
+    bool surface;
+    std::uint64_t base;  // its array's; 0: of memory
+  };
+  using Arrays = std::map<std::uint64_t, Array>;  // by where their memory begins
+
+  Result<Arrays::iterator> arrayFor(const wire::TextureRequest& request);
+  Status make(Array& array, bool mipmapped);
+  Status upload(const Array& array);
+  void release(Array& array);
+  // Pushes what has to be copied between the array whose memory the box begins in, if any, and that memory.
+  void follow(Lane& lane, bool toArray, std::uint64_t address, const memory::CopyShape& shape, std::uint64_t pitch);
+
+  Lanes& lanes_;
+  Arrays arrays_;
+  std::map<std::uint64_t, Object> objects_;
+  std::shared_ptr<Lane> lane_;  // for what an array begins with
+};
+
+}  // namespace rouse::cuda
