@@ -130,13 +130,17 @@ Textures::~Textures() {
     if (object.surface) lanes_.gpu->good(driver.cuSurfObjectDestroy(handle), "cuSurfObjectDestroy", nullptr);
     else lanes_.gpu->good(driver.cuTexObjectDestroy(handle), "cuTexObjectDestroy", nullptr);
   }
-  for (auto& [base, array] : arrays_) release(array);
+  for (auto& [base, array] : arrays_) release(*array);
+  for (auto& [handle, object] : objects_)
+    if (object.array != nullptr) release(*object.array);
 }
 
 void Textures::release(Array& array) {
   const Driver& driver = lanes_.gpu->driver();
   if (array.whole != nullptr) lanes_.gpu->good(driver.cuMipmappedArrayDestroy(array.whole), "cuMipmappedArrayDestroy", nullptr);
   if (array.flat != nullptr) lanes_.gpu->good(driver.cuArrayDestroy(array.flat), "cuArrayDestroy", nullptr);
+  array.whole = nullptr;
+  array.flat = nullptr;
 }
 
 Status Textures::make(Array& array, bool mipmapped) {
@@ -181,25 +185,25 @@ Status Textures::upload(const Array& array) {
   return lanes_.gpu->status(lanes_.gpu->driver().cuStreamSynchronize(lane_->stream()), "cuStreamSynchronize");
 }
 
-Result<Textures::Arrays::iterator> Textures::arrayFor(const wire::TextureRequest& request) {
+Result<std::shared_ptr<Textures::Array>> Textures::arrayFor(const wire::TextureRequest& request) {
   const TextureObject& asked = request.object;
   const bool mipmapped = asked.levels > 1 || request.source == TextureSource::mipmapped;
   if (const auto found = arrays_.find(asked.level[0].base); found != arrays_.end()) {
-    if (sameArray(found->second.about, asked) && found->second.flags == request.arrayFlags && (!mipmapped || found->second.whole != nullptr)) return found;
-    if (found->second.objects != 0) return Error{CudaError::invalidValue, "another array's memory begins where this one's does"};
-    release(found->second);
-    arrays_.erase(found);
+    const Array& known = *found->second;
+    if (sameArray(known.about, asked) && known.flags == request.arrayFlags && (!mipmapped || known.whole != nullptr)) return found->second;
+    forget(found->first);
   }
-  Array made;
-  made.about = asked;
-  made.flags = request.arrayFlags;
-  Status status = make(made, mipmapped);
-  if (status) status = upload(made);
+  auto made = std::make_shared<Array>();
+  made->about = asked;
+  made->flags = request.arrayFlags;
+  Status status = make(*made, mipmapped);
+  if (status) status = upload(*made);
   if (!status) {
-    release(made);
+    release(*made);
     return status.error();
   }
-  return arrays_.emplace(asked.level[0].base, std::move(made)).first;
+  arrays_[asked.level[0].base] = made;
+  return made;
 }
 
 Result<std::uint64_t> Textures::create(const wire::TextureRequest& request) {
@@ -207,17 +211,17 @@ Result<std::uint64_t> Textures::create(const wire::TextureRequest& request) {
   lanes_.gpu->makeCurrent();
   const TextureObject& t = request.object;
   CUDA_RESOURCE_DESC resource{};
-  auto array = arrays_.end();
+  std::shared_ptr<Array> array;
   if (request.source <= TextureSource::mipmapped) {
     auto found = arrayFor(request);
     if (!found) return std::move(found).error();
-    array = *found;
+    array = std::move(*found);
     if (request.source == TextureSource::mipmapped) {
       resource.resType = CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
-      resource.res.mipmap.hMipmappedArray = array->second.whole;
+      resource.res.mipmap.hMipmappedArray = array->whole;
     } else {
       resource.resType = CU_RESOURCE_TYPE_ARRAY;
-      resource.res.array.hArray = array->second.levels[request.level];
+      resource.res.array.hArray = array->levels[request.level];
     }
   } else if (request.source == TextureSource::linear) {
     resource.resType = CU_RESOURCE_TYPE_LINEAR;
@@ -242,11 +246,8 @@ Result<std::uint64_t> Textures::create(const wire::TextureRequest& request) {
                             : lanes_.gpu->status(driver.cuTexObjectCreate(reinterpret_cast<CUtexObject*>(&handle), &resource, &sampling, request.hasView != 0 ? &view : nullptr),
                                                  "cuTexObjectCreate");
   if (!status) return status.error();
-  objects_[handle] = {request.surface != 0, array != arrays_.end() ? array->first : 0};
-  if (array != arrays_.end()) {
-    ++array->second.objects;
-    array->second.surfaces |= request.surface != 0;
-  }
+  if (array != nullptr) array->surfaces |= request.surface != 0;
+  objects_[handle] = {request.surface != 0, std::move(array)};
   return handle;
 }
 
@@ -257,25 +258,27 @@ Status Textures::destroy(std::uint64_t object) {
   lanes_.gpu->makeCurrent();
   if (found->second.surface) lanes_.gpu->good(driver.cuSurfObjectDestroy(object), "cuSurfObjectDestroy", &lanes_);
   else lanes_.gpu->good(driver.cuTexObjectDestroy(object), "cuTexObjectDestroy", &lanes_);
-  if (const auto array = arrays_.find(found->second.base); array != arrays_.end()) --array->second.objects;
+  const std::shared_ptr<Array> array = std::move(found->second.array);
   objects_.erase(found);
+  if (array.use_count() == 1) release(*array);
   return {};
 }
 
-// Objects that are left of it go on; they are wrong, as they would be natively.
+// Objects that are left of it keep what it held.
 void Textures::forget(std::uint64_t base) {
   const auto found = arrays_.find(base);
-  if (found == arrays_.end() || found->second.objects != 0) return;
+  if (found == arrays_.end()) return;
   lanes_.gpu->makeCurrent();
-  release(found->second);
+  const std::shared_ptr<Array> array = std::move(found->second);
   arrays_.erase(found);
+  if (array.use_count() == 1) release(*array);
 }
 
 void Textures::follow(Lane& lane, bool toArray, std::uint64_t address, const memory::CopyShape& shape, std::uint64_t pitch) {
   auto found = arrays_.upper_bound(address);
   if (found == arrays_.begin()) return;
   --found;
-  const Array& array = found->second;
+  const Array& array = *found->second;
   if (!toArray && !array.surfaces) return;
   for (std::uint32_t i = 0; i < array.about.levels; ++i) {
     const TextureLevel& level = array.about.level[i];

@@ -43,16 +43,14 @@ class Textures {
     CUarray flat = nullptr;            // or
     CUmipmappedArray whole = nullptr;  // of several levels
     std::vector<CUarray> levels;
-    std::size_t objects = 0;
     bool surfaces = false;  // there has been one: it may hold what its memory does not
   };
   struct Object {
     bool surface;
-    std::uint64_t base;  // its array's; 0: of memory
+    std::shared_ptr<Array> array;  // null: of memory
   };
-  using Arrays = std::map<std::uint64_t, Array>;  // by where their memory begins
 
-  Result<Arrays::iterator> arrayFor(const wire::TextureRequest& request);
+  Result<std::shared_ptr<Array>> arrayFor(const wire::TextureRequest& request);
   Status make(Array& array, bool mipmapped);
   Status upload(const Array& array);
   void release(Array& array);
@@ -60,7 +58,8 @@ class Textures {
   void follow(Lane& lane, bool toArray, std::uint64_t address, const memory::CopyShape& shape, std::uint64_t pitch);
 
   Lanes& lanes_;
-  Arrays arrays_;
+  // By where their memory begins. One that its program has freed is its objects' alone.
+  std::map<std::uint64_t, std::shared_ptr<Array>> arrays_;
   std::map<std::uint64_t, Object> objects_;
   std::shared_ptr<Lane> lane_;  // for what an array begins with
 };
