@@ -54,6 +54,7 @@ cudaError_t destroy(Mipmapped* array);
 
 // 1, 2 or 4 channels of 8, 16 or 32 bits each.
 cudaError_t checkFormat(const cudaChannelFormatDesc& format, std::uint32_t* channels, std::uint32_t* bits);
+
 // The memory of an array as a copy names it: from this texel on.
 cudaError_t pitched(cudaArray_const_t array, cudaPos position, cudaExtent extent, cudaPitchedPtr* pointer);
 
