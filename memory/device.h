@@ -39,8 +39,9 @@ struct DeviceProperties {
   std::uint32_t computeMajor = 0, computeMinor = 0;
   std::vector<std::int32_t> attributes;  // index: cudaDeviceAttr
   // The back end decides where a module's variables lie, outside all windows (a driver does): instantiate() is given no
-  // addresses, variableAddress() tells them. Otherwise they lie where instantiate() is told.
+  // addresses, variableAddress() tells them. Otherwise, and managed ones always, they lie where instantiate() is told.
   bool placesVariables = false;
+  bool places(const VariableDescription& variable) const { return placesVariables && variable.space != VariableSpace::managed; }
   // takeWritten() tells which restored granules have been written since; otherwise any may have been.
   bool noticesWrites = false;
   // Context::share() works: granules with the same bytes may have one chunk, in several contexts, until one of them is written.
@@ -254,8 +255,8 @@ class Context {
   virtual void signal(Stream&, wire::Slot&, std::uint64_t value, bool timestamp) = 0;
   virtual void waitFor(Stream&, const wire::Slot&, std::uint64_t value) = 0;
 
-  // Variables get the given addresses (one each, in the image's order; the memory is mapped; none where the device places
-  // variables itself) and their initial values.
+  // Variables that the device does not place itself get the given addresses (one each, in the image's order; the memory is mapped, the host
+  // window's where it places others) and their initial values.
   virtual Result<std::unique_ptr<ModuleInstance>> instantiate(std::shared_ptr<Image>, std::span<const std::uint64_t> addresses) = 0;
   // An instance as another device had it: its variables have their addresses, and the values that their memory holds or that are still
   // to come to it. notSupported where the device places variables itself and the module has any.

@@ -16,7 +16,7 @@ struct DeviceInfo {
   std::uint64_t memoryBytes = 0;
   std::uint32_t computeMajor = 0, computeMinor = 0;
   std::vector<std::int32_t> attributes;  // index: cudaDeviceAttr
-  bool placesVariables = false;          // variables of modules lie where the executor says, outside the window
+  bool placesVariables = false;          // variables of modules, but for managed ones, lie where the executor says, outside the window
   bool leavesProcessors = false;         // its work takes none of the node's processors
 
   AddressRange window;            // addresses of this virtual device

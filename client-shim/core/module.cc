@@ -101,8 +101,9 @@ CudaError loadModule(Device& device, const ModuleSource& source, std::span<const
   };
   std::vector<Kept> kept;
   std::vector<std::uint64_t> addresses;
-  for (std::size_t i = 0; i < made->variables_.size() && !device.info().placesVariables; ++i) {
+  for (std::size_t i = 0; i < made->variables_.size(); ++i) {
     Variable& variable = made->variables_[i];
+    if (!variable.isOurs(device.info())) continue;
     const std::uint64_t bytes = std::max<std::uint64_t>(variable.bytes, 1);
     CudaError error = CudaError::success;
     if (variable.space == VariableSpace::managed) {
@@ -134,7 +135,7 @@ CudaError loadModule(Device& device, const ModuleSource& source, std::span<const
     // So that a synchronisation of the legacy stream waits for it.
     batch.count(device.legacyStream());
   }
-  if (device.info().placesVariables && !made->variables_.empty()) {
+  if (addresses.size() != made->variables_.size()) {
     if (const CudaError error = made->findVariables(); error != CudaError::success) {
       (void)unloadModule(std::move(made));
       return error;
@@ -158,6 +159,7 @@ CudaError Module::findVariables() {
   CudaError error = CudaError::success;
   for (std::uint32_t i = 0; i < variables_.size() && error == CudaError::success; ++i) {
     Variable& variable = variables_[i];
+    if (variable.isOurs(device_->info())) continue;
     ++reply.value;
     {
       CommandQueue::Batch batch(device_->queue());

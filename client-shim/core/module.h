@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "client-shim/core/device_info.h"
 #include "schemas/base/cuda_error.h"
 #include "schemas/wire/layout.h"
 
@@ -46,6 +47,9 @@ struct Variable {
   std::uint64_t bytes = 0;
   VariableSpace space = VariableSpace::global;
   std::uint64_t address = 0;  // device window; managed: host window
+
+  // Where it lies this process decides, not the device.
+  bool isOurs(const DeviceInfo& device) const { return !device.placesVariables || space == VariableSpace::managed; }
 };
 
 // Where the code lies: in memory, or in an open file (borrowed for the call).

@@ -22,24 +22,23 @@ wire::DecodeStatus Session::on(const wire::ModuleBind& command, std::span<const 
   if (command.module.index >= kMaxModuleInstances)
     return refuse("ModuleBind.module.index", command.module.index,
                   "above the limit " + std::to_string(kMaxModuleInstances - 1));
-  const auto& variables = installed->second->description().variables;
-  if (surroundings_.device.properties().placesVariables) {
-    if (!addresses.empty())
-      return refuse("ModuleBind.variableAddresses", addresses.size(), "this device places variables itself");
-    start(Bind{command.module, command.moduleId, installed->second, {}});
-    return {};
+  const memory::DeviceProperties& device = surroundings_.device.properties();
+  const std::string field = "ModuleBind.variableAddresses";
+  const std::string limit = device.placesVariables ? " variables that this device does not place itself" : " variables";
+  // A device that places variables reaches the others in host memory only.
+  const wire::Where where = device.placesVariables ? wire::Where::host : wire::Where::any;
+  std::size_t given = 0;
+  for (const memory::VariableDescription& variable : installed->second->description().variables) {
+    if (device.places(variable)) continue;
+    const std::size_t i = given++;
+    if (i >= addresses.size()) continue;
+    const std::string which = field + "[" + std::to_string(i) + "]";
+    if (!isAligned(addresses[i], variable.alignment))
+      return refuse(which, addresses[i], "not a multiple of " + std::to_string(variable.alignment));
+    if (variable.bytes != 0 && !rangeMapped({addresses[i], variable.bytes}, wire::Access::write, where))
+      return refuse(which, addresses[i], std::to_string(variable.bytes) + (where == wire::Where::host ? " bytes there are not mapped host memory" : " bytes there are not mapped"));
   }
-  if (addresses.size() != variables.size())
-    return refuse("ModuleBind.variableAddresses", addresses.size(),
-                  "the module has " + std::to_string(variables.size()) + " variables");
-  for (std::size_t i = 0; i < variables.size(); ++i) {
-    const std::string field = "ModuleBind.variableAddresses[" + std::to_string(i) + "]";
-    if (!isAligned(addresses[i], variables[i].alignment))
-      return refuse(field, addresses[i], "not a multiple of " + std::to_string(variables[i].alignment));
-    if (variables[i].bytes != 0 &&
-        !rangeMapped({addresses[i], variables[i].bytes}, wire::Access::write, wire::Where::any))
-      return refuse(field, addresses[i], std::to_string(variables[i].bytes) + " bytes there are not mapped");
-  }
+  if (addresses.size() != given) return refuse(field, addresses.size(), "the module has " + std::to_string(given) + limit);
   start(Bind{command.module, command.moduleId, installed->second, {addresses.begin(), addresses.end()}});
   return {};
 }
@@ -72,17 +71,17 @@ bool Session::resume(Unbind& command) {
 }
 
 void Session::enterVariables(const BoundModule& module) {
-  if (!surroundings_.device.properties().placesVariables || !module.instance) return;
+  if (!module.instance) return;
   const auto& variables = module.image->description().variables;
   for (std::uint32_t i = 0; i < variables.size(); ++i)
-    variableRanges_.insert({module.instance->variableAddress(i), variables[i].bytes});
+    if (surroundings_.device.properties().places(variables[i])) variableRanges_.insert({module.instance->variableAddress(i), variables[i].bytes});
 }
 
 void Session::forgetVariables(const BoundModule& module) {
-  if (!surroundings_.device.properties().placesVariables || !module.instance) return;
+  if (!module.instance) return;
   const auto& variables = module.image->description().variables;
   for (std::uint32_t i = 0; i < variables.size(); ++i)
-    variableRanges_.erase({module.instance->variableAddress(i), variables[i].bytes});
+    if (surroundings_.device.properties().places(variables[i])) variableRanges_.erase({module.instance->variableAddress(i), variables[i].bytes});
 }
 
 wire::DecodeStatus Session::on(const wire::VariableAddress& command) {

@@ -276,10 +276,8 @@ Result<std::unique_ptr<memory::ModuleInstance>> FakeContext::instantiate(std::sh
   if (device_.failInstantiate) return Error{CudaError::memoryAllocation, "no room for code"};
   device_.write("instantiate " + std::to_string(addresses.size()));
   auto made = std::make_unique<FakeInstance>();
-  made->addresses.assign(addresses.begin(), addresses.end());
-  if (device_.properties().placesVariables)
-    for (std::size_t i = 0; i < image->description().variables.size(); ++i)
-      made->addresses.push_back(kPlacedVariables + i * 4096);
+  for (std::size_t i = 0, given = 0; i < image->description().variables.size(); ++i)
+    made->addresses.push_back(device_.properties().places(image->description().variables[i]) ? kPlacedVariables + i * 4096 : addresses[given++]);
   return std::unique_ptr<memory::ModuleInstance>(std::move(made));
 }
 

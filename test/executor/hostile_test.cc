@@ -163,7 +163,7 @@ TEST_CASE_METHOD(SessionFixture, "variables that the device places: told, usable
   SECTION("with addresses of the client's choice") {
     const std::uint64_t addresses[] = {window};
     send(wire::ModuleBind{.module = {0, 0}, .moduleId = 40}, std::span<const std::uint64_t>(addresses));
-    CHECK(fault() == "ModuleBind.variableAddresses = 1: this device places variables itself");
+    CHECK(fault() == "ModuleBind.variableAddresses = 1: the module has 0 variables that this device does not place itself");
   }
   SECTION("bound") {
     send(wire::ModuleBind{.module = {0, 0}, .moduleId = 40}, std::span<const std::uint64_t>());
@@ -201,6 +201,41 @@ TEST_CASE_METHOD(SessionFixture, "variables that the device places: told, usable
     send(wire::VariableAddress{.module = {0, 0}, .value = 5, .slot = 11, .variable = 0});
     CHECK(fault() == "");
     CHECK(client.result(11) == CudaError::invalidKernelImage);
+  }
+}
+
+TEST_CASE_METHOD(SessionFixture, "managed variables lie in host memory, also where the device places the others") {
+  device.properties_.placesVariables = true;
+  give(1);
+  auto image = FakeImage::ofOneKernel(true);
+  image->described.variables.push_back({.name = "shared", .bytes = 64, .alignment = 16, .space = memory::VariableSpace::managed});
+  session->install(40, image);
+  const auto bind = [&](std::vector<std::uint64_t> addresses) {
+    send(wire::ModuleBind{.module = {0, 0}, .moduleId = 40}, std::span<const std::uint64_t>(addresses));
+  };
+  send(wire::HostMap{.base = client.pinned(), .bytes = wire::kPageBytes});
+  SECTION("there") {
+    bind({client.pinned() + 128});
+    for (std::uint32_t i : {0u, 1u}) send(wire::VariableAddress{.module = {0, 0}, .value = i + 1, .slot = 11 + i, .variable = i});
+    REQUIRE(fault() == "");
+    CHECK(client.payload(11) == kPlacedVariables);
+    CHECK(client.payload(12) == client.pinned() + 128);
+    // Its module's end is not the end of that memory.
+    send(wire::ModuleUnbind{.module = {0, 0}});
+    send(wire::Copy{.stream = kLegacy, .destination = client.window(), .source = client.pinned() + 128, .bytes = 64});
+    CHECK(fault() == "");
+  }
+  SECTION("none") {
+    bind({});
+    CHECK(fault() == "ModuleBind.variableAddresses = 0: the module has 1 variables that this device does not place itself");
+  }
+  SECTION("in device memory") {
+    bind({client.window()});
+    CHECK(fault() == "ModuleBind.variableAddresses[0] = " + std::to_string(client.window()) + ": 64 bytes there are not mapped host memory");
+  }
+  SECTION("beyond what is mapped") {
+    bind({client.pinned() + wire::kPageBytes - 48});
+    CHECK(fault() == "ModuleBind.variableAddresses[0] = " + std::to_string(client.pinned() + wire::kPageBytes - 48) + ": 64 bytes there are not mapped host memory");
   }
 }
 

@@ -1,6 +1,5 @@
 // Managed memory: cudaMallocManaged and __managed__ variables used in turn by host and device, linked structures shared by both,
 // prefetch and advice, attributes of managed pointers.
-// known-gap-cuda: the driver places __managed__ variables where programs cannot use them
 #include "check.h"
 
 __managed__ int total = 5;
@@ -26,6 +25,13 @@ __global__ void accumulate() {
 }
 
 __device__ int depth(const Node* node) { return node ? 1 + max(depth(node->left), depth(node->right)) : 0; }
+// Their addresses are the same for both, and constants to the compiler.
+__global__ void addresses(int** out) {
+  out[0] = &total;
+  out[1] = &table[4];
+  out[2] = &shared.n;
+  atomicAdd(&table[63], 1);
+}
 __global__ void measure(const Node* root, int* out) { *out = depth(root); }
 
 int main() {
@@ -66,6 +72,15 @@ int main() {
   int* address;
   CHECK(cudaGetSymbolAddress(reinterpret_cast<void**>(&address), total));
   EXPECT(address == &total);
+
+  int** places;
+  CHECK(cudaMallocManaged(&places, 3 * sizeof(int*)));
+  table[63] = 6;
+  addresses<<<1, 1>>>(places);
+  CHECK(cudaGetLastError());
+  CHECK(cudaDeviceSynchronize());
+  EXPECT(places[0] == &total && places[1] == &table[4] && places[2] == &shared.n && table[63] == 7);
+  CHECK(cudaFree(places));
 
   // A tree built on the host in managed memory; the device follows its pointers.
   const int nodes = 200;

@@ -263,11 +263,8 @@ Status CudaContext::call(memory::Stream& stream, const memory::LibraryRequest& r
 
 Result<std::unique_ptr<memory::ModuleInstance>> CudaContext::instantiate(std::shared_ptr<memory::Image> image,
                                                                          std::span<const std::uint64_t> addresses) {
-  if (!addresses.empty())
-    return Error{CudaError::invalidValue, std::to_string(addresses.size()) + " addresses of variables, which " +
-                                              gpu_->name() + " places itself"};
   auto own = std::static_pointer_cast<CudaImage>(std::move(image));
-  auto library = own->instance();
+  auto library = own->instance(addresses);
   if (!library) return std::move(library).error();
   return std::unique_ptr<memory::ModuleInstance>(
       std::make_unique<CudaInstance>(gpu_, std::move(own), std::move(*library)));

@@ -6,6 +6,7 @@
 
 #include "memory/measure_link.h"
 #include "memory/start_failure.h"
+#include "server/device/cuda/own_stream.h"
 #include "server/device/cuda/pinned_memory.h"
 #include "server/device/cuda/properties.h"
 
@@ -54,26 +55,6 @@ class TrialMemory {
   std::uint64_t reserved_ = 0, mapped_ = 0;
 };
 
-class TrialStream {
- public:
-  explicit TrialStream(Gpu& gpu) : gpu_(gpu) {
-    status_ = gpu_.status(gpu_.driver().cuStreamCreateWithPriority(&stream_, CU_STREAM_NON_BLOCKING, 0),
-                          "cuStreamCreateWithPriority");
-  }
-  ~TrialStream() {
-    if (stream_ != nullptr) gpu_.good(gpu_.driver().cuStreamDestroy(stream_), "cuStreamDestroy", nullptr);
-  }
-  TrialStream(const TrialStream&) = delete;
-
-  const Status& status() const { return status_; }
-  CUstream get() const { return stream_; }
-
- private:
-  Gpu& gpu_;
-  Status status_;
-  CUstream stream_ = nullptr;
-};
-
 }  // namespace
 
 std::vector<memory::LinkPeer> describePeers(const Gpu& gpu) {
@@ -112,8 +93,8 @@ Status measureLink(const std::shared_ptr<Gpu>& gpu, const PhysicalMemory& memory
   }
   const TrialMemory device(*gpu, memory, bytes);
   if (!device.status()) return device.status();
-  const TrialStream stream(*gpu);
-  if (!stream.status()) return stream.status();
+  const OwnStream stream(gpu->driver());
+  if (Status status = gpu->status(stream.created(), "cuStreamCreateWithPriority"); !status) return status;
 
   const Driver& driver = gpu->driver();
   std::byte* const host = (*pinned)->data();

@@ -6,7 +6,9 @@
 #include <cstring>
 
 #include "server/device/cuda/driver/error.h"
+#include "server/device/cuda/managed_variables.h"
 #include "server/device/cuda/module_ties.h"
+#include "server/device/cuda/own_stream.h"
 #include "server/device/cuda/printing_kernels.h"
 #include "server/device/cuda/variable_names.h"
 #include "server/fatbin/fatbin.h"
@@ -102,7 +104,8 @@ void LoadedLibrary::unload() {
   library_ = nullptr;
 }
 
-Result<memory::ModuleDescription> LoadedLibrary::describe(std::span<const std::string> names) {
+Result<memory::ModuleDescription> LoadedLibrary::describe(std::span<const std::string> names,
+                                                          std::span<const std::string> managed) {
   const Driver& driver = gpu_->driver();
   memory::ModuleDescription description;
   unsigned count = 0;
@@ -136,21 +139,28 @@ Result<memory::ModuleDescription> LoadedLibrary::describe(std::span<const std::s
     made.binaryVersion = attribute(CU_FUNC_ATTRIBUTE_BINARY_VERSION);
     description.kernels.push_back(std::move(made));
   }
+  const auto found = [&](const std::string& name, const std::string& called, memory::VariableSpace space) {
+    CUdeviceptr address = 0;
+    std::size_t bytes = 0;
+    const CUresult result = driver.cuLibraryGetGlobal(&address, &bytes, library_, name.c_str());
+    if (result != CUDA_SUCCESS) return result;
+    // Its alignment is what it happens to have: nobody else places it, and managed ones get more (client-shim/core/host_heap.h).
+    description.variables.push_back({called, bytes, 1u << std::min(std::countr_zero(address), 8), space});
+    return result;
+  };
   for (const std::string& name : names) {
     CUdeviceptr address = 0;
     std::size_t bytes = 0;
     if (driver.cuLibraryGetManaged(&address, &bytes, library_, name.c_str()) == CUDA_SUCCESS)
       return Error{CudaError::notSupported, "managed variable " + name +
-                                                ": the driver places it where the program's own process cannot use it; "
-                                                "use cudaMallocManaged, or __device__ and copies"};
-    if (driver.cuLibraryGetGlobal(&address, &bytes, library_, name.c_str()) != CUDA_SUCCESS) continue;
-    memory::VariableDescription made;
-    made.name = name;
-    made.bytes = bytes;
-    // What it happens to have: nobody else places it.
-    made.alignment = 1u << std::min(std::countr_zero(address), 8);
-    description.variables.push_back(std::move(made));
+                                                ": machine code reaches it only where the driver places it, which is where the program's "
+                                                "own process cannot use it; let nvcc add PTX (-arch=sm_80, say, does), use cudaMallocManaged, or "
+                                                "__device__ and copies"};
+    (void)found(name, name, memory::VariableSpace::global);
   }
+  for (const std::string& name : managed)
+    if (status = loadStatus(driver, found(managedValue(name), name, memory::VariableSpace::managed), "cuLibraryGetGlobal", name); !status)
+      return status.error();
   return description;
 }
 
@@ -170,6 +180,7 @@ Status LoadedLibrary::bind(const memory::ModuleDescription& description) {
     kernels_.push_back(kernel);
   }
   for (const memory::VariableDescription& wanted : description.variables) {
+    if (wanted.space == memory::VariableSpace::managed) continue;
     CUdeviceptr address = 0;
     std::size_t bytes = 0;
     if (Status status = loadStatus(driver, driver.cuLibraryGetGlobal(&address, &bytes, library_, wanted.name.c_str()),
@@ -181,24 +192,91 @@ Status LoadedLibrary::bind(const memory::ModuleDescription& description) {
   return {};
 }
 
+Status LoadedLibrary::place(const memory::ModuleDescription& description, std::span<const std::uint64_t> addresses) {
+  const std::size_t first = variables_.size();
+  if (description.variables.size() - first != addresses.size())
+    return Error{CudaError::invalidValue, std::to_string(addresses.size()) + " addresses for " +
+                                              std::to_string(description.variables.size() - first) + " managed variables"};
+  if (addresses.empty()) return {};
+  const Driver& driver = gpu_->driver();
+  gpu_->makeCurrent();
+  const OwnStream stream(driver);
+  if (Status status = loadStatus(driver, stream.created(), "cuStreamCreateWithPriority"); !status) return status;
+  const auto global = [&](const std::string& name, CUdeviceptr* address) {
+    std::size_t bytes = 0;
+    return loadStatus(driver, driver.cuLibraryGetGlobal(address, &bytes, library_, name.c_str()), "cuLibraryGetGlobal", name);
+  };
+  CUdeviceptr there = 0;
+  std::vector<std::vector<std::byte>> values;
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    const memory::VariableDescription& variable = description.variables[first + i];
+    if (Status status = global(managedValue(variable.name), &there); !status) return status;
+    values.emplace_back(variable.bytes);
+    if (variable.bytes == 0) continue;
+    if (Status status = loadStatus(driver, driver.cuMemcpyDtoHAsync(values.back().data(), there, variable.bytes, stream.get()),
+                                   "cuMemcpyDtoHAsync", variable.name);
+        !status)
+      return status;
+  }
+  if (Status status = global(std::string(kManagedPlaces), &there); !status) return status;
+  if (Status status = loadStatus(driver, driver.cuMemcpyHtoDAsync(there, addresses.data(), addresses.size_bytes(), stream.get()),
+                                 "cuMemcpyHtoDAsync", kManagedPlaces);
+      !status)
+    return status;
+  if (Status status = loadStatus(driver, driver.cuStreamSynchronize(stream.get()), "cuStreamSynchronize"); !status) return status;
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the window's addresses are the program's
+    if (!values[i].empty()) std::memcpy(reinterpret_cast<void*>(addresses[i]), values[i].data(), values[i].size());
+    variables_.push_back(addresses[i]);
+  }
+  return {};
+}
+
 // --- Images
+
+namespace {
+
+// The module's PTX, changed, where it has managed variables. Without PTX the driver is asked for them (describe()).
+Result<ManagedText> managedOf(std::span<const std::byte> module, std::span<const ModuleImage> images, std::uint32_t capability) {
+  const auto has = [](const ModuleImage& image) { return image.ptx && image.content.find(".managed") != std::string::npos; };
+  if (std::none_of(images.begin(), images.end(), has)) return ManagedText{};
+  auto text = fatbin::selectPtx(module, capability);
+  if (!text) return ManagedText{};
+  const std::size_t begin = text->find(".version");
+  if (begin != std::string::npos && text->find(".version", begin + 1) != std::string::npos)
+    return Error{CudaError::notSupported,
+                 "managed variables of a program that was compiled in parts (nvcc -rdc=true) cannot be used on a GPU; use cudaMallocManaged, or "
+                 "__device__ and copies"};
+  return reachManagedThroughTable(*text);
+}
+
+}  // namespace
 
 Result<std::shared_ptr<memory::Image>> CudaImage::load(std::shared_ptr<Gpu> gpu, std::span<const std::byte> module,
                                                        std::uint32_t capability) {
   auto images = imagesFor(module, capability);
   if (!images) return std::move(images).error();
-  const std::vector<NamedVariable> names = variableNames(*images);
+  auto managed = managedOf(module, *images, capability);
+  if (!managed) return std::move(managed).error();
   // The driver finds the end of PTX by its NUL.
   auto image = std::make_shared<CudaImage>();
   image->gpu_ = gpu;
-  image->module_.assign(reinterpret_cast<const char*>(module.data()), module.size());
+  if (managed->names.empty()) {
+    image->module_.assign(reinterpret_cast<const char*>(module.data()), module.size());
+  } else {
+    image->module_ = managed->ptx;
+    *images = {{true, std::move(managed->ptx)}};
+  }
+  std::vector<NamedVariable> names = variableNames(*images);
+  std::erase_if(names, [](const NamedVariable& variable) { return isOfManaged(variable.name); });
   auto library = LoadedLibrary::load(gpu, image->module_);
   if (!library) return std::move(library).error();
   std::vector<std::string> all;
   for (const NamedVariable& variable : names) all.push_back(variable.name);
-  auto description = (*library)->describe(all);
+  auto description = (*library)->describe(all, managed->names);
   if (!description) return std::move(description).error();
   for (memory::VariableDescription& variable : description->variables) {
+    if (variable.space == memory::VariableSpace::managed) continue;
     const auto named = std::find_if(names.begin(), names.end(), [&](const auto& n) { return n.name == variable.name; });
     if (named->constant) variable.space = memory::VariableSpace::constant;
   }
@@ -213,13 +291,17 @@ Result<std::shared_ptr<memory::Image>> CudaImage::load(std::shared_ptr<Gpu> gpu,
   return std::shared_ptr<memory::Image>(std::move(image));
 }
 
-Result<std::shared_ptr<LoadedLibrary>> CudaImage::instance() {
-  if (description_.variables.empty()) return shared_;
-  if (shared_) return std::exchange(shared_, nullptr);
-  auto library = LoadedLibrary::load(gpu_, module_);
-  if (!library) return std::move(library).error();
-  if (Status status = (*library)->bind(description_); !status) return status.error();
-  return std::shared_ptr<LoadedLibrary>(std::move(*library));
+Result<std::shared_ptr<LoadedLibrary>> CudaImage::instance(std::span<const std::uint64_t> addresses) {
+  std::shared_ptr<LoadedLibrary> library = description_.variables.empty() ? shared_ : std::exchange(shared_, nullptr);
+  if (!library) {
+    auto loaded = LoadedLibrary::load(gpu_, module_);
+    if (!loaded) return std::move(loaded).error();
+    library = std::move(*loaded);
+    if (Status status = library->bind(description_); !status) return status.error();
+  }
+  if (description_.variables.empty() && addresses.empty()) return library;
+  if (Status status = library->place(description_, addresses); !status) return status.error();
+  return library;
 }
 
 Status CudaInstance::allowShared(std::uint32_t function, std::uint32_t dynamicBytes) {

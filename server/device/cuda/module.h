@@ -1,5 +1,5 @@
 // Modules: the driver takes fatbins as they are and says what is in them, but for the names of variables
-// (variable_names.h).
+// (variable_names.h). Of modules with managed variables it gets the PTX, changed (managed_variables.h).
 #pragma once
 
 #include <memory>
@@ -19,10 +19,13 @@ class LoadedLibrary {
   ~LoadedLibrary();
   LoadedLibrary(const LoadedLibrary&) = delete;
 
-  // Of all kernels, and of those names that are variables. Any thread.
-  Result<memory::ModuleDescription> describe(std::span<const std::string> names);
-  // Finds everything that the description names. Any thread.
+  // Of all kernels, of those `names` that are variables, and of all of `managed`. Any thread.
+  Result<memory::ModuleDescription> describe(std::span<const std::string> names, std::span<const std::string> managed);
+  // Finds everything that the description names but the managed variables, which have no places yet. Any thread.
   Status bind(const memory::ModuleDescription& description);
+  // Gives the description's managed variables, which are its last ones, these addresses (one each; host memory that the GPU sees there) and their
+  // initial values. One thread.
+  Status place(const memory::ModuleDescription& description, std::span<const std::uint64_t> addresses);
 
   CUkernel kernel(std::uint32_t index) const { return kernels_[index]; }
   std::uint64_t variable(std::uint32_t index) const { return variables_[index]; }
@@ -48,8 +51,8 @@ class CudaImage final : public memory::Image {
   // The kernel may print.
   bool prints(std::uint32_t function) const { return prints_[function]; }
   // Code is shared; variables are a function's own, so a module that has any is loaded for each instance. The first
-  // gets what load() has loaded. Executor's thread.
-  Result<std::shared_ptr<LoadedLibrary>> instance();
+  // gets what load() has loaded. `addresses`: of the managed variables. Executor's thread.
+  Result<std::shared_ptr<LoadedLibrary>> instance(std::span<const std::uint64_t> addresses);
 
  private:
   std::shared_ptr<Gpu> gpu_;
