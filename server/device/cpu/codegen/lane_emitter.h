@@ -131,6 +131,10 @@ class LaneEmitter {
   bool isOfThreads(const llvm::Value* step, unsigned depth = 0) const;
   bool dividesWork(const llvm::Loop&) const;
 
+  // --- lane_prefetch.cc ---
+  bool doesOneByOne(const llvm::Loop&) const;
+  void fetchAhead(const llvm::LoadInst&);
+
   // --- lane_warp.cc ---
   bool coversWarpCall(const llvm::CallInst&) const;
   bool meetHere(const llvm::CallInst&) const;

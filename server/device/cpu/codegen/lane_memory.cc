@@ -98,6 +98,7 @@ void LaneEmitter::emitLoad(const llvm::LoadInst& load) {
   llvm::Value* const zero = llvm::Constant::getNullValue(widen(type));
   const auto near = [&]() -> llvm::Value* {
     llvm::Value* const first = scalarOf(pointer);
+    fetchAhead(load);
     const auto some = [&]() -> llvm::Value* {
       if (!leavesOut(type)) return emitOneByOne(load).vector;
       return b.CreateMaskedLoad(widen(type), first, llvm::Align(1), mask_, zero);

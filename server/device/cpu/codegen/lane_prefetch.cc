@@ -1,0 +1,107 @@
+// Loops by which threads divide work go through memory in steps that are as large as what all threads of the grid take at once: too far for the processor to follow by itself, and a multiple of
+// what its first caches tell apart, so that a line that several vectors of a block want, each in its turn, is gone when the next comes. Where a round is short the processor is in later ones already; where it
+// does something lane by lane (histograms), it waits for memory in each. So there, what a vector will load some rounds from now is asked for. (Not elsewhere: what leads beyond an array's end costs a walk through
+// page tables.)
+#include <llvm/IR/IntrinsicInst.h>
+
+#include "server/device/cpu/codegen/lane_emitter.h"
+#include "server/device/cpu/codegen/uniformity.h"
+
+namespace rouse::cpu::codegen {
+namespace {
+
+// How far ahead: long enough for memory to answer, and less lines than a set of a first cache has (8 or 12), where all of them may be in one.
+constexpr unsigned kRoundsAhead = 6;
+// What is closer the processor finds by itself (Intel 64 and IA-32 Architectures Optimization Reference Manual, "Hardware Prefetching": within a page).
+constexpr std::int64_t kLeastBytes = 2048;
+
+// By how much `value` grows when `phi` of the loop's header grows by one. Nothing where that is not known, or depends.
+std::optional<std::int64_t> growth(const llvm::Value* value, const llvm::PHINode& phi, const llvm::Loop& loop, const llvm::DataLayout& layout, unsigned depth = 0) {
+  constexpr unsigned kDeepest = 12;
+  if (value == &phi) return 1;
+  if (loop.isLoopInvariant(value)) return 0;
+  const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(value);
+  if (instruction == nullptr || depth == kDeepest) return std::nullopt;
+  const auto of = [&](unsigned operand) { return growth(instruction->getOperand(operand), phi, loop, layout, depth + 1); };
+  const auto constant = [&](unsigned operand) -> std::optional<std::int64_t> {
+    const auto* const known = llvm::dyn_cast<llvm::ConstantInt>(instruction->getOperand(operand));
+    return known != nullptr && known->getValue().isSignedIntN(32) ? std::optional(known->getSExtValue()) : std::nullopt;
+  };
+  const auto sum = [](std::optional<std::int64_t> a, std::optional<std::int64_t> b) { return a && b ? std::optional(*a + *b) : std::nullopt; };
+  const auto product = [](std::optional<std::int64_t> a, std::optional<std::int64_t> b) {
+    std::int64_t bytes = 0;
+    return a && b && !__builtin_mul_overflow(*a, *b, &bytes) ? std::optional(bytes) : std::nullopt;
+  };
+  switch (instruction->getOpcode()) {
+    case llvm::Instruction::ZExt:
+    case llvm::Instruction::SExt:
+    case llvm::Instruction::Trunc: return of(0);
+    case llvm::Instruction::Add: return sum(of(0), of(1));
+    case llvm::Instruction::Mul: return product(of(0), constant(1));
+    case llvm::Instruction::Shl: {
+      const auto bits = constant(1);
+      return bits && *bits >= 0 && *bits < 32 ? product(of(0), std::int64_t{1} << *bits) : std::nullopt;
+    }
+    case llvm::Instruction::GetElementPtr: {
+      const auto& address = llvm::cast<llvm::GetElementPtrInst>(*instruction);
+      if (address.getNumIndices() != 1) return std::nullopt;
+      const llvm::TypeSize bytes = layout.getTypeAllocSize(address.getSourceElementType());
+      return sum(of(0), product(of(1), static_cast<std::int64_t>(bytes.getFixedValue())));
+    }
+    default: return std::nullopt;
+  }
+}
+
+// What is added to the phi in a round, one after the other. None where anything else happens to it.
+llvm::SmallVector<const llvm::Value*, 4> stepsOf(const llvm::PHINode& phi, const llvm::Loop& loop) {
+  constexpr unsigned kMostSteps = 32;
+  llvm::SmallVector<const llvm::Value*, 4> steps;
+  const llvm::Value* sum = phi.getIncomingValueForBlock(loop.getLoopLatch());
+  while (sum != &phi) {
+    const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(sum);
+    const auto* const moved = llvm::dyn_cast<llvm::GetElementPtrInst>(sum);
+    const bool isSum = instruction != nullptr && (instruction->getOpcode() == llvm::Instruction::Add ||
+                                                  (moved != nullptr && moved->getNumIndices() == 1 && moved->getSourceElementType()->isIntegerTy(8)));
+    if (!isSum || steps.size() == kMostSteps) return {};
+    const unsigned other = loop.isLoopInvariant(instruction->getOperand(1)) ? 1 : 0;
+    if (!loop.isLoopInvariant(instruction->getOperand(other))) return {};
+    steps.push_back(instruction->getOperand(other));
+    sum = instruction->getOperand(1 - other);
+  }
+  return steps;
+}
+
+}  // namespace
+
+bool LaneEmitter::doesOneByOne(const llvm::Loop& loop) const {
+  return llvm::any_of(loop.blocks(), [&](const llvm::BasicBlock* block) {
+    return llvm::any_of(*block, [&](const llvm::Instruction& instruction) {
+      return llvm::isa<llvm::AtomicRMWInst, llvm::AtomicCmpXchgInst>(instruction) || isOneByOne(instruction);
+    });
+  });
+}
+
+// Where the load is of neighbours, before it. Nothing is done where it is in no such loop; a prefetch has no other effect, wherever it leads.
+void LaneEmitter::fetchAhead(const llvm::LoadInst& load) {
+  const llvm::Loop* const loop = shapes_.loops().getLoopFor(load.getParent());
+  const llvm::Value* const pointer = load.getPointerOperand();
+  if (loop == nullptr || loop->getLoopLatch() == nullptr || isOfShared(pointer, from_) || !doesOneByOne(*loop)) return;
+  for (const llvm::PHINode& phi : loop->getHeader()->phis()) {
+    const auto bytes = growth(pointer, phi, *loop, layout_);
+    if (!bytes || *bytes <= 0) continue;
+    const auto steps = stepsOf(phi, *loop);
+    const auto isKnown = [&](const llvm::Value* step) { return shapes_.of(step).isScalar(); };
+    const auto* const constant = steps.size() == 1 ? llvm::dyn_cast<llvm::ConstantInt>(steps.front()) : nullptr;
+    if (!llvm::any_of(steps, [&](const llvm::Value* step) { return isOfThreads(step); }) || !llvm::all_of(steps, isKnown) ||
+        (constant != nullptr && constant->getValue().slt(kLeastBytes / *bytes)))
+      continue;
+    llvm::Value* ahead = b.getInt64(0);
+    for (const llvm::Value* step : steps) ahead = b.CreateAdd(ahead, b.CreateZExtOrTrunc(scalarOf(step), b.getInt64Ty()));
+    const unsigned rounds = std::max<unsigned>(1, kRoundsAhead / static_cast<unsigned>(steps.size()));
+    llvm::Value* const there = b.CreateGEP(b.getInt8Ty(), scalarOf(pointer), b.CreateMul(ahead, b.getInt64(static_cast<std::uint64_t>(*bytes) * rounds)));
+    b.CreateIntrinsic(llvm::Intrinsic::prefetch, {there->getType()}, {there, b.getInt32(0), b.getInt32(3), b.getInt32(1)});
+    return;
+  }
+}
+
+}  // namespace rouse::cpu::codegen
