@@ -37,8 +37,9 @@ nlohmann::json describe(const Gpu& gpu) {
 
 const std::vector<Group>& groups() {
   static const std::vector<Group> all = {
-      {"context", 0.12, measureContext},          {"reservations", 0.06, measureReservations}, {"copies", 0.42, measureCopies},
-      {"memory calls", 0.24, measureMemoryCalls}, {"launches", 0.08, measureLaunches},         {"waits", 0.08, measureWaits},
+      {"context", 0.12, measureContext},          {"reservations", 0.06, measureReservations}, {"copies", 0.38, measureCopies},
+      {"memory calls", 0.22, measureMemoryCalls}, {"launches", 0.08, measureLaunches},         {"waits", 0.08, measureWaits},
+      {"beside a kernel", 0.06, measureBeside},
   };
   return all;
 }

@@ -35,6 +35,7 @@ void print(const json& line) {
   std::string value;
   if (line.contains("error")) value = "not measured: " + line["error"].get<std::string>();
   if (line.contains("skipped")) value = "left out: " + line["skipped"].get<std::string>();
+  if (line.value("waited", 0) > 0) value = "  (waited for it " + std::to_string(line["waited"].get<int>()) + " times of " + std::to_string(line["samples"].get<int>()) + ")";
   char figure[64] = "";
   if (line.contains("gb_per_s")) std::snprintf(figure, sizeof figure, "%10.2f GB/s", line["gb_per_s"].get<double>());
   if (line.contains("us_p50")) std::snprintf(figure, sizeof figure, "%10.2f us", line["us_p50"].get<double>());

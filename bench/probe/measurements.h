@@ -32,5 +32,6 @@ void measureCopies(const Emit& emit, int ordinal, double seconds);
 void measureMemoryCalls(const Emit& emit, int ordinal, double seconds);
 void measureLaunches(const Emit& emit, int ordinal, double seconds);
 void measureWaits(const Emit& emit, int ordinal, double seconds);
+void measureBeside(const Emit& emit, int ordinal, double seconds);
 
 }  // namespace rouse::probe

@@ -24,6 +24,7 @@ WHOLE = {
         "probe": {"title": "Probe", "status": "failed", "reason": "not measured: waits", "seconds": 20.1, "limit_s": 60, "data": {
             "device": {}, "measurements": [{"name": "copy host to device", "bytes": 64 << 20, "gb_per_s": 51.25, "samples": 30},
                                            {"name": "launch, the call", "us_p50": 1.5, "us_p99": 3.0, "samples": 200},
+                                           {"name": "a call", "us_p50": 20100.0, "us_p99": 20200.0, "samples": 5, "waited": 4},
                                            {"name": "cuMemCreate", "bytes": 1 << 30, "skipped": "too little"},
                                            {"name": "waits", "error": "lost | gone"}]}},
         "programs": {"title": "Programs", "status": "failed", "reason": "1 failed", "seconds": 100, "limit_s": 170, "data": {
@@ -41,7 +42,7 @@ WHOLE = {
 class Page(unittest.TestCase):
     def test_a_whole_result(self):
         page = report.markdown(WHOLE)
-        for text in ("# NVIDIA H200, 2026-11-21: failed", "| Networks | left out | 1.0 s | no PyTorch |", "51.25 GB/s", "1.50 µs", "lost \\| gone",
+        for text in ("# NVIDIA H200, 2026-11-21: failed", "| Networks | left out | 1.0 s | no PyTorch |", "51.25 GB/s", "1.50 µs | 200 samples |", "20100.00 µs | 5 samples, the kernel was over after 4 |", "lost \\| gone",
                      "| host to device | ≥ 0.95 | 0.910 | no |", "| launches | ≤ 1.05 | not measured | no |", "failed: g/b: pool: exit code 7",
                      "not run: o3/c", "| o3/a (launch-heavy) | 0.500 s | 0.400 s | 0.80 | 5 |", "cudaCreateTexture (3)", "Free before: 1024 MiB"):
             self.assertIn(text, page)

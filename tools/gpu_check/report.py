@@ -65,7 +65,8 @@ def _probe(data):
             lines.append(f"| {_cell(one['name'])} | {size} | not measured | {_cell(one.get('error') or one['skipped'])} |")
             continue
         value = f"{one['gb_per_s']:.2f} GB/s" if "gb_per_s" in one else f"{one['us_p50']:.2f} µs"
-        lines.append(f"| {_cell(one['name'])} | {size} | {value} | {one['samples']} samples |")
+        waited = f", the kernel was over after {one['waited']}" if one.get("waited") else ""
+        lines.append(f"| {_cell(one['name'])} | {size} | {value} | {one['samples']} samples{waited} |")
     return lines
 
 

@@ -1,0 +1,194 @@
+// Which calls of the driver wait for kernels that run: whoever makes such a call for one function holds up all others of the GPU.
+#include <sys/mman.h>
+
+#include <atomic>
+#include <functional>
+#include <new>
+
+#include "bench/probe/measurements.h"
+#include "bench/probe/samples.h"
+
+namespace rouse::probe {
+namespace {
+
+constexpr int kKernelMs = 20;
+constexpr int kSamples = 5;
+constexpr double kPatience = 2;  // seconds until a kernel has begun
+constexpr std::size_t kBytes = std::size_t{2} << 20;
+
+// Says that it has begun, and ends when so many nanoseconds have passed.
+constexpr char kBusy[] = R"(.version 7.0
+.target sm_75
+.address_size 64
+.visible .entry busy(.param .u64 begun, .param .u64 nanoseconds)
+{
+  .reg .u64 %rd<5>;
+  .reg .u32 %r<2>;
+  .reg .pred %p<2>;
+  ld.param.u64 %rd1, [begun];
+  ld.param.u64 %rd2, [nanoseconds];
+  mov.u64 %rd3, %globaltimer;
+  mov.u32 %r1, 1;
+  st.volatile.global.u32 [%rd1], %r1;
+  membar.sys;
+AGAIN:
+  mov.u64 %rd4, %globaltimer;
+  sub.u64 %rd4, %rd4, %rd3;
+  setp.lt.u64 %p1, %rd4, %rd2;
+  @%p1 bra AGAIN;
+  ret;
+}
+)";
+
+class Library {
+ public:
+  explicit Library(const Gpu& gpu) : gpu_(gpu) {
+    gpu.check(gpu.driver().cuLibraryLoadData(&library_, kBusy, nullptr, nullptr, 0, nullptr, nullptr, 0), "cuLibraryLoadData");
+  }
+  ~Library() { unload(); }
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+
+  CUfunction function() const {
+    CUkernel kernel = nullptr;
+    CUfunction function = nullptr;
+    gpu_.check(gpu_.driver().cuLibraryGetKernel(&kernel, library_, "busy"), "cuLibraryGetKernel");
+    gpu_.check(gpu_.driver().cuKernelGetFunction(&function, kernel), "cuKernelGetFunction");
+    gpu_.check(gpu_.driver().cuFuncLoad(function), "cuFuncLoad");
+    return function;
+  }
+  CUresult unload() { return library_ == nullptr ? CUDA_SUCCESS : gpu_.driver().cuLibraryUnload(std::exchange(library_, nullptr)); }
+
+ private:
+  const Gpu& gpu_;
+  CUlibrary library_ = nullptr;
+};
+
+class BusyKernel {
+ public:
+  explicit BusyKernel(const Gpu& gpu) : gpu_(gpu), library_(gpu), function_(library_.function()), page_(gpu, 4096), stream_(gpu) {}
+
+  void begin() {
+    auto* const begun = new (page_.get()) std::atomic<std::uint32_t>(0);
+    CUdeviceptr where = page_.deviceAddress();
+    std::uint64_t nanoseconds = std::uint64_t{kKernelMs} * 1'000'000;
+    void* parameters[] = {&where, &nanoseconds};
+    gpu_.check(gpu_.driver().cuLaunchKernel(function_, 1, 1, 1, 1, 1, 1, 0, stream_.get(), parameters, nullptr), "cuLaunchKernel");
+    const double end = bench::now() + kPatience;
+    while (begun->load(std::memory_order_acquire) == 0)
+      if (bench::now() > end) throw Failure("a kernel did not begin within 2 s");
+  }
+  bool runs() const { return gpu_.driver().cuStreamQuery(stream_.get()) == CUDA_ERROR_NOT_READY; }
+  void end() const { stream_.synchronize(); }
+
+ private:
+  const Gpu& gpu_;
+  Library library_;
+  CUfunction function_;
+  PinnedMemory page_;
+  Stream stream_;
+};
+
+// Memory that the driver does not know of.
+class PlainMemory {
+ public:
+  PlainMemory() : memory_(::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0)) {
+    if (memory_ == MAP_FAILED) throw Failure("no memory");
+  }
+  ~PlainMemory() { ::munmap(memory_, kBytes); }
+  PlainMemory(const PlainMemory&) = delete;
+  PlainMemory& operator=(const PlainMemory&) = delete;
+  void* get() const { return memory_; }
+
+ private:
+  void* memory_;
+};
+
+}  // namespace
+
+void measureBeside(const Emit& emit, int ordinal, double seconds) {
+  const Gpu gpu(ordinal);
+  const Context context(gpu);
+  const auto& driver = gpu.driver();
+  BusyKernel kernel(gpu);
+  const double share = seconds / 14;
+  using Call = std::function<CUresult()>;
+  // `before` and `after` while no kernel runs.
+  const auto beside = [&](const char* name, const Call& before, const Call& call, const Call& after) {
+    std::vector<double> samples;
+    int waited = 0;
+    const double end = bench::now() + share;
+    do {
+      gpu.check(before(), name);
+      kernel.begin();
+      const double begin = bench::now();
+      const CUresult result = call();
+      samples.push_back(bench::now() - begin);
+      if (!kernel.runs()) ++waited;
+      kernel.end();
+      gpu.check(result, name);
+      gpu.check(after(), name);
+    } while (static_cast<int>(samples.size()) < kSamples && bench::now() < end);
+    nlohmann::json line = cost(std::string(name) + " beside a kernel of " + std::to_string(kKernelMs) + " ms", samples);
+    line["waited"] = waited;
+    emit(line);
+  };
+  const Call nothing = [] { return CUDA_SUCCESS; };
+
+  const PlainMemory memory;
+  const Call pin = [&] { return driver.cuMemHostRegister(memory.get(), kBytes, CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP); };
+  const Call unpin = [&] { return driver.cuMemHostUnregister(memory.get()); };
+  beside("cuMemHostRegister", nothing, pin, unpin);
+  beside("cuMemHostUnregister", pin, unpin, nothing);
+
+  std::unique_ptr<Library> library;
+  const Call load = [&] { return library = std::make_unique<Library>(gpu), library->function(), CUDA_SUCCESS; };
+  const Call unload = [&] { return library->unload(); };
+  beside("cuLibraryLoadData and cuFuncLoad", nothing, load, unload);
+  beside("cuLibraryUnload", load, unload, nothing);
+
+  CUdeviceptr address = 0;
+  CUmemGenericAllocationHandle handle = 0;
+  const CUmemAllocationProp prop = allocation(gpu);
+  const CUmemAccessDesc desc = readWrite(gpu);
+  gpu.check(driver.cuMemAddressReserve(&address, kBytes, 0, 0, 0), "cuMemAddressReserve");
+  const Call create = [&] { return driver.cuMemCreate(&handle, kBytes, &prop, 0); };
+  const Call release = [&] { return driver.cuMemRelease(handle); };
+  const Call map = [&] { return driver.cuMemMap(address, kBytes, 0, handle, 0); };
+  const Call access = [&] { return driver.cuMemSetAccess(address, kBytes, &desc, 1); };
+  const Call unmap = [&] { return driver.cuMemUnmap(address, kBytes); };
+  const auto both = [](const Call& first, const Call& second) {
+    return [first, second] {
+      const CUresult result = first();
+      return result == CUDA_SUCCESS ? second() : result;
+    };
+  };
+  beside("cuMemCreate", nothing, create, release);
+  beside("cuMemMap and cuMemSetAccess", create, both(map, access), both(unmap, release));
+  beside("cuMemUnmap", both(create, both(map, access)), unmap, release);
+  beside("cuMemRelease", create, release, nothing);
+  gpu.check(driver.cuMemAddressFree(address, kBytes), "cuMemAddressFree");
+
+  CUstream stream = nullptr;
+  CUevent event = nullptr;
+  const Call makeStream = [&] { return driver.cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, 0); };
+  const Call endStream = [&] { return driver.cuStreamDestroy(stream); };
+  const Call makeEvent = [&] { return driver.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING); };
+  const Call endEvent = [&] { return driver.cuEventDestroy(event); };
+  beside("cuStreamCreateWithPriority", nothing, makeStream, endStream);
+  beside("cuStreamDestroy", makeStream, endStream, nothing);
+  beside("cuEventCreate", nothing, makeEvent, endEvent);
+  beside("cuEventDestroy", makeEvent, endEvent, nothing);
+
+  CUarray array = nullptr;
+  CUDA_ARRAY3D_DESCRIPTOR shape{};
+  shape.Width = shape.Height = 256;
+  shape.Format = CU_AD_FORMAT_FLOAT;
+  shape.NumChannels = 4;
+  const Call makeArray = [&] { return driver.cuArray3DCreate(&array, &shape); };
+  const Call endArray = [&] { return driver.cuArrayDestroy(array); };
+  beside("cuArray3DCreate", nothing, makeArray, endArray);
+  beside("cuArrayDestroy", makeArray, endArray, nothing);
+}
+
+}  // namespace rouse::probe
