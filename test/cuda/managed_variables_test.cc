@@ -39,9 +39,9 @@ bool holds(const std::string& text, const std::string& part) { return text.find(
 }  // namespace
 
 TEST_CASE("a module without managed variables is left as it is") {
-  CHECK(rewritten(kHeader + ".global .u32 total;\n" + kernel("\tld.global.u32 %r1, [total];\n")).names.empty());
-  CHECK(rewritten(kHeader + "// .attribute(.managed)\n" + kernel("")).names.empty());
-  CHECK(rewritten("").names.empty());
+  CHECK(rewritten(kHeader + ".global .u32 total;\n" + kernel("\tld.global.u32 %r1, [total];\n")).variables.empty());
+  CHECK(rewritten(kHeader + "// .attribute(.managed)\n" + kernel("")).variables.empty());
+  CHECK(rewritten("").variables.empty());
 }
 
 TEST_CASE("what names a managed variable names its place in the table") {
@@ -56,12 +56,12 @@ TEST_CASE("what names a managed variable names its place in the table") {
                                      "\tatom.global.add.u32 %r3, [total], %r1;\n"
                                      "\tst.global.v2.u32 [table], {%r1, %r2};\n") +
                               kernel("\tmov.u32 %r1, 1;\n"));
-  CHECK(made.names == std::vector<std::string>{"total", "table"});
+  CHECK(made.variables == std::vector<cuda::ManagedVariable>{{"total", 0}, {"table", 256}});
   CHECK_FALSE(names(made.ptx, "total"));
   CHECK_FALSE(names(made.ptx, "table"));
   CHECK_FALSE(holds(made.ptx, ".managed"));
   CHECK(holds(made.ptx, ".visible .global .align 8 .u64 rouse_managed_places[2];\n.global  .align 4 .u32 rouse_managed_value_total = 5;"));
-  CHECK(holds(made.ptx, ".align 4 .b8 rouse_managed_value_table[256];"));
+  CHECK(holds(made.ptx, ".align 4 .b8 rouse_managed_value_table[1];"));
   CHECK(holds(made.ptx, "{\n\t.reg .b64 %rouse_managed_0;\n\tld.global.u64 %rouse_managed_0, [rouse_managed_places+0];"
                         "\n\t.reg .b64 %rouse_managed_1;\n\tld.global.u64 %rouse_managed_1, [rouse_managed_places+8];"));
   CHECK(holds(made.ptx, "ld.global.u32 \t%r1, [%rouse_managed_0];"));
@@ -76,7 +76,27 @@ TEST_CASE("what names a managed variable names its place in the table") {
   REQUIRE(left.size() == 3);
   for (const auto& variable : left) CHECK(cuda::isOfManaged(variable.name));
   // Once is enough.
-  CHECK(rewritten(made.ptx).names.empty());
+  CHECK(rewritten(made.ptx).variables.empty());
+}
+
+TEST_CASE("of arrays without a value one element stays on the GPU") {
+  const auto zeros = [](const std::string& declaration) {
+    const auto made = rewritten(kHeader + ".global .attribute(.managed) .align 8 " + declaration + ";\n");
+    REQUIRE(made.variables.size() == 1);
+    CHECK(holds(made.ptx, made.variables[0].zeros == 0 ? declaration.substr(declaration.find_first_of("[=")) : "rouse_managed_value_x[1]"));
+    return made.variables[0].zeros;
+  };
+  CHECK(zeros(".b8 x[100]") == 100);
+  CHECK(zeros(".f64 x[4][5]") == 160);
+  CHECK(zeros(".v4 .f32 x[3]") == 48);
+  CHECK(zeros(".b8 x[8589934592]") == std::uint64_t{8} << 30);
+  CHECK(zeros(".b8 x[2] = {1, 2}") == 0);
+  // What cannot be read is kept.
+  CHECK(zeros(".b8 x[4*4]") == 0);
+  CHECK(zeros(".b8 x[0x10]") == 0);
+  CHECK(zeros(".b64 x[4611686018427387904]") == 0);
+  CHECK(zeros(".type x[4]") == 0);
+  CHECK(rewritten(kHeader + kTotal).variables[0].zeros == 0);
 }
 
 TEST_CASE("functions, blocks within them, lines and debugging information") {
@@ -120,9 +140,9 @@ TEST_CASE("broken text ends in an answer") {
     std::string text = round % 2 == 0 ? kTotal : "";
     for (int i = static_cast<int>(random() % 24); i > 0; --i) text += words[random() % words.size()] + " ";
     const auto made = reachManagedThroughTable(text);
-    if (!made || made->names.empty()) continue;
+    if (!made || made->variables.empty()) continue;
     INFO(text);
-    for (const std::string& name : made->names) {
+    for (const auto& [name, zeros] : made->variables) {
       std::string code = std::regex_replace(made->ptx, std::regex("\\.loc[^\n]*"), "");
       CHECK_FALSE(names(code, std::regex_replace(name, std::regex("[$.%]"), "\\$&")));
     }

@@ -1,6 +1,7 @@
 #include "server/device/cuda/managed_variables.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <map>
 #include <set>
@@ -18,6 +19,18 @@ struct Edit {
   std::string text;
 };
 
+// Bytes of an element of a declaration's type; 0: it says none.
+std::uint64_t elementBytes(std::span<const std::string_view> words) {
+  std::uint64_t bytes = 0, elements = 1;
+  for (const std::string_view w : words) {
+    if (w == ".v2") elements = 2;
+    if (w == ".v4") elements = 4;
+    for (const auto& [types, size] : {std::pair<std::string_view, std::uint64_t>{" .b8 .u8 .s8 ", 1}, {" .b16 .u16 .s16 .f16 .bf16 ", 2}, {" .b32 .u32 .s32 .f32 .f16x2 .bf16x2 ", 4}, {" .b64 .u64 .s64 .f64 ", 8}, {" .b128 ", 16}})
+      if (w.starts_with(".") && types.find(" " + std::string(w) + " ") != std::string_view::npos) bytes = size;
+  }
+  return bytes * elements;
+}
+
 // What a text's outermost braces hold.
 enum class Block { function, section, value };
 
@@ -31,8 +44,7 @@ class Rewriter {
     ManagedText made;
     if (names_.empty()) return made;
     if (Status status = uses(); !status) return status.error();
-    made.names.resize(names_.size());
-    for (const auto& [name, place] : names_) made.names[place] = name;
+    made.variables = std::move(variables_);
     made.ptx = edited();
     return made;
   }
@@ -103,12 +115,29 @@ class Rewriter {
           if (std::find(head.begin(), head.end(), ".extern") != head.end()) return refused(name, "it belongs to another module");
           if (names_.empty()) table_ = at(head.front());
           if (!names_.emplace(name, names_.size()).second) return refused(name, "declared twice");
+          variables_.push_back({std::string(name), known == head.end() || *known != "[" ? 0 : shorten(head, Words(known, head.end()))});
           edits_.push_back({at(attribute[0]), at(attribute[3]) + 1 - at(attribute[0]), ""});
           edits_.push_back({at(name), name.size(), managedValue(name)});
           declared_.insert(name.data());
           return {};
         },
         [](Block, std::size_t, std::size_t) -> Status { return {}; });
+  }
+
+  // Leaves one element of an array without a value. Its bytes; 0: nothing is changed.
+  std::uint64_t shorten(Words head, Words extents) {
+    std::uint64_t bytes = elementBytes(head);
+    std::vector<Edit> ones;
+    for (std::size_t i = 0; i < extents.size(); i += 3) {
+      std::uint64_t extent = 0;
+      if (extents.size() - i < 3 || extents[i] != "[" || extents[i + 2] != "]") return 0;
+      const std::string_view digits = extents[i + 1];
+      const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), extent);
+      if (error != std::errc{} || end != digits.data() + digits.size() || __builtin_mul_overflow(bytes, extent, &bytes)) return 0;
+      ones.push_back({at(digits), digits.size(), "1"});
+    }
+    if (bytes != 0) edits_.insert(edits_.end(), ones.begin(), ones.end());
+    return bytes;
   }
 
   Status uses() {
@@ -184,6 +213,7 @@ class Rewriter {
   std::string_view text_;
   std::vector<std::string_view> words_;
   std::map<std::string, std::size_t, std::less<>> names_;  // -> place in the table
+  std::vector<ManagedVariable> variables_;                 // by that
   std::set<const char*> declared_;                         // where their declarations name them
   std::size_t table_ = 0;                                  // before the first of them
   std::vector<Edit> edits_;

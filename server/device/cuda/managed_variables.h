@@ -10,10 +10,11 @@
 //                                                                ld.global.u64 %rouse_managed_0, [rouse_managed_places];
 //     ld.global.u32 %r1, [total];                                ld.global.u32 %r1, [%rouse_managed_0];
 //
-// What the variable was stays, as the keeper of its initial value and size. A name that could not be followed would be undefined in the
-// text that results, so none goes unnoticed.
+// What the variable was stays, as the keeper of its initial value and size; of an array without a value one element does, since it would take as much of the GPU's memory as of the host's. A name
+// that could not be followed would be undefined in the text that results, so none goes unnoticed.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,12 +23,18 @@
 
 namespace rouse::cuda {
 
-struct ManagedText {
-  std::string ptx;
-  std::vector<std::string> names;  // in the table's order; empty: the code has none, and `ptx` is not set
+struct ManagedVariable {
+  std::string name;
+  std::uint64_t zeros = 0;  // it is so many bytes, all zero; 0: its keeper has its value and size
+  bool operator==(const ManagedVariable&) const = default;
 };
 
-// The table: a global variable of one 64-bit address for each name.
+struct ManagedText {
+  std::string ptx;
+  std::vector<ManagedVariable> variables;  // in the table's order; empty: the code has none, and `ptx` is not set
+};
+
+// The table: a global variable of one 64-bit address for each variable.
 inline constexpr std::string_view kManagedPlaces = "rouse_managed_places";
 // The variable that has the initial value of a managed one.
 std::string managedValue(std::string_view name);

@@ -16,6 +16,8 @@
 namespace rouse::cuda {
 namespace {
 
+constexpr std::uint64_t kPartBytes = std::uint64_t{1} << 20;
+
 std::uint32_t attributeOf(const Driver& driver, CUfunction_attribute attribute, CUkernel kernel, CUdevice device) {
   int value = 0;
   return driver.cuKernelGetAttribute(&value, attribute, kernel, device) == CUDA_SUCCESS && value > 0
@@ -105,7 +107,7 @@ void LoadedLibrary::unload() {
 }
 
 Result<memory::ModuleDescription> LoadedLibrary::describe(std::span<const std::string> names,
-                                                          std::span<const std::string> managed) {
+                                                          std::span<const ManagedVariable> managed) {
   const Driver& driver = gpu_->driver();
   memory::ModuleDescription description;
   unsigned count = 0;
@@ -158,9 +160,11 @@ Result<memory::ModuleDescription> LoadedLibrary::describe(std::span<const std::s
                                                 "__device__ and copies"};
     (void)found(name, name, memory::VariableSpace::global);
   }
-  for (const std::string& name : managed)
-    if (status = loadStatus(driver, found(managedValue(name), name, memory::VariableSpace::managed), "cuLibraryGetGlobal", name); !status)
-      return status.error();
+  for (const ManagedVariable& variable : managed) {
+    status = loadStatus(driver, found(managedValue(variable.name), variable.name, memory::VariableSpace::managed), "cuLibraryGetGlobal", variable.name);
+    if (!status) return status.error();
+    if (variable.zeros != 0) description.variables.back().bytes = variable.zeros;
+  }
   return description;
 }
 
@@ -192,11 +196,10 @@ Status LoadedLibrary::bind(const memory::ModuleDescription& description) {
   return {};
 }
 
-Status LoadedLibrary::place(const memory::ModuleDescription& description, std::span<const std::uint64_t> addresses) {
-  const std::size_t first = variables_.size();
-  if (description.variables.size() - first != addresses.size())
-    return Error{CudaError::invalidValue, std::to_string(addresses.size()) + " addresses for " +
-                                              std::to_string(description.variables.size() - first) + " managed variables"};
+Status LoadedLibrary::place(const memory::ModuleDescription& description, std::span<const ManagedVariable> managed,
+                            std::span<const std::uint64_t> addresses) {
+  if (managed.size() != addresses.size())
+    return Error{CudaError::invalidValue, std::to_string(addresses.size()) + " addresses for " + std::to_string(managed.size()) + " managed variables"};
   if (addresses.empty()) return {};
   const Driver& driver = gpu_->driver();
   gpu_->makeCurrent();
@@ -206,30 +209,30 @@ Status LoadedLibrary::place(const memory::ModuleDescription& description, std::s
     std::size_t bytes = 0;
     return loadStatus(driver, driver.cuLibraryGetGlobal(address, &bytes, library_, name.c_str()), "cuLibraryGetGlobal", name);
   };
+  const auto copied = [&](CUresult result, const char* call, std::string_view what) {
+    if (Status status = loadStatus(driver, result, call, what); !status) return status;
+    return loadStatus(driver, driver.cuStreamSynchronize(stream.get()), "cuStreamSynchronize", what);
+  };
   CUdeviceptr there = 0;
-  std::vector<std::vector<std::byte>> values;
+  // Ours, since the program's memory may be pinned in pieces that a copy of the driver's must not pass.
+  std::vector<std::byte> part;
   for (std::size_t i = 0; i < addresses.size(); ++i) {
-    const memory::VariableDescription& variable = description.variables[first + i];
-    if (Status status = global(managedValue(variable.name), &there); !status) return status;
-    values.emplace_back(variable.bytes);
-    if (variable.bytes == 0) continue;
-    if (Status status = loadStatus(driver, driver.cuMemcpyDtoHAsync(values.back().data(), there, variable.bytes, stream.get()),
-                                   "cuMemcpyDtoHAsync", variable.name);
-        !status)
-      return status;
+    const std::uint64_t bytes = description.variables[variables_.size()].bytes;
+    auto* const here = reinterpret_cast<std::byte*>(addresses[i]);  // NOLINT(performance-no-int-to-ptr): the window's addresses are the program's
+    variables_.push_back(addresses[i]);
+    if (managed[i].zeros != 0) {
+      std::memset(here, 0, bytes);
+      continue;
+    }
+    if (Status status = global(managedValue(managed[i].name), &there); !status) return status;
+    for (std::uint64_t at = 0; at < bytes; at += part.size()) {
+      part.resize(std::min<std::uint64_t>(bytes - at, kPartBytes));
+      if (Status status = copied(driver.cuMemcpyDtoHAsync(part.data(), there + at, part.size(), stream.get()), "cuMemcpyDtoHAsync", managed[i].name); !status) return status;
+      std::memcpy(here + at, part.data(), part.size());
+    }
   }
   if (Status status = global(std::string(kManagedPlaces), &there); !status) return status;
-  if (Status status = loadStatus(driver, driver.cuMemcpyHtoDAsync(there, addresses.data(), addresses.size_bytes(), stream.get()),
-                                 "cuMemcpyHtoDAsync", kManagedPlaces);
-      !status)
-    return status;
-  if (Status status = loadStatus(driver, driver.cuStreamSynchronize(stream.get()), "cuStreamSynchronize"); !status) return status;
-  for (std::size_t i = 0; i < addresses.size(); ++i) {
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): the window's addresses are the program's
-    if (!values[i].empty()) std::memcpy(reinterpret_cast<void*>(addresses[i]), values[i].data(), values[i].size());
-    variables_.push_back(addresses[i]);
-  }
-  return {};
+  return copied(driver.cuMemcpyHtoDAsync(there, addresses.data(), addresses.size_bytes(), stream.get()), "cuMemcpyHtoDAsync", kManagedPlaces);
 }
 
 // --- Images
@@ -261,7 +264,7 @@ Result<std::shared_ptr<memory::Image>> CudaImage::load(std::shared_ptr<Gpu> gpu,
   // The driver finds the end of PTX by its NUL.
   auto image = std::make_shared<CudaImage>();
   image->gpu_ = gpu;
-  if (managed->names.empty()) {
+  if (managed->variables.empty()) {
     image->module_.assign(reinterpret_cast<const char*>(module.data()), module.size());
   } else {
     image->module_ = managed->ptx;
@@ -273,7 +276,7 @@ Result<std::shared_ptr<memory::Image>> CudaImage::load(std::shared_ptr<Gpu> gpu,
   if (!library) return std::move(library).error();
   std::vector<std::string> all;
   for (const NamedVariable& variable : names) all.push_back(variable.name);
-  auto description = (*library)->describe(all, managed->names);
+  auto description = (*library)->describe(all, managed->variables);
   if (!description) return std::move(description).error();
   for (memory::VariableDescription& variable : description->variables) {
     if (variable.space == memory::VariableSpace::managed) continue;
@@ -285,6 +288,7 @@ Result<std::shared_ptr<memory::Image>> CudaImage::load(std::shared_ptr<Gpu> gpu,
     image->prints_.push_back(printing.prints(kernel.name));
   image->ties_ = moduleTies(*images);
   image->description_ = std::move(*description);
+  image->managed_ = std::move(managed->variables);
   image->shared_ = std::move(*library);
   if (Status status = image->shared_->bind(image->description_); !status) return status.error();
   if (image->description_.variables.empty()) std::string().swap(image->module_);
@@ -299,8 +303,8 @@ Result<std::shared_ptr<LoadedLibrary>> CudaImage::instance(std::span<const std::
     library = std::move(*loaded);
     if (Status status = library->bind(description_); !status) return status.error();
   }
-  if (description_.variables.empty() && addresses.empty()) return library;
-  if (Status status = library->place(description_, addresses); !status) return status.error();
+  if (managed_.empty() && addresses.empty()) return library;
+  if (Status status = library->place(description_, managed_, addresses); !status) return status.error();
   return library;
 }
 

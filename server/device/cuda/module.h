@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "server/device/cuda/gpu.h"
+#include "server/device/cuda/managed_variables.h"
 
 namespace rouse::cuda {
 
@@ -20,12 +21,12 @@ class LoadedLibrary {
   LoadedLibrary(const LoadedLibrary&) = delete;
 
   // Of all kernels, of those `names` that are variables, and of all of `managed`. Any thread.
-  Result<memory::ModuleDescription> describe(std::span<const std::string> names, std::span<const std::string> managed);
+  Result<memory::ModuleDescription> describe(std::span<const std::string> names, std::span<const ManagedVariable> managed);
   // Finds everything that the description names but the managed variables, which have no places yet. Any thread.
   Status bind(const memory::ModuleDescription& description);
-  // Gives the description's managed variables, which are its last ones, these addresses (one each; host memory that the GPU sees there) and their
-  // initial values. One thread.
-  Status place(const memory::ModuleDescription& description, std::span<const std::uint64_t> addresses);
+  // Gives the managed variables these addresses (one each; host memory that the GPU sees there) and their initial values. They are the description's
+  // last ones. One thread.
+  Status place(const memory::ModuleDescription& description, std::span<const ManagedVariable> managed, std::span<const std::uint64_t> addresses);
 
   CUkernel kernel(std::uint32_t index) const { return kernels_[index]; }
   std::uint64_t variable(std::uint32_t index) const { return variables_[index]; }
@@ -57,6 +58,7 @@ class CudaImage final : public memory::Image {
  private:
   std::shared_ptr<Gpu> gpu_;
   memory::ModuleDescription description_;
+  std::vector<ManagedVariable> managed_;
   std::vector<bool> prints_;
   std::string ties_;
   std::string module_;  // kept while it may be loaded again
