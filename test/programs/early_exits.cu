@@ -2,7 +2,8 @@
 // on the CPU device lanes as well, one by one, which CUDA promises nothing of (PTX ISA, "bar": all threads of a warp must execute the same barrier),
 // and which hangs where a compiler has unrolled the loop. Tiles in two
 // dimensions with partial edges, blocks where no thread, few or most or all of them go; trip counts of a thread's own between barriers;
-// stores over shared memory that others have just read, with a barrier between; reduction and stencil after an early return.
+// stores over shared memory that others have just read, with a barrier between; reduction and stencil after an early return; blocks
+// whose rows are short.
 #include <algorithm>
 
 #include "check.h"
@@ -125,6 +126,22 @@ __global__ void after(const int* in, int n, int steps, int* sums, int* out) {
   out[i] = s[t];
 }
 
+// Those that are left take each other's values in turns, as if they were numbered without gaps.
+__global__ void narrow(const int* in, int w, int h, unsigned* out) {
+  __shared__ unsigned s[kThreads];
+  int x0 = blockIdx.x * blockDim.x, y0 = blockIdx.y * blockDim.y, x = x0 + threadIdx.x, y = y0 + threadIdx.y;
+  if (x >= w || y >= h) return;
+  int columns = min(int(blockDim.x), w - x0), live = columns * min(int(blockDim.y), h - y0), t = threadIdx.y * columns + threadIdx.x;
+  unsigned v = in[y * w + x];
+  for (int k = 1; k < live; k *= 2) {
+    s[t] = v;
+    __syncthreads();
+    v = v * 3 + s[(t + k) % live];
+    __syncthreads();
+  }
+  out[y * w + x] = v;
+}
+
 int main() {
   const int blocks = 6, most = blocks * kThreads;
   check::Random random(75);
@@ -192,6 +209,26 @@ int main() {
         product<<<dim3(4, 3), dim3(16, 16)>>>(din, dother, out, h, w, d);
         CHECK(cudaGetLastError());
         check::equal("product", check::toHost(out, h * w), c);
+      }
+  for (dim3 block : {dim3(1, 64), dim3(1, 33), dim3(2, 96), dim3(3, 50), dim3(4, 32), dim3(8, 8), dim3(8, 32)})
+    for (int w : {8, 5, 1})
+      for (int h : {96, 67, 2}) {
+        std::vector<unsigned> mixed(w * h);
+        for (int y0 = 0; y0 < h; y0 += block.y)
+          for (int x0 = 0; x0 < w; x0 += block.x) {
+            int columns = std::min(int(block.x), w - x0), live = columns * std::min(int(block.y), h - y0);
+            auto place = [&](int t) { return (y0 + t / columns) * w + x0 + t % columns; };
+            std::vector<unsigned> v(live);
+            for (int t = 0; t < live; ++t) v[t] = in[place(t)];
+            for (int k = 1; k < live; k *= 2) {
+              std::vector<unsigned> s = v;
+              for (int t = 0; t < live; ++t) v[t] = s[t] * 3 + s[(t + k) % live];
+            }
+            for (int t = 0; t < live; ++t) mixed[place(t)] = v[t];
+          }
+        narrow<<<dim3((8 + block.x - 1) / block.x, (96 + block.y - 1) / block.y), block>>>(din, w, h, outWords);
+        CHECK(cudaGetLastError());
+        check::equal("narrow", check::toHost(outWords, w * h), mixed);
       }
   for (int together : groups) {
     std::vector<unsigned> round(most);

@@ -101,7 +101,7 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
   if (code.goesByNumber() && !wholeWarps && cutter.polls()) return std::nullopt;
   if (wholeWarps && (lanes == nullptr || !hasLaneForms(step))) return std::nullopt;
   std::optional<Uniformity> uniformity;
-  const bool needsCommon = cutter.reduces() || cutter.hasSeveralNumbers() || wholeWarps || !objects.none() || way.cuts != Cuts::barriers;
+  const bool needsCommon = cutter.reduces() || cutter.hasSeveralNumbers() || wholeWarps || !objects.none() || way.cuts != Cuts::barriers || code.goesByNumber();
   Early early = Early::never;
   Loads loads = Loads::known;
   const auto look = [&] { uniformity.emplace(step, cutter.barriers(), early, loads); };
@@ -119,7 +119,7 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
     }
   }
   const bool common = uniformity->barriersAreUniform() && (needsCommon || !cutter.polls());
-  if (!common && (needsCommon || code.goesByNumber())) return std::nullopt;
+  if (!common && needsCommon) return std::nullopt;
   if (!objects.areAlike(*uniformity)) return std::nullopt;
   if (common) {
     if (cutter.polls()) {
