@@ -5,8 +5,8 @@
 // thread needs behind a cut lies in its frame meanwhile (`frame`). What can be computed from the thread's number and the parameters again is not kept.
 //
 // Where all threads come to the same barriers (Uniformity), and do not poll, or exchange values beside that, the way between segments is known, values that are the same for all are kept
-// once, and branches that decide which barrier comes next are cuts as well: loops around barriers become loops around loops over threads. Elsewhere (some
-// threads return early, or each has its own number of rounds) each thread's next segment is noted; such branches are cuts there, too, where nobody waits, so that
+// once, and branches that decide which barrier comes next are cuts as well: loops around barriers become loops around loops over threads. So it is of those that are left where others have
+// returned early (Early::mayEnd). Elsewhere (each has its own number of rounds) each thread's next segment is noted; such branches are cuts there, too, where nobody waits, so that
 // what all do before them is done side by side. A segment of its own is each round of a loop that waits for what others store: threads poll by turns, and where none does anything else, other
 // blocks run (`rouse_cpu_let_others`). With several barriers' numbers, that might be a deadlock, and is left to fibers.
 #include <llvm/IR/InstIterator.h>
@@ -72,11 +72,12 @@ enum class Cuts : std::uint8_t { barriers, shared, rounds };
 // How a kernel is split, and what else may help if it is not.
 struct Way {
   Cuts cuts = Cuts::barriers;
+  bool apart = false;         // threads that end early are not told from those that come to other barriers
   bool pollsInLanes = false;  // warps poll where the lanes go apart, too, where nobody else is needed meanwhile (Cutter::pollInLanes)
   bool pollsTogether = false;  // whole warps poll, or it is given up: so what is the same in all lanes of a warp stays that
   bool mayStep = false;  // it is given up where threads find what others leave them in whole warps side by side only
   bool inStep = false;   // so it is split
-  bool pollingHelps = false, steppingHelps = false;
+  bool pollingHelps = false, steppingHelps = false, apartHelps = false;
 };
 
 // Nothing where the kernel is one for fibers, or for another way; whatever has become of the step.
@@ -106,11 +107,13 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
   Loads loads = Loads::known;
   const auto look = [&] { uniformity.emplace(step, cutter.barriers(), early, loads); };
   look();
-  if (needsCommon && objects.none()) {
+  if ((needsCommon || (!way.apart && !cutter.polls())) && objects.none()) {
     constexpr std::pair<Early, Loads> kWays[] = {{Early::never, Loads::shared}, {Early::mayEnd, Loads::known}, {Early::never, Loads::promised}, {Early::mayEnd, Loads::promised}};
     for (const auto& [mayEnd, how] : kWays) {
       if (uniformity->barriersAreUniform()) break;
       if (cutter.polls() && mayEnd != Early::never) continue;
+      // Where each may go its own way, nothing is taken for granted.
+      if (!needsCommon && (mayEnd == Early::never || how != Loads::known)) continue;
       // No barrier of the program's, so nothing is promised of it.
       if (way.cuts == Cuts::rounds && how == Loads::promised) continue;
       early = mayEnd;
@@ -120,6 +123,12 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
   }
   const bool common = uniformity->barriersAreUniform() && (needsCommon || !cutter.polls());
   if (!common && needsCommon) return std::nullopt;
+  if (!common && early != Early::never) {
+    early = Early::never;
+    loads = Loads::known;
+    look();
+  }
+  way.apartHelps = common && !needsCommon && early != Early::never;
   if (!objects.areAlike(*uniformity)) return std::nullopt;
   if (common) {
     if (cutter.polls()) {
@@ -181,10 +190,14 @@ std::optional<SplitLoop> splitAnyWay(llvm::Module& module, llvm::Function& body,
     const auto loop = made(inLanes);
     return loop ? loop : made(together);
   }
-  if (!first.steppingHelps) return std::nullopt;
-  Way inStep{.cuts = cuts, .inStep = true}, alone{.cuts = cuts};
-  const auto loop = made(inStep);
-  return loop ? loop : made(alone);
+  if (first.steppingHelps) {
+    Way inStep{.cuts = cuts, .inStep = true}, alone{.cuts = cuts};
+    if (const auto loop = made(inStep)) return loop;
+    if (const auto loop = made(alone)) return loop;
+  }
+  if (!first.apartHelps) return std::nullopt;
+  Way apart{.cuts = cuts, .apart = true};
+  return made(apart);
 }
 
 }  // namespace
