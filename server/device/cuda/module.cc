@@ -271,7 +271,7 @@ Result<std::shared_ptr<memory::Image>> CudaImage::load(std::shared_ptr<Gpu> gpu,
     *images = {{true, std::move(managed->ptx)}};
   }
   std::vector<NamedVariable> names = variableNames(*images);
-  std::erase_if(names, [](const NamedVariable& variable) { return isOfManaged(variable.name); });
+  if (!managed->variables.empty()) std::erase_if(names, [](const NamedVariable& variable) { return isOfManaged(variable.name); });
   auto library = LoadedLibrary::load(gpu, image->module_);
   if (!library) return std::move(library).error();
   std::vector<std::string> all;
