@@ -3,7 +3,10 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <new>
+#include <string>
+#include <vector>
 
 #include "bench/probe/measurements.h"
 #include "bench/probe/samples.h"
@@ -40,33 +43,9 @@ AGAIN:
 }
 )";
 
-class Library {
- public:
-  explicit Library(const Gpu& gpu) : gpu_(gpu) {
-    gpu.check(gpu.driver().cuLibraryLoadData(&library_, kBusy, nullptr, nullptr, 0, nullptr, nullptr, 0), "cuLibraryLoadData");
-  }
-  ~Library() { unload(); }
-  Library(const Library&) = delete;
-  Library& operator=(const Library&) = delete;
-
-  CUfunction function() const {
-    CUkernel kernel = nullptr;
-    CUfunction function = nullptr;
-    gpu_.check(gpu_.driver().cuLibraryGetKernel(&kernel, library_, "busy"), "cuLibraryGetKernel");
-    gpu_.check(gpu_.driver().cuKernelGetFunction(&function, kernel), "cuKernelGetFunction");
-    gpu_.check(gpu_.driver().cuFuncLoad(function), "cuFuncLoad");
-    return function;
-  }
-  CUresult unload() { return library_ == nullptr ? CUDA_SUCCESS : gpu_.driver().cuLibraryUnload(std::exchange(library_, nullptr)); }
-
- private:
-  const Gpu& gpu_;
-  CUlibrary library_ = nullptr;
-};
-
 class BusyKernel {
  public:
-  explicit BusyKernel(const Gpu& gpu) : gpu_(gpu), library_(gpu), function_(library_.function()), page_(gpu, 4096), stream_(gpu) {}
+  explicit BusyKernel(const Gpu& gpu) : gpu_(gpu), library_(gpu, kBusy), function_(library_.function("busy")), page_(gpu, 4096), stream_(gpu) {}
 
   void begin() {
     auto* const begun = new (page_.get()) std::atomic<std::uint32_t>(0);
@@ -142,7 +121,7 @@ void measureBeside(const Emit& emit, int ordinal, double seconds) {
   beside("cuMemHostUnregister", pin, unpin, nothing);
 
   std::unique_ptr<Library> library;
-  const Call load = [&] { return library = std::make_unique<Library>(gpu), library->function(), CUDA_SUCCESS; };
+  const Call load = [&] { return library = std::make_unique<Library>(gpu, kBusy), library->function("busy"), CUDA_SUCCESS; };
   const Call unload = [&] { return library->unload(); };
   beside("cuLibraryLoadData and cuFuncLoad", nothing, load, unload);
   beside("cuLibraryUnload", load, unload, nothing);

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <cstring>
+#include <utility>
 
 #include "server/device/cuda/driver/error.h"
 
@@ -48,6 +49,23 @@ Stream::Stream(const Gpu& gpu) : gpu_(gpu) {
 Stream::~Stream() { gpu_.driver().cuStreamDestroy(stream_); }
 
 void Stream::synchronize() const { gpu_.check(gpu_.driver().cuStreamSynchronize(stream_), "cuStreamSynchronize"); }
+
+Library::Library(const Gpu& gpu, const char* ptx) : gpu_(gpu) {
+  gpu.check(gpu.driver().cuLibraryLoadData(&library_, ptx, nullptr, nullptr, 0, nullptr, nullptr, 0), "cuLibraryLoadData");
+}
+
+Library::~Library() { unload(); }
+
+CUfunction Library::function(const char* name) const {
+  CUkernel kernel = nullptr;
+  CUfunction function = nullptr;
+  gpu_.check(gpu_.driver().cuLibraryGetKernel(&kernel, library_, name), "cuLibraryGetKernel");
+  gpu_.check(gpu_.driver().cuKernelGetFunction(&function, kernel), "cuKernelGetFunction");
+  gpu_.check(gpu_.driver().cuFuncLoad(function), "cuFuncLoad");
+  return function;
+}
+
+CUresult Library::unload() { return library_ == nullptr ? CUDA_SUCCESS : gpu_.driver().cuLibraryUnload(std::exchange(library_, nullptr)); }
 
 DeviceMemory::DeviceMemory(const Gpu& gpu, std::size_t bytes) : gpu_(gpu), bytes_(bytes) {
   try {

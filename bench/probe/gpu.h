@@ -68,6 +68,24 @@ class Stream {
   CUstream stream_ = nullptr;
 };
 
+// Code, from PTX.
+class Library {
+ public:
+  Library(const Gpu& gpu, const char* ptx);
+  ~Library();
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+
+  // Of a kernel, loaded.
+  CUfunction function(const char* kernel) const;
+  // Now rather than at the object's end.
+  CUresult unload();
+
+ private:
+  const Gpu& gpu_;
+  CUlibrary library_ = nullptr;
+};
+
 // Device memory, made and mapped as the CUDA device makes its own: physical memory at a reserved address.
 class DeviceMemory {
  public:

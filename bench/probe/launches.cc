@@ -8,28 +8,6 @@ namespace {
 constexpr char kEmpty[] = ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry empty()\n{\n  ret;\n}\n";
 constexpr int kBatch = 200;  // a batch fits into a driver's queue
 
-class EmptyKernel {
- public:
-  explicit EmptyKernel(const Gpu& gpu) : gpu_(gpu) {
-    gpu.check(gpu.driver().cuLibraryLoadData(&library_, kEmpty, nullptr, nullptr, 0, nullptr, nullptr, 0), "cuLibraryLoadData");
-    CUkernel kernel = nullptr;
-    gpu.check(gpu.driver().cuLibraryGetKernel(&kernel, library_, "empty"), "cuLibraryGetKernel");
-    gpu.check(gpu.driver().cuKernelGetFunction(&function_, kernel), "cuKernelGetFunction");
-  }
-  ~EmptyKernel() { gpu_.driver().cuLibraryUnload(library_); }
-  EmptyKernel(const EmptyKernel&) = delete;
-  EmptyKernel& operator=(const EmptyKernel&) = delete;
-
-  void launch(const Stream& stream) const {
-    gpu_.check(gpu_.driver().cuLaunchKernel(function_, 1, 1, 1, 32, 1, 1, 0, stream.get(), nullptr, nullptr), "cuLaunchKernel");
-  }
-
- private:
-  const Gpu& gpu_;
-  CUlibrary library_ = nullptr;
-  CUfunction function_ = nullptr;
-};
-
 }  // namespace
 
 void measureLaunches(const Emit& emit, int ordinal, double seconds) {
@@ -37,7 +15,9 @@ void measureLaunches(const Emit& emit, int ordinal, double seconds) {
   const Context context(gpu);
   const auto& driver = gpu.driver();
   const Stream stream(gpu), second(gpu);
-  const EmptyKernel kernel(gpu);
+  const Library library(gpu, kEmpty);
+  const CUfunction empty = library.function("empty");
+  const auto launch = [&] { gpu.check(driver.cuLaunchKernel(empty, 1, 1, 1, 32, 1, 1, 0, stream.get(), nullptr, nullptr), "cuLaunchKernel"); };
   const Cap cap{seconds / 10, 200};
   // Only the calls are timed; what they queue is waited for in between.
   const auto calls = [&](const char* name, auto&& call) {
@@ -52,10 +32,10 @@ void measureLaunches(const Emit& emit, int ordinal, double seconds) {
     }
     emit(cost(name, samples, kBatch));
   };
-  calls("launch, the call", [&] { kernel.launch(stream); });
-  emit(cost("launch, until it is over", repeat({cap.seconds, 2000}, [&] { kernel.launch(stream); stream.synchronize(); })));
+  calls("launch, the call", launch);
+  emit(cost("launch, until it is over", repeat({cap.seconds, 2000}, [&] { launch(); stream.synchronize(); })));
   emit(cost("launches back to back", repeat(cap, [&] {
-              for (int i = 0; i < kBatch; ++i) kernel.launch(stream);
+              for (int i = 0; i < kBatch; ++i) launch();
               stream.synchronize();
             }), kBatch));
 
