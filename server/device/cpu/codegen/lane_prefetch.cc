@@ -5,12 +5,13 @@
 #include <llvm/IR/IntrinsicInst.h>
 
 #include "server/device/cpu/codegen/lane_emitter.h"
+#include "server/device/cpu/codegen/rounds.h"
 #include "server/device/cpu/codegen/uniformity.h"
 
 namespace rouse::cpu::codegen {
 namespace {
 
-// How far ahead: long enough for memory to answer, and less lines than a set of a first cache has (8 or 12), where all of them may be in one.
+// How far ahead: long enough for memory to answer, and fewer lines than a set of a first cache has (8 or 12), where all of them may be in one.
 constexpr unsigned kRoundsAhead = 6;
 // What is closer the processor finds by itself (Intel 64 and IA-32 Architectures Optimization Reference Manual, "Hardware Prefetching": within a page).
 constexpr std::int64_t kLeastBytes = 2048;
@@ -50,25 +51,6 @@ std::optional<std::int64_t> growth(const llvm::Value* value, const llvm::PHINode
     }
     default: return std::nullopt;
   }
-}
-
-// What is added to the phi in a round, one after the other. None where anything else happens to it.
-llvm::SmallVector<const llvm::Value*, 4> stepsOf(const llvm::PHINode& phi, const llvm::Loop& loop) {
-  constexpr unsigned kMostSteps = 32;
-  llvm::SmallVector<const llvm::Value*, 4> steps;
-  const llvm::Value* sum = phi.getIncomingValueForBlock(loop.getLoopLatch());
-  while (sum != &phi) {
-    const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(sum);
-    const auto* const moved = llvm::dyn_cast<llvm::GetElementPtrInst>(sum);
-    const bool isSum = instruction != nullptr && (instruction->getOpcode() == llvm::Instruction::Add ||
-                                                  (moved != nullptr && moved->getNumIndices() == 1 && moved->getSourceElementType()->isIntegerTy(8)));
-    if (!isSum || steps.size() == kMostSteps) return {};
-    const unsigned other = loop.isLoopInvariant(instruction->getOperand(1)) ? 1 : 0;
-    if (!loop.isLoopInvariant(instruction->getOperand(other))) return {};
-    steps.push_back(instruction->getOperand(other));
-    sum = instruction->getOperand(1 - other);
-  }
-  return steps;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Which threads that need not go side by side are better done one after the other.
 #include "server/device/cpu/codegen/context_fields.h"
 #include "server/device/cpu/codegen/lane_emitter.h"
+#include "server/device/cpu/codegen/rounds.h"
 #include "server/device/cpu/codegen/warp_calls.h"
 
 namespace rouse::cpu::codegen {
@@ -32,18 +33,8 @@ bool LaneEmitter::isOfThreads(const llvm::Value* step, unsigned depth) const {
 
 // Whether threads divide work by the loop: what it goes by is moved on by such, once or, unrolled, several times a round.
 bool LaneEmitter::dividesWork(const llvm::Loop& loop) const {
-  constexpr unsigned kMostSums = 32;
   return llvm::any_of(loop.getHeader()->phis(), [&](const llvm::PHINode& phi) {
-    const llvm::Value* sum = phi.getIncomingValueForBlock(loop.getLoopLatch());
-    for (unsigned k = 0; k < kMostSums && sum != &phi; ++k) {
-      const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(sum);
-      const bool isSum = instruction != nullptr && (instruction->getOpcode() == llvm::Instruction::Add || llvm::isa<llvm::GetElementPtrInst>(instruction));
-      if (!isSum || instruction->getNumOperands() != 2) return false;
-      const llvm::Value *const one = instruction->getOperand(0), *const other = instruction->getOperand(1);
-      if (isOfThreads(one) || isOfThreads(other)) return true;
-      sum = loop.isLoopInvariant(one) ? other : one;
-    }
-    return false;
+    return llvm::any_of(stepsOf(phi, loop), [&](const llvm::Value* step) { return isOfThreads(step); });
   });
 }
 

@@ -96,6 +96,24 @@ llvm::Value* stepOf(const llvm::PHINode* phi, const llvm::Loop& loop) {
   return stepTo(phi->getIncomingValueForBlock(latch), phi, loop);
 }
 
+llvm::SmallVector<const llvm::Value*, 4> stepsOf(const llvm::PHINode& phi, const llvm::Loop& loop) {
+  constexpr unsigned kMostSteps = 32;
+  llvm::SmallVector<const llvm::Value*, 4> steps;
+  const llvm::Value* sum = phi.getIncomingValueForBlock(loop.getLoopLatch());
+  while (sum != &phi) {
+    const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(sum);
+    const auto* const moved = llvm::dyn_cast<llvm::GetElementPtrInst>(sum);
+    const bool isSum = instruction != nullptr && (instruction->getOpcode() == llvm::Instruction::Add ||
+                                                  (moved != nullptr && moved->getNumIndices() == 1 && moved->getSourceElementType()->isIntegerTy(8)));
+    if (!isSum || steps.size() == kMostSteps) return {};
+    const unsigned other = loop.isLoopInvariant(instruction->getOperand(1)) ? 1 : 0;
+    if (!loop.isLoopInvariant(instruction->getOperand(other))) return {};
+    steps.push_back(instruction->getOperand(other));
+    sum = instruction->getOperand(1 - other);
+  }
+  return steps;
+}
+
 llvm::SmallVector<EndOfRound, 2> endsOfRounds(llvm::Function& function) {
   llvm::SmallVector<EndOfRound, 2> ends;
   if (!llvm::all_of(llvm::instructions(function), isPlain)) return ends;

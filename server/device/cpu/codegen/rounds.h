@@ -8,6 +8,9 @@ namespace rouse::cpu::codegen {
 // What is added to `phi` of the loop's header in each round, if that is all that happens to it: a value from outside of the loop, of 64 bits for addresses. Null else.
 llvm::Value* stepOf(const llvm::PHINode* phi, const llvm::Loop&);
 
+// What is added to `phi` of the loop's header in a round, one after the other (of unrolled loops, several): values from outside of the loop. None where anything else happens to it. The loop has one latch.
+llvm::SmallVector<const llvm::Value*, 4> stepsOf(const llvm::PHINode& phi, const llvm::Loop&);
+
 // The way from a round to the next.
 struct EndOfRound {
   llvm::BasicBlock *latch, *header;
