@@ -25,6 +25,7 @@ struct KernelDescription {
   std::uint32_t registers = 0;
   std::uint32_t ptxVersion = 0;     // major * 10 + minor of the target architecture
   std::uint32_t binaryVersion = 0;  // likewise
+  bool reachesOnlyParameters = false;  // of the program's memory, what addresses in its parameters lead to; false: not known
 };
 
 enum class VariableSpace : std::uint8_t { global = 0, constant = 1, managed = 2 };

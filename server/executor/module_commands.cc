@@ -8,6 +8,7 @@ namespace {
 
 // cudaDevAttrMaxSharedMemoryPerBlockOptin (CUDA Runtime API, cudaDeviceAttr)
 constexpr std::size_t kMaxSharedOptinAttribute = 97;
+constexpr std::uint64_t kLargestElement = 16;  // bytes that a thread loads at once
 
 wire::DecodeStatus refuse(const std::string& field, std::uint64_t value, const std::string& limit) {
   return wire::Rejection{field + " = " + std::to_string(value) + ": " + limit};
@@ -97,10 +98,11 @@ wire::DecodeStatus Session::on(const wire::VariableAddress& command) {
 }
 
 // A launch names what its parameters point to, wherever in them, and the variables of its module.
-void Session::attend(memory::Stream& stream, const BoundModule& module, std::span<const std::byte> parameters) {
+void Session::attend(memory::Stream& stream, const BoundModule& module, const memory::KernelDescription& kernel, std::span<const std::byte> parameters) {
   presence_.beginOperation();
   const bool exactly = presence_.arriving();
-  if (exactly && (!surroundings_.device.properties().arrivesOnDemand || !allObjectsKnown_)) {
+  const bool onDemand = surroundings_.device.properties().arrivesOnDemand;
+  if (exactly && (!allObjectsKnown_ || !(onDemand || kernel.reachesOnlyParameters))) {
     presence_.useEverything(*context_, stream);
     return;
   }
@@ -109,7 +111,12 @@ void Session::attend(memory::Stream& stream, const BoundModule& module, std::spa
   for (std::size_t at = 0; at + sizeof(std::uint64_t) <= parameters.size(); at += step) {
     std::uint64_t word;
     std::memcpy(&word, parameters.data() + at, sizeof word);
-    if (deviceWindow_.contains(word)) attendAddress(stream, word);
+    if (!deviceWindow_.contains(word)) continue;
+    attendAddress(stream, word);
+    // An array's end is as good a parameter as its beginning, and some numbers elements from 1.
+    if (exactly && !onDemand)
+      for (const std::uint64_t near : {word - 1, word + kLargestElement})
+        if (!objects_.at(near).empty()) attendAddress(stream, near);
   }
   const auto& variables = module.image->description().variables;
   for (std::uint32_t i = 0; i < variables.size(); ++i)
@@ -156,7 +163,7 @@ wire::DecodeStatus Session::on(const wire::Launch& command, std::span<const std:
   }
   memory::Stream& stream = streams_->forWork(command.stream, parameters.size());
   if (presence_.attentive()) [[unlikely]]
-    attend(stream, bound, parameters);
+    attend(stream, bound, kernel, parameters);
   context_->launch(stream,
                    {.module = bound.instance.get(),
                     .function = command.function,

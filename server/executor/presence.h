@@ -11,7 +11,7 @@
 //
 // It comes in groups (swap/group_plan.h), in the order in which it was used before (swap/access_order.h), and work is
 // queued meanwhile, each operation behind the groups that it names. What a kernel reaches without naming it is either
-// brought on demand (DeviceProperties::arrivesOnDemand), or launches wait for everything.
+// brought on demand (DeviceProperties::arrivesOnDemand), or launches wait for everything, but of kernels that reach nothing else (KernelDescription::reachesOnlyParameters).
 //
 // Where the device can have it, granules with the same content as other functions' (homes.h) lie in the same chunks (physical_memory.h): who
 // comes takes what is there, and only the rest of it comes over the link; what has been found to be equal later is put together then.

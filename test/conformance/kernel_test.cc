@@ -21,6 +21,8 @@ TEST_CASE("a module describes its kernels and variables") {
   CHECK(saxpy.parameterBytes == 28);
   CHECK(saxpy.maxThreadsPerBlock == 1024);
   CHECK(saxpy.registers > 0);
+  // Where it does not matter, nobody looks.
+  CHECK(saxpy.reachesOnlyParameters == !bench.device->properties().arrivesOnDemand);
   CHECK(saxpy.ptxVersion >= 80);
   CHECK(saxpy.binaryVersion >= 80);
   bool constant = false;

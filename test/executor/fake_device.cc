@@ -223,6 +223,7 @@ void FakeContext::run(memory::Stream& stream, std::string line) {
 void FakeContext::record(memory::Stream& stream, memory::Event& event) {
   auto& fake = static_cast<FakeEvent&>(event);
   device_.write("record" + on(stream));
+  device_.recorded.push_back(&event);
   push(stream, [reached = fake.reached, value = ++fake.recorded] {
     *reached = value;
     return true;
@@ -233,6 +234,7 @@ void FakeContext::wait(memory::Stream& stream, memory::Event& event) {
   auto& fake = static_cast<FakeEvent&>(event);
   if (fake.recorded == 0) device_.broken("wait for an event that was never recorded");
   device_.write("wait" + on(stream));
+  device_.awaited.push_back(&event);
   push(stream, [reached = fake.reached, value = fake.recorded] { return *reached >= value; });
 }
 

@@ -229,6 +229,7 @@ class FakeDevice final : public memory::Device {
 
   // What was submitted, in order: "launch 0 s1", "copy 4 s0" …
   std::vector<std::string> taken;
+  std::vector<const memory::Event*> recorded, awaited;  // in order
   void write(std::string line) { taken.push_back(std::move(line)); }
   void broken(const std::string& what) { violations.push_back(what); }
 

@@ -9,6 +9,7 @@
 #include "server/device/cuda/managed_variables.h"
 #include "server/device/cuda/module_ties.h"
 #include "server/device/cuda/own_stream.h"
+#include "server/device/cuda/parameter_kernels.h"
 #include "server/device/cuda/printing_kernels.h"
 #include "server/device/cuda/variable_names.h"
 #include "server/fatbin/fatbin.h"
@@ -283,6 +284,8 @@ Result<std::shared_ptr<memory::Image>> CudaImage::load(std::shared_ptr<Gpu> gpu,
     const auto named = std::find_if(names.begin(), names.end(), [&](const auto& n) { return n.name == variable.name; });
     if (named->constant) variable.space = memory::VariableSpace::constant;
   }
+  const ParameterKernels contained = parameterKernels(module, capability);
+  for (memory::KernelDescription& kernel : description->kernels) kernel.reachesOnlyParameters = contained.contains(kernel.name, kernel.ptxVersion);
   const PrintingKernels printing = printingKernels(*images);
   for (const memory::KernelDescription& kernel : description->kernels)
     image->prints_.push_back(printing.prints(kernel.name));
