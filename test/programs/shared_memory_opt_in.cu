@@ -1,5 +1,5 @@
 // Dynamic shared memory: above 48 KiB only after opting in, up to the device's limit, every byte distinct per block; several arrays
-// carved from one; static and dynamic together.
+// carved from one; static and dynamic together; the last elements, beside which others would be outside.
 #include "check.h"
 
 __global__ void rotate(const unsigned* in, unsigned* out, int words) {
@@ -26,7 +26,58 @@ __global__ void carve(double* out, int n) {
   out[t] = doubles[other] * scale[0] + ints[other] * scale[1] + bytes[other];
 }
 
+// Of n elements, which are all there is: each takes its neighbours to the right, as far as there are some, and gives to them.
+template <class T>
+__global__ void atTheEnd(const T* in, T* taken, T* given, int n) {
+  extern __shared__ __align__(16) unsigned char raw[];
+  T* s = reinterpret_cast<T*>(raw);
+  const int t = threadIdx.x;
+  s[t] = in[t];
+  __syncthreads();
+  T sum = 0;
+  for (int k = 1; k < n; k *= 3)
+    if (t + k < n) sum += s[t + k];
+  if (t % 3 == 1 && t + 5 < n) sum += s[t + 5];
+  taken[t] = sum;
+  for (int k = 1; k < n; k *= 5) {
+    __syncthreads();
+    const T mine = s[t];
+    __syncthreads();
+    if (t + k < n) s[t + k] = mine + T(k);
+  }
+  __syncthreads();
+  given[t] = s[t];
+}
+
+template <class T>
+void testEnd(int n) {
+  std::vector<T> in(n), taken(n), given(n);
+  for (int i = 0; i < n; ++i) in[i] = T(i * 7 + 3);
+  for (int t = 0; t < n; ++t) {
+    for (int k = 1; k < n; k *= 3)
+      if (t + k < n) taken[t] += in[t + k];
+    if (t % 3 == 1 && t + 5 < n) taken[t] += in[t + 5];
+  }
+  given = in;
+  for (int k = 1; k < n; k *= 5) {
+    const std::vector<T> before = given;
+    for (int t = 0; t + k < n; ++t) given[t + k] = T(before[t] + T(k));
+  }
+  T *from = check::toDevice(in), *out = check::deviceArray<T>(n), *left = check::deviceArray<T>(n);
+  atTheEnd<<<1, n, n * sizeof(T)>>>(from, out, left, n);
+  CHECK(cudaGetLastError());
+  check::equal("taken", check::toHost(out, n), taken);
+  check::equal("given", check::toHost(left, n), given);
+}
+
 int main() {
+  for (int n : {32, 64, 128, 96, 250, 256, 1024}) {
+    testEnd<unsigned char>(n);
+    testEnd<unsigned short>(n);
+    testEnd<unsigned>(n);
+    testEnd<unsigned long long>(n);
+    testEnd<double>(n);
+  }
   int most = 0, normal = 0;
   CHECK(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0));
   CHECK(cudaDeviceGetAttribute(&normal, cudaDevAttrMaxSharedMemoryPerBlock, 0));

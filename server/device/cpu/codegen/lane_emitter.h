@@ -111,6 +111,8 @@ class LaneEmitter {
   using Access = llvm::function_ref<llvm::Value*()>;
   llvm::Value* access(const llvm::Value* pointer, llvm::Type* result, Access near, Access far);
   llvm::Value* either(llvm::Value* condition, Access near, Access far);
+  bool isShared(const llvm::Value* pointer) const;
+  llvm::Value* withinPage(const llvm::Value* pointer, llvm::Type*, Access near, Access far);
   llvm::Value* gatherParts(llvm::Type*, llvm::Value* addresses);
 
   // --- lane_runs.cc ---

@@ -1,10 +1,15 @@
 // Accesses of all lanes to memory: of neighbours at once, of others by gathers and scatters, atomic ones lane by lane.
+#include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/MDBuilder.h>
 
+#include "server/device/cpu/codegen/context_fields.h"
 #include "server/device/cpu/codegen/lane_emitter.h"
 #include "server/device/cpu/codegen/warp_calls.h"
 
 namespace rouse::cpu::codegen {
+namespace {
+constexpr std::uint64_t kPageBytes = 4096;
+}  // namespace
 
 bool LaneEmitter::isContiguous(const llvm::Value* pointer, llvm::Type* type) const {
   const Shape shape = shapes_.of(pointer);
@@ -82,6 +87,25 @@ llvm::Value* LaneEmitter::accessOfMost(Whole makeWhole, Part makePart) {
   return both;
 }
 
+// Whether it points into the block's shared memory.
+bool LaneEmitter::isShared(const llvm::Value* pointer) const {
+  llvm::SmallVector<const llvm::Value*, 4> objects;
+  llvm::getUnderlyingObjects(pointer, objects);
+  return llvm::all_of(objects, [&](const llvm::Value* object) {
+    const auto* const load = llvm::dyn_cast<llvm::LoadInst>(object);
+    return load != nullptr && blockField(load->getPointerOperand(), from_) == offsetof(BlockContext, shared);
+  });
+}
+
+// An access of neighbours of which some are left out: `near`, or `far` where they are of two pages. No page follows a block's shared memory (runtime/shared_memory.h), and what is left out there
+// (`if (i + 1 < n) x = s[i + 1];`) costs a processor hundreds of cycles (Intel 64 Optimization Reference Manual, "Conditional SIMD Packed Loads and Stores").
+llvm::Value* LaneEmitter::withinPage(const llvm::Value* pointer, llvm::Type* type, Access near, Access far) {
+  if (llvm::isa<llvm::Constant>(mask_) || !isShared(pointer)) return near();
+  const std::uint64_t bytes = lanes_ * layout_.getTypeStoreSize(type).getFixedValue();
+  llvm::Value* const inPage = b.CreateAnd(b.CreatePtrToInt(scalarOf(pointer), b.getInt64Ty()), kPageBytes - 1);
+  return either(b.CreateICmpULE(inPage, b.getInt64(kPageBytes - bytes)), near, far);
+}
+
 void LaneEmitter::emitLoad(const llvm::LoadInst& load) {
   if (shapes_.of(&load).isScalar()) return emitScalar(load);
   llvm::Type* const type = load.getType();
@@ -96,6 +120,11 @@ void LaneEmitter::emitLoad(const llvm::LoadInst& load) {
   if (!isPlainAccess(load)) return emitUpdate(load);
   const llvm::Value* const pointer = load.getPointerOperand();
   llvm::Value* const zero = llvm::Constant::getNullValue(widen(type));
+  const auto far = [&]() -> llvm::Value* {
+    if (!hasMasks_) return emitOneByOne(load).vector;
+    if (layout_.getTypeStoreSize(type).getFixedValue() < sizeof(std::uint32_t)) return gatherParts(type, vectorOf(pointer));
+    return b.CreateMaskedGather(widen(type), vectorOf(pointer), llvm::Align(1), mask_, zero);
+  };
   const auto near = [&]() -> llvm::Value* {
     llvm::Value* const first = scalarOf(pointer);
     fetchAhead(load);
@@ -103,13 +132,8 @@ void LaneEmitter::emitLoad(const llvm::LoadInst& load) {
       if (!leavesOut(type)) return emitOneByOne(load).vector;
       return b.CreateMaskedLoad(widen(type), first, llvm::Align(1), mask_, zero);
     };
-    if (hasMasks_) return some();
-    return accessOfMost([&]() -> llvm::Value* { return b.CreateAlignedLoad(widen(type), first, llvm::Align(1)); }, some);
-  };
-  const auto far = [&]() -> llvm::Value* {
-    if (!hasMasks_) return emitOneByOne(load).vector;
-    if (layout_.getTypeStoreSize(type).getFixedValue() < sizeof(std::uint32_t)) return gatherParts(type, vectorOf(pointer));
-    return b.CreateMaskedGather(widen(type), vectorOf(pointer), llvm::Align(1), mask_, zero);
+    if (hasMasks_) return withinPage(pointer, type, some, far);
+    return accessOfMost([&]() -> llvm::Value* { return b.CreateAlignedLoad(widen(type), first, llvm::Align(1)); }, [&] { return withinPage(pointer, type, some, far); });
   };
   const auto runs = runsOf(pointer, type);
   set(made_[&load].vector, runs ? accessByRuns(*runs, pointer, type, [&](llvm::ArrayRef<llvm::Value*> firsts) { return loadRuns(*runs, type, firsts); }, far) : access(pointer, type, near, far));
@@ -140,16 +164,16 @@ void LaneEmitter::emitStore(const llvm::StoreInst& store) {
     return;
   }
   llvm::Value* const all = vectorOf(value);
-  const auto near = [&]() -> llvm::Value* {
-    llvm::Value* const first = scalarOf(pointer);
-    if (hasMasks_) return b.CreateMaskedStore(all, first, llvm::Align(1), mask_);
-    const bool isWide = layout_.getTypeStoreSize(value->getType()).getFixedValue() > 8;
-    return accessOfMost([&]() -> llvm::Value* { return b.CreateAlignedStore(all, first, llvm::Align(1)); },
-                        [&] { return isWide ? emitOneByOne(store).vector : storeSome(all, first); });
-  };
   const auto far = [&]() -> llvm::Value* {
     if (!hasMasks_) return emitOneByOne(store).vector;
     return b.CreateMaskedScatter(all, vectorOf(pointer), llvm::Align(1), mask_);
+  };
+  const auto near = [&]() -> llvm::Value* {
+    llvm::Value* const first = scalarOf(pointer);
+    if (hasMasks_) return withinPage(pointer, value->getType(), [&]() -> llvm::Value* { return b.CreateMaskedStore(all, first, llvm::Align(1), mask_); }, far);
+    const bool isWide = layout_.getTypeStoreSize(value->getType()).getFixedValue() > 8;
+    return accessOfMost([&]() -> llvm::Value* { return b.CreateAlignedStore(all, first, llvm::Align(1)); },
+                        [&] { return isWide ? emitOneByOne(store).vector : storeSome(all, first); });
   };
   const auto runs = runsOf(pointer, value->getType());
   if (runs && !runs->same) {
