@@ -182,10 +182,12 @@ class SessionAdoption {
       ++served;
       over = over || state == channel::Held::cutOff || state == channel::Held::closing;
       if (state == channel::Held::cutOff) spdlog::warn("session {} ({}) is cut off: {}", id, session.who.name, printable(piece.told->held.fault.message, 300));
-      if (state == channel::Held::frozen)
+      if (state == channel::Held::frozen) {
+        spdlog::info("session {} ({}): goes on on GPU {}, from which the daemon before this one was taking it", id, printable(session.who.name), piece.link->ordinal());
         piece.link->request(channel::ResumeSession{id}, {}, [id](const Result<channel::Message>& answer) {
           if (!answer) spdlog::error("session {}: it could not be resumed: {}", id, answer.error().message);
         });
+      }
     }
     for (std::uint32_t index = 0; index < session.devices.size(); ++index)
       if (session.devices[index].refused) table_.lose(session, index, refused("the GPU of this session was lost while there was no daemon"));

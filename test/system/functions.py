@@ -28,6 +28,10 @@ class Function:
         self.process.stdin.write(f"{self.requests}\n")
         self.process.stdin.flush()
 
+    def finishes(self, seconds):
+        """Whether the answer to what was begun comes in time; it is not read."""
+        return bool(select.select([self.process.stdout], [], [], seconds)[0])
+
     def finish(self):
         self.expect(f"{self.requests} ok")
 
