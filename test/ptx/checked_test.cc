@@ -7,7 +7,7 @@
 #include <string>
 
 #include "server/device/cpu/program.h"
-#include "server/device/cpu/ptx/source_line.h"
+#include "server/device/ptx/source_line.h"
 #include "server/device/cpu/runtime/access_check.h"
 #include "test/cpu/launcher.h"
 
@@ -275,7 +275,7 @@ TEST_CASE("the nearest allocation") {
 TEST_CASE("the source's line is that of the last directive of the function before the instruction") {
   const std::string text = ".version 8.5\n\t.file\t1 \"/a/b.cu\"\n\t.file 12 \"/a/c.h\", 3, 4\n.entry k()\n{\n\t.loc\t1 7 3\n\tfirst;\n\tsecond;\n\t.loc 12 9 0, function_name $x, inlined_at 1 8 2\n"
                            "{ // callseq 0, 0\nthird; // .loc 1 99 1\n} // callseq 0\n}\n.entry l()\n{\nfourth;\n}\n";
-  const auto at = [&](const char* word) { return cpu::ptx::sourceLineAt(text, text.find(word)); };
+  const auto at = [&](const char* word) { return ptx::sourceLineAt(text, text.find(word)); };
   REQUIRE(at("first"));
   CHECK((at("first")->file == "/a/b.cu" && at("first")->line == 7));
   CHECK(at("second")->line == 7);
@@ -284,12 +284,12 @@ TEST_CASE("the source's line is that of the last directive of the function befor
   CHECK((at("third")->inlinedFile == "/a/b.cu" && at("third")->inlinedLine == 8));
   // What is inlined into what is inlined: in the end.
   const std::string nested = ".file 1 \"/a\"\n.file 2 \"/b\"\n.entry k()\n{\n\t.loc\t2 9 3, function_name $x, inlined_at 1 5 2\n\t.loc 2 20 1, function_name $y, inlined_at 2 9 3\n\tdeep;\n}\n";
-  const auto deep = cpu::ptx::sourceLineAt(nested, nested.find("deep"));
+  const auto deep = ptx::sourceLineAt(nested, nested.find("deep"));
   REQUIRE(deep);
   CHECK((deep->file == "/b" && deep->line == 20 && deep->inlinedFile == "/a" && deep->inlinedLine == 5));
   CHECK(!at("fourth"));
-  CHECK(!cpu::ptx::sourceLineAt("", 5));
-  CHECK(!cpu::ptx::sourceLineAt(".loc 1", 6));
+  CHECK(!ptx::sourceLineAt("", 5));
+  CHECK(!ptx::sourceLineAt(".loc 1", 6));
 }
 
 }  // namespace rouse::test

@@ -3,10 +3,10 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "server/device/cpu/ptx/check_module.h"
-#include "server/device/cpu/ptx/describe.h"
-#include "server/device/cpu/ptx/failure.h"
-#include "server/device/cpu/ptx/parser.h"
+#include "server/device/ptx/check_module.h"
+#include "server/device/ptx/describe.h"
+#include "server/device/ptx/failure.h"
+#include "server/device/ptx/parser.h"
 
 using namespace rouse::cpu;
 

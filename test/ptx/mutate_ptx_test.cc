@@ -5,9 +5,9 @@
 #include <set>
 #include <string>
 
-#include "server/device/cpu/ptx/check_module.h"
-#include "server/device/cpu/ptx/failure.h"
-#include "server/device/cpu/ptx/parser.h"
+#include "server/device/ptx/check_module.h"
+#include "server/device/ptx/failure.h"
+#include "server/device/ptx/parser.h"
 
 namespace rouse::test {
 namespace {
@@ -20,9 +20,9 @@ constexpr std::string_view kKernel =
 
 bool accepted(const std::string& text) {
   try {
-    cpu::ptx::checkModule(cpu::ptx::parse(text));
+    ptx::checkModule(ptx::parse(text));
     return true;
-  } catch (const cpu::ptx::Failure&) {
+  } catch (const ptx::Failure&) {
     return false;
   }
 }

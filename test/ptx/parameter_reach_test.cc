@@ -1,13 +1,13 @@
 // Which kernels are found to reach only what their parameters lead to, and which are not, by what makes the difference.
-#include "server/device/cpu/ptx/parameter_reach.h"
+#include "server/device/ptx/parameter_reach.h"
 
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "server/device/cpu/ptx/failure.h"
-#include "server/device/cpu/ptx/parser.h"
+#include "server/device/ptx/failure.h"
+#include "server/device/ptx/parser.h"
 
-namespace rouse::cpu::ptx {
+namespace rouse::ptx {
 namespace {
 
 const std::string kBegin = R"(.version 8.0
@@ -148,4 +148,4 @@ TEST_CASE("each kernel of a module is looked at by itself, and a text that takes
   CHECK(backwards(200) == 0);
 }
 
-}  // namespace rouse::cpu::ptx
+}  // namespace rouse::ptx

@@ -1,5 +1,5 @@
-// PTX in, machine code out: the whole of the compiler as the rest of the CPU device sees it. Implemented in ptx/ (parser,
-// checks) and codegen/ (LLVM); nothing outside those two folders includes LLVM's headers.
+// PTX in, machine code out: the whole of the compiler as the rest of the CPU device sees it. Implemented in ../ptx (parser,
+// checks) and codegen/ (LLVM); nothing outside codegen/ includes LLVM's headers.
 #pragma once
 
 #include <compare>
@@ -13,24 +13,15 @@
 #include "memory/device.h"
 #include "schemas/base/result.h"
 #include "server/device/cpu/abi.h"
+#include "server/device/ptx/initial_value.h"
 
 namespace rouse::cpu {
 
 class CodeCache;
 class CompileService;
 
-// A 64-bit word in a variable's initial value that holds an address known only once the module is instantiated.
-struct Relocation {
-  std::uint64_t offset = 0;  // in the variable
-  enum class Target : std::uint8_t { variable, function } target = Target::variable;
-  std::uint32_t index = 0;   // variable, or function (see Program::functionAddress)
-  std::int64_t addend = 0;
-};
-
-struct InitialValue {
-  std::vector<std::byte> bytes;  // shorter than the variable: the rest is zero
-  std::vector<Relocation> relocations;
-};
+using ptx::InitialValue;
+using ptx::Relocation;  // of a variable, or a function (see Program::functionAddress)
 
 // Where an instruction stands, for people.
 struct InstructionSite {

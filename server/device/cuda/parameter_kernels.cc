@@ -1,8 +1,8 @@
 #include "server/device/cuda/parameter_kernels.h"
 
-#include "server/device/cpu/ptx/failure.h"
-#include "server/device/cpu/ptx/parameter_reach.h"
-#include "server/device/cpu/ptx/parser.h"
+#include "server/device/ptx/failure.h"
+#include "server/device/ptx/parameter_reach.h"
+#include "server/device/ptx/parser.h"
 #include "server/fatbin/fatbin.h"
 
 namespace rouse::cuda {
@@ -11,9 +11,9 @@ ParameterKernels parameterKernels(std::span<const std::byte> module, std::uint32
   const auto text = fatbin::selectPtx(module, capability);
   if (!text.ok() || text->size() > kMostTextBytes) return {};
   try {
-    const cpu::ptx::Module parsed = cpu::ptx::parse(*text);
-    return {parsed.target, cpu::ptx::kernelsThatReachOnlyParameters(parsed)};
-  } catch (const cpu::ptx::Failure&) {
+    const ptx::Module parsed = ptx::parse(*text);
+    return {parsed.target, ptx::kernelsThatReachOnlyParameters(parsed)};
+  } catch (const ptx::Failure&) {
     return {};
   }
 }

@@ -1,4 +1,4 @@
-// Which kernels of a module reach only memory that their parameters lead to (server/device/cpu/ptx/parameter_reach.h).
+// Which kernels of a module reach only memory that their parameters lead to (server/device/ptx/parameter_reach.h).
 #pragma once
 
 #include <cstddef>

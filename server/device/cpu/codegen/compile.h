@@ -8,7 +8,7 @@
 #include "server/device/cpu/codegen/jit.h"
 #include "server/device/cpu/codegen/program_compiler.h"
 #include "server/device/cpu/program.h"
-#include "server/device/cpu/ptx/call_graph.h"
+#include "server/device/ptx/call_graph.h"
 
 namespace rouse::cpu::codegen {
 

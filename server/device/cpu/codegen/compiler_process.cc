@@ -22,8 +22,8 @@
 #include "server/device/cpu/codegen/compiler_messages.h"
 #include "server/device/cpu/codegen/file_io.h"
 #include "server/device/cpu/codegen/large_stack.h"
-#include "server/device/cpu/ptx/failure.h"
-#include "server/device/cpu/ptx/parser.h"
+#include "server/device/ptx/failure.h"
+#include "server/device/ptx/parser.h"
 #include "server/device/cpu/runtime/sanitizer.h"
 
 namespace rouse::cpu::codegen {

@@ -3,7 +3,7 @@
 #include <bit>
 
 #include "server/device/cpu/matrix_form.h"
-#include "server/device/cpu/ptx/failure.h"
+#include "server/device/ptx/failure.h"
 #include "server/device/cpu/texture_form.h"
 
 namespace rouse::cpu::codegen {

@@ -18,9 +18,9 @@
 
 #include "server/device/cpu/abi.h"
 #include "server/device/cpu/program.h"
-#include "server/device/cpu/ptx/call_graph.h"
-#include "server/device/cpu/ptx/check_module.h"
-#include "server/device/cpu/ptx/module.h"
+#include "server/device/ptx/call_graph.h"
+#include "server/device/ptx/check_module.h"
+#include "server/device/ptx/module.h"
 
 namespace rouse::cpu::codegen {
 

@@ -8,11 +8,11 @@
 #include <optional>
 
 #include "server/device/cpu/codegen/compile.h"
-#include "server/device/cpu/ptx/check_module.h"
-#include "server/device/cpu/ptx/describe.h"
-#include "server/device/cpu/ptx/failure.h"
-#include "server/device/cpu/ptx/parser.h"
-#include "server/device/cpu/ptx/source_line.h"
+#include "server/device/ptx/check_module.h"
+#include "server/device/ptx/describe.h"
+#include "server/device/ptx/failure.h"
+#include "server/device/ptx/parser.h"
+#include "server/device/ptx/source_line.h"
 
 namespace rouse::cpu {
 namespace {

@@ -11,7 +11,7 @@
 #include "schemas/base/result.h"
 #include "server/device/cpu/codegen/code_cache.h"
 #include "server/device/cpu/program.h"
-#include "server/device/cpu/ptx/call_graph.h"
+#include "server/device/ptx/call_graph.h"
 
 namespace rouse::cpu::codegen {
 

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "server/device/cpu/ptx/module.h"
+#include "server/device/ptx/module.h"
 
 namespace rouse::cpu {
 namespace {

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "schemas/wire/texture.h"
-#include "server/device/cpu/ptx/module.h"
+#include "server/device/ptx/module.h"
 #include "server/device/cpu/runtime/block.h"
 
 namespace rouse::cpu {

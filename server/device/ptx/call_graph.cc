@@ -1,0 +1,141 @@
+#include "server/device/ptx/call_graph.h"
+
+#include <algorithm>
+
+#include "schemas/base/range.h"
+
+namespace rouse::ptx {
+namespace {
+
+void insert(std::vector<std::uint32_t>& set, std::uint32_t element) {
+  if (std::find(set.begin(), set.end(), element) == set.end()) set.push_back(element);
+}
+
+void noteOperand(const Module& module, FunctionFacts& facts, const Operand& operand) {
+  if (operand.kind == Operand::Kind::symbol) {
+    if (operand.symbol == SymbolKind::function) insert(facts.addresses, resolveAlias(module, operand.index));
+    if (operand.symbol == SymbolKind::shared) insert(facts.shared, operand.index);
+  }
+  for (const Operand& element : operand.elements) noteOperand(module, facts, element);
+}
+
+FunctionFacts factsOf(const Module& module, const Function& function) {
+  FunctionFacts facts;
+  for (const Instruction& instruction : function.instructions) {
+    for (const Operand& operand : instruction.operands) noteOperand(module, facts, operand);
+    if (instruction.opcode == Opcode::exit) facts.exits = true;
+  }
+  for (const Call& call : function.calls) {
+    if (call.callee.kind == Operand::Kind::symbol) {
+      insert(facts.callees, resolveAlias(module, call.callee.index));
+    } else {
+      facts.callsIndirectly = true;
+    }
+    for (const Operand& argument : call.arguments) noteOperand(module, facts, argument);
+  }
+  return facts;
+}
+
+std::vector<std::uint32_t> sharedOf(const CallGraph& graph, const std::vector<std::uint32_t>& functions) {
+  std::vector<std::uint32_t> variables;
+  for (const std::uint32_t function : functions) {
+    const auto& shared = graph.facts(function).shared;
+    variables.insert(variables.end(), shared.begin(), shared.end());
+  }
+  std::sort(variables.begin(), variables.end());
+  variables.erase(std::unique(variables.begin(), variables.end()), variables.end());
+  return variables;
+}
+
+constexpr std::uint32_t kDynamicSharedAlignment = 16;
+
+void place(const Module& module, const std::vector<std::uint32_t>& variables, SharedLayout& layout) {
+  std::uint64_t end = layout.bytes;
+  std::uint32_t dynamicAlignment = 0;
+  for (const std::uint32_t index : variables) {
+    const Variable& variable = module.shared[index];
+    if (variable.bytes == 0) {
+      dynamicAlignment = std::max({dynamicAlignment, variable.alignment, kDynamicSharedAlignment});
+    } else if (layout.offsets[index] == kNone) {
+      end = roundUp(end, variable.alignment);
+      layout.offsets[index] = static_cast<std::uint32_t>(end);
+      end += variable.bytes;
+    }
+    if (end >= kNone) end = kNone - kDynamicSharedAlignment;
+  }
+  if (dynamicAlignment != 0) end = roundUp(end, dynamicAlignment);
+  layout.bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(end, kNone));
+}
+
+}  // namespace
+
+std::uint32_t resolveAlias(const Module& module, std::uint32_t function) {
+  const std::uint32_t target = module.functions[function].aliasOf;
+  return target == kNone ? function : target;
+}
+
+CallGraph::CallGraph(const Module& module) : module_(module) {
+  facts_.reserve(module.functions.size());
+  for (const Function& function : module.functions) facts_.push_back(factsOf(module, function));
+  std::vector<bool> taken(module.functions.size());
+  for (const FunctionFacts& facts : facts_) {
+    for (const std::uint32_t function : facts.addresses) taken[function] = true;
+  }
+  for (const Variable& variable : module.variables) {
+    for (const AddressValue& address : variable.addresses) {
+      if (address.isFunction) taken[resolveAlias(module, address.index)] = true;
+    }
+  }
+  for (std::uint32_t i = 0; i < taken.size(); ++i) {
+    if (taken[i] && module.functions[i].isDefined && !module.functions[i].isKernel) addressTaken_.push_back(i);
+  }
+  addressTakenReachable_ = closure(addressTaken_);
+}
+
+std::vector<std::uint32_t> CallGraph::closure(std::vector<std::uint32_t> functions) const {
+  std::vector<bool> seen(facts_.size());
+  for (const std::uint32_t function : functions) seen[function] = true;
+  for (std::size_t i = 0; i < functions.size(); ++i) {
+    for (const std::uint32_t callee : facts_[functions[i]].callees) {
+      if (seen[callee] || !module_.functions[callee].isDefined) continue;
+      seen[callee] = true;
+      functions.push_back(callee);
+    }
+  }
+  return functions;
+}
+
+std::vector<std::uint32_t> CallGraph::reachable(std::uint32_t function) const { return closure({function}); }
+
+bool CallGraph::reachesIndirectCall(std::uint32_t function) const {
+  for (const std::uint32_t reached : reachable(function)) {
+    if (facts_[reached].callsIndirectly) return true;
+  }
+  return false;
+}
+
+SharedLayout sharedLayoutOfPointers(const Module& module, const CallGraph& graph) {
+  SharedLayout layout;
+  layout.offsets.assign(module.shared.size(), kNone);
+  place(module, sharedOf(graph, graph.addressTakenReachable()), layout);
+  return layout;
+}
+
+SharedLayout sharedLayout(const Module& module, const CallGraph& graph, std::uint32_t kernel) {
+  SharedLayout layout;
+  layout.offsets.assign(module.shared.size(), kNone);
+  if (graph.reachesIndirectCall(kernel)) layout = sharedLayoutOfPointers(module, graph);
+  place(module, sharedOf(graph, graph.reachable(kernel)), layout);
+  return layout;
+}
+
+std::uint64_t localBytes(const Module& module, const CallGraph& graph, std::uint32_t function) {
+  // An upper bound that costs one visit a function: all that are reached, each once.
+  std::uint64_t bytes = 0;
+  for (const std::uint32_t reached : graph.reachable(function)) {
+    for (const Variable& local : module.functions[reached].locals) bytes += roundUp(local.bytes, local.alignment);
+  }
+  return bytes;
+}
+
+}  // namespace rouse::ptx
