@@ -114,6 +114,7 @@ ordered_json gpu(const StatusInput& input, const ExecutorLink& link) {
   if (!link.serving()) json["problem"] = link.problem();
   json["memory_physical_bytes"] = known(properties.physicalBytes, properties.physicalBytes != 0);
   json["driver_version"] = known(properties.driverVersion);
+  json["compute_capability"] = std::to_string(properties.computeMajor) + "." + std::to_string(properties.computeMinor);
   json["link"] = describe(properties.link);
   json["executors"] = executors(input, link);
   const IsolatedExecutors::Count isolated = input.pool.isolated().count(link.ordinal());

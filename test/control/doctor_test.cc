@@ -81,13 +81,65 @@ TEST_CASE("names of the driver API are the pool's, too") {
   CHECK(found.unknown.empty());
 }
 
-TEST_CASE("device code without PTX is a problem, and which architectures there are is told") {
-  const Diagnosis found = diagnose(program("no-ptx"));
+TEST_CASE("a library that goes to the driver by itself may fail when it is used, which is told") {
+  const Diagnosis found = diagnose(program("transforms"));
+  CHECK(found.problems.empty());
+  CHECK(found.verdict == Verdict::partly);
+  CHECK_THAT(found.cudaLibraries, Catch::VectorContains(std::string("libcufft.so.12")));
+  REQUIRE(found.remarks.size() == 1);
+  CHECK_THAT(found.remarks[0], Catch::Contains("libcufft.so.12"));
+}
+
+TEST_CASE("compilers work as they are") {
+  const Diagnosis found = diagnose(program("compilers"));
+  CHECK(found.verdict == Verdict::runs);
+  CHECK(found.problems.empty());
+  CHECK(found.remarks.empty());
+  CHECK_THAT(found.cudaLibraries, Catch::VectorContains(std::string("libnvrtc.so.13")));
+  CHECK_THAT(found.cudaLibraries, Catch::VectorContains(std::string("libnvJitLink.so.13")));
+}
+
+TEST_CASE("a library that the pool serves in another version stands in the way") {
+  const Diagnosis found = diagnose(program("older"));
   CHECK(found.verdict == Verdict::no);
+  REQUIRE(found.problems.size() == 1);
+  CHECK_THAT(found.problems[0], Catch::Contains("libcublas.so.12"));
+}
+
+TEST_CASE("device code without PTX: what it means depends on the pool, and which architectures there are is told") {
+  const Diagnosis found = diagnose(program("no-ptx"));  // no daemon to ask
+  CHECK(found.verdict == Verdict::partly);
   CHECK(found.ptx.empty());
   CHECK(found.cubins == std::set<std::uint32_t>{80, 90});
-  REQUIRE(found.problems.size() == 1);
-  CHECK_THAT(found.problems[0], Catch::Contains("no PTX"));
+  CHECK(found.problems.empty());
+  REQUIRE(found.remarks.size() == 1);
+  CHECK_THAT(found.remarks[0], Catch::Contains("no PTX"));
+
+  const Diagnosis onProcessor = diagnose(program("no-ptx"), {.cpu = true, .gpus = {}});
+  CHECK(onProcessor.verdict == Verdict::no);
+  REQUIRE(onProcessor.problems.size() == 1);
+  CHECK_THAT(onProcessor.problems[0], Catch::Contains("CPU device"));
+
+  for (const std::uint32_t gpu : {80u, 86u, 90u}) CHECK(diagnose(program("no-ptx"), {.cpu = false, .gpus = {gpu}}).verdict == Verdict::runs);
+  const Diagnosis older = diagnose(program("no-ptx"), {.cpu = false, .gpus = {75}}), newer = diagnose(program("no-ptx"), {.cpu = false, .gpus = {100}});
+  CHECK(older.verdict == Verdict::no);
+  CHECK(newer.verdict == Verdict::no);
+  REQUIRE(older.problems.size() == 1);
+  CHECK_THAT(older.problems[0], Catch::Contains("sm_75"));
+  const Diagnosis some = diagnose(program("no-ptx"), {.cpu = false, .gpus = {75, 90}});
+  CHECK(some.verdict == Verdict::partly);
+  REQUIRE(some.remarks.size() == 1);
+  CHECK_THAT(some.remarks[0], Catch::Contains("sm_75") && !Catch::Contains("sm_90"));
+}
+
+TEST_CASE("PTX runs on the CPU device, and on GPUs that are not older") {
+  CHECK(diagnose(program("shared"), {.cpu = true, .gpus = {}}).verdict == Verdict::runs);
+  CHECK(diagnose(program("shared"), {.cpu = false, .gpus = {75}}).verdict == Verdict::runs);
+  CHECK(diagnose(program("shared"), {.cpu = false, .gpus = {120}}).verdict == Verdict::runs);
+  CHECK(diagnose(program("shared"), {.cpu = false, .gpus = {70}}).verdict == Verdict::no);
+  // What an architecture has to itself is for it alone.
+  CHECK(diagnose(program("exact"), {.cpu = false, .gpus = {90}}).verdict == Verdict::runs);
+  for (const std::uint32_t gpu : {89u, 100u}) CHECK(diagnose(program("exact"), {.cpu = false, .gpus = {gpu}}).verdict == Verdict::no);
 }
 
 TEST_CASE("what is no CUDA program") {

@@ -39,9 +39,13 @@ constexpr std::string_view kServed[] = {"libcublas.so.13",
                                         "libcudnn_engines_tensor_ir.so.9",
                                         "libcuda.so.1"};
 
-// Libraries that reach the driver by themselves, past the runtime.
-constexpr std::string_view kNotForwarded[] = {"libcufft",   "libcurand.so", "libcusparse",  "libcusolver", "libnccl.so",
-                                              "libnvrtc",     "libnvJitLink", "libcupti",   "libnvidia-ml", "libcutensor", "libnpp"};
+// Libraries that reach the driver by themselves, past the runtime, when they are to work on a device. They are loaded as they are, and report then, each in
+// its own way, that there is no driver.
+constexpr std::string_view kNotForwarded[] = {"libcufft",     "libcurand.so", "libcusparse",  "libcusolver", "libnccl.so", "libcupti",
+                                              "libnvidia-ml", "libcutensor",  "libnpp",       "libnvshmem",  "libcufile"};
+
+// Compilers: they work on the processor, and what they make is loaded by the runtime.
+constexpr std::string_view kCompilers[] = {"libnvrtc", "libnvJitLink", "libnvvm", "libnvptxcompiler"};
 
 bool among(std::string_view library, std::span<const std::string_view> beginnings) {
   return std::ranges::any_of(beginnings, [&](std::string_view each) { return library.starts_with(each); });
@@ -89,7 +93,7 @@ bool isPoolName(std::string_view name) {
 void examineRuntime(const ElfFile& elf, std::span<const std::byte> bytes, Diagnosis& found) {
   std::string runtime;
   for (const std::string& library : elf.needed) {
-    const bool known = library.starts_with(kRuntime) || among(library, kForwarded) || among(library, kNotForwarded);
+    const bool known = library.starts_with(kRuntime) || among(library, kForwarded) || among(library, kNotForwarded) || among(library, kCompilers);
     if (known) found.cudaLibraries.push_back(library);
     if (library.starts_with(kRuntime)) runtime = library;
   }
@@ -112,7 +116,8 @@ void examineRuntime(const ElfFile& elf, std::span<const std::byte> bytes, Diagno
       found.hints.push_back("Build it with the CUDA 13 toolkit, and with cuDNN 9 if it uses that.");
       continue;
     }
-    found.problems.push_back("It needs " + library + ", which goes to the driver directly and is not forwarded.");
+    if (among(library, kNotForwarded))
+      found.remarks.push_back("It needs " + library + ", which goes to the driver directly and is not forwarded: what it calls there for work on a device fails with that library's own error.");
   }
 }
 
@@ -138,7 +143,15 @@ void examineImports(const ElfFile& elf, Diagnosis& found) {
   }
 }
 
-void examineDeviceCode(const ElfFile& elf, Diagnosis& found) {
+// NVIDIA's GPUs compile PTX of their architecture or an older one, and run cubins of their major one that are not newer.
+bool runsOn(const fatbin::Entry& entry, std::uint32_t gpu) {
+  if (entry.reach == fatbin::Reach::exact || entry.architecture > gpu) return entry.architecture == gpu;
+  return entry.architecture / 10 == gpu / 10 || (entry.kind == fatbin::EntryKind::ptx && entry.reach == fatbin::Reach::later);
+}
+
+// Those of the pool's GPUs that some of the code is for.
+std::set<std::uint32_t> examineDeviceCode(const ElfFile& elf, const PoolDevices& pool, Diagnosis& found) {
+  std::set<std::uint32_t> served;
   for (const auto section : elf.fatbins) {
     auto entries = fatbin::entries(section);
     if (!entries) {
@@ -147,18 +160,48 @@ void examineDeviceCode(const ElfFile& elf, Diagnosis& found) {
     }
     for (const fatbin::Entry& entry : *entries) {
       (entry.kind == fatbin::EntryKind::ptx ? found.ptx : found.cubins).insert(entry.architecture);
+      for (const std::uint32_t gpu : pool.gpus) {
+        if (runsOn(entry, gpu)) served.insert(gpu);
+      }
     }
   }
-  if (found.ptx.empty() && !found.cubins.empty()) {
-    found.problems.push_back(
-        "Its device code has no PTX: only GPUs of the listed architectures can run it, the CPU device cannot.");
+  return served;
+}
+
+// Of a list of GPUs' architectures: sm_75, sm_90.
+std::string listed(const std::set<std::uint32_t>& architectures) {
+  std::string text;
+  for (const std::uint32_t architecture : architectures) text += (text.empty() ? "sm_" : ", sm_") + std::to_string(architecture);
+  return text;
+}
+
+// Whether the pool's devices can run the device code; where they are not known, what would be needed.
+void compareWithPool(const PoolDevices& pool, const std::set<std::uint32_t>& served, Diagnosis& found) {
+  if (found.ptx.empty() && found.cubins.empty()) return;
+  if (found.ptx.empty() && (pool.cpu || pool.gpus.empty())) {
+    const std::string what = "Its device code has no PTX: only GPUs of the listed architectures can run it, the CPU device cannot";
+    if (pool.cpu)
+      found.problems.push_back(what + ", which is what this pool has.");
+    else
+      found.remarks.push_back(what + ".");
     found.hints.push_back("Compile it with PTX, for example `nvcc -gencode arch=compute_75,code=compute_75`.");
   }
+  std::set<std::uint32_t> without;
+  for (const std::uint32_t gpu : pool.gpus) {
+    if (!served.contains(gpu)) without.insert(gpu);
+  }
+  if (without.empty()) return;
+  const std::string what = "Its device code has nothing for GPUs of " + listed(without) + ", which this pool has";
+  if (without == pool.gpus)
+    found.problems.push_back(what + ".");
+  else
+    found.remarks.push_back(what + " beside others: there its kernels cannot be launched.");
+  found.hints.push_back("Compile it with PTX of an architecture that is not newer than the GPUs'.");
 }
 
 }  // namespace
 
-Diagnosis diagnose(const std::string& file) {
+Diagnosis diagnose(const std::string& file, const PoolDevices& pool) {
   Diagnosis found;
   found.file = file;
   auto mapped = MappedFile::open(file);
@@ -170,17 +213,19 @@ Diagnosis diagnose(const std::string& file) {
   }
   examineRuntime(*elf, mapped->bytes(), found);
   examineImports(*elf, found);
-  examineDeviceCode(*elf, found);
+  compareWithPool(pool, examineDeviceCode(*elf, pool, found), found);
   const bool cuda = found.runtime != Runtime::none || !found.cudaLibraries.empty() || !elf->fatbins.empty();
   if (cuda && elf->machine != EM_X86_64) found.problems.push_back("It is not for x86-64.");
   if (!found.problems.empty()) {
     found.verdict = Verdict::no;
-  } else if (!found.unsupported.empty()) {
+  } else if (!found.unsupported.empty() || !found.remarks.empty()) {
     found.verdict = Verdict::partly;
-    found.hints.push_back(
-        "Those calls return cudaErrorNotSupported, or the library's own status for that; `rouse status --unsupported` counts them while it runs.");
   } else if (cuda) {
     found.verdict = Verdict::runs;
+  }
+  if (!found.unsupported.empty()) {
+    found.hints.push_back(
+        "Calls that are not supported return cudaErrorNotSupported, or the library's own status for that; `rouse status --unsupported` counts them while it runs.");
   }
   return found;
 }

@@ -10,7 +10,7 @@ namespace rouse::cli {
 
 enum class Verdict : std::uint8_t {
   runs,    // nothing stands against it
-  partly,  // calls names that return that they are not supported
+  partly,  // runs, but some of what it may call fails
   no,      // cannot use the pool as it is
   noCuda,  // does not use CUDA at all
 };
@@ -26,10 +26,17 @@ struct Diagnosis {
   std::vector<std::string> unsupported;    // those of them that we do not serve
   std::vector<std::string> unknown;        // those that the libraries we replace do not have
   std::set<std::uint32_t> ptx, cubins;     // architectures: 75, 90
-  std::vector<std::string> problems;       // sentences
+  std::vector<std::string> problems;       // why it cannot use the pool: sentences
+  std::vector<std::string> remarks;        // what fails when it is used, or may: sentences
   std::vector<std::string> hints;          // what to do about them
 };
 
-Diagnosis diagnose(const std::string& file);
+// What code is to run on. Both empty: not known.
+struct PoolDevices {
+  bool cpu = false;               // the CPU device, which runs PTX
+  std::set<std::uint32_t> gpus;   // architectures: 75, 90
+};
+
+Diagnosis diagnose(const std::string& file, const PoolDevices& = {});
 
 }  // namespace rouse::cli

@@ -50,7 +50,7 @@ const char* sentence(Verdict verdict) {
     case Verdict::runs:
       return "ready for the pool";
     case Verdict::partly:
-      return "runs, but some of its calls are not supported";
+      return "runs, but some of what it may call fails";
     case Verdict::no:
       return "cannot use the pool as it is";
     case Verdict::noCuda:
@@ -84,6 +84,7 @@ ordered_json asJson(const Diagnosis& found) {
           {"ptx", found.ptx},
           {"cubins", found.cubins},
           {"problems", found.problems},
+          {"remarks", found.remarks},
           {"hints", found.hints}};
 }
 
@@ -108,6 +109,7 @@ void print(const Diagnosis& found) {
               << architectures(found.cubins, "sm_") << "\n";
   }
   for (const std::string& problem : found.problems) std::cout << "  problem: " << problem << "\n";
+  for (const std::string& remark : found.remarks) std::cout << "  remark: " << remark << "\n";
   for (const std::string& call : found.unsupported) std::cout << "  not supported: " << call << "\n";
   for (const std::string& call : found.unknown) std::cout << "  unknown: " << call << "\n";
   for (const std::string& hint : found.hints) std::cout << "  hint: " << hint << "\n";
@@ -128,9 +130,18 @@ void print(const NodeFindings& found) {
 int doctor(const DoctorOptions& options) {
   ordered_json report{{"schema", kDoctorSchema}, {"files", ordered_json::array()}};
   bool problem = false;
+  PoolDevices pool;
+  if (!options.files.empty()) {
+    auto devices = devicesOf(options.socket);
+    if (!devices) {
+      std::cerr << "rouse: " << devices.error().message << "\n";
+      return kUnreachable;
+    }
+    pool = std::move(devices).value();
+  }
   for (const std::string& file : options.files) {
-    const Diagnosis found = diagnose(file);
-    problem = problem || found.verdict == Verdict::no || found.verdict == Verdict::partly;
+    const Diagnosis found = diagnose(file, pool);
+    problem = problem || found.verdict == Verdict::no;
     if (options.json) {
       report["files"].push_back(asJson(found));
     } else {

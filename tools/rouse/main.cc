@@ -161,9 +161,8 @@ int main(int argc, char** argv) {
   DoctorOptions doctorOptions;
   CLI::App* doctorCommand =
       app.add_subcommand("doctor", "Tell whether programs can use the pool, or the GPUs be served, and if not, why");
-  auto* files = doctorCommand->add_option("FILE", doctorOptions.files, "Programs or shared libraries; none: the GPUs");
-  doctorCommand->add_option("--socket", doctorOptions.socket, "Socket of the daemon to ask about its GPUs")
-      ->excludes(files);
+  doctorCommand->add_option("FILE", doctorOptions.files, "Programs or shared libraries; none: the GPUs");
+  doctorCommand->add_option("--socket", doctorOptions.socket, "Socket of the daemon to ask about its GPUs");
   doctorCommand->add_flag("--json", doctorOptions.json, "As JSON");
 
   CoverageOptions coverageOptions;

@@ -1,5 +1,7 @@
 #include "tools/rouse/node_check.h"
 
+#include <cstdio>
+
 #include "tools/rouse/daemon_client.h"
 #include "tools/rouse/private_daemon.h"
 
@@ -57,6 +59,24 @@ NodeFindings checkNode(const std::string& socketFlag) {
   else
     found.problems.push_back(reply.error().message);
   return found;
+}
+
+Result<PoolDevices> devicesOf(const std::string& socketFlag) {
+  const SocketChoice socket = chooseSocket(socketFlag);
+  auto client = DaemonClient::connect(socket.path);
+  auto reply = client ? client->status(false) : Result<channel::StatusReply>(client.error());
+  if (!reply && socket.chosen) return reply.error();
+  PoolDevices devices;
+  if (!reply) return devices;
+  const ordered_json report = ordered_json::parse(reply->json, nullptr, false);
+  if (report.is_discarded() || report.value("schema", 0) != 1) return devices;
+  devices.cpu = report["daemon"].value("device_kind", "") == "cpu";
+  if (devices.cpu) return devices;
+  for (const auto& gpu : report["gpus"]) {
+    unsigned major = 0, minor = 0;
+    if (std::sscanf(gpu.value("compute_capability", "").c_str(), "%u.%u", &major, &minor) == 2 && major != 0) devices.gpus.insert(major * 10 + minor);
+  }
+  return devices;
 }
 
 }  // namespace rouse::cli

@@ -5,6 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "schemas/base/result.h"
+#include "tools/rouse/diagnosis.h"
+
 namespace rouse::cli {
 
 struct NodeFindings {
@@ -17,5 +20,9 @@ struct NodeFindings {
 // little of their memory and only for as long as it takes to say so. Waits for a daemon that is starting, a minute at
 // most.
 NodeFindings checkNode(const std::string& socket);
+
+// What code of programs runs on there, for `rouse doctor FILE`: as the daemon at the socket says; not known where none answers at the system's, an error where
+// none does at one that was chosen.
+Result<PoolDevices> devicesOf(const std::string& socket);
 
 }  // namespace rouse::cli
