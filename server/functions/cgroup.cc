@@ -26,9 +26,11 @@ void enableControllers(const fs::path& group) {
   for (const char* controller : {"+memory", "+cpu", "+pids"}) write(group / "cgroup.subtree_control", controller);
 }
 
+constexpr char kUnitOfFunctions[] = "rouse-functions.service";
+
 // "0::/system.slice/roused.service"
-std::string ownGroup() {
-  std::ifstream file("/proc/self/cgroup");
+std::string ownGroup(const fs::path& list) {
+  std::ifstream file(list);
   for (std::string line; std::getline(file, line);) {
     if (line.starts_with("0::")) return line.substr(3);
   }
@@ -42,6 +44,19 @@ bool isDelegated(const fs::path& group) {
     if (::getxattr(group.c_str(), attribute, value, sizeof value) == 1 && value[0] == '1') return true;
   }
   return false;
+}
+
+// A folder for groups with limits in a delegated group. Processes are in leaves only: those that are in it go to `leaf` there, and the daemon with them, if it `joins`.
+Result<fs::path> makeRoom(const fs::path& group, const char* leaf, bool joins) {
+  const fs::path apart = group / leaf, functions = group / "functions";
+  for (const fs::path& made : {apart, functions}) {
+    if (::mkdir(made.c_str(), 0755) != 0 && errno != EEXIST) return failed("making " + made.string());
+  }
+  std::ifstream members(group / "cgroup.procs");
+  for (std::string pid; std::getline(members, pid);) write(apart / "cgroup.procs", pid);
+  if (joins && !write(apart / "cgroup.procs", "0")) return failed("joining " + apart.string());
+  enableControllers(group);
+  return functions;
 }
 
 }  // namespace
@@ -75,32 +90,29 @@ ControlGroup::~ControlGroup() {
 
 bool ControlGroup::kill() const { return write(path_ / "cgroup.kill", "1"); }
 
-Result<fs::path> functionGroups(const std::string& setting) {
+Result<fs::path> functionGroups(const std::string& setting, const fs::path& hierarchy, const fs::path& list) {
   if (setting.empty()) return Error{CudaError::notSupported, "none are wanted (functions.cgroup)"};
-  fs::path own = setting;
+  fs::path groups = setting;
   if (setting == "auto") {
-    const std::string path = ownGroup();
-    own = fs::path("/sys/fs/cgroup") / fs::path(path).relative_path();
+    const std::string path = ownGroup(list);
+    const fs::path own = hierarchy / fs::path(path).relative_path();
     if (path.empty() || !fs::exists(own / "cgroup.subtree_control"))
-      return Error{CudaError::notSupported, "this system has no cgroup v2 at /sys/fs/cgroup"};
-    if (!isDelegated(own))
-      return Error{CudaError::notSupported, "the daemon's group " + own.string() +
-                                                " is not delegated to it (Delegate=yes, or functions.cgroup)"};
-    // Processes are in leaves only.
-    if (::mkdir((own / "daemon").c_str(), 0755) != 0 && errno != EEXIST)
-      return failed("making " + (own / "daemon").string());
-    // Executors too: they are there already.
-    std::ifstream members(own / "cgroup.procs");
-    for (std::string pid; std::getline(members, pid);) write(own / "daemon" / "cgroup.procs", pid);
-    if (!write(own / "daemon" / "cgroup.procs", "0")) return failed("joining " + (own / "daemon").string());
-    enableControllers(own);
-    own /= "functions";
-    if (::mkdir(own.c_str(), 0755) != 0 && errno != EEXIST) return failed("making " + own.string());
-  } else if (!fs::exists(own / "cgroup.procs")) {
-    return Error{CudaError::invalidValue, own.string() + " is not a control group (functions.cgroup)"};
+      return Error{CudaError::notSupported, "this system has no cgroup v2 at " + hierarchy.string()};
+    const fs::path unit = own.parent_path() / kUnitOfFunctions;
+    const bool apart = isDelegated(unit);
+    if (!apart && !isDelegated(own)) {
+      return Error{CudaError::notSupported, "neither " + unit.string() + " nor the daemon's group " + own.string() +
+                                                " is delegated to it (Delegate=, or functions.cgroup)"};
+    }
+    // The unit has a process that keeps it.
+    auto made = apart ? makeRoom(unit, "keeper", false) : makeRoom(own, "daemon", true);  // executors are in the daemon's: they are there already
+    if (!made) return std::move(made).error();
+    groups = *made;
+  } else if (!fs::exists(groups / "cgroup.procs")) {
+    return Error{CudaError::invalidValue, groups.string() + " is not a control group (functions.cgroup)"};
   }
-  enableControllers(own);
-  return own;
+  enableControllers(groups);
+  return groups;
 }
 
 }  // namespace rouse::functions

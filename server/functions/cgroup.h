@@ -38,8 +38,11 @@ class ControlGroup {
   wire::OwnedFd procs_;
 };
 
-// The folder for functions' groups: as configured; or, "auto", below the daemon's own group where that has been
-// delegated to it, which then goes to a group of its own in it. The error says why there is none.
-Result<std::filesystem::path> functionGroups(const std::string& setting);
+// The folder for functions' groups: as configured; or, "auto", the group of the unit rouse-functions.service beside the daemon's, where that is
+// delegated, whose own process goes to a leaf; or else below the daemon's own group where that has been delegated to it, which then goes to a leaf of its own in it. The last keeps a
+// service manager that knows no DelegateSubgroup= (systemd before 254) from starting another daemon in that group while it has groups with limits. The error says
+// why there is none. `hierarchy`, `list`: where cgroup v2 is mounted and what the daemon's groups are; others for tests.
+Result<std::filesystem::path> functionGroups(const std::string& setting, const std::filesystem::path& hierarchy = "/sys/fs/cgroup",
+                                             const std::filesystem::path& list = "/proc/self/cgroup");
 
 }  // namespace rouse::functions

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <spdlog/spdlog.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -159,6 +160,44 @@ TEST_CASE("control groups: what is written where, and what cannot be is said") {
   CHECK(text(folder.path / "f/cgroup.kill") == "1");
   CHECK_FALSE(functionGroups(""));
   CHECK_FALSE(functionGroups("/tmp"));
+}
+
+TEST_CASE("control groups: in their own unit's, else in the daemon's, where one of them is delegated") {
+  const Folder folder;  // files by hand, as above; what systemd marks is marked
+  const fs::path slice = folder.path / "system.slice", own = slice / "roused.service", unit = slice / "rouse-functions.service";
+  for (const fs::path& group : {own, unit}) {
+    fs::create_directories(group);
+    for (const char* file : {"cgroup.procs", "cgroup.subtree_control"}) std::ofstream(group / file).flush();
+  }
+  std::ofstream(folder.path / "list") << "1:name=systemd:/x\n0::/system.slice/roused.service\n";
+  const auto groups = [&] { return functionGroups("auto", folder.path, folder.path / "list"); };
+
+  auto none = groups();
+  REQUIRE_FALSE(none.ok());
+  CHECK_THAT(none.error().message, Catch::Contains("rouse-functions.service") && Catch::Contains("functions.cgroup"));
+  if (::setxattr(unit.c_str(), "user.delegate", "1", 1, 0) != 0) {
+    WARN("no extended attributes of users in the temporary folder: the rest is not tested here");
+    return;
+  }
+  std::ofstream(unit / "cgroup.procs") << "4711\n";
+  fs::create_directories(unit / "keeper");
+  std::ofstream(unit / "keeper/cgroup.procs").flush();
+  auto ofUnit = groups();
+  REQUIRE(ofUnit.ok());
+  CHECK(*ofUnit == unit / "functions");
+  CHECK(text(unit / "keeper/cgroup.procs") == "4711");  // what keeps the unit is in a leaf now
+  CHECK_THAT(text(unit / "cgroup.subtree_control"), Catch::StartsWith("+pids"));  // the last of three writes to a file that is no kernel's
+  CHECK(text(own / "cgroup.subtree_control").empty());      // else no other daemon could be started there
+  CHECK_FALSE(fs::exists(own / "daemon"));
+
+  ::removexattr(unit.c_str(), "user.delegate");
+  REQUIRE(::setxattr(own.c_str(), "user.delegate", "1", 1, 0) == 0);
+  fs::create_directories(own / "daemon");
+  std::ofstream(own / "daemon/cgroup.procs").flush();
+  auto ofOwn = groups();
+  REQUIRE(ofOwn.ok());
+  CHECK(*ofOwn == own / "functions");
+  CHECK(text(own / "daemon/cgroup.procs") == "0");
 }
 
 TEST_CASE("output: lines to the log with a limit, the last of them kept, none too long") {
