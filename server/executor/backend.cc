@@ -1,9 +1,11 @@
 #include "server/executor/backend.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
+
+#include "server/installation/installation.h"
 
 namespace rouse::executor {
 
@@ -13,6 +15,8 @@ Result<std::unique_ptr<memory::Device>> openDevice(const std::string& directory,
                                                   [](unsigned char c) { return std::islower(c) || std::isdigit(c); });
   if (!plain) return Error{CudaError::noDevice, "device kind '" + kind + "': lower-case letters and digits only"};
   const std::string path = directory + "/librouse-device-" + kind + ".so";
+  // Said by itself, since packages bring back ends one by one.
+  if (::access(path.c_str(), F_OK) != 0) return Error{CudaError::noDevice, "back end " + kind + ": " + path + " is not there (package " + (kind == "cpu" ? "rouse-device-cpu" : "rouse-server") + ")"};
   void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return Error{CudaError::noDevice, std::string("back end ") + kind + ": " + ::dlerror()};
   void* symbol = ::dlsym(library, memory::kOpenDeviceSymbol);
@@ -20,10 +24,6 @@ Result<std::unique_ptr<memory::Device>> openDevice(const std::string& directory,
   return reinterpret_cast<memory::OpenDevice>(symbol)(options);
 }
 
-std::string defaultBackendDirectory() {
-  std::error_code error;
-  const std::filesystem::path binary = std::filesystem::read_symlink("/proc/self/exe", error);
-  return (binary.parent_path().parent_path() / "lib" / "rouse-backends").string();
-}
+std::string defaultBackendDirectory() { return installation::ownParts().backends; }
 
 }  // namespace rouse::executor

@@ -12,7 +12,7 @@ namespace rouse::executor {
 Result<std::unique_ptr<memory::Device>> openDevice(const std::string& directory, const std::string& kind,
                                                    const memory::DeviceOptions& options);
 
-// Where back ends are installed, seen from this binary: ../lib/rouse-backends.
+// Where this program's installation has its back ends (server/installation).
 std::string defaultBackendDirectory();
 
 }  // namespace rouse::executor

@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 // nodes.
 constexpr const char* kDriverVariable = "ROUSE_LIBCUDA";
 // A bundle is without it, say.
-constexpr const char* kNoSubstitute = "; and this installation has no CPU device to use instead";
+constexpr const char* kNoSubstitute = "; and this installation has no CPU device to use instead";  // and where it would be
 
 // The kernel driver makes one node /dev/nvidiaN for each GPU.
 std::uint32_t nvidiaDevices() {
@@ -51,8 +51,13 @@ bool sameFile(const wire::OwnedFd& a, const wire::OwnedFd& b) {
   return ::fstat(a.get(), &one) == 0 && ::fstat(b.get(), &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
 }
 
-bool backendExists(const std::string& folder, DeviceKind kind) {
-  return fs::exists(fs::path(folder) / ("librouse-device-" + std::string(name(kind)) + ".so"));
+fs::path backendFile(const std::string& folder, DeviceKind kind) { return fs::path(folder) / ("librouse-device-" + std::string(name(kind)) + ".so"); }
+
+bool backendExists(const std::string& folder, DeviceKind kind) { return fs::exists(backendFile(folder, kind)); }
+
+// In one line: what is missing, and what brings it.
+std::string notInstalled(const std::string& folder, DeviceKind kind) {
+  return backendFile(folder, kind).string() + " is not there (package " + (kind == DeviceKind::cpu ? "rouse-device-cpu" : "rouse-server") + ", or daemon.backends)";
 }
 
 }  // namespace
@@ -77,7 +82,7 @@ void DevicePool::start(std::vector<OrphanPtr> orphans, wire::OwnedFd keptStore) 
   if (options_.kind == DeviceKind::automatic && !orphans_.empty())
     return open(orphans_.front()->offer.options.starts_with(name(DeviceKind::cuda)) ? DeviceKind::cuda : DeviceKind::cpu);
   if (options_.kind != DeviceKind::automatic) return open(options_.kind);
-  const std::string missing = !backendExists(options_.backends, DeviceKind::cuda) ? "this build has no CUDA back end"
+  const std::string missing = !backendExists(options_.backends, DeviceKind::cuda) ? notInstalled(options_.backends, DeviceKind::cuda)
                               : nvidiaDevices() == 0 && std::getenv(kDriverVariable) == nullptr
                                   ? "there is no device node /dev/nvidia*"
                                   : "";
@@ -85,7 +90,7 @@ void DevicePool::start(std::vector<OrphanPtr> orphans, wire::OwnedFd keptStore) 
     if (!backendExists(options_.backends, DeviceKind::cpu)) {
       settled_ = true;
       return boost::asio::post(io_, [this, missing] {
-        events_.onStarted(Error{memory::kNoGpu, "no GPU: " + missing + kNoSubstitute});
+        events_.onStarted(Error{memory::kNoGpu, "no GPU: " + missing + kNoSubstitute + ": " + notInstalled(options_.backends, DeviceKind::cpu)});
       });
     }
     substituted_ = "no GPU: " + missing;
@@ -307,7 +312,7 @@ void DevicePool::settle() {
     return events_.onStarted({});
   }
   const bool automatic = options_.kind == DeviceKind::automatic && kind_ == DeviceKind::cuda;
-  if (automatic && !backendExists(options_.backends, DeviceKind::cpu)) firstFailure_.message += kNoSubstitute;
+  if (automatic && !backendExists(options_.backends, DeviceKind::cpu)) firstFailure_.message += std::string(kNoSubstitute) + ": " + notInstalled(options_.backends, DeviceKind::cpu);
   if (automatic && backendExists(options_.backends, DeviceKind::cpu)) {
     substituted_ = firstFailure_.message;
     spdlog::warn("using the CPU device: {}", substituted_);

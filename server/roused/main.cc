@@ -12,6 +12,7 @@
 
 #include "schemas/api/library_names.h"
 #include "schemas/wire/commands.h"
+#include "server/installation/installation.h"
 #include "server/roused/config.h"
 #include "server/roused/daemon.h"
 #include "server/roused/guard.h"
@@ -64,11 +65,10 @@ std::string defaultCodeCache() {
 }
 
 void fillPaths(Settings& settings, const fs::path& file) {
-  const fs::path bin = fs::read_symlink("/proc/self/exe").parent_path();
-  const fs::path lib = (bin / ".." / "lib").lexically_normal();
-  if (settings.executor.empty()) settings.executor = bin / "rouse-executor";
-  if (settings.backends.empty()) settings.backends = lib / "rouse-backends";
-  if (settings.clientLibraries.empty()) settings.clientLibraries = lib / "rouse";
+  const installation::Parts parts = installation::ownParts();
+  if (settings.executor.empty()) settings.executor = parts.executor;
+  if (settings.backends.empty()) settings.backends = parts.backends;
+  if (settings.clientLibraries.empty()) settings.clientLibraries = parts.clientLibraries;
   if (settings.codeCache == "auto") settings.codeCache = defaultCodeCache();
   else if (!settings.codeCache.empty()) settings.codeCache = fs::absolute(settings.codeCache);
   if (settings.functionsDirectory.empty() && !file.empty()) settings.functionsDirectory = fs::absolute(file).parent_path() / "functions.d";

@@ -26,9 +26,10 @@ struct Settings {
   std::uint32_t socketMode = 0660;
   std::string socketGroup;  // empty: the daemon's own
   std::string logLevel = "info";
-  std::string executor;         // program; empty: rouse-executor beside roused
-  std::string backends;         // folder; empty: ../lib/rouse-backends beside roused
-  std::string clientLibraries;  // folder; empty: ../lib/rouse beside roused
+  std::string executor;         // program; empty, here and below: of roused's own installation (server/installation)
+  std::string backends;         // folder
+  std::string clientLibraries;  // folder
+  std::string cdi;              // file for container runtimes (cdi.h), while the daemon serves; empty: none
 
   // [devices]
   DeviceKind kind = DeviceKind::automatic;

@@ -1,0 +1,36 @@
+# Between installing and packing: what a package has otherwise than an installation.
+set(units roused.service roused.socket rouse-functions.service)
+if(NOT CPACK_GENERATOR STREQUAL "DEB")
+  # Where it will be unpacked nobody knows: the units name /usr/bin.
+  foreach(unit ${units})
+    file(COPY ${CPACK_ROUSE_PACKAGING}/${unit} DESTINATION ${CPACK_TEMPORARY_INSTALL_DIRECTORY}/lib/systemd/system)
+  endforeach()
+  return()
+endif()
+
+set(root ${CPACK_TEMPORARY_INSTALL_DIRECTORY})
+foreach(unit ${units})
+  file(COPY ${CPACK_ROUSE_PACKAGING}/${unit} DESTINATION ${root}/server/usr/lib/systemd/system)
+endforeach()
+file(COPY ${CPACK_ROUSE_PACKAGING}/rouse.toml DESTINATION ${root}/server/etc/rouse)
+file(MAKE_DIRECTORY ${root}/server/etc/rouse/rouse.d ${root}/server/etc/rouse/functions.d)
+
+string(TIMESTAMP now "%a, %d %b %Y %H:%M:%S +0000" UTC)
+foreach(pair server=rouse-server device-cpu=rouse-device-cpu client=rouse-client tools=rouse-tools)
+  string(REPLACE "=" ";" pair ${pair})
+  list(GET pair 0 component)
+  list(GET pair 1 package)
+  set(documents ${root}/${component}/usr/share/doc/${package})
+  # The notices are Debian's copyright file, too.
+  configure_file(${CPACK_ROUSE_PACKAGING}/NOTICES ${documents}/copyright COPYONLY)
+  file(WRITE ${documents}/changelog "${package} (${CPACK_PACKAGE_VERSION}) stable; urgency=medium\n\n  * CHANGELOG.md of the sources tells what has changed.\n\n -- ${CPACK_PACKAGE_CONTACT}  ${now}\n")
+  file(GLOB pages ${root}/${component}/usr/share/man/man*/*.[1-8])
+  execute_process(COMMAND gzip -9n ${documents}/changelog ${pages} COMMAND_ERROR_IS_FATAL ANY)
+  # Umask or not.
+  file(GLOB_RECURSE folders LIST_DIRECTORIES true ${root}/${component}/*)
+  foreach(path ${folders})
+    if(IS_DIRECTORY ${path})
+      file(CHMOD ${path} PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+    endif()
+  endforeach()
+endforeach()
