@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <cstdlib>
+#include <filesystem>
 #include <set>
 
+#include "server/roused/cdi.h"
 #include "server/roused/listening_socket.h"
 #include "server/roused/process_handle.h"
 #include "server/roused/service_notify.h"
@@ -252,6 +254,7 @@ void Daemon::onStarted(Status status) {
   }
   forgetStartFailure(settings_.socket);
   listener_->start();
+  offerToContainers();
   functions_.start();
   // Those whose executors have not lived to be adopted.
   std::set<std::string> served;
@@ -262,6 +265,13 @@ void Daemon::onStarted(Status status) {
   idle_.start();
   notifyService("READY=1");
   tellService();
+}
+
+void Daemon::offerToContainers() {
+  if (settings_.cdi.empty()) return;
+  auto text = cdiSpec(std::filesystem::absolute(settings_.socket), settings_.clientLibraries);
+  Status written = text ? writeCdi(settings_.cdi, *text) : Status(text.error());
+  if (!written) spdlog::error("containers are not offered the pool (daemon.cdi): {}", written.error().message);
 }
 
 void Daemon::awaitSignal() {
@@ -407,6 +417,7 @@ void Daemon::stop(const std::string& why) {
   adoption_.reset();
   unattached_.stop();
   if (survivable()) ::unlink(statePath(settings_.socket).c_str());
+  if (!settings_.cdi.empty()) ::unlink(settings_.cdi.c_str());
   idle_.stop();
   // Requests end, then functions, then what they stand on.
   functions_.stop([this, why] {

@@ -65,6 +65,7 @@ class Daemon {
   [[noreturn]] void handOver();
 
  private:
+  void offerToContainers();
   void awaitSignal();
   Status reload();
   Status order(const channel::Order&);

@@ -24,6 +24,7 @@ constexpr std::array kKeys = {
     SettingKey{"daemon", "executor", Type::text, &Settings::executor, nullptr, false},
     SettingKey{"daemon", "backends", Type::text, &Settings::backends, nullptr, false},
     SettingKey{"daemon", "client_libraries", Type::text, &Settings::clientLibraries, nullptr, false},
+    SettingKey{"daemon", "cdi", Type::text, &Settings::cdi, nullptr, false},
     SettingKey{"devices", "kind", Type::kind, &Settings::kind, "ROUSE_DEVICE", false},
     SettingKey{"devices", "count", Type::count, &Settings::count, "ROUSE_GPUS", false},
     SettingKey{"devices", "memory", Type::bytes, &Settings::memory, "ROUSE_GPU_MEMORY", false},

@@ -209,17 +209,18 @@ TEST_CASE("rouse's own failures are 125 and say why") {
              Catch::EndsWith("rouse: no private daemon: GPU 0: the executor was killed by signal 6 (Aborted): "
                              "library: ?[31massertion failed\n"));
   fs::remove(runs.installation.root() / "lib/rouse-backends/librouse-device-cpu.so");
+  const std::string backends = runs.installation.root() / "lib/rouse-backends";
+  const std::string noSubstitute = "; and this installation has no CPU device to use instead: " + backends +
+                                   "/librouse-device-cpu.so is not there (package rouse-device-cpu, or daemon.backends)\n";
   const Outcome neither = runs.run({"--private", "--", "/bin/true"});
   CHECK(neither.exit == 125);
   CHECK(neither.err ==
-        "rouse: no private daemon: no GPU: this build has no CUDA back end; and this installation has no CPU "
-        "device to use instead\n");
+        "rouse: no private daemon: no GPU: " + backends + "/librouse-device-cuda.so is not there (package rouse-server, or daemon.backends)" + noSubstitute);
   runs.installation.scratch.write("lib/rouse-backends/librouse-device-cuda.so", "");
   const Outcome driverless = runs.run({"--private", "--", "/bin/true"}, "refused", {"ROUSE_LIBCUDA=/nonexistent"});
   CHECK(driverless.exit == 125);
   CHECK(driverless.err ==
-        "rouse: no private daemon: GPU 0 is taken; give it back; and this installation has no CPU "
-        "device to use instead\n");
+        "rouse: no private daemon: GPU 0 is taken; give it back" + noSubstitute);
   fs::remove(runs.installation.root() / "lib/rouse-backends/librouse-device-cuda.so");
   runs.installation.scratch.write("lib/rouse-backends/librouse-device-cpu.so", "");
   const Outcome unreachable = runs.run({"--socket", "/nonexistent/rouse.sock", "--", "/bin/true"});
@@ -395,4 +396,43 @@ TEST_CASE("a daemon on its own: ready for systemd, gone without a trace") {
   CHECK(outcome.exit == 0);
   CHECK(outcome.err == "");
   CHECK_FALSE(fs::exists(socket));
+}
+
+TEST_CASE("a daemon offers the pool to containers while it serves") {
+  Scratch folder;
+  const fs::path file = folder.path() / "cdi/rouse.json";
+  const auto spec = [&] {
+    std::ifstream stream(file);
+    return nlohmann::json::parse(stream, nullptr, false);
+  };
+  {
+    RunningDaemon daemon({.change = [&](daemon::Settings& settings) { settings.cdi = file; }});
+    REQUIRE(fs::exists(file));
+    const auto edits = spec()["devices"][0]["containerEdits"];
+    CHECK(edits["env"].back() == "ROUSE_SOCKET=" + daemon.settings.socket);
+    // The same by hand, of what the daemon says.
+    const Outcome printed = finish(begin({ROUSE_PATH, "cdi", "generate", "--socket", daemon.settings.socket}));
+    CHECK(printed.exit == 0);
+    CHECK(nlohmann::json::parse(printed.out) == spec());
+    const fs::path other = folder.path() / "by-hand.json";
+    CHECK(finish(begin({ROUSE_PATH, "cdi", "generate", "--output", other, "--socket", daemon.settings.socket})).exit == 0);
+    CHECK(fs::exists(other));
+  }
+  CHECK_FALSE(fs::exists(file));
+  const Outcome refused = finish(begin({ROUSE_PATH, "cdi", "generate", "--socket", "/tmp/rouse.sock"}));
+  CHECK(refused.exit == 1);
+  CHECK_THAT(refused.err, Catch::Contains("daemon.socket"));
+}
+
+TEST_CASE("doctor asks the daemon what its pool has: code without PTX is a problem on the CPU device") {
+  RunningDaemon daemon;
+  const std::string program = std::string(DOCTOR_PROGRAMS) + "/no-ptx";
+  const Outcome there = finish(begin({ROUSE_PATH, "doctor", "--socket", daemon.settings.socket, program}));
+  CHECK(there.exit == 4);
+  CHECK_THAT(there.out, Catch::Contains("cannot use the pool as it is") && Catch::Contains("no PTX"));
+  const Outcome unknown = finish(begin({ROUSE_PATH, "doctor", "--json", program}, {"HOME=/nonexistent"}));
+  CHECK(unknown.exit == 0);
+  CHECK(nlohmann::json::parse(unknown.out)["files"][0]["verdict"] == "partly");
+  const Outcome nobody = finish(begin({ROUSE_PATH, "doctor", "--socket", "/nonexistent/rouse.sock", program}));
+  CHECK(nobody.exit == 3);
 }

@@ -8,6 +8,7 @@
 
 #include "server/roused/byte_size.h"
 #include "server/roused/version.h"
+#include "tools/rouse/cdi_generate.h"
 #include "tools/rouse/config_check.h"
 #include "tools/rouse/coverage.h"
 #include "tools/rouse/doctor.h"
@@ -171,6 +172,13 @@ int main(int argc, char** argv) {
   coverageCommand->add_flag("--names", coverageOptions.names, "Each name, not only how many");
   coverageCommand->add_flag("--json", coverageOptions.json, "As JSON, with all names");
 
+  CdiOptions cdiOptions;
+  CLI::App* cdiCommand = app.add_subcommand("cdi", "The pool for containers");
+  cdiCommand->require_subcommand(1);
+  CLI::App* generateCommand = cdiCommand->add_subcommand("generate", "Write what container runtimes need to give containers the pool (Container Device Interface)");
+  generateCommand->add_option("--output", cdiOptions.output, "File, such as /var/run/cdi/rouse.json (default standard output)");
+  generateCommand->add_option("--socket", socket, "Socket of the daemon (default $ROUSE_SOCKET, then the system's)");
+
   std::string configFile;
   CLI::App* configCommand = app.add_subcommand("config", "The daemon's configuration");
   configCommand->require_subcommand(1);
@@ -220,6 +228,10 @@ int main(int argc, char** argv) {
   }
   if (*doctorCommand) return doctor(doctorOptions);
   if (*coverageCommand) return coverage(coverageOptions);
+  if (*cdiCommand) {
+    cdiOptions.socket = socket;
+    return cdiGenerate(cdiOptions);
+  }
   if (isOrder) {
     orderOptions.socket = socket;
     return order(orderOptions);

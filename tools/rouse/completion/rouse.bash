@@ -3,12 +3,12 @@ _rouse() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]:-} i
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
-    mapfile -t COMPREPLY < <(compgen -W 'run status ps usage top explain load unload pin unpin migrate start stop restart reload logs doctor coverage config --help --version' -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W 'run status ps usage top explain load unload pin unpin migrate start stop restart reload logs doctor coverage cdi config --help --version' -- "$current")
     return
   fi
   case $previous in
     --device) mapfile -t COMPREPLY < <(compgen -W 'cpu cuda auto' -- "$current"); return ;;
-    --socket | --config) mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+    --socket | --config | --output) mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
     --leak-check) mapfile -t COMPREPLY < <(compgen -W 'full no' -- "$current"); return ;;
     --report-api-errors) mapfile -t COMPREPLY < <(compgen -W 'all no' -- "$current"); return ;;
     --gpus | --gpu-memory | --name | --print-limit | --error-exitcode | --lines | --delay | -d | --iterations | -n) return ;;
@@ -66,6 +66,13 @@ _rouse() {
         mapfile -t COMPREPLY < <(compgen -W '--json --socket --help' -- "$current")
       else
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
+      fi
+      ;;
+    cdi)
+      if ((COMP_CWORD == 2)); then
+        mapfile -t COMPREPLY < <(compgen -W 'generate --help' -- "$current")
+      else
+        mapfile -t COMPREPLY < <(compgen -W '--output --socket --help' -- "$current")
       fi
       ;;
     config)
