@@ -95,13 +95,13 @@ Daemon::Daemon(boost::asio::io_context& io, DaemonOptions options)
       functions_(io, settings_, pool_, sessions_, tokens_,
                  {.onConnection = [this](wire::OwnedFd socket, channel::Peer peer) { onConnection(std::move(socket), peer); },
                   .move =
-                      [this](const channel::Move& move) {
-                        moveFunctions(io_, pool_, sessions_, move, 0, movePatience_, [move](Result<channel::Moved> moved) {
+                      [this](const channel::Move& move, std::function<void(Status)> done) {
+                        moveFunctions(io_, pool_, sessions_, move, 0, movePatience_, [done = std::move(done)](Result<channel::Moved> moved) {
                           Status status = moved ? Status() : Status(moved.error());
                           if (moved)
                             for (const auto& result : moved->results)
                               if (!result.status) status = result.status;
-                          if (!status) spdlog::warn("function {}: not pinned: {}", move.function, status.error().message);
+                          done(std::move(status));
                         });
                       },
                   .onProcess = [this] { save(); },

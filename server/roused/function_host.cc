@@ -34,6 +34,11 @@ functions::SupervisorOptions supervisorOptions(const Settings& settings) {
           .survive = settings.orphanTimeout != 0};
 }
 
+router::RepositoryAccess repositoryAccess(const std::string& setting) {
+  using Access = router::RepositoryAccess;
+  return setting == "all" ? Access::all : setting == "socket" ? Access::socket : setting == "index" ? Access::index : Access::off;
+}
+
 Function termsOf(const functions::FunctionSpec& spec) {
   return {.name = spec.name, .gpus = spec.gpus, .gpuMemory = spec.gpuMemory, .hostMemory = spec.hostMemory, .supervised = true, .isolated = spec.isolated};
 }
@@ -59,15 +64,27 @@ FunctionHost::FunctionHost(boost::asio::io_context& io, const Settings& settings
                    .revokeToken = [&tokens](const std::string& token) { tokens.forget(token); },
                    .restoreToken = [&tokens](const functions::FunctionSpec& spec, uid_t user,
                                              const std::string& token) { tokens.restore(token, user, termsOf(spec)); },
-                   .onProcess = [this] { hooks_.onProcess(); },
+                   .onProcess =
+                       [this] {
+                         hooks_.onProcess();
+                         repository_.look();
+                       },
                    .onReady =
                        [this](const functions::FunctionSpec& spec) {
                          if (spec.pin && settings_.hostStore != 0)
-                           hooks_.move({spec.name, channel::MoveAction::pin, 0});
+                           hooks_.move({spec.name, channel::MoveAction::pin, 0}, [name = spec.name](const Status& status) {
+                             if (!status) spdlog::warn("function {}: not pinned: {}", name, status.error().message);
+                           });
                        },
                    .onProcessGone = [this](const std::string& function) { router_.forgetConnections(function); }}),
+      repository_(io, supervisor_,
+                  [this](const std::string& function, std::function<void(Status)> done) {
+                    if (settings_.hostStore == 0) return done({});  // what it has is there
+                    hooks_.move({function, channel::MoveAction::load, 0}, std::move(done));
+                  }),
       router_(io, options_, supervisor_, *gate_, metrics_, history_) {
   readOptions();
+  router_.serve(repository_);
   router_.onFailure([this](std::string_view function) { supervisor_.onFailure(function); });
 }
 
@@ -102,6 +119,7 @@ void FunctionHost::readOptions() {
   options_.idleTimeout = std::chrono::milliseconds(settings_.routerIdleTimeout);
   options_.maxHeader = settings_.routerMaxHeader;
   options_.maxConnections = settings_.routerMaxConnections;
+  options_.repository = repositoryAccess(settings_.routerRepository);
 }
 
 Status FunctionHost::listen() {
@@ -144,6 +162,7 @@ std::vector<std::string> FunctionHost::reload() {
 void FunctionHost::stop(std::function<void()> stopped) {
   if (fleet_) fleet_->stop();
   gate_->close();
+  repository_.close();
   if (admin_) admin_->stop();
   router_.stop(kRequestsGrace, [this, stopped = std::move(stopped)]() mutable {
     supervisor_.stop(kFunctionsGrace, std::move(stopped));

@@ -14,6 +14,7 @@
 #include "server/functions/supervisor.h"
 #include "server/roused/device_pool.h"
 #include "server/roused/executor_link.h"
+#include "server/roused/function_repository.h"
 #include "server/roused/session_fleet.h"
 #include "server/roused/session_table.h"
 #include "server/roused/settings.h"
@@ -32,7 +33,8 @@ class FunctionHost {
   struct Hooks {
     // A process has come to a function's own socket.
     std::function<void(wire::OwnedFd, channel::Peer)> onConnection;
-    std::function<void(const channel::Move&)> move;
+    // `done`: once, when it is so, or why it is not for one of the function's processes.
+    std::function<void(const channel::Move&, std::function<void(Status)> done)> move;
     // What is to be known of functions after a restart of the daemon has changed.
     std::function<void()> onProcess = [] {};
     // Asks executors what has been used: known a moment later.
@@ -93,6 +95,7 @@ class FunctionHost {
   scheduling::ScheduledGate* scheduled_ = nullptr;  // the gate, if it is one
   std::unique_ptr<router::FunctionGate> gate_;
   functions::Supervisor supervisor_;
+  FunctionRepository repository_;
   router::Router router_;
   std::unique_ptr<router::Admin> admin_;
 };

@@ -55,6 +55,7 @@ constexpr std::array kKeys = {
     SettingKey{"router", "idle_timeout", Type::time, &Settings::routerIdleTimeout, nullptr, true},
     SettingKey{"router", "max_header", Type::count, &Settings::routerMaxHeader, nullptr, false},
     SettingKey{"router", "max_connections", Type::count, &Settings::routerMaxConnections, nullptr, true},
+    SettingKey{"router", "repository", Type::repository, &Settings::routerRepository, nullptr, true},
     SettingKey{"scheduler", "policy", Type::policy, &Settings::schedulerPolicy, nullptr, false},
     SettingKey{"scheduler", "admission", Type::admission, &Settings::schedulerAdmission, nullptr, false},
     SettingKey{"scheduler", "slots", Type::count, &Settings::schedulerSlots, nullptr, false},
@@ -198,6 +199,10 @@ Status assign(Settings& settings, const SettingKey& key, const SettingValue& val
       return assignText(settings, key, value);
     case Type::admission:
       if (const std::string text = shown(value); text != "rouse" && text != "limits") return expected("one of rouse, limits", text);
+      return assignText(settings, key, value);
+    case Type::repository:
+      if (const std::string text = shown(value); text != "off" && text != "index" && text != "socket" && text != "all")
+        return expected("one of off, index, socket, all", text);
       return assignText(settings, key, value);
     case Type::count:
       return assignCount(settings, key, value);

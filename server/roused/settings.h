@@ -67,6 +67,7 @@ struct Settings {
   std::uint32_t routerSocketMode = 0660;
   std::uint64_t routerHeaderTimeout = 10000, routerBodyTimeout = 15000, routerIdleTimeout = 75000;
   std::uint32_t routerMaxHeader = 16384, routerMaxConnections = 4096;
+  std::string routerRepository = "index";  // who may list, load and unload functions over HTTP: off, index, socket or all
 
   // [scheduler]: which request goes first, and where (sched/). "queue": each function's in the order in which they come. Where functions keep their
   // GPU (hostStore), there is nothing to decide, and it is "queue" whatever is said here.
@@ -91,7 +92,7 @@ struct Settings {
 
 // One name in the table.
 struct SettingKey {
-  enum class Type : std::uint8_t { text, count, bytes, mode, flag, kind, level, link, plan, policy, admission, topology, time, address, users };
+  enum class Type : std::uint8_t { text, count, bytes, mode, flag, kind, level, link, plan, policy, admission, repository, topology, time, address, users };
   using Field = std::variant<std::string Settings::*, std::uint32_t Settings::*, std::uint64_t Settings::*,
                              bool Settings::*, DeviceKind Settings::*>;
   std::string_view section, key;

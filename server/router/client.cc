@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "server/roused/version.h"
+#include "server/router/repository_request.h"
 #include "server/router/request_head.h"
 
 namespace rouse::router {
@@ -129,17 +130,17 @@ Answer Client::own(const Route& route) const {
     case Route::Kind::modelReady:
       if (!directory.find(route.function)) break;
       return yesOrNo(directory.ready(route.function));
-    case Route::Kind::server:
-      return {
-          .status = 200,
-          .body =
-              nlohmann::json{{"name", "rouse"}, {"version", daemon::kVersion}, {"extensions", nlohmann::json::array()}}
-                  .dump(),
-          .retryAfter = {}};
+    case Route::Kind::server: {
+      auto extensions = nlohmann::json::array();
+      if (servesRepository(core_)) extensions.push_back("model_repository");
+      return {.status = 200,
+              .body = nlohmann::json{{"name", "rouse"}, {"version", daemon::kVersion}, {"extensions", std::move(extensions)}}.dump(),
+              .retryAfter = {}};
+    }
     default:
       break;
   }
-  if (!route.function.empty()) return errorAnswer(404, "no function '" + route.function + "'");
+  if (!route.function.empty() && !ofRepository(route)) return errorAnswer(404, "no function '" + route.function + "'");
   return errorAnswer(404, "nothing is served here; functions are at /v2/models/FUNCTION/infer and /fn/FUNCTION/");
 }
 
@@ -157,9 +158,12 @@ asio::awaitable<bool> Client::serve() {
     keepAlive = ending.keepAlive && !draining_;
     if (!ending.answer) co_return keepAlive;
     reply = std::move(*ending.answer);
+  } else if (ofRepository(route) && servesRepository(core_)) {
+    reply = co_await answerRepository(core_, stream_, *request_, route);
+    core_.metrics.countOther(reply.status);
   } else {
     const bool reads = request.method() == http::verb::get || request.method() == http::verb::head;
-    const bool ours = route.kind != Route::Kind::unknown && route.kind != Route::Kind::forward;
+    const bool ours = route.kind != Route::Kind::unknown && route.kind != Route::Kind::forward && !ofRepository(route);
     reply = ours && !reads ? errorAnswer(405, "only GET and HEAD are served here") : own(route);
     core_.metrics.countOther(reply.status);
   }

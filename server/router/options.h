@@ -7,6 +7,14 @@
 
 namespace rouse::router {
 
+// Who may use Triton's model repository extension (repository.h).
+enum class RepositoryAccess : std::uint8_t {
+  off,     // nobody: it is not there
+  index,   // anybody sees which functions there are; nobody loads or unloads
+  socket,  // those who come over `socket` load and unload as well
+  all,     // anybody does
+};
+
 struct Options {
   std::string listen;  // "HOST:PORT", "[::1]:8080"; empty: no TCP socket
   std::string socket;  // path of a Unix socket; empty: none
@@ -17,6 +25,7 @@ struct Options {
   std::chrono::milliseconds idleTimeout{75000};    // between requests
   std::uint32_t maxHeader = 16384;                 // bytes of a request's head
   std::uint32_t maxConnections = 4096;
+  RepositoryAccess repository = RepositoryAccess::index;
 };
 
 // Of one request's body that is read before the gate is asked, and kept for a second try.

@@ -39,6 +39,20 @@ Route model(std::string_view rest, std::string_view whole) {
   return result;
 }
 
+Route repository(std::string_view rest) {
+  Route result;
+  if (rest == "/index") {
+    result.kind = Route::Kind::index;
+    return result;
+  }
+  if (takeSegment(rest) != "models") return result;
+  const std::string_view name = takeSegment(rest);
+  if (!isFunctionName(name) || (rest != "/load" && rest != "/unload")) return result;
+  result.kind = rest == "/load" ? Route::Kind::load : Route::Kind::unload;
+  result.function = name;
+  return result;
+}
+
 }  // namespace
 
 bool isFunctionName(std::string_view name) {
@@ -71,7 +85,9 @@ Route route(std::string_view target) {
   if (rest.empty() || rest == "/") return {.kind = Route::Kind::server, .function = {}, .target = {}, .prefix = {}};
   if (rest == "/health/live") return {.kind = Route::Kind::live, .function = {}, .target = {}, .prefix = {}};
   if (rest == "/health/ready") return {.kind = Route::Kind::ready, .function = {}, .target = {}, .prefix = {}};
-  return takeSegment(rest) == "models" ? model(rest, target) : Route{};
+  const std::string_view second = takeSegment(rest);
+  if (second == "repository") return repository(rest);
+  return second == "models" ? model(rest, target) : Route{};
 }
 
 }  // namespace rouse::router

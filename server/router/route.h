@@ -1,5 +1,5 @@
-// What a target asks for. Open Inference Protocol v2 (health, metadata, infer), and /fn/F/... for anything a function
-// serves.
+// What a target asks for. Open Inference Protocol v2 (health, metadata, infer), Triton's model repository extension, and /fn/F/... for
+// anything a function serves.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +15,9 @@ struct Route {
     ready,       // /v2/health/ready
     server,      // /v2
     modelReady,  // /v2/models/F/ready, /v2/models/F/versions/V/ready
+    index,       // /v2/repository/index
+    load,        // /v2/repository/models/F/load
+    unload,      // /v2/repository/models/F/unload
     forward,     // to the function, as `target`
   };
   Kind kind = Kind::unknown;

@@ -30,6 +30,8 @@ class Router {
   // left.
   void stop(std::chrono::milliseconds grace, std::function<void()> stopped);
 
+  // Outlives the router; before start(). Without one the model repository extension is not there.
+  void serve(Repository& repository) { core_.repository = &repository; }
   // A function's connections are of no use any more.
   void forgetConnections(std::string_view function) { core_.backends.forget(function); }
   // What is done about a function whose connection ended early.

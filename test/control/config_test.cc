@@ -182,6 +182,7 @@ admin = "127.0.0.1:9090"
 header_timeout = "500ms"
 max_header = 2048
 max_connections = 100000
+repository = "socket"
 [functions]
 users = "70000-70999"
 )"));
@@ -189,6 +190,7 @@ users = "70000-70999"
   const auto& settings = std::get<Settings>(read);
   CHECK((settings.routerListen == "[::1]:8080" && settings.routerAdmin == "127.0.0.1:9090"));
   CHECK((settings.routerHeaderTimeout == 500 && settings.routerMaxHeader == 2048 && settings.routerMaxConnections == 100000));
+  CHECK(settings.routerRepository == "socket");
   CHECK(settings.functionsUsers == "70000-70999");
   const auto [line, message] = GENERATE(table<std::string, std::string>({
       {"[router]\nlisten = \"example.com:80\"", "router.listen: 'example.com:80' is not ADDRESS:PORT"},
@@ -196,6 +198,7 @@ users = "70000-70999"
       {"[router]\nheader_timeout = \"0s\"", "router.header_timeout: '0s' is not a time"},
       {"[router]\nidle_timeout = 5", "router.idle_timeout: '5' is not a time"},
       {"[router]\nmax_header = 100", "router.max_header: '100' is not a whole number from 1024 to 1048576"},
+      {"[router]\nrepository = \"everybody\"", "router.repository: 'everybody' is not one of off, index, socket, all"},
       {"[functions]\nusers = \"0-10\"", "functions.users: '0-10' is not a range"},
   }));
   const auto errors = errorsOf(with(line + "\n"));
