@@ -105,7 +105,7 @@ Daemon::Daemon(boost::asio::io_context& io, DaemonOptions options)
                         });
                       },
                   .onProcess = [this] { save(); },
-                  .look = [this] { look(); }}),
+                  .look = [this](std::function<void(const ExecutorStates&)> done) { askExecutors(std::move(done)); }}),
       services_{.io = io_,
                 .settings = settings_,
                 .contract = contract_,
@@ -339,31 +339,22 @@ void Daemon::onSessionFault(std::uint64_t sessionId, const Error& error) {
   unattached_.close(sessionId);
 }
 
-void Daemon::report(bool unsupported, std::function<void(std::string)> done) {
+// `done`: once, with what has been noted, and without those that have not answered in time.
+void Daemon::askExecutors(std::function<void(ExecutorStates)> done) {
   struct Gathering {
     explicit Gathering(boost::asio::io_context& io) : patience(io) {}
-    std::map<const ExecutorLink*, channel::ExecutorStatus> executors;
+    ExecutorStates executors;
     std::size_t awaited = 1;  // one more than is asked: executors that are down answer at once
     boost::asio::steady_timer patience;
-    std::function<void(std::string)> done;
+    std::function<void(ExecutorStates)> done;
   };
   auto gathering = std::make_shared<Gathering>(io_);
   gathering->done = std::move(done);
-  const auto finish = [this, gathering, unsupported] {
+  const auto finish = [this, gathering] {
     if (!gathering->done) return;
     gathering->patience.cancel();
     for (const auto& [link, status] : gathering->executors) sessions_.note(*link, status);
-    StatusInput input{
-        .pool = pool_,
-        .sessions = sessions_,
-        .modules = modules_,
-        .socket = settings_.socket,
-        .clientLibraries = settings_.clientLibraries,
-        .uptime = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - startedAt_),
-        .executors = std::move(gathering->executors),
-        .functions = &functions_,
-        .unsupported = unsupported};
-    std::exchange(gathering->done, {})(statusReport(input));
+    std::exchange(gathering->done, {})(std::move(gathering->executors));
   };
   const auto arrived = [gathering, finish] {
     if (--gathering->awaited == 0) finish();
@@ -384,11 +375,18 @@ void Daemon::report(bool unsupported, std::function<void(std::string)> done) {
   arrived();
 }
 
-void Daemon::look() {
-  for (const auto& link : pool_.links())
-    link->request(channel::ExecutorStatusRequest{}, {}, [this, asked = link.get()](Result<channel::Message> answer) {
-      if (const auto* status = answer ? std::get_if<channel::ExecutorStatus>(&answer->body) : nullptr) sessions_.note(*asked, *status);
-    });
+void Daemon::report(bool unsupported, std::function<void(std::string)> done) {
+  askExecutors([this, unsupported, done = std::move(done)](ExecutorStates executors) {
+    done(statusReport({.pool = pool_,
+                       .sessions = sessions_,
+                       .modules = modules_,
+                       .socket = settings_.socket,
+                       .clientLibraries = settings_.clientLibraries,
+                       .uptime = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - startedAt_),
+                       .executors = std::move(executors),
+                       .functions = &functions_,
+                       .unsupported = unsupported}));
+  });
 }
 
 // The loop turns: that is the progress a daemon that never computes can show.

@@ -73,7 +73,7 @@ class Daemon {
   void onConnection(wire::OwnedFd, channel::Peer);
   void onSessionFault(std::uint64_t sessionId, const Error&);
   void report(bool unsupported, std::function<void(std::string)>);
-  void look();
+  void askExecutors(std::function<void(ExecutorStates)> done);
   void feedWatchdog();
   void tellService();
   bool survivable() const { return settings_.orphanTimeout != 0; }

@@ -3,6 +3,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -45,6 +46,9 @@ struct AdoptedExecutor {
   ExecutorLink* link = nullptr;
   OrphanPtr orphan;
 };
+
+// What executors say of themselves when they are asked; those that do not answer in time are absent.
+using ExecutorStates = std::map<const ExecutorLink*, channel::ExecutorStatus>;
 
 class DevicePool {
  public:

@@ -9,9 +9,8 @@
 
 #include "server/roused/listener.h"
 #include "server/roused/listening_socket.h"
-#include "server/roused/usage_report.h"
+#include "server/roused/prometheus_page.h"
 #include "server/roused/user_range.h"
-#include "server/roused/version.h"
 #include "server/router/listen_address.h"
 #include "server/router/queue_gate.h"
 #include "server/router/story_report.h"
@@ -142,7 +141,7 @@ Status FunctionHost::listen() {
   if (!options_.admin.empty()) {
     auto socket = tcp(options_.admin, "router.admin");
     if (!socket) return socket.error();
-    admin_ = std::make_unique<router::Admin>(io_, std::move(*socket), [this] { return prometheus(); });
+    admin_ = std::make_unique<router::Admin>(io_, std::move(*socket), [this](std::function<void(std::string)> done) { prometheus(std::move(done)); });
   }
   return {};
 }
@@ -222,45 +221,16 @@ void FunctionHost::onExecutorLost(const SessionTable& sessions, const ExecutorLi
   for (const std::string& function : lost) supervisor_.onGpuLost(function);
 }
 
-void FunctionHost::gpus(std::string& text) const {
-  const auto family = [&](const char* name, const char* type, const char* help, const std::function<std::uint64_t(const ExecutorLink&)>& value) {
-    text += std::string("# HELP ") + name + " " + help + "\n# TYPE " + name + " " + type + "\n";
-    for (const auto& link : pool_.links())
-      text += std::string(name) + "{gpu=\"" + std::to_string(link->ordinal()) + "\",uuid=" + prometheusLabel(link->properties().uuid) + "} " +
-              std::to_string(value(*link)) + "\n";
-  };
-  family("rouse_gpu_serving", "gauge", "1: its executor serves.", [](const ExecutorLink& link) { return link.serving() ? 1u : 0u; });
-  family("rouse_gpu_memory_bytes", "gauge", "Memory for functions.", [](const ExecutorLink& link) { return link.properties().memoryBytes; });
-  family("rouse_gpu_restarts_total", "counter", "Times that its executor was started again.", [](const ExecutorLink& link) { return link.restarts(); });
-}
-
-std::string FunctionHost::prometheus() const {
-  std::string text =
-      std::string(
-          "# HELP rouse_build_info The daemon's version.\n# TYPE rouse_build_info gauge\nrouse_build_info{version=\"") +
-      kVersion + "\"} 1\n";
-  const auto family = [&](const char* name, const char* type, const char* help,
-                          const std::function<std::uint64_t(const functions::Function&)>& value) {
-    text += std::string("# HELP ") + name + " " + help + "\n# TYPE " + name + " " + type + "\n";
-    for (const auto& [function, state] : supervisor_.functions())
-      text += std::string(name) + "{function=\"" + function + "\"} " + std::to_string(value(*state)) + "\n";
-  };
-  using functions::Function;
-  family("rouse_function_ready", "gauge", "1: it answers requests.",
-         [](const Function& f) { return f.state() == Function::State::ready ? 1u : 0u; });
-  family("rouse_function_starts_total", "counter", "Processes started for it.",
-         [](const Function& f) { return f.starts(); });
-  family("rouse_function_gpu_losses_total", "counter", "Times that it lost its GPU's executor.",
-         [](const Function& f) { return f.losses(); });
-  family("rouse_function_limits_not_applied", "gauge", "What was asked for its process and could not be done.",
-         [](const Function& f) { return f.notApplied().size(); });
-  family("rouse_requests_waiting", "gauge", "Requests in its queue.",
-         [this](const Function& f) { return gate_->waiting(f.spec().name); });
-  family("rouse_requests_running", "gauge", "Requests at it.",
-         [this](const Function& f) { return gate_->running(f.spec().name); });
-  gpus(text);
-  hooks_.look();  // for the next time
-  return text + usagePrometheus(usageByName(sessions_)) + metrics_.prometheus();
+void FunctionHost::prometheus(std::function<void(std::string)> done) const {
+  hooks_.look([this, done = std::move(done)](const ExecutorStates& executors) {
+    done(prometheusPage({.pool = pool_,
+                         .sessions = sessions_,
+                         .supervisor = supervisor_,
+                         .gate = *gate_,
+                         .metrics = metrics_,
+                         .scheduled = scheduled_,
+                         .executors = executors}));
+  });
 }
 
 }  // namespace rouse::daemon

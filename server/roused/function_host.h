@@ -37,8 +37,8 @@ class FunctionHost {
     std::function<void(const channel::Move&, std::function<void(Status)> done)> move;
     // What is to be known of functions after a restart of the daemon has changed.
     std::function<void()> onProcess = [] {};
-    // Asks executors what has been used: known a moment later.
-    std::function<void()> look;
+    // Asks executors how they are, and notes what has been used. `done`: once, a second later at the latest.
+    std::function<void(std::function<void(const ExecutorStates&)> done)> look;
   };
   // `settings`: as of now.
   FunctionHost(boost::asio::io_context&, const Settings& settings, DevicePool&, SessionTable&, TokenTable&, Hooks);
@@ -80,8 +80,7 @@ class FunctionHost {
   Result<std::shared_ptr<void>> openDoor(const std::string& path, std::optional<functions::User>);
   std::unique_ptr<router::FunctionGate> makeGate(DevicePool&, SessionTable&);
   void readOptions();
-  std::string prometheus() const;
-  void gpus(std::string& text) const;
+  void prometheus(std::function<void(std::string)> done) const;
 
   boost::asio::io_context& io_;
   const Settings& settings_;

@@ -24,8 +24,7 @@ struct StatusInput {
   std::string socket;
   std::string clientLibraries;
   std::chrono::seconds uptime{};
-  // What executors said of themselves; one that did not answer in time is absent.
-  std::map<const ExecutorLink*, channel::ExecutorStatus> executors;
+  ExecutorStates executors;
   const FunctionHost* functions = nullptr;
   bool unsupported = false;  // with the table of unsupported calls
 };

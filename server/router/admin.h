@@ -12,7 +12,9 @@ namespace rouse::router {
 
 class Admin {
  public:
-  Admin(asio::io_context&, wire::OwnedFd listening, std::function<std::string()> metrics);
+  // Makes the page, now or later, and calls `done` with it once.
+  using Metrics = std::function<void(std::function<void(std::string)> done)>;
+  Admin(asio::io_context&, wire::OwnedFd listening, Metrics);
   ~Admin();
   void start() { acceptor_.start(); }
   void stop();
@@ -22,7 +24,7 @@ class Admin {
   asio::awaitable<void> serve(std::shared_ptr<Visit>);
 
   asio::io_context& io_;
-  std::function<std::string()> metrics_;
+  Metrics metrics_;
   std::set<std::shared_ptr<Visit>> visits_;
   Acceptor acceptor_;
 };

@@ -76,7 +76,7 @@ void Metrics::forget(std::string_view function) {
   if (const auto found = functions_.find(function); found != functions_.end()) functions_.erase(found);
 }
 
-std::string Metrics::prometheus() const {
+std::string Metrics::prometheus(const std::function<std::string(std::uint32_t gpu)>& gpuLabels) const {
   // Names of functions need no escaping (route.h).
   const auto labels = [](const std::string& function) { return "function=\"" + function + "\""; };
   std::string text;
@@ -119,9 +119,9 @@ std::string Metrics::prometheus() const {
         text += "rouse_request_stage_seconds_total{" + labels(function) + ",source=\"" + std::string(router::name(static_cast<ModelSource>(i))) +
                 "\",stage=\"" + stage + "\"} " + number(value) + "\n";
   family(text, "rouse_gpu_requests_total", "counter", "Requests of functions that a GPU served, by GPU.");
-  for (const auto& [gpu, metrics] : gpus_) text += "rouse_gpu_requests_total{gpu=\"" + std::to_string(gpu) + "\"} " + std::to_string(metrics.requests) + "\n";
+  for (const auto& [gpu, metrics] : gpus_) text += "rouse_gpu_requests_total{" + gpuLabels(gpu) + "} " + std::to_string(metrics.requests) + "\n";
   family(text, "rouse_gpu_request_seconds_total", "counter", "Their time from admission to the end of the answer, by GPU.");
-  for (const auto& [gpu, metrics] : gpus_) text += "rouse_gpu_request_seconds_total{gpu=\"" + std::to_string(gpu) + "\"} " + number(metrics.seconds) + "\n";
+  for (const auto& [gpu, metrics] : gpus_) text += "rouse_gpu_request_seconds_total{" + gpuLabels(gpu) + "} " + number(metrics.seconds) + "\n";
   family(text, "rouse_router_other_requests_total", "counter", "Requests of no function, by status.");
   for (const auto& [status, count] : others_)
     text +=

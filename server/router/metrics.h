@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -76,7 +77,8 @@ class Metrics {
   std::uint64_t connections = 0;  // open now
   std::uint64_t connectionsRefused = 0;
 
-  std::string prometheus() const;
+  // `gpuLabels`: of a GPU's lines.
+  std::string prometheus(const std::function<std::string(std::uint32_t gpu)>& gpuLabels) const;
 
  private:
   std::map<std::string, FunctionMetrics, std::less<>> functions_;

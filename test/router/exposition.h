@@ -14,7 +14,7 @@ inline std::string faultOf(const std::string& page) {
   static const std::regex kHelp("# HELP (rouse_[a-z0-9_]+) (\\S.*[.])"), kType("# TYPE (rouse_[a-z0-9_]+) (counter|gauge|histogram)"),
       kSample("(rouse_[a-z0-9_]+)(\\{([^}]*|[a-z_]+=\"(\\\\.|[^\"\\\\])*\"(,[a-z_]+=\"(\\\\.|[^\"\\\\])*\")*)\\})? (-?[0-9.]+(e[+-]?[0-9]+)?|\\+Inf|NaN)"),
       kLabel("([a-z_]+)=\"((\\\\.|[^\"\\\\])*)\"");
-  static const std::set<std::string> kLabels = {"gpu", "uuid", "function", "outcome", "source", "stage", "le", "code", "version"};
+  static const std::set<std::string> kLabels = {"gpu", "uuid", "function", "outcome", "source", "stage", "le", "code", "version", "name"};
   if (page.empty() || page.back() != '\n') return "the page does not end with a line";
   std::map<std::string, std::string> types;
   std::set<std::string> helped, samples, over;

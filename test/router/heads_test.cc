@@ -249,7 +249,7 @@ TEST_CASE("counters as Prometheus reads them") {
   f.queue.add(0.003);
   f.queue.add(100);
   metrics.countOther(404);
-  const std::string text = metrics.prometheus();
+  const std::string text = metrics.prometheus([](std::uint32_t gpu) { return "gpu=\"" + std::to_string(gpu) + "\""; });
   for (const char* line :
        {"# TYPE rouse_requests_total counter\n", "rouse_requests_total{function=\"f\",outcome=\"timed_out\"} 1\n",
         "rouse_request_queue_seconds_bucket{function=\"f\",le=\"0.0025\"} 0\n",

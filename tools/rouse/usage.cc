@@ -75,7 +75,7 @@ int usage(const UsageOptions& options) {
   }
   const ordered_json used = report->value("usage", ordered_json::array());
   if (options.json) {
-    std::cout << used.dump(2) << "\n";
+    std::cout << ordered_json{{"schema", (*report)["schema"]}, {"functions", used}}.dump(2) << "\n";
     return kOk;
   }
   printResources(used);
