@@ -10,8 +10,6 @@
 namespace rouse::bench {
 namespace {
 
-[[noreturn]] void broken(std::size_t line, const std::string& what) { throw std::runtime_error("trace, line " + std::to_string(line) + ": " + what); }
-
 std::vector<std::string> fields(const std::string& line) {
   std::vector<std::string> all(1);
   for (const char c : line) {
@@ -21,10 +19,12 @@ std::vector<std::string> fields(const std::string& line) {
   return all;
 }
 
-double number(const std::string& text, std::size_t line, const char* what) {
+// Of the line `where`, which is told with what is wrong.
+double number(const std::string& text, const std::string& where, const char* what) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value) || value < 0) broken(line, std::string(what) + " is '" + text + "'");
+  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value) || value < 0)
+    throw std::runtime_error(where + ": " + what + " is '" + text + "'");
   return value;
 }
 
@@ -50,7 +50,7 @@ std::vector<Arrival> generate(const std::vector<Stream>& streams, double seconds
   return all;
 }
 
-std::vector<Arrival> readTrace(std::istream& text, std::uint32_t functions, double seconds, double speed, std::uint64_t seed) {
+std::vector<Arrival> readTrace(std::istream& text, const std::string& name, std::uint32_t functions, double seconds, double speed, std::uint64_t seed) {
   std::vector<Arrival> all;
   std::map<std::string, std::uint32_t> known;
   const auto indexOf = [&](const std::string& name) { return known.try_emplace(name, static_cast<std::uint32_t>(known.size())).first->second % functions; };
@@ -58,6 +58,8 @@ std::vector<Arrival> readTrace(std::istream& text, std::uint32_t functions, doub
   std::string line;
   std::size_t count = 0;
   bool minutes = false;
+  const auto where = [&] { return name + ":" + std::to_string(count); };
+  const auto broken = [&](const std::string& what) { throw std::runtime_error(where() + ": " + what); };
   for (; std::getline(text, line);) {
     ++count;
     if (line.empty() || line[0] == '#' || line == "\r") continue;
@@ -67,21 +69,21 @@ std::vector<Arrival> readTrace(std::istream& text, std::uint32_t functions, doub
     }
     const std::vector<std::string> cells = fields(line);
     if (minutes) {
-      if (cells.size() < 5) broken(count, "fewer than five fields");
+      if (cells.size() < 5) broken("fewer than five fields");
       const std::uint32_t function = indexOf(cells[2]);
       for (std::size_t minute = 4; minute < cells.size(); ++minute) {
         const double begin = 60.0 * static_cast<double>(minute - 4) / speed;
         if (begin >= seconds) break;
-        const double requests = number(cells[minute], count, "a minute's count");
-        if (requests > static_cast<double>(kMostArrivals - all.size())) broken(count, "more than " + std::to_string(kMostArrivals) + " requests");
+        const double requests = number(cells[minute], where(), "a minute's count");
+        if (requests > static_cast<double>(kMostArrivals - all.size())) broken("more than " + std::to_string(kMostArrivals) + " requests");
         for (double i = 0; i < requests; ++i) all.push_back({begin + std::uniform_real_distribution<double>(0, 60 / speed)(random), function});
       }
       continue;
     }
-    if (cells.size() < 2) broken(count, "no comma: lines are timestamp,function");
+    if (cells.size() < 2) broken("no comma: lines are timestamp,function");
     if (count == 1 && cells[0] == "timestamp") continue;
-    if (all.size() == kMostArrivals) broken(count, "more than " + std::to_string(kMostArrivals) + " requests");
-    all.push_back({number(cells[0], count, "the timestamp") / speed, indexOf(cells[1])});
+    if (all.size() == kMostArrivals) broken("more than " + std::to_string(kMostArrivals) + " requests");
+    all.push_back({number(cells[0], where(), "the timestamp") / speed, indexOf(cells[1])});
   }
   std::ranges::sort(all);
   if (!minutes && !all.empty())

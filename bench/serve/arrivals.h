@@ -26,7 +26,7 @@ std::vector<Arrival> generate(const std::vector<Stream>& streams, double seconds
 // From text, up to `seconds` of it; a trace is played `speed` times as fast as it was recorded. Either events, lines of
 // `timestamp,function[,...]` with seconds in any order, the first of which is the beginning; or the minute counts of the Azure Functions trace of
 // 2019 (`HashOwner,HashApp,HashFunction,Trigger,1,...`), whose requests are spread evenly at random over their minute. Functions are numbered in the
-// order in which they appear, modulo `functions`. Throws std::runtime_error that names the line.
-std::vector<Arrival> readTrace(std::istream&, std::uint32_t functions, double seconds, double speed, std::uint64_t seed);
+// order in which they appear, modulo `functions`. Throws std::runtime_error that names the line, of `name`.
+std::vector<Arrival> readTrace(std::istream&, const std::string& name, std::uint32_t functions, double seconds, double speed, std::uint64_t seed);
 
 }  // namespace rouse::bench

@@ -139,7 +139,7 @@ LoadOptions loadOf(const Options& options, const Place& router, const std::vecto
   } else if (options.arrivals != "poisson") {
     std::ifstream trace(options.arrivals);
     if (!trace) throw std::runtime_error("cannot read the trace " + options.arrivals);
-    load.arrivals = readTrace(trace, static_cast<std::uint32_t>(functions.size()), options.seconds, options.speed, 1);
+    load.arrivals = readTrace(trace, options.arrivals, static_cast<std::uint32_t>(functions.size()), options.seconds, options.speed, 1);
     if (load.arrivals.empty()) throw std::runtime_error("the trace " + options.arrivals + " has no requests");
   }
   return load;

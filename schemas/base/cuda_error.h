@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 namespace rouse {
 
@@ -44,6 +45,83 @@ enum class CudaError : std::uint32_t {
   systemNotReady = 802,
   unknown = 999,
 };
+
+// As CUDA names it; empty: a code that is none of these.
+constexpr std::string_view name(CudaError error) {
+  switch (error) {
+    case CudaError::success:
+      return "cudaSuccess";
+    case CudaError::invalidValue:
+      return "cudaErrorInvalidValue";
+    case CudaError::memoryAllocation:
+      return "cudaErrorMemoryAllocation";
+    case CudaError::initializationError:
+      return "cudaErrorInitializationError";
+    case CudaError::invalidConfiguration:
+      return "cudaErrorInvalidConfiguration";
+    case CudaError::invalidPitchValue:
+      return "cudaErrorInvalidPitchValue";
+    case CudaError::invalidSymbol:
+      return "cudaErrorInvalidSymbol";
+    case CudaError::invalidDevicePointer:
+      return "cudaErrorInvalidDevicePointer";
+    case CudaError::invalidMemcpyDirection:
+      return "cudaErrorInvalidMemcpyDirection";
+    case CudaError::insufficientDriver:
+      return "cudaErrorInsufficientDriver";
+    case CudaError::devicesUnavailable:
+      return "cudaErrorDevicesUnavailable";
+    case CudaError::invalidDeviceFunction:
+      return "cudaErrorInvalidDeviceFunction";
+    case CudaError::noDevice:
+      return "cudaErrorNoDevice";
+    case CudaError::invalidDevice:
+      return "cudaErrorInvalidDevice";
+    case CudaError::invalidKernelImage:
+      return "cudaErrorInvalidKernelImage";
+    case CudaError::noKernelImageForDevice:
+      return "cudaErrorNoKernelImageForDevice";
+    case CudaError::invalidPtx:
+      return "cudaErrorInvalidPtx";
+    case CudaError::unsupportedPtxVersion:
+      return "cudaErrorUnsupportedPtxVersion";
+    case CudaError::jitCompilationDisabled:
+      return "cudaErrorJitCompilationDisabled";
+    case CudaError::invalidResourceHandle:
+      return "cudaErrorInvalidResourceHandle";
+    case CudaError::symbolNotFound:
+      return "cudaErrorSymbolNotFound";
+    case CudaError::notReady:
+      return "cudaErrorNotReady";
+    case CudaError::illegalAddress:
+      return "cudaErrorIllegalAddress";
+    case CudaError::launchOutOfResources:
+      return "cudaErrorLaunchOutOfResources";
+    case CudaError::launchTimeout:
+      return "cudaErrorLaunchTimeout";
+    case CudaError::assertion:
+      return "cudaErrorAssert";
+    case CudaError::hardwareStackError:
+      return "cudaErrorHardwareStackError";
+    case CudaError::illegalInstruction:
+      return "cudaErrorIllegalInstruction";
+    case CudaError::misalignedAddress:
+      return "cudaErrorMisalignedAddress";
+    case CudaError::launchFailure:
+      return "cudaErrorLaunchFailure";
+    case CudaError::cooperativeLaunchTooLarge:
+      return "cudaErrorCooperativeLaunchTooLarge";
+    case CudaError::notPermitted:
+      return "cudaErrorNotPermitted";
+    case CudaError::notSupported:
+      return "cudaErrorNotSupported";
+    case CudaError::systemNotReady:
+      return "cudaErrorSystemNotReady";
+    case CudaError::unknown:
+      return "cudaErrorUnknown";
+  }
+  return {};
+}
 
 // True for errors after which CUDA leaves the context unusable until it is reset (CUDA Runtime API, descriptions of the
 // codes: "The process must be terminated and relaunched").

@@ -427,6 +427,7 @@ struct ExecutorStatus {
     joinedBytes @21 :UInt64;     # by all arrivals: what was on the device as somebody else's
     consumption @22 :Consumption;
     broughtBytes @23 :UInt64;    # by all arrivals: what came from home
+    ties @24 :Text;              # why no other GPU could serve it; empty: one could, or nothing leaves here. Only in answers to executorStatusRequest
   }
   hostStoreBytes @5 :UInt64;      # this executor's part
   hostStoreUsedBytes @6 :UInt64;  # what is shared counts once

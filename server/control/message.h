@@ -196,6 +196,7 @@ struct SessionUsage {
   std::uint64_t peerBytes = 0;
   Consumption consumption;
   std::uint64_t broughtBytes = 0;
+  std::string ties{};
 };
 struct SessionClosed {
   SessionUsage usage;

@@ -28,6 +28,7 @@ void write(capnproto::ExecutorStatus::SessionUsage::Builder to, const SessionUsa
   to.setSharedBytes(from.sharedBytes);
   to.setJoinedBytes(from.joinedBytes);
   to.setBroughtBytes(from.broughtBytes);
+  to.setTies(from.ties);
   writeConsumption(to.initConsumption(), from.consumption);
 }
 
@@ -75,7 +76,8 @@ SessionUsage read(capnproto::ExecutorStatus::SessionUsage::Reader from) {
           .lastDepartureNs = from.getLastDepartureNs(),
           .peerBytes = from.getPeerBytes(),
           .consumption = readConsumption(from.getConsumption()),
-          .broughtBytes = from.getBroughtBytes()};
+          .broughtBytes = from.getBroughtBytes(),
+          .ties = read(from.getTies())};
 }
 
 ExecutorStatus read(capnproto::ExecutorStatus::Reader from) {

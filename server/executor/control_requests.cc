@@ -121,6 +121,7 @@ void Executor::on(std::uint64_t id, channel::ExecutorStatusRequest&, std::vector
   for (const Served& served : served_) {
     served.session->readMeter(steadyNs());
     status.sessions.push_back(served.session->usage());
+    status.sessions.back().ties = served.session->ties();
     status.commands += served.session->commandsHere();
     status.launches += served.session->launchesHere();
     status.waiting += served.session->wantedChunks() != 0;

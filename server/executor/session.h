@@ -158,6 +158,8 @@ class Session final : public Sharer, private memory::ContextObserver {
   // --- Between devices (session_recipe.cc).
   // Why it has to stay on this device; notPermitted, notSupported or the error of its context.
   Status mayMove() const;
+  // What no other device has of it; empty: nothing, or nothing leaves this one.
+  std::string ties() const;
   // Nothing of it is on the device, on its way, or under way: it may be frozen.
   bool still();
   // It reads no more commands, and says nothing more to its program, until resume(). still() and mayMove(), both of just now.
@@ -368,7 +370,8 @@ class Session final : public Sharer, private memory::ContextObserver {
   bool stays() const { return pinned_ || held_; }
   void letGo();
   bool settleSharing();
-  Status mayPart() const;
+  // Memory or events, with other processes.
+  bool sharesByIpc() const { return exports_.any() || imports_.any() || !eventPages_.empty(); }
   void abandonEvents();
   bool keepsForOthers();
   void reduce();

@@ -87,12 +87,6 @@ bool Session::settleSharing() {
   return did;
 }
 
-// Where an event's page is in place of the session's own slots its commands may name it as long as it lives, and another executor has not got it.
-Status Session::mayPart() const {
-  if (!exports_.any() && !imports_.any() && eventPages_.empty()) return {};
-  return Error{CudaError::notSupported, "it is tied to its GPU: it shares memory or events with other processes (cudaIpcGetMemHandle)"};
-}
-
 // Its program's last signals have been delivered; what it had only promised nobody will.
 void Session::abandonEvents() {
   for (const auto& [page, own] : eventPages_)

@@ -19,21 +19,26 @@ Status Session::mayMove() const {
   if (surroundings_.homes == nullptr)
     return Error{CudaError::notSupported, "there is no host store: nothing leaves the device"};
   if (pinned_) return Error{CudaError::notPermitted, "it is pinned, and stays until it is unpinned"};
-  if (Status status = mayPart(); !status) return status;
   if (isSticky(latch_.last())) return Error{latch_.last(), "a kernel of it has failed, which ended its context on this GPU"};
-  if (std::string ties = context_->ties(); !ties.empty())
-    return Error{CudaError::notSupported, "it is tied to its GPU: " + std::move(ties)};
-  Status status;
+  if (std::string ties = this->ties(); !ties.empty()) return Error{CudaError::notSupported, "it is tied to its GPU: " + std::move(ties)};
+  return {};
+}
+
+std::string Session::ties() const {
+  if (surroundings_.homes == nullptr || context_ == nullptr) return "";
+  // Where an event's page is in place of the session's own slots its commands may name it as long as it lives, and another executor has not got it.
+  if (sharesByIpc()) return "it shares memory or events with other processes (cudaIpcGetMemHandle)";
+  std::string ties = context_->ties();
+  const bool placed = surroundings_.device.properties().placesVariables;
   modules_.forEach([&](std::uint32_t, const BoundModule* module) {
-    if (module == nullptr || !module->instance || !status) return;
+    if (module == nullptr || !module->instance || !ties.empty()) return;
     const auto& variables = module->image->description().variables;
-    if (surroundings_.device.properties().placesVariables && !variables.empty())
-      status = Error{CudaError::notSupported, "it is tied to its GPU: the driver has placed its variable " + variables.front().name +
-                                                  (variables.size() == 1 ? "" : " and others")};
-    else if (const std::string ties = module->image->ties(); !ties.empty())
-      status = Error{CudaError::notSupported, "it is tied to its GPU: " + ties};
+    if (placed && !variables.empty())
+      ties = "the driver has placed its variable " + variables.front().name + (variables.size() == 1 ? "" : " and others");
+    else
+      ties = module->image->ties();
   });
-  return status;
+  return ties;
 }
 
 bool Session::still() {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 
+#include "server/functions/users.h"
 #include "server/roused/byte_size.h"
 #include "server/roused/duration.h"
 #include "server/router/route.h"
@@ -127,7 +128,13 @@ const std::vector<Key>& keys() {
       {"environment", readEnvironment},
       {"directory", [](Node n, Spec s) { return readPath(n, s.directory); }},
       {"socket", [](Node n, Spec s) { return readPath(n, s.socket); }},
-      {"user", [](Node n, Spec s) { return readText(n, s.user); }},
+      {"user",
+       [](Node n, Spec s) -> Problem {
+         if (auto problem = readText(n, s.user)) return problem;
+         if (s.user.empty()) return {};
+         const auto user = findUser(s.user);
+         return user ? Problem{} : Problem(user.error().message);
+       }},
       {"deadline", [](Node n, Spec s) { return readTime(n, s.deadline); }},
       {"percentile", [](Node n, Spec s) { return readReal(n, s.percentile, 1, 99.999, "a number from 1 to 99.999"); }},
       {"class", readClass},

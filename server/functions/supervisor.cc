@@ -76,7 +76,7 @@ std::vector<std::string> Supervisor::reload() {
     present.insert(spec.name);
     const auto found = functions_.find(spec.name);
     if (found == functions_.end()) {
-      add(std::move(spec));
+      if (auto error = add(std::move(spec))) errors.push_back(std::move(*error));
     } else if (!find(spec.name)) {
       returning_[spec.name] = std::move(spec);  // it is ending still
     } else if (found->second->spec() != spec) {
@@ -109,7 +109,7 @@ Result<std::optional<User>> Supervisor::userFor(const FunctionSpec& spec, bool& 
   own = false;
   if (!spec.user.empty()) {
     auto user = findUser(spec.user);
-    if (!user) return user.error();
+    if (!user) return Error{user.error().code, "user: " + user.error().message};
     if (::geteuid() == 0) return std::optional(*user);
     if (user->uid != ::geteuid())
       return Error{CudaError::notPermitted, "user: roused is not root, and starts functions as its own user only"};
@@ -122,13 +122,13 @@ Result<std::optional<User>> Supervisor::userFor(const FunctionSpec& spec, bool& 
   return std::optional(User{*uid, *uid});
 }
 
-void Supervisor::add(FunctionSpec spec) {
+// What is wrong with it; nullopt: it is there.
+std::optional<std::string> Supervisor::add(FunctionSpec spec) {
   const std::string name = spec.name;
   bool own = false;
   auto user = userFor(spec, own);
   if (!user) {
-    broken_[name] = options_.folder + "/" + name + ".toml:1: " + user.error().message;
-    return spdlog::error("{}", broken_[name]);
+    return broken_[name] = options_.folder + "/" + name + ".toml:1: " + user.error().message;
   }
   gate_.set(name, termsOf(spec));
   auto function =
@@ -142,7 +142,7 @@ void Supervisor::add(FunctionSpec spec) {
                                                           seen_.erase(name);
                                                           numbers_.giveBack(name);
                                                           if (auto back = returning_.extract(name); back && !stopping_)
-                                                            add(std::move(back.mapped()));
+                                                            if (const auto error = add(std::move(back.mapped()))) spdlog::error("{}", *error);
                                                           maybeStopped();
                                                         });
                                                       }});
@@ -152,10 +152,11 @@ void Supervisor::add(FunctionSpec spec) {
   if (auto survivor = survivors_.extract(name)) {
     const pid_t pid = survivor.mapped().pid;
     Status status = added.adopt(std::move(survivor.mapped()));
-    if (status) return;
+    if (status) return std::nullopt;
     spdlog::warn("function {}: process {} of the daemon before this one is ended: {}", name, pid, status.error().message);
   }
   added.start();
+  return std::nullopt;
 }
 
 void Supervisor::onState(const std::string& name) {

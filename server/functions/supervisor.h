@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -73,7 +74,7 @@ class Supervisor : public router::Directory {
   const std::map<std::string, std::string>& broken() const { return broken_; }
 
  private:
-  void add(FunctionSpec);
+  std::optional<std::string> add(FunctionSpec);
   void onState(const std::string& name);
   Result<std::optional<User>> userFor(const FunctionSpec&, bool& own);
   void maybeStopped();

@@ -23,9 +23,9 @@ std::optional<uid_t> UserNumbers::take(const std::string& function) {
 
 Result<User> findUser(const std::string& name) {
   const passwd* entry = ::getpwnam(name.c_str());
-  if (entry == nullptr) return Error{CudaError::invalidValue, "user: there is no user '" + name + "'"};
+  if (entry == nullptr) return Error{CudaError::invalidValue, "there is no user '" + name + "'"};
   if (entry->pw_uid == 0)
-    return Error{CudaError::invalidValue, "user: '" + name + "' is root, as whom no function runs"};
+    return Error{CudaError::invalidValue, "'" + name + "' is root, as whom no function runs"};
   return User{entry->pw_uid, entry->pw_gid};
 }
 

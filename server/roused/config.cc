@@ -3,6 +3,7 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <map>
 
 namespace rouse::daemon {
 namespace {
@@ -34,13 +35,24 @@ class Reading {
   }
 
   void text(const std::string& where, const SettingKey& key, const std::string& value) {
-    if (Status status = assign(settings, key, value); !status)
-      fail(where, dottedName(key) + ": " + status.error().message);
+    if (Status status = assign(settings, key, value); !status) fail(where, dottedName(key) + ": " + status.error().message);
+    places_[dottedName(key)] = where;
+  }
+
+  // Once all has been read.
+  void contradicted() {
+    for (const Contradiction& one : contradictions(settings)) {
+      const auto said = std::ranges::find_if(one.keys, [&](const std::string& key) { return places_.contains(key); });
+      const std::string what = one.keys.front() + ": " + one.what;
+      said == one.keys.end() ? errors.messages.push_back(what) : fail(places_.at(*said), what);
+    }
   }
 
   void fail(const std::string& where, const std::string& what) { errors.messages.push_back(where + ": " + what); }
 
  private:
+  std::map<std::string, std::string> places_;  // by dotted name: where its value comes from
+
   void keyed(const fs::path& path, std::string_view section, const toml::key& name, const toml::node& node) {
     const std::string where = path.string() + ":" + std::to_string(name.source().begin.line);
     const std::string dotted = std::string(section) + "." + std::string(name.str());
@@ -52,6 +64,7 @@ class Reading {
     if (const auto* flag = node.as_boolean()) value = flag->get();
     if (!value) return fail(where, dotted + ": must be text, a whole number or a boolean");
     if (Status status = assign(settings, *key, *value); !status) fail(where, dotted + ": " + status.error().message);
+    places_[dotted] = where;
   }
 
   static bool knownSection(std::string_view name) {
@@ -108,7 +121,7 @@ std::variant<Settings, ConfigErrors> readConfig(const ConfigSources& sources) {
       reading.text("command line", *key, value);
     }
   }
-  if (reading.errors.messages.empty()) reading.errors.messages = contradictions(reading.settings);
+  if (reading.errors.messages.empty()) reading.contradicted();
   if (!reading.errors.messages.empty()) return std::move(reading.errors);
   return std::move(reading.settings);
 }

@@ -22,7 +22,8 @@ struct ConfigSources {
 };
 
 // All errors there are, not only the first, each "where: key: what is wrong"; where is FILE:LINE, an environment
-// variable or a flag (absent where several values contradict each other). Keys nobody knows are errors.
+// variable or a flag. Of values that contradict each other it is where the key's own comes from, or the other's, if that is a default.
+// Keys nobody knows are errors.
 struct ConfigErrors {
   std::vector<std::string> messages;
 };

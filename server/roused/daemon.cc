@@ -143,7 +143,7 @@ Status Daemon::start() {
   const bool activated = inherited_.has_value();
   auto socket = activated ? Result<wire::OwnedFd>(std::move(*inherited_))
                           : makeListeningSocket(settings_.socket, settings_.socketMode, settings_.socketGroup);
-  if (!socket) return std::move(socket).error();
+  if (!socket) return Error{socket.error().code, "daemon.socket: " + socket.error().message};
   listener_ = std::make_unique<Listener>(
       io_, std::move(*socket), activated ? "" : settings_.socket,
       [this](wire::OwnedFd connection, channel::Peer peer) { onConnection(std::move(connection), peer); });

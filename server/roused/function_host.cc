@@ -99,8 +99,9 @@ std::unique_ptr<router::FunctionGate> FunctionHost::makeGate(DevicePool& pool, S
           .onPeer = [this](std::uint32_t gpu, const sched::Peer& peer) { scheduled_->peerAdded(gpu, peer); },
           .onGpuLost = [this](std::uint32_t gpu) { scheduled_->gpuLost(gpu); },
           .onGpuReturned = [this](std::uint32_t gpu) { scheduled_->gpuReturned(gpu); }});
-  const std::string& policy = settings_.schedulerPolicy;
-  auto gate = std::make_unique<scheduling::ScheduledGate>(io_, *fleet_, sched::makePolicies({policy, policy, policy, settings_.schedulerAdmission}).value(), &history_);
+  const auto part = [this](const std::string& setting) { return setting == "policy" ? settings_.schedulerPolicy : setting; };
+  auto gate = std::make_unique<scheduling::ScheduledGate>(io_, *fleet_, sched::makePolicies({part(settings_.schedulerQueueing), part(settings_.schedulerPlacement), part(settings_.schedulerEviction), settings_.schedulerAdmission}).value(),
+                                                          &history_);
   scheduled_ = gate.get();
   return gate;
 }

@@ -19,7 +19,7 @@ Error failed(const std::string& what) { return {CudaError::systemNotReady, what 
 
 Status setGroup(const std::string& path, const std::string& group) {
   const ::group* entry = ::getgrnam(group.c_str());
-  if (entry == nullptr) return Error{CudaError::invalidValue, "daemon.socket_group: no group '" + group + "'"};
+  if (entry == nullptr) return Error{CudaError::invalidValue, "there is no group '" + group + "' for " + path};
   if (::chown(path.c_str(), static_cast<uid_t>(-1), entry->gr_gid) != 0) return failed("chown " + path);
   return {};
 }
@@ -30,7 +30,7 @@ Result<wire::OwnedFd> makeListeningSocket(const std::string& path, mode_t mode, 
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.empty() || path.size() >= sizeof address.sun_path) {
-    return Error{CudaError::invalidValue, "daemon.socket: a path of " + std::to_string(path.size()) +
+    return Error{CudaError::invalidValue, "the path of a socket, '" + path + "', has " + std::to_string(path.size()) +
                                               " bytes, the limit is " + std::to_string(sizeof address.sun_path - 1)};
   }
   std::memcpy(address.sun_path, path.data(), path.size());

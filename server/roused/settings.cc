@@ -57,6 +57,9 @@ constexpr std::array kKeys = {
     SettingKey{"router", "max_connections", Type::count, &Settings::routerMaxConnections, nullptr, true},
     SettingKey{"router", "repository", Type::repository, &Settings::routerRepository, nullptr, true},
     SettingKey{"scheduler", "policy", Type::policy, &Settings::schedulerPolicy, nullptr, false},
+    SettingKey{"scheduler", "queueing", Type::queueing, &Settings::schedulerQueueing, nullptr, false},
+    SettingKey{"scheduler", "placement", Type::placement, &Settings::schedulerPlacement, nullptr, false},
+    SettingKey{"scheduler", "eviction", Type::eviction, &Settings::schedulerEviction, nullptr, false},
     SettingKey{"scheduler", "admission", Type::admission, &Settings::schedulerAdmission, nullptr, false},
     SettingKey{"scheduler", "slots", Type::count, &Settings::schedulerSlots, nullptr, false},
     SettingKey{"executor", "spares", Type::count, &Settings::spares, "ROUSE_SPARES", false},
@@ -67,8 +70,6 @@ constexpr std::array kKeys = {
     SettingKey{"executor", "swap_plan", Type::plan, &Settings::swapPlan, nullptr, false},
     SettingKey{"executor", "discard_launches", Type::flag, &Settings::discardLaunches, nullptr, false},
 };
-
-constexpr std::array<std::string_view, 6> kLevels = {"trace", "debug", "info", "warning", "error", "critical"};
 
 Error expected(const std::string& what, const std::string& got) {
   return {CudaError::invalidValue, "'" + got + "' is not " + what};
@@ -123,6 +124,13 @@ Status assignText(Settings& settings, const SettingKey& key, const SettingValue&
   if (!std::holds_alternative<std::string>(value)) return expected("text in quotes", shown(value));
   settings.*std::get<std::string Settings::*>(key.field) = std::get<std::string>(value);
   return {};
+}
+
+Status assignOneOf(Settings& settings, const SettingKey& key, const SettingValue& value, std::initializer_list<std::string_view> names) {
+  if (std::ranges::find(names, shown(value)) != names.end()) return assignText(settings, key, value);
+  std::string all;
+  for (const std::string_view name : names) all.append(all.empty() ? "one of " : ", ").append(name);
+  return expected(all, shown(value));
 }
 
 Status assignTime(Settings& settings, const SettingKey& key, const SettingValue& value) {
@@ -185,25 +193,22 @@ Status assign(Settings& settings, const SettingKey& key, const SettingValue& val
     case Type::text:
       return assignText(settings, key, value);
     case Type::level:
-      if (std::ranges::find(kLevels, shown(value)) == kLevels.end()) {
-        return expected("one of trace, debug, info, warning, error, critical", shown(value));
-      }
-      return assignText(settings, key, value);
+      return assignOneOf(settings, key, value, {"trace", "debug", "info", "warning", "error", "critical"});
     case Type::plan:
-      if (const std::string text = shown(value); text != "whole" && text != "granule" && text != "grouped")
-        return expected("one of whole, granule, grouped", text);
-      return assignText(settings, key, value);
+      return assignOneOf(settings, key, value, {"whole", "granule", "grouped"});
     case Type::policy:
-      if (const std::string text = shown(value); text != "rouse" && text != "torpor" && text != "queue")
-        return expected("one of rouse, torpor, queue", text);
-      return assignText(settings, key, value);
+      return assignOneOf(settings, key, value, {"rouse", "torpor", "queue"});
+    // Those of sched/policies/names.cc.
+    case Type::queueing:
+      return assignOneOf(settings, key, value, {"policy", "fifo", "edf", "torpor", "rouse"});
+    case Type::placement:
+      return assignOneOf(settings, key, value, {"policy", "random", "torpor", "rouse"});
+    case Type::eviction:
+      return assignOneOf(settings, key, value, {"policy", "lru", "torpor", "rouse"});
     case Type::admission:
-      if (const std::string text = shown(value); text != "rouse" && text != "limits") return expected("one of rouse, limits", text);
-      return assignText(settings, key, value);
+      return assignOneOf(settings, key, value, {"rouse", "limits"});
     case Type::repository:
-      if (const std::string text = shown(value); text != "off" && text != "index" && text != "socket" && text != "all")
-        return expected("one of off, index, socket, all", text);
-      return assignText(settings, key, value);
+      return assignOneOf(settings, key, value, {"off", "index", "socket", "all"});
     case Type::count:
       return assignCount(settings, key, value);
     case Type::bytes:
@@ -248,24 +253,22 @@ Status assign(Settings& settings, const SettingKey& key, const SettingValue& val
   return expected("known", shown(value));
 }
 
-std::vector<std::string> contradictions(const Settings& settings) {
-  std::vector<std::string> found;
+std::vector<Contradiction> contradictions(const Settings& settings) {
+  std::vector<Contradiction> found;
   if (settings.link.empty() && settings.topology.empty()) return found;
   const std::string key = settings.topology.empty() ? "devices.link" : "devices.topology";
   if (!settings.link.empty() && !settings.topology.empty())
-    found.push_back("devices.link: devices.topology describes the links already: only one of the two can be");
+    found.push_back({{"devices.link"}, "devices.topology describes the links already: only one of the two can be"});
   if (settings.kind != DeviceKind::cpu)
-    found.push_back(key + ": links are modelled with the CPU device only, and devices.kind is \"" +
-                    std::string(name(settings.kind)) + "\": it must be \"cpu\"");
+    found.push_back({{key}, "links are modelled with the CPU device only, and devices.kind is \"" + std::string(name(settings.kind)) + "\": it must be \"cpu\""});
   if (!settings.topology.empty()) {
     const auto topology = memory::Topology::load(settings.topology);
     const std::size_t most = topology ? std::min<std::size_t>(topology->gpus(), wire::kMaxDevices) : 0;
     if (topology && settings.count > topology->gpus())
-      found.push_back("devices.count: " + std::to_string(settings.count) + " GPUs, and " + settings.topology + " describes " +
-                      std::to_string(topology->gpus()));
+      found.push_back({{"devices.count", key}, std::to_string(settings.count) + " GPUs, and " + settings.topology + " describes " + std::to_string(topology->gpus())});
     if (topology && settings.count == 0 && most < topology->gpus())
-      found.push_back("devices.count: " + settings.topology + " describes " + std::to_string(topology->gpus()) +
-                      " GPUs, of which " + std::to_string(wire::kMaxDevices) + " can be served: say how many");
+      found.push_back({{"devices.count", key}, settings.topology + " describes " + std::to_string(topology->gpus()) + " GPUs, of which " +
+                                                   std::to_string(wire::kMaxDevices) + " can be served: say how many"});
   }
   return found;
 }

@@ -72,6 +72,8 @@ struct Settings {
   // [scheduler]: which request goes first, and where (sched/). "queue": each function's in the order in which they come. Where functions keep their
   // GPU (hostStore), there is nothing to decide, and it is "queue" whatever is said here.
   std::string schedulerPolicy = "rouse";
+  // Its parts, each by itself: "policy": as that says. For comparisons: those of rouse-sim.
+  std::string schedulerQueueing = "policy", schedulerPlacement = "policy", schedulerEviction = "policy";
   std::string schedulerAdmission = "rouse";  // or "limits": a request that would be far too late is refused at once, or served late
   std::uint32_t schedulerSlots = 1;  // requests that run on one GPU at a time
   std::uint32_t schedulerHistory = 4096;  // requests whose story is kept for `rouse explain` (server/router/history.h); 0: none
@@ -92,7 +94,7 @@ struct Settings {
 
 // One name in the table.
 struct SettingKey {
-  enum class Type : std::uint8_t { text, count, bytes, mode, flag, kind, level, link, plan, policy, admission, repository, topology, time, address, users };
+  enum class Type : std::uint8_t { text, count, bytes, mode, flag, kind, level, link, plan, policy, queueing, placement, eviction, admission, repository, topology, time, address, users };
   using Field = std::variant<std::string Settings::*, std::uint32_t Settings::*, std::uint64_t Settings::*,
                              bool Settings::*, DeviceKind Settings::*>;
   std::string_view section, key;
@@ -111,8 +113,12 @@ std::string dottedName(const SettingKey&);
 using SettingValue = std::variant<std::string, std::int64_t, bool>;
 Status assign(Settings&, const SettingKey&, const SettingValue&);
 
-// What cannot be together, each "key: what is wrong"; of settings whose values are each right by themselves.
-std::vector<std::string> contradictions(const Settings&);
+// What cannot be together, of settings whose values are each right by themselves.
+struct Contradiction {
+  std::vector<std::string> keys;  // dotted; the first is what is to be changed
+  std::string what;
+};
+std::vector<Contradiction> contradictions(const Settings&);
 
 std::string_view name(DeviceKind);
 

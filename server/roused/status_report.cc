@@ -179,6 +179,7 @@ ordered_json function(const StatusInput& input, const Session& session) {
       one["gpu_seconds"] = static_cast<double>(usage->consumption.busyNs) * 1e-9;
       one["place"] = placeName(usage->place);
       one["pinned"] = usage->pinned;
+      one["ties"] = known(usage->ties);
       one["commands"] = usage->commands;
       one["launches"] = usage->launches;
       one["error"] = usage->error;

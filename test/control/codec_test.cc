@@ -124,7 +124,7 @@ TEST_CASE("every other kind survives") {
   CHECK(status.sessions[0].hostBytes == 4);
   CHECK(status.sessions[0].error == 7);
   SessionUsage used{.sessionId = 1, .residentBytes = 2, .homeBytes = 3, .arrivals = 4, .departures = 5, .savedBytes = 6,
-                    .place = Place::arriving, .pinned = true, .lastSavedBytes = 7, .sharedHomeBytes = 8, .restingBytes = 11, .returnedBytes = 9, .sharedBytes = 12, .joinedBytes = 13, .lastDepartureNs = 10, .peerBytes = 14, .consumption = {}, .broughtBytes = 15};
+                    .place = Place::arriving, .pinned = true, .lastSavedBytes = 7, .sharedHomeBytes = 8, .restingBytes = 11, .returnedBytes = 9, .sharedBytes = 12, .joinedBytes = 13, .lastDepartureNs = 10, .peerBytes = 14, .consumption = {}, .broughtBytes = 15, .ties = "why"};
   const auto usage = std::get<ExecutorStatus>(roundTrip(1, ExecutorStatus{.sessions = {used}}).body).sessions.at(0);
   CHECK(usage.residentBytes == 2);
   CHECK(usage.homeBytes == 3);
@@ -141,6 +141,7 @@ TEST_CASE("every other kind survives") {
   CHECK(usage.lastDepartureNs == 10);
   CHECK(usage.peerBytes == 14);
   CHECK(usage.broughtBytes == 15);
+  CHECK(usage.ties == "why");
   CHECK(std::get<SessionMoved>(roundTrip(1, SessionMoved{used}).body).usage.broughtBytes == 15);
   CHECK(usage.sharedHomeBytes == 8);
   const auto store = std::get<ExecutorStatus>(

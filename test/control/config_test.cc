@@ -1,5 +1,6 @@
 #include "server/roused/config.h"
 
+#include "sched/policy.h"
 #include "server/roused/byte_size.h"
 #include "server/roused/service_notify.h"
 #include "test/control/daemon_fixture.h"
@@ -159,18 +160,42 @@ TEST_CASE("links are modelled of a kind or from a file, with the CPU device only
         std::vector<std::string>{file + ":3: devices.link: 'isa' is not one of pcie3x4, pcie3x8, pcie3x16, pcie4x4, pcie4x8, pcie4x16, "
                                         "pcie5x4, pcie5x8, pcie5x16"});
   CHECK(errorsOf(with("link = \"pcie4x8\"\n")) ==
-        std::vector<std::string>{"devices.link: links are modelled with the CPU device only, and devices.kind is \"auto\": it must be \"cpu\""});
+        std::vector<std::string>{file + ":2: devices.link: links are modelled with the CPU device only, and devices.kind is \"auto\": it must be \"cpu\""});
   CHECK(errorsOf(with("kind = \"cuda\"\ntopology = \"" + node.string() + "\"\n")) ==
-        std::vector<std::string>{"devices.topology: links are modelled with the CPU device only, and devices.kind is \"cuda\": it must be \"cpu\""});
+        std::vector<std::string>{file + ":3: devices.topology: links are modelled with the CPU device only, and devices.kind is \"cuda\": it must be \"cpu\""});
   CHECK(errorsOf(with("kind = \"cpu\"\nlink = \"pcie4x8\"\ntopology = \"" + node.string() + "\"\n")) ==
-        std::vector<std::string>{"devices.link: devices.topology describes the links already: only one of the two can be"});
+        std::vector<std::string>{file + ":3: devices.link: devices.topology describes the links already: only one of the two can be"});
   CHECK(errorsOf(with("kind = \"cpu\"\ncount = 3\ntopology = \"" + node.string() + "\"\n")) ==
-        std::vector<std::string>{"devices.count: 3 GPUs, and " + node.string() + " describes 2"});
+        std::vector<std::string>{file + ":3: devices.count: 3 GPUs, and " + node.string() + " describes 2"});
+  // The one that is stronger than the file, and the one that was said where the other is a default.
+  ConfigSources flagged = with("kind = \"cpu\"\ntopology = \"" + node.string() + "\"\n");
+  flagged.flags = {{"devices.count", "3"}};
+  CHECK(errorsOf(flagged) == std::vector<std::string>{"command line: devices.count: 3 GPUs, and " + node.string() + " describes 2"});
+  std::string many;
+  for (int i = 0; i < 17; ++i) many += "[[gpu]]\nlink = \"pcie3x16\"\n";
+  const auto large = scratch.write("large.toml", many);
+  const auto tooMany = errorsOf(with("kind = \"cpu\"\ntopology = \"" + large.string() + "\"\n"));
+  REQUIRE(tooMany.size() == 1);
+  CHECK_THAT(tooMany[0], Catch::StartsWith(file + ":3: devices.count: " + large.string() + " describes 17 GPUs"));
   const auto errors = errorsOf(with("kind = \"cpu\"\ntopology = \"" + broken.string() + "\"\n"));
   REQUIRE(errors.size() == 1);
   CHECK(errors[0].starts_with(file + ":3: devices.topology: " + broken.string() + ":"));
   CHECK(errors[0].find("isa") != std::string::npos);
   CHECK(errors[0].find("speed") != std::string::npos);
+}
+
+TEST_CASE("the scheduler's parts are those that it has") {
+  Scratch scratch;
+  const auto with = [&](const std::string& text) { return sourcesOf(scratch.write("rouse.toml", "[scheduler]\n" + text)); };
+  const std::vector<std::string> names = {"fifo", "edf", "lru", "random", "torpor", "rouse", "queue", "limits", "best"};
+  for (const std::string& name : names) {
+    INFO(name);
+    CHECK(errorsOf(with("queueing = \"" + name + "\"\n")).empty() == sched::makePolicies({.queueing = name}).ok());
+    CHECK(errorsOf(with("placement = \"" + name + "\"\n")).empty() == sched::makePolicies({.placement = name}).ok());
+    CHECK(errorsOf(with("eviction = \"" + name + "\"\n")).empty() == sched::makePolicies({.eviction = name}).ok());
+    CHECK(errorsOf(with("admission = \"" + name + "\"\n")).empty() == sched::makePolicies({.admission = name}).ok());
+  }
+  CHECK_THAT(errorsOf(with("eviction = \"best\"\n")).at(0), Catch::EndsWith("scheduler.eviction: 'best' is not one of policy, lru, torpor, rouse"));
 }
 
 TEST_CASE("addresses, times and user numbers") {

@@ -523,7 +523,7 @@ TEST_CASE("the socket is made with its mode, taken over when dead, refused when 
   CHECK_THAT(daemon::makeListeningSocket(file, 0600, "").error().message, Catch::Contains("not a socket"));
   CHECK(fs::exists(file));
   CHECK_THAT(daemon::makeListeningSocket(scratch.path() / std::string(200, 'x'), 0600, "").error().message,
-             Catch::Contains("limit is 107"));
+             Catch::Contains(scratch.path().string() + "/xxx") && Catch::Contains("limit is 107") && !Catch::Contains("daemon.socket"));
   CHECK_THAT(daemon::makeListeningSocket(scratch.path() / "s", 0600, "no-such-group").error().message,
-             Catch::Contains("no group"));
+             Catch::StartsWith("there is no group 'no-such-group' for " + scratch.path().string()));
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "client-shim/cudart/implementations.h"
+#include "schemas/base/cuda_error.h"
 
 TEST_CASE("names and descriptions of all error codes are those of the toolkit's library", "[cudart][errors]") {
   void* toolkit = ::dlopen(ROUSE_TOOLKIT_CUDART, RTLD_NOW | RTLD_LOCAL);
@@ -31,4 +32,16 @@ TEST_CASE("names and descriptions of all error codes are those of the toolkit's 
   }
   CHECK(wrong == 0);
   CHECK(known > 120);
+}
+
+TEST_CASE("errors that the server knows have CUDA's names", "[cudart][errors]") {
+  int named = 0;
+  for (int code = 0; code <= 10100; ++code) {
+    const std::string_view name = rouse::name(static_cast<rouse::CudaError>(code));
+    if (name.empty()) continue;
+    ++named;
+    CHECK(name == rouse::cudart::impl::cudaGetErrorName(static_cast<cudaError_t>(code)));
+  }
+  CHECK(named >= 34);
+  CHECK(rouse::name(rouse::CudaError::illegalAddress) == "cudaErrorIllegalAddress");
 }

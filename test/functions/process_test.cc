@@ -237,7 +237,7 @@ struct Supervised {
   std::vector<std::string> tokens, revoked;
   std::unique_ptr<Supervisor> supervisor;
 
-  Supervised() {
+  explicit Supervised(rouse::daemon::UserRange users = {1879050100, 1879050200}) {
     spdlog::set_level(spdlog::level::off);
     fs::create_directory(folder.path / "functions.d");
     supervisor = std::make_unique<Supervisor>(
@@ -247,7 +247,7 @@ struct Supervised {
                           .clientLibraries = "/lib/rouse",
                           .daemonSocket = "/none",
                           .cgroup = "",
-                          .users = {1879050100, 1879050200}},
+                          .users = users},
         gate,
         Supervisor::Events{.openDoor = nullptr,
                            .issueToken =
@@ -341,6 +341,24 @@ TEST_CASE("a broken file keeps what was there; a changed one changes it; a remov
   CHECK(world.supervisor->reload().empty());
   CHECK(world.supervisor->find("f") == nullptr);
   CHECK(world.until([&] { return world.supervisor->functions().empty(); }));
+}
+
+TEST_CASE("a function that has no user is told of, whoever reads its file") {
+  Supervised world({1879050100, 1879050100});
+  world.write("f", "user = \"no such user\"\n");
+  auto errors = world.supervisor->reload();
+  REQUIRE(errors.size() == 1);
+  CHECK_THAT(errors[0], Catch::EndsWith("f.toml:15: user: there is no user 'no such user'"));
+  CHECK(world.supervisor->broken().contains("f"));
+  CHECK_FALSE(world.supervisor->order("f", Supervisor::Order::start).ok());
+  // Where roused is root each function has a number of its own, and here there is one.
+  if (::geteuid() != 0) return;
+  world.write("f");
+  world.write("g");
+  errors = world.supervisor->reload();
+  REQUIRE(errors.size() == 1);
+  CHECK_THAT(errors[0], Catch::Contains("g.toml:1: no user number is left for it (functions.users)"));
+  CHECK(world.ready("f"));
 }
 
 TEST_CASE("operators start, stop and restart; a function that will not end is killed") {

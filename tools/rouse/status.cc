@@ -98,11 +98,20 @@ void printGpus(const ordered_json& report) {
   }
 }
 
-// "GPU 0 resident", "GPU 1 home", "GPU 0 resident pinned", "GPU 0 lost"; "?" when its executor does not say.
+// Of a program's device, as CUDA names it.
+std::string errorName(const ordered_json& function) {
+  const auto code = function["error"].get<std::uint32_t>();
+  if (code == 0) return "-";
+  const std::string_view known = name(static_cast<CudaError>(code));
+  return known.empty() ? std::to_string(code) : std::string(known);
+}
+
+// "GPU 0 resident", "GPU 1 home", "GPU 0 resident tied", "GPU 0 resident pinned", "GPU 0 lost"; "?" when its executor does not say.
 std::string where(const ordered_json& gpu) {
   std::string text = "GPU " + number(gpu, "index") + " ";
   if (gpu["state"] != "serving") return text + gpu["state"].get<std::string>();
   text += gpu.value("place", "?");
+  if (gpu.contains("ties") && !gpu["ties"].is_null()) text += " tied";
   return gpu.value("pinned", false) ? text + " pinned" : text;
 }
 
@@ -128,7 +137,7 @@ void printFunctions(const ordered_json& report) {
     table.add({number(function, "session"), function["name"], number(function, "pid"), function.value("isolation", "shared"), places,
                bytes(function, "mapped_bytes"), bytes(function, "resident_bytes"), bytes(function, "shared_bytes"), bytes(function, "home_bytes"),
                bytes(function, "home_shared_bytes"), lastSaved(function), bytes(function, "host_bytes"), number(function, "commands"),
-               number(function, "launches"), function["error"] == 0 ? "-" : number(function, "error")});
+               number(function, "launches"), errorName(function)});
   }
   table.print();
 }
