@@ -367,6 +367,32 @@ TEST_CASE("config check names file, line and key; the shipped example is right, 
   CHECK(std::get<daemon::Settings>(read) == daemon::Settings{});
 }
 
+TEST_CASE("roused's manual page has every flag in its synopsis and by itself, and every variable") {
+  std::stringstream read;
+  read << std::ifstream(std::string(MANUAL_PAGES) + "/roused.8").rdbuf();
+  std::string page = read.str();
+  for (std::size_t at = 0; (at = page.find("\\-", at)) != std::string::npos;) page.replace(at, 2, "-");
+  const std::size_t description = page.find(".SH DESCRIPTION");
+  REQUIRE(description != std::string::npos);
+  const std::string help = finish(begin({ROUSED_PATH, "--help"})).out;
+  std::size_t flags = 0;
+  for (std::size_t at = 0; (at = help.find("\n  --", at)) != std::string::npos; ++flags) {
+    at += 3;
+    const std::string flag = help.substr(at, help.find_first_of(" \n", at) - at);
+    if (flag == "--version") continue;
+    INFO(flag);
+    CHECK(page.substr(0, description).find(flag) != std::string::npos);
+    const std::string rest = page.substr(description);
+    CHECK((rest.find("\n.BI " + flag + " ") != std::string::npos || rest.find("\n.B " + flag + "\n") != std::string::npos));
+  }
+  CHECK(flags >= 17);
+  for (const daemon::SettingKey& key : daemon::settingKeys()) {
+    if (key.environment == nullptr) continue;
+    INFO(key.environment);
+    CHECK(page.find(std::string(" ") + key.environment + " ", page.find(".SH ENVIRONMENT")) != std::string::npos);
+  }
+}
+
 TEST_CASE("a daemon on its own: ready for systemd, gone without a trace") {
   Installation installation;
   const std::string socket = installation.root() / "run/rouse.sock";
