@@ -46,7 +46,8 @@ DevicePoolOptions poolOptions(const Settings& settings, const ClientContract& co
           .backends = settings.backends,
           .wireHash = contract.wireHash,
           .adoptionSocket = adoptionPath(settings.socket),
-          .orphanTimeout = settings.orphanTimeout};
+          .orphanTimeout = settings.orphanTimeout,
+          .liveness = std::chrono::milliseconds(settings.liveness)};
 }
 
 }  // namespace

@@ -207,6 +207,7 @@ void DevicePool::open(DeviceKind kind) {
                          .wireHash = options_.wireHash,
                          .adoptionSocket = options_.adoptionSocket,
                          .orphanTimeout = options_.orphanTimeout,
+                         .liveness = options_.liveness,
                          .node = describeNode(count),
                          .backOff = options_.backOff,
                          .absent = [this, ordinal] { return isolated_.granted(ordinal); }});

@@ -39,6 +39,7 @@ struct DevicePoolOptions {
   // As ExecutorOptions has them.
   std::string adoptionSocket;
   std::uint64_t orphanTimeout = 0;
+  std::chrono::milliseconds liveness{0};
 };
 
 // One that another daemon had started and this one has now; what it has told of its sessions is its orphan's still.

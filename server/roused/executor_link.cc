@@ -32,7 +32,7 @@ constexpr std::uint32_t kMostFailuresServed = 3;
 }  // namespace
 
 ExecutorLink::ExecutorLink(boost::asio::io_context& io, ExecutorOptions options, Events events)
-    : io_(io), options_(std::move(options)), events_(std::move(events)), exit_(io), errors_(io), timer_(io) {}
+    : io_(io), options_(std::move(options)), events_(std::move(events)), exit_(io), errors_(io), timer_(io), livenessTimer_(io) {}
 
 ExecutorLink::~ExecutorLink() {
   if (channel_) channel_->close();
@@ -169,7 +169,40 @@ Status ExecutorLink::adopt(Orphan& orphan) {
   std::vector<wire::OwnedFd> fds;
   fds.push_back(std::move(*standardError));
   channel_->send(orphan.request, channel::Adopted{}, std::move(fds));
+  watchLiveness();
   return {};
+}
+
+// A driver's call that never returns ends no process: nobody else would notice.
+void ExecutorLink::watchLiveness() {
+  if (options_.liveness.count() == 0) return;
+  liveness_ = std::make_shared<Liveness>(options_.liveness);
+  livenessTurn_ = std::chrono::steady_clock::now();
+  awaitLivenessTurn();
+}
+
+void ExecutorLink::awaitLivenessTurn() {
+  livenessTimer_.expires_after(liveness_->interval());
+  livenessTimer_.async_wait([this, current = std::weak_ptr(liveness_)](const boost::system::error_code& error) {
+    // It may have expired already when its executor went.
+    if (!error && !current.expired() && serving()) onLivenessTurn();
+  });
+}
+
+void ExecutorLink::onLivenessTurn() {
+  const auto now = std::chrono::steady_clock::now();
+  switch (liveness_->turn(now - std::exchange(livenessTurn_, now))) {
+    case Liveness::Step::nothing:
+      break;
+    case Liveness::Step::ask:
+      // Its answer comes from the thread that serves; what it says is nobody's concern here.
+      request(channel::ExecutorStatusRequest{}, {}, [](const Result<channel::Message>&) {});
+      break;
+    case Liveness::Step::end:
+      goDown(failure("the executor has not answered for " + std::to_string(options_.liveness.count()) + " ms (executor.liveness), and is killed"));
+      return discard();
+  }
+  awaitLivenessTurn();
 }
 
 std::string ExecutorOptions::describe() const {
@@ -188,6 +221,7 @@ void ExecutorLink::awaitDeath() {
 }
 
 void ExecutorLink::onMessage(channel::Message message) {
+  if (liveness_) liveness_->heard();
   if (auto* ready = std::get_if<channel::ExecutorReady>(&message.body); ready && state_ == State::starting) {
     if (ready->wireHash != options_.wireHash) {
       goDown({CudaError::initializationError, "speaks another wire than this daemon: install both from one build"});
@@ -199,6 +233,7 @@ void ExecutorLink::onMessage(channel::Message message) {
     hasServed_ = true;
     readyAt_ = std::chrono::steady_clock::now();
     timer_.cancel();
+    watchLiveness();
     return events_.onReady(*this);
   }
   // Why it does not come up, or why it ends: nobody asked. It is about to exit.
@@ -245,6 +280,8 @@ void ExecutorLink::goDown(const Error& reason) {
   problem_ = reason.message.starts_with(name + " ") ? reason.message : name + ": " + reason.message;
   if (channel_) channel_->close();
   timer_.cancel();
+  liveness_.reset();
+  livenessTimer_.cancel();
   // Answers may start new requests: those find it down.
   auto pending = std::exchange(pending_, {});
   for (auto& [id, answer] : pending) {

@@ -21,6 +21,7 @@
 #include "server/roused/adoption.h"
 #include "server/roused/error_output.h"
 #include "server/roused/executor_identity.h"
+#include "server/roused/liveness.h"
 
 namespace rouse::daemon {
 
@@ -43,6 +44,8 @@ struct ExecutorOptions {
   // Where it is to look for another daemon, should this one be killed, for so many milliseconds; 0: it ends with this one.
   std::string adoptionSocket{};
   std::uint64_t orphanTimeout = 0;
+  // One that serves and says nothing for so long, though it is asked, is ended as if it had died; 0: it is never asked.
+  std::chrono::milliseconds liveness{0};
   // What else one that serves in the place of another must have in common with it (describe()): of its node.
   std::string node{};
 
@@ -118,6 +121,9 @@ class ExecutorLink {
   void discard();
   void scheduleRestart();
   void killNow();
+  void watchLiveness();
+  void awaitLivenessTurn();
+  void onLivenessTurn();
   Error failure(std::string text) const;
 
   boost::asio::io_context& io_;
@@ -135,6 +141,9 @@ class ExecutorLink {
   boost::asio::posix::stream_descriptor exit_;  // pidfd
   ErrorOutput errors_;
   boost::asio::steady_timer timer_;  // start-up deadline, restart, grace
+  std::shared_ptr<Liveness> liveness_;  // of one that serves, as long as it does
+  boost::asio::steady_timer livenessTimer_;
+  std::chrono::steady_clock::time_point livenessTurn_;  // the last
   std::shared_ptr<channel::Channel> channel_;
   std::chrono::steady_clock::time_point readyAt_;
   memory::DeviceProperties properties_;

@@ -65,6 +65,7 @@ constexpr std::array kKeys = {
     SettingKey{"executor", "spares", Type::count, &Settings::spares, "ROUSE_SPARES", false},
     SettingKey{"executor", "host_store", Type::bytes, &Settings::isolatedStore, nullptr, false},
     SettingKey{"executor", "idle", Type::time, &Settings::isolatedIdle, nullptr, true},
+    SettingKey{"executor", "liveness", Type::time, &Settings::liveness, nullptr, false},
     SettingKey{"executor", "orphan_timeout", Type::time, &Settings::orphanTimeout, "ROUSE_ORPHAN_TIMEOUT", false},
     SettingKey{"scheduler", "history", Type::count, &Settings::schedulerHistory, nullptr, false},
     SettingKey{"executor", "swap_plan", Type::plan, &Settings::swapPlan, nullptr, false},
@@ -137,7 +138,7 @@ Status assignTime(Settings& settings, const SettingKey& key, const SettingValue&
   const auto* text = std::get_if<std::string>(&value);
   const auto time = text == nullptr ? std::nullopt : parseDuration(*text);
   const auto field = std::get<std::uint64_t Settings::*>(key.field);
-  const int least = field == &Settings::orphanTimeout ? 0 : 1;
+  const int least = field == &Settings::orphanTimeout || field == &Settings::liveness ? 0 : 1;
   if (!time || time->count() < least) return expected("a time of at least " + std::to_string(least) + "ms, such as \"10s\"", shown(value));
   settings.*field = static_cast<std::uint64_t>(time->count());
   return {};

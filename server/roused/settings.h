@@ -87,6 +87,7 @@ struct Settings {
   std::string swapPlan = "grouped";  // or whole, granule: how memory comes to a GPU, for measuring what groups are worth
   // Milliseconds that executors and functions go on without a daemon, for another to take its place; 0: they end with it.
   std::uint64_t orphanTimeout = 60000;
+  std::uint64_t liveness = 300000;  // milliseconds: an executor that does not answer for so long is killed, and started again; 0: never
   bool discardLaunches = false;  // kernels are decoded and dropped, for measuring the path itself
 
   bool operator==(const Settings&) const = default;

@@ -317,6 +317,23 @@ TEST_CASE("a process is told its own fault rather than that the executor ended o
   CHECK((std::string(device.message) == "what the kernel did") == (fault == told));
 }
 
+TEST_CASE("an executor that hangs is killed, and another one serves; one that is idle is left alone") {
+  RunningDaemon daemon({.change = [](daemon::Settings& settings) { settings.liveness = 400; }});
+  const pid_t pid = daemon.status()["gpus"][0]["executor_pid"];
+  Client idle(daemon.settings.socket);
+  attached(idle.attach());
+  std::this_thread::sleep_for(1200ms);
+  CHECK(daemon.status()["gpus"][0]["executor_pid"] == pid);
+  REQUIRE(::kill(pid, SIGSTOP) == 0);
+  CHECK(eventually([&] {
+    const auto gpu = daemon.status()["gpus"][0];
+    return gpu["state"] == "serving" && gpu["executor_pid"] != pid;
+  }));
+  CHECK(::kill(pid, 0) != 0);
+  Client after(daemon.settings.socket);
+  attached(after.attach());
+}
+
 TEST_CASE("a module is kept once, installed once, and described") {
   RunningDaemon daemon({.gpus = 1, .change = [](daemon::Settings& settings) { settings.moduleMemory = 100; }});
   Client client(daemon.settings.socket), second(daemon.settings.socket);
