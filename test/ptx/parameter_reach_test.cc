@@ -63,6 +63,9 @@ TEST_CASE("parameters lead where they point, however far from there") {
   // Rounded
   CHECK(reaches("add.s64 %x0, %p, 15; and.b64 %x1, %x0, -16; ld.global.v4.u32 {%r0, %r1, %r2, %r3}, [%x1];"));
   CHECK(reaches("or.b64 %x0, %p, 4; ld.global.u32 %r0, [%x0];"));
+  CHECK(reaches("mul.wide.u32 %x0, %i, 16; or.b64 %x1, %x0, 8; add.s64 %x2, %p, %x1; ld.global.u32 %r0, [%x2];"));
+  CHECK(reaches("ld.global.u64 %x0, [%p]; shl.b64 %x1, %x0, 2; and.b64 %x2, %x1, 252; add.s64 %x3, %q, %x2; ld.global.u32 %r0, [%x3];"));
+  CHECK(reaches("mul.lo.s64 %x0, %n, -4; add.s64 %x1, %p, %x0; ld.global.u32 %r0, [%x1];"));
   // In a structure, chosen by a number
   CHECK(reaches("ld.param.v2.u64 {%x0, %x1}, [s+16]; ld.global.u32 %r0, [%x0]; st.global.u32 [%x1], %r0;"));
   CHECK(reaches("mov.b64 %x0, s; mul.wide.u32 %x1, %i, 8; add.s64 %x2, %x0, %x1; ld.param.u64 %x3, [%x2]; ld.global.u32 %r0, [%x3];"));
@@ -114,6 +117,11 @@ TEST_CASE("an address that was made by other operations than sums may lead anywh
   CHECK_FALSE(reaches("shr.u64 %x0, %p, 8; shl.b64 %x1, %x0, 8; ld.global.u32 %r0, [%x1];"));
   CHECK_FALSE(reaches("mul.lo.s64 %x0, %p, 8; ld.global.u32 %r0, [%x0];"));
   CHECK_FALSE(reaches("not.b64 %x0, %p; ld.global.u32 %r0, [%x0];"));
+  // Halves, found in memory, and a number that may be a parameter's
+  for (const std::string upper : {"shl.b64 %x2, %x1, 32;", "mul.lo.s64 %x2, %x1, 4294967296;", "shl.b64 %x2, %x1, %r2;", "shl.b64 %x3, %x1, 16; shl.b64 %x2, %x3, 16;"})
+    CHECK_FALSE(reaches("ld.global.v2.u32 {%r0, %r1}, [%p]; cvt.u64.u32 %x0, %r0; cvt.u64.u32 %x1, %r1; " + upper + " or.b64 %x4, %x2, %x0; add.s64 %x5, %x4, %n; ld.global.u32 %r2, [%x5];"));
+  CHECK_FALSE(reaches("ld.global.v2.u32 {%r0, %r1}, [%p]; cvt.u64.u32 %x0, %r0; cvt.u64.u32 %x1, %r1; mad.lo.s64 %x4, %x1, 4294967296, %x0; add.s64 %x5, %x4, %n; ld.global.u32 %r2, [%x5];"));
+  CHECK_FALSE(reaches("ld.global.u64 %x0, [%p]; and.b64 %x1, %x0, 4294967295; and.b64 %x2, %x0, -4294967296; or.b64 %x3, %x1, %x2; add.s64 %x4, %x3, %n; ld.global.u32 %r0, [%x4];"));
   // Of nothing that is an address
   CHECK_FALSE(reaches("ld.global.u32 %r0, [4096];"));
   CHECK_FALSE(reaches("cvt.u64.u32 %x0, %i; ld.global.u32 %r0, [%x0];"));

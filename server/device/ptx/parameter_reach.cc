@@ -13,6 +13,8 @@ constexpr Origins kOwn = 4;         // an address of shared or local memory, of 
 constexpr Origins kParameter = 8;   // a parameter, or the sum of one and numbers
 constexpr Origins kUnknown = 16;    // found in memory, or made in another way: perhaps an address
 
+constexpr std::int64_t kHalf = std::int64_t{1} << 32;
+
 // Loops make a pass for each register that a value goes through before it is back; texts that were made for this would make one for each instruction.
 constexpr unsigned kMostPasses = 32;
 
@@ -25,12 +27,6 @@ Origins sum(Origins a, Origins b) {
     for (const Origins y : {kParameter, kOwn, kScaled, kNumber})
       if ((a & x) != 0 && (b & y) != 0) made |= std::max(x, y);
   return made;
-}
-
-// Of one number by another, or by a shift.
-Origins product(Origins a, Origins b) {
-  if (a == 0 || b == 0) return 0;
-  return (a | b) == kNumber ? kNumber : kScaled;
 }
 
 Origins anything(Origins sources) {
@@ -107,14 +103,30 @@ class Reach {
 
   Origins either(const Instruction& i, std::size_t a, std::size_t b) const { return of(i.operands[a]) | of(i.operands[b]); }
 
-  // An address rounded to a multiple, or with an offset put into such a one.
+  // Of two numbers. One that is multiplied by 2^32 and more is perhaps half of an address.
+  Origins product(const Instruction& i) const {
+    for (const std::size_t k : {1u, 2u}) {
+      const Operand& factor = i.operands[k];
+      const auto value = static_cast<std::int64_t>(factor.value);
+      if (factor.kind == Operand::Kind::integer && (value >= kHalf || value <= -kHalf)) return kUnknown;
+    }
+    return of(i.operands[1]) == 0 || of(i.operands[2]) == 0 ? Origins{0} : kScaled;
+  }
+  Origins shifted(const Instruction& i) const {
+    const Operand& by = i.operands[2];
+    if (by.kind != Operand::Kind::integer || by.value >= 32) return kUnknown;
+    return of(i.operands[1]) == 0 ? Origins{0} : kScaled;
+  }
+
+  // An address or offset rounded to a multiple, or one with a small offset put into such a one.
   Origins masked(const Instruction& i) const {
     const Origins value = of(i.operands[1]);
-    if (value == kOwn || value == kNumber) return value == kOwn ? kOwn : anything(sources(i, 1));
+    if (value == kOwn) return kOwn;
     constexpr std::uint64_t kLow = 0xfff;
     const Operand& by = i.operands[2];
-    const bool isSmall = by.kind == Operand::Kind::integer && (i.opcode == Opcode::or_ ? by.value <= kLow : i.opcode == Opcode::and_ && (by.value | kLow) == ~std::uint64_t{0});
-    return isSmall && (value & (kScaled | kUnknown)) == 0 ? value : anything(sources(i, 1));
+    if (i.opcode == Opcode::and_ && by.kind == Operand::Kind::integer && by.value < std::uint64_t{kHalf}) return kNumber;  // too small for an address
+    const bool isSmall = by.kind == Operand::Kind::integer && (i.opcode == Opcode::or_ ? by.value <= kLow : (by.value | kLow) == ~std::uint64_t{0});
+    return isSmall && (value & kUnknown) == 0 ? value : anything(sources(i, 1));
   }
 
   Origins loaded(const Instruction& i) const {
@@ -138,14 +150,14 @@ class Reach {
       case Opcode::sub:
         return isFloat(i.type()) ? kNumber : sum(operand(1), operand(2));
       case Opcode::mul:
-        return isFloat(i.type()) || i.has(Modifier::wide) ? kNumber : product(operand(1), operand(2));
+        return isFloat(i.type()) || i.has(Modifier::wide) ? kNumber : product(i);
       case Opcode::mad:
         if (isFloat(i.type())) return kNumber;
-        return sum(i.has(Modifier::wide) ? kNumber : product(operand(1), operand(2)), operand(3));
+        return sum(i.has(Modifier::wide) ? kNumber : product(i), operand(3));
       case Opcode::fma:
         return kNumber;
       case Opcode::shl:
-        return product(operand(1), operand(2));
+        return shifted(i);
       case Opcode::neg:
         return operand(1);
       case Opcode::min:
