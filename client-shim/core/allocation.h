@@ -7,6 +7,10 @@
 
 namespace rouse::client {
 
+// What memory that a program gets begins at a multiple of, and what blocks are rounded up to: what textures of plain memory begin at on every GPU there is
+// (CUDA Driver API, cuTexObjectCreate: CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT), and so what CUDA's own allocations do.
+inline constexpr std::uint64_t kAllocationUnit = 512;
+
 enum class MemoryKind : std::uint8_t {
   pageable,    // nothing of ours
   device,      // in a device window

@@ -19,8 +19,6 @@ namespace rouse::client {
 
 namespace {
 
-constexpr std::uint64_t kUnit =
-    256;  // CUDA Programming Guide: addresses from cudaMalloc are aligned to at least 256 bytes
 constexpr std::uint64_t kLeastAligned = 16 * kGranuleBytes;    // wastes a thirty-second of itself at the mean
 constexpr std::uint64_t kLeastStep = std::uint64_t{32} << 20;  // of a reservation
 constexpr std::uint64_t kMostStep = std::uint64_t{256} << 20;
@@ -36,7 +34,7 @@ AddressRange wholeGranules(AddressRange window) {
 }  // namespace
 
 DeviceHeap::DeviceHeap(Device& device)
-    : device_(device), window_(wholeGranules(device.info().window)), space_(window_, kUnit) {
+    : device_(device), window_(wholeGranules(device.info().window)), space_(window_, kAllocationUnit) {
   const std::uint64_t granules = window_.bytes / kGranuleBytes;
   users_.reset(static_cast<std::uint32_t*>(std::calloc(granules + 1, sizeof(std::uint32_t))));
   if (users_ == nullptr) throw std::bad_alloc();
@@ -251,7 +249,7 @@ void DeviceHeap::forgetEverything() {
   for (const auto& [address, block] : blocks_)
     if (block.adopted) (block.allocation.imported ? shared_ : adopted_).release({address, block.occupiedBytes});
   blocks_.clear();
-  space_ = RangeAllocator(window_, kUnit);
+  space_ = RangeAllocator(window_, kAllocationUnit);
   withheld_.clear();
   withheldBytes_ = 0;
   const std::uint64_t granules = isMapped_.size();

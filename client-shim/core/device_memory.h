@@ -17,10 +17,10 @@ class DeviceMemory {
  public:
   virtual ~DeviceMemory() = default;
 
-  // cudaMalloc: 256-byte aligned, at least `bytes` long. bytes 0: success and address 0. memoryAllocation at once when
+  // cudaMalloc: aligned to kAllocationUnit, at least `bytes` long. bytes 0: success and address 0. memoryAllocation at once when
   // the limit or the GPU is exhausted. At most one round trip, mostly none. `alignment`: a power of two up to
   // kGranuleBytes.
-  virtual CudaError allocate(std::uint64_t bytes, std::uint64_t* address, std::uint64_t alignment = 256) = 0;
+  virtual CudaError allocate(std::uint64_t bytes, std::uint64_t* address, std::uint64_t alignment = kAllocationUnit) = 0;
 
   // cudaFree. address 0: success. invalidValue unless `address` is the base of an allocation of the program. Does not
   // wait for the device.

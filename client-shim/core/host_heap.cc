@@ -14,7 +14,6 @@ namespace rouse::client {
 
 namespace {
 
-constexpr std::uint64_t kUnit = 256;
 constexpr std::uint64_t kLargestSmall = std::uint64_t{512} << 10;
 constexpr std::uint64_t kSmallRange = std::uint64_t{4} << 20;
 
@@ -28,7 +27,7 @@ HostHeap::HostHeap(Session& session)
     : session_(session),
       window_(session.hostWindow()),
       ranges_(behindStaging(window_.range()), wire::kPageBytes),
-      small_({}, kUnit) {}
+      small_({}, kAllocationUnit) {}
 
 // --- Blocks
 
@@ -58,12 +57,12 @@ CudaError HostHeap::allocateFor(const Allocation& tags, std::uint64_t bytes, std
     if (const CudaError error = takeRange(roundUp(bytes, wire::kPageBytes), &range); error != CudaError::success)
       return error;
   } else {
-    auto taken = small_.take(bytes, kUnit);
+    auto taken = small_.take(bytes, kAllocationUnit);
     if (!taken) {
       AddressRange fresh;
       if (const CudaError error = takeRange(kSmallRange, &fresh); error != CudaError::success) return error;
       small_.give(fresh, 0);
-      taken = small_.take(bytes, kUnit);
+      taken = small_.take(bytes, kAllocationUnit);
     }
     if (taken->epoch > settled_) {
       if (const CudaError error = drain(); error != CudaError::success) {
@@ -109,7 +108,7 @@ CudaError HostHeap::releaseLocked(std::uint64_t address) {
   if (bytes > kLargestSmall) {
     retiring_.push_back(unmapRange({address, roundUp(bytes, wire::kPageBytes)}));
   } else {
-    small_.give({address, roundUp(bytes, kUnit)}, ++epoch_);
+    small_.give({address, roundUp(bytes, kAllocationUnit)}, ++epoch_);
   }
   sweep(false);
   return CudaError::success;

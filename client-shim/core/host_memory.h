@@ -13,7 +13,7 @@ class HostMemory {
  public:
   virtual ~HostMemory() = default;
 
-  // kind: pinned or managed. 256-byte aligned; bytes 0 is invalidValue for managed, success and null for
+  // kind: pinned or managed. Aligned to kAllocationUnit; bytes 0 is invalidValue for managed, success and null for
   // pinned. `deviceIndex`: the device that is current, for attributes only.
   virtual CudaError allocate(std::uint64_t bytes, MemoryKind kind, std::uint32_t flags, std::uint32_t deviceIndex,
                              void** address) = 0;

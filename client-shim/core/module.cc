@@ -119,7 +119,7 @@ CudaError loadModule(Device& device, const ModuleSource& source, std::span<const
       }
     } else {
       const Allocation tags{.kind = MemoryKind::device, .variable = true, .deviceIndex = device.index()};
-      error = device.heap().allocateFor(tags, bytes, std::max<std::uint64_t>(listing->alignments[i], 256),
+      error = device.heap().allocateFor(tags, bytes, std::max<std::uint64_t>(listing->alignments[i], kAllocationUnit),
                                         &variable.address);
       if (error == CudaError::success) made->owned_.push_back(variable.address);
     }

@@ -13,8 +13,6 @@ namespace rouse::client {
 
 namespace {
 
-constexpr std::uint64_t kUnit = 512;
-
 // A resting block may be this much larger than what is asked for.
 std::uint64_t largestFor(std::uint64_t bytes) { return bytes + bytes / 4 + 4096; }
 
@@ -36,7 +34,7 @@ CudaError StreamOrderedPool::allocate(std::uint64_t bytes, Stream& stream, std::
   if (bytes == 0) return CudaError::success;
   if (bytes > device_.info().memoryLimit) return CudaError::memoryAllocation;
   // Where accesses are checked a block is what was asked for, exactly.
-  if (device_.session().check() == nullptr) bytes = roundUp(bytes, kUnit);
+  if (device_.session().check() == nullptr) bytes = roundUp(bytes, kAllocationUnit);
   {
     const std::lock_guard lock(mutex_);
     if (takeResting(bytes, stream, false, address)) return CudaError::success;
@@ -76,7 +74,7 @@ CudaError StreamOrderedPool::takeFresh(std::uint64_t bytes, Stream& stream, std:
   }
   const Allocation tags{
       .kind = MemoryKind::device, .deviceIndex = device_.index(), .pool = handle_, .stream = stream.handle()};
-  const CudaError error = device_.heap().allocateFor(tags, bytes, kUnit, address);
+  const CudaError error = device_.heap().allocateFor(tags, bytes, kAllocationUnit, address);
   if (error != CudaError::success) return error;
   blocks_[*address] = {.bytes = bytes};
   usage_.reservedBytes += bytes;

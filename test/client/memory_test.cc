@@ -67,7 +67,7 @@ TEST_CASE("device memory: blocks keep their contents whatever else is allocated 
         continue;
       }
       REQUIRE(error == CudaError::success);
-      REQUIRE(isAligned(address, 256));
+      REQUIRE(isAligned(address, client::kAllocationUnit));
       const auto word = static_cast<std::uint32_t>(random());
       blocks[address] = {bytes, word};
       used += bytes;

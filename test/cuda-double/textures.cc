@@ -64,6 +64,18 @@ bool describe(const std::vector<std::shared_ptr<Array>>& levels, TextureObject& 
   return formatOf(about.Format, about.NumChannels, to);
 }
 
+// What a program asked for, as limits are: no rule is broken by it.
+bool texturesAlign(CUdeviceptr base, std::size_t pitch) {
+  const Gpu& gpu = here()->gpu;
+  const auto multiple = [&](std::uint64_t value, CUdevice_attribute attribute) {
+    const auto of = static_cast<std::uint64_t>(gpu.attribute(attribute));
+    if (value % of == 0) return true;
+    note("texture of memory: " + hex(value) + " is not a multiple of " + std::to_string(of));
+    return false;
+  };
+  return multiple(base, CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT) && multiple(pitch, CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT);
+}
+
 CUresult describe(const CUDA_RESOURCE_DESC& resource, TextureObject& to) {
   if (resource.flags != 0) return violation(CUDA_ERROR_INVALID_VALUE, "flags", hex(resource.flags));
   switch (resource.resType) {
@@ -96,6 +108,7 @@ CUresult describe(const CUDA_RESOURCE_DESC& resource, TextureObject& to) {
     default:
       return violation(CUDA_ERROR_INVALID_VALUE, "resource", std::to_string(resource.resType));
   }
+  if (!texturesAlign(to.level[0].base, to.level[0].pitch)) return CUDA_ERROR_INVALID_VALUE;
   if (state().memory.placeOf({to.level[0].base, 1}) == VirtualMemory::Place::none) return violation(CUDA_ERROR_INVALID_VALUE, "not-device-memory", hex(to.level[0].base));
   return CUDA_SUCCESS;
 }

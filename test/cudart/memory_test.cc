@@ -15,7 +15,7 @@ char* at(void* base, std::size_t offset) { return static_cast<char*>(base) + off
 TEST_CASE_METHOD(Fixture, "device memory is aligned, bounded and freed once", "[cudart][memory]") {
   void* memory = nullptr;
   REQUIRE(cudaMalloc(&memory, 100) == cudaSuccess);
-  CHECK(reinterpret_cast<std::uintptr_t>(memory) % 256 == 0);
+  CHECK(reinterpret_cast<std::uintptr_t>(memory) % 512 == 0);
   CHECK(cudaFree(at(memory, 16)) == cudaErrorInvalidValue);
   CHECK(cudaFree(memory) == cudaSuccess);
   CHECK(cudaFree(memory) == cudaErrorInvalidValue);
@@ -81,6 +81,8 @@ TEST_CASE_METHOD(Fixture, "an address says what it is", "[cudart][memory]") {
   REQUIRE(cudaMalloc(&device, 100) == cudaSuccess);
   REQUIRE(cudaMallocHost(&pinned, 100) == cudaSuccess);
   REQUIRE(cudaMallocManaged(&managed, 100, cudaMemAttachGlobal) == cudaSuccess);
+  CHECK(reinterpret_cast<std::uintptr_t>(pinned) % 512 == 0);
+  CHECK(reinterpret_cast<std::uintptr_t>(managed) % 512 == 0);
   cudaPointerAttributes attributes;
 
   REQUIRE(cudaPointerGetAttributes(&attributes, at(device, 10)) == cudaSuccess);

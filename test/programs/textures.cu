@@ -221,6 +221,28 @@ void reads(int seed) {
   CHECK(cudaFree(out));
 }
 
+// Small allocations one behind the other: each may be a texture's memory, wherever it has come to lie.
+void places() {
+  const cudaTextureDesc how{};
+  cudaTextureObject_t texture;
+  int* out = check::deviceArray<int>(3);
+  std::vector<int*> memory(9);
+  for (int*& each : memory) CHECK(cudaMalloc(&each, 12));
+  for (int* each : memory) {
+    const std::vector<int> host = {int(each - memory[0]), 7, -1};
+    CHECK(cudaMemcpy(each, host.data(), 12, cudaMemcpyHostToDevice));
+    cudaResourceDesc resource{};
+    resource.resType = cudaResourceTypeLinear;
+    resource.res.linear = {each, cudaCreateChannelDesc<int>(), 12};
+    CHECK(cudaCreateTextureObject(&texture, &resource, &how, nullptr));
+    elements<<<1, 64>>>(texture, out, 3, true);
+    EXPECT((check::toHost(out, 3) == std::vector<int>{0, host[0], 7}));
+    CHECK(cudaDestroyTextureObject(texture));
+  }
+  for (int* each : memory) CHECK(cudaFree(each));
+  CHECK(cudaFree(out));
+}
+
 __global__ void bytes(cudaTextureObject_t texture, float4* out) { out[threadIdx.x] = tex2D<float4>(texture, threadIdx.x % 16 + 0.5f, threadIdx.x / 16 + 0.5f); }
 
 // Integers as fractions, signed and not, and sRGB.
@@ -301,6 +323,7 @@ int main() {
   fractions<char4>(-1, 127, false);
   fractions<ushort4>(0, 65535, false);
   fractions<short4>(-1, 32767, false);
+  places();
   refusals();
   return check::done();
 }

@@ -220,6 +220,28 @@ TEST_CASE("launches and modules") {
   bench.finish();
 }
 
+TEST_CASE("textures of memory begin where textures do") {
+  Bench bench;
+  const CUdeviceptr memory = bench.allocate(2 * kMiB);
+  CUDA_RESOURCE_DESC linear{}, plane{};
+  linear.resType = CU_RESOURCE_TYPE_LINEAR;
+  linear.res.linear = {memory, CU_AD_FORMAT_FLOAT, 1, 4096};
+  plane.resType = CU_RESOURCE_TYPE_PITCH2D;
+  plane.res.pitch2D = {memory, CU_AD_FORMAT_FLOAT, 1, 8, 8, 64};
+  const CUDA_TEXTURE_DESC sampling{};
+  CUtexObject texture = 0;
+  for (CUDA_RESOURCE_DESC* resource : {&linear, &plane}) {
+    REQUIRE(driver().cuTexObjectCreate(&texture, resource, &sampling, nullptr) == CUDA_SUCCESS);
+    REQUIRE(driver().cuTexObjectDestroy(texture) == CUDA_SUCCESS);
+  }
+  linear.res.linear.devPtr = plane.res.pitch2D.devPtr = memory + 256;
+  BREAKS("", cuTexObjectCreate(&texture, &linear, &sampling, nullptr));
+  BREAKS("", cuTexObjectCreate(&texture, &plane, &sampling, nullptr));
+  plane.res.pitch2D.devPtr = memory;
+  plane.res.pitch2D.pitchInBytes = 48;
+  BREAKS("", cuTexObjectCreate(&texture, &plane, &sampling, nullptr));
+}
+
 TEST_CASE("a host function that calls CUDA") {
   Bench bench;
   std::atomic<int> result{-1};
