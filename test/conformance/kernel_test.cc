@@ -131,6 +131,59 @@ TEST_CASE("printf reaches the observer before the launch is over") {
   CHECK(bench.observer.output(true).empty());
 }
 
+TEST_CASE("instances of one image launch with as much shared memory as each wants") {
+  Bench bench(EACH_BACKEND());
+  auto stream = bench.context->createStream(0);
+  // Without variables, so that instances may share the code: the first and the last word of what there is, written and read.
+  const std::string text = R"(
+.version 8.0
+.target sm_80
+.address_size 64
+.extern .shared .align 16 .b8 room[];
+.visible .entry ends(.param .u64 out, .param .u32 bytes) {
+  .reg .u32 %r<6>;
+  .reg .u64 %d<3>;
+  ld.param.u64 %d1, [out];
+  ld.param.u32 %r1, [bytes];
+  mov.u32 %r2, room;
+  add.u32 %r3, %r2, %r1;
+  st.shared.u32 [%r2], 1;
+  st.shared.u32 [%r3+-4], %r1;
+  ld.shared.u32 %r4, [%r2];
+  ld.shared.u32 %r5, [%r3+-4];
+  add.u32 %r4, %r4, %r5;
+  st.global.u32 [%d1], %r4;
+  ret;
+}
+)";
+  auto image = bench.device->load(std::as_bytes(std::span(text)));
+  if (!image) FAIL(image.error().message);
+  std::unique_ptr<memory::ModuleInstance> instances[2];
+  for (auto& each : instances) {
+    auto made = bench.context->instantiate(*image, {});
+    if (!made) FAIL(made.error().message);
+    each = std::move(*made);
+  }
+  auto* out = reinterpret_cast<std::uint32_t*>(bench.host(4096));
+  const std::pair<int, std::uint32_t> launches[] = {{0, 100 << 10}, {1, 60 << 10}, {0, 100 << 10}, {1, 16 << 10}, {0, 80 << 10}, {1, 100 << 10}, {0, 0x100}};
+  std::size_t count = 0;
+  for (const auto& [which, bytes] : launches) {
+    const struct {
+      std::uint64_t out;
+      std::uint32_t bytes;
+    } parameters{address(out + count++), bytes};
+    memory::LaunchRequest request;
+    request.module = instances[which].get();
+    request.grid = request.block = {1, 1, 1};
+    request.sharedBytes = bytes;
+    request.parameters = std::as_bytes(std::span(&parameters, 1)).first(12);
+    bench.context->launch(*stream, request);
+  }
+  REQUIRE(bench.finish(*stream) == CudaError::success);
+  CHECK(bench.observer.faults().empty());
+  for (std::size_t i = 0; i < count; ++i) CHECK(out[i] == launches[i].second + 1);
+}
+
 TEST_CASE("a kernel that spins on memory lets copies, other kernels and the host go on") {
   const std::string kind = EACH_BACKEND();
   for (const std::uint32_t workers : {1u, 2u}) {

@@ -267,7 +267,7 @@ Result<std::unique_ptr<memory::ModuleInstance>> CudaContext::instantiate(std::sh
   auto library = own->instance(addresses);
   if (!library) return std::move(library).error();
   return std::unique_ptr<memory::ModuleInstance>(
-      std::make_unique<CudaInstance>(gpu_, std::move(own), std::move(*library)));
+      std::make_unique<CudaInstance>(std::move(own), std::move(*library)));
 }
 
 Result<std::unique_ptr<memory::ModuleInstance>> CudaContext::adopt(std::shared_ptr<memory::Image> image,

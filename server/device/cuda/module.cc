@@ -18,6 +18,8 @@ namespace rouse::cuda {
 namespace {
 
 constexpr std::uint64_t kPartBytes = std::uint64_t{1} << 20;
+// Of shared memory, what a kernel may have without asking (CUDA Programming Guide, "Shared Memory" of the compute capabilities).
+constexpr std::uint32_t kDefaultShared = 48 << 10;
 
 std::uint32_t attributeOf(const Driver& driver, CUfunction_attribute attribute, CUkernel kernel, CUdevice device) {
   int value = 0;
@@ -183,6 +185,7 @@ Status LoadedLibrary::bind(const memory::ModuleDescription& description) {
     if (loaded) loaded = loadStatus(driver, driver.cuFuncLoad(function), "cuFuncLoad", wanted.name);
     if (!loaded) return loaded;
     kernels_.push_back(kernel);
+    shared_.push_back(kDefaultShared);
   }
   for (const memory::VariableDescription& wanted : description.variables) {
     if (wanted.space == memory::VariableSpace::managed) continue;
@@ -195,6 +198,16 @@ Status LoadedLibrary::bind(const memory::ModuleDescription& description) {
     variables_.push_back(address);
   }
   return {};
+}
+
+Status LoadedLibrary::allowShared(std::uint32_t index, const memory::KernelDescription& kernel, std::uint32_t dynamicBytes) {
+  const std::uint32_t bytes = kernel.staticSharedBytes + dynamicBytes;
+  if (bytes <= shared_[index]) return {};
+  const Status status = gpu_->status(gpu_->driver().cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(dynamicBytes),
+                                                                         kernels_[index], gpu_->device()),
+                                     "cuKernelSetAttribute", kernel.name);
+  if (status) shared_[index] = bytes;
+  return status;
 }
 
 Status LoadedLibrary::place(const memory::ModuleDescription& description, std::span<const ManagedVariable> managed,
@@ -309,17 +322,6 @@ Result<std::shared_ptr<LoadedLibrary>> CudaImage::instance(std::span<const std::
   if (managed_.empty() && addresses.empty()) return library;
   if (Status status = library->place(description_, managed_, addresses); !status) return status.error();
   return library;
-}
-
-Status CudaInstance::allowShared(std::uint32_t function, std::uint32_t dynamicBytes) {
-  const std::uint32_t bytes = kernel(function).staticSharedBytes + dynamicBytes;
-  if (bytes <= allowed_[function]) return {};
-  const Status status = gpu_->status(
-      gpu_->driver().cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                          static_cast<int>(dynamicBytes), library_->kernel(function), gpu_->device()),
-      "cuKernelSetAttribute", kernel(function).name);
-  if (status) allowed_[function] = bytes;
-  return status;
 }
 
 }  // namespace rouse::cuda

@@ -30,6 +30,9 @@ class LoadedLibrary {
 
   CUkernel kernel(std::uint32_t index) const { return kernels_[index]; }
   std::uint64_t variable(std::uint32_t index) const { return variables_[index]; }
+  // Dynamic shared memory beyond what every kernel may have has to be asked for. What was asked for stays, whoever asks for less: the kernel is
+  // all instances' that share this. Locked.
+  Status allowShared(std::uint32_t index, const memory::KernelDescription& kernel, std::uint32_t dynamicBytes);
 
  private:
   explicit LoadedLibrary(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)) {}
@@ -38,6 +41,7 @@ class LoadedLibrary {
   std::shared_ptr<Gpu> gpu_;
   CUlibrary library_ = nullptr;
   std::vector<CUkernel> kernels_;
+  std::vector<std::uint32_t> shared_;  // that each may have, static and dynamic bytes together
   std::vector<std::uint64_t> variables_;
 };
 
@@ -67,11 +71,7 @@ class CudaImage final : public memory::Image {
 
 class CudaInstance final : public memory::ModuleInstance {
  public:
-  CudaInstance(std::shared_ptr<Gpu> gpu, std::shared_ptr<CudaImage> image, std::shared_ptr<LoadedLibrary> library)
-      : gpu_(std::move(gpu)),
-        image_(std::move(image)),
-        library_(std::move(library)),
-        allowed_(image_->description().kernels.size(), kDefaultShared) {}
+  CudaInstance(std::shared_ptr<CudaImage> image, std::shared_ptr<LoadedLibrary> library) : image_(std::move(image)), library_(std::move(library)) {}
 
   std::uint64_t variableAddress(std::uint32_t variable) const override { return library_->variable(variable); }
 
@@ -80,16 +80,12 @@ class CudaInstance final : public memory::ModuleInstance {
   }
   bool prints(std::uint32_t function) const { return image_->prints(function); }
   CUfunction function(std::uint32_t function) const { return reinterpret_cast<CUfunction>(library_->kernel(function)); }
-  // Dynamic shared memory beyond what every kernel may have has to be asked for. Locked.
-  Status allowShared(std::uint32_t function, std::uint32_t dynamicBytes);
+  // As LoadedLibrary has it.
+  Status allowShared(std::uint32_t function, std::uint32_t dynamicBytes) { return library_->allowShared(function, kernel(function), dynamicBytes); }
 
  private:
-  static constexpr std::uint32_t kDefaultShared = 48 << 10;
-
-  std::shared_ptr<Gpu> gpu_;
   std::shared_ptr<CudaImage> image_;
   std::shared_ptr<LoadedLibrary> library_;
-  std::vector<std::uint32_t> allowed_;  // static and dynamic bytes together
 };
 
 }  // namespace rouse::cuda
