@@ -14,7 +14,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
-from gpu_check import check, conformance, limits, networks, promises, results, steps  # noqa: E402
+from gpu_check import check, conformance, limits, networks, programs, promises, report, results, steps  # noqa: E402
 from gpu_check.place import Place  # noqa: E402
 
 limits.adopt_orphans()
@@ -213,6 +213,33 @@ class Readings(unittest.TestCase):
         self.assertEqual((missing.status, missing.data["not_run"]), ("failed", ["o3/b"]))
         gap = self.programs(self.compared("o3/a"), self.compared("o3/b", pool="exit code 1", gap="textures"))
         self.assertEqual((gap.status, gap.data["known_gaps"]), ("passed", ["o3/b"]))
+
+    def test_why_a_program_failed(self):
+        self.assertEqual(programs.said("one\n/home/x/rouse/test/programs/a.cu:9: not so: b\n2\nc[3] is 1, should be 2\n", ""),
+                         ": test/programs/a.cu:9: not so: b | c[3] is 1, should be 2")
+        self.assertEqual(programs.said("1\n\n2\n3\n4\n", "lost\nmore\n"), ": 1 | 2 | 3 (lost)")
+        self.assertEqual(programs.said("", ""), "")
+
+    def test_where_outputs_differ(self):
+        self.assertIsNone(programs.difference(["a"], ["a"]))
+        self.assertEqual(programs.difference(["a", "b"], ["a"]), {"line": 2, "native": "b", "pool": None})
+        reading = self.programs(self.compared("o3/a"), self.compared("o3/b", same_output=False, difference=programs.difference(["5"], ["6"])))
+        self.assertIn("- failed: o3/b: output differs from the native one in line 1: '6', natively '5'", report._programs(reading.data | {"unsupported_calls": {}}))
+
+    def test_a_run_tells_what_the_program_printed(self):
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="rouse-test-"))
+        self.addCleanup(shutil.rmtree, folder)
+        place = Place(folder)
+        (place.programs / "o3").mkdir(parents=True)
+        source, binary = folder / "odd.cu", place.programs / "o3/odd"
+        source.write_text("// expect-stdout: 7\n")
+        binary.write_text("#!/bin/sh\necho /somewhere/test/programs/odd.cu:3: not so: x\necho oh >&2\nexit 1\n")
+        binary.chmod(0o755)
+        rules = programs.load_expectations(Place().run_programs)
+        runner = programs.Runner(rules, place, 1, None, None, [])
+        self.assertEqual(runner.run(rules.Program(source), "o3", "native", 10)[0], "exit code 1: test/programs/odd.cu:3: not so: x (oh)")
+        binary.write_text("#!/bin/sh\necho 7\n")
+        self.assertIsNone(runner.run(rules.Program(source), "o3", "native", 10)[0])
 
     def test_networks(self):
         native = {"name": "n", "hashes": ["aa"], "ms_p50": 2.0, "sample": [1.0], "magnitude": 1.0, "count": 1}

@@ -42,13 +42,9 @@ def summary(lines):
     return data
 
 
-# Sources by their place in the tree, wherever that was when this was built.
-SOURCE = re.compile(r"\S*/(test/\S+\.(?:cc|h):)")
-
-
 def why(output, code):
     """The first lines of a report that say what was wrong."""
-    output = SOURCE.sub(r"\1", output)
+    output = places.by_place_in_tree(output)
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     for number, line in enumerate(lines):
         if "FAILED" in line or line.startswith("terminate") or "violation" in line:

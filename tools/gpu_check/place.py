@@ -1,10 +1,20 @@
 """Where everything lies: beside these files in a bundle, in a build folder in a source tree. Both have one inner order."""
 
 import pathlib
+import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "test/system"))  # daemon.py, in a bundle as well
+
+
+# Sources by their place in the tree, wherever that was when they were built.
+_SOURCE = re.compile(r"\S*/(test/\S+\.(?:cc|cu|h):)")
+
+
+def by_place_in_tree(text):
+    """Without the folders of the machine on which the tests were built."""
+    return _SOURCE.sub(r"\1", text)
 
 
 class Place:

@@ -16,6 +16,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import re
 import statistics
 import sys
 import time
@@ -74,6 +75,8 @@ def summary(lines):
             data["runs"] += 1
             data["not_run"].remove(name)
             entry.update({key: line[key] for key in ("native", "pool", "same_output", "first_native_s", "first_pool_s")})
+            if line.get("difference") is not None and line["native"] is None and line["pool"] is None:
+                entry["difference"] = line["difference"]
             good = line["native"] is None and line["pool"] is None and line["same_output"]
             if line["gap"] is not None:
                 entry["known_gap"] = line["gap"]
@@ -99,6 +102,27 @@ def has_cxx_library():
         return True
     except OSError:
         return False
+
+
+# What test/programs/check.h prints of what is not so; other programs' lines say what they did.
+COMPLAINT = re.compile(r"\.(?:cu|h):\d+: |\bshould (?:be|have) ")
+
+
+def said(out, err):
+    """Of a program that failed, what tells why: three lines of its output, those that complain first, and the first of its standard error."""
+    lines = [line.strip()[:300] for line in places.by_place_in_tree(out).splitlines() if line.strip()]
+    told = ([line for line in lines if COMPLAINT.search(line)] or lines)[:3]
+    errors = places.by_place_in_tree(err).strip().splitlines()
+    return "".join([f": {' | '.join(told)}" if told else "", f" ({errors[0][:200]})" if errors else ""])
+
+
+def difference(native, pool):
+    """The first line that is not the same in both."""
+    for number in range(max(len(native), len(pool))):
+        here, there = (lines[number][:200] if number < len(lines) else None for lines in (native, pool))
+        if here != there:
+            return {"line": number + 1, "native": here, "pool": there}
+    return None
 
 
 class Runner:
@@ -130,9 +154,7 @@ class Runner:
             environment = self._environment()
         problem, code, out, err, seconds = self._rules.execute(command, limit, environment)
         problem = problem or self._rules.complaint(program, code, out, err)
-        if problem and err.strip():
-            problem += f" ({err.strip().splitlines()[0][:200]})"
-        return problem, out, seconds
+        return problem and problem + said(out, err), out, seconds
 
 
 def emit(**line):
@@ -158,7 +180,8 @@ def compare(runner, program, variant, deadline, patience):
     pool, pool_out, pool_s = runner.run(program, variant, "pool", min(program.timeout * patience, left))
     if time.monotonic() >= deadline and time.monotonic() - began < program.timeout * patience:
         return False  # cut short by this step's time, not by its own: it says nothing
-    emit(line="compared", program=f"{variant}/{program.name}", native=native, pool=pool, same_output=of_program(native_out) == of_program(pool_out),
+    different = difference(of_program(native_out), of_program(pool_out))
+    emit(line="compared", program=f"{variant}/{program.name}", native=native, pool=pool, same_output=different is None, difference=different,
          first_native_s=round(native_s, 4), first_pool_s=round(pool_s, 4), gap=program.gap or program.cuda_gap)
     return native is None and pool is None
 

@@ -83,6 +83,10 @@ def _programs(data):
     for name in data["failed"]:
         entry = data["programs"][name]
         why = "output differs from the native one"
+        if "difference" in entry:
+            one = entry["difference"]
+            here, there = ("nothing" if one[side] is None else repr(one[side]) for side in ("native", "pool"))
+            why += f" in line {one['line']}: {there}, natively {here}"
         for side in ("native", "pool"):
             why = f"{side}: {entry[side]}" if entry[side] else why
         if "when_timed" in entry:
