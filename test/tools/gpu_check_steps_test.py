@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """gpu-check with steps that hang, fail, print garbage or leave processes behind: the others' results are kept, nothing is left running."""
 
+import contextlib
+import io
 import json
 import os
 import pathlib
@@ -10,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -108,6 +111,10 @@ class Steps(unittest.TestCase):
     def test_time_that_one_step_leaves_goes_to_later_ones(self):
         written = self.run_steps(fake("a", GOOD, seconds=10), fake("b", "sleep 2.5; " + GOOD, seconds=1), limit=15.0)
         self.assertEqual(written["steps"]["b"]["status"], "passed")
+
+    def test_the_steps_of_a_check_have_no_more_time_than_there_is(self):
+        every = steps.all_steps(types.SimpleNamespace(data={"steps": {}}))
+        self.assertLessEqual(sum(step.seconds for step in every), steps.CHECK_SECONDS - check.RESERVE_SECONDS)
 
     def test_no_gpu_ends_the_check(self):
         written = self.run_steps(fake("gpu", "echo 'rouse-probe: no CUDA driver' >&2; exit 3"), fake("b", GOOD))
@@ -213,6 +220,35 @@ class Readings(unittest.TestCase):
         self.assertEqual((missing.status, missing.data["not_run"]), ("failed", ["o3/b"]))
         gap = self.programs(self.compared("o3/a"), self.compared("o3/b", pool="exit code 1", gap="textures"))
         self.assertEqual((gap.status, gap.data["known_gaps"]), ("passed", ["o3/b"]))
+
+    def test_a_variant_that_runs_natively_only_where_it_failed(self):
+        class Runner:
+            def __init__(self, **results):
+                self.results, self.asked = results, []
+
+            def run(self, program, variant, where, limit):
+                self.asked.append(where)
+                return self.results[where]
+
+        program = types.SimpleNamespace(name="a", timeout=10, faults=False, gap=None, cuda_gap=None)
+
+        def compared(variant, **results):
+            runner, printed = Runner(**results), io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                good = programs.compare(runner, program, variant, time.monotonic() + 20, 1)
+            return good, runner.asked, json.loads(printed.getvalue())
+
+        fine, broken = (None, "PASS\n", 0.5), ("exit code 1", "oh\n", 0.5)
+        good, asked, line = compared("o3", native=fine, pool=fine)
+        self.assertEqual((good, asked, line["same_output"], line["first_native_s"]), (True, ["native", "pool"], True, 0.5))
+        good, asked, line = compared("g", native=fine, pool=fine)
+        self.assertEqual((good, asked, line["same_output"], line["first_native_s"]), (True, ["pool"], None, None))
+        reading = self.programs(self.compared("o3/a"), line | {"program": "o3/b"})
+        self.assertEqual((reading.status, reading.data["passed"], reading.data["runs"], reading.data["compared"]), ("passed", 2, 2, 1))
+        self.assertIn("2 of 2 passed; 1 compared with: native, 1 ran through the pool alone.", report._programs(reading.data | {"unsupported_calls": {}})[0])
+        good, asked, line = compared("g", native=fine, pool=broken)
+        self.assertEqual((good, asked, line["native"], line["pool"], line["same_output"]), (False, ["pool", "native"], None, "exit code 1", False))
+        self.assertEqual(self.programs(self.compared("o3/a"), line | {"program": "o3/b"}).data["failed"], ["o3/b"])
 
     def test_why_a_program_failed(self):
         self.assertEqual(programs.said("one\n/home/x/rouse/test/programs/a.cu:9: not so: b\n2\nc[3] is 1, should be 2\n", ""),

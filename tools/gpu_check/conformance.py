@@ -77,7 +77,8 @@ def main():
     program = places.Place(options.build).conformance
     environment = {**os.environ, "ROUSE_CONFORMANCE": options.device}
     listed = subprocess.run([str(program), "--list-test-names-only"], stdout=subprocess.PIPE, text=True, env=environment, timeout=options.limit)
-    cases = [line for line in listed.stdout.splitlines() if line.strip()]  # the exit code is their number
+    # From the end: that is where those stand that no time was left for before.
+    cases = [line for line in listed.stdout.splitlines() if line.strip()][::-1]  # the exit code is their number
     emit(line="begin", cases=cases)
 
     def run(case):

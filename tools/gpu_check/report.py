@@ -78,7 +78,9 @@ def _conformance(data):
 
 
 def _programs(data):
-    lines = [f"{data['passed']} of {data['runs']} passed, compared with: {data['reference']}. {len(data['known_gaps'])} known gaps, "
+    compared = data.get("compared", data["runs"])  # results before 2026-11-28 compared all of them
+    rest = f", {data['runs'] - compared} ran through the pool alone" if compared != data["runs"] else ""
+    lines = [f"{data['passed']} of {data['runs']} passed; {compared} compared with: {data['reference']}{rest}. {len(data['known_gaps'])} known gaps, "
              f"{len(data['not_run'])} not run."]
     for name in data["failed"]:
         entry = data["programs"][name]
