@@ -1,6 +1,7 @@
 // Graphs on GPUs that are execution plans of cuDNN's backend API, and what is refused.
 #include <bit>
 #include <functional>
+#include <utility>
 
 #include "test/libraries/dnn_real.h"
 
@@ -110,6 +111,27 @@ TEST_CASE_METHOD(Real, "factors are rounded no further than the math type says",
   // Operations that multiply nothing have none.
   g.parts.nodes[1].math = dnn::MathType::tensor;
   CHECK(dnn::check(g.parts).verdict == dnn::Verdict::invalid);
+}
+
+TEST_CASE_METHOD(Real, "a plan that is refused when it is run is an error of the call, and does not end the context", "[dnn]") {
+  dnn::GraphOf g = dnn::fusedConvolution();
+  g.parts.graph.workspace = 0x5000'0000;
+  g.parts.graph.workspaceBytes = 100;
+  const std::pair<cudnnStatus_t, CudaError> answers[] = {{CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER, CudaError::invalidValue},
+                                                         {CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED, CudaError::memoryAllocation},
+                                                         {CUDNN_STATUS_INTERNAL_ERROR, CudaError::unknown},
+                                                         {CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER, CudaError::unknown}};
+  for (const auto& [answer, error] : answers) {
+    INFO(answer);
+    refuse(ROUSE_CUDNN_DOUBLE, "cudnnBackendExecute", answer);
+    const Status status = run(g);
+    REQUIRE(!status.ok());
+    CHECK(status.error().code == error);
+    CHECK(isSticky(status.error().code) == (error == CudaError::unknown));
+    CHECK(status.error().message == "cuDNN: a convolution and what follows: running it: CUDNN_STATUS_OF_THE_DOUBLE");
+  }
+  refuse(ROUSE_CUDNN_DOUBLE, "", 0);
+  CHECK(run(g).ok());
 }
 
 TEST_CASE_METHOD(Real, "a workspace that no plan fits is refused, with what is needed", "[dnn]") {

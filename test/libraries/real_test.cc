@@ -3,11 +3,13 @@
 #include "server/library/cuda/real_libraries.h"
 
 #include <cuComplex.h>
+#include <cublas_api.h>
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "test/libraries/taken.h"
@@ -143,6 +145,26 @@ TEST_CASE_METHOD(Real, "scalars by value lie as any of their types must", "[libr
   made = taken().back();
   REQUIRE(made.name == "cublasZscal_v2");
   CHECK(made.arguments[2] % alignof(cuDoubleComplex) == 0);
+}
+
+// An error after which a context is not to be used any more is for what has failed, not for what was not begun.
+TEST_CASE_METHOD(Real, "what the library refuses is an error of the call, and does not end the context", "[libraries]") {
+  const std::pair<cublasStatus_t, CudaError> answers[] = {{CUBLAS_STATUS_NOT_SUPPORTED, CudaError::notSupported},     {CUBLAS_STATUS_ARCH_MISMATCH, CudaError::notSupported},
+                                                          {CUBLAS_STATUS_INVALID_VALUE, CudaError::invalidValue},     {CUBLAS_STATUS_ALLOC_FAILED, CudaError::memoryAllocation},
+                                                          {CUBLAS_STATUS_EXECUTION_FAILED, CudaError::unknown},       {CUBLAS_STATUS_INTERNAL_ERROR, CudaError::unknown}};
+  for (const auto& [status, error] : answers) {
+    INFO(status);
+    const bool fails = status == CUBLAS_STATUS_EXECUTION_FAILED || status == CUBLAS_STATUS_INTERNAL_ERROR;
+    refuse(ROUSE_CUBLAS_DOUBLE, "cublasSgemm_v2", status);
+    const Status got = run(blas::Function::cublasSgemm_v2, call());
+    REQUIRE(!got.ok());
+    CHECK(got.error().code == error);
+    CHECK(isSticky(got.error().code) == fails);
+    CHECK(got.error().message == "cublasSgemm_v2: CUBLAS_STATUS_OF_THE_DOUBLE");
+  }
+  refuse(ROUSE_CUBLAS_DOUBLE, "", 0);
+  CHECK(run(blas::Function::cublasSgemm_v2, call()).ok());
+  taken();
 }
 
 TEST_CASE_METHOD(Real, "streams have a handle each, which others get when they have ended", "[libraries]") {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <vector>
 
 namespace rouse::recorded {
@@ -26,11 +27,21 @@ std::uint64_t word(T value) {
   return bits;
 }
 
-// What a function of the library is: one that says 0, which is success in all of them.
+// A function that refuses, and with which status; none: success, which is 0 in all of them.
+struct Refusing {
+  std::string name;
+  int status = 0;
+};
+inline Refusing& refusing() {
+  static Refusing the;
+  return the;
+}
+
+// What a function of the library is.
 template <const char* name, class Status, class... Arguments>
 Status record(Arguments... arguments) {
   all().push_back({name, {word(arguments)...}});
-  return Status{};
+  return static_cast<Status>(refusing().name == name ? refusing().status : 0);
 }
 
 // A handle that no other has.
@@ -59,6 +70,7 @@ inline const char* take(std::uint64_t* arguments, std::size_t* count) {
 
 #define ROUSE_EXPORTED extern "C" __attribute__((visibility("default")))
 
-// Once in each double: what takenOf() looks up.
+// Once in each double: what takenOf() and refuse() look up.
 #define ROUSE_TAKEN \
+  ROUSE_EXPORTED void rouse_double_refuse(const char* name, int status) { rouse::recorded::refusing() = {name, status}; } \
   ROUSE_EXPORTED const char* rouse_double_take(std::uint64_t* arguments, std::size_t* count) { return rouse::recorded::take(arguments, count); }

@@ -29,4 +29,13 @@ inline std::vector<Taken> takenOf(const char* path) {
   return all;
 }
 
+// From now on the function of this name says so; "": none does.
+inline void refuse(const char* path, const char* name, int status) {
+  void* library = ::dlopen(path, RTLD_NOW);
+  REQUIRE(library != nullptr);
+  const auto refuse = reinterpret_cast<void (*)(const char*, int)>(::dlsym(library, "rouse_double_refuse"));
+  REQUIRE(refuse != nullptr);
+  refuse(name, status);
+}
+
 }  // namespace rouse::library::cuda

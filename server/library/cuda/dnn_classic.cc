@@ -6,6 +6,7 @@
 #include <string>
 
 #include "server/library/cuda/dnn_calls.h"
+#include "server/library/cuda/refusals.h"
 
 namespace rouse::library::cuda {
 namespace {
@@ -492,8 +493,7 @@ Status Classic::run() {
   const std::string name = dnn::nameOf(node_);
   if (refused_ != nullptr) return Error{CudaError::notSupported, "cuDNN on GPUs: " + name + ": " + refused_ + " is not served"};
   if (status_ == CUDNN_STATUS_SUCCESS) return {};
-  const bool notSupported = CUDNN_STATUS_CATEGORY(status_) == CUDNN_STATUS_NOT_SUPPORTED;
-  return Error{notSupported ? CudaError::notSupported : CudaError::unknown, "cuDNN: " + name + ": " + api_.cudnnGetErrorString(status_)};
+  return Error{errorOf(status_), "cuDNN: " + name + ": " + api_.cudnnGetErrorString(status_)};
 }
 
 }  // namespace

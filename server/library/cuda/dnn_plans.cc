@@ -4,6 +4,7 @@
 #include <string>
 
 #include "server/library/cuda/dnn_maker.h"
+#include "server/library/cuda/refusals.h"
 
 namespace rouse::library::cuda {
 namespace {
@@ -278,7 +279,7 @@ cudnnStatus_t BackendDescriptors::make(cudnnBackendDescriptorType_t type, cudnnB
 
 Status DnnPlans::run(const DnnApi& api, cudnnHandle_t handle, const dnn::Parts& parts, Workspace own) {
   const auto failed = [&](cudnnStatus_t status, const char* where) {
-    return Error{CudaError::unknown, std::string("cuDNN: ") + dnn::nameOf(parts.nodes[0]) + (parts.nodes.size() > 1 ? " and what follows: " : ": ") + where + ": " +
+    return Error{errorOf(status), std::string("cuDNN: ") + dnn::nameOf(parts.nodes[0]) + (parts.nodes.size() > 1 ? " and what follows: " : ": ") + where + ": " +
                                          api.cudnnGetErrorString(status)};
   };
   // A tensor that no operation names is in no plan, and its address is anything.

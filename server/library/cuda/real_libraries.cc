@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "server/library/cuda/api.h"
+#include "server/library/cuda/refusals.h"
 
 namespace rouse::library::cuda {
 namespace {
@@ -151,7 +152,7 @@ Result<Handle*> RealLibraries::take(CUstream_st* stream) {
   }
   Handle* handle = free_.back();
   if (const cublasStatus_t status = blas_->cublasSetStream_v2(handle->handle, stream); status != CUBLAS_STATUS_SUCCESS)
-    return Error{CudaError::unknown, std::string("cublasSetStream: ") + blas_->cublasGetStatusName(status)};
+    return Error{errorOf(status), std::string("cublasSetStream: ") + blas_->cublasGetStatusName(status)};
   free_.pop_back();
   handle->stream = stream;
   handle->workspace = handle->workspaceBytes = 0;
@@ -205,7 +206,7 @@ Status RealLibraries::callBlas(Handle& handle, blas::Function function, const bl
   if (status == CUBLAS_STATUS_SUCCESS)
     status = dispatch(*blas_, handle.handle, function, call, {alpha.pointer(), beta.pointer(), reinterpret_cast<void*>(call.result)});
   if (status == CUBLAS_STATUS_SUCCESS) return {};
-  return Error{CudaError::unknown, std::string(info.name) + ": " + blas_->cublasGetStatusName(status)};
+  return Error{errorOf(status), std::string(info.name) + ": " + blas_->cublasGetStatusName(status)};
 }
 
 Status RealLibraries::callDnn(Handle& handle, std::span<const std::byte> parameters) {
@@ -230,7 +231,7 @@ Status RealLibraries::callDnn(Handle& handle, std::span<const std::byte> paramet
   }
   if (!handle.dnnHasStream) {
     if (const cudnnStatus_t status = dnn_->cudnnSetStream(handle.dnn, handle.stream); status != CUDNN_STATUS_SUCCESS)
-      return Error{CudaError::unknown, std::string("cudnnSetStream: ") + dnn_->cudnnGetErrorString(status)};
+      return Error{errorOf(status), std::string("cudnnSetStream: ") + dnn_->cudnnGetErrorString(status)};
     handle.dnnHasStream = true;
   }
   return runGraph(handle, parts, handle.own, classic);
@@ -308,7 +309,7 @@ Status RealLibraries::callLt(Handle& handle, const blas::LtMatmul& call) {
                                  pointer(call.b.address), &layouts[1], beta.pointer(), pointer(call.c.address), &layouts[2], pointer(call.d.address),
                                  &layouts[3], nullptr, pointer(call.workspace), call.workspaceBytes, handle.stream);
   if (status == CUBLAS_STATUS_SUCCESS) return {};
-  return Error{CudaError::unknown, std::string("cublasLtMatmul: ") + blas_->cublasGetStatusName(status)};
+  return Error{errorOf(status), std::string("cublasLtMatmul: ") + blas_->cublasGetStatusName(status)};
 }
 
 }  // namespace rouse::library::cuda

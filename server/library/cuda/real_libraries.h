@@ -63,7 +63,7 @@ class RealLibraries {
   Result<Handle*> take(CUstream_st* stream);
   void give(Handle* handle);
 
-  // wire::LibraryCall's parameters, checked (named_memory.h). Queues; what the library refuses is an error that names function and status.
+  // wire::LibraryCall's parameters, checked (named_memory.h). Queues; what the library refuses is an error (errorOf(), refusals.h) that names function and status.
   Status call(Handle& handle, std::uint32_t library, std::uint32_t function, std::span<const std::byte> parameters);
 
  private:
