@@ -349,7 +349,7 @@ struct DeviceOptions {
   // cpu: the node's modelled links, this device being GPU `ordinal` of them (server/device/link_board.h); borrowed while it is
   // opened. -1: transfers take what they take.
   int linksFd = -1;
-  // cpu: absolute path of a directory where code of kernels is kept for the next time, and how much of it; empty: nowhere.
+  // Absolute path of a directory where code of kernels is kept for the next time, and how much of it; empty: nowhere (cuda: where the driver does).
   std::string codeCache;
   std::uint64_t codeCacheBytes = 0;
   // cpu: kernels are compiled in processes of their own, in bounded time and memory. The device is opened while this one has one thread.

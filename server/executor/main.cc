@@ -60,7 +60,7 @@ int run(int argc, char** argv) {
   app.add_option("--absent", options.absentBytes, "bytes of the device's memory that other executors have");
   app.add_option("--links-fd", device.linksFd, "memfd of the node's modelled links (cpu)");
   app.add_option("--swap-plan", options.plan, "how memory comes to the device: 0 all at once, 1 by granules, 2 in groups");
-  app.add_option("--code-cache", device.codeCache, "directory where compiled kernels are kept (cpu); empty: nowhere");
+  app.add_option("--code-cache", device.codeCache, "directory where compiled kernels are kept; empty: nowhere");
   app.add_option("--code-cache-bytes", device.codeCacheBytes, "most that they take");
   app.add_option("--adoption-socket", options.adoptionSocket, "where to look for another daemon when this one is gone");
   std::uint64_t orphanMs = 0;

@@ -200,7 +200,7 @@ void DevicePool::open(DeviceKind kind) {
                          .workers = options_.workers,
                          .swapPlan = options_.swapPlan,
                          .discardLaunches = options_.discardLaunches,
-                         .codeCache = cpu ? options_.codeCache : "",
+                         .codeCache = options_.codeCache,
                          .codeCacheBytes = options_.codeCacheBytes,
                          .homesOffset = ordinal * part,
                          .homesBytes = part,

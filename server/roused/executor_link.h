@@ -34,7 +34,7 @@ struct ExecutorOptions {
   std::uint32_t workers = 0;
   std::string swapPlan = "grouped";
   bool discardLaunches = false;
-  std::string codeCache;  // cpu: directory for compiled kernels; empty: none
+  std::string codeCache;  // directory for compiled kernels; empty: none
   std::uint64_t codeCacheBytes = 0;
   // Its part of the host store; 0 bytes: it gets none. The descriptor is the pool's.
   int homesFd = -1;

@@ -44,7 +44,7 @@ constexpr Flag kFlags[] = {
     {"--workers", "devices.workers", "Threads that run kernels on the CPU device; 0: one a core"},
     {"--link", "devices.link", "Links that the CPU device's transfers are held to, such as pcie3x16, one for each GPU"},
     {"--topology", "devices.topology", "The same from a file that says which links there are and who shares them"},
-    {"--code-cache", "devices.code_cache", "Directory where the CPU device keeps compiled kernels; empty: nowhere"},
+    {"--code-cache", "devices.code_cache", "Directory where compiled kernels are kept; empty: nowhere (GPUs: where the driver does by itself)"},
     {"--listen", "router.listen", "Address and port for HTTP requests to functions, such as 127.0.0.1:8080"},
     {"--orphan-timeout", "executor.orphan_timeout", "How long executors and functions wait for another daemon when this one is killed, such as 60s; 0s: not at all"},
     {"--log-level", "daemon.log_level", "trace, debug, info, warning, error or critical"},

@@ -1,6 +1,9 @@
 #include "server/device/cuda/device.h"
 
+#include <cstdio>
+
 #include "memory/start_failure.h"
+#include "server/device/cuda/compiled_cache.h"
 #include "server/device/cuda/context.h"
 #include "server/device/cuda/link.h"
 #include "server/device/cuda/pci_way.h"
@@ -44,6 +47,11 @@ CudaDevice::CudaDevice(std::shared_ptr<Gpu> gpu, std::unique_ptr<PhysicalMemory>
 }
 
 Result<std::unique_ptr<memory::Device>> CudaDevice::open(const memory::DeviceOptions& options) {
+  if (!options.codeCache.empty()) {
+    // Where the driver keeps it by itself, then, or nowhere: slower, and no reason not to serve.
+    if (const Status kept = keepCompiled(options.codeCache, options.codeCacheBytes); !kept)
+      std::fprintf(stderr, "rouse-executor: %s: it is not used\n", kept.error().message.c_str());
+  }
   auto gpu = Gpu::open(options.ordinal);
   if (!gpu) return std::move(gpu).error();
   for (const Needed& needed : kNeeded) {
