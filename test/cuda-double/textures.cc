@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "test/cuda-double/implementations.h"
+#include "test/cuda-double/ranges.h"
 #include "test/cuda-double/state.h"
 
 namespace rouse::cuda_double::impl {
@@ -109,8 +110,11 @@ CUresult describe(const CUDA_RESOURCE_DESC& resource, TextureObject& to) {
       return violation(CUDA_ERROR_INVALID_VALUE, "resource", std::to_string(resource.resType));
   }
   if (!texturesAlign(to.level[0].base, to.level[0].pitch)) return CUDA_ERROR_INVALID_VALUE;
-  if (state().memory.placeOf({to.level[0].base, 1}) == VirtualMemory::Place::none) return violation(CUDA_ERROR_INVALID_VALUE, "not-device-memory", hex(to.level[0].base));
-  return CUDA_SUCCESS;
+  const wire::TextureLevel& level = to.level[0];
+  const std::uint64_t texel = to.channels * to.channelBits / 8;
+  const bool usableNow =
+      usable({.base = level.base, .pitch = level.pitch, .width = level.width * texel, .height = level.height}, Expect::device, "texture", true).has_value();
+  return usableNow ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult inUse(const Array& array) {

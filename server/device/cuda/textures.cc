@@ -223,6 +223,8 @@ Result<std::uint64_t> Textures::create(const wire::TextureRequest& request) {
       resource.resType = CU_RESOURCE_TYPE_ARRAY;
       resource.res.array.hArray = array->levels[request.level];
     }
+  } else if (lanes_.deviceWindow->unsettled() && !lanes_.settleMemory()) {
+    return Error{CudaError::memoryAllocation, "its memory cannot be accessed"};
   } else if (request.source == TextureSource::linear) {
     resource.resType = CU_RESOURCE_TYPE_LINEAR;
     resource.res.linear.devPtr = t.level[0].base;

@@ -240,6 +240,21 @@ TEST_CASE("textures of memory begin where textures do") {
   plane.res.pitch2D.devPtr = memory;
   plane.res.pitch2D.pitchInBytes = 48;
   BREAKS("", cuTexObjectCreate(&texture, &plane, &sampling, nullptr));
+  // All of it is there, and may be read.
+  linear.res.linear = {memory + kMiB, CU_AD_FORMAT_FLOAT, 1, kMiB + 4};
+  BREAKS("not-device-memory", cuTexObjectCreate(&texture, &linear, &sampling, nullptr));
+  CUdeviceptr window = 0;
+  CUmemGenericAllocationHandle handle = 0;
+  const auto properties = onDevice();
+  REQUIRE(driver().cuMemAddressReserve(&window, 2 * kMiB, 0, 0, 0) == CUDA_SUCCESS);
+  linear.res.linear = {window, CU_AD_FORMAT_FLOAT, 1, 64};
+  BREAKS("unmapped", cuTexObjectCreate(&texture, &linear, &sampling, nullptr));
+  REQUIRE(driver().cuMemCreate(&handle, 2 * kMiB, &properties, 0) == CUDA_SUCCESS);
+  REQUIRE(driver().cuMemMap(window, 2 * kMiB, 0, handle, 0) == CUDA_SUCCESS);
+  BREAKS("inaccessible", cuTexObjectCreate(&texture, &linear, &sampling, nullptr));
+  REQUIRE(driver().cuMemUnmap(window, 2 * kMiB) == CUDA_SUCCESS);
+  REQUIRE(driver().cuMemRelease(handle) == CUDA_SUCCESS);
+  REQUIRE(driver().cuMemAddressFree(window, 2 * kMiB) == CUDA_SUCCESS);
 }
 
 TEST_CASE("a host function that calls CUDA") {
