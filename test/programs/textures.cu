@@ -243,6 +243,52 @@ void places() {
   CHECK(cudaFree(out));
 }
 
+// As large as several of Rouse's granules, each of which the driver has as an allocation of its own: texels on both sides of each seam.
+__global__ void probe(cudaTextureObject_t texture, const int* at, int* out, int n, int width) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = width == 0 ? tex1Dfetch<int>(texture, at[i]) : tex2D<int>(texture, at[i] % width + 0.5f, at[i] / width + 0.5f);
+}
+
+__global__ void number(int* memory, size_t pitch, int width, int n) {
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) memory[i / width * pitch + i % width] = i * 7 + 1;
+}
+
+void large() {
+  const cudaTextureDesc how{};
+  for (const int width : {0, 1024}) {
+    constexpr int n = 5 << 18;  // 5 MiB
+    int* memory;
+    size_t pitch = size_t(width) * 4;
+    if (width == 0) CHECK(cudaMalloc(&memory, size_t{n} * 4));
+    else CHECK(cudaMallocPitch(&memory, &pitch, pitch, n / width));
+    number<<<64, 256>>>(memory, width == 0 ? n : pitch / 4, width == 0 ? n : width, n);
+    cudaResourceDesc resource{};
+    if (width == 0) {
+      resource.resType = cudaResourceTypeLinear;
+      resource.res.linear = {memory, cudaCreateChannelDesc<int>(), size_t{n} * 4};
+    } else {
+      resource.resType = cudaResourceTypePitch2D;
+      resource.res.pitch2D = {memory, cudaCreateChannelDesc<int>(), size_t(width), size_t(n / width), pitch};
+    }
+    cudaTextureObject_t texture;
+    CHECK(cudaCreateTextureObject(&texture, &resource, &how, nullptr));
+    std::vector<int> at;
+    for (int i = 0; i < n; i += 1 << 14)
+      for (int each : {i, i + 1, i + (1 << 14) - 1}) at.push_back(each);
+    const int count = int(at.size());
+    int *where = check::toDevice(at), *out = check::deviceArray<int>(count);
+    probe<<<(count + 127) / 128, 128>>>(texture, where, out, count, width);
+    const auto got = check::toHost(out, count);
+    int wrong = 0;
+    for (int i = 0; i < count; ++i) wrong += got[i] != at[i] * 7 + 1;
+    EXPECT(wrong == 0);
+    CHECK(cudaDestroyTextureObject(texture));
+    CHECK(cudaFree(memory));
+    CHECK(cudaFree(where));
+    CHECK(cudaFree(out));
+  }
+}
+
 __global__ void bytes(cudaTextureObject_t texture, float4* out) { out[threadIdx.x] = tex2D<float4>(texture, threadIdx.x % 16 + 0.5f, threadIdx.x / 16 + 0.5f); }
 
 // Integers as fractions, signed and not, and sRGB.
@@ -324,6 +370,7 @@ int main() {
   fractions<ushort4>(0, 65535, false);
   fractions<short4>(-1, 32767, false);
   places();
+  large();
   refusals();
   return check::done();
 }
