@@ -266,11 +266,13 @@ class Context {
 
   // --- Textures and surfaces, where the driver makes them (DeviceProperties::placesVariables). An array is memory of the device window, as
   // the request describes it, and the driver's array a copy: copies that write to that memory write to the array as well, those that
-  // read from it have first what surfaces have written. The request has been checked (server/executor/texture_request.h), its memory is mapped and here,
-  // and the context idle. The object's handle, as kernels are given it; memoryAllocation: the driver has no room for the array.
+  // read from it have first what surfaces have written. The request has been checked (server/executor/texture_request.h), its memory is mapped and here;
+  // of an array only while the context is idle, and to be used when it is again: the array is being filled until then. The object's handle, as kernels are
+  // given it; memoryAllocation: the driver has no room for the array.
   virtual Result<std::uint64_t> createTexture(const wire::TextureRequest&) { return Error{CudaError::notSupported, "this device's textures are descriptions in memory"}; }
-  // Idle, too. invalidValue: there is none.
+  // Work that has been queued may go on using it: it ends when idle() next says that there is none. invalidValue: there is no such object.
   virtual Status destroyTexture(std::uint64_t /*object*/) { return Error{CudaError::invalidValue, "no such object"}; }
+  // The context is idle.
   virtual void forgetArray(std::uint64_t /*base*/) {}
 
   // Exactly what the program has allocated, for a context that checks accesses (ContextOptions::check): launches that follow may access it,

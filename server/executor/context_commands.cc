@@ -18,7 +18,7 @@ bool Session::resume(StartAnew& command) {
   if (!dismantle()) return false;
   fenced_ = false;
   latch_.clear();
-  textures_ = 0;
+  textures_ = endedTextures_ = 0;
   presence_.startAnew();
   if (pinned_ && !surroundings_.memory.enroll(id_, memory::Tenure::stays)) std::abort();  // with nothing promised
   const Status status = createContext();

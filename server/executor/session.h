@@ -317,6 +317,7 @@ class Session final : public Sharer, private memory::ContextObserver {
     wire::TextureRequest request;
     std::uint64_t value;
     std::uint32_t slot;
+    std::uint64_t made;  // 0: not yet
   };
   struct EndTexture {
     std::uint64_t object;
@@ -454,6 +455,7 @@ class Session final : public Sharer, private memory::ContextObserver {
   memory::RangeMap variableRanges_;  // of bound modules, where the device places them
   std::unordered_map<std::uint64_t, std::shared_ptr<memory::Image>> installed_;
   std::size_t textures_ = 0;  // that the device's driver has made
+  std::size_t endedTextures_ = 0;  // of them, since work was last waited for because of that
   std::uint64_t launches_ = 0;
   Meter meter_;
   std::uint64_t commandsElsewhere_ = 0, launchesElsewhere_ = 0;

@@ -25,6 +25,7 @@ const std::string kBackends = "../lib/rouse-backends/librouse-device-";
 decltype(&rouse_double_violations) violations = nullptr;
 decltype(&rouse_double_violation) violation = nullptr;
 decltype(&rouse_double_forgive) forgive = nullptr;
+decltype(&rouse_double_calls) calls = nullptr;
 
 bool chooseDriver() {
   setenv("ROUSE_DOUBLE_CPU_DEVICE", besideThisProgram(kBackends + "cpu.so").c_str(), 0);
@@ -40,6 +41,7 @@ bool chooseDriver() {
     violations = reinterpret_cast<decltype(violations)>(dlsym(library, "rouse_double_violations"));
     violation = reinterpret_cast<decltype(violation)>(dlsym(library, "rouse_double_violation"));
     forgive = reinterpret_cast<decltype(forgive)>(dlsym(library, "rouse_double_forgive"));
+    calls = reinterpret_cast<decltype(calls)>(dlsym(library, "rouse_double_calls"));
   }
   return true;
 }
@@ -63,6 +65,8 @@ bool onDouble() {
   (void)kinds();
   return violations != nullptr;
 }
+
+unsigned long long callsOnDouble(const char* function) { return onDouble() ? calls(function) : 0; }
 
 bool computesOnProcessors(const std::string& kind) { return isCpu(kind) || onDouble(); }
 bool containsFaults(const std::string& kind) { return isCpu(kind); }

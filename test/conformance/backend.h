@@ -39,6 +39,8 @@ std::string besideThisProgram(const std::string& path);
 
 // The cuda kind runs on the double.
 bool onDouble();
+// How often the double's function has been called; 0 elsewhere.
+unsigned long long callsOnDouble(const char* function);
 
 // The CPU device, and the double: kernels are not as fast as a GPU's.
 bool computesOnProcessors(const std::string& kind);

@@ -337,7 +337,9 @@ Status CudaContext::setLimit(memory::ContextLimit limit, std::uint64_t value) {
 bool CudaContext::idle() const {
   const std::lock_guard lock(gpu_->mutex);
   gpu_->makeCurrent();
-  return lanes_->idle();
+  if (!lanes_->idle()) return false;
+  if (lanes_->textures && !gpu_->lost()) lanes_->textures->settle();
+  return true;
 }
 
 }  // namespace rouse::cuda

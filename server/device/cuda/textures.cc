@@ -124,15 +124,25 @@ struct Walk {
 }  // namespace
 
 Textures::~Textures() {
-  const Driver& driver = lanes_.gpu->driver();
   lanes_.gpu->makeCurrent();
-  for (const auto& [handle, object] : objects_) {
-    if (object.surface) lanes_.gpu->good(driver.cuSurfObjectDestroy(handle), "cuSurfObjectDestroy", nullptr);
-    else lanes_.gpu->good(driver.cuTexObjectDestroy(handle), "cuTexObjectDestroy", nullptr);
-  }
+  settle();
+  for (auto& [handle, object] : objects_) end(handle, object);
   for (auto& [base, array] : arrays_) release(*array);
-  for (auto& [handle, object] : objects_)
-    if (object.array != nullptr) release(*object.array);
+}
+
+void Textures::end(std::uint64_t handle, Object& object) {
+  const Driver& driver = lanes_.gpu->driver();
+  if (object.surface) lanes_.gpu->good(driver.cuSurfObjectDestroy(handle), "cuSurfObjectDestroy", nullptr);
+  else lanes_.gpu->good(driver.cuTexObjectDestroy(handle), "cuTexObjectDestroy", nullptr);
+  const std::shared_ptr<Array> array = std::move(object.array);
+  if (array.use_count() == 1) release(*array);
+}
+
+void Textures::settle() {
+  if (ended_.empty()) return;
+  lanes_.gpu->makeCurrent();
+  for (auto& [handle, object] : ended_) end(handle, object);
+  ended_.clear();
 }
 
 void Textures::release(Array& array) {
@@ -170,7 +180,6 @@ Status Textures::make(Array& array, bool mipmapped) {
   return {};
 }
 
-// Waited for: the context is idle, and it is a copy within the GPU's memory.
 Status Textures::upload(const Array& array) {
   if (lane_ == nullptr) {
     auto made = lanes_.add(0);
@@ -182,7 +191,7 @@ Status Textures::upload(const Array& array) {
     lane_->push(ArrayOperation{array.levels[i], true, 0, 0, 0, std::uint64_t{level.width} * texelBytes(array.about), level.height, planesOf(array.about, level), level.base, level.pitch,
                                level.height});
   }
-  return lanes_.gpu->status(lanes_.gpu->driver().cuStreamSynchronize(lane_->stream()), "cuStreamSynchronize");
+  return {};
 }
 
 Result<std::shared_ptr<Textures::Array>> Textures::arrayFor(const wire::TextureRequest& request) {
@@ -213,6 +222,7 @@ Result<std::uint64_t> Textures::create(const wire::TextureRequest& request) {
   CUDA_RESOURCE_DESC resource{};
   std::shared_ptr<Array> array;
   if (request.source <= TextureSource::mipmapped) {
+    settle();
     auto found = arrayFor(request);
     if (!found) return std::move(found).error();
     array = std::move(*found);
@@ -256,13 +266,7 @@ Result<std::uint64_t> Textures::create(const wire::TextureRequest& request) {
 Status Textures::destroy(std::uint64_t object) {
   const auto found = objects_.find(object);
   if (found == objects_.end()) return Error{CudaError::invalidValue, "no such object"};
-  const Driver& driver = lanes_.gpu->driver();
-  lanes_.gpu->makeCurrent();
-  if (found->second.surface) lanes_.gpu->good(driver.cuSurfObjectDestroy(object), "cuSurfObjectDestroy", &lanes_);
-  else lanes_.gpu->good(driver.cuTexObjectDestroy(object), "cuTexObjectDestroy", &lanes_);
-  const std::shared_ptr<Array> array = std::move(found->second.array);
-  objects_.erase(found);
-  if (array.use_count() == 1) release(*array);
+  ended_.insert(objects_.extract(found));
   return {};
 }
 

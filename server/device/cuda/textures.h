@@ -22,15 +22,17 @@ namespace rouse::cuda {
 class Textures {
  public:
   explicit Textures(Lanes& lanes) : lanes_(lanes) {}
-  // Idle, as for all that follows but the two about copies.
+  // Idle.
   ~Textures();
   Textures(const Textures&) = delete;
 
-  // As memory::Context has them.
+  // As memory::Context has them. What has been destroyed is until settle().
   Result<std::uint64_t> create(const wire::TextureRequest& request);
   Status destroy(std::uint64_t object);
   void forget(std::uint64_t base);
-  bool any() const { return !objects_.empty() || !arrays_.empty(); }
+  bool any() const { return !objects_.empty() || !arrays_.empty() || !ended_.empty(); }
+  // Idle: gives the driver what no work uses any more.
+  void settle();
 
   // Around a copy that is pushed to the lane.
   void beforeCopy(Lane& lane, const memory::CopyShape& shape);
@@ -52,8 +54,10 @@ class Textures {
 
   Result<std::shared_ptr<Array>> arrayFor(const wire::TextureRequest& request);
   Status make(Array& array, bool mipmapped);
+  // Queued: done when the context is idle again.
   Status upload(const Array& array);
   void release(Array& array);
+  void end(std::uint64_t handle, Object& object);
   // Pushes what has to be copied between the array whose memory the box begins in, if any, and that memory.
   void follow(Lane& lane, bool toArray, std::uint64_t address, const memory::CopyShape& shape, std::uint64_t pitch);
 
@@ -61,6 +65,7 @@ class Textures {
   // By where their memory begins. One that its program has freed is its objects' alone.
   std::map<std::uint64_t, std::shared_ptr<Array>> arrays_;
   std::map<std::uint64_t, Object> objects_;
+  std::map<std::uint64_t, Object> ended_;  // by their program, while queued work may use them
   std::shared_ptr<Lane> lane_;  // for what an array begins with
 };
 
