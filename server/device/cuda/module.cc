@@ -11,6 +11,7 @@
 #include "server/device/cuda/own_stream.h"
 #include "server/device/cuda/parameter_kernels.h"
 #include "server/device/cuda/printing_kernels.h"
+#include "server/device/cuda/ptx_version.h"
 #include "server/device/cuda/variable_names.h"
 #include "server/fatbin/fatbin.h"
 
@@ -275,18 +276,28 @@ Result<std::shared_ptr<memory::Image>> CudaImage::load(std::shared_ptr<Gpu> gpu,
   if (!images) return std::move(images).error();
   auto managed = managedOf(module, *images, capability);
   if (!managed) return std::move(managed).error();
+  std::string lowered;  // what version its PTX was of
   // The driver finds the end of PTX by its NUL.
   auto image = std::make_shared<CudaImage>();
   image->gpu_ = gpu;
   if (managed->variables.empty()) {
     image->module_.assign(reinterpret_cast<const char*>(module.data()), module.size());
   } else {
+    int driverVersion = 0;
+    (void)gpu->driver().cuDriverGetVersion(&driverVersion);
+    lowered = lowerPtxVersion(managed->ptx, driverVersion);
     image->module_ = managed->ptx;
     *images = {{true, std::move(managed->ptx)}};
   }
   std::vector<NamedVariable> names = variableNames(*images);
   if (!managed->variables.empty()) std::erase_if(names, [](const NamedVariable& variable) { return isOfManaged(variable.name); });
   auto library = LoadedLibrary::load(gpu, image->module_);
+  if (!library && !lowered.empty()) {
+    Error error = library.error();
+    error.message += "; with __managed__ variables only its PTX can be used, which is " + lowered + ", later than what the driver of " + gpu->name() +
+                     " compiles; compile for an older toolkit, or install a newer driver";
+    return error;
+  }
   if (!library) return std::move(library).error();
   std::vector<std::string> all;
   for (const NamedVariable& variable : names) all.push_back(variable.name);
