@@ -107,6 +107,9 @@ TEST_CASE("an executor without a CUDA device tells the daemon why in one line an
                {"GPU 0", "could not be pinned", "RLIMIT_MEMLOCK"});
   checkRefused(runExecutor({{"ROUSE_DOUBLE_FREE_BYTES", "10000000"}}), memory::kGpuFull,
                {"GPU 0", "too full", "8 MiB", "stop them"});
+  // A large one keeps more for the driver.
+  checkRefused(runExecutor({{"ROUSE_DOUBLE_MEMORY_BYTES", "85899345920"}, {"ROUSE_DOUBLE_FREE_BYTES", "4000000000"}}), memory::kGpuFull,
+               {"GPU 0", "too full", "4096 MiB for the driver"});
   checkRefused(runExecutor({}, {"--memory", "1099511627776"}), memory::kGpuFull,
                {"GPU 0", "too full", "1048576 MiB", "less memory"});
 }
@@ -196,4 +199,36 @@ TEST_CASE("the n-th launch that fails loses the device; what was before it is do
   CHECK_FALSE(bench.device->health().ok());
   CHECK(bench.finish(*stream) == CudaError::illegalAddress);
   CHECK(stream->idle());
+}
+
+// CUDA_ERROR_UNKNOWN says of a context that it may be lost; kernels of it may go on all the same.
+TEST_CASE("a device that is lost for a reason nobody knows does not wait for kernels that run") {
+  if (!onDouble()) return leaveOut("a real driver cannot be told to fail");
+  Bench bench("cuda");
+  Kernels kernels(bench);
+  auto stream = bench.context->createStream(0);
+  auto* flag = reinterpret_cast<std::uint32_t*>(bench.host(4096));
+  auto* seen = reinterpret_cast<std::uint32_t*>(bench.host(4096));
+  const std::uint64_t next = bench.allocate(kGranuleBytes) + kGranuleBytes;
+  kernels.launch(*stream, "waitForFlag", {}, address(flag), address(seen));
+  bench.context->signal(*stream, bench.slots[0], 1, false);
+  REQUIRE_FALSE(stream->idle());
+  {
+    const Variable unknown("ROUSE_DOUBLE_UNKNOWN_CALL", "cuMemMap");
+    const auto waits = callsOnDouble("cuCtxSynchronize");
+    const Status status = bench.context->map(next, bench.device->chunks().back());
+    REQUIRE_FALSE(status.ok());
+    CHECK(status.error().code == CudaError::unknown);
+    CHECK(callsOnDouble("cuCtxSynchronize") == waits);
+  }
+  CHECK_FALSE(bench.device->health().ok());
+  REQUIRE(bench.observer.faults().size() == 1);
+  CHECK(bench.observer.faults()[0].second.find("waitForFlag") != std::string::npos);
+  CHECK(static_cast<CudaError>(bench.slots[0].result.load()) == CudaError::unknown);
+  CHECK(seen[0] == 0);
+  __atomic_store_n(flag, 5u, __ATOMIC_SEQ_CST);
+  // Nobody is told any more: a little later it has ended.
+  for (int round = 0; round < 5000 && __atomic_load_n(seen, __ATOMIC_SEQ_CST) == 0; ++round) usleep(1000);
+  CHECK(seen[0] == 5);
+  usleep(200'000);
 }

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "test/cuda-double/context.h"
+#include "test/cuda-double/simulation.h"
 #include "test/cuda-double/state.h"
 
 namespace rouse::cuda_double {
@@ -35,6 +36,10 @@ CUresult Call::before() {
       return refuse(CUDA_ERROR_NOT_PERMITTED, "call-from-host-function", "a host function calls CUDA");
     if (!state().initialized())
       return refuse(CUDA_ERROR_NOT_INITIALIZED, "not-initialized", "cuInit has not been called");
+  }
+  if (simulation::unknownCall() == function_) {
+    mayRun_ = false;
+    return CUDA_ERROR_UNKNOWN;
   }
   CUresult failed = CUDA_SUCCESS;
   if (needs_ == Needs::context) {

@@ -21,6 +21,11 @@ std::optional<std::uint64_t> number(const char* name) {
   return value;
 }
 
+std::string text(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
 }  // namespace
 
 int devices() { return static_cast<int>(number("ROUSE_DOUBLE_DEVICES").value_or(1)); }
@@ -35,9 +40,7 @@ std::optional<std::uint64_t> pinnedBytes() { return number("ROUSE_DOUBLE_PINNED_
 std::uint64_t faultLaunch() { return number("ROUSE_DOUBLE_FAULT_LAUNCH").value_or(0); }
 unsigned workers() { return static_cast<unsigned>(number("ROUSE_DOUBLE_WORKERS").value_or(2)); }
 
-std::string cpuDevice() {
-  const char* path = std::getenv("ROUSE_DOUBLE_CPU_DEVICE");
-  return path != nullptr ? path : "";
-}
+std::string cpuDevice() { return text("ROUSE_DOUBLE_CPU_DEVICE"); }
+std::string unknownCall() { return text("ROUSE_DOUBLE_UNKNOWN_CALL"); }
 
 }  // namespace rouse::cuda_double::simulation

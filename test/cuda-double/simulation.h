@@ -17,6 +17,7 @@ bool peers();                                // ROUSE_DOUBLE_PEERS=1: devices sa
 bool prohibited();                           // ROUSE_DOUBLE_PROHIBITED=1: its compute mode lets nobody have it
 bool singleUnmap();  // ROUSE_DOUBLE_SINGLE_UNMAP: several mappings are not unmapped in one call
 std::optional<std::uint64_t> pinnedBytes();  // ROUSE_DOUBLE_PINNED_BYTES: host memory that may be registered
+std::string unknownCall();    // ROUSE_DOUBLE_UNKNOWN_CALL: a function that says CUDA_ERROR_UNKNOWN and does nothing; empty: none
 std::uint64_t faultLaunch();  // ROUSE_DOUBLE_FAULT_LAUNCH=n: the n-th launch in a context faults; 0: none
 unsigned workers();           // ROUSE_DOUBLE_WORKERS, 2: threads that run kernels
 std::string cpuDevice();      // ROUSE_DOUBLE_CPU_DEVICE: path of librouse-device-cpu.so, or empty

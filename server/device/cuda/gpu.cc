@@ -155,8 +155,15 @@ void Gpu::lose(Error error) {
   loss_ = std::move(error);
   lost_.store(true, std::memory_order_release);
   for (Lanes* context : contexts) context->die(loss_);
-  // What the GPU still had is over before anything that it names is given back. It fails at once, with the same error.
-  driver_->cuCtxSynchronize();
+  // What the GPU still had is over before anything that it names is given back. It fails at once, with the same error: where streams do. Some results
+  // (CUDA_ERROR_UNKNOWN) may leave the context in order; then it would wait for kernels that need not end, and the process ends with what it holds.
+  for (const Lanes* context : contexts) {
+    const CUstream stream = context->anyBusyStream();
+    if (stream == nullptr) continue;
+    const CUresult result = driver_->cuStreamQuery(stream);
+    if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY) driver_->cuCtxSynchronize();
+    return;
+  }
 }
 
 }  // namespace rouse::cuda
