@@ -1,11 +1,14 @@
 // Which calls of the driver wait for kernels that run: whoever makes such a call for one function holds up all others of the GPU.
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <new>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "bench/probe/measurements.h"
@@ -15,6 +18,7 @@ namespace rouse::probe {
 namespace {
 
 constexpr int kKernelMs = 20;
+constexpr int kLongKernelMs = 200;  // beside calls that take milliseconds by themselves, compiling for one
 constexpr int kSamples = 5;
 constexpr double kPatience = 2;  // seconds until a kernel has begun
 constexpr std::size_t kBytes = std::size_t{2} << 20;
@@ -43,14 +47,38 @@ AGAIN:
 }
 )";
 
+// Each has more local memory than the one before, so that its first launch needs more of the GPU's.
+constexpr char kLocal[] = R"(.version 7.0
+.target sm_75
+.address_size 64
+.visible .entry local(.param .u64 out, .param .u64 at)
+{
+  .local .align 8 .b8 frame[BYTES];
+  .reg .u64 %rd<6>;
+  ld.param.u64 %rd1, [out];
+  ld.param.u64 %rd2, [at];
+  mov.u64 %rd3, frame;
+  add.u64 %rd4, %rd3, %rd2;
+  st.local.u64 [%rd4], %rd2;
+  ld.local.u64 %rd5, [%rd3];
+  st.global.u64 [%rd1], %rd5;
+  ret;
+}
+)";
+
+std::string withLocal(std::size_t bytes) {
+  std::string text = kLocal;
+  return text.replace(text.find("BYTES"), 5, std::to_string(bytes));
+}
+
 class BusyKernel {
  public:
   explicit BusyKernel(const Gpu& gpu) : gpu_(gpu), library_(gpu, kBusy), function_(library_.function("busy")), page_(gpu, 4096), stream_(gpu) {}
 
-  void begin() {
+  void begin(int milliseconds) {
     auto* const begun = new (page_.get()) std::atomic<std::uint32_t>(0);
     CUdeviceptr where = page_.deviceAddress();
-    std::uint64_t nanoseconds = std::uint64_t{kKernelMs} * 1'000'000;
+    std::uint64_t nanoseconds = static_cast<std::uint64_t>(milliseconds) * 1'000'000;
     void* parameters[] = {&where, &nanoseconds};
     gpu_.check(gpu_.driver().cuLaunchKernel(function_, 1, 1, 1, 1, 1, 1, 0, stream_.get(), parameters, nullptr), "cuLaunchKernel");
     const double end = bench::now() + kPatience;
@@ -90,16 +118,16 @@ void measureBeside(const Emit& emit, int ordinal, double seconds) {
   const Context context(gpu);
   const auto& driver = gpu.driver();
   BusyKernel kernel(gpu);
-  const double share = seconds / 14;
+  const double share = seconds / 27;
   using Call = std::function<CUresult()>;
   // `before` and `after` while no kernel runs.
-  const auto beside = [&](const char* name, const Call& before, const Call& call, const Call& after) {
+  const auto besideFor = [&](int milliseconds, const char* name, const Call& before, const Call& call, const Call& after) {
     std::vector<double> samples;
     int waited = 0;
     const double end = bench::now() + share;
     do {
       gpu.check(before(), name);
-      kernel.begin();
+      kernel.begin(milliseconds);
       const double begin = bench::now();
       const CUresult result = call();
       samples.push_back(bench::now() - begin);
@@ -108,10 +136,11 @@ void measureBeside(const Emit& emit, int ordinal, double seconds) {
       gpu.check(result, name);
       gpu.check(after(), name);
     } while (static_cast<int>(samples.size()) < kSamples && bench::now() < end);
-    nlohmann::json line = cost(std::string(name) + " beside a kernel of " + std::to_string(kKernelMs) + " ms", samples);
+    nlohmann::json line = cost(std::string(name) + " beside a kernel of " + std::to_string(milliseconds) + " ms", samples);
     line["waited"] = waited;
     emit(line);
   };
+  const auto beside = [&](const char* name, const Call& before, const Call& call, const Call& after) { besideFor(kKernelMs, name, before, call, after); };
   const Call nothing = [] { return CUDA_SUCCESS; };
 
   const PlainMemory memory;
@@ -123,7 +152,7 @@ void measureBeside(const Emit& emit, int ordinal, double seconds) {
   std::unique_ptr<Library> library;
   const Call load = [&] { return library = std::make_unique<Library>(gpu, kBusy), library->function("busy"), CUDA_SUCCESS; };
   const Call unload = [&] { return library->unload(); };
-  beside("cuLibraryLoadData and cuFuncLoad", nothing, load, unload);
+  besideFor(kLongKernelMs, "cuLibraryLoadData and cuFuncLoad", nothing, load, unload);
   beside("cuLibraryUnload", load, unload, nothing);
 
   CUdeviceptr address = 0;
@@ -168,6 +197,96 @@ void measureBeside(const Emit& emit, int ordinal, double seconds) {
   const Call endArray = [&] { return driver.cuArrayDestroy(array); };
   beside("cuArray3DCreate", nothing, makeArray, endArray);
   beside("cuArrayDestroy", makeArray, endArray, nothing);
+
+  CUmipmappedArray levels = nullptr;
+  const Call makeLevels = [&] { return driver.cuMipmappedArrayCreate(&levels, &shape, 4); };
+  const Call endLevels = [&] { return driver.cuMipmappedArrayDestroy(levels); };
+  beside("cuMipmappedArrayCreate", nothing, makeLevels, endLevels);
+  beside("cuMipmappedArrayDestroy", makeLevels, endLevels, nothing);
+
+  const DeviceMemory texels(gpu, kBytes);
+  const Stream other(gpu);
+  CUDA_RESOURCE_DESC ofMemory{}, ofArray{};
+  ofMemory.resType = CU_RESOURCE_TYPE_LINEAR;
+  ofMemory.res.linear = {texels.address(), CU_AD_FORMAT_FLOAT, 1, 65536};
+  ofArray.resType = CU_RESOURCE_TYPE_ARRAY;
+  const CUDA_TEXTURE_DESC sampling{};
+  CUtexObject texture = 0;
+  CUsurfObject surface = 0;
+  const Call makeTexture = [&] { return driver.cuTexObjectCreate(&texture, &ofMemory, &sampling, nullptr); };
+  const Call endTexture = [&] { return driver.cuTexObjectDestroy(texture); };
+  const Call makeSurface = [&] { return ofArray.res.array.hArray = array, driver.cuSurfObjectCreate(&surface, &ofArray); };
+  const Call endSurface = [&] { return driver.cuSurfObjectDestroy(surface); };
+  beside("cuTexObjectCreate", nothing, makeTexture, endTexture);
+  beside("cuTexObjectDestroy", makeTexture, endTexture, nothing);
+  beside("cuSurfObjectCreate", makeArray, makeSurface, both(endSurface, endArray));
+  beside("cuSurfObjectDestroy", both(makeArray, makeSurface), endSurface, endArray);
+
+  // What the driver has as kernels of its own, which it may load at the first call. Later ones tell what the call itself does.
+  const Call synchronized = [&] { return driver.cuStreamSynchronize(other.get()); };
+  const Call fill = [&] { return driver.cuMemsetD2D8Async(texels.address(), 512, 1, 100, 16, other.get()); };
+  CUDA_MEMCPY3D box{};
+  box.srcMemoryType = CU_MEMORYTYPE_DEVICE;
+  box.srcDevice = texels.address();
+  box.srcPitch = box.WidthInBytes = 4096;
+  box.srcHeight = box.Height = 256;
+  box.Depth = 1;
+  box.dstMemoryType = CU_MEMORYTYPE_ARRAY;
+  const Call copy = [&] { return box.dstArray = array, driver.cuMemcpy3DAsync(&box, other.get()); };
+  beside("cuMemsetD2D8Async", nothing, fill, synchronized);
+  beside("cuMemcpy3DAsync to an array", makeArray, copy, both(synchronized, endArray));
+
+  // Launches that need more local memory than any before, and the limit that asks for it in advance. Both stay for the process, so each sample takes more.
+  std::size_t bytes = 4096;
+  std::unique_ptr<Library> framed;
+  CUfunction frame = nullptr;
+  const Call compile = [&] { return framed = std::make_unique<Library>(gpu, withLocal(bytes += 2048).c_str()), frame = framed->function("local"), CUDA_SUCCESS; };
+  const Call launch = [&] {
+    CUdeviceptr out = texels.address();
+    std::uint64_t at = 0;
+    void* parameters[] = {&out, &at};
+    return driver.cuLaunchKernel(frame, 1, 1, 1, 1, 1, 1, 0, other.get(), parameters, nullptr);
+  };
+  beside("cuLaunchKernel with more local memory", compile, launch, both(synchronized, [&] { return framed->unload(); }));
+  std::size_t stack = 0;
+  gpu.check(driver.cuCtxGetLimit(&stack, CU_LIMIT_STACK_SIZE), "cuCtxGetLimit");
+  stack = std::max<std::size_t>(stack, bytes);
+  beside("cuCtxSetLimit of a larger stack", nothing, [&] { return driver.cuCtxSetLimit(CU_LIMIT_STACK_SIZE, stack += 1024); }, nothing);
+
+  // Whether others can launch while somebody's load waits, if it does: on another thread, from when the load has begun.
+  std::vector<double> samples;
+  int waited = 0;
+  for (int sample = 0; sample < 3; ++sample) {
+    kernel.begin(kLongKernelMs);
+    std::atomic<bool> loading{false};
+    std::string failed;
+    CUcontext here = nullptr;
+    gpu.check(driver.cuCtxGetCurrent(&here), "cuCtxGetCurrent");
+    std::thread loader([&] {
+      try {
+        gpu.check(driver.cuCtxSetCurrent(here), "cuCtxSetCurrent");
+        loading = true;
+        const Library loaded(gpu, withLocal(bytes += 2048).c_str());
+        (void)loaded.function("local");
+      } catch (const Failure& failure) {
+        failed = failure.what();
+      }
+    });
+    while (!loading) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    const double begin = bench::now();
+    const CUresult result = fill();
+    samples.push_back(bench::now() - begin);
+    if (!kernel.runs()) ++waited;
+    loader.join();
+    kernel.end();
+    gpu.check(result, "cuMemsetD2D8Async");
+    other.synchronize();
+    if (!failed.empty()) throw Failure(failed);
+  }
+  nlohmann::json line = cost("a fill by another thread while one loads, beside a kernel of " + std::to_string(kLongKernelMs) + " ms", samples);
+  line["waited"] = waited;
+  emit(line);
 }
 
 }  // namespace rouse::probe

@@ -37,9 +37,9 @@ nlohmann::json describe(const Gpu& gpu) {
 
 const std::vector<Group>& groups() {
   static const std::vector<Group> all = {
-      {"context", 0.12, measureContext},          {"reservations", 0.06, measureReservations}, {"copies", 0.38, measureCopies},
+      {"context", 0.12, measureContext},          {"reservations", 0.06, measureReservations}, {"copies", 0.3, measureCopies},
       {"memory calls", 0.22, measureMemoryCalls}, {"launches", 0.08, measureLaunches},         {"waits", 0.08, measureWaits},
-      {"beside a kernel", 0.06, measureBeside},
+      {"beside a kernel", 0.14, measureBeside},
   };
   return all;
 }
