@@ -52,7 +52,7 @@ const Variable* Module::findVariable(std::string_view name) const {
 }
 
 CudaError loadModule(Device& device, const ModuleSource& source, std::span<const ManagedPlace> places,
-                     std::unique_ptr<Module>* module) try {
+                     std::unique_ptr<Module>* module, std::string* why) try {
   if (const CudaError error = device.asyncError(); error != CudaError::success) return error;
   Session& session = device.session();
   wire::OwnedFd copy;
@@ -70,6 +70,7 @@ CudaError loadModule(Device& device, const ModuleSource& source, std::span<const
   if (!listing) {
     log(LogLevel::error, "module of %llu bytes: %s", static_cast<unsigned long long>(size),
         listing.error().message.c_str());
+    if (why != nullptr) *why = listing.error().message;
     (void)session.alive(device.index());
     return listing.error().code;
   }

@@ -76,7 +76,7 @@ class Module {
   const Variable* findVariable(std::string_view name) const;
 
  private:
-  friend CudaError loadModule(Device&, const ModuleSource&, std::span<const ManagedPlace>, std::unique_ptr<Module>*);
+  friend CudaError loadModule(Device&, const ModuleSource&, std::span<const ManagedPlace>, std::unique_ptr<Module>*, std::string*);
   friend CudaError unloadModule(std::unique_ptr<Module>);
   // Asks where the device has put them; one round trip each.
   CudaError findVariables();
@@ -94,9 +94,9 @@ class Module {
 // variables, binds it. Fails with the daemon's code: invalidKernelImage, invalidPtx, noKernelImageForDevice,
 // notSupported (the instruction and line are in the log), memoryAllocation. Initial values are written; those of
 // managed variables with a given place are left as they are now. Managed places are owned by the module that was loaded
-// without them.
+// without them. `why`: where not null, the daemon's words when it refuses the code.
 CudaError loadModule(Device& device, const ModuleSource& source, std::span<const ManagedPlace> places,
-                     std::unique_ptr<Module>* module);
+                     std::unique_ptr<Module>* module, std::string* why = nullptr);
 
 // Behind all work queued before. A module from before a reset of its device just ends.
 CudaError unloadModule(std::unique_ptr<Module> module);

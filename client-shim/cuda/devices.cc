@@ -4,6 +4,7 @@
 #include "client-shim/cuda/call.h"
 #include "client-shim/cuda/error_names.h"
 #include "client-shim/cuda/implementations.h"
+#include "client-shim/cuda/texel.h"
 
 namespace rouse::cuda::impl {
 
@@ -72,6 +73,67 @@ CUresult cuDeviceTotalMem_v2(size_t* bytes, CUdevice dev) {
   const CUresult error = call([&] { return cudaGetDeviceProperties(&properties, dev); });
   if (error == CUDA_SUCCESS) *bytes = properties.totalGlobalMem;
   return error;
+}
+
+CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice dev) { return impl::cuDeviceGetUuid_v2(uuid, dev); }
+
+CUresult cuDeviceGetByPCIBusId(CUdevice* dev, const char* pciBusId) {
+  return call([&] { return cudaDeviceGetByPCIBusId(dev, pciBusId); });
+}
+
+CUresult cuDeviceComputeCapability(int* major, int* minor, CUdevice dev) {
+  const CUresult error = call([&] { return cudaDeviceGetAttribute(major, cudaDevAttrComputeCapabilityMajor, dev); });
+  return error != CUDA_SUCCESS ? error : call([&] { return cudaDeviceGetAttribute(minor, cudaDevAttrComputeCapabilityMinor, dev); });
+}
+
+CUresult cuDeviceGetProperties(CUdevprop* prop, CUdevice dev) {
+  if (prop == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  cudaDeviceProp properties;
+  int clock = 0;
+  if (const CUresult error = call([&] { return cudaGetDeviceProperties(&properties, dev); }); error != CUDA_SUCCESS) return error;
+  if (const CUresult error = call([&] { return cudaDeviceGetAttribute(&clock, cudaDevAttrClockRate, dev); }); error != CUDA_SUCCESS) return error;
+  *prop = {};
+  prop->maxThreadsPerBlock = properties.maxThreadsPerBlock;
+  std::memcpy(prop->maxThreadsDim, properties.maxThreadsDim, sizeof prop->maxThreadsDim);
+  std::memcpy(prop->maxGridSize, properties.maxGridSize, sizeof prop->maxGridSize);
+  prop->sharedMemPerBlock = static_cast<int>(properties.sharedMemPerBlock);
+  prop->totalConstantMemory = static_cast<int>(properties.totalConstMem);
+  prop->SIMDWidth = properties.warpSize;
+  prop->memPitch = static_cast<int>(properties.memPitch);
+  prop->regsPerBlock = properties.regsPerBlock;
+  prop->clockRate = clock;
+  prop->textureAlign = static_cast<int>(properties.textureAlignment);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetTexture1DLinearMaxWidth(size_t* maxWidthInElements, CUarray_format format, unsigned numChannels, CUdevice dev) {
+  cudaChannelFormatDesc texel;
+  if (!texelOf(format, numChannels, &texel)) return CUDA_ERROR_INVALID_VALUE;
+  return call([&] { return cudaDeviceGetTexture1DLinearMaxWidth(maxWidthInElements, &texel, dev); });
+}
+
+CUresult cuDeviceGetDefaultMemPool(CUmemoryPool* pool_out, CUdevice dev) {
+  return call([&] { return cudaDeviceGetDefaultMemPool(pool_out, dev); });
+}
+
+CUresult cuDeviceGetMemPool(CUmemoryPool* pool, CUdevice dev) {
+  return call([&] { return cudaDeviceGetMemPool(pool, dev); });
+}
+
+CUresult cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool) {
+  return call([&] { return cudaDeviceSetMemPool(dev, pool); });
+}
+
+CUresult cuDeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attr, void* value) {
+  return call([&] { return cudaDeviceGetGraphMemAttribute(device, static_cast<cudaGraphMemAttributeType>(attr), value); });
+}
+
+CUresult cuDeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attr, void* value) {
+  return call([&] { return cudaDeviceSetGraphMemAttribute(device, static_cast<cudaGraphMemAttributeType>(attr), value); });
+}
+
+CUresult cuDeviceGraphMemTrim(CUdevice device) {
+  return call([&] { return cudaDeviceGraphMemTrim(device); });
 }
 
 // The attributes' numbers are the same.

@@ -1,82 +1,63 @@
-// CUDA Driver API, "Execution Control", "Occupancy": a function is a kernel of the runtime's.
-#include <cstddef>
-#include <new>
-#include <vector>
+// CUDA Driver API, "Execution Control": what functions need, and may use.
+#include "client-shim/cuda/functions.h"
 
 #include "client-shim/cuda/call.h"
+#include "client-shim/cuda/context.h"
 #include "client-shim/cuda/implementations.h"
+#include "client-shim/library/driver_host.h"
 
-namespace rouse::cuda::impl {
-namespace {
+namespace rouse::cuda {
 
-const void* kernelOf(CUfunction function) { return function; }
-
-// Arguments in one buffer (CU_LAUNCH_PARAM_*), each where the kernel has it: as pointers to them.
-CUresult split(CUfunction function, void** extra, std::vector<void*>* arguments) try {
-  const std::byte* buffer = nullptr;
-  std::size_t bytes = 0;
-  for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
-    if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER) {
-      buffer = static_cast<const std::byte*>(extra[1]);
-    } else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE) {
-      bytes = *static_cast<const std::size_t*>(extra[1]);
-    } else {
+CUresult attributeOf(const cudaFuncAttributes& found, CUfunction_attribute attribute, int* value) {
+  const auto tell = [&](auto number) {
+    *value = static_cast<int>(number);
+    return CUDA_SUCCESS;
+  };
+  switch (attribute) {
+    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+      return tell(found.maxThreadsPerBlock);
+    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
+      return tell(found.sharedSizeBytes);
+    case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
+      return tell(found.constSizeBytes);
+    case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
+      return tell(found.localSizeBytes);
+    case CU_FUNC_ATTRIBUTE_NUM_REGS:
+      return tell(found.numRegs);
+    case CU_FUNC_ATTRIBUTE_PTX_VERSION:
+      return tell(found.ptxVersion);
+    case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
+      return tell(found.binaryVersion);
+    case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA:
+      return tell(found.cacheModeCA);
+    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+      return tell(found.maxDynamicSharedSizeBytes);
+    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+      return tell(found.preferredShmemCarveout);
+    case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET:
+      return tell(found.clusterDimMustBeSet);
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
+      return tell(found.requiredClusterWidth);
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
+      return tell(found.requiredClusterHeight);
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
+      return tell(found.requiredClusterDepth);
+    case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
+      return tell(found.nonPortableClusterSizeAllowed);
+    case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+      return tell(found.clusterSchedulingPolicyPreference);
+    default:
       return CUDA_ERROR_INVALID_VALUE;
-    }
   }
-  std::size_t offset = 0, length = 0;
-  const auto next = [&] { return call([&] { return cudaFuncGetParamInfo(kernelOf(function), arguments->size(), &offset, &length); }); };
-  CUresult found = next();
-  for (; found == CUDA_SUCCESS; found = next()) {
-    if (buffer == nullptr || offset > bytes || length > bytes - offset) return CUDA_ERROR_INVALID_VALUE;
-    arguments->push_back(const_cast<std::byte*>(buffer) + offset);
-  }
-  // It has no more parameters; anything else is about the function.
-  return found == CUDA_ERROR_INVALID_VALUE ? CUDA_SUCCESS : found;
-} catch (const std::bad_alloc&) {
-  return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-}  // namespace
+namespace impl {
 
 CUresult cuFuncGetAttribute(int* pi, CUfunction_attribute attrib, CUfunction hfunc) {
   if (pi == nullptr) return CUDA_ERROR_INVALID_VALUE;
   cudaFuncAttributes found;
   if (const CUresult error = call([&] { return cudaFuncGetAttributes(&found, kernelOf(hfunc)); }); error != CUDA_SUCCESS) return error;
-  switch (attrib) {
-    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-      *pi = found.maxThreadsPerBlock;
-      return CUDA_SUCCESS;
-    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
-      *pi = static_cast<int>(found.sharedSizeBytes);
-      return CUDA_SUCCESS;
-    case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
-      *pi = static_cast<int>(found.constSizeBytes);
-      return CUDA_SUCCESS;
-    case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
-      *pi = static_cast<int>(found.localSizeBytes);
-      return CUDA_SUCCESS;
-    case CU_FUNC_ATTRIBUTE_NUM_REGS:
-      *pi = found.numRegs;
-      return CUDA_SUCCESS;
-    case CU_FUNC_ATTRIBUTE_PTX_VERSION:
-      *pi = found.ptxVersion;
-      return CUDA_SUCCESS;
-    case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
-      *pi = found.binaryVersion;
-      return CUDA_SUCCESS;
-    case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA:
-      *pi = found.cacheModeCA;
-      return CUDA_SUCCESS;
-    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-      *pi = found.maxDynamicSharedSizeBytes;
-      return CUDA_SUCCESS;
-    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
-      *pi = found.preferredShmemCarveout;
-      return CUDA_SUCCESS;
-    default:
-      return CUDA_ERROR_INVALID_VALUE;
-  }
+  return attributeOf(found, attrib, pi);
 }
 
 // The attributes that can be set have the same numbers.
@@ -88,50 +69,41 @@ CUresult cuFuncSetCacheConfig(CUfunction hfunc, CUfunc_cache config) {
   return call([&] { return cudaFuncSetCacheConfig(kernelOf(hfunc), static_cast<cudaFuncCache>(config)); });
 }
 
-CUresult cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX,
-                        unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream, void** kernelParams,
-                        void** extra) {
-  if (kernelParams != nullptr && extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
-  std::vector<void*> arguments;
-  if (extra != nullptr) {
-    if (const CUresult error = split(f, extra, &arguments); error != CUDA_SUCCESS) return error;
-    kernelParams = arguments.data();
-  }
-  return call([&] {
-    return cudaLaunchKernel(kernelOf(f), {gridDimX, gridDimY, gridDimZ}, {blockDimX, blockDimY, blockDimZ}, kernelParams, sharedMemBytes, hStream);
-  });
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // as the driver's is
+CUresult cuFuncSetSharedMemConfig(CUfunction hfunc, CUsharedconfig config) {
+  return call([&] { return cudaFuncSetSharedMemConfig(kernelOf(hfunc), static_cast<cudaSharedMemConfig>(config)); });
+}
+#pragma GCC diagnostic pop
+
+CUresult cuFuncGetModule(CUmodule* hmod, CUfunction hfunc) {
+  if (hmod == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const void* const library = client::driverHost()->libraryOf(kernelOf(hfunc));
+  if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  *hmod = reinterpret_cast<CUmodule>(const_cast<void*>(library));
+  return CUDA_SUCCESS;
 }
 
-// The attributes' numbers and values are the same.
-CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction f, void** kernelParams, void** extra) {
-  static_assert(sizeof(CUlaunchAttribute) == sizeof(cudaLaunchAttribute) && sizeof(CUlaunchAttributeValue) == sizeof(cudaLaunchAttributeValue));
-  if (config == nullptr || (kernelParams != nullptr && extra != nullptr)) return CUDA_ERROR_INVALID_VALUE;
-  std::vector<void*> arguments;
-  if (extra != nullptr) {
-    if (const CUresult error = split(f, extra, &arguments); error != CUDA_SUCCESS) return error;
-    kernelParams = arguments.data();
-  }
-  cudaLaunchConfig_t same{};
-  same.gridDim = {config->gridDimX, config->gridDimY, config->gridDimZ};
-  same.blockDim = {config->blockDimX, config->blockDimY, config->blockDimZ};
-  same.dynamicSmemBytes = config->sharedMemBytes;
-  same.stream = config->hStream;
-  same.attrs = reinterpret_cast<cudaLaunchAttribute*>(config->attrs);
-  same.numAttrs = config->numAttrs;
-  return call([&] { return cudaLaunchKernelExC(&same, kernelOf(f), kernelParams); });
+CUresult cuFuncGetName(const char** name, CUfunction hfunc) {
+  return call([&] { return cudaFuncGetName(name, kernelOf(hfunc)); });
 }
 
-CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX,
-                                   unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream,
-                                   void** kernelParams) {
-  return call([&] {
-    return cudaLaunchCooperativeKernel(kernelOf(f), {gridDimX, gridDimY, gridDimZ}, {blockDimX, blockDimY, blockDimZ}, kernelParams,
-                                       sharedMemBytes, hStream);
-  });
+CUresult cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t* paramOffset, size_t* paramSize) {
+  return call([&] { return cudaFuncGetParamInfo(kernelOf(func), paramIndex, paramOffset, paramSize); });
 }
 
-CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* numBlocks, CUfunction func, int blockSize, size_t dynamicSMemSize) {
-  return call([&] { return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(numBlocks, kernelOf(func), blockSize, dynamicSMemSize, 0); });
+CUresult cuFuncIsLoaded(CUfunctionLoadingState* state, CUfunction function) {
+  if (state == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const client::DriverHost& host = *client::driverHost();
+  if (host.libraryOf(kernelOf(function)) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  *state = host.loaded(kernelOf(function), currentContext()->device) ? CU_FUNCTION_LOADING_STATE_LOADED : CU_FUNCTION_LOADING_STATE_UNLOADED;
+  return CUDA_SUCCESS;
 }
 
-}  // namespace rouse::cuda::impl
+CUresult cuFuncLoad(CUfunction function) {
+  cudaFuncAttributes loads;
+  return call([&] { return cudaFuncGetAttributes(&loads, kernelOf(function)); });
+}
+
+}  // namespace impl
+}  // namespace rouse::cuda

@@ -1,8 +1,8 @@
-// CUDA Driver API, "Memory Management", "Unified Addressing": linear memory.
-#include <cstring>
-
+// CUDA Driver API, "Memory Management": linear device memory.
 #include "client-shim/cuda/call.h"
+#include "client-shim/cuda/context.h"
 #include "client-shim/cuda/implementations.h"
+#include "client-shim/library/driver_host.h"
 
 namespace rouse::cuda::impl {
 
@@ -18,76 +18,39 @@ CUresult cuMemAlloc_v2(CUdeviceptr* dptr, size_t bytesize) {
   }
   void* memory = nullptr;
   const CUresult error = call([&] { return cudaMalloc(&memory, bytesize); });
-  if (error == CUDA_SUCCESS) *dptr = address(memory);
-  return error;
+  if (error != CUDA_SUCCESS) return error;
+  *dptr = address(memory);
+  own(Owned::memory, memory);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemAllocPitch_v2(CUdeviceptr* dptr, size_t* pPitch, size_t WidthInBytes, size_t Height, unsigned int ElementSizeBytes) {
+  if (dptr == nullptr || pPitch == nullptr || WidthInBytes == 0 || Height == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (ElementSizeBytes != 4 && ElementSizeBytes != 8 && ElementSizeBytes != 16) return CUDA_ERROR_INVALID_VALUE;
+  void* memory = nullptr;
+  const CUresult error = call([&] { return cudaMallocPitch(&memory, pPitch, WidthInBytes, Height); });
+  if (error != CUDA_SUCCESS) return error;
+  *dptr = address(memory);
+  own(Owned::memory, memory);
+  return CUDA_SUCCESS;
 }
 
 CUresult cuMemFree_v2(CUdeviceptr dptr) {
-  return call([&] { return cudaFree(pointer(dptr)); });
-}
-
-CUresult cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void* srcHost, size_t ByteCount) {
-  return call([&] { return cudaMemcpy(pointer(dstDevice), srcHost, ByteCount, cudaMemcpyHostToDevice); });
-}
-
-CUresult cuMemcpyDtoH_v2(void* dstHost, CUdeviceptr srcDevice, size_t ByteCount) {
-  return call([&] { return cudaMemcpy(dstHost, pointer(srcDevice), ByteCount, cudaMemcpyDeviceToHost); });
-}
-
-CUresult cuMemcpyDtoD_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount) {
-  return call([&] { return cudaMemcpy(pointer(dstDevice), pointer(srcDevice), ByteCount, cudaMemcpyDeviceToDevice); });
-}
-
-CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dstDevice, const void* srcHost, size_t ByteCount, CUstream hStream) {
-  return call([&] { return cudaMemcpyAsync(pointer(dstDevice), srcHost, ByteCount, cudaMemcpyHostToDevice, hStream); });
-}
-
-CUresult cuMemcpyDtoHAsync_v2(void* dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream) {
-  return call([&] { return cudaMemcpyAsync(dstHost, pointer(srcDevice), ByteCount, cudaMemcpyDeviceToHost, hStream); });
-}
-
-CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream) {
-  return call([&] { return cudaMemcpyAsync(pointer(dstDevice), pointer(srcDevice), ByteCount, cudaMemcpyDeviceToDevice, hStream); });
-}
-
-CUresult cuMemsetD8_v2(CUdeviceptr dstDevice, unsigned char uc, size_t N) {
-  return call([&] { return cudaMemset(pointer(dstDevice), uc, N); });
-}
-
-CUresult cuMemsetD8Async(CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream hStream) {
-  return call([&] { return cudaMemsetAsync(pointer(dstDevice), uc, N, hStream); });
-}
-
-CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdeviceptr ptr) {
-  if (data == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  cudaPointerAttributes found;
-  if (const CUresult error = call([&] { return cudaPointerGetAttributes(&found, pointer(ptr)); }); error != CUDA_SUCCESS) return error;
-  // Memory that CUDA knows nothing of has no attributes.
-  if (found.type == cudaMemoryTypeUnregistered) return CUDA_ERROR_INVALID_VALUE;
-  const auto write = [&](auto value) {
-    std::memcpy(data, &value, sizeof value);
-    return CUDA_SUCCESS;
-  };
-  switch (attribute) {
-    case CU_POINTER_ATTRIBUTE_CONTEXT: {
-      CUcontext context = nullptr;
-      const CUresult error = impl::cuDevicePrimaryCtxRetain(&context, found.device);
-      return error == CUDA_SUCCESS ? write(context) : error;
-    }
-    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-      // Managed memory counts as the device's.
-      return write(found.type == cudaMemoryTypeHost ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE);
-    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-      return found.devicePointer != nullptr ? write(address(found.devicePointer)) : CUDA_ERROR_INVALID_VALUE;
-    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-      return found.hostPointer != nullptr ? write(found.hostPointer) : CUDA_ERROR_INVALID_VALUE;
-    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-      return write(static_cast<unsigned>(found.type == cudaMemoryTypeManaged));
-    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-      return write(found.device);
-    default:
-      return CUDA_ERROR_NOT_SUPPORTED;
+  const CUresult error = call([&] { return cudaFree(pointer(dptr)); });
+  if (error == CUDA_SUCCESS) {
+    disown(Owned::memory, dptr);
+    disown(Owned::managedMemory, dptr);
   }
+  return error;
+}
+
+// Both results are optional.
+CUresult cuMemGetAddressRange_v2(CUdeviceptr* pbase, size_t* psize, CUdeviceptr dptr) {
+  client::MemoryFacts facts;
+  if (!client::driverHost()->memory(dptr, &facts)) return CUDA_ERROR_NOT_FOUND;
+  if (pbase != nullptr) *pbase = facts.base;
+  if (psize != nullptr) *psize = facts.bytes;
+  return CUDA_SUCCESS;
 }
 
 }  // namespace rouse::cuda::impl

@@ -1,17 +1,20 @@
-// CUDA Driver API, "Module Management": a module is a library of the runtime's.
+// CUDA Driver API, "Module Management": a module is a library of the runtime's, whose kernels are functions.
 #include "client-shim/cuda/call.h"
+#include "client-shim/cuda/context.h"
 #include "client-shim/cuda/implementations.h"
+#include "client-shim/cuda/jit_options.h"
+#include "client-shim/cuda/libraries.h"
 
 namespace rouse::cuda::impl {
 namespace {
 
-constexpr unsigned kMostOptions = 64;
+cudaLibrary_t libraryOf(CUmodule module) { return reinterpret_cast<cudaLibrary_t>(module); }
 
-CUresult load(CUmodule* module, const void* image, cudaJitOption* options, void** values, unsigned count) {
-  cudaLibrary_t library = nullptr;
-  const CUresult error = call([&] { return cudaLibraryLoadData(&library, image, options, values, count, nullptr, nullptr, 0); });
-  if (error == CUDA_SUCCESS) *module = reinterpret_cast<CUmodule>(library);
-  return error;
+CUresult made(CUresult error, cudaLibrary_t library, CUmodule* module) {
+  if (error != CUDA_SUCCESS) return error;
+  *module = reinterpret_cast<CUmodule>(library);
+  own(Owned::module, library);
+  return CUDA_SUCCESS;
 }
 
 }  // namespace
@@ -20,53 +23,66 @@ CUresult cuModuleLoad(CUmodule* module, const char* fname) {
   if (module == nullptr || fname == nullptr) return CUDA_ERROR_INVALID_VALUE;
   cudaLibrary_t library = nullptr;
   const CUresult error = call([&] { return cudaLibraryLoadFromFile(&library, fname, nullptr, nullptr, 0, nullptr, nullptr, 0); });
-  if (error == CUDA_SUCCESS) *module = reinterpret_cast<CUmodule>(library);
-  return error;
+  return made(error, library, module);
 }
 
 CUresult cuModuleLoadData(CUmodule* module, const void* image) {
   if (module == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return load(module, image, nullptr, nullptr, 0);
+  cudaLibrary_t library = nullptr;
+  const CUresult error = call([&] { return cudaLibraryLoadData(&library, image, nullptr, nullptr, 0, nullptr, nullptr, 0); });
+  return made(error, library, module);
 }
 
-// The options' numbers are the same, but the runtime has none for the target: it is always the current device.
 CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned int numOptions, CUjit_option* options, void** optionValues) {
-  if (module == nullptr || image == nullptr || numOptions > kMostOptions) return CUDA_ERROR_INVALID_VALUE;
-  if (numOptions > 0 && (options == nullptr || optionValues == nullptr)) return CUDA_ERROR_INVALID_VALUE;
-  cudaJitOption kept[kMostOptions];
-  void* values[kMostOptions];
-  unsigned from[kMostOptions], count = 0;
-  for (unsigned i = 0; i < numOptions; ++i) {
-    if (options[i] == CU_JIT_TARGET_FROM_CUCONTEXT) continue;
-    kept[count] = static_cast<cudaJitOption>(options[i]);
-    values[count] = optionValues[i];
-    from[count++] = i;
-  }
-  const CUresult error = load(module, image, kept, values, count);
-  for (unsigned i = 0; i < count; ++i) optionValues[from[i]] = values[i];  // some tell something
-  return error;
+  if (module == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  JitOptions jit;
+  if (const CUresult error = jit.read(numOptions, options, optionValues); error != CUDA_SUCCESS) return error;
+  cudaLibrary_t library = nullptr;
+  const CUresult error = call([&] { return cudaLibraryLoadData(&library, image, jit.options(), jit.values(), jit.count(), nullptr, nullptr, 0); });
+  jit.write(optionValues);
+  return made(error, library, module);
 }
 
 CUresult cuModuleLoadFatBinary(CUmodule* module, const void* fatCubin) { return impl::cuModuleLoadData(module, fatCubin); }
 
+// cuLibraryGetModule's are their library's to end.
 CUresult cuModuleUnload(CUmodule hmod) {
-  return call([&] { return cudaLibraryUnload(reinterpret_cast<cudaLibrary_t>(hmod)); });
+  if (isOfLibrary(hmod)) return CUDA_ERROR_NOT_PERMITTED;
+  disown(Owned::module, hmod);
+  return call([&] { return cudaLibraryUnload(libraryOf(hmod)); });
 }
 
 CUresult cuModuleGetFunction(CUfunction* hfunc, CUmodule hmod, const char* name) {
   if (hfunc == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
   cudaKernel_t kernel = nullptr;
-  const CUresult error = call([&] { return cudaLibraryGetKernel(&kernel, reinterpret_cast<cudaLibrary_t>(hmod), name); });
+  const CUresult error = call([&] { return cudaLibraryGetKernel(&kernel, libraryOf(hmod), name); });
   if (error == CUDA_SUCCESS) *hfunc = reinterpret_cast<CUfunction>(kernel);
   return error;
 }
 
+// Managed variables are found as well.
 CUresult cuModuleGetGlobal_v2(CUdeviceptr* dptr, size_t* bytes, CUmodule hmod, const char* name) {
   if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
   void* found = nullptr;
-  const CUresult error = call([&] { return cudaLibraryGetGlobal(&found, bytes, reinterpret_cast<cudaLibrary_t>(hmod), name); });
+  CUresult error = call([&] { return cudaLibraryGetGlobal(&found, bytes, libraryOf(hmod), name); });
+  if (error == CUDA_ERROR_NOT_FOUND) error = call([&] { return cudaLibraryGetManaged(&found, bytes, libraryOf(hmod), name); });
   if (error == CUDA_SUCCESS && dptr != nullptr) *dptr = address(found);
   return error;
+}
+
+// Code of the program's own is loaded when something of it is used; what is loaded by these calls, at once.
+CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode* mode) {
+  if (mode == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *mode = CU_MODULE_LAZY_LOADING;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuModuleGetFunctionCount(unsigned int* count, CUmodule mod) {
+  return call([&] { return cudaLibraryGetKernelCount(count, libraryOf(mod)); });
+}
+
+CUresult cuModuleEnumerateFunctions(CUfunction* functions, unsigned int numFunctions, CUmodule mod) {
+  return call([&] { return cudaLibraryEnumerateKernels(reinterpret_cast<cudaKernel_t*>(functions), numFunctions, libraryOf(mod)); });
 }
 
 }  // namespace rouse::cuda::impl

@@ -37,7 +37,7 @@ cudaError_t Symbol::resolve(client::Device& device, const client::Variable** var
   return *variable != nullptr ? cudaSuccess : cudaErrorInvalidSymbol;
 }
 
-cudaError_t CodeModule::load(client::Device& device, client::Module** module) {
+cudaError_t CodeModule::load(client::Device& device, client::Module** module, std::string* why) {
   Instance& instance = instances_[device.index()];
   *module = instance.loaded.load(std::memory_order_acquire);
   if (*module != nullptr) return cudaSuccess;
@@ -48,7 +48,7 @@ cudaError_t CodeModule::load(client::Device& device, client::Module** module) {
   if (instance.failure != cudaSuccess) return instance.failure;
 
   std::unique_ptr<client::Module> made;
-  if (const cudaError_t error = loadFrom(device, &made); error != cudaSuccess) {
+  if (const cudaError_t error = loadFrom(device, &made, why); error != cudaSuccess) {
     if (!worthAnotherTry(error)) instance.failure = error;
     return error;
   }
@@ -66,7 +66,7 @@ cudaError_t CodeModule::load(client::Device& device, client::Module** module) {
   return cudaSuccess;
 }
 
-cudaError_t CodeModule::loadFrom(client::Device& device, std::unique_ptr<client::Module>* module) {
+cudaError_t CodeModule::loadFrom(client::Device& device, std::unique_ptr<client::Module>* module, std::string* why) {
   client::ModuleSource source;
   std::vector<std::byte> joined;
   if (wrapper_ != nullptr) {
@@ -84,7 +84,7 @@ cudaError_t CodeModule::loadFrom(client::Device& device, std::unique_ptr<client:
   std::vector<client::ManagedPlace> places;
   places.reserve(managedPlaces_.size());
   for (const auto& [name, address] : managedPlaces_) places.push_back({name, address});
-  return toCuda(client::loadModule(device, source, places, module));
+  return toCuda(client::loadModule(device, source, places, module, why));
 }
 
 bool CodeModule::bringsManaged(const client::Module& module) const {

@@ -58,7 +58,8 @@ class CodeModule {
   explicit CodeModule(std::vector<std::byte> image) : image_(std::move(image)) {}
 
   // The module on this device, loaded if need be. A failure of the code itself is remembered, a lack of memory is not.
-  cudaError_t load(client::Device& device, client::Module** module);
+  // `why`: where not null, the daemon's words when it refuses the code now.
+  cudaError_t load(client::Device& device, client::Module** module, std::string* why = nullptr);
 
   // Registration: before anything of it is used.
   Function* addFunction(const void* hostFunction, std::string_view name);
@@ -76,7 +77,7 @@ class CodeModule {
   const std::vector<std::unique_ptr<Symbol>>& symbols() const { return symbols_; }
 
  private:
-  cudaError_t loadFrom(client::Device& device, std::unique_ptr<client::Module>* module);
+  cudaError_t loadFrom(client::Device& device, std::unique_ptr<client::Module>* module, std::string* why);
   Function* makeFunction(const void* hostFunction, std::string_view name);
   // Whether variables get their place in the host window by this module.
   bool bringsManaged(const client::Module& module) const;

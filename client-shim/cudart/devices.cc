@@ -48,11 +48,6 @@ bool parsePciAddress(const char* text, PciAddress* address) {
   return true;
 }
 
-void choose(int device) {
-  threadState.chosenDevice = device + 1;
-  threadState.device = nullptr;
-}
-
 }  // namespace
 
 // Says 0 where there is none, as well as failing.
@@ -70,7 +65,7 @@ cudaError_t cudaGetDevice(int* device) {
 cudaError_t cudaSetDevice(int device) {
   client::Device* found = nullptr;
   if (const cudaError_t error = findDevice(device, &found); error != cudaSuccess) return error;
-  choose(device);
+  enterDevice(*found);
   return toCuda(found->asyncError());
 }
 
@@ -165,6 +160,7 @@ cudaError_t cudaDeviceReset() {
   const CudaError error = device.reset();
   ModuleRegistry::get().forgetDevice(device.index());
   deviceFlags[device.index()] = 0;
+  setDeviceBegun(device.index(), false);
   if (error == CudaError::success) threadState.lastError = cudaSuccess;
   return toCuda(error);
 }

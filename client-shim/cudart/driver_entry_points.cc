@@ -2,13 +2,11 @@
 // that does not exist: success, and a null pointer.
 #include <dlfcn.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <string_view>
 
 #include "client-shim/cudart/implementations.h"
-#include "schemas/api/library_names.h"
+#include "client-shim/library/driver_names.h"
 
 namespace rouse::cudart::impl {
 namespace {
@@ -24,39 +22,33 @@ void* openDriver() {
   return length > 0 && static_cast<std::size_t>(length) < sizeof path ? ::dlopen(path, RTLD_NOW | RTLD_LOCAL) : nullptr;
 }
 
-bool served(std::string_view name) {
-  const auto first = api::kAllNames.begin() + api::kCudaNames;
-  const auto found = std::find(first, api::kAllNames.end(), name);
-  return found != api::kAllNames.end() && api::kAllSupported[static_cast<std::size_t>(found - api::kAllNames.begin())];
-}
-
-// Programs ask for a function by its name in the header; of what is served there is one version each, CUDA 13's.
-void* find(const char* symbol) {
-  char newer[128];
-  const int length = std::snprintf(newer, sizeof newer, "%s_v2", symbol);
-  if (length < 0 || static_cast<std::size_t>(length) >= sizeof newer) return nullptr;
-  const char* name = served(newer) ? newer : symbol;
-  if (!served(name)) return nullptr;
+// Null: none that is served.
+void* find(const char* exported) {
+  if (exported == nullptr) return nullptr;
   static void* const driver = openDriver();
-  return driver != nullptr ? ::dlsym(driver, name) : nullptr;
+  return driver != nullptr ? ::dlsym(driver, exported) : nullptr;
 }
 
 }  // namespace
 
-// With per-thread default streams the driver would have other functions, which are not there.
-cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** funcPtr, unsigned long long flags,
-                                    cudaDriverEntryPointQueryResult* driverStatus, cudaStream_t) {
-  if (symbol == nullptr || *symbol == '\0' || flags > cudaEnablePerThreadDefaultStream) return cudaErrorInvalidValue;
-  *funcPtr = flags == cudaEnablePerThreadDefaultStream ? nullptr : find(symbol);
-  if (driverStatus != nullptr) *driverStatus = *funcPtr != nullptr ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** funcPtr, unsigned int cudaVersion, unsigned long long flags,
+                                             cudaDriverEntryPointQueryResult* driverStatus, cudaStream_t defaultStream) {
+  if (symbol == nullptr || *symbol == '\0' || flags > cudaEnablePerThreadDefaultStream || cudaVersion > CUDART_VERSION) return cudaErrorInvalidValue;
+  // As the program was compiled, unless it says which.
+  const bool perThread = flags == cudaEnablePerThreadDefaultStream || (flags == cudaEnableDefault && defaultStream == cudaStreamPerThread);
+  const library::DriverName name = library::findDriverName(symbol, static_cast<int>(cudaVersion), perThread);
+  *funcPtr = find(name.exported);
+  if (driverStatus != nullptr) {
+    *driverStatus = *funcPtr != nullptr ? cudaDriverEntryPointSuccess
+                    : name.tooNew       ? cudaDriverEntryPointVersionNotSufficent
+                                        : cudaDriverEntryPointSymbolNotFound;
+  }
   return cudaSuccess;
 }
 
-cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** funcPtr, unsigned int cudaVersion,
-                                             unsigned long long flags, cudaDriverEntryPointQueryResult* driverStatus,
-                                             cudaStream_t defaultStream) {
-  if (cudaVersion > CUDART_VERSION) return cudaErrorInvalidValue;
-  return cudaGetDriverEntryPoint(symbol, funcPtr, flags, driverStatus, defaultStream);
+cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** funcPtr, unsigned long long flags,
+                                    cudaDriverEntryPointQueryResult* driverStatus, cudaStream_t defaultStream) {
+  return impl::cudaGetDriverEntryPointByVersion(symbol, funcPtr, CUDART_VERSION, flags, driverStatus, defaultStream);
 }
 
 }  // namespace rouse::cudart::impl

@@ -2,6 +2,7 @@
 // out that the runtime is this one.
 #include <cstring>
 
+#include "client-shim/cudart/driver_host.h"
 #include "client-shim/cudart/implementations.h"
 #include "client-shim/cudart/library_host.h"
 #include "client-shim/cudart/refuse.h"
@@ -17,6 +18,10 @@ constexpr unsigned char kRuntimeId[16] = {'r', 'o', 'u', 's', 'e', ' ', 'r', 'u'
 cudaError_t cudaGetExportTable(const void** ppExportTable, const cudaUUID_t* pExportTableId) {
   if (std::memcmp(pExportTableId->bytes, client::kLibraryHostId, sizeof client::kLibraryHostId) == 0) {
     *ppExportTable = &libraryHost();
+    return cudaSuccess;
+  }
+  if (std::memcmp(pExportTableId->bytes, client::kDriverHostId, sizeof client::kDriverHostId) == 0) {
+    *ppExportTable = &driverHost();
     return cudaSuccess;
   }
   if (std::memcmp(pExportTableId->bytes, kRuntimeId, sizeof kRuntimeId) == 0) {

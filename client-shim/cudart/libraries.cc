@@ -3,8 +3,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <string>
+#include <string_view>
 
 #include "client-shim/cudart/code_image.h"
 #include "client-shim/cudart/implementations.h"
@@ -21,18 +24,40 @@ cudaError_t findLibrary(cudaLibrary_t handle, CodeModule** library) {
   return *library != nullptr ? cudaSuccess : cudaErrorInvalidResourceHandle;
 }
 
+// Where a compiler's errors go (cudaJitErrorLogBuffer).
+struct ErrorLog {
+  char* buffer = nullptr;
+  std::size_t bytes = 0;
+  void** written = nullptr;  // the value, not what it points to, becomes how many bytes were
+
+  // As much of it as there is room for, and a null at its end.
+  void write(std::string_view text) const {
+    if (buffer == nullptr || bytes == 0) return;
+    const std::size_t length = std::min(text.size(), bytes - 1);
+    std::memcpy(buffer, text.data(), length);
+    buffer[length] = '\0';
+    if (written != nullptr) *written = reinterpret_cast<void*>(length + 1);  // NOLINT(performance-no-int-to-ptr)
+  }
+};
+
 // What a compiler of the driver would be told. Code generation is the server's affair, so those about it are without
-// effect; logs stay empty; anything unknown is refused.
-cudaError_t readJitOptions(const cudaJitOption* options, void** values, unsigned count) {
+// effect; its log of errors has the server's words, that of what it does stays empty; anything unknown is refused.
+cudaError_t readJitOptions(const cudaJitOption* options, void** values, unsigned count, ErrorLog* log) {
   if (count > 0 && (options == nullptr || values == nullptr)) return cudaErrorInvalidValue;
   for (unsigned i = 0; i < count; ++i) {
     switch (options[i]) {
       case cudaJitInfoLogBuffer:
+        break;
       case cudaJitErrorLogBuffer:
+        log->buffer = static_cast<char*>(values[i]);
+        break;
+      case cudaJitErrorLogBufferSizeBytes:
+        // In: the size of the buffer, 32 bits of it. Out: what was written to it.
+        log->bytes = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(values[i]));
+        log->written = &values[i];
+        values[i] = nullptr;
         break;
       case cudaJitInfoLogBufferSizeBytes:
-      case cudaJitErrorLogBufferSizeBytes:
-        // In: the size of the buffer. Out: what was written to it (the value itself, not what it points to).
         values[i] = nullptr;
         break;
       case cudaJitWallTime:
@@ -69,11 +94,13 @@ cudaError_t readLibraryOptions(const cudaLibraryOption* options, unsigned count)
 }
 
 // Loads at once on the current device, so that what is wrong with the code is known here.
-cudaError_t addLibrary(cudaLibrary_t* handle, std::vector<std::byte> image) {
+cudaError_t addLibrary(cudaLibrary_t* handle, std::vector<std::byte> image, const ErrorLog& log) {
   CodeModule* library = ModuleRegistry::get().add(std::make_unique<CodeModule>(std::move(image)));
   client::Module* loaded = nullptr;
-  if (const cudaError_t error = library->load(currentDevice(), &loaded); error != cudaSuccess) {
+  std::string why;
+  if (const cudaError_t error = library->load(currentDevice(), &loaded, &why); error != cudaSuccess) {
     ModuleRegistry::get().remove(library);
+    if (!why.empty()) log.write(why);
     return error;
   }
   *handle = reinterpret_cast<cudaLibrary_t>(library);
@@ -122,7 +149,8 @@ cudaError_t findVariable(cudaLibrary_t handle, const char* name, bool managed, v
 cudaError_t cudaLibraryLoadData(cudaLibrary_t* library, const void* code, cudaJitOption* jitOptions,
                                 void** jitOptionsValues, unsigned int numJitOptions, cudaLibraryOption* libraryOptions,
                                 void**, unsigned int numLibraryOptions) {
-  if (const cudaError_t error = readJitOptions(jitOptions, jitOptionsValues, numJitOptions); error != cudaSuccess)
+  ErrorLog log;
+  if (const cudaError_t error = readJitOptions(jitOptions, jitOptionsValues, numJitOptions, &log); error != cudaSuccess)
     return error;
   if (const cudaError_t error = readLibraryOptions(libraryOptions, numLibraryOptions); error != cudaSuccess)
     return error;
@@ -135,19 +163,20 @@ cudaError_t cudaLibraryLoadData(cudaLibrary_t* library, const void* code, cudaJi
   const bool wrapped = magic == (FatbinWrapper::kMagic & 0xff) && std::memcmp(code, &FatbinWrapper::kMagic, 4) == 0;
   const cudaError_t error = wrapped ? wrappedImage(*wrapper, &joined, &image) : imageExtent(code, &image);
   if (error != cudaSuccess) return error;
-  return addLibrary(library, {image.begin(), image.end()});
+  return addLibrary(library, {image.begin(), image.end()}, log);
 }
 
 cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t* library, const char* fileName, cudaJitOption* jitOptions,
                                     void** jitOptionsValues, unsigned int numJitOptions,
                                     cudaLibraryOption* libraryOptions, void**, unsigned int numLibraryOptions) {
-  if (const cudaError_t error = readJitOptions(jitOptions, jitOptionsValues, numJitOptions); error != cudaSuccess)
+  ErrorLog log;
+  if (const cudaError_t error = readJitOptions(jitOptions, jitOptionsValues, numJitOptions, &log); error != cudaSuccess)
     return error;
   if (const cudaError_t error = readLibraryOptions(libraryOptions, numLibraryOptions); error != cudaSuccess)
     return error;
   std::vector<std::byte> content;
   if (const cudaError_t error = readFile(fileName, &content); error != cudaSuccess) return error;
-  return addLibrary(library, std::move(content));
+  return addLibrary(library, std::move(content), log);
 }
 
 cudaError_t cudaLibraryUnload(cudaLibrary_t library) {

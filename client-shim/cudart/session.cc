@@ -1,5 +1,6 @@
 #include "client-shim/cudart/session.h"
 
+#include <array>
 #include <atomic>
 
 #include "schemas/api/library_names.h"
@@ -11,6 +12,7 @@ namespace {
 static_assert(api::kAllNameCount <= wire::kMaxApiNames);
 
 std::atomic<int> theDefaultDevice{0};
+std::array<std::atomic<bool>, wire::kMaxDevices> begunDevices;
 
 // Before any call can attach: constructors of a library run before those of the programs that need it.
 [[gnu::constructor]] void describeFace() {
@@ -22,11 +24,19 @@ std::atomic<int> theDefaultDevice{0};
 int defaultDevice() { return theDefaultDevice.load(std::memory_order_relaxed); }
 void setDefaultDevice(int device) { theDefaultDevice.store(device, std::memory_order_relaxed); }
 
-client::Device& selectDevice() {
-  const int index = currentDeviceIndex();
-  client::Device& device = client::Process::get().device(static_cast<std::uint32_t>(index));
-  threadState.chosenDevice = index + 1;
+bool deviceBegun(std::uint32_t device) { return begunDevices[device].load(std::memory_order_relaxed); }
+void setDeviceBegun(std::uint32_t device, bool begun) { begunDevices[device].store(begun, std::memory_order_relaxed); }
+
+void enterDevice(client::Device& device) {
+  threadState.chosenDevice = static_cast<int>(device.index()) + 1;
   threadState.device = &device;
+  threadState.context = nullptr;
+  setDeviceBegun(device.index(), true);
+}
+
+client::Device& selectDevice() {
+  client::Device& device = client::Process::get().device(static_cast<std::uint32_t>(currentDeviceIndex()));
+  enterDevice(device);
   return device;
 }
 

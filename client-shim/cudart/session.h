@@ -32,8 +32,14 @@ inline int currentDeviceIndex() {
   return threadState.chosenDevice != 0 ? threadState.chosenDevice - 1 : defaultDevice();
 }
 
+// Makes the primary context of a device current.
+void enterDevice(client::Device& device);
 client::Device& selectDevice();
 inline client::Device& currentDevice() { return threadState.device != nullptr ? *threadState.device : selectDevice(); }
+
+// Whether a thread has had the device's context since the process began or reset the device.
+bool deviceBegun(std::uint32_t device);
+void setDeviceBegun(std::uint32_t device, bool begun);
 
 // cudaErrorInvalidDevice unless there is such a device.
 cudaError_t findDevice(int index, client::Device** device);

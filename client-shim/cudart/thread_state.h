@@ -28,7 +28,8 @@ struct OuterConfiguration {
 struct ThreadState {
   cudaError_t lastError = cudaSuccess;
   int chosenDevice = 0;              // by cudaSetDevice or at the first use, plus 1; 0: none
-  client::Device* device = nullptr;  // the chosen one; null: not looked up
+  client::Device* device = nullptr;  // whose context is current; null: none is, and the next call that needs one begins with the chosen device's
+  const void* context = nullptr;     // the driver's, on that device; null: the device's primary one
   cudaStreamCaptureMode captureMode = cudaStreamCaptureModeGlobal;
   bool inHostFunction = false;  // CUDA forbids calls that reach a device from there
   bool configured = false;      // `configuration` waits for its stub to be called

@@ -1,5 +1,7 @@
 #include "client-shim/library/host.h"
 
+#include "client-shim/library/driver_host.h"
+
 #include <cuda_runtime_api.h>
 
 #include <cstdio>
@@ -11,11 +13,12 @@ extern "C" cudaError_t cudaGetExportTable(const void** table, const cudaUUID_t* 
 namespace rouse::client {
 namespace {
 
-const LibraryHost* ask() {
+template <class Host>
+const Host* ask(const unsigned char (&number)[16]) {
   cudaUUID_t id;
-  std::memcpy(id.bytes, kLibraryHostId, sizeof id.bytes);
+  std::memcpy(id.bytes, number, sizeof id.bytes);
   const void* table = nullptr;
-  if (cudaGetExportTable(&table, &id) == cudaSuccess && table != nullptr) return static_cast<const LibraryHost*>(table);
+  if (cudaGetExportTable(&table, &id) == cudaSuccess && table != nullptr) return static_cast<const Host*>(table);
   std::fprintf(stderr, "rouse: this process has a libcudart.so.13 that is not of the pool's (of this version): its libraries cannot be used\n");
   return nullptr;
 }
@@ -23,7 +26,12 @@ const LibraryHost* ask() {
 }  // namespace
 
 const LibraryHost* libraryHost() {
-  static const LibraryHost* const host = ask();
+  static const LibraryHost* const host = ask<LibraryHost>(kLibraryHostId);
+  return host;
+}
+
+const DriverHost* driverHost() {
+  static const DriverHost* const host = ask<DriverHost>(kDriverHostId);
   return host;
 }
 

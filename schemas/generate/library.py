@@ -3,6 +3,7 @@
 
     library.py CUBLAS CUBLASLT CUDNN CUDA TESTED OUTPUT_ROOT
 
+schemas/api/driver_versions.h           the driver's served names by the version of CUDA that brought them
 schemas/api/library_names.h              a number for each name that any library exports, after the runtime's (api_ids.h)
 schemas/api/tested_names.h              the names that tests call (TESTED, tools/tested-names)
 schemas/api/<library>_coverage.json      which name is served how
@@ -17,6 +18,7 @@ server/library/cuda/blas_calls.inc       each blas::Call as a call of the real l
 
 import json
 import pathlib
+import re
 import sys
 
 from library_api import blas, description as library_description
@@ -100,6 +102,37 @@ inline constexpr std::array<std::string_view, {len(names)}> kTestedNames = {{
 """
 
 
+def driver_versions(library):
+    """Sorted by name, then from the newest on."""
+    rows = []
+    for f in library.functions:
+        if f.since is not None:
+            rows += [(re.sub(r"_v\d$", "", f.name), -f.since, export, f.variant is not None, export != f.name) for export in f.exports]
+    table = "".join(f'    {{"{base}", {-since}, {str(has).lower()}, {str(is_variant).lower()}, "{export}"}},\n'
+                    for base, since, export, has, is_variant in sorted(rows))
+    return f"""{notice('cuda')}// The driver's functions that are served, by the name and the version of CUDA that programs ask for them with.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace rouse::api {{
+
+struct DriverVersion {{
+  std::string_view name;  // without its _v2
+  int since;              // 1000 × major + 10 × minor
+  bool hasVariant, isVariant;  // for per-thread default streams
+  const char* exported;
+}};
+
+// By name; of one name the newest first.
+inline constexpr std::array<DriverVersion, {len(rows)}> kDriverVersions = {{{{
+{table}}}}};
+
+}}  // namespace rouse::api
+"""
+
+
 def functions_header(library):
     calls = [f for f in library.functions if f.verb]
     verbs = list(dict.fromkeys(f.verb for f in calls))
@@ -145,10 +178,35 @@ constexpr const FunctionInfo& info(Function function) {{ return kFunctions[stati
 """
 
 
-def declaration(function, name=None):
-    parameters = ", ".join(p.declaration for p in function.parameters)
+def undefine(library):
+    """cuda.h renames functions by macros; here every name is its own."""
+    return "".join(f"#undef {e.name}\n" for e in library.entries if e.variant or e.since) if library.header == "cuda.h" else ""
+
+
+def declaration(function, name=None, more=""):
+    parameters = ", ".join([p.declaration for p in function.parameters] + ([more] if more else []))
     separator = "" if function.returns.endswith("*") else " "
     return f"{function.returns}{separator}{name or function.name}({parameters or 'void'})"
+
+
+def default_stream(function):
+    return "CUstream defaultStream" if function.variant and not function.takes_stream else ""
+
+
+def driver_entries(folder, f):
+    """Of the driver: checks what there has to be first; variants have the thread's own stream for the null one."""
+    out = ""
+    check = {"driver": "checkDriver", "context": "checkContext"}.get(f.needs)
+    for export in f.exports:
+        own = export != f.name
+        arguments = [f"perThreadIfNull({p.name})" if own and p.type == "CUstream" else p.name for p in f.parameters]
+        if default_stream(f):
+            arguments.append("CU_STREAM_PER_THREAD" if own else "nullptr")
+        out += f"ROUSE_EXPORT {declaration(f, export)} {{\n"
+        if check:
+            out += f"  if (const CUresult missing = rouse::{folder}::{check}(); missing != CUDA_SUCCESS) return missing;\n"
+        out += f"  return rouse::{folder}::impl::{f.name}({', '.join(arguments)});\n}}\n\n"
+    return out
 
 
 def implementations(folder, library):
@@ -159,13 +217,13 @@ def implementations(folder, library):
         if f.group != group:
             group = f.group
             lines.append(f"\n// {group}.cc\n")
-        lines.append(declaration(f) + ";\n")
+        lines.append(declaration(f, more=default_stream(f)) + ";\n")
     return f"""{notice(folder)}// What the entry points call that no verb describes. None throws.
 #pragma once
 
 #include <{library.header}>
 
-namespace rouse::{folder}::impl {{
+{undefine(library)}namespace rouse::{folder}::impl {{
 {''.join(lines)}
 }}  // namespace rouse::{folder}::impl
 """
@@ -174,6 +232,9 @@ namespace rouse::{folder}::impl {{
 def entry_points(folder, library):
     out = ""
     for function in library.functions:
+        if function.needs is not None:
+            out += driver_entries(folder, function)
+            continue
         for f in ([function, function.widened()] if function.wide else [function]):
             out += f"ROUSE_EXPORT {declaration(f)} {{\n"
             if f.verb:
@@ -185,18 +246,23 @@ def entry_points(folder, library):
                 out += f"  return run(handle, Function::{function.name}, call, {{{', '.join(host)}}});\n}}\n\n"
             else:
                 out += f"  return rouse::{folder}::impl::{f.name}({', '.join(p.name for p in f.parameters)});\n}}\n\n"
-    blas_part = """#include "client-shim/cublas/run.h"
+    extra = """#include "client-shim/cublas/run.h"
 
 using namespace rouse::blas;
 using rouse::cublas::begin;
 using rouse::cublas::narrow;
 using rouse::cublas::run;
 """ if any(f.verb for f in library.functions) else ""
+    if any(f.needs for f in library.functions):
+        extra = f"""#include "client-shim/{folder}/checks.h"
+
+using rouse::{folder}::perThreadIfNull;
+"""
     return f"""{notice(folder)}#include <{library.header}>
 
-#include "client-shim/cudart/export.h"
+{undefine(library)}#include "client-shim/cudart/export.h"
 #include "client-shim/{folder}/implementations.h"
-{blas_part}
+{extra}
 extern "C" {{
 
 {out}}}  // extern "C"
@@ -262,7 +328,7 @@ def forwards(folder, library, names):
 
 
 def coverage(library):
-    rows = [{"name": e.name, "served": "call" if e.verb else "local", "concern": e.group} for e in library.entries]
+    rows = [{"name": name, "served": "call" if e.verb else "local", "concern": e.group} for e in library.entries for name in e.exports]
     rows += [{"name": r.name, "served": "unsupported", "concern": r.what} for r in library.refusals]
     return json.dumps({"library": library.library, "names": sorted(rows, key=lambda r: r["name"])}, indent=1) + "\n"
 
@@ -295,6 +361,7 @@ def main(arguments):
         libraries = {folder: library_description.read(path) for folder, path in zip(FOLDERS, arguments)}
         outputs = {"schemas/api/library_names.h": library_names(libraries),
                    "schemas/api/tested_names.h": tested_names(arguments[-2]),
+                   "schemas/api/driver_versions.h": driver_versions(libraries["cuda"]),
                    "schemas/blas/functions.h": functions_header(libraries["cublas"]),
                    "server/library/cuda/blas_calls.inc": real_calls(libraries["cublas"])}
         for folder, library in libraries.items():

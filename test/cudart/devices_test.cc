@@ -118,12 +118,22 @@ TEST_CASE("driver functions that libcuda.so.1 has beside the runtime are found, 
   CHECK(cudaGetDriverEntryPointByVersion("cuMemAlloc", &function, 13000, cudaEnableDefault, &result) == cudaSuccess);
   CHECK(function != nullptr);
   CHECK(result == cudaDriverEntryPointSuccess);
-  // Per-thread default streams: other functions. Exported to be refused: not found either, so that programs do without.
-  for (const auto& [name, flags] : {std::pair{"cuMemcpyHtoD", cudaEnablePerThreadDefaultStream}, {"cuTensorMapEncodeTiled", cudaEnableDefault},
-                                    {"cuGreenCtxCreate", cudaEnableDefault}, {"cudaMalloc", cudaEnableDefault}}) {
+  // Per-thread default streams: other functions. Of several versions, the one that was asked for.
+  const auto found = [&](const char* name, unsigned version, unsigned long long flags) {
+    CHECK(cudaGetDriverEntryPointByVersion(name, &function, version, flags, &result) == cudaSuccess);
+    return function;
+  };
+  CHECK(found("cuMemcpyHtoD", 13000, cudaEnablePerThreadDefaultStream) != found("cuMemcpyHtoD", 13000, cudaEnableLegacyStream));
+  CHECK(found("cuMemAlloc", 13000, cudaEnablePerThreadDefaultStream) == found("cuMemAlloc", 13000, cudaEnableDefault));
+  CHECK(found("cuCtxGetDevice", 12000, cudaEnableDefault) != nullptr);
+  CHECK(found("cuCtxGetDevice", 12000, cudaEnableDefault) != found("cuCtxGetDevice", 13000, cudaEnableDefault));
+  CHECK(found("cuMemAlloc", 2000, cudaEnableDefault) == nullptr);
+  CHECK(result == cudaDriverEntryPointVersionNotSufficent);
+  // Exported to be refused: not found either, so that programs do without.
+  for (const char* name : {"cuTensorMapEncodeTiled", "cuGreenCtxCreate", "cudaMalloc", "cuMemAlloc_v2", "cuGetExportTable"}) {
     CAPTURE(name);
     function = &function;
-    CHECK(cudaGetDriverEntryPointByVersion(name, &function, 13000, flags, &result) == cudaSuccess);
+    CHECK(cudaGetDriverEntryPointByVersion(name, &function, 13000, cudaEnableDefault, &result) == cudaSuccess);
     CHECK(function == nullptr);
     CHECK(result == cudaDriverEntryPointSymbolNotFound);
   }

@@ -1,59 +1,7 @@
 // The driver API beside the runtime, as programs use it that compile kernels while they run: libcuda.so.1 opened by name, its functions found there
 // and through cudaGetDriverEntryPoint; contexts, memory, streams, events, modules, launches with both kinds of arguments; errors that are
 // the driver's and not the runtime's last.
-#include "check.h"
-
-#include <cuda.h>
-#include <dlfcn.h>
-
-const char* const source = R"(
-.version 7.0
-.target sm_70
-.address_size 64
-
-.visible .global .align 4 .u32 bias = 1000;
-
-.visible .entry scale(.param .u64 data, .param .u32 n, .param .u32 factor)
-{
-  .reg .pred %p<2>;
-  .reg .b32 %r<10>;
-  .reg .b64 %rd<5>;
-
-  ld.param.u64 %rd1, [data];
-  ld.param.u32 %r1, [n];
-  ld.param.u32 %r7, [factor];
-  mov.u32 %r2, %ctaid.x;
-  mov.u32 %r3, %ntid.x;
-  mov.u32 %r4, %tid.x;
-  mad.lo.s32 %r5, %r2, %r3, %r4;
-  setp.ge.u32 %p1, %r5, %r1;
-  @%p1 bra done;
-  cvta.to.global.u64 %rd2, %rd1;
-  mul.wide.u32 %rd3, %r5, 4;
-  add.s64 %rd4, %rd2, %rd3;
-  ld.global.u32 %r6, [%rd4];
-  ld.global.u32 %r8, [bias];
-  mad.lo.s32 %r9, %r6, %r7, %r8;
-  st.global.u32 [%rd4], %r9;
-done:
-  ret;
-}
-)";
-
-void* driver = nullptr;
-
-template <class Function>
-Function found(const char* name) {
-  auto function = reinterpret_cast<Function>(dlsym(driver, name));
-  if (function == nullptr) {
-    std::printf("libcuda.so.1 has no %s\n", name);
-    std::exit(1);
-  }
-  return function;
-}
-#define CALL(name, ...) found<decltype(&name)>(#name)(__VA_ARGS__)
-#define DRIVER(name, ...) EXPECT(CALL(name, __VA_ARGS__) == CUDA_SUCCESS)
-#define DRIVER_ERROR(wanted, name, ...) EXPECT(CALL(name, __VA_ARGS__) == wanted)
+#include "driver.h"
 
 void devices() {
   int count = 0, devices = 0, version = 0, threads = 0;
@@ -140,9 +88,9 @@ void work() {
   char log[256] = "";
   CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, CU_JIT_TARGET_FROM_CUCONTEXT};
   void* values[] = {log, reinterpret_cast<void*>(sizeof log), nullptr};
-  DRIVER(cuModuleLoadDataEx, &module, source, 3, options, values);
+  DRIVER(cuModuleLoadDataEx, &module, driver::source, 3, options, values);
   DRIVER(cuModuleUnload, module);
-  DRIVER(cuModuleLoadData, &module, source);
+  DRIVER(cuModuleLoadData, &module, driver::source);
   DRIVER(cuModuleGetFunction, &function, module, "scale");
   CUfunction none = nullptr;
   DRIVER_ERROR(CUDA_ERROR_NOT_FOUND, cuModuleGetFunction, &none, module, "scales");
@@ -246,11 +194,6 @@ void entryPoints() {
 }
 
 int main() {
-  driver = dlopen("libcuda.so.1", RTLD_NOW);
-  if (driver == nullptr) {
-    std::printf("%s\n", dlerror());
-    return 1;
-  }
   devices();
   contexts();
   work();

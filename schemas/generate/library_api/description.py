@@ -11,6 +11,11 @@ REFUSALS = {"cublasStatus_t": "int", "cudnnStatus_t": "int", "CUresult": "int", 
 # ...NOT_SUPPORTED of the statuses; the libraries' headers cannot be included where their functions are declared without parameters.
 NOT_SUPPORTED = {"cublasStatus_t": 15, "cudnnStatus_t": 3000, "CUresult": 801}
 
+# What an entry point of the driver makes sure of first.
+NEEDS = ("nothing", "driver", "context")
+# Of names that are exported again for programs with per-thread default streams.
+VARIANTS = ("ptsz", "ptds")
+
 _PROTOTYPE = re.compile(r"(?P<returns>[A-Za-z_][\w ]*?[ *]+)(?P<name>(?:cublas|cudnn|cu[A-Z])\w+)\((?P<parameters>.*)\)")
 _PARAMETER = re.compile(r"(?P<type>.*?[\s*])(?P<name>\w+)(?P<array>\[\])?")
 
@@ -42,6 +47,18 @@ class Function:
     group: str
     verb: str | None = None
     wide: bool = False
+    variant: str | None = None
+    needs: str | None = None
+    since: int | None = None
+
+    @property
+    def exports(self):
+        """The name and its variant's."""
+        return [self.name] + ([f"{self.name}_{self.variant}"] if self.variant else [])
+
+    @property
+    def takes_stream(self):
+        return any(p.type == "CUstream" for p in self.parameters)
 
     def widened(self):
         parameters = [Parameter(re.sub(r"\bint\b(?! int)", "int64_t", p.type) if "long long" not in p.type else p.type, p.name, p.array)
@@ -72,7 +89,7 @@ class Library:
 
     @property
     def names(self):
-        return sorted([e.name for e in self.entries] + [r.name for r in self.refusals])
+        return sorted([name for e in self.entries for name in e.exports] + [r.name for r in self.refusals])
 
 
 def _parameters(name, text):
@@ -88,14 +105,18 @@ def _parameters(name, text):
 
 
 def _function(path, entry, group, verb):
-    unknown = entry.keys() - {"c", "wide"}
+    unknown = entry.keys() - {"c", "wide", "variant", "needs", "since"}
     match = _PROTOTYPE.fullmatch(entry.get("c", ""))
     if unknown or not match:
         raise DescriptionError(f"{path}: {group}: {entry}: " + (f"unknown keys {sorted(unknown)}" if unknown else "no C prototype"))
     returns = match["returns"].strip()
     if returns not in RETURNS:
         raise DescriptionError(f"{path}: {match['name']}: return type '{returns}' is not one of {', '.join(RETURNS)}")
-    return Function(match["name"], returns, _parameters(match["name"], match["parameters"]), group, verb, entry.get("wide", False))
+    for key, known in (("needs", NEEDS), ("variant", VARIANTS)):
+        if key in entry and entry[key] not in known:
+            raise DescriptionError(f"{path}: {match['name']}: {key} = '{entry[key]}' is not one of {', '.join(known)}")
+    return Function(match["name"], returns, _parameters(match["name"], match["parameters"]), group, verb, entry.get("wide", False),
+                    entry.get("variant"), entry.get("needs", "context" if returns == "CUresult" else None), entry.get("since"))
 
 
 def read(path):

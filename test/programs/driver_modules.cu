@@ -1,0 +1,205 @@
+// Code by the driver API: modules and libraries from memory and from files, their functions, kernels and variables, what functions need and may use,
+// every kind of launch, occupancy, and what is told of code that does not load.
+#include "driver.h"
+
+#include <cstdio>
+#include <unistd.h>
+
+const unsigned n = 1000;
+
+void near(CUdeviceptr memory, unsigned value, const char* name) {
+  std::vector<unsigned> result(n);
+  DRIVER(cuMemcpyDtoH_v2, result.data(), memory, n * sizeof(unsigned));
+  check::equal(name, result, std::vector<unsigned>(n, value));
+}
+
+std::string file() {
+  char path[] = "/tmp/driver_modules_XXXXXX";
+  const int fd = ::mkstemp(path);
+  const std::size_t length = std::strlen(driver::source);
+  EXPECT(fd >= 0 && ::write(fd, driver::source, length) == static_cast<ssize_t>(length));
+  ::close(fd);
+  return path;
+}
+
+void modules(const std::string& path) {
+  CUmodule module = nullptr, of = nullptr;
+  CUfunction function = nullptr, all[4] = {};
+  unsigned count = 0;
+  const char* name = nullptr;
+  CUmoduleLoadingMode mode{};
+  DRIVER(cuModuleGetLoadingMode, &mode);
+  EXPECT(mode == CU_MODULE_LAZY_LOADING || mode == CU_MODULE_EAGER_LOADING);
+  DRIVER(cuModuleLoad, &module, path.c_str());
+  DRIVER(cuModuleGetFunctionCount, &count, module);
+  EXPECT(count == 2);
+  DRIVER(cuModuleEnumerateFunctions, all, 2, module);
+  DRIVER(cuModuleGetFunction, &function, module, "scale");
+  EXPECT(all[0] == function || all[1] == function);
+  DRIVER(cuFuncGetName, &name, function);
+  EXPECT(std::string(name) == "scale");
+  DRIVER(cuFuncGetModule, &of, function);
+  EXPECT(of == module);
+  std::size_t offset = 99, size = 99;
+  DRIVER(cuFuncGetParamInfo, function, 2, &offset, &size);
+  EXPECT(offset == 12 && size == 4);
+  DRIVER_ERROR(CUDA_ERROR_INVALID_VALUE, cuFuncGetParamInfo, function, 3, &offset, &size);
+  CUfunctionLoadingState state = CU_FUNCTION_LOADING_STATE_MAX;
+  DRIVER(cuFuncLoad, function);
+  DRIVER(cuFuncIsLoaded, &state, function);
+  EXPECT(state == CU_FUNCTION_LOADING_STATE_LOADED);
+  int value = 0;
+  DRIVER(cuFuncGetAttribute, &value, CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET, function);
+  EXPECT(value == 0);
+  DRIVER(cuFuncSetSharedMemConfig, function, CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE);
+  DRIVER(cuModuleUnload, module);
+  DRIVER(cuModuleLoadFatBinary, &module, driver::source);
+  DRIVER(cuModuleUnload, module);
+  if (check::throughRouse()) {
+    DRIVER_ERROR(CUDA_ERROR_INVALID_HANDLE, cuModuleUnload, module);
+    DRIVER_ERROR(CUDA_ERROR_INVALID_HANDLE, cuFuncGetModule, &of, reinterpret_cast<CUfunction>(8));
+    DRIVER_ERROR(CUDA_ERROR_INVALID_HANDLE, cuFuncIsLoaded, &state, reinterpret_cast<CUfunction>(8));
+  }
+}
+
+// What is wrong is said in the log of errors, as much as there is room for.
+void refusals() {
+  const std::string broken = std::string(".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry bad()\n{\n  mov.u32 ,;\n  ret;\n}\n");
+  char log[4096] = "", brief[10] = "";
+  CUmodule module = nullptr;
+  CUlibrary library = nullptr;
+  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void* values[] = {log, reinterpret_cast<void*>(sizeof log)};
+  DRIVER_ERROR(CUDA_ERROR_INVALID_PTX, cuModuleLoadDataEx, &module, broken.c_str(), 2, options, values);
+  const auto written = reinterpret_cast<std::uintptr_t>(values[1]);
+  EXPECT(written > 1 && written <= sizeof log && std::strlen(log) + 1 == written);
+  EXPECT(std::strstr(log, "line 6") != nullptr);
+  void* few[] = {brief, reinterpret_cast<void*>(sizeof brief)};
+  DRIVER_ERROR(CUDA_ERROR_INVALID_PTX, cuLibraryLoadData, &library, broken.c_str(), options, few, 2, nullptr, nullptr, 0);
+  EXPECT(std::strlen(brief) == sizeof brief - 1 && reinterpret_cast<std::uintptr_t>(few[1]) == sizeof brief);
+  DRIVER_ERROR(CUDA_ERROR_INVALID_VALUE, cuModuleLoadDataEx, &module, driver::source, 2, nullptr, nullptr);
+  DRIVER_ERROR(CUDA_ERROR_FILE_NOT_FOUND, cuLibraryLoadFromFile, &library, "/nonexistent", nullptr, nullptr, 0, nullptr, nullptr, 0);
+}
+
+// Loaded without a context, used in any.
+void libraries(const std::string& path, CUcontext context) {
+  CUlibrary library = nullptr, fromFile = nullptr, of = nullptr;
+  CUkernel kernel = nullptr, all[2] = {};
+  CUfunction function = nullptr;
+  CUmodule module = nullptr;
+  unsigned count = 0;
+  const char* name = nullptr;
+  std::size_t offset = 99, size = 99, bytes = 0;
+  int value = 0;
+  DRIVER(cuCtxPopCurrent_v2, nullptr);
+  DRIVER(cuLibraryLoadData, &library, driver::source, nullptr, nullptr, 0, nullptr, nullptr, 0);
+  DRIVER(cuLibraryLoadFromFile, &fromFile, path.c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0);
+  CUcontext none = context;
+  DRIVER(cuCtxGetCurrent, &none);
+  EXPECT(none == nullptr);
+  DRIVER(cuLibraryGetKernel, &kernel, library, "scale");
+  DRIVER_ERROR(CUDA_ERROR_NOT_FOUND, cuLibraryGetKernel, &kernel, library, "scales");
+  DRIVER(cuLibraryGetKernelCount, &count, library);
+  EXPECT(count == 2);
+  DRIVER(cuLibraryEnumerateKernels, all, 2, library);
+  EXPECT(all[0] == kernel || all[1] == kernel);
+  DRIVER(cuKernelGetName, &name, kernel);
+  EXPECT(std::string(name) == "scale");
+  DRIVER(cuKernelGetLibrary, &of, kernel);
+  EXPECT(of == library);
+  DRIVER(cuKernelGetParamInfo, kernel, 1, &offset, &size);
+  EXPECT(offset == 8 && size == 4);
+  DRIVER(cuKernelGetAttribute, &value, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, kernel, 0);
+  EXPECT(value >= 128);
+  DRIVER(cuKernelSetAttribute, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 2048, kernel, 0);
+  DRIVER(cuKernelGetAttribute, &value, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, kernel, 0);
+  EXPECT(value == 2048);
+  DRIVER(cuKernelSetCacheConfig, kernel, CU_FUNC_CACHE_PREFER_L1, 0);
+  DRIVER_ERROR(CUDA_ERROR_INVALID_DEVICE, cuKernelGetAttribute, &value, CU_FUNC_ATTRIBUTE_NUM_REGS, kernel, 1000);
+  DRIVER_ERROR(CUDA_ERROR_INVALID_CONTEXT, cuKernelGetFunction, &function, kernel);
+
+  DRIVER(cuCtxPushCurrent_v2, context);
+  CUdeviceptr variable = 0, memory = 0;
+  DRIVER(cuLibraryGetGlobal, &variable, &bytes, library, "bias");
+  EXPECT(bytes == 4 && variable != 0);
+  DRIVER_ERROR(CUDA_ERROR_NOT_FOUND, cuLibraryGetGlobal, &variable, &bytes, library, "biases");
+  DRIVER_ERROR(CUDA_ERROR_NOT_FOUND, cuLibraryGetManaged, &variable, &bytes, library, "bias");
+  DRIVER(cuKernelGetFunction, &function, kernel);
+  DRIVER(cuLibraryGetModule, &module, library);
+  DRIVER_ERROR(CUDA_ERROR_NOT_PERMITTED, cuModuleUnload, module);
+  CUfunction same = nullptr;
+  DRIVER(cuModuleGetFunction, &same, module, "scale");
+  DRIVER(cuMemAlloc_v2, &memory, n * sizeof(unsigned));
+  unsigned elements = n, factor = 5;
+  void* arguments[] = {&memory, &elements, &factor};
+  DRIVER(cuMemsetD32_v2, memory, 1, n);
+  DRIVER(cuLaunchKernel, function, 8, 1, 1, 128, 1, 1, 0, nullptr, arguments, nullptr);
+  near(memory, 1005, "a library's function");
+  DRIVER(cuLaunchKernel, reinterpret_cast<CUfunction>(kernel), 8, 1, 1, 128, 1, 1, 0, nullptr, arguments, nullptr);
+  near(memory, 6025, "a library's kernel");
+  DRIVER(cuMemFree_v2, memory);
+  DRIVER(cuLibraryUnload, library);
+  DRIVER(cuLibraryUnload, fromFile);
+  if (check::throughRouse()) DRIVER_ERROR(CUDA_ERROR_INVALID_HANDLE, cuLibraryUnload, library);
+}
+
+std::size_t CUDA_CB sharedFor(int threads) { return static_cast<std::size_t>(threads) * 32; }
+
+void launches() {
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  CUdeviceptr memory = 0;
+  CUstream stream = nullptr;
+  DRIVER(cuStreamCreate, &stream, CU_STREAM_NON_BLOCKING);
+  DRIVER(cuModuleLoadData, &module, driver::source);
+  DRIVER(cuModuleGetFunction, &function, module, "scale");
+  DRIVER(cuMemAlloc_v2, &memory, n * sizeof(unsigned));
+  DRIVER(cuMemsetD32Async, memory, 0, n, stream);
+  unsigned elements = n, factor = 0;
+  void* arguments[] = {&memory, &elements, &factor};
+  DRIVER(cuLaunchKernel_ptsz, function, 8, 1, 1, 128, 1, 1, 0, stream, arguments, nullptr);
+  DRIVER(cuStreamSynchronize, stream);
+  near(memory, 1000, "cuLaunchKernel_ptsz");
+  factor = 1;
+  CUlaunchConfig config = {};
+  config.gridDimX = 8;
+  config.blockDimX = 128;
+  config.gridDimY = config.gridDimZ = config.blockDimY = config.blockDimZ = 1;
+  DRIVER(cuLaunchKernelEx_ptsz, &config, function, arguments, nullptr);  // in the thread's own stream
+  DRIVER(cuStreamSynchronize_ptsz, nullptr);
+  near(memory, 2000, "cuLaunchKernelEx_ptsz");
+  DRIVER(cuLaunchCooperativeKernel_ptsz, function, 8, 1, 1, 128, 1, 1, 0, stream, arguments);
+  DRIVER(cuStreamSynchronize, stream);
+  near(memory, 3000, "cuLaunchCooperativeKernel_ptsz");
+  DRIVER_ERROR(CUDA_ERROR_INVALID_VALUE, cuLaunchKernel, function, 0, 1, 1, 128, 1, 1, 0, stream, arguments, nullptr);
+
+  int blocks = 0, grid = 0, threads = 0, fewer = 0;
+  std::size_t shared = 0;
+  DRIVER(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, &blocks, function, 128, 0, CU_OCCUPANCY_DEFAULT);
+  EXPECT(blocks >= 1);
+  DRIVER(cuOccupancyAvailableDynamicSMemPerBlock, &shared, function, 1, 128);
+  EXPECT(shared > 0);
+  DRIVER(cuOccupancyMaxPotentialBlockSize, &grid, &threads, function, nullptr, 0, 0);
+  EXPECT(grid >= 1 && threads >= 32);
+  DRIVER(cuOccupancyMaxPotentialBlockSizeWithFlags, &grid, &fewer, function, nullptr, 0, 64, CU_OCCUPANCY_DEFAULT);
+  EXPECT(fewer >= 1 && fewer <= 64);
+  DRIVER(cuOccupancyMaxPotentialBlockSizeWithFlags, &grid, &fewer, function, sharedFor, 0, 0, CU_OCCUPANCY_DEFAULT);
+  EXPECT(grid >= 1 && fewer >= 1);
+  DRIVER(cuModuleUnload, module);
+  DRIVER(cuMemFree_v2, memory);
+  DRIVER(cuStreamDestroy_v2, stream);
+}
+
+int main() {
+  CUcontext context = nullptr;
+  DRIVER(cuInit, 0);
+  DRIVER(cuCtxCreate_v2, &context, 0, 0);
+  const std::string path = file();
+  modules(path);
+  refusals();
+  libraries(path, context);
+  launches();
+  std::remove(path.c_str());
+  DRIVER(cuCtxDestroy_v2, context);
+  return check::done();
+}
