@@ -19,10 +19,10 @@ class Workspace {
     root_ = path;
   }
   ~Workspace() { std::filesystem::remove_all(root_); }
-  // The real descriptions of cuBLAS and cuDNN with `from` replaced in the one that has it; everything else as it is.
+  // The real descriptions of cuBLAS, cuDNN and the driver with `from` replaced in the one that has it; everything else as it is.
   rouse::test::CommandResult generate(const std::string& from = "", const std::string& to = "") {
     bool replaced = from.empty();
-    for (const auto& [name, path] : {std::pair{"cublas.toml", ROUSE_CUBLAS_TOML}, std::pair{"cudnn.toml", ROUSE_CUDNN_TOML}}) {
+    for (const auto& [name, path] : {std::pair{"cublas.toml", ROUSE_CUBLAS_TOML}, std::pair{"cudnn.toml", ROUSE_CUDNN_TOML}, std::pair{"cuda.toml", ROUSE_CUDA_TOML}}) {
       std::ifstream in(path);
       std::stringstream all;
       all << in.rdbuf();
@@ -34,7 +34,7 @@ class Workspace {
       std::ofstream(root_ / name) << text;
     }
     REQUIRE(replaced);
-    return rouse::test::shell("cd '" + root_.string() + "' && '" ROUSE_PYTHON "' -B '" ROUSE_GENERATOR "' cublas.toml '" ROUSE_CUBLASLT_TOML "' cudnn.toml '" ROUSE_CUDA_TOML "' '" ROUSE_TESTED "' out");
+    return rouse::test::shell("cd '" + root_.string() + "' && '" ROUSE_PYTHON "' -B '" ROUSE_GENERATOR "' cublas.toml '" ROUSE_CUBLASLT_TOML "' cudnn.toml cuda.toml '" ROUSE_TESTED "' out");
   }
   bool wroteAnything() const { return std::filesystem::exists(root_ / "out"); }
 
@@ -65,9 +65,11 @@ TEST_CASE("a wrong description of a library is refused", "[libraries][generator]
       {"cudnnStatus_t cudnnCreate(", "cudnnHandle_t cudnnCreate(", "return type"},
       {"\"cudnnCTCLoss\"", "\"cudnnRNNForward\"", "'cudnnRNNForward' is described twice"},
       {"  \"cudnnCnnVersionCheck\", ", "  \"cudnnCnnVersionCheque\", ", "'cudnnCnnVersionCheque' is not one of libcudnn.so.9's names"},
+      {"needs = \"nothing\"", "needs = \"anything\"", "needs = 'anything' is not one of nothing, driver, context"},
+      {"variant = \"ptsz\"", "variant = \"v2\"", "variant = 'v2' is not one of ptsz, ptds"},
       {"\"cublasXtCgemm\"", "\"cublasXtCherk\"", "'cublasXtCherk' is described twice"},
   };
-  const auto& chosen = cases[GENERATE(range(0, 9))];
+  const auto& chosen = cases[GENERATE(range(0, 11))];
   Workspace workspace;
   const auto result = workspace.generate(chosen.from, chosen.to);
   CHECK(result.status == 1);

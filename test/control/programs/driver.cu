@@ -3,5 +3,5 @@
 
 int main() {
   cuInit(0);
-  return cuArrayDestroy(nullptr);
+  return cuLinkDestroy(nullptr);
 }

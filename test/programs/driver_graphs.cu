@@ -1,0 +1,166 @@
+// Graphs by the driver API: nodes of each kind, edges, clones, instantiating, launching, changing.
+#include "driver.h"
+
+const unsigned n = 512;
+
+void CUDA_CB count(void* data) { ++*static_cast<int*>(data); }
+
+int main() {
+  CUcontext context = nullptr;
+  CUmodule module = nullptr;
+  CUfunction scale = nullptr;
+  CUstream stream = nullptr;
+  CUdeviceptr memory = 0;
+  CUevent event = nullptr, other = nullptr, found = nullptr;
+  DRIVER(cuInit, 0);
+  DRIVER(cuCtxCreate_v2, &context, 0, 0);
+  DRIVER(cuModuleLoadData, &module, driver::source);
+  DRIVER(cuModuleGetFunction, &scale, module, "scale");
+  DRIVER(cuStreamCreate, &stream, CU_STREAM_NON_BLOCKING);
+  DRIVER(cuMemAlloc_v2, &memory, n * sizeof(unsigned));
+  DRIVER(cuEventCreate, &event, CU_EVENT_DEFAULT);
+  DRIVER(cuEventCreate, &other, CU_EVENT_DEFAULT);
+
+  CUgraph graph = nullptr, child = nullptr, clone = nullptr, of = nullptr;
+  CUgraphNode fill = nullptr, kernel = nullptr, copy = nullptr, host = nullptr, nested = nullptr, recorded = nullptr, waits = nullptr, empty = nullptr;
+  DRIVER(cuGraphCreate, &graph, 0);
+  CUDA_MEMSET_NODE_PARAMS_v1 zero{}, told{};
+  zero.dst = memory;
+  zero.value = 9;
+  zero.elementSize = 4;
+  zero.width = n;
+  zero.height = 1;
+  DRIVER(cuGraphAddMemsetNode, &fill, graph, nullptr, 0, &zero, context);
+  if (check::throughRouse())
+    DRIVER_ERROR(CUDA_ERROR_INVALID_CONTEXT, cuGraphAddMemsetNode, &empty, graph, nullptr, 0, &zero, reinterpret_cast<CUcontext>(8));
+  DRIVER(cuGraphMemsetNodeGetParams, fill, &told);
+  EXPECT(told.dst == memory && told.value == 9 && told.elementSize == 4 && told.width == n);
+  zero.value = 5;
+  DRIVER(cuGraphMemsetNodeSetParams, fill, &zero);
+
+  unsigned elements = n, factor = 3;
+  void* arguments[] = {&memory, &elements, &factor};
+  CUDA_KERNEL_NODE_PARAMS_v2 launch{}, launched{};
+  launch.func = scale;
+  launch.gridDimX = 4;
+  launch.blockDimX = 128;
+  launch.gridDimY = launch.gridDimZ = launch.blockDimY = launch.blockDimZ = 1;
+  launch.kernelParams = arguments;
+  DRIVER(cuGraphAddKernelNode_v2, &kernel, graph, &fill, 1, &launch);
+  DRIVER(cuGraphKernelNodeGetParams_v2, kernel, &launched);
+  EXPECT(launched.func == scale && launched.gridDimX == 4 && launched.blockDimX == 128);
+  factor = 2;
+  DRIVER(cuGraphKernelNodeSetParams_v2, kernel, &launch);
+
+  std::vector<unsigned> result(n), late(n);
+  CUDA_MEMCPY3D_v2 out{};
+  out.srcMemoryType = CU_MEMORYTYPE_DEVICE;
+  out.srcDevice = memory;
+  out.dstMemoryType = CU_MEMORYTYPE_HOST;
+  out.dstHost = late.data();
+  out.WidthInBytes = n * sizeof(unsigned);
+  out.srcPitch = out.dstPitch = out.WidthInBytes;
+  out.Height = out.Depth = out.srcHeight = out.dstHeight = 1;
+  DRIVER(cuGraphAddMemcpyNode, &copy, graph, &kernel, 1, &out, context);
+  out.dstHost = result.data();
+  DRIVER(cuGraphMemcpyNodeSetParams, copy, &out);
+
+  int calls = 0, more = 0;
+  CUDA_HOST_NODE_PARAMS_v1 call{}, called{};
+  call.fn = count;
+  call.userData = &more;
+  DRIVER(cuGraphAddHostNode, &host, graph, nullptr, 0, &call);
+  DRIVER(cuGraphHostNodeGetParams, host, &called);
+  EXPECT(called.fn == count && called.userData == &more);
+  call.userData = &calls;
+  DRIVER(cuGraphHostNodeSetParams, host, &call);
+  std::size_t number = 0;
+  DRIVER(cuGraphAddDependencies_v2, graph, &copy, &host, nullptr, 1);
+  DRIVER(cuGraphGetEdges_v2, graph, nullptr, nullptr, nullptr, &number);
+  EXPECT(number == 3);
+  DRIVER(cuGraphRemoveDependencies_v2, graph, &copy, &host, nullptr, 1);
+  DRIVER(cuGraphGetEdges, graph, nullptr, nullptr, &number);
+  EXPECT(number == 2);
+  DRIVER(cuGraphAddDependencies, graph, &copy, &host, 1);
+  CUgraphNode one = nullptr;
+  number = 1;
+  DRIVER(cuGraphNodeGetDependencies_v2, host, &one, nullptr, &number);
+  EXPECT(one == copy && number == 1);
+  DRIVER(cuGraphNodeGetDependencies, host, &one, &number);
+  DRIVER(cuGraphNodeGetDependentNodes_v2, fill, &one, nullptr, &number);
+  EXPECT(one == kernel);
+  DRIVER(cuGraphNodeGetDependentNodes, fill, &one, &number);
+  EXPECT(one == kernel && number == 1);
+
+  DRIVER(cuGraphCreate, &child, 0);
+  DRIVER(cuGraphAddEmptyNode, &empty, child, nullptr, 0);
+  DRIVER(cuGraphAddChildGraphNode, &nested, graph, &host, 1, child);
+  DRIVER(cuGraphChildGraphNodeGetGraph, nested, &of);
+  DRIVER(cuGraphGetNodes, of, nullptr, &number);
+  EXPECT(of != nullptr && number == 1);
+  DRIVER(cuGraphDestroy, child);
+  DRIVER(cuGraphAddEventRecordNode, &recorded, graph, &nested, 1, other);
+  DRIVER(cuGraphEventRecordNodeSetEvent, recorded, event);
+  DRIVER(cuGraphEventRecordNodeGetEvent, recorded, &found);
+  EXPECT(found == event);
+  DRIVER(cuEventRecord, event, stream);
+  DRIVER(cuEventRecord, other, stream);
+  DRIVER(cuGraphAddEventWaitNode, &waits, graph, nullptr, 0, event);
+  DRIVER(cuGraphEventWaitNodeSetEvent, waits, other);
+  DRIVER(cuGraphEventWaitNodeGetEvent, waits, &found);
+  EXPECT(found == other);
+  CUgraphNodeType type{};
+  DRIVER(cuGraphNodeGetType, waits, &type);
+  EXPECT(type == CU_GRAPH_NODE_TYPE_WAIT_EVENT);
+  DRIVER(cuGraphGetRootNodes, graph, nullptr, &number);
+  EXPECT(number == 2);
+  DRIVER(cuGraphClone, &clone, graph);
+  DRIVER(cuGraphNodeFindInClone, &one, kernel, clone);
+  EXPECT(one != nullptr && one != kernel);
+  DRIVER(cuGraphRemoveDependencies, graph, &nested, &recorded, 1);
+  DRIVER(cuGraphDestroyNode, waits);
+  DRIVER(cuGraphDebugDotPrint, graph, "/dev/null", 0);
+
+  CUgraphExec exec = nullptr, second = nullptr;
+  DRIVER(cuGraphInstantiateWithFlags, &exec, graph, CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH);
+  cuuint64_t flags = 0;
+  DRIVER(cuGraphExecGetFlags, exec, &flags);
+  EXPECT(flags == CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH);
+  DRIVER(cuGraphUpload, exec, stream);
+  DRIVER(cuGraphUpload_ptsz, exec, stream);
+  DRIVER(cuGraphLaunch, exec, stream);
+  DRIVER(cuStreamSynchronize, stream);
+  check::equal("launched", result, std::vector<unsigned>(n, 5 * 2 + 1000));
+  EXPECT(calls == 1 && more == 0);
+  factor = 4;
+  DRIVER(cuGraphExecKernelNodeSetParams_v2, exec, kernel, &launch);
+  DRIVER(cuGraphLaunch_ptsz, exec, nullptr);
+  DRIVER(cuStreamSynchronize_ptsz, nullptr);
+  check::equal("changed", result, std::vector<unsigned>(n, 5 * 4 + 1000));
+  unsigned enabled = 0;
+  DRIVER(cuGraphNodeSetEnabled, exec, kernel, 0);
+  DRIVER(cuGraphNodeGetEnabled, exec, kernel, &enabled);
+  EXPECT(enabled == 0);
+  DRIVER(cuGraphLaunch, exec, stream);
+  DRIVER(cuStreamSynchronize, stream);
+  check::equal("without its kernel", result, std::vector<unsigned>(n, 5));
+  DRIVER(cuGraphNodeSetEnabled, exec, kernel, 1);
+  CUgraphExecUpdateResultInfo_v1 update{};
+  DRIVER(cuGraphExecUpdate_v2, exec, graph, &update);
+  EXPECT(update.result == CU_GRAPH_EXEC_UPDATE_SUCCESS);
+  DRIVER_ERROR(CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE, cuGraphExecUpdate_v2, exec, clone, &update);
+  DRIVER(cuGraphLaunch, exec, stream);
+  DRIVER(cuStreamSynchronize, stream);
+  check::equal("updated", result, std::vector<unsigned>(n, 5 * 2 + 1000));
+  CUDA_GRAPH_INSTANTIATE_PARAMS how{};
+  DRIVER(cuGraphInstantiateWithParams, &second, clone, &how);
+  EXPECT(how.result_out == CUDA_GRAPH_INSTANTIATE_SUCCESS);
+  DRIVER(cuGraphExecDestroy, second);
+  DRIVER(cuGraphInstantiateWithParams_ptsz, &second, clone, &how);
+  DRIVER(cuGraphExecDestroy, second);
+  DRIVER(cuGraphExecDestroy, exec);
+  DRIVER(cuGraphDestroy, clone);
+  DRIVER(cuGraphDestroy, graph);
+  DRIVER(cuCtxDestroy_v2, context);
+  return check::done();
+}
