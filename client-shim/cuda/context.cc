@@ -156,7 +156,7 @@ Context* currentContext() {
 void setCurrentContext(Context* context) {
   const client::DriverHost* const host = client::driverHost();
   if (host == nullptr) return;
-  if (context == nullptr) return host->setCurrent({});
+  if (context == nullptr) return host->setCurrent({.chosen = host->current().chosen});
   host->setCurrent({context->device, context->primary ? nullptr : context});
 }
 

@@ -9,7 +9,8 @@
 
 #include <atomic>
 #include <cstdint>
-#include <set>
+
+#include "client-shim/library/driver_host.h"
 
 namespace rouse::cuda {
 
@@ -40,10 +41,10 @@ Context* popContext();
 // Runs `body` with a context current, then puts back what was.
 template <class Body>
 auto within(Context* context, Body&& body) {
-  Context* const before = currentContext();
+  const client::CurrentContext before = client::driverHost()->current();
   setCurrentContext(context);
   const auto result = body();
-  setCurrentContext(before);
+  client::driverHost()->setCurrent(before);
   return result;
 }
 

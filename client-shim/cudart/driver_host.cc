@@ -49,15 +49,16 @@ class DriverSide final : public client::DriverHost {
   bool attached() const override { return client::Process::get().attached(); }
 
   client::CurrentContext current() const override {
-    if (threadState.device == nullptr) return {};
-    return {static_cast<int>(threadState.device->index()), threadState.context};
+    if (threadState.device == nullptr) return {.chosen = threadState.chosenDevice};
+    return {static_cast<int>(threadState.device->index()), threadState.context, threadState.chosenDevice};
   }
 
   void setCurrent(const client::CurrentContext& context) const override {
     client::Device* device = nullptr;
     if (context.device < 0 || findDevice(context.device, &device) != cudaSuccess) {
-      threadState.device = nullptr;  // which device is chosen stays
+      threadState.device = nullptr;
       threadState.context = nullptr;
+      threadState.chosenDevice = context.chosen;
       return;
     }
     threadState.chosenDevice = context.device + 1;

@@ -15,6 +15,7 @@ namespace rouse::client {
 struct CurrentContext {
   int device = -1;                // -1: the thread has none
   const void* context = nullptr;  // the caller's; null: the device's primary one
+  int chosen = 0;                 // where the thread has none: the device that the runtime would take, plus 1; 0: its default
 };
 
 // height rows, pitch bytes apart, of width elements.

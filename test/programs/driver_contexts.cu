@@ -1,5 +1,6 @@
 // Contexts of the driver API in a program that calls nothing of the runtime until it has used the driver: what is refused before cuInit and without a
 // context; primary ones; contexts that the program makes, with what ends with them; the stack of each thread; then the runtime beside them.
+// gpus: 2
 // alone
 #include "driver.h"
 
@@ -273,10 +274,13 @@ void affinity() {
 void besideTheRuntime(CUcontext primary) {
   DRIVER(cuCtxSetCurrent, nullptr);
   EXPECT(current() == nullptr);
+  int count = 0, device = -1, active = 0;
+  unsigned flags = 0;
+  CHECK(cudaGetDeviceCount(&count));
+  DRIVER(cuDevicePrimaryCtxGetState, count - 1, &flags, &active);  // asking chooses nothing
+  EXPECT(current() == nullptr);
   CHECK(cudaFree(nullptr));
   EXPECT(current() == primary);
-  int count = 0, device = -1;
-  CHECK(cudaGetDeviceCount(&count));
   CUcontext own = nullptr;
   DRIVER(cuCtxCreate_v2, &own, 0, count - 1);
   CHECK(cudaGetDevice(&device));
@@ -293,8 +297,7 @@ void besideTheRuntime(CUcontext primary) {
   CUdeviceptr memory = 0;
   DRIVER(cuMemAlloc_v2, &memory, 4096);
   DRIVER(cuDevicePrimaryCtxReset_v2, 0);
-  unsigned flags = 0;
-  int active = 99;
+  active = 99;
   DRIVER(cuDevicePrimaryCtxGetState, 0, &flags, &active);
   EXPECT(active == 0);
   DRIVER(cuDevicePrimaryCtxReset, 0);
