@@ -81,6 +81,57 @@ void refusals() {
   DRIVER_ERROR(CUDA_ERROR_FILE_NOT_FOUND, cuLibraryLoadFromFile, &library, "/nonexistent", nullptr, nullptr, 0, nullptr, nullptr, 0);
 }
 
+// What the linker makes of one part is code that modules take.
+void links(const std::string& path) {
+  char log[4096] = "";
+  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, CU_JIT_MAX_REGISTERS};
+  void* values[] = {log, reinterpret_cast<void*>(sizeof log), reinterpret_cast<void*>(64)};
+  CUlinkState state = nullptr;
+  void* code = nullptr;
+  std::size_t bytes = 0;
+  for (const bool fromFile : {false, true}) {
+    DRIVER(cuLinkCreate_v2, 3, options, values, &state);
+    if (fromFile)
+      DRIVER(cuLinkAddFile_v2, state, CU_JIT_INPUT_PTX, path.c_str(), 0, nullptr, nullptr);
+    else
+      DRIVER(cuLinkAddData_v2, state, CU_JIT_INPUT_PTX, const_cast<char*>(driver::source), std::strlen(driver::source) + 1, "scale", 0, nullptr, nullptr);
+    DRIVER(cuLinkComplete, state, &code, &bytes);
+    const std::vector<char> kept(static_cast<char*>(code), static_cast<char*>(code) + bytes);
+    DRIVER(cuLinkDestroy, state);
+    CUmodule module = nullptr;
+    CUfunction function = nullptr;
+    CUdeviceptr memory = 0;
+    DRIVER(cuModuleLoadData, &module, kept.data());
+    DRIVER(cuModuleGetFunction, &function, module, "scale");
+    DRIVER(cuMemAlloc_v2, &memory, n * sizeof(unsigned));
+    DRIVER(cuMemsetD32_v2, memory, 2, n);
+    unsigned elements = n, factor = 3;
+    void* arguments[] = {&memory, &elements, &factor};
+    DRIVER(cuLaunchKernel, function, 8, 1, 1, 128, 1, 1, 0, nullptr, arguments, nullptr);
+    near(memory, 1006, "what the linker made");
+    DRIVER(cuMemFree_v2, memory);
+    DRIVER(cuModuleUnload, module);
+  }
+  DRIVER(cuLinkCreate_v2, 0, nullptr, nullptr, &state);
+  DRIVER_ERROR(CUDA_ERROR_FILE_NOT_FOUND, cuLinkAddFile_v2, state, CU_JIT_INPUT_PTX, "/nonexistent", 0, nullptr, nullptr);
+  DRIVER(cuLinkDestroy, state);
+  if (!check::throughRouse()) return;
+  // Told when it is completed, with the reason.
+  char broken[] = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry bad()\n{\n  mov.u32 ,;\n  ret;\n}\n";
+  DRIVER(cuLinkCreate_v2, 2, options, values, &state);
+  DRIVER(cuLinkAddData_v2, state, CU_JIT_INPUT_PTX, broken, sizeof broken, nullptr, 0, nullptr, nullptr);
+  values[1] = reinterpret_cast<void*>(sizeof log);
+  DRIVER_ERROR(CUDA_ERROR_INVALID_PTX, cuLinkComplete, state, &code, &bytes);
+  DRIVER_ERROR(CUDA_ERROR_NOT_SUPPORTED, cuLinkAddData_v2, state, CU_JIT_INPUT_PTX, broken, sizeof broken, nullptr, 0, nullptr, nullptr);
+  DRIVER(cuLinkDestroy, state);
+  DRIVER_ERROR(CUDA_ERROR_INVALID_HANDLE, cuLinkComplete, state, &code, &bytes);
+  DRIVER_ERROR(CUDA_ERROR_INVALID_HANDLE, cuLinkDestroy, state);
+  DRIVER(cuLinkCreate_v2, 0, nullptr, nullptr, &state);
+  DRIVER_ERROR(CUDA_ERROR_NOT_SUPPORTED, cuLinkAddData_v2, state, CU_JIT_INPUT_CUBIN, broken, sizeof broken, nullptr, 0, nullptr, nullptr);
+  DRIVER_ERROR(CUDA_ERROR_INVALID_VALUE, cuLinkComplete, state, &code, &bytes);
+  DRIVER(cuLinkDestroy, state);
+}
+
 // Loaded without a context, used in any.
 void libraries(const std::string& path, CUcontext context) {
   CUlibrary library = nullptr, fromFile = nullptr, of = nullptr;
@@ -197,6 +248,7 @@ int main() {
   const std::string path = file();
   modules(path);
   refusals();
+  links(path);
   libraries(path, context);
   launches();
   std::remove(path.c_str());

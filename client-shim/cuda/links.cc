@@ -1,0 +1,126 @@
+// CUDA Driver API, "Module Management": the linker, for one part, as compilers at run time use it to have PTX compiled (Numba). What it makes is code as modules take it, and
+// not machine code, since what the pool's devices are is theirs to know: the part that was given. That it can be loaded is found out when it is completed.
+#include <algorithm>
+#include <cstddef>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "client-shim/cuda/call.h"
+#include "client-shim/cuda/implementations.h"
+#include "client-shim/cuda/jit_options.h"
+#include "client-shim/library/refuse.h"
+
+namespace rouse::cuda::impl {
+namespace {
+
+constexpr std::size_t kMostBytes = std::size_t{1} << 30;
+
+struct Link {
+  JitOptions jit;
+  void** values = nullptr;  // the program's, where it is told what was written to its logs
+  std::string code;
+  bool completed = false;
+};
+
+// Made at the first use, never destroyed: programs call from exit handlers.
+struct Links {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Link>> all;
+};
+Links& links() {
+  static Links& links = *new Links;
+  return links;
+}
+
+// Calls for one link are the program's to keep apart, as with CUDA.
+Link* find(CUlinkState state) {
+  const std::lock_guard lock(links().mutex);
+  for (const auto& link : links().all)
+    if (link.get() == reinterpret_cast<Link*>(state)) return link.get();
+  return nullptr;
+}
+
+CUresult add(Link& link, CUjitInputType type, std::string_view data) {
+  if (link.completed || data.empty()) return CUDA_ERROR_INVALID_VALUE;
+  if (type != CU_JIT_INPUT_PTX && type != CU_JIT_INPUT_FATBINARY) {
+    library::refuse("cuLinkAddData", "machine code, an object or an archive: PTX and fatbins are taken");
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  if (!link.code.empty()) {
+    library::refuse("cuLinkAddData", "more than one part");
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  if (type == CU_JIT_INPUT_PTX) data = data.substr(0, data.find('\0'));
+  if (data.empty()) return CUDA_ERROR_INVALID_PTX;
+  if (data.size() > kMostBytes) return CUDA_ERROR_OUT_OF_MEMORY;
+  link.code = data;
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CUresult cuLinkCreate_v2(unsigned int numOptions, CUjit_option* options, void** optionValues, CUlinkState* stateOut) try {
+  if (stateOut == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  auto link = std::make_unique<Link>();
+  if (const CUresult error = link->jit.read(numOptions, options, optionValues); error != CUDA_SUCCESS) return error;
+  link->values = optionValues;
+  const std::lock_guard lock(links().mutex);
+  *stateOut = reinterpret_cast<CUlinkState>(links().all.emplace_back(std::move(link)).get());
+  return CUDA_SUCCESS;
+} catch (const std::bad_alloc&) {
+  return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+// Options for one part are hints for its compilation: those that modules know are taken, and have no effect.
+CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void* data, size_t size, const char*, unsigned int numOptions, CUjit_option* options, void** optionValues) try {
+  Link* const link = find(state);
+  if (link == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (data == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  JitOptions jit;
+  if (const CUresult error = jit.read(numOptions, options, optionValues); error != CUDA_SUCCESS) return error;
+  return add(*link, type, {static_cast<const char*>(data), size});
+} catch (const std::bad_alloc&) {
+  return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const char* path, unsigned int numOptions, CUjit_option* options, void** optionValues) try {
+  Link* const link = find(state);
+  if (link == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (path == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  JitOptions jit;
+  if (const CUresult error = jit.read(numOptions, options, optionValues); error != CUDA_SUCCESS) return error;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return CUDA_ERROR_FILE_NOT_FOUND;
+  return add(*link, type, std::string(std::istreambuf_iterator<char>(file), {}));
+} catch (const std::bad_alloc&) {
+  return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult cuLinkComplete(CUlinkState state, void** cubinOut, size_t* sizeOut) {
+  Link* const link = find(state);
+  if (link == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (cubinOut == nullptr || link->code.empty()) return CUDA_ERROR_INVALID_VALUE;
+  if (!link->completed) {
+    cudaLibrary_t library = nullptr;
+    const CUresult error = call([&] { return cudaLibraryLoadData(&library, link->code.c_str(), link->jit.options(), link->jit.values(), link->jit.count(), nullptr, nullptr, 0); });
+    link->jit.write(link->values);
+    if (error != CUDA_SUCCESS) return error;
+    (void)call([&] { return cudaLibraryUnload(library); });
+    link->completed = true;
+  }
+  *cubinOut = link->code.data();
+  if (sizeOut != nullptr) *sizeOut = link->code.size() + 1;  // with the null at its end
+  return CUDA_SUCCESS;
+}
+
+CUresult cuLinkDestroy(CUlinkState state) {
+  const std::lock_guard lock(links().mutex);
+  return std::erase_if(links().all, [&](const auto& link) { return link.get() == reinterpret_cast<Link*>(state); }) != 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+}  // namespace rouse::cuda::impl
