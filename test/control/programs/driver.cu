@@ -3,5 +3,5 @@
 
 int main() {
   cuInit(0);
-  return cuLinkDestroy(nullptr);
+  return cuMemAddressFree(0, 0);
 }
