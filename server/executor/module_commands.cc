@@ -116,7 +116,7 @@ void Session::attend(memory::Stream& stream, const BoundModule& module, const me
     // An array's end is as good a parameter as its beginning, and some numbers elements from 1.
     if (exactly && !onDemand)
       for (const std::uint64_t near : {word - 1, word + kLargestElement})
-        if (!objects_.at(near).empty()) attendAddress(stream, near);
+        presence_.use(*context_, stream, objects_.at(near));
   }
   const auto& variables = module.image->description().variables;
   for (std::uint32_t i = 0; i < variables.size(); ++i)

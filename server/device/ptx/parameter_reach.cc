@@ -13,7 +13,7 @@ constexpr Origins kOwn = 4;         // an address of shared or local memory, of 
 constexpr Origins kParameter = 8;   // a parameter, or the sum of one and numbers
 constexpr Origins kUnknown = 16;    // found in memory, or made in another way: perhaps an address
 
-constexpr std::int64_t kHalf = std::int64_t{1} << 32;
+constexpr std::int64_t kHalf = std::int64_t{1} << 32;  // what is less is half of an address at most
 
 // Loops make a pass for each register that a value goes through before it is back; texts that were made for this would make one for each instruction.
 constexpr unsigned kMostPasses = 32;
@@ -40,7 +40,6 @@ class Reach {
 
   bool isOfParameters() {
     if (std::any_of(function_.instructions.begin(), function_.instructions.end(), [](const Instruction& i) { return leadsElsewhere(i); })) return false;
-    if (std::any_of(function_.calls.begin(), function_.calls.end(), [](const Call& call) { return !call.results.empty() || call.callee.symbol != SymbolKind::function; })) return false;
     for (unsigned pass = 0; pass < kMostPasses; ++pass) {
       isChanged_ = false;
       for (const Instruction& i : function_.instructions) follow(i);
