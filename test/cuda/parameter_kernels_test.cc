@@ -10,11 +10,13 @@ using cuda::parameterKernels;
 
 namespace {
 
-std::string fatbin() {
-  std::ifstream file(KERNELS_FATBIN, std::ios::binary);
+std::string contentOf(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
   REQUIRE(file);
   return {std::istreambuf_iterator<char>(file), {}};
 }
+std::string fatbin() { return contentOf(KERNELS_FATBIN); }
+std::string sample(const std::string& name) { return contentOf(std::string(FATBIN_SAMPLES) + "/" + name + ".fatbin"); }
 
 auto of(const std::string& module, std::uint32_t capability = 90) { return parameterKernels(std::as_bytes(std::span(module)), capability); }
 
@@ -34,6 +36,13 @@ TEST_CASE("kernels that reach only what parameters lead to are known by the arch
   // For a GPU that cannot run the text
   CHECK_FALSE(of(fatbin(), 75).contains("saxpy", 80));
   CHECK(of(kBegin + kStores).contains("stores", 80));
+}
+
+TEST_CASE("text says nothing of code that was made for just one architecture") {
+  CHECK_FALSE(of(sample("several"), 90).names.empty());
+  CHECK_FALSE(of(sample("exact"), 90).names.empty());  // the text itself is for just that
+  CHECK(of(sample("beside"), 90).names.empty());
+  CHECK_FALSE(of(sample("beside"), 100).names.empty());  // which cannot run that code
 }
 
 TEST_CASE("nothing is known of text that cannot be read, or is too long") {

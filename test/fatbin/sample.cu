@@ -12,3 +12,5 @@ __global__ void saxpy(float a, const float* x, float* y, int n) {
     printf("block %d of %d\n", blockIdx.x, gridDim.x);
   }
 }
+
+__global__ void twice(float* x) { x[threadIdx.x] *= 2; }

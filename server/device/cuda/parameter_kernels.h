@@ -17,7 +17,7 @@ struct ParameterKernels {
   bool contains(std::string_view kernel, std::uint32_t ptxVersion) const { return target != 0 && ptxVersion == target && names.contains(kernel); }
 };
 
-// `module`: from a client, one that imagesFor() takes. None where there is no PTX for a GPU of this capability, it is longer than kMostTextBytes, or it has what the parser does not
+// `module`: from a client, one that imagesFor() takes. None where there is no PTX for a GPU of this capability, or code for no other that goes first; where it is longer than kMostTextBytes, or it has what the parser does not
 // know. Pure.
 ParameterKernels parameterKernels(std::span<const std::byte> module, std::uint32_t capability);
 
