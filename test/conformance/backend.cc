@@ -214,8 +214,8 @@ void Bench::poll() {
   device->poll(waiting);
 }
 
-void Bench::await(std::size_t slot, std::uint64_t value) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+void Bench::await(std::size_t slot, std::uint64_t value, std::chrono::seconds patience) {
+  const auto end = std::chrono::steady_clock::now() + patience;
   for (int round = 0; slots[slot].value.load() < value; ++round) {
     poll();
     if (round > 1000) std::this_thread::sleep_for(std::chrono::microseconds(20));

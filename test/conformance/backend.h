@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -100,8 +101,8 @@ class Bench {
   std::uint64_t allocate(std::uint64_t bytes);
   // Memory of the host window, mapped by device and test.
   std::uint8_t* host(std::uint64_t bytes);
-  // Waits, polling as an executor does, until the slot has the value; fails the test after ten seconds.
-  void await(std::size_t slot, std::uint64_t value = 1);
+  // Waits, polling as an executor does, until the slot has the value; fails the test when its patience is over.
+  void await(std::size_t slot, std::uint64_t value = 1, std::chrono::seconds patience = std::chrono::seconds(10));
   // Signals a fresh slot on the stream and waits for it. Returns its result.
   CudaError finish(memory::Stream& stream);
   void poll();

@@ -258,7 +258,8 @@ TEST_CASE("a short kernel does not wait for the end of a long one") {
   kernels.launch(*quick, "burn", {{1, 1, 1}, {32, 1, 1}}, out + 6 * kGranuleBytes, std::uint32_t{10});
   CHECK(bench.finish(*quick) == CudaError::success);
   CHECK(bench.slots[0].value.load() == 0);
-  bench.await(0);
+  // By one worker, seconds of a processor's, which may have others to serve.
+  bench.await(0, 1, std::chrono::seconds(90));
 }
 
 TEST_CASE("a cooperative grid meets as a whole") {
