@@ -8,7 +8,7 @@
 #include "server/device/ptx/failure.h"
 #include "server/device/ptx/parser.h"
 
-using namespace rouse::cpu;
+using namespace rouse;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

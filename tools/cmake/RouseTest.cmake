@@ -23,13 +23,21 @@ function(rouse_test name)
 endfunction()
 
 # rouse_fuzzer(NAME SOURCES … LIBS … [CORPUS …]): a libFuzzer target in build/<preset>/fuzz, run briefly from its committed corpus
-# test/fuzz/corpus/NAME, or CORPUS there. Sources define LLVMFuzzerTestOneInput.
+# test/fuzz/corpus/NAME, or CORPUS there. Sources define LLVMFuzzerTestOneInput. Where there is no libFuzzer (it is clang's) the corpus is
+# replayed, so that every build compiles what it fuzzes and tries each input once.
 function(rouse_fuzzer name)
   cmake_parse_arguments(ARG "" "CORPUS" "SOURCES;LIBS" ${ARGN})
   if(NOT ARG_CORPUS)
     set(ARG_CORPUS ${name})
   endif()
   if(NOT ROUSE_FUZZ)
+    if(NOT ROUSE_SANITIZE)
+      add_executable(replay-${name} ${ARG_SOURCES} ${CMAKE_SOURCE_DIR}/test/fuzz/replay.cc)
+      target_link_libraries(replay-${name} PRIVATE ${ARG_LIBS})
+      set_target_properties(replay-${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test)
+      add_test(NAME replay-${name} COMMAND replay-${name} ${CMAKE_SOURCE_DIR}/test/fuzz/corpus/${ARG_CORPUS})
+      set_tests_properties(replay-${name} PROPERTIES LABELS unit TIMEOUT 120)
+    endif()
     return()
   endif()
   add_executable(fuzz-${name} ${ARG_SOURCES})
