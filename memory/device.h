@@ -118,6 +118,10 @@ class Image {
   // What of this module programs may keep in memory that is true on this device alone, addresses of code above all: "it takes
   // addresses of functions". Empty: nothing. In doubt there is something.
   virtual std::string ties() const { return {}; }
+  // False: Context::instantiate() has to have something made first that may take long (a driver loads code anew where each function has variables of
+  // its own). prepareInstance() has it made, for one instance, whoever takes that; it may be called from any thread.
+  virtual bool instanceReady() const { return true; }
+  virtual Status prepareInstance() { return {}; }
 };
 
 // A module in one context: its variables have addresses and values.
@@ -280,7 +284,8 @@ class Context {
   virtual void allow(AddressRange) {}
   virtual void forbid(AddressRange) {}
 
-  virtual Status setLimit(ContextLimit, std::uint64_t value) = 0;
+  // False: not yet, ask again after progress; other functions' kernels are under way, which it must not wait for.
+  virtual Result<bool> setLimit(ContextLimit, std::uint64_t value) = 0;
   virtual bool idle() const = 0;  // all streams
 };
 

@@ -3,13 +3,22 @@
 
 namespace rouse::executor {
 
-void Session::on(const wire::SetLimit& command) {
-  if (Status status = context_->setLimit(static_cast<memory::ContextLimit>(command.limit), command.value); !status) {
-    latch_.latch(status.error().code, status.error().message);
-    return;
+void Session::on(const wire::SetLimit& command) { start(SetLimits{{{command.limit, command.value}}}); }
+
+bool Session::resume(SetLimits& command) {
+  while (!command.left.empty()) {
+    const channel::SessionRecipe::Limit limit = command.left.back();
+    const Result<bool> set = context_->setLimit(static_cast<memory::ContextLimit>(limit.limit), limit.value);
+    if (set && !*set) return false;
+    command.left.pop_back();
+    if (!set) {
+      latch_.latch(set.error().code, set.error().message);
+      continue;
+    }
+    std::erase_if(limits_, [&](const auto& other) { return other.limit == limit.limit; });
+    limits_.push_back(limit);
   }
-  std::erase_if(limits_, [&](const auto& set) { return set.limit == command.limit; });
-  limits_.push_back({command.limit, command.value});
+  return true;
 }
 
 void Session::on(const wire::Reset& command) { start(StartAnew{command.value, command.slot}); }

@@ -51,8 +51,10 @@ bool Session::resume(Bind& command) {
     if (!context_->idle()) return false;
     fenced_ = false;
   }
-  auto instance = context_->instantiate(command.image, command.addresses);
+  Status prepared;
+  if (!prepare(command, prepared)) return false;
   BoundModule bound{command.moduleId, command.image, nullptr};
+  auto instance = prepared ? context_->instantiate(command.image, command.addresses) : prepared.error();
   if (instance)
     bound.instance = std::move(*instance);
   else
@@ -60,6 +62,20 @@ bool Session::resume(Bind& command) {
   enterVariables(bound);
   modules_.insert(command.module, std::move(bound));
   return true;
+}
+
+// False: not yet. Who has asked for an instance may find that another session has taken it, and asks again.
+bool Session::prepare(Bind& command, Status& prepared) {
+  if (surroundings_.loader == nullptr) return true;
+  if (command.preparation) {
+    if (!command.preparation->done.load(std::memory_order_acquire)) return false;
+    prepared = command.preparation->status;
+    command.preparation.reset();
+    if (!prepared) return true;
+  }
+  if (command.image->instanceReady()) return true;
+  command.preparation = surroundings_.loader->prepare(command.image);
+  return false;
 }
 
 void Session::on(const wire::ModuleUnbind& command) { start(Unbind{command.module}); }

@@ -32,13 +32,23 @@ Status ModuleLoader::load(std::uint64_t moduleId, wire::OwnedFd module, std::uin
   if (::fstat(module.get(), &status) != 0 || bytes == 0 || static_cast<std::uint64_t>(status.st_size) < bytes)
     return Error{CudaError::invalidValue,
                  name + ": " + std::to_string(bytes) + " bytes of a file of " + std::to_string(status.st_size)};
+  add(Load{moduleId, std::move(module), bytes});
+  return {};
+}
+
+std::shared_ptr<const ModuleLoader::Preparation> ModuleLoader::prepare(std::shared_ptr<memory::Image> image) {
+  auto preparation = std::make_shared<Preparation>();
+  add(Prepare{std::move(image), preparation});
+  return preparation;
+}
+
+void ModuleLoader::add(Job job) {
   {
     const std::lock_guard lock(mutex_);
-    jobs_.push_back({moduleId, std::move(module), bytes});
+    jobs_.push_back(std::move(job));
     if (idle_ < jobs_.size() && threads_.size() < threadLimit_) threads_.emplace_back([this] { run(); });
   }
   wanted_.notify_one();
-  return {};
 }
 
 std::vector<ModuleLoader::Loaded> ModuleLoader::take() {
@@ -56,15 +66,26 @@ void ModuleLoader::run() {
     Job job = std::move(jobs_.front());
     jobs_.pop_front();
     lock.unlock();
-    Result<std::shared_ptr<memory::Image>> image = load(job);
-    job.module.reset();
-    lock.lock();
-    loaded_.push_back({job.moduleId, std::move(image)});
+    std::visit([this](auto& each) { run(each); }, job);
     flag_.ring();
+    lock.lock();
   }
 }
 
-Result<std::shared_ptr<memory::Image>> ModuleLoader::load(const Job& job) {
+void ModuleLoader::run(Load& job) {
+  Result<std::shared_ptr<memory::Image>> image = imageOf(job);
+  job.module.reset();
+  const std::lock_guard lock(mutex_);
+  loaded_.push_back({job.moduleId, std::move(image)});
+}
+
+void ModuleLoader::run(Prepare& job) {
+  job.preparation->status = job.image->prepareInstance();
+  job.image.reset();  // before anybody can be told: the last of an image goes here then, with all that a driver may wait for
+  job.preparation->done.store(true, std::memory_order_release);
+}
+
+Result<std::shared_ptr<memory::Image>> ModuleLoader::imageOf(const Load& job) {
   void* bytes = ::mmap(nullptr, job.bytes, PROT_READ, MAP_SHARED, job.module.get(), 0);
   if (bytes == MAP_FAILED)
     return Error{CudaError::memoryAllocation, "module " + std::to_string(job.moduleId) + ": mapping " +

@@ -4,7 +4,7 @@
 #include <atomic>
 
 #include "schemas/wire/owned_fd.h"
-#include "server/executor/session.h"
+#include "server/executor/progress_listener.h"
 
 namespace rouse::executor {
 

@@ -265,6 +265,7 @@ void Session::awake() {
 }
 
 bool Session::resumeParked() {
+  if (!resume(limitsLeft_)) return false;
   const bool done = std::visit([this](auto& command) { return resume(command); }, parked_);
   if (done) parked_ = std::monostate{};
   return done;
@@ -327,6 +328,7 @@ bool Session::dismantle() {
   hostObjects_.clear();
   allObjectsKnown_ = true;
   limits_.clear();
+  limitsLeft_.left.clear();
   if (surroundings_.promises != nullptr && quota_.reserved() != 0) surroundings_.promises->less(quota_.reserved());
   quota_.clear();
   return true;

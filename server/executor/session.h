@@ -45,6 +45,7 @@
 #include "server/executor/handle_table.h"
 #include "server/executor/home_copy.h"
 #include "server/executor/meter.h"
+#include "server/executor/module_loader.h"
 #include "server/executor/physical_memory.h"
 #include "server/executor/presence.h"
 #include "server/executor/progress_listener.h"
@@ -67,6 +68,7 @@ struct Surroundings {
   swap::PlanKind plan = swap::PlanKind::grouped;
   bool discardLaunches = false;  // check launches, then drop them: measures the path itself
   const StoreView* store = nullptr;  // null: nobody comes from another device
+  ModuleLoader* loader = nullptr;    // null: whoever needs another instance of a module waits for it
   Promises* promises = nullptr;      // null: what is promised is decided here
   std::size_t eventPages = 0;        // of all sessions: kMaxEventPagesOfAll
 };
@@ -300,6 +302,7 @@ class Session final : public Sharer, private memory::ContextObserver {
     std::uint64_t moduleId;
     std::shared_ptr<memory::Image> image;
     std::vector<std::uint64_t> addresses;
+    std::shared_ptr<const ModuleLoader::Preparation> preparation{};
   };
   struct Unbind {
     wire::Handle module;
@@ -325,6 +328,9 @@ class Session final : public Sharer, private memory::ContextObserver {
   struct EndArray {
     std::uint64_t base;
   };
+  struct SetLimits {
+    std::vector<channel::SessionRecipe::Limit> left;
+  };
   struct Backlog {};
   // A graph's launch, which may have more nodes than a turn should take.
   struct Replay {
@@ -333,14 +339,14 @@ class Session final : public Sharer, private memory::ContextObserver {
     std::vector<std::uint64_t> slots;
     std::size_t next = 0;
   };
-  using Parked = std::variant<std::monostate, Reserve, Map, Unmap, UnmapHost, Bind, Unbind, CreateStream, StartAnew, CreateTexture, EndTexture, EndArray, Backlog, Replay>;
+  using Parked = std::variant<std::monostate, Reserve, Map, Unmap, UnmapHost, Bind, Unbind, CreateStream, StartAnew, CreateTexture, EndTexture, EndArray, SetLimits, Backlog, Replay>;
 
   enum class Stage { dormant, serving, frozen, condemned, closing, closed };
 
   Session(const channel::OpenSession&, wire::SessionSegment, wire::RingSegment, wire::OwnedFd host, wire::OwnedFd wake,
           Surroundings&);
 
-  bool parked() const { return parked_.index() != 0; }
+  bool parked() const { return parked_.index() != 0 || !limitsLeft_.left.empty(); }
   // Resumes at once; parks what is not done then.
   template <class Command>
   void start(Command command);
@@ -352,11 +358,13 @@ class Session final : public Sharer, private memory::ContextObserver {
   bool resume(UnmapHost&);
   bool resume(Bind&);
   bool resume(Unbind&);
+  bool prepare(Bind& command, Status& prepared);
   bool resume(CreateStream&);
   bool resume(StartAnew&);
   bool resume(CreateTexture&);
   bool resume(EndTexture&);
   bool resume(EndArray&);
+  bool resume(SetLimits&);
   bool resume(Backlog);
   bool resume(Replay&);
 
@@ -460,6 +468,7 @@ class Session final : public Sharer, private memory::ContextObserver {
   Meter meter_;
   std::uint64_t commandsElsewhere_ = 0, launchesElsewhere_ = 0;
   std::vector<channel::SessionRecipe::Limit> limits_;  // as they have been set
+  SetLimits limitsLeft_;                               // of an imported session: before everything else
 
   // In this order: streams and instances end before their context.
   std::unique_ptr<memory::Context> context_;

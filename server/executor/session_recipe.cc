@@ -158,7 +158,9 @@ Status Session::importContext(const channel::SessionRecipe& recipe) {
   streams_->restore(streams);
   for (const auto& limit : recipe.limits) {
     if (limit.limit > static_cast<std::uint32_t>(memory::ContextLimit::heapBytes)) return refused("limit " + std::to_string(limit.limit));
-    if (Status status = context_->setLimit(static_cast<memory::ContextLimit>(limit.limit), limit.value); !status) return status;
+    const Result<bool> set = context_->setLimit(static_cast<memory::ContextLimit>(limit.limit), limit.value);
+    if (!set) return set.error();
+    if (!*set) limitsLeft_.left.push_back(limit);
   }
   limits_ = recipe.limits;
   if (!isAligned(recipe.commandBytes, wire::kCommandAlign) || recipe.outputBytes % 4 != 0) return refused("its place in a ring is none");

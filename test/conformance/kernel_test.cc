@@ -113,6 +113,35 @@ TEST_CASE("instances of one image have their own variables") {
   CHECK(out[256] == 41.0f);
 }
 
+TEST_CASE("an instance that has been made ready is not made again, and has variables of its own") {
+  const std::string kind = EACH_BACKEND();
+  Bench one(kind), two(one);
+  auto stream = two.context->createStream(0);
+  auto image = loadKernels(*one.device);
+  REQUIRE(image->instanceReady());
+  Kernels first(one, image);
+  const bool waits = !image->instanceReady();
+  Status prepared;
+  std::thread([&] { prepared = image->prepareInstance(); }).join();
+  REQUIRE(prepared.ok());
+  REQUIRE(image->instanceReady());
+  const unsigned long long loads = callsOnDouble("cuLibraryLoadData");
+  Kernels second(two, image);
+  CHECK(callsOnDouble("cuLibraryLoadData") == loads);
+  CHECK(image->instanceReady() == !waits);
+  auto* out = reinterpret_cast<float*>(two.host(4096));
+  for (int round = 0; round < 2; ++round) {
+    second.launch(*stream, "variables", {}, address(out));
+    REQUIRE(two.finish(*stream) == CudaError::success);
+    CHECK(out[0] == 41.0f + static_cast<float>(round));
+  }
+  auto other = one.context->createStream(0);
+  auto* there = reinterpret_cast<float*>(one.host(4096));
+  first.launch(*other, "variables", {}, address(there));
+  REQUIRE(one.finish(*other) == CudaError::success);
+  CHECK(there[0] == 41.0f);
+}
+
 TEST_CASE("printf reaches the observer before the launch is over") {
   const std::string kind = EACH_BACKEND();
   Bench bench(kind);

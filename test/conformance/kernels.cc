@@ -13,11 +13,16 @@ std::vector<std::byte> kernelsFatbin() {
   return {bytes.begin(), bytes.end()};
 }
 
-Kernels::Kernels(Bench& bench) : bench_(bench) {
+std::shared_ptr<memory::Image> loadKernels(memory::Device& device) {
   const auto fatbin = kernelsFatbin();
-  auto image = bench.device->load(fatbin);
+  auto image = device.load(fatbin);
   if (!image) FAIL(image.error().message);
-  image_ = *image;
+  return *image;
+}
+
+Kernels::Kernels(Bench& bench) : Kernels(bench, loadKernels(*bench.device)) {}
+
+Kernels::Kernels(Bench& bench, std::shared_ptr<memory::Image> image) : bench_(bench), image_(std::move(image)) {
   // Where the device leaves the places to its user. Not zero: variables without an initial value must become so.
   std::uint64_t next = bench.allocate(kGranuleBytes);
   auto stream = bench.context->createStream(0);

@@ -64,6 +64,17 @@ extern "C" __global__ void waitForFlag(volatile unsigned* flag, unsigned* seen) 
 
 extern "C" __global__ void setFlag(volatile unsigned* flag) { *flag = 9; }
 
+// A frame of kWords words in local memory: which of them is added up only the data says.
+template <int kWords>
+__device__ void sumFrame(const unsigned* order, unsigned* out) {
+  unsigned frame[kWords];
+  for (unsigned i = 0; i < kWords; ++i) frame[order[i % 32] % kWords] = i;
+  unsigned sum = 0;
+  for (unsigned i = 0; i < kWords; ++i) sum += i < 32 ? frame[order[i] % kWords] : 1;
+  *out = sum;
+}
+extern "C" __global__ void frameOf3Kb(const unsigned* order, unsigned* out) { sumFrame<768>(order, out); }
+
 // Never ends, and looks at nothing.
 extern "C" __global__ void forever(unsigned* out) {
   unsigned value = 1;

@@ -10,11 +10,14 @@
 namespace rouse::conformance {
 
 std::vector<std::byte> kernelsFatbin();
+std::shared_ptr<memory::Image> loadKernels(memory::Device& device);
 
 class Kernels {
  public:
   // Loads and instantiates kernels.cu; its variables go to fresh device memory.
   explicit Kernels(Bench& bench);
+  // An instance of what has been loaded.
+  Kernels(Bench& bench, std::shared_ptr<memory::Image> image);
 
   std::uint32_t function(const std::string& name) const;
   std::uint64_t variable(const std::string& name) const;

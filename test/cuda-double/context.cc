@@ -74,6 +74,12 @@ void Context::synchronize() {
   for (const auto& stream : streams()) stream->drain();
 }
 
+void Context::growLocalMemory(std::uint64_t bytes) {
+  if (bytes <= limits[CU_LIMIT_STACK_SIZE]) return;
+  synchronize();
+  limits[CU_LIMIT_STACK_SIZE] = bytes;
+}
+
 bool Context::uses(AddressRange range) {
   for (const auto& stream : streams()) {
     if (stream->uses(range)) return true;

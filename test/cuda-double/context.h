@@ -46,12 +46,14 @@ class Context final : public memory::ContextObserver {
   std::unique_ptr<memory::Context> device;  // used under gpu.deviceMutex
   HostThread hostThread;
   std::atomic<std::uint64_t> launches{0};
-  std::atomic<std::uint64_t> limits[8]{};
+  std::atomic<std::uint64_t> limits[8]{1024, 1 << 20, 8 << 20};  // by CUlimit; what a driver begins with
 
   std::shared_ptr<Stream> createStream(int priority);
   // The handle is gone; the stream lives on until its work is done.
   void retire(const std::shared_ptr<Stream>& stream);
   void synchronize();
+  // A thread of a kernel may have so much local memory. More than any before: not until all that came before has ended (cuda.h, CU_LIMIT_STACK_SIZE).
+  void growLocalMemory(std::uint64_t bytes);
   // Whether queued work of any stream, destroyed ones included, still needs the range.
   bool uses(AddressRange range);
 

@@ -126,9 +126,10 @@ CUresult cuCtxSetLimit(CUlimit limit, size_t value) {
     default:
       return CUDA_ERROR_UNSUPPORTED_LIMIT;
   }
+  if (limit == CU_LIMIT_STACK_SIZE) context->growLocalMemory(value);
   std::lock_guard lock(context->gpu.deviceMutex);
-  if (auto status = context->device->setLimit(device, value); !status) {
-    note(status.error().message);
+  if (auto set = context->device->setLimit(device, value); !set) {
+    note(set.error().message);
     return CUDA_ERROR_INVALID_VALUE;
   }
   context->limits[limit] = value;

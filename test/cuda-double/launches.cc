@@ -112,6 +112,7 @@ CUresult launch(const CUlaunchConfig& config, CUfunction function, void** parame
   auto module = library->in(*context);
   if (module == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
 
+  context->growLocalMemory(kernel->description->localBytes);
   context->flushOutput();
   const std::uint64_t number = ++context->launches;
   if (number == simulation::faultLaunch()) {

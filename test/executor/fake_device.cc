@@ -290,10 +290,11 @@ Result<std::unique_ptr<memory::ModuleInstance>> FakeContext::adopt(std::shared_p
   return made;
 }
 
-Status FakeContext::setLimit(memory::ContextLimit limit, std::uint64_t value) {
+Result<bool> FakeContext::setLimit(memory::ContextLimit limit, std::uint64_t value) {
   if (value > 1'000'000) return Error{CudaError::invalidValue, "limit too large"};
+  if (device_.limitsWait) return false;
   device_.write("limit " + std::to_string(static_cast<unsigned>(limit)) + " " + std::to_string(value));
-  return {};
+  return true;
 }
 
 bool FakeContext::idle() const {

@@ -112,7 +112,7 @@ class FakeContext final : public memory::Context {
   void allow(AddressRange range) override { allowed[range.base] = range.bytes; }
   void forbid(AddressRange range) override { allowed.erase(range.base); }
   std::map<std::uint64_t, std::uint64_t> allowed;  // base, bytes
-  Status setLimit(memory::ContextLimit, std::uint64_t value) override;
+  Result<bool> setLimit(memory::ContextLimit, std::uint64_t value) override;
   bool idle() const override;
 
   bool pump();
@@ -236,6 +236,7 @@ class FakeDevice final : public memory::Device {
   std::atomic<bool> hold{false};
   std::atomic<int> scrubs{0}, loads{0}, signals{0};
   bool failInstantiate = false, failExport = false, failSupply = false;
+  bool limitsWait = false;  // setLimit() says "not yet"
   std::size_t peerChunks = 0;  // imported, and not given up
   AddressRange failUnmap;  // what cannot be unmapped
   // What saves leave behind and restores find: the first byte of a granule. Its number, where nothing else is said here, by

@@ -111,6 +111,26 @@ TEST_CASE_METHOD(TwoDevices, "a session goes on on another device: memory, strea
   REQUIRE(there.fault()->message.find("StreamCreate.stream") != std::string::npos);
 }
 
+TEST_CASE_METHOD(TwoDevices, "a limit that the other device cannot set yet is set before the session goes on") {
+  Client& client = start(2);
+  const Recipe recipe = exported();
+  client.send(wire::SlotSignal{.stream = {2, 1}, .value = 6, .slot = 2});
+  Session& there = dormant();
+  b.device.limitsWait = true;
+  REQUIRE(there.beginImport(recipe).ok());
+  await(there);
+  REQUIRE(there.resume().ok());
+  b.settle();
+  REQUIRE(client.value(2) == 5);
+  REQUIRE(there.awaitsProgress());
+  REQUIRE_FALSE(there.still());
+  b.device.limitsWait = false;
+  b.settle();
+  REQUIRE(client.value(2) == 6);
+  REQUIRE(b.count("limit 0 2048") == 1);
+  close(a, who);
+}
+
 TEST_CASE_METHOD(TwoDevices, "what is taken back goes on where it was") {
   Client& client = start(2);
   (void)exported();

@@ -260,7 +260,7 @@ std::string CpuContext::ties() const {
   return used == 0 ? "" : std::to_string(used) + " bytes of the device heap are in use";
 }
 
-Status CpuContext::setLimit(memory::ContextLimit limit, std::uint64_t value) {
+Result<bool> CpuContext::setLimit(memory::ContextLimit limit, std::uint64_t value) {
   switch (limit) {
     case memory::ContextLimit::stackBytes:
       if (value > kMaxStackLimit) {
@@ -268,12 +268,12 @@ Status CpuContext::setLimit(memory::ContextLimit limit, std::uint64_t value) {
                      "stack of " + std::to_string(value) + " bytes a thread, limit " + std::to_string(kMaxStackLimit)};
       }
       state_->stackLimitBytes = value;
-      return {};
+      return true;
     case memory::ContextLimit::printfBytes:
-      return {};  // text goes to the observer as it comes; the ring that the client reads has a size of its own
+      return true;  // text goes to the observer as it comes; the ring that the client reads has a size of its own
     case memory::ContextLimit::heapBytes:
       state_->heap.setLimit(value);
-      return {};
+      return true;
   }
   return Error{CudaError::invalidValue, "limit " + std::to_string(static_cast<std::uint32_t>(limit)) + " is none"};
 }

@@ -59,7 +59,7 @@ class CpuContext final : public memory::Context {
   std::string ties() const override;
   void allow(AddressRange range) override { state_->bounds.allow(range); }
   void forbid(AddressRange range) override { state_->bounds.forbid(range); }
-  Status setLimit(memory::ContextLimit limit, std::uint64_t value) override;
+  Result<bool> setLimit(memory::ContextLimit limit, std::uint64_t value) override;
   bool idle() const override { return state_->outstanding.load(std::memory_order_acquire) == 0; }
 
  private:

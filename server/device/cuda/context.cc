@@ -12,6 +12,9 @@
 namespace rouse::cuda {
 namespace {
 
+// Of a thread, on every GPU so far (CUDA Programming Guide, "Technical Specifications per Compute Capability").
+constexpr std::uint64_t kMostLocalBytes = std::uint64_t{512} << 10;
+
 class CudaStream final : public memory::Stream {
  public:
   CudaStream(std::shared_ptr<Lanes> lanes, std::shared_ptr<Lane> lane)
@@ -302,7 +305,7 @@ std::string CudaContext::ties() const {
 }
 
 // Limits are the CUDA context's, which all functions share: they grow to the largest that any function asked for.
-Status CudaContext::setLimit(memory::ContextLimit limit, std::uint64_t value) {
+Result<bool> CudaContext::setLimit(memory::ContextLimit limit, std::uint64_t value) {
   CUlimit which{};
   const char* what = nullptr;
   switch (limit) {
@@ -325,10 +328,16 @@ Status CudaContext::setLimit(memory::ContextLimit limit, std::uint64_t value) {
   gpu_->makeCurrent();
   std::size_t now = 0;
   if (Status status = gpu_->status(gpu_->driver().cuCtxGetLimit(&now, which), "cuCtxGetLimit", what); !status)
-    return status;
-  if (value <= now) return {};
+    return status.error();
+  if (value <= now) return true;
+  const bool stack = limit == memory::ContextLimit::stackBytes;
+  if (stack && value > kMostLocalBytes)
+    return Error{CudaError::invalidValue, std::string(what) + ": " + std::to_string(value) + " bytes, the limit is " + std::to_string(kMostLocalBytes)};
+  if (stack && !gpu_->localMemory.take(*lanes_, value)) return false;
   Status status = gpu_->status(gpu_->driver().cuCtxSetLimit(which, value), "cuCtxSetLimit", what);
-  if (status || gpu_->lost()) return status;
+  if (status && stack) gpu_->localMemory.grew(value);
+  if (status) return true;
+  if (gpu_->lost()) return status.error();
   return Error{status.error().code, status.error().message + ": " + std::to_string(value) + " bytes were asked for, " +
                                         std::to_string(now) + " are what all functions on " + gpu_->name() +
                                         " have; the driver changes it only before the first kernel that uses it"};

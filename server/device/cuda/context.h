@@ -50,7 +50,7 @@ class CudaContext final : public memory::Context {
   Status destroyTexture(std::uint64_t object) override;
   void forgetArray(std::uint64_t base) override;
   std::string ties() const override;
-  Status setLimit(memory::ContextLimit limit, std::uint64_t value) override;
+  Result<bool> setLimit(memory::ContextLimit limit, std::uint64_t value) override;
   bool idle() const override;
 
  private:

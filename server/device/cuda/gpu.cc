@@ -87,6 +87,8 @@ Result<std::shared_ptr<Gpu>> Gpu::open(std::uint32_t ordinal) {
   }
   gpu->context_ = context;
   gpu->makeCurrent();
+  // What no kernel has needed yet is there by the limit.
+  if (std::size_t stack = 0; driver.cuCtxGetLimit(&stack, CU_LIMIT_STACK_SIZE) == CUDA_SUCCESS) gpu->localMemory.grew(stack);
   gpu->libraries.workIn(std::make_unique<LibraryMemory>(driver, gpu->device_));
   return gpu;
 }

@@ -16,6 +16,7 @@
 #include "memory/device.h"
 #include "server/device/cuda/driver/load.h"
 #include "server/device/cuda/kernel_text.h"
+#include "server/device/cuda/local_memory.h"
 #include "server/library/cuda/real_libraries.h"
 
 namespace rouse::cuda {
@@ -63,6 +64,8 @@ class Gpu {
   library::cuda::RealLibraries libraries;
   // Locked.
   KernelText text;
+  // Locked.
+  LocalMemory localMemory;
   mutable std::mutex mutex;
 
  private:

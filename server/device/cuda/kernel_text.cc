@@ -2,25 +2,15 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 
+#include "server/device/cuda/clock.h"
 #include "server/device/cuda/lanes.h"
 
 namespace rouse::cuda {
-namespace {
-
-std::uint64_t nowNs() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
-}
-
-}  // namespace
-
 KernelText::~KernelText() {
   restore();
   if (file_ >= 0) ::close(file_);
@@ -30,7 +20,7 @@ bool KernelText::isOn(const Lanes& who) const { return std::find(turn_.begin(), 
 
 bool KernelText::take(Lanes& who) {
   const auto waiting = std::find_if(waiting_.begin(), waiting_.end(), [&](const Waiting& w) { return w.who == &who; });
-  const bool patient = waiting == waiting_.end() || nowNs() - waiting->sinceNs < kMostWaitNs;
+  const bool patient = waiting == waiting_.end() || steadyNs() - waiting->sinceNs < kMostWaitNs;
   // Whoever waits comes first, also before the one whose turn it is.
   const bool next = waiting_.empty() || waiting == waiting_.begin() || !patient;
   bool mine = false;
@@ -49,7 +39,7 @@ bool KernelText::take(Lanes& who) {
   if (mine) {
     forgetWait(who);
   } else if (waiting == waiting_.end()) {
-    waiting_.push_back({&who, nowNs()});
+    waiting_.push_back({&who, steadyNs()});
     who.watch();
   }
   return mine;

@@ -69,6 +69,12 @@ bool Lane::idle() {
   return false;
 }
 
+bool Lane::quiet() {
+  if (completed() >= kernel_) return true;
+  mark();
+  return false;
+}
+
 bool Lane::room() {
   if (submitted_ - completed() < kMostInFlight) return true;
   mark();
@@ -425,6 +431,7 @@ Lane::Step Lane::step(FingerprintOperation& operation) {
       return Step::done;
     }
     counted();
+    kernel_ = submitted_;
     if (submitHostCopy({.destination = reinterpret_cast<std::uint64_t>(operation.out + operation.done),
                         .source = reinterpret_cast<std::uint64_t>(block),
                         .width = bytes}))
@@ -439,7 +446,7 @@ Lane::Step Lane::step(FingerprintOperation& operation) {
 
 Lane::Step Lane::step(LibraryOperation& operation) {
   if (!settle()) return Step::done;
-  if (!room()) return Step::blocked;
+  if (!room() || owner_.gpu->localMemory.holds()) return Step::blocked;
   library::cuda::RealLibraries& libraries = owner_.gpu->libraries;
   if (libraries_ == nullptr) {
     auto taken = libraries.take(stream_);
@@ -451,6 +458,7 @@ Lane::Step Lane::step(LibraryOperation& operation) {
   }
   const Status status = libraries.call(*libraries_, operation.library, operation.function, operation.parameters);
   counted();
+  kernel_ = submitted_;
   if (!status) owner_.report(status.error());
   return Step::done;
 }
@@ -478,6 +486,8 @@ Lane::Step Lane::step(LaunchOperation& operation) {
     owner_.report(status.error());
     return Step::done;
   }
+  LocalMemory& localMemory = owner_.gpu->localMemory;
+  if (kernel.localBytes > localMemory.bytes() ? !localMemory.take(owner_, kernel.localBytes) : localMemory.holds()) return Step::blocked;
   const bool prints = operation.instance->prints(operation.function);
   if (prints && !owner_.gpu->text.take(owner_)) return Step::blocked;
   const CUevent printed = prints ? owner_.takeEvent() : nullptr;
@@ -514,6 +524,8 @@ Lane::Step Lane::step(LaunchOperation& operation) {
     return Step::done;
   }
   counted();
+  kernel_ = submitted_;
+  localMemory.grew(kernel.localBytes);
   launched_.push_back({submitted_, &kernel.name});
   if (launched_.size() > kKernelsNamed) launched_.pop_front();
   if (prints) willPrint(printed);

@@ -41,6 +41,8 @@ class Lane final : public std::enable_shared_from_this<Lane> {
   void mark();
   // Everything submitted and held is done. Marks.
   bool idle();
+  // No kernel that it was given is under way, none of a library. Marks.
+  bool quiet();
   // The driver's stream waits until another stream's counter is there, for which that has been marked.
   void waitFor(Lane& other, std::uint64_t sequence);
   void setSettled(std::uint64_t sequence) { settled_ = sequence; }
@@ -95,6 +97,7 @@ class Lane final : public std::enable_shared_from_this<Lane> {
   CUstream stream_;
   std::uint64_t* counter_;
   std::uint64_t submitted_ = 0, marked_ = 0, seen_ = 0;
+  std::uint64_t kernel_ = 0;   // the last kernel submitted
   std::uint64_t settled_ = 0;  // of the setup stream: what this one has waited for
   std::deque<Operation> held_;
   bool stepping_ = false;

@@ -1,10 +1,10 @@
 #include "server/device/cuda/lanes.h"
 
-#include <time.h>
 
 #include <algorithm>
 
 #include "schemas/wire/slot_wait.h"
+#include "server/device/cuda/clock.h"
 #include "server/device/cuda/fingerprint_kernel.h"
 #include "server/device/cuda/watcher.h"
 
@@ -13,18 +13,13 @@ namespace {
 
 constexpr std::uint64_t kCounterPage = 4096, kCounterStride = 64;  // a cache line each
 
-std::uint64_t nowNs() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
-}
-
 }  // namespace
 
 void Lanes::end() {
   gpu->makeCurrent();
   if (!gpu->lost()) fetchText();
   forgetText();
+  gpu->localMemory.forget(*this);
   textures.reset();
   pending_.clear();
   active_.clear();
@@ -150,7 +145,7 @@ bool Lanes::settleMemory() {
 // --- Signals
 
 void Lanes::deliverSlot(wire::Slot& slot, std::uint64_t value, bool timestamp, CudaError result) {
-  wire::signal(slot, value, result, timestamp ? nowNs() : 0);
+  wire::signal(slot, value, result, timestamp ? steadyNs() : 0);
 }
 
 void Lanes::signalled(Lane& lane, std::uint64_t sequence, wire::Slot& slot, std::uint64_t value, bool timestamp) {
@@ -268,6 +263,12 @@ bool Lanes::idle() {
   return idle;
 }
 
+bool Lanes::quiet() {
+  bool quiet = true;
+  for (std::size_t i = 0; i < active_.size(); ++i) quiet = active_[i]->quiet() && quiet;
+  return quiet;
+}
+
 CUstream Lanes::anyBusyStream() const {
   for (const auto& lane : active_)
     if (lane->submitted() != lane->completed()) return lane->stream();
@@ -278,6 +279,7 @@ CUstream Lanes::anyBusyStream() const {
 
 void Lanes::die(const Error& error) {
   forgetText();
+  gpu->localMemory.forget(*this);
   if (dead_ == CudaError::success) {
     std::string kernels;
     for (const auto& lane : active_) {
@@ -304,6 +306,7 @@ void Lanes::cancel() {
   dead_ = CudaError::devicesUnavailable;
   for (const auto& lane : lanes_) lane->dropHeld(dead_);
   gpu->text.forgetWait(*this);
+  gpu->localMemory.forget(*this);
   observer_.onProgress();
 }
 

@@ -48,6 +48,8 @@ class Lanes final {
   bool watched() const;
   bool waitsForSlots() const;
   bool idle();
+  // No kernel is under way, none that is known of. Marks where one is.
+  bool quiet();
   // For finding out that the GPU is lost: a stream with work, or null.
   CUstream anyBusyStream() const;
 

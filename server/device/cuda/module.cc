@@ -316,19 +316,47 @@ Result<std::shared_ptr<memory::Image>> CudaImage::load(std::shared_ptr<Gpu> gpu,
   image->ties_ = moduleTies(*images);
   image->description_ = std::move(*description);
   image->managed_ = std::move(managed->variables);
-  image->shared_ = std::move(*library);
-  if (Status status = image->shared_->bind(image->description_); !status) return status.error();
-  if (image->description_.variables.empty()) std::string().swap(image->module_);
+  if (Status status = (*library)->bind(image->description_); !status) return status.error();
+  if (image->description_.variables.empty()) {
+    image->shared_ = std::move(*library);
+    std::string().swap(image->module_);
+  } else {
+    image->ready_.push_back(std::move(*library));
+  }
   return std::shared_ptr<memory::Image>(std::move(image));
 }
 
+Result<std::shared_ptr<LoadedLibrary>> CudaImage::loadInstance() const {
+  auto library = LoadedLibrary::load(gpu_, module_);
+  if (!library) return std::move(library).error();
+  if (Status status = (*library)->bind(description_); !status) return status.error();
+  return std::shared_ptr<LoadedLibrary>(std::move(*library));
+}
+
+bool CudaImage::instanceReady() const {
+  const std::lock_guard lock(mutex_);
+  return shared_ || !ready_.empty();
+}
+
+Status CudaImage::prepareInstance() {
+  if (shared_) return {};
+  auto library = loadInstance();
+  if (!library) return library.error();
+  const std::lock_guard lock(mutex_);
+  ready_.push_back(std::move(*library));
+  return {};
+}
+
 Result<std::shared_ptr<LoadedLibrary>> CudaImage::instance(std::span<const std::uint64_t> addresses) {
-  std::shared_ptr<LoadedLibrary> library = description_.variables.empty() ? shared_ : std::exchange(shared_, nullptr);
+  std::shared_ptr<LoadedLibrary> library = shared_;
+  if (const std::lock_guard lock(mutex_); !ready_.empty()) {
+    library = std::move(ready_.back());
+    ready_.pop_back();
+  }
   if (!library) {
-    auto loaded = LoadedLibrary::load(gpu_, module_);
+    auto loaded = loadInstance();
     if (!loaded) return std::move(loaded).error();
     library = std::move(*loaded);
-    if (Status status = library->bind(description_); !status) return status.error();
   }
   if (managed_.empty() && addresses.empty()) return library;
   if (Status status = library->place(description_, managed_, addresses); !status) return status.error();

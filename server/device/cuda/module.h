@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -55,18 +56,25 @@ class CudaImage final : public memory::Image {
   std::string ties() const override { return ties_; }
   // The kernel may print.
   bool prints(std::uint32_t function) const { return prints_[function]; }
-  // Code is shared; variables are a function's own, so a module that has any is loaded for each instance. The first
-  // gets what load() has loaded. `addresses`: of the managed variables. Executor's thread.
+  // Code is shared; variables are a function's own, so a module that has any is loaded for each instance: load() does so for the first,
+  // prepareInstance() for each that follows.
+  bool instanceReady() const override;
+  Status prepareInstance() override;
+  // Loads it where none is ready. `addresses`: of the managed variables. Executor's thread.
   Result<std::shared_ptr<LoadedLibrary>> instance(std::span<const std::uint64_t> addresses);
 
  private:
+  Result<std::shared_ptr<LoadedLibrary>> loadInstance() const;
+
   std::shared_ptr<Gpu> gpu_;
   memory::ModuleDescription description_;
   std::vector<ManagedVariable> managed_;
   std::vector<bool> prints_;
   std::string ties_;
   std::string module_;  // kept while it may be loaded again
-  std::shared_ptr<LoadedLibrary> shared_;
+  std::shared_ptr<LoadedLibrary> shared_;  // null: it has variables
+  mutable std::mutex mutex_;
+  std::vector<std::shared_ptr<LoadedLibrary>> ready_;  // for instances to come
 };
 
 class CudaInstance final : public memory::ModuleInstance {

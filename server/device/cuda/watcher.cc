@@ -1,10 +1,10 @@
 #include "server/device/cuda/watcher.h"
 
 #include <sys/prctl.h>
-#include <time.h>
 
 #include <chrono>
 
+#include "server/device/cuda/clock.h"
 #include "server/device/cuda/lanes.h"
 
 namespace rouse::cuda {
@@ -18,12 +18,6 @@ constexpr std::uint64_t kPolledNs = 100'000;
 constexpr std::uint64_t kLingerNs = 2'000'000;
 // Work that does not move for so long may never: ask the driver.
 constexpr std::uint64_t kAskNs = 500'000;
-
-std::uint64_t nowNs() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
-}
 
 }  // namespace
 
@@ -64,7 +58,7 @@ void Watcher::lookForLoss(std::uint64_t now) {
 }
 
 bool Watcher::anythingWatched() const {
-  if (gpu_->text.wanted()) return true;
+  if (gpu_->text.wanted() || gpu_->localMemory.wanted()) return true;
   for (const Lanes* context : gpu_->contexts)
     if (context->watched()) return true;
   return false;
@@ -72,7 +66,7 @@ bool Watcher::anythingWatched() const {
 
 bool Watcher::poll(bool& waiting) {
   const bool any = lookAtAll();
-  const std::uint64_t now = nowNs();
+  const std::uint64_t now = steadyNs();
   polledNs_ = now;
   if (any) movedNs_ = now;
   lookForLoss(now);
@@ -84,9 +78,9 @@ bool Watcher::poll(bool& waiting) {
 void Watcher::run() {
   ::prctl(PR_SET_TIMERSLACK, 1);
   std::unique_lock lock(gpu_->mutex);
-  std::uint64_t quietSince = nowNs();
+  std::uint64_t quietSince = steadyNs();
   while (!ending_) {
-    std::uint64_t now = nowNs();
+    std::uint64_t now = steadyNs();
     const bool polled = now - polledNs_ < kPolledNs;
     if (!polled) {
       if (lookAtAll()) movedNs_ = now;
@@ -97,7 +91,7 @@ void Watcher::run() {
       sleeping_ = true;
       wanted_.wait(lock, [this] { return ending_ || anythingWatched(); });
       sleeping_ = false;
-      quietSince = nowNs();
+      quietSince = steadyNs();
       continue;
     }
     lock.unlock();
