@@ -212,6 +212,8 @@ struct Prepared { token @0 :Text; clientLibraries @1 :Text; }
 struct StatusRequest {
   unsupported @0 :Bool;
   request @1 :Text;        # not empty: instead, what became of the request with this id, or of those of this trace (`rouse explain`)
+  stories @2 :UInt32;      # not 0: instead, what became of so many requests at most (512), those after the one with number `after`, oldest first
+  after @3 :UInt64;        # (`rouse timeline`)
 }
 struct StatusReply { json @0 :Text; }   # schema: docs of `rouse status --json`
 

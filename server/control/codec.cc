@@ -48,6 +48,8 @@ struct BodyWriter {
     auto out = to.initStatusRequest();
     out.setUnsupported(body.unsupported);
     out.setRequest(body.request);
+    out.setStories(body.stories);
+    out.setAfter(body.after);
   }
   void operator()(const StatusReply& body) { to.initStatus().setJson(body.json); }
   void operator()(const ExecutorReady& body) { write(to.initExecutorReady(), body); }
@@ -230,8 +232,10 @@ Body readBody(capnproto::Message::Reader from) {
       const auto body = from.getPrepared();
       return Prepared{read(body.getToken()), read(body.getClientLibraries())};
     }
-    case capnproto::Message::STATUS_REQUEST:
-      return StatusRequest{from.getStatusRequest().getUnsupported(), read(from.getStatusRequest().getRequest())};
+    case capnproto::Message::STATUS_REQUEST: {
+      const auto body = from.getStatusRequest();
+      return StatusRequest{body.getUnsupported(), read(body.getRequest()), body.getStories(), body.getAfter()};
+    }
     case capnproto::Message::STATUS:
       return StatusReply{read(from.getStatus().getJson())};
     case capnproto::Message::EXECUTOR_READY:

@@ -78,8 +78,11 @@ struct Prepared {
   std::string clientLibraries;
 };
 struct StatusRequest {
+  static constexpr std::uint32_t kMostStories = 512;
   bool unsupported = false;
   std::string request{};  // not empty: its story instead
+  std::uint32_t stories = 0;  // not 0: so many stories at most instead, of the requests that came after this one
+  std::uint64_t after = 0;
 };
 struct StatusReply {
   std::string json;

@@ -101,6 +101,7 @@ void Connection::onMessage(channel::Message message) {
   if (const auto* prepare = std::get_if<channel::Prepare>(&message.body)) return this->prepare(id, *prepare);
   if (const auto* status = std::get_if<channel::StatusRequest>(&message.body)) {
     if (!status->request.empty()) return explain(id, status->request);
+    if (status->stories != 0) return stories(id, *status);
     channel_->pause();
     return services_.status(status->unsupported, [self = shared_from_this(), id](std::string json) {
       self->reply(id, channel::StatusReply{std::move(json)});
@@ -296,6 +297,13 @@ void Connection::explain(std::uint64_t id, const std::string& request) {
     return reply(id, refused(CudaError::invalidValue, "the id of a request has " + std::to_string(request.size()) + " bytes, the limit is " +
                                                           std::to_string(kMostBytes)));
   reply(id, channel::StatusReply{services_.explain(request, static_cast<bool>(checkOperator("all requests")), peer_.uid)});
+}
+
+void Connection::stories(std::uint64_t id, const channel::StatusRequest& request) {
+  if (request.stories > channel::StatusRequest::kMostStories)
+    return reply(id, refused(CudaError::invalidValue, "the stories of " + std::to_string(request.stories) + " requests were asked for, the limit is " +
+                                                          std::to_string(channel::StatusRequest::kMostStories)));
+  reply(id, channel::StatusReply{services_.stories(request.after, request.stories, static_cast<bool>(checkOperator("all requests")), peer_.uid)});
 }
 
 void Connection::order(std::uint64_t id, const channel::Order& order) {

@@ -41,6 +41,8 @@ struct ConnectionServices {
   std::function<Result<std::string>(const channel::LogsRequest&)> logs;
   // What became of a request; `all`: whoever asks may see every function's, else only those of functions that run as `asker`.
   std::function<std::string(const std::string& request, bool all, uid_t asker)> explain;
+  // The same of the requests after one, `most` at most.
+  std::function<std::string(std::uint64_t after, std::uint32_t most, bool all, uid_t asker)> stories;
 };
 
 class Connection : public std::enable_shared_from_this<Connection> {
@@ -67,6 +69,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void move(std::uint64_t id, const channel::Move&);
   void order(std::uint64_t id, const channel::Order&);
   void explain(std::uint64_t id, const std::string& request);
+  void stories(std::uint64_t id, const channel::StatusRequest&);
   Status checkOperator(const char* what) const;
   void reply(std::uint64_t id, const channel::Body&, std::vector<wire::OwnedFd> fds = {});
   void watchProcess();

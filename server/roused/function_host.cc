@@ -203,12 +203,17 @@ Result<std::string> FunctionHost::logs(const channel::LogsRequest& request) cons
 }
 
 std::string FunctionHost::explain(const std::string& request, bool all, uid_t asker) const {
-  return router::storyReport(history_, request, [&](const std::string& function) {
-    if (all) return true;
-    const auto& functions = supervisor_.functions();
-    const auto found = functions.find(function);
-    return found != functions.end() && found->second->target()->owner == asker;
-  });
+  return router::storyReport(history_, request, [&](const std::string& function) { return all || owns(asker, function); });
+}
+
+std::string FunctionHost::stories(std::uint64_t after, std::uint32_t most, bool all, uid_t asker) const {
+  return router::storiesReport(history_, after, most, [&](const std::string& function) { return all || owns(asker, function); });
+}
+
+bool FunctionHost::owns(uid_t user, const std::string& function) const {
+  const auto& functions = supervisor_.functions();
+  const auto found = functions.find(function);
+  return found != functions.end() && found->second->target()->owner == user;
 }
 
 void FunctionHost::onExecutorLost(const SessionTable& sessions, const ExecutorLink& link) {

@@ -61,6 +61,7 @@ class FunctionHost {
   Result<std::string> logs(const channel::LogsRequest&) const;
   // JSON (server/router/story_report.h).
   std::string explain(const std::string& request, bool all, uid_t asker) const;
+  std::string stories(std::uint64_t after, std::uint32_t most, bool all, uid_t asker) const;
   // Before its sessions are told.
   void onExecutorLost(const SessionTable&, const ExecutorLink&);
 
@@ -77,6 +78,7 @@ class FunctionHost {
   std::size_t connections() const { return router_.connections(); }
 
  private:
+  bool owns(uid_t user, const std::string& function) const;
   Result<std::shared_ptr<void>> openDoor(const std::string& path, std::optional<functions::User>);
   std::unique_ptr<router::FunctionGate> makeGate(DevicePool&, SessionTable&);
   void readOptions();

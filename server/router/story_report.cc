@@ -1,5 +1,6 @@
 #include "server/router/story_report.h"
 
+#include <algorithm>
 #include <ctime>
 #include <nlohmann/json.hpp>
 
@@ -100,17 +101,40 @@ ordered_json describe(const Story& story, const std::function<bool(const std::st
   return json;
 }
 
+ordered_json preamble(const History& history) {
+  return {{"schema", kStorySchema}, {"remembered", std::min<std::uint64_t>(history.last(), history.capacity())}, {"capacity", history.capacity()}};
+}
+
+std::string text(const ordered_json& json) { return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace); }
+
 }  // namespace
 
 std::string storyReport(const History& history, std::string_view id, const std::function<bool(const std::string& function)>& may) {
   const std::string_view asked = isTraceparent(id) ? id.substr(3, 32) : id;
-  ordered_json json{{"schema", kStorySchema},
-                    {"asked", asked},
-                    {"remembered", std::min<std::uint64_t>(history.last(), history.capacity())},
-                    {"capacity", history.capacity()},
-                    {"requests", ordered_json::array()}};
+  ordered_json json = preamble(history);
+  json["asked"] = asked;
+  json["requests"] = ordered_json::array();
   for (const Story* story : history.find(asked, may)) json["requests"].push_back(describe(*story, may));
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return text(json);
+}
+
+std::string storiesReport(const History& history, std::uint64_t after, std::uint32_t most, const std::function<bool(const std::string& function)>& may) {
+  ordered_json json = preamble(history);
+  ordered_json requests = ordered_json::array();
+  const std::uint64_t last = history.last();
+  std::uint64_t next = std::clamp(after, last - std::min<std::uint64_t>(last, history.capacity()), last);
+  while (next < last && requests.size() < most) {
+    const Story* story = history.find(++next);
+    if (story == nullptr || !may(story->function)) continue;
+    ordered_json one = describe(*story, may);
+    one["number"] = story->number;
+    one["arrived_us"] = std::chrono::duration<double, std::micro>(story->arrived.time_since_epoch()).count();
+    requests.push_back(std::move(one));
+  }
+  json["last"] = last;
+  json["next"] = next;
+  json["requests"] = std::move(requests);
+  return text(json);
 }
 
 }  // namespace rouse::router

@@ -223,8 +223,8 @@ TEST_CASE("every other kind survives") {
   CHECK(moved.results[0].status.ok());
   CHECK(moved.results[1].status.error().code == CudaError::notReady);
   CHECK(moved.results[1].status.error().message == "busy");
-  const auto asked = std::get<StatusRequest>(roundTrip(1, StatusRequest{true, "request-7"}).body);
-  CHECK((asked.unsupported && asked.request == "request-7"));
+  const auto asked = std::get<StatusRequest>(roundTrip(1, StatusRequest{true, "request-7", 8, 9}).body);
+  CHECK((asked.unsupported && asked.request == "request-7" && asked.stories == 8 && asked.after == 9));
   roundTrip(1, Ok{});
   roundTrip(1, ExecutorStatusRequest{});
   roundTrip(1, Shutdown{});

@@ -207,6 +207,21 @@ TEST_CASE("a connection that breaks the rules is cut off with the reason; others
   CHECK(daemon.status()["functions"].size() == 1);
 }
 
+TEST_CASE("stories are told in pages of bounded size") {
+  RunningDaemon daemon({.gpus = 1});
+  Client client(daemon.settings.socket);
+  const auto ask = [&](std::uint32_t most, std::uint64_t after) {
+    return client.call(channel::StatusRequest{.unsupported = false, .stories = most, .after = after}).body;
+  };
+  const auto refusal = ask(channel::StatusRequest::kMostStories + 1, 0);
+  CHECK_THAT(std::get<Error>(refusal).message, Catch::Contains("513 requests") && Catch::Contains("the limit is 512"));
+  for (const std::uint64_t after : {std::uint64_t{0}, std::uint64_t{7}, ~std::uint64_t{0}}) {
+    const auto told = nlohmann::json::parse(std::get<channel::StatusReply>(ask(channel::StatusRequest::kMostStories, after)).json);
+    CHECK(told["requests"].empty());
+    CHECK(told["next"] == 0);
+  }
+}
+
 TEST_CASE("closing a connection frees everything") {
   RunningDaemon daemon({.gpus = 2});
   {

@@ -109,6 +109,40 @@ TEST_CASE("what is reported of a story") {
   CHECK(steps[4]["peer_bytes"] == 8990);
 }
 
+TEST_CASE("stories of all requests come in pages, the oldest first, with times of one clock") {
+  History history(8);
+  for (std::uint64_t number = 1; number <= 11; ++number) {
+    add(history, number, "r" + std::to_string(number), number % 2 == 0 ? "even" : "odd");
+    history.end(number, Outcome::answered, 200, {}, kBegin, kBegin + 5ms);
+  }
+  std::vector<std::uint64_t> seen;
+  std::uint64_t next = 0, pages = 0;
+  json report;
+  do {
+    report = json::parse(storiesReport(history, next, 3, anybody));
+    CHECK(report["requests"].size() <= 3);
+    for (const json& request : report["requests"]) {
+      seen.push_back(request["number"]);
+      CHECK(request["arrived_us"] == Approx(100e6));
+      CHECK(request["request"] == "r" + std::to_string(seen.back()));
+    }
+    REQUIRE(report["next"].get<std::uint64_t>() > next);
+    next = report["next"];
+    ++pages;
+  } while (next != report["last"]);
+  CHECK(seen == std::vector<std::uint64_t>{4, 5, 6, 7, 8, 9, 10, 11});
+  CHECK(pages == 3);
+  CHECK(json::parse(storiesReport(history, next, 3, anybody))["requests"].empty());
+  CHECK(json::parse(storiesReport(history, ~std::uint64_t{0}, 3, anybody))["next"] == 11);
+
+  // Of those that may be seen, wherever they are.
+  report = json::parse(storiesReport(history, 0, 2, [](const std::string& function) { return function == "odd"; }));
+  REQUIRE(report["requests"].size() == 2);
+  CHECK(report["requests"][1]["number"] == 7);
+  CHECK(report["next"] == 7);
+  CHECK(json::parse(storiesReport(History(), 0, 2, anybody))["capacity"] == 0);
+}
+
 TEST_CASE("others' requests are not found, and others' functions not named") {
   History history(8);
   add(history, 1, "mine", "mine");

@@ -56,6 +56,9 @@ Result<channel::StatusReply> DaemonClient::status(bool unsupported) {
 Result<channel::StatusReply> DaemonClient::explain(const std::string& request) {
   return call<channel::StatusReply>(channel::StatusRequest{.unsupported = false, .request = request});
 }
+Result<channel::StatusReply> DaemonClient::stories(std::uint64_t after, std::uint32_t most) {
+  return call<channel::StatusReply>(channel::StatusRequest{.unsupported = false, .stories = most, .after = after});
+}
 
 Result<channel::Moved> DaemonClient::move(const channel::Move& request) { return call<channel::Moved>(request); }
 

@@ -24,6 +24,8 @@ class DaemonClient {
   Result<channel::Prepared> prepare(const channel::Prepare&);
   Result<channel::StatusReply> status(bool unsupported);
   Result<channel::StatusReply> explain(const std::string& request);
+  // Of the requests after one, `most` at most.
+  Result<channel::StatusReply> stories(std::uint64_t after, std::uint32_t most);
   Result<channel::Moved> move(const channel::Move&);
   Status order(const channel::Order&);
   Result<channel::Logs> logs(const channel::LogsRequest&);

@@ -18,6 +18,7 @@
 #include "tools/rouse/order.h"
 #include "tools/rouse/run.h"
 #include "tools/rouse/status.h"
+#include "tools/rouse/timeline.h"
 #include "tools/rouse/top.h"
 #include "tools/rouse/usage.h"
 
@@ -115,6 +116,13 @@ int main(int argc, char** argv) {
   explainCommand->add_option("REQUEST", explainOptions.request, "Its X-Request-Id, the id of its trace, or its traceparent")->required();
   explainCommand->add_option("--socket", socket, "Socket of the daemon");
   explainCommand->add_flag("--json", explainOptions.json, "As JSON");
+
+  TimelineOptions timelineOptions;
+  CLI::App* timelineCommand = app.add_subcommand("timeline", "Write what became of the last requests as a trace for Perfetto: a track for each function and GPU");
+  timelineCommand->add_option("--output,-o", timelineOptions.output, "The file to write (default: to standard output)");
+  timelineCommand->add_option("--function,-f", timelineOptions.functions, "Of this function alone; may stand several times");
+  timelineCommand->add_option("--last", timelineOptions.last, "Of so many requests at most, the last ones")->check(CLI::Range(1u, 1000000000u));
+  timelineCommand->add_option("--socket", socket, "Socket of the daemon");
 
   TopOptions topOptions;
   CLI::App* topCommand = app.add_subcommand("top", "Show functions and GPUs live: requests, latencies, deadlines met, memory, links");
@@ -217,6 +225,10 @@ int main(int argc, char** argv) {
   if (*explainCommand) {
     explainOptions.socket = socket;
     return explain(explainOptions);
+  }
+  if (*timelineCommand) {
+    timelineOptions.socket = socket;
+    return timeline(timelineOptions);
   }
   if (*topCommand) {
     topOptions.socket = socket;

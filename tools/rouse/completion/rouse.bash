@@ -3,15 +3,15 @@ _rouse() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]:-} i
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
-    mapfile -t COMPREPLY < <(compgen -W 'run status ps usage top explain load unload pin unpin migrate start stop restart reload logs doctor coverage cdi config --help --version' -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W 'run status ps usage top explain timeline load unload pin unpin migrate start stop restart reload logs doctor coverage cdi config --help --version' -- "$current")
     return
   fi
   case $previous in
     --device) mapfile -t COMPREPLY < <(compgen -W 'cpu cuda auto' -- "$current"); return ;;
-    --socket | --config | --output) mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+    --socket | --config | --output | -o) mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
     --leak-check) mapfile -t COMPREPLY < <(compgen -W 'full no' -- "$current"); return ;;
     --report-api-errors) mapfile -t COMPREPLY < <(compgen -W 'all no' -- "$current"); return ;;
-    --gpus | --gpu-memory | --name | --print-limit | --error-exitcode | --lines | --delay | -d | --iterations | -n) return ;;
+    --gpus | --gpu-memory | --name | --print-limit | --error-exitcode | --lines | --delay | -d | --iterations | -n | --function | -f | --last) return ;;
     --sort) mapfile -t COMPREPLY < <(compgen -W 'name rate p98 met queue gpu' -- "$current"); return ;;
   esac
   case $verb in
@@ -57,6 +57,7 @@ _rouse() {
       fi
       ;;
     reload) mapfile -t COMPREPLY < <(compgen -W '--socket --help' -- "$current") ;;
+    timeline) mapfile -t COMPREPLY < <(compgen -W '--output --function --last --socket --help' -- "$current") ;;
     top) mapfile -t COMPREPLY < <(compgen -W '--delay --iterations --once --sort --json --socket --help' -- "$current") ;;
     ps | usage | explain) mapfile -t COMPREPLY < <(compgen -W '--json --socket --help' -- "$current") ;;
     coverage)
