@@ -1,5 +1,6 @@
 // Streams by the driver API: making, asking, waiting, attributes, callbacks, captures, events, also by the names that programs with per-thread default
 // streams call; and what another process is told of memory and events.
+// known-gap-check: a process whose accesses are checked shares no memory with others
 #include "driver.h"
 
 #include <sys/wait.h>

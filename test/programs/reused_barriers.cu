@@ -1,5 +1,6 @@
 // Barriers of a program's own between blocks, used again and again, whose pollers wait for a value that stands only until the first of them comes back (Xiao, Feng, "Inter-Block GPU Communication via
 // Fast Barrier Synchronization", IPDPS 2010; LonestarGPU's and Gardenia's are of the other kinds here).
+// known-gap-check: as fibers, blocks that poll for a value that stands only for a moment miss it
 #include "check.h"
 
 struct Counter {

@@ -1,7 +1,6 @@
 // The first lane of a warp keeps a stack in volatile shared memory, without a barrier, that all of its lanes read, as programs did before threads
 // of a warp were scheduled independently. That the others see in step what one lane alone stores in a branch is not promised any more.
 // needs: avx2
-// known-gap-check: as fibers, lanes do not see in step what one of them alone stores in a branch
 #include "check.h"
 
 constexpr int kWarp = 32;
