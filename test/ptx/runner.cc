@@ -156,6 +156,10 @@ void rouse_cpu_trap(ThreadContext*, std::uint32_t) {
   journal.trapped = true;
   std::longjmp(launchEnds, 1);
 }
+void rouse_cpu_endless(ThreadContext*) {
+  journal.endless = true;
+  std::longjmp(launchEnds, 1);
+}
 void rouse_cpu_misaligned(ThreadContext*, std::uint64_t, std::uint32_t) {
   journal.misaligned = true;
   std::longjmp(launchEnds, 1);

@@ -22,7 +22,7 @@ struct Size3 {
 struct Journal {
   std::string printed;  // formats given to vprintf
   std::uint32_t barriers = 0, yields = 0, warpOperations = 0;
-  bool trapped = false, asserted = false, misaligned = false;
+  bool trapped = false, asserted = false, misaligned = false, endless = false;
   std::uint32_t misalignedBits = 0;  // accumulated by accesses that do not stop
 };
 

@@ -91,6 +91,22 @@ TEST_CASE("lanes that wait for each other at different places, or in different r
   }
 }
 
+TEST_CASE("an endless loop that nobody comes to is nothing") {
+  const bool vectors = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  CHECK((LoopKernels("warps", "O3").code("own_step").loop != nullptr) == vectors);
+  for (const std::uint32_t threads : {32u, 64u, 1024u}) {
+    for (const bool fibers : {false, true}) {
+      mustStore("warps", "own_step", fibers || !vectors, threads, [&](const std::vector<std::uint32_t>& in, std::uint32_t, std::uint32_t thread) {
+        const std::uint32_t lane = thread % 32, warps = threads / 32;
+        std::uint32_t sum = 0;
+        for (std::uint32_t i = thread / 32; i < 64; i += warps)
+          for (std::uint32_t r = 0; r < warps; ++r) sum = sum * 3 + in[(i + r * 32 + lane) % 64] + in[(i + r * 32 + (lane ^ 1)) % 64];
+        return sum;
+      });
+    }
+  }
+}
+
 TEST_CASE("of a lane that is not there a shuffle gets 0") {
   const bool vectors = LoopKernels("warps", "O3").code("lost").loop != nullptr;
   for (const std::uint32_t threads : {32u, 64u, 1024u}) {

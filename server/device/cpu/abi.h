@@ -175,6 +175,8 @@ std::int32_t rouse_cpu_vprintf(ThreadContext*, const char* format, const std::by
 void rouse_cpu_assert_fail(ThreadContext*, const char* message, const char* file, std::uint32_t line, const char* function);
 // trap; brkpt: ends the launch with cudaErrorLaunchFailure (trap) / cudaErrorIllegalInstruction.
 void rouse_cpu_trap(ThreadContext*, std::uint32_t reason);
+// A loop of nothing without an end: does not return. Its launch ends when it is stopped.
+void rouse_cpu_endless(ThreadContext*);
 // An access that is known to be misaligned. Ends the launch with cudaErrorMisalignedAddress.
 void rouse_cpu_misaligned(ThreadContext*, std::uint64_t address, std::uint32_t bytes);
 // Checked code: whether the thread may access these bytes; an address of shared memory is an offset, as ever. `site`: where the instruction begins in

@@ -31,7 +31,7 @@ bool endsLaunch(const llvm::Instruction& instruction) {
   const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
   const llvm::Function* const callee = call == nullptr ? nullptr : call->getCalledFunction();
   if (callee == nullptr) return false;
-  return llvm::StringSwitch<bool>(callee->getName()).Cases("rouse_cpu_misaligned", "rouse_cpu_trap", "rouse_cpu_assert_fail", true).Default(false);
+  return llvm::StringSwitch<bool>(callee->getName()).Cases("rouse_cpu_misaligned", "rouse_cpu_trap", "rouse_cpu_assert_fail", "rouse_cpu_endless", true).Default(false);
 }
 
 bool takesThread(const llvm::CallInst& call) {

@@ -41,6 +41,9 @@ constexpr llvm::StringLiteral kLetOthers = "rouse_cpu_let_others";
 void markUncached(llvm::LoadInst&);
 bool yieldInSpinLoops(llvm::Module&);
 
+// Puts a call of rouse_cpu_endless (abi.h) in the place of loops that do nothing and have no end.
+void endAtEndlessLoops(llvm::Module&);
+
 // Says where threads poll at barriers of the program's own, and where they change what others poll there (rouse_cpu_poll_begin). True if there is one: such kernels are for fibers. Before yieldInSpinLoops.
 bool announcePolls(llvm::Module&);
 

@@ -60,6 +60,7 @@ const std::vector<RuntimeSymbol>& runtimeSymbols() {
       ROUSE_SYMBOL(rouse_cpu_vprintf),
       ROUSE_SYMBOL(rouse_cpu_assert_fail),
       ROUSE_SYMBOL(rouse_cpu_trap),
+      ROUSE_SYMBOL(rouse_cpu_endless),
       ROUSE_SYMBOL(rouse_cpu_misaligned),
       ROUSE_SYMBOL(rouse_cpu_check),
       ROUSE_SYMBOL(rouse_cpu_malloc),

@@ -79,6 +79,7 @@ Result<CodeCache::Entry> translate(const ptx::Module& source, const ptx::CallGra
   // What makes the best of a register takes time that grows faster than what it is given.
   if (effort == Effort::least) target->setOptLevel(llvm::CodeGenOptLevel::None);
   simplify(*module, *target, effort);
+  endAtEndlessLoops(*module);
   const bool announces = announcePolls(*module);
   yieldInSpinLoops(*module);
   CodeCache::Entry entry;

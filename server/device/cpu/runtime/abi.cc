@@ -295,6 +295,17 @@ ROUSE_UNINSTRUMENTED void rouse_cpu_trap(ThreadContext* thread, std::uint32_t re
   block.fail(thread, reason == 0 ? CudaError::launchFailure : CudaError::illegalInstruction);
 }
 
+ROUSE_UNINSTRUMENTED void rouse_cpu_endless(ThreadContext* thread) {
+  Block& block = blockOf(thread);
+  const auto& code = block.grid().options().code;
+  for (;;) {
+    __builtin_ia32_pause();  // as kernel code, which may be left here
+    if (code.loop != nullptr && !code.mayPoll) continue;  // nobody else could run
+    RuntimeSection section(block);
+    code.loop != nullptr ? block.letOthers() : block.yield(fiberOf(thread));
+  }
+}
+
 ROUSE_UNINSTRUMENTED void rouse_cpu_misaligned(ThreadContext* thread, std::uint64_t address, std::uint32_t bytes) {
   Block& block = blockOf(thread);
   RuntimeSection section(block);
