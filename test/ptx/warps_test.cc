@@ -10,7 +10,7 @@ constexpr memory::Dim3 kNoWholeRows[] = {{48, 1, 1}, {8, 8, 1}, {16, 16, 1}, {1,
 
 TEST_CASE("lanes of a warp exchange in vectors what they exchange as fibers") {
   mustBeTheSame("warps", {"shuffles", "votes", "reduces", "block_sum", "warp_branches", "scans", "synchronized", "matrices", "loaded_ahead", "parts", "last_stage", "groups", "voted", "aggregated", "paired", "skewed", "before", "outside", "rounds"}, false);
-  mustBeTheSame("warps", {"ranges", "own_arrays", "by_warps", "strided", "strided_sum", "tiles", "halves_strided"}, false);
+  mustBeTheSame("warps", {"ranges", "own_arrays", "by_warps", "strided", "strided_sum", "tiles", "halves_strided", "even", "even_rows", "even_plain"}, false);
 }
 
 TEST_CASE("threads that end early leave the others to warps and barriers") {
@@ -67,6 +67,23 @@ TEST_CASE("warps of several rows are vectors where the kernel takes the rows to 
     CHECK(loop.error == CudaError::success);
     CHECK(fibers.error == CudaError::success);
     CHECK(loop.words == fibers.words);
+  }
+}
+
+TEST_CASE("what the lanes of a warp have equally much of they do side by side, however nvcc unrolls it") {
+  const LoopKernels kernels("warps", "O3");
+  const std::vector<std::uint32_t> in = someNumbers();
+  const bool vectors = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  for (const char* name : {"even", "even_rows", "even_written", "even_plain"}) {
+    const cpu::KernelCode code = kernels.code(name);
+    CHECK((code.loop != nullptr) == vectors);
+    for (const std::uint32_t threads : {128u, 256u, 384u, 1024u}) {
+      INFO(name << ", " << threads);
+      const Outcome loop = runAs(code, !vectors, {threads, 1, 1}, in, 777, &kernels), fibers = runAs(code, true, {threads, 1, 1}, in, 777, &kernels);
+      CHECK(loop.error == CudaError::success);
+      CHECK(fibers.error == CudaError::success);
+      CHECK(loop.words == fibers.words);
+    }
   }
 }
 

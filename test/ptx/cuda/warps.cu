@@ -285,6 +285,55 @@ KERNEL own_step(unsigned n, const unsigned* in, unsigned* out) {
   out[global()] = sum;
 }
 
+// Work divided by strides, which all lanes have equally much of (n is 777), though the text does not say so. nvcc unrolls the loop, and makes another of the rest.
+KERNEL even(unsigned n, const unsigned* in, unsigned* out) {
+  unsigned sum = 0;
+  for (int k = threadIdx.x % 4; k < int(n) - 9; k += 4) sum = sum * 3 + in[k] + __shfl_xor_sync(kAll, in[k], 1);
+  out[global()] = sum;
+}
+
+// With operations behind it, and loops around it that are a warp's.
+KERNEL even_rows(unsigned n, const unsigned* in, unsigned* out) {
+  const unsigned lane = linear() % 32, warps = (threads() + 31) / 32;
+  unsigned sum = 0;
+  for (unsigned row = linear() / 32; row < 40; row += warps) {
+    for (unsigned k = lane; k < n - 9; k += 32) {
+      const unsigned value = in[k] + row;
+      sum = sum * 3 + value + __shfl_xor_sync(kAll, value, 2);
+    }
+    sum += __shfl_sync(kAll, sum, 3);
+  }
+  out[global()] = sum + __popc(__ballot_sync(kAll, sum & 1));
+}
+
+// In blocks of 128 threads times a number. nvcc makes no loop of the rest, but writes it three times.
+KERNEL even_written(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned sums[4][32][8];
+  const int lane = threadIdx.x % 4, column = threadIdx.x / 4 % 8, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+  for (int k = 0; k < 4; ++k) sums[k][warp][column] = in[threadIdx.x / 4 + k];
+  __syncthreads();
+  unsigned total = 0;
+  for (int row = warp; row < 4; row += warps) {
+    unsigned sum = 0;
+    for (int k = lane; k < warps; k += 4) {
+      unsigned value = sums[row][k][column];
+      value += __shfl_down_sync(kAll, value, 1, 4);
+      value += __shfl_down_sync(kAll, value, 2, 4);
+      sum = sum * 3 + value;
+    }
+    total = total * 5 + sum;
+  }
+  out[global()] = total;
+}
+
+// The same of a loop as it is written.
+KERNEL even_plain(unsigned n, const unsigned* in, unsigned* out) {
+  unsigned sum = 0;
+#pragma unroll 1
+  for (unsigned k = linear() % 32 & 3; k < n - 9; k += 4) sum = sum * 3 + in[k] + __shfl_xor_sync(kAll, in[k], 1);
+  out[global()] = sum * 5 + __shfl_xor_sync(kAll, sum, 4);
+}
+
 // Aligned parts of warps take rows of their own, of different lengths: a part's lanes are together, whoever else is where.
 template <unsigned kLanes>
 __device__ unsigned row_of(unsigned n, const unsigned* in, unsigned row) {

@@ -140,7 +140,6 @@ class LaneEmitter {
   // --- lane_warp.cc ---
   bool coversWarpCall(const llvm::CallInst&) const;
   bool meetHere(const llvm::CallInst&) const;
-  bool goesRound(const llvm::BasicBlock*) const;
   const LaneShapes& ofParts(unsigned lanes) const;
   bool areAllHere(const llvm::CallInst&) const;
   llvm::Value* lanesHere();
@@ -155,6 +154,22 @@ class LaneEmitter {
   llvm::Value* reduced(const llvm::CallInst&);
   llvm::Value* forGroups(llvm::Value* keys, llvm::Value* others, llvm::function_ref<llvm::Value*(llvm::Value* those, llvm::Value* key)> of);
   llvm::Value* reducedOver(const llvm::CallInst&, llvm::Value* lanes);
+
+  // --- lane_rounds.cc ---
+  struct Rest {
+    const llvm::Value* rounds = nullptr;
+    unsigned times = 0;
+  };
+  bool isOfNumbers(const llvm::Value*, unsigned depth = 0) const;
+  std::optional<Rest> restIn(const llvm::Value*) const;
+  std::optional<Rest> restOf(const llvm::Loop&) const;
+  std::optional<Rest> restBefore(const llvm::BasicBlock*) const;
+  bool goesBySteps(const llvm::Loop&, bool near) const;
+  bool isUnrolled(const llvm::Loop&, const Rest&, llvm::function_ref<bool(const llvm::BasicBlock*)> does, unsigned copies) const;
+  bool isUnrolled(const llvm::Loop&, const llvm::Loop& other) const;
+  bool isUnrolled(const llvm::Loop&, const llvm::BasicBlock* one) const;
+  bool dividesEvenly(const llvm::Loop&) const;
+  bool goesRound(const llvm::BasicBlock*) const;
 
   // --- lane_matrix.cc ---
   bool emitMatrixAccess(const llvm::Instruction&);

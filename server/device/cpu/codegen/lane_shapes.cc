@@ -329,7 +329,10 @@ bool LaneShapes::computeSteady(const llvm::BasicBlock* block) const {
 const llvm::Loop* LaneShapes::roundOf(const llvm::BasicBlock* block) const {
   const llvm::Loop* loop = loops_.getLoopFor(block);
   while (loop != nullptr && leavesTogether(loop)) loop = loop->getParentLoop();
-  return loop != nullptr && loop->isOutermost() && isWhole(block, loop) ? loop : nullptr;
+  if (loop == nullptr || !isWhole(block, loop)) return nullptr;
+  for (const llvm::Loop* around = loop->getParentLoop(); around != nullptr; around = around->getParentLoop())
+    if (!leavesTogether(around)) return nullptr;
+  return loop;
 }
 
 bool LaneShapes::haveSameLanes(const llvm::BasicBlock* one, const llvm::BasicBlock* other) const {

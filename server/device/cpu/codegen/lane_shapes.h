@@ -64,7 +64,7 @@ class LaneShapes {
   // Whether all lanes that ever come to the block in one round of the loops that it is in with all that leave those loops together come at once: whoever is not among
   // them comes in no other round of a loop of its own. Of a block that is in no loop: always.
   bool isSteady(const llvm::BasicBlock*) const;
-  // The loop, in no other, whose rounds all lanes that still go round come to the block in, at once; null if there is none, or all leave it together.
+  // The loop, in no other but such as all lanes leave together, whose rounds all lanes that still go round come to the block in, at once; null if there is none, or all leave it together.
   const llvm::Loop* roundOf(const llvm::BasicBlock*) const;
   // Whether all that come to `behind` have been at the block.
   bool isBefore(const llvm::BasicBlock* block, const llvm::BasicBlock* behind) const { return dominators_.dominates(block, behind); }
@@ -80,6 +80,8 @@ class LaneShapes {
   std::optional<std::size_t> threadField(const llvm::Value* pointer) const;
   // How many neighbours, a power of two, whose first is a multiple of it, a lane's member mask names none but: kWarp if nothing less is known.
   unsigned partNamed(const llvm::Value* mask, unsigned depth = 0) const;
+  // The bits in which lanes may differ.
+  std::uint64_t differing(const llvm::Value*, unsigned depth = 0) const;
 
  private:
   bool isWhole(const llvm::BasicBlock*, const llvm::Loop* within) const;
@@ -100,7 +102,6 @@ class LaneShapes {
   Shape ofCall(const llvm::CallInst&) const;
   bool isThreadNumber(const llvm::Value*, unsigned depth = 0) const;
   unsigned trailingZeros(const llvm::Value*, unsigned depth = 0) const;
-  std::uint64_t differing(const llvm::Value*, unsigned depth = 0) const;
   std::uint64_t differingOf(const llvm::Instruction&, unsigned depth = 0) const;
   bool splitsBetween(const llvm::ICmpInst&) const;
   Shape ofCast(const llvm::CastInst&) const;

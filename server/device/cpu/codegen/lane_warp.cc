@@ -79,17 +79,6 @@ const LaneShapes& LaneEmitter::ofParts(unsigned lanes) const {
   return *shapes;
 }
 
-// Whether the lanes that are here are those that still go round in a loop, and those that have left it come to no operation again: each has its own number of
-// rounds, `for (i = threadIdx.x; i < n; i += blockDim.x)`, and whoever is done is not waited for.
-bool LaneEmitter::goesRound(const llvm::BasicBlock* block) const {
-  const llvm::Loop* const loop = shapes_.roundOf(block);
-  return loop != nullptr && llvm::all_of(llvm::instructions(from_), [&](const llvm::Instruction& instruction) {
-    if (!hasMembers(instruction)) return true;
-    const llvm::BasicBlock* const there = instruction.getParent();
-    return loop->contains(there) ? shapes_.roundOf(there) == loop : shapes_.isBefore(there, loop->getHeader());
-  });
-}
-
 bool LaneEmitter::coversWarpCall(const llvm::CallInst& call) const {
   const WarpCall operation = *warpOperation(call);
   if (!areOfWarp(beside_)) return false;
