@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cstdlib>
 #include <ctime>
 #include <functional>
 #include <memory>
@@ -64,6 +65,18 @@ TEST_CASE("a kernel of hundreds of barriers is compiled as loops, in time that g
   CHECK(many.code.loop != nullptr);
   CHECK(many.seconds < 8 * some.seconds);
   CHECK(run(many.code, 5) == expectedOfRounds(200, 5));
+}
+
+// As llama.cpp's products of quantised matrices are, and its attention. As fibers they take 25 times as long.
+TEST_CASE("hundreds of products of matrices in one line are in vectors") {
+  const Compiled compiled = compile(products(600));
+  INFO(compiled.seconds << " s");
+  CHECK(compiled.seconds < 60);
+  const auto fibers = runWarp(compiled.code, true, 12345);
+  if (!__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl") || std::getenv("ROUSE_CPU_LEVEL") != nullptr) return;
+  CHECK(compiled.code.loop != nullptr);
+  CHECK(runWarp(compiled.code, false, 12345) == fibers);
+  CHECK(std::ranges::any_of(fibers, [](std::uint32_t word) { return word != 0; }));
 }
 
 // The loop over threads around one long line of code is not made one of vectors.

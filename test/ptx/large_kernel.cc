@@ -99,6 +99,38 @@ std::uint32_t expectedOfChoices(std::uint32_t count, std::uint32_t x) {
   return x;
 }
 
+std::string products(std::uint32_t count) {
+  std::string text = ".version 8.5\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 pout, .param .u32 px)\n{\n.shared .align 4 .b32 words[1024];\n"
+                     ".reg .b32 %a<4>, %b<2>, %c<4>, %s<4>;\n.reg .b32 %x, %lane, %at, %base, %sum;\n.reg .b64 %out, %offset;\n"
+                     "ld.param.u64 %out, [pout];\nld.param.u32 %x, [px];\nmov.u32 %lane, %tid.x;\nshl.b32 %at, %lane, 2;\nmov.u32 %base, words;\nadd.u32 %base, %base, %at;\n";
+  for (std::uint32_t k = 0; k < 32; ++k)
+    text += "mad.lo.u32 %x, %x, 1664525, %lane;\nst.shared.b32 [%base+" + std::to_string(128 * k) + "], %x;\n";
+  text += "bar.sync 0;\n";
+  for (int k = 0; k < 4; ++k) text += "mov.u32 %s" + std::to_string(k) + ", 0;\n";
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto word = [&](std::uint32_t k) { return "[%base+" + std::to_string(128 * ((i * 7 + k * 5) % 32)) + "];\n"; };
+    for (std::uint32_t k = 0; k < 4; ++k) text += "ld.shared.b32 %a" + std::to_string(k) + ", " + word(k);
+    for (std::uint32_t k = 0; k < 2; ++k) text += "ld.shared.b32 %b" + std::to_string(k) + ", " + word(k + 4);
+    text += "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%c0, %c1, %c2, %c3}, {%a0, %a1, %a2, %a3}, {%b0, %b1}, {%s0, %s1, %s2, %s3};\n";
+    for (std::uint32_t k = 0; k < 4; ++k) text += "mad.lo.u32 %s" + std::to_string(k) + ", %c" + std::to_string((k + 1) % 4) + ", 5, %a" + std::to_string(k) + ";\n";
+  }
+  text += "xor.b32 %sum, %s0, %s1;\nmad.lo.u32 %sum, %sum, 3, %s2;\nxor.b32 %sum, %sum, %s3;\nmul.wide.u32 %offset, %lane, 4;\nadd.u64 %out, %out, %offset;\n";
+  return text + "st.global.u32 [%out], %sum;\nret;\n}\n";
+}
+
+std::array<std::uint32_t, 32> runWarp(const cpu::KernelCode& code, bool asFibers, std::uint32_t x) {
+  std::array<std::uint32_t, 32> got{};
+  struct {
+    std::uint32_t* out;
+    std::uint32_t x;
+  } const parameters{got.data(), x};
+  cpu::Launch request = cpu::launchOf(code, asFibers);
+  request.sharedBytes = code.staticSharedBytes;
+  request.block = {32, 1, 1};
+  cpu::mustRun(request, parameters);
+  return got;
+}
+
 std::uint32_t run(const cpu::KernelCode& code, std::uint32_t x) {
   std::uint32_t got = 0;
   struct {

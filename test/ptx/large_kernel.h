@@ -1,6 +1,7 @@
 // Kernels as long as one likes, `k(.param .u64 pout, .param .u32 px)`, and what they compute of x.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 
@@ -25,7 +26,12 @@ std::uint32_t expectedOfRounds(std::uint32_t count, std::uint32_t x);
 std::string choices(std::uint32_t count);
 std::uint32_t expectedOfChoices(std::uint32_t count, std::uint32_t x);
 
+// Products of small matrices in one line, of a warp, from shared memory: `out` has a word for each lane.
+std::string products(std::uint32_t count);
+
 // Of one thread, which must end well, and with the same as a fiber and in a loop.
 std::uint32_t run(const cpu::KernelCode&, std::uint32_t x);
+// Of a warp.
+std::array<std::uint32_t, 32> runWarp(const cpu::KernelCode&, bool asFibers, std::uint32_t x);
 
 }  // namespace rouse::test

@@ -19,7 +19,7 @@ namespace rouse::cpu::codegen {
 namespace {
 
 constexpr std::size_t kMostBlocks = 768;
-constexpr std::size_t kMostInstructions = 12000;
+constexpr std::size_t kMostInstructions = 12000, kMostOfMatrices = 64000;
 constexpr const char* kVectorWidth = "min-legal-vector-width";
 constexpr const char* kInTurn = "rouse-in-turn";
 constexpr std::uint64_t kMostLocalBytes = 1024;  // of a thread's variables: all lanes' are on one stack
@@ -63,7 +63,8 @@ bool isInLanes(const llvm::Module& module, llvm::StringRef loop) {
 }
 
 bool mayBeSideBySide(const llvm::Function& function) {
-  return function.size() <= kMostBlocks && function.getInstructionCount() <= kMostInstructions && hasLaneForms(function);
+  const std::size_t instructions = function.getInstructionCount();
+  return function.size() <= kMostBlocks && instructions <= kMostOfMatrices && (instructions <= kMostInstructions || hasMatrices(*function.getParent())) && hasLaneForms(function);
 }
 
 bool hasLaneForms(const llvm::Function& function) {

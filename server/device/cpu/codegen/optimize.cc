@@ -30,7 +30,7 @@
 namespace rouse::cpu::codegen {
 namespace {
 
-constexpr std::size_t kLargestFull = 60'000;
+constexpr std::size_t kLargestFull = 60'000, kLargestFullOfMatrices = 200'000;
 constexpr std::size_t kLargestLess = 400'000;
 constexpr std::size_t kLargestVectorized = 3000;  // of a loop
 
@@ -180,8 +180,12 @@ class LeaveLargeLoops : public llvm::PassInfoMixin<LeaveLargeLoops> {
 
 }  // namespace
 
-Effort effortFor(std::size_t size) {
-  return size <= kLargestFull ? Effort::full : size <= kLargestLess ? Effort::less : Effort::least;
+bool hasMatrices(const llvm::Module& module) {
+  return llvm::any_of(module, [](const llvm::Function& function) { return function.isDeclaration() && function.getName().starts_with("rouse_cpu_matrix") && !function.use_empty(); });
+}
+
+Effort effortFor(std::size_t size, bool matrices) {
+  return size <= (matrices ? kLargestFullOfMatrices : kLargestFull) ? Effort::full : size <= kLargestLess ? Effort::less : Effort::least;
 }
 
 llvm::MDNode* accessGroup(llvm::Module& module, bool create) {

@@ -15,8 +15,10 @@ namespace rouse::cpu::codegen {
 
 // How much work a module is worth: large ones get less, so that compile time stays bounded.
 enum class Effort : std::uint8_t { least, less, full };
-// `instructions`: of emitted, not yet simplified code.
-Effort effortFor(std::size_t instructions);
+// `instructions`: of emitted, not yet simplified code. `matrices`: with operations on matrices, which as fibers are slower by far, and are code without branches.
+Effort effortFor(std::size_t instructions, bool matrices = false);
+// Whether there are any.
+bool hasMatrices(const llvm::Module&);
 
 // Of large functions, turns variables into values; what is worked on is where each is alive.
 void promoteRegisters(llvm::Function&);

@@ -75,7 +75,7 @@ Result<CodeCache::Entry> translate(const ptx::Module& source, const ptx::CallGra
     body->setName(unit.entryName());
     body->setLinkage(llvm::GlobalValue::ExternalLinkage);
   }
-  const Effort effort = attempt == Attempt::plain ? Effort::least : effortFor(module->getInstructionCount());
+  const Effort effort = attempt == Attempt::plain ? Effort::least : effortFor(module->getInstructionCount(), hasMatrices(*module));
   // What makes the best of a register takes time that grows faster than what it is given.
   if (effort == Effort::least) target->setOptLevel(llvm::CodeGenOptLevel::None);
   simplify(*module, *target, effort);
