@@ -108,9 +108,3 @@ extern "C" __global__ void multiplyAll(unsigned long long* product) {
 extern "C" __global__ void misaligned(char* bytes, int offset) { *reinterpret_cast<int*>(bytes + offset) = 1; }
 extern "C" __global__ void misalignedAtomic(char* bytes, int offset) { atomicAdd(reinterpret_cast<int*>(bytes + offset), 1); }
 extern "C" __global__ void stop() { __trap(); }
-
-// A round that adds nothing and does nothing never ends.
-extern "C" __global__ void stay(unsigned step) {
-  for (unsigned i = 0; i < 1000; i += step) {
-  }
-}
