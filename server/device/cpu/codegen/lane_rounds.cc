@@ -1,7 +1,6 @@
 // Loops whose rounds lanes have of their own, and where those that are in one exchange values: who is waited for.
-#include <llvm/IR/InstIterator.h>
-
 #include "server/device/cpu/codegen/lane_emitter.h"
+#include "server/device/cpu/codegen/rounds.h"
 #include "server/device/cpu/codegen/warp_calls.h"
 
 namespace rouse::cpu::codegen {
@@ -30,15 +29,6 @@ bool isSum(const llvm::Value* value) {
   return operation->getOpcode() == llvm::Instruction::Add || (either != nullptr && either->isDisjoint());
 }
 
-// What is added to the value each round; null: it is nothing that the loop goes by.
-const llvm::Value* stepOf(const llvm::PHINode& phi, const llvm::Loop& loop) {
-  const llvm::Value* const next = phi.getIncomingValueForBlock(loop.getLoopLatch());
-  if (!isSum(next)) return nullptr;
-  const auto* const sum = llvm::cast<llvm::BinaryOperator>(next);
-  if (sum->getOperand(0) == &phi) return sum->getOperand(1);
-  return sum->getOperand(1) == &phi ? sum->getOperand(0) : nullptr;
-}
-
 // Of a value that is what the loop goes by, or that and what it does not change.
 std::optional<Induction> inductionOf(const llvm::Value* value, const llvm::Loop& loop) {
   if (loop.getLoopLatch() == nullptr || loop.getLoopPreheader() == nullptr) return std::nullopt;
@@ -50,7 +40,7 @@ std::optional<Induction> inductionOf(const llvm::Value* value, const llvm::Loop&
   for (unsigned depth = 0; depth < kDeepest; ++depth) {
     value = withoutCasts(value);
     if (const auto* phi = llvm::dyn_cast<llvm::PHINode>(value); phi != nullptr && phi->getParent() == loop.getHeader()) {
-      found.step = stepOf(*phi, loop);
+      found.step = stepOf(phi, loop);
       add(phi->getIncomingValueForBlock(loop.getLoopPreheader()));
       found.backwards = backwards;
       return found.step == nullptr ? std::nullopt : std::optional(found);
