@@ -108,4 +108,9 @@ TEST_CASE("a function that waits for local memory can be ended, and holds nobody
   CHECK_FALSE(one->idle());
   std::atomic_ref(*go).store(1);
   REQUIRE(first.finish(*one) == CudaError::success);
+  // Nor is it waited for by who needs as much.
+  Frames frames(third);
+  threes.launch(*three, "frameOf3Kb", {}, frames.order(), frames.out());
+  REQUIRE(third.finish(*three) == CudaError::success);
+  CHECK(frames.result() == Frames::expected());
 }
