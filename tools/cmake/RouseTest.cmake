@@ -24,7 +24,7 @@ endfunction()
 
 # rouse_fuzzer(NAME SOURCES … LIBS … [CORPUS …]): a libFuzzer target in build/<preset>/fuzz, run briefly from its committed corpus
 # test/fuzz/corpus/NAME, or CORPUS there. Sources define LLVMFuzzerTestOneInput. Where there is no libFuzzer (it is clang's) the corpus is
-# replayed, so that every build compiles what it fuzzes and tries each input once.
+# replayed where there are no sanitizers either, so that the release build compiles what is fuzzed and tries each input once.
 function(rouse_fuzzer name)
   cmake_parse_arguments(ARG "" "CORPUS" "SOURCES;LIBS" ${ARGN})
   if(NOT ARG_CORPUS)

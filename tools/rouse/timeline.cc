@@ -21,7 +21,7 @@ int failed(const std::string& message, int code) {
   return code;
 }
 
-// All that is remembered and may be seen, the oldest first. What comes while this asks is left out from where `last` was at first.
+// All that is remembered and may be seen, the oldest first. Ends where the last one was when this began, or soon after it.
 Result<ordered_json> ask(DaemonClient& client, std::vector<ordered_json>& requests) {
   ordered_json page;
   std::uint64_t next = 0, last = 0;
