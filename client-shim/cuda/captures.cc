@@ -16,7 +16,8 @@ CUresult cuStreamBeginCapture_v2(CUstream hStream, CUstreamCaptureMode mode) {
   return call([&] { return cudaStreamBeginCapture(hStream, static_cast<cudaStreamCaptureMode>(mode)); });
 }
 
-CUresult cuStreamBeginCapture(CUstream hStream) { return impl::cuStreamBeginCapture_v2(hStream, CU_STREAM_CAPTURE_MODE_GLOBAL); }
+// Of before there were modes: forbids nothing, as on an H100 with driver 580.
+CUresult cuStreamBeginCapture(CUstream hStream) { return impl::cuStreamBeginCapture_v2(hStream, CU_STREAM_CAPTURE_MODE_RELAXED); }
 
 CUresult cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph, const CUgraphNode* dependencies, const CUgraphEdgeData* dependencyData,
                                      size_t numDependencies, CUstreamCaptureMode mode) {

@@ -166,7 +166,8 @@ cudaError_t describeTexture(const cudaTextureDesc& desc, wire::TextureObject* t)
 
 // Levels and layers that the view leaves; another format of the same texels is beyond us.
 cudaError_t applyView(const cudaResourceViewDesc& view, wire::TextureObject* t) {
-  if (view.format != cudaResViewFormatNone || (view.width != 0 && view.width != t->level[0].width) ||
+  const bool sameFormat = view.format == cudaResViewFormatNone || static_cast<std::uint32_t>(view.format) == wire::ownViewFormat(*t);
+  if (!sameFormat || (view.width != 0 && view.width != t->level[0].width) ||
       (view.height != 0 && view.height != t->level[0].height)) {
     client::log(client::LogLevel::error, "resource views with another format or size are not supported");
     return cudaErrorNotSupported;

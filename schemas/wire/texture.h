@@ -43,6 +43,14 @@ struct TextureObject {
 };
 static_assert(sizeof(TextureLevel) == 40 && sizeof(TextureObject) % 8 == 0);
 
+// The texels' own format as views name it (cudaResourceViewFormat, CUresourceViewFormat): by kind and width, each for 1, 2 and 4 channels.
+constexpr std::uint32_t ownViewFormat(const TextureObject& object) {
+  const std::uint32_t channels = object.channels == 4 ? 2 : object.channels - 1;
+  if (object.kind == TexelKind::isFloat) return (object.channelBits == 16 ? 0x13 : 0x16) + channels;
+  const std::uint32_t width = object.channelBits == 8 ? 0x01 : object.channelBits == 16 ? 0x07 : 0x0d;
+  return width + (object.kind == TexelKind::isSigned ? 3 : 0) + channels;
+}
+
 // Where a driver makes the objects (DeviceInfo.placesVariables): what the program asked for, in TextureCreate. Arrays are the same memory of the
 // function's; the driver's own array holds a copy of it (memory/device.h, createTexture()).
 enum class TextureSource : std::uint32_t { array, mipmapped, linear, plane };  // cudaResourceType; plane: CUDA's Pitch2D

@@ -123,10 +123,11 @@ AddressRange freeAddresses(std::uint64_t bytes) {
   // Where the daemon puts windows, too: nothing else is mapped there by itself, unlike near other mappings, where
   // threads that start would take what looked free.
   static std::uint64_t next = memory::AddressPlan::defaultRange().base;
+  // Aligned as the daemon's are, and no smaller: NVIDIA's driver moves what is asked for to the next 32 MiB at least, and puts windows of 128 MiB where it likes (H100,
+  // driver 580).
+  bytes = roundUp(bytes, memory::kWindowAlignment);
   const AddressRange range{next, bytes};
-  // Aligned as the daemon's are: NVIDIA's driver moves what is asked for to the next 32 MiB at least, and took 128 MiB close behind another
-  // window for its own (H100, driver 580).
-  next += roundUp(bytes, memory::kWindowAlignment) + memory::kWindowAlignment;
+  next += bytes + memory::kWindowAlignment;
   REQUIRE(memory::AddressPlan::defaultRange().contains(range));
   return range;
 }

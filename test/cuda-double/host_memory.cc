@@ -13,7 +13,11 @@ CUresult cuMemHostRegister(void* p, size_t bytesize, unsigned int Flags) {
   return here()->registerHost({reinterpret_cast<std::uint64_t>(p), bytesize});
 }
 
-CUresult cuMemHostUnregister(void* p) { return here()->unregisterHost(reinterpret_cast<std::uint64_t>(p)); }
+CUresult cuMemHostUnregister(void* p) {
+  const CUresult result = here()->unregisterHost(reinterpret_cast<std::uint64_t>(p));
+  if (result == CUDA_SUCCESS) here()->synchronize();  // as an H100's driver does (bench/results); so do others that give something back
+  return result;
+}
 
 CUresult cuMemHostGetDevicePointer(CUdeviceptr* pdptr, void* p, unsigned int Flags) {
   if (Flags != 0) return violation(CUDA_ERROR_INVALID_VALUE, "flags", hex(Flags));

@@ -55,7 +55,9 @@ CUresult cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option* j
 
 CUresult cuLibraryUnload(CUlibrary library) {
   if (currentContext != nullptr) here()->flushOutput();
-  return Library::unload(library, false);
+  const CUresult result = Library::unload(library, false);
+  if (result == CUDA_SUCCESS && currentContext != nullptr) here()->synchronize();
+  return result;
 }
 
 CUresult cuLibraryGetModule(CUmodule* pMod, CUlibrary library) {

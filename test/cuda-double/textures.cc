@@ -144,6 +144,7 @@ CUresult cuArrayDestroy(CUarray hArray) {
   if (array->level) return violation(CUDA_ERROR_INVALID_HANDLE, "level", "a level ends with its mipmapped array");
   if (const CUresult result = inUse(*array); result != CUDA_SUCCESS) return result;
   state().arrays.remove(hArray, "array");
+  here()->synchronize();
   return CUDA_SUCCESS;
 }
 
@@ -183,6 +184,7 @@ CUresult cuMipmappedArrayDestroy(CUmipmappedArray hMipmappedArray) {
     if (const CUresult result = inUse(*level); result != CUDA_SUCCESS) return result;
   for (const CUarray handle : array->handles) state().arrays.remove(handle, "array");
   state().mipmappedArrays.remove(hMipmappedArray, "mipmapped array");
+  here()->synchronize();
   return CUDA_SUCCESS;
 }
 
@@ -208,7 +210,8 @@ CUresult cuTexObjectCreate(CUtexObject* pTexObject, const CUDA_RESOURCE_DESC* pR
   made.maxLevel = pTexDesc->maxMipmapLevelClamp;
   if (pResViewDesc != nullptr) {
     const CUDA_RESOURCE_VIEW_DESC& view = *pResViewDesc;
-    if (view.format != CU_RES_VIEW_FORMAT_NONE) {
+    if (view.format == CU_RES_VIEW_FORMAT_NONE) return violation(CUDA_ERROR_INVALID_VALUE, "view-format", "none: a driver wants one that fits the texels");
+    if (static_cast<std::uint32_t>(view.format) != wire::ownViewFormat(made)) {
       note("views of another format: the double has none");
       return CUDA_ERROR_NOT_SUPPORTED;
     }

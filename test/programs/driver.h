@@ -9,8 +9,25 @@
 #include <cuda.h>
 #include <cudaProfiler.h>
 #include <dlfcn.h>
+#include <unistd.h>
+
+#include <csignal>
 
 namespace driver {
+
+// The call that is under way, or was last: named when the program is killed in it, as a driver's can be that trusts what it is given.
+inline const char* volatile called = "nothing of the driver's";
+
+inline void died(int number) {
+  const char* const name = called;
+  (void)!write(STDOUT_FILENO, "killed in ", 10);
+  (void)!write(STDOUT_FILENO, name, std::strlen(name));
+  (void)!write(STDOUT_FILENO, " or behind it\n", 14);
+  std::signal(number, SIG_DFL);
+  std::raise(number);
+}
+
+inline const bool watched = std::signal(SIGSEGV, died) != SIG_ERR;
 
 inline void* library() {
   static void* const opened = dlopen("libcuda.so.1", RTLD_NOW);
@@ -23,6 +40,7 @@ inline void* library() {
 
 template <class Function>
 Function found(const char* name) {
+  called = name;
   auto function = reinterpret_cast<Function>(dlsym(library(), name));
   if (function == nullptr) {
     std::printf("libcuda.so.1 has no %s\n", name);

@@ -152,7 +152,7 @@ void fetched() {
   resource.res.array.hArray = array;
   texture.addressMode[0] = texture.addressMode[1] = CU_TR_ADDRESS_MODE_CLAMP;
   texture.filterMode = CU_TR_FILTER_MODE_POINT;
-  view.format = CU_RES_VIEW_FORMAT_NONE;  // the array's own
+  view.format = CU_RES_VIEW_FORMAT_FLOAT_1X32;  // the array's own; CU_RES_VIEW_FORMAT_NONE is refused by NVIDIA's driver
   view.width = width;
   view.height = height;
   DRIVER(cuTexObjectCreate, &object, &resource, &texture, &view);
@@ -162,7 +162,7 @@ void fetched() {
   DRIVER(cuTexObjectGetTextureDesc, &same, object);
   EXPECT(same.addressMode[0] == CU_TR_ADDRESS_MODE_CLAMP && same.filterMode == CU_TR_FILTER_MODE_POINT && (same.flags & CU_TRSF_NORMALIZED_COORDINATES) == 0);
   DRIVER(cuTexObjectGetResourceViewDesc, &seen, object);
-  EXPECT(seen.format == CU_RES_VIEW_FORMAT_NONE && seen.width == width);
+  EXPECT(seen.format == CU_RES_VIEW_FORMAT_FLOAT_1X32 && seen.width == width);
   DRIVER(cuSurfObjectGetResourceDesc, &found, surface);
   EXPECT(found.res.array.hArray == array);
   store<<<1, 32>>>(surface, width, height);

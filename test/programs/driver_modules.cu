@@ -72,11 +72,20 @@ void refusals() {
   void* values[] = {log, reinterpret_cast<void*>(sizeof log)};
   DRIVER_ERROR(CUDA_ERROR_INVALID_PTX, cuModuleLoadDataEx, &module, broken.c_str(), 2, options, values);
   const auto written = reinterpret_cast<std::uintptr_t>(values[1]);
-  EXPECT(written > 1 && written <= sizeof log && std::strlen(log) + 1 == written);
+  if (written < 2 || written > sizeof log || std::strlen(log) + 1 != written) {
+    std::printf("a log of %zu characters is said to have %zu bytes\n", std::strlen(log), static_cast<std::size_t>(written));
+    ++check::failures;
+  }
   EXPECT(std::strstr(log, "line 6") != nullptr);
   void* few[] = {brief, reinterpret_cast<void*>(sizeof brief)};
-  DRIVER_ERROR(CUDA_ERROR_INVALID_PTX, cuLibraryLoadData, &library, broken.c_str(), options, few, 2, nullptr, nullptr, 0);
-  EXPECT(std::strlen(brief) == sizeof brief - 1 && reinterpret_cast<std::uintptr_t>(few[1]) == sizeof brief);
+  // NVIDIA's driver compiles what a library has when it is first used.
+  const CUresult loaded = CALL(cuLibraryLoadData, &library, broken.c_str(), options, few, 2, nullptr, nullptr, 0);
+  if (loaded == CUDA_SUCCESS && !check::throughRouse()) {
+    DRIVER(cuLibraryUnload, library);
+  } else {
+    EXPECT(loaded == CUDA_ERROR_INVALID_PTX);
+    EXPECT(std::strlen(brief) == sizeof brief - 1 && reinterpret_cast<std::uintptr_t>(few[1]) == sizeof brief);
+  }
   DRIVER_ERROR(CUDA_ERROR_INVALID_VALUE, cuModuleLoadDataEx, &module, driver::source, 2, nullptr, nullptr);
   DRIVER_ERROR(CUDA_ERROR_FILE_NOT_FOUND, cuLibraryLoadFromFile, &library, "/nonexistent", nullptr, nullptr, 0, nullptr, nullptr, 0);
 }
@@ -158,8 +167,6 @@ void libraries(const std::string& path, CUcontext context) {
   EXPECT(std::string(name) == "scale");
   DRIVER(cuKernelGetLibrary, &of, kernel);
   EXPECT(of == library);
-  DRIVER(cuKernelGetParamInfo, kernel, 1, &offset, &size);
-  EXPECT(offset == 8 && size == 4);
   DRIVER(cuKernelGetAttribute, &value, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, kernel, 0);
   EXPECT(value >= 128);
   DRIVER(cuKernelSetAttribute, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 2048, kernel, 0);
@@ -170,6 +177,8 @@ void libraries(const std::string& path, CUcontext context) {
   DRIVER_ERROR(CUDA_ERROR_INVALID_CONTEXT, cuKernelGetFunction, &function, kernel);
 
   DRIVER(cuCtxPushCurrent_v2, context);
+  DRIVER(cuKernelGetParamInfo, kernel, 1, &offset, &size);
+  EXPECT(offset == 8 && size == 4);
   CUdeviceptr variable = 0, memory = 0;
   DRIVER(cuLibraryGetGlobal, &variable, &bytes, library, "bias");
   EXPECT(bytes == 4 && variable != 0);

@@ -218,13 +218,19 @@ void captures() {
   DRIVER(cuStreamEndCapture, stream, &found);
   CHECK(cudaGraphDestroy(reinterpret_cast<cudaGraph_t>(graph)));
 
-  // Without a mode it is the global one, in which other threads may not allocate either.
+  // Without a mode, as it was before there were any, nothing is forbidden; in the global one other threads may not allocate either.
+  CUdeviceptr none = 0;
   DRIVER(cuStreamBeginCapture, stream);
   DRIVER(cuMemsetD8Async, memory, 1, 16, stream);
-  CUdeviceptr none = 0;
+  DRIVER(cuMemAlloc_v2, &none, 16);
+  DRIVER(cuStreamEndCapture, stream, &graph);
+  CHECK(cudaGraphDestroy(reinterpret_cast<cudaGraph_t>(graph)));
+  DRIVER(cuMemFree_v2, none);
+  DRIVER(cuStreamBeginCapture_v2, stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+  DRIVER(cuMemsetD8Async, memory, 1, 16, stream);
   DRIVER_ERROR(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuMemAlloc_v2, &none, 16);
   DRIVER_ERROR(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture, stream, &graph);
-  DRIVER(cuStreamBeginCapture_ptsz, stream);
+  DRIVER(cuStreamBeginCapture_v2_ptsz, stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
   DRIVER(cuThreadExchangeStreamCaptureMode, &mode);
   EXPECT(mode == CU_STREAM_CAPTURE_MODE_GLOBAL);

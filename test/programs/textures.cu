@@ -91,7 +91,8 @@ void filters() {
           resource.resType = cudaResourceTypeArray;
           resource.res.array.array = array;
           cudaTextureDesc how{};
-          for (auto& axis : how.addressMode) axis = mode;
+          // Of the texture's own axes only: a GPU has a line as a plane of one row, and a border beside that row, too, if it is told so.
+          for (int axis = 0; axis < dimensions; ++axis) how.addressMode[axis] = mode;
           how.filterMode = linear ? cudaFilterModeLinear : cudaFilterModePoint;
           how.readMode = cudaReadModeElementType;
           how.normalizedCoords = normalized;

@@ -1,5 +1,6 @@
 #include "server/device/cuda/gpu.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "memory/start_failure.h"
@@ -21,6 +22,18 @@ thread_local std::uint64_t currentSerial = 0;
 void prepareEnvironment() {
   ::setenv("CUDA_MODULE_LOADING", "LAZY", 0);
   ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+}
+
+// The device heap is made when the first module whose kernels allocate is loaded, takes no memory before, and does not grow from then on (CUDA Programming Guide,
+// "Heap Memory Allocation"). It is all functions', so there is more than a program of its own has unless it asks: this share of the GPU's memory.
+constexpr std::uint64_t kHeapShare = 256;
+constexpr std::uint64_t kMostHeap = std::uint64_t{256} << 20;
+
+void prepareHeap(const Driver& driver, CUdevice device) {
+  std::size_t now = 0, total = 0;
+  if (driver.cuCtxGetLimit(&now, CU_LIMIT_MALLOC_HEAP_SIZE) != CUDA_SUCCESS || driver.cuDeviceTotalMem(&total, device) != CUDA_SUCCESS) return;
+  const std::uint64_t wanted = std::min<std::uint64_t>(total / kHeapShare, kMostHeap);
+  if (wanted > now) driver.cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, wanted);  // refused: what there was will do
 }
 
 // What is in the way of a context, as far as it is known. Which result a driver gives for a compute mode has changed
@@ -89,11 +102,13 @@ Result<std::shared_ptr<Gpu>> Gpu::open(std::uint32_t ordinal) {
   gpu->makeCurrent();
   // What no kernel has needed yet is there by the limit.
   if (std::size_t stack = 0; driver.cuCtxGetLimit(&stack, CU_LIMIT_STACK_SIZE) == CUDA_SUCCESS) gpu->localMemory.grew(stack);
+  prepareHeap(driver, gpu->device_);
   gpu->libraries.workIn(std::make_unique<LibraryMemory>(driver, gpu->device_));
   return gpu;
 }
 
 Gpu::~Gpu() {
+  disposal.end();
   if (context_ == nullptr) return;
   if (!lost()) {
     makeCurrent();

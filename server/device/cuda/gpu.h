@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "memory/device.h"
+#include "server/device/cuda/disposal.h"
 #include "server/device/cuda/driver/load.h"
 #include "server/device/cuda/kernel_text.h"
 #include "server/device/cuda/local_memory.h"
@@ -66,6 +67,8 @@ class Gpu {
   KernelText text;
   // Locked.
   LocalMemory localMemory;
+  // What is given back while others' kernels run.
+  Disposal disposal{*this};
   mutable std::mutex mutex;
 
  private:

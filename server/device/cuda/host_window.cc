@@ -17,6 +17,10 @@ void* pointer(std::uint64_t address) { return reinterpret_cast<void*>(address); 
 
 Result<std::unique_ptr<HostWindow>> HostWindow::create(std::shared_ptr<Gpu> gpu, AddressRange range, int fd) {
   auto window = device::AddressWindow::reserve(range, "host window");
+  if (!window) {
+    gpu->disposal.waitForAll();  // it may be one that is to be let go
+    window = device::AddressWindow::reserve(range, "host window");
+  }
   if (!window) return std::move(window).error();
   int own = -1;
   if (fd >= 0) {
@@ -29,12 +33,14 @@ Result<std::unique_ptr<HostWindow>> HostWindow::create(std::shared_ptr<Gpu> gpu,
 }
 
 HostWindow::~HostWindow() {
-  for (const auto& [base, bytes] : pinned_) unregisterHost(*gpu_, pointer(base));
+  for (const auto& [base, bytes] : pinned_) letGo({base, bytes});
   if (fd_ >= 0) ::close(fd_);
 }
 
 Status HostWindow::map(AddressRange range) {
   if (fd_ < 0) return Error{CudaError::invalidValue, "the context has no host memory"};
+  for (const Leaving& leaving : leaving_)
+    if (leaving.range.overlaps(range)) gpu_->disposal.wait(leaving.disposal);
   if (Status status = window_->map(range, fd_, range.base - window_->range().base); !status) return status;
   if (Status status = registerHost(*gpu_, pointer(range.base), range.bytes, "memory of the program"); !status) {
     (void)window_->unmap(range);
@@ -48,9 +54,14 @@ Status HostWindow::unmap(AddressRange range) {
   const auto found = pinned_.find(range.base);
   if (found == pinned_.end() || found->second != range.bytes)
     return Error{CudaError::invalidValue, "unmapping host memory that is not mapped as it is named"};
-  unregisterHost(*gpu_, pointer(range.base));
   pinned_.erase(found);
-  return window_->unmap(range);
+  std::erase_if(leaving_, [this](const Leaving& leaving) { return gpu_->disposal.made(leaving.disposal); });
+  leaving_.push_back({range, letGo(range)});
+  return {};
+}
+
+std::uint64_t HostWindow::letGo(AddressRange range) {
+  return unregisterLater(*gpu_, pointer(range.base), [window = window_, range] { (void)window->unmap(range); });
 }
 
 std::uint64_t HostWindow::pinnedFrom(std::uint64_t address) const {

@@ -1,11 +1,13 @@
 // A function's host window in this process: pieces of its memfd at their fixed addresses, each pinned when it is
-// declared.
+// declared. A piece that is taken away is named no more at once; the driver lets it go when it can (disposal.h), and until then it stays mapped, as does the
+// window. Whoever maps the same addresses before that waits.
 //
 // Locked, all of it.
 #pragma once
 
 #include <map>
 #include <memory>
+#include <vector>
 
 #include "server/device/address_window.h"
 #include "server/device/cuda/gpu.h"
@@ -26,13 +28,19 @@ class HostWindow {
   std::uint64_t pinnedFrom(std::uint64_t address) const;
 
  private:
-  HostWindow(std::shared_ptr<Gpu> gpu, std::unique_ptr<device::AddressWindow> window, int fd)
+  HostWindow(std::shared_ptr<Gpu> gpu, std::shared_ptr<device::AddressWindow> window, int fd)
       : gpu_(std::move(gpu)), window_(std::move(window)), fd_(fd) {}
+  std::uint64_t letGo(AddressRange range);
 
   std::shared_ptr<Gpu> gpu_;
-  std::unique_ptr<device::AddressWindow> window_;
+  std::shared_ptr<device::AddressWindow> window_;  // also of pieces that are to be let go
   int fd_;
   std::map<std::uint64_t, std::uint64_t> pinned_;  // base -> bytes
+  struct Leaving {
+    AddressRange range;
+    std::uint64_t disposal;
+  };
+  std::vector<Leaving> leaving_;  // some have been let go since
 };
 
 }  // namespace rouse::cuda

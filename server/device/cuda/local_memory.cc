@@ -7,21 +7,27 @@
 
 namespace rouse::cuda {
 
+template <class Which>
+void LocalMemory::leave(Which&& which) {
+  if (std::erase_if(waiting_, which) != 0 && waiting_.empty()) budget_.end(steadyNs());
+}
+
 void LocalMemory::grew(std::uint64_t bytes) {
   if (bytes <= bytes_) return;
   bytes_ = bytes;
-  std::erase_if(waiting_, [this](const Waiting& waiting) { return waiting.bytes <= bytes_; });
+  leave([this](const Waiting& waiting) { return waiting.bytes <= bytes_; });
 }
 
-bool LocalMemory::holdsNow() const { return steadyNs() - periodNs_ < kMostHoldNs; }
+bool LocalMemory::holds() const { return !waiting_.empty() && budget_.holds(steadyNs()); }
 
 bool LocalMemory::take(Lanes& who, std::uint64_t bytes) {
   if (bytes <= bytes_) return true;
   if (std::none_of(waiting_.begin(), waiting_.end(), [&](const Waiting& waiting) { return waiting.who == &who; })) {
+    if (waiting_.empty()) budget_.begin(steadyNs());
     waiting_.push_back({&who, bytes});
     who.watch();
   }
-  if (const std::uint64_t now = steadyNs(); now - periodNs_ >= kPeriodNs) periodNs_ = now;
+  budget_.renew(steadyNs());
   if (waiting_.front().who != &who) return false;
   bool quiet = true;
   const auto& contexts = who.gpu->contexts;  // all are asked: that makes them tell when they are
@@ -33,7 +39,7 @@ bool LocalMemory::take(Lanes& who, std::uint64_t bytes) {
 }
 
 void LocalMemory::forget(const Lanes& who) {
-  std::erase_if(waiting_, [&](const Waiting& waiting) { return waiting.who == &who; });
+  leave([&](const Waiting& waiting) { return waiting.who == &who; });
 }
 
 }  // namespace rouse::cuda

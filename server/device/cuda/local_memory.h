@@ -4,7 +4,7 @@
 // waits for its program.
 //
 // So whoever needs more waits here, outside of the driver, until no kernel is under way. Others' launches wait for that meanwhile, or there might never be such
-// a moment; but for no more than kMostHoldNs of each kPeriodNs, whoever asks for how much: what runs may end only once one of them has run. For the rest of the
+// a moment; but for no more than kMostHoldNs of each kPeriodNs, all waits together: what runs may end only once one of them has run. For the rest of the
 // period each moment without a kernel is used.
 //
 // Locked, all of it.
@@ -12,6 +12,8 @@
 
 #include <cstdint>
 #include <deque>
+
+#include "server/device/cuda/hold_budget.h"
 
 namespace rouse::cuda {
 
@@ -27,7 +29,7 @@ class LocalMemory {
   // There is room for so much: the driver has made it. Who has waited for no more need not wait.
   void grew(std::uint64_t bytes);
   // Somebody waits, and launches that could be made have to wait for him.
-  bool holds() const { return !waiting_.empty() && holdsNow(); }
+  bool holds() const;
   // True: the driver may be asked for so much, now. False: later; wanted() until then. First come, first served.
   bool take(Lanes& who, std::uint64_t bytes);
   // It waits no longer.
@@ -39,11 +41,12 @@ class LocalMemory {
     Lanes* who;
     std::uint64_t bytes;
   };
-  bool holdsNow() const;
+  template <class Which>
+  void leave(Which&& which);
 
   std::uint64_t bytes_ = 0;
   std::deque<Waiting> waiting_;
-  std::uint64_t periodNs_ = 0;  // when others began to be held
+  HoldBudget budget_{kMostHoldNs, kPeriodNs};
 };
 
 }  // namespace rouse::cuda

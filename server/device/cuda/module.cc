@@ -105,8 +105,7 @@ LoadedLibrary::~LoadedLibrary() { unload(); }
 
 void LoadedLibrary::unload() {
   if (library_ == nullptr) return;
-  gpu_->makeCurrent();
-  gpu_->driver().cuLibraryUnload(library_);
+  gpu_->disposal.add([&driver = gpu_->driver(), library = library_] { driver.cuLibraryUnload(library); });
   library_ = nullptr;
 }
 

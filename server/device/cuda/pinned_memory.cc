@@ -37,6 +37,13 @@ void unregisterHost(Gpu& gpu, void* address) {
   gpu.good(gpu.driver().cuMemHostUnregister(address), "cuMemHostUnregister", nullptr);
 }
 
+std::uint64_t unregisterLater(Gpu& gpu, void* address, std::function<void()> after) {
+  return gpu.disposal.add([&driver = gpu.driver(), address, after = std::move(after)] {
+    driver.cuMemHostUnregister(address);  // fails where the GPU is lost, which others have been told
+    after();
+  });
+}
+
 Result<std::unique_ptr<PinnedMemory>> PinnedMemory::create(std::shared_ptr<Gpu> gpu, std::uint64_t bytes,
                                                            const std::string& what) {
   void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -51,8 +58,9 @@ Result<std::unique_ptr<PinnedMemory>> PinnedMemory::create(std::shared_ptr<Gpu> 
 }
 
 PinnedMemory::~PinnedMemory() {
-  if (registered_) unregisterHost(*gpu_, data_);
-  ::munmap(data_, bytes_);
+  const auto end = [data = data_, bytes = bytes_] { ::munmap(data, bytes); };
+  if (registered_) unregisterLater(*gpu_, data_, end);
+  else end();
 }
 
 }  // namespace rouse::cuda

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 
 #include "server/device/cuda/gpu.h"
@@ -10,11 +11,14 @@ namespace rouse::cuda {
 
 // Pins [address, address + bytes) and checks that the GPU uses it at the same address. Locked.
 Status registerHost(Gpu& gpu, void* address, std::uint64_t bytes, const std::string& what);
+// Waits for all kernels that run. Locked.
 void unregisterHost(Gpu& gpu, void* address);
+// The same, later and by nobody who waits; then `after`, which must not take the GPU's lock. Returns its number (disposal.h).
+std::uint64_t unregisterLater(Gpu& gpu, void* address, std::function<void()> after);
 
 class PinnedMemory {
  public:
-  // Zeroed. Locked, as is the destructor.
+  // Zeroed. Locked, as is the destructor: the pages are there until the driver has let them go.
   static Result<std::unique_ptr<PinnedMemory>> create(std::shared_ptr<Gpu> gpu, std::uint64_t bytes,
                                                       const std::string& what);
   ~PinnedMemory();

@@ -68,7 +68,7 @@ CUDA_TEXTURE_DESC describeSampling(const wire::TextureRequest& request) {
 CUDA_RESOURCE_VIEW_DESC describeView(const wire::TextureRequest& request) {
   const CUDA_ARRAY3D_DESCRIPTOR array = describe(request.object, request.arrayFlags);
   CUDA_RESOURCE_VIEW_DESC made{};
-  made.format = CU_RES_VIEW_FORMAT_NONE;
+  made.format = static_cast<CUresourceViewFormat>(wire::ownViewFormat(request.object));  // an H100's driver refuses CU_RES_VIEW_FORMAT_NONE
   made.width = array.Width;
   made.height = array.Height;
   made.depth = array.Depth;
@@ -146,9 +146,11 @@ void Textures::settle() {
 }
 
 void Textures::release(Array& array) {
-  const Driver& driver = lanes_.gpu->driver();
-  if (array.whole != nullptr) lanes_.gpu->good(driver.cuMipmappedArrayDestroy(array.whole), "cuMipmappedArrayDestroy", nullptr);
-  if (array.flat != nullptr) lanes_.gpu->good(driver.cuArrayDestroy(array.flat), "cuArrayDestroy", nullptr);
+  if (array.whole != nullptr || array.flat != nullptr)
+    lanes_.gpu->disposal.add([&driver = lanes_.gpu->driver(), whole = array.whole, flat = array.flat] {
+      if (whole != nullptr) driver.cuMipmappedArrayDestroy(whole);
+      if (flat != nullptr) driver.cuArrayDestroy(flat);
+    });
   array.whole = nullptr;
   array.flat = nullptr;
 }
@@ -161,8 +163,14 @@ Status Textures::make(Array& array, bool mipmapped) {
     bytes += planesOf(array.about, level) * level.height * level.width * texelBytes(array.about);
   }
   std::size_t free = 0, total = 0;
-  if (Status status = lanes_.gpu->status(driver.cuMemGetInfo(&free, &total), "cuMemGetInfo"); !status) return status;
-  if (free < kLeftBytes || bytes > free - kLeftBytes)
+  const auto fits = [&] { return free >= kLeftBytes && bytes <= free - kLeftBytes; };
+  Status asked = lanes_.gpu->status(driver.cuMemGetInfo(&free, &total), "cuMemGetInfo");
+  if (asked && !fits()) {
+    lanes_.gpu->disposal.waitForAll();  // of arrays that are gone
+    asked = lanes_.gpu->status(driver.cuMemGetInfo(&free, &total), "cuMemGetInfo");
+  }
+  if (!asked) return asked;
+  if (!fits())
     return Error{CudaError::memoryAllocation, "an array of " + std::to_string(bytes) + " bytes: of the memory that is kept beside the functions' " + std::to_string(free) +
                                                   " bytes of " + lanes_.gpu->name() + " are free, of which " + std::to_string(kLeftBytes) + " stay so"};
   const CUDA_ARRAY3D_DESCRIPTOR described = describe(array.about, array.flags);
