@@ -118,7 +118,7 @@ void measureBeside(const Emit& emit, int ordinal, double seconds) {
   const Context context(gpu);
   const auto& driver = gpu.driver();
   BusyKernel kernel(gpu);
-  const double share = seconds / 27;
+  const double share = seconds / 34;
   using Call = std::function<CUresult()>;
   // `before` and `after` while no kernel runs.
   const auto besideFor = [&](int milliseconds, const char* name, const Call& before, const Call& call, const Call& after) {
@@ -253,40 +253,72 @@ void measureBeside(const Emit& emit, int ordinal, double seconds) {
   stack = std::max<std::size_t>(stack, bytes);
   beside("cuCtxSetLimit of a larger stack", nothing, [&] { return driver.cuCtxSetLimit(CU_LIMIT_STACK_SIZE, stack += 1024); }, nothing);
 
-  // Whether others can launch while somebody's load waits, if it does: on another thread, from when the load has begun.
-  std::vector<double> samples;
-  int waited = 0;
-  for (int sample = 0; sample < 3; ++sample) {
-    kernel.begin(kLongKernelMs);
-    std::atomic<bool> loading{false};
-    std::string failed;
-    CUcontext here = nullptr;
-    gpu.check(driver.cuCtxGetCurrent(&here), "cuCtxGetCurrent");
-    std::thread loader([&] {
-      try {
-        gpu.check(driver.cuCtxSetCurrent(here), "cuCtxSetCurrent");
-        loading = true;
-        const Library loaded(gpu, withLocal(bytes += 2048).c_str());
-        (void)loaded.function("local");
-      } catch (const Failure& failure) {
-        failed = failure.what();
-      }
-    });
-    while (!loading) std::this_thread::yield();
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    const double begin = bench::now();
-    const CUresult result = fill();
-    samples.push_back(bench::now() - begin);
-    if (!kernel.runs()) ++waited;
-    loader.join();
-    kernel.end();
-    gpu.check(result, "cuMemsetD2D8Async");
-    other.synchronize();
-    if (!failed.empty()) throw Failure(failed);
-  }
-  nlohmann::json line = cost("a fill by another thread while one loads, beside a kernel of " + std::to_string(kLongKernelMs) + " ms", samples);
-  line["waited"] = waited;
-  emit(line);
+  // Whether others can go on while somebody's call waits: on another thread, from when that call has begun.
+  const Library plain(gpu, withLocal(16).c_str());
+  const CUfunction small = plain.function("local");
+  const Call launchSmall = [&] {
+    CUdeviceptr out = texels.address();
+    std::uint64_t at = 0;
+    void* parameters[] = {&out, &at};
+    return driver.cuLaunchKernel(small, 1, 1, 1, 1, 1, 1, 0, other.get(), parameters, nullptr);
+  };
+  gpu.check(launchSmall(), "cuLaunchKernel");
+  other.synchronize();
+  CUcontext here = nullptr;
+  gpu.check(driver.cuCtxGetCurrent(&here), "cuCtxGetCurrent");
+  const auto meanwhile = [&](const char* waits, const Call& before, const Call& waiting, const Call& after, const char* name, const Call& call) {
+    std::vector<double> samples;
+    int waited = 0;
+    for (int sample = 0; sample < 3; ++sample) {
+      gpu.check(before(), waits);
+      kernel.begin(kLongKernelMs);
+      std::atomic<bool> begun{false};
+      std::string failed;
+      CUresult theirs = CUDA_SUCCESS;
+      std::thread thread([&] {
+        try {
+          gpu.check(driver.cuCtxSetCurrent(here), "cuCtxSetCurrent");
+          begun = true;
+          theirs = waiting();
+        } catch (const Failure& failure) {
+          failed = failure.what();
+        }
+      });
+      while (!begun) std::this_thread::yield();
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      const double begin = bench::now();
+      const CUresult result = call();
+      samples.push_back(bench::now() - begin);
+      if (!kernel.runs()) ++waited;
+      thread.join();
+      kernel.end();
+      gpu.check(result, name);
+      gpu.check(theirs, waits);
+      other.synchronize();
+      if (!failed.empty()) throw Failure(failed);
+      gpu.check(after(), waits);
+    }
+    nlohmann::json line = cost(std::string(name) + " by another thread while one " + waits + ", beside a kernel of " + std::to_string(kLongKernelMs) + " ms", samples);
+    line["waited"] = waited;
+    emit(line);
+  };
+  std::unique_ptr<Library> loaded;
+  const Call loadLocal = [&] { return loaded = std::make_unique<Library>(gpu, withLocal(bytes += 2048).c_str()), loaded->function("local"), CUDA_SUCCESS; };
+  const Call dropLocal = [&] { return loaded->unload(); };
+  const Call unloadFramed = [&] { return framed->unload(); };
+  CUdeviceptr range = 0;
+  gpu.check(driver.cuMemAddressReserve(&range, kBytes, 0, 0, 0), "cuMemAddressReserve");
+  const Call mapRange = [&] { return driver.cuMemMap(range, kBytes, 0, handle, 0); };
+  const Call accessRange = [&] { return driver.cuMemSetAccess(range, kBytes, &desc, 1); };
+  const Call unmapRange = [&] { return driver.cuMemUnmap(range, kBytes); };
+  meanwhile("loads", nothing, loadLocal, dropLocal, "a fill", fill);
+  meanwhile("loads", nothing, loadLocal, dropLocal, "a launch", launchSmall);
+  meanwhile("unloads", load, unload, nothing, "a launch", launchSmall);
+  meanwhile("unpins host memory", pin, unpin, nothing, "a launch", launchSmall);
+  meanwhile("unpins host memory", both(create, pin), unpin, both(unmapRange, release), "a mapping", both(mapRange, accessRange));
+  meanwhile("destroys an array", makeArray, endArray, nothing, "a launch", launchSmall);
+  meanwhile("needs more local memory", compile, launch, unloadFramed, "a launch", launchSmall);
+  gpu.check(driver.cuMemAddressFree(range, kBytes), "cuMemAddressFree");
 }
 
 }  // namespace rouse::probe
