@@ -1,5 +1,8 @@
 // A libcublas.so.13 that computes nothing: each function of the real one writes down its name and its arguments, as 64-bit words.
 #include <cublas_api.h>
+#include <unistd.h>
+
+#include <atomic>
 
 #include "test/libraries/recorded.h"
 
@@ -24,7 +27,13 @@ ROUSE_BLAS_NAME(cublasSetMathMode, cublasHandle_t, cublasMath_t)
 ROUSE_BLAS_NAME(cublasSetSmCountTarget, cublasHandle_t, int)
 ROUSE_BLAS_NAME(cublasDestroy_v2, cublasHandle_t)
 
+// For tests: while the word is 0, cublasCreate_v2 does not return. Null: it does.
+static std::atomic<std::uint32_t*> held{nullptr};
+ROUSE_EXPORTED void rouse_cublas_double_hold(std::uint32_t* word) { held = word; }
+
 ROUSE_EXPORTED cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
+  if (std::uint32_t* const word = held; word != nullptr)
+    while (std::atomic_ref(*word).load() == 0) usleep(100);
   const std::uint64_t number = fresh();
   *handle = reinterpret_cast<cublasHandle_t>(number);
   all().push_back({"cublasCreate_v2", {number}});

@@ -57,6 +57,33 @@ blas::Call call() {
 
 }  // namespace
 
+TEST_CASE("calls are of one kind when they differ in nothing but where memory lies in the windows", "[libraries]") {
+  const std::initializer_list<AddressRange> windows = {{0x10000, 0x10000}, {0x40000, 0x10000}};
+  const auto kind = [&](const blas::Call& c, std::uint32_t function = 3) { return kindOf(blas::kLibrary, function, std::as_bytes(std::span(&c, 1)), windows); };
+  blas::Call one = call();
+  one.a.address = 0x10100;
+  blas::Call other = one;
+  other.a.address = 0x4f800;
+  CHECK(kind(one) == kind(other));
+  other.a.address = 0x4f810;  // less aligned
+  CHECK(kind(one) != kind(other));
+  other.a.address = 0x20100;  // in none
+  CHECK(kind(one) != kind(other));
+  other = one;
+  other.n = 99;
+  CHECK(kind(one) != kind(other));
+  CHECK(kind(one, 3) != kind(one, 4));
+  const std::byte bytes[11] = {std::byte{1}};
+  CHECK(kindOf(1, 1, std::span(bytes).first(9), windows) != kindOf(1, 1, std::span(bytes).first(10), windows));
+}
+
+TEST_CASE_METHOD(Real, "a handle knows the kinds of calls that have been made with it", "[libraries]") {
+  CHECK_FALSE(libraries.known(*handle, 5));
+  libraries.knows(*handle, 5);
+  CHECK(libraries.known(*handle, 5));
+  CHECK_FALSE(libraries.known(*handle, 6));
+}
+
 TEST_CASE_METHOD(Real, "each call is the same call of the real library", "[libraries]") {
   blas::Call c = call();
   c.transa = blas::Transpose::transposed;

@@ -108,6 +108,7 @@ Result<std::shared_ptr<Gpu>> Gpu::open(std::uint32_t ordinal) {
 }
 
 Gpu::~Gpu() {
+  libraryCalls.end();
   disposal.end();
   if (context_ == nullptr) return;
   if (!lost()) {

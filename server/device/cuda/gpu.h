@@ -17,6 +17,7 @@
 #include "server/device/cuda/disposal.h"
 #include "server/device/cuda/driver/load.h"
 #include "server/device/cuda/kernel_text.h"
+#include "server/device/cuda/library_calls.h"
 #include "server/device/cuda/local_memory.h"
 #include "server/library/cuda/real_libraries.h"
 
@@ -61,7 +62,7 @@ class Gpu {
   AddressRange homes;
   // Of physical memory that was made, and of host memory that was pinned: any thread.
   std::atomic<std::uint64_t> allocations{0}, pinnings{0};
-  // Locked; ends while the context lives.
+  // Ends while the context lives.
   library::cuda::RealLibraries libraries;
   // Locked.
   KernelText text;
@@ -69,6 +70,7 @@ class Gpu {
   LocalMemory localMemory;
   // What is given back while others' kernels run.
   Disposal disposal{*this};
+  LibraryCalls libraryCalls{*this};
   mutable std::mutex mutex;
 
  private:

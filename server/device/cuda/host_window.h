@@ -23,6 +23,7 @@ class HostWindow {
   Status map(AddressRange range);
   Status unmap(AddressRange range);
 
+  AddressRange range() const { return window_->range(); }
   bool contains(std::uint64_t address) const { return window_->range().contains(address); }
   // Bytes from `address` to the end of the piece that it was pinned with, which a copy must not pass; 0: not pinned.
   std::uint64_t pinnedFrom(std::uint64_t address) const;

@@ -54,13 +54,15 @@ class Lane final : public std::enable_shared_from_this<Lane> {
   // Some that may print are under way, or not flushed.
   bool printing() const { return !printed_.empty(); }
   void forgetText();
-  bool outstanding() const { return seen_ != submitted_; }
-  bool watched() const { return marked_ > seen_; }
+  bool outstanding() const { return seen_ != submitted_ || calling_ != nullptr; }
+  bool watched() const { return marked_ > seen_ || calling_ != nullptr; }
   // Of launches that may be running.
   std::string kernelsUnderWay() const;
 
   CUstream stream() const { return stream_; }
   std::uint64_t* counter() const { return counter_; }
+  // Until no other thread makes a call of a library for it: at once, unless the GPU is lost.
+  void awaitCall();
   // The stream is gone from the driver; all was done.
   void finish();
 
@@ -86,6 +88,8 @@ class Lane final : public std::enable_shared_from_this<Lane> {
 
   bool room();
   void counted();
+  // False: a call of a library is under way on another thread. What one that is over has queued counts from here on.
+  bool takeCall();
   // Memory mapped since the last work of this stream is usable. False: it will not be.
   bool settle();
   void willPrint(CUevent event);
@@ -112,6 +116,12 @@ class Lane final : public std::enable_shared_from_this<Lane> {
   };
   std::deque<Launched> launched_;  // the latest ones
   library::cuda::Handle* libraries_ = nullptr;  // from its first call of a library until it ends
+  struct Calling {
+    library::cuda::Handle* handle;  // what the call has taken, where there was none
+    std::uint64_t kind;
+    std::shared_ptr<LibraryCalls::Call> call;
+  };
+  std::shared_ptr<Calling> calling_;  // of the operation that is held first, unless that has been dropped
   struct Printed {
     std::uint64_t sequence;
     CUevent event;  // behind it

@@ -26,6 +26,7 @@ void Lanes::end() {
   const Driver& driver = gpu->driver();
   for (const auto& lane : lanes_) {
     lane->dropHeld(CudaError::devicesUnavailable);
+    lane->awaitCall();
     if (lane->stream() != nullptr) driver.cuStreamDestroy(lane->stream());
     lane->finish();
   }

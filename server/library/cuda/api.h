@@ -5,6 +5,7 @@
 #include <cublas_api.h>
 
 #include <cstdint>
+#include <unordered_set>
 
 #include "server/library/cuda/dnn_calls.h"
 #include "server/library/cuda/real_libraries.h"
@@ -49,6 +50,7 @@ struct Handle {
   bool dnnHasStream = false;     // and that is `stream`
   Workspace own;  // of cuDNN, with its handle
   DnnPlans plans;
+  std::unordered_set<std::uint64_t> known;  // kinds of calls
 };
 
 }  // namespace rouse::library::cuda

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -118,7 +119,29 @@ cublasStatus_t dispatch(const BlasApi& api, cublasHandle_t handle, blas::Functio
   return CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
+// Of one handle. More are forgotten, and made as first ones again.
+constexpr std::size_t kMostKinds = 16384;
+
 }  // namespace
+
+std::uint64_t kindOf(std::uint32_t library, std::uint32_t function, std::span<const std::byte> parameters, std::initializer_list<AddressRange> windows) {
+  // Each step is a permutation of 64 bits (the finalizer of SplitMix64), so that equal sums of different calls are as rare as of random numbers.
+  const auto mixed = [](std::uint64_t sum, std::uint64_t word) {
+    sum = (sum ^ word) + 0x9e3779b97f4a7c15;
+    sum = (sum ^ (sum >> 30)) * 0xbf58476d1ce4e5b9;
+    sum = (sum ^ (sum >> 27)) * 0x94d049bb133111eb;
+    return sum ^ (sum >> 31);
+  };
+  std::uint64_t sum = mixed(mixed(library, function), parameters.size());
+  for (std::size_t at = 0; at < parameters.size(); at += sizeof(std::uint64_t)) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, parameters.data() + at, std::min(sizeof word, parameters.size() - at));
+    for (const AddressRange window : windows)
+      if (window.contains(word)) word %= 256;  // as far as choices of kernels go
+    sum = mixed(sum, word);
+  }
+  return sum;
+}
 
 RealLibraries::RealLibraries() = default;
 RealLibraries::~RealLibraries() {
@@ -139,28 +162,47 @@ void RealLibraries::end() {
 }
 
 Result<Handle*> RealLibraries::take(CUstream_st* stream) {
-  if (!blas_) {
-    auto loaded = loadBlas();
-    if (!loaded) return loaded.error();
-    blas_ = std::move(*loaded);
+  Handle* handle = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!blas_) {
+      auto loaded = loadBlas();
+      if (!loaded) return loaded.error();
+      blas_ = std::move(*loaded);
+    }
+    if (!free_.empty()) {
+      handle = free_.back();
+      free_.pop_back();
+    }
   }
-  if (free_.empty()) {
+  if (handle == nullptr) {
     auto fresh = std::make_unique<Handle>();
     if (const cublasStatus_t status = blas_->cublasCreate_v2(&fresh->handle); status != CUBLAS_STATUS_SUCCESS)
       return Error{CudaError::memoryAllocation, std::string("cublasCreate: ") + blas_->cublasGetStatusName(status)};
-    free_.push_back(all_.emplace_back(std::move(fresh)).get());
+    const std::lock_guard lock(mutex_);
+    handle = all_.emplace_back(std::move(fresh)).get();
   }
-  Handle* handle = free_.back();
-  if (const cublasStatus_t status = blas_->cublasSetStream_v2(handle->handle, stream); status != CUBLAS_STATUS_SUCCESS)
+  if (const cublasStatus_t status = blas_->cublasSetStream_v2(handle->handle, stream); status != CUBLAS_STATUS_SUCCESS) {
+    give(handle);
     return Error{errorOf(status), std::string("cublasSetStream: ") + blas_->cublasGetStatusName(status)};
-  free_.pop_back();
+  }
   handle->stream = stream;
   handle->workspace = handle->workspaceBytes = 0;
   handle->dnnHasStream = false;  // another stream may be where an ended one was
   return handle;
 }
 
-void RealLibraries::give(Handle* handle) { free_.push_back(handle); }
+void RealLibraries::give(Handle* handle) {
+  const std::lock_guard lock(mutex_);
+  free_.push_back(handle);
+}
+
+bool RealLibraries::known(const Handle& handle, std::uint64_t kind) const { return handle.known.contains(kind); }
+
+void RealLibraries::knows(Handle& handle, std::uint64_t kind) const {
+  if (handle.known.size() == kMostKinds) handle.known.clear();
+  handle.known.insert(kind);
+}
 
 Status RealLibraries::call(Handle& handle, std::uint32_t library, std::uint32_t function, std::span<const std::byte> parameters) {
   const auto copied = [&](auto& to) {
@@ -212,10 +254,13 @@ Status RealLibraries::callBlas(Handle& handle, blas::Function function, const bl
 Status RealLibraries::callDnn(Handle& handle, std::span<const std::byte> parameters) {
   dnn::Parts parts;
   if (!dnn::takeApart(parameters, parts)) return Error{CudaError::invalidValue, "no graph of cuDNN"};
-  if (!dnn_) {
-    auto loaded = loadDnn();
-    if (!loaded) return loaded.error();
-    dnn_ = std::move(*loaded);
+  {
+    const std::lock_guard lock(mutex_);
+    if (!dnn_) {
+      auto loaded = loadDnn();
+      if (!loaded) return loaded.error();
+      dnn_ = std::move(*loaded);
+    }
   }
   const bool classic = isClassic(parts);
   if (memory_ && (!classic || worksInMemory(parts)) && handle.own.bytes == 0) {
@@ -258,10 +303,13 @@ Status RealLibraries::runGraph(Handle& handle, const dnn::Parts& parts, Workspac
 }
 
 Status RealLibraries::callLt(Handle& handle, const blas::LtMatmul& call) {
-  if (!lt_) {
-    auto loaded = loadLt();
-    if (!loaded) return loaded.error();
-    lt_ = std::move(*loaded);
+  {
+    const std::lock_guard lock(mutex_);
+    if (!lt_) {
+      auto loaded = loadLt();
+      if (!loaded) return loaded.error();
+      lt_ = std::move(*loaded);
+    }
   }
   cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
   const auto tried = [&](cublasStatus_t result) {

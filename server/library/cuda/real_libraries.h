@@ -1,15 +1,18 @@
 // NVIDIA's cuBLAS, cuBLASLt and cuDNN, opened at run time: one binary runs with or without them. Their handles are one a stream at a time: cuBLAS's
 // results depend on what else its handle does, and its own workspace is used in its stream's order.
 //
-// The calling thread has the GPU's context bound (its primary one, which the libraries use, too); one thread at a time.
+// The calling thread has the GPU's context bound (its primary one, which the libraries use, too). Any thread, several at a time, but one at a time with one handle.
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "schemas/base/range.h"
 #include "schemas/base/result.h"
 #include "schemas/blas/lt_matmul.h"
 #include "schemas/dnn/check.h"
@@ -23,7 +26,7 @@ inline constexpr const char* kBlasVariable = "ROUSE_LIBCUBLAS";
 inline constexpr const char* kLtVariable = "ROUSE_LIBCUBLASLT";
 inline constexpr const char* kDnnVariable = "ROUSE_LIBCUDNN";
 
-// Device memory for libraries to work in, beside any program's. Called by the thread that calls the libraries.
+// Device memory for libraries to work in, beside any program's. Any thread.
 class WorkMemory {
  public:
   virtual ~WorkMemory() = default;
@@ -45,6 +48,10 @@ struct LtApi;
 struct DnnApi;
 struct Handle;  // of cuBLAS, and what is set in it; and of cuDNN
 
+// What a call is but for where its memory lies: its bytes, of which words that are addresses in `windows` count only as far as they are aligned. What a library does for the
+// first time for a call (make a plan, compile, load kernels) it has done for others of that kind.
+std::uint64_t kindOf(std::uint32_t library, std::uint32_t function, std::span<const std::byte> parameters, std::initializer_list<AddressRange> windows);
+
 // Of one GPU. Handles are made when there is none to be used again, which takes milliseconds and device memory.
 class RealLibraries {
  public:
@@ -63,6 +70,10 @@ class RealLibraries {
   Result<Handle*> take(CUstream_st* stream);
   void give(Handle* handle);
 
+  // Whether such a call has been made with the handle. `knows`: it has.
+  bool known(const Handle& handle, std::uint64_t kind) const;
+  void knows(Handle& handle, std::uint64_t kind) const;
+
   // wire::LibraryCall's parameters, checked (named_memory.h). Queues; what the library refuses is an error (errorOf(), refusals.h) that names function and status.
   Status call(Handle& handle, std::uint32_t library, std::uint32_t function, std::span<const std::byte> parameters);
 
@@ -73,6 +84,8 @@ class RealLibraries {
   Status runGraph(Handle& handle, const dnn::Parts& parts, Workspace own, bool classic);
 
   std::unique_ptr<WorkMemory> memory_;
+  // The libraries: set once, `blas_` before there is a handle. What follows is behind the lock.
+  std::mutex mutex_;
   std::unique_ptr<BlasApi> blas_;
   std::unique_ptr<LtApi> lt_;
   std::unique_ptr<DnnApi> dnn_;
