@@ -116,6 +116,13 @@ class Steps(unittest.TestCase):
         every = steps.all_steps(types.SimpleNamespace(data={"steps": {}}))
         self.assertLessEqual(sum(step.seconds for step in every), steps.CHECK_SECONDS - check.RESERVE_SECONDS)
 
+    def test_some_steps_only(self):
+        result = results.Results(self.folder, True, 30.0, "test")
+        check.check([fake("z", GOOD), fake("a", "exit 1"), fake("b", GOOD)], steps.Context(Place(), True, dict(os.environ)), result, 30.0, lambda text: None, only=["z", "b"])
+        self.assertEqual({name: step["status"] for name, step in result.data["steps"].items()}, {"a": "left out", "z": "passed", "b": "passed"})
+        self.assertEqual(result.data["steps"]["a"]["reason"], "not asked for")
+        self.assertEqual(result.data["verdict"], "incomplete")
+
     def test_no_gpu_ends_the_check(self):
         written = self.run_steps(fake("gpu", "echo 'rouse-probe: no CUDA driver' >&2; exit 3"), fake("b", GOOD))
         self.assertEqual(list(written["steps"]), ["gpu"])

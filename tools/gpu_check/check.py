@@ -63,9 +63,14 @@ def verdict(entries):
     return "incomplete" if "incomplete" in statuses else "passed"
 
 
-def check(steps, context, results, limit, tell, stop_after_first_failure=("gpu",)):
-    """Runs all steps and writes `results` after each. The verdict is in results.data. Raises Interrupted after everything that was
-    started has been ended and written down."""
+def check(steps, context, results, limit, tell, stop_after_first_failure=("gpu",), only=None):
+    """Runs all steps, or of them those named in `only`, and writes `results` after each. The verdict is in results.data; of a part it is "incomplete" at best. Raises
+    Interrupted after everything that was started has been ended and written down."""
+    asked = [step for step in steps if only is None or step.name in only]
+    for step in steps:  # in their order
+        if step not in asked:
+            results.data["steps"][step.name] = {"title": step.title, "status": "left out", "reason": "not asked for", "seconds": 0.0, "limit_s": 0, "data": None}
+    partial, steps = len(asked) < len(steps), asked
     share = limit / sum(step.seconds for step in steps) if steps else 0
     reserve = min(RESERVE_SECONDS, limit / 10)
     deadline = time.monotonic() + limit - reserve
@@ -89,4 +94,5 @@ def check(steps, context, results, limit, tell, stop_after_first_failure=("gpu",
         tell(f"  {entry['status']}, {entry['seconds']:.1f} s" + (f": {entry['reason']}" if entry["reason"] else ""))
         if step.name in stop_after_first_failure and entry["status"] != "passed":
             break
-    results.finish(verdict(results.data["steps"]))
+    found = verdict(results.data["steps"])
+    results.finish("incomplete" if partial and found == "passed" else found)

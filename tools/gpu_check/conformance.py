@@ -71,7 +71,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path)
     parser.add_argument("--limit", type=float, required=True, help="seconds")
     parser.add_argument("--device", default="cuda", help="kind of device")
-    parser.add_argument("--jobs", type=int, default=max(1, min(4, (os.cpu_count() or 1) // 4)), help="cases at once")
+    parser.add_argument("--jobs", type=int, default=max(1, min(8, (os.cpu_count() or 1) // 2)), help="cases at once")
     options = parser.parse_args()
     deadline = time.monotonic() + options.limit
     program = places.Place(options.build).conformance

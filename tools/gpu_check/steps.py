@@ -232,15 +232,15 @@ def all_steps(results):
         data = results.data["steps"].get("gpu", {}).get("data") or {}
         return data.get("memory", {}).get("free_bytes")
 
-    # An H100 took 25 s for remoting, 15 for swap, 9 for serve and 18 for the networks (bench/results, 2026-11-27); what they leave nobody else gets.
+    # An H100 took 10 s for the probe, 26 for remoting, 17 for swap, 9 for serve and 23 for the networks (bench/results, 2026-11-27); what the last ones leave nobody gets.
     return [
         Step("gpu", "GPU and driver", 10, gpu_command, gpu_read),
-        Step("probe", "Probe: bandwidths and costs of the driver's calls", 45, probe_command, probe_read),
-        Step("conformance", "Conformance of the CUDA device", 90, conformance_command, conformance_read),
+        Step("probe", "Probe: bandwidths and costs of the driver's calls", 30, probe_command, probe_read),
+        Step("conformance", "Conformance of the CUDA device", 115, conformance_command, conformance_read),
         Step("programs", "Test programs, natively and through the pool", 200, programs_command, programs_read),
-        Step("remoting", "rouse-bench remoting", 40, bench_command("remoting"), bench_read),
+        Step("remoting", "rouse-bench remoting", 35, bench_command("remoting"), bench_read),
         Step("swap", "rouse-bench swap", 20, bench_command("swap", "--networks", "resnet152", "--scale", "0.25", "--repetitions", "2"), bench_read),
         Step("serve", "rouse-bench serve", 15, bench_command("serve", "--functions", "2", "--seconds", "3", "--requests", "1000"), bench_read),
-        Step("networks", "Networks in PyTorch, natively and through the pool", 40, networks_command, networks_read),
+        Step("networks", "Networks in PyTorch, natively and through the pool", 35, networks_command, networks_read),
         Step("memory", "Memory left on the GPU", 10, gpu_command, memory_read_with(free_before)),
     ]
