@@ -106,41 +106,66 @@ TEST_CASE("recurrent networks that the CPU device does not serve", "[dnn]") {
 }
 
 TEST_CASE("a recurrent network gives the same whoever does what, and sequences without steps keep their states", "[dnn]") {
-  std::vector<std::map<std::uint64_t, std::vector<float>>> results;
-  std::uint64_t hy = 0, hx = 0, dhx = 0, dhy = 0, y = 0;
-  for (const bool backwards : {false, true}) {
-    std::map<std::uint64_t, std::vector<float>> kept;
-    RecurrentCall forward = recurrentCall(Pass::forward), data = recurrentCall(Pass::backwardData), weights = recurrentCall(Pass::backwardWeights);
-    forward.what.training = 1;
-    for (RecurrentCall* each : {&forward, &data, &weights}) {
-      each->lengths = {3, 0, 5, 1};
-      each->what.reserve = 0x5000'0000;
-      each->what.reserveBytes = 32768;
+  constexpr std::uint64_t kReserve = 0x5000'0000;
+  for (const Cell cell : {Cell::relu, Cell::tanh, Cell::lstm, Cell::gru}) {
+    for (const SequenceLayout layout : {SequenceLayout::stepsPadded, SequenceLayout::stepsPacked, SequenceLayout::batchPadded}) {
+      INFO("cell " << int(cell) << ", layout " << int(layout));
+      const bool packed = layout == SequenceLayout::stepsPacked;
+      const std::size_t empty = packed ? 3 : 1;  // the sequence without steps
+      std::vector<std::map<std::uint64_t, std::vector<float>>> results;
+      RecurrentCall forward = recurrentCall(Pass::forward), data = recurrentCall(Pass::backwardData), weights = recurrentCall(Pass::backwardWeights);
+      forward.what.training = 1;
+      for (RecurrentCall* each : {&forward, &data, &weights}) {
+        Recurrent& what = each->what;
+        each->lengths = packed ? std::vector<std::int32_t>{5, 3, 1, 0} : std::vector<std::int32_t>{3, 0, 5, 1};
+        what.cell = cell;
+        what.layout = layout;
+        what.reserve = kReserve;
+        what.reserveBytes = ask([&] {
+                              RecurrentCall sizes{what, {}};
+                              sizes.what.pass = Pass::sizes;
+                              return sizes;
+                            }()).head.reserveBytes;
+        what.weightsBytes = ask([&] {
+                              RecurrentCall size{what, {}};
+                              size.what.pass = Pass::weights;
+                              return size;
+                            }()).head.bytes;
+        if (cell != Cell::lstm) what.cx = what.cy = what.dcx = what.dcy = 0;
+      }
+      // Apart from the other passes' memory.
+      data.what.weights = forward.what.weights;
+      data.what.dhy += 0x100'0000, data.what.dhx += 0x100'0000, data.what.dx += 0x100'0000, data.what.dy += 0x100'0000;
+      if (cell == Cell::lstm) data.what.dcy += 0x100'0000, data.what.dcx += 0x100'0000;
+      forward.what.hy += 0x200'0000;
+      weights.what.x = forward.what.x;
+      weights.what.dweights += 0x300'0000;
+      for (const bool backwards : {false, true}) {
+        std::map<std::uint64_t, std::vector<float>> kept;
+        for (RecurrentCall each : {forward, data, weights}) {
+          CallMemory memory(each, kept);
+          runAll(each, backwards);
+        }
+        results.push_back(std::move(kept));
+      }
+      // The reserve's first bytes, before it is aligned, are whatever they were.
+      for (const auto& [address, memory] : results[0]) CHECK((address == kReserve || memory == results[1][address]));
+      auto& kept = results[0];
+      for (std::size_t pseudo = 0; pseudo < 4; ++pseudo) {
+        for (std::size_t j = 0; j < 4; ++j) {
+          const std::size_t at = (pseudo * 4 + empty) * 4 + j;
+          CHECK(kept[forward.what.hy][at] == kept[forward.what.hx][at]);
+          CHECK(kept[data.what.dhx][at] == kept[data.what.dhy][at]);
+        }
+      }
+      // Behind the ends of sequences: 0.
+      const std::vector<float>& y = kept[forward.what.y];
+      CHECK(y.size() == (packed ? 9u : 20u) * 8);
+      for (std::size_t step = 0; step < 5 && !packed; ++step) {
+        for (std::size_t j = 0; j < 8; ++j) CHECK(y[(layout == SequenceLayout::stepsPadded ? step * 4 + empty : empty * 5 + step) * 8 + j] == 0);
+      }
     }
-    forward.what.weights = data.what.weights = 0x4000'0000;
-    data.what.dhy = 0x4100'0000;
-    y = forward.what.y, hx = forward.what.hx, hy = forward.what.hy = 0x4200'0000, dhy = data.what.dhy, dhx = data.what.dhx = 0x4300'0000;
-    for (RecurrentCall* each : {&forward, &data, &weights}) {
-      CallMemory memory(*each, kept);
-      runAll(*each, backwards);
-    }
-    results.push_back(std::move(kept));
   }
-  // The reserve's first bytes, before it is aligned, are whatever they were.
-  for (const auto& [address, memory] : results[0]) CHECK((address == 0x5000'0000 || memory == results[1][address]));
-  auto& kept = results[0];
-  for (std::size_t pseudo = 0; pseudo < 4; ++pseudo) {
-    for (std::size_t j = 0; j < 4; ++j) {
-      const std::size_t at = (pseudo * 4 + 1) * 4 + j;
-      CHECK(kept[hy][at] == kept[hx][at]);
-      CHECK(kept[dhx][at] == kept[dhy][at]);
-    }
-  }
-  // Behind the ends of sequences: 0. The second has no step.
-  for (std::size_t step = 0; step < 5; ++step) {
-    for (std::size_t j = 0; j < 8; ++j) CHECK(kept[y][(step * 4 + 1) * 8 + j] == 0);
-  }
-  CHECK(kept[y][2 * 8] != 0);
 }
 
 }  // namespace rouse::dnn
