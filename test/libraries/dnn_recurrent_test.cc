@@ -1,5 +1,6 @@
 // Recurrent networks on the CPU device: what is refused by name, what is answered, sequences without steps, and results that do not depend on who does
 // what. Values: test/programs/dnn_recurrent.cu.
+#include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
 
