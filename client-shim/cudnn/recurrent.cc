@@ -224,7 +224,8 @@ cudnnStatus_t cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t rnnDesc
     call.memory(devSeqLengths, weightSpaceSize, workSpace, workSpaceSize, reserveSpace, reserveSpaceSize);
     dnn::Recurrent& what = call.what();
     what.training = static_cast<std::uint8_t>(fwdMode);
-    what.x = addressOf(x), what.y = addressOf(y), what.hx = addressOf(hx), what.hy = addressOf(hy), what.cx = addressOf(cx), what.cy = addressOf(cy), what.weights = addressOf(weightSpace);
+    what.x = addressOf(x), what.y = addressOf(y), what.weights = addressOf(weightSpace);
+    what.hx = addressOf(hx), what.hy = addressOf(hy), what.cx = addressOf(cx), what.cy = addressOf(cy);
     return call.submit();
   });
 }
@@ -240,8 +241,9 @@ cudnnStatus_t cudnnRNNBackwardData_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t
     call.memory(devSeqLengths, weightSpaceSize, workSpace, workSpaceSize, reserveSpace, reserveSpaceSize);
     dnn::Recurrent& what = call.what();
     what.training = 1;
-    what.y = addressOf(y), what.dy = addressOf(dy), what.dx = addressOf(dx), what.hx = addressOf(hx), what.dhy = addressOf(dhy), what.dhx = addressOf(dhx), what.cx = addressOf(cx), what.dcy = addressOf(dcy), what.dcx = addressOf(dcx);
-    what.weights = addressOf(weightSpace);
+    what.y = addressOf(y), what.dy = addressOf(dy), what.dx = addressOf(dx), what.weights = addressOf(weightSpace);
+    what.hx = addressOf(hx), what.dhy = addressOf(dhy), what.dhx = addressOf(dhx);
+    what.cx = addressOf(cx), what.dcy = addressOf(dcy), what.dcx = addressOf(dcx);
     return call.submit();
   });
 }

@@ -46,6 +46,7 @@ cudnnStatus_t say(const Answer& answer, const char* function) {
   if (CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED) return refuse(function, answer.head.why), status;
   char text[255];
   std::snprintf(text, sizeof text, "%s: %s", function, answer.head.why);
+  client::libraryHost()->warn(text);
   return fail(status, text);
 }
 

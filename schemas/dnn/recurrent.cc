@@ -33,8 +33,10 @@ Check checkNetwork(const Recurrent& what) {
   if (!isCompute(what.compute)) return unsupported("the type that is computed in");
   if (what.math > MathType::fma) return invalid("the math type");
   if ((what.auxiliary & ~kPaddedFlag) != 0) return invalid("auxiliary flags");
-  if (what.clips > 1 || what.clipNan > 2 || what.fills > (kFillX | kFillY) || (what.clips != 0 && !(what.lowerClip <= what.upperClip))) return invalid("clipping, or what fills the ends");
-  if (what.clips != 0 && what.cell != Cell::lstm) return invalid("clipping of a cell that is no LSTM");
+  const bool clips = what.clips != 0;
+  if (what.clips > 1 || what.clipNan > 2 || (clips && !(what.lowerClip <= what.upperClip))) return invalid("clipping");
+  if (what.fills > (kFillX | kFillY)) return invalid("what fills the ends");
+  if (clips && what.cell != Cell::lstm) return invalid("clipping of a cell that is no LSTM");
   if (what.inputs < 1 || what.hidden < 1) return invalid("the size of a vector");
   if (what.projection < 0 || what.projection > what.hidden) return invalid("the projection's size");
   if (what.projection != 0 && what.cell != Cell::lstm) return invalid("a projection of a cell that is no LSTM");

@@ -1,6 +1,6 @@
 // A libcudnn.so.9 that computes nothing: each function of the real one that is used writes down its name and its arguments, as 64-bit words;
-// attributes with their first values. What it says of recurrent networks is made up. Its heuristics know four configurations: one that rounds to 16 bits, one that makes no plan, one of tensor
-// cores that needs 4096 bytes of workspace; the first and the last, which rounds nothing, need 64.
+// attributes with their first values. Its heuristics know four configurations: one that rounds to 16 bits, one that makes no plan, one of tensor
+// cores that needs 4096 bytes of workspace; the first and the last, which rounds nothing, need 64. What it says of recurrent networks is made up.
 #include <cudnn.h>
 
 #include <map>

@@ -108,8 +108,8 @@ TEST_CASE_METHOD(RecurrentCalls, "recurrent networks that are wrong are refused 
   CHECK(unsupportedCalls("cudnnSetRNNDescriptor_v8") == refusedBefore + 3);
   // What has been refused has changed nothing.
   CHECK(forward() == CUDNN_STATUS_SUCCESS);
-  CHECK(bad(cudnnRNNForward(handle, network, CUDNN_FWD_MODE_INFERENCE, nullptr, x, memory, x, memory, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, 8192, memory, 0, nullptr,
-                            0, nullptr)));
+  CHECK(bad(cudnnRNNForward(handle, network, CUDNN_FWD_MODE_INFERENCE, nullptr, x, memory, x, memory, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, 8192, memory, 0,
+                            nullptr, 0, nullptr)));
   CHECK(bad(forward(cudnnForwardMode_t(2))));
   REQUIRE(sequences(y, 8, nullptr) == CUDNN_STATUS_SUCCESS);
   const int others[] = {4, 2};

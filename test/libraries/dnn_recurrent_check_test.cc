@@ -68,9 +68,9 @@ TEST_CASE("recurrent networks that are none", "[dnn]") {
   CHECK(network([](Recurrent& w) { w.compute = 3; }) == "unsupported: the type that is computed in");
   CHECK(network([](Recurrent& w) { w.math = MathType{4}; }) == "invalid: the math type");
   CHECK(network([](Recurrent& w) { w.auxiliary = 2; }) == "invalid: auxiliary flags");
-  CHECK(network([](Recurrent& w) { w.clips = 1, w.lowerClip = 1; }) == "invalid: clipping, or what fills the ends");
-  CHECK(network([](Recurrent& w) { w.clips = 1, w.lowerClip = std::nan(""); }) == "invalid: clipping, or what fills the ends");
-  CHECK(network([](Recurrent& w) { w.fills = 4; }) == "invalid: clipping, or what fills the ends");
+  CHECK(network([](Recurrent& w) { w.clips = 1, w.lowerClip = 1; }) == "invalid: clipping");
+  CHECK(network([](Recurrent& w) { w.clips = 1, w.lowerClip = std::nan(""); }) == "invalid: clipping");
+  CHECK(network([](Recurrent& w) { w.fills = 4; }) == "invalid: what fills the ends");
   CHECK(network([](Recurrent& w) { w.inputs = 0; }) == "invalid: the size of a vector");
   CHECK(network([](Recurrent& w) { w.hidden = -4; }) == "invalid: the size of a vector");
   CHECK(network([](Recurrent& w) { w.projection = 5; }) == "invalid: the projection's size");

@@ -52,7 +52,8 @@ class CallMemory {
                                   &call.what.dhy, &call.what.dcx, &call.what.dcy, &call.what.weights, &call.what.dweights, &call.what.workspace, &call.what.reserve};
     for (const Range& range : found) {
       auto& memory = kept[range.address];
-      for (std::size_t i = memory.size(); i < (range.bytes + 3) / 4; ++i) memory.push_back(static_cast<float>(std::sin(0.7 * static_cast<double>(i) + static_cast<double>(range.address % 977))) / 2);
+      const auto first = static_cast<double>(range.address % 977);
+      for (std::size_t i = memory.size(); i < (range.bytes + 3) / 4; ++i) memory.push_back(static_cast<float>(std::sin(0.7 * static_cast<double>(i) + first)) / 2);
       for (std::uint64_t* each : addresses)
         if (*each == range.address) *each = reinterpret_cast<std::uint64_t>(memory.data());
     }
