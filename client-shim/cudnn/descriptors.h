@@ -20,7 +20,10 @@ enum class DescriptorKind : std::uint8_t {
   reduceTensor,
   responseNorm,
   pooling,
-  convolution
+  convolution,
+  dropout,
+  recurrent,
+  recurrentData
 };
 
 struct Descriptor {

@@ -4,6 +4,7 @@
 #include <cudnn.h>
 
 #include <cstdint>
+#include <mutex>
 
 #include "client-shim/library/handle_base.h"
 
@@ -11,6 +12,9 @@ namespace rouse::cudnn {
 
 struct Handle : library::HandleBase {
   std::uint64_t stream = 0;  // cudaStream_t
+  // Where the executor answers what only NVIDIA's library knows: one question at a time.
+  std::mutex answerMutex;
+  void* answer = nullptr;
 };
 
 // Null: it is none, or has been destroyed. The object stays readable as long as the process lives.

@@ -15,7 +15,7 @@ wire::DecodeStatus Session::on(const wire::LibraryCall& command, std::span<const
   ++launches_;
   if (surroundings_.discardLaunches) return {};
   for (const library::NamedRange& each : named.ranges) {
-    if (rangeMapped(each.range, each.written ? wire::Access::write : wire::Access::read, wire::Where::any)) [[likely]]
+    if (rangeMapped(each.range, each.written ? wire::Access::write : wire::Access::read, each.onHost ? wire::Where::host : wire::Where::any)) [[likely]]
       continue;
     char text[192];
     std::snprintf(text, sizeof text, "%s: %s: [0x%" PRIx64 ", +%" PRIu64 ") is not memory of the program's on this device", named.function,

@@ -4,6 +4,7 @@
 
 #include "schemas/blas/lt_matmul.h"
 #include "schemas/dnn/check.h"
+#include "schemas/dnn/recurrent.h"
 
 namespace rouse::library {
 namespace {
@@ -58,9 +59,31 @@ bool ltMemory(std::uint32_t number, std::span<const std::byte> parameters, Named
          found(call, blas::check(call), [](const auto& c, auto& o) { return blas::operands(c, o); }, named, why);
 }
 
+bool recurrentMemory(std::span<const std::byte> parameters, NamedMemory& named, std::string& why) {
+  named.function = "cuDNN's recurrent network";
+  dnn::RecurrentCall call;
+  if (!dnn::takeApart(parameters, call)) {
+    why = "LibraryCall.parameters: " + std::to_string(parameters.size()) + " bytes are no recurrent network, and the lengths of at most " +
+          std::to_string(dnn::kMostSequences) + " sequences";
+    return false;
+  }
+  if (const dnn::Check checked = dnn::check(call); checked.verdict != dnn::Verdict::runs) {
+    why = "LibraryCall: " + std::string(named.function) + ": " + checked.what;
+    return false;
+  }
+  std::vector<dnn::Range> ranges;
+  if (!dnn::ranges(call, ranges)) {
+    why = "LibraryCall: " + std::string(named.function) + ": memory that is not aligned to its elements, or ends behind the last address";
+    return false;
+  }
+  for (const dnn::Range& range : ranges) named.ranges.push_back({range.operand, {range.address, range.bytes}, range.written, dnn::asks(call.what.pass)});
+  return true;
+}
+
 bool dnnMemory(std::uint32_t number, std::span<const std::byte> parameters, NamedMemory& named, std::string& why) {
+  if (number == dnn::kRecurrentFunction) return recurrentMemory(parameters, named, why);
   if (number != dnn::kGraphFunction) {
-    why = "LibraryCall.function = " + std::to_string(number) + ": cuDNN's is 0";
+    why = "LibraryCall.function = " + std::to_string(number) + ": cuDNN's are 0 and 1";
     return false;
   }
   named.function = "cuDNN's graph";

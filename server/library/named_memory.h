@@ -15,6 +15,7 @@ struct NamedRange {
   const char* operand = "";  // for messages; literal
   AddressRange range;
   bool written = false;
+  bool onHost = false;  // it must be memory of the host's, which the executor itself writes
 };
 
 struct NamedMemory {

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "schemas/blas/lt_matmul.h"
+#include "schemas/dnn/recurrent.h"
 #include "test/executor/session_fixture.h"
 
 namespace rouse::executor {
@@ -61,6 +62,25 @@ TEST_CASE_METHOD(LibraryCalls, "an operand that is not the session's is the prog
   CHECK(device.taken.empty());
   CHECK(client.latched() == CudaError::illegalAddress);
   CHECK(client.message().find("cublasSgemm_v2: ") == 0);
+}
+
+TEST_CASE_METHOD(LibraryCalls, "what the executor answers itself goes to memory of the host's only") {
+  send(wire::HostMap{.base = client.pinned(), .bytes = 4096});
+  dnn::RecurrentCall question;
+  question.what.pass = dnn::Pass::stateSize;
+  const auto ask = [&](std::uint64_t answer) {
+    question.what.answer = answer;
+    send(wire::LibraryCall{.stream = wire::kLegacyStream, .library = dnn::kLibrary, .function = dnn::kRecurrentFunction}, dnn::putTogether(question));
+  };
+  device.taken.clear();
+  ask(client.pinned());
+  CHECK(client.latched() == CudaError::success);
+  CHECK(device.taken.size() == 1);
+  ask(client.window());
+  CHECK(fault() == "");
+  CHECK(device.taken.size() == 1);
+  CHECK(client.latched() == CudaError::illegalAddress);
+  CHECK(client.message().find("cuDNN's recurrent network: the answer: ") == 0);
 }
 
 TEST_CASE_METHOD(LibraryCalls, "results and scalars may lie in pinned memory") {

@@ -1,6 +1,6 @@
 // A libcudnn.so.9 that computes nothing: each function of the real one that is used writes down its name and its arguments, as 64-bit words;
 // attributes with their first values. Its heuristics know four configurations: one that rounds to 16 bits, one that makes no plan, one of tensor
-// cores that needs 4096 bytes of workspace; the first and the last, which rounds nothing, need 64.
+// cores that needs 4096 bytes of workspace; the first and the last, which rounds nothing, need 64. What it says of recurrent networks is made up.
 #include <cudnn.h>
 
 #include <map>
@@ -74,6 +74,17 @@ ROUSE_RECORDED(cudnnReduceTensor)
 ROUSE_RECORDED(cudnnBatchNormalizationForwardInference)
 ROUSE_RECORDED(cudnnBatchNormalizationForwardTraining)
 ROUSE_RECORDED(cudnnBatchNormalizationBackward)
+ROUSE_RECORDED(cudnnSetDropoutDescriptor)
+ROUSE_RECORDED(cudnnRestoreDropoutDescriptor)
+ROUSE_RECORDED(cudnnDestroyDropoutDescriptor)
+ROUSE_RECORDED(cudnnSetRNNDescriptor_v8)
+ROUSE_RECORDED(cudnnRNNSetClip_v8)
+ROUSE_RECORDED(cudnnRNNSetClip_v9)
+ROUSE_RECORDED(cudnnDestroyRNNDescriptor)
+ROUSE_RECORDED(cudnnDestroyRNNDataDescriptor)
+ROUSE_RECORDED(cudnnRNNForward)
+ROUSE_RECORDED(cudnnRNNBackwardData_v8)
+ROUSE_RECORDED(cudnnRNNBackwardWeights_v8)
 
 ROUSE_EXPORTED cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) { return create("cudnnCreate", handle); }
 ROUSE_EXPORTED cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t* made) { return create("cudnnCreateTensorDescriptor", made); }
@@ -162,6 +173,44 @@ ROUSE_EXPORTED cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t c
     *found = 1;
     std::memcpy(values, &bytes, sizeof bytes);
   }
+  return CUDNN_STATUS_SUCCESS;
+}
+
+ROUSE_EXPORTED void cudnnGetLastErrorString(char* message, std::size_t bytes) { std::strncpy(message, "what the double says last", bytes); }
+ROUSE_EXPORTED cudnnStatus_t cudnnCreateDropoutDescriptor(cudnnDropoutDescriptor_t* made) { return create("cudnnCreateDropoutDescriptor", made); }
+ROUSE_EXPORTED cudnnStatus_t cudnnCreateRNNDescriptor(cudnnRNNDescriptor_t* made) { return create("cudnnCreateRNNDescriptor", made); }
+ROUSE_EXPORTED cudnnStatus_t cudnnCreateRNNDataDescriptor(cudnnRNNDataDescriptor_t* made) { return create("cudnnCreateRNNDataDescriptor", made); }
+ROUSE_EXPORTED cudnnStatus_t cudnnDropoutGetStatesSize(cudnnHandle_t, std::size_t* bytes) {
+  *bytes = 777;
+  return CUDNN_STATUS_SUCCESS;
+}
+// ..., each sequence's length, and with what the ends are filled (0 without).
+ROUSE_EXPORTED cudnnStatus_t cudnnSetRNNDataDescriptor(cudnnRNNDataDescriptor_t descriptor, cudnnDataType_t type, cudnnRNNDataLayout_t layout, int steps, int batch, int vector,
+                                                       const int* lengths, void* fill) {
+  Call call{"cudnnSetRNNDataDescriptor", {word(descriptor), word(type), word(layout), word(steps), word(batch), word(vector)}};
+  for (int i = 0; i < batch; ++i) call.arguments.push_back(word(lengths[i]));
+  std::uint64_t filled = 0;
+  if (fill != nullptr) std::memcpy(&filled, fill, sizeof(float));
+  call.arguments.push_back(filled);
+  all().push_back(call);
+  return CUDNN_STATUS_SUCCESS;
+}
+ROUSE_EXPORTED cudnnStatus_t cudnnGetRNNWeightSpaceSize(cudnnHandle_t, cudnnRNNDescriptor_t, std::size_t* bytes) {
+  *bytes = 123456;
+  return CUDNN_STATUS_SUCCESS;
+}
+// A matrix 1000 bytes behind the one before, its vector 4 behind it; the second of each layer has none.
+ROUSE_EXPORTED cudnnStatus_t cudnnGetRNNWeightParams(cudnnHandle_t, cudnnRNNDescriptor_t, std::int32_t layer, std::size_t, const void* weights, std::int32_t linear,
+                                                     cudnnTensorDescriptor_t, void** matrix, cudnnTensorDescriptor_t, void** bias) {
+  auto* at = static_cast<char*>(const_cast<void*>(weights)) + (layer * 10 + linear) * 1000;
+  *matrix = at;
+  *bias = linear == 1 ? nullptr : at + 4;
+  return CUDNN_STATUS_SUCCESS;
+}
+ROUSE_EXPORTED cudnnStatus_t cudnnGetRNNTempSpaceSizes(cudnnHandle_t, cudnnRNNDescriptor_t, cudnnForwardMode_t, cudnnRNNDataDescriptor_t, std::size_t* workspace,
+                                                       std::size_t* reserve) {
+  *workspace = 4096;
+  *reserve = 8192;
   return CUDNN_STATUS_SUCCESS;
 }
 

@@ -73,8 +73,8 @@ TEST_CASE("memory that a graph names", "[libraries]") {
   CHECK(named.ranges[0].range.base == 0x10000);
   CHECK(named.ranges[0].range.bytes == 2048);
   CHECK(named.ranges[3].written);
-  CHECK(!ask(1));
-  CHECK(why == "LibraryCall.function = 1: cuDNN's is 0");
+  CHECK(!ask(2));
+  CHECK(why == "LibraryCall.function = 2: cuDNN's are 0 and 1");
   CHECK(!namedMemory(dnn::kLibrary, 0, std::as_bytes(std::span(&g.parts.graph, 1)).first(23), named, why));
   CHECK(why == "LibraryCall.parameters: 23 bytes are no graph of at most 96 tensors and 48 operations");
   g.parts.tensors[0].address = 0x10001;

@@ -4,6 +4,7 @@
 
 #include "server/library/cpu/batch.h"
 #include "server/library/cpu/dnn/graph.h"
+#include "server/library/cpu/dnn/recurrent.h"
 #include "server/library/cpu/lt_matmul.h"
 
 namespace rouse::library::cpu {
@@ -37,6 +38,11 @@ Result<std::unique_ptr<Job>> prepare(std::uint32_t library, std::uint32_t functi
     if (function != blas::kLtMatmulFunction || parameters.size() != sizeof call) return Error{CudaError::invalidValue, "no call of cuBLASLt"};
     std::memcpy(&call, parameters.data(), sizeof call);
     return makeLtMatmul(call);
+  }
+  if (library == dnn::kLibrary && function == dnn::kRecurrentFunction) {
+    dnn::RecurrentCall call;
+    if (!dnn::takeApart(parameters, call)) return Error{CudaError::invalidValue, "no recurrent network of cuDNN"};
+    return makeRecurrent(std::move(call));
   }
   if (library == dnn::kLibrary) {
     dnn::Parts parts;

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "server/library/cuda/api.h"
+#include "server/library/cuda/dnn_recurrent.h"
 #include "server/library/cuda/refusals.h"
 
 namespace rouse::library::cuda {
@@ -41,6 +42,16 @@ Result<std::unique_ptr<DnnApi>> loadDnn() {
   std::string missing;
 #define ROUSE_DNN_FIND(name) find(*library, #name, api->name, missing);
   ROUSE_DNN_NAMES(ROUSE_DNN_FIND)
+  if (!missing.empty()) return lacks("libcudnn.so.9", missing);
+  return api;
+}
+
+Result<std::unique_ptr<RecurrentApi>> loadRecurrent() {
+  auto library = open(kDnnVariable, "libcudnn.so.9", "cuDNN 9");
+  if (!library) return library.error();
+  auto api = std::make_unique<RecurrentApi>();
+  std::string missing;
+  ROUSE_RECURRENT_NAMES(ROUSE_DNN_FIND)
 #undef ROUSE_DNN_FIND
   if (!missing.empty()) return lacks("libcudnn.so.9", missing);
   return api;
@@ -218,6 +229,8 @@ Status RealLibraries::call(Handle& handle, std::uint32_t library, std::uint32_t 
     if (copied(call) && function == blas::kLtMatmulFunction) return callLt(handle, call);
   } else if (library == dnn::kLibrary && function == dnn::kGraphFunction) {
     return callDnn(handle, parameters);
+  } else if (library == dnn::kLibrary && function == dnn::kRecurrentFunction) {
+    return callRecurrent(handle, parameters);
   }
   return Error{CudaError::notSupported, "library " + std::to_string(library) + ", function " + std::to_string(function) + ": not served"};
 }
@@ -251,23 +264,16 @@ Status RealLibraries::callBlas(Handle& handle, blas::Function function, const bl
   return Error{errorOf(status), std::string(info.name) + ": " + blas_->cublasGetStatusName(status)};
 }
 
-Status RealLibraries::callDnn(Handle& handle, std::span<const std::byte> parameters) {
-  dnn::Parts parts;
-  if (!dnn::takeApart(parameters, parts)) return Error{CudaError::invalidValue, "no graph of cuDNN"};
-  {
-    const std::lock_guard lock(mutex_);
-    if (!dnn_) {
-      auto loaded = loadDnn();
-      if (!loaded) return loaded.error();
-      dnn_ = std::move(*loaded);
-    }
-  }
-  const bool classic = isClassic(parts);
-  if (memory_ && (!classic || worksInMemory(parts)) && handle.own.bytes == 0) {
-    auto taken = memory_->take(kWorkspaceBytes);
-    if (!taken) return Error{taken.error().code, "cuDNN's workspace of " + std::to_string(kWorkspaceBytes) + " bytes: " + taken.error().message};
-    handle.own = {*taken, kWorkspaceBytes};
-  }
+Status RealLibraries::loadDnnOnce() {
+  const std::lock_guard lock(mutex_);
+  if (dnn_) return {};
+  auto loaded = loadDnn();
+  if (!loaded) return loaded.error();
+  dnn_ = std::move(*loaded);
+  return {};
+}
+
+Status RealLibraries::readyDnn(Handle& handle) {
   if (handle.dnn == nullptr) {
     if (const cudnnStatus_t status = dnn_->cudnnCreate(&handle.dnn); status != CUDNN_STATUS_SUCCESS) {
       handle.dnn = nullptr;
@@ -279,6 +285,36 @@ Status RealLibraries::callDnn(Handle& handle, std::span<const std::byte> paramet
       return Error{errorOf(status), std::string("cudnnSetStream: ") + dnn_->cudnnGetErrorString(status)};
     handle.dnnHasStream = true;
   }
+  return {};
+}
+
+Status RealLibraries::callRecurrent(Handle& handle, std::span<const std::byte> parameters) {
+  dnn::RecurrentCall call;
+  if (!dnn::takeApart(parameters, call)) return Error{CudaError::invalidValue, "no recurrent network of cuDNN"};
+  if (const Status loaded = loadDnnOnce(); !loaded) return loaded;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!recurrent_) {
+      auto loaded = loadRecurrent();
+      if (!loaded) return loaded.error();
+      recurrent_ = std::move(*loaded);
+    }
+  }
+  if (const Status ready = readyDnn(handle); !ready) return ready;
+  return runRecurrent(*recurrent_, handle.dnn, call);
+}
+
+Status RealLibraries::callDnn(Handle& handle, std::span<const std::byte> parameters) {
+  dnn::Parts parts;
+  if (!dnn::takeApart(parameters, parts)) return Error{CudaError::invalidValue, "no graph of cuDNN"};
+  if (const Status loaded = loadDnnOnce(); !loaded) return loaded;
+  const bool classic = isClassic(parts);
+  if (memory_ && (!classic || worksInMemory(parts)) && handle.own.bytes == 0) {
+    auto taken = memory_->take(kWorkspaceBytes);
+    if (!taken) return Error{taken.error().code, "cuDNN's workspace of " + std::to_string(kWorkspaceBytes) + " bytes: " + taken.error().message};
+    handle.own = {*taken, kWorkspaceBytes};
+  }
+  if (const Status ready = readyDnn(handle); !ready) return ready;
   return runGraph(handle, parts, handle.own, classic);
 }
 

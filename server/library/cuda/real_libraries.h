@@ -46,6 +46,7 @@ struct Workspace {
 struct BlasApi;
 struct LtApi;
 struct DnnApi;
+struct RecurrentApi;
 struct Handle;  // of cuBLAS, and what is set in it; and of cuDNN
 
 // What a call is but for where its memory lies: its bytes, of which words that are addresses in `windows` count only as far as they are aligned. What a library does for the
@@ -81,6 +82,10 @@ class RealLibraries {
   Status callBlas(Handle& handle, blas::Function function, const blas::Call& call);
   Status callLt(Handle& handle, const blas::LtMatmul& call);
   Status callDnn(Handle& handle, std::span<const std::byte> parameters);
+  Status callRecurrent(Handle& handle, std::span<const std::byte> parameters);
+  // Loads cuDNN, and makes the handle's own, in its stream.
+  Status loadDnnOnce();
+  Status readyDnn(Handle& handle);
   Status runGraph(Handle& handle, const dnn::Parts& parts, Workspace own, bool classic);
 
   std::unique_ptr<WorkMemory> memory_;
@@ -89,6 +94,7 @@ class RealLibraries {
   std::unique_ptr<BlasApi> blas_;
   std::unique_ptr<LtApi> lt_;
   std::unique_ptr<DnnApi> dnn_;
+  std::unique_ptr<RecurrentApi> recurrent_;
   std::vector<std::unique_ptr<Handle>> all_;
   std::vector<Handle*> free_;
 };

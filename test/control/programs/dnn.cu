@@ -6,7 +6,7 @@ int main() {
   void* memory = nullptr;
   cudaMalloc(&memory, 1024);
   cudnnCreate(&handle);
-  cudnnRNNDescriptor_t network;
-  cudnnCreateRNNDescriptor(&network);
+  cudnnCTCLossDescriptor_t loss;
+  cudnnCreateCTCLossDescriptor(&loss);
   return cudnnDestroy(handle);
 }
