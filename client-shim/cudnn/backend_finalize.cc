@@ -20,6 +20,7 @@ bool isOperation(cudnnBackendDescriptorType_t type) {
     case CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR:
     case CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR:
     case CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR:
+    case CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR:
       return true;
     default:
       return false;
@@ -40,7 +41,7 @@ Outcome finalizeTensor(const Content& content) {
   const auto dims = content.wholes(CUDNN_ATTR_TENSOR_DIMENSIONS), strides = content.wholes(CUDNN_ATTR_TENSOR_STRIDES);
   if (dims->empty() || dims->size() != strides->size()) return {CUDNN_STATUS_BAD_PARAM, "not as many strides as dimensions"};
   for (std::size_t i = 0; i < dims->size(); ++i)
-    if ((*dims)[i] < 1 || (*strides)[i] < 1) return {CUDNN_STATUS_BAD_PARAM, "a dimension or a stride that is not above 0"};
+    if ((*dims)[i] < 1 || (*strides)[i] < 0) return {CUDNN_STATUS_BAD_PARAM, "a dimension that is not above 0, or a stride below it"};
   const auto alignment = content.one<std::int64_t>(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT);
   if (alignment < 1 || alignment % static_cast<std::int64_t>(bytesOf(type)) != 0)
     return {CUDNN_STATUS_BAD_PARAM, "an alignment that the type does not divide"};

@@ -1,6 +1,7 @@
 #include "schemas/dnn/check.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "schemas/dnn/operations.h"
@@ -19,11 +20,19 @@ Wide reachOf(const Tensor& tensor) {
   return reach;
 }
 
-// Sorted by stride, each dimension steps over all that the smaller ones reach.
+// Whether an element is repeated along a dimension.
+bool repeats(const Tensor& tensor) {
+  for (std::uint32_t i = 0; i < tensor.rank; ++i) {
+    if (tensor.dims[i] > 1 && tensor.strides[i] == 0) return true;
+  }
+  return false;
+}
+
+// Sorted by stride, each dimension steps over all that the smaller ones reach. Elements that are repeated as a whole are none that overlap.
 bool overlaps(const Tensor& tensor) {
   std::uint32_t order[kMaxRank] = {}, count = 0;
   for (std::uint32_t i = 0; i < tensor.rank; ++i) {
-    if (tensor.dims[i] == 1) continue;
+    if (tensor.dims[i] == 1 || tensor.strides[i] == 0) continue;
     std::uint32_t at = count++;
     for (; at > 0 && tensor.strides[order[at - 1]] > tensor.strides[i]; --at) order[at] = order[at - 1];
     order[at] = i;
@@ -50,16 +59,22 @@ Check checkTensor(const Tensor& tensor, Wide& passingBytes) {
     }
     if (dim < 1) return invalid("a tensor's dimension");
     if (dim > kMostElements) return unsupported("a dimension of more than 2147483647");
-    if (dim > 1 && stride < 1) return invalid("a tensor's stride");
+    if (dim > 1 && stride < 0) return invalid("a tensor's stride");
     if (dim > 1 && stride > kMostStride) return unsupported("a tensor's stride");
     elements *= dim;
     if (elements * bytes > static_cast<Wide>(kMostBytes)) return unsupported("a tensor of more bytes than a window holds");
   }
   if (reachOf(tensor) * bytes > static_cast<Wide>(kMostBytes)) return unsupported("a tensor of more bytes than a window holds");
   if (overlaps(tensor)) return unsupported("a tensor whose elements overlap");
+  if (tensor.alignment > kMostAlignment || !std::has_single_bit(std::max<std::uint32_t>(tensor.alignment, 1))) return invalid("a tensor's alignment");
   if (tensor.kind == TensorKind::scalar && elements != 1) return invalid("a scalar's dimensions");
   if (tensor.kind == TensorKind::passing) passingBytes += elements * bytes;
-  return passingBytes > static_cast<Wide>(kMostPassingBytes) ? unsupported("passing tensors of more than 2 GiB") : Check{};
+  return passingBytes > static_cast<Wide>(kMostPassingBytes) ? unsupported("passing tensors of more than 16 TiB") : Check{};
+}
+
+// What reads elements one by one, wherever they lie.
+bool readsRepeated(Operation operation) {
+  return operation == Operation::pointwise || operation == Operation::matrixProduct || operation == Operation::attentionForward;
 }
 
 // Numbers of tensors, and the order of writing and reading.
@@ -68,6 +83,7 @@ Check checkUse(const Parts& parts, const Node& node, std::vector<bool>& written)
     if (input == kNoTensor) continue;
     if (input >= parts.tensors.size()) return invalid("an input's number");
     if (parts.tensors[input].kind == TensorKind::passing && !written[input]) return invalid("a passing tensor that is read before it is written");
+    if (repeats(parts.tensors[input]) && !readsRepeated(node.operation)) return invalid("a tensor's stride");
   }
   for (std::uint32_t i = 0; i < kMaxOutputs; ++i) {
     const std::uint16_t output = node.outputs[i];
@@ -75,6 +91,7 @@ Check checkUse(const Parts& parts, const Node& node, std::vector<bool>& written)
     if (output >= parts.tensors.size()) return invalid("an output's number");
     const TensorKind kind = parts.tensors[output].kind;
     if (kind == TensorKind::scalar) return invalid("an output that is a scalar");
+    if (repeats(parts.tensors[output])) return invalid("the stride of a tensor that is written");
     if (kind == TensorKind::passing && written[output]) return invalid("a passing tensor that is written twice");
     if (std::count(node.outputs, node.outputs + i, output) != 0) return invalid("a tensor that is two outputs");
     if (i == 0 && kind == TensorKind::passing && node.beta != 0) return invalid("beta of a passing tensor");

@@ -18,6 +18,7 @@ inline constexpr std::uint32_t kGraphFunction = 0;
 inline constexpr std::uint32_t kMaxRank = 8;       // CUDNN_DIM_MAX
 inline constexpr std::uint32_t kMaxSpatial = 3;
 inline constexpr std::uint32_t kMaxTensors = 96, kMaxNodes = 48;  // they fit a command's payload
+inline constexpr std::uint32_t kMostAlignment = 128;
 inline constexpr std::uint32_t kMaxInputs = 8, kMaxOutputs = 6;
 inline constexpr std::uint16_t kNoTensor = 0xffff;
 
@@ -34,11 +35,13 @@ struct Tensor {
   std::uint64_t address = 0;  // of the element with index 0 in every dimension
   std::uint64_t scalar[1] = {};
   std::int64_t dims[kMaxRank] = {};     // of `rank`; the rest 0. N, C, then the spatial ones; a filter's are K, C / groups, spatial
-  std::int64_t strides[kMaxRank] = {};  // in elements, above 0 where the dimension is above 1
+  // In elements; where the dimension is above 1 above 0, or, of what is only read, 0: the same element again and again.
+  std::int64_t strides[kMaxRank] = {};
   std::uint8_t rank = 0;
   Type type{};
   TensorKind kind{};
-  std::uint8_t reserved[5] = {};
+  std::uint8_t alignment = 0;  // bytes that the program says its address is a multiple of, a power of two up to kMostAlignment; 0: it says nothing
+  std::uint8_t reserved[4] = {};
 };
 static_assert(std::is_trivially_copyable_v<Tensor> && sizeof(Tensor) == 152);
 
@@ -56,7 +59,8 @@ enum class Operation : std::uint8_t {
   pointwise = 4,
   // in: x. out: y. mode: cudnnReduceTensorOp_t. Dimensions that are 1 in y are reduced.
   reduction = 5,
-  // in: a (…, m, k), b (…, k, n). out: c. Leading dimensions that are 1 are repeated.
+  // in: a (…, m, k), b (…, k, n). out: c. Leading dimensions that divide c's are repeated, each of theirs for as many of c's that follow each other:
+  // 1 for all, and heads that are shared.
   matrixProduct = 6,
   // in: x, [scale], [bias], [mean], [variance], [running mean], [running variance]. out: y, [mean], [inverse deviation],
   // [next running mean], [next running variance]. mode: cudnnBackendNormMode_t (layer 0, instance 1, batch 2, group 3, RMS 4).
@@ -82,6 +86,11 @@ enum class Operation : std::uint8_t {
   responseNormBackward = 14,
   // y = x in another layout or type; dimensions are the same. in: x. out: y.
   copy = 15,
+  // o = softmax(scale q k') v, as one operation. in: q (batch, heads, queries, depth), k (batch, heads of k, keys, depth), v (batch, heads of v, keys,
+  // depth of v), [scale], [lengths of q], [lengths of k and v]. out: o (batch, heads, queries, depth of v), [statistics] (batch, heads, queries, 1).
+  // Heads of k and v divide those of q and are shared as in matrixProduct. The scale is one float; 1 without it. Lengths (batch, 1, 1, 1), both or
+  // neither, say how many queries and keys there are: o is 0 beyond. Statistics are the logarithms of the sums that softmax divides by, in float.
+  attentionForward = 16,
 };
 
 enum class ConvolutionMode : std::uint8_t { flipped = 0, crossCorrelation = 1 };  // cudnnConvolutionMode_t
@@ -101,7 +110,7 @@ inline constexpr std::uint32_t kWindow = 0, kAlpha = 1, kBeta = 2, kK = 3;
 struct Node {
   Operation operation{};
   std::uint8_t spatial = 0;  // of convolutions and pools: how many dimensions; else 0
-  Type compute{};            // what sums are kept in: f32, f64 or i32
+  Type compute{};            // what sums are kept in: f32, f64 or i32; of pointwise operations boolean as well
   MathType math{};           // of convolutions and matrix products; else standard
   std::uint16_t mode = 0;
   std::uint16_t flags = 0;

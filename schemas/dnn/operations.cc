@@ -1,6 +1,8 @@
 #include "schemas/dnn/operations.h"
 
+#include <algorithm>
 #include <cmath>
+#include <initializer_list>
 
 namespace rouse::dnn {
 namespace {
@@ -68,6 +70,9 @@ bool signatureOf(const Node& node, Signature& signature) {
       return true;
     case Operation::normBackward:
       signature = {3, 5, 1, 3};
+      return true;
+    case Operation::attentionForward:
+      signature = {3, 6, 1, 2};
       return true;
   }
   return false;
@@ -173,7 +178,7 @@ Check checkProduct(const Use& use) {
   if (a.dims[rank - 2] != c.dims[rank - 2] || b.dims[rank - 1] != c.dims[rank - 1] || a.dims[rank - 1] != b.dims[rank - 2])
     return invalid("matrices that do not match");
   for (std::uint32_t i = 0; i + 2 < rank; ++i) {
-    if ((a.dims[i] != 1 && a.dims[i] != c.dims[i]) || (b.dims[i] != 1 && b.dims[i] != c.dims[i])) return unsupported("batches that do not match");
+    if (c.dims[i] % a.dims[i] != 0 || c.dims[i] % b.dims[i] != 0) return unsupported("batches that do not match");
   }
   if (allFloat(use)) return {};
   const bool integers = a.type == Type::i8 && b.type == Type::i8 && (c.type == Type::i32 || c.type == Type::f32);
@@ -260,6 +265,33 @@ Check checkNorm(const Use& use) {
   return {};
 }
 
+bool isShape(const Tensor& tensor, std::initializer_list<std::int64_t> dims) { return tensor.rank == dims.size() && std::equal(dims.begin(), dims.end(), tensor.dims); }
+
+Check checkAttention(const Use& use) {
+  const Tensor &q = *use.in(0), &k = *use.in(1), &v = *use.in(2), &o = *use.out(0);
+  const Tensor *scale = use.in(3), *queries = use.in(4), *keys = use.in(5), *statistics = use.out(1);
+  if (q.rank != 4 || k.rank != 4 || v.rank != 4) return invalid("the tensors' ranks");
+  if (k.dims[0] != q.dims[0] || v.dims[0] != q.dims[0] || k.dims[3] != q.dims[3] || v.dims[2] != k.dims[2]) return invalid("queries, keys and values that do not match");
+  if (q.dims[1] % k.dims[1] != 0 || q.dims[1] % v.dims[1] != 0) return invalid("heads that do not divide those of the queries");
+  if (!isShape(o, {q.dims[0], q.dims[1], q.dims[2], v.dims[3]})) return invalid("the output's shape");
+  if (statistics != nullptr && !isShape(*statistics, {q.dims[0], q.dims[1], q.dims[2], 1})) return invalid("the shape of the statistics");
+  const bool halves = q.type == Type::f16 || q.type == Type::bf16;
+  if (!(halves || q.type == Type::f32) || k.type != q.type || v.type != q.type || (o.type != q.type && o.type != Type::f32)) return unsupported("this combination of types");
+  if (use.node.compute != Type::f32) return unsupported("the compute type");
+  if (statistics != nullptr && statistics->type != Type::f32) return unsupported("statistics that are no floats");
+  if (scale != nullptr && (elementsOf(*scale) != 1 || scale->type != Type::f32)) return invalid("a scale that is not one float");
+  if ((queries == nullptr) != (keys == nullptr)) return unsupported("lengths of queries without those of keys, or those alone");
+  for (const Tensor* lengths : {queries, keys}) {
+    if (lengths == nullptr) continue;
+    if (!isShape(*lengths, {q.dims[0], 1, 1, 1})) return invalid("the shape of the lengths");
+    if (lengths->kind != TensorKind::memory || (lengths->type != Type::i32 && lengths->type != Type::i64)) return unsupported("lengths that are no integers in memory");
+  }
+  for (const Tensor* each : {&q, &k, &v, &o}) {
+    if (each->kind != TensorKind::memory) return unsupported("attention whose tensors are not in memory");
+  }
+  return {};
+}
+
 Check checkSame(const Use& use, std::uint32_t inputs) {
   for (std::uint32_t i = 0; i < inputs; ++i) {
     if (!sameShape(*use.in(i), *use.out(0))) return invalid("shapes that do not match");
@@ -296,7 +328,7 @@ std::uint32_t pointwiseInputs(std::uint16_t mode) {
 
 bool multiplies(Operation operation) {
   return operation == Operation::convolutionForward || operation == Operation::convolutionBackwardData || operation == Operation::convolutionBackwardFilter ||
-         operation == Operation::matrixProduct;
+         operation == Operation::matrixProduct || operation == Operation::attentionForward;
 }
 
 Averaged averagedBy(const Parts& parts, const Node& node) { return averaged({parts, node}); }
@@ -306,7 +338,8 @@ Check checkOperation(const Parts& parts, const Node& node) {
   if (!signatureOf(node, signature)) return invalid("the operation");
   if (node.operation == Operation::pointwise && signature.inputs == 0) return invalid("the pointwise mode");
   if (!follows(node, signature)) return invalid("which inputs and outputs there are");
-  if (node.compute != Type::f32 && node.compute != Type::f64 && node.compute != Type::i32) return unsupported("the compute type");
+  const bool truth = node.compute == Type::boolean && node.operation == Operation::pointwise;
+  if (!truth && node.compute != Type::f32 && node.compute != Type::f64 && node.compute != Type::i32) return unsupported("the compute type");
   if (node.math > MathType::fma || (node.math != MathType::standard && !multiplies(node.operation))) return invalid("the math type");
   const Use use{parts, node};
   switch (node.operation) {
@@ -344,6 +377,9 @@ Check checkOperation(const Parts& parts, const Node& node) {
       return checkResponseNorm(use);
     case Operation::copy:
       return checkSame(use, 1);
+    case Operation::attentionForward:
+      if (node.alpha != 1 || node.beta != 0) return unsupported("alpha and beta of attention");
+      return checkAttention(use);
   }
   return invalid("the operation");
 }

@@ -12,11 +12,13 @@ namespace {
 // More than the heuristics know of anything, so that what is left out is not all there is.
 constexpr std::int64_t kMostConfigurations = 64;
 
-// How the address is aligned, as far as kernels care.
+// How the address is aligned, as far as kernels care: as the program says, by which the library chooses, unless that is not so.
 std::int64_t alignmentOf(const dnn::Tensor& tensor) {
+  const std::int64_t most = tensor.alignment != 0 ? tensor.alignment : tensor.kind == dnn::TensorKind::memory ? dnn::kMostAlignment : 16;
+  if (tensor.kind != dnn::TensorKind::memory) return most;
   std::int64_t alignment = dnn::bytesOf(tensor.type);
-  while (alignment < 128 && tensor.address % static_cast<std::uint64_t>(alignment * 2) == 0) alignment *= 2;
-  return tensor.kind == dnn::TensorKind::memory ? alignment : 16;
+  while (alignment < most && tensor.address % static_cast<std::uint64_t>(alignment * 2) == 0) alignment *= 2;
+  return alignment;
 }
 
 cudnnBackendDescriptor_t makeTensor(Maker& maker, const dnn::Tensor& tensor, std::int64_t number) {
@@ -123,8 +125,9 @@ cudnnBackendDescriptor_t makePointwise(Maker& maker, const dnn::Node& node, cons
     if (inputs > 1) maker.setDescriptor(made, CUDNN_ATTR_OPERATION_POINTWISE_BDESC, tensors.in(1));
     if (inputs > 2) maker.setDescriptor(made, CUDNN_ATTR_OPERATION_POINTWISE_TDESC, tensors.in(2));
     maker.setDescriptor(made, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, tensors.out());
-    maker.setScalar(made, CUDNN_ATTR_OPERATION_POINTWISE_ALPHA1, node, node.numbers[dnn::kScaleX]);
-    if (inputs > 1) maker.setScalar(made, CUDNN_ATTR_OPERATION_POINTWISE_ALPHA2, node, node.numbers[dnn::kScaleB]);
+    // What is 1 is not set: of numbers other than floats, and of choices, there are no factors.
+    if (node.numbers[dnn::kScaleX] != 1) maker.setScalar(made, CUDNN_ATTR_OPERATION_POINTWISE_ALPHA1, node, node.numbers[dnn::kScaleX]);
+    if (inputs > 1 && node.numbers[dnn::kScaleB] != 1) maker.setScalar(made, CUDNN_ATTR_OPERATION_POINTWISE_ALPHA2, node, node.numbers[dnn::kScaleB]);
   }
   maker.finish(made);
   return made;
@@ -156,13 +159,28 @@ cudnnBackendDescriptor_t makeReduction(Maker& maker, const dnn::Node& node, cons
   return made;
 }
 
+cudnnBackendDescriptor_t makeAttention(Maker& maker, const Tensors& tensors) {
+  const auto made = maker.make(CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR);
+  constexpr cudnnBackendAttributeName_t kInputs[] = {CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC,         CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC,
+                                                     CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC,         CUDNN_ATTR_OPERATION_SDPA_FWD_SCALEDESC,
+                                                     CUDNN_ATTR_OPERATION_SDPA_FWD_SEQ_LEN_QDESC, CUDNN_ATTR_OPERATION_SDPA_FWD_SEQ_LEN_KVDESC};
+  for (int i = 0; i < static_cast<int>(std::size(kInputs)); ++i) {
+    if (tensors.hasIn(i)) maker.setDescriptor(made, kInputs[i], tensors.in(i));
+  }
+  maker.setDescriptor(made, CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC, tensors.out());
+  if (tensors.hasOut(1)) maker.setDescriptor(made, CUDNN_ATTR_OPERATION_SDPA_FWD_STATSDESC, tensors.out(1));
+  maker.finish(made);
+  return made;
+}
+
 Status unserved(const dnn::Parts& parts) {
   for (const dnn::Node& node : parts.nodes) {
     const std::string name = dnn::nameOf(node);
     const bool convolution = node.operation == dnn::Operation::convolutionForward || node.operation == dnn::Operation::convolutionBackwardData ||
                              node.operation == dnn::Operation::convolutionBackwardFilter;
     const bool norm = node.operation == dnn::Operation::normForward || node.operation == dnn::Operation::normBackward;
-    const bool other = node.operation == dnn::Operation::pointwise || node.operation == dnn::Operation::matrixProduct || node.operation == dnn::Operation::reduction;
+    const bool other = node.operation == dnn::Operation::pointwise || node.operation == dnn::Operation::matrixProduct || node.operation == dnn::Operation::reduction ||
+                       node.operation == dnn::Operation::attentionForward;
     if (const char* lacks = norm ? lacksNorm(node) : nullptr; lacks != nullptr) return Error{CudaError::notSupported, "cuDNN on GPUs: " + name + " " + lacks + " is not served"};
     if (!convolution && !norm && !other) return Error{CudaError::notSupported, "cuDNN on GPUs: " + name + (parts.nodes.size() > 1 ? " among other operations" : " as it comes here") + " is not served"};
     // The backend API's other operations have no alpha and beta.
@@ -178,6 +196,7 @@ cudnnBackendDescriptor_t makeOperation(Maker& maker, const dnn::Node& node, std:
     case dnn::Operation::pointwise: return makePointwise(maker, node, tensors);
     case dnn::Operation::matrixProduct: return makeProduct(maker, node, tensors);
     case dnn::Operation::reduction: return makeReduction(maker, node, tensors);
+    case dnn::Operation::attentionForward: return makeAttention(maker, tensors);
     default: return makeConvolution(maker, node, tensors);
   }
 }
@@ -256,6 +275,7 @@ std::vector<std::byte> keyOf(const dnn::Parts& parts, std::uint64_t own) {
   key.graph.workspace = own;  // no plan may need more than it was chosen for
   for (dnn::Tensor& tensor : key.tensors) {
     tensor.address = static_cast<std::uint64_t>(alignmentOf(tensor));
+    tensor.alignment = 0;
     tensor.scalar[0] = 0;
   }
   // By value as well.

@@ -76,6 +76,7 @@ bool Plan::add(const dnn::Node& node) {
     case dnn::Operation::responseNormForward:
     case dnn::Operation::responseNormBackward: planResponseNorm(*this, node); break;
     case dnn::Operation::copy: planCopy(*this, node); break;
+    case dnn::Operation::attentionForward: planAttention(*this, node); break;
   }
   return refusal_.empty();
 }

@@ -78,6 +78,7 @@ struct Scale {
 View spatially(const View& view);
 
 // Each adds the phases of its node.
+void planAttention(Plan& plan, const dnn::Node& node);
 void planConvolution(Plan& plan, const dnn::Node& node);
 void planConvolutionBackwardData(Plan& plan, const dnn::Node& node);
 void planConvolutionBackwardFilter(Plan& plan, const dnn::Node& node);
