@@ -1,6 +1,6 @@
 // A libcudnn.so.9 that computes nothing: each function of the real one that is used writes down its name and its arguments, as 64-bit words;
 // attributes with their first values. Its heuristics know four configurations: one that rounds to 16 bits, one that makes no plan, one of tensor
-// cores that needs 4096 bytes of workspace; the first and the last, which rounds nothing, need 64.
+// cores that needs 4096 bytes of workspace, unless it is told how many; the first and the last, which rounds nothing, need 64.
 #include <cudnn.h>
 
 #include <map>
@@ -20,6 +20,11 @@ enum Configuration { rounding, planless, large, exact };
 std::map<std::uint64_t, Configuration>& kind() {
   static std::map<std::uint64_t, Configuration> configurations;
   return configurations;
+}
+
+std::int64_t& bytesOfLarge() {
+  static std::int64_t bytes = 4096;
+  return bytes;
 }
 
 template <class T>
@@ -96,6 +101,7 @@ ROUSE_EXPORTED cudnnStatus_t cudnnGetReductionWorkspaceSize(cudnnHandle_t, const
   return CUDNN_STATUS_SUCCESS;
 }
 ROUSE_EXPORTED const char* cudnnGetErrorString(cudnnStatus_t) { return "CUDNN_STATUS_OF_THE_DOUBLE"; }
+ROUSE_EXPORTED void cudnnGetLastErrorString(char* message, std::size_t bytes) { std::snprintf(message, bytes, "why the double refuses"); }
 
 ROUSE_EXPORTED cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t descriptor, cudnnDataType_t type, int rank, const int* dims, const int* strides) {
   Call call{"cudnnSetTensorNdDescriptor", {word(descriptor), word(type)}};
@@ -158,11 +164,12 @@ ROUSE_EXPORTED cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t c
     *found = which == rounding || which == large;
     if (*found != 0) std::memcpy(values, &note, sizeof note);
   } else {
-    const std::int64_t bytes = kind()[configurationOf()[word(descriptor)]] == large ? 4096 : 64;
+    const std::int64_t bytes = kind()[configurationOf()[word(descriptor)]] == large ? bytesOfLarge() : 64;
     *found = 1;
     std::memcpy(values, &bytes, sizeof bytes);
   }
   return CUDNN_STATUS_SUCCESS;
 }
 
+ROUSE_EXPORTED void rouse_double_large(std::uint64_t bytes) { bytesOfLarge() = static_cast<std::int64_t>(bytes); }
 ROUSE_TAKEN

@@ -76,7 +76,15 @@ TEST_CASE("tensors that are none", "[dnn]") {
   CHECK(said([](Parts& p) { p.tensors[0].strides[3] = 2; }) == "unsupported: a tensor whose elements overlap");
   CHECK(said([](Parts& p) { for (std::int64_t& dim : p.tensors[0].dims) dim = kMostElements; p.tensors[0].rank = 8; }).find("a tensor") != std::string::npos);
   CHECK(said([](Parts& p) { p.tensors[0].kind = TensorKind::scalar; }) == "invalid: a scalar's dimensions");
-  CHECK(said([](Parts& p) { p.tensors[3].dims[0] = 1 << 22; }) == "unsupported: passing tensors of more than 2 GiB");
+  CHECK(said([](Parts& p) { for (const std::size_t i : {3u, 4u}) setShape(p.tensors[i], {1 << 23, 6, 256, 256}, Layout::rows); }) ==
+        "unsupported: passing tensors of more than 16 TiB");
+  CHECK(said([](Parts& p) { p.tensors[0].alignment = 16; }) == "runs");
+  CHECK(said([](Parts& p) { p.tensors[0].alignment = 24; }) == "invalid: a tensor's alignment");
+  CHECK(said([](Parts& p) { p.tensors[0].alignment = 129; }) == "invalid: a tensor's alignment");
+  // The same elements again and again: of what is read one by one, and not of what is written.
+  CHECK(said([](Parts& p) { p.tensors[2].dims[0] = 2; p.tensors[2].strides[0] = 0; }) == "runs");
+  CHECK(said([](Parts& p) { p.tensors[5].strides[0] = 0; }) == "invalid: the stride of a tensor that is written");
+  CHECK(said([](Parts& p) { p.tensors[3].strides[0] = 0; }) == "invalid: the stride of a tensor that is written");
   // A dimension of 1 has any stride.
   CHECK(said([](Parts& p) { p.tensors[2].strides[0] = p.tensors[2].strides[2] = -7; }) == "runs");
 }
@@ -108,6 +116,70 @@ TEST_CASE("nodes that no graph has", "[dnn]") {
   GraphOf g = fusedConvolution();
   g.parts.nodes[2].mode = 4711;
   CHECK(check(g.parts).node == 2);
+}
+
+TEST_CASE("attention: shapes, heads, types, lengths", "[dnn]") {
+  struct Shape {
+    Dims q{2, 4, 10, 8}, k{2, 2, 12, 8}, v{2, 1, 12, 6}, o{2, 4, 10, 6}, scale{1, 1, 1, 1}, queries{2, 1, 1, 1}, keys{2, 1, 1, 1}, statistics{2, 4, 10, 1};
+  };
+  const auto graphOf = [](const Shape& shape) {
+    GraphOf g;
+    const auto q = g.tensor(shape.q, Type::f16), k = g.tensor(shape.k, Type::f16), v = g.tensor(shape.v, Type::f16), scale = g.scalar(0.5f, 4);
+    const auto queries = g.tensor(shape.queries, Type::i32), keys = g.tensor(shape.keys, Type::i32), o = g.tensor(shape.o, Type::f16), statistics = g.tensor(shape.statistics);
+    setShape(g.parts.tensors[scale], shape.scale, Layout::rows);
+    g.node(Operation::attentionForward, {q, k, v, scale, queries, keys}, {o, statistics});
+    return g;
+  };
+  const auto shaped = [&](const std::function<void(Shape&)>& change) {
+    Shape shape;
+    change(shape);
+    return saidOf(graphOf(shape).parts);
+  };
+  const auto said = [&](const std::function<void(Parts&, Node&)>& change) {
+    GraphOf g = graphOf({});
+    change(g.parts, g.parts.nodes[0]);
+    return saidOf(g.parts);
+  };
+  CHECK(shaped([](Shape&) {}) == "runs");
+  CHECK(shaped([](Shape& s) { s.q = {8, 10, 8}; }) == "invalid: the tensors' ranks");
+  for (Dims Shape::*each : {&Shape::k, &Shape::v}) {
+    for (const std::size_t i : {0u, 2u}) CHECK(shaped([&](Shape& s) { ++(s.*each)[i]; }) == "invalid: queries, keys and values that do not match");
+    CHECK(shaped([&](Shape& s) { (s.*each)[1] = 3; }) == "invalid: heads that do not divide those of the queries");
+  }
+  CHECK(shaped([](Shape& s) { s.k[3] = 9; }) == "invalid: queries, keys and values that do not match");
+  for (const std::size_t i : {0u, 1u, 2u, 3u}) {
+    CHECK(shaped([&](Shape& s) { ++s.o[i]; }) == "invalid: the output's shape");
+    CHECK(shaped([&](Shape& s) { ++s.statistics[i]; }) == "invalid: the shape of the statistics");
+    CHECK(shaped([&](Shape& s) { ++s.queries[i]; }) == "invalid: the shape of the lengths");
+  }
+  CHECK(shaped([](Shape& s) { s.scale = {1, 4, 1, 1}; }) == "invalid: a scalar's dimensions");
+  CHECK(said([](Parts&, Node& node) { node.inputs[3] = node.inputs[4] = node.inputs[5] = node.outputs[1] = kNoTensor; }) == "runs");
+  CHECK(said([](Parts&, Node& node) { node.inputs[5] = kNoTensor; }) == "unsupported: lengths of queries without those of keys, or those alone");
+  CHECK(said([](Parts&, Node& node) { node.inputs[2] = kNoTensor; }) == "invalid: which inputs and outputs there are");
+  CHECK(said([](Parts&, Node& node) { node.inputs[6] = 0; }) == "invalid: which inputs and outputs there are");
+  CHECK(said([](Parts&, Node& node) { node.outputs[0] = kNoTensor; }) == "invalid: which inputs and outputs there are");
+  CHECK(said([](Parts&, Node& node) { node.beta = 1; }) == "unsupported: alpha and beta of attention");
+  CHECK(said([](Parts&, Node& node) { node.compute = Type::f64; }) == "unsupported: the compute type");
+  CHECK(said([](Parts&, Node& node) { node.compute = Type::boolean; }) == "unsupported: the compute type");
+  CHECK(said([](Parts& p, Node&) { p.tensors[1].type = Type::bf16; }) == "unsupported: this combination of types");
+  CHECK(said([](Parts& p, Node&) { for (const int i : {0, 1, 2, 6}) p.tensors[static_cast<std::size_t>(i)].type = Type::i8; }) == "unsupported: this combination of types");
+  CHECK(said([](Parts& p, Node&) { p.tensors[7].type = Type::f16; }) == "unsupported: statistics that are no floats");
+  CHECK(said([](Parts& p, Node&) { p.tensors[3].type = Type::f64; }) == "invalid: a scale that is not one float");
+  CHECK(said([](Parts& p, Node&) { p.tensors[5].type = Type::f32; }) == "unsupported: lengths that are no integers in memory");
+  CHECK(said([](Parts& p, Node&) { p.tensors[6].kind = TensorKind::passing; }) == "unsupported: attention whose tensors are not in memory");
+}
+
+TEST_CASE("products of matrices: batches that are repeated, and heads that are shared", "[dnn]") {
+  const auto said = [](const Dims& a, const Dims& b, const Dims& c) {
+    GraphOf g;
+    const auto left = g.tensor(a), right = g.tensor(b), to = g.tensor(c);
+    g.node(Operation::matrixProduct, {left, right}, {to});
+    return saidOf(g.parts);
+  };
+  CHECK(said({2, 8, 3, 4}, {2, 8, 4, 5}, {2, 8, 3, 5}) == "runs");
+  CHECK(said({2, 8, 3, 4}, {1, 2, 4, 5}, {2, 8, 3, 5}) == "runs");
+  CHECK(said({2, 8, 3, 4}, {2, 3, 4, 5}, {2, 8, 3, 5}) == "unsupported: batches that do not match");
+  CHECK(said({2, 8, 3, 4}, {4, 8, 4, 5}, {2, 8, 3, 5}) == "unsupported: batches that do not match");
 }
 
 TEST_CASE("convolutions: sizes, groups, windows", "[dnn]") {

@@ -21,6 +21,14 @@ std::int64_t alignmentOf(const dnn::Tensor& tensor) {
   return alignment;
 }
 
+// What the library says of its last refusal on this thread, after a colon; empty: nothing.
+std::string lastError(const DnnApi& api) {
+  char text[512] = "";
+  api.cudnnGetLastErrorString(text, sizeof text);
+  text[sizeof text - 1] = 0;
+  return text[0] != 0 ? std::string(": ") + text : std::string();
+}
+
 cudnnBackendDescriptor_t makeTensor(Maker& maker, const dnn::Tensor& tensor, std::int64_t number) {
   const auto made = maker.make(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
   std::int64_t strides[dnn::kMaxRank];
@@ -297,10 +305,10 @@ cudnnStatus_t BackendDescriptors::make(cudnnBackendDescriptorType_t type, cudnnB
   return status;
 }
 
-Status DnnPlans::run(const DnnApi& api, cudnnHandle_t handle, const dnn::Parts& parts, Workspace own) {
+Status DnnPlans::run(const DnnApi& api, cudnnHandle_t handle, const dnn::Parts& parts, Workspace own, const MoreWorkspace& more) {
   const auto failed = [&](cudnnStatus_t status, const char* where) {
     return Error{errorOf(status), std::string("cuDNN: ") + dnn::nameOf(parts.nodes[0]) + (parts.nodes.size() > 1 ? " and what follows: " : ": ") + where + ": " +
-                                         api.cudnnGetErrorString(status)};
+                                         api.cudnnGetErrorString(status) + lastError(api)};
   };
   // A tensor that no operation names is in no plan, and its address is anything.
   std::vector<bool> used(parts.tensors.size());
@@ -329,20 +337,28 @@ Status DnnPlans::run(const DnnApi& api, cudnnHandle_t handle, const dnn::Parts& 
       error.code = CudaError::notSupported;
       return error;
     }
-    const std::uint64_t workspace = std::max(parts.graph.workspaceBytes, own.bytes);
+    std::uint64_t workspace = std::max(parts.graph.workspaceBytes, own.bytes);
     std::int64_t needs = -1;
-    const auto plan = choose(api, descriptors, handle, graph, roundingOf(parts), workspace, needs);
+    auto plan = choose(api, descriptors, handle, graph, roundingOf(parts), std::max(workspace, more.most), needs);
+    if (plan != nullptr && static_cast<std::uint64_t>(needs) > workspace) {
+      workspace = std::max(workspace, more.take(static_cast<std::uint64_t>(needs)).bytes);
+      if (static_cast<std::uint64_t>(needs) > workspace) {
+        needs = -1;
+        plan = choose(api, descriptors, handle, graph, roundingOf(parts), workspace, needs);
+      }
+    }
     if (plan == nullptr && needs >= 0)
       return Error{CudaError::notSupported, std::string("cuDNN: ") + dnn::nameOf(parts.nodes[0]) + ": a workspace of " + std::to_string(workspace) +
                                                 " bytes; the library of this node needs at least " + std::to_string(needs)};
+    std::string why = plan == nullptr ? lastError(api) : std::string();
     if (plans_.size() >= kMost)
       plans_.erase(std::min_element(plans_.begin(), plans_.end(), [](const auto& one, const auto& other) { return one.second.used < other.second.used; }));
-    place = plans_.emplace(std::move(key), plan != nullptr ? Plan{std::move(descriptors), plan, static_cast<std::uint64_t>(needs)}
-                                                           : Plan{BackendDescriptors(api)}).first;
+    place = plans_.emplace(std::move(key), plan != nullptr ? Plan{std::move(descriptors), plan, {}, static_cast<std::uint64_t>(needs)}
+                                                           : Plan{BackendDescriptors(api), nullptr, std::move(why)}).first;
   }
   place->second.used = ++calls_;
   if (place->second.plan == nullptr)
-    return Error{CudaError::notSupported, std::string("cuDNN: ") + dnn::nameOf(parts.nodes[0]) + ": the library of this node makes no plan of it"};
+    return Error{CudaError::notSupported, std::string("cuDNN: ") + dnn::nameOf(parts.nodes[0]) + ": the library of this node makes no plan of it" + place->second.why};
   BackendDescriptors descriptors(api);
   Maker maker(api, descriptors);
   std::vector<std::int64_t> numbers;
@@ -368,6 +384,7 @@ Status DnnPlans::run(const DnnApi& api, cudnnHandle_t handle, const dnn::Parts& 
   const auto pack = maker.make(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
   maker.set(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, numbers.data(), static_cast<std::int64_t>(numbers.size()));
   maker.set(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, pointers.data(), static_cast<std::int64_t>(pointers.size()));
+  if (place->second.workspace > std::max(parts.graph.workspaceBytes, own.bytes)) own = more.take(place->second.workspace);
   const std::uint64_t workspace = place->second.workspace <= parts.graph.workspaceBytes ? parts.graph.workspace : own.address;
   maker.set(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, reinterpret_cast<void*>(workspace));
   maker.finish(pack);
