@@ -326,6 +326,12 @@ void Lowering::reshape(const Content& operation) {
   const dnn::Tensor to = to_.parts.tensors[y];
   dnn::Tensor seen = to_.parts.tensors[x];
   const auto compute = seen.type == dnn::Type::f64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
+  if (seen.kind == dnn::TensorKind::passing || to.kind == dnn::TensorKind::passing) {
+    dnn::Node& made = node(dnn::Operation::reorder, compute, {x}, {y});
+    if (operation.has(CUDNN_ATTR_OPERATION_RESHAPE_MODE))
+      made.mode = modeOf(operation.one<cudnnBackendReshapeMode_t>(CUDNN_ATTR_OPERATION_RESHAPE_MODE) + 1);
+    return;
+  }
   if (seen.rank != to.rank || !std::equal(seen.dims, seen.dims + seen.rank, to.dims)) {
     // The same elements in the same order, seen as y's shape.
     if (seen.kind != dnn::TensorKind::memory || !packed(seen))

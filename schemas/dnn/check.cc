@@ -28,23 +28,6 @@ bool repeats(const Tensor& tensor) {
   return false;
 }
 
-// Sorted by stride, each dimension steps over all that the smaller ones reach. Elements that are repeated as a whole are none that overlap.
-bool overlaps(const Tensor& tensor) {
-  std::uint32_t order[kMaxRank] = {}, count = 0;
-  for (std::uint32_t i = 0; i < tensor.rank; ++i) {
-    if (tensor.dims[i] == 1 || tensor.strides[i] == 0) continue;
-    std::uint32_t at = count++;
-    for (; at > 0 && tensor.strides[order[at - 1]] > tensor.strides[i]; --at) order[at] = order[at - 1];
-    order[at] = i;
-  }
-  Wide reach = 1;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    if (tensor.strides[order[i]] < reach) return true;
-    reach += static_cast<Wide>(tensor.dims[order[i]] - 1) * tensor.strides[order[i]];
-  }
-  return false;
-}
-
 Check checkTensor(const Tensor& tensor, Wide& passingBytes) {
   if (tensor.rank == 0 || tensor.rank > kMaxRank) return invalid("a tensor's rank");
   if (tensor.kind > TensorKind::passing) return invalid("a tensor's kind");
@@ -65,7 +48,8 @@ Check checkTensor(const Tensor& tensor, Wide& passingBytes) {
     if (elements * bytes > static_cast<Wide>(kMostBytes)) return unsupported("a tensor of more bytes than a window holds");
   }
   if (reachOf(tensor) * bytes > static_cast<Wide>(kMostBytes)) return unsupported("a tensor of more bytes than a window holds");
-  if (overlaps(tensor)) return unsupported("a tensor whose elements overlap");
+  // Strides of what is in no memory say in which order its dimensions come, and no more.
+  if (tensor.kind != TensorKind::passing && overlaps(tensor)) return unsupported("a tensor whose elements overlap");
   if (tensor.alignment > kMostAlignment || !std::has_single_bit(std::max<std::uint32_t>(tensor.alignment, 1))) return invalid("a tensor's alignment");
   if (tensor.kind == TensorKind::scalar && elements != 1) return invalid("a scalar's dimensions");
   if (tensor.kind == TensorKind::passing) passingBytes += elements * bytes;
@@ -103,6 +87,23 @@ Check checkUse(const Parts& parts, const Node& node, std::vector<bool>& written)
 }
 
 }  // namespace
+
+// Sorted by stride, each dimension steps over all that the smaller ones reach. Elements that are repeated as a whole are none that overlap.
+bool overlaps(const Tensor& tensor) {
+  std::uint32_t order[kMaxRank] = {}, count = 0;
+  for (std::uint32_t i = 0; i < tensor.rank; ++i) {
+    if (tensor.dims[i] == 1 || tensor.strides[i] == 0) continue;
+    std::uint32_t at = count++;
+    for (; at > 0 && tensor.strides[order[at - 1]] > tensor.strides[i]; --at) order[at] = order[at - 1];
+    order[at] = i;
+  }
+  Wide reach = 1;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (tensor.strides[order[i]] < reach) return true;
+    reach += static_cast<Wide>(tensor.dims[order[i]] - 1) * tensor.strides[order[i]];
+  }
+  return false;
+}
 
 std::uint32_t bytesOf(Type type) {
   switch (type) {

@@ -58,10 +58,14 @@ bool ranges(const Parts& parts, std::vector<Range>& found);
 
 std::uint32_t bytesOf(Type type);  // 0: it is none
 std::int64_t elementsOf(const Tensor& tensor);  // of one that has been checked
+// Whether some of its elements are where others are; not those that a stride of 0 repeats.
+bool overlaps(const Tensor& tensor);
 // Convolutions, matrix products and attention.
 bool multiplies(Operation operation);
 // How many inputs a mode of `pointwise` has; 0: it is none.
 std::uint32_t pointwiseInputs(std::uint16_t mode);
+// Of a node that reorders, and has been checked: which dimension of x each of y's is.
+void reorderedBy(const Tensor& x, const Tensor& y, std::uint8_t order[kMaxRank]);
 // In words, for errors: "a convolution"; literal.
 const char* nameOf(const Node& node);
 inline bool isPointwiseBackward(std::uint16_t mode) { return mode >= 200 && mode < 300; }

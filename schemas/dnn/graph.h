@@ -57,7 +57,7 @@ enum class Operation : std::uint8_t {
   // repeated. numbers: kScaleX and kScaleB, which x and b are multiplied by (what is multiplied by 0 is not read), and those of the activations;
   // all that the mode uses are set.
   pointwise = 4,
-  // in: x. out: y. mode: cudnnReduceTensorOp_t. Dimensions that are 1 in y are reduced.
+  // in: x. out: y. mode: cudnnReduceTensorOp_t. Dimensions that are 1 in y are reduced; of those that divide x's, as many as follow each other.
   reduction = 5,
   // in: a (…, m, k), b (…, k, n). out: c. Leading dimensions that divide c's are repeated, each of theirs for as many of c's that follow each other:
   // 1 for all, and heads that are shared.
@@ -91,6 +91,9 @@ enum class Operation : std::uint8_t {
   // Heads of k and v divide those of q and are shared as in matrixProduct. The scale is one float; 1 without it. Lengths (batch, 1, 1, 1), both or
   // neither, say how many queries and keys there are: o is 0 beyond. Statistics are the logarithms of the sums that softmax divides by, in float.
   attentionForward = 16,
+  // x's dimensions in another order, each told by its stride, as cuDNN says that a matrix is transposed. in: x. out: y. mode: 0, or
+  // cudnnBackendReshapeMode_t and 1 where the program says it.
+  reorder = 17,
 };
 
 enum class ConvolutionMode : std::uint8_t { flipped = 0, crossCorrelation = 1 };  // cudnnConvolutionMode_t

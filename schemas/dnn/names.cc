@@ -21,6 +21,7 @@ const char* nameOf(const Node& node) {
     case Operation::responseNormBackward: return "a local response norm's gradient";
     case Operation::copy: return "a copy to another layout";
     case Operation::attentionForward: return "attention";
+    case Operation::reorder: return "a transpose";
   }
   return "an operation";
 }

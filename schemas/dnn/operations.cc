@@ -59,6 +59,7 @@ bool signatureOf(const Node& node, Signature& signature) {
     case Operation::softmaxForward:
     case Operation::responseNormForward:
     case Operation::copy:
+    case Operation::reorder:
       signature = {1, 1, 1, 1};
       return true;
     case Operation::poolBackward:
@@ -292,6 +293,34 @@ Check checkAttention(const Use& use) {
   return {};
 }
 
+// Each dimension of y with one of x's that is as long and has the same stride; those of length 1 have any.
+bool reorders(const Tensor& x, const Tensor& y, std::uint8_t order[kMaxRank]) {
+  if (x.rank != y.rank) return false;
+  std::uint32_t taken = 0;
+  for (std::uint32_t i = 0; i < y.rank; ++i) {
+    const auto same = [&](std::uint32_t j) { return (taken >> j & 1) == 0 && x.dims[j] == y.dims[i] && (y.dims[i] == 1 || x.strides[j] == y.strides[i]); };
+    // Where it stays, if it may.
+    std::uint32_t j = i;
+    if (!same(j)) for (j = 0; j < x.rank && !same(j);) ++j;
+    if (j == x.rank) return false;
+    taken |= 1u << j;
+    order[i] = static_cast<std::uint8_t>(j);
+  }
+  return true;
+}
+
+Check checkReduction(const Use& use) {
+  const Tensor &x = *use.in(0), &y = *use.out(0);
+  if (use.node.mode > 8) return invalid("the reduction's operation");
+  if (x.rank != y.rank) return invalid("the output's shape");
+  std::uint32_t parts = 0;
+  for (std::uint32_t i = 0; i < x.rank; ++i) {
+    if (x.dims[i] % y.dims[i] != 0) return invalid("the output's shape");
+    parts += y.dims[i] != 1 && y.dims[i] != x.dims[i];
+  }
+  return parts > 1 ? unsupported("a reduction of parts of two dimensions") : Check{};
+}
+
 Check checkSame(const Use& use, std::uint32_t inputs) {
   for (std::uint32_t i = 0; i < inputs; ++i) {
     if (!sameShape(*use.in(i), *use.out(0))) return invalid("shapes that do not match");
@@ -331,6 +360,8 @@ bool multiplies(Operation operation) {
          operation == Operation::matrixProduct || operation == Operation::attentionForward;
 }
 
+void reorderedBy(const Tensor& x, const Tensor& y, std::uint8_t order[kMaxRank]) { reorders(x, y, order); }
+
 Averaged averagedBy(const Parts& parts, const Node& node) { return averaged({parts, node}); }
 
 Check checkOperation(const Parts& parts, const Node& node) {
@@ -355,8 +386,7 @@ Check checkOperation(const Parts& parts, const Node& node) {
     case Operation::pointwise:
       return checkPointwise(use);
     case Operation::reduction:
-      if (node.mode > 8) return invalid("the reduction's operation");
-      return spreads(*use.out(0), *use.in(0)) ? Check{} : invalid("the output's shape");
+      return checkReduction(use);
     case Operation::matrixProduct:
       return checkProduct(use);
     case Operation::normForward:
@@ -380,6 +410,13 @@ Check checkOperation(const Parts& parts, const Node& node) {
     case Operation::attentionForward:
       if (node.alpha != 1 || node.beta != 0) return unsupported("alpha and beta of attention");
       return checkAttention(use);
+    case Operation::reorder: {
+      std::uint8_t order[kMaxRank];
+      if (node.mode > 2) return invalid("how it is reshaped");
+      if (node.alpha != 1 || node.beta != 0) return unsupported("alpha and beta of a transpose");
+      if (!allFloat(use)) return unsupported("this combination of types");
+      return reorders(*use.in(0), *use.out(0), order) ? Check{} : unsupported("a reshape that is no other order of dimensions");
+    }
   }
   return invalid("the operation");
 }

@@ -245,6 +245,36 @@ def attention_bias():
     attention(bias=normal(1, 1, 96, 160).astype(numpy.float16))
 
 
+def gradients(heads_of_k=4, queries=96, keys=160, allowed=None, **options):
+    half = cudnn.data_type.HALF
+    shared = 4 // heads_of_k
+    q, k, v, do = (normal(2, heads, length, 64).astype(numpy.float16) for heads, length in ((4, queries), (heads_of_k, keys), (heads_of_k, keys), (4, queries)))
+    if allowed is not None:
+        allowed = allowed(numpy.arange(queries)[:, None], numpy.arange(keys)[None, :])
+    o, stats = attended(q, k, v, 0.125, allowed)
+    g = Graph()
+    g.graph = cudnn.pygraph(io_data_type=half, intermediate_data_type=FLOAT, compute_data_type=FLOAT, handle=handle)
+    names = ("q", "k", "v", "o", "dO", "stats")
+    given = {name: g.tensor(each) for name, each in zip(names, (q, k, v, o.astype(numpy.float16), do, stats.astype(numpy.float32)))}
+    for each, like in zip(g.graph.sdpa_backward(name="gradients", attn_scale=0.125, **given, **options), (q, k, v)):
+        each.set_stride([stride // 2 for stride in like.strides])
+        g.output(each, like.shape, numpy.float16)
+    whole = [numpy.repeat(each.astype(numpy.float64), q.shape[1] // each.shape[1], 1) for each in (q, k, v, do)]
+    scores = 0.125 * whole[0] @ whole[1].swapaxes(2, 3)
+    weights = numpy.exp((scores if allowed is None else numpy.where(allowed, scores, -numpy.inf)) - stats)
+    slopes = 0.125 * weights * (whole[3] @ whole[2].swapaxes(2, 3) - (whole[3] * o).sum(3, keepdims=True))
+    dk, dv = slopes.swapaxes(2, 3) @ whole[0], weights.swapaxes(2, 3) @ whole[3]
+    wanted = [slopes @ whole[1]] + [each.reshape(2, heads_of_k, shared, keys, 64).sum(2) for each in (dk, dv)]
+    for got, w in zip(g.run(), wanted):
+        same(got.astype(numpy.float64), w, 8e-3)
+
+
+def attention_gradients():
+    gradients()
+    gradients(heads_of_k=2)
+    gradients(queries=128, keys=128, allowed=lambda row, column: column <= row, use_causal_mask=True)
+
+
 def attention_statistics():
     attention(statistics=True)
     attention(statistics=True, allowed=lambda row, column: column <= row, use_causal_mask=True)
@@ -253,7 +283,7 @@ def attention_statistics():
 handle = cudnn.create_handle()
 passed = failed = 0
 for check in (convolution_bias_relu, convolution_gradients, product_relu, layer_norm, rms_norm, batch_norm, reduction, attention_whole, attention_causal, attention_bottom_right,
-              attention_window, attention_bias, attention_statistics):
+              attention_window, attention_bias, attention_statistics, attention_gradients):
     try:
         check()
         passed += 1

@@ -457,6 +457,19 @@ TEST_CASE_METHOD(Cudnn, "attention: one operation, or many with integers and boo
   CHECK(parts.tensors[parts.nodes[4].outputs[0]].type == dnn::Type::boolean);
   CHECK(parts.tensors[parts.nodes[1].inputs[1]].strides[0] == 0);
   CHECK(parts.nodes[5].inputs[2] == parts.nodes[4].outputs[0]);
+  // A transpose of what passes, told by its strides alone.
+  Descriptor square(CUDNN_BACKEND_TENSOR_DESCRIPTOR), reshape(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR);
+  const char yes = 1;
+  square.wholes(CUDNN_ATTR_TENSOR_UNIQUE_ID, {107}).wholes(CUDNN_ATTR_TENSOR_DIMENSIONS, {2, 8, 32, 16}).wholes(CUDNN_ATTR_TENSOR_STRIDES, {4096, 512, 1, 32});
+  square.wholes(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, {16}).set<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, {CUDNN_DATA_HALF});
+  square.set<char>(CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, {yes}).done();
+  reshape.set(CUDNN_ATTR_OPERATION_RESHAPE_XDESC, product).set(CUDNN_ATTR_OPERATION_RESHAPE_YDESC, square);
+  reshape.set<cudnnBackendReshapeMode_t>(CUDNN_ATTR_OPERATION_RESHAPE_MODE, CUDNN_TYPE_RESHAPE_MODE, {CUDNN_RESHAPE_LOGICAL}).done();
+  const Descriptor back = tensor(108, {2, 8, 32, 16}), shown = apply(pointwise(CUDNN_POINTWISE_IDENTITY), square, nullptr, back);
+  Descriptor turns = graphOf(handle, {scored, reshape, shown});
+  turns.done();
+  parts = ran(turns, {0, 1, 108}, {memory, memory + 100000, memory + 300000});
+  CHECK((parts.nodes[1].operation == Operation::reorder && parts.nodes[1].mode == 1 + CUDNN_RESHAPE_LOGICAL));
   // In a product nothing is computed in booleans.
   Descriptor truth(CUDNN_BACKEND_MATMUL_DESCRIPTOR), no(CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR);
   truth.set<cudnnDataType_t>(CUDNN_ATTR_MATMUL_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, {CUDNN_DATA_BOOLEAN}).done();

@@ -231,4 +231,38 @@ TEST_CASE("what passes and is large is computed head by head", "[dnn]") {
   CHECK(slices([](Parts& p) { p.tensors[3].address = p.tensors[0].address; }) == 1);
 }
 
+TEST_CASE("the gradient's steps: transposes of what passes, and sums of heads that were shared", "[dnn]") {
+  for (const bool square : {false, true}) {
+    const std::int64_t rows = 37, columns = square ? 37 : 53;
+    GraphOf g;
+    const auto x = g.tensor({2, 6, rows, columns}), passes = g.tensor({2, 6, rows, columns}, Type::f32, Layout::rows, TensorKind::passing);
+    const auto turned = g.tensor({2, 6, columns, rows}, Type::bf16, Layout::rows, TensorKind::passing), y = g.tensor({2, 6, columns, rows}, Type::f32, Layout::gaps), sums = g.tensor({2, 2, columns, rows});
+    g.parts.tensors[turned].strides[2] = 1;
+    g.parts.tensors[turned].strides[3] = columns;
+    g.node(Operation::pointwise, {x}, {passes}, 16);
+    g.node(Operation::reorder, {passes}, {turned});
+    g.node(Operation::pointwise, {turned}, {y}, 16);
+    g.node(Operation::reduction, {y}, {sums}, 0);
+    Memories memories(g.parts, 5);
+    REQUIRE(check(g.parts).verdict == Verdict::runs);
+    memories.run(Way::shuffled);
+    double worst = 0, worstSum = 0;
+    for (std::int64_t b = 0; b < 2; ++b) {
+      for (std::int64_t h = 0; h < 6; ++h) {
+        for (std::int64_t i = 0; i < columns; ++i) {
+          for (std::int64_t j = 0; j < rows; ++j) {
+            worst = std::fmax(worst, std::fabs(at(g.parts, y, b, h, i, j) - at(g.parts, x, b, h, j, i)));
+            double sum = 0;
+            for (std::int64_t each = h / 3 * 3; each < h / 3 * 3 + 3; ++each) sum += at(g.parts, y, b, each, i, j);
+            worstSum = std::fmax(worstSum, std::fabs(at(g.parts, sums, b, h / 3, i, j) - sum));
+          }
+        }
+      }
+    }
+    CHECK(worst <= 4e-3);  // halfway it is bfloat16
+    CHECK(worst > 0);
+    CHECK(worstSum <= 1e-6);
+  }
+}
+
 }  // namespace rouse::dnn

@@ -182,6 +182,50 @@ TEST_CASE("products of matrices: batches that are repeated, and heads that are s
   CHECK(said({2, 8, 3, 4}, {4, 8, 4, 5}, {2, 8, 3, 5}) == "unsupported: batches that do not match");
 }
 
+TEST_CASE("what passes: in any order, and transposed", "[dnn]") {
+  const auto graphOf = [](const Dims& from, const Dims& to) {
+    GraphOf g;
+    const auto x = g.tensor(from), passes = g.tensor(from, Type::f32, Layout::rows, TensorKind::passing), turned = g.tensor(to, Type::f16, Layout::rows, TensorKind::passing), y = g.tensor(to);
+    g.node(Operation::pointwise, {x}, {passes}, 13);
+    g.node(Operation::reorder, {passes}, {turned});
+    g.node(Operation::pointwise, {turned}, {y}, 13);
+    std::swap(g.parts.tensors[turned].strides[2], g.parts.tensors[turned].strides[3]);
+    g.parts.tensors[turned].strides[2] = 1;
+    g.parts.tensors[turned].strides[3] = from[3];
+    return g;
+  };
+  const auto said = [&](const std::function<void(Parts&)>& change) {
+    GraphOf g = graphOf({2, 3, 5, 7}, {2, 3, 7, 5});
+    change(g.parts);
+    return saidOf(g.parts);
+  };
+  CHECK(said([](Parts&) {}) == "runs");
+  CHECK(saidOf(graphOf({2, 3, 5, 5}, {2, 3, 5, 5}).parts) == "runs");
+  CHECK(saidOf(graphOf({2, 3, 5, 7}, {2, 3, 7, 6}).parts) == "unsupported: a reshape that is no other order of dimensions");
+  CHECK(said([](Parts& p) { p.tensors[2].strides[3] = 5; }) == "unsupported: a reshape that is no other order of dimensions");
+  CHECK(said([](Parts& p) { p.nodes[1].mode = 3; }) == "invalid: how it is reshaped");
+  CHECK(said([](Parts& p) { p.nodes[1].alpha = 2; }) == "unsupported: alpha and beta of a transpose");
+  CHECK(said([](Parts& p) { p.tensors[2].type = Type::i32; }) == "unsupported: this combination of types");
+  // Strides of what passes may say anything, but that it is repeated.
+  CHECK(said([](Parts& p) { for (const std::size_t i : {1u, 2u}) p.tensors[i].strides[0] = 1; }) == "runs");
+  CHECK(said([](Parts& p) { p.tensors[0].strides[0] = 1; }) == "unsupported: a tensor whose elements overlap");
+  CHECK(said([](Parts& p) { p.tensors[1].strides[0] = 0; }) == "invalid: the stride of a tensor that is written");
+}
+
+TEST_CASE("reductions: dimensions whole, and one in parts", "[dnn]") {
+  const auto said = [](const Dims& from, const Dims& to) {
+    GraphOf g;
+    const auto x = g.tensor(from), y = g.tensor(to);
+    g.node(Operation::reduction, {x}, {y}, 0);
+    return saidOf(g.parts);
+  };
+  CHECK(said({2, 8, 5, 6}, {2, 1, 5, 1}) == "runs");
+  CHECK(said({2, 8, 5, 6}, {2, 4, 5, 1}) == "runs");
+  CHECK(said({2, 8, 5, 6}, {2, 3, 5, 6}) == "invalid: the output's shape");
+  CHECK(said({2, 8, 5, 6}, {2, 16, 5, 6}) == "invalid: the output's shape");
+  CHECK(said({2, 8, 5, 6}, {2, 4, 5, 3}) == "unsupported: a reduction of parts of two dimensions");
+}
+
 TEST_CASE("convolutions: sizes, groups, windows", "[dnn]") {
   CHECK(saidOf(convolution({2, 4, 9, 9}, {8, 4, 3, 3}, {2, 8, 7, 7}, {}).parts) == "runs");
   CHECK(saidOf(convolution({2, 4, 9, 9}, {8, 4, 3, 3}, {2, 8, 5, 5}, {1, 1, 2}).parts) == "runs");

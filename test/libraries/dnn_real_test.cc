@@ -292,6 +292,31 @@ TEST_CASE_METHOD(Real, "attention is one operation of the backend API, or those 
   CHECK(select.attributes.count(CUDNN_ATTR_OPERATION_POINTWISE_ALPHA2) == 0);
 }
 
+TEST_CASE_METHOD(Real, "a transpose of what passes is a reshape of the backend API", "[dnn]") {
+  dnn::GraphOf g;
+  g.parts.graph.workspaceBytes = 64;
+  const auto a = g.tensor({2, 4, 128, 64}, dnn::Type::f16), b = g.tensor({2, 4, 64, 256}, dnn::Type::f16);
+  const auto product = g.tensor({2, 4, 128, 256}, dnn::Type::f32, dnn::Layout::rows, dnn::TensorKind::passing);
+  const auto turned = g.tensor({2, 4, 256, 128}, dnn::Type::f16, dnn::Layout::rows, dnn::TensorKind::passing), y = g.tensor({2, 4, 256, 64}, dnn::Type::f16);
+  g.parts.tensors[turned].strides[2] = 1;
+  g.parts.tensors[turned].strides[3] = 256;
+  g.node(dnn::Operation::matrixProduct, {a, b}, {product});
+  g.node(dnn::Operation::reorder, {product}, {turned});
+  g.node(dnn::Operation::matrixProduct, {turned, a}, {y});
+  for (const bool told : {false, true}) {
+    g.parts.nodes[1].mode = told ? 1 + CUDNN_RESHAPE_LOGICAL : 0;
+    REQUIRE(dnn::check(g.parts).verdict == dnn::Verdict::runs);
+    REQUIRE(run(g).ok());
+    const auto all = described(taken());
+    const auto reshape = std::find_if(all.begin(), all.end(), [](const auto& each) { return each.second.kind == CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR; });
+    REQUIRE(reshape != all.end());
+    const Described& to = all.at(reshape->second.attributes.at(CUDNN_ATTR_OPERATION_RESHAPE_YDESC)[0]);
+    CHECK(to.attributes.at(CUDNN_ATTR_TENSOR_DIMENSIONS) == Words{2, 4, 256, 128});
+    CHECK(to.attributes.at(CUDNN_ATTR_TENSOR_STRIDES) == Words{131072, 32768, 1, 256});
+    CHECK(reshape->second.attributes.count(CUDNN_ATTR_OPERATION_RESHAPE_MODE) == (told ? 1 : 0));
+  }
+}
+
 TEST_CASE_METHOD(Real, "derivatives, products, reductions, scalars by value", "[dnn]") {
   dnn::GraphOf g;
   g.parts.graph.workspaceBytes = 64;

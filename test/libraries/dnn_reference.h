@@ -385,7 +385,8 @@ inline void Reference::run(const Node& n) {
     case Operation::responseNormForward:
     case Operation::responseNormBackward: return responseNorm(n);
     case Operation::copy: return fill(n, [&](const Index& at) { return get(n.inputs[0], at); });
-    case Operation::attentionForward: throw std::logic_error("attention has a reference of its own");
+    case Operation::attentionForward:
+    case Operation::reorder: throw std::logic_error("attention has a reference of its own");
   }
 }
 

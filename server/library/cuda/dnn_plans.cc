@@ -167,6 +167,15 @@ cudnnBackendDescriptor_t makeReduction(Maker& maker, const dnn::Node& node, cons
   return made;
 }
 
+cudnnBackendDescriptor_t makeReshape(Maker& maker, const dnn::Node& node, const Tensors& tensors) {
+  const auto made = maker.make(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR);
+  maker.setDescriptor(made, CUDNN_ATTR_OPERATION_RESHAPE_XDESC, tensors.in(0));
+  maker.setDescriptor(made, CUDNN_ATTR_OPERATION_RESHAPE_YDESC, tensors.out());
+  if (node.mode != 0) maker.set(made, CUDNN_ATTR_OPERATION_RESHAPE_MODE, CUDNN_TYPE_RESHAPE_MODE, static_cast<cudnnBackendReshapeMode_t>(node.mode - 1));
+  maker.finish(made);
+  return made;
+}
+
 cudnnBackendDescriptor_t makeAttention(Maker& maker, const Tensors& tensors) {
   const auto made = maker.make(CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR);
   constexpr cudnnBackendAttributeName_t kInputs[] = {CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC,         CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC,
@@ -188,7 +197,7 @@ Status unserved(const dnn::Parts& parts) {
                              node.operation == dnn::Operation::convolutionBackwardFilter;
     const bool norm = node.operation == dnn::Operation::normForward || node.operation == dnn::Operation::normBackward;
     const bool other = node.operation == dnn::Operation::pointwise || node.operation == dnn::Operation::matrixProduct || node.operation == dnn::Operation::reduction ||
-                       node.operation == dnn::Operation::attentionForward;
+                       node.operation == dnn::Operation::attentionForward || node.operation == dnn::Operation::reorder;
     if (const char* lacks = norm ? lacksNorm(node) : nullptr; lacks != nullptr) return Error{CudaError::notSupported, "cuDNN on GPUs: " + name + " " + lacks + " is not served"};
     if (!convolution && !norm && !other) return Error{CudaError::notSupported, "cuDNN on GPUs: " + name + (parts.nodes.size() > 1 ? " among other operations" : " as it comes here") + " is not served"};
     // The backend API's other operations have no alpha and beta.
@@ -205,6 +214,7 @@ cudnnBackendDescriptor_t makeOperation(Maker& maker, const dnn::Node& node, std:
     case dnn::Operation::matrixProduct: return makeProduct(maker, node, tensors);
     case dnn::Operation::reduction: return makeReduction(maker, node, tensors);
     case dnn::Operation::attentionForward: return makeAttention(maker, tensors);
+    case dnn::Operation::reorder: return makeReshape(maker, node, tensors);
     default: return makeConvolution(maker, node, tensors);
   }
 }

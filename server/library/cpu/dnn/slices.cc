@@ -12,6 +12,11 @@ bool keepsApart(const dnn::Parts& parts, const dnn::Node& node, std::uint32_t di
     case dnn::Operation::pointwise: return node.mode != 501 || node.numbers[dnn::kAxis] != dimension;  // an index
     case dnn::Operation::reduction: return first.dims[dimension] == to.dims[dimension];
     case dnn::Operation::matrixProduct: return dimension + 2 < to.rank;
+    case dnn::Operation::reorder: {
+      std::uint8_t order[dnn::kMaxRank] = {};
+      dnn::reorderedBy(first, to, order);
+      return order[dimension] == dimension;
+    }
     default: return false;
   }
 }
