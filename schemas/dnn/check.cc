@@ -20,9 +20,9 @@ Wide reachOf(const Tensor& tensor) {
   return reach;
 }
 
-// Whether an element is repeated along a dimension.
-bool repeats(const Tensor& tensor) {
-  for (std::uint32_t i = 0; i < tensor.rank; ++i) {
+// Whether an element is repeated along one of the last dimensions, from `first` on.
+bool repeats(const Tensor& tensor, std::uint32_t first = 0) {
+  for (std::uint32_t i = first; i < tensor.rank; ++i) {
     if (tensor.dims[i] > 1 && tensor.strides[i] == 0) return true;
   }
   return false;
@@ -56,9 +56,12 @@ Check checkTensor(const Tensor& tensor, Wide& passingBytes) {
   return passingBytes > static_cast<Wide>(kMostPassingBytes) ? unsupported("passing tensors of more than 16 TiB") : Check{};
 }
 
-// What reads elements one by one, wherever they lie.
-bool readsRepeated(Operation operation) {
-  return operation == Operation::pointwise || operation == Operation::matrixProduct || operation == Operation::attentionForward;
+// Whether a node may read this tensor though elements are repeated: where it makes one of each, or of each matrix. What it sums is in memory as often as it
+// is summed, so that nothing takes longer than its operands are large.
+bool readsRepeated(Operation operation, const Tensor& tensor) {
+  if (operation == Operation::pointwise) return true;
+  const bool matrices = operation == Operation::matrixProduct || operation == Operation::attentionForward;
+  return matrices && !repeats(tensor, std::max<std::uint32_t>(tensor.rank, 2) - 2);
 }
 
 // Numbers of tensors, and the order of writing and reading.
@@ -67,7 +70,7 @@ Check checkUse(const Parts& parts, const Node& node, std::vector<bool>& written)
     if (input == kNoTensor) continue;
     if (input >= parts.tensors.size()) return invalid("an input's number");
     if (parts.tensors[input].kind == TensorKind::passing && !written[input]) return invalid("a passing tensor that is read before it is written");
-    if (repeats(parts.tensors[input]) && !readsRepeated(node.operation)) return invalid("a tensor's stride");
+    if (repeats(parts.tensors[input]) && !readsRepeated(node.operation, parts.tensors[input])) return invalid("a tensor's stride");
   }
   for (std::uint32_t i = 0; i < kMaxOutputs; ++i) {
     const std::uint16_t output = node.outputs[i];

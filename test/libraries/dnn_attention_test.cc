@@ -146,6 +146,11 @@ TEST_CASE("attention as one operation: layouts, types, heads that are shared", "
       compare(a, s, false);
     }
   }
+  // Heads that are one in memory, as programs expand them.
+  Shape expanded;
+  Attention one = asOne(expanded);
+  one.g.parts.tensors[one.k].strides[1] = 0;
+  compare(one, expanded, false);
   // One query, many of them, one key, one head.
   for (const auto& [queries, keys] : {std::pair{1, 513}, std::pair{257, 1}, std::pair{300, 256}}) {
     Shape s;

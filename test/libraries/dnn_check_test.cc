@@ -21,6 +21,17 @@ GraphOf convolution(const Dims& x, const Dims& w, const Dims& y, Window window) 
   return g;
 }
 
+// Keys that are reordered before it.
+GraphOf turnedAttention() {
+  GraphOf g;
+  const auto q = g.tensor({2, 4, 5, 8}), turned = g.tensor({2, 2, 8, 6}), k = g.tensor({2, 2, 6, 8}), v = g.tensor({2, 1, 6, 3}), o = g.tensor({2, 4, 5, 3}), statistics = g.tensor({2, 4, 5, 1});
+  g.parts.tensors[k].strides[2] = 1;
+  g.parts.tensors[k].strides[3] = 6;
+  g.node(Operation::reorder, {turned}, {k});
+  g.node(Operation::attentionForward, {q, k, v, g.scalar(0.5f, 4)}, {o, statistics});
+  return g;
+}
+
 }  // namespace
 
 TEST_CASE("a graph comes apart as it was put together", "[dnn]") {
@@ -154,6 +165,10 @@ TEST_CASE("attention: shapes, heads, types, lengths", "[dnn]") {
   }
   CHECK(shaped([](Shape& s) { s.scale = {1, 4, 1, 1}; }) == "invalid: a scalar's dimensions");
   CHECK(said([](Parts&, Node& node) { node.inputs[3] = node.inputs[4] = node.inputs[5] = node.outputs[1] = kNoTensor; }) == "runs");
+  // Heads that are one in memory, but no keys that are.
+  CHECK(said([](Parts& p, Node&) { p.tensors[1].strides[0] = p.tensors[1].strides[1] = 0; }) == "runs");
+  CHECK(said([](Parts& p, Node&) { p.tensors[1].strides[2] = 0; }) == "invalid: a tensor's stride");
+  CHECK(said([](Parts& p, Node&) { p.tensors[2].strides[3] = 0; }) == "invalid: a tensor's stride");
   CHECK(said([](Parts&, Node& node) { node.inputs[5] = kNoTensor; }) == "unsupported: lengths of queries without those of keys, or those alone");
   CHECK(said([](Parts&, Node& node) { node.inputs[2] = kNoTensor; }) == "invalid: which inputs and outputs there are");
   CHECK(said([](Parts&, Node& node) { node.inputs[6] = 0; }) == "invalid: which inputs and outputs there are");
@@ -307,7 +322,7 @@ TEST_CASE("random changes of a graph", "[dnn]") {
   std::mt19937_64 random(20261122);
   std::size_t ran = 0;
   for (int round = 0; round < 60'000; ++round) {
-    GraphOf g = round % 2 == 0 ? fusedConvolution() : convolution({2, 4, 9}, {8, 2, 3}, {2, 8, 7}, {});
+    GraphOf g = round % 3 == 0 ? fusedConvolution() : round % 3 == 1 ? convolution({2, 4, 9}, {8, 2, 3}, {2, 8, 7}, {}) : turnedAttention();
     std::vector<std::byte> bytes = putTogether(g.parts);
     const auto changes = 1 + random() % 3;
     for (std::uint64_t i = 0; i < changes; ++i) {

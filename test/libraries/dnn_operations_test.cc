@@ -399,6 +399,8 @@ TEST_CASE("bytes that are no graph make no job", "[dnn]") {
 namespace {
 
 // A graph of that operation that is allowed, of sizes and modes as they come.
+constexpr unsigned kOperations = 17;
+
 GraphOf begun(Operation operation, std::mt19937_64& random) {
   const auto some = [&](std::int64_t least, std::int64_t most) { return least + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most - least + 1)); };
   const std::int64_t images = some(1, 2), channels = some(1, 9), filters = some(1, 9);
@@ -455,6 +457,20 @@ GraphOf begun(Operation operation, std::mt19937_64& random) {
     case Operation::copy:
       g.node(operation, {g.tensor(image)}, {g.tensor(image)});
       return g;
+    case Operation::attentionForward: {
+      const Type type = random() % 2 == 0 ? Type::f16 : Type::f32;
+      const auto q = g.tensor({images, 4, 5, 7}, type), k = g.tensor({images, 2, 6, 7}, type), v = g.tensor({images, 4, 6, 3}, type), o = g.tensor({images, 4, 5, 3}, type);
+      const auto statistics = random() % 2 == 0 ? kNone : g.tensor({images, 4, 5, 1}), lengths = random() % 2 == 0 ? kNone : g.tensor({images, 1, 1, 1}, Type::i32);
+      g.node(operation, {q, k, v, kNone, lengths, lengths}, {o, statistics});
+      return g;
+    }
+    case Operation::reorder: {
+      // y lies as x does.
+      const auto x = g.tensor(image), y = g.tensor({images, channels, 5, 5});
+      std::swap(g.parts.tensors[y].strides[2], g.parts.tensors[y].strides[3]);
+      g.node(operation, {x}, {y});
+      return g;
+    }
     case Operation::convolutionBackwardData:
     case Operation::convolutionBackwardFilter: {
       const auto x = g.tensor(image), w = g.tensor({filters, channels, 3, 3}), y = g.tensor({images, filters, 5, 5});
@@ -475,7 +491,7 @@ TEST_CASE("random graphs that are allowed stay within their memory", "[dnn]") {
   std::mt19937_64 random(77);
   std::map<Operation, std::size_t> ran, changed;
   for (int round = 0; round < 20'000; ++round) {
-    GraphOf g = begun(static_cast<Operation>(1 + random() % 15), random);
+    GraphOf g = begun(static_cast<Operation>(1 + random() % kOperations), random);
     const std::uint64_t changes = random() % 4;
     for (std::uint64_t i = 0; i < changes; ++i) {
       Tensor& t = g.parts.tensors[random() % g.parts.tensors.size()];
@@ -485,7 +501,7 @@ TEST_CASE("random graphs that are allowed stay within their memory", "[dnn]") {
         case 1: t.strides[random() % 4] = static_cast<std::int64_t>(random() % 2000); break;
         case 2: t.dims[random() % 4] = 1 + static_cast<std::int64_t>(random() % 2); break;
         case 3: n.mode = static_cast<std::uint16_t>(random() % 3 == 0 ? random() % 700 : random() % 24); break;
-        case 4: n.operation = static_cast<Operation>(1 + random() % 15); break;
+        case 4: n.operation = static_cast<Operation>(1 + random() % kOperations); break;
         case 5: n.inputs[random() % 5] = static_cast<std::uint16_t>(random() % 7 == 6 ? kNoTensor : random() % 6); break;
         case 6: n.padBefore[random() % 2] = static_cast<std::int32_t>(random() % 4); break;
         case 7: n.compute = random() % 2 == 0 ? Type::f64 : Type::i32; break;
@@ -502,7 +518,7 @@ TEST_CASE("random graphs that are allowed stay within their memory", "[dnn]") {
     Memories memories(g.parts, static_cast<unsigned>(round));
     memories.run(Way::straight);
   }
-  for (int operation = 1; operation <= 15; ++operation) {
+  for (int operation = 1; operation <= int{kOperations}; ++operation) {
     INFO("operation " << operation);
     CHECK(ran[static_cast<Operation>(operation)] > 100);
     CHECK(changed[static_cast<Operation>(operation)] > 100);
