@@ -57,21 +57,29 @@ Outcome finalizeTensor(const Content& content) {
   return {};
 }
 
-// As the engine runs it that multiplies as it is written.
-std::shared_ptr<const Lowered> exact(const Lowered& lowered) {
+bool multipliesFloats(const dnn::Parts& parts, const dnn::Node& node) {
+  return dnn::multiplies(node.operation) && node.compute == dnn::Type::f32 && parts.tensors[node.inputs[0]].type == dnn::Type::f32;
+}
+
+// As that engine runs it.
+std::shared_ptr<const Lowered> runBy(const Engine& engine, const Lowered& lowered) {
   auto made = std::make_shared<Lowered>(lowered);
-  for (dnn::Node& node : made->parts.nodes)
-    if (dnn::multiplies(node.operation)) node.math = dnn::MathType::fma;
+  const bool mayRound = lowered.engines().front().rounds;
+  for (dnn::Node& node : made->parts.nodes) {
+    if (!dnn::multiplies(node.operation)) continue;
+    if (mayRound && !engine.rounds) node.math = dnn::MathType::fma;
+    if (!engine.varies) node.flags |= dnn::kReproducible;
+  }
   return made;
 }
 
 }  // namespace
 
-std::int64_t Lowered::engines() const {
-  const bool rounds = std::ranges::any_of(parts.nodes, [&](const dnn::Node& node) {
-    return dnn::multiplies(node.operation) && node.compute == dnn::Type::f32 && parts.tensors[node.inputs[0]].type == dnn::Type::f32;
-  });
-  return rounds ? kExactEngine + 1 : kExactEngine;
+std::vector<Engine> Lowered::engines() const {
+  if (std::ranges::none_of(parts.nodes, [](const dnn::Node& node) { return dnn::multiplies(node.operation); })) return {{false, false}};
+  if (std::ranges::any_of(parts.nodes, [&](const dnn::Node& node) { return multipliesFloats(parts, node); }))
+    return {{true, true}, {true, false}, {false, true}, {false, false}};
+  return {{false, true}, {false, false}};
 }
 
 bool fits(cudnnBackendAttributeName_t name, cudnnBackendDescriptorType_t type) {
@@ -143,7 +151,7 @@ Outcome finalize(const std::shared_ptr<Content>& content) {
           outcome.status != CUDNN_STATUS_SUCCESS)
         return outcome;
       const auto index = content->one<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
-      const bool there = index >= 0 && index < content->descriptor(CUDNN_ATTR_ENGINE_OPERATION_GRAPH)->lowered->engines();
+      const bool there = index >= 0 && index < static_cast<std::int64_t>(content->descriptor(CUDNN_ATTR_ENGINE_OPERATION_GRAPH)->lowered->engines().size());
       return there ? Outcome{} : Outcome{CUDNN_STATUS_BAD_PARAM, "the graph has no engine of this index"};
     }
     case CUDNN_BACKEND_ENGINECFG_DESCRIPTOR:
@@ -156,8 +164,8 @@ Outcome finalize(const std::shared_ptr<Content>& content) {
       const Content* configuration = content->descriptor(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
       if (configuration == nullptr) return {CUDNN_STATUS_BAD_PARAM, "a plan without an engine's configuration"};
       const Content* engine = configuration->descriptor(CUDNN_ATTR_ENGINECFG_ENGINE);
-      content->lowered = engine->descriptor(CUDNN_ATTR_ENGINE_OPERATION_GRAPH)->lowered;
-      if (engine->one<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX) == kExactEngine) content->lowered = exact(*content->lowered);
+      const Lowered& graph = *engine->descriptor(CUDNN_ATTR_ENGINE_OPERATION_GRAPH)->lowered;
+      content->lowered = runBy(graph.engines()[static_cast<std::size_t>(engine->one<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX))], graph);
       return {};
     }
     case CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR: {

@@ -103,6 +103,8 @@ enum class MathType : std::uint8_t { standard = 0, tensor = 1, converting = 2, f
 enum class SoftmaxMode : std::uint8_t { fast = 0, accurate = 1, logarithm = 2 };  // cudnnSoftmaxAlgorithm_t
 
 inline constexpr std::uint16_t kTraining = 1, kVarianceIsInverse = 2, kOverChannels = 4, kPropagateNan = 8;
+// Of what multiplies: the same bits in each run. The CPU device knows no other.
+inline constexpr std::uint16_t kReproducible = 16;
 
 // Places in `numbers`, by operation.
 inline constexpr std::uint32_t kScaleX = 0, kScaleB = 1, kLowerClip = 2, kUpperClip = 3, kLowerSlope = 4, kEluAlpha = 5, kSwishBeta = 6,

@@ -1,6 +1,6 @@
 // A libcudnn.so.9 that computes nothing: each function of the real one that is used writes down its name and its arguments, as 64-bit words;
 // attributes with their first values. Its heuristics know four configurations: one that rounds to 16 bits, one that makes no plan, one of tensor
-// cores that needs 4096 bytes of workspace, unless it is told how many; the first and the last, which rounds nothing, need 64.
+// cores that is not deterministic and needs 4096 bytes of workspace, unless it is told how many; the first and the last, which rounds nothing, need 64.
 #include <cudnn.h>
 
 #include <map>
@@ -160,9 +160,11 @@ ROUSE_EXPORTED cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t c
     kind()[word(*static_cast<cudnnBackendDescriptor_t*>(values))] = kind()[word(descriptor)];
   } else if (name == CUDNN_ATTR_ENGINE_NUMERICAL_NOTE) {
     const Configuration which = kind()[word(descriptor)];
-    const auto note = which == rounding ? CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS : CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
-    *found = which == rounding || which == large;
-    if (*found != 0) std::memcpy(values, &note, sizeof note);
+    auto* notes = static_cast<cudnnBackendNumericalNote_t*>(values);
+    *found = 0;
+    if (which == rounding) notes[(*found)++] = CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS;
+    if (which == large) notes[(*found)++] = CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
+    if (which == large) notes[(*found)++] = CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC;
   } else {
     const std::int64_t bytes = kind()[configurationOf()[word(descriptor)]] == large ? bytesOfLarge() : 64;
     *found = 1;

@@ -108,6 +108,11 @@ TEST_CASE_METHOD(Real, "factors are rounded no further than the math type says",
   CHECK(plans(dnn::MathType::standard) == 3);
   CHECK(plans(dnn::MathType::tensor) == 3);
   CHECK(plans(dnn::MathType::fma) == 2);
+  // Nor may results vary where the program has left that out.
+  g.parts.nodes[0].flags = dnn::kReproducible;
+  CHECK(plans(dnn::MathType::standard) == 2);
+  CHECK(plans(dnn::MathType::converting) == 1);
+  g.parts.nodes[0].flags = 0;
   // Operations that multiply nothing have none.
   g.parts.nodes[1].math = dnn::MathType::tensor;
   CHECK(dnn::check(g.parts).verdict == dnn::Verdict::invalid);

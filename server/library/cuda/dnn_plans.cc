@@ -219,24 +219,25 @@ cudnnBackendDescriptor_t makeOperation(Maker& maker, const dnn::Node& node, std:
   }
 }
 
-// How the factors of a graph's products may be rounded.
-struct Rounding {
-  bool toTf32 = true, to16Bits = true;
+// What an engine may do: how it rounds the factors of a graph's products, and whether its results vary from run to run.
+struct Freedom {
+  bool toTf32 = true, to16Bits = true, toVary = true;
 };
 
-Rounding roundingOf(const dnn::Parts& parts) {
-  Rounding all;
+Freedom freedomOf(const dnn::Parts& parts) {
+  Freedom all;
   for (const dnn::Node& node : parts.nodes) {
     if (!dnn::multiplies(node.operation)) continue;
     all.toTf32 &= node.math != dnn::MathType::fma;
     all.to16Bits &= node.math == dnn::MathType::converting;
+    all.toVary &= (node.flags & dnn::kReproducible) == 0;
   }
   return all;
 }
 
-// Whether the engine of this configuration rounds no more than that. What does not tell of itself is believed, unless it matters.
-bool keepsTo(const DnnApi& api, BackendDescriptors& descriptors, cudnnBackendDescriptor_t configuration, const Rounding& rounding) {
-  if (rounding.toTf32 && rounding.to16Bits) return true;
+// Whether the engine of this configuration does no more than that. What does not tell of itself is believed, unless it matters.
+bool keepsTo(const DnnApi& api, BackendDescriptors& descriptors, cudnnBackendDescriptor_t configuration, const Freedom& freedom) {
+  if (freedom.toTf32 && freedom.to16Bits && freedom.toVary) return true;
   Maker maker(api, descriptors);
   cudnnBackendDescriptor_t engine = maker.make(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT] = {};
@@ -245,16 +246,17 @@ bool keepsTo(const DnnApi& api, BackendDescriptors& descriptors, cudnnBackendDes
     maker.tried(api.cudnnBackendGetAttribute(configuration, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &engines, &engine));
   if (maker.status == CUDNN_STATUS_SUCCESS)
     maker.tried(api.cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE, CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &count, notes));
-  if (maker.status != CUDNN_STATUS_SUCCESS) return rounding.toTf32;
+  if (maker.status != CUDNN_STATUS_SUCCESS) return freedom.toTf32 && freedom.toVary;
   const auto told = std::span(notes).first(static_cast<std::size_t>(std::clamp<std::int64_t>(count, 0, CUDNN_NUMERICAL_NOTE_TYPE_COUNT)));
   const auto has = [&](cudnnBackendNumericalNote_t note) { return std::ranges::find(told, note) != told.end(); };
-  return (rounding.toTf32 || !has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE)) && (rounding.to16Bits || !has(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS));
+  return (freedom.toTf32 || !has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE)) && (freedom.to16Bits || !has(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS)) &&
+         (freedom.toVary || !has(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC));
 }
 
-// The first of the library's own choices that rounds no more than it may, that it can make a plan of, and that so much workspace is enough for; `needs`: how much of it, or,
+// The first of the library's own choices that does no more than it may, that it can make a plan of, and that so much workspace is enough for; `needs`: how much of it, or,
 // where there is none, the least that any would need; negative: there is none at all.
 cudnnBackendDescriptor_t choose(const DnnApi& api, BackendDescriptors& descriptors, cudnnHandle_t handle, cudnnBackendDescriptor_t graph,
-                                const Rounding& rounding, std::uint64_t workspace, std::int64_t& needs) {
+                                const Freedom& freedom, std::uint64_t workspace, std::int64_t& needs) {
   for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
     Maker maker(api, descriptors);
     const auto heuristic = maker.make(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
@@ -268,7 +270,7 @@ cudnnBackendDescriptor_t choose(const DnnApi& api, BackendDescriptors& descripto
       maker.tried(api.cudnnBackendGetAttribute(heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, kMostConfigurations, &count, configurations));
     if (maker.status != CUDNN_STATUS_SUCCESS) continue;
     for (std::int64_t i = 0; i < std::min(count, kMostConfigurations); ++i) {
-      if (!keepsTo(api, descriptors, configurations[i], rounding)) continue;
+      if (!keepsTo(api, descriptors, configurations[i], freedom)) continue;
       Maker trial(api, descriptors);
       const auto plan = trial.make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
       trial.set(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, handle);
@@ -349,12 +351,12 @@ Status DnnPlans::run(const DnnApi& api, cudnnHandle_t handle, const dnn::Parts& 
     }
     std::uint64_t workspace = std::max(parts.graph.workspaceBytes, own.bytes);
     std::int64_t needs = -1;
-    auto plan = choose(api, descriptors, handle, graph, roundingOf(parts), std::max(workspace, more.most), needs);
+    auto plan = choose(api, descriptors, handle, graph, freedomOf(parts), std::max(workspace, more.most), needs);
     if (plan != nullptr && static_cast<std::uint64_t>(needs) > workspace) {
       workspace = std::max(workspace, more.take(static_cast<std::uint64_t>(needs)).bytes);
       if (static_cast<std::uint64_t>(needs) > workspace) {
         needs = -1;
-        plan = choose(api, descriptors, handle, graph, roundingOf(parts), workspace, needs);
+        plan = choose(api, descriptors, handle, graph, freedomOf(parts), workspace, needs);
       }
     }
     if (plan == nullptr && needs >= 0)
