@@ -21,6 +21,7 @@ bool isOperation(cudnnBackendDescriptorType_t type) {
     case CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR:
     case CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR:
     case CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR:
+    case CUDNN_BACKEND_OPERATION_RNG_DESCRIPTOR:
       return true;
     default:
       return false;
@@ -92,6 +93,8 @@ bool fits(cudnnBackendAttributeName_t name, cudnnBackendDescriptorType_t type) {
       return type == CUDNN_BACKEND_POINTWISE_DESCRIPTOR;
     case CUDNN_ATTR_OPERATION_MATMUL_DESC:
       return type == CUDNN_BACKEND_MATMUL_DESCRIPTOR;
+    case CUDNN_ATTR_OPERATION_RNG_DESC:
+      return type == CUDNN_BACKEND_RNG_DESCRIPTOR;
     case CUDNN_ATTR_OPERATION_REDUCTION_DESC:
       return type == CUDNN_BACKEND_REDUCTION_DESCRIPTOR;
     case CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC:

@@ -68,6 +68,7 @@ class Lowering {
   void normGradient(const Content& operation);
   void reshape(const Content& operation);
   void attention(const Content& operation);
+  void random(const Content& operation);
   // A node comes after those that write what it reads.
   bool sort();
 
@@ -358,6 +359,17 @@ void Lowering::attention(const Content& operation) {
   node(dnn::Operation::attentionForward, CUDNN_DATA_FLOAT, {q, k, v, scale, queries, keys}, {o, statistics});
 }
 
+void Lowering::random(const Content& operation) {
+  const Content* desc = operation.descriptor(CUDNN_ATTR_OPERATION_RNG_DESC);
+  if (desc == nullptr) return fault(bad("random numbers without their descriptor"));
+  if (operation.has(CUDNN_ATTR_OPERATION_RNG_SEED) && operation.descriptor(CUDNN_ATTR_OPERATION_RNG_SEED) == nullptr) return fault(unsupported("a seed that is no tensor"));
+  const std::uint16_t seed = required(operation.descriptor(CUDNN_ATTR_OPERATION_RNG_SEED)), offset = optional(operation.descriptor(CUDNN_ATTR_OPERATION_RNG_OFFSET_DESC)),
+                      y = required(operation.descriptor(CUDNN_ATTR_OPERATION_RNG_YDESC));
+  dnn::Node& made = node(dnn::Operation::random, CUDNN_DATA_FLOAT, {seed, offset}, {y});
+  made.mode = modeOf(desc->one<cudnnRngDistribution_t>(CUDNN_ATTR_RNG_DISTRIBUTION, CUDNN_RNG_DISTRIBUTION_BERNOULLI));
+  made.numbers[dnn::kProbability] = desc->number(CUDNN_ATTR_RNG_BERNOULLI_DIST_PROBABILITY, -1);
+}
+
 void Lowering::add(const Content& operation) {
   if (outcome_.status != CUDNN_STATUS_SUCCESS) return;
   const auto of = [&](cudnnBackendAttributeName_t name) { return operation.descriptor(name); };
@@ -429,6 +441,8 @@ void Lowering::add(const Content& operation) {
       return reshape(operation);
     case CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR:
       return attention(operation);
+    case CUDNN_BACKEND_OPERATION_RNG_DESCRIPTOR:
+      return random(operation);
     default:
       return fault(bad("a descriptor that is no operation"));
   }

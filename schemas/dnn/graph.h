@@ -94,6 +94,9 @@ enum class Operation : std::uint8_t {
   // x's dimensions in another order, each told by its stride, as cuDNN says that a matrix is transposed. in: x. out: y. mode: 0, or
   // cudnnBackendReshapeMode_t and 1 where the program says it.
   reorder = 17,
+  // y is 1 with a probability, else 0, at each place by itself; what it is follows from seed, offset and place. in: seed, [offset], a whole number each.
+  // out: y. mode: cudnnRngDistribution_t, of which 0 is served. numbers: kProbability.
+  random = 18,
 };
 
 enum class ConvolutionMode : std::uint8_t { flipped = 0, crossCorrelation = 1 };  // cudnnConvolutionMode_t
@@ -110,6 +113,7 @@ inline constexpr std::uint16_t kReproducible = 16;
 inline constexpr std::uint32_t kScaleX = 0, kScaleB = 1, kLowerClip = 2, kUpperClip = 3, kLowerSlope = 4, kEluAlpha = 5, kSwishBeta = 6,
                                kSoftplusBeta = 7, kAxis = 8;  // pointwise; kAxis: of CUDNN_POINTWISE_GEN_INDEX
 inline constexpr std::uint32_t kEpsilon = 0, kAverageFactor = 1, kGroups = 2, kParameterAlpha = 3, kParameterBeta = 4;
+inline constexpr std::uint32_t kProbability = 0;
 inline constexpr std::uint32_t kWindow = 0, kAlpha = 1, kBeta = 2, kK = 3;
 
 struct Node {

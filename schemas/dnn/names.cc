@@ -22,6 +22,7 @@ const char* nameOf(const Node& node) {
     case Operation::copy: return "a copy to another layout";
     case Operation::attentionForward: return "attention";
     case Operation::reorder: return "a transpose";
+    case Operation::random: return "random numbers";
   }
   return "an operation";
 }

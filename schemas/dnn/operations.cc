@@ -75,6 +75,9 @@ bool signatureOf(const Node& node, Signature& signature) {
     case Operation::attentionForward:
       signature = {3, 6, 1, 2};
       return true;
+    case Operation::random:
+      signature = {1, 2, 1, 1};
+      return true;
   }
   return false;
 }
@@ -321,6 +324,19 @@ Check checkReduction(const Use& use) {
   return parts > 1 ? unsupported("a reduction of parts of two dimensions") : Check{};
 }
 
+Check checkRandom(const Use& use) {
+  for (const std::uint32_t i : {0u, 1u}) {
+    const Tensor* number = use.in(i);
+    if (number == nullptr) continue;
+    if (elementsOf(*number) != 1) return invalid("a seed or an offset that is not one number");
+    if ((number->type != Type::i32 && number->type != Type::i64) || number->kind == TensorKind::passing) return unsupported("a seed or an offset of this type");
+  }
+  if (use.node.mode != 0) return unsupported("this distribution");
+  if (!(use.node.numbers[kProbability] >= 0 && use.node.numbers[kProbability] <= 1)) return invalid("the probability");
+  if (use.node.alpha != 1 || use.node.beta != 0) return unsupported("alpha and beta of random numbers");
+  return isFloat(use.out(0)->type) && use.node.compute == Type::f32 ? Check{} : unsupported("this combination of types");
+}
+
 Check checkSame(const Use& use, std::uint32_t inputs) {
   for (std::uint32_t i = 0; i < inputs; ++i) {
     if (!sameShape(*use.in(i), *use.out(0))) return invalid("shapes that do not match");
@@ -410,6 +426,8 @@ Check checkOperation(const Parts& parts, const Node& node) {
     case Operation::attentionForward:
       if (node.alpha != 1 || node.beta != 0) return unsupported("alpha and beta of attention");
       return checkAttention(use);
+    case Operation::random:
+      return checkRandom(use);
     case Operation::reorder: {
       std::uint8_t order[kMaxRank];
       if (node.mode > 2) return invalid("how it is reshaped");

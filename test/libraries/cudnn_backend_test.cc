@@ -479,6 +479,29 @@ TEST_CASE_METHOD(Cudnn, "attention: one operation, or many with integers and boo
   turns.done();
   parts = ran(turns, {0, 1, 108}, {memory, memory + 100000, memory + 300000});
   CHECK((parts.nodes[1].operation == Operation::reorder && parts.nodes[1].mode == 1 + CUDNN_RESHAPE_LOGICAL));
+  // Dropout: what is drawn, by seed and offset in memory.
+  const Descriptor seed = tensor(109, {1, 1, 1, 1}, Where::memory, CUDNN_DATA_INT64), offset = tensor(110, {1, 1, 1, 1}, Where::memory, CUDNN_DATA_INT64), kept = passing(111);
+  const auto randomly = [&](cudnnRngDistribution_t distribution) {
+    Descriptor rng(CUDNN_BACKEND_RNG_DESCRIPTOR), draw(CUDNN_BACKEND_OPERATION_RNG_DESCRIPTOR);
+    rng.set<cudnnRngDistribution_t>(CUDNN_ATTR_RNG_DISTRIBUTION, CUDNN_TYPE_RNG_DISTRIBUTION, {distribution});
+    rng.set<double>(CUDNN_ATTR_RNG_BERNOULLI_DIST_PROBABILITY, CUDNN_TYPE_DOUBLE, {0.9}).done();
+    draw.set(CUDNN_ATTR_OPERATION_RNG_DESC, rng).set(CUDNN_ATTR_OPERATION_RNG_SEED, seed).set(CUDNN_ATTR_OPERATION_RNG_OFFSET_DESC, offset);
+    draw.set(CUDNN_ATTR_OPERATION_RNG_YDESC, kept).done();
+    return draw;
+  };
+  const Descriptor drawn = randomly(CUDNN_RNG_DISTRIBUTION_BERNOULLI), dropped = apply(pointwise(CUDNN_POINTWISE_MUL), product, kept, masked);
+  Descriptor drops = graphOf(handle, {scored, drawn, dropped});
+  drops.done();
+  parts = ran(drops, {0, 1, 106, 109, 110}, {memory, memory + 100000, memory + 300000, memory + 200000, memory + 200008});
+  CHECK((parts.nodes[1].operation == Operation::random && parts.nodes[1].numbers[dnn::kProbability] == 0.9));
+  CHECK(parts.tensors[parts.nodes[1].inputs[1]].address == at(200008));
+  const Descriptor uniformly = randomly(CUDNN_RNG_DISTRIBUTION_UNIFORM);
+  Descriptor uniform = graphOf(handle, {scored, uniformly, dropped});
+  CHECK(uniform.finalize() == CUDNN_STATUS_NOT_SUPPORTED);
+  Descriptor number(CUDNN_BACKEND_OPERATION_RNG_DESCRIPTOR), rng(CUDNN_BACKEND_RNG_DESCRIPTOR);
+  number.set(CUDNN_ATTR_OPERATION_RNG_DESC, rng.done()).set(CUDNN_ATTR_OPERATION_RNG_YDESC, kept).wholes(CUDNN_ATTR_OPERATION_RNG_SEED, {7}).done();
+  Descriptor numbered = graphOf(handle, {scored, number, dropped});
+  CHECK(numbered.finalize() == CUDNN_STATUS_NOT_SUPPORTED);
   // In a product nothing is computed in booleans.
   Descriptor truth(CUDNN_BACKEND_MATMUL_DESCRIPTOR), no(CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR);
   truth.set<cudnnDataType_t>(CUDNN_ATTR_MATMUL_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, {CUDNN_DATA_BOOLEAN}).done();
@@ -501,7 +524,7 @@ TEST_CASE_METHOD(Cudnn, "backend descriptors: unfinalized, destroyed, of another
   CHECK(cudnnBackendCreateDescriptor(CUDNN_BACKEND_TENSOR_DESCRIPTOR, nullptr) == CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
   cudnnBackendDescriptor_t none = nullptr;
   const auto refusals = unsupportedCalls("cudnnBackendCreateDescriptor");
-  CHECK(cudnnBackendCreateDescriptor(CUDNN_BACKEND_OPERATION_RNG_DESCRIPTOR, &none) == CUDNN_STATUS_NOT_SUPPORTED);
+  CHECK(cudnnBackendCreateDescriptor(CUDNN_BACKEND_OPERATION_SDPA_BWD_DESCRIPTOR, &none) == CUDNN_STATUS_NOT_SUPPORTED);
   CHECK(unsupportedCalls("cudnnBackendCreateDescriptor") == refusals + 1);
   CHECK(cudnnBackendCreateDescriptor(static_cast<cudnnBackendDescriptorType_t>(999), &none) == CUDNN_STATUS_BAD_PARAM);
 

@@ -1,5 +1,6 @@
 // Graphs of cuDNN: what may be in one. Nothing in them is believed, so most of these are wrong.
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <functional>
 #include <random>
 #include <string>
@@ -225,6 +226,25 @@ TEST_CASE("what passes: in any order, and transposed", "[dnn]") {
   CHECK(said([](Parts& p) { for (const std::size_t i : {1u, 2u}) p.tensors[i].strides[0] = 1; }) == "runs");
   CHECK(said([](Parts& p) { p.tensors[0].strides[0] = 1; }) == "unsupported: a tensor whose elements overlap");
   CHECK(said([](Parts& p) { p.tensors[1].strides[0] = 0; }) == "invalid: the stride of a tensor that is written");
+}
+
+TEST_CASE("random numbers: seeds, distribution, probability", "[dnn]") {
+  const auto said = [](const std::function<void(Parts&, Node&)>& change) {
+    GraphOf g;
+    const auto seed = g.tensor({1, 1, 1, 1}, Type::i64), offset = g.tensor({1, 1, 1, 1}, Type::i32), y = g.tensor({2, 3, 4, 5});
+    g.node(Operation::random, {seed, offset}, {y}).numbers[kProbability] = 0.5;
+    change(g.parts, g.parts.nodes[0]);
+    return saidOf(g.parts);
+  };
+  CHECK(said([](Parts&, Node&) {}) == "runs");
+  CHECK(said([](Parts&, Node& node) { node.inputs[1] = kNoTensor; }) == "runs");
+  CHECK(said([](Parts&, Node& node) { node.inputs[0] = kNoTensor; }) == "invalid: which inputs and outputs there are");
+  CHECK(said([](Parts& p, Node&) { p.tensors[1].dims[3] = 2; }) == "invalid: a seed or an offset that is not one number");
+  CHECK(said([](Parts& p, Node&) { p.tensors[0].type = Type::f32; }) == "unsupported: a seed or an offset of this type");
+  CHECK(said([](Parts& p, Node&) { p.tensors[2].type = Type::i8; }) == "unsupported: this combination of types");
+  CHECK(said([](Parts&, Node& node) { node.mode = 1; }) == "unsupported: this distribution");
+  for (const double probability : {-0.1, 1.1, double(NAN)}) CHECK(said([&](Parts&, Node& node) { node.numbers[kProbability] = probability; }) == "invalid: the probability");
+  CHECK(said([](Parts&, Node& node) { node.beta = 1; }) == "unsupported: alpha and beta of random numbers");
 }
 
 TEST_CASE("reductions: dimensions whole, and one in parts", "[dnn]") {

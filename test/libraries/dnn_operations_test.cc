@@ -399,7 +399,7 @@ TEST_CASE("bytes that are no graph make no job", "[dnn]") {
 namespace {
 
 // A graph of that operation that is allowed, of sizes and modes as they come.
-constexpr unsigned kOperations = 17;
+constexpr unsigned kOperations = 18;
 
 GraphOf begun(Operation operation, std::mt19937_64& random) {
   const auto some = [&](std::int64_t least, std::int64_t most) { return least + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most - least + 1)); };
@@ -464,6 +464,11 @@ GraphOf begun(Operation operation, std::mt19937_64& random) {
       g.node(operation, {q, k, v, kNone, lengths, lengths}, {o, statistics});
       return g;
     }
+    case Operation::random: {
+      const auto seed = g.tensor({1, 1, 1, 1}, random() % 2 == 0 ? Type::i32 : Type::i64), offset = random() % 2 == 0 ? kNone : g.tensor({1, 1, 1, 1}, Type::i64);
+      g.node(operation, {seed, offset}, {g.tensor(image)}).numbers[kProbability] = 0.5;
+      return g;
+    }
     case Operation::reorder: {
       // y lies as x does.
       const auto x = g.tensor(image), y = g.tensor({images, channels, 5, 5});
@@ -522,6 +527,47 @@ TEST_CASE("random graphs that are allowed stay within their memory", "[dnn]") {
     INFO("operation " << operation);
     CHECK(ran[static_cast<Operation>(operation)] > 100);
     CHECK(changed[static_cast<Operation>(operation)] > 100);
+  }
+}
+
+TEST_CASE("random numbers: as many as their probability says, by seed, offset and place alone", "[dnn]") {
+  const auto drawn = [](double probability, std::int64_t seed, std::int64_t offset, Type type, Layout layout, Way way) {
+    GraphOf g;
+    const auto of = g.tensor({1, 1, 1, 1}, Type::i64), from = g.tensor({1, 1, 1, 1}, Type::i64), y = g.tensor({3, 4, 61, 97}, type, layout);
+    g.node(Operation::random, {of, from}, {y}).numbers[kProbability] = probability;
+    REQUIRE(check(g.parts).verdict == Verdict::runs);
+    Memories memories(g.parts, 1);
+    *reinterpret_cast<std::int64_t*>(g.parts.tensors[of].address) = seed;
+    *reinterpret_cast<std::int64_t*>(g.parts.tensors[from].address) = offset;
+    memories.run(way);
+    std::vector<bool> all;
+    const Tensor& t = g.parts.tensors[y];
+    for (std::int64_t a = 0; a < 3; ++a) {
+      for (std::int64_t b = 0; b < 4; ++b) {
+        for (std::int64_t c = 0; c < 61; ++c) {
+          for (std::int64_t d = 0; d < 97; ++d) {
+            const auto place = static_cast<std::size_t>(a * t.strides[0] + b * t.strides[1] + c * t.strides[2] + d * t.strides[3]) * bytesOf(type);
+            const double value = decode(type, reinterpret_cast<const std::byte*>(t.address) + place);
+            REQUIRE((value == 0 || value == 1));
+            all.push_back(value == 1);
+          }
+        }
+      }
+    }
+    return all;
+  };
+  const auto ones = [](const std::vector<bool>& all) { return static_cast<double>(std::count(all.begin(), all.end(), true)) / static_cast<double>(all.size()); };
+  const std::vector<bool> first = drawn(0.9, 42, 0, Type::f32, Layout::rows, Way::straight);
+  CHECK(ones(first) == Approx(0.9).margin(0.005));  // about five deviations
+  CHECK(ones(drawn(0.25, 42, 0, Type::f32, Layout::rows, Way::straight)) == Approx(0.25).margin(0.01));
+  CHECK(ones(drawn(0, 1, 0, Type::f16, Layout::rows, Way::straight)) == 0);
+  CHECK(ones(drawn(1, 1, 0, Type::f16, Layout::rows, Way::straight)) == 1);
+  CHECK(drawn(0.9, 42, 0, Type::f16, Layout::channels, Way::threads) == first);
+  // Others: where both are 1 with 0.9 each, 0.81 are.
+  for (const auto& other : {drawn(0.9, 43, 0, Type::f32, Layout::rows, Way::straight), drawn(0.9, 42, 1, Type::f32, Layout::rows, Way::straight)}) {
+    std::size_t both = 0;
+    for (std::size_t i = 0; i < first.size(); ++i) both += first[i] && other[i];
+    CHECK(static_cast<double>(both) / static_cast<double>(first.size()) == Approx(0.81).margin(0.01));
   }
 }
 

@@ -322,6 +322,29 @@ TEST_CASE_METHOD(Real, "a transpose of what passes is a reshape of the backend A
   }
 }
 
+TEST_CASE_METHOD(Real, "random numbers are an operation of the backend API", "[dnn]") {
+  dnn::GraphOf g;
+  g.parts.graph.workspaceBytes = 64;
+  const auto seed = g.tensor({1, 1, 1, 1}, dnn::Type::i64), offset = g.tensor({1, 1, 1, 1}, dnn::Type::i64), x = g.tensor({2, 3, 4, 5}), y = g.tensor({2, 3, 4, 5});
+  const auto kept = g.tensor({2, 3, 4, 5}, dnn::Type::f32, dnn::Layout::rows, dnn::TensorKind::passing);
+  g.node(dnn::Operation::random, {seed, offset}, {kept}).numbers[dnn::kProbability] = 0.9;
+  g.node(dnn::Operation::pointwise, {x, kept}, {y}, CUDNN_POINTWISE_MUL);
+  REQUIRE(run(g).ok());
+  const auto all = described(taken());
+  std::map<std::uint64_t, std::uint64_t> tensors;
+  for (const auto& [each, d] : all) {
+    if (d.kind == CUDNN_BACKEND_TENSOR_DESCRIPTOR) tensors[d.attributes.at(CUDNN_ATTR_TENSOR_UNIQUE_ID)[0]] = each;
+  }
+  const auto draw = std::find_if(all.begin(), all.end(), [](const auto& each) { return each.second.kind == CUDNN_BACKEND_OPERATION_RNG_DESCRIPTOR; });
+  REQUIRE(draw != all.end());
+  CHECK(draw->second.attributes.at(CUDNN_ATTR_OPERATION_RNG_SEED) == Words{tensors[1]});
+  CHECK(draw->second.attributes.at(CUDNN_ATTR_OPERATION_RNG_OFFSET_DESC) == Words{tensors[2]});
+  CHECK(draw->second.attributes.at(CUDNN_ATTR_OPERATION_RNG_YDESC) == Words{tensors[5]});
+  const Described& how = all.at(draw->second.attributes.at(CUDNN_ATTR_OPERATION_RNG_DESC)[0]);
+  CHECK(how.attributes == std::map<std::uint64_t, Words>{{CUDNN_ATTR_RNG_DISTRIBUTION, {CUDNN_RNG_DISTRIBUTION_BERNOULLI}},
+                                                         {CUDNN_ATTR_RNG_BERNOULLI_DIST_PROBABILITY, {std::bit_cast<std::uint64_t>(0.9)}}});
+}
+
 TEST_CASE_METHOD(Real, "derivatives, products, reductions, scalars by value", "[dnn]") {
   dnn::GraphOf g;
   g.parts.graph.workspaceBytes = 64;

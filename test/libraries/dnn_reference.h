@@ -386,7 +386,8 @@ inline void Reference::run(const Node& n) {
     case Operation::responseNormBackward: return responseNorm(n);
     case Operation::copy: return fill(n, [&](const Index& at) { return get(n.inputs[0], at); });
     case Operation::attentionForward:
-    case Operation::reorder: throw std::logic_error("attention has a reference of its own");
+    case Operation::reorder:
+    case Operation::random: throw std::logic_error("attention has a reference of its own");
   }
 }
 

@@ -257,6 +257,20 @@ def attention():
                  *(torch.randn(2, 4, 128, 64).half() for _ in range(4)))
 
 
+    check("attention with dropout: the gradient draws what was drawn", drops)
+
+
+def drops():
+    """What is kept is linear in v: its gradient has the same weights, so that both products with the other side are one."""
+    q, k, v, gradient = (torch.randn(2, 4, 128, 64).half() for _ in range(4))
+    inputs = [each.cuda().requires_grad_() for each in (q, k, v)]
+    o = attended(*inputs, dropout_p=0.25)
+    of_v = torch.autograd.grad(o, inputs[2], gradient.cuda())[0].cpu().double()
+    o, whole = o.detach().cpu().double(), attended(q, k, v).double()
+    left, right = (o * gradient.double()).sum().item(), (of_v * v.double()).sum().item()
+    return abs(left - right) < 0.01 * o.abs().sum().item() ** 0.5 and 0.5 < torch.corrcoef(torch.stack([o.flatten(), whole.flatten()]))[0, 1].item() < 0.99
+
+
 def attended(q, k, v, **options):
     if not q.is_cuda:
         options = {key: each.float() if key == "attn_mask" else each for key, each in options.items()}

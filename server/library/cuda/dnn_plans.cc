@@ -167,6 +167,20 @@ cudnnBackendDescriptor_t makeReduction(Maker& maker, const dnn::Node& node, cons
   return made;
 }
 
+cudnnBackendDescriptor_t makeRandom(Maker& maker, const dnn::Node& node, const Tensors& tensors) {
+  const auto how = maker.make(CUDNN_BACKEND_RNG_DESCRIPTOR);
+  maker.set(how, CUDNN_ATTR_RNG_DISTRIBUTION, CUDNN_TYPE_RNG_DISTRIBUTION, static_cast<cudnnRngDistribution_t>(node.mode));
+  maker.set(how, CUDNN_ATTR_RNG_BERNOULLI_DIST_PROBABILITY, CUDNN_TYPE_DOUBLE, node.numbers[dnn::kProbability]);
+  maker.finish(how);
+  const auto made = maker.make(CUDNN_BACKEND_OPERATION_RNG_DESCRIPTOR);
+  maker.setDescriptor(made, CUDNN_ATTR_OPERATION_RNG_YDESC, tensors.out());
+  maker.setDescriptor(made, CUDNN_ATTR_OPERATION_RNG_DESC, how);
+  maker.setDescriptor(made, CUDNN_ATTR_OPERATION_RNG_SEED, tensors.in(0));
+  if (tensors.hasIn(1)) maker.setDescriptor(made, CUDNN_ATTR_OPERATION_RNG_OFFSET_DESC, tensors.in(1));
+  maker.finish(made);
+  return made;
+}
+
 cudnnBackendDescriptor_t makeReshape(Maker& maker, const dnn::Node& node, const Tensors& tensors) {
   const auto made = maker.make(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR);
   maker.setDescriptor(made, CUDNN_ATTR_OPERATION_RESHAPE_XDESC, tensors.in(0));
@@ -197,7 +211,8 @@ Status unserved(const dnn::Parts& parts) {
                              node.operation == dnn::Operation::convolutionBackwardFilter;
     const bool norm = node.operation == dnn::Operation::normForward || node.operation == dnn::Operation::normBackward;
     const bool other = node.operation == dnn::Operation::pointwise || node.operation == dnn::Operation::matrixProduct || node.operation == dnn::Operation::reduction ||
-                       node.operation == dnn::Operation::attentionForward || node.operation == dnn::Operation::reorder;
+                       node.operation == dnn::Operation::attentionForward || node.operation == dnn::Operation::reorder ||
+                       node.operation == dnn::Operation::random;
     if (const char* lacks = norm ? lacksNorm(node) : nullptr; lacks != nullptr) return Error{CudaError::notSupported, "cuDNN on GPUs: " + name + " " + lacks + " is not served"};
     if (!convolution && !norm && !other) return Error{CudaError::notSupported, "cuDNN on GPUs: " + name + (parts.nodes.size() > 1 ? " among other operations" : " as it comes here") + " is not served"};
     // The backend API's other operations have no alpha and beta.
@@ -215,6 +230,7 @@ cudnnBackendDescriptor_t makeOperation(Maker& maker, const dnn::Node& node, std:
     case dnn::Operation::reduction: return makeReduction(maker, node, tensors);
     case dnn::Operation::attentionForward: return makeAttention(maker, tensors);
     case dnn::Operation::reorder: return makeReshape(maker, node, tensors);
+    case dnn::Operation::random: return makeRandom(maker, node, tensors);
     default: return makeConvolution(maker, node, tensors);
   }
 }

@@ -89,6 +89,7 @@ void planPointwise(Plan& plan, const dnn::Node& node);
 void planPoolBackward(Plan& plan, const dnn::Node& node);
 void planPoolForward(Plan& plan, const dnn::Node& node);
 void planProduct(Plan& plan, const dnn::Node& node);
+void planRandom(Plan& plan, const dnn::Node& node);
 void planReduction(Plan& plan, const dnn::Node& node);
 void planResponseNorm(Plan& plan, const dnn::Node& node);
 void planSoftmax(Plan& plan, const dnn::Node& node);
