@@ -26,6 +26,8 @@ std::string lastError(const DnnApi& api) {
   char text[512] = "";
   api.cudnnGetLastErrorString(text, sizeof text);
   text[sizeof text - 1] = 0;
+  // It has a line for each function that it came through.
+  std::ranges::replace_if(text, [](char each) { return each > 0 && each < ' '; }, ' ');
   return text[0] != 0 ? std::string(": ") + text : std::string();
 }
 
