@@ -1,5 +1,5 @@
 // cuDNN's graph API. Descriptors and plans are local; an executed plan is one graph, which is queued. There is one engine for each graph,
-// and a second that keeps to 32 bits where they are multiplied; none needs a workspace.
+// and where something is multiplied further ones, for programs that leave out what rounds or varies; none needs a workspace.
 #include "client-shim/cudnn/backend.h"
 
 #include <algorithm>
@@ -76,13 +76,7 @@ cudnnStatus_t say(const char* function, const Outcome& outcome) {
 std::optional<std::int64_t> computed(const Content& content, cudnnBackendAttributeName_t name) {
   switch (name) {
     case CUDNN_ATTR_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT:
-      return content.lowered->engines();
-    case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
-      // By which programs leave out what rounds to TF32.
-      if (content.descriptor(CUDNN_ATTR_ENGINE_OPERATION_GRAPH)->lowered->engines() > kExactEngine &&
-          content.one<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX) != kExactEngine)
-        return CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
-      return std::nullopt;
+      return static_cast<std::int64_t>(content.lowered->engines().size());
     case CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE:
       return CUDNN_BEHAVIOR_NOTE_SUPPORTS_CUDA_GRAPH_NATIVE_API;
     case CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE:
@@ -92,6 +86,16 @@ std::optional<std::int64_t> computed(const Content& content, cudnnBackendAttribu
     default:
       return std::nullopt;
   }
+}
+
+// By which programs leave out engines.
+std::vector<cudnnBackendNumericalNote_t> notesOf(const Content& engine) {
+  const auto index = static_cast<std::size_t>(engine.one<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX));
+  const Engine about = engine.descriptor(CUDNN_ATTR_ENGINE_OPERATION_GRAPH)->lowered->engines()[index];
+  std::vector<cudnnBackendNumericalNote_t> notes;
+  if (about.rounds) notes.push_back(CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
+  if (about.varies) notes.push_back(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC);
+  return notes;
 }
 
 // Descriptors are told by filling the ones that the program has made.
@@ -284,8 +288,13 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor
       value = found->second;
     } else if (attributeName == CUDNN_ATTR_ENGINEHEUR_RESULTS) {
       const auto& graph = content->values.at(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH).descriptors.front();
-      value.count = graph->lowered->engines();
+      value.count = static_cast<std::int64_t>(graph->lowered->engines().size());
       for (std::int64_t i = 0; i < value.count; ++i) value.descriptors.push_back(configurationOf(graph, i));
+    } else if (attributeName == CUDNN_ATTR_ENGINE_NUMERICAL_NOTE) {
+      const auto notes = notesOf(*content);
+      value.count = static_cast<std::int64_t>(notes.size());
+      value.bytes.resize(notes.size() * sizeof notes[0]);
+      if (!notes.empty()) std::memcpy(value.bytes.data(), notes.data(), value.bytes.size());
     } else if (const auto number = computed(*content, attributeName)) {
       value.count = 1;
       value.bytes.resize(bytesOf(attributeType));
@@ -295,9 +304,8 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor
       return fail(CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE, "cudnnBackendGetAttribute: it was set as another type");
     tell(elementCount, value.count);
     const auto count = static_cast<std::size_t>(std::min(requestedElementCount, value.count));
-    if (count == 0) return CUDNN_STATUS_SUCCESS;
-    if (arrayOfElements == nullptr)
-      return fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "cudnnBackendGetAttribute: arrayOfElements is null");
+    // Without an array it is how many there are that is asked, however many would be wanted.
+    if (count == 0 || arrayOfElements == nullptr) return CUDNN_STATUS_SUCCESS;
     if (attributeType == CUDNN_TYPE_BACKEND_DESCRIPTOR) {
       for (std::size_t i = 0; i < count; ++i)
         if (const cudnnStatus_t status = fill(static_cast<cudnnBackendDescriptor_t*>(arrayOfElements)[i], value.descriptors[i]);

@@ -27,7 +27,11 @@ struct Value {
   std::vector<std::shared_ptr<const Content>> descriptors;  // CUDNN_TYPE_BACKEND_DESCRIPTOR: instead
 };
 
-inline constexpr std::int64_t kExactEngine = 1;
+// What an engine of a graph may do that a program can tell by its notes, and leave it out for.
+struct Engine {
+  bool rounds;  // 32-bit numbers that are multiplied to TF32 (CUDNN_NUMERICAL_NOTE_TENSOR_CORE)
+  bool varies;  // from run to run (CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC)
+};
 
 // An operation graph as it travels, but for what a variant pack brings.
 struct Lowered {
@@ -39,8 +43,8 @@ struct Lowered {
     cudnnDataType_t type;
   };
   std::vector<Number> numbers;  // epsilons and factors, which are tensors by value for the program
-  // How many engines it has: 1, or 2 where 32-bit numbers are multiplied, of which the second rounds none of them to TF32 (kExactEngine).
-  std::int64_t engines() const;
+  // By their index. The first may do all, so that who leaves out none gets what NVIDIA's library would choose first; what multiplies nothing has one.
+  std::vector<Engine> engines() const;
 };
 
 struct Content {

@@ -20,6 +20,8 @@ bool isOperation(cudnnBackendDescriptorType_t type) {
     case CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR:
     case CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR:
     case CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR:
+    case CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR:
+    case CUDNN_BACKEND_OPERATION_RNG_DESCRIPTOR:
       return true;
     default:
       return false;
@@ -40,7 +42,7 @@ Outcome finalizeTensor(const Content& content) {
   const auto dims = content.wholes(CUDNN_ATTR_TENSOR_DIMENSIONS), strides = content.wholes(CUDNN_ATTR_TENSOR_STRIDES);
   if (dims->empty() || dims->size() != strides->size()) return {CUDNN_STATUS_BAD_PARAM, "not as many strides as dimensions"};
   for (std::size_t i = 0; i < dims->size(); ++i)
-    if ((*dims)[i] < 1 || (*strides)[i] < 1) return {CUDNN_STATUS_BAD_PARAM, "a dimension or a stride that is not above 0"};
+    if ((*dims)[i] < 1 || (*strides)[i] < 0) return {CUDNN_STATUS_BAD_PARAM, "a dimension that is not above 0, or a stride below it"};
   const auto alignment = content.one<std::int64_t>(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT);
   if (alignment < 1 || alignment % static_cast<std::int64_t>(bytesOf(type)) != 0)
     return {CUDNN_STATUS_BAD_PARAM, "an alignment that the type does not divide"};
@@ -56,21 +58,29 @@ Outcome finalizeTensor(const Content& content) {
   return {};
 }
 
-// As the engine runs it that multiplies as it is written.
-std::shared_ptr<const Lowered> exact(const Lowered& lowered) {
+bool multipliesFloats(const dnn::Parts& parts, const dnn::Node& node) {
+  return dnn::multiplies(node.operation) && node.compute == dnn::Type::f32 && parts.tensors[node.inputs[0]].type == dnn::Type::f32;
+}
+
+// As that engine runs it.
+std::shared_ptr<const Lowered> runBy(const Engine& engine, const Lowered& lowered) {
   auto made = std::make_shared<Lowered>(lowered);
-  for (dnn::Node& node : made->parts.nodes)
-    if (dnn::multiplies(node.operation)) node.math = dnn::MathType::fma;
+  const bool mayRound = lowered.engines().front().rounds;
+  for (dnn::Node& node : made->parts.nodes) {
+    if (!dnn::multiplies(node.operation)) continue;
+    if (mayRound && !engine.rounds) node.math = dnn::MathType::fma;
+    if (!engine.varies) node.flags |= dnn::kReproducible;
+  }
   return made;
 }
 
 }  // namespace
 
-std::int64_t Lowered::engines() const {
-  const bool rounds = std::ranges::any_of(parts.nodes, [&](const dnn::Node& node) {
-    return dnn::multiplies(node.operation) && node.compute == dnn::Type::f32 && parts.tensors[node.inputs[0]].type == dnn::Type::f32;
-  });
-  return rounds ? kExactEngine + 1 : kExactEngine;
+std::vector<Engine> Lowered::engines() const {
+  if (std::ranges::none_of(parts.nodes, [](const dnn::Node& node) { return dnn::multiplies(node.operation); })) return {{false, false}};
+  if (std::ranges::any_of(parts.nodes, [&](const dnn::Node& node) { return multipliesFloats(parts, node); }))
+    return {{true, true}, {true, false}, {false, true}, {false, false}};
+  return {{false, true}, {false, false}};
 }
 
 bool fits(cudnnBackendAttributeName_t name, cudnnBackendDescriptorType_t type) {
@@ -83,6 +93,8 @@ bool fits(cudnnBackendAttributeName_t name, cudnnBackendDescriptorType_t type) {
       return type == CUDNN_BACKEND_POINTWISE_DESCRIPTOR;
     case CUDNN_ATTR_OPERATION_MATMUL_DESC:
       return type == CUDNN_BACKEND_MATMUL_DESCRIPTOR;
+    case CUDNN_ATTR_OPERATION_RNG_DESC:
+      return type == CUDNN_BACKEND_RNG_DESCRIPTOR;
     case CUDNN_ATTR_OPERATION_REDUCTION_DESC:
       return type == CUDNN_BACKEND_REDUCTION_DESCRIPTOR;
     case CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC:
@@ -142,7 +154,7 @@ Outcome finalize(const std::shared_ptr<Content>& content) {
           outcome.status != CUDNN_STATUS_SUCCESS)
         return outcome;
       const auto index = content->one<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
-      const bool there = index >= 0 && index < content->descriptor(CUDNN_ATTR_ENGINE_OPERATION_GRAPH)->lowered->engines();
+      const bool there = index >= 0 && index < static_cast<std::int64_t>(content->descriptor(CUDNN_ATTR_ENGINE_OPERATION_GRAPH)->lowered->engines().size());
       return there ? Outcome{} : Outcome{CUDNN_STATUS_BAD_PARAM, "the graph has no engine of this index"};
     }
     case CUDNN_BACKEND_ENGINECFG_DESCRIPTOR:
@@ -155,8 +167,8 @@ Outcome finalize(const std::shared_ptr<Content>& content) {
       const Content* configuration = content->descriptor(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
       if (configuration == nullptr) return {CUDNN_STATUS_BAD_PARAM, "a plan without an engine's configuration"};
       const Content* engine = configuration->descriptor(CUDNN_ATTR_ENGINECFG_ENGINE);
-      content->lowered = engine->descriptor(CUDNN_ATTR_ENGINE_OPERATION_GRAPH)->lowered;
-      if (engine->one<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX) == kExactEngine) content->lowered = exact(*content->lowered);
+      const Lowered& graph = *engine->descriptor(CUDNN_ATTR_ENGINE_OPERATION_GRAPH)->lowered;
+      content->lowered = runBy(graph.engines()[static_cast<std::size_t>(engine->one<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX))], graph);
       return {};
     }
     case CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR: {

@@ -14,6 +14,11 @@ Outcome unsupported(const char* what) { return {CUDNN_STATUS_NOT_SUPPORTED, what
 // Descriptors hold whatever number the program has set: one that a node has no room for is none of any enumeration's, and refused as such.
 std::uint16_t modeOf(int mode) { return mode >= 0 && mode < 0xffff ? static_cast<std::uint16_t>(mode) : 0xffff; }
 
+// What an address that is said to be a multiple of this is: a power of two, and no more than matters to anybody.
+std::uint8_t alignmentOf(std::int64_t said) {
+  return said < 1 ? std::uint8_t{0} : static_cast<std::uint8_t>(std::min<std::int64_t>(said & -said, dnn::kMostAlignment));
+}
+
 bool packed(const dnn::Tensor& tensor) {
   dnn::Tensor same = tensor;
   pack(same);
@@ -62,6 +67,8 @@ class Lowering {
   void norm(const Content& operation);
   void normGradient(const Content& operation);
   void reshape(const Content& operation);
+  void attention(const Content& operation);
+  void random(const Content& operation);
   // A node comes after those that write what it reads.
   bool sort();
 
@@ -83,6 +90,7 @@ std::uint16_t Lowering::optional(const Content* tensor) {
                                                                  : dnn::TensorKind::memory;
   std::ranges::copy(*dims, made.dims);
   std::ranges::copy(*strides, made.strides);
+  made.alignment = alignmentOf(tensor->one<std::int64_t>(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT));
   if (made.kind != dnn::TensorKind::passing && type == CUDNN_DATA_BOOLEAN) fault(unsupported("booleans in memory, which are bits"));
   for (std::size_t i = 0; i < to_.uids.size(); ++i) {
     if (to_.uids[i] != uid) continue;
@@ -97,6 +105,7 @@ std::uint16_t Lowering::passing(const dnn::Tensor& like) {
   made.kind = dnn::TensorKind::passing;
   made.type = like.type == dnn::Type::f64 ? dnn::Type::f64 : dnn::Type::f32;
   made.address = 0;
+  made.alignment = 0;
   pack(made);
   return append(made, unnamed_++);
 }
@@ -105,7 +114,8 @@ dnn::Node& Lowering::node(dnn::Operation operation, cudnnDataType_t compute, std
                           std::initializer_list<std::uint16_t> outputs) {
   dnn::Node& made = to_.parts.nodes.emplace_back();
   made.operation = operation;
-  if (!computeOf(compute, made.compute)) fault(unsupported("the compute type"));
+  if (compute == CUDNN_DATA_BOOLEAN && operation == dnn::Operation::pointwise) made.compute = dnn::Type::boolean;
+  else if (!computeOf(compute, made.compute)) fault(unsupported("the compute type"));
   std::copy(inputs.begin(), inputs.end(), made.inputs);
   std::copy(outputs.begin(), outputs.end(), made.outputs);
   return made;
@@ -317,6 +327,12 @@ void Lowering::reshape(const Content& operation) {
   const dnn::Tensor to = to_.parts.tensors[y];
   dnn::Tensor seen = to_.parts.tensors[x];
   const auto compute = seen.type == dnn::Type::f64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
+  if (seen.kind == dnn::TensorKind::passing || to.kind == dnn::TensorKind::passing) {
+    dnn::Node& made = node(dnn::Operation::reorder, compute, {x}, {y});
+    if (operation.has(CUDNN_ATTR_OPERATION_RESHAPE_MODE))
+      made.mode = modeOf(operation.one<cudnnBackendReshapeMode_t>(CUDNN_ATTR_OPERATION_RESHAPE_MODE) + 1);
+    return;
+  }
   if (seen.rank != to.rank || !std::equal(seen.dims, seen.dims + seen.rank, to.dims)) {
     // The same elements in the same order, seen as y's shape.
     if (seen.kind != dnn::TensorKind::memory || !packed(seen))
@@ -330,6 +346,28 @@ void Lowering::reshape(const Content& operation) {
     from = append(shape, to_.uids[x]);
   }
   node(dnn::Operation::copy, compute, {from}, {y});
+}
+
+void Lowering::attention(const Content& operation) {
+  const auto of = [&](cudnnBackendAttributeName_t name) { return operation.descriptor(name); };
+  const std::uint16_t q = required(of(CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC)), k = required(of(CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC)),
+                      v = required(of(CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC)), o = required(of(CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC)),
+                      scale = optional(of(CUDNN_ATTR_OPERATION_SDPA_FWD_SCALEDESC)),
+                      queries = optional(of(CUDNN_ATTR_OPERATION_SDPA_FWD_SEQ_LEN_QDESC)),
+                      keys = optional(of(CUDNN_ATTR_OPERATION_SDPA_FWD_SEQ_LEN_KVDESC)),
+                      statistics = optional(of(CUDNN_ATTR_OPERATION_SDPA_FWD_STATSDESC));
+  node(dnn::Operation::attentionForward, CUDNN_DATA_FLOAT, {q, k, v, scale, queries, keys}, {o, statistics});
+}
+
+void Lowering::random(const Content& operation) {
+  const Content* desc = operation.descriptor(CUDNN_ATTR_OPERATION_RNG_DESC);
+  if (desc == nullptr) return fault(bad("random numbers without their descriptor"));
+  if (operation.has(CUDNN_ATTR_OPERATION_RNG_SEED) && operation.descriptor(CUDNN_ATTR_OPERATION_RNG_SEED) == nullptr) return fault(unsupported("a seed that is no tensor"));
+  const std::uint16_t seed = required(operation.descriptor(CUDNN_ATTR_OPERATION_RNG_SEED)), offset = optional(operation.descriptor(CUDNN_ATTR_OPERATION_RNG_OFFSET_DESC)),
+                      y = required(operation.descriptor(CUDNN_ATTR_OPERATION_RNG_YDESC));
+  dnn::Node& made = node(dnn::Operation::random, CUDNN_DATA_FLOAT, {seed, offset}, {y});
+  made.mode = modeOf(desc->one<cudnnRngDistribution_t>(CUDNN_ATTR_RNG_DISTRIBUTION, CUDNN_RNG_DISTRIBUTION_BERNOULLI));
+  made.numbers[dnn::kProbability] = desc->number(CUDNN_ATTR_RNG_BERNOULLI_DIST_PROBABILITY, -1);
 }
 
 void Lowering::add(const Content& operation) {
@@ -401,6 +439,10 @@ void Lowering::add(const Content& operation) {
       return normGradient(operation);
     case CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR:
       return reshape(operation);
+    case CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR:
+      return attention(operation);
+    case CUDNN_BACKEND_OPERATION_RNG_DESCRIPTOR:
+      return random(operation);
     default:
       return fault(bad("a descriptor that is no operation"));
   }

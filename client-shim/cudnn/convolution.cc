@@ -12,6 +12,7 @@ namespace {
 void describe(Call& call, const Convolution& convolution, const Tensor& image, const Filter& filter, dnn::Node& node) {
   node.mode = static_cast<std::uint16_t>(convolution.mode);
   node.math = static_cast<dnn::MathType>(convolution.math);
+  node.flags = dnn::kReproducible;  // as the only algorithm is said to be
   node.spatial = static_cast<std::uint8_t>(convolution.spatial);
   if (!computeOf(convolution.compute, node.compute)) call.unsupported("the convolution's compute type");
   if (convolution.spatial > static_cast<int>(dnn::kMaxSpatial)) {

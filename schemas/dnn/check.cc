@@ -1,6 +1,7 @@
 #include "schemas/dnn/check.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "schemas/dnn/operations.h"
@@ -19,19 +20,10 @@ Wide reachOf(const Tensor& tensor) {
   return reach;
 }
 
-// Sorted by stride, each dimension steps over all that the smaller ones reach.
-bool overlaps(const Tensor& tensor) {
-  std::uint32_t order[kMaxRank] = {}, count = 0;
-  for (std::uint32_t i = 0; i < tensor.rank; ++i) {
-    if (tensor.dims[i] == 1) continue;
-    std::uint32_t at = count++;
-    for (; at > 0 && tensor.strides[order[at - 1]] > tensor.strides[i]; --at) order[at] = order[at - 1];
-    order[at] = i;
-  }
-  Wide reach = 1;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    if (tensor.strides[order[i]] < reach) return true;
-    reach += static_cast<Wide>(tensor.dims[order[i]] - 1) * tensor.strides[order[i]];
+// Whether an element is repeated along one of the last dimensions, from `first` on.
+bool repeats(const Tensor& tensor, std::uint32_t first = 0) {
+  for (std::uint32_t i = first; i < tensor.rank; ++i) {
+    if (tensor.dims[i] > 1 && tensor.strides[i] == 0) return true;
   }
   return false;
 }
@@ -50,16 +42,26 @@ Check checkTensor(const Tensor& tensor, Wide& passingBytes) {
     }
     if (dim < 1) return invalid("a tensor's dimension");
     if (dim > kMostElements) return unsupported("a dimension of more than 2147483647");
-    if (dim > 1 && stride < 1) return invalid("a tensor's stride");
+    if (dim > 1 && stride < 0) return invalid("a tensor's stride");
     if (dim > 1 && stride > kMostStride) return unsupported("a tensor's stride");
     elements *= dim;
     if (elements * bytes > static_cast<Wide>(kMostBytes)) return unsupported("a tensor of more bytes than a window holds");
   }
   if (reachOf(tensor) * bytes > static_cast<Wide>(kMostBytes)) return unsupported("a tensor of more bytes than a window holds");
-  if (overlaps(tensor)) return unsupported("a tensor whose elements overlap");
+  // Strides of what is in no memory say in which order its dimensions come, and no more.
+  if (tensor.kind != TensorKind::passing && overlaps(tensor)) return unsupported("a tensor whose elements overlap");
+  if (tensor.alignment > kMostAlignment || !std::has_single_bit(std::max<std::uint32_t>(tensor.alignment, 1))) return invalid("a tensor's alignment");
   if (tensor.kind == TensorKind::scalar && elements != 1) return invalid("a scalar's dimensions");
   if (tensor.kind == TensorKind::passing) passingBytes += elements * bytes;
-  return passingBytes > static_cast<Wide>(kMostPassingBytes) ? unsupported("passing tensors of more than 2 GiB") : Check{};
+  return passingBytes > static_cast<Wide>(kMostPassingBytes) ? unsupported("passing tensors of more than 16 TiB") : Check{};
+}
+
+// Whether a node may read this tensor though elements are repeated: where it makes one of each, or of each matrix. What it sums is in memory as often as it
+// is summed, so that nothing takes longer than its operands are large.
+bool readsRepeated(Operation operation, const Tensor& tensor) {
+  if (operation == Operation::pointwise) return true;
+  const bool matrices = operation == Operation::matrixProduct || operation == Operation::attentionForward;
+  return matrices && !repeats(tensor, std::max<std::uint32_t>(tensor.rank, 2) - 2);
 }
 
 // Numbers of tensors, and the order of writing and reading.
@@ -68,6 +70,7 @@ Check checkUse(const Parts& parts, const Node& node, std::vector<bool>& written)
     if (input == kNoTensor) continue;
     if (input >= parts.tensors.size()) return invalid("an input's number");
     if (parts.tensors[input].kind == TensorKind::passing && !written[input]) return invalid("a passing tensor that is read before it is written");
+    if (repeats(parts.tensors[input]) && !readsRepeated(node.operation, parts.tensors[input])) return invalid("a tensor's stride");
   }
   for (std::uint32_t i = 0; i < kMaxOutputs; ++i) {
     const std::uint16_t output = node.outputs[i];
@@ -75,6 +78,7 @@ Check checkUse(const Parts& parts, const Node& node, std::vector<bool>& written)
     if (output >= parts.tensors.size()) return invalid("an output's number");
     const TensorKind kind = parts.tensors[output].kind;
     if (kind == TensorKind::scalar) return invalid("an output that is a scalar");
+    if (repeats(parts.tensors[output])) return invalid("the stride of a tensor that is written");
     if (kind == TensorKind::passing && written[output]) return invalid("a passing tensor that is written twice");
     if (std::count(node.outputs, node.outputs + i, output) != 0) return invalid("a tensor that is two outputs");
     if (i == 0 && kind == TensorKind::passing && node.beta != 0) return invalid("beta of a passing tensor");
@@ -86,6 +90,23 @@ Check checkUse(const Parts& parts, const Node& node, std::vector<bool>& written)
 }
 
 }  // namespace
+
+// Sorted by stride, each dimension steps over all that the smaller ones reach. Elements that are repeated as a whole are none that overlap.
+bool overlaps(const Tensor& tensor) {
+  std::uint32_t order[kMaxRank] = {}, count = 0;
+  for (std::uint32_t i = 0; i < tensor.rank; ++i) {
+    if (tensor.dims[i] == 1 || tensor.strides[i] == 0) continue;
+    std::uint32_t at = count++;
+    for (; at > 0 && tensor.strides[order[at - 1]] > tensor.strides[i]; --at) order[at] = order[at - 1];
+    order[at] = i;
+  }
+  Wide reach = 1;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (tensor.strides[order[i]] < reach) return true;
+    reach += static_cast<Wide>(tensor.dims[order[i]] - 1) * tensor.strides[order[i]];
+  }
+  return false;
+}
 
 std::uint32_t bytesOf(Type type) {
   switch (type) {

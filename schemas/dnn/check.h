@@ -15,8 +15,8 @@ namespace rouse::dnn {
 inline constexpr std::int64_t kMostElements = 0x7fff'ffff;
 // From the first byte of a tensor to its last: what a window holds (memory::kMaxWindowBytes).
 inline constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 40;
-// Of a graph's passing tensors together: they are in no account of the program's.
-inline constexpr std::uint64_t kMostPassingBytes = std::uint64_t{2} << 30;
+// Of a graph's passing tensors together. Where they are never in memory (attention on a GPU) that is no memory; a device that keeps them has a limit of its own.
+inline constexpr std::uint64_t kMostPassingBytes = kMostBytes;
 inline constexpr std::int64_t kMostWindow = 16;  // of a response norm: CUDNN_LRN_MAX_N
 
 enum class Verdict : std::uint8_t {
@@ -42,7 +42,7 @@ struct Parts {
 bool takeApart(std::span<const std::byte> bytes, Parts& parts);
 std::vector<std::byte> putTogether(const Parts& parts);
 
-// Everything but addresses: numbers of tensors, kinds, shapes, types, enumerations, that no tensor's elements overlap, that a passing
+// Everything but addresses: numbers of tensors, kinds, shapes, types, enumerations, that no written tensor's elements overlap, that a passing
 // tensor is written before it is read and by one node only. runs: ranges() can be asked.
 Check check(const Parts& parts);
 
@@ -58,10 +58,14 @@ bool ranges(const Parts& parts, std::vector<Range>& found);
 
 std::uint32_t bytesOf(Type type);  // 0: it is none
 std::int64_t elementsOf(const Tensor& tensor);  // of one that has been checked
-// Convolutions and matrix products.
+// Whether some of its elements are where others are; not those that a stride of 0 repeats.
+bool overlaps(const Tensor& tensor);
+// Convolutions, matrix products and attention.
 bool multiplies(Operation operation);
 // How many inputs a mode of `pointwise` has; 0: it is none.
 std::uint32_t pointwiseInputs(std::uint16_t mode);
+// Of a node that reorders, and has been checked: which dimension of x each of y's is.
+void reorderedBy(const Tensor& x, const Tensor& y, std::uint8_t order[kMaxRank]);
 // In words, for errors: "a convolution"; literal.
 const char* nameOf(const Node& node);
 inline bool isPointwiseBackward(std::uint16_t mode) { return mode >= 200 && mode < 300; }

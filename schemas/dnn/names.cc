@@ -20,6 +20,9 @@ const char* nameOf(const Node& node) {
     case Operation::responseNormForward: return "a local response norm";
     case Operation::responseNormBackward: return "a local response norm's gradient";
     case Operation::copy: return "a copy to another layout";
+    case Operation::attentionForward: return "attention";
+    case Operation::reorder: return "a transpose";
+    case Operation::random: return "random numbers";
   }
   return "an operation";
 }

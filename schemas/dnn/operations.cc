@@ -1,6 +1,8 @@
 #include "schemas/dnn/operations.h"
 
+#include <algorithm>
 #include <cmath>
+#include <initializer_list>
 
 namespace rouse::dnn {
 namespace {
@@ -57,6 +59,7 @@ bool signatureOf(const Node& node, Signature& signature) {
     case Operation::softmaxForward:
     case Operation::responseNormForward:
     case Operation::copy:
+    case Operation::reorder:
       signature = {1, 1, 1, 1};
       return true;
     case Operation::poolBackward:
@@ -68,6 +71,12 @@ bool signatureOf(const Node& node, Signature& signature) {
       return true;
     case Operation::normBackward:
       signature = {3, 5, 1, 3};
+      return true;
+    case Operation::attentionForward:
+      signature = {3, 6, 1, 2};
+      return true;
+    case Operation::random:
+      signature = {1, 2, 1, 1};
       return true;
   }
   return false;
@@ -173,7 +182,7 @@ Check checkProduct(const Use& use) {
   if (a.dims[rank - 2] != c.dims[rank - 2] || b.dims[rank - 1] != c.dims[rank - 1] || a.dims[rank - 1] != b.dims[rank - 2])
     return invalid("matrices that do not match");
   for (std::uint32_t i = 0; i + 2 < rank; ++i) {
-    if ((a.dims[i] != 1 && a.dims[i] != c.dims[i]) || (b.dims[i] != 1 && b.dims[i] != c.dims[i])) return unsupported("batches that do not match");
+    if (c.dims[i] % a.dims[i] != 0 || c.dims[i] % b.dims[i] != 0) return unsupported("batches that do not match");
   }
   if (allFloat(use)) return {};
   const bool integers = a.type == Type::i8 && b.type == Type::i8 && (c.type == Type::i32 || c.type == Type::f32);
@@ -260,6 +269,74 @@ Check checkNorm(const Use& use) {
   return {};
 }
 
+bool isShape(const Tensor& tensor, std::initializer_list<std::int64_t> dims) { return tensor.rank == dims.size() && std::equal(dims.begin(), dims.end(), tensor.dims); }
+
+Check checkAttention(const Use& use) {
+  const Tensor &q = *use.in(0), &k = *use.in(1), &v = *use.in(2), &o = *use.out(0);
+  const Tensor *scale = use.in(3), *queries = use.in(4), *keys = use.in(5), *statistics = use.out(1);
+  if (q.rank != 4 || k.rank != 4 || v.rank != 4) return invalid("the tensors' ranks");
+  if (k.dims[0] != q.dims[0] || v.dims[0] != q.dims[0] || k.dims[3] != q.dims[3] || v.dims[2] != k.dims[2]) return invalid("queries, keys and values that do not match");
+  if (q.dims[1] % k.dims[1] != 0 || q.dims[1] % v.dims[1] != 0) return invalid("heads that do not divide those of the queries");
+  if (!isShape(o, {q.dims[0], q.dims[1], q.dims[2], v.dims[3]})) return invalid("the output's shape");
+  if (statistics != nullptr && !isShape(*statistics, {q.dims[0], q.dims[1], q.dims[2], 1})) return invalid("the shape of the statistics");
+  const bool halves = q.type == Type::f16 || q.type == Type::bf16;
+  if (!(halves || q.type == Type::f32) || k.type != q.type || v.type != q.type || (o.type != q.type && o.type != Type::f32)) return unsupported("this combination of types");
+  if (use.node.compute != Type::f32) return unsupported("the compute type");
+  if (statistics != nullptr && statistics->type != Type::f32) return unsupported("statistics that are no floats");
+  if (scale != nullptr && (elementsOf(*scale) != 1 || scale->type != Type::f32)) return invalid("a scale that is not one float");
+  if ((queries == nullptr) != (keys == nullptr)) return unsupported("lengths of queries without those of keys, or those alone");
+  for (const Tensor* lengths : {queries, keys}) {
+    if (lengths == nullptr) continue;
+    if (!isShape(*lengths, {q.dims[0], 1, 1, 1})) return invalid("the shape of the lengths");
+    if (lengths->kind != TensorKind::memory || (lengths->type != Type::i32 && lengths->type != Type::i64)) return unsupported("lengths that are no integers in memory");
+  }
+  for (const Tensor* each : {&q, &k, &v, &o}) {
+    if (each->kind != TensorKind::memory) return unsupported("attention whose tensors are not in memory");
+  }
+  return {};
+}
+
+// Each dimension of y with one of x's that is as long and has the same stride; those of length 1 have any.
+bool reorders(const Tensor& x, const Tensor& y, std::uint8_t order[kMaxRank]) {
+  if (x.rank != y.rank) return false;
+  std::uint32_t taken = 0;
+  for (std::uint32_t i = 0; i < y.rank; ++i) {
+    const auto same = [&](std::uint32_t j) { return (taken >> j & 1) == 0 && x.dims[j] == y.dims[i] && (y.dims[i] == 1 || x.strides[j] == y.strides[i]); };
+    // Where it stays, if it may.
+    std::uint32_t j = i;
+    if (!same(j)) for (j = 0; j < x.rank && !same(j);) ++j;
+    if (j == x.rank) return false;
+    taken |= 1u << j;
+    order[i] = static_cast<std::uint8_t>(j);
+  }
+  return true;
+}
+
+Check checkReduction(const Use& use) {
+  const Tensor &x = *use.in(0), &y = *use.out(0);
+  if (use.node.mode > 8) return invalid("the reduction's operation");
+  if (x.rank != y.rank) return invalid("the output's shape");
+  std::uint32_t parts = 0;
+  for (std::uint32_t i = 0; i < x.rank; ++i) {
+    if (x.dims[i] % y.dims[i] != 0) return invalid("the output's shape");
+    parts += y.dims[i] != 1 && y.dims[i] != x.dims[i];
+  }
+  return parts > 1 ? unsupported("a reduction of parts of two dimensions") : Check{};
+}
+
+Check checkRandom(const Use& use) {
+  for (const std::uint32_t i : {0u, 1u}) {
+    const Tensor* number = use.in(i);
+    if (number == nullptr) continue;
+    if (elementsOf(*number) != 1) return invalid("a seed or an offset that is not one number");
+    if ((number->type != Type::i32 && number->type != Type::i64) || number->kind == TensorKind::passing) return unsupported("a seed or an offset of this type");
+  }
+  if (use.node.mode != 0) return unsupported("this distribution");
+  if (!(use.node.numbers[kProbability] >= 0 && use.node.numbers[kProbability] <= 1)) return invalid("the probability");
+  if (use.node.alpha != 1 || use.node.beta != 0) return unsupported("alpha and beta of random numbers");
+  return isFloat(use.out(0)->type) && use.node.compute == Type::f32 ? Check{} : unsupported("this combination of types");
+}
+
 Check checkSame(const Use& use, std::uint32_t inputs) {
   for (std::uint32_t i = 0; i < inputs; ++i) {
     if (!sameShape(*use.in(i), *use.out(0))) return invalid("shapes that do not match");
@@ -296,8 +373,10 @@ std::uint32_t pointwiseInputs(std::uint16_t mode) {
 
 bool multiplies(Operation operation) {
   return operation == Operation::convolutionForward || operation == Operation::convolutionBackwardData || operation == Operation::convolutionBackwardFilter ||
-         operation == Operation::matrixProduct;
+         operation == Operation::matrixProduct || operation == Operation::attentionForward;
 }
+
+void reorderedBy(const Tensor& x, const Tensor& y, std::uint8_t order[kMaxRank]) { reorders(x, y, order); }
 
 Averaged averagedBy(const Parts& parts, const Node& node) { return averaged({parts, node}); }
 
@@ -306,7 +385,8 @@ Check checkOperation(const Parts& parts, const Node& node) {
   if (!signatureOf(node, signature)) return invalid("the operation");
   if (node.operation == Operation::pointwise && signature.inputs == 0) return invalid("the pointwise mode");
   if (!follows(node, signature)) return invalid("which inputs and outputs there are");
-  if (node.compute != Type::f32 && node.compute != Type::f64 && node.compute != Type::i32) return unsupported("the compute type");
+  const bool truth = node.compute == Type::boolean && node.operation == Operation::pointwise;
+  if (!truth && node.compute != Type::f32 && node.compute != Type::f64 && node.compute != Type::i32) return unsupported("the compute type");
   if (node.math > MathType::fma || (node.math != MathType::standard && !multiplies(node.operation))) return invalid("the math type");
   const Use use{parts, node};
   switch (node.operation) {
@@ -322,8 +402,7 @@ Check checkOperation(const Parts& parts, const Node& node) {
     case Operation::pointwise:
       return checkPointwise(use);
     case Operation::reduction:
-      if (node.mode > 8) return invalid("the reduction's operation");
-      return spreads(*use.out(0), *use.in(0)) ? Check{} : invalid("the output's shape");
+      return checkReduction(use);
     case Operation::matrixProduct:
       return checkProduct(use);
     case Operation::normForward:
@@ -344,6 +423,18 @@ Check checkOperation(const Parts& parts, const Node& node) {
       return checkResponseNorm(use);
     case Operation::copy:
       return checkSame(use, 1);
+    case Operation::attentionForward:
+      if (node.alpha != 1 || node.beta != 0) return unsupported("alpha and beta of attention");
+      return checkAttention(use);
+    case Operation::random:
+      return checkRandom(use);
+    case Operation::reorder: {
+      std::uint8_t order[kMaxRank];
+      if (node.mode > 2) return invalid("how it is reshaped");
+      if (node.alpha != 1 || node.beta != 0) return unsupported("alpha and beta of a transpose");
+      if (!allFloat(use)) return unsupported("this combination of types");
+      return reorders(*use.in(0), *use.out(0), order) ? Check{} : unsupported("a reshape that is no other order of dimensions");
+    }
   }
   return invalid("the operation");
 }

@@ -12,6 +12,7 @@ import numpy
 runtime = ctypes.CDLL("libcudart.so.13")
 random = numpy.random.default_rng(1)
 FLOAT = cudnn.data_type.FLOAT
+TYPES = {numpy.float32: FLOAT, numpy.float16: cudnn.data_type.HALF}
 TOLERANCE = 2e-4  # absolute: of sums of at most a hundred products of numbers around 1
 
 
@@ -36,7 +37,7 @@ class Graph:
         self.bound, self.outputs, self.kept = {}, [], []
 
     def tensor(self, array):
-        made = self.graph.tensor(name=f"t{len(self.bound)}", dim=list(array.shape), stride=[s // array.itemsize for s in array.strides], data_type=FLOAT)
+        made = self.graph.tensor(name=f"t{len(self.bound)}", dim=list(array.shape), stride=[s // array.itemsize for s in array.strides], data_type=TYPES[array.dtype.type])
         self.bound[made] = upload(array)
         return made
 
@@ -47,29 +48,29 @@ class Graph:
         self.bound[made] = array.ctypes.data
         return made
 
-    def output(self, tensor, shape):
-        tensor.set_output(True).set_data_type(FLOAT).set_dim(list(shape))
-        self.outputs.append((tensor, shape))
+    def output(self, tensor, shape, kind=numpy.float32):
+        tensor.set_output(True).set_data_type(TYPES[kind]).set_dim(list(shape))
+        self.outputs.append((tensor, shape, kind))
 
     def run(self):
         self.graph.build([cudnn.heur_mode.A, cudnn.heur_mode.FALLBACK])
         pointers = []
-        for tensor, shape in self.outputs:
-            pointers.append(upload(numpy.full(shape, numpy.nan, numpy.float32)))
+        for tensor, shape, kind in self.outputs:
+            pointers.append(upload(numpy.full(shape, numpy.nan, kind)))
             self.bound[tensor] = pointers[-1]
         self.graph.execute(self.bound, upload(numpy.zeros(max(self.graph.get_workspace_size(), 16), numpy.uint8)), handle)
         results = []
-        for (tensor, shape), pointer in zip(self.outputs, pointers):
-            flat = numpy.empty(int(numpy.prod(shape)), numpy.float32)
+        for (tensor, shape, kind), pointer in zip(self.outputs, pointers):
+            flat = numpy.empty(int(numpy.prod(shape)), kind)
             if runtime.cudaMemcpy(flat.ctypes.data_as(ctypes.c_void_p), ctypes.c_void_p(pointer), ctypes.c_size_t(flat.nbytes), 2) != 0:
                 raise RuntimeError("cudaMemcpy")
-            results.append(numpy.lib.stride_tricks.as_strided(flat, shape, [4 * s for s in tensor.get_stride()]))
+            results.append(numpy.lib.stride_tricks.as_strided(flat, shape, [flat.itemsize * s for s in tensor.get_stride()]))
         return results
 
 
-def same(got, wanted):
+def same(got, wanted, tolerance=TOLERANCE):
     difference = numpy.abs(got - wanted).max()
-    if not difference <= TOLERANCE:
+    if not difference <= tolerance:
         raise AssertionError(f"differs by {difference}")
 
 
@@ -181,24 +182,108 @@ def reduction():
     same(g.run()[0], ((x - b) ** 2).sum(2, keepdims=True))
 
 
-def attention_is_declined():
-    q = normal(1, 2, 16, 32).astype(numpy.float16)
+def attended(q, k, v, scale, allowed=None, bias=None):
+    """O and the statistics, in double; heads of k and v that are shared are repeated."""
+    k, v = (numpy.repeat(each.astype(numpy.float64), q.shape[1] // each.shape[1], 1) for each in (k, v))
+    scores = scale * q.astype(numpy.float64) @ k.swapaxes(2, 3)
+    if bias is not None:
+        scores = scores + bias
+    if allowed is not None:
+        scores = numpy.where(allowed, scores, -numpy.inf)
+    highest = scores.max(3, keepdims=True)
+    powers = numpy.exp(scores - highest)
+    sums = powers.sum(3, keepdims=True)
+    return powers / sums @ v, highest + numpy.log(sums)
+
+
+def attention(statistics=False, heads_of_k=4, allowed=None, bias=None, beside=False, queries=96, keys=160, **options):
+    """queries and keys; beside: heads lie beside each other for each query, as PyTorch's do that were one product."""
     half = cudnn.data_type.HALF
-    g = cudnn.pygraph(io_data_type=half, intermediate_data_type=FLOAT, compute_data_type=FLOAT, handle=handle)
-    strides = [s // 2 for s in q.strides]
-    q, k, v = (g.tensor(name=n, dim=list(q.shape), stride=strides, data_type=half) for n in "qkv")
-    o, _ = g.sdpa(name="attention", q=q, k=k, v=v, generate_stats=False, attn_scale=0.1)
-    o.set_output(True).set_dim([1, 2, 16, 32]).set_stride(strides)
-    try:
-        g.build([cudnn.heur_mode.A])
-    except Exception:  # of whatever type: there is no plan
-        return
-    raise AssertionError("a plan for attention")
+
+    def made(heads, length, depth):
+        shape = (2, length, heads, depth) if beside else (2, heads, length, depth)
+        array = normal(*shape).astype(numpy.float16)
+        return array.transpose(0, 2, 1, 3) if beside else array
+
+    q, k, v = made(4, queries, 64), made(heads_of_k, keys, 64), made(heads_of_k, keys, 32)
+    g = Graph()
+    g.graph = cudnn.pygraph(io_data_type=half, intermediate_data_type=FLOAT, compute_data_type=FLOAT, handle=handle)
+    tensors = [g.tensor(each) for each in (q, k, v)]
+    if bias is not None:
+        options["bias"] = g.tensor(bias)
+    o, stats = g.graph.sdpa(name="attention", q=tensors[0], k=tensors[1], v=tensors[2], attn_scale=0.125, generate_stats=statistics, **options)
+    o.set_stride([queries * 128, 32, 128, 1] if beside else [queries * 128, queries * 32, 32, 1])
+    g.output(o, (2, 4, queries, 32), numpy.float16)
+    if statistics:
+        stats.set_stride([4 * queries, queries, 1, 1])
+        g.output(stats, (2, 4, queries, 1))
+    if allowed is not None:
+        allowed = allowed(numpy.arange(queries)[:, None], numpy.arange(keys)[None, :])
+    for got, wanted in zip(g.run(), attended(q, k, v, 0.125, allowed, bias)):
+        same(got.astype(numpy.float64), wanted, 4e-3)  # halves, and weights that may be rounded to halves
+
+
+def attention_whole():
+    attention()
+    attention(heads_of_k=2, beside=True)
+
+
+def attention_causal():
+    for how in ({}, {"beside": True, "heads_of_k": 1}, {"queries": 64, "keys": 64}):
+        attention(allowed=lambda row, column: column <= row, use_causal_mask=True, **how)
+
+
+def attention_bottom_right():
+    attention(allowed=lambda row, column: column <= row + 64, use_causal_mask_bottom_right=True)
+
+
+def attention_window():
+    attention(allowed=lambda row, column: (column <= row) & (column > row - 16), use_causal_mask=True, sliding_window_length=16)
+
+
+def attention_bias():
+    attention(bias=normal(1, 1, 96, 160).astype(numpy.float16))
+
+
+def gradients(heads_of_k=4, queries=96, keys=160, allowed=None, **options):
+    half = cudnn.data_type.HALF
+    shared = 4 // heads_of_k
+    q, k, v, do = (normal(2, heads, length, 64).astype(numpy.float16) for heads, length in ((4, queries), (heads_of_k, keys), (heads_of_k, keys), (4, queries)))
+    if allowed is not None:
+        allowed = allowed(numpy.arange(queries)[:, None], numpy.arange(keys)[None, :])
+    o, stats = attended(q, k, v, 0.125, allowed)
+    g = Graph()
+    g.graph = cudnn.pygraph(io_data_type=half, intermediate_data_type=FLOAT, compute_data_type=FLOAT, handle=handle)
+    names = ("q", "k", "v", "o", "dO", "stats")
+    given = {name: g.tensor(each) for name, each in zip(names, (q, k, v, o.astype(numpy.float16), do, stats.astype(numpy.float32)))}
+    for each, like in zip(g.graph.sdpa_backward(name="gradients", attn_scale=0.125, **given, **options), (q, k, v)):
+        each.set_stride([stride // 2 for stride in like.strides])
+        g.output(each, like.shape, numpy.float16)
+    whole = [numpy.repeat(each.astype(numpy.float64), q.shape[1] // each.shape[1], 1) for each in (q, k, v, do)]
+    scores = 0.125 * whole[0] @ whole[1].swapaxes(2, 3)
+    weights = numpy.exp((scores if allowed is None else numpy.where(allowed, scores, -numpy.inf)) - stats)
+    slopes = 0.125 * weights * (whole[3] @ whole[2].swapaxes(2, 3) - (whole[3] * o).sum(3, keepdims=True))
+    dk, dv = slopes.swapaxes(2, 3) @ whole[0], weights.swapaxes(2, 3) @ whole[3]
+    wanted = [slopes @ whole[1]] + [each.reshape(2, heads_of_k, shared, keys, 64).sum(2) for each in (dk, dv)]
+    for got, w in zip(g.run(), wanted):
+        same(got.astype(numpy.float64), w, 8e-3)
+
+
+def attention_gradients():
+    gradients()
+    gradients(heads_of_k=2)
+    gradients(queries=128, keys=128, allowed=lambda row, column: column <= row, use_causal_mask=True)
+
+
+def attention_statistics():
+    attention(statistics=True)
+    attention(statistics=True, allowed=lambda row, column: column <= row, use_causal_mask=True)
 
 
 handle = cudnn.create_handle()
 passed = failed = 0
-for check in (convolution_bias_relu, convolution_gradients, product_relu, layer_norm, rms_norm, batch_norm, reduction, attention_is_declined):
+for check in (convolution_bias_relu, convolution_gradients, product_relu, layer_norm, rms_norm, batch_norm, reduction, attention_whole, attention_causal, attention_bottom_right,
+              attention_window, attention_bias, attention_statistics, attention_gradients):
     try:
         check()
         passed += 1

@@ -1,6 +1,7 @@
 // A libcudnn.so.9 that computes nothing: each function of the real one that is used writes down its name and its arguments, as 64-bit words;
 // attributes with their first values. Its heuristics know four configurations: one that rounds to 16 bits, one that makes no plan, one of tensor
-// cores that needs 4096 bytes of workspace; the first and the last, which rounds nothing, need 64. What it says of recurrent networks is made up.
+// cores that is not deterministic and needs 4096 bytes of workspace, unless it is told how many; the first and the last, which rounds nothing, need 64. What it says of
+// recurrent networks is made up.
 #include <cudnn.h>
 
 #include <map>
@@ -20,6 +21,11 @@ enum Configuration { rounding, planless, large, exact };
 std::map<std::uint64_t, Configuration>& kind() {
   static std::map<std::uint64_t, Configuration> configurations;
   return configurations;
+}
+
+std::int64_t& bytesOfLarge() {
+  static std::int64_t bytes = 4096;
+  return bytes;
 }
 
 template <class T>
@@ -107,6 +113,7 @@ ROUSE_EXPORTED cudnnStatus_t cudnnGetReductionWorkspaceSize(cudnnHandle_t, const
   return CUDNN_STATUS_SUCCESS;
 }
 ROUSE_EXPORTED const char* cudnnGetErrorString(cudnnStatus_t) { return "CUDNN_STATUS_OF_THE_DOUBLE"; }
+ROUSE_EXPORTED void cudnnGetLastErrorString(char* message, std::size_t bytes) { std::snprintf(message, bytes, "why the\ndouble refuses"); }
 
 ROUSE_EXPORTED cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t descriptor, cudnnDataType_t type, int rank, const int* dims, const int* strides) {
   Call call{"cudnnSetTensorNdDescriptor", {word(descriptor), word(type)}};
@@ -165,18 +172,19 @@ ROUSE_EXPORTED cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t c
     kind()[word(*static_cast<cudnnBackendDescriptor_t*>(values))] = kind()[word(descriptor)];
   } else if (name == CUDNN_ATTR_ENGINE_NUMERICAL_NOTE) {
     const Configuration which = kind()[word(descriptor)];
-    const auto note = which == rounding ? CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS : CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
-    *found = which == rounding || which == large;
-    if (*found != 0) std::memcpy(values, &note, sizeof note);
+    auto* notes = static_cast<cudnnBackendNumericalNote_t*>(values);
+    *found = 0;
+    if (which == rounding) notes[(*found)++] = CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS;
+    if (which == large) notes[(*found)++] = CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
+    if (which == large) notes[(*found)++] = CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC;
   } else {
-    const std::int64_t bytes = kind()[configurationOf()[word(descriptor)]] == large ? 4096 : 64;
+    const std::int64_t bytes = kind()[configurationOf()[word(descriptor)]] == large ? bytesOfLarge() : 64;
     *found = 1;
     std::memcpy(values, &bytes, sizeof bytes);
   }
   return CUDNN_STATUS_SUCCESS;
 }
 
-ROUSE_EXPORTED void cudnnGetLastErrorString(char* message, std::size_t bytes) { std::strncpy(message, "what the double says last", bytes); }
 ROUSE_EXPORTED cudnnStatus_t cudnnCreateDropoutDescriptor(cudnnDropoutDescriptor_t* made) { return create("cudnnCreateDropoutDescriptor", made); }
 ROUSE_EXPORTED cudnnStatus_t cudnnCreateRNNDescriptor(cudnnRNNDescriptor_t* made) { return create("cudnnCreateRNNDescriptor", made); }
 ROUSE_EXPORTED cudnnStatus_t cudnnCreateRNNDataDescriptor(cudnnRNNDataDescriptor_t* made) { return create("cudnnCreateRNNDataDescriptor", made); }
@@ -214,4 +222,5 @@ ROUSE_EXPORTED cudnnStatus_t cudnnGetRNNTempSpaceSizes(cudnnHandle_t, cudnnRNNDe
   return CUDNN_STATUS_SUCCESS;
 }
 
+ROUSE_EXPORTED void rouse_double_large(std::uint64_t bytes) { bytesOfLarge() = static_cast<std::int64_t>(bytes); }
 ROUSE_TAKEN

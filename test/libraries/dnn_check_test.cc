@@ -1,5 +1,6 @@
 // Graphs of cuDNN: what may be in one. Nothing in them is believed, so most of these are wrong.
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <functional>
 #include <random>
 #include <string>
@@ -18,6 +19,17 @@ GraphOf convolution(const Dims& x, const Dims& w, const Dims& y, Window window) 
   GraphOf g;
   const auto xs = g.tensor(x), ws = g.tensor(w), ys = g.tensor(y);
   setWindows(g.node(Operation::convolutionForward, {xs, ws}, {ys}, 1), static_cast<std::uint32_t>(x.size() - 2), window);
+  return g;
+}
+
+// Keys that are reordered before it.
+GraphOf turnedAttention() {
+  GraphOf g;
+  const auto q = g.tensor({2, 4, 5, 8}), turned = g.tensor({2, 2, 8, 6}), k = g.tensor({2, 2, 6, 8}), v = g.tensor({2, 1, 6, 3}), o = g.tensor({2, 4, 5, 3}), statistics = g.tensor({2, 4, 5, 1});
+  g.parts.tensors[k].strides[2] = 1;
+  g.parts.tensors[k].strides[3] = 6;
+  g.node(Operation::reorder, {turned}, {k});
+  g.node(Operation::attentionForward, {q, k, v, g.scalar(0.5f, 4)}, {o, statistics});
   return g;
 }
 
@@ -76,7 +88,15 @@ TEST_CASE("tensors that are none", "[dnn]") {
   CHECK(said([](Parts& p) { p.tensors[0].strides[3] = 2; }) == "unsupported: a tensor whose elements overlap");
   CHECK(said([](Parts& p) { for (std::int64_t& dim : p.tensors[0].dims) dim = kMostElements; p.tensors[0].rank = 8; }).find("a tensor") != std::string::npos);
   CHECK(said([](Parts& p) { p.tensors[0].kind = TensorKind::scalar; }) == "invalid: a scalar's dimensions");
-  CHECK(said([](Parts& p) { p.tensors[3].dims[0] = 1 << 22; }) == "unsupported: passing tensors of more than 2 GiB");
+  CHECK(said([](Parts& p) { for (const std::size_t i : {3u, 4u}) setShape(p.tensors[i], {1 << 23, 6, 256, 256}, Layout::rows); }) ==
+        "unsupported: passing tensors of more than 16 TiB");
+  CHECK(said([](Parts& p) { p.tensors[0].alignment = 16; }) == "runs");
+  CHECK(said([](Parts& p) { p.tensors[0].alignment = 24; }) == "invalid: a tensor's alignment");
+  CHECK(said([](Parts& p) { p.tensors[0].alignment = 129; }) == "invalid: a tensor's alignment");
+  // The same elements again and again: of what is read one by one, and not of what is written.
+  CHECK(said([](Parts& p) { p.tensors[2].dims[0] = 2; p.tensors[2].strides[0] = 0; }) == "runs");
+  CHECK(said([](Parts& p) { p.tensors[5].strides[0] = 0; }) == "invalid: the stride of a tensor that is written");
+  CHECK(said([](Parts& p) { p.tensors[3].strides[0] = 0; }) == "invalid: the stride of a tensor that is written");
   // A dimension of 1 has any stride.
   CHECK(said([](Parts& p) { p.tensors[2].strides[0] = p.tensors[2].strides[2] = -7; }) == "runs");
 }
@@ -108,6 +128,137 @@ TEST_CASE("nodes that no graph has", "[dnn]") {
   GraphOf g = fusedConvolution();
   g.parts.nodes[2].mode = 4711;
   CHECK(check(g.parts).node == 2);
+}
+
+TEST_CASE("attention: shapes, heads, types, lengths", "[dnn]") {
+  struct Shape {
+    Dims q{2, 4, 10, 8}, k{2, 2, 12, 8}, v{2, 1, 12, 6}, o{2, 4, 10, 6}, scale{1, 1, 1, 1}, queries{2, 1, 1, 1}, keys{2, 1, 1, 1}, statistics{2, 4, 10, 1};
+  };
+  const auto graphOf = [](const Shape& shape) {
+    GraphOf g;
+    const auto q = g.tensor(shape.q, Type::f16), k = g.tensor(shape.k, Type::f16), v = g.tensor(shape.v, Type::f16), scale = g.scalar(0.5f, 4);
+    const auto queries = g.tensor(shape.queries, Type::i32), keys = g.tensor(shape.keys, Type::i32), o = g.tensor(shape.o, Type::f16), statistics = g.tensor(shape.statistics);
+    setShape(g.parts.tensors[scale], shape.scale, Layout::rows);
+    g.node(Operation::attentionForward, {q, k, v, scale, queries, keys}, {o, statistics});
+    return g;
+  };
+  const auto shaped = [&](const std::function<void(Shape&)>& change) {
+    Shape shape;
+    change(shape);
+    return saidOf(graphOf(shape).parts);
+  };
+  const auto said = [&](const std::function<void(Parts&, Node&)>& change) {
+    GraphOf g = graphOf({});
+    change(g.parts, g.parts.nodes[0]);
+    return saidOf(g.parts);
+  };
+  CHECK(shaped([](Shape&) {}) == "runs");
+  CHECK(shaped([](Shape& s) { s.q = {8, 10, 8}; }) == "invalid: the tensors' ranks");
+  for (Dims Shape::*each : {&Shape::k, &Shape::v}) {
+    for (const std::size_t i : {0u, 2u}) CHECK(shaped([&](Shape& s) { ++(s.*each)[i]; }) == "invalid: queries, keys and values that do not match");
+    CHECK(shaped([&](Shape& s) { (s.*each)[1] = 3; }) == "invalid: heads that do not divide those of the queries");
+  }
+  CHECK(shaped([](Shape& s) { s.k[3] = 9; }) == "invalid: queries, keys and values that do not match");
+  for (const std::size_t i : {0u, 1u, 2u, 3u}) {
+    CHECK(shaped([&](Shape& s) { ++s.o[i]; }) == "invalid: the output's shape");
+    CHECK(shaped([&](Shape& s) { ++s.statistics[i]; }) == "invalid: the shape of the statistics");
+    CHECK(shaped([&](Shape& s) { ++s.queries[i]; }) == "invalid: the shape of the lengths");
+  }
+  CHECK(shaped([](Shape& s) { s.scale = {1, 4, 1, 1}; }) == "invalid: a scalar's dimensions");
+  CHECK(said([](Parts&, Node& node) { node.inputs[3] = node.inputs[4] = node.inputs[5] = node.outputs[1] = kNoTensor; }) == "runs");
+  // Heads that are one in memory, but no keys that are.
+  CHECK(said([](Parts& p, Node&) { p.tensors[1].strides[0] = p.tensors[1].strides[1] = 0; }) == "runs");
+  CHECK(said([](Parts& p, Node&) { p.tensors[1].strides[2] = 0; }) == "invalid: a tensor's stride");
+  CHECK(said([](Parts& p, Node&) { p.tensors[2].strides[3] = 0; }) == "invalid: a tensor's stride");
+  CHECK(said([](Parts&, Node& node) { node.inputs[5] = kNoTensor; }) == "unsupported: lengths of queries without those of keys, or those alone");
+  CHECK(said([](Parts&, Node& node) { node.inputs[2] = kNoTensor; }) == "invalid: which inputs and outputs there are");
+  CHECK(said([](Parts&, Node& node) { node.inputs[6] = 0; }) == "invalid: which inputs and outputs there are");
+  CHECK(said([](Parts&, Node& node) { node.outputs[0] = kNoTensor; }) == "invalid: which inputs and outputs there are");
+  CHECK(said([](Parts&, Node& node) { node.beta = 1; }) == "unsupported: alpha and beta of attention");
+  CHECK(said([](Parts&, Node& node) { node.compute = Type::f64; }) == "unsupported: the compute type");
+  CHECK(said([](Parts&, Node& node) { node.compute = Type::boolean; }) == "unsupported: the compute type");
+  CHECK(said([](Parts& p, Node&) { p.tensors[1].type = Type::bf16; }) == "unsupported: this combination of types");
+  CHECK(said([](Parts& p, Node&) { for (const int i : {0, 1, 2, 6}) p.tensors[static_cast<std::size_t>(i)].type = Type::i8; }) == "unsupported: this combination of types");
+  CHECK(said([](Parts& p, Node&) { p.tensors[7].type = Type::f16; }) == "unsupported: statistics that are no floats");
+  CHECK(said([](Parts& p, Node&) { p.tensors[3].type = Type::f64; }) == "invalid: a scale that is not one float");
+  CHECK(said([](Parts& p, Node&) { p.tensors[5].type = Type::f32; }) == "unsupported: lengths that are no integers in memory");
+  CHECK(said([](Parts& p, Node&) { p.tensors[6].kind = TensorKind::passing; }) == "unsupported: attention whose tensors are not in memory");
+}
+
+TEST_CASE("products of matrices: batches that are repeated, and heads that are shared", "[dnn]") {
+  const auto said = [](const Dims& a, const Dims& b, const Dims& c) {
+    GraphOf g;
+    const auto left = g.tensor(a), right = g.tensor(b), to = g.tensor(c);
+    g.node(Operation::matrixProduct, {left, right}, {to});
+    return saidOf(g.parts);
+  };
+  CHECK(said({2, 8, 3, 4}, {2, 8, 4, 5}, {2, 8, 3, 5}) == "runs");
+  CHECK(said({2, 8, 3, 4}, {1, 2, 4, 5}, {2, 8, 3, 5}) == "runs");
+  CHECK(said({2, 8, 3, 4}, {2, 3, 4, 5}, {2, 8, 3, 5}) == "unsupported: batches that do not match");
+  CHECK(said({2, 8, 3, 4}, {4, 8, 4, 5}, {2, 8, 3, 5}) == "unsupported: batches that do not match");
+}
+
+TEST_CASE("what passes: in any order, and transposed", "[dnn]") {
+  const auto graphOf = [](const Dims& from, const Dims& to) {
+    GraphOf g;
+    const auto x = g.tensor(from), passes = g.tensor(from, Type::f32, Layout::rows, TensorKind::passing), turned = g.tensor(to, Type::f16, Layout::rows, TensorKind::passing), y = g.tensor(to);
+    g.node(Operation::pointwise, {x}, {passes}, 13);
+    g.node(Operation::reorder, {passes}, {turned});
+    g.node(Operation::pointwise, {turned}, {y}, 13);
+    std::swap(g.parts.tensors[turned].strides[2], g.parts.tensors[turned].strides[3]);
+    g.parts.tensors[turned].strides[2] = 1;
+    g.parts.tensors[turned].strides[3] = from[3];
+    return g;
+  };
+  const auto said = [&](const std::function<void(Parts&)>& change) {
+    GraphOf g = graphOf({2, 3, 5, 7}, {2, 3, 7, 5});
+    change(g.parts);
+    return saidOf(g.parts);
+  };
+  CHECK(said([](Parts&) {}) == "runs");
+  CHECK(saidOf(graphOf({2, 3, 5, 5}, {2, 3, 5, 5}).parts) == "runs");
+  CHECK(saidOf(graphOf({2, 3, 5, 7}, {2, 3, 7, 6}).parts) == "unsupported: a reshape that is no other order of dimensions");
+  CHECK(said([](Parts& p) { p.tensors[2].strides[3] = 5; }) == "unsupported: a reshape that is no other order of dimensions");
+  CHECK(said([](Parts& p) { p.nodes[1].mode = 3; }) == "invalid: how it is reshaped");
+  CHECK(said([](Parts& p) { p.nodes[1].alpha = 2; }) == "unsupported: alpha and beta of a transpose");
+  CHECK(said([](Parts& p) { p.tensors[2].type = Type::i32; }) == "unsupported: this combination of types");
+  // Strides of what passes may say anything, but that it is repeated.
+  CHECK(said([](Parts& p) { for (const std::size_t i : {1u, 2u}) p.tensors[i].strides[0] = 1; }) == "runs");
+  CHECK(said([](Parts& p) { p.tensors[0].strides[0] = 1; }) == "unsupported: a tensor whose elements overlap");
+  CHECK(said([](Parts& p) { p.tensors[1].strides[0] = 0; }) == "invalid: the stride of a tensor that is written");
+}
+
+TEST_CASE("random numbers: seeds, distribution, probability", "[dnn]") {
+  const auto said = [](const std::function<void(Parts&, Node&)>& change) {
+    GraphOf g;
+    const auto seed = g.tensor({1, 1, 1, 1}, Type::i64), offset = g.tensor({1, 1, 1, 1}, Type::i32), y = g.tensor({2, 3, 4, 5});
+    g.node(Operation::random, {seed, offset}, {y}).numbers[kProbability] = 0.5;
+    change(g.parts, g.parts.nodes[0]);
+    return saidOf(g.parts);
+  };
+  CHECK(said([](Parts&, Node&) {}) == "runs");
+  CHECK(said([](Parts&, Node& node) { node.inputs[1] = kNoTensor; }) == "runs");
+  CHECK(said([](Parts&, Node& node) { node.inputs[0] = kNoTensor; }) == "invalid: which inputs and outputs there are");
+  CHECK(said([](Parts& p, Node&) { p.tensors[1].dims[3] = 2; }) == "invalid: a seed or an offset that is not one number");
+  CHECK(said([](Parts& p, Node&) { p.tensors[0].type = Type::f32; }) == "unsupported: a seed or an offset of this type");
+  CHECK(said([](Parts& p, Node&) { p.tensors[2].type = Type::i8; }) == "unsupported: this combination of types");
+  CHECK(said([](Parts&, Node& node) { node.mode = 1; }) == "unsupported: this distribution");
+  for (const double probability : {-0.1, 1.1, double(NAN)}) CHECK(said([&](Parts&, Node& node) { node.numbers[kProbability] = probability; }) == "invalid: the probability");
+  CHECK(said([](Parts&, Node& node) { node.beta = 1; }) == "unsupported: alpha and beta of random numbers");
+}
+
+TEST_CASE("reductions: dimensions whole, and one in parts", "[dnn]") {
+  const auto said = [](const Dims& from, const Dims& to) {
+    GraphOf g;
+    const auto x = g.tensor(from), y = g.tensor(to);
+    g.node(Operation::reduction, {x}, {y}, 0);
+    return saidOf(g.parts);
+  };
+  CHECK(said({2, 8, 5, 6}, {2, 1, 5, 1}) == "runs");
+  CHECK(said({2, 8, 5, 6}, {2, 4, 5, 1}) == "runs");
+  CHECK(said({2, 8, 5, 6}, {2, 3, 5, 6}) == "invalid: the output's shape");
+  CHECK(said({2, 8, 5, 6}, {2, 16, 5, 6}) == "invalid: the output's shape");
+  CHECK(said({2, 8, 5, 6}, {2, 4, 5, 3}) == "unsupported: a reduction of parts of two dimensions");
 }
 
 TEST_CASE("convolutions: sizes, groups, windows", "[dnn]") {
@@ -191,7 +342,7 @@ TEST_CASE("random changes of a graph", "[dnn]") {
   std::mt19937_64 random(20261122);
   std::size_t ran = 0;
   for (int round = 0; round < 60'000; ++round) {
-    GraphOf g = round % 2 == 0 ? fusedConvolution() : convolution({2, 4, 9}, {8, 2, 3}, {2, 8, 7}, {});
+    GraphOf g = round % 3 == 0 ? fusedConvolution() : round % 3 == 1 ? convolution({2, 4, 9}, {8, 2, 3}, {2, 8, 7}, {}) : turnedAttention();
     std::vector<std::byte> bytes = putTogether(g.parts);
     const auto changes = 1 + random() % 3;
     for (std::uint64_t i = 0; i < changes; ++i) {

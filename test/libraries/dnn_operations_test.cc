@@ -399,6 +399,8 @@ TEST_CASE("bytes that are no graph make no job", "[dnn]") {
 namespace {
 
 // A graph of that operation that is allowed, of sizes and modes as they come.
+constexpr unsigned kOperations = 18;
+
 GraphOf begun(Operation operation, std::mt19937_64& random) {
   const auto some = [&](std::int64_t least, std::int64_t most) { return least + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most - least + 1)); };
   const std::int64_t images = some(1, 2), channels = some(1, 9), filters = some(1, 9);
@@ -455,6 +457,25 @@ GraphOf begun(Operation operation, std::mt19937_64& random) {
     case Operation::copy:
       g.node(operation, {g.tensor(image)}, {g.tensor(image)});
       return g;
+    case Operation::attentionForward: {
+      const Type type = random() % 2 == 0 ? Type::f16 : Type::f32;
+      const auto q = g.tensor({images, 4, 5, 7}, type), k = g.tensor({images, 2, 6, 7}, type), v = g.tensor({images, 4, 6, 3}, type), o = g.tensor({images, 4, 5, 3}, type);
+      const auto statistics = random() % 2 == 0 ? kNone : g.tensor({images, 4, 5, 1}), lengths = random() % 2 == 0 ? kNone : g.tensor({images, 1, 1, 1}, Type::i32);
+      g.node(operation, {q, k, v, kNone, lengths, lengths}, {o, statistics});
+      return g;
+    }
+    case Operation::random: {
+      const auto seed = g.tensor({1, 1, 1, 1}, random() % 2 == 0 ? Type::i32 : Type::i64), offset = random() % 2 == 0 ? kNone : g.tensor({1, 1, 1, 1}, Type::i64);
+      g.node(operation, {seed, offset}, {g.tensor(image)}).numbers[kProbability] = 0.5;
+      return g;
+    }
+    case Operation::reorder: {
+      // y lies as x does.
+      const auto x = g.tensor(image), y = g.tensor({images, channels, 5, 5});
+      std::swap(g.parts.tensors[y].strides[2], g.parts.tensors[y].strides[3]);
+      g.node(operation, {x}, {y});
+      return g;
+    }
     case Operation::convolutionBackwardData:
     case Operation::convolutionBackwardFilter: {
       const auto x = g.tensor(image), w = g.tensor({filters, channels, 3, 3}), y = g.tensor({images, filters, 5, 5});
@@ -475,7 +496,7 @@ TEST_CASE("random graphs that are allowed stay within their memory", "[dnn]") {
   std::mt19937_64 random(77);
   std::map<Operation, std::size_t> ran, changed;
   for (int round = 0; round < 20'000; ++round) {
-    GraphOf g = begun(static_cast<Operation>(1 + random() % 15), random);
+    GraphOf g = begun(static_cast<Operation>(1 + random() % kOperations), random);
     const std::uint64_t changes = random() % 4;
     for (std::uint64_t i = 0; i < changes; ++i) {
       Tensor& t = g.parts.tensors[random() % g.parts.tensors.size()];
@@ -485,7 +506,7 @@ TEST_CASE("random graphs that are allowed stay within their memory", "[dnn]") {
         case 1: t.strides[random() % 4] = static_cast<std::int64_t>(random() % 2000); break;
         case 2: t.dims[random() % 4] = 1 + static_cast<std::int64_t>(random() % 2); break;
         case 3: n.mode = static_cast<std::uint16_t>(random() % 3 == 0 ? random() % 700 : random() % 24); break;
-        case 4: n.operation = static_cast<Operation>(1 + random() % 15); break;
+        case 4: n.operation = static_cast<Operation>(1 + random() % kOperations); break;
         case 5: n.inputs[random() % 5] = static_cast<std::uint16_t>(random() % 7 == 6 ? kNoTensor : random() % 6); break;
         case 6: n.padBefore[random() % 2] = static_cast<std::int32_t>(random() % 4); break;
         case 7: n.compute = random() % 2 == 0 ? Type::f64 : Type::i32; break;
@@ -502,10 +523,51 @@ TEST_CASE("random graphs that are allowed stay within their memory", "[dnn]") {
     Memories memories(g.parts, static_cast<unsigned>(round));
     memories.run(Way::straight);
   }
-  for (int operation = 1; operation <= 15; ++operation) {
+  for (int operation = 1; operation <= int{kOperations}; ++operation) {
     INFO("operation " << operation);
     CHECK(ran[static_cast<Operation>(operation)] > 100);
     CHECK(changed[static_cast<Operation>(operation)] > 100);
+  }
+}
+
+TEST_CASE("random numbers: as many as their probability says, by seed, offset and place alone", "[dnn]") {
+  const auto drawn = [](double probability, std::int64_t seed, std::int64_t offset, Type type, Layout layout, Way way) {
+    GraphOf g;
+    const auto of = g.tensor({1, 1, 1, 1}, Type::i64), from = g.tensor({1, 1, 1, 1}, Type::i64), y = g.tensor({3, 4, 61, 97}, type, layout);
+    g.node(Operation::random, {of, from}, {y}).numbers[kProbability] = probability;
+    REQUIRE(check(g.parts).verdict == Verdict::runs);
+    Memories memories(g.parts, 1);
+    *reinterpret_cast<std::int64_t*>(g.parts.tensors[of].address) = seed;
+    *reinterpret_cast<std::int64_t*>(g.parts.tensors[from].address) = offset;
+    memories.run(way);
+    std::vector<bool> all;
+    const Tensor& t = g.parts.tensors[y];
+    for (std::int64_t a = 0; a < 3; ++a) {
+      for (std::int64_t b = 0; b < 4; ++b) {
+        for (std::int64_t c = 0; c < 61; ++c) {
+          for (std::int64_t d = 0; d < 97; ++d) {
+            const auto place = static_cast<std::size_t>(a * t.strides[0] + b * t.strides[1] + c * t.strides[2] + d * t.strides[3]) * bytesOf(type);
+            const double value = decode(type, reinterpret_cast<const std::byte*>(t.address) + place);
+            REQUIRE((value == 0 || value == 1));
+            all.push_back(value == 1);
+          }
+        }
+      }
+    }
+    return all;
+  };
+  const auto ones = [](const std::vector<bool>& all) { return static_cast<double>(std::count(all.begin(), all.end(), true)) / static_cast<double>(all.size()); };
+  const std::vector<bool> first = drawn(0.9, 42, 0, Type::f32, Layout::rows, Way::straight);
+  CHECK(ones(first) == Approx(0.9).margin(0.005));  // about five deviations
+  CHECK(ones(drawn(0.25, 42, 0, Type::f32, Layout::rows, Way::straight)) == Approx(0.25).margin(0.01));
+  CHECK(ones(drawn(0, 1, 0, Type::f16, Layout::rows, Way::straight)) == 0);
+  CHECK(ones(drawn(1, 1, 0, Type::f16, Layout::rows, Way::straight)) == 1);
+  CHECK(drawn(0.9, 42, 0, Type::f16, Layout::channels, Way::threads) == first);
+  // Others: where both are 1 with 0.9 each, 0.81 are.
+  for (const auto& other : {drawn(0.9, 43, 0, Type::f32, Layout::rows, Way::straight), drawn(0.9, 42, 1, Type::f32, Layout::rows, Way::straight)}) {
+    std::size_t both = 0;
+    for (std::size_t i = 0; i < first.size(); ++i) both += first[i] && other[i];
+    CHECK(static_cast<double>(both) / static_cast<double>(first.size()) == Approx(0.81).margin(0.01));
   }
 }
 

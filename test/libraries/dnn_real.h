@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "server/library/cuda/real_libraries.h"
@@ -61,6 +62,7 @@ struct Real {
 struct Account {
   Words taken, given;
   bool empty = false;
+  std::uint64_t next = 0x9000'0000;
 };
 class Memory final : public WorkMemory {
  public:
@@ -68,9 +70,9 @@ class Memory final : public WorkMemory {
   Result<std::uint64_t> take(std::uint64_t bytes) override {
     if (account_.empty) return Error{CudaError::memoryAllocation, "none left"};
     account_.taken.push_back(bytes);
-    return std::uint64_t{0x9000'0000};
+    return std::exchange(account_.next, account_.next + bytes);
   }
-  void give(std::uint64_t address, std::uint64_t bytes) override { account_.given = {address, bytes}; }
+  void give(std::uint64_t address, std::uint64_t bytes) override { account_.given.insert(account_.given.end(), {address, bytes}); }
 
  private:
   Account& account_;

@@ -108,6 +108,11 @@ TEST_CASE_METHOD(Real, "factors are rounded no further than the math type says",
   CHECK(plans(dnn::MathType::standard) == 3);
   CHECK(plans(dnn::MathType::tensor) == 3);
   CHECK(plans(dnn::MathType::fma) == 2);
+  // Nor may results vary where the program has left that out.
+  g.parts.nodes[0].flags = dnn::kReproducible;
+  CHECK(plans(dnn::MathType::standard) == 2);
+  CHECK(plans(dnn::MathType::converting) == 1);
+  g.parts.nodes[0].flags = 0;
   // Operations that multiply nothing have none.
   g.parts.nodes[1].math = dnn::MathType::tensor;
   CHECK(dnn::check(g.parts).verdict == dnn::Verdict::invalid);
@@ -128,7 +133,7 @@ TEST_CASE_METHOD(Real, "a plan that is refused when it is run is an error of the
     REQUIRE(!status.ok());
     CHECK(status.error().code == error);
     CHECK(isSticky(status.error().code) == (error == CudaError::unknown));
-    CHECK(status.error().message == "cuDNN: a convolution and what follows: running it: CUDNN_STATUS_OF_THE_DOUBLE");
+    CHECK(status.error().message == "cuDNN: a convolution and what follows: running it: CUDNN_STATUS_OF_THE_DOUBLE: why the double refuses");
   }
   refuse(ROUSE_CUDNN_DOUBLE, "", 0);
   CHECK(run(g).ok());
@@ -173,6 +178,171 @@ TEST_CASE_METHOD(Real, "a plan that the program's workspace is too small for has
   libraries.end();
   CHECK(account.given == Words{0x9000'0000, 32 << 20});
   taken();
+}
+
+TEST_CASE_METHOD(Real, "a plan that needs more than the handle has gets it, once, where there is any", "[dnn]") {
+  Account account;
+  libraries.workIn(std::make_unique<Memory>(account));
+  constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+  const auto bytesOfLarge = [](std::uint64_t bytes) { functionOf<void(std::uint64_t)>(ROUSE_CUDNN_DOUBLE, "rouse_double_large")(bytes); };
+  // Workspace, and how many plans were tried.
+  const auto ran = [&](const dnn::GraphOf& g) {
+    const Status status = run(g);
+    INFO((status.ok() ? "" : status.error().message));
+    REQUIRE(status.ok());
+    const auto calls = taken();
+    const auto all = described(calls);
+    const auto plans = std::count_if(all.begin(), all.end(), [](const auto& each) { return each.second.kind == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR; });
+    return std::pair{all.at(the(calls, "cudnnBackendExecute").arguments[2]).attributes.at(CUDNN_ATTR_VARIANT_PACK_WORKSPACE), plans};
+  };
+  bytesOfLarge(37 * kMiB);
+  dnn::GraphOf g = dnn::fusedConvolution();
+  account.next = 0xa000'0000;
+  CHECK(ran(g) == std::pair{Words{0xa000'0000 + 32 * kMiB}, std::ptrdiff_t{2}});
+  CHECK(account.taken == Words{32 * kMiB, 64 * kMiB});
+  CHECK(ran(g) == std::pair{Words{0xa000'0000 + 32 * kMiB}, std::ptrdiff_t{0}});
+  CHECK(account.taken.size() == 2);
+  // More than that again, and more than any has: what 64 bytes are enough for.
+  bytesOfLarge(65 * kMiB);
+  CHECK(ran(dnn::fusedConvolution(3)).first == Words{0xa000'0000 + 96 * kMiB});
+  CHECK(account.taken == Words{32 * kMiB, 64 * kMiB, 128 * kMiB});
+  bytesOfLarge(kMostWorkspaceBytes + 1);
+  CHECK(ran(dnn::fusedConvolution(4)) == std::pair{Words{0xa000'0000}, std::ptrdiff_t{3}});
+  bytesOfLarge(129 * kMiB);
+  account.empty = true;
+  CHECK(ran(dnn::fusedConvolution(5)) == std::pair{Words{0xa000'0000}, std::ptrdiff_t{5}});
+  bytesOfLarge(4096);
+  libraries.end();
+  CHECK(account.given == Words{0xa000'0000, 32 * kMiB, 0xa000'0000 + 32 * kMiB, 64 * kMiB, 0xa000'0000 + 96 * kMiB, 128 * kMiB});
+  taken();
+}
+
+TEST_CASE_METHOD(Real, "attention is one operation of the backend API, or those that the program made", "[dnn]") {
+  struct Seen {
+    std::map<std::uint64_t, Described> all;
+    std::map<std::uint64_t, std::uint64_t> tensors;  // by unique id
+    std::vector<std::uint64_t> operations;
+  };
+  const auto seen = [&](const dnn::GraphOf& g) {
+    REQUIRE(dnn::check(g.parts).verdict == dnn::Verdict::runs);
+    const Status status = run(g);
+    INFO((status.ok() ? "" : status.error().message));
+    REQUIRE(status.ok());
+    Seen s{described(taken()), {}, {}};
+    for (const auto& [each, d] : s.all) {
+      if (d.kind == CUDNN_BACKEND_TENSOR_DESCRIPTOR) s.tensors[d.attributes.at(CUDNN_ATTR_TENSOR_UNIQUE_ID)[0]] = each;
+      if (d.kind == CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR) s.operations = d.attributes.at(CUDNN_ATTR_OPERATIONGRAPH_OPS);
+    }
+    return s;
+  };
+  const dnn::Dims q{2, 4, 128, 64}, kv{2, 2, 256, 64}, sums{2, 4, 128, 1};
+  dnn::GraphOf g;
+  g.parts.graph.workspaceBytes = 64;
+  for (const dnn::Dims& dims : {q, kv, kv}) g.tensor(dims, dnn::Type::bf16);
+  g.scalar(0.125f, 4);
+  g.tensor({2, 1, 1, 1}, dnn::Type::i32);
+  g.tensor({2, 1, 1, 1}, dnn::Type::i32);
+  g.tensor(q, dnn::Type::bf16);
+  g.tensor(sums);
+  g.parts.tensors[0].alignment = 16;
+  g.node(dnn::Operation::attentionForward, {0, 1, 2, 3, 4, 5}, {6, 7});
+  Seen s = seen(g);
+  REQUIRE(s.operations.size() == 1);
+  const Described& attention = s.all.at(s.operations[0]);
+  CHECK(attention.kind == CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR);
+  CHECK(attention.attributes == std::map<std::uint64_t, Words>{{CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC, {s.tensors[1]}},
+                                                               {CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC, {s.tensors[2]}},
+                                                               {CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC, {s.tensors[3]}},
+                                                               {CUDNN_ATTR_OPERATION_SDPA_FWD_SCALEDESC, {s.tensors[4]}},
+                                                               {CUDNN_ATTR_OPERATION_SDPA_FWD_SEQ_LEN_QDESC, {s.tensors[5]}},
+                                                               {CUDNN_ATTR_OPERATION_SDPA_FWD_SEQ_LEN_KVDESC, {s.tensors[6]}},
+                                                               {CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC, {s.tensors[7]}},
+                                                               {CUDNN_ATTR_OPERATION_SDPA_FWD_STATSDESC, {s.tensors[8]}}});
+  CHECK(s.all.at(s.tensors[1]).attributes.at(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT) == Words{16});
+  CHECK(s.all.at(s.tensors[2]).attributes.at(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT) == Words{128});
+  CHECK(s.all.at(s.tensors[4]).attributes.at(CUDNN_ATTR_TENSOR_IS_BY_VALUE) == Words{1});
+  // What the program does not set is not set.
+  using dnn::kNoTensor;
+  for (const std::size_t i : {3u, 4u, 5u}) g.parts.nodes[0].inputs[i] = kNoTensor;
+  g.parts.nodes[0].outputs[1] = kNoTensor;
+  s = seen(g);
+  CHECK(s.all.at(s.operations[0]).attributes.size() == 4);
+
+  // A mask of what each query sees: integers and booleans that pass, and the types that are computed in.
+  dnn::GraphOf mask;
+  mask.parts.graph.workspaceBytes = 64;
+  const dnn::Dims scores{2, 4, 128, 256};
+  const auto passing = [&](dnn::Type type) { return mask.tensor(scores, type, dnn::Layout::rows, dnn::TensorKind::passing); };
+  const auto left = mask.tensor(q, dnn::Type::bf16), right = mask.tensor({2, 2, 64, 256}, dnn::Type::bf16), product = passing(dnn::Type::f32);
+  const auto row = passing(dnn::Type::i32), column = passing(dnn::Type::i32), sees = passing(dnn::Type::boolean);
+  const auto least = mask.scalar(-INFINITY, 4), to = mask.tensor(scores);
+  mask.node(dnn::Operation::matrixProduct, {left, right}, {product});
+  mask.node(dnn::Operation::pointwise, {product}, {row}, CUDNN_POINTWISE_GEN_INDEX).numbers[dnn::kAxis] = 2;
+  mask.node(dnn::Operation::pointwise, {product}, {column}, CUDNN_POINTWISE_GEN_INDEX).numbers[dnn::kAxis] = 3;
+  mask.parts.nodes[1].compute = mask.parts.nodes[2].compute = dnn::Type::i32;
+  mask.node(dnn::Operation::pointwise, {row, column}, {sees}, CUDNN_POINTWISE_CMP_GE).compute = dnn::Type::boolean;
+  mask.node(dnn::Operation::pointwise, {product, least, sees}, {to}, CUDNN_POINTWISE_BINARY_SELECT);
+  s = seen(mask);
+  REQUIRE(s.operations.size() == 5);
+  const auto precisionOf = [&](std::size_t i) {
+    return s.all.at(s.all.at(s.operations[i]).attributes.at(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR)[0]).attributes.at(CUDNN_ATTR_POINTWISE_MATH_PREC);
+  };
+  CHECK(precisionOf(1) == Words{CUDNN_DATA_INT32});
+  CHECK(precisionOf(3) == Words{CUDNN_DATA_BOOLEAN});
+  CHECK(precisionOf(4) == Words{CUDNN_DATA_FLOAT});
+  CHECK(s.all.at(s.tensors[6]).attributes.at(CUDNN_ATTR_TENSOR_DATA_TYPE) == Words{CUDNN_DATA_BOOLEAN});
+  const Described& select = s.all.at(s.operations[4]);
+  CHECK(select.attributes.at(CUDNN_ATTR_OPERATION_POINTWISE_TDESC) == Words{s.tensors[6]});
+  CHECK(select.attributes.count(CUDNN_ATTR_OPERATION_POINTWISE_ALPHA1) == 0);
+  CHECK(select.attributes.count(CUDNN_ATTR_OPERATION_POINTWISE_ALPHA2) == 0);
+}
+
+TEST_CASE_METHOD(Real, "a transpose of what passes is a reshape of the backend API", "[dnn]") {
+  dnn::GraphOf g;
+  g.parts.graph.workspaceBytes = 64;
+  const auto a = g.tensor({2, 4, 128, 64}, dnn::Type::f16), b = g.tensor({2, 4, 64, 256}, dnn::Type::f16);
+  const auto product = g.tensor({2, 4, 128, 256}, dnn::Type::f32, dnn::Layout::rows, dnn::TensorKind::passing);
+  const auto turned = g.tensor({2, 4, 256, 128}, dnn::Type::f16, dnn::Layout::rows, dnn::TensorKind::passing), y = g.tensor({2, 4, 256, 64}, dnn::Type::f16);
+  g.parts.tensors[turned].strides[2] = 1;
+  g.parts.tensors[turned].strides[3] = 256;
+  g.node(dnn::Operation::matrixProduct, {a, b}, {product});
+  g.node(dnn::Operation::reorder, {product}, {turned});
+  g.node(dnn::Operation::matrixProduct, {turned, a}, {y});
+  for (const bool told : {false, true}) {
+    g.parts.nodes[1].mode = told ? 1 + CUDNN_RESHAPE_LOGICAL : 0;
+    REQUIRE(dnn::check(g.parts).verdict == dnn::Verdict::runs);
+    REQUIRE(run(g).ok());
+    const auto all = described(taken());
+    const auto reshape = std::find_if(all.begin(), all.end(), [](const auto& each) { return each.second.kind == CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR; });
+    REQUIRE(reshape != all.end());
+    const Described& to = all.at(reshape->second.attributes.at(CUDNN_ATTR_OPERATION_RESHAPE_YDESC)[0]);
+    CHECK(to.attributes.at(CUDNN_ATTR_TENSOR_DIMENSIONS) == Words{2, 4, 256, 128});
+    CHECK(to.attributes.at(CUDNN_ATTR_TENSOR_STRIDES) == Words{131072, 32768, 1, 256});
+    CHECK(reshape->second.attributes.count(CUDNN_ATTR_OPERATION_RESHAPE_MODE) == (told ? 1 : 0));
+  }
+}
+
+TEST_CASE_METHOD(Real, "random numbers are an operation of the backend API", "[dnn]") {
+  dnn::GraphOf g;
+  g.parts.graph.workspaceBytes = 64;
+  const auto seed = g.tensor({1, 1, 1, 1}, dnn::Type::i64), offset = g.tensor({1, 1, 1, 1}, dnn::Type::i64), x = g.tensor({2, 3, 4, 5}), y = g.tensor({2, 3, 4, 5});
+  const auto kept = g.tensor({2, 3, 4, 5}, dnn::Type::f32, dnn::Layout::rows, dnn::TensorKind::passing);
+  g.node(dnn::Operation::random, {seed, offset}, {kept}).numbers[dnn::kProbability] = 0.9;
+  g.node(dnn::Operation::pointwise, {x, kept}, {y}, CUDNN_POINTWISE_MUL);
+  REQUIRE(run(g).ok());
+  const auto all = described(taken());
+  std::map<std::uint64_t, std::uint64_t> tensors;
+  for (const auto& [each, d] : all) {
+    if (d.kind == CUDNN_BACKEND_TENSOR_DESCRIPTOR) tensors[d.attributes.at(CUDNN_ATTR_TENSOR_UNIQUE_ID)[0]] = each;
+  }
+  const auto draw = std::find_if(all.begin(), all.end(), [](const auto& each) { return each.second.kind == CUDNN_BACKEND_OPERATION_RNG_DESCRIPTOR; });
+  REQUIRE(draw != all.end());
+  CHECK(draw->second.attributes.at(CUDNN_ATTR_OPERATION_RNG_SEED) == Words{tensors[1]});
+  CHECK(draw->second.attributes.at(CUDNN_ATTR_OPERATION_RNG_OFFSET_DESC) == Words{tensors[2]});
+  CHECK(draw->second.attributes.at(CUDNN_ATTR_OPERATION_RNG_YDESC) == Words{tensors[5]});
+  const Described& how = all.at(draw->second.attributes.at(CUDNN_ATTR_OPERATION_RNG_DESC)[0]);
+  CHECK(how.attributes == std::map<std::uint64_t, Words>{{CUDNN_ATTR_RNG_DISTRIBUTION, {CUDNN_RNG_DISTRIBUTION_BERNOULLI}},
+                                                         {CUDNN_ATTR_RNG_BERNOULLI_DIST_PROBABILITY, {std::bit_cast<std::uint64_t>(0.9)}}});
 }
 
 TEST_CASE_METHOD(Real, "derivatives, products, reductions, scalars by value", "[dnn]") {

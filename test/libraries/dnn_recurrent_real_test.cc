@@ -124,14 +124,14 @@ TEST_CASE_METHOD(RealRecurrent, "what the library refuses is named, with what it
   refuse(ROUSE_CUDNN_DOUBLE, "cudnnSetRNNDescriptor_v8", CUDNN_STATUS_NOT_SUPPORTED);
   const Asked asked = ask(dnn::recurrentCall(dnn::Pass::weights));
   CHECK(asked.head.status == CUDNN_STATUS_NOT_SUPPORTED);
-  CHECK(std::string(asked.head.why) == "cudnnSetRNNDescriptor_v8: CUDNN_STATUS_OF_THE_DOUBLE (what the double says last)");
+  CHECK(std::string(asked.head.why) == "cudnnSetRNNDescriptor_v8: CUDNN_STATUS_OF_THE_DOUBLE: why the double refuses");
   checkNothingIsLeft(taken());
   refuse(ROUSE_CUDNN_DOUBLE, "cudnnRNNForward", CUDNN_STATUS_NOT_SUPPORTED);
   const Status status = go(dnn::recurrentCall(dnn::Pass::forward));
   REQUIRE(!status.ok());
   CHECK(status.error().code == CudaError::notSupported);
   CHECK(status.error().message ==
-        "cuDNN: a recurrent network (LSTM) of 2 layers, 3 to 4, 4 sequences of 5, algorithm 0: cudnnRNNForward: CUDNN_STATUS_OF_THE_DOUBLE (what the double says last)");
+        "cuDNN: a recurrent network (LSTM) of 2 layers, 3 to 4, 4 sequences of 5, algorithm 0: cudnnRNNForward: CUDNN_STATUS_OF_THE_DOUBLE: why the double refuses");
   checkNothingIsLeft(taken());
   refuse(ROUSE_CUDNN_DOUBLE, "", 0);
   REQUIRE(go(dnn::recurrentCall(dnn::Pass::forward)).ok());

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <stdexcept>
+#include <stdexcept>
 
 #include "test/libraries/dnn_graphs.h"
 
@@ -383,6 +385,9 @@ inline void Reference::run(const Node& n) {
     case Operation::responseNormForward:
     case Operation::responseNormBackward: return responseNorm(n);
     case Operation::copy: return fill(n, [&](const Index& at) { return get(n.inputs[0], at); });
+    case Operation::attentionForward:
+    case Operation::reorder:
+    case Operation::random: throw std::logic_error("attention has a reference of its own");
   }
 }
 

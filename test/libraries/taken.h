@@ -16,12 +16,19 @@ struct Taken {
   Words arguments;
 };
 
-// Since the last time.
-inline std::vector<Taken> takenOf(const char* path) {
+// What a double has for its tests.
+template <class Function>
+Function* functionOf(const char* path, const char* name) {
   void* library = ::dlopen(path, RTLD_NOW);
   REQUIRE(library != nullptr);
-  const auto take = reinterpret_cast<const char* (*)(std::uint64_t*, std::size_t*)>(::dlsym(library, "rouse_double_take"));
-  REQUIRE(take != nullptr);
+  const auto found = reinterpret_cast<Function*>(::dlsym(library, name));
+  REQUIRE(found != nullptr);
+  return found;
+}
+
+// Since the last time.
+inline std::vector<Taken> takenOf(const char* path) {
+  const auto take = functionOf<const char*(std::uint64_t*, std::size_t*)>(path, "rouse_double_take");
   std::vector<Taken> all;
   std::uint64_t arguments[256];
   std::size_t count = 0;
@@ -31,11 +38,7 @@ inline std::vector<Taken> takenOf(const char* path) {
 
 // From now on the function of this name says so; "": none does.
 inline void refuse(const char* path, const char* name, int status) {
-  void* library = ::dlopen(path, RTLD_NOW);
-  REQUIRE(library != nullptr);
-  const auto refuse = reinterpret_cast<void (*)(const char*, int)>(::dlsym(library, "rouse_double_refuse"));
-  REQUIRE(refuse != nullptr);
-  refuse(name, status);
+  functionOf<void(const char*, int)>(path, "rouse_double_refuse")(name, status);
 }
 
 }  // namespace rouse::library::cuda

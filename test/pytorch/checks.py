@@ -240,6 +240,50 @@ def convolutions():
         same("conv2d, by measured algorithm", lambda p, q: F.conv2d(p, q, padding=1), x, w)
 
 
+def attention():
+    """By cuDNN, which PyTorch prefers for halves on newer GPUs; what of it the wheel's own kernels would do is left out."""
+    for dtype in (torch.half, torch.bfloat16):
+        q, k, v = (torch.randn(2, 4, length, 64).to(dtype) for length in (96, 128, 128))
+        name = f"attention {str(dtype)[6:]}"
+        same(name, attended, q, k, v)
+        same(f"{name}, causal", lambda *t: attended(*t, is_causal=True), k, k, v)
+        same(f"{name}, masked", lambda *t: attended(*t[:3], attn_mask=t[3]), q, k, v, torch.randn(96, 128).to(dtype))
+        same(f"{name}, shared heads", lambda *t: attended(*t, is_causal=True, enable_gqa=True), k, k[:, :2].contiguous(), v[:, :2].contiguous())
+        beside = [t.transpose(1, 2).contiguous() for t in (k, k, v)]
+        same(f"{name}, heads beside each other", lambda *t: attended(*(each.transpose(1, 2) for each in t), is_causal=True), *beside)
+    for causal in (False, True):
+        for which, of in enumerate("qkv"):
+            same(f"gradient of attention by {of}" + (", causal" if causal else ""), lambda *t: attention_gradients(*t, causal)[which],
+                 *(torch.randn(2, 4, 128, 64).half() for _ in range(4)))
+
+
+    check("attention with dropout: the gradient draws what was drawn", drops)
+
+
+def drops():
+    """What is kept is linear in v: its gradient has the same weights, so that both products with the other side are one."""
+    q, k, v, gradient = (torch.randn(2, 4, 128, 64).half() for _ in range(4))
+    inputs = [each.cuda().requires_grad_() for each in (q, k, v)]
+    o = attended(*inputs, dropout_p=0.25)
+    of_v = torch.autograd.grad(o, inputs[2], gradient.cuda())[0].cpu().double()
+    o, whole = o.detach().cpu().double(), attended(q, k, v).double()
+    left, right = (o * gradient.double()).sum().item(), (of_v * v.double()).sum().item()
+    return abs(left - right) < 0.01 * o.abs().sum().item() ** 0.5 and 0.5 < torch.corrcoef(torch.stack([o.flatten(), whole.flatten()]))[0, 1].item() < 0.99
+
+
+def attended(q, k, v, **options):
+    if not q.is_cuda:
+        options = {key: each.float() if key == "attn_mask" else each for key, each in options.items()}
+        return F.scaled_dot_product_attention(q.float(), k.float(), v.float(), **options).to(q.dtype)
+    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.CUDNN_ATTENTION):
+        return F.scaled_dot_product_attention(q, k, v, **options)
+
+
+def attention_gradients(q, k, v, gradient, causal):
+    inputs = [each.detach().requires_grad_() for each in (q, k, v)]
+    return torch.autograd.grad(attended(*inputs, is_causal=causal), inputs, gradient)
+
+
 def convolution_relu(x, w, bias):
     if x.is_cuda:
         return torch.cudnn_convolution_relu(x, w, bias, (1, 1), (1, 1), (1, 1), 1)
@@ -294,7 +338,7 @@ def main():
     options = parser.parse_args()
     figures["resident_after_import_mib"] = resident()
     torch.manual_seed(0)
-    for part in (devices, memory, products, convolutions, kernels):
+    for part in (devices, memory, products, convolutions, attention, kernels):
         try:
             part()
         except Exception:  # noqa: BLE001

@@ -48,7 +48,8 @@ struct Handle {
   std::uint64_t workspace = 0, workspaceBytes = 0;
   cudnnHandle_t dnn = nullptr;  // from the first graph on
   bool dnnHasStream = false;     // and that is `stream`
-  Workspace own;  // of cuDNN, with its handle
+  Workspace own;                  // of cuDNN, with its handle
+  std::vector<Workspace> larger;  // of plans that need more; the largest is the last
   DnnPlans plans;
   std::unordered_set<std::uint64_t> known;  // kinds of calls
 };

@@ -10,6 +10,7 @@ namespace rouse::library::cuda {
   name(cudnnDestroy)                       \
   name(cudnnSetStream)                     \
   name(cudnnGetErrorString)                \
+  name(cudnnGetLastErrorString)            \
   name(cudnnBackendCreateDescriptor)       \
   name(cudnnBackendDestroyDescriptor)      \
   name(cudnnBackendSetAttribute)           \

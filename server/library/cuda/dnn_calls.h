@@ -7,8 +7,10 @@
 #include <cudnn.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "schemas/base/result.h"
@@ -34,13 +36,19 @@ class BackendDescriptors {
   std::vector<cudnnBackendDescriptor_t> all_;
 };
 
+// The handle's memory, where a plan needs more than `own`.
+struct MoreWorkspace {
+  std::uint64_t most;                                   // bytes that there may be
+  std::function<Workspace(std::uint64_t bytes)> take;  // so many, or as many as there are
+};
+
 // Finished plans of one handle, by graph without addresses. Making one takes milliseconds and more, so they are kept; at most so many, and
 // of more the one that has not been used for longest goes.
 class DnnPlans {
  public:
   static constexpr std::size_t kMost = 512;
   // own: the handle's, for plans that the program's is too small for. notSupported: there is no plan, and nothing has been queued.
-  Status run(const DnnApi& api, cudnnHandle_t handle, const dnn::Parts& parts, Workspace own);
+  Status run(const DnnApi& api, cudnnHandle_t handle, const dnn::Parts& parts, Workspace own, const MoreWorkspace& more);
   // The context is gone, or going: nothing is destroyed any more.
   void abandon() {
     for (auto& [key, plan] : plans_) plan.descriptors.abandon();
@@ -50,6 +58,7 @@ class DnnPlans {
   struct Plan {
     BackendDescriptors descriptors;
     cudnnBackendDescriptor_t plan = nullptr;  // none: the library makes none of it
+    std::string why;                          // it makes none
     std::uint64_t workspace = 0;  // bytes that it needs
     std::uint64_t used = 0;       // which call it was
   };

@@ -504,7 +504,7 @@ bool isClassic(const dnn::Parts& parts) {
   const dnn::Node& node = parts.nodes[0];
   if (node.operation == dnn::Operation::reduction) return inMemory(parts.tensors[node.inputs[0]]) && inMemory(parts.tensors[node.outputs[0]]);
   const bool norm = node.operation == dnn::Operation::normForward || node.operation == dnn::Operation::normBackward;
-  return norm ? node.mode == kBatchNorm : node.operation >= dnn::Operation::poolForward;
+  return norm ? node.mode == kBatchNorm : node.operation >= dnn::Operation::poolForward && node.operation <= dnn::Operation::copy;
 }
 
 bool worksInMemory(const dnn::Parts& parts) {

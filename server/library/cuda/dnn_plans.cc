@@ -12,11 +12,13 @@ namespace {
 // More than the heuristics know of anything, so that what is left out is not all there is.
 constexpr std::int64_t kMostConfigurations = 64;
 
-// How the address is aligned, as far as kernels care.
+// How the address is aligned, as far as kernels care: as the program says, by which the library chooses, unless that is not so.
 std::int64_t alignmentOf(const dnn::Tensor& tensor) {
+  const std::int64_t most = tensor.alignment != 0 ? tensor.alignment : tensor.kind == dnn::TensorKind::memory ? dnn::kMostAlignment : 16;
+  if (tensor.kind != dnn::TensorKind::memory) return most;
   std::int64_t alignment = dnn::bytesOf(tensor.type);
-  while (alignment < 128 && tensor.address % static_cast<std::uint64_t>(alignment * 2) == 0) alignment *= 2;
-  return tensor.kind == dnn::TensorKind::memory ? alignment : 16;
+  while (alignment < most && tensor.address % static_cast<std::uint64_t>(alignment * 2) == 0) alignment *= 2;
+  return alignment;
 }
 
 cudnnBackendDescriptor_t makeTensor(Maker& maker, const dnn::Tensor& tensor, std::int64_t number) {
@@ -123,8 +125,9 @@ cudnnBackendDescriptor_t makePointwise(Maker& maker, const dnn::Node& node, cons
     if (inputs > 1) maker.setDescriptor(made, CUDNN_ATTR_OPERATION_POINTWISE_BDESC, tensors.in(1));
     if (inputs > 2) maker.setDescriptor(made, CUDNN_ATTR_OPERATION_POINTWISE_TDESC, tensors.in(2));
     maker.setDescriptor(made, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, tensors.out());
-    maker.setScalar(made, CUDNN_ATTR_OPERATION_POINTWISE_ALPHA1, node, node.numbers[dnn::kScaleX]);
-    if (inputs > 1) maker.setScalar(made, CUDNN_ATTR_OPERATION_POINTWISE_ALPHA2, node, node.numbers[dnn::kScaleB]);
+    // What is 1 is not set: of numbers other than floats, and of choices, there are no factors.
+    if (node.numbers[dnn::kScaleX] != 1) maker.setScalar(made, CUDNN_ATTR_OPERATION_POINTWISE_ALPHA1, node, node.numbers[dnn::kScaleX]);
+    if (inputs > 1 && node.numbers[dnn::kScaleB] != 1) maker.setScalar(made, CUDNN_ATTR_OPERATION_POINTWISE_ALPHA2, node, node.numbers[dnn::kScaleB]);
   }
   maker.finish(made);
   return made;
@@ -156,13 +159,52 @@ cudnnBackendDescriptor_t makeReduction(Maker& maker, const dnn::Node& node, cons
   return made;
 }
 
+cudnnBackendDescriptor_t makeRandom(Maker& maker, const dnn::Node& node, const Tensors& tensors) {
+  const auto how = maker.make(CUDNN_BACKEND_RNG_DESCRIPTOR);
+  maker.set(how, CUDNN_ATTR_RNG_DISTRIBUTION, CUDNN_TYPE_RNG_DISTRIBUTION, static_cast<cudnnRngDistribution_t>(node.mode));
+  maker.set(how, CUDNN_ATTR_RNG_BERNOULLI_DIST_PROBABILITY, CUDNN_TYPE_DOUBLE, node.numbers[dnn::kProbability]);
+  maker.finish(how);
+  const auto made = maker.make(CUDNN_BACKEND_OPERATION_RNG_DESCRIPTOR);
+  maker.setDescriptor(made, CUDNN_ATTR_OPERATION_RNG_YDESC, tensors.out());
+  maker.setDescriptor(made, CUDNN_ATTR_OPERATION_RNG_DESC, how);
+  maker.setDescriptor(made, CUDNN_ATTR_OPERATION_RNG_SEED, tensors.in(0));
+  if (tensors.hasIn(1)) maker.setDescriptor(made, CUDNN_ATTR_OPERATION_RNG_OFFSET_DESC, tensors.in(1));
+  maker.finish(made);
+  return made;
+}
+
+cudnnBackendDescriptor_t makeReshape(Maker& maker, const dnn::Node& node, const Tensors& tensors) {
+  const auto made = maker.make(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR);
+  maker.setDescriptor(made, CUDNN_ATTR_OPERATION_RESHAPE_XDESC, tensors.in(0));
+  maker.setDescriptor(made, CUDNN_ATTR_OPERATION_RESHAPE_YDESC, tensors.out());
+  if (node.mode != 0) maker.set(made, CUDNN_ATTR_OPERATION_RESHAPE_MODE, CUDNN_TYPE_RESHAPE_MODE, static_cast<cudnnBackendReshapeMode_t>(node.mode - 1));
+  maker.finish(made);
+  return made;
+}
+
+cudnnBackendDescriptor_t makeAttention(Maker& maker, const Tensors& tensors) {
+  const auto made = maker.make(CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR);
+  constexpr cudnnBackendAttributeName_t kInputs[] = {CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC,         CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC,
+                                                     CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC,         CUDNN_ATTR_OPERATION_SDPA_FWD_SCALEDESC,
+                                                     CUDNN_ATTR_OPERATION_SDPA_FWD_SEQ_LEN_QDESC, CUDNN_ATTR_OPERATION_SDPA_FWD_SEQ_LEN_KVDESC};
+  for (int i = 0; i < static_cast<int>(std::size(kInputs)); ++i) {
+    if (tensors.hasIn(i)) maker.setDescriptor(made, kInputs[i], tensors.in(i));
+  }
+  maker.setDescriptor(made, CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC, tensors.out());
+  if (tensors.hasOut(1)) maker.setDescriptor(made, CUDNN_ATTR_OPERATION_SDPA_FWD_STATSDESC, tensors.out(1));
+  maker.finish(made);
+  return made;
+}
+
 Status unserved(const dnn::Parts& parts) {
   for (const dnn::Node& node : parts.nodes) {
     const std::string name = dnn::nameOf(node);
     const bool convolution = node.operation == dnn::Operation::convolutionForward || node.operation == dnn::Operation::convolutionBackwardData ||
                              node.operation == dnn::Operation::convolutionBackwardFilter;
     const bool norm = node.operation == dnn::Operation::normForward || node.operation == dnn::Operation::normBackward;
-    const bool other = node.operation == dnn::Operation::pointwise || node.operation == dnn::Operation::matrixProduct || node.operation == dnn::Operation::reduction;
+    const bool other = node.operation == dnn::Operation::pointwise || node.operation == dnn::Operation::matrixProduct || node.operation == dnn::Operation::reduction ||
+                       node.operation == dnn::Operation::attentionForward || node.operation == dnn::Operation::reorder ||
+                       node.operation == dnn::Operation::random;
     if (const char* lacks = norm ? lacksNorm(node) : nullptr; lacks != nullptr) return Error{CudaError::notSupported, "cuDNN on GPUs: " + name + " " + lacks + " is not served"};
     if (!convolution && !norm && !other) return Error{CudaError::notSupported, "cuDNN on GPUs: " + name + (parts.nodes.size() > 1 ? " among other operations" : " as it comes here") + " is not served"};
     // The backend API's other operations have no alpha and beta.
@@ -178,28 +220,32 @@ cudnnBackendDescriptor_t makeOperation(Maker& maker, const dnn::Node& node, std:
     case dnn::Operation::pointwise: return makePointwise(maker, node, tensors);
     case dnn::Operation::matrixProduct: return makeProduct(maker, node, tensors);
     case dnn::Operation::reduction: return makeReduction(maker, node, tensors);
+    case dnn::Operation::attentionForward: return makeAttention(maker, tensors);
+    case dnn::Operation::reorder: return makeReshape(maker, node, tensors);
+    case dnn::Operation::random: return makeRandom(maker, node, tensors);
     default: return makeConvolution(maker, node, tensors);
   }
 }
 
-// How the factors of a graph's products may be rounded.
-struct Rounding {
-  bool toTf32 = true, to16Bits = true;
+// What an engine may do: how it rounds the factors of a graph's products, and whether its results vary from run to run.
+struct Freedom {
+  bool toTf32 = true, to16Bits = true, toVary = true;
 };
 
-Rounding roundingOf(const dnn::Parts& parts) {
-  Rounding all;
+Freedom freedomOf(const dnn::Parts& parts) {
+  Freedom all;
   for (const dnn::Node& node : parts.nodes) {
     if (!dnn::multiplies(node.operation)) continue;
     all.toTf32 &= node.math != dnn::MathType::fma;
     all.to16Bits &= node.math == dnn::MathType::converting;
+    all.toVary &= (node.flags & dnn::kReproducible) == 0;
   }
   return all;
 }
 
-// Whether the engine of this configuration rounds no more than that. What does not tell of itself is believed, unless it matters.
-bool keepsTo(const DnnApi& api, BackendDescriptors& descriptors, cudnnBackendDescriptor_t configuration, const Rounding& rounding) {
-  if (rounding.toTf32 && rounding.to16Bits) return true;
+// Whether the engine of this configuration does no more than that. What does not tell of itself is believed, unless it matters.
+bool keepsTo(const DnnApi& api, BackendDescriptors& descriptors, cudnnBackendDescriptor_t configuration, const Freedom& freedom) {
+  if (freedom.toTf32 && freedom.to16Bits && freedom.toVary) return true;
   Maker maker(api, descriptors);
   cudnnBackendDescriptor_t engine = maker.make(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT] = {};
@@ -208,16 +254,17 @@ bool keepsTo(const DnnApi& api, BackendDescriptors& descriptors, cudnnBackendDes
     maker.tried(api.cudnnBackendGetAttribute(configuration, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &engines, &engine));
   if (maker.status == CUDNN_STATUS_SUCCESS)
     maker.tried(api.cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE, CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &count, notes));
-  if (maker.status != CUDNN_STATUS_SUCCESS) return rounding.toTf32;
+  if (maker.status != CUDNN_STATUS_SUCCESS) return freedom.toTf32 && freedom.toVary;
   const auto told = std::span(notes).first(static_cast<std::size_t>(std::clamp<std::int64_t>(count, 0, CUDNN_NUMERICAL_NOTE_TYPE_COUNT)));
   const auto has = [&](cudnnBackendNumericalNote_t note) { return std::ranges::find(told, note) != told.end(); };
-  return (rounding.toTf32 || !has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE)) && (rounding.to16Bits || !has(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS));
+  return (freedom.toTf32 || !has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE)) && (freedom.to16Bits || !has(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS)) &&
+         (freedom.toVary || !has(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC));
 }
 
-// The first of the library's own choices that rounds no more than it may, that it can make a plan of, and that so much workspace is enough for; `needs`: how much of it, or,
+// The first of the library's own choices that does no more than it may, that it can make a plan of, and that so much workspace is enough for; `needs`: how much of it, or,
 // where there is none, the least that any would need; negative: there is none at all.
 cudnnBackendDescriptor_t choose(const DnnApi& api, BackendDescriptors& descriptors, cudnnHandle_t handle, cudnnBackendDescriptor_t graph,
-                                const Rounding& rounding, std::uint64_t workspace, std::int64_t& needs) {
+                                const Freedom& freedom, std::uint64_t workspace, std::int64_t& needs) {
   for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
     Maker maker(api, descriptors);
     const auto heuristic = maker.make(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
@@ -231,7 +278,7 @@ cudnnBackendDescriptor_t choose(const DnnApi& api, BackendDescriptors& descripto
       maker.tried(api.cudnnBackendGetAttribute(heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, kMostConfigurations, &count, configurations));
     if (maker.status != CUDNN_STATUS_SUCCESS) continue;
     for (std::int64_t i = 0; i < std::min(count, kMostConfigurations); ++i) {
-      if (!keepsTo(api, descriptors, configurations[i], rounding)) continue;
+      if (!keepsTo(api, descriptors, configurations[i], freedom)) continue;
       Maker trial(api, descriptors);
       const auto plan = trial.make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
       trial.set(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, handle);
@@ -256,6 +303,7 @@ std::vector<std::byte> keyOf(const dnn::Parts& parts, std::uint64_t own) {
   key.graph.workspace = own;  // no plan may need more than it was chosen for
   for (dnn::Tensor& tensor : key.tensors) {
     tensor.address = static_cast<std::uint64_t>(alignmentOf(tensor));
+    tensor.alignment = 0;
     tensor.scalar[0] = 0;
   }
   // By value as well.
@@ -277,10 +325,10 @@ cudnnStatus_t BackendDescriptors::make(cudnnBackendDescriptorType_t type, cudnnB
   return status;
 }
 
-Status DnnPlans::run(const DnnApi& api, cudnnHandle_t handle, const dnn::Parts& parts, Workspace own) {
+Status DnnPlans::run(const DnnApi& api, cudnnHandle_t handle, const dnn::Parts& parts, Workspace own, const MoreWorkspace& more) {
   const auto failed = [&](cudnnStatus_t status, const char* where) {
     return Error{errorOf(status), std::string("cuDNN: ") + dnn::nameOf(parts.nodes[0]) + (parts.nodes.size() > 1 ? " and what follows: " : ": ") + where + ": " +
-                                         api.cudnnGetErrorString(status)};
+                                         api.cudnnGetErrorString(status) + lastError(api)};
   };
   // A tensor that no operation names is in no plan, and its address is anything.
   std::vector<bool> used(parts.tensors.size());
@@ -309,20 +357,28 @@ Status DnnPlans::run(const DnnApi& api, cudnnHandle_t handle, const dnn::Parts& 
       error.code = CudaError::notSupported;
       return error;
     }
-    const std::uint64_t workspace = std::max(parts.graph.workspaceBytes, own.bytes);
+    std::uint64_t workspace = std::max(parts.graph.workspaceBytes, own.bytes);
     std::int64_t needs = -1;
-    const auto plan = choose(api, descriptors, handle, graph, roundingOf(parts), workspace, needs);
+    auto plan = choose(api, descriptors, handle, graph, freedomOf(parts), std::max(workspace, more.most), needs);
+    if (plan != nullptr && static_cast<std::uint64_t>(needs) > workspace) {
+      workspace = std::max(workspace, more.take(static_cast<std::uint64_t>(needs)).bytes);
+      if (static_cast<std::uint64_t>(needs) > workspace) {
+        needs = -1;
+        plan = choose(api, descriptors, handle, graph, freedomOf(parts), workspace, needs);
+      }
+    }
     if (plan == nullptr && needs >= 0)
       return Error{CudaError::notSupported, std::string("cuDNN: ") + dnn::nameOf(parts.nodes[0]) + ": a workspace of " + std::to_string(workspace) +
                                                 " bytes; the library of this node needs at least " + std::to_string(needs)};
+    std::string why = plan == nullptr ? lastError(api) : std::string();
     if (plans_.size() >= kMost)
       plans_.erase(std::min_element(plans_.begin(), plans_.end(), [](const auto& one, const auto& other) { return one.second.used < other.second.used; }));
-    place = plans_.emplace(std::move(key), plan != nullptr ? Plan{std::move(descriptors), plan, static_cast<std::uint64_t>(needs)}
-                                                           : Plan{BackendDescriptors(api)}).first;
+    place = plans_.emplace(std::move(key), plan != nullptr ? Plan{std::move(descriptors), plan, {}, static_cast<std::uint64_t>(needs)}
+                                                           : Plan{BackendDescriptors(api), nullptr, std::move(why)}).first;
   }
   place->second.used = ++calls_;
   if (place->second.plan == nullptr)
-    return Error{CudaError::notSupported, std::string("cuDNN: ") + dnn::nameOf(parts.nodes[0]) + ": the library of this node makes no plan of it"};
+    return Error{CudaError::notSupported, std::string("cuDNN: ") + dnn::nameOf(parts.nodes[0]) + ": the library of this node makes no plan of it" + place->second.why};
   BackendDescriptors descriptors(api);
   Maker maker(api, descriptors);
   std::vector<std::int64_t> numbers;
@@ -348,6 +404,7 @@ Status DnnPlans::run(const DnnApi& api, cudnnHandle_t handle, const dnn::Parts& 
   const auto pack = maker.make(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
   maker.set(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, numbers.data(), static_cast<std::int64_t>(numbers.size()));
   maker.set(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, pointers.data(), static_cast<std::int64_t>(pointers.size()));
+  if (place->second.workspace > std::max(parts.graph.workspaceBytes, own.bytes)) own = more.take(place->second.workspace);
   const std::uint64_t workspace = place->second.workspace <= parts.graph.workspaceBytes ? parts.graph.workspace : own.address;
   maker.set(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, reinterpret_cast<void*>(workspace));
   maker.finish(pack);

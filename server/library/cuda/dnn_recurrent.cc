@@ -61,11 +61,7 @@ class RecurrentNetwork {
 void RecurrentNetwork::tried(const char* function, cudnnStatus_t status) {
   if (status == CUDNN_STATUS_SUCCESS || !good()) return;
   status_ = status;
-  char last[256] = "";
-  api_.cudnnGetLastErrorString(last, sizeof last);
-  last[sizeof last - 1] = 0;
-  why_ = std::string(function) + ": " + api_.cudnnGetErrorString(status);
-  if (last[0] != 0) why_ += std::string(" (") + last + ")";
+  why_ = std::string(function) + ": " + api_.cudnnGetErrorString(status) + lastError(api_);
 }
 
 void RecurrentNetwork::makeNetwork() {

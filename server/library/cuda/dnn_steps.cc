@@ -57,6 +57,7 @@ Result<Steps> stepsOf(const dnn::Parts& parts, Workspace own) {
     if (each.kind != dnn::TensorKind::passing) continue;
     if (each.type == dnn::Type::boolean) return Error{CudaError::notSupported, "booleans between operations"};
     liken(parts, each);
+    if (dnn::overlaps(each)) return Error{CudaError::notSupported, "elements that overlap between operations"};
     each.kind = dnn::TensorKind::memory;
     each.address = own.address + at;
     at += (reachOf(each) + kAlignment - 1) / kAlignment * kAlignment;

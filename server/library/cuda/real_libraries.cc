@@ -167,6 +167,7 @@ void RealLibraries::end() {
     each->plans = {};
     if (each->dnn != nullptr) dnn_->cudnnDestroy(each->dnn);
     if (each->own.bytes != 0) memory_->give(each->own.address, each->own.bytes);
+    for (const Workspace& larger : each->larger) memory_->give(larger.address, larger.bytes);
   }
   free_.clear();
   all_.clear();
@@ -315,24 +316,36 @@ Status RealLibraries::callDnn(Handle& handle, std::span<const std::byte> paramet
     handle.own = {*taken, kWorkspaceBytes};
   }
   if (const Status ready = readyDnn(handle); !ready) return ready;
-  return runGraph(handle, parts, handle.own, classic);
+  return runGraph(handle, parts, handle.own, classic, true);
 }
 
-Status RealLibraries::runGraph(Handle& handle, const dnn::Parts& parts, Workspace own, bool classic) {
+Workspace RealLibraries::workspaceOf(Handle& handle, std::uint64_t bytes) {
+  const Workspace most = handle.larger.empty() ? handle.own : handle.larger.back();
+  if (bytes <= most.bytes || !memory_) return most;
+  // What has been queued works in the former one: that stays. So that there are few of them, each is at least twice as large.
+  const std::uint64_t wanted = std::min(std::max(bytes, 2 * most.bytes), kMostWorkspaceBytes);
+  const auto taken = memory_->take(wanted);
+  if (!taken) return most;
+  return handle.larger.emplace_back(Workspace{*taken, wanted});
+}
+
+Status RealLibraries::runGraph(Handle& handle, const dnn::Parts& parts, Workspace own, bool classic, bool whole) {
   const auto refused = [](const Status& status) { return !status.ok() && status.error().code == CudaError::notSupported; };
-  Status status = classic ? runClassic(*dnn_, handle.dnn, parts, own) : handle.plans.run(*dnn_, handle.dnn, parts, own);
+  const auto more = [&](std::uint64_t bytes) { return whole ? workspaceOf(handle, bytes) : own; };
+  const MoreWorkspace larger{whole && memory_ ? kMostWorkspaceBytes : own.bytes, more};
+  Status status = classic ? runClassic(*dnn_, handle.dnn, parts, own) : handle.plans.run(*dnn_, handle.dnn, parts, own, larger);
   if (!refused(status)) return status;
   // What the classic call does not do, a plan may; that there is none of it either is no news. Both have queued nothing.
   const dnn::Operation first = parts.nodes[0].operation;
   if (parts.nodes.size() == 1) {
     if (!classic || (first != dnn::Operation::pointwise && first != dnn::Operation::reduction)) return status;
-    const Status planned = handle.plans.run(*dnn_, handle.dnn, parts, own);
+    const Status planned = handle.plans.run(*dnn_, handle.dnn, parts, own, larger);
     return refused(planned) ? status : planned;
   }
   auto steps = stepsOf(parts, own);
   if (!steps) return status;
   for (const dnn::Parts& each : steps->graphs) {
-    const Status done = runGraph(handle, each, steps->left, isClassic(each));
+    const Status done = runGraph(handle, each, steps->left, isClassic(each), false);
     if (!done) return done;
   }
   return {};

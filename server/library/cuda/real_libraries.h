@@ -37,6 +37,9 @@ class WorkMemory {
 // What each handle of cuDNN has of it from its first plan on: programs ask our client how much a plan needs, and are told none. Always there,
 // or the call fails, so that which plan is run, and the bits of its results, do not depend on who else is there. The classic API needs none.
 inline constexpr std::uint64_t kWorkspaceBytes = std::uint64_t{32} << 20;
+// What the library chooses first may need more, which a program of its own would have given it; up to this a handle takes it when a plan needs it. Where
+// there is none left, the plan is the first that what the handle has is enough for.
+inline constexpr std::uint64_t kMostWorkspaceBytes = std::uint64_t{256} << 20;
 
 // Memory of the device to work in.
 struct Workspace {
@@ -86,7 +89,10 @@ class RealLibraries {
   // Loads cuDNN, and makes the handle's own, in its stream.
   Status loadDnnOnce();
   Status readyDnn(Handle& handle);
-  Status runGraph(Handle& handle, const dnn::Parts& parts, Workspace own, bool classic);
+  // whole: the program's graph, no step of it; its plan may take more memory.
+  Status runGraph(Handle& handle, const dnn::Parts& parts, Workspace own, bool classic, bool whole);
+  // That handle's memory of so many bytes, or the most that it has.
+  Workspace workspaceOf(Handle& handle, std::uint64_t bytes);
 
   std::unique_ptr<WorkMemory> memory_;
   // The libraries: set once, `blas_` before there is a handle. What follows is behind the lock.

@@ -5,6 +5,9 @@
 #include <cublas_api.h>
 #include <cudnn.h>
 
+#include <algorithm>
+#include <string>
+
 #include "schemas/base/cuda_error.h"
 
 namespace rouse::library::cuda {
@@ -50,6 +53,17 @@ constexpr CudaError errorOf(cudnnStatus_t status) {
     default:
       return CudaError::unknown;
   }
+}
+
+// What cuDNN says of its last refusal on this thread, on one line and after a colon; empty: nothing.
+template <class Api>
+std::string lastError(const Api& api) {
+  char text[512] = "";
+  api.cudnnGetLastErrorString(text, sizeof text);
+  text[sizeof text - 1] = 0;
+  // It has a line for each function that it came through.
+  std::ranges::replace_if(text, [](char each) { return each > 0 && each < ' '; }, ' ');
+  return text[0] != 0 ? std::string(": ") + text : std::string();
 }
 
 }  // namespace rouse::library::cuda

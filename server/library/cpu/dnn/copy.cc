@@ -2,8 +2,19 @@
 
 namespace rouse::library::cpu {
 
+// Also where y has x's dimensions in another order, which what the program says of them tells, not how they lie here.
 void planCopy(Plan& plan, const dnn::Node& node) {
-  const View x = plan.view(node.inputs[0]), y = plan.view(node.outputs[0]);
+  View x = plan.view(node.inputs[0]);
+  const View y = plan.view(node.outputs[0]);
+  if (node.operation == dnn::Operation::reorder) {
+    const View before = x;
+    std::uint8_t dims[dnn::kMaxRank] = {};
+    dnn::reorderedBy(plan.parts().tensors[node.inputs[0]], plan.parts().tensors[node.outputs[0]], dims);
+    for (std::uint32_t i = 0; i < y.rank; ++i) {
+      x.dims[i] = before.dims[dims[i]];
+      x.strides[i] = before.strides[dims[i]];
+    }
+  }
   const Order order = memoryOrder(y);
   const Cut cut(y, order, kPieceElements);
   if (x.type == y.type && node.alpha == 1 && node.beta == 0) {

@@ -75,7 +75,10 @@ bool Plan::add(const dnn::Node& node) {
     case dnn::Operation::softmaxBackward: planSoftmax(*this, node); break;
     case dnn::Operation::responseNormForward:
     case dnn::Operation::responseNormBackward: planResponseNorm(*this, node); break;
-    case dnn::Operation::copy: planCopy(*this, node); break;
+    case dnn::Operation::copy:
+    case dnn::Operation::reorder: planCopy(*this, node); break;
+    case dnn::Operation::random: planRandom(*this, node); break;
+    case dnn::Operation::attentionForward: planAttention(*this, node); break;
   }
   return refusal_.empty();
 }

@@ -78,6 +78,7 @@ struct Scale {
 View spatially(const View& view);
 
 // Each adds the phases of its node.
+void planAttention(Plan& plan, const dnn::Node& node);
 void planConvolution(Plan& plan, const dnn::Node& node);
 void planConvolutionBackwardData(Plan& plan, const dnn::Node& node);
 void planConvolutionBackwardFilter(Plan& plan, const dnn::Node& node);
@@ -88,6 +89,7 @@ void planPointwise(Plan& plan, const dnn::Node& node);
 void planPoolBackward(Plan& plan, const dnn::Node& node);
 void planPoolForward(Plan& plan, const dnn::Node& node);
 void planProduct(Plan& plan, const dnn::Node& node);
+void planRandom(Plan& plan, const dnn::Node& node);
 void planReduction(Plan& plan, const dnn::Node& node);
 void planResponseNorm(Plan& plan, const dnn::Node& node);
 void planSoftmax(Plan& plan, const dnn::Node& node);

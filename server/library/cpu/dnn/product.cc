@@ -62,6 +62,10 @@ void planProduct(Plan& plan, const dnn::Node& node) {
       const std::int64_t m = box.extent[row], n = box.extent[column];
       const Buffer<T> sums = bufferOf<T>(m * n);
       Box ofA = box, ofB = box;
+      for (std::uint32_t d = 0; d < row; ++d) {
+        ofA.begin[d] = box.begin[d] * a.dims[d] / c.dims[d];
+        ofB.begin[d] = box.begin[d] * b.dims[d] / c.dims[d];
+      }
       for (std::int64_t k = 0; k < depths; k += depth) {
         ofA.begin[column] = ofB.begin[row] = k;
         ofA.extent[column] = ofB.extent[row] = std::min(depth, depths - k);

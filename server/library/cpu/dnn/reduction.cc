@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -40,7 +41,22 @@ double reduced(std::uint16_t mode, bool propagate, double so, const T* row, std:
 }  // namespace
 
 void planReduction(Plan& plan, const dnn::Node& node) {
-  const View x = plan.view(node.inputs[0]), y = plan.view(node.outputs[0]);
+  View x = plan.view(node.inputs[0]), y = plan.view(node.outputs[0]);
+  // A dimension that is reduced in parts is two: the parts, and what is in each of them.
+  for (std::uint32_t d = 0; d < x.rank; ++d) {
+    if (y.dims[d] == 1 || y.dims[d] == x.dims[d]) continue;
+    const std::int64_t parts = y.dims[d], length = x.dims[d] / parts;
+    for (View* each : {&x, &y}) {
+      std::copy_backward(each->dims + d, each->dims + each->rank, each->dims + each->rank + 1);
+      std::copy_backward(each->strides + d, each->strides + each->rank, each->strides + each->rank + 1);
+      ++each->rank;
+    }
+    x.dims[d] = parts;
+    x.dims[d + 1] = length;
+    x.strides[d] *= length;
+    y.dims[d + 1] = 1;
+    break;
+  }
   std::uint32_t summed = 0;
   for (std::uint32_t d = 0; d < x.rank; ++d) summed |= y.dims[d] == 1 ? 1u << d : 0;
   const Rows rows(x, summed);
