@@ -226,6 +226,9 @@ void captures() {
   DRIVER(cuStreamEndCapture, stream, &graph);
   CHECK(cudaGraphDestroy(reinterpret_cast<cudaGraph_t>(graph)));
   DRIVER(cuMemFree_v2, none);
+  DRIVER(cuStreamBeginCapture_ptsz, stream);
+  DRIVER(cuStreamEndCapture, stream, &graph);
+  CHECK(cudaGraphDestroy(reinterpret_cast<cudaGraph_t>(graph)));
   DRIVER(cuStreamBeginCapture_v2, stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
   DRIVER(cuMemsetD8Async, memory, 1, 16, stream);
   DRIVER_ERROR(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuMemAlloc_v2, &none, 16);
