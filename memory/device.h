@@ -50,6 +50,8 @@ struct DeviceProperties {
   bool arrivesOnDemand = false;
   // Kernels and copies take none of the node's processors, so that who waits for them may look instead of sleeping.
   bool leavesProcessors = false;
+  // Of the cuDNN that calls go to, as cudnnGetVersion() tells it; 0: the back end's own code, or none.
+  std::uint32_t dnnVersion = 0;
   // For operators; a function is not told these.
   std::uint64_t physicalBytes = 0;  // memory that the device has, offered or not; 0: unknown
   std::string driverVersion;        // "580.65.06"; empty: unknown

@@ -41,6 +41,7 @@ DeviceInfo infoOf(control::VirtualDevice::Reader device) {
   for (const std::int32_t attribute : attributes) info.attributes.push_back(attribute);
   info.placesVariables = properties.getPlacesVariables();
   info.leavesProcessors = properties.getLeavesProcessors();
+  info.dnnVersion = properties.getDnnVersion();
   info.window = rangeOf(device.getWindow());
   info.memoryLimit = device.getMemoryLimit();
   info.spin = device.getSpin();

@@ -18,6 +18,7 @@ struct DeviceInfo {
   std::vector<std::int32_t> attributes;  // index: cudaDeviceAttr
   bool placesVariables = false;          // variables of modules, but for managed ones, lie where the executor says, outside the window
   bool leavesProcessors = false;         // its work takes none of the node's processors
+  std::uint32_t dnnVersion = 0;          // of the cuDNN that calls go to; 0: none of NVIDIA's
 
   AddressRange window;            // addresses of this virtual device
   std::uint64_t memoryLimit = 0;  // bytes this process may reserve

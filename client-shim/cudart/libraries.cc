@@ -28,7 +28,7 @@ cudaError_t findLibrary(cudaLibrary_t handle, CodeModule** library) {
 struct ErrorLog {
   char* buffer = nullptr;
   std::size_t bytes = 0;
-  void** written = nullptr;  // the value, not what it points to, becomes how many bytes were
+  void** written = nullptr;  // the value, not what it points to, becomes how many bytes were, without the null: as an H100's driver 580 says it
 
   // As much of it as there is room for, and a null at its end.
   void write(std::string_view text) const {
@@ -36,7 +36,7 @@ struct ErrorLog {
     const std::size_t length = std::min(text.size(), bytes - 1);
     std::memcpy(buffer, text.data(), length);
     buffer[length] = '\0';
-    if (written != nullptr) *written = reinterpret_cast<void*>(length + 1);  // NOLINT(performance-no-int-to-ptr)
+    if (written != nullptr) *written = reinterpret_cast<void*>(length);  // NOLINT(performance-no-int-to-ptr)
   }
 };
 

@@ -117,6 +117,8 @@ class Host final : public client::LibraryHost {
                                       deviceAttribute(info, cudaDevAttrComputeCapabilityMinor));
   }
 
+  std::uint32_t dnnVersion(std::uint32_t device) const override { return client::Process::get().device(device).info().dnnVersion; }
+
  private:
   static constexpr std::uint8_t kKind = 0x4c;
   using Handles = client::HandleTable<LibraryObject, kKind>;

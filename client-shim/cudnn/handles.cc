@@ -128,7 +128,15 @@ cudnnStatus_t cudnnGetStream(cudnnHandle_t handle, cudaStream_t* streamId) {
   return CUDNN_STATUS_SUCCESS;
 }
 
-size_t cudnnGetVersion() { return CUDNN_VERSION; }
+// By its version front ends choose what they ask of a library (cudnn-frontend makes attention one operation from 9.13 on), and so which of its engines computes it: it is
+// that of the library which does the work.
+size_t cudnnGetVersion() {
+  const client::LibraryHost* host = client::libraryHost();
+  std::uint32_t device = 0;
+  if (host == nullptr || host->attach(&device) != CudaError::success) return CUDNN_VERSION;
+  const std::uint32_t version = host->dnnVersion(device);
+  return version != 0 ? version : CUDNN_VERSION;
+}
 size_t cudnnGetMaxDeviceVersion() { return CUDNN_MAX_DEVICE_VERSION; }
 size_t cudnnGetCudartVersion() { return CUDART_VERSION; }
 
@@ -136,13 +144,13 @@ cudnnStatus_t cudnnGetProperty(libraryPropertyType type, int* value) {
   if (value == nullptr) return fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "cudnnGetProperty: value is null");
   switch (type) {
     case MAJOR_VERSION:
-      *value = CUDNN_MAJOR;
+      *value = static_cast<int>(cudnnGetVersion() / 10000);
       return CUDNN_STATUS_SUCCESS;
     case MINOR_VERSION:
-      *value = CUDNN_MINOR;
+      *value = static_cast<int>(cudnnGetVersion() / 100 % 100);
       return CUDNN_STATUS_SUCCESS;
     case PATCH_LEVEL:
-      *value = CUDNN_PATCHLEVEL;
+      *value = static_cast<int>(cudnnGetVersion() % 100);
       return CUDNN_STATUS_SUCCESS;
   }
   return fail(CUDNN_STATUS_INVALID_VALUE, "cudnnGetProperty: no such property");

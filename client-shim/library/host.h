@@ -49,6 +49,7 @@ class LibraryHost {
   virtual void countUnsupported(std::uint32_t name) const = 0;
   virtual void warn(const char* text) const = 0;
   virtual std::uint32_t computeCapability(std::uint32_t device) const = 0;  // 10 × major + minor
+  virtual std::uint32_t dnnVersion(std::uint32_t device) const = 0;  // of the cuDNN that its calls go to; 0: none of NVIDIA's
 
  protected:
   ~LibraryHost() = default;
@@ -57,7 +58,7 @@ class LibraryHost {
 constexpr std::uint32_t kindBit(HandleKind kind) { return 1u << static_cast<std::uint32_t>(kind); }
 
 // Of this interface, and its version: all libraries come from one build.
-inline constexpr unsigned char kLibraryHostId[16] = {'r', 'o', 'u', 's', 'e', ' ', 'l', 'i', 'b', 'h', 'o', 's', 't', ' ', '0', '2'};
+inline constexpr unsigned char kLibraryHostId[16] = {'r', 'o', 'u', 's', 'e', ' ', 'l', 'i', 'b', 'h', 'o', 's', 't', ' ', '0', '3'};
 
 // Null, with a line on standard error the first time: the process has another libcudart.
 const LibraryHost* libraryHost();

@@ -159,6 +159,7 @@ struct DeviceInfo {
   attributes @6 :List(Int32);
   placesVariables @7 :Bool;  # module variables lie where VariableAddress says, not where the client puts them
   leavesProcessors @8 :Bool; # its work takes none of the node's processors: who waits for it may look for long
+  dnnVersion @9 :UInt32;     # of the cuDNN that calls go to; 0: none of NVIDIA's
 }
 
 struct LoadModule {

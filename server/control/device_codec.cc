@@ -30,6 +30,7 @@ void write(capnproto::DeviceInfo::Builder to, const memory::DeviceProperties& fr
   for (unsigned i = 0; i < attributes.size(); ++i) attributes.set(i, from.attributes[i]);
   to.setPlacesVariables(from.placesVariables);
   to.setLeavesProcessors(from.leavesProcessors);
+  to.setDnnVersion(from.dnnVersion);
 }
 
 void write(capnproto::Link::Builder to, const memory::LinkDescription& from) {
@@ -69,6 +70,7 @@ memory::DeviceProperties read(capnproto::DeviceInfo::Reader from) {
   for (std::int32_t attribute : from.getAttributes()) to.attributes.push_back(attribute);
   to.placesVariables = from.getPlacesVariables();
   to.leavesProcessors = from.getLeavesProcessors();
+  to.dnnVersion = from.getDnnVersion();
   return to;
 }
 

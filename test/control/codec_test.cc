@@ -31,6 +31,7 @@ memory::DeviceProperties someDevice() {
   device.memoryBytes = 1ull << 34;
   device.computeMajor = 9;
   device.attributes = {0, 1024, -1};
+  device.dnnVersion = 91900;
   return device;
 }
 
@@ -64,6 +65,7 @@ TEST_CASE("every field of the messages between function and daemon survives") {
   CHECK_FALSE(attached.devices[0].spin);
   CHECK(attached.devices[0].properties.uuid == someDevice().uuid);
   CHECK(attached.devices[0].properties.attributes == someDevice().attributes);
+  CHECK(attached.devices[0].properties.dnnVersion == 91900);
   // A function is not told what hangs beside its device.
   sent.devices[0].properties.driverVersion = "580.65.06";
   sent.devices[0].properties.link.peers = {{"GPU-2", "0000:01:00.0", true, true, 0, 1}};

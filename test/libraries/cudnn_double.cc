@@ -113,6 +113,7 @@ ROUSE_EXPORTED cudnnStatus_t cudnnGetReductionWorkspaceSize(cudnnHandle_t, const
   return CUDNN_STATUS_SUCCESS;
 }
 ROUSE_EXPORTED const char* cudnnGetErrorString(cudnnStatus_t) { return "CUDNN_STATUS_OF_THE_DOUBLE"; }
+ROUSE_EXPORTED std::size_t cudnnGetVersion() { return 91234; }
 ROUSE_EXPORTED void cudnnGetLastErrorString(char* message, std::size_t bytes) { std::snprintf(message, bytes, "why the\ndouble refuses"); }
 
 ROUSE_EXPORTED cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t descriptor, cudnnDataType_t type, int rank, const int* dims, const int* strides) {

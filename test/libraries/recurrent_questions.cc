@@ -23,6 +23,10 @@ int main() {
   cudnnRNNDescriptor_t network = nullptr;
   cudnnRNNDataDescriptor_t data = nullptr;
   const int lengths[] = {5, 2};
+  // The node's library's.
+  int minor = 0;
+  EXPECT(cudnnGetVersion() == 91234);
+  EXPECT(cudnnGetProperty(MINOR_VERSION, &minor) == CUDNN_STATUS_SUCCESS && minor == 12);
   EXPECT(cudnnCreate(&handle) == CUDNN_STATUS_SUCCESS);
   EXPECT(cudnnCreateDropoutDescriptor(&dropout) == CUDNN_STATUS_SUCCESS);
   EXPECT(cudnnSetDropoutDescriptor(dropout, handle, 0, nullptr, 0, 0) == CUDNN_STATUS_SUCCESS);

@@ -31,6 +31,7 @@ class Runtime final : public client::LibraryHost {
   void countUnsupported(std::uint32_t name) const override { counted.push_back(name); }
   void warn(const char* text) const override { said.emplace_back(text); }
   std::uint32_t computeCapability(std::uint32_t) const override { return 80; }
+  std::uint32_t dnnVersion(std::uint32_t) const override { return 0; }
 
   mutable std::vector<std::uint32_t> counted;
   mutable std::vector<std::string> said;

@@ -51,7 +51,8 @@ void pinned() {
   DRIVER(cuMemAllocHost_v2, &plain, 4096);
   DRIVER_ERROR(CUDA_ERROR_INVALID_VALUE, cuMemAllocHost_v2, &mapped, 0);
   DRIVER(cuMemHostAlloc, &mapped, 4096, CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE);
-  DRIVER_ERROR(CUDA_ERROR_INVALID_VALUE, cuMemHostAlloc, &mapped, 4096, 0x1000);
+  void* none = nullptr;  // what failed may be told to be null
+  DRIVER_ERROR(CUDA_ERROR_INVALID_VALUE, cuMemHostAlloc, &none, 4096, 0x1000);
   DRIVER(cuMemHostGetFlags, &flags, mapped);
   EXPECT((flags & CU_MEMHOSTALLOC_DEVICEMAP) != 0);
   CUdeviceptr device = 0;

@@ -75,6 +75,7 @@ memory::DeviceProperties describe(const Gpu& gpu, std::uint64_t memoryBytes) {
       static_cast<std::uint32_t>(properties.attributes[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR]);
   properties.placesVariables = true;
   properties.leavesProcessors = true;
+  properties.dnnVersion = library::cuda::RealLibraries::dnnVersion();
   return properties;
 }
 

@@ -159,6 +159,14 @@ RealLibraries::~RealLibraries() {
   for (const auto& each : all_) each->plans.abandon();
 }
 
+std::uint32_t RealLibraries::dnnVersion() {
+  auto library = open(kDnnVariable, "libcudnn.so.9", "cuDNN 9");
+  decltype(&::cudnnGetVersion) version = nullptr;
+  std::string missing;
+  if (!library || !find(*library, "cudnnGetVersion", version, missing)) return 0;
+  return static_cast<std::uint32_t>(version());
+}
+
 void RealLibraries::workIn(std::unique_ptr<WorkMemory> memory) { memory_ = std::move(memory); }
 
 void RealLibraries::end() {

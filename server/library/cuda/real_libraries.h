@@ -66,6 +66,9 @@ class RealLibraries {
   // What handles from now on have to work in; without, plans work in what programs give them.
   void workIn(std::unique_ptr<WorkMemory> memory);
 
+  // Of the node's cuDNN, as it tells it itself; 0: there is none.
+  static std::uint32_t dnnVersion();
+
   // Ends all handles, while the context is still there. Waits for the GPU, as cuBLAS's own destruction does. Without it they are the driver's
   // to clean up.
   void end();
