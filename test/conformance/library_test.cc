@@ -1,12 +1,14 @@
 // Calls of NVIDIA's libraries that take long, before doubles of the driver and of cuBLAS.
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
 
 #include "schemas/blas/call.h"
 #include "test/conformance/kernels.h"
+#include "test/libraries/taken.h"
 
 using namespace rouse;
 using namespace rouse::conformance;
@@ -30,6 +32,11 @@ struct HeldLibrary {
   }
   HeldLibrary(const HeldLibrary&) = delete;
   void release() { std::atomic_ref(word_).store(1); }
+  // How often something was computed, since the last time.
+  std::size_t computed() const {
+    const auto all = library::cuda::takenOf(path().c_str());
+    return static_cast<std::size_t>(std::ranges::count_if(all, [](const auto& each) { return !each.name.starts_with("cublasSet") && !each.name.starts_with("cublasCreate") && !each.name.starts_with("cublasDestroy"); }));
+  }
 
  private:
   static std::string path() { return besideThisProgram("librouse-cublas-double.so"); }
@@ -38,8 +45,9 @@ struct HeldLibrary {
   alignas(std::atomic_ref<std::uint32_t>::required_alignment) std::uint32_t word_ = 0;
 };
 
-void call(Bench& bench, memory::Stream& stream) {
-  const blas::Call nothing{};
+void call(Bench& bench, memory::Stream& stream, int size = 0) {
+  blas::Call nothing{};
+  nothing.n = size;
   memory::LibraryRequest request;
   request.library = blas::kLibrary;
   request.parameters = std::as_bytes(std::span(&nothing, 1));
@@ -69,11 +77,20 @@ TEST_CASE("a library's first call keeps its stream waiting and nobody else") {
   CHECK(words[0] == 0);
   CHECK_FALSE(one->idle());
   CHECK_FALSE(first.context->idle());
+  CHECK(held.computed() == 0);
   held.release();
+  // Who asks meanwhile changes nothing: it is made once.
+  for (int round = 0; round < 1000; ++round) {
+    (void)one->idle();
+    (void)first.context->idle();
+    usleep(5);
+  }
   REQUIRE(first.finish(*one) == CudaError::success);
   CHECK(words[0] == 7);
+  CHECK(held.computed() == 1);
   call(first, *one);  // known by now
   REQUIRE(first.finish(*one) == CudaError::success);
+  CHECK(held.computed() == 1);
   CHECK(first.becomesIdle(*first.context));
 }
 
@@ -89,6 +106,33 @@ TEST_CASE("a function that waits for a library can be ended, when that has retur
     CHECK_FALSE(second.context->idle());
     held.release();
     CHECK(second.becomesIdle(*second.context));
+    CHECK(held.computed() == 1);
   }
   CHECK(first.becomesIdle(*first.context));
+}
+
+TEST_CASE("each call of a library is made once, on whatever thread and whoever looks", "[libraries]") {
+  if (kindsThat([](const std::string& kind) { return kind == "cuda"; }).empty() || !HeldLibrary::there()) return leaveOut("needs doubles of the driver and of cuBLAS");
+  HeldLibrary held;
+  held.release();
+  Bench first("cuda", 4), second(first);
+  Kernels twos(second);
+  auto two = second.context->createStream(0);
+  auto* words = reinterpret_cast<std::uint32_t*>(second.host(4096));
+  std::size_t made = 0;
+  for (int round = 0; round < 20; ++round) {
+    auto one = first.context->createStream(0);
+    for (int i = 0; i < 10; ++i) {
+      call(first, *one, i % 5 + 1);
+      ++made;
+      // This looks whether others' kernels are over.
+      if (round == 0 && i == 0) twos.launch(*two, "frameOf3Kb", {}, address(words), address(words + 32));
+      (void)one->idle();
+      (void)first.context->idle();
+      if (i % 3 == 0) first.poll();
+    }
+    REQUIRE(first.finish(*one) == CudaError::success);
+  }
+  REQUIRE(second.finish(*two) == CudaError::success);
+  CHECK(held.computed() == made);
 }

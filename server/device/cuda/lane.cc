@@ -63,14 +63,14 @@ void Lane::mark() {
 
 bool Lane::idle() {
   if (owner_.gpu->lost()) return true;
-  if (!takeCall() || holds()) return false;
+  if (holds() || !takeCall()) return false;
   if (completed() == submitted_) return true;
   mark();
   return false;
 }
 
 bool Lane::quiet() {
-  if (!takeCall()) return false;
+  if (calling_ != nullptr && (holds() || !takeCall())) return false;
   if (completed() >= kernel_) return true;
   mark();
   return false;

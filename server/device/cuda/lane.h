@@ -88,7 +88,8 @@ class Lane final : public std::enable_shared_from_this<Lane> {
 
   bool room();
   void counted();
-  // False: a call of a library is under way on another thread. What one that is over has queued counts from here on.
+  // False: a call of a library is under way on another thread. What one that is over has queued counts from here on, and its operation is done: for who holds it, and for
+  // whoever looks once it has been dropped. Nobody else may, or it would be made again.
   bool takeCall();
   // Memory mapped since the last work of this stream is usable. False: it will not be.
   bool settle();
