@@ -12,10 +12,15 @@ CUresult cuMemHostAlloc(void** pp, size_t bytesize, unsigned int Flags) {
   return error;
 }
 
-CUresult cuMemAllocHost_v2(void** pp, size_t bytesize) { return impl::cuMemHostAlloc(pp, bytesize, 0); }
+// No bytes, and freeing null, are no errors to an H100's driver 580, whatever the documentation says of its kind.
+CUresult cuMemAllocHost_v2(void** pp, size_t bytesize) {
+  if (pp == nullptr || bytesize != 0) return impl::cuMemHostAlloc(pp, bytesize, 0);
+  *pp = nullptr;
+  return CUDA_SUCCESS;
+}
 
 CUresult cuMemFreeHost(void* p) {
-  if (p == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (p == nullptr) return CUDA_SUCCESS;
   const CUresult error = call([&] { return cudaFreeHost(p); });
   if (error == CUDA_SUCCESS) disown(Owned::hostMemory, p);
   return error;

@@ -10,13 +10,16 @@ static_assert(sizeof(CUmemAccess_flags) == sizeof(cudaMemAccessFlags));
 
 }  // namespace
 
+// No bytes are no error to an H100's driver 580.
 CUresult cuMemAllocAsync(CUdeviceptr* dptr, size_t bytesize, CUstream hStream) {
-  if (dptr == nullptr || bytesize == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (dptr == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (bytesize == 0) return *dptr = 0, CUDA_SUCCESS;
   return call([&] { return cudaMallocAsync(reinterpret_cast<void**>(dptr), bytesize, hStream); });
 }
 
 CUresult cuMemAllocFromPoolAsync(CUdeviceptr* dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream) {
-  if (dptr == nullptr || bytesize == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (dptr == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (bytesize == 0) return *dptr = 0, CUDA_SUCCESS;
   return call([&] { return cudaMallocFromPoolAsync(reinterpret_cast<void**>(dptr), bytesize, pool, hStream); });
 }
 

@@ -31,6 +31,7 @@ from daemon import Daemon  # noqa: E402
 LAUNCH_HEAVY = ("many_launches", "mixed_work", "pipeline", "sort_bitonic")
 POOL_ALONE = ("g",)  # variants
 TIMED_RUNS = 5
+GPU_JOBS = 2  # a native run took 0.27 s by itself and 2.3 s eight at a time (bench/results): the driver begins and ends processes one after the other
 CORES = os.cpu_count() or 1
 OWN_POOL_BYTES = 2 << 30  # of a program that takes its GPU down; several at once
 FAULTS_PATIENCE = 3  # each fault takes the GPU down, which starts again in seconds, longer while others run
@@ -228,11 +229,12 @@ def main():
     parser.add_argument("--limit", type=float, required=True, help="seconds")
     parser.add_argument("--gpus", type=int, default=1, help="GPUs of this machine")
     parser.add_argument("--gpu-memory", type=int, default=1 << 30, help="bytes the pool takes of each")
-    parser.add_argument("--jobs", type=int, default=min(8, max(min(4, CORES), CORES // 2)), help="programs at once while comparing")
+    parser.add_argument("--jobs", type=int, help=f"programs at once while comparing (default {GPU_JOBS}; dry run by cores)")
     parser.add_argument("--dry-run", action="store_true", help="the CPU device's pool in place of native runs")
     parser.add_argument("--device", default="cuda", help="kind of device of the pool")
     parser.add_argument("names", nargs="*", help="programs (default: all)")
     options = parser.parse_args()
+    jobs = options.jobs or (min(8, max(min(4, CORES), CORES // 2)) if options.dry_run else GPU_JOBS)
     deadline = time.monotonic() + options.limit
     place = places.Place(options.build)
     rules = load_expectations(place.run_programs)
@@ -263,7 +265,7 @@ def main():
         time_programs(runner, passed, min(deadline, time.monotonic() + options.limit / 3), rounds, patience)
         # The rest, what takes longest first.
         work = sorted([(p, v) for p, v in work if v != "o3" or p not in first], key=lambda each: not each[0].faults)
-        with concurrent.futures.ThreadPoolExecutor(options.jobs) as threads:
+        with concurrent.futures.ThreadPoolExecutor(jobs) as threads:
             # Whoever takes its GPU down has a pool of its own.
             together = {threads.submit(compare, runner, p, v, deadline, patience): (p, v) for p, v in work if not p.alone}
             for done in concurrent.futures.as_completed(together):
