@@ -159,6 +159,15 @@ cublasStatus_t attribute(MatmulDesc& desc, cublasLtMatmulDescAttributes_t which,
     case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE: return transfer(desc.auxType);
     case CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET: return transfer(desc.multiprocessors);
     case CUBLASLT_MATMUL_DESC_FAST_ACCUM: return transfer(desc.fastAccumulation);
+    case CUBLASLT_MATMUL_DESC_A_SCALE_POINTER: return transfer(desc.aScale);
+    case CUBLASLT_MATMUL_DESC_B_SCALE_POINTER: return transfer(desc.bScale);
+    case CUBLASLT_MATMUL_DESC_C_SCALE_POINTER: return transfer(desc.cScale);
+    case CUBLASLT_MATMUL_DESC_D_SCALE_POINTER: return transfer(desc.dScale);
+    case CUBLASLT_MATMUL_DESC_AMAX_D_POINTER: return transfer(desc.amax);
+    case CUBLASLT_MATMUL_DESC_A_SCALE_MODE: return transfer(desc.aScaling);
+    case CUBLASLT_MATMUL_DESC_B_SCALE_MODE: return transfer(desc.bScaling);
+    case CUBLASLT_MATMUL_DESC_C_SCALE_MODE: return transfer(desc.cScaling);
+    case CUBLASLT_MATMUL_DESC_D_SCALE_MODE: return transfer(desc.dScaling);
     default:
       break;
   }

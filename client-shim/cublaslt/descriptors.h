@@ -34,6 +34,8 @@ struct MatmulDesc {
   std::int32_t multiprocessors = 0;
   std::uint64_t bias = 0, aux = 0;
   std::int64_t biasStride = 0, auxSpacing = 0, auxStride = 0;
+  std::uint64_t aScale = 0, bScale = 0, cScale = 0, dScale = 0, amax = 0;
+  std::int32_t aScaling = 0, bScaling = 0, cScaling = 0, dScaling = 0;  // cublasLtMatmulMatrixScale_t
   std::int8_t fastAccumulation = 0;
   // Attributes that say something which is not served here, by their numbers: a product with any is refused.
   std::uint64_t others = 0;

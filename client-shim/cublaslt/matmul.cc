@@ -62,7 +62,9 @@ cublasStatus_t describe(cublasLtMatmulDesc_t computeDesc, cublasLtMatrixLayout_t
     if (layout->batchMode != CUBLASLT_BATCH_MODE_STRIDED) return no("a batch of addresses");
     if (layout->planeOffset != 0) return no("planes of complex numbers");
   }
-  if (desc->others != 0) return no("an attribute of the product: scales, amax or emulation");
+  if (desc->others != 0) return no("an attribute of the product: scales of the auxiliary matrix or from the result, strides of vectors, or emulation");
+  if (desc->cScaling != CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F || desc->dScaling != CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F)
+    return no("a scale mode of the result: blocks");
   if (desc->pointerMode != CUBLASLT_POINTER_MODE_HOST && desc->pointerMode != CUBLASLT_POINTER_MODE_DEVICE) return no("scalars that are vectors");
   if (desc->transc != CUBLAS_OP_N) return no("a transposed C");
   if (desc->fillMode != CUBLAS_FILL_MODE_FULL) return no("a triangle of the result");
@@ -74,7 +76,14 @@ cublasStatus_t describe(cublasLtMatmulDesc_t computeDesc, cublasLtMatrixLayout_t
   call.epilogue = desc->epilogue;
   call.multiprocessors = desc->multiprocessors;
   call.fastAccumulation = static_cast<std::uint8_t>(desc->fastAccumulation);
-  call.biasType = desc->biasType == -1 ? call.d.type : narrow<blas::Type>(desc->biasType);
+  call.aScale = desc->aScale;
+  call.bScale = desc->bScale;
+  call.cScale = desc->cScale;
+  call.dScale = desc->dScale;
+  call.amax = desc->amax;
+  call.aScaling = narrow<blas::ScaleMode>(desc->aScaling);
+  call.bScaling = narrow<blas::ScaleMode>(desc->bScaling);
+  call.biasType = desc->biasType == -1 ? blas::usualBiasType(call) : narrow<blas::Type>(desc->biasType);
   call.auxType = desc->auxType == -1 ? call.d.type : narrow<blas::Type>(desc->auxType);
   if ((desc->epilogue & blas::kEpilogueBias) != 0) {
     call.bias = desc->bias;
@@ -129,11 +138,24 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t
   call.b.address = reinterpret_cast<std::uint64_t>(B);
   call.c.address = reinterpret_cast<std::uint64_t>(C);
   call.d.address = reinterpret_cast<std::uint64_t>(D);
+  // A C that is not read may be anything. For a D of 8-bit floats it is described as wider, and PyTorch names D's memory as C, which need not be so long.
+  const bool unread = call.scalars == blas::Scalars::byValue && call.beta.words[0] == 0 && call.beta.words[1] == 0;
+  if (unread && blas::isEightBitFloat(call.d.type)) call.c.address = 0;
   if (workspace != nullptr && workspaceSizeInBytes != 0) {
     call.workspace = reinterpret_cast<std::uint64_t>(workspace);
     call.workspaceBytes = workspaceSizeInBytes;
   }
-  if (blas::check(call).verdict == blas::Verdict::empty) return CUBLAS_STATUS_SUCCESS;
+  switch (const blas::Check checked = blas::check(call); checked.verdict) {
+    case blas::Verdict::empty:
+      return CUBLAS_STATUS_SUCCESS;
+    case blas::Verdict::unsupported:  // as far as addresses matter
+      library::refuse("cublasLtMatmul", checked.what);
+      return CUBLAS_STATUS_NOT_SUPPORTED;
+    case blas::Verdict::invalid:
+      return CUBLAS_STATUS_INVALID_VALUE;
+    case blas::Verdict::runs:
+      break;
+  }
   blas::Operands operands;
   if (!blas::operands(call, operands)) return CUBLAS_STATUS_INVALID_VALUE;
   for (const blas::Range& range : operands.all())

@@ -24,6 +24,8 @@ enum class Type : std::uint8_t {
   i32 = 10,
   bf16 = 14,
   i64 = 24,
+  e4m3 = 28,  // 8-bit floats: cuBLASLt's alone
+  e5m2 = 29,
   any = 255,  // in a table: as the caller says
 };
 

@@ -312,6 +312,8 @@ std::uint32_t bytesOf(Type type) {
   switch (type) {
     case Type::i8:
     case Type::u8:
+    case Type::e4m3:
+    case Type::e5m2:
       return 1;
     case Type::f16:
     case Type::bf16:

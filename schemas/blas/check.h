@@ -39,7 +39,7 @@ struct Range {
 };
 
 struct Operands {
-  std::array<Range, 10> ranges;
+  std::array<Range, 16> ranges;
   std::size_t count = 0;
   // Some of the addresses are in memory themselves: who runs the call reads and checks them.
   bool indirect = false;
@@ -66,6 +66,7 @@ bool extents(Function function, const Call& call, Extents& found);
 
 std::uint32_t bytesOf(Type type);  // 0: it is none
 constexpr bool isComplex(Type type) { return type == Type::c32 || type == Type::c64; }
+constexpr bool isEightBitFloat(Type type) { return type == Type::e4m3 || type == Type::e5m2; }
 
 bool hasAlpha(Verb verb);
 bool hasBeta(Verb verb);

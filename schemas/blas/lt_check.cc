@@ -21,7 +21,42 @@ bool tooLarge(const LtMatrix& m) {
   return m.rows > kMostElements || m.columns > kMostElements || m.spacing > kMostElements || m.stride > kMostStride || m.stride < -kMostStride;
 }
 
+bool isEightBit(const LtMatmul& call) { return isEightBitFloat(call.a.type) || isEightBitFloat(call.b.type); }
+
+// cuBLAS's table "FP8 kernels" (cublasLtMatmul), and what it wants beside: A transposed, B not, whole pieces of 16 bytes. Columns of D may be any number.
+Check checkEightBit(const LtMatmul& call) {
+  const Type a = call.a.type, b = call.b.type, c = call.c.type, d = call.d.type;
+  if (!isEightBitFloat(a) || !isEightBitFloat(b) || (a == Type::e5m2 && b == Type::e5m2)) return unsupported("this combination of types");
+  if (call.computeType != 68 || call.scaleType != Type::f32) return unsupported("8-bit floats with another compute or scale type than float");
+  // Two of E4M3 give no E5M2.
+  const bool d8 = isEightBitFloat(d) && isHalf(c) && (d == Type::e4m3 || a != b);
+  if (!d8 && !(c == d && (isHalf(d) || d == Type::f32))) return unsupported("this combination of types");
+  for (const LtMatrix* m : {&call.a, &call.b, &call.c, &call.d}) {
+    if (m->order != Order::columns) return unsupported("8-bit floats by rows");
+    const std::int64_t bytes = bytesOf(m->type);
+    if (m->address % 16 != 0 || m->spacing * bytes % 16 != 0 || m->rows * bytes % 16 != 0 || (call.batch > 1 && m->stride % 16 * bytes % 16 != 0))
+      return unsupported("8-bit floats in matrices whose address, rows, leading dimension or stride is no multiple of 16 bytes");
+  }
+  if (call.transa == Transpose::none || call.transb != Transpose::none) return unsupported("8-bit floats but with A transposed and B not");
+  return {};
+}
+
+Check checkScales(const LtMatmul& call) {
+  const bool vectors = call.aScaling != ScaleMode::scalar || call.bScaling != ScaleMode::scalar;
+  const std::uint64_t any = call.aScale | call.bScale | call.cScale | call.dScale | call.amax;
+  if (any == 0 && !vectors) return {};
+  if (!isEightBit(call)) return unsupported("scales of matrices that are no 8-bit floats");
+  if (any % sizeof(float) != 0) return invalid("a scale's address");
+  if ((call.dScale != 0 || call.amax != 0) && !isEightBitFloat(call.d.type)) return unsupported("a scale or an amax of a D that is no 8-bit floats");
+  if (!vectors) return {};
+  if (call.aScaling != ScaleMode::outerVector || call.bScaling != ScaleMode::outerVector) return unsupported("a scale mode: blocks, or vectors for one of A and B");
+  // cuBLAS's documentation says nothing of these.
+  if (isEightBitFloat(call.d.type) || call.batch > 1) return unsupported("scales that are vectors with a D of 8-bit floats or a batch");
+  return {};
+}
+
 Check checkTypes(const LtMatmul& call) {
+  if (isEightBit(call)) return checkEightBit(call);
   const Type a = call.a.type, c = call.c.type, d = call.d.type;
   const Check no = unsupported("this combination of types");
   if (a != call.b.type || c != d) return no;
@@ -53,14 +88,17 @@ Check checkEpilogue(const LtMatmul& call) {
   if (e == kEpilogueDefault) return {};
   if ((e & kEpilogueDefault) != 0) return invalid("the epilogue");
   const Type d = call.d.type;
-  if (d != Type::f32 && d != Type::f64 && !isHalf(d)) return unsupported("an epilogue of this type");
+  if (d != Type::f32 && d != Type::f64 && !isHalf(d) && !isEightBitFloat(d)) return unsupported("an epilogue of this type");
   if (bias) {
-    if (call.biasType != d && !(call.biasType == Type::f32 && isHalf(d)) && !(isHalf(call.biasType) && d == Type::f32 && call.biasType == call.a.type))
+    if (isEightBit(call)) {
+      if (call.biasType != usualBiasType(call)) return unsupported("the bias's type");
+    } else if (call.biasType != d && !(call.biasType == Type::f32 && isHalf(d)) && !(isHalf(call.biasType) && d == Type::f32 && call.biasType == call.a.type)) {
       return unsupported("the bias's type");
+    }
     if (call.biasStride < 0 || call.biasStride > kMostStride) return invalid("the bias's stride");
   }
   if (aux) {
-    if (call.auxType != d) return unsupported("the auxiliary matrix's type");
+    if (call.auxType != d || (isEightBit(call) && !isHalf(d))) return unsupported("the auxiliary matrix's type");
     if (call.auxSpacing < std::max<std::int64_t>(1, call.d.rows) || call.auxSpacing > kMostElements || call.auxStride < 0 || call.auxStride > kMostStride)
       return invalid("the auxiliary matrix's leading dimension or stride");
   }
@@ -68,6 +106,12 @@ Check checkEpilogue(const LtMatmul& call) {
 }
 
 }  // namespace
+
+Type usualBiasType(const LtMatmul& call) {
+  if (!isEightBit(call)) return call.d.type;
+  if (isEightBitFloat(call.d.type)) return call.c.type;
+  return call.d.type == Type::f32 ? Type::bf16 : call.d.type;
+}
 
 Check check(const LtMatmul& call) {
   for (const LtMatrix* m : {&call.a, &call.b, &call.c, &call.d}) {
@@ -83,6 +127,7 @@ Check check(const LtMatmul& call) {
   const std::int64_t kOfB = turnedB ? call.b.columns : call.b.rows, n = turnedB ? call.b.rows : call.b.columns;
   if (k != kOfB || call.d.rows != m || call.d.columns != n || call.c.rows != m || call.c.columns != n) return invalid("the matrices do not match");
   if (const Check c = checkTypes(call); c.verdict != Verdict::runs) return c;
+  if (const Check c = checkScales(call); c.verdict != Verdict::runs) return c;
   // Conjugated without being transposed is nothing that BLAS has.
   if (isComplex(call.a.type) && ((call.a.order == Order::rows && call.transa == Transpose::conjugated) ||
                                  (call.b.order == Order::rows && call.transb == Transpose::conjugated)))
@@ -124,6 +169,16 @@ bool operands(const LtMatmul& call, Operands& found) {
   if ((call.epilogue & kEpilogueBias) != 0) add("the bias", call.bias, call.d.rows, call.biasStride, bytesOf(call.biasType), false);
   if ((call.epilogue & kEpilogueAux) != 0)
     add("the auxiliary matrix", call.aux, static_cast<Wide>(call.d.columns - 1) * call.auxSpacing + call.d.rows, call.auxStride, bytesOf(call.auxType), true);
+  // Of a vector also where it is not there: then at 0, which nobody has.
+  const auto scale = [&](const char* name, std::uint64_t address, ScaleMode mode, std::int64_t length) {
+    const bool vector = mode == ScaleMode::outerVector;
+    if (address != 0 || vector) add(name, address, vector ? length : 1, 0, sizeof(float), false);
+  };
+  scale("A's scale", call.aScale, call.aScaling, call.d.rows);
+  scale("B's scale", call.bScale, call.bScaling, call.d.columns);
+  scale("C's scale", call.cScale, ScaleMode::scalar, 1);
+  scale("D's scale", call.dScale, ScaleMode::scalar, 1);
+  if (call.amax != 0) add("D's amax", call.amax, 1, 0, sizeof(float), true);
   if (call.workspaceBytes != 0 && ok) {
     const std::uint64_t end = call.workspace + call.workspaceBytes;
     if (end < call.workspace) return false;

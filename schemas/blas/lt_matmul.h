@@ -25,6 +25,12 @@ struct LtMatrix {
   std::uint8_t reserved[6] = {};
 };
 
+// cublasLtMatmulMatrixScale_t, those that occur: of A and B when they are 8-bit floats.
+enum class ScaleMode : std::uint8_t {
+  scalar = 0,       // one float for the matrix
+  outerVector = 3,  // one for each row of op(A), for each column of op(B)
+};
+
 // cublasLtEpilogue_t: bits.
 inline constexpr std::uint32_t kEpilogueDefault = 1, kEpilogueRelu = 2, kEpilogueBias = 4, kEpilogueGelu = 32, kEpilogueAux = 128;
 
@@ -35,6 +41,9 @@ struct LtMatmul {
   std::int64_t biasStride = 0;
   std::uint64_t aux = 0;  // what the activation is applied to; columns lie together
   std::int64_t auxSpacing = 0, auxStride = 0;
+  // Floats in memory, by which 8-bit floats are scaled: A, B and C when they are read, D when it is written. 0: by 1.
+  std::uint64_t aScale = 0, bScale = 0, cScale = 0, dScale = 0;
+  std::uint64_t amax = 0;  // a float: becomes the largest absolute value of D before dScale; 0: nowhere
   std::uint64_t workspace = 0, workspaceBytes = 0;
   std::int64_t batch = 1;
   std::uint32_t computeType = 0;
@@ -44,11 +53,13 @@ struct LtMatmul {
   Transpose transa{}, transb{};
   Scalars scalars{};
   std::uint8_t fastAccumulation = 0;
-  std::uint8_t reserved = 0;
-  std::uint32_t reserved2 = 0;
+  ScaleMode aScaling{}, bScaling{};
+  std::uint8_t reserved[3] = {};
 };
-static_assert(std::is_trivially_copyable_v<LtMatmul> && sizeof(LtMatmul) == 312);
+static_assert(std::is_trivially_copyable_v<LtMatmul> && sizeof(LtMatmul) == 352);
 
+// The bias's type where the program says none.
+Type usualBiasType(const LtMatmul& call);
 Check check(const LtMatmul& call);
 // As of a Call (check.h).
 bool operands(const LtMatmul& call, Operands& found);

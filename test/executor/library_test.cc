@@ -64,6 +64,41 @@ TEST_CASE_METHOD(LibraryCalls, "an operand that is not the session's is the prog
   CHECK(client.message().find("cublasSgemm_v2: ") == 0);
 }
 
+TEST_CASE_METHOD(LibraryCalls, "scales of 8-bit floats and the largest value are the session's memory, the device's or pinned") {
+  send(wire::HostMap{.base = client.pinned(), .bytes = 4096});
+  const std::uint64_t begin = client.window(), end = begin + 2 * kG;
+  blas::LtMatmul product;
+  product.a = {.address = begin, .rows = 32, .columns = 32, .spacing = 32, .type = blas::Type::e4m3};
+  product.b = {.address = begin + 4096, .rows = 32, .columns = 8, .spacing = 32, .type = blas::Type::e5m2};
+  product.c = {.address = 0, .rows = 32, .columns = 8, .spacing = 32, .type = blas::Type::bf16};
+  product.d = {.address = begin + 8192, .rows = 32, .columns = 8, .spacing = 32, .type = blas::Type::e4m3};
+  product.transa = blas::Transpose::transposed;
+  product.computeType = 68;
+  product.aScale = client.pinned(), product.bScale = end - 4, product.dScale = begin, product.amax = client.pinned() + 4092;
+  std::string named;
+  SECTION("all are") {}
+  SECTION("A's behind the pinned memory") { product.aScale = client.pinned() + 4096, named = "A's scale"; }
+  SECTION("B's behind its memory") { product.bScale = end, named = "B's scale"; }
+  SECTION("D's the executor's own") { product.dScale = reinterpret_cast<std::uint64_t>(&device) & ~std::uint64_t{3}, named = "D's scale"; }
+  SECTION("the largest value another function's") { product.amax = Client(2).window(), named = "D's amax"; }
+  SECTION("a vector that ends behind its memory") {
+    product.d.type = blas::Type::bf16, product.dScale = product.amax = 0;
+    product.aScaling = product.bScaling = blas::ScaleMode::outerVector;
+    product.aScale = begin, product.bScale = end - 4 * 8 + 4, named = "B's scale";
+  }
+  SECTION("a vector that is not there") {
+    product.d.type = blas::Type::bf16, product.dScale = product.amax = 0;
+    product.aScaling = product.bScaling = blas::ScaleMode::outerVector;
+    product.aScale = 0, product.bScale = begin, named = "A's scale";
+  }
+  device.taken.clear();
+  send(wire::LibraryCall{.stream = wire::kLegacyStream, .library = blas::kLtLibrary, .function = blas::kLtMatmulFunction}, std::as_bytes(std::span(&product, 1)));
+  CHECK(fault() == "");
+  CHECK(device.taken.size() == (named.empty() ? 1u : 0u));
+  CHECK(client.latched() == (named.empty() ? CudaError::success : CudaError::illegalAddress));
+  if (!named.empty()) CHECK(client.message().find("cublasLtMatmul: " + named) == 0);
+}
+
 TEST_CASE_METHOD(LibraryCalls, "what the executor answers itself goes to memory of the host's only") {
   send(wire::HostMap{.base = client.pinned(), .bytes = 4096});
   dnn::RecurrentCall question;

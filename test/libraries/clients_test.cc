@@ -104,6 +104,49 @@ TEST_CASE_METHOD(Libraries, "descriptors: destroyed, and taken for each other", 
   CHECK(cublasLtMatrixLayoutDestroy(layout) == CUBLAS_STATUS_SUCCESS);
 }
 
+TEST_CASE_METHOD(Libraries, "products of 8-bit floats are one call; scales in blocks, and what does not lie as they must, are counted", "[libraries]") {
+  cublasLtMatmulDesc_t desc;
+  cublasLtMatrixLayout_t factor, before, result;
+  REQUIRE(cublasLtMatmulDescCreate(&desc, CUBLAS_COMPUTE_32F, CUDA_R_32F) == CUBLAS_STATUS_SUCCESS);
+  REQUIRE(cublasLtMatrixLayoutCreate(&factor, CUDA_R_8F_E4M3, 32, 32, 32) == CUBLAS_STATUS_SUCCESS);
+  REQUIRE(cublasLtMatrixLayoutCreate(&before, CUDA_R_16BF, 32, 32, 32) == CUBLAS_STATUS_SUCCESS);
+  REQUIRE(cublasLtMatrixLayoutCreate(&result, CUDA_R_8F_E4M3, 32, 32, 32) == CUBLAS_STATUS_SUCCESS);
+  const auto set = [&](cublasLtMatmulDescAttributes_t which, auto value) {
+    REQUIRE(cublasLtMatmulDescSetAttribute(desc, which, &value, sizeof value) == CUBLAS_STATUS_SUCCESS);
+  };
+  set(CUBLASLT_MATMUL_DESC_TRANSA, std::int32_t{CUBLAS_OP_T});
+  set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, static_cast<const void*>(memory));
+  set(CUBLASLT_MATMUL_DESC_AMAX_D_POINTER, static_cast<void*>(memory + 8));
+  const auto lt = reinterpret_cast<cublasLtHandle_t>(handle);
+  // D is the last KiB of its memory: as C it would end behind it.
+  auto* d = reinterpret_cast<char*>(memory) + (1 << 20) - 1024;
+  const auto run = [&](const void* a) {
+    return cublasLtMatmul(lt, desc, &one, a, factor, memory + 1024, factor, &zero, d, before, d, result, nullptr, nullptr, 0, nullptr);
+  };
+  const auto name = std::ranges::find(rouse::api::kAllNames, std::string_view("cublasLtMatmul"));
+  const auto id = static_cast<std::uint32_t>(name - rouse::api::kAllNames.begin());
+  const auto refusals = server().unsupportedCalls(id);
+  const auto calls = count(Opcode::LibraryCall);
+  CHECK(run(memory + 512) == CUBLAS_STATUS_SUCCESS);
+  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+  CHECK(count(Opcode::LibraryCall) == calls + 1);
+  CHECK(run(memory + 513) == CUBLAS_STATUS_NOT_SUPPORTED);
+  CHECK(server().unsupportedCalls(id) == refusals + 1);
+  set(CUBLASLT_MATMUL_DESC_A_SCALE_MODE, std::int32_t{CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0});
+  CHECK(run(memory + 512) == CUBLAS_STATUS_NOT_SUPPORTED);
+  set(CUBLASLT_MATMUL_DESC_A_SCALE_MODE, std::int32_t{CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F});
+  set(CUBLASLT_MATMUL_DESC_D_SCALE_MODE, std::int32_t{CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0});
+  CHECK(run(memory + 512) == CUBLAS_STATUS_NOT_SUPPORTED);
+  set(CUBLASLT_MATMUL_DESC_D_SCALE_MODE, std::int32_t{CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F});
+  set(CUBLASLT_MATMUL_DESC_D_OUT_SCALE_POINTER, static_cast<void*>(memory));
+  CHECK(run(memory + 512) == CUBLAS_STATUS_NOT_SUPPORTED);
+  CHECK(server().unsupportedCalls(id) == refusals + 4);
+  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+  CHECK(count(Opcode::LibraryCall) == calls + 1);
+  CHECK(cublasLtMatmulDescDestroy(desc) == CUBLAS_STATUS_SUCCESS);
+  for (cublasLtMatrixLayout_t layout : {factor, before, result}) CHECK(cublasLtMatrixLayoutDestroy(layout) == CUBLAS_STATUS_SUCCESS);
+}
+
 TEST_CASE_METHOD(Libraries, "a stream that is gone, or another device's", "[libraries]") {
   cudaStream_t stream = nullptr;
   REQUIRE(cudaStreamCreate(&stream) == cudaSuccess);

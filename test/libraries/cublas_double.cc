@@ -1,4 +1,4 @@
-// A libcublas.so.13 that computes nothing: each function of the real one writes down its name and its arguments, as 64-bit words.
+// A libcublas.so.13, and libcublasLt.so.13 (cublaslt_double.cc), that computes nothing: each function of the real one writes down its name and its arguments, as 64-bit words.
 #include <cublas_api.h>
 #include <unistd.h>
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <random>
 #include <vector>
@@ -147,6 +149,80 @@ TEST_CASE("halves: every one to float and back, and rounding to nearest even", "
   CHECK(cpu::floatToHalf(65520.0f) == 0x7c00);
   CHECK(cpu::floatToBfloat(1.00390625f) == 0x3f80);
   CHECK(cpu::floatToBfloat(1.01171875f) == 0x3f82);
+}
+
+TEST_CASE("8-bit floats: every one to float and back, rounding to nearest even, and no infinities", "[libraries]") {
+  struct Format {
+    void (*widen)(const std::uint8_t*, float*, std::size_t);
+    void (*narrow)(const float*, std::uint8_t*, std::size_t);
+    std::uint8_t one, largest;
+    float largestValue, smallest;
+  };
+  for (const Format& f : {Format{cpu::e4m3sToFloats, cpu::floatsToE4m3s, 0x38, 0x7e, 448, 0x1p-9f}, Format{cpu::e5m2sToFloats, cpu::floatsToE5m2s, 0x3c, 0x7b, 57344, 0x1p-16f}}) {
+    std::vector<std::uint8_t> codes(256), back(256);
+    std::iota(codes.begin(), codes.end(), std::uint8_t{0});
+    std::vector<float> values(256);
+    f.widen(codes.data(), values.data(), 256);
+    f.narrow(values.data(), back.data(), 256);
+    for (std::size_t i = 0; i < 256; ++i) {
+      CAPTURE(i);
+      if ((i & 0x7f) <= f.largest) CHECK(back[i] == i);
+      else if (std::isinf(values[i])) CHECK(back[i] == ((i & 0x80) | f.largest));
+      else CHECK((std::isnan(values[i]) && back[i] == 0x7f));
+      CHECK((values[i] == -values[i ^ 0x80] || std::isnan(values[i])));
+    }
+    CHECK(values[f.largest] == f.largestValue);
+    CHECK(values[1] == f.smallest);
+    CHECK(values[f.one] == 1);
+    CHECK(std::isinf(values[0x7c]) == (f.largest == 0x7b));
+    const auto one = [&](float value) {
+      std::uint8_t code = 0;
+      f.narrow(&value, &code, 1);
+      return code;
+    };
+    // Between neighbours: the nearer, and in the middle that with an even code.
+    for (std::uint8_t code = 0; code < f.largest; ++code) {
+      CAPTURE(int(code));
+      const float low = values[code], high = values[code + 1u], middle = (low + high) / 2;
+      CHECK(one(middle) == code + code % 2);
+      CHECK(one(std::nextafter(middle, 0.0f)) == code);
+      CHECK(one(std::nextafter(middle, 1e9f)) == code + 1);
+      CHECK(one(-middle) == (0x80 | (code + code % 2)));
+    }
+    CHECK(one(f.largestValue * 1.5f) == f.largest);
+    CHECK(one(-1e30f) == (0x80 | f.largest));
+    CHECK(one(std::numeric_limits<float>::denorm_min()) == 0);
+    CHECK(one(-0.0f) == 0x80);
+  }
+}
+
+TEST_CASE("8-bit floats: the largest value of all pieces is there when the last is done", "[libraries]") {
+  const std::int64_t m = 1040, n = 600, k = 16;
+  Memory memory;
+  std::vector<std::uint8_t> a(m * k), b(n * k), d(m * n);
+  for (std::int64_t i = 0; i < m; ++i) a[static_cast<std::size_t>(i * k)] = 0x38;  // 1
+  for (std::int64_t j = 0; j < n; ++j) b[static_cast<std::size_t>(j * k)] = static_cast<std::uint8_t>(j % 0x30);
+  b[static_cast<std::size_t>(577 * k)] = 0xc4;  // -3
+  std::vector<float> scales{2, 0.5f, 4}, most{-1};
+  blas::LtMatmul call;
+  call.a = {.address = memory.add(a), .rows = k, .columns = m, .spacing = k, .type = blas::Type::e4m3};
+  call.b = {.address = memory.add(b), .rows = k, .columns = n, .spacing = k, .type = blas::Type::e4m3};
+  call.c = {.address = 0, .rows = m, .columns = n, .spacing = m, .type = blas::Type::bf16};
+  call.d = {.address = memory.add(d), .rows = m, .columns = n, .spacing = m, .type = blas::Type::e4m3};
+  call.transa = blas::Transpose::transposed;
+  call.computeType = 68;
+  call.alpha = scalar(one());
+  call.aScale = memory.add(scales), call.bScale = call.aScale + 4, call.dScale = call.aScale + 8;
+  call.amax = memory.add(most);
+  auto job = cpu::prepare(blas::kLtLibrary, 0, std::as_bytes(std::span(&call, 1)), memory);
+  REQUIRE(job.ok());
+  REQUIRE((*job)->pieces() == 6);
+  for (std::uint64_t piece = (*job)->pieces(); piece-- > 0;) (*job)->run(piece);
+  CHECK(most[0] == -1);
+  CHECK(!(*job)->advance());
+  CHECK(most[0] == 3);              // before D's scale
+  CHECK(d[577 * m + 1039] == 0xd4);  // -12
+  CHECK(d[3 * m] == 0x0c);          // 3 of the smallest, times 4
 }
 
 }  // namespace rouse::library

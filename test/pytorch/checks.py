@@ -71,6 +71,15 @@ def kernel(name, operation, *tensors, compiled=False):
     note(name, "passed" if right else "failed", "" if right else "a wrong result")
 
 
+def scaled(p, q, scale_p, scale_q, out):
+    """8-bit floats: p by q's transpose."""
+    got = torch._scaled_mm(p.cuda(), q.cuda().T, scale_a=scale_p.cuda(), scale_b=scale_q.cuda(), out_dtype=out).cpu()
+    wanted = (p.float() * scale_p) @ (q.float().T * scale_q)
+    if out == torch.float8_e4m3fn:  # half of a last place, or of the smallest number
+        return bool(((got.float() - wanted).abs() <= 0.0626 * wanted.abs() + 0.001).all())
+    return agree(got, wanted.to(out))
+
+
 def devices():
     check("is_available", torch.cuda.is_available)
     check("device_count", lambda: torch.cuda.device_count() == 1)
@@ -146,6 +155,11 @@ def products():
     check("linear with bias and GELU", lambda: agree(torch._addmm_activation(bias.cuda(), a.cuda(), b.cuda(), use_gelu=True),
                                                      F.gelu(torch.addmm(bias, a, b), approximate="tanh")))
     check("linear with bias and ReLU", lambda: agree(torch._addmm_activation(bias.cuda(), a.cuda(), b.cuda()), torch.relu(torch.addmm(bias, a, b))))
+    for one, other, out in ((torch.float8_e4m3fn, torch.float8_e4m3fn, torch.bfloat16), (torch.float8_e5m2, torch.float8_e4m3fn, torch.half),
+                            (torch.float8_e4m3fn, torch.float8_e5m2, torch.float), (torch.float8_e4m3fn, torch.float8_e4m3fn, torch.float8_e4m3fn)):
+        check(f"scaled product {str(one)[13:]} by {str(other)[13:]} to {str(out)[6:]}", lambda: scaled(a.to(one), b.T.contiguous().to(other), torch.tensor(1.5), torch.tensor(0.75), out))
+    check("scaled product, scales of rows", lambda: scaled(a.to(torch.float8_e4m3fn), b.T.contiguous().to(torch.float8_e4m3fn), torch.rand(128, 1) + 0.5,
+                                                          torch.rand(1, 160) + 0.5, torch.bfloat16))
     gradient = torch.randn(128, 160)
     for which in (0, 1):
         same(f"gradient of matmul by operand {which + 1}", lambda p, q, g: gradients(torch.matmul, p, q, g)[which], a, b, gradient)

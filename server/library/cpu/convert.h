@@ -1,4 +1,4 @@
-// Half and bfloat16 to float and back, rounded to nearest, ties to even.
+// Half, bfloat16 and 8-bit floats to float and back, rounded to nearest, ties to even.
 #pragma once
 
 #include <bit>
@@ -21,5 +21,12 @@ void halvesToFloats(const std::uint16_t* from, float* to, std::size_t count);
 void floatsToHalves(const float* from, std::uint16_t* to, std::size_t count);
 void bfloatsToFloats(const std::uint16_t* from, float* to, std::size_t count);
 void floatsToBfloats(const float* from, std::uint16_t* to, std::size_t count);
+
+// 8-bit floats (OFP8): E4M3 has no infinity, and goes to 448; E5M2 goes to 57344. What is beyond, infinities too, becomes the largest finite number, as cuBLAS
+// and cvt.satfinite give it; NaN becomes 0x7f.
+void e4m3sToFloats(const std::uint8_t* from, float* to, std::size_t count);
+void e5m2sToFloats(const std::uint8_t* from, float* to, std::size_t count);
+void floatsToE4m3s(const float* from, std::uint8_t* to, std::size_t count);
+void floatsToE5m2s(const float* from, std::uint8_t* to, std::size_t count);
 
 }  // namespace rouse::library::cpu

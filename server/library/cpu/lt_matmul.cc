@@ -1,5 +1,8 @@
 #include "server/library/cpu/lt_matmul.h"
 
+#include <algorithm>
+#include <atomic>
+#include <bit>
 #include <cmath>
 
 #include "server/library/cpu/tile.h"
@@ -7,9 +10,17 @@
 namespace rouse::library::cpu {
 namespace {
 
+// What is read from memory before the call begins. Of 8-bit floats alpha and beta have A's, B's and C's scales in them.
 struct Scaled {
   Number alpha, beta;
+  float d = 1;
 };
+
+float floatAt(std::uint64_t address, std::int64_t index = 0) {
+  float value;
+  std::memcpy(&value, reinterpret_cast<const void*>(address + static_cast<std::uint64_t>(index) * sizeof value), sizeof value);
+  return value;
+}
 
 std::uint64_t entryOf(std::uint64_t address, std::int64_t stride, std::uint64_t entry, blas::Type type) {
   return address + entry * static_cast<std::uint64_t>(stride) * blas::bytesOf(type);
@@ -69,6 +80,8 @@ void writeColumn(const blas::LtMatrix& m, std::uint64_t base, std::int64_t row, 
     if constexpr (std::is_same_v<Wide, float>) {
       if (m.type == blas::Type::f16) return floatsToHalves(from, reinterpret_cast<std::uint16_t*>(first), count);
       if (m.type == blas::Type::bf16) return floatsToBfloats(from, reinterpret_cast<std::uint16_t*>(first), count);
+      if (m.type == blas::Type::e4m3) return floatsToE4m3s(from, reinterpret_cast<std::uint8_t*>(first), count);
+      if (m.type == blas::Type::e5m2) return floatsToE5m2s(from, reinterpret_cast<std::uint8_t*>(first), count);
     }
     if (m.type == (std::is_same_v<Wide, float> ? blas::Type::f32 : blas::Type::f64)) {
       std::memcpy(reinterpret_cast<void*>(first), from, count * sizeof(Wide));
@@ -85,8 +98,18 @@ Wide gelu(Wide x) {
   return static_cast<Wide>(0.5) * x * (1 + std::tanh(inner));
 }
 
+// The largest absolute value of what D is before its scale; a NaN is larger than any number. As bits, which are ordered as the numbers are.
+using Largest = std::atomic<std::uint32_t>;
+
+void note(Largest& largest, const float* values, std::int64_t count) {
+  std::uint32_t most = 0;
+  for (std::int64_t i = 0; i < count; ++i) most = std::max(most, std::bit_cast<std::uint32_t>(values[i]) & 0x7fff'ffff);
+  for (std::uint32_t now = largest.load(); now < most && !largest.compare_exchange_weak(now, most);) {
+  }
+}
+
 template <class Wide>
-void multiply(const blas::LtMatmul& call, const Scaled& scalars, std::uint64_t entry, Tile tile) {
+void multiply(const blas::LtMatmul& call, const Scaled& scalars, Largest& largest, std::uint64_t entry, Tile tile) {
   std::vector<Wide> sums;
   const std::int64_t depth = call.transa == blas::Transpose::none ? call.a.columns : call.a.rows;
   sumTile<Wide>(factorOf(call.a, call.transa, entry), factorOf(call.b, call.transb, entry), depth, tile, sums);
@@ -107,6 +130,10 @@ void multiply(const blas::LtMatmul& call, const Scaled& scalars, std::uint64_t e
     Wide* values = sums.data() + j * tile.rows;
     const std::int64_t column = tile.column + j;
     for (std::int64_t i = 0; i < tile.rows; ++i) values[i] *= alpha;
+    if (call.aScaling == blas::ScaleMode::outerVector) {
+      const float scale = floatAt(call.bScale, column);
+      for (std::int64_t i = 0; i < tile.rows; ++i) values[i] *= static_cast<Wide>(floatAt(call.aScale, tile.row + i) * scale);
+    }
     if (beta != 0) {
       readColumn(call.c, c, tile.row, column, tile.rows, before.data());
       for (std::int64_t i = 0; i < tile.rows; ++i) values[i] += beta * before[static_cast<std::size_t>(i)];
@@ -118,6 +145,11 @@ void multiply(const blas::LtMatmul& call, const Scaled& scalars, std::uint64_t e
       for (std::int64_t i = 0; i < tile.rows; ++i) values[i] = values[i] > 0 || std::isnan(values[i]) ? values[i] : Wide{0};
     if (gelus)
       for (std::int64_t i = 0; i < tile.rows; ++i) values[i] = gelu(values[i]);
+    if constexpr (std::is_same_v<Wide, float>) {
+      if (call.amax != 0) note(largest, values, tile.rows);
+      if (scalars.d != 1)
+        for (std::int64_t i = 0; i < tile.rows; ++i) values[i] *= scalars.d;
+    }
     writeColumn(call.d, d, tile.row, column, tile.rows, values);
   }
 }
@@ -149,6 +181,38 @@ void multiplyComplex(const blas::LtMatmul& call, const Scaled& scalars, std::uin
   }
 }
 
+class LtProduct final : public Job {
+ public:
+  LtProduct(const blas::LtMatmul& call, const Scaled& scalars) : call_(call), scalars_(scalars), tiles_(tilesOf(call.d.rows, call.d.columns)) {}
+  std::uint64_t pieces() const override { return tiles_ * static_cast<std::uint64_t>(call_.batch); }
+  void run(std::uint64_t piece) override {
+    const std::uint64_t entry = piece / tiles_;
+    const Tile tile = tileOf(call_.d.rows, call_.d.columns, piece % tiles_);
+    switch (call_.a.type) {
+      case blas::Type::c32:
+        return multiplyComplex<c32>(call_, scalars_, entry, tile);
+      case blas::Type::c64:
+        return multiplyComplex<c64>(call_, scalars_, entry, tile);
+      case blas::Type::f64:
+      case blas::Type::i8:
+        return multiply<double>(call_, scalars_, largest_, entry, tile);
+      default:
+        return multiply<float>(call_, scalars_, largest_, entry, tile);
+    }
+  }
+  bool advance() override {
+    const std::uint32_t largest = largest_.load();
+    if (call_.amax != 0) std::memcpy(reinterpret_cast<void*>(call_.amax), &largest, sizeof largest);
+    return false;
+  }
+
+ private:
+  const blas::LtMatmul call_;
+  const Scaled scalars_;
+  const std::uint64_t tiles_;
+  Largest largest_{0};
+};
+
 }  // namespace
 
 std::unique_ptr<Job> makeLtMatmul(const blas::LtMatmul& call) {
@@ -156,23 +220,15 @@ std::unique_ptr<Job> makeLtMatmul(const blas::LtMatmul& call) {
     const bool inMemory = call.scalars == blas::Scalars::inMemory;
     return readNumber(call.scaleType, inMemory ? reinterpret_cast<const void*>(from.words[0]) : static_cast<const void*>(&from));
   };
-  const Scaled scalars{scalar(call.alpha), scalar(call.beta)};
-  const std::uint64_t tiles = tilesOf(call.d.rows, call.d.columns);
-  return makePieces(tiles * static_cast<std::uint64_t>(call.batch), [=](std::uint64_t piece) {
-    const std::uint64_t entry = piece / tiles;
-    const Tile tile = tileOf(call.d.rows, call.d.columns, piece % tiles);
-    switch (call.a.type) {
-      case blas::Type::c32:
-        return multiplyComplex<c32>(call, scalars, entry, tile);
-      case blas::Type::c64:
-        return multiplyComplex<c64>(call, scalars, entry, tile);
-      case blas::Type::f64:
-      case blas::Type::i8:
-        return multiply<double>(call, scalars, entry, tile);
-      default:
-        return multiply<float>(call, scalars, entry, tile);
-    }
-  });
+  Scaled scalars{scalar(call.alpha), scalar(call.beta)};
+  const auto scale = [](std::uint64_t address) { return address != 0 ? floatAt(address) : 1.0f; };
+  if (blas::isEightBitFloat(call.a.type)) {
+    if (call.aScaling == blas::ScaleMode::scalar) scalars.alpha = as<float>(scalars.alpha) * (scale(call.aScale) * scale(call.bScale));
+    // Of a C that is not read the scale does not matter.
+    if (scalars.beta != Number{}) scalars.beta = as<float>(scalars.beta) * scale(call.cScale);
+    scalars.d = scale(call.dScale);
+  }
+  return std::make_unique<LtProduct>(call, scalars);
 }
 
 }  // namespace rouse::library::cpu

@@ -43,6 +43,8 @@ inline void widen(blas::Type type, const void* from, float* to, std::int64_t cou
     std::memcpy(to, from, n * sizeof(float));
     return;
   }
+  if (type == blas::Type::e4m3) return e4m3sToFloats(static_cast<const std::uint8_t*>(from), to, n);
+  if (type == blas::Type::e5m2) return e5m2sToFloats(static_cast<const std::uint8_t*>(from), to, n);
   const auto* bytes = static_cast<const std::int8_t*>(from);
   for (std::size_t i = 0; i < n; ++i) to[i] = bytes[i];
 }

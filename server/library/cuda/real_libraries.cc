@@ -384,6 +384,17 @@ Status RealLibraries::callLt(Handle& handle, const blas::LtMatmul& call) {
   attribute(CUBLASLT_MATMUL_DESC_POINTER_MODE, static_cast<std::int32_t>(call.scalars));
   if (call.multiprocessors != 0) attribute(CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, call.multiprocessors);
   if (call.fastAccumulation != 0) attribute(CUBLASLT_MATMUL_DESC_FAST_ACCUM, static_cast<std::int8_t>(call.fastAccumulation));
+  const auto given = [&](cublasLtMatmulDescAttributes_t which, std::uint64_t address) {
+    if (address != 0) attribute(which, address);
+  };
+  given(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, call.aScale);
+  given(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, call.bScale);
+  given(CUBLASLT_MATMUL_DESC_C_SCALE_POINTER, call.cScale);
+  given(CUBLASLT_MATMUL_DESC_D_SCALE_POINTER, call.dScale);
+  given(CUBLASLT_MATMUL_DESC_AMAX_D_POINTER, call.amax);
+  // Libraries before CUDA 12.9 do not know the modes.
+  if (call.aScaling != blas::ScaleMode::scalar) attribute(CUBLASLT_MATMUL_DESC_A_SCALE_MODE, static_cast<std::int32_t>(call.aScaling));
+  if (call.bScaling != blas::ScaleMode::scalar) attribute(CUBLASLT_MATMUL_DESC_B_SCALE_MODE, static_cast<std::int32_t>(call.bScaling));
   if ((call.epilogue & blas::kEpilogueBias) != 0) {
     attribute(CUBLASLT_MATMUL_DESC_BIAS_POINTER, call.bias);
     attribute(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<std::int32_t>(call.biasType));
