@@ -72,8 +72,8 @@ TEST_CASE_METHOD(RealLt, "attributes that are not set stay the library's", "[lib
   CHECK(layouts[1] == Words{CUDA_R_8F_E5M2, 64, 16, 64});
   CHECK(layouts[2] == Words{CUDA_R_16F, 32, 16, 32});
   CHECK(layouts[3] == Words{CUDA_R_8F_E4M3, 32, 16, 32});
-  // Handle, A, B, C, D, workspace, its bytes, stream.
-  CHECK(product == Words{number, 0xa000, 0xb000, 0, 0xd000, 0, 0, 0x77});
+  // Handle, A, B, C (for which D stands where it is not read), D, workspace, its bytes, stream.
+  CHECK(product == Words{number, 0xa000, 0xb000, 0xd000, 0xd000, 0, 0, 0x77});
 }
 
 TEST_CASE_METHOD(RealLt, "scales, their modes, the largest value and fast accumulation arrive", "[libraries]") {

@@ -419,10 +419,12 @@ Status RealLibraries::callLt(Handle& handle, const blas::LtMatmul& call) {
   }
   const auto pointer = [](std::uint64_t address) { return reinterpret_cast<void*>(address); };
   const PassedScalar alpha(call.alpha, call.scalars), beta(call.beta, call.scalars);
+  // A C that is not read does not come along (client-shim/cublaslt/matmul.cc); the library wants one all the same, and PyTorch names D.
+  const std::uint64_t c = call.c.address != 0 ? call.c.address : call.d.address;
   // Without an algorithm the library asks its own heuristics, which it remembers.
   if (status == CUBLAS_STATUS_SUCCESS)
     status = lt_->cublasLtMatmul(reinterpret_cast<cublasLtHandle_t>(handle.handle), &desc, alpha.pointer(), pointer(call.a.address), &layouts[0],
-                                 pointer(call.b.address), &layouts[1], beta.pointer(), pointer(call.c.address), &layouts[2], pointer(call.d.address),
+                                 pointer(call.b.address), &layouts[1], beta.pointer(), pointer(c), &layouts[2], pointer(call.d.address),
                                  &layouts[3], nullptr, pointer(call.workspace), call.workspaceBytes, handle.stream);
   if (status == CUBLAS_STATUS_SUCCESS) return {};
   return Error{errorOf(status), std::string("cublasLtMatmul: ") + blas_->cublasGetStatusName(status)};
