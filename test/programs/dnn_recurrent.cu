@@ -391,7 +391,7 @@ void captured(cudnnHandle_t handle, check::Random& r) {
 void descriptors(cudnnHandle_t handle) {
   cudnnDropoutDescriptor_t dropout;
   DNN(cudnnCreateDropoutDescriptor(&dropout));
-  EXPECT_BAD(cudnnSetDropoutDescriptor(dropout, handle, 1.5f, nullptr, 0, 0));
+  if (check::throughRouse()) EXPECT_BAD(cudnnSetDropoutDescriptor(dropout, handle, 1.5f, nullptr, 0, 0));  // NVIDIA's own (9.19) says nothing of the kind, nor to bad weights below
   DNN(cudnnSetDropoutDescriptor(dropout, handle, 0, nullptr, 0, 7));
   float probability = 9;
   void* states = &probability;
@@ -465,8 +465,8 @@ void descriptors(cudnnHandle_t handle) {
   cudnnTensorDescriptor_t matrix;
   DNN(cudnnCreateTensorDescriptor(&matrix));
   EXPECT_BAD(cudnnGetRNNWeightParams(handle, network, 4, bytes, weights, 0, matrix, &at, nullptr, nullptr));
-  EXPECT_BAD(cudnnGetRNNWeightParams(handle, network, 0, bytes, weights, 8, matrix, &at, nullptr, nullptr));
-  EXPECT_BAD(cudnnGetRNNWeightParams(handle, network, 0, bytes - 4, weights, 0, matrix, &at, nullptr, nullptr));
+  if (check::throughRouse()) EXPECT_BAD(cudnnGetRNNWeightParams(handle, network, 0, bytes, weights, 8, matrix, &at, nullptr, nullptr));
+  if (check::throughRouse()) EXPECT_BAD(cudnnGetRNNWeightParams(handle, network, 0, bytes - 4, weights, 0, matrix, &at, nullptr, nullptr));
   DNN(cudnnGetRNNWeightParams(handle, network, 3, bytes, weights, 7, matrix, &at, nullptr, nullptr));
   EXPECT(at >= weights && static_cast<char*>(at) + 5 * 5 * sizeof(float) <= reinterpret_cast<char*>(weights) + bytes);
   // Outputs of another size than the network's.
