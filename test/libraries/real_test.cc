@@ -77,6 +77,15 @@ TEST_CASE("calls are of one kind when they differ in nothing but where memory li
   CHECK(kindOf(1, 1, std::span(bytes).first(9), windows) != kindOf(1, 1, std::span(bytes).first(10), windows));
 }
 
+TEST_CASE("the pool's own library is not taken for NVIDIA's", "[libraries]") {
+  ::setenv(kBlasVariable, ROUSE_OWN_CUBLAS, 1);
+  RealLibraries libraries;
+  const auto taken = libraries.take(stream(0x77));
+  REQUIRE_FALSE(taken.ok());
+  CHECK(taken.error().message.find("the pool's own") != std::string::npos);
+  CHECK(taken.error().message.find(kBlasVariable) != std::string::npos);
+}
+
 TEST_CASE_METHOD(Real, "a handle knows the kinds of calls that have been made with it", "[libraries]") {
   CHECK_FALSE(libraries.known(*handle, 5));
   libraries.knows(*handle, 5);

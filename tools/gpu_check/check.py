@@ -66,11 +66,12 @@ def verdict(entries):
 def check(steps, context, results, limit, tell, stop_after_first_failure=("gpu",), only=None):
     """Runs all steps, or of them those named in `only`, and writes `results` after each. The verdict is in results.data; of a part it is "incomplete" at best. Raises
     Interrupted after everything that was started has been ended and written down."""
-    asked = [step for step in steps if only is None or step.name in only]
-    for step in steps:  # in their order
-        if step not in asked:
-            results.data["steps"][step.name] = {"title": step.title, "status": "left out", "reason": "not asked for", "seconds": 0.0, "limit_s": 0, "data": None}
-    partial, steps = len(asked) < len(steps), asked
+    every, steps = steps, [step for step in steps if only is None or step.name in only]
+    partial = len(steps) < len(every)
+    # All of them from the beginning, in their order.
+    for step in every if partial else ():
+        results.data["steps"][step.name] = {"title": step.title, "status": "left out" if step not in steps else "not run", "reason": "not asked for" if step not in steps else None,
+                                            "seconds": 0.0, "limit_s": 0, "data": None}
     share = limit / sum(step.seconds for step in steps) if steps else 0
     reserve = min(RESERVE_SECONDS, limit / 10)
     deadline = time.monotonic() + limit - reserve

@@ -14,11 +14,10 @@
 #include <vector>
 
 #include "memory/device.h"
-#include "server/device/cuda/disposal.h"
 #include "server/device/cuda/driver/load.h"
 #include "server/device/cuda/kernel_text.h"
-#include "server/device/cuda/library_calls.h"
 #include "server/device/cuda/local_memory.h"
+#include "server/device/cuda/side_calls.h"
 #include "server/library/cuda/real_libraries.h"
 
 namespace rouse::cuda {
@@ -68,9 +67,8 @@ class Gpu {
   KernelText text;
   // Locked.
   LocalMemory localMemory;
-  // What is given back while others' kernels run.
-  Disposal disposal{*this};
-  LibraryCalls libraryCalls{*this};
+  // What is given back while others' kernels run, in order; and first calls of libraries.
+  SideCalls disposal{*this, 1}, libraryCalls{*this, 8};
   mutable std::mutex mutex;
 
  private:

@@ -18,7 +18,7 @@ void* pointer(std::uint64_t address) { return reinterpret_cast<void*>(address); 
 Result<std::unique_ptr<HostWindow>> HostWindow::create(std::shared_ptr<Gpu> gpu, AddressRange range, int fd) {
   auto window = device::AddressWindow::reserve(range, "host window");
   if (!window) {
-    gpu->disposal.waitForAll();  // it may be one that is to be let go
+    gpu->disposal.wait();  // it may be one that is to be let go
     window = device::AddressWindow::reserve(range, "host window");
   }
   if (!window) return std::move(window).error();
@@ -40,7 +40,7 @@ HostWindow::~HostWindow() {
 Status HostWindow::map(AddressRange range) {
   if (fd_ < 0) return Error{CudaError::invalidValue, "the context has no host memory"};
   for (const Leaving& leaving : leaving_)
-    if (leaving.range.overlaps(range)) gpu_->disposal.wait(leaving.disposal);
+    if (leaving.range.overlaps(range)) leaving.disposal->wait();
   if (Status status = window_->map(range, fd_, range.base - window_->range().base); !status) return status;
   if (Status status = registerHost(*gpu_, pointer(range.base), range.bytes, "memory of the program"); !status) {
     (void)window_->unmap(range);
@@ -55,12 +55,12 @@ Status HostWindow::unmap(AddressRange range) {
   if (found == pinned_.end() || found->second != range.bytes)
     return Error{CudaError::invalidValue, "unmapping host memory that is not mapped as it is named"};
   pinned_.erase(found);
-  std::erase_if(leaving_, [this](const Leaving& leaving) { return gpu_->disposal.made(leaving.disposal); });
+  std::erase_if(leaving_, [](const Leaving& leaving) { return leaving.disposal->over(); });
   leaving_.push_back({range, letGo(range)});
   return {};
 }
 
-std::uint64_t HostWindow::letGo(AddressRange range) {
+std::shared_ptr<SideCalls::Call> HostWindow::letGo(AddressRange range) {
   return unregisterLater(*gpu_, pointer(range.base), [window = window_, range] { (void)window->unmap(range); });
 }
 

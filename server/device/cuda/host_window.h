@@ -1,5 +1,5 @@
 // A function's host window in this process: pieces of its memfd at their fixed addresses, each pinned when it is
-// declared. A piece that is taken away is named no more at once; the driver lets it go when it can (disposal.h), and until then it stays mapped, as does the
+// declared. A piece that is taken away is named no more at once; the driver lets it go when it can (side_calls.h), and until then it stays mapped, as does the
 // window. Whoever maps the same addresses before that waits.
 //
 // Locked, all of it.
@@ -31,7 +31,7 @@ class HostWindow {
  private:
   HostWindow(std::shared_ptr<Gpu> gpu, std::shared_ptr<device::AddressWindow> window, int fd)
       : gpu_(std::move(gpu)), window_(std::move(window)), fd_(fd) {}
-  std::uint64_t letGo(AddressRange range);
+  std::shared_ptr<SideCalls::Call> letGo(AddressRange range);
 
   std::shared_ptr<Gpu> gpu_;
   std::shared_ptr<device::AddressWindow> window_;  // also of pieces that are to be let go
@@ -39,7 +39,7 @@ class HostWindow {
   std::map<std::uint64_t, std::uint64_t> pinned_;  // base -> bytes
   struct Leaving {
     AddressRange range;
-    std::uint64_t disposal;
+    std::shared_ptr<SideCalls::Call> disposal;
   };
   std::vector<Leaving> leaving_;  // some have been let go since
 };

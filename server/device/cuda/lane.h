@@ -120,7 +120,7 @@ class Lane final : public std::enable_shared_from_this<Lane> {
   struct Calling {
     library::cuda::Handle* handle;  // what the call has taken, where there was none
     std::uint64_t kind;
-    std::shared_ptr<LibraryCalls::Call> call;
+    std::shared_ptr<SideCalls::Call> call;
   };
   std::shared_ptr<Calling> calling_;  // of the operation that is held first, unless that has been dropped
   struct Printed {

@@ -105,7 +105,10 @@ LoadedLibrary::~LoadedLibrary() { unload(); }
 
 void LoadedLibrary::unload() {
   if (library_ == nullptr) return;
-  gpu_->disposal.add([&driver = gpu_->driver(), library = library_] { driver.cuLibraryUnload(library); });
+  gpu_->disposal.begin([&driver = gpu_->driver(), library = library_]() -> Status {
+    driver.cuLibraryUnload(library);
+    return {};
+  });
   library_ = nullptr;
 }
 

@@ -37,10 +37,11 @@ void unregisterHost(Gpu& gpu, void* address) {
   gpu.good(gpu.driver().cuMemHostUnregister(address), "cuMemHostUnregister", nullptr);
 }
 
-std::uint64_t unregisterLater(Gpu& gpu, void* address, std::function<void()> after) {
-  return gpu.disposal.add([&driver = gpu.driver(), address, after = std::move(after)] {
+std::shared_ptr<SideCalls::Call> unregisterLater(Gpu& gpu, void* address, std::function<void()> after) {
+  return gpu.disposal.begin([&driver = gpu.driver(), address, after = std::move(after)]() -> Status {
     driver.cuMemHostUnregister(address);  // fails where the GPU is lost, which others have been told
     after();
+    return {};
   });
 }
 

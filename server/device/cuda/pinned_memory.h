@@ -13,8 +13,8 @@ namespace rouse::cuda {
 Status registerHost(Gpu& gpu, void* address, std::uint64_t bytes, const std::string& what);
 // Waits for all kernels that run. Locked.
 void unregisterHost(Gpu& gpu, void* address);
-// The same, later and by nobody who waits; then `after`, which must not take the GPU's lock. Returns its number (disposal.h).
-std::uint64_t unregisterLater(Gpu& gpu, void* address, std::function<void()> after);
+// The same, later and by nobody who waits; then `after`, which must not take the GPU's lock.
+std::shared_ptr<SideCalls::Call> unregisterLater(Gpu& gpu, void* address, std::function<void()> after);
 
 class PinnedMemory {
  public:

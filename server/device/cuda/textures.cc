@@ -147,9 +147,10 @@ void Textures::settle() {
 
 void Textures::release(Array& array) {
   if (array.whole != nullptr || array.flat != nullptr)
-    lanes_.gpu->disposal.add([&driver = lanes_.gpu->driver(), whole = array.whole, flat = array.flat] {
+    lanes_.gpu->disposal.begin([&driver = lanes_.gpu->driver(), whole = array.whole, flat = array.flat]() -> Status {
       if (whole != nullptr) driver.cuMipmappedArrayDestroy(whole);
       if (flat != nullptr) driver.cuArrayDestroy(flat);
+      return {};
     });
   array.whole = nullptr;
   array.flat = nullptr;
@@ -166,7 +167,7 @@ Status Textures::make(Array& array, bool mipmapped) {
   const auto fits = [&] { return free >= kLeftBytes && bytes <= free - kLeftBytes; };
   Status asked = lanes_.gpu->status(driver.cuMemGetInfo(&free, &total), "cuMemGetInfo");
   if (asked && !fits()) {
-    lanes_.gpu->disposal.waitForAll();  // of arrays that are gone
+    lanes_.gpu->disposal.wait();  // of arrays that are gone
     asked = lanes_.gpu->status(driver.cuMemGetInfo(&free, &total), "cuMemGetInfo");
   }
   if (!asked) return asked;

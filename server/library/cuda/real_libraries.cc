@@ -1,10 +1,12 @@
 #include "server/library/cuda/real_libraries.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include "server/library/cuda/api.h"
 #include "server/library/cuda/dnn_recurrent.h"
@@ -13,10 +15,20 @@
 namespace rouse::library::cuda {
 namespace {
 
+// Where the loader found it. The pool's own forwards its calls to an executor: this one would wait for itself.
+bool isOurs(void* library) {
+  const link_map* map = nullptr;
+  if (::dlinfo(library, RTLD_DI_LINKMAP, &map) != 0) return false;
+  std::error_code ignored;
+  return std::filesystem::exists(std::filesystem::path(map->l_name).parent_path() / "librouse-redirect.so", ignored);
+}
+
 Result<void*> open(const char* variable, const char* name, const char* product = "cuBLAS") {
   const char* chosen = std::getenv(variable);
   const bool given = chosen != nullptr && *chosen != '\0';
   void* library = ::dlopen(given ? chosen : name, RTLD_NOW | RTLD_LOCAL);
+  if (library != nullptr && isOurs(library))
+    return Error{CudaError::notSupported, std::string("the ") + name + " that the executor finds is the pool's own, not NVIDIA's: take its folder out of LD_LIBRARY_PATH, or name NVIDIA's by " + variable};
   if (library != nullptr) return library;
   const char* reason = ::dlerror();
   return Error{CudaError::notSupported, std::string("no ") + name + " on this node: " + (reason != nullptr ? reason : "unknown reason") +
@@ -183,13 +195,9 @@ void RealLibraries::end() {
 
 Result<Handle*> RealLibraries::take(CUstream_st* stream) {
   Handle* handle = nullptr;
+  if (const Status loaded = blas_.load(loadBlas); !loaded) return loaded.error();
   {
     const std::lock_guard lock(mutex_);
-    if (!blas_) {
-      auto loaded = loadBlas();
-      if (!loaded) return loaded.error();
-      blas_ = std::move(*loaded);
-    }
     if (!free_.empty()) {
       handle = free_.back();
       free_.pop_back();
@@ -273,15 +281,6 @@ Status RealLibraries::callBlas(Handle& handle, blas::Function function, const bl
   return Error{errorOf(status), std::string(info.name) + ": " + blas_->cublasGetStatusName(status)};
 }
 
-Status RealLibraries::loadDnnOnce() {
-  const std::lock_guard lock(mutex_);
-  if (dnn_) return {};
-  auto loaded = loadDnn();
-  if (!loaded) return loaded.error();
-  dnn_ = std::move(*loaded);
-  return {};
-}
-
 Status RealLibraries::readyDnn(Handle& handle) {
   if (handle.dnn == nullptr) {
     if (const cudnnStatus_t status = dnn_->cudnnCreate(&handle.dnn); status != CUDNN_STATUS_SUCCESS) {
@@ -300,15 +299,8 @@ Status RealLibraries::readyDnn(Handle& handle) {
 Status RealLibraries::callRecurrent(Handle& handle, std::span<const std::byte> parameters) {
   dnn::RecurrentCall call;
   if (!dnn::takeApart(parameters, call)) return Error{CudaError::invalidValue, "no recurrent network of cuDNN"};
-  if (const Status loaded = loadDnnOnce(); !loaded) return loaded;
-  {
-    const std::lock_guard lock(mutex_);
-    if (!recurrent_) {
-      auto loaded = loadRecurrent();
-      if (!loaded) return loaded.error();
-      recurrent_ = std::move(*loaded);
-    }
-  }
+  if (const Status loaded = dnn_.load(loadDnn); !loaded) return loaded;
+  if (const Status loaded = recurrent_.load(loadRecurrent); !loaded) return loaded;
   if (const Status ready = readyDnn(handle); !ready) return ready;
   return runRecurrent(*recurrent_, handle.dnn, call);
 }
@@ -316,7 +308,7 @@ Status RealLibraries::callRecurrent(Handle& handle, std::span<const std::byte> p
 Status RealLibraries::callDnn(Handle& handle, std::span<const std::byte> parameters) {
   dnn::Parts parts;
   if (!dnn::takeApart(parameters, parts)) return Error{CudaError::invalidValue, "no graph of cuDNN"};
-  if (const Status loaded = loadDnnOnce(); !loaded) return loaded;
+  if (const Status loaded = dnn_.load(loadDnn); !loaded) return loaded;
   const bool classic = isClassic(parts);
   if (memory_ && (!classic || worksInMemory(parts)) && handle.own.bytes == 0) {
     auto taken = memory_->take(kWorkspaceBytes);
@@ -360,14 +352,7 @@ Status RealLibraries::runGraph(Handle& handle, const dnn::Parts& parts, Workspac
 }
 
 Status RealLibraries::callLt(Handle& handle, const blas::LtMatmul& call) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (!lt_) {
-      auto loaded = loadLt();
-      if (!loaded) return loaded.error();
-      lt_ = std::move(*loaded);
-    }
-  }
+  if (const Status loaded = lt_.load(loadLt); !loaded) return loaded;
   cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
   const auto tried = [&](cublasStatus_t result) {
     if (status == CUBLAS_STATUS_SUCCESS) status = result;

@@ -4,6 +4,7 @@
 // The calling thread has the GPU's context bound (its primary one, which the libraries use, too). Any thread, several at a time, but one at a time with one handle.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -56,6 +57,31 @@ struct Handle;  // of cuBLAS, and what is set in it; and of cuDNN
 // first time for a call (make a plan, compile, load kernels) it has done for others of that kind.
 std::uint64_t kindOf(std::uint32_t library, std::uint32_t function, std::span<const std::byte> parameters, std::initializer_list<AddressRange> windows);
 
+// A library's functions, once they have been found. Who comes meanwhile waits for that library, and for no other.
+template <class Api>
+class Opened {
+ public:
+  // Returns at once where they are there; after an error it is tried again the next time.
+  template <class Find>
+  Status load(Find&& find) {
+    if (there_.load(std::memory_order_acquire)) return {};
+    const std::lock_guard lock(mutex_);
+    if (api_) return {};
+    auto found = find();
+    if (!found) return found.error();
+    api_ = std::move(*found);
+    there_.store(true, std::memory_order_release);
+    return {};
+  }
+  const Api* operator->() const { return api_.get(); }
+  const Api& operator*() const { return *api_; }
+
+ private:
+  std::mutex mutex_;
+  std::unique_ptr<Api> api_;
+  std::atomic<bool> there_{false};
+};
+
 // Of one GPU. Handles are made when there is none to be used again, which takes milliseconds and device memory.
 class RealLibraries {
  public:
@@ -89,8 +115,7 @@ class RealLibraries {
   Status callLt(Handle& handle, const blas::LtMatmul& call);
   Status callDnn(Handle& handle, std::span<const std::byte> parameters);
   Status callRecurrent(Handle& handle, std::span<const std::byte> parameters);
-  // Loads cuDNN, and makes the handle's own, in its stream.
-  Status loadDnnOnce();
+  // Makes cuDNN's own handle, in its stream.
   Status readyDnn(Handle& handle);
   // whole: the program's graph, no step of it; its plan may take more memory.
   Status runGraph(Handle& handle, const dnn::Parts& parts, Workspace own, bool classic, bool whole);
@@ -98,12 +123,12 @@ class RealLibraries {
   Workspace workspaceOf(Handle& handle, std::uint64_t bytes);
 
   std::unique_ptr<WorkMemory> memory_;
-  // The libraries: set once, `blas_` before there is a handle. What follows is behind the lock.
-  std::mutex mutex_;
-  std::unique_ptr<BlasApi> blas_;
-  std::unique_ptr<LtApi> lt_;
-  std::unique_ptr<DnnApi> dnn_;
-  std::unique_ptr<RecurrentApi> recurrent_;
+  // `blas_` is there before there is a handle.
+  Opened<BlasApi> blas_;
+  Opened<LtApi> lt_;
+  Opened<DnnApi> dnn_;
+  Opened<RecurrentApi> recurrent_;
+  std::mutex mutex_;  // of what follows
   std::vector<std::unique_ptr<Handle>> all_;
   std::vector<Handle*> free_;
 };

@@ -1,4 +1,4 @@
-#include "server/device/cuda/library_calls.h"
+#include "server/device/cuda/side_calls.h"
 
 #include <utility>
 
@@ -6,16 +6,30 @@
 
 namespace rouse::cuda {
 
-std::shared_ptr<LibraryCalls::Call> LibraryCalls::begin(std::function<Status()> body) {
+void SideCalls::Call::make() {
+  status_ = body_();
+  body_ = nullptr;
+  over_.store(true, std::memory_order_release);
+  over_.notify_all();
+}
+
+std::shared_ptr<SideCalls::Call> SideCalls::begin(std::function<Status()> body) {
   auto call = std::make_shared<Call>(std::move(body));
-  const std::lock_guard lock(mutex_);
-  calls_.push_back(call);
-  if (idle_ < calls_.size() && threads_.size() < kMost) threads_.emplace_back([this] { run(); });
-  wanted_.notify_one();
+  {
+    const std::lock_guard lock(mutex_);
+    if (!ended_) {
+      calls_.push_back(call);
+      if (idle_ < calls_.size() && threads_.size() < most_) threads_.emplace_back([this] { run(); });
+      wanted_.notify_one();
+      return call;
+    }
+  }
+  gpu_.makeCurrent();
+  call->make();
   return call;
 }
 
-void LibraryCalls::end() {
+void SideCalls::end() {
   {
     const std::lock_guard lock(mutex_);
     ended_ = true;
@@ -25,7 +39,7 @@ void LibraryCalls::end() {
   threads_.clear();
 }
 
-void LibraryCalls::run() {
+void SideCalls::run() {
   gpu_.makeCurrent();
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -36,10 +50,7 @@ void LibraryCalls::run() {
     const std::shared_ptr<Call> call = std::move(calls_.front());
     calls_.pop_front();
     lock.unlock();
-    call->status_ = call->body_();
-    call->body_ = nullptr;
-    call->over_.store(true, std::memory_order_release);
-    call->over_.notify_all();
+    call->make();
     lock.lock();
   }
 }
