@@ -73,6 +73,7 @@ struct SharedChunks {
   struct Place {
     std::uint32_t descriptor = 0;  // of fds
     std::uint64_t offset = 0;
+    std::uint64_t memoryBytes = kGranuleBytes;  // of all that the descriptor stands for, where that is mapped whole
     bool operator==(const Place&) const = default;
   };
   std::vector<Place> places;  // of each, kGranuleBytes
@@ -193,16 +194,26 @@ class Context {
   // submitted after it. False: the back end cannot, and destruction is the only way.
   virtual bool cancel() { return false; }
 
-  // Chunks appear in the device window. Takes effect at once: the caller orders it against queued work.
-  virtual Status map(std::uint64_t address, Chunk chunk) = 0;
+  // Chunks appear in the device window, one behind the other, each at one address at a time. Takes effect at once: the caller orders it against queued
+  // work. Those with consecutive numbers may cost as much as one. They hold what was there when they were scrubbed, nothing; unscrubbed, anything.
+  virtual Status map(std::uint64_t address, std::span<const Chunk>) = 0;
+  Status map(std::uint64_t address, Chunk chunk) { return map(address, std::span(&chunk, 1)); }
   // What leads to these chunks is cut; nothing queued may use them any more. They may have been there unused for long, while other
-  // contexts worked.
+  // contexts worked. The context is idle, and unmappable() has said so: what is mapped together with them may move, at its address.
   virtual Status unmap(AddressRange range) = 0;
+  // These granules, which are mapped, and those that the device has mapped together with any of them: unmapping all of them costs no more, and less
+  // than a part. Consecutive ones of one context.
+  virtual AddressRange together(AddressRange granules) const { return granules; }
+  // False: what is mapped together with these is in use by other contexts (reach()). To be asked again when they have got further.
+  virtual bool unmappable(AddressRange) const { return true; }
 
   // Granules come, all of them when the stream gets past this; in their order as far as that costs nothing. Until then they are not to
   // be used (but see DeviceProperties::arrivesOnDemand). Nobody changes their homes meanwhile. Their neighbours may be mapped
   // already. Fails as a copy does, by a fault.
   virtual void restore(Stream&, std::span<const Arrival>) = 0;
+  // These will come by restore(), soon and in whatever order and portions; by ascending address here. What can be made ready for them together is. As if by
+  // nobody, where the context ends first.
+  virtual void prepare(std::span<const Arrival>) {}
   // Writes a mapped granule's bytes to its home.
   virtual void save(Stream&, std::uint64_t address, std::byte* home) = 0;
   // Of the restored granules that are still mapped: appends those that anything but their restore has written, each once
@@ -320,8 +331,9 @@ class Device {
 
   // Other processes may use the same GPU's memory (isolated executors): the chunk gives its memory up, whatever it holds, and cannot be
   // mapped until supply() has given it some again, which reads as zero. It is mapped nowhere. memoryAllocation from supply(): there is none
-  // just now. invalidValue: it has none already, or has some.
-  virtual Status withdraw(Chunk) { return Error{CudaError::notSupported, "its memory cannot be given up"}; }
+  // just now. invalidValue: it has none already, or has some. Several with consecutive numbers may cost as much as one.
+  virtual Status withdraw(std::span<const Chunk>) { return Error{CudaError::notSupported, "its memory cannot be given up"}; }
+  Status withdraw(Chunk chunk) { return withdraw(std::span(&chunk, 1)); }
   virtual Status supply(Chunk) { return Error{CudaError::notSupported, "its memory cannot be given up"}; }
 
   // Chunks for a device of the same kind in another process to read, at most kMostSharedChunks, for as long as that has them: the

@@ -256,7 +256,12 @@ struct SharedMemory {
   device @1 :Text;             # uuid of the one whose memory it is
   chunks @2 :List(Chunk);      # at most memory::kMostSharedChunks, ascending by granule
   next @3 :UInt32;             # what shareMemory is to ask for next; 0: there is no more
-  struct Chunk { granule @0 :UInt32; descriptor @1 :UInt32; offset @2 :UInt64; }
+  struct Chunk {
+    granule @0 :UInt32;
+    descriptor @1 :UInt32;
+    offset @2 :UInt64;
+    memoryBytes @3 :UInt64;    # of all that the descriptor stands for, where that is mapped whole
+  }
 }
 struct EndBorrowing {
   sessionId @0 :UInt64;

@@ -133,6 +133,7 @@ struct BodyWriter {
       chunks[i].setGranule(body.chunks[i].granule);
       chunks[i].setDescriptor(body.chunks[i].place.descriptor);
       chunks[i].setOffset(body.chunks[i].place.offset);
+      chunks[i].setMemoryBytes(body.chunks[i].place.memoryBytes);
     }
     out.setNext(body.next);
   }
@@ -204,7 +205,7 @@ SharedMemory readShared(capnproto::SharedMemory::Reader from) {
   SharedMemory to{.sessionId = from.getSessionId(), .device = read(from.getDevice()), .chunks = {}, .next = from.getNext()};
   if (from.getChunks().size() > memory::kMostSharedChunks)
     throw OutOfRange{std::to_string(from.getChunks().size()) + " chunks are shared at once, the most are " + std::to_string(memory::kMostSharedChunks)};
-  for (auto chunk : from.getChunks()) to.chunks.push_back({chunk.getGranule(), {chunk.getDescriptor(), chunk.getOffset()}});
+  for (auto chunk : from.getChunks()) to.chunks.push_back({chunk.getGranule(), {chunk.getDescriptor(), chunk.getOffset(), chunk.getMemoryBytes()}});
   return to;
 }
 

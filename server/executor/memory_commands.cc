@@ -97,11 +97,15 @@ bool Session::resume(Map& command) {
     return true;
   }
   if (!chunks->empty()) turnOver_ = true;
-  for (const memory::Chunk& chunk : *chunks) {
-    // Entered first: whatever happens, the chunk goes back with the extent.
-    extents_.insert(command.left.base, chunk.id);
-    if (Status status = context_->map(command.left.base, chunk); !status && !fault_) condemn(status.error());
-    command.left = {command.left.base + chunk.bytes, command.left.bytes - chunk.bytes};
+  // Entered first: whatever happens, the chunks go back with the extents.
+  for (std::uint64_t at = command.left.base; const memory::Chunk& chunk : *chunks) {
+    extents_.insert(at, chunk.id);
+    at += kGranuleBytes;
+  }
+  if (!chunks->empty()) {
+    if (Status status = context_->map(command.left.base, *chunks); !status && !fault_) condemn(status.error());
+    const std::uint64_t bytes = chunks->size() * kGranuleBytes;
+    command.left = {command.left.base + bytes, command.left.bytes - bytes};
   }
   if (!command.left.empty() && !fault_) return false;
   admitted_ = false;
@@ -166,7 +170,7 @@ wire::DecodeStatus Session::on(const wire::MemUnmap& command) {
 bool Session::resume(Unmap& command) {
   // Also what has been exported since this waits: nobody is to open what is about to go.
   exports_.withdraw(command.range);
-  if (!context_->idle() || !presence_.here() || exports_.uses(command.range)) return false;
+  if (!context_->idle() || !presence_.here() || exports_.uses(command.range) || !context_->unmappable(command.range)) return false;
   fenced_ = false;
   presence_.noteCopies(*context_);
   if (Status status = context_->unmap(command.range); !status) {

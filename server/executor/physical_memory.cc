@@ -37,18 +37,16 @@ Result<std::vector<memory::Chunk>> PhysicalMemory::take(memory::OwnerId owner, s
   return chunks;
 }
 
-void PhysicalMemory::takeAny(memory::OwnerId owner, std::size_t count, std::vector<memory::Chunk>& to) {
+void PhysicalMemory::takeAny(memory::OwnerId owner, std::size_t count, std::size_t most, std::vector<memory::Chunk>& to) {
   while (pool_.unusedChunks() < count && clearAway(count - pool_.unusedChunks())) {
   }
-  pool_.take(owner, count, to, memory::Content::any);
+  pool_.take(owner, std::clamp(pool_.unusedChunks(), count, most), to, memory::Content::any);
 }
 
 Status PhysicalMemory::withdraw(memory::OwnerId owner, std::size_t count, std::vector<memory::Chunk>& to) {
   const std::size_t before = to.size();
-  takeAny(owner, count, to);
-  for (std::size_t i = before; i < to.size(); ++i)
-    if (Status status = device_->withdraw(to[i]); !status) return status;
-  return {};
+  takeAny(owner, count, count, to);
+  return device_->withdraw(std::span(to).subspan(before));
 }
 
 Status PhysicalMemory::supply(memory::OwnerId owner, memory::Chunk chunk) {

@@ -18,8 +18,8 @@ namespace rouse::executor {
 // An owner whose chunks rest.
 class RestingOwner {
  public:
-  // Surrenders at most `count` chunks, which is not 0, to which nothing of its own leads any more: those that nobody keeps (kept()), while
-  // there are such. Or fails, for good: what is left is then its own until it is released.
+  // Surrenders `count` chunks, which is not 0, as far as it has them, and what is mapped together with them (memory::Context::together()), to which nothing of
+  // its own leads any more: those that nobody keeps (kept()), while there are such. Or fails, for good: what is left is then its own until it is released.
   virtual Status giveUp(std::size_t count) = 0;
   // The granule's chunk is somebody's who rests for less long, and gives it up: puts it back, to which nothing of its own leads any more.
   // Fails as giveUp() does.
@@ -59,8 +59,8 @@ class PhysicalMemory {
   Result<std::vector<memory::Chunk>> take(memory::OwnerId owner, std::size_t count);
   // At start-up, before anything else: the first chunks, which have no memory yet.
   void takeFirst(memory::OwnerId owner, std::size_t count, std::vector<memory::Chunk>& to) { pool_.takeFirst(owner, count, to); }
-  // Up to `count` chunks to be overwritten whole, appended; fewer only when no more are free.
-  void takeAny(memory::OwnerId owner, std::size_t count, std::vector<memory::Chunk>& to);
+  // `count` chunks to be overwritten whole, appended, and up to `most` where nobody has to give any up for them; fewer only when no more are free.
+  void takeAny(memory::OwnerId owner, std::size_t count, std::size_t most, std::vector<memory::Chunk>& to);
   void put(memory::OwnerId owner, memory::Chunk chunk);
   void release(memory::OwnerId owner);
 

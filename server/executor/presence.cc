@@ -227,11 +227,7 @@ Result<bool> Presence::bring(memory::Context& context) {
   for (; sent_ < groups_ && granules < kGranulesPerTurn;) {
     const swap::TransferPlan::Group& group = coming_.groups[sent_];
     const std::size_t count = group.bytes / kGranuleBytes;
-    if (chunks_.size() < count) {
-      // The first group's only, which the program waits for; then for several groups, whose unmapping from others is a call, not one each.
-      const std::size_t wanted = sent_ == 0 ? count : std::max<std::size_t>(count, std::min(kTakenTogether, unsent_));
-      memory_.takeAny(owner_, wanted - chunks_.size(), chunks_);
-    }
+    if (chunks_.size() < count) takeChunks(context, count);
     // Somebody who rests could not give up what was counted on: until that session has ended.
     if (chunks_.size() < count) return any;
     ++sent_;
@@ -264,6 +260,29 @@ Result<bool> Presence::bring(memory::Context& context) {
     any = true;
   }
   return any;
+}
+
+// For the granules that are next in the plan, of which the first group has so many, but in the order of their addresses: neighbours with consecutive chunks are
+// mapped as one.
+void Presence::takeChunks(memory::Context& context, std::size_t group) {
+  const std::size_t before = chunks_.size();
+  // Others give up what the first group needs, which the program waits for; then what several do, whose unmapping is a call, not one each.
+  const std::size_t least = sent_ == 0 ? group : std::max<std::size_t>(group, std::min(kTakenTogether, unsent_));
+  memory_.takeAny(owner_, least - before, std::max<std::size_t>(least, std::min(before + kMappedTogether, unsent_)) - before, chunks_);
+  const std::span<memory::Chunk> taken = std::span(chunks_).subspan(before);
+  std::vector<memory::Arrival> arrivals;
+  std::size_t skipped = 0;
+  for (std::uint32_t i = coming_.groups[sent_].firstPiece; arrivals.size() < taken.size(); ++i) {
+    const AddressRange& piece = coming_.pieces[i];
+    for (std::uint64_t at = piece.base; at != piece.end() && arrivals.size() < taken.size(); at += kGranuleBytes)
+      if (skipped++ >= before) arrivals.push_back({at, {}, homes_->at(homed_.at(at).slot)});
+  }
+  const std::vector<memory::Arrival> planned = arrivals;
+  std::ranges::sort(arrivals, {}, &memory::Arrival::address);
+  for (std::size_t i = 0; i < taken.size(); ++i) arrivals[i].chunk = taken[i];
+  context.prepare(arrivals);
+  for (std::size_t i = 0; i < taken.size(); ++i)
+    taken[i] = std::ranges::lower_bound(arrivals, planned[i].address, {}, &memory::Arrival::address)->chunk;
 }
 
 bool Presence::arrive() {

@@ -165,6 +165,8 @@ class Presence final : private ChunkHolder {
   static constexpr std::uint64_t kGranulesPerTurn = 64;
   // Chunks that are taken at once for the groups to come.
   static constexpr std::uint64_t kTakenTogether = 8;
+  // Where that costs nobody anything, so many.
+  static constexpr std::uint64_t kMappedTogether = memory::Placement::kLargeBlock;
 
   struct Home {
     Homes::Slot slot;
@@ -194,6 +196,7 @@ class Presence final : private ChunkHolder {
   // Those that are in a chunk on the device already are there from now on; they leave `wanted`.
   void join(std::vector<std::uint32_t>& wanted);
   void meetLate();
+  void takeChunks(memory::Context& context, std::size_t group);
   // Its chunk holds what its home does.
   void name(std::uint64_t address, const Home& home);
   bool sharing() const { return homes_ != nullptr && device_.properties().copiesOnWrite; }

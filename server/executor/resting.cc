@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <set>
 
 namespace rouse::executor {
 
@@ -55,16 +56,21 @@ void Resting::arrange() {
 Status Resting::giveUp(std::size_t count) {
   assert(context_ != nullptr && count != 0);
   if (!arranged_) arrange();
-  std::vector<std::uint32_t> going;
+  std::set<std::uint32_t> going;
   while (!left_.empty() && going.size() < count) {
     const std::uint32_t granule = left_.back();
     left_.pop_back();
     const std::uint32_t chunk = extents_.chunk(addressOf(granule));
-    if (chunk == memory::kNoChunk) continue;
-    (memory_.kept(owner_, {chunk, kGranuleBytes}) ? kept_ : going).push_back(granule);
+    if (chunk == memory::kNoChunk || going.contains(granule)) continue;
+    if (memory_.kept(owner_, {chunk, kGranuleBytes})) {
+      kept_.push_back(granule);
+      continue;
+    }
+    const AddressRange together = context_->together({addressOf(granule), kGranuleBytes});
+    const auto first = static_cast<std::uint32_t>((together.base - extents_.window().base) / kGranuleBytes);
+    for (std::uint32_t i = 0; i < together.bytes / kGranuleBytes; ++i) going.insert(first + i);
   }
   if (offered_ != kAll) offered_ -= std::min<std::uint64_t>(offered_, going.size());
-  std::sort(going.begin(), going.end());
   for (auto at = going.begin(); at != going.end();) {
     AddressRange run{addressOf(*at), 0};
     for (auto next = *at; at != going.end() && *at == next; ++at, ++next) run.bytes += kGranuleBytes;

@@ -383,7 +383,7 @@ class Session final : public Sharer, private memory::ContextObserver {
   bool sharesByIpc() const { return exports_.any() || imports_.any() || !eventPages_.empty(); }
   void abandonEvents();
   bool keepsForOthers();
-  void reduce();
+  bool reduce();
   bool pollWork();
   bool pollElsewhere();
   bool bring();

@@ -96,25 +96,35 @@ void Session::abandonEvents() {
 bool Session::keepsForOthers() {
   exports_.withdrawAll();
   if (!exports_.memoryInUse() || !presence_.here()) return false;
-  if (stage_ == Stage::closing && !std::exchange(reduced_, true)) reduce();
+  if (stage_ == Stage::closing && !reduced_) reduced_ = reduce();
   return true;
 }
 
-// To the granules that others have.
-void Session::reduce() {
+// To the granules that others have. False: some of the others cannot go just now.
+bool Session::reduce() {
   modules_.clear();
-  std::vector<std::uint64_t> needless;
+  std::vector<AddressRange> needless;
   extents_.forEach([&](std::uint64_t address, std::uint32_t) {
-    if (!exports_.uses({address, kGranuleBytes})) needless.push_back(address);
+    if (exports_.uses({address, kGranuleBytes})) return;
+    if (needless.empty() || needless.back().end() != address) needless.push_back({address, 0});
+    needless.back().bytes += kGranuleBytes;
   });
   presence_.noteCopies(*context_);
-  for (const std::uint64_t address : needless) {
-    if (!context_->unmap({address, kGranuleBytes})) continue;  // given back with the rest
-    presence_.forget(address);
-    surroundings_.memory.put(id_, {extents_.erase(address), kGranuleBytes});
-    if (!quota_.unmap(kGranuleBytes)) std::abort();
+  bool all = true;
+  for (const AddressRange range : needless) {
+    if (!context_->unmappable(range)) {
+      all = false;
+      continue;
+    }
+    if (!context_->unmap(range)) continue;  // given back with the rest
+    for (std::uint64_t at = range.base; at != range.end(); at += kGranuleBytes) {
+      presence_.forget(at);
+      surroundings_.memory.put(id_, {extents_.erase(at), kGranuleBytes});
+    }
+    if (!quota_.unmap(range.bytes)) std::abort();
   }
   if (const std::uint64_t spare = quota_.reserved() - quota_.mapped(); spare != 0) unreserve(spare);
+  return all;
 }
 
 }  // namespace rouse::executor

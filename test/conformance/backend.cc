@@ -160,9 +160,12 @@ Slots::Slots() {
 
 Slots::~Slots() { munmap(slots_, sizeof(wire::Slot) * 100'000); }
 
-Bench::Bench(const std::string& kind, std::uint32_t workers) : device(conformance::open(kind, workers)) { open(); }
+Bench::Bench(const std::string& kind, std::uint32_t workers)
+    : device(conformance::open(kind, workers)), nextOfNeighbours_(std::make_shared<std::size_t>(device->chunks().size() / 2)) {
+  open();
+}
 
-Bench::Bench(Bench& neighbour) : device(neighbour.device), nextChunk_(device->chunks().size() / 2) { open(); }
+Bench::Bench(Bench& neighbour) : device(neighbour.device), nextChunk_(neighbour.nextOfNeighbours_), nextOfNeighbours_(nextChunk_) { open(); }
 
 void Bench::open() {
   deviceWindow = freeAddresses(std::uint64_t{8} << 30);
@@ -190,14 +193,12 @@ Bench::~Bench() {
 
 std::uint64_t Bench::allocate(std::uint64_t bytes) {
   const std::uint64_t base = deviceWindow.base + nextDevice_;
-  for (std::uint64_t done = 0; done < bytes;) {
-    REQUIRE(nextChunk_ < device->chunks().size());
-    const memory::Chunk chunk = device->chunks()[nextChunk_++];
-    const Status status = context->map(base + done, chunk);
-    if (!status) FAIL(status.error().message);
-    done += chunk.bytes;
-    nextDevice_ += chunk.bytes;
-  }
+  const std::size_t count = bytes / kGranuleBytes;
+  REQUIRE(*nextChunk_ + count <= device->chunks().size());
+  const Status status = context->map(base, device->chunks().subspan(*nextChunk_, count));
+  if (!status) FAIL(status.error().message);
+  *nextChunk_ += count;
+  nextDevice_ += bytes;
   return base;
 }
 

@@ -124,7 +124,9 @@ class Bench {
   void open();
 
   std::uint64_t nextDevice_ = 0, nextHost_ = 0;
-  std::size_t nextChunk_ = 0, nextSlot_ = 1000;
+  std::size_t nextSlot_ = 1000;
+  // Nobody's chunk is another's as well: neighbours share the second half.
+  std::shared_ptr<std::size_t> nextChunk_ = std::make_shared<std::size_t>(0), nextOfNeighbours_;
 };
 
 inline memory::CopyShape linear(std::uint64_t to, std::uint64_t from, std::uint64_t bytes) {

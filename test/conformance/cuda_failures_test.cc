@@ -11,6 +11,7 @@
 #include "memory/start_failure.h"
 #include "server/control/sync_channel.h"
 #include "test/conformance/kernels.h"
+#include "test/conformance/variable.h"
 
 using namespace rouse;
 using namespace rouse::conformance;
@@ -79,15 +80,6 @@ void checkRefused(const Ended& ended, CudaError code, const std::vector<std::str
     CHECK(reason.find(part) != std::string::npos);
   }
 }
-
-class Variable {
- public:
-  Variable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
-  ~Variable() { unsetenv(name_); }
-
- private:
-  const char* name_;
-};
 
 }  // namespace
 

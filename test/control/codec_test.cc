@@ -235,7 +235,7 @@ TEST_CASE("every other kind survives") {
 TEST_CASE("memory that is lent is named by its places, of so many chunks at once") {
   const auto share = std::get<ShareMemory>(roundTrip(1, ShareMemory{7, 8}).body);
   CHECK((share.sessionId == 7 && share.from == 8));
-  SharedMemory shared{.sessionId = 7, .device = "GPU-x", .chunks = {{1, {0, 2}}, {5, {3, std::uint64_t{1} << 40}}}, .next = 6};
+  SharedMemory shared{.sessionId = 7, .device = "GPU-x", .chunks = {{1, {0, 2, 4}}, {5, {3, std::uint64_t{1} << 40, 1 << 26}}}, .next = 6};
   const auto got = std::get<SharedMemory>(roundTrip(1, shared).body);
   CHECK((got.sessionId == 7 && got.device == "GPU-x" && got.chunks == shared.chunks && got.next == 6));
   const auto end = std::get<EndBorrowing>(roundTrip(1, EndBorrowing{7, true}).body);

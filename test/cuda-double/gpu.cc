@@ -52,7 +52,10 @@ Result<std::unique_ptr<Gpu>> Gpu::open(int ordinal, std::uint64_t memoryBytes) {
 Gpu::Gpu(int ordinal, std::uint64_t memoryBytes, std::unique_ptr<memory::Device> opened)
     : ordinal(ordinal), memoryBytes(memoryBytes), device(std::move(opened)) {
   for (const memory::Chunk& chunk : device->chunks()) {
-    (free_.size() * kGranuleBytes < memoryBytes ? free_ : modules_).push_back(chunk);
+    if (free_.size() * kGranuleBytes < memoryBytes)
+      free_.insert(chunk.id);
+    else
+      modules_.push_back(chunk);
   }
   firstOfModules_ = modules_.front().id;
 }
@@ -60,8 +63,19 @@ Gpu::Gpu(int ordinal, std::uint64_t memoryBytes, std::unique_ptr<memory::Device>
 std::vector<memory::Chunk> Gpu::take(std::uint64_t bytes) {
   std::lock_guard lock(chunksMutex_);
   if (bytes > freeLocked()) return {};
-  const std::vector<memory::Chunk> taken(free_.end() - static_cast<std::ptrdiff_t>(bytes / kGranuleBytes), free_.end());
-  free_.resize(free_.size() - taken.size());
+  const std::size_t count = bytes / kGranuleBytes;
+  auto first = free_.begin();
+  std::size_t run = 0;
+  for (auto at = free_.begin(); run != count && at != free_.end(); ++at) {
+    if (run == 0 || *at != *std::prev(at) + 1) {
+      first = at;
+      run = 0;
+    }
+    ++run;
+  }
+  if (run != count) first = free_.begin();
+  std::vector<memory::Chunk> taken;
+  for (; taken.size() != count; first = free_.erase(first)) taken.push_back({*first, kGranuleBytes});
   return taken;
 }
 
@@ -76,7 +90,12 @@ std::vector<memory::Chunk> Gpu::takeForModules(std::uint64_t bytes) {
 
 void Gpu::giveBack(const std::vector<memory::Chunk>& chunks) {
   std::lock_guard lock(chunksMutex_);
-  for (const memory::Chunk& chunk : chunks) (chunk.id >= firstOfModules_ ? modules_ : free_).push_back(chunk);
+  for (const memory::Chunk& chunk : chunks) {
+    if (chunk.id >= firstOfModules_)
+      modules_.push_back(chunk);
+    else
+      free_.insert(chunk.id);
+  }
 }
 
 std::uint64_t Gpu::freeLocked() const {

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include "memory/device.h"
@@ -23,7 +24,7 @@ class Gpu {
   // own locks.
   std::mutex deviceMutex;
 
-  // Empty when there is not enough. Any thread.
+  // Consecutive ones where there are such. Empty when there is not enough. Any thread.
   std::vector<memory::Chunk> take(std::uint64_t bytes);
   std::vector<memory::Chunk> takeForModules(std::uint64_t bytes);
   void giveBack(const std::vector<memory::Chunk>& chunks);
@@ -40,7 +41,8 @@ class Gpu {
   std::uint64_t freeLocked() const;
 
   std::mutex chunksMutex_;
-  std::vector<memory::Chunk> free_, modules_;
+  std::set<std::uint32_t> free_;  // ids
+  std::vector<memory::Chunk> modules_;
   std::uint32_t firstOfModules_ = 0;
 };
 

@@ -124,13 +124,13 @@ CUresult VirtualMemory::share(CUmemGenericAllocationHandle handle, int* descript
   if (physical == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (!physical->shareable)
     return violation(CUDA_ERROR_INVALID_VALUE, "not-shareable", hex(handle) + " was made without a type of handle to share, or imported");
-  if (physical->chunks.size() != 1) {
-    note("sharing more than a granule: the double does not");
-    return CUDA_ERROR_NOT_SUPPORTED;
-  }
   std::lock_guard lock(physical->gpu.deviceMutex);
   auto shared = physical->gpu.device->exportChunks(physical->chunks);
-  if (!shared || ::lseek(shared->fds[0].get(), static_cast<off_t>(shared->places[0].offset), SEEK_SET) < 0) {
+  if (shared && shared->places.back().offset - shared->places.front().offset != physical->bytes() - kGranuleBytes) {
+    note("the memory is in several pieces of the double's: it cannot be shared by one descriptor");
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  if (!shared || ::lseek(shared->fds[0].get(), static_cast<off_t>(shared->places[0].offset + physical->chunks.size() - 1), SEEK_SET) < 0) {
     note(shared ? "lseek" : shared.error().message);
     return CUDA_ERROR_UNKNOWN;
   }
@@ -142,13 +142,18 @@ CUresult VirtualMemory::share(CUmemGenericAllocationHandle handle, int* descript
 CUresult VirtualMemory::import(Gpu& gpu, CUmemGenericAllocationHandle* handle, int descriptor) {
   wire::OwnedFd file(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
   struct stat status{};
-  const off_t offset = file ? ::lseek(file.get(), 0, SEEK_CUR) : -1;
-  if (offset < 0 || ::fstat(file.get(), &status) != 0 || (::fcntl(file.get(), F_GET_SEALS) & F_SEAL_SHRINK) == 0 ||
-      !isAligned(static_cast<std::uint64_t>(offset), kGranuleBytes) || offset + static_cast<off_t>(kGranuleBytes) > status.st_size) {
+  const off_t position = file ? ::lseek(file.get(), 0, SEEK_CUR) : -1;
+  AddressRange part;
+  if (position >= 0) {
+    part.base = roundDown(static_cast<std::uint64_t>(position), kGranuleBytes);
+    part.bytes = (static_cast<std::uint64_t>(position) - part.base + 1) * kGranuleBytes;
+  }
+  if (part.empty() || ::fstat(file.get(), &status) != 0 || (::fcntl(file.get(), F_GET_SEALS) & F_SEAL_SHRINK) == 0 ||
+      part.end() > static_cast<std::uint64_t>(status.st_size)) {
     note("the descriptor " + std::to_string(descriptor) + " is no memory of a device");
     return CUDA_ERROR_INVALID_VALUE;
   }
-  *handle = handles_.add(std::make_shared<Physical>(gpu, std::move(file), static_cast<std::uint64_t>(offset)));
+  *handle = handles_.add(std::make_shared<Physical>(gpu, std::move(file), part));
   return CUDA_SUCCESS;
 }
 
@@ -198,7 +203,7 @@ Status VirtualMemory::expose(Reservation& reservation, std::uint64_t base, Mappi
   if (mapping.physical->imported()) {
     const Physical& physical = *mapping.physical;
     void* const at = reinterpret_cast<void*>(base);
-    void* const mapped = accessible ? ::mmap(at, mapping.bytes, PROT_READ, MAP_SHARED | MAP_FIXED, physical.file.get(), static_cast<off_t>(physical.offset))
+    void* const mapped = accessible ? ::mmap(at, mapping.bytes, PROT_READ, MAP_SHARED | MAP_FIXED, physical.file.get(), static_cast<off_t>(physical.part.base))
                                     : ::mmap(at, mapping.bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     if (mapped == MAP_FAILED) status = Error{CudaError::memoryAllocation, "mapping another process's memory"};
   } else if (!accessible) {

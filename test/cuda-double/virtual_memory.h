@@ -19,16 +19,16 @@ namespace rouse::cuda_double {
 class Physical {
  public:
   Physical(Gpu& gpu, std::vector<memory::Chunk> chunks, bool shareable) : gpu(gpu), chunks(std::move(chunks)), shareable(shareable) {}
-  // Imported: a granule of another's file, which can only be read.
-  Physical(Gpu& gpu, wire::OwnedFd file, std::uint64_t offset) : gpu(gpu), file(std::move(file)), offset(offset) {}
+  // Imported: a part of another's file, which can only be read.
+  Physical(Gpu& gpu, wire::OwnedFd file, AddressRange part) : gpu(gpu), file(std::move(file)), part(part) {}
   ~Physical() { gpu.giveBack(chunks); }
   bool imported() const { return chunks.empty(); }
-  std::uint64_t bytes() const { return imported() ? kGranuleBytes : chunks.size() * kGranuleBytes; }
+  std::uint64_t bytes() const { return imported() ? part.bytes : chunks.size() * kGranuleBytes; }
   Gpu& gpu;  // of the one who imported it
   const std::vector<memory::Chunk> chunks;
   const bool shareable = false;
   const wire::OwnedFd file;
-  const std::uint64_t offset = 0;
+  const AddressRange part;
 };
 
 // Any thread.
@@ -37,7 +37,8 @@ class VirtualMemory {
   CUresult reserve(Gpu& gpu, CUdeviceptr* address, std::uint64_t bytes, std::uint64_t alignment, CUdeviceptr hint);
   CUresult free(AddressRange range);
   CUresult create(Gpu& gpu, CUmemGenericAllocationHandle* handle, std::uint64_t bytes, bool shareable);
-  // A descriptor for the caller, whose position says which granule of the device's memory it stands for.
+  // A descriptor for the caller, whose position says which granules of the device's memory it stands for: the first one's offset, and in its lowest bits how many
+  // follow.
   CUresult share(CUmemGenericAllocationHandle handle, int* descriptor);
   CUresult import(Gpu& gpu, CUmemGenericAllocationHandle* handle, int descriptor);
   CUresult release(CUmemGenericAllocationHandle handle);

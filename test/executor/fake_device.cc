@@ -22,12 +22,15 @@ bool FakeContext::cancel() {
   return true;
 }
 
-Status FakeContext::map(std::uint64_t address, memory::Chunk chunk) {
-  if (device_.absent_.contains(chunk.id)) device_.broken("chunk without memory mapped");
-  if (device_.dirty_[chunk.id]) device_.broken("chunk mapped unscrubbed");
-  enterChunk(chunk.id);
-  device_.bytes_.erase(chunk.id);
-  mapped_.push_back({address, chunk.id});
+Status FakeContext::map(std::uint64_t address, std::span<const memory::Chunk> chunks) {
+  for (const memory::Chunk& chunk : chunks) {
+    if (device_.absent_.contains(chunk.id)) device_.broken("chunk without memory mapped");
+    if (device_.dirty_[chunk.id]) device_.broken("chunk mapped unscrubbed");
+    enterChunk(chunk.id);
+    device_.bytes_.erase(chunk.id);
+    mapped_.push_back({address, chunk.id});
+    address += kGranuleBytes;
+  }
   return {};
 }
 
@@ -49,10 +52,37 @@ Status FakeContext::unmap(AddressRange range) {
   return {};
 }
 
+AddressRange FakeContext::together(AddressRange granules) const {
+  const std::uint64_t bytes = device_.mappedTogether * kGranuleBytes;
+  AddressRange all = granules;
+  const auto mapped = [&](std::uint64_t address) {
+    return std::any_of(mapped_.begin(), mapped_.end(), [&](const auto& entry) { return entry.first == address; });
+  };
+  while (!isAligned(all.base, bytes) && mapped(all.base - kGranuleBytes)) all = {all.base - kGranuleBytes, all.bytes + kGranuleBytes};
+  while (!isAligned(all.end(), bytes) && mapped(all.end())) all.bytes += kGranuleBytes;
+  return all;
+}
+
+bool FakeContext::unmappable(AddressRange granules) const {
+  return together(granules) == granules || !together(granules).overlaps(device_.usedByOthers);
+}
+
+void FakeContext::prepare(std::span<const memory::Arrival> arrivals) {
+  device_.write("prepare " + std::to_string(arrivals.size()));
+  for (std::size_t i = 0; i < arrivals.size(); ++i) {
+    if (i != 0 && arrivals[i].address <= arrivals[i - 1].address) device_.broken("what comes is prepared in another order than its addresses'");
+    if (!prepared_.emplace(arrivals[i].address, arrivals[i].chunk.id).second) device_.broken("what comes is prepared twice");
+  }
+}
+
 void FakeContext::restore(memory::Stream& stream, std::span<const memory::Arrival> arrivals) {
   for (const memory::Arrival& arrival : arrivals) {
     if (arrival.home < device_.homes.data() || arrival.home >= device_.homes.data() + device_.homes.size())
       device_.broken("restore from memory that is no home");
+    if (const auto prepared = prepared_.find(arrival.address); prepared != prepared_.end()) {
+      if (prepared->second != arrival.chunk.id) device_.broken("a granule comes in another chunk than was prepared");
+      prepared_.erase(prepared);
+    }
     enterChunk(arrival.chunk.id);
     device_.bytes_[arrival.chunk.id] = *arrival.home;
     mapped_.push_back({arrival.address, arrival.chunk.id});

@@ -75,8 +75,11 @@ class FakeContext final : public memory::Context {
   ~FakeContext() override;
 
   bool cancel() override;
-  Status map(std::uint64_t address, memory::Chunk chunk) override;
+  Status map(std::uint64_t address, std::span<const memory::Chunk> chunks) override;
   Status unmap(AddressRange range) override;
+  AddressRange together(AddressRange granules) const override;
+  bool unmappable(AddressRange granules) const override;
+  void prepare(std::span<const memory::Arrival> arrivals) override;
   void restore(memory::Stream&, std::span<const memory::Arrival> arrivals) override;
   void save(memory::Stream&, std::uint64_t address, std::byte* home) override;
   void takeWritten(std::vector<std::uint64_t>& addresses) override;
@@ -131,6 +134,7 @@ class FakeContext final : public memory::Context {
   std::vector<std::pair<std::uint64_t, std::uint32_t>>::iterator find(std::uint64_t address);
 
   std::vector<std::pair<std::uint64_t, std::uint32_t>> mapped_;  // address, chunk: kNoChunk while it has been copied
+  std::map<std::uint64_t, std::uint32_t> prepared_;  // by address: the chunk
   std::set<std::uint64_t> restored_;
   std::set<std::uint64_t> lent_;
   std::vector<std::uint64_t> copied_;                // not taken yet
@@ -168,9 +172,12 @@ class FakeDevice final : public memory::Device {
     ++scrubs;
     return {};
   }
-  Status withdraw(memory::Chunk chunk) override {
-    if (inUse_.count(chunk.id)) broken("a mapped chunk gives its memory up");
-    if (!absent_.insert(chunk.id).second) broken("a chunk gives its memory up twice");
+  using memory::Device::withdraw;
+  Status withdraw(std::span<const memory::Chunk> chunks) override {
+    for (const memory::Chunk& chunk : chunks) {
+      if (inUse_.count(chunk.id)) broken("a mapped chunk gives its memory up");
+      if (!absent_.insert(chunk.id).second) broken("a chunk gives its memory up twice");
+    }
     return {};
   }
   Status supply(memory::Chunk chunk) override {
@@ -239,6 +246,8 @@ class FakeDevice final : public memory::Device {
   bool limitsWait = false;  // setLimit() says "not yet"
   std::size_t peerChunks = 0;  // imported, and not given up
   AddressRange failUnmap;  // what cannot be unmapped
+  AddressRange usedByOthers;       // what cannot move, where it is mapped together with something
+  std::uint64_t mappedTogether = 1;  // granules whose addresses agree but for so many
   // What saves leave behind and restores find: the first byte of a granule. Its number, where nothing else is said here, by
   // address.
   std::span<std::byte> homes;

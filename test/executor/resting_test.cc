@@ -218,6 +218,33 @@ TEST_CASE_METHOD(SharingFixture, "what no allocation is in any more is not saved
   REQUIRE(count("save") == 2);
 }
 
+TEST_CASE_METHOD(SharingFixture, "what the device has mapped together leaves together") {
+  device.mappedTogether = 4;
+  const auto a = add(7);
+  sendAway(a);
+  device.taken.clear();
+  const auto b = add(2);  // one more than nobody has: the last that is wanted, and its two neighbours
+  REQUIRE(resting(a) == 4);
+  REQUIRE((count("unmap") == 1 && count("unmap 3") == 1));
+  sendAway(b);
+  touch(a);
+  REQUIRE((here(a) && done(a)));
+  REQUIRE(count("restore") == 3);
+  REQUIRE(sessions[a]->usage().returnedBytes == 4 * kG);
+}
+
+TEST_CASE_METHOD(SharingFixture, "what is mapped together with memory that others are using is unmapped when they are not") {
+  device.mappedTogether = 4;
+  const auto a = add(4);
+  device.usedByOthers = {clients[a]->window(), kG};
+  clients[a]->send(wire::MemUnmap{.base = clients[a]->window() + 2 * kG, .bytes = 2 * kG});
+  touch(a);
+  REQUIRE((count("unmap") == 0 && !done(a)));
+  device.usedByOthers = {};
+  settle();
+  REQUIRE((count("unmap 2") == 1 && done(a)));
+}
+
 struct LargeFixture : SharingFixture {
   LargeFixture() : SharingFixture(120) {}
 };
@@ -233,6 +260,20 @@ TEST_CASE_METHOD(LargeFixture, "a departure asks the device for what was written
   REQUIRE(device.taken.size() == 2);
   REQUIRE(count("save") == 2);
   REQUIRE(sessions[a]->usage().lastDepartureNs != 0);
+}
+
+TEST_CASE_METHOD(LargeFixture, "what comes is prepared in large parts where there is room, and is wanted in any order") {
+  const auto a = add(90);
+  // The other way round but for the first.
+  for (std::uint64_t granule = 89; granule != 0; --granule)
+    clients[a]->send(wire::Fill{.stream = wire::kLegacyStream, .destination = clients[a]->window() + granule * kG, .count = 8, .elementBytes = 1});
+  sendAway(a);
+  clearAway();
+  device.taken.clear();
+  touch(a);
+  REQUIRE((here(a) && done(a)));
+  REQUIRE(count("restore") == 90);
+  REQUIRE((count("prepare 32") == 2 && count("prepare 26") == 1 && count("prepare") == 3));
 }
 
 TEST_CASE_METHOD(LargeFixture, "who comes clears others away in parts, and is not served before all of it is on its way") {

@@ -108,7 +108,8 @@ struct SharingFixture {
     REQUIRE(memory.enroll(kSomebody, memory::Tenure::visits).ok());
     const std::uint64_t most = memory.freeBytes(kSomebody);  // all, unless somebody is pinned
     REQUIRE(memory.reserve(kSomebody, most).ok());
-    memory.takeAny(kSomebody, std::min<std::size_t>(memory.freeChunks(), most / kG), chunks);
+    const std::size_t count = std::min<std::size_t>(memory.freeChunks(), most / kG);
+    memory.takeAny(kSomebody, count, count, chunks);
     for (const memory::Chunk& chunk : chunks) memory.put(kSomebody, chunk);
     memory.release(kSomebody);
   }

@@ -70,13 +70,15 @@ CpuContext::~CpuContext() {
   if (hostFd_ >= 0) close(hostFd_);
 }
 
-Status CpuContext::map(std::uint64_t address, memory::Chunk chunk) {
-  if (auto status = memory_.check(chunk); !status) return status;
-  if (auto status = deviceWindow_->map({address, chunk.bytes}, memory_.fd(), memory_.offsetOf(chunk)); !status)
-    return status;
-  state_->prefault->mapped(address, memory_.takeKept(chunk));
-  state_->visits.placed(address, memory_.offsetOf(chunk));
-  for (std::uint64_t at = 0; at < chunk.bytes; at += kGranuleBytes) state_->mapped.insert(address + at);
+Status CpuContext::map(std::uint64_t address, std::span<const memory::Chunk> chunks) {
+  for (const memory::Chunk& chunk : chunks) {
+    if (auto status = memory_.check(chunk); !status) return status;
+    if (auto status = deviceWindow_->map({address, kGranuleBytes}, memory_.fd(), memory_.offsetOf(chunk)); !status) return status;
+    state_->prefault->mapped(address, memory_.takeKept(chunk));
+    state_->visits.placed(address, memory_.offsetOf(chunk));
+    state_->mapped.insert(address);
+    address += kGranuleBytes;
+  }
   return {};
 }
 

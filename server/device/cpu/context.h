@@ -21,7 +21,7 @@ class CpuContext final : public memory::Context {
     return true;
   }
 
-  Status map(std::uint64_t address, memory::Chunk chunk) override;
+  Status map(std::uint64_t address, std::span<const memory::Chunk> chunks) override;
   Status unmap(AddressRange range) override;
   void restore(memory::Stream& stream, std::span<const memory::Arrival> arrivals) override;
   void save(memory::Stream& stream, std::uint64_t address, std::byte* home) override;

@@ -25,7 +25,11 @@ class CpuDevice final : public memory::Device {
   memory::Acquisitions acquisitions() const override { return {.deviceAllocations = 1}; }
   std::span<const memory::Chunk> chunks() const override { return memory_->chunks(); }
   Status scrub(memory::Chunk chunk) override { return memory_->scrub(chunk); }
-  Status withdraw(memory::Chunk chunk) override { return memory_->withdraw(chunk); }
+  Status withdraw(std::span<const memory::Chunk> chunks) override {
+    for (const memory::Chunk& chunk : chunks)
+      if (Status status = memory_->withdraw(chunk); !status) return status;
+    return {};
+  }
   Status supply(memory::Chunk chunk) override { return memory_->supply(chunk); }
   Result<std::unique_ptr<memory::Context>> createContext(const memory::ContextOptions& options,
                                                          memory::ContextObserver& observer) override;

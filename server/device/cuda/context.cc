@@ -103,9 +103,9 @@ bool CudaContext::unbroken(std::uint64_t address, std::uint64_t bytes) const {
 
 // --- Memory
 
-Status CudaContext::map(std::uint64_t address, memory::Chunk chunk) {
+Status CudaContext::map(std::uint64_t address, std::span<const memory::Chunk> chunks) {
   const std::lock_guard lock(gpu_->mutex);
-  return lanes_->deviceWindow->map(address, chunk);
+  return lanes_->deviceWindow->map(address, chunks);
 }
 
 Status CudaContext::unmap(AddressRange range) {
@@ -120,21 +120,74 @@ Status CudaContext::unmap(AddressRange range) {
   return lanes_->deviceWindow->unmap(range);
 }
 
-void CudaContext::move(memory::Stream& stream, std::uint64_t to, std::uint64_t from) {
+AddressRange CudaContext::together(AddressRange granules) const {
+  const std::lock_guard lock(gpu_->mutex);
+  return lanes_->deviceWindow->together(granules);
+}
+
+bool CudaContext::unmappable(AddressRange granules) const {
+  const std::lock_guard lock(gpu_->mutex);
+  const AddressRange all = lanes_->deviceWindow->together(granules);
+  if (all == granules) return true;
+  gpu_->makeCurrent();
+  return std::ranges::none_of(gpu_->contexts, [&](Lanes* other) {
+    return std::ranges::any_of(other->reached, [&](AddressRange range) { return range.overlaps(all); }) && !other->idle();
+  });
+}
+
+void CudaContext::reach(AddressRange range) {
+  const std::lock_guard lock(gpu_->mutex);
+  lanes_->reached.push_back(range);
+}
+
+void CudaContext::unreach(AddressRange range) {
+  const std::lock_guard lock(gpu_->mutex);
+  if (const auto found = std::ranges::find(lanes_->reached, range); found != lanes_->reached.end()) lanes_->reached.erase(found);
+}
+
+void CudaContext::move(memory::Stream& stream, std::uint64_t to, std::uint64_t from, std::uint64_t bytes) {
   if (const std::shared_ptr<Lane>& lane = laneOf(stream))
-    lane->push(CopyOperation{CopyPieces({.destination = to, .source = from, .width = kGranuleBytes}, lanes_->maxPitch,
+    lane->push(CopyOperation{CopyPieces({.destination = to, .source = from, .width = bytes}, lanes_->maxPitch,
                                         [](std::uint64_t, std::uint64_t) { return true; })});
 }
 
-// Mapped at once: the driver maps while its caller waits, not in a stream.
+// Before the copies: the driver maps while its caller waits, not in a stream.
+Status CudaContext::mapForArrival(std::span<const memory::Arrival> arrivals) {
+  DeviceWindow& window = *lanes_->deviceWindow;
+  std::vector<memory::Chunk> run;
+  for (auto at = arrivals.begin(); at != arrivals.end();) {
+    run.clear();
+    const std::uint64_t address = at->address;
+    for (; at != arrivals.end() && at->address == address + run.size() * kGranuleBytes && !window.has(at->address, at->chunk); ++at) run.push_back(at->chunk);
+    if (run.empty())
+      ++at;
+    else if (Status status = window.mapOver(address, run); !status)
+      return status;
+  }
+  return {};
+}
+
+void CudaContext::prepare(std::span<const memory::Arrival> arrivals) {
+  const std::lock_guard lock(gpu_->mutex);
+  if (Status status = mapForArrival(arrivals); !status) lanes_->report(status.error());
+}
+
 void CudaContext::restore(memory::Stream& stream, std::span<const memory::Arrival> arrivals) {
   const std::lock_guard lock(gpu_->mutex);
-  for (const memory::Arrival& arrival : arrivals)
-    if (Status status = lanes_->deviceWindow->mapOver(arrival.address, arrival.chunk); !status)
-      return lanes_->report(status.error());
-  for (const memory::Arrival& arrival : arrivals)
-    move(stream, arrival.address,
-         arrival.peer != nullptr ? static_cast<const CudaPeerChunk*>(arrival.peer)->address : reinterpret_cast<std::uint64_t>(arrival.home));
+  if (Status status = mapForArrival(arrivals); !status) return lanes_->report(status.error());
+  const auto from = [](const memory::Arrival& arrival) {
+    return arrival.peer != nullptr ? static_cast<const CudaPeerChunk*>(arrival.peer)->address : reinterpret_cast<std::uint64_t>(arrival.home);
+  };
+  // Neighbours that come from neighbours are one copy.
+  for (auto at = arrivals.begin(); at != arrivals.end();) {
+    const memory::Arrival& first = *at;
+    std::uint64_t bytes = 0;
+    do {
+      bytes += kGranuleBytes;
+      ++at;
+    } while (at != arrivals.end() && first.peer == nullptr && at->peer == nullptr && at->address == first.address + bytes && at->home == first.home + bytes);
+    move(stream, first.address, from(first), bytes);
+  }
 }
 
 void CudaContext::save(memory::Stream& stream, std::uint64_t address, std::byte* home) {

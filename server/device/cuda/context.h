@@ -18,8 +18,13 @@ class CudaContext final : public memory::Context {
   ~CudaContext() override;
 
   bool cancel() override;
-  Status map(std::uint64_t address, memory::Chunk chunk) override;
+  Status map(std::uint64_t address, std::span<const memory::Chunk> chunks) override;
   Status unmap(AddressRange range) override;
+  AddressRange together(AddressRange granules) const override;
+  bool unmappable(AddressRange granules) const override;
+  void prepare(std::span<const memory::Arrival> arrivals) override;
+  void reach(AddressRange range) override;
+  void unreach(AddressRange range) override;
   void restore(memory::Stream& stream, std::span<const memory::Arrival> arrivals) override;
   void save(memory::Stream& stream, std::uint64_t address, std::byte* home) override;
   void takeWritten(std::vector<std::uint64_t>&) override {}  // the driver does not say
@@ -55,7 +60,10 @@ class CudaContext final : public memory::Context {
 
  private:
   explicit CudaContext(std::shared_ptr<Lanes> lanes) : gpu_(lanes->gpu), lanes_(std::move(lanes)) {}
-  void move(memory::Stream& stream, std::uint64_t to, std::uint64_t from);
+  // A granule, unless other bytes are named.
+  void move(memory::Stream& stream, std::uint64_t to, std::uint64_t from, std::uint64_t bytes = kGranuleBytes);
+  // What is not yet.
+  Status mapForArrival(std::span<const memory::Arrival> arrivals);
   bool unbroken(std::uint64_t address, std::uint64_t bytes) const;
 
   std::shared_ptr<Gpu> gpu_;

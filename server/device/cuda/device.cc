@@ -81,15 +81,15 @@ CudaDevice::~CudaDevice() {
 }
 
 Status CudaDevice::scrub(memory::Chunk chunk) {
-  if (Status status = memory_->check(chunk); !status) return status;
   const std::lock_guard lock(gpu_->mutex);
-  memory_->setDirty(chunk, true);
+  if (Status status = memory_->check(chunk); !status) return status;
+  memory_->setDirty({chunk.id, 1}, true);
   return {};
 }
 
-Status CudaDevice::withdraw(memory::Chunk chunk) {
+Status CudaDevice::withdraw(std::span<const memory::Chunk> chunks) {
   const std::lock_guard lock(gpu_->mutex);
-  return memory_->withdraw(chunk);
+  return memory_->withdraw(chunks);
 }
 
 Status CudaDevice::supply(memory::Chunk chunk) {

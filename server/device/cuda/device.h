@@ -19,7 +19,7 @@ class CudaDevice final : public memory::Device {
   std::span<const memory::Chunk> chunks() const override { return memory_->chunks(); }
   // Remembered; done together with its neighbours when it is mapped again.
   Status scrub(memory::Chunk chunk) override;
-  Status withdraw(memory::Chunk chunk) override;
+  Status withdraw(std::span<const memory::Chunk> chunks) override;
   Status supply(memory::Chunk chunk) override;
   Result<std::unique_ptr<memory::Context>> createContext(const memory::ContextOptions& options,
                                                          memory::ContextObserver& observer) override;

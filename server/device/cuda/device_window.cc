@@ -1,8 +1,11 @@
 #include "server/device/cuda/device_window.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 
 #include "server/device/cuda/driver/error.h"
+#include "server/device/cuda/own_stream.h"
 
 namespace rouse::cuda {
 namespace {
@@ -13,6 +16,38 @@ std::string text(AddressRange range) {
                 static_cast<unsigned long long>(range.bytes));
   return digits;
 }
+
+AddressRange rangeOf(const std::pair<const std::uint64_t, memory::Extent>& mapping) { return {mapping.first, mapping.second.count * kGranuleBytes}; }
+
+// Addresses of the driver's choice, for a moment. Unmapping is the user's.
+class Scratch {
+ public:
+  Scratch(Gpu& gpu, std::uint64_t bytes) : gpu_(gpu), bytes_(bytes) {
+    status_ = gpu_.status(gpu_.driver().cuMemAddressReserve(&address_, bytes, 0, 0, 0), "cuMemAddressReserve");
+  }
+  ~Scratch() {
+    if (!mapped_.empty()) (void)gpu_.unmap(mapped_);
+    if (status_) gpu_.good(gpu_.driver().cuMemAddressFree(address_, bytes_), "cuMemAddressFree", nullptr);
+  }
+  Scratch(const Scratch&) = delete;
+
+  const Status& status() const { return status_; }
+  CUdeviceptr address() const { return address_; }
+  // Behind what is mapped already.
+  Status map(std::uint64_t bytes, CUmemGenericAllocationHandle handle) {
+    const AddressRange at{mapped_.empty() ? address_ : mapped_.back().end(), bytes};
+    Status status = gpu_.status(gpu_.driver().cuMemMap(at.base, at.bytes, 0, handle, 0), "cuMemMap");
+    if (status) mapped_.push_back(at);
+    return status;
+  }
+
+ private:
+  Gpu& gpu_;
+  const std::uint64_t bytes_;
+  CUdeviceptr address_ = 0;
+  Status status_;
+  std::vector<AddressRange> mapped_;
+};
 
 }  // namespace
 
@@ -36,8 +71,11 @@ Result<std::unique_ptr<DeviceWindow>> DeviceWindow::reserve(std::shared_ptr<Gpu>
 DeviceWindow::~DeviceWindow() {
   gpu_->makeCurrent();
   for (auto first = mapped_.begin(); first != mapped_.end();) {
-    AddressRange run{first->first, 0};
-    for (; first != mapped_.end() && first->first == run.end(); ++first) run.bytes += first->second.bytes;
+    std::vector<AddressRange> run;
+    for (; first != mapped_.end() && (run.empty() || first->first == run.back().end()); ++first) {
+      run.push_back(rangeOf(*first));
+      memory_.setMapped(first->second, false);
+    }
     (void)gpu_->unmap(run);  // a lost GPU keeps nothing; that it is lost has been told
   }
   gpu_->good(gpu_->driver().cuMemAddressFree(range_.base, range_.bytes), "cuMemAddressFree", nullptr);
@@ -51,65 +89,194 @@ Status DeviceWindow::check(AddressRange range) const {
                "range " + text(range) + " is not one of whole granules in the device window " + text(range_)};
 }
 
-Status DeviceWindow::map(std::uint64_t address, memory::Chunk chunk) {
-  if (Status status = memory_.check(chunk); !status) return status;
-  const AddressRange range{address, chunk.bytes};
+DeviceWindow::Mappings::const_iterator DeviceWindow::find(std::uint64_t address) const {
+  auto next = mapped_.upper_bound(address);
+  if (next == mapped_.begin()) return mapped_.end();
+  return rangeOf(*--next).contains(address) ? next : mapped_.end();
+}
+
+Status DeviceWindow::map(std::uint64_t address, std::span<const memory::Chunk> chunks) {
+  const AddressRange range{address, chunks.size() * kGranuleBytes};
+  for (const memory::Chunk& chunk : chunks)
+    if (Status status = memory_.check(chunk); !status) return status;
   if (Status status = check(range); !status) return status;
-  if (mapped_.contains(address)) return Error{CudaError::invalidValue, "range " + text(range) + " is mapped already"};
+  if (const auto next = mapped_.lower_bound(address); find(address) != mapped_.end() || (next != mapped_.end() && next->first < range.end()))
+    return Error{CudaError::invalidValue, "range " + text(range) + " is mapped already"};
   gpu_->makeCurrent();
-  if (Status status = gpu_->status(gpu_->driver().cuMemMap(address, chunk.bytes, 0, memory_.handle(chunk), 0),
-                                   "cuMemMap", text(range));
-      !status)
-    return status;
-  mapped_[address] = fresh_[address] = chunk;
+  for (auto at = chunks.begin(); at != chunks.end();) {
+    memory::Extent run{at->id, 0};
+    for (; at != chunks.end() && at->id == run.first + run.count; ++at, ++run.count)
+      if (memory_.mapped(at->id))
+        return Error{CudaError::invalidValue, gpu_->name() + ": chunk " + std::to_string(at->id) + " is mapped already, and not only at " + text(range)};
+    for (const memory::Extent& piece : AllocationPlan::pieces(run)) {
+      if (Status status = mapRun(address, piece); !status) return status;
+      address += piece.count * kGranuleBytes;
+    }
+  }
   return {};
 }
 
-Status DeviceWindow::mapOver(std::uint64_t address, memory::Chunk chunk) {
-  if (Status status = map(address, chunk); !status) return status;
-  memory_.setDirty(chunk, false);
+Status DeviceWindow::mapRun(std::uint64_t address, memory::Extent chunks) {
+  if (Status status = memory_.shape(chunks); !status) return status;
+  while (chunks.count != 0) {
+    const memory::Extent allocation = memory_.allocationOf(chunks.first);
+    const AddressRange at{address, allocation.count * kGranuleBytes};
+    if (Status status = gpu_->status(gpu_->driver().cuMemMap(at.base, at.bytes, 0, memory_.handle(allocation), 0), "cuMemMap", text(at)); !status)
+      return status;
+    mapped_[address] = fresh_[address] = allocation;
+    memory_.setMapped(allocation, true);
+    address = at.end();
+    chunks = {chunks.first + allocation.count, chunks.count - allocation.count};
+  }
   return {};
+}
+
+Status DeviceWindow::mapOver(std::uint64_t address, std::span<const memory::Chunk> chunks) {
+  if (Status status = map(address, chunks); !status) return status;
+  for (const memory::Chunk& chunk : chunks) memory_.setDirty({chunk.id, 1}, false);
+  return {};
+}
+
+bool DeviceWindow::has(std::uint64_t address, memory::Chunk chunk) const {
+  const auto mapping = find(address);
+  return mapping != mapped_.end() && mapping->second.first + (address - mapping->first) / kGranuleBytes == chunk.id;
+}
+
+AddressRange DeviceWindow::together(AddressRange range) const {
+  const auto first = find(range.base), last = find(range.end() - kGranuleBytes);
+  const std::uint64_t base = first != mapped_.end() ? first->first : range.base;
+  return {base, (last != mapped_.end() ? rangeOf(*last).end() : range.end()) - base};
 }
 
 Status DeviceWindow::unmap(AddressRange range) {
   if (Status status = check(range); !status) return status;
   if (const std::uint64_t at = firstUnmapped(range); at != range.end())
     return Error{CudaError::invalidValue, "nothing is mapped at " + text({at, kGranuleBytes})};
-  if (Status status = gpu_->unmap(range); !status) return status;
-  mapped_.erase(mapped_.lower_bound(range.base), mapped_.lower_bound(range.end()));
+  gpu_->makeCurrent();
+  for (const std::uint64_t end : {range.base, range.end() - kGranuleBytes}) {
+    const auto mapping = find(end);  // none: it has been cut at the other end
+    if (mapping != mapped_.end() && !range.contains(rangeOf(*mapping)))
+      if (Status status = cut(mapping, range); !status) return status;
+  }
+  const auto first = mapped_.lower_bound(range.base), end = mapped_.lower_bound(range.end());
+  std::vector<AddressRange> mappings;
+  for (auto each = first; each != end; ++each) mappings.push_back(rangeOf(*each));
+  if (!mappings.empty())
+    if (Status status = gpu_->unmap(mappings); !status) return status;
+  for (auto each = first; each != end; ++each) memory_.setMapped(each->second, false);
+  mapped_.erase(first, end);
   fresh_.erase(fresh_.lower_bound(range.base), fresh_.lower_bound(range.end()));
   return {};
 }
 
+// --- A part of an allocation
+
+struct DeviceWindow::Part {
+  AddressRange mapping, gone;
+  memory::Extent chunks, goneChunks;
+
+  // Of those that stay, before and behind what goes: empty where there are none.
+  std::array<AddressRange, 2> kept() const { return {{{mapping.base, gone.base - mapping.base}, {gone.end(), mapping.end() - gone.end()}}}; }
+  bool keeps(memory::Extent piece) const { return piece.first < goneChunks.first || piece.first >= goneChunks.first + goneChunks.count; }
+  std::uint64_t offset(memory::Extent piece) const { return (piece.first - chunks.first) * kGranuleBytes; }
+};
+
+// The bytes that stay are copied while nobody uses them; then what they lie in changes. Between the two calls that do that nothing is mapped there.
+Status DeviceWindow::cut(Mappings::const_iterator from, AddressRange range) {
+  Part part{.mapping = rangeOf(*from), .gone = {}, .chunks = from->second, .goneChunks = {}};
+  const std::uint64_t base = std::max(part.mapping.base, range.base), end = std::min(part.mapping.end(), range.end());
+  part.gone = {base, end - base};
+  part.goneChunks = {part.chunks.first + static_cast<std::uint32_t>((base - part.mapping.base) / kGranuleBytes),
+                     static_cast<std::uint32_t>((end - base) / kGranuleBytes)};
+  auto cut = memory_.cut(part.goneChunks);
+  if (!cut) return std::move(cut).error();
+  const bool fresh = fresh_.contains(part.mapping.base);  // holds nothing that anybody has written
+  Status status = fresh ? Status{} : fill(*cut, part);
+  if (status) status = gpu_->unmap(std::span(&part.mapping, 1));
+  if (!status) {
+    memory_.abandon(*cut);
+    return status;
+  }
+  memory_.adopt(*cut);
+  mapped_.erase(part.mapping.base);
+  fresh_.erase(part.mapping.base);
+  memory_.setMapped(part.chunks, false);
+  memory_.setDirty(part.goneChunks, true);
+  for (const memory::Extent& piece : cut->change.begins) {
+    if (!part.keeps(piece)) continue;
+    const AddressRange at{part.mapping.base + part.offset(piece), piece.count * kGranuleBytes};
+    status = gpu_->status(gpu_->driver().cuMemMap(at.base, at.bytes, 0, memory_.handle(piece), 0), "cuMemMap", text(at));
+    if (!status) return status;
+    mapped_[at.base] = piece;
+    if (fresh) fresh_[at.base] = piece;
+    memory_.setMapped(piece, true);
+  }
+  if (fresh) return {};
+  for (const AddressRange& kept : part.kept())
+    if (!kept.empty())
+      if (status = grant(kept); !status) return status;
+  return {};
+}
+
+Status DeviceWindow::fill(const PhysicalMemory::Cut& cut, const Part& part) {
+  const Driver& driver = gpu_->driver();
+  Scratch scratch(*gpu_, part.mapping.bytes - part.gone.bytes);
+  if (!scratch.status()) return scratch.status();
+  for (std::size_t i = 0; i < cut.begun.size(); ++i) {
+    const memory::Extent& piece = cut.change.begins[i];
+    if (!part.keeps(piece)) continue;
+    if (Status status = scratch.map(piece.count * kGranuleBytes, cut.begun[i]); !status) return status;
+  }
+  const OwnStream stream(driver);
+  if (Status status = gpu_->status(stream.created(), "cuStreamCreateWithPriority"); !status) return status;
+  Status status;
+  CUdeviceptr to = scratch.address();
+  for (const AddressRange& kept : part.kept()) {
+    if (kept.empty() || !status) continue;
+    if (status = grant({to, kept.bytes}); status)
+      status = gpu_->status(driver.cuMemcpyDtoDAsync(to, kept.base, kept.bytes, stream.get()), "cuMemcpyDtoDAsync", text(kept));
+    to += kept.bytes;
+  }
+  const Status done = gpu_->status(driver.cuStreamSynchronize(stream.get()), "cuStreamSynchronize");
+  return status ? done : status;
+}
+
+// --- Access
+
 std::uint64_t DeviceWindow::firstUnmapped(AddressRange granules) const {
   std::uint64_t at = granules.base;
-  for (auto mapped = mapped_.lower_bound(at); at < granules.end() && mapped != mapped_.end() && mapped->first == at;
-       ++mapped)
-    at += mapped->second.bytes;
+  for (auto mapping = find(at); at < granules.end() && mapping != mapped_.end() && mapping->first <= at; ++mapping) at = rangeOf(*mapping).end();
   return std::min(at, granules.end());
 }
 
-Status DeviceWindow::settle(const std::function<Status(AddressRange)>& zero) {
+Status DeviceWindow::grant(AddressRange mapped) {
   CUmemAccessDesc access{};
   access.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = gpu_->device()};
   access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  return gpu_->status(gpu_->driver().cuMemSetAccess(mapped.base, mapped.bytes, &access, 1), "cuMemSetAccess", text(mapped));
+}
+
+Status DeviceWindow::settle(const std::function<Status(AddressRange)>& zero) {
   gpu_->makeCurrent();
   for (auto first = fresh_.begin(); first != fresh_.end();) {
     AddressRange run{first->first, 0};
     auto end = first;
-    for (; end != fresh_.end() && end->first == run.end(); ++end) run.bytes += end->second.bytes;
-    if (Status status =
-            gpu_->status(gpu_->driver().cuMemSetAccess(run.base, run.bytes, &access, 1), "cuMemSetAccess", text(run));
-        !status)
-      return status;
-    for (auto at = first; at != end;) {
-      AddressRange dirty{at->first, 0};
-      for (; at != end && memory_.dirty(at->second); ++at) dirty.bytes += at->second.bytes;
-      if (dirty.empty())
-        ++at;
-      else if (Status status = zero(dirty); !status)
-        return status;
+    for (; end != fresh_.end() && end->first == run.end(); ++end) run.bytes += rangeOf(*end).bytes;
+    if (Status status = grant(run); !status) return status;
+    AddressRange dirty{run.base, 0};
+    const auto zeroDirty = [&] { return dirty.empty() ? Status{} : zero(dirty); };
+    for (auto at = first; at != end; ++at) {
+      for (std::uint32_t i = 0; i < at->second.count; ++i) {
+        const std::uint64_t address = at->first + i * kGranuleBytes;
+        if (memory_.dirty(at->second.first + i)) {
+          dirty.bytes += kGranuleBytes;
+          continue;
+        }
+        if (Status status = zeroDirty(); !status) return status;
+        dirty = {address + kGranuleBytes, 0};
+      }
     }
+    if (Status status = zeroDirty(); !status) return status;
     for (; first != end; ++first) memory_.setDirty(first->second, false);
   }
   fresh_.clear();

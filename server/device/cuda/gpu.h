@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -47,8 +48,8 @@ class Gpu {
   bool good(CUresult result, const char* call, Lanes* whose, std::string_view what = {});
   // The same for functions that return a Status; loses the GPU when the result says so.
   Status status(CUresult result, const char* call, std::string_view what = {});
-  // Granules that are mapped one behind the other, each by a cuMemMap of its own. Locked.
-  Status unmap(AddressRange granules);
+  // One behind the other, at least one, each by a cuMemMap of its own. Locked.
+  Status unmap(std::span<const AddressRange> mappings);
   // Any thread, locked.
   bool lost() const { return lost_.load(std::memory_order_acquire); }
   Status health() const;

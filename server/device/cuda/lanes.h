@@ -36,6 +36,7 @@ class Lanes final {
   std::unique_ptr<Bounce> bounce;
   std::shared_ptr<FingerprintKernel> fingerprints;
   std::unique_ptr<Textures> textures;  // null: it has had none
+  std::vector<AddressRange> reached;  // of other contexts' memory (memory::Context::reach())
   std::uint64_t maxPitch = 0;
   std::uint32_t maxSharedBytes = 0;
 

@@ -19,28 +19,32 @@ std::chrono::nanoseconds now() {
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
-// The first granules of the GPU, one behind the other at an address of the driver's choice.
+// The GPU's first allocations, one behind the other at an address of the driver's choice: of at least so many bytes.
 class TrialMemory {
  public:
   TrialMemory(Gpu& gpu, const PhysicalMemory& memory, std::uint64_t bytes) : gpu_(gpu) {
     const Driver& driver = gpu_.driver();
-    status_ = gpu_.status(driver.cuMemAddressReserve(&address_, bytes, 0, 0, 0), "cuMemAddressReserve");
+    std::vector<memory::Extent> allocations;
+    for (std::uint64_t at = 0; at < bytes; at += allocations.back().count * kGranuleBytes)
+      allocations.push_back(memory.allocationOf(static_cast<std::uint32_t>(at / kGranuleBytes)));
+    const std::uint64_t whole = (allocations.back().first + allocations.back().count) * kGranuleBytes;
+    status_ = gpu_.status(driver.cuMemAddressReserve(&address_, whole, 0, 0, 0), "cuMemAddressReserve");
     if (!status_) return;
-    reserved_ = bytes;
-    for (const memory::Chunk& chunk : memory.chunks()) {
-      if (mapped_ == bytes) break;
-      status_ = gpu_.status(driver.cuMemMap(address_ + mapped_, chunk.bytes, 0, memory.handle(chunk), 0), "cuMemMap");
+    reserved_ = whole;
+    for (const memory::Extent& allocation : allocations) {
+      const AddressRange at{address_ + allocation.first * kGranuleBytes, allocation.count * kGranuleBytes};
+      status_ = gpu_.status(driver.cuMemMap(at.base, at.bytes, 0, memory.handle(allocation), 0), "cuMemMap");
       if (!status_) return;
-      mapped_ += chunk.bytes;
+      mapped_.push_back(at);
     }
     CUmemAccessDesc access{};
     access.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = gpu_.device()};
     access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-    status_ = gpu_.status(driver.cuMemSetAccess(address_, bytes, &access, 1), "cuMemSetAccess");
+    status_ = gpu_.status(driver.cuMemSetAccess(address_, whole, &access, 1), "cuMemSetAccess");
   }
   ~TrialMemory() {
     const Driver& driver = gpu_.driver();
-    if (mapped_ != 0) (void)gpu_.unmap({address_, mapped_});
+    if (!mapped_.empty()) (void)gpu_.unmap(mapped_);
     if (reserved_ != 0) gpu_.good(driver.cuMemAddressFree(address_, reserved_), "cuMemAddressFree", nullptr);
   }
   TrialMemory(const TrialMemory&) = delete;
@@ -52,7 +56,8 @@ class TrialMemory {
   Gpu& gpu_;
   Status status_;
   CUdeviceptr address_ = 0;
-  std::uint64_t reserved_ = 0, mapped_ = 0;
+  std::uint64_t reserved_ = 0;
+  std::vector<AddressRange> mapped_;
 };
 
 }  // namespace

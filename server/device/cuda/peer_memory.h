@@ -21,7 +21,7 @@ struct CudaPeerChunk final : memory::PeerChunk {
 // Whether another GPU of the node could read this one's memory.
 bool readByOthers(const Gpu& gpu);
 
-// A descriptor each. Locked.
+// A descriptor for each allocation that they are of, all of which it stands for. Locked.
 Result<memory::SharedChunks> exportChunks(Gpu& gpu, const PhysicalMemory& memory, std::string device, std::span<const memory::Chunk> chunks);
 // One range of addresses, and one call that grants access to it. Takes the lock, as giving them up does.
 Result<std::vector<std::unique_ptr<memory::PeerChunk>>> importChunks(const std::shared_ptr<Gpu>& gpu, const memory::SharedChunks& chunks);

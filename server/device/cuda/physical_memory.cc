@@ -1,6 +1,7 @@
 #include "server/device/cuda/physical_memory.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "memory/start_failure.h"
 
@@ -14,15 +15,31 @@ constexpr std::uint64_t kMostHeadRoom = std::uint64_t{4} << 30;
 
 std::string mebibytes(std::uint64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
 
+CUmemAllocationProp property(const Gpu& gpu, bool shareable) {
+  CUmemAllocationProp property{};
+  property.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  property.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = gpu.device()};
+  if (shareable) property.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  return property;
+}
+
 }  // namespace
+
+PhysicalMemory::PhysicalMemory(std::shared_ptr<Gpu> gpu, bool shareable, const std::vector<memory::Extent>& allocations, const Handles& handles)
+    : gpu_(std::move(gpu)), plan_(allocations), shareable_(shareable) {
+  const std::uint32_t count = allocations.back().first + allocations.back().count;
+  for (std::uint32_t id = 0; id < count; ++id) chunks_.push_back({id, kGranuleBytes});
+  handles_.assign(count, kNone);
+  for (std::size_t i = 0; i < allocations.size(); ++i) handles_[allocations[i].first] = handles[i];
+  dirty_.assign(count, true);
+  mapped_.assign(count, false);
+}
 
 Result<std::unique_ptr<PhysicalMemory>> PhysicalMemory::create(std::shared_ptr<Gpu> gpu, std::uint64_t atMost, std::uint64_t absent,
                                                                 bool shareable) {
   const Driver& driver = gpu->driver();
-  std::unique_ptr<PhysicalMemory> memory(new PhysicalMemory(gpu));
-
-  memory->shareable_ = shareable && gpu->attribute(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED) != 0;
-  const CUmemAllocationProp property = memory->property();
+  shareable = shareable && gpu->attribute(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED) != 0;
+  const CUmemAllocationProp property = cuda::property(*gpu, shareable);
   std::size_t granularity = 0;
   Status status =
       gpu->status(driver.cuMemGetAllocationGranularity(&granularity, &property, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
@@ -48,30 +65,24 @@ Result<std::unique_ptr<PhysicalMemory>> PhysicalMemory::create(std::shared_ptr<G
             "memory"};
   }
 
-  const auto count = static_cast<std::uint32_t>(wanted / kGranuleBytes);
-  memory->handles_.reserve(count);
-  for (std::uint32_t id = 0; id < count; ++id) {
-    if (id < absent / kGranuleBytes) {
-      memory->handles_.push_back(kNone);
-      memory->chunks_.push_back({id, kGranuleBytes});
+  const auto count = static_cast<std::uint32_t>(wanted / kGranuleBytes), without = static_cast<std::uint32_t>(absent / kGranuleBytes);
+  std::vector<memory::Extent> allocations;
+  for (std::uint32_t id = 0; id < without; ++id) allocations.push_back({id, 1});
+  Handles handles(without, kNone);
+  for (const memory::Extent& piece : AllocationPlan::pieces({without, count - without})) {
+    status = make(*gpu, shareable, {piece}, {}, handles);
+    if (status) {
+      allocations.push_back(piece);
       continue;
     }
-    CUmemGenericAllocationHandle handle = 0;
-    const CUresult result = driver.cuMemCreate(&handle, kGranuleBytes, &property, 0);
-    gpu->allocations.fetch_add(1, std::memory_order_relaxed);
-    if (result != CUDA_SUCCESS) {
-      // Somebody else was faster: what there is will do, if it was not asked for by size.
-      if (result == CUDA_ERROR_OUT_OF_MEMORY && atMost == 0 && id >= count / 2) break;
-      Error error = gpu->status(result, "cuMemCreate").error();
-      error.message =
-          gpu->name() + ", granule " + std::to_string(id) + " of " + std::to_string(count) + ": " + error.message;
-      return error;
-    }
-    memory->handles_.push_back(handle);
-    memory->chunks_.push_back({id, kGranuleBytes});
+    // Somebody else was faster: what there is will do, if it was not asked for by size.
+    if (status.error().code == CudaError::memoryAllocation && atMost == 0 && piece.first >= std::max(count / 2, 1u)) break;
+    for (const CUmemGenericAllocationHandle handle : handles)
+      if (handle != kNone) driver.cuMemRelease(handle);
+    return Error{status.error().code,
+                 gpu->name() + ", granule " + std::to_string(piece.first) + " of " + std::to_string(count) + ": " + status.error().message};
   }
-  memory->dirty_.assign(memory->chunks_.size(), true);
-  return memory;
+  return std::unique_ptr<PhysicalMemory>(new PhysicalMemory(std::move(gpu), shareable, allocations, handles));
 }
 
 PhysicalMemory::~PhysicalMemory() {
@@ -80,41 +91,116 @@ PhysicalMemory::~PhysicalMemory() {
     if (handle != kNone) gpu_->driver().cuMemRelease(handle);
 }
 
-CUmemAllocationProp PhysicalMemory::property() const {
-  CUmemAllocationProp property{};
-  property.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-  property.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = gpu_->device()};
-  if (shareable_) property.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
-  return property;
+Status PhysicalMemory::make(Gpu& gpu, bool shareable, const std::vector<memory::Extent>& allocations, memory::Extent without, Handles& handles) {
+  const std::size_t before = handles.size();
+  const CUmemAllocationProp property = cuda::property(gpu, shareable);
+  for (const memory::Extent& each : allocations) {
+    CUmemGenericAllocationHandle handle = kNone;
+    if (each.first < without.first || each.first - without.first >= without.count) {
+      const CUresult result = gpu.driver().cuMemCreate(&handle, each.count * kGranuleBytes, &property, 0);
+      gpu.allocations.fetch_add(1, std::memory_order_relaxed);
+      if (Status status = gpu.status(result, "cuMemCreate"); !status) {
+        for (std::size_t i = before; i < handles.size(); ++i)
+          if (handles[i] != kNone) gpu.driver().cuMemRelease(handles[i]);
+        handles.resize(before);
+        return status;
+      }
+    }
+    handles.push_back(handle);
+  }
+  return {};
 }
 
-// The driver frees it once nothing maps it ("Virtual Memory Management", cuMemRelease), which is so.
-Status PhysicalMemory::withdraw(memory::Chunk chunk) {
-  if (Status status = check(chunk); !status) return status;
+// The driver frees it once nothing maps it either ("Virtual Memory Management", cuMemRelease).
+void PhysicalMemory::release(CUmemGenericAllocationHandle handle) {
+  if (handle != kNone) gpu_->good(gpu_->driver().cuMemRelease(handle), "cuMemRelease", nullptr);
+}
+
+Status PhysicalMemory::remake(const AllocationPlan::Change& change, memory::Extent without) {
+  if (!change.needed()) return {};
   gpu_->makeCurrent();
-  if (Status status = gpu_->status(gpu_->driver().cuMemRelease(handles_[chunk.id]), "cuMemRelease"); !status) return status;
-  handles_[chunk.id] = kNone;
+  Handles begun;
+  Status status = make(*gpu_, shareable_, change.begins, without, begun);
+  if (!status && status.error().code != CudaError::memoryAllocation) return status;
+  if (!status && change.ends.size() > 1) return {};
+  if (!status) {
+    // There is as much as it has itself.
+    release(std::exchange(handles_[change.ends.front().first], kNone));
+    if (status = make(*gpu_, shareable_, change.begins, without, begun); !status) {
+      AllocationPlan::Change lost{.ends = change.ends, .begins = {}};
+      for (const memory::Extent& each : change.begins)
+        for (std::uint32_t i = 0; i < each.count; ++i) lost.begins.push_back({each.first + i, 1});
+      adopt(lost, Handles(lost.begins.size(), kNone));
+      return status;
+    }
+  }
+  adopt(change, begun);
+  for (const memory::Extent& each : change.begins) setDirty(each, true);
   return {};
+}
+
+void PhysicalMemory::adopt(const AllocationPlan::Change& change, const Handles& begun) {
+  for (const memory::Extent& each : change.ends) release(std::exchange(handles_[each.first], kNone));
+  for (std::size_t i = 0; i < change.begins.size(); ++i) handles_[change.begins[i].first] = begun[i];
+  plan_.apply(change);
+}
+
+Status PhysicalMemory::shape(memory::Extent piece) { return remake(plan_.change(piece)); }
+
+Result<PhysicalMemory::Cut> PhysicalMemory::cut(memory::Extent chunks) {
+  Cut cut{.change = plan_.cut(chunks), .begun = {}};
+  gpu_->makeCurrent();
+  if (Status status = make(*gpu_, shareable_, cut.change.begins, {}, cut.begun); !status) return status.error();
+  return cut;
+}
+
+void PhysicalMemory::adopt(const Cut& cut) { adopt(cut.change, cut.begun); }
+
+void PhysicalMemory::abandon(const Cut& cut) {
+  for (const CUmemGenericAllocationHandle handle : cut.begun) release(handle);
+}
+
+void PhysicalMemory::setMapped(memory::Extent chunks, bool mapped) { std::fill_n(mapped_.begin() + chunks.first, chunks.count, mapped); }
+
+void PhysicalMemory::setDirty(memory::Extent chunks, bool dirty) { std::fill_n(dirty_.begin() + chunks.first, chunks.count, dirty); }
+
+Status PhysicalMemory::withdraw(std::span<const memory::Chunk> chunks) {
+  for (const memory::Chunk& chunk : chunks) {
+    if (Status status = check(chunk); !status) return status;
+    if (mapped_[chunk.id]) return Error{CudaError::invalidValue, gpu_->name() + ": chunk " + std::to_string(chunk.id) + " is mapped"};
+  }
+  for (auto at = chunks.begin(); at != chunks.end();) {
+    memory::Extent run{at->id, 0};
+    for (; at != chunks.end() && at->id == run.first + run.count; ++at) ++run.count;
+    for (const memory::Extent& piece : AllocationPlan::pieces(run))
+      if (Status status = withdraw(piece); !status) return status;
+  }
+  return {};
+}
+
+Status PhysicalMemory::withdraw(memory::Extent piece) {
+  AllocationPlan::Change gone = plan_.change(piece);
+  if (gone.needed()) gone.begins.erase(gone.begins.begin());
+  else gone.ends.push_back(piece);
+  for (std::uint32_t i = 0; i < piece.count; ++i) gone.begins.push_back({piece.first + i, 1});
+  return remake(gone, piece);
 }
 
 Status PhysicalMemory::supply(memory::Chunk chunk) {
   if (Status status = known(chunk); !status) return status;
-  if (handles_[chunk.id] != kNone)
+  if (plan_.of(chunk.id).count != 1 || handles_[chunk.id] != kNone)
     return Error{CudaError::invalidValue, gpu_->name() + ": chunk " + std::to_string(chunk.id) + " has memory"};
   gpu_->makeCurrent();
-  const CUmemAllocationProp property = this->property();
-  CUmemGenericAllocationHandle handle = kNone;
-  const CUresult result = gpu_->driver().cuMemCreate(&handle, kGranuleBytes, &property, 0);
-  gpu_->allocations.fetch_add(1, std::memory_order_relaxed);
-  if (Status status = gpu_->status(result, "cuMemCreate"); !status) return status;
-  handles_[chunk.id] = handle;
+  Handles made;
+  if (Status status = make(*gpu_, shareable_, {{chunk.id, 1}}, {}, made); !status) return status;
+  handles_[chunk.id] = made.front();
   dirty_[chunk.id] = true;
   return {};
 }
 
 Status PhysicalMemory::check(memory::Chunk chunk) const {
   if (Status status = known(chunk); !status) return status;
-  if (handles_[chunk.id] != kNone) return {};
+  if (handles_[plan_.of(chunk.id).first] != kNone) return {};
   return Error{CudaError::invalidValue, gpu_->name() + ": chunk " + std::to_string(chunk.id) + " has given its memory up"};
 }
 

@@ -1,0 +1,74 @@
+#include "server/device/cuda/allocation_plan.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+
+namespace rouse::cuda {
+namespace {
+
+void append(std::vector<memory::Extent>& to, memory::Extent chunks) {
+  for (const memory::Extent& piece : AllocationPlan::pieces(chunks)) to.push_back(piece);
+}
+
+}  // namespace
+
+AllocationPlan::AllocationPlan(const std::vector<memory::Extent>& allocations) {
+  for (const memory::Extent& each : allocations) {
+    assert(each.first == granules_.size());
+    granules_.resize(granules_.size() + each.count);
+    granules_[each.first] = static_cast<std::uint8_t>(each.count);
+  }
+}
+
+memory::Extent AllocationPlan::of(std::uint32_t chunk) const {
+  for (std::uint32_t first = chunk, size = 1;; size *= 2, first = chunk & ~(size - 1)) {
+    assert(size <= kLargest);
+    if (granules_[first] >= size && chunk - first < granules_[first]) return {first, granules_[first]};
+  }
+}
+
+std::vector<memory::Extent> AllocationPlan::pieces(memory::Extent chunks) {
+  std::vector<memory::Extent> pieces;
+  for (std::uint32_t at = chunks.first, left = chunks.count; left != 0;) {
+    const std::uint32_t aligned = at == 0 ? kLargest : std::uint32_t{1} << std::countr_zero(at);
+    const std::uint32_t count = std::min({kLargest, aligned, std::bit_floor(left)});
+    pieces.push_back({at, count});
+    at += count;
+    left -= count;
+  }
+  return pieces;
+}
+
+AllocationPlan::Change AllocationPlan::change(memory::Extent piece) const {
+  Change change;
+  const memory::Extent around = of(piece.first);
+  if (around == piece) return change;
+  change.begins.push_back(piece);
+  if (around.count > piece.count) {
+    change.ends.push_back(around);
+    append(change.begins, {around.first, piece.first - around.first});
+    append(change.begins, {piece.first + piece.count, around.first + around.count - piece.first - piece.count});
+    return change;
+  }
+  for (std::uint32_t at = piece.first; at != piece.first + piece.count; at += change.ends.back().count) change.ends.push_back(of(at));
+  return change;
+}
+
+AllocationPlan::Change AllocationPlan::cut(memory::Extent chunks) const {
+  Change change;
+  const memory::Extent around = of(chunks.first);
+  if (around == chunks) return change;
+  change.ends.push_back(around);
+  append(change.begins, {around.first, chunks.first - around.first});
+  append(change.begins, chunks);
+  append(change.begins, {chunks.first + chunks.count, around.first + around.count - chunks.first - chunks.count});
+  return change;
+}
+
+void AllocationPlan::apply(const Change& change) {
+  for (const memory::Extent& each : change.ends) granules_[each.first] = 0;
+  for (const memory::Extent& each : change.begins) granules_[each.first] = static_cast<std::uint8_t>(each.count);
+}
+
+}  // namespace rouse::cuda
