@@ -262,27 +262,28 @@ Result<bool> Presence::bring(memory::Context& context) {
   return any;
 }
 
-// For the granules that are next in the plan, of which the first group has so many, but in the order of their addresses: neighbours with consecutive chunks are
-// mapped as one.
+// For the granules that are next in the plan, of which the first group has so many: those that are neighbours get chunks that are, as far as that is possible.
 void Presence::takeChunks(memory::Context& context, std::size_t group) {
   const std::size_t before = chunks_.size();
-  // Others give up what the first group needs, which the program waits for; then what several do, whose unmapping is a call, not one each.
-  const std::size_t least = sent_ == 0 ? group : std::max<std::size_t>(group, std::min(kTakenTogether, unsent_));
-  memory_.takeAny(owner_, least - before, std::max<std::size_t>(least, std::min(before + kMappedTogether, unsent_)) - before, chunks_);
+  const auto upTo = [&](std::uint64_t most) { return std::max<std::size_t>(group, std::min(before + most, unsent_)) - before; };
+  // For the first group, which the program waits for, others give up no more than it needs. Whoever gives up more than was asked leaves no part of a block behind.
+  memory_.takeAny(owner_, sent_ == 0 ? group - before : upTo(kTakenTogether), upTo(2 * kTakenTogether), chunks_);
   const std::span<memory::Chunk> taken = std::span(chunks_).subspan(before);
-  std::vector<memory::Arrival> arrivals;
-  std::size_t skipped = 0;
-  for (std::uint32_t i = coming_.groups[sent_].firstPiece; arrivals.size() < taken.size(); ++i) {
+  std::vector<std::uint64_t> planned, addresses;
+  std::size_t passed = 0;
+  for (std::uint32_t i = coming_.groups[sent_].firstPiece; planned.size() < taken.size(); ++i) {
     const AddressRange& piece = coming_.pieces[i];
-    for (std::uint64_t at = piece.base; at != piece.end() && arrivals.size() < taken.size(); at += kGranuleBytes)
-      if (skipped++ >= before) arrivals.push_back({at, {}, homes_->at(homed_.at(at).slot)});
+    for (std::uint64_t at = piece.base; at != piece.end() && planned.size() < taken.size(); at += kGranuleBytes)
+      if (passed++ >= before) planned.push_back(at);
   }
-  const std::vector<memory::Arrival> planned = arrivals;
-  std::ranges::sort(arrivals, {}, &memory::Arrival::address);
-  for (std::size_t i = 0; i < taken.size(); ++i) arrivals[i].chunk = taken[i];
+  addresses = planned;
+  std::ranges::sort(addresses);
+  memory::fitChunks(taken, addresses);
+  std::vector<memory::Arrival> arrivals;
+  for (std::size_t i = 0; i < taken.size(); ++i) arrivals.push_back({addresses[i], taken[i], homes_->at(homed_.at(addresses[i]).slot)});
   context.prepare(arrivals);
   for (std::size_t i = 0; i < taken.size(); ++i)
-    taken[i] = std::ranges::lower_bound(arrivals, planned[i].address, {}, &memory::Arrival::address)->chunk;
+    taken[i] = arrivals[static_cast<std::size_t>(std::ranges::lower_bound(addresses, planned[i]) - addresses.begin())].chunk;
 }
 
 bool Presence::arrive() {

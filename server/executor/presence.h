@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "memory/device.h"
+#include "memory/chunk_fit.h"
 #include "memory/extent_map.h"
 #include "server/control/session_recipe.h"
 #include "server/executor/home_copy.h"
@@ -163,10 +164,8 @@ class Presence final : private ChunkHolder {
   static constexpr std::uint32_t kAttention = 20'000;
   // Groups are put on their way until they are this many granules: each may cost two mappings, the one before and its own.
   static constexpr std::uint64_t kGranulesPerTurn = 64;
-  // Chunks that are taken at once for the groups to come.
-  static constexpr std::uint64_t kTakenTogether = 8;
-  // Where that costs nobody anything, so many.
-  static constexpr std::uint64_t kMappedTogether = memory::Placement::kLargeBlock;
+  // Chunks that are taken at once for the groups to come: what was a large block of somebody's becomes one of this session's.
+  static constexpr std::uint64_t kTakenTogether = memory::Placement::kLargeBlock;
 
   struct Home {
     Homes::Slot slot;

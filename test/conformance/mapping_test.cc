@@ -215,6 +215,31 @@ TEST_CASE("many chunks with consecutive numbers are a few mappings") {
   CHECK(calls("cuMemCreate") == creates);
 }
 
+TEST_CASE("who grows granule by granule costs few allocations, and what it leaves is large again once it has been scrubbed") {
+  if (!onDouble()) return leaveOut("a real driver does not count its calls");
+  Bench bench("cuda");
+  const auto stream = bench.context->createStream(0);
+  const auto chunks = bench.device->chunks();
+  const std::uint64_t address = bench.deviceWindow.base;
+  const auto created = callsOnDouble("cuMemCreate");
+  for (std::size_t i = 0; i < 32; ++i) {
+    REQUIRE(bench.context->map(address + i * kG, chunks[i]).ok());
+    fill(bench, *stream, address + i * kG, 1, static_cast<std::uint8_t>(i));
+  }
+  CHECK(callsOnDouble("cuMemCreate") - created <= 40);
+  for (std::size_t i = 0; i < 32; ++i) CHECK(ends(bench, *stream, address + i * kG) == allOf(static_cast<std::uint8_t>(i)));
+  REQUIRE(bench.becomesIdle(*bench.context));
+  REQUIRE(bench.context->unmap({address, 32 * kG}).ok());
+  for (const std::size_t i : {5, 17, 16, 4}) REQUIRE(bench.device->scrub(chunks[i]).ok());
+  for (std::size_t i = 0; i < 32; ++i) REQUIRE(bench.device->scrub(chunks[i]).ok());
+  const auto then = callsOnDouble("cuMemCreate"), maps = callsOnDouble("cuMemMap");
+  REQUIRE(bench.context->map(address, chunks.first(32)).ok());
+  CHECK(callsOnDouble("cuMemCreate") == then);
+  CHECK(callsOnDouble("cuMemMap") - maps == 1);
+  CHECK(bench.read(*stream, address, 32 * kG) == std::vector<std::uint8_t>(32 * kG, 0));
+  REQUIRE(bench.becomesIdle(*bench.context));
+}
+
 TEST_CASE("what is mapped together with memory that other contexts use leaves when they have got further") {
   const std::string kind = EACH_BACKEND();
   Bench owner(kind, 4), other(owner);
@@ -257,9 +282,9 @@ TEST_CASE("where the driver has no memory to spare, mappings are smaller, and a 
   REQUIRE(bench.finish(*stream) == CudaError::success);
   REQUIRE(bench.becomesIdle(*bench.context));
   REQUIRE(bench.context->unmap({address, 3 * kG}).ok());
-  for (const memory::Chunk& chunk : chunks.first(3)) REQUIRE(bench.device->scrub(chunk).ok());
   const auto bytes = std::to_string(bench.device->properties().memoryBytes);
   const Variable none("ROUSE_DOUBLE_FREE_BYTES", bytes.c_str());
+  for (const memory::Chunk& chunk : chunks.first(3)) REQUIRE(bench.device->scrub(chunk).ok());
 
   // One is not made of several.
   const auto maps = callsOnDouble("cuMemMap");

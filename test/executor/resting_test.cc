@@ -273,7 +273,7 @@ TEST_CASE_METHOD(LargeFixture, "what comes is prepared in large parts where ther
   touch(a);
   REQUIRE((here(a) && done(a)));
   REQUIRE(count("restore") == 90);
-  REQUIRE((count("prepare 32") == 2 && count("prepare 26") == 1 && count("prepare") == 3));
+  REQUIRE((count("prepare 64") == 1 && count("prepare 26") == 1 && count("prepare") == 2));
 }
 
 TEST_CASE_METHOD(LargeFixture, "who comes clears others away in parts, and is not served before all of it is on its way") {

@@ -32,7 +32,8 @@ std::vector<memory::Extent> AllocationPlan::pieces(memory::Extent chunks) {
   std::vector<memory::Extent> pieces;
   for (std::uint32_t at = chunks.first, left = chunks.count; left != 0;) {
     const std::uint32_t aligned = at == 0 ? kLargest : std::uint32_t{1} << std::countr_zero(at);
-    const std::uint32_t count = std::min({kLargest, aligned, std::bit_floor(left)});
+    std::uint32_t count = std::min({kLargest, aligned, std::bit_floor(left)});
+    if (count < kSmallest) count = 1;
     pieces.push_back({at, count});
     at += count;
     left -= count;
@@ -44,13 +45,15 @@ AllocationPlan::Change AllocationPlan::change(memory::Extent piece) const {
   Change change;
   const memory::Extent around = of(piece.first);
   if (around == piece) return change;
-  change.begins.push_back(piece);
   if (around.count > piece.count) {
     change.ends.push_back(around);
-    append(change.begins, {around.first, piece.first - around.first});
-    append(change.begins, {piece.first + piece.count, around.first + around.count - piece.first - piece.count});
+    const memory::Extent whole = piece.count == 1 ? memory::Extent{piece.first & ~(kSmallest - 1), kSmallest} : piece;
+    append(change.begins, {around.first, whole.first - around.first});
+    for (std::uint32_t at = 0; at != whole.count; at += piece.count) change.begins.push_back({whole.first + at, piece.count});
+    append(change.begins, {whole.first + whole.count, around.first + around.count - whole.first - whole.count});
     return change;
   }
+  change.begins.push_back(piece);
   for (std::uint32_t at = piece.first; at != piece.first + piece.count; at += change.ends.back().count) change.ends.push_back(of(at));
   return change;
 }

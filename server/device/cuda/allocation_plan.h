@@ -2,8 +2,9 @@
 //
 // The driver maps, and unmaps, whole allocations ("offset: currently must be zero", CUDA Driver API, cuMemMap; "must not be unmapped in part",
 // cuMemUnmap), and a mapping costs nearly the same whatever its size: on an H100 access to one of 2 MiB takes 29 us, to one of 16 MiB 30, to one of 64 MiB 50
-// (bench/results). So what is mapped in one piece had better be one allocation. Sizes are powers of two, from a granule to
-// kLargest, and an allocation of n granules begins with a chunk whose number is a multiple of n, as in a buddy system.
+// (bench/results). So what is mapped in one piece had better be one allocation. Sizes are a granule, and powers of two from kSmallest to
+// kLargest, and an allocation of n granules begins with a chunk whose number is a multiple of n, as in a buddy system. There is none of two: making it of
+// two single ones costs what it saves, and who grows granule by granule finds single ones beside the first.
 //
 // Pure. Not thread-safe.
 #pragma once
@@ -19,6 +20,7 @@ class AllocationPlan {
  public:
   // Granules. What an owner is given goes by blocks of this size, too.
   static constexpr std::uint32_t kLargest = memory::Placement::kLargeBlock;
+  static constexpr std::uint32_t kSmallest = 4;
 
   // Pieces one behind the other, from chunk 0 on.
   explicit AllocationPlan(const std::vector<memory::Extent>& allocations);
@@ -29,7 +31,7 @@ class AllocationPlan {
   // What allocations the chunks may be of, if they are to be theirs alone: the fewest, ascending.
   static std::vector<memory::Extent> pieces(memory::Extent chunks);
 
-  // What is to be done, so that such a piece is an allocation.
+  // What is to be done, so that such a piece is an allocation. Nothing larger begins than what it names, or what ends.
   struct Change {
     std::vector<memory::Extent> ends;    // allocations as they are
     std::vector<memory::Extent> begins;  // of the same chunks

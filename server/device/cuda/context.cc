@@ -145,10 +145,12 @@ void CudaContext::unreach(AddressRange range) {
   if (const auto found = std::ranges::find(lanes_->reached, range); found != lanes_->reached.end()) lanes_->reached.erase(found);
 }
 
-void CudaContext::move(memory::Stream& stream, std::uint64_t to, std::uint64_t from, std::uint64_t bytes) {
+void CudaContext::move(memory::Stream& stream, std::uint64_t to, std::uint64_t from, AddressRange arrival) {
+  const std::uint64_t bytes = arrival.empty() ? kGranuleBytes : arrival.bytes;
   if (const std::shared_ptr<Lane>& lane = laneOf(stream))
-    lane->push(CopyOperation{CopyPieces({.destination = to, .source = from, .width = bytes}, lanes_->maxPitch,
-                                        [](std::uint64_t, std::uint64_t) { return true; })});
+    lane->push(CopyOperation{.pieces = CopyPieces({.destination = to, .source = from, .width = bytes}, lanes_->maxPitch,
+                                                  [](std::uint64_t, std::uint64_t) { return true; }),
+                             .arrival = arrival});
 }
 
 // Before the copies: the driver maps while its caller waits, not in a stream.
@@ -186,7 +188,7 @@ void CudaContext::restore(memory::Stream& stream, std::span<const memory::Arriva
       bytes += kGranuleBytes;
       ++at;
     } while (at != arrivals.end() && first.peer == nullptr && at->peer == nullptr && at->address == first.address + bytes && at->home == first.home + bytes);
-    move(stream, first.address, from(first), bytes);
+    move(stream, first.address, from(first), {first.address, bytes});
   }
 }
 

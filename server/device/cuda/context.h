@@ -60,8 +60,8 @@ class CudaContext final : public memory::Context {
 
  private:
   explicit CudaContext(std::shared_ptr<Lanes> lanes) : gpu_(lanes->gpu), lanes_(std::move(lanes)) {}
-  // A granule, unless other bytes are named.
-  void move(memory::Stream& stream, std::uint64_t to, std::uint64_t from, std::uint64_t bytes = kGranuleBytes);
+  // A granule, or what arrives.
+  void move(memory::Stream& stream, std::uint64_t to, std::uint64_t from, AddressRange arrival = {});
   // What is not yet.
   Status mapForArrival(std::span<const memory::Arrival> arrivals);
   bool unbroken(std::uint64_t address, std::uint64_t bytes) const;

@@ -82,9 +82,7 @@ CudaDevice::~CudaDevice() {
 
 Status CudaDevice::scrub(memory::Chunk chunk) {
   const std::lock_guard lock(gpu_->mutex);
-  if (Status status = memory_->check(chunk); !status) return status;
-  memory_->setDirty({chunk.id, 1}, true);
-  return {};
+  return memory_->scrub(chunk);
 }
 
 Status CudaDevice::withdraw(std::span<const memory::Chunk> chunks) {

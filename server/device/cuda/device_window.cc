@@ -256,6 +256,17 @@ Status DeviceWindow::grant(AddressRange mapped) {
   return gpu_->status(gpu_->driver().cuMemSetAccess(mapped.base, mapped.bytes, &access, 1), "cuMemSetAccess", text(mapped));
 }
 
+Status DeviceWindow::settle(AddressRange overwritten) {
+  for (auto mapping = find(overwritten.base); mapping != mapped_.end() && mapping->first < overwritten.end(); ++mapping) {
+    const auto fresh = fresh_.find(mapping->first);
+    if (fresh == fresh_.end()) continue;
+    gpu_->makeCurrent();
+    if (Status status = grant(rangeOf(*mapping)); !status) return status;
+    fresh_.erase(fresh);
+  }
+  return {};
+}
+
 Status DeviceWindow::settle(const std::function<Status(AddressRange)>& zero) {
   gpu_->makeCurrent();
   for (auto first = fresh_.begin(); first != fresh_.end();) {

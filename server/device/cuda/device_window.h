@@ -39,6 +39,8 @@ class DeviceWindow {
   bool unsettled() const { return !fresh_.empty(); }
   // Grants access to what has been mapped since; calls zero(range) for each range of it that may hold another's bytes.
   Status settle(const std::function<Status(AddressRange)>& zero);
+  // To the mappings of this range alone, of chunks that are to be overwritten whole.
+  Status settle(AddressRange overwritten);
 
  private:
   DeviceWindow(std::shared_ptr<Gpu> gpu, PhysicalMemory& memory, AddressRange range)

@@ -211,7 +211,14 @@ bool Lane::settle() {
 // --- Copies
 
 Lane::Step Lane::step(CopyOperation& operation) {
-  if (!settle()) return Step::done;
+  if (!operation.arrival.empty()) {
+    if (Status status = owner_.deviceWindow->settle(operation.arrival); !status) {
+      owner_.report(status.error());
+      return Step::done;
+    }
+  } else if (!settle()) {
+    return Step::done;
+  }
   while (!operation.pieces.done()) {
     if (!room()) return Step::blocked;
     CopyPiece piece = operation.pieces.current();

@@ -31,6 +31,7 @@ struct Record {
 struct CopyOperation {
   CopyPieces pieces;
   std::uint64_t cut = 0;  // bytes of the current row that are done
+  AddressRange arrival;     // what it overwrites, if it is all that waits for that memory: whatever else is fresh is settled meanwhile
 };
 // Between an array and its memory: a box of a level, x in bytes.
 struct ArrayOperation {

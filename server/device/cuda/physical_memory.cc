@@ -160,6 +160,21 @@ void PhysicalMemory::abandon(const Cut& cut) {
   for (const CUmemGenericAllocationHandle handle : cut.begun) release(handle);
 }
 
+// By whole blocks of two sizes: others are made when they are wanted, which is seldom.
+Status PhysicalMemory::scrub(memory::Chunk chunk) {
+  if (Status status = check(chunk); !status) return status;
+  dirty_[chunk.id] = true;
+  for (const std::uint32_t count : {kJoined, AllocationPlan::kLargest}) {
+    const memory::Extent block{chunk.id & ~(count - 1), count};
+    if (block.first + count > chunks_.size()) return {};
+    for (std::uint32_t id = block.first; id != block.first + count; ++id)
+      if (mapped_[id] || !dirty_[id] || !check(chunks_[id])) return {};
+    if (plan_.of(block.first).count >= count) continue;
+    if (Status status = shape(block); !status) return status;
+  }
+  return {};
+}
+
 void PhysicalMemory::setMapped(memory::Extent chunks, bool mapped) { std::fill_n(mapped_.begin() + chunks.first, chunks.count, mapped); }
 
 void PhysicalMemory::setDirty(memory::Extent chunks, bool dirty) { std::fill_n(dirty_.begin() + chunks.first, chunks.count, dirty); }
@@ -180,8 +195,8 @@ Status PhysicalMemory::withdraw(std::span<const memory::Chunk> chunks) {
 
 Status PhysicalMemory::withdraw(memory::Extent piece) {
   AllocationPlan::Change gone = plan_.change(piece);
-  if (gone.needed()) gone.begins.erase(gone.begins.begin());
-  else gone.ends.push_back(piece);
+  if (!gone.needed()) gone.ends.push_back(piece);
+  std::erase_if(gone.begins, [&](memory::Extent each) { return each.first >= piece.first && each.first < piece.first + piece.count; });
   for (std::uint32_t i = 0; i < piece.count; ++i) gone.begins.push_back({piece.first + i, 1});
   return remake(gone, piece);
 }

@@ -23,6 +23,9 @@ class PhysicalMemory {
   // As memory::Device. Locked.
   Status withdraw(std::span<const memory::Chunk> chunks);
   Status supply(memory::Chunk chunk);
+  // Zeroed when it is mapped again, with its neighbours. The last of a block of which none is mapped, and none holds anything, makes that an allocation: what
+  // is free ends up in large ones while nobody waits.
+  Status scrub(memory::Chunk chunk);
 
   // --- Allocations. Locked.
   memory::Extent allocationOf(std::uint32_t chunk) const { return plan_.of(chunk); }
@@ -63,6 +66,8 @@ class PhysicalMemory {
   Status remake(const AllocationPlan::Change& change, memory::Extent without = {});
   void adopt(const AllocationPlan::Change& change, const Handles& begun);
   void release(CUmemGenericAllocationHandle handle);
+
+  static constexpr std::uint32_t kJoined = 8;
 
   std::shared_ptr<Gpu> gpu_;
   std::vector<memory::Chunk> chunks_;
