@@ -329,12 +329,11 @@ class Device {
   // Makes the chunk read as zero before it goes to another function. Not mapped anywhere meanwhile.
   virtual Status scrub(Chunk) = 0;
 
-  // Other processes may use the same GPU's memory (isolated executors): the chunk gives its memory up, whatever it holds, and cannot be
-  // mapped until supply() has given it some again, which reads as zero. It is mapped nowhere. memoryAllocation from supply(): there is none
-  // just now. invalidValue: it has none already, or has some. Several with consecutive numbers may cost as much as one.
+  // Other processes may use the same GPU's memory (isolated executors): the chunks give their memory up, whatever they hold, and cannot be
+  // mapped until supply() has given them some again, which reads as zero. They are mapped nowhere. supply() says how many, from the first on, have some now:
+  // fewer than all where there is no more just then. invalidValue: one has none already, or has some. Several with consecutive numbers may cost as much as one.
   virtual Status withdraw(std::span<const Chunk>) { return Error{CudaError::notSupported, "its memory cannot be given up"}; }
-  Status withdraw(Chunk chunk) { return withdraw(std::span(&chunk, 1)); }
-  virtual Status supply(Chunk) { return Error{CudaError::notSupported, "its memory cannot be given up"}; }
+  virtual Result<std::size_t> supply(std::span<const Chunk>) { return Error{CudaError::notSupported, "its memory cannot be given up"}; }
 
   // Chunks for a device of the same kind in another process to read, at most kMostSharedChunks, for as long as that has them: the
   // content is the caller's to keep. notSupported where this device's memory cannot be had elsewhere.

@@ -91,17 +91,15 @@ Result<bool> Guest::turn(std::uint64_t lacking, std::uint64_t now, const Told& t
   busy_ = now - activeAt_ < kQuietNs && activeAt_ != 0;
   bool did = false;
   if (returning_ != 0 && now >= retryAt_) {
-    for (std::size_t i = 0; i < kChunksPerTurn && returning_ != 0; ++i) {
-      const Status status = memory_.supply(owner_, chunks_.back());
-      if (!status && status.error().code != CudaError::memoryAllocation) return status.error();
-      if (!status) {
-        retryAt_ = now + kRetryNs;  // somebody else has it just now
-        break;
-      }
-      chunks_.pop_back();
-      --returning_;
-      did = true;
-    }
+    const auto last = std::span(chunks_).last(std::min<std::size_t>(kChunksPerTurn, returning_));
+    std::ranges::sort(last, {}, &memory::Chunk::id);  // neighbours together
+    const auto supplied = memory_.supply(owner_, last);
+    if (!supplied) return supplied.error();
+    if (*supplied != last.size()) retryAt_ = now + kRetryNs;  // somebody else has it just now
+    const auto first = chunks_.end() - static_cast<std::ptrdiff_t>(last.size());
+    chunks_.erase(first, first + static_cast<std::ptrdiff_t>(*supplied));
+    returning_ -= *supplied;
+    did = *supplied != 0;
     if (!account()) std::abort();  // less than before
   }
   if (admitted_) {

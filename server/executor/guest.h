@@ -81,8 +81,8 @@ class Guest final : public Sharer {
   static memory::OwnerId ownerOf(std::uint64_t number) { return (memory::OwnerId{1} << 63) | number; }
 
  private:
-  // Giving one up or making one takes a driver some ten microseconds; this many a turn keep rings moving.
-  static constexpr std::size_t kChunksPerTurn = 16;
+  // Giving one up or making one takes a driver some ten microseconds, or as many as are neighbours; this many a turn keep rings moving.
+  static constexpr std::size_t kChunksPerTurn = memory::Placement::kLargeBlock;
   // Without a sign of work for so long it is taken for quiet. Signs come every kActiveNs (executor.cc).
   static constexpr std::uint64_t kQuietNs = 200'000'000;
   static constexpr std::uint64_t kRetryNs = 10'000'000;

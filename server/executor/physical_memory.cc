@@ -49,10 +49,11 @@ Status PhysicalMemory::withdraw(memory::OwnerId owner, std::size_t count, std::v
   return device_->withdraw(std::span(to).subspan(before));
 }
 
-Status PhysicalMemory::supply(memory::OwnerId owner, memory::Chunk chunk) {
-  if (Status status = device_->supply(chunk); !status) return status;
-  put(owner, chunk);
-  return {};
+Result<std::size_t> PhysicalMemory::supply(memory::OwnerId owner, std::span<const memory::Chunk> chunks) {
+  auto supplied = device_->supply(chunks);
+  if (supplied)
+    for (const memory::Chunk& chunk : chunks.first(*supplied)) put(owner, chunk);
+  return supplied;
 }
 
 void PhysicalMemory::handOver(memory::OwnerId from, memory::OwnerId to, memory::Chunk chunk) {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -93,7 +94,7 @@ class PhysicalMemory {
   // Up to `count` chunks give their memory up and are the owner's, appended; fewer only when no more are free. The one that fails is lost.
   Status withdraw(memory::OwnerId owner, std::size_t count, std::vector<memory::Chunk>& to);
   // One of them has memory again, and is put back. Or fails, and nothing has changed.
-  Status supply(memory::OwnerId owner, memory::Chunk chunk);
+  Result<std::size_t> supply(memory::OwnerId owner, std::span<const memory::Chunk> chunks);
   // It is the other's from now on.
   void handOver(memory::OwnerId from, memory::OwnerId to, memory::Chunk chunk);
   // What is promised here, and to whom, another executor decides: all that there is may be promised to each, by count.

@@ -172,7 +172,6 @@ class FakeDevice final : public memory::Device {
     ++scrubs;
     return {};
   }
-  using memory::Device::withdraw;
   Status withdraw(std::span<const memory::Chunk> chunks) override {
     for (const memory::Chunk& chunk : chunks) {
       if (inUse_.count(chunk.id)) broken("a mapped chunk gives its memory up");
@@ -180,11 +179,13 @@ class FakeDevice final : public memory::Device {
     }
     return {};
   }
-  Status supply(memory::Chunk chunk) override {
-    if (failSupply) return Error{CudaError::memoryAllocation, "there is none just now"};
-    if (absent_.erase(chunk.id) == 0) broken("a chunk with memory gets some");
-    bytes_.erase(chunk.id);
-    return {};
+  Result<std::size_t> supply(std::span<const memory::Chunk> chunks) override {
+    if (failSupply) return std::size_t{0};
+    for (const memory::Chunk& chunk : chunks) {
+      if (absent_.erase(chunk.id) == 0) broken("a chunk with memory gets some");
+      bytes_.erase(chunk.id);
+    }
+    return chunks.size();
   }
   Result<std::unique_ptr<memory::Context>> createContext(const memory::ContextOptions&,
                                                          memory::ContextObserver& observer) override {

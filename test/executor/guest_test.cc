@@ -125,7 +125,7 @@ TEST_CASE_METHOD(Guests, "a guest that does not make room in time is left alone 
 TEST_CASE_METHOD(Guests, "in an isolated executor all others are one guest, who comes first") {
   memory.promiseElsewhere();
   Guest& others = *guests.emplace_back(std::make_unique<Guest>(Guest::kOthers, memory, true));
-  for (std::uint32_t id = 0; id < 8; ++id) REQUIRE(device.withdraw({id, kG}).ok());
+  REQUIRE(device.withdraw(device.chunks().first(8)).ok());
   others.holdAbsent(8 * kG);
   const auto a = add(5);
   CHECK(calls[Guest::kOthers] == 3 * kG);  // the session waits for five
@@ -155,7 +155,7 @@ TEST_CASE_METHOD(Guests, "in an isolated executor all others are one guest, who 
 }
 
 TEST_CASE_METHOD(Guests, "what has no memory when a shared executor is started is handed over to those who have it") {
-  for (std::uint32_t id = 0; id < 5; ++id) REQUIRE(device.withdraw({id, kG}).ok());
+  REQUIRE(device.withdraw(device.chunks().first(5)).ok());
   Guest& others = *guests.emplace_back(std::make_unique<Guest>(Guest::kOthers, memory, false));
   others.holdAbsent(5 * kG);
   Guest& one = invite(1, 3);

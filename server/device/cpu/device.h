@@ -25,12 +25,8 @@ class CpuDevice final : public memory::Device {
   memory::Acquisitions acquisitions() const override { return {.deviceAllocations = 1}; }
   std::span<const memory::Chunk> chunks() const override { return memory_->chunks(); }
   Status scrub(memory::Chunk chunk) override { return memory_->scrub(chunk); }
-  Status withdraw(std::span<const memory::Chunk> chunks) override {
-    for (const memory::Chunk& chunk : chunks)
-      if (Status status = memory_->withdraw(chunk); !status) return status;
-    return {};
-  }
-  Status supply(memory::Chunk chunk) override { return memory_->supply(chunk); }
+  Status withdraw(std::span<const memory::Chunk> chunks) override { return memory_->withdraw(chunks); }
+  Result<std::size_t> supply(std::span<const memory::Chunk> chunks) override { return memory_->supply(chunks); }
   Result<std::unique_ptr<memory::Context>> createContext(const memory::ContextOptions& options,
                                                          memory::ContextObserver& observer) override;
   Result<memory::SharedChunks> exportChunks(std::span<const memory::Chunk> chunks) override;

@@ -129,21 +129,26 @@ Status PhysicalMemory::scrub(memory::Chunk chunk) {
 }
 
 // What is no page of the file's is nobody's memory.
-Status PhysicalMemory::withdraw(memory::Chunk chunk) {
-  if (auto status = check(chunk); !status) return status;
-  const std::uint64_t begin = offsetOf(chunk), end = begin + chunk.bytes;
-  if (!empty(begin, end))
-    if (Status status = drop(begin, end); !status) return status;
-  takeKept(chunk);
-  absent_[chunk.id] = true;
+Status PhysicalMemory::withdraw(std::span<const memory::Chunk> chunks) {
+  for (const memory::Chunk& chunk : chunks)
+    if (auto status = check(chunk); !status) return status;
+  for (const memory::Chunk& chunk : chunks) {
+    const std::uint64_t begin = offsetOf(chunk), end = begin + chunk.bytes;
+    if (!empty(begin, end))
+      if (Status status = drop(begin, end); !status) return status;
+    takeKept(chunk);
+    absent_[chunk.id] = true;
+  }
   return {};
 }
 
-Status PhysicalMemory::supply(memory::Chunk chunk) {
-  if (auto status = known(chunk); !status) return status;
-  if (!absent_[chunk.id]) return Error{CudaError::invalidValue, "cpu device: chunk " + std::to_string(chunk.id) + " has memory"};
-  absent_[chunk.id] = false;
-  return {};
+Result<std::size_t> PhysicalMemory::supply(std::span<const memory::Chunk> chunks) {
+  for (const memory::Chunk& chunk : chunks) {
+    if (auto status = known(chunk); !status) return status.error();
+    if (!absent_[chunk.id]) return Error{CudaError::invalidValue, "cpu device: chunk " + std::to_string(chunk.id) + " has memory"};
+  }
+  for (const memory::Chunk& chunk : chunks) absent_[chunk.id] = false;
+  return chunks.size();
 }
 
 }  // namespace rouse::cpu

@@ -27,8 +27,8 @@ class PhysicalMemory {
   // Fails for a chunk that is not one of these, or has no memory.
   Status check(memory::Chunk chunk) const;
   // As memory::Device.
-  Status withdraw(memory::Chunk chunk);
-  Status supply(memory::Chunk chunk);
+  Status withdraw(std::span<const memory::Chunk> chunks);
+  Result<std::size_t> supply(std::span<const memory::Chunk> chunks);
   Status scrub(memory::Chunk chunk);
   // Whether the chunk is one whose pages were kept; it counts as in use from now on.
   bool takeKept(memory::Chunk chunk);

@@ -160,7 +160,7 @@ Status CudaContext::mapForArrival(std::span<const memory::Arrival> arrivals) {
   for (auto at = arrivals.begin(); at != arrivals.end();) {
     run.clear();
     const std::uint64_t address = at->address;
-    for (; at != arrivals.end() && at->address == address + run.size() * kGranuleBytes && !window.has(at->address, at->chunk); ++at) run.push_back(at->chunk);
+    for (; at != arrivals.end() && at->address == address + run.size() * kGranuleBytes && !window.hasOver(at->address, at->chunk); ++at) run.push_back(at->chunk);
     if (run.empty())
       ++at;
     else if (Status status = window.mapOver(address, run); !status)

@@ -90,9 +90,9 @@ Status CudaDevice::withdraw(std::span<const memory::Chunk> chunks) {
   return memory_->withdraw(chunks);
 }
 
-Status CudaDevice::supply(memory::Chunk chunk) {
+Result<std::size_t> CudaDevice::supply(std::span<const memory::Chunk> chunks) {
   const std::lock_guard lock(gpu_->mutex);
-  return memory_->supply(chunk);
+  return memory_->supply(chunks);
 }
 
 Result<std::unique_ptr<memory::Context>> CudaDevice::createContext(const memory::ContextOptions& options,

@@ -20,7 +20,7 @@ class CudaDevice final : public memory::Device {
   // Remembered; done together with its neighbours when it is mapped again.
   Status scrub(memory::Chunk chunk) override;
   Status withdraw(std::span<const memory::Chunk> chunks) override;
-  Status supply(memory::Chunk chunk) override;
+  Result<std::size_t> supply(std::span<const memory::Chunk> chunks) override;
   Result<std::unique_ptr<memory::Context>> createContext(const memory::ContextOptions& options,
                                                          memory::ContextObserver& observer) override;
   Result<memory::SharedChunks> exportChunks(std::span<const memory::Chunk> chunks) override;

@@ -137,9 +137,9 @@ Status DeviceWindow::mapOver(std::uint64_t address, std::span<const memory::Chun
   return {};
 }
 
-bool DeviceWindow::has(std::uint64_t address, memory::Chunk chunk) const {
+bool DeviceWindow::hasOver(std::uint64_t address, memory::Chunk chunk) const {
   const auto mapping = find(address);
-  return mapping != mapped_.end() && mapping->second.first + (address - mapping->first) / kGranuleBytes == chunk.id;
+  return mapping != mapped_.end() && mapping->second.first + (address - mapping->first) / kGranuleBytes == chunk.id && !memory_.dirty(chunk.id);
 }
 
 AddressRange DeviceWindow::together(AddressRange range) const {

@@ -28,8 +28,8 @@ class DeviceWindow {
   // What is mapped in part by an allocation of the range moves to others, at its address: nobody may be using it, and it has a moment to wait for.
   Status unmap(AddressRange range);
 
-  // Whether that chunk is mapped there.
-  bool has(std::uint64_t address, memory::Chunk chunk) const;
+  // Whether that chunk is mapped there, by mapOver() or long since.
+  bool hasOver(std::uint64_t address, memory::Chunk chunk) const;
   // The range, granules of which are mapped, and what else its allocations are mapped at.
   AddressRange together(AddressRange range) const;
 

@@ -179,18 +179,22 @@ void PhysicalMemory::setMapped(memory::Extent chunks, bool mapped) { std::fill_n
 
 void PhysicalMemory::setDirty(memory::Extent chunks, bool dirty) { std::fill_n(dirty_.begin() + chunks.first, chunks.count, dirty); }
 
+Status PhysicalMemory::forEachPiece(std::span<const memory::Chunk> chunks, const std::function<Status(memory::Extent)>& visit) {
+  for (auto at = chunks.begin(); at != chunks.end();) {
+    memory::Extent run{at->id, 0};
+    for (; at != chunks.end() && at->id == run.first + run.count; ++at) ++run.count;
+    for (const memory::Extent& piece : AllocationPlan::pieces(run))
+      if (Status status = visit(piece); !status) return status;
+  }
+  return {};
+}
+
 Status PhysicalMemory::withdraw(std::span<const memory::Chunk> chunks) {
   for (const memory::Chunk& chunk : chunks) {
     if (Status status = check(chunk); !status) return status;
     if (mapped_[chunk.id]) return Error{CudaError::invalidValue, gpu_->name() + ": chunk " + std::to_string(chunk.id) + " is mapped"};
   }
-  for (auto at = chunks.begin(); at != chunks.end();) {
-    memory::Extent run{at->id, 0};
-    for (; at != chunks.end() && at->id == run.first + run.count; ++at) ++run.count;
-    for (const memory::Extent& piece : AllocationPlan::pieces(run))
-      if (Status status = withdraw(piece); !status) return status;
-  }
-  return {};
+  return forEachPiece(chunks, [this](memory::Extent piece) { return withdraw(piece); });
 }
 
 Status PhysicalMemory::withdraw(memory::Extent piece) {
@@ -201,16 +205,46 @@ Status PhysicalMemory::withdraw(memory::Extent piece) {
   return remake(gone, piece);
 }
 
-Status PhysicalMemory::supply(memory::Chunk chunk) {
-  if (Status status = known(chunk); !status) return status;
-  if (plan_.of(chunk.id).count != 1 || handles_[chunk.id] != kNone)
-    return Error{CudaError::invalidValue, gpu_->name() + ": chunk " + std::to_string(chunk.id) + " has memory"};
+Result<std::size_t> PhysicalMemory::supply(std::span<const memory::Chunk> chunks) {
+  for (const memory::Chunk& chunk : chunks) {
+    if (Status status = known(chunk); !status) return status.error();
+    if (check(chunk)) return Error{CudaError::invalidValue, gpu_->name() + ": chunk " + std::to_string(chunk.id) + " has memory"};
+  }
   gpu_->makeCurrent();
+  std::size_t supplied = 0;
+  bool more = true;
+  const Status status = forEachPiece(chunks, [&](memory::Extent piece) -> Status {
+    if (!more) return {};
+    auto some = supply(piece);
+    if (!some) return some.error();
+    supplied += *some;
+    more = *some == piece.count;
+    return {};
+  });
+  if (!status) return status.error();
+  return supplied;
+}
+
+Result<std::size_t> PhysicalMemory::supply(memory::Extent piece) {
+  const AllocationPlan::Change whole = plan_.change(piece);
   Handles made;
-  if (Status status = make(*gpu_, shareable_, {{chunk.id, 1}}, {}, made); !status) return status;
-  handles_[chunk.id] = made.front();
-  dirty_[chunk.id] = true;
-  return {};
+  Status status = make(*gpu_, shareable_, {piece}, {}, made);
+  if (status) {
+    adopt({.ends = whole.ends, .begins = {piece}}, made);
+    setDirty(piece, true);
+    return piece.count;
+  }
+  if (status.error().code != CudaError::memoryAllocation) return status.error();
+  for (std::uint32_t i = 0; piece.count != 1 && i < piece.count; ++i) {
+    made.clear();
+    if (status = make(*gpu_, shareable_, {{piece.first + i, 1}}, {}, made); !status) {
+      if (status.error().code != CudaError::memoryAllocation) return status.error();
+      return i;
+    }
+    handles_[piece.first + i] = made.front();
+    dirty_[piece.first + i] = true;
+  }
+  return piece.count == 1 ? 0 : piece.count;
 }
 
 Status PhysicalMemory::check(memory::Chunk chunk) const {

@@ -2,7 +2,9 @@
 // are made anew, of the same chunks, where others are wanted.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "server/device/cuda/allocation_plan.h"
@@ -22,7 +24,7 @@ class PhysicalMemory {
   Status check(memory::Chunk chunk) const;
   // As memory::Device. Locked.
   Status withdraw(std::span<const memory::Chunk> chunks);
-  Status supply(memory::Chunk chunk);
+  Result<std::size_t> supply(std::span<const memory::Chunk> chunks);
   // Zeroed when it is mapped again, with its neighbours. The last of a block of which none is mapped, and none holds anything, makes that an allocation: what
   // is free ends up in large ones while nobody waits.
   Status scrub(memory::Chunk chunk);
@@ -59,7 +61,10 @@ class PhysicalMemory {
   PhysicalMemory(std::shared_ptr<Gpu> gpu, bool shareable, const std::vector<memory::Extent>& allocations, const Handles& handles);
 
   Status known(memory::Chunk chunk) const;
+  static Status forEachPiece(std::span<const memory::Chunk> chunks, const std::function<Status(memory::Extent)>& visit);
   Status withdraw(memory::Extent piece);
+  // Chunks that have none get memory, in one piece; or fewer of the first, one by one, and how many.
+  Result<std::size_t> supply(memory::Extent piece);
   // All of them, or none; those of `without` get no memory.
   static Status make(Gpu& gpu, bool shareable, const std::vector<memory::Extent>& allocations, memory::Extent without, Handles& handles);
   // Where there is no memory to do it with just now, larger ones do not begin, and smaller ones only if there is once the larger has ended.
