@@ -87,7 +87,10 @@ CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode hNode, CUDA_KERNEL_NODE_PARAM
   if (nodeParams == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (const CUresult error = call([&] { return cudaGraphKernelNodeGetParams(hNode, &found); }); error != CUDA_SUCCESS) return error;
   *nodeParams = {};
-  nodeParams->func = reinterpret_cast<CUfunction>(found.func);
+  // The runtime names kernels of the program by their addresses there, the driver by a handle.
+  cudaKernel_t handle = nullptr;
+  if (const CUresult error = call([&] { return cudaGetKernel(&handle, found.func); }); error != CUDA_SUCCESS) return error;
+  nodeParams->func = reinterpret_cast<CUfunction>(handle);
   nodeParams->gridDimX = found.gridDim.x;
   nodeParams->gridDimY = found.gridDim.y;
   nodeParams->gridDimZ = found.gridDim.z;

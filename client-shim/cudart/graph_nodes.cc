@@ -3,6 +3,7 @@
 
 #include "client-shim/cudart/graph/arguments.h"
 #include "client-shim/cudart/implementations.h"
+#include "client-shim/cudart/module_registry.h"
 
 namespace rouse::cudart::impl {
 namespace {
@@ -68,7 +69,10 @@ cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t* pGraphNode, cudaGraph_t grap
 cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodeParams* pNodeParams) {
   return get<KernelParams>(node, [&](KernelParams& params, Node* found) {
     params.pointers = pointersInto(params.function, *found->device, params.arguments);
-    *pNodeParams = {const_cast<void*>(params.function), params.grid, params.block, params.sharedBytes, params.pointers.data(), nullptr};
+    // The program's own name for it: what <<<>>> compiles to launches by a handle (cudaKernel_t), and programs look for the kernel's address.
+    const Function* const function = ModuleRegistry::get().findFunction(params.function);
+    const void* const named = function != nullptr && function->hostFunction != nullptr ? function->hostFunction : params.function;
+    *pNodeParams = {const_cast<void*>(named), params.grid, params.block, params.sharedBytes, params.pointers.data(), nullptr};
   });
 }
 

@@ -71,6 +71,20 @@ void forks() {
   size_t nodes = 0;
   CHECK(cudaGraphGetNodes(graph, nullptr, &nodes));
   EXPECT(nodes == 8);
+  // Programs look for a kernel by its address, whatever <<<>>> launches it by. CUDA does not say that they find it.
+  std::vector<cudaGraphNode_t> all(nodes);
+  CHECK(cudaGraphGetNodes(graph, all.data(), &nodes));
+  int steps = 0, joins = 0;
+  for (cudaGraphNode_t node : all) {
+    cudaKernelNodeParams params{};
+    CHECK(cudaGraphNodeGetType(node, &type));
+    if (type != cudaGraphNodeTypeKernel) continue;
+    CHECK(cudaGraphKernelNodeGetParams(node, &params));
+    EXPECT(params.func != nullptr && params.blockDim.x == kBlock && params.kernelParams != nullptr);
+    steps += params.func == (void*)step;
+    joins += params.func == (void*)join;
+  }
+  EXPECT(!check::throughRouse() || (steps == 4 && joins == 1));
 
   cudaGraphExec_t exec;
   CHECK(cudaGraphInstantiate(&exec, graph, 0));
