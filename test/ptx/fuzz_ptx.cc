@@ -12,14 +12,16 @@ using namespace rouse;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  try {
-    const ptx::Module module = ptx::parse(text);
-    ptx::checkModule(module);
-    const ptx::CallGraph graph(module);
-    const ptx::Description description = ptx::describe(module, graph);
-    if (description.initialValues.size() != description.module.variables.size()) std::abort();
-  } catch (const ptx::Failure& failure) {
-    if (!failure.error().message.starts_with("PTX line ") && !failure.error().message.starts_with("line ")) std::abort();
+  for (const ptx::Uncovered uncovered : {ptx::Uncovered::fails, ptx::Uncovered::leftOut}) {
+    try {
+      ptx::Module module = ptx::parse(text, uncovered);
+      ptx::checkModule(module, uncovered);
+      const ptx::CallGraph graph(module);
+      const ptx::Description description = ptx::describe(module, graph);
+      if (description.initialValues.size() != description.module.variables.size()) std::abort();
+    } catch (const ptx::Failure& failure) {
+      if (!failure.error().message.starts_with("PTX line ") && !failure.error().message.starts_with("line ")) std::abort();
+    }
   }
   return 0;
 }

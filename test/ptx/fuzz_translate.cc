@@ -10,7 +10,7 @@ using namespace rouse;
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   // Long enough for kernels, short enough for many of them in a second.
   if (size > 16384) return 0;
-  auto program = cpu::Program::translate({reinterpret_cast<const char*>(data), size});
+  auto program = cpu::Program::translate({reinterpret_cast<const char*>(data), size}, {.leavesOut = true});
   if (!program) {
     if (program.error().code == CudaError::success || program.error().message.empty()) std::abort();
     return 0;

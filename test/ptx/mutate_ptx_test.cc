@@ -20,7 +20,8 @@ constexpr std::string_view kKernel =
 
 bool accepted(const std::string& text) {
   try {
-    ptx::checkModule(ptx::parse(text));
+    ptx::Module module = ptx::parse(text);
+    ptx::checkModule(module);
     return true;
   } catch (const ptx::Failure&) {
     return false;

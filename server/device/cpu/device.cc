@@ -33,7 +33,7 @@ Result<std::unique_ptr<memory::Device>> CpuDevice::open(const memory::DeviceOpti
     if (!board) return std::move(board).error();
     links = std::make_unique<LinkUse>(std::move(board).value());
   }
-  Compilation compilation{.service = std::move(service)};
+  Compilation compilation{.service = std::move(service), .leavesOut = true};
   if (!options.codeCache.empty()) {
     auto cache = CodeCache::open(options.codeCache, options.codeCacheBytes);
     // Kernels are compiled anew each time, then: slower, and no reason not to serve.

@@ -61,6 +61,7 @@ struct Compilation {
   std::shared_ptr<CodeCache> cache = nullptr;  // where code that has been made before is found, and new code kept; null: nowhere
   std::shared_ptr<CompileService> service = nullptr;  // in processes of its own, in bounded time and memory; null: in this process, without bounds
   bool sideBySide = true;  // threads may share vectors, where the processor has vectors (AVX2); false to compare
+  bool leavesOut = false;  // functions that need what is not covered make those kernels fail that call them, when they are compiled, not the module; but one without any other kernel
 };
 
 class Program {

@@ -108,7 +108,7 @@ const Signature& signatureOf(const Module& module, const Function& caller, const
   return caller.prototypes[call.prototype];
 }
 
-void checkModule(const Module& module) {
+void checkModule(Module& module, Uncovered uncovered) {
   for (const Variable& variable : module.variables) {
     if (variable.linkage == Linkage::external)
       failUnsupported(variable.line,
@@ -129,7 +129,7 @@ void checkModule(const Module& module) {
       if (address.isFunction) checkAddress(address.index, variable.line);
     }
   }
-  for (const Function& function : module.functions) {
+  const auto checkFunction = [&](const Function& function) {
     for (const Instruction& instruction : function.instructions) {
       if (instruction.opcode == Opcode::call) {
         checkCall(module, function, instruction);
@@ -141,7 +141,8 @@ void checkModule(const Module& module) {
         }
       }
     }
-  }
+  };
+  for (Function& function : module.functions) (void)isCovered(function, uncovered, [&] { checkFunction(function); });
 }
 
 }  // namespace rouse::ptx

@@ -12,8 +12,8 @@ namespace rouse::ptx {
 enum class RuntimeFunction : std::uint8_t { vprintf, assertFail, malloc, free };
 std::optional<RuntimeFunction> runtimeFunctionNamed(std::string_view name);
 
-// Throws Failure.
-void checkModule(const Module&);
+// Throws Failure: for what is not covered if that fails, or is outside functions.
+void checkModule(Module&, Uncovered = Uncovered::fails);
 
 // The signature of a call: the callee's, or the prototype's.
 const Signature& signatureOf(const Module&, const Function& caller, const Call&);

@@ -1,5 +1,7 @@
 #include "server/device/ptx/module.h"
 
+#include <algorithm>
+
 namespace rouse::ptx {
 namespace {
 
@@ -15,6 +17,18 @@ Space spaceOf(const Instruction& instruction) {
   if (instruction.has(constant)) return Space::constant;
   if (instruction.has(param) || instruction.has(param_entry) || instruction.has(param_func)) return Space::param;
   return Space::generic;
+}
+
+void leaveOut(Function& function, std::string why) {
+  if (function.notCovered.empty()) function.notCovered = std::move(why);
+  function.registers.clear();
+  function.locals.clear();
+  function.parameters.resize(std::min(function.parameters.size(), function.signature.inputs.size() + function.signature.results.size()));
+  function.instructions.clear();
+  function.labels.clear();
+  function.targetLists.clear();
+  function.prototypes.clear();
+  function.calls.clear();
 }
 
 std::string Module::textOf(const Instruction& instruction) const {

@@ -135,7 +135,15 @@ struct Function {
   std::vector<Signature> prototypes;
   std::vector<Call> calls;
   std::uint32_t line = 0;
+  std::string notCovered;  // why it is left without a body (leaveOut()), though it is defined; empty: it is not
 };
+
+// What becomes of a function that needs what is not covered.
+enum class Uncovered : std::uint8_t {
+  fails,    // as all of its module does
+  leftOut,  // it is left without a body, and only who wants to run it is refused
+};
+void leaveOut(Function&, std::string why);
 
 struct Module {
   std::unique_ptr<const std::string> source;

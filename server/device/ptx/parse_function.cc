@@ -87,7 +87,13 @@ void Parser::functionDirectives(Function& function, Signature& signature) {
     } else if (acceptDotted("attribute")) {
       skipParenthesised();
     } else if (token_.text == "reqnctapercluster" || token_.text == "explicitcluster") {
-      failUnsupported(line, "'." + std::string(token_.text) + "': clusters of blocks");
+      const std::string directive(token_.text);
+      (void)isCovered(function, uncovered_, [&] { failUnsupported(line, "'." + directive + "': clusters of blocks"); });
+      advance();
+      if (token_.kind == Token::Kind::integer) {
+        do expectInteger("a number of blocks");
+        while (accept(','));
+      }
     } else {
       failUnsupported(line, "directive '." + std::string(token_.text) + "'");
     }
@@ -117,7 +123,24 @@ void Parser::prepareBody(Function& function, const Signature& signature) {
   function.parameterBytes = static_cast<std::uint32_t>(offset);
 }
 
+// A body that is left out ends where its braces do: what it says is read once more from the beginning, since it was left anywhere.
 void Parser::body(Function& function) {
+  const Lexer lexer = lexer_;
+  const Token token = token_, ahead = ahead_;
+  const bool hasAhead = hasAhead_;
+  const std::size_t scopes = scopes_.size();
+  const bool covered = isCovered(function, uncovered_, [&] { coveredBody(function); });
+  if (!function.notCovered.empty()) leaveOut(function, {});
+  if (covered) return;
+  scopes_.resize(scopes);
+  lexer_ = lexer;
+  token_ = token;
+  ahead_ = ahead;
+  hasAhead_ = hasAhead;
+  skipBraces("function '" + std::string(function.name) + "'");
+}
+
+void Parser::coveredBody(Function& function) {
   rangeRegisters_.clear();
   labelScopes_.assign(1, {});
   labelScope_ = 0;

@@ -11,14 +11,14 @@ constexpr std::uint32_t kNewestVersion = 99;
 
 }  // namespace
 
-Module parse(std::string_view text) {
+Module parse(std::string_view text, Uncovered uncovered) {
   if (text.size() > kLargestText) {
     failUnsupported(1, "text of " + std::to_string(text.size()) + " bytes; at most " + std::to_string(kLargestText));
   }
   Module module;
   module.source = std::make_unique<const std::string>(text.substr(0, text.find_last_not_of('\0') + 1));
   module.text = *module.source;
-  Parser(module).run();
+  Parser(module, uncovered).run();
   return module;
 }
 

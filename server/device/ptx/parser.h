@@ -11,15 +11,15 @@
 
 namespace rouse::ptx {
 
-// Parses, resolves and checks a module. Throws Failure.
-Module parse(std::string_view text);
+// Parses, resolves and checks a module. Throws Failure: for what is malformed always, for what is not covered if it is outside functions or that fails.
+Module parse(std::string_view text, Uncovered = Uncovered::fails);
 
 // Checks one instruction against the instruction table. Throws Failure.
 void checkInstruction(const Module&, const Function&, const Instruction&);
 
 class Parser {
  public:
-  explicit Parser(Module& module) : module_(module), lexer_(module.text) { advance(); }
+  Parser(Module& module, Uncovered uncovered) : module_(module), uncovered_(uncovered), lexer_(module.text) { advance(); }
   void run();
 
   // Of an expression: .s64 or .u64.
@@ -110,6 +110,7 @@ class Parser {
   void functionDirectives(Function&, Signature&);
   void prepareBody(Function&, const Signature&);
   void body(Function&);
+  void coveredBody(Function&);
   void statement(Function&);
   void bodyDirective(Function&);
   void labelled(Function&);
@@ -132,6 +133,7 @@ class Parser {
   std::string quoteFrom(const Token&) const;
 
   Module& module_;
+  const Uncovered uncovered_;
   Lexer lexer_;
   Token token_;
   Token ahead_;

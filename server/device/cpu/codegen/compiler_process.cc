@@ -22,6 +22,7 @@
 #include "server/device/cpu/codegen/compiler_messages.h"
 #include "server/device/cpu/codegen/file_io.h"
 #include "server/device/cpu/codegen/large_stack.h"
+#include "server/device/ptx/check_module.h"
 #include "server/device/ptx/failure.h"
 #include "server/device/ptx/parser.h"
 #include "server/device/cpu/runtime/sanitizer.h"
@@ -197,7 +198,9 @@ std::string read(const ProgramText& text, int file) {
   wire::OwnedFd textFile;
   if (!receiveMessage(socket, &text, sizeof text, &textFile) || !textFile) ::_exit(kExitFailed);
   try {
-    const ptx::Module module = ptx::parse(read(text, textFile.get()));
+    // What the executor would not have is refused there.
+    ptx::Module module = ptx::parse(read(text, textFile.get()), ptx::Uncovered::leftOut);
+    ptx::checkModule(module, ptx::Uncovered::leftOut);
     textFile.reset();
     const ptx::CallGraph graph(module);
     Units units(module, graph);

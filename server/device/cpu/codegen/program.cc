@@ -43,6 +43,7 @@ class PtxProgram : public Program {
     }
     return guarded<KernelCode>([&]() -> Result<KernelCode> {
       const std::uint32_t function = description_.functions[kernel];
+      if (Status covered = isCovered(graph_.reachable(function)); !covered) return covered.error();
       bool pointersWait = false;
       if (Status ready = prepare(); !ready) return ready.error();
       if (usesPointers(function)) {
@@ -117,6 +118,13 @@ class PtxProgram : public Program {
     return {};
   }
 
+  Status isCovered(const std::vector<std::uint32_t>& functions) const {
+    for (const std::uint32_t function : functions) {
+      if (const std::string& why = module_.functions[function].notCovered; !why.empty()) return Error{CudaError::notSupported, why};
+    }
+    return {};
+  }
+
   bool usesPointers(std::uint32_t function) const {
     for (const std::uint32_t reached : graph_.reachable(function)) {
       if (graph_.facts(reached).callsIndirectly || !graph_.facts(reached).addresses.empty()) return true;
@@ -128,6 +136,7 @@ class PtxProgram : public Program {
   Result<bool> pointers(bool checked) {
     auto& known = pointersWait_[checked];
     if (!known) {
+      if (Status covered = isCovered(graph_.addressTakenReachable()); !covered) return covered.error();
       const Result<bool> waits = codegen::compilePointers(*jit_, source_, checked ? Code::checked : Code::plain);
       if (!waits) return waits.error();
       known = *waits;
@@ -184,8 +193,14 @@ Result<KernelCode> Program::compileFor(std::uint32_t kernel, const memory::Dim3&
 
 Result<std::unique_ptr<Program>> Program::translate(std::string_view text, Compilation how) {
   try {
-    ptx::Module module = ptx::parse(text);
-    ptx::checkModule(module);
+    const auto uncovered = how.leavesOut ? ptx::Uncovered::leftOut : ptx::Uncovered::fails;
+    ptx::Module module = ptx::parse(text, uncovered);
+    ptx::checkModule(module, uncovered);
+    // Where no kernel is covered, who loads the module is told at once.
+    const auto isKernel = [](const ptx::Function& function) { return function.isKernel && function.isDefined; };
+    const auto first = std::ranges::find_if(module.functions, [](const ptx::Function& function) { return !function.notCovered.empty(); });
+    if (first != module.functions.end() && std::ranges::none_of(module.functions, [&](const ptx::Function& function) { return isKernel(function) && function.notCovered.empty(); }))
+      return Error{CudaError::notSupported, first->notCovered};
     const CodeCache::Key hash = how.cache == nullptr ? CodeCache::Key{} : codegen::hashOf(text);
     return std::unique_ptr<Program>(std::make_unique<PtxProgram>(std::move(module), std::move(how), hash));
   } catch (const ptx::Failure& failure) {
