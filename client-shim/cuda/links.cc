@@ -1,5 +1,6 @@
-// CUDA Driver API, "Module Management": the linker, for one part, as compilers at run time use it to have PTX compiled (Numba). What it makes is code as modules take it, and
-// not machine code, since what the pool's devices are is theirs to know: the part that was given. That it can be loaded is found out when it is completed.
+// CUDA Driver API, "Module Management": the linker, as compilers at run time use it to have PTX compiled (Numba), or put together (nvrtc with -rdc=true). What it makes is code as modules take it, and
+// not machine code, since what the pool's devices are is theirs to know: the part that was given, or parts of PTX one behind the other, which the CPU device's compiler links by their names
+// (a GPU's driver takes only one, and says so). That it can be loaded is found out when it is completed.
 #include <algorithm>
 #include <cstddef>
 #include <fstream>
@@ -24,6 +25,7 @@ struct Link {
   JitOptions jit;
   void** values = nullptr;  // the program's, where it is told what was written to its logs
   std::string code;
+  bool isText = false;  // PTX, of one part or several
   bool completed = false;
 };
 
@@ -51,14 +53,17 @@ CUresult add(Link& link, CUjitInputType type, std::string_view data) {
     library::refuse("cuLinkAddData", "machine code, an object or an archive: PTX and fatbins are taken");
     return CUDA_ERROR_NOT_SUPPORTED;
   }
-  if (!link.code.empty()) {
-    library::refuse("cuLinkAddData", "more than one part");
+  const bool isText = type == CU_JIT_INPUT_PTX;
+  if (!link.code.empty() && !(isText && link.isText)) {
+    library::refuse("cuLinkAddData", "a fatbin beside other parts: several are PTX");
     return CUDA_ERROR_NOT_SUPPORTED;
   }
-  if (type == CU_JIT_INPUT_PTX) data = data.substr(0, data.find('\0'));
+  if (isText) data = data.substr(0, data.find('\0'));
   if (data.empty()) return CUDA_ERROR_INVALID_PTX;
-  if (data.size() > kMostBytes) return CUDA_ERROR_OUT_OF_MEMORY;
-  link.code = data;
+  if (data.size() > kMostBytes - link.code.size()) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (!link.code.empty()) link.code += '\n';
+  link.code += data;
+  link.isText = isText;
   return CUDA_SUCCESS;
 }
 

@@ -87,7 +87,7 @@ void refusals() {
   DRIVER_ERROR(CUDA_ERROR_FILE_NOT_FOUND, cuLibraryLoadFromFile, &library, "/nonexistent", nullptr, nullptr, 0, nullptr, nullptr, 0);
 }
 
-// What the linker makes of one part is code that modules take.
+// What the linker makes is code that modules take.
 void links(const std::string& path) {
   char log[4096] = "";
   CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, CU_JIT_MAX_REGISTERS};
@@ -121,6 +121,30 @@ void links(const std::string& path) {
   DRIVER(cuLinkCreate_v2, 0, nullptr, nullptr, &state);
   DRIVER_ERROR(CUDA_ERROR_FILE_NOT_FOUND, cuLinkAddFile_v2, state, CU_JIT_INPUT_PTX, "/nonexistent", 0, nullptr, nullptr);
   DRIVER(cuLinkDestroy, state);
+  // Of several parts, on GPUs of the pool not.
+  if (!check::throughRouse() || check::onCpuDevice()) {
+    char caller[] = ".version 7.0\n.target sm_70\n.address_size 64\n.extern .func (.param .b32 out) answer ();\n.visible .entry asks(.param .u64 p)\n{\n  .reg .b64 %q;\n  .reg .b32 %r;\n"
+                    "  ld.param.u64 %q, [p];\n  {\n  .param .b32 got;\n  call.uni (got), answer, ();\n  ld.param.b32 %r, [got];\n  }\n  st.global.u32 [%q], %r;\n  ret;\n}\n";
+    char callee[] = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .func (.param .b32 out) answer ()\n{\n  .reg .b32 %r;\n  mov.u32 %r, 4242;\n  st.param.b32 [out], %r;\n  ret;\n}\n";
+    DRIVER(cuLinkCreate_v2, 0, nullptr, nullptr, &state);
+    DRIVER(cuLinkAddData_v2, state, CU_JIT_INPUT_PTX, caller, sizeof caller, "caller", 0, nullptr, nullptr);
+    DRIVER(cuLinkAddData_v2, state, CU_JIT_INPUT_PTX, callee, sizeof callee, "callee", 0, nullptr, nullptr);
+    DRIVER(cuLinkComplete, state, &code, &bytes);
+    CUmodule module = nullptr;
+    CUfunction asks = nullptr;
+    CUdeviceptr memory = 0;
+    unsigned got = 0;
+    DRIVER(cuModuleLoadData, &module, code);
+    DRIVER(cuLinkDestroy, state);
+    DRIVER(cuModuleGetFunction, &asks, module, "asks");
+    DRIVER(cuMemAlloc_v2, &memory, sizeof got);
+    void* arguments[] = {&memory};
+    DRIVER(cuLaunchKernel, asks, 1, 1, 1, 1, 1, 1, 0, nullptr, arguments, nullptr);
+    DRIVER(cuMemcpyDtoH_v2, &got, memory, sizeof got);
+    EXPECT(got == 4242);
+    DRIVER(cuMemFree_v2, memory);
+    DRIVER(cuModuleUnload, module);
+  }
   if (!check::throughRouse()) return;
   // Told when it is completed, with the reason.
   char broken[] = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry bad()\n{\n  mov.u32 ,;\n  ret;\n}\n";
@@ -128,7 +152,7 @@ void links(const std::string& path) {
   DRIVER(cuLinkAddData_v2, state, CU_JIT_INPUT_PTX, broken, sizeof broken, nullptr, 0, nullptr, nullptr);
   values[1] = reinterpret_cast<void*>(sizeof log);
   DRIVER_ERROR(CUDA_ERROR_INVALID_PTX, cuLinkComplete, state, &code, &bytes);
-  DRIVER_ERROR(CUDA_ERROR_NOT_SUPPORTED, cuLinkAddData_v2, state, CU_JIT_INPUT_PTX, broken, sizeof broken, nullptr, 0, nullptr, nullptr);
+  DRIVER_ERROR(CUDA_ERROR_NOT_SUPPORTED, cuLinkAddData_v2, state, CU_JIT_INPUT_FATBINARY, broken, sizeof broken, nullptr, 0, nullptr, nullptr);
   DRIVER(cuLinkDestroy, state);
   DRIVER_ERROR(CUDA_ERROR_INVALID_HANDLE, cuLinkComplete, state, &code, &bytes);
   DRIVER_ERROR(CUDA_ERROR_INVALID_HANDLE, cuLinkDestroy, state);
