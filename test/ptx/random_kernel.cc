@@ -208,7 +208,7 @@ class Generator : private RandomMemory {
   void exchange() {
     const Text p = temporary('p'), t = temporary('r'), address = temporary('r');
     const Text barrier =
-        chance(80) ? Text("bar.sync 0") : one({"barrier.sync 0", "bar.sync 1", "barrier.cta.sync.aligned 2"});
+        chance(80) ? Text("bar.sync 0") : one({"barrier.sync 0", "bar.sync 1", "barrier.cta.sync.aligned 2", "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned"});
     switch (below(5)) {
       case 0:
         return line("bar.red.popc.u32 " + to() + ", 0, " + predicate());

@@ -116,6 +116,19 @@ TEST_CASE("what only tells the hardware how, or asks it for counts, changes noth
   CHECK(run("pmevent.mask 3;\nmov.u64 %l0, %pm1_64;\ncvt.u32.u64 %x, %l0;") == 0);
 }
 
+TEST_CASE("a block is a cluster of its own") {
+  const std::string shared = ".shared .align 16 .b8 room[32];\n", address = "mov.u64 %l0, room;\ncvta.shared.u64 %l1, %l0;\nst.shared.u32 [%l0+4], 77;\n";
+  CHECK(run(address + "mapa.u64 %l2, %l1, 0;\nld.u32 %x, [%l2+4];", shared) == 77);
+  CHECK(run(address + "cvt.u32.u64 %r0, %l0;\nmapa.shared::cluster.u32 %r1, %r0, 0;\nsub.u32 %x, %r1, %r0;", shared) == 0);
+  CHECK(run(address + "getctarank.u64 %x, %l1;", shared) == 0);
+  CHECK(run(address + "cvt.u32.u64 %r0, %l0;\ngetctarank.shared::cluster.u32 %x, %r0;", shared) == 0);
+  CHECK(run("mov.u32 %x, 5;\nbarrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;\nbarrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;") == 5);
+  const std::string cluster = ".version 8.5\n.target sm_90\n.address_size 64\n.visible .entry k()\n.explicitcluster\n.reqnctapercluster 1, 1, ";
+  CHECK(cpu::Program::translate(cluster + "1\n{\nret;\n}\n").ok());
+  CHECK_FALSE(cpu::Program::translate(cluster + "2\n{\nret;\n}\n").ok());
+  CHECK(failure("barrier.cluster.sync;").find("barrier.cluster.sync") != std::string::npos);
+}
+
 TEST_CASE("isspacep.param tells a kernel's parameters") {
   CHECK(run("mov.b64 %l0, pout;\ncvta.param.u64 %l1, %l0;\nisspacep.param %p, %l1;\nselp.u32 %x, 1, 0, %p;") == 1);
   CHECK(run("isspacep.param %p, %out;\nselp.u32 %x, 1, 0, %p;") == 0);

@@ -227,6 +227,10 @@ constexpr Row kRows[] = {
     {"cvt", "u16,s16 s32", "pack sat", "di s1 s1"},
     {"cvt", "u8,s8,u4,s4,u2,s2 s32 b32", "pack sat", "di s1 s1 s2"},
     {"cvta", "u64", "global|shared|shared_cta|shared_cluster|local|constant|param|param_entry to?", "d0 a0"},
+    {"mapa", "u64", "", "d0 s0 si"},
+    {"mapa", "u32,u64", "shared_cluster", "d0 s0 si"},
+    {"getctarank", "u64", "", "di s0"},
+    {"getctarank", "u32,u64", "shared_cluster", "di s0"},
     {"isspacep", "", "global|shared|shared_cta|shared_cluster|local|constant|param|param_entry", "dp a"},
 
     // Memory
@@ -314,6 +318,7 @@ constexpr Row kRows[] = {
     {"bar", "pred", "cta? red op_and|op_or", "dp si s?i sp"},
     {"bar", "", "warp sync", "si"},
     {"barrier", "", "sync|arrive cta? aligned?", "si s?i"},
+    {"barrier", "", "cluster arrive|wait release|relaxed|acquire? aligned?", ""},
     {"barrier", "u32", "cta? red popc aligned?", "di si s?i sp"},
     {"barrier", "pred", "cta? red op_and|op_or aligned?", "dp si s?i sp"},
     {"mbarrier", "b64", "init BARRIERSPACE?", "m si"},

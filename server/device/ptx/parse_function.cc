@@ -86,14 +86,13 @@ void Parser::functionDirectives(Function& function, Signature& signature) {
       expect(';', "after a pragma");
     } else if (acceptDotted("attribute")) {
       skipParenthesised();
-    } else if (token_.text == "reqnctapercluster" || token_.text == "explicitcluster") {
-      const std::string directive(token_.text);
-      (void)isCovered(function, uncovered_, [&] { failUnsupported(line, "'." + directive + "': clusters of blocks"); });
-      advance();
-      if (token_.kind == Token::Kind::integer) {
-        do expectInteger("a number of blocks");
-        while (accept(','));
-      }
+    } else if (acceptDotted("explicitcluster")) {
+      // How large is said when the kernel is launched, or by the following.
+    } else if (acceptDotted("reqnctapercluster")) {
+      bool single = true;
+      do single &= expectInteger("a number of blocks") == 1;
+      while (accept(','));
+      if (!single) (void)isCovered(function, uncovered_, [&] { failUnsupported(line, "'.reqnctapercluster': clusters of several blocks"); });
     } else {
       failUnsupported(line, "directive '." + std::string(token_.text) + "'");
     }

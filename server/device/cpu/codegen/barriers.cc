@@ -1,4 +1,4 @@
-// bar, barrier (PTX ISA, "bar{.cta}, barrier{.cta}", "bar.warp.sync").
+// bar, barrier (PTX ISA, "bar{.cta}, barrier{.cta}", "bar.warp.sync", "barrier.cluster").
 #include "server/device/cpu/codegen/families.h"
 
 namespace rouse::cpu::codegen {
@@ -7,6 +7,14 @@ void lowerBarrier(Emitter& e, const Instruction& i) {
   llvm::Type* const nothing = e.b.getVoidTy();
   if (i.has(Modifier::warp)) {
     e.callExternal("rouse_cpu_warp_sync", nothing, {e.thread(), e.read(i.operands[0], Type::b32)});
+    return;
+  }
+  // A block is a cluster of its own. Its threads wait where all of them have arrived, so all meet there. Barrier 0 is the one of all of a block's threads; which of them wait at it for this and which for that
+  // makes no difference, since each comes to both in the end.
+  if (i.has(Modifier::cluster)) {
+    if (i.has(Modifier::arrive)) return;
+    e.noteMisaligned();
+    e.callExternal("rouse_cpu_barrier", nothing, {e.thread(), e.b.getInt32(0), e.b.getInt32(0)});
     return;
   }
   e.noteMisaligned();  // rather than keeping it while the thread waits

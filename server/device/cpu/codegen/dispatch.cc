@@ -85,6 +85,8 @@ constexpr Row kRows[] = {
     {Opcode::mov, lowerMove},
     {Opcode::cvt, lowerConvert},
     {Opcode::cvta, lowerConvertAddress},
+    {Opcode::mapa, lowerMapAddress},
+    {Opcode::getctarank, lowerBlockRank},
     {Opcode::isspacep, lowerIsSpace},
     {Opcode::ld, lowerLoad},
     {Opcode::ldu, lowerLoad},

@@ -54,6 +54,8 @@ void lowerPackedConvert(Emitter&, const Instruction&);
 // movement.cc
 void lowerMove(Emitter&, const Instruction&);
 void lowerConvertAddress(Emitter&, const Instruction&);
+void lowerMapAddress(Emitter&, const Instruction&);
+void lowerBlockRank(Emitter&, const Instruction&);
 void lowerIsSpace(Emitter&, const Instruction&);
 
 // memory.cc

@@ -1,4 +1,4 @@
-// mov, cvta, isspacep (PTX ISA, "Data Movement and Conversion Instructions").
+// mov, cvta, mapa, getctarank, isspacep (PTX ISA, "Data Movement and Conversion Instructions").
 #include "server/device/cpu/codegen/families.h"
 
 namespace rouse::cpu::codegen {
@@ -60,6 +60,11 @@ void lowerConvertAddress(Emitter& e, const Instruction& i) {
   llvm::Value* const address = e.read(i.operands[1], Type::b64);
   e.write(i.operands[0], Type::b64, i.has(Modifier::to) ? e.fromGeneric(address, space) : e.toGeneric(address, space));
 }
+
+// A block is a cluster of its own, so the only one whose shared memory there is.
+void lowerMapAddress(Emitter& e, const Instruction& i) { e.write(i.operands[0], i.type(), e.read(i.operands[1], i.type())); }
+
+void lowerBlockRank(Emitter& e, const Instruction& i) { e.write(i.operands[0], Type::b32, e.b.getInt32(0)); }
 
 void lowerIsSpace(Emitter& e, const Instruction& i) {
   llvm::Value* const address = e.read(i.operands[1], Type::b64);
