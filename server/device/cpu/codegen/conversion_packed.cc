@@ -59,7 +59,52 @@ void toTensorFloat(Emitter& e, const Instruction& i) {
   e.write(i.operands[0], Type::b32, result);
 }
 
-// fp8, by table and rounding in C++ (math_functions.cc): two elements a call.
+// OFP8 (Open Compute Project): E4M3 has no infinity, its largest number is 448; E5M2's is 57344. A number is its sign and seven bits that grow with its size.
+struct EightBits {
+  std::uint32_t fractionBits, bias, largest;
+  std::uint32_t fewer() const { return 23 - fractionBits; }  // bits of a fraction than float has
+};
+constexpr EightBits kE4m3{3, 7, 0x7e};
+constexpr EightBits kE5m2{2, 15, 0x7b};
+constexpr std::uint32_t kFloatBias = 127, kFloatFraction = 23, kFloatInfinity = 0x7f800000;
+
+constexpr std::uint32_t powerOfTwo(std::uint32_t exponent) { return (kFloatBias + exponent) << kFloatFraction; }
+
+// To nearest even, at most the largest number. In arithmetic that vectors have.
+llvm::Value* toEight(Emitter& e, llvm::Value* value, const EightBits& format) {
+  const std::uint32_t rebias = kFloatBias - format.bias;
+  llvm::Value* const word = e.toBits(value);
+  llvm::Value* const sign = e.b.CreateAnd(e.b.CreateLShr(word, 24), e.b.getInt32(0x80));
+  llvm::Value* const size = e.b.CreateAnd(word, e.b.getInt32(0x7fffffff));
+  llvm::Value* const most = e.b.getInt32((format.largest << format.fewer()) + (rebias << kFloatFraction));
+  llvm::Value* const finite = e.b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, size, most);
+  llvm::Value* const even = e.b.CreateAnd(e.b.CreateLShr(finite, format.fewer()), e.b.getInt32(1));
+  llvm::Value* const up = e.b.CreateAdd(even, e.b.getInt32((1u << (format.fewer() - 1)) - 1));
+  llvm::Value* const normal = e.b.CreateSub(e.b.CreateLShr(e.b.CreateAdd(finite, up), format.fewer()), e.b.getInt32(rebias << format.fractionBits));
+  // Below the smallest normal number all are multiples of one unit: what is added makes that the last place of a float.
+  llvm::Value* const shift = e.b.getInt32(powerOfTwo(1 - format.bias - format.fractionBits + kFloatFraction));
+  llvm::Value* const sum = e.b.CreateFAdd(e.b.CreateBitCast(finite, e.b.getFloatTy()), e.b.CreateBitCast(shift, e.b.getFloatTy()));
+  llvm::Value* const units = e.b.CreateSub(e.toBits(sum), shift);
+  llvm::Value* const isSmall = e.b.CreateICmpULT(finite, e.b.getInt32(powerOfTwo(1 - format.bias)));
+  llvm::Value* const number = e.b.CreateOr(sign, e.b.CreateSelect(isSmall, units, normal));
+  return e.b.CreateSelect(e.b.CreateICmpUGT(size, e.b.getInt32(kFloatInfinity)), e.b.getInt32(0x7f), number);
+}
+
+// A byte in 32 bits to float, exact.
+llvm::Value* fromEight(Emitter& e, llvm::Value* byte, const EightBits& format) {
+  llvm::Value* const body = e.b.CreateAnd(byte, e.b.getInt32(0x7f));
+  llvm::Value* const sign = e.b.CreateShl(e.b.CreateAnd(byte, e.b.getInt32(0x80)), 24);
+  llvm::Value* const normal = e.b.CreateAdd(e.b.CreateShl(body, format.fewer()), e.b.getInt32((kFloatBias - format.bias) << kFloatFraction));
+  llvm::Value* const unit = e.b.CreateBitCast(e.b.getInt32(powerOfTwo(1 - format.bias - format.fractionBits)), e.b.getFloatTy());
+  llvm::Value* const small = e.toBits(e.b.CreateFMul(e.b.CreateSIToFP(body, e.b.getFloatTy()), unit));
+  llvm::Value* size = e.b.CreateSelect(e.b.CreateICmpULT(body, e.b.getInt32(1u << format.fractionBits)), small, normal);
+  llvm::Value* const nan = e.b.getInt32(kFloatInfinity | 1u << 22);
+  llvm::Value* const infinity = e.b.getInt32(kFloatInfinity);
+  llvm::Value* const beyond = format.largest == kE5m2.largest ? e.b.CreateSelect(e.b.CreateICmpEQ(body, e.b.getInt32(format.largest + 1)), infinity, nan) : nan;
+  size = e.b.CreateSelect(e.b.CreateICmpUGT(body, e.b.getInt32(format.largest)), beyond, size);
+  return e.b.CreateBitCast(e.b.CreateOr(size, sign), e.b.getFloatTy());
+}
+
 void toEightBits(Emitter& e, const Instruction& i) {
   llvm::Value* high = nullptr;
   llvm::Value* low = nullptr;
@@ -71,20 +116,17 @@ void toEightBits(Emitter& e, const Instruction& i) {
     high = e.read(i.operands[1], Type::f32);
     low = e.read(i.operands[2], Type::f32);
   }
-  llvm::Value* const isE4m3 = e.b.getInt32(i.type(0) == Type::e4m3x2);
-  const auto element = [&](llvm::Value* value) {
-    if (i.has(Modifier::relu)) value = rectify(e, value);
-    return e.callExternal("rouse_ptx_to_fp8", e.b.getInt32Ty(), {value, isE4m3});
-  };
+  const EightBits& format = i.type(0) == Type::e4m3x2 ? kE4m3 : kE5m2;
+  const auto element = [&](llvm::Value* value) { return toEight(e, i.has(Modifier::relu) ? rectify(e, value) : value, format); };
   llvm::Value* const word = e.b.CreateOr(e.b.CreateShl(element(high), 8), element(low));
   e.write(i.operands[0], Type::b16, e.b.CreateTrunc(word, e.bits(16)));
 }
 
 void fromEightBits(Emitter& e, const Instruction& i) {
   llvm::Value* const pair = e.b.CreateZExt(e.read(i.operands[1], Type::b16), e.bits(32));
-  llvm::Value* const isE4m3 = e.b.getInt32(i.type(1) == Type::e4m3x2);
+  const EightBits& format = i.type(1) == Type::e4m3x2 ? kE4m3 : kE5m2;
   const auto element = [&](llvm::Value* byte) {
-    llvm::Value* value = e.callExternal("rouse_ptx_from_fp8", e.b.getFloatTy(), {byte, isE4m3});
+    llvm::Value* value = fromEight(e, byte, format);
     if (i.has(Modifier::relu)) value = rectify(e, value);
     return e.b.CreateZExt(e.toBits(narrow(e, value, Type::f16)), e.bits(32));
   };

@@ -32,13 +32,6 @@ double rounded(std::uint32_t mode, double x, double y, double z, Operation opera
   return result;
 }
 
-struct Format {
-  int fractionBits, bias, largestBits;
-};
-// OFP8 (Open Compute Project): E4M3 has no infinity, its largest number is 448; E5M2's is 57344.
-constexpr Format kE4m3{3, 7, 0x7e};
-constexpr Format kE5m2{2, 15, 0x7b};
-
 }  // namespace
 
 extern "C" {
@@ -66,43 +59,6 @@ std::uint32_t rouse_ptx_fns(std::uint32_t mask, std::uint32_t base, std::int32_t
     if ((mask >> at & 1) != 0 && --left == 0) return static_cast<std::uint32_t>(at);
   }
   return kNone;
-}
-
-std::uint32_t rouse_ptx_to_fp8(float value, std::uint32_t isE4m3) {
-  const Format format = isE4m3 != 0 ? kE4m3 : kE5m2;
-  const std::uint32_t sign = std::signbit(value) ? 0x80 : 0;
-  if (std::isnan(value)) return 0x7f;
-  const float size = std::fabs(value);
-  if (size == 0) return sign;
-  int exponent = std::ilogb(size);
-  if (size > 1e6f) return sign | static_cast<std::uint32_t>(format.largestBits);
-  // In units of the last place; numbers below the normal range share the smallest exponent.
-  exponent = exponent < 1 - format.bias ? 1 - format.bias : exponent;
-  auto units = static_cast<std::uint32_t>(std::nearbyint(std::ldexp(size, format.fractionBits - exponent)));
-  const std::uint32_t implicit = 1u << format.fractionBits;
-  std::uint32_t bits = units < implicit ? units
-                                        : (static_cast<std::uint32_t>(exponent + format.bias) << format.fractionBits) +
-                                              (units - implicit);
-  if (bits > static_cast<std::uint32_t>(format.largestBits)) bits = static_cast<std::uint32_t>(format.largestBits);
-  return sign | bits;
-}
-
-float rouse_ptx_from_fp8(std::uint32_t bits, std::uint32_t isE4m3) {
-  const Format format = isE4m3 != 0 ? kE4m3 : kE5m2;
-  const bool negative = (bits & 0x80) != 0;
-  const auto body = static_cast<int>(bits & 0x7f);
-  const int exponent = body >> format.fractionBits;
-  const int fraction = body & ((1 << format.fractionBits) - 1);
-  float size;
-  if (body > format.largestBits) {
-    size = isE4m3 == 0 && body == 0x7c ? HUGE_VALF : std::nanf("");
-  } else if (exponent == 0) {
-    size = std::ldexp(static_cast<float>(fraction), 1 - format.bias - format.fractionBits);
-  } else {
-    size = std::ldexp(static_cast<float>(fraction + (1 << format.fractionBits)),
-                      exponent - format.bias - format.fractionBits);
-  }
-  return negative ? -size : size;
 }
 
 }  // extern "C"

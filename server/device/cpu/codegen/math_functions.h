@@ -11,7 +11,4 @@ double rouse_ptx_fma_f64(double, double, double, std::uint32_t mode);
 double rouse_ptx_sqrt_f64(double, std::uint32_t mode);
 // Position of the n-th set bit counted from `base` (PTX ISA, "fns").
 std::uint32_t rouse_ptx_fns(std::uint32_t mask, std::uint32_t base, std::int32_t n);
-// fp8, saturating to the largest finite value, round to nearest even.
-std::uint32_t rouse_ptx_to_fp8(float value, std::uint32_t isE4m3);
-float rouse_ptx_from_fp8(std::uint32_t bits, std::uint32_t isE4m3);
 }

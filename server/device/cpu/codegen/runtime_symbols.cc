@@ -72,8 +72,6 @@ const std::vector<RuntimeSymbol>& runtimeSymbols() {
       ROUSE_SYMBOL(rouse_ptx_fma_f64),
       ROUSE_SYMBOL(rouse_ptx_sqrt_f64),
       ROUSE_SYMBOL(rouse_ptx_fns),
-      ROUSE_SYMBOL(rouse_ptx_to_fp8),
-      ROUSE_SYMBOL(rouse_ptx_from_fp8),
       ROUSE_SYMBOL(rouse_ptx_store_lanes),
       {"memcpy", address(&::memcpy)},
       {"memmove", address(&::memmove)},
