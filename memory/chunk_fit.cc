@@ -1,12 +1,10 @@
 #include "memory/chunk_fit.h"
 
-#include <algorithm>
-#include <bit>
 #include <cassert>
 #include <queue>
 #include <vector>
 
-#include "memory/placement.h"
+#include "memory/aligned_pieces.h"
 
 namespace rouse::memory {
 namespace {
@@ -27,13 +25,7 @@ void fitChunks(std::span<Chunk> chunks, std::span<const std::uint64_t> addresses
     std::uint32_t run = 1;
     while (i + run < chunks.size() && chunks[i + run].id == first + run) ++run;
     i += run;
-    for (std::uint32_t at = first; run != 0;) {
-      const std::uint32_t aligned = at == 0 ? Placement::kLargeBlock : std::uint32_t{1} << std::countr_zero(at);
-      const std::uint32_t count = std::min({Placement::kLargeBlock, aligned, std::bit_floor(run)});
-      pieces.push({at, count});
-      at += count;
-      run -= count;
-    }
+    forEachAlignedPiece({first, run}, [&](Extent piece) { pieces.push(piece); });
   }
   Largest places;  // by index
   for (std::uint32_t i = 0; i < addresses.size();) {

@@ -168,6 +168,14 @@ TEST_CASE("what cannot be shared, or is no memory of a device, is refused", "[pe
   CHECK(refused([](memory::SharedChunks& shared) { shared.places[1].descriptor = 9; }));
   CHECK(refused([](memory::SharedChunks& shared) { shared.places[1].offset += 4096; }));
   CHECK(refused([](memory::SharedChunks& shared) { shared.places[0].offset = std::uint64_t{1} << 60; }));
+  if (kind == "cuda") {  // which maps what a descriptor stands for whole
+    for (const std::uint64_t bytes : {std::uint64_t{0}, kGranuleBytes - 4096, 33 * kGranuleBytes, ~std::uint64_t{0}})
+      CHECK(refused([&](memory::SharedChunks& shared) {
+        for (auto& place : shared.places) place.memoryBytes = bytes;
+      }));
+    CHECK(refused([](memory::SharedChunks& shared) { shared.places[1] = {0, kGranuleBytes, 2 * kGranuleBytes}; }));  // of one descriptor two sizes, or more than it has
+    CHECK(refused([](memory::SharedChunks& shared) { shared.places[0].offset = shared.places[0].memoryBytes; }));
+  }
   // Another file: its owner could cut it off under the reader.
   CHECK(refused([](memory::SharedChunks& shared) {
     for (auto& fd : shared.fds) {

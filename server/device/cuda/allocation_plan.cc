@@ -1,8 +1,8 @@
 #include "server/device/cuda/allocation_plan.h"
 
-#include <algorithm>
-#include <bit>
 #include <cassert>
+
+#include "memory/aligned_pieces.h"
 
 namespace rouse::cuda {
 namespace {
@@ -24,20 +24,16 @@ AllocationPlan::AllocationPlan(const std::vector<memory::Extent>& allocations) {
 memory::Extent AllocationPlan::of(std::uint32_t chunk) const {
   for (std::uint32_t first = chunk, size = 1;; size *= 2, first = chunk & ~(size - 1)) {
     assert(size <= kLargest);
-    if (granules_[first] >= size && chunk - first < granules_[first]) return {first, granules_[first]};
+    if (granules_[first] >= size) return {first, granules_[first]};
   }
 }
 
 std::vector<memory::Extent> AllocationPlan::pieces(memory::Extent chunks) {
   std::vector<memory::Extent> pieces;
-  for (std::uint32_t at = chunks.first, left = chunks.count; left != 0;) {
-    const std::uint32_t aligned = at == 0 ? kLargest : std::uint32_t{1} << std::countr_zero(at);
-    std::uint32_t count = std::min({kLargest, aligned, std::bit_floor(left)});
-    if (count < kSmallest) count = 1;
-    pieces.push_back({at, count});
-    at += count;
-    left -= count;
-  }
+  memory::forEachAlignedPiece(chunks, [&](memory::Extent piece) {
+    if (piece.count >= kSmallest) return pieces.push_back(piece);
+    for (std::uint32_t i = 0; i < piece.count; ++i) pieces.push_back({piece.first + i, 1});
+  });
   return pieces;
 }
 
