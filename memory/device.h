@@ -315,6 +315,7 @@ struct ContextOptions {
 struct Acquisitions {
   std::uint64_t deviceAllocations = 0;  // of physical device memory, the chunks at start-up among them
   std::uint64_t hostPinnings = 0;       // of host memory, the program's own among it
+  std::uint64_t allocatedBytes = 0;     // of physical device memory, as it is now
 };
 
 class Device {

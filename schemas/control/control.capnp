@@ -451,6 +451,7 @@ struct ExecutorStatus {
   deviceAllocations @13 :UInt64;
   hostPinnings @14 :UInt64;
   hostStorePendingBytes @15 :UInt64;  # of hostStoreUsedBytes, what has not been compared yet
+  allocatedBytes @16 :UInt64;         # of the device, by its driver: the same at all times, whatever allocations it is made of
 }
 
 struct SessionWaits {

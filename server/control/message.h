@@ -218,7 +218,7 @@ struct ExecutorStatus {
   std::uint32_t waiting = 0;
   std::uint64_t lentBytes = 0;
   std::uint64_t heldBytes = 0;
-  std::uint64_t deviceAllocations = 0, hostPinnings = 0;
+  std::uint64_t deviceAllocations = 0, hostPinnings = 0, allocatedBytes = 0;
 };
 struct SessionWaits {
   std::uint64_t sessionId = 0;

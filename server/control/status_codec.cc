@@ -48,6 +48,7 @@ void write(capnproto::ExecutorStatus::Builder to, const ExecutorStatus& from) {
   to.setLentBytes(from.lentBytes);
   to.setDeviceAllocations(from.deviceAllocations);
   to.setHostPinnings(from.hostPinnings);
+  to.setAllocatedBytes(from.allocatedBytes);
   auto sessions = to.initSessions(static_cast<unsigned>(from.sessions.size()));
   for (unsigned i = 0; i < sessions.size(); ++i) write(sessions[i], from.sessions[i]);
 }
@@ -96,7 +97,8 @@ ExecutorStatus read(capnproto::ExecutorStatus::Reader from) {
                     .lentBytes = from.getLentBytes(),
                     .heldBytes = from.getHeldBytes(),
                     .deviceAllocations = from.getDeviceAllocations(),
-                    .hostPinnings = from.getHostPinnings()};
+                    .hostPinnings = from.getHostPinnings(),
+                    .allocatedBytes = from.getAllocatedBytes()};
   for (auto usage : from.getSessions()) to.sessions.push_back(read(usage));
   return to;
 }

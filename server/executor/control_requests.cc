@@ -117,7 +117,8 @@ void Executor::on(std::uint64_t id, channel::ExecutorStatusRequest&, std::vector
                                  .idleBytes = Sharing::idleBytes(sharers(), coarseNs()),
                                  .heldBytes = memory_.heldBytes() - guestBytes,
                                  .deviceAllocations = acquired.deviceAllocations,
-                                 .hostPinnings = acquired.hostPinnings};
+                                 .hostPinnings = acquired.hostPinnings,
+                                 .allocatedBytes = acquired.allocatedBytes};
   for (const Served& served : served_) {
     served.session->readMeter(steadyNs());
     status.sessions.push_back(served.session->usage());

@@ -128,6 +128,7 @@ ordered_json gpu(const StatusInput& input, const ExecutorLink& link) {
     json["commands"] = status->second.commands;
     json["launches"] = status->second.launches;
     json["device_allocations"] = status->second.deviceAllocations;
+    json["memory_allocated_bytes"] = status->second.allocatedBytes;
     json["host_pinnings"] = status->second.hostPinnings;
     json["host_store_bytes"] = status->second.hostStoreBytes;
     json["host_store_used_bytes"] = status->second.hostStoreUsedBytes;

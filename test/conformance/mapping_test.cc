@@ -167,6 +167,7 @@ TEST_CASE("whatever is mapped and unmapped, granules hold what was written to th
     for (std::size_t place = 0; place < kPlaces; ++place)
       if (held[place] >= 0) CHECK(ends(bench, *stream, base + place * kG) == allOf(value[place]));
     CHECK(bench.observer.faults().empty());
+    CHECK(bench.device->acquisitions().allocatedBytes == bench.device->chunks().size() * kG);
   }
 }
 
@@ -308,4 +309,5 @@ TEST_CASE("where the driver has no memory to spare, mappings are smaller, and a 
   REQUIRE(bench.context->map(whole.base, chunks.subspan(70, 1)).ok());
   CHECK(ends(bench, *stream, whole.base) == allOf(0));
   REQUIRE(bench.becomesIdle(*bench.context));
+  CHECK(bench.device->acquisitions().allocatedBytes == chunks.size() * kG);
 }

@@ -49,11 +49,13 @@ TEST_CASE("a device opened with chunks that have no memory gets it chunk by chun
   const auto device = open(kind, 1, bytes, false, absent);
   REQUIRE(device->chunks().size() == 64);
   CHECK(device->properties().memoryBytes == bytes);
+  CHECK(device->acquisitions().allocatedBytes == bytes - absent);
   for (const memory::Chunk& chunk : device->chunks()) {
     const bool missing = std::uint64_t{chunk.id} * kGranuleBytes < absent;
     CHECK(supply(*device, chunk).ok() == missing);
     CHECK(withdraw(*device, chunk).ok());
   }
+  CHECK(device->acquisitions().allocatedBytes == 0);
 }
 
 TEST_CASE("several chunks at once give their memory up, and get some again, while their neighbours keep theirs") {
@@ -69,6 +71,7 @@ TEST_CASE("several chunks at once give their memory up, and get some again, whil
   for (int round = 0; round < 3; ++round) {
     const auto some = chunks.subspan(kFirst, kCount);
     REQUIRE(bench.device->withdraw(some).ok());
+    CHECK(bench.device->acquisitions().allocatedBytes == (chunks.size() - kCount) * kGranuleBytes);
     CHECK(bench.device->withdraw(some.last(1)).error().code == CudaError::invalidValue);
     CHECK(bench.context->map(address + 8 * kGranuleBytes, some.first(3)).error().code == CudaError::invalidValue);
     CHECK(bench.device->supply(chunks.subspan(kFirst + 3, kCount)).error().code == CudaError::invalidValue);  // one of them has some
@@ -76,6 +79,7 @@ TEST_CASE("several chunks at once give their memory up, and get some again, whil
     REQUIRE((supplied && *supplied == 11));
     supplied = bench.device->supply(some.subspan(11));
     REQUIRE((supplied && *supplied == kCount - 11));
+    CHECK(bench.device->acquisitions().allocatedBytes == chunks.size() * kGranuleBytes);
     const std::uint64_t there = address + 8 * kGranuleBytes;
     REQUIRE(bench.context->map(there, some).ok());
     for (const std::size_t i : {0, 10, 11, 30, 49})
@@ -108,9 +112,11 @@ TEST_CASE("where there is memory for some chunks only, the first of them get it"
     const auto none = bench.device->supply(some.subspan(9));
     REQUIRE(none);
     CHECK(*none == 0);
+    CHECK(bench.device->acquisitions().allocatedBytes == (chunks.size() - 31) * kGranuleBytes);
   }
   const auto rest = bench.device->supply(some.subspan(9));
   REQUIRE(rest);
   CHECK(*rest == 31);
+  CHECK(bench.device->acquisitions().allocatedBytes == chunks.size() * kGranuleBytes);
   REQUIRE(bench.context->map(bench.deviceWindow.base, chunks.subspan(20, 60)).ok());
 }

@@ -153,13 +153,15 @@ TEST_CASE("every other kind survives") {
                                   .hostStorePromisableBytes = 2,
                                   .hostStorePendingBytes = 1,
                                   .deviceAllocations = 4,
-                                  .hostPinnings = 5}).body);
+                                  .hostPinnings = 5,
+                                  .allocatedBytes = 6}).body);
   CHECK(store.hostStoreBytes == 3);
   CHECK(store.hostStoreUsedBytes == 1);
   CHECK(store.hostStorePromisableBytes == 2);
   CHECK(store.hostStorePendingBytes == 1);
   CHECK(store.deviceAllocations == 4);
   CHECK(store.hostPinnings == 5);
+  CHECK(store.allocatedBytes == 6);
   CHECK(std::get<ExecutorStatus>(roundTrip(1, ExecutorStatus{.sessions = {}, .lentBytes = 13}).body).lentBytes == 13);
   const auto open = std::get<OpenSession>(roundTrip(1, OpenSession{1, 2, {4, 8}, {16, 32}, 64, "f"}).body);
   CHECK(open.deviceIndex == 2);

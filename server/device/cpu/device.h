@@ -22,7 +22,7 @@ class CpuDevice final : public memory::Device {
 
   const memory::DeviceProperties& properties() const override { return properties_; }
   // All memory is one file, made when the device is, and nothing needs pinning.
-  memory::Acquisitions acquisitions() const override { return {.deviceAllocations = 1}; }
+  memory::Acquisitions acquisitions() const override { return {.deviceAllocations = 1, .allocatedBytes = memory_->bytes()}; }
   std::span<const memory::Chunk> chunks() const override { return memory_->chunks(); }
   Status scrub(memory::Chunk chunk) override { return memory_->scrub(chunk); }
   Status withdraw(std::span<const memory::Chunk> chunks) override { return memory_->withdraw(chunks); }

@@ -68,6 +68,8 @@ Status PhysicalMemory::check(memory::Chunk chunk) const {
   return Error{CudaError::invalidValue, "cpu device: chunk " + std::to_string(chunk.id) + " has given its memory up"};
 }
 
+std::uint64_t PhysicalMemory::bytes() const { return static_cast<std::uint64_t>(std::ranges::count(absent_, false)) * kGranuleBytes; }
+
 Status PhysicalMemory::known(memory::Chunk chunk) const {
   if (chunk.id < chunks_.size() && chunk.bytes == kGranuleBytes) return {};
   return Error{CudaError::invalidValue, "cpu device: chunk " + std::to_string(chunk.id) + " of " +

@@ -26,6 +26,8 @@ class PhysicalMemory {
   std::uint64_t offsetOf(memory::Chunk chunk) const { return std::uint64_t{chunk.id} * kGranuleBytes; }
   // Fails for a chunk that is not one of these, or has no memory.
   Status check(memory::Chunk chunk) const;
+  // Of the chunks that have memory.
+  std::uint64_t bytes() const;
   // As memory::Device.
   Status withdraw(std::span<const memory::Chunk> chunks);
   Result<std::size_t> supply(std::span<const memory::Chunk> chunks);

@@ -15,7 +15,7 @@ class CudaDevice final : public memory::Device {
   ~CudaDevice() override;
 
   const memory::DeviceProperties& properties() const override { return properties_; }
-  memory::Acquisitions acquisitions() const override { return {gpu_->allocations, gpu_->pinnings}; }
+  memory::Acquisitions acquisitions() const override { return {gpu_->allocations, gpu_->pinnings, gpu_->allocatedBytes}; }
   std::span<const memory::Chunk> chunks() const override { return memory_->chunks(); }
   // Remembered; done together with its neighbours when it is mapped again.
   Status scrub(memory::Chunk chunk) override;

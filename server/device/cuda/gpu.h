@@ -61,7 +61,7 @@ class Gpu {
   // Registered host memory of the server's own (memory/device.h, useHost()). Locked.
   AddressRange homes;
   // Of physical memory that was made, and of host memory that was pinned: any thread.
-  std::atomic<std::uint64_t> allocations{0}, pinnings{0};
+  std::atomic<std::uint64_t> allocations{0}, pinnings{0}, allocatedBytes{0};
   // Ends while the context lives.
   library::cuda::RealLibraries libraries;
   // Locked.

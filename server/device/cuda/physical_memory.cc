@@ -77,8 +77,7 @@ Result<std::unique_ptr<PhysicalMemory>> PhysicalMemory::create(std::shared_ptr<G
     }
     // Somebody else was faster: what there is will do, if it was not asked for by size.
     if (status.error().code == CudaError::memoryAllocation && atMost == 0 && piece.first >= std::max(count / 2, 1u)) break;
-    for (const CUmemGenericAllocationHandle handle : handles)
-      if (handle != kNone) driver.cuMemRelease(handle);
+    for (std::size_t i = 0; i < handles.size(); ++i) release(*gpu, handles[i], allocations[i]);
     return Error{status.error().code,
                  gpu->name() + ", granule " + std::to_string(piece.first) + " of " + std::to_string(count) + ": " + status.error().message};
   }
@@ -87,8 +86,7 @@ Result<std::unique_ptr<PhysicalMemory>> PhysicalMemory::create(std::shared_ptr<G
 
 PhysicalMemory::~PhysicalMemory() {
   gpu_->makeCurrent();
-  for (const CUmemGenericAllocationHandle handle : handles_)
-    if (handle != kNone) gpu_->driver().cuMemRelease(handle);
+  for (std::uint32_t id = 0; id < chunks_.size(); ++id) release(*gpu_, handles_[id], plan_.of(id));
 }
 
 Status PhysicalMemory::make(Gpu& gpu, bool shareable, const std::vector<memory::Extent>& allocations, memory::Extent without, Handles& handles) {
@@ -100,11 +98,11 @@ Status PhysicalMemory::make(Gpu& gpu, bool shareable, const std::vector<memory::
       const CUresult result = gpu.driver().cuMemCreate(&handle, each.count * kGranuleBytes, &property, 0);
       gpu.allocations.fetch_add(1, std::memory_order_relaxed);
       if (Status status = gpu.status(result, "cuMemCreate"); !status) {
-        for (std::size_t i = before; i < handles.size(); ++i)
-          if (handles[i] != kNone) gpu.driver().cuMemRelease(handles[i]);
+        for (std::size_t i = before; i < handles.size(); ++i) release(gpu, handles[i], allocations[i - before]);
         handles.resize(before);
         return status;
       }
+      gpu.allocatedBytes.fetch_add(each.count * kGranuleBytes, std::memory_order_relaxed);
     }
     handles.push_back(handle);
   }
@@ -112,8 +110,9 @@ Status PhysicalMemory::make(Gpu& gpu, bool shareable, const std::vector<memory::
 }
 
 // The driver frees it once nothing maps it either ("Virtual Memory Management", cuMemRelease).
-void PhysicalMemory::release(CUmemGenericAllocationHandle handle) {
-  if (handle != kNone) gpu_->good(gpu_->driver().cuMemRelease(handle), "cuMemRelease", nullptr);
+void PhysicalMemory::release(Gpu& gpu, CUmemGenericAllocationHandle handle, memory::Extent allocation) {
+  if (handle == kNone || !gpu.good(gpu.driver().cuMemRelease(handle), "cuMemRelease", nullptr)) return;
+  gpu.allocatedBytes.fetch_sub(allocation.count * kGranuleBytes, std::memory_order_relaxed);
 }
 
 Status PhysicalMemory::remake(const AllocationPlan::Change& change, memory::Extent without) {
@@ -125,7 +124,7 @@ Status PhysicalMemory::remake(const AllocationPlan::Change& change, memory::Exte
   if (!status && change.ends.size() > 1) return {};
   if (!status) {
     // There is as much as it has itself.
-    release(std::exchange(handles_[change.ends.front().first], kNone));
+    release(*gpu_, std::exchange(handles_[change.ends.front().first], kNone), change.ends.front());
     if (status = make(*gpu_, shareable_, change.begins, without, begun); !status) {
       AllocationPlan::Change lost{.ends = change.ends, .begins = {}};
       for (const memory::Extent& each : change.begins)
@@ -140,7 +139,7 @@ Status PhysicalMemory::remake(const AllocationPlan::Change& change, memory::Exte
 }
 
 void PhysicalMemory::adopt(const AllocationPlan::Change& change, const Handles& begun) {
-  for (const memory::Extent& each : change.ends) release(std::exchange(handles_[each.first], kNone));
+  for (const memory::Extent& each : change.ends) release(*gpu_, std::exchange(handles_[each.first], kNone), each);
   for (std::size_t i = 0; i < change.begins.size(); ++i) handles_[change.begins[i].first] = begun[i];
   plan_.apply(change);
 }
@@ -157,7 +156,7 @@ Result<PhysicalMemory::Cut> PhysicalMemory::cut(memory::Extent chunks) {
 void PhysicalMemory::adopt(const Cut& cut) { adopt(cut.change, cut.begun); }
 
 void PhysicalMemory::abandon(const Cut& cut) {
-  for (const CUmemGenericAllocationHandle handle : cut.begun) release(handle);
+  for (std::size_t i = 0; i < cut.begun.size(); ++i) release(*gpu_, cut.begun[i], cut.change.begins[i]);
 }
 
 // By whole blocks of two sizes: others are made when they are wanted, which is seldom.

@@ -70,7 +70,7 @@ class PhysicalMemory {
   // Where there is no memory to do it with just now, larger ones do not begin, and smaller ones only if there is once the larger has ended.
   Status remake(const AllocationPlan::Change& change, memory::Extent without = {});
   void adopt(const AllocationPlan::Change& change, const Handles& begun);
-  void release(CUmemGenericAllocationHandle handle);
+  static void release(Gpu& gpu, CUmemGenericAllocationHandle handle, memory::Extent allocation);
 
   static constexpr std::uint32_t kJoined = 8;
 
