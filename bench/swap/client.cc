@@ -1,11 +1,13 @@
 #include "bench/swap/client.h"
 
 #include <cuda_runtime_api.h>
+#include <unistd.h>
 
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <stdexcept>
+#include <vector>
 
 #include "bench/remoting/client.h"
 #include "bench/report.h"
@@ -59,7 +61,11 @@ int hold(std::uint64_t bytes, int gpu) {
   const double begin = now();
   void* memory = nullptr;
   check(cudaMalloc(&memory, bytes), "cudaMalloc");
+  // No granule as another holder's: one that is on the GPU as somebody else's would not come from home.
   check(cudaMemset(memory, 0, bytes), "cudaMemset");
+  constexpr std::size_t kGranule = std::size_t{2} << 20;
+  const std::vector<pid_t> own(bytes / kGranule, getpid());
+  check(cudaMemcpy2D(memory, kGranule, own.data(), sizeof(pid_t), sizeof(pid_t), own.size(), cudaMemcpyHostToDevice), "cudaMemcpy2D");
   check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   say({{"ms", (now() - begin) * 1e3}});
   for (std::string line; std::getline(std::cin, line);) say({{"ms", naming.run({memory}) * 1e3}});
