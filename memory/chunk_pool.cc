@@ -19,7 +19,7 @@ Result<ChunkPool> ChunkPool::create(std::span<const Chunk> chunks) {
   return ChunkPool(static_cast<std::uint32_t>(chunks.size()));
 }
 
-ChunkPool::ChunkPool(std::uint32_t count) : chunkCount_(count), clean_(count), cleanFor_(count), owners_(count) {}
+ChunkPool::ChunkPool(std::uint32_t count) : chunkCount_(count), clean_(count), cleanFor_(count), dirty_(count), owners_(count) {}
 
 Status ChunkPool::enroll(OwnerId owner, Tenure tenure) {
   Account& account = accounts_[owner];
@@ -85,9 +85,7 @@ std::size_t ChunkPool::take(OwnerId owner, std::size_t count, std::vector<Chunk>
   const std::size_t first = to.size();
   count = std::min(count, freeChunks());
   // Dirty ones first where it does not matter: each saves a scrub.
-  if (content == Content::any) {
-    for (; to.size() - first < count && !dirty_.empty(); dirty_.pop_back()) to.push_back(Chunk{dirty_.back(), kGranuleBytes});
-  }
+  if (content == Content::any) dirty_.take(std::min(count, dirty_.size()), to);
   takeClean(owner, std::min(count - (to.size() - first), cleanChunks()), to);
   std::sort(to.begin() + static_cast<std::ptrdiff_t>(first), to.end(),
             [](const Chunk& a, const Chunk& b) { return a.id < b.id; });
@@ -135,7 +133,7 @@ void ChunkPool::put(OwnerId owner, Chunk chunk) {
   assert(account.taken >= chunk.bytes);
   account.taken -= chunk.bytes;
   assert(owners_[chunk.id] != 0);
-  if (--owners_[chunk.id] == 0) dirty_.push_back(chunk.id);
+  if (--owners_[chunk.id] == 0) dirty_.put(chunk.id);
   --(account.restingSince == 0 ? presentCount_ : restingCount_);
   if (account.restingSince != 0 && account.taken == 0) wake(owner);
 }
@@ -172,9 +170,7 @@ std::optional<OwnerId> ChunkPool::longestResting(std::uint64_t after) const {
 
 std::optional<Chunk> ChunkPool::beginScrub() {
   if (dirty_.empty()) return std::nullopt;
-  const std::uint32_t id = dirty_.back();
-  dirty_.pop_back();
-  return Chunk{id, kGranuleBytes};
+  return Chunk{dirty_.takeOne(), kGranuleBytes};
 }
 
 void ChunkPool::scrubbed(Chunk chunk) {

@@ -31,6 +31,7 @@
 #include <vector>
 
 #include "memory/device.h"
+#include "memory/dirty_chunks.h"
 #include "memory/owner_id.h"
 #include "memory/placement.h"
 
@@ -54,7 +55,7 @@ class ChunkPool {
   void giveBack(OwnerId owner, std::uint64_t bytes);
 
   // Up to `count` chunks for an owner that has them reserved, appended to `to` in ascending order of ids. Clean ones are where
-  // `placement.h` says: an owner's together, since consecutive chunks at consecutive addresses become one mapping. Returns
+  // `placement.h` says: an owner's together, since consecutive chunks at consecutive addresses become one mapping; of dirty ones, aligned runs (dirty_chunks.h). Returns
   // how many; fewer only if no more are free, or the rest of the free ones rests or, for zeros, is dirty.
   std::size_t take(OwnerId owner, std::size_t count, std::vector<Chunk>& to, Content content = Content::zeros);
   // The first chunks, for an owner that has them reserved, before anybody has taken any: that they have been somebody's since before.
@@ -112,7 +113,7 @@ class ChunkPool {
   Placement clean_;               // what is free in it is clean; the rest belongs to who took it when it was clean last
   std::vector<OwnerId> cleanFor_;  // by chunk: who that was
   std::vector<Extent> extents_;
-  std::vector<std::uint32_t> dirty_;
+  DirtyChunks dirty_;
   std::map<std::uint64_t, OwnerId> resting_;  // by restingSince
   std::size_t restingCount_ = 0, presentCount_ = 0;  // taken by those who rest, and by the others
   std::vector<std::uint32_t> owners_;                // by chunk: how many have it

@@ -46,6 +46,8 @@ struct DeviceProperties {
   bool noticesWrites = false;
   // Context::share() works: granules with the same bytes may have one chunk, in several contexts, until one of them is written.
   bool copiesOnWrite = false;
+  // Chunks of one aligned block of so many cost no more than one, to map or to unmap, where they are neighbours in memory as well.
+  std::uint32_t mapsTogether = 1;
   // Using a granule before it has arrived brings it there and then; otherwise that gives no defined result, or a fault.
   bool arrivesOnDemand = false;
   // Kernels and copies take none of the node's processors, so that who waits for them may look instead of sleeping.

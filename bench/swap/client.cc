@@ -5,6 +5,7 @@
 
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <sstream>
 #include <stdexcept>
 #include <vector>
@@ -61,11 +62,12 @@ int hold(std::uint64_t bytes, int gpu) {
   const double begin = now();
   void* memory = nullptr;
   check(cudaMalloc(&memory, bytes), "cudaMalloc");
-  // No granule as another holder's: one that is on the GPU as somebody else's would not come from home.
+  // No granule as another, of whomever: one that is on the GPU as somebody else's would not come from home.
   check(cudaMemset(memory, 0, bytes), "cudaMemset");
   constexpr std::size_t kGranule = std::size_t{2} << 20;
-  const std::vector<pid_t> own(bytes / kGranule, getpid());
-  check(cudaMemcpy2D(memory, kGranule, own.data(), sizeof(pid_t), sizeof(pid_t), own.size(), cudaMemcpyHostToDevice), "cudaMemcpy2D");
+  std::vector<std::uint64_t> own(bytes / kGranule);
+  std::iota(own.begin(), own.end(), static_cast<std::uint64_t>(getpid()) << 32);
+  check(cudaMemcpy2D(memory, kGranule, own.data(), sizeof own[0], sizeof own[0], own.size(), cudaMemcpyHostToDevice), "cudaMemcpy2D");
   check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   say({{"ms", (now() - begin) * 1e3}});
   for (std::string line; std::getline(std::cin, line);) say({{"ms", naming.run({memory}) * 1e3}});

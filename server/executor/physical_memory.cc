@@ -37,15 +37,15 @@ Result<std::vector<memory::Chunk>> PhysicalMemory::take(memory::OwnerId owner, s
   return chunks;
 }
 
-void PhysicalMemory::takeAny(memory::OwnerId owner, std::size_t count, std::size_t most, std::vector<memory::Chunk>& to) {
+void PhysicalMemory::takeAny(memory::OwnerId owner, std::size_t count, std::vector<memory::Chunk>& to) {
   while (pool_.unusedChunks() < count && clearAway(count - pool_.unusedChunks())) {
   }
-  pool_.take(owner, std::clamp(pool_.unusedChunks(), count, most), to, memory::Content::any);
+  pool_.take(owner, count, to, memory::Content::any);
 }
 
 Status PhysicalMemory::withdraw(memory::OwnerId owner, std::size_t count, std::vector<memory::Chunk>& to) {
   const std::size_t before = to.size();
-  takeAny(owner, count, count, to);
+  takeAny(owner, count, to);
   return device_->withdraw(std::span(to).subspan(before));
 }
 
@@ -119,6 +119,13 @@ bool PhysicalMemory::kept(memory::OwnerId owner, memory::Chunk chunk) const {
     const std::uint64_t others = pool_.restingSince(other.owner);
     return other.owner != owner && (others == 0 || others > since);
   });
+}
+
+std::uint32_t PhysicalMemory::unusedOf(std::uint32_t block) const {
+  const std::uint32_t first = block * memory::Placement::kLargeBlock, end = std::min(first + memory::Placement::kLargeBlock, static_cast<std::uint32_t>(device_->chunks().size()));
+  std::uint32_t unused = 0;
+  for (std::uint32_t id = first; id < end; ++id) unused += pool_.owners({id, kGranuleBytes}) == 0;
+  return unused;
 }
 
 void PhysicalMemory::name(memory::OwnerId owner, std::uint64_t address, memory::Chunk chunk, memory::ContentId content) {

@@ -60,8 +60,8 @@ class PhysicalMemory {
   Result<std::vector<memory::Chunk>> take(memory::OwnerId owner, std::size_t count);
   // At start-up, before anything else: the first chunks, which have no memory yet.
   void takeFirst(memory::OwnerId owner, std::size_t count, std::vector<memory::Chunk>& to) { pool_.takeFirst(owner, count, to); }
-  // `count` chunks to be overwritten whole, appended, and up to `most` where nobody has to give any up for them; fewer only when no more are free.
-  void takeAny(memory::OwnerId owner, std::size_t count, std::size_t most, std::vector<memory::Chunk>& to);
+  // `count` chunks to be overwritten whole, appended; fewer only when no more are free.
+  void takeAny(memory::OwnerId owner, std::size_t count, std::vector<memory::Chunk>& to);
   void put(memory::OwnerId owner, memory::Chunk chunk);
   void release(memory::OwnerId owner);
 
@@ -83,6 +83,8 @@ class PhysicalMemory {
   std::optional<memory::Chunk> exchange(memory::OwnerId owner, memory::Chunk chunk);
   // Somebody who does not rest has the owner's chunk as well, or somebody who rests for less long.
   bool kept(memory::OwnerId owner, memory::Chunk chunk) const;
+  // Of the aligned block of so many chunks as Placement's large ones have, those that are nobody's.
+  std::uint32_t unusedOf(std::uint32_t block) const;
   // As put(), by an owner that rests and has seen that nobody keeps the chunk: others that rest lose it, so that it is free.
   void surrender(memory::OwnerId owner, memory::Chunk chunk);
   // Of the owner, in chunks that others have as well.

@@ -209,7 +209,7 @@ void Presence::beginArriving(memory::Context& context) {
   if (sharing()) join(wanted);
   coming_ = swap::planTransfer(plan_, order_.arrange(wanted), extents_.window().base, homes_->curve());
   groups_ = static_cast<std::uint32_t>(coming_.groups.size());
-  unsent_ = coming_.bytes() / kGranuleBytes;
+  chunks_.begin(coming_);
   sent_ = lastBorrowed_ = 0;
   groupOf_.assign(wanted.empty() ? 0 : wanted.back() + 1, 0);
   while (events_.size() < groups_) events_.push_back(context.createEvent());
@@ -227,32 +227,27 @@ Result<bool> Presence::bring(memory::Context& context) {
   for (; sent_ < groups_ && granules < kGranulesPerTurn;) {
     const swap::TransferPlan::Group& group = coming_.groups[sent_];
     const std::size_t count = group.bytes / kGranuleBytes;
-    if (chunks_.size() < count) takeChunks(context, count);
     // Somebody who rests could not give up what was counted on: until that session has ended.
-    if (chunks_.size() < count) return any;
+    if (!chunks_.take(count)) return any;
+    prepare(context, count);
     ++sent_;
-    unsent_ -= count;
     arrivals.clear();
-    auto chunk = chunks_.begin();
-    for (std::uint32_t i = 0; i < group.pieces; ++i) {
-      const AddressRange& piece = coming_.pieces[group.firstPiece + i];
-      for (std::uint64_t at = piece.base; at != piece.end(); at += kGranuleBytes, ++chunk) {
-        extents_.setChunk(at, chunk->id);
-        groupOf_[granule(at)] = sent_;
-        Home& home = homed_.at(at);
-        home.current = true;
-        memory::Arrival& arrival = arrivals.emplace_back(memory::Arrival{at, *chunk, homes_->at(home.slot)});
-        if (const auto peer = borrowed_.find(at); peer != borrowed_.end() && !homeOnly_) {
-          arrival.peer = peer->second.get();
-          peerBytes_ += kGranuleBytes;
-          lastBorrowed_ = sent_;
-        } else {
-          broughtBytes_ += kGranuleBytes;
-        }
-        name(at, home);
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto [at, chunk] = chunks_.go();
+      extents_.setChunk(at, chunk.id);
+      groupOf_[granule(at)] = sent_;
+      Home& home = homed_.at(at);
+      home.current = true;
+      memory::Arrival& arrival = arrivals.emplace_back(memory::Arrival{at, chunk, homes_->at(home.slot)});
+      if (const auto peer = borrowed_.find(at); peer != borrowed_.end() && !homeOnly_) {
+        arrival.peer = peer->second.get();
+        peerBytes_ += kGranuleBytes;
+        lastBorrowed_ = sent_;
+      } else {
+        broughtBytes_ += kGranuleBytes;
       }
+      name(at, home);
     }
-    chunks_.erase(chunks_.begin(), chunk);
     context.restore(stream(context), arrivals);
     context.record(stream(context), *events_[sent_ - 1]);
     context.signal(stream(context), *arrived_, arrivedBefore_ + sent_, false);
@@ -262,28 +257,13 @@ Result<bool> Presence::bring(memory::Context& context) {
   return any;
 }
 
-// For the granules that are next in the plan, of which the first group has so many: those that are neighbours get chunks that are, as far as that is possible.
-void Presence::takeChunks(memory::Context& context, std::size_t group) {
-  const std::size_t before = chunks_.size();
-  const auto upTo = [&](std::uint64_t most) { return std::max<std::size_t>(group, std::min(before + most, unsent_)) - before; };
-  // For the first group, which the program waits for, others give up no more than it needs. Whoever gives up more than was asked leaves no part of a block behind.
-  memory_.takeAny(owner_, sent_ == 0 ? group - before : upTo(kTakenTogether), upTo(2 * kTakenTogether), chunks_);
-  const std::span<memory::Chunk> taken = std::span(chunks_).subspan(before);
-  std::vector<std::uint64_t> planned, addresses;
-  std::size_t passed = 0;
-  for (std::uint32_t i = coming_.groups[sent_].firstPiece; planned.size() < taken.size(); ++i) {
-    const AddressRange& piece = coming_.pieces[i];
-    for (std::uint64_t at = piece.base; at != piece.end() && planned.size() < taken.size(); at += kGranuleBytes)
-      if (passed++ >= before) planned.push_back(at);
-  }
-  addresses = planned;
-  std::ranges::sort(addresses);
-  memory::fitChunks(taken, addresses);
+void Presence::prepare(memory::Context& context, std::size_t count) {
+  std::vector<ComingChunks::Granule> next;
+  chunks_.ready(count, next);
+  if (next.empty()) return;
   std::vector<memory::Arrival> arrivals;
-  for (std::size_t i = 0; i < taken.size(); ++i) arrivals.push_back({addresses[i], taken[i], homes_->at(homed_.at(addresses[i]).slot)});
+  for (const auto& [at, chunk] : next) arrivals.push_back({at, chunk, homes_->at(homed_.at(at).slot)});
   context.prepare(arrivals);
-  for (std::size_t i = 0; i < taken.size(); ++i)
-    taken[i] = arrivals[static_cast<std::size_t>(std::ranges::lower_bound(addresses, planned[i]) - addresses.begin())].chunk;
 }
 
 bool Presence::arrive() {
@@ -336,8 +316,7 @@ void Presence::releaseHomes() {
 
 void Presence::release() {
   lentBytes_ = 0;
-  for (const memory::Chunk& chunk : chunks_) memory_.put(owner_, chunk);
-  chunks_.clear();
+  chunks_.end();
   extents_.forEach([&](std::uint64_t, std::uint32_t chunk) {
     if (chunk != memory::kNoChunk) memory_.put(owner_, {chunk, kGranuleBytes});
   });

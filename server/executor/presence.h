@@ -29,9 +29,9 @@
 #include <vector>
 
 #include "memory/device.h"
-#include "memory/chunk_fit.h"
 #include "memory/extent_map.h"
 #include "server/control/session_recipe.h"
+#include "server/executor/coming_chunks.h"
 #include "server/executor/home_copy.h"
 #include "server/executor/homes.h"
 #include "server/executor/physical_memory.h"
@@ -164,8 +164,6 @@ class Presence final : private ChunkHolder {
   static constexpr std::uint32_t kAttention = 20'000;
   // Groups are put on their way until they are this many granules: each may cost two mappings, the one before and its own.
   static constexpr std::uint64_t kGranulesPerTurn = 64;
-  // Chunks that are taken at once for the groups to come: what was a large block of somebody's becomes one of this session's.
-  static constexpr std::uint64_t kTakenTogether = memory::Placement::kLargeBlock;
 
   struct Home {
     Homes::Slot slot;
@@ -195,7 +193,8 @@ class Presence final : private ChunkHolder {
   // Those that are in a chunk on the device already are there from now on; they leave `wanted`.
   void join(std::vector<std::uint32_t>& wanted);
   void meetLate();
-  void takeChunks(memory::Context& context, std::size_t group);
+  // Of the arrival, before its next `count` granules are put on their way.
+  void prepare(memory::Context& context, std::size_t count);
   // Its chunk holds what its home does.
   void name(std::uint64_t address, const Home& home);
   bool sharing() const { return homes_ != nullptr && device_.properties().copiesOnWrite; }
@@ -235,9 +234,8 @@ class Presence final : private ChunkHolder {
   std::uint32_t attention_;
   // Of the arrival: groups are numbered from 1 in their order, and the first so many have been put on their way.
   swap::TransferPlan coming_;
-  std::vector<memory::Chunk> chunks_;  // taken, for those that have not
+  ComingChunks chunks_{owner_, memory_, device_.properties().mapsTogether};  // for those that have not
   std::uint32_t sent_ = 0;
-  std::uint64_t unsent_ = 0;  // granules of the others
   std::vector<std::uint32_t> groupOf_;                  // by granule; 0: not on its way
   std::vector<std::unique_ptr<memory::Event>> events_;  // [group - 1]: it is here
   std::uint32_t groups_ = 0;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <set>
 
 namespace rouse::executor {
 
@@ -53,10 +52,52 @@ void Resting::arrange() {
   arranged_ = true;
 }
 
+memory::Extent Resting::togetherWith(std::uint32_t granule) const {
+  const AddressRange together = context_->together({addressOf(granule), kGranuleBytes});
+  return {static_cast<std::uint32_t>((together.base - extents_.window().base) / kGranuleBytes), static_cast<std::uint32_t>(together.bytes / kGranuleBytes)};
+}
+
+std::set<std::uint32_t> Resting::chooseWhole(std::size_t count) const {
+  struct Part {
+    std::uint32_t of;  // block or first granule
+    std::vector<std::uint32_t> granules;
+  };
+  std::vector<Part> blocks, mappings;  // what is wanted last first
+  const auto add = [](std::vector<Part>& parts, std::uint32_t of, std::uint32_t granule) {
+    auto part = std::ranges::find(parts, of, &Part::of);
+    if (part == parts.end()) part = parts.insert(part, {of, {}});
+    part->granules.push_back(granule);
+  };
+  for (std::size_t i = 0; i < std::min(left_.size(), kLookAhead); ++i) {
+    const std::uint32_t granule = left_[left_.size() - 1 - i], chunk = extents_.chunk(addressOf(granule));
+    if (chunk == memory::kNoChunk || memory_.kept(owner_, {chunk, kGranuleBytes})) continue;
+    add(blocks, chunk / memory::Placement::kLargeBlock, granule);
+    add(mappings, togetherWith(granule).first, granule);
+  }
+  std::set<std::uint32_t> chosen;
+  const auto choose = [&](const Part& part) { chosen.insert(part.granules.begin(), part.granules.end()); };
+  for (const Part& block : blocks) {
+    if (chosen.size() >= count || count - chosen.size() < memory::Placement::kLargeBlock / 2) break;
+    if (memory_.unusedOf(block.of) + block.granules.size() == memory::Placement::kLargeBlock) choose(block);
+  }
+  std::erase_if(mappings, [&](const Part& part) { return chosen.contains(part.granules.front()); });
+  while (!mappings.empty() && chosen.size() < count) {
+    const std::size_t missing = count - chosen.size();
+    const auto best = std::ranges::min_element(mappings, [&](const Part& a, const Part& b) {
+      const std::size_t size = a.granules.size(), other = b.granules.size();
+      const bool fits = size <= missing, otherFits = other <= missing;
+      return fits != otherFits ? fits : fits ? size > other : size < other;
+    });
+    choose(*best);
+    mappings.erase(best);
+  }
+  return chosen;
+}
+
 Status Resting::giveUp(std::size_t count) {
   assert(context_ != nullptr && count != 0);
   if (!arranged_) arrange();
-  std::set<std::uint32_t> going;
+  std::set<std::uint32_t> going = chooseWhole(count);
   while (!left_.empty() && going.size() < count) {
     const std::uint32_t granule = left_.back();
     left_.pop_back();
@@ -66,9 +107,8 @@ Status Resting::giveUp(std::size_t count) {
       kept_.push_back(granule);
       continue;
     }
-    const AddressRange together = context_->together({addressOf(granule), kGranuleBytes});
-    const auto first = static_cast<std::uint32_t>((together.base - extents_.window().base) / kGranuleBytes);
-    for (std::uint32_t i = 0; i < together.bytes / kGranuleBytes; ++i) going.insert(first + i);
+    const memory::Extent together = togetherWith(granule);
+    for (std::uint32_t i = 0; i < together.count; ++i) going.insert(together.first + i);
   }
   if (offered_ != kAll) offered_ -= std::min<std::uint64_t>(offered_, going.size());
   for (auto at = going.begin(); at != going.end();) {

@@ -7,10 +7,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "memory/device.h"
 #include "memory/extent_map.h"
+#include "memory/placement.h"
 #include "server/executor/physical_memory.h"
 #include "swap/access_order.h"
 
@@ -42,7 +44,7 @@ class Resting final : public RestingOwner {
   // Some of it could not be unmapped: the session has to end, which unmaps everything.
   const std::optional<Error>& fault() const { return fault_; }
 
-  // RestingOwner: what is wanted last goes first.
+  // RestingOwner: what is wanted last goes first; among the last of it, what is mapped in as many granules as are asked for.
   Status giveUp(std::size_t count) override;
   Status lose(std::uint64_t address) override;
   void reconsider() override;
@@ -50,8 +52,14 @@ class Resting final : public RestingOwner {
 
  private:
   static constexpr std::uint64_t kAll = ~std::uint64_t{0};
+  static constexpr std::size_t kLookAhead = 128;  // granules
 
   void arrange();
+  // What is mapped in one piece with the granule, granules of the window.
+  memory::Extent togetherWith(std::uint32_t granule) const;
+  // Of the granules that are wanted last, about `count` by whole mappings, so that what goes is no more than that, and what is taken instead finds
+  // neighbours: the largest that are not too large, else the smallest. Fewer where there are no more.
+  std::set<std::uint32_t> chooseWhole(std::size_t count) const;
   std::uint64_t addressOf(std::uint32_t granule) const { return extents_.window().base + granule * kGranuleBytes; }
   Status unmap(AddressRange range);
   // It has no chunk any more: the one that it had.

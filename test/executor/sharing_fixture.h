@@ -109,7 +109,7 @@ struct SharingFixture {
     const std::uint64_t most = memory.freeBytes(kSomebody);  // all, unless somebody is pinned
     REQUIRE(memory.reserve(kSomebody, most).ok());
     const std::size_t count = std::min<std::size_t>(memory.freeChunks(), most / kG);
-    memory.takeAny(kSomebody, count, count, chunks);
+    memory.takeAny(kSomebody, count, chunks);
     for (const memory::Chunk& chunk : chunks) memory.put(kSomebody, chunk);
     memory.release(kSomebody);
   }

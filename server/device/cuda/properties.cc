@@ -5,6 +5,8 @@
 #include <cctype>
 #include <cstdio>
 
+#include "server/device/cuda/allocation_plan.h"
+
 namespace rouse::cuda {
 namespace {
 
@@ -75,6 +77,7 @@ memory::DeviceProperties describe(const Gpu& gpu, std::uint64_t memoryBytes) {
       static_cast<std::uint32_t>(properties.attributes[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR]);
   properties.placesVariables = true;
   properties.leavesProcessors = true;
+  properties.mapsTogether = AllocationPlan::kLargest;
   properties.dnnVersion = library::cuda::RealLibraries::dnnVersion();
   return properties;
 }
