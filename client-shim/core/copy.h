@@ -3,7 +3,8 @@
 //   pinned, managed, registered, device    one command
 //   pageable to device                     small: inside the command; else through staging, in pieces, overlapped
 //   device to pageable                     through staging, several pieces in flight; always blocks
-//   device to another device               through staging, in pieces, pipelined by slots between the two rings
+//   device to another device               through staging, in pieces, pipelined by slots between the two rings; on the null stream fenced off from
+//                                          all else on both
 //   host to host                           the stream is synchronised, then the caller copies
 //
 // The program's pageable source has been read when a call returns. Ranges are checked against allocations: a copy that

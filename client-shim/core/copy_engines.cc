@@ -1,6 +1,7 @@
 #include "client-shim/core/copy_engines.h"
 
 #include <cstring>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -180,8 +181,17 @@ void rejoin(Stream& stream, Stream& taken) {
 
 CudaError copyAcross(Stream& stream, const Box& box, const Side& destination, const Side& source) {
   Session& session = stream.device().session();
+  // The pieces of one copy wait for each other's places on both devices: if two copies came in different orders there, each could wait for the other.
+  const std::lock_guard crossing(session.crossing());
   Stream* reading = nullptr;
   Stream* writing = nullptr;
+  // On the null stream it begins when all that either device has is done, and what comes after begins when it is (CUDA Programming Guide, "Peer-to-Peer
+  // Memory Copy").
+  const auto fence = [&] {
+    for (Device* device : {source.device, destination.device})
+      if (stream.legacy()) device->queue().put(wire::Fence{});
+  };
+  fence();
   if (const CudaError error = detour(stream, *source.device, &reading); error != CudaError::success) return error;
   if (const CudaError error = detour(stream, *destination.device, &writing); error != CudaError::success) return error;
 
@@ -228,6 +238,7 @@ CudaError copyAcross(Stream& stream, const Box& box, const Side& destination, co
   });
   for (std::size_t i = 0; i < stageCount; ++i)
     stages[i].piece.releaseAfter(stages[i].emptied, destination.device->index());
+  fence();
   rejoin(stream, *writing);
   return CudaError::success;
 }

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,8 @@ class Session {
   ControlConnection& connection() { return *connection_; }
   // Null but under `rouse run --check`.
   AccessCheck* check() { return check_.get(); }
+  // Held while a copy between devices is written to their rings: two copies come in one order in both. Before staging and the rings.
+  std::mutex& crossing() { return crossing_; }
   Interprocess& interprocess() { return *interprocess_; }
 
   // The daemon's number of it, which other processes know it by.
@@ -94,6 +97,7 @@ class Session {
   struct Memory;
 
   std::uint64_t id_ = 0, number_ = 0;
+  std::mutex crossing_;
   std::unique_ptr<ControlConnection> connection_;
   std::unique_ptr<Memory> memory_;
   wire::Slot* slotBase_ = nullptr;

@@ -1,4 +1,4 @@
-// Several devices (any number from one): current device a thread, memory and kernels on each, peer copies, events waited for
+// Several devices (any number from one): current device a thread, memory and kernels on each, peer copies and what they wait for, events waited for
 // across devices, properties, wrong ordinals, kernels of one module on all devices with variables of their own.
 // gpus: 3
 #include <thread>
@@ -10,6 +10,69 @@ __device__ int perDevice = 1000;
 __global__ void step(int* data, int n, int factor) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) data[i] = data[i] * factor + perDevice;
+}
+
+__global__ void number(unsigned* words, size_t n, unsigned first) {
+  for (size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x; i < n; i += size_t(gridDim.x) * blockDim.x) words[i] = first + unsigned(i);
+}
+
+// On the null stream a copy between devices begins when all that either of them has is done, on whatever stream, and what comes later begins behind it.
+void nullStream() {
+  const size_t n = 512 << 10;
+  unsigned *from = nullptr, *to = nullptr;
+  cudaStream_t other;
+  CHECK(cudaSetDevice(0));
+  CHECK(cudaMalloc(&from, n * sizeof *from));
+  CHECK(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
+  CHECK(cudaSetDevice(1));
+  CHECK(cudaMalloc(&to, n * sizeof *to));
+  std::vector<unsigned> got(n), wanted(n);
+  for (unsigned round = 0; round < 24; ++round) {
+    CHECK(cudaSetDevice(0));
+    number<<<16, 128, 0, round % 2 == 0 ? nullptr : other>>>(from, n, round);
+    CHECK(cudaSetDevice(1));
+    if (round % 3 == 0) {
+      CHECK(cudaMemcpyPeer(to, 1, from, 0, n * sizeof *to));
+    } else {
+      CHECK(cudaMemcpy(to, from, n * sizeof *to, cudaMemcpyDefault));
+    }
+    CHECK(cudaSetDevice(0));
+    number<<<16, 128, 0, other>>>(from, n, 1000);  // too late for the copy
+    CHECK(cudaMemcpy(got.data(), to, n * sizeof *to, cudaMemcpyDeviceToHost));
+    for (size_t i = 0; i < n; ++i) wanted[i] = round + unsigned(i);
+    check::equal("copied on the null stream", got, wanted);
+  }
+  CHECK(cudaDeviceSynchronize());
+  CHECK(cudaFree(from));
+  CHECK(cudaFree(to));
+  CHECK(cudaStreamDestroy(other));
+}
+
+// Two threads copy large pieces of memory to each other's device.
+void bothWays() {
+  const size_t bytes = 48 << 20;
+  char* memory[2][2];  // by device: what is sent, what comes
+  for (int d = 0; d < 2; ++d) {
+    CHECK(cudaSetDevice(d));
+    for (char*& each : memory[d]) CHECK(cudaMalloc(&each, bytes));
+    CHECK(cudaMemset(memory[d][0], 40 + d, bytes));
+    CHECK(cudaDeviceSynchronize());
+  }
+  std::thread threads[2];
+  for (int d = 0; d < 2; ++d) {
+    threads[d] = std::thread([&, d] {
+      CHECK(cudaSetDevice(d));
+      for (int round = 0; round < 3; ++round) CHECK(cudaMemcpyPeer(memory[1 - d][1], 1 - d, memory[d][0], d, bytes));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (int d = 0; d < 2; ++d) {
+    CHECK(cudaSetDevice(d));
+    std::vector<char> got(bytes);
+    CHECK(cudaMemcpy(got.data(), memory[d][1], bytes, cudaMemcpyDeviceToHost));
+    EXPECT(got == std::vector<char>(bytes, char(41 - d)));
+    for (char* each : memory[d]) CHECK(cudaFree(each));
+  }
 }
 
 int main() {
@@ -77,6 +140,11 @@ int main() {
     CHECK(cudaDeviceCanAccessPeer(&can, d, (d + 1) % count));
     EXPECT(can == 0 || can == 1);
     if (count == 1) EXPECT(can == 0);
+  }
+
+  if (count > 1) {
+    nullStream();
+    bothWays();
   }
 
   // The current device belongs to the thread.
