@@ -42,6 +42,12 @@ Result<AddressRange> AddressPlan::allocate(std::uint64_t bytes) {
                                                 std::to_string(range_.bytes)};
 }
 
+std::uint64_t AddressPlan::freeBytes() const {
+  std::uint64_t bytes = 0;
+  for (const auto& [base, piece] : free_) bytes += piece.bytes;
+  return bytes;
+}
+
 bool AddressPlan::take(std::uint64_t bytes, AddressRange& window) {
   auto best = free_.end();
   for (auto piece = free_.begin(); piece != free_.end(); ++piece)

@@ -33,6 +33,7 @@ class AddressPlan {
   Status free(AddressRange window);
 
   AddressRange range() const { return range_; }
+  std::uint64_t freeBytes() const;
   std::size_t live() const { return live_.size(); }
 
  private:

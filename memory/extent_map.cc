@@ -3,15 +3,17 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <new>
 
 namespace rouse::memory {
 
 ExtentMap::ExtentMap(AddressRange window) : window_(window) {
   assert(isAligned(window.base, kGranuleBytes) && isAligned(window.bytes, kGranuleBytes) &&
          window.bytes <= kMaxWindowBytes);
-  const std::size_t granules = window.bytes / kGranuleBytes;
-  bits_.resize((granules + 63) / 64);
-  chunks_.resize(granules);
+  granules_ = window.bytes / kGranuleBytes;
+  bits_.resize((granules_ + 63) / 64);
+  chunks_.reset(static_cast<std::uint32_t*>(std::calloc(granules_ + 1, sizeof(std::uint32_t))));
+  if (chunks_ == nullptr) throw std::bad_alloc();
 }
 
 void ExtentMap::insert(std::uint64_t address, std::uint32_t chunk) {
@@ -48,9 +50,27 @@ bool ExtentMap::find(std::uint64_t address, std::uint64_t bytes) const {
   // Neighbouring granules are likely to be named next. A bounded look: 2 words either side.
   std::size_t low = first;
   while (low > 0 && first - low < 128 && test(low - 1)) --low;
-  const std::size_t high = scan(end, std::min(end + 128, chunks_.size()), true);
+  const std::size_t high = scan(end, std::min(end + 128, granules_), true);
   last_ = {window_.base + low * kGranuleBytes, (high - low) * kGranuleBytes};
   return true;
+}
+
+AddressRange ExtentMap::around(std::uint64_t address, AddressRange within) const {
+  if (!window_.contains(within) || !within.contains(address)) return {};
+  const std::size_t at = (address - window_.base) / kGranuleBytes;
+  const std::size_t least = (within.base - window_.base) / kGranuleBytes, most = least + within.bytes / kGranuleBytes;
+  if (!test(at)) return {};
+  std::size_t first = at;
+  while (first > least) {
+    // Down to the beginning of a word at once, where all of it is backed.
+    const std::size_t from = std::max(least, (first - 1) / 64 * 64), held = scan(from, first, true);
+    if (held != first) {
+      while (test(first - 1)) --first;
+      break;
+    }
+    first = from;
+  }
+  return {window_.base + first * kGranuleBytes, (scan(at, most, true) - first) * kGranuleBytes};
 }
 
 bool ExtentMap::all(AddressRange range) const {

@@ -7,6 +7,8 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 #include <vector>
 
 #include "schemas/base/range.h"
@@ -42,6 +44,9 @@ class ExtentMap {
   bool all(AddressRange range) const;
   bool none(AddressRange range) const;
 
+  // What is backed without a gap around the address, of what lies in `within`, a range of whole granules in the window; empty: nothing is.
+  AddressRange around(std::uint64_t address, AddressRange within) const;
+
   AddressRange window() const { return window_; }
   std::uint64_t backedBytes() const { return backedBytes_; }
 
@@ -64,7 +69,12 @@ class ExtentMap {
 
   AddressRange window_;
   std::vector<std::uint64_t> bits_;
-  std::vector<std::uint32_t> chunks_;
+  // Windows are mostly empty: pages that are never touched are never there.
+  struct Free {
+    void operator()(std::uint32_t* array) const { std::free(array); }
+  };
+  std::size_t granules_ = 0;
+  std::unique_ptr<std::uint32_t[], Free> chunks_;
   std::uint64_t backedBytes_ = 0;
   mutable AddressRange last_;  // backed, always
 };

@@ -23,6 +23,7 @@ struct Allocation {
   MemoryKind kind = MemoryKind::pageable;
   bool variable = false;          // belongs to a module: not the program's to free
   bool imported = false;          // another process's (cudaIpcOpenMemHandle): not to free, either
+  bool mapped = false;            // by cuMemMap (VirtualMemory): ends with cuMemUnmap alone; range is all that is mapped around it without a gap
   std::uint32_t deviceIndex = 0;  // whose it is; for host kinds the device that was current when it was made
   std::uint32_t flags = 0;        // as the program gave them (cudaHostAlloc*, cudaHostRegister*, cudaMemAttach*)
   std::uint64_t pool = 0;         // handle of the memory pool it came from, or 0

@@ -20,6 +20,7 @@
 #include "client-shim/core/staging.h"
 #include "client-shim/core/stream_ordered_pool.h"
 #include "client-shim/core/thread_streams.h"
+#include "client-shim/core/virtual_memory.h"
 #include "client-shim/core/wire_numbers.h"
 #include "schemas/wire/output_ring.h"
 #include "schemas/wire/slot_wait.h"
@@ -27,7 +28,7 @@
 namespace rouse::client {
 
 struct Device::Parts {
-  explicit Parts(Device& device) : heap(device), output(device.queue_->header(), device.queue_->output()) {}
+  explicit Parts(Device& device) : heap(device), virtualMemory(device), output(device.queue_->header(), device.queue_->output()) {}
 
   std::mutex streamsMutex;
   std::vector<Stream*> streams;  // all live ones, the legacy stream first
@@ -39,6 +40,7 @@ struct Device::Parts {
   WireNumbers moduleNumbers{0};
 
   DeviceHeap heap;
+  VirtualMemory virtualMemory;
   std::mutex poolMutex;
   std::unique_ptr<StreamOrderedPool> defaultPool;
   MemoryPool* currentPool = nullptr;
@@ -63,6 +65,7 @@ Device::~Device() = default;
 
 DeviceMemory& Device::memory() { return parts_->heap; }
 DeviceHeap& Device::heap() { return parts_->heap; }
+VirtualMemory& Device::virtualMemory() { return parts_->virtualMemory; }
 
 // --- Errors
 
@@ -297,13 +300,17 @@ CudaError Device::reset() {
   if (!lease) return CudaError::memoryAllocation;
   const Mark done{lease->index, lease->value + 1};
   session_->interprocess().forget(*this);
-  if (AccessCheck* const check = session_->check(); check != nullptr && check->wantsLeaks()) check->leaked(parts_->heap.live());
+  if (AccessCheck* const check = session_->check(); check != nullptr && check->wantsLeaks()) {
+    check->leaked(parts_->heap.live());
+    check->leaked(parts_->virtualMemory.live());
+  }
   StreamOrderedPool::forgetAll(*this);
   drainOutput();
 
   CudaError error;
   {
     HostHeap& host = session_->hostHeap();
+    const auto virtualLock = parts_->virtualMemory.lock();
     const auto hostLock = host.lock();
     const auto heapLock = parts_->heap.lock();
     const std::lock_guard streamsLock(parts_->streamsMutex);
@@ -319,6 +326,7 @@ CudaError Device::reset() {
     saidSticky_.store(false, std::memory_order_relaxed);
     error = session_->wait(index_, done);
     session_->slots().give({done.slot, done.value});
+    parts_->virtualMemory.forgetEverything();
     parts_->heap.forgetEverything();
     host.settle(index_);
     session_->callbacks().forget(index_);

@@ -1,7 +1,7 @@
 // One virtual device of this process: its ring, streams, memory, limits and latched error. Lives as long as the
 // process.
 //
-// Threads: any. Lock order: memory pool, host memory, device memory, the device's list of streams, an event, the ring;
+// Threads: any. Lock order: memory pool, virtual memory, host memory, device memory, the device's list of streams, an event, the ring;
 // under the ring lock only leaves are taken (slot numbers, host functions).
 #pragma once
 
@@ -22,6 +22,7 @@ class Event;
 class MemoryPool;
 class Session;
 class Stream;
+class VirtualMemory;
 
 enum class Limit : std::uint32_t { stackBytes = 0, printfBytes = 1, heapBytes = 2 };
 
@@ -63,6 +64,8 @@ class Device {
 
   // --- Memory
   DeviceMemory& memory();
+  // cuMemAddressReserve, cuMemCreate, cuMemMap.
+  VirtualMemory& virtualMemory();
   MemoryPool& defaultPool();
   CudaError currentPool(MemoryPool** pool);
   CudaError setCurrentPool(MemoryPool& pool);

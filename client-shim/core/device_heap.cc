@@ -14,6 +14,7 @@
 #include "client-shim/core/session.h"
 #include "client-shim/core/session_handles.h"
 #include "client-shim/core/stream_ordered_pool.h"
+#include "client-shim/core/virtual_memory.h"
 
 namespace rouse::client {
 
@@ -68,24 +69,13 @@ CudaError DeviceHeap::allocateFor(const Allocation& tags, std::uint64_t bytes, s
   if (bytes >= kLeastAligned) alignment = std::max(alignment, kGranuleBytes);
   const std::lock_guard lock(mutex_);
   const std::uint64_t gap = device_.session().check() != nullptr ? AccessCheck::kGapBytes : 0;
-  auto taken = space_.take(bytes + gap, alignment);
-  if (!taken && !withheld_.empty()) {
-    for (; !withheld_.empty(); withheld_.pop_front()) space_.give(withheld_.front().range, withheld_.front().epoch);
-    withheldBytes_ = 0;
-    taken = space_.take(bytes + gap, alignment);
-  }
+  const auto taken = takeSpace([&] { return space_.take(bytes + gap, alignment); });
   if (!taken) return CudaError::memoryAllocation;
   if (const CudaError error = back(taken->range); error != CudaError::success) {
     space_.give(taken->range, taken->epoch);
     return error;
   }
-  {
-    CommandQueue::Batch batch(device_.queue());
-    if (taken->epoch > settled_) {
-      settled_ = epoch();
-      batch.put(wire::Fence{});
-    }
-  }
+  fence(taken->epoch);
   mapMissing(granulesOf(taken->range));
   Block& block = blocks_[taken->range.base];
   block.allocation = tags;
@@ -99,6 +89,22 @@ CudaError DeviceHeap::allocateFor(const Allocation& tags, std::uint64_t bytes, s
   device_.queue().put(wire::Allocated{.base = told.base, .bytes = told.bytes});
   *address = taken->range.base;
   return CudaError::success;
+}
+
+template <class Take>
+std::optional<RangeAllocator::Taken> DeviceHeap::takeSpace(Take&& take) {
+  auto taken = take();
+  if (taken || withheld_.empty()) return taken;
+  for (; !withheld_.empty(); withheld_.pop_front()) space_.give(withheld_.front().range, withheld_.front().epoch);
+  withheldBytes_ = 0;
+  return take();
+}
+
+void DeviceHeap::fence(std::uint64_t epoch) {
+  CommandQueue::Batch batch(device_.queue());
+  if (epoch <= settled_) return;
+  settled_ = this->epoch();
+  batch.put(wire::Fence{});
 }
 
 CudaError DeviceHeap::adopt(const Allocation& tags, AddressRange range) {
@@ -196,13 +202,18 @@ void DeviceHeap::retag(std::uint64_t address, std::uint64_t bytes, std::uint64_t
 }
 
 bool DeviceHeap::find(std::uint64_t address, Allocation* found) const {
-  const std::lock_guard lock(mutex_);
-  auto after = blocks_.upper_bound(address);
-  if (after == blocks_.begin()) return false;
-  const Block& block = std::prev(after)->second;
-  if (block.resting || !block.allocation.range.contains(address)) return false;
-  *found = block.allocation;
-  return true;
+  {
+    const std::lock_guard lock(mutex_);
+    auto after = blocks_.upper_bound(address);
+    if (after != blocks_.begin()) {
+      const Block& block = std::prev(after)->second;
+      if (block.allocation.range.contains(address)) {
+        if (!block.resting) *found = block.allocation;
+        return !block.resting;
+      }
+    }
+  }
+  return device_.virtualMemory().find(address, found);
 }
 
 AddressRange DeviceHeap::toldOf(const Block& block) const {
@@ -237,7 +248,7 @@ void DeviceHeap::settleReturns() {
 
 DeviceHeap::Usage DeviceHeap::usage() const {
   const std::lock_guard lock(mutex_);
-  return {occupiedGranules_ * kGranuleBytes, mappedGranules_ * kGranuleBytes, reservedBytes_};
+  return {(occupiedGranules_ + heldGranules_) * kGranuleBytes, mappedGranules_ * kGranuleBytes, reservedBytes_};
 }
 
 void DeviceHeap::settle(std::uint64_t epoch) {
@@ -256,9 +267,91 @@ void DeviceHeap::forgetEverything() {
   std::fill_n(users_.get(), granules, 0);
   isMapped_.assign(granules, false);
   idle_.clear();
-  occupiedGranules_ = mappedGranules_ = reservedBytes_ = 0;
+  occupiedGranules_ = mappedGranules_ = heldGranules_ = reservedBytes_ = 0;
   returning_ = false;
   settled_ = epoch();
+}
+
+// --- Addresses and memory apart
+
+CudaError DeviceHeap::reserveAddresses(std::uint64_t bytes, std::uint64_t alignment, std::uint64_t hint, AddressRange* range) {
+  if (bytes > window_.bytes) return CudaError::memoryAllocation;
+  const std::lock_guard lock(mutex_);
+  std::optional<RangeAllocator::Taken> taken;
+  if (isAligned(hint, std::max(alignment, kGranuleBytes)) && window_.contains(hint, bytes)) taken = space_.takeAt({hint, bytes});
+  if (!taken) taken = takeSpace([&] { return space_.take(bytes, std::max(alignment, kGranuleBytes)); });
+  if (!taken) return CudaError::memoryAllocation;
+  fence(taken->epoch);
+  // What was left mapped there for the next allocation would be neither zero nor anybody's.
+  const Granules granules = granulesOf(taken->range);
+  while (true) {
+    const auto first = idle_.lower_bound(granules.first);
+    if (first == idle_.end() || *first >= granules.end) break;
+    auto last = first;
+    while (std::next(last) != idle_.end() && *std::next(last) == *last + 1 && *last + 1 < granules.end) ++last;
+    const std::uint64_t from = *first, count = *last - from + 1;
+    std::fill_n(isMapped_.begin() + static_cast<std::ptrdiff_t>(from), count, false);
+    mappedGranules_ -= count;
+    idle_.erase(first, std::next(last));
+    device_.queue().put(wire::MemUnmap{.base = addressOf(from), .bytes = count * kGranuleBytes});
+  }
+  *range = taken->range;
+  return CudaError::success;
+}
+
+void DeviceHeap::giveAddresses(AddressRange range) {
+  const std::lock_guard lock(mutex_);
+  giveSpace(range);
+}
+
+CudaError DeviceHeap::hold(std::uint64_t bytes) {
+  if (const CudaError error = device_.asyncError(); error != CudaError::success) return error;
+  if (bytes > device_.info().memoryLimit) return CudaError::memoryAllocation;
+  const CudaError error = tryHold(bytes / kGranuleBytes);
+  if (error != CudaError::memoryAllocation) return error;
+  const bool pooled = StreamOrderedPool::giveBackAll(device_);
+  if (!device_.session().interprocess().reclaim(device_) && !pooled) return error;
+  return tryHold(bytes / kGranuleBytes);
+}
+
+CudaError DeviceHeap::tryHold(std::uint64_t granules) {
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t needed = (mappedGranules_ + heldGranules_ + granules) * kGranuleBytes;
+  if (needed > reservedBytes_ && !reserveMore(needed - reservedBytes_)) {
+    shrink();
+    const CudaError error = device_.peekError();
+    return error != CudaError::success ? error : CudaError::memoryAllocation;
+  }
+  heldGranules_ += granules;
+  return CudaError::success;
+}
+
+void DeviceHeap::letGo(std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  heldGranules_ -= bytes / kGranuleBytes;
+  shrink();
+}
+
+void DeviceHeap::mapHeld(AddressRange range) {
+  const std::lock_guard lock(mutex_);
+  const Granules granules = granulesOf(range);
+  heldGranules_ -= range.bytes / kGranuleBytes;
+  occupy(granules);
+  mapMissing(granules);
+}
+
+void DeviceHeap::unmapHeld(AddressRange range) {
+  const std::lock_guard lock(mutex_);
+  const Granules granules = granulesOf(range);
+  vacate(granules);
+  for (std::uint64_t granule = granules.first; granule < granules.end; ++granule) {
+    idle_.erase(granule);
+    isMapped_[granule] = false;
+  }
+  const std::uint64_t count = granules.end - granules.first;
+  mappedGranules_ -= count;
+  heldGranules_ += count;
+  device_.queue().put(wire::MemUnmap{.base = range.base, .bytes = range.bytes});
 }
 
 // --- Backing
@@ -284,7 +377,7 @@ CudaError DeviceHeap::back(AddressRange range) {
   occupy(granules);
   std::uint64_t missing = 0;
   for (std::uint64_t granule = granules.first; granule < granules.end; ++granule) missing += !isMapped_[granule];
-  const std::uint64_t needed = (mappedGranules_ + missing) * kGranuleBytes;
+  const std::uint64_t needed = (mappedGranules_ + heldGranules_ + missing) * kGranuleBytes;
   if (needed > reservedBytes_ && !reserveMore(needed - reservedBytes_)) {
     vacate(granules);
     shrink();
@@ -372,7 +465,7 @@ void DeviceHeap::shrink() {
   const std::uint64_t idle = idle_.size() * kGranuleBytes;
   const std::uint64_t keptIdle = std::max(kLeastIdle, occupied / 8);
   if (idle > keptIdle) unmapIdle(idle - keptIdle / 2);
-  const std::uint64_t spare = reservedBytes_ - mappedGranules_ * kGranuleBytes;
+  const std::uint64_t spare = reservedBytes_ - (mappedGranules_ + heldGranules_) * kGranuleBytes;
   const std::uint64_t keptSpare = std::max(kLeastSpare, occupied / 4);
   if (spare > keptSpare) {
     const std::uint64_t returned = roundDown(spare - keptSpare / 2, kGranuleBytes);

@@ -1,7 +1,9 @@
 // Device memory, behind DeviceMemory: which addresses are whose, which granules are backed, and how much physical
 // memory is reserved.
 //
-//   reserved >= mapped >= occupied       (bytes; mapped and occupied in whole granules)
+//   reserved >= mapped + held, mapped >= occupied       (bytes; mapped, held and occupied in whole granules)
+//
+// What is held has been promised to somebody who has not said yet where it is to lie (VirtualMemory).
 //
 // Granules that no allocation touches any more stay mapped up to a point (hysteresis), so that a program that frees and
 // allocates in a loop sends nothing but Fences.
@@ -14,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -57,7 +60,19 @@ class DeviceHeap final : public DeviceMemory {
   // A pooled block that is given out again or rests in its pool (then nothing is found at its address).
   void retag(std::uint64_t address, std::uint64_t bytes, std::uint64_t stream, bool resting);
 
+  // --- For VirtualMemory: addresses and memory apart. Ranges and sizes are of whole granules.
+  // Addresses that nothing else is given, and nothing is mapped at; at `hint` if that is free. memoryAllocation: the window has none left.
+  CudaError reserveAddresses(std::uint64_t bytes, std::uint64_t alignment, std::uint64_t hint, AddressRange* range);
+  void giveAddresses(AddressRange range);
+  // Physical memory, as allocate() gets it, without addresses.
+  CudaError hold(std::uint64_t bytes);
+  void letGo(std::uint64_t bytes);
+  // What is held becomes mapped at reserved addresses where nothing is, zeroed; and is held again, its content gone.
+  void mapHeld(AddressRange range);
+  void unmapHeld(AddressRange range);
+
   struct Usage {
+    // occupiedBytes counts what is held.
     std::uint64_t occupiedBytes = 0, mappedBytes = 0, reservedBytes = 0;
   };
   Usage usage() const;
@@ -94,6 +109,11 @@ class DeviceHeap final : public DeviceMemory {
   // Addresses that may be given out again; where accesses are checked not at once, so that what still uses them is found.
   void giveSpace(AddressRange range);
 
+  // From the window's free addresses, also those that are withheld.
+  template <class Take>
+  std::optional<RangeAllocator::Taken> takeSpace(Take&& take);
+  void fence(std::uint64_t epoch);
+  CudaError tryHold(std::uint64_t granules);
   CudaError back(AddressRange range);
   void occupy(Granules granules);
   void vacate(Granules granules);
@@ -117,7 +137,7 @@ class DeviceHeap final : public DeviceMemory {
   std::unique_ptr<std::uint32_t[], Free> users_;  // allocations that touch a granule
   std::vector<bool> isMapped_;
   std::set<std::uint64_t> idle_;  // mapped, no users
-  std::uint64_t occupiedGranules_ = 0, mappedGranules_ = 0, reservedBytes_ = 0;
+  std::uint64_t occupiedGranules_ = 0, mappedGranules_ = 0, heldGranules_ = 0, reservedBytes_ = 0;
   bool returning_ = false;  // something given back may not be counted yet
   struct Freed {
     AddressRange range;

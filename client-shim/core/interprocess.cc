@@ -38,7 +38,7 @@ CudaError Interprocess::exportMemory(std::uint64_t address, wire::IpcHandle* han
   Device* device = session_.deviceAt(address);
   Allocation found;
   if (device == nullptr || !device->memory().find(address, &found)) return CudaError::invalidValue;
-  if (found.variable || found.imported || found.pool != 0) return CudaError::invalidValue;
+  if (found.variable || found.imported || found.mapped || found.pool != 0) return CudaError::invalidValue;
   if (const auto known = exported_.find(found.range.base); known != exported_.end()) {
     *handle = known->second.handle;
     return CudaError::success;

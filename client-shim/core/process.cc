@@ -16,6 +16,7 @@
 #include "client-shim/core/session_handles.h"
 #include "client-shim/core/stream_ordered_pool.h"
 #include "client-shim/core/thread_streams.h"
+#include "client-shim/core/virtual_memory.h"
 
 namespace rouse::client {
 
@@ -148,7 +149,10 @@ void Process::afterExit() {
   if (check == nullptr) return;
   for (std::uint32_t index = 0; index < process.deviceCount_; ++index) process.device(index).drainOutput();
   if (!check->wantsLeaks()) return;
-  for (std::uint32_t index = 0; index < process.deviceCount_; ++index) check->leaked(process.device(index).heap().live());
+  for (std::uint32_t index = 0; index < process.deviceCount_; ++index) {
+    check->leaked(process.device(index).heap().live());
+    check->leaked(process.device(index).virtualMemory().live());
+  }
   check->leaked(session.hostHeap().live());
 }
 

@@ -46,13 +46,25 @@ std::optional<RangeAllocator::Taken> RangeAllocator::take(std::uint64_t bytes, s
   const auto found = find(bytes, alignment);
   if (found == byBase_.end()) return std::nullopt;
 
+  return cut(found, {roundUp(found->first, alignment), bytes});
+}
+
+std::optional<RangeAllocator::Taken> RangeAllocator::takeAt(AddressRange range) {
+  if (range.empty() || !isAligned(range.base, unit_) || !isAligned(range.bytes, unit_)) return std::nullopt;
+  auto hole = byBase_.upper_bound(range.base);
+  if (hole == byBase_.begin()) return std::nullopt;
+  --hole;
+  if (!AddressRange{hole->first, hole->second.bytes}.contains(range)) return std::nullopt;
+  return cut(hole, range);
+}
+
+RangeAllocator::Taken RangeAllocator::cut(ByBase::iterator found, AddressRange wanted) {
   const std::uint64_t holeBase = found->first;
   const Hole hole = found->second;
-  const AddressRange range{roundUp(holeBase, alignment), bytes};
   erase(found);
-  if (range.base != holeBase) insert(holeBase, {range.base - holeBase, hole.epoch});
-  if (range.end() != holeBase + hole.bytes) insert(range.end(), {holeBase + hole.bytes - range.end(), hole.epoch});
-  return Taken{range, hole.epoch};
+  if (wanted.base != holeBase) insert(holeBase, {wanted.base - holeBase, hole.epoch});
+  if (wanted.end() != holeBase + hole.bytes) insert(wanted.end(), {holeBase + hole.bytes - wanted.end(), hole.epoch});
+  return {wanted, hole.epoch};
 }
 
 void RangeAllocator::give(AddressRange range, std::uint64_t epoch) {

@@ -28,6 +28,8 @@ class RangeAllocator {
 
   // None when no free range is large enough. `alignment`: a power of two; bytes > 0.
   std::optional<Taken> take(std::uint64_t bytes, std::uint64_t alignment);
+  // Exactly this range, whole units; none when any of it is taken.
+  std::optional<Taken> takeAt(AddressRange range);
   // A range from take(), or parts of several neighbouring ones.
   void give(AddressRange range, std::uint64_t epoch);
 
@@ -42,6 +44,8 @@ class RangeAllocator {
   using ByBase = std::map<std::uint64_t, Hole>;
 
   ByBase::iterator find(std::uint64_t bytes, std::uint64_t alignment);
+  // The part of the hole that is wanted; what is left of it before and behind stays free.
+  Taken cut(ByBase::iterator hole, AddressRange wanted);
   void insert(std::uint64_t base, Hole hole);
   void erase(ByBase::iterator hole);
 

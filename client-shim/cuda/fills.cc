@@ -52,4 +52,14 @@ CUresult cuMemsetD2D32Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned int
   return fillRows(dstDevice, dstPitch, ui, Width, Height, hStream, false);
 }
 
+// A fill of one word: what was queued on the stream before is done, and seen, when it is written, with the barrier or without.
+CUresult cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags) {
+  if ((flags & ~static_cast<unsigned>(CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER)) != 0) return CUDA_ERROR_INVALID_VALUE;
+  return fill(addr, value, 1, stream, false);
+}
+
+CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags) {
+  return impl::cuStreamWriteValue32_v2(stream, addr, value, flags);
+}
+
 }  // namespace rouse::cuda::impl

@@ -48,6 +48,12 @@ CUresult cuMemFree_v2(CUdeviceptr dptr) {
 CUresult cuMemGetAddressRange_v2(CUdeviceptr* pbase, size_t* psize, CUdeviceptr dptr) {
   client::MemoryFacts facts;
   if (!client::driverHost()->memory(dptr, &facts)) return CUDA_ERROR_NOT_FOUND;
+  client::MappingFacts mapping;
+  if (facts.mapped) {
+    if (!client::driverHost()->mapping(dptr, &mapping)) return CUDA_ERROR_NOT_FOUND;
+    facts.base = mapping.base;
+    facts.bytes = mapping.bytes;
+  }
   if (pbase != nullptr) *pbase = facts.base;
   if (psize != nullptr) *psize = facts.bytes;
   return CUDA_SUCCESS;

@@ -12,12 +12,14 @@ namespace {
 struct Described {
   cudaPointerAttributes attributes{};
   client::MemoryFacts facts;
+  client::MappingFacts mapping;  // where facts.mapped: what is mapped at the address, and the reservation around it
 };
 
 // Memory that CUDA knows nothing of has no attributes.
 CUresult describe(CUdeviceptr ptr, Described* memory) {
   if (const CUresult error = call([&] { return cudaPointerGetAttributes(&memory->attributes, pointer(ptr)); }); error != CUDA_SUCCESS) return error;
   if (memory->attributes.type == cudaMemoryTypeUnregistered || !client::driverHost()->memory(ptr, &memory->facts)) return CUDA_ERROR_INVALID_VALUE;
+  if (memory->facts.mapped && !client::driverHost()->mapping(ptr, &memory->mapping)) return CUDA_ERROR_INVALID_VALUE;
   return CUDA_SUCCESS;
 }
 
@@ -47,8 +49,8 @@ CUresult tell(const Described& memory, CUpointer_attribute attribute, void* data
   switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT: {
       CUcontext context = nullptr;
-      // Of pools, memory is the device's and no context's.
-      const CUresult error = facts.pool != 0 ? CUDA_SUCCESS : contextOf(memory, &context);
+      // Of pools, memory is the device's and no context's; so is what is mapped.
+      const CUresult error = facts.pool != 0 || facts.mapped ? CUDA_SUCCESS : contextOf(memory, &context);
       return error == CUDA_SUCCESS ? write(context) : error;
     }
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
@@ -66,13 +68,15 @@ CUresult tell(const Described& memory, CUpointer_attribute attribute, void* data
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
       return write(found.device);
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-      return write(static_cast<unsigned>(facts.onDevice && facts.pool == 0 && !facts.imported));
+      return write(static_cast<unsigned>(facts.onDevice && facts.pool == 0 && !facts.imported && !facts.mapped));
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+      return write(static_cast<CUdeviceptr>(facts.mapped ? memory.mapping.reservation : facts.deviceBase));
     case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
-      return write(static_cast<CUdeviceptr>(facts.deviceBase));
+      return write(static_cast<CUdeviceptr>(facts.mapped ? memory.mapping.base : facts.deviceBase));
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+      return write(static_cast<std::size_t>(facts.mapped ? memory.mapping.reservedBytes : facts.bytes));
     case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
-      return write(static_cast<std::size_t>(facts.bytes));
+      return write(static_cast<std::size_t>(facts.mapped ? memory.mapping.bytes : facts.bytes));
     case CU_POINTER_ATTRIBUTE_MAPPED:
       return write(1u);
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
@@ -81,7 +85,8 @@ CUresult tell(const Described& memory, CUpointer_attribute attribute, void* data
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
       return write(0u);
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
-      return write(CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE);
+      // Read is 1 and both are 3 here as in cuMemSetAccess.
+      return write(facts.mapped ? static_cast<CUDA_POINTER_ATTRIBUTE_ACCESS_FLAGS>(memory.mapping.access) : CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE);
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
       return write(facts.pool);
     default:

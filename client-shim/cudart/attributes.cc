@@ -1,11 +1,26 @@
 // cudaDeviceGetAttribute.
+#include <algorithm>
+#include <iterator>
+
 #include "client-shim/cudart/device_attributes.h"
 #include "client-shim/cudart/implementations.h"
 #include "client-shim/cudart/session.h"
 
 namespace rouse::cudart {
 
+namespace {
+
+// Attributes that only the driver has names for (cuda.h, CU_DEVICE_ATTRIBUTE_…), which is asked for them as for all others.
+constexpr int kVirtualMemoryManagement = 102;
+// What of virtual memory management is not served: handles for other processes, of any kind, and other systems' devices; compression; multicast; memory
+// of the host.
+constexpr int kNotServed[] = {103, 104, 105, 107, 110, 124, 128, 132, 141, 145, 146};
+
+}  // namespace
+
 int deviceAttribute(const client::DeviceInfo& info, cudaDeviceAttr attribute) {
+  if (attribute == kVirtualMemoryManagement) return 1;
+  if (std::ranges::find(kNotServed, static_cast<int>(attribute)) != std::end(kNotServed)) return 0;
   switch (attribute) {
     // What this library does or does not do, whatever the device could.
     case cudaDevAttrComputeCapabilityMajor:

@@ -4,7 +4,9 @@
 
 #include "client-shim/core/allocation.h"
 #include "client-shim/core/fill.h"
+#include "client-shim/core/session.h"
 #include "client-shim/core/stream.h"
+#include "client-shim/core/virtual_memory.h"
 #include "client-shim/cudart/graph/capture_work.h"
 #include "client-shim/cudart/module_registry.h"
 #include "client-shim/cudart/session.h"
@@ -82,7 +84,7 @@ class DriverSide final : public client::DriverHost {
     client::Allocation found;
     // NOLINTNEXTLINE(performance-no-int-to-ptr): the driver's addresses are numbers
     if (!attached() || !client::Process::get().findAllocation(reinterpret_cast<const void*>(address), &found)) return false;
-    *facts = {found.range.base, found.range.bytes, found.deviceBase, found.bufferId, found.pool, found.kind == client::MemoryKind::device, found.imported};
+    *facts = {found.range.base, found.range.bytes, found.deviceBase, found.bufferId, found.pool, found.kind == client::MemoryKind::device, found.imported, found.mapped};
     return true;
   }
 
@@ -101,7 +103,97 @@ class DriverSide final : public client::DriverHost {
     return array != nullptr ? array->address : 0;
   }
 
+  CudaError reserveAddresses(int device, std::uint64_t bytes, std::uint64_t alignment, std::uint64_t hint, std::uint64_t* address) const override {
+    return guarded([&] {
+      client::VirtualMemory* memory = hint == 0 ? nullptr : memoryAt(hint);  // a wish, also for the device
+      client::Device* found = nullptr;
+      if (const cudaError_t error = findDevice(device, &found); memory == nullptr && error != cudaSuccess) return error;
+      return toCuda((memory != nullptr ? *memory : found->virtualMemory()).reserve(bytes, alignment, hint, address));
+    });
+  }
+
+  CudaError releaseAddresses(std::uint64_t address, std::uint64_t bytes) const override {
+    return at(address, [&](client::VirtualMemory& memory) { return memory.release({address, bytes}); });
+  }
+
+  CudaError createMemory(int device, std::uint64_t bytes, std::uint64_t note, std::uint64_t* handle) const override {
+    return guarded([&] {
+      client::Device* found = nullptr;
+      if (const cudaError_t error = findDevice(device, &found); error != cudaSuccess) return error;
+      return toCuda(found->virtualMemory().create(bytes, note, handle));
+    });
+  }
+
+  CudaError dropMemory(std::uint64_t handle) const override {
+    return guarded([&] {
+      client::Device* device = deviceOf(handle);
+      return toCuda(device != nullptr ? device->virtualMemory().drop(handle) : CudaError::invalidValue);
+    });
+  }
+
+  CudaError retainMemory(std::uint64_t address, std::uint64_t* handle) const override {
+    return at(address, [&](client::VirtualMemory& memory) { return memory.retain(address, handle); });
+  }
+
+  CudaError memoryNote(std::uint64_t handle, int* device, std::uint64_t* note) const override {
+    client::Device* const found = deviceOf(handle);
+    if (found == nullptr || !found->virtualMemory().noteOf(handle, note)) return CudaError::invalidValue;
+    *device = static_cast<int>(found->index());
+    return CudaError::success;
+  }
+
+  CudaError mapMemory(std::uint64_t address, std::uint64_t bytes, std::uint64_t handle) const override {
+    client::Device* const owner = deviceOf(handle);
+    if (owner == nullptr) return CudaError::invalidValue;
+    return at(address, [&](client::VirtualMemory& memory) { return &memory == &owner->virtualMemory() ? memory.map({address, bytes}, handle) : CudaError::notSupported; });
+  }
+
+  CudaError unmapMemory(std::uint64_t address, std::uint64_t bytes) const override {
+    return at(address, [&](client::VirtualMemory& memory) { return memory.unmap({address, bytes}); });
+  }
+
+  CudaError setAccess(std::uint64_t address, std::uint64_t bytes, const std::uint32_t* access) const override {
+    return at(address, [&](client::VirtualMemory& memory) { return memory.setAccess({address, bytes}, access); });
+  }
+
+  bool mapping(std::uint64_t address, client::MappingFacts* facts) const override {
+    client::Device* const device = deviceAt(address);
+    client::VirtualMemory::Mapping found;
+    if (device == nullptr || !device->virtualMemory().mappingAt(address, &found)) return false;
+    *facts = {found.range.base, found.range.bytes, found.reservation.base, found.reservation.bytes, found.bufferId, found.handle,
+              static_cast<int>(device->index()), found.access};
+    return true;
+  }
+
+  std::uint64_t granularity() const override { return kGranuleBytes; }
+
  private:
+  static client::Device* deviceAt(std::uint64_t address) {
+    client::Process& process = client::Process::get();
+    return process.attached() ? process.session().deviceAt(address) : nullptr;
+  }
+
+  static client::VirtualMemory* memoryAt(std::uint64_t address) {
+    client::Device* const device = deviceAt(address);
+    return device != nullptr ? &device->virtualMemory() : nullptr;
+  }
+
+  static client::Device* deviceOf(std::uint64_t handle) {
+    client::Process& process = client::Process::get();
+    for (std::uint32_t index = 0; process.attached() && index < process.deviceCount(); ++index)
+      if (process.device(index).virtualMemory().holds(handle)) return &process.device(index);
+    return nullptr;
+  }
+
+  // Addresses that lie in no device's window are no reservation's.
+  template <class Body>
+  static CudaError at(std::uint64_t address, Body&& body) {
+    return guarded([&] {
+      client::VirtualMemory* const memory = memoryAt(address);
+      return toCuda(memory != nullptr ? body(*memory) : CudaError::invalidValue);
+    });
+  }
+
   template <class Body>
   static CudaError guarded(Body&& body) noexcept {
     try {

@@ -32,7 +32,17 @@ struct MemoryFacts {
   std::uint64_t deviceBase = 0;               // where base is for kernels
   std::uint64_t id = 0;                       // unique in the process
   std::uint64_t pool = 0;                     // cudaMemPool_t; 0: of none
-  bool onDevice = false, imported = false;
+  bool onDevice = false, imported = false, mapped = false;
+};
+
+// What cuMemMap has brought together.
+struct MappingFacts {
+  std::uint64_t base = 0, bytes = 0;
+  std::uint64_t reservation = 0, reservedBytes = 0;  // that it lies in
+  std::uint64_t id = 0;                              // unique in the process
+  std::uint64_t handle = 0;
+  int device = 0;
+  std::uint32_t access = 0;  // as setAccess() was told
 };
 
 class DriverHost {
@@ -58,11 +68,26 @@ class DriverHost {
   // Where a cudaArray_t's memory lies; 0: it is no array.
   virtual std::uint64_t arrayMemory(const void* array) const = 0;
 
+  // --- Virtual memory management (client-shim/core/virtual_memory.h, with its errors). A device that does not exist: invalidDevice.
+  virtual CudaError reserveAddresses(int device, std::uint64_t bytes, std::uint64_t alignment, std::uint64_t hint, std::uint64_t* address) const = 0;
+  virtual CudaError releaseAddresses(std::uint64_t address, std::uint64_t bytes) const = 0;
+  // `note`: the caller's, told by memoryNote().
+  virtual CudaError createMemory(int device, std::uint64_t bytes, std::uint64_t note, std::uint64_t* handle) const = 0;
+  virtual CudaError dropMemory(std::uint64_t handle) const = 0;
+  virtual CudaError retainMemory(std::uint64_t address, std::uint64_t* handle) const = 0;
+  virtual CudaError memoryNote(std::uint64_t handle, int* device, std::uint64_t* note) const = 0;
+  // notSupported also: addresses of one device for memory of another.
+  virtual CudaError mapMemory(std::uint64_t address, std::uint64_t bytes, std::uint64_t handle) const = 0;
+  virtual CudaError unmapMemory(std::uint64_t address, std::uint64_t bytes) const = 0;
+  virtual CudaError setAccess(std::uint64_t address, std::uint64_t bytes, const std::uint32_t* access) const = 0;
+  virtual bool mapping(std::uint64_t address, MappingFacts* facts) const = 0;
+  virtual std::uint64_t granularity() const = 0;
+
  protected:
   ~DriverHost() = default;
 };
 
-inline constexpr unsigned char kDriverHostId[16] = {'r', 'o', 'u', 's', 'e', ' ', 'd', 'r', 'i', 'v', 'e', 'r', ' ', ' ', '0', '1'};
+inline constexpr unsigned char kDriverHostId[16] = {'r', 'o', 'u', 's', 'e', ' ', 'd', 'r', 'i', 'v', 'e', 'r', ' ', ' ', '0', '2'};
 
 // Null, with a line on standard error the first time: the process has another libcudart.
 const DriverHost* driverHost();

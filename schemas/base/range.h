@@ -34,4 +34,10 @@ constexpr std::uint64_t roundUp(std::uint64_t value, std::uint64_t powerOfTwo) {
 constexpr std::uint64_t roundDown(std::uint64_t value, std::uint64_t powerOfTwo) { return value & ~(powerOfTwo - 1); }
 constexpr bool isAligned(std::uint64_t value, std::uint64_t powerOfTwo) { return (value & (powerOfTwo - 1)) == 0; }
 
+// The granules that the range touches.
+constexpr AddressRange granulesOf(AddressRange range) {
+  const std::uint64_t base = roundDown(range.base, kGranuleBytes);
+  return {base, roundUp(range.end(), kGranuleBytes) - base};
+}
+
 }  // namespace rouse

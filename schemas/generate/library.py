@@ -108,9 +108,10 @@ def driver_versions(library):
     for f in library.functions:
         if f.since is not None:
             rows += [(re.sub(r"_v\d$", "", f.name), -f.since, export, f.variant is not None, export != f.name) for export in f.exports]
+    rows += [(r.name, -r.found, r.name, False, False) for r in library.refusals if r.found is not None]
     table = "".join(f'    {{"{base}", {-since}, {str(has).lower()}, {str(is_variant).lower()}, "{export}"}},\n'
                     for base, since, export, has, is_variant in sorted(rows))
-    return f"""{notice('cuda')}// The driver's functions that are served, by the name and the version of CUDA that programs ask for them with.
+    return f"""{notice('cuda')}// The driver's functions that are served, and those that are found although they refuse, by the name and the version of CUDA that programs ask for them with.
 #pragma once
 
 #include <array>

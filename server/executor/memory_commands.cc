@@ -10,12 +10,6 @@ namespace {
 // Mapping a chunk is a system call or two; this many a turn keep the neighbours' rings moving.
 constexpr std::size_t kChunksPerTurn = 64;
 
-// That it touches.
-AddressRange granulesOf(AddressRange range) {
-  const std::uint64_t base = roundDown(range.base, kGranuleBytes);
-  return {base, roundUp(range.end(), kGranuleBytes) - base};
-}
-
 wire::DecodeStatus refuse(const char* command, AddressRange range, const char* why, AddressRange window) {
   char text[256];
   std::snprintf(text, sizeof text,

@@ -132,7 +132,7 @@ void Session::attend(memory::Stream& stream, const BoundModule& module, const me
     // An array's end is as good a parameter as its beginning, and some numbers elements from 1.
     if (exactly && !onDemand)
       for (const std::uint64_t near : {word - 1, word + kLargestElement})
-        presence_.use(*context_, stream, objects_.at(near));
+        if (const AddressRange object = objects_.at(near); !object.empty()) presence_.use(*context_, stream, reachable(near, object));
   }
   const auto& variables = module.image->description().variables;
   for (std::uint32_t i = 0; i < variables.size(); ++i)
@@ -141,7 +141,16 @@ void Session::attend(memory::Stream& stream, const BoundModule& module, const me
 
 void Session::attendAddress(memory::Stream& stream, std::uint64_t address) {
   const AddressRange object = objects_.at(address);
-  presence_.use(*context_, stream, object.empty() ? AddressRange{address, 1} : object);
+  presence_.use(*context_, stream, object.empty() ? AddressRange{address, 1} : reachable(address, object));
+}
+
+// What may be used of an object by way of this address. Of addresses that the program has reserved, and maps memory at piece by piece, that is what is
+// mapped around it without a gap; and since such a piece may hold all that the program has, its order of use is learnt by the granule.
+AddressRange Session::reachable(std::uint64_t address, AddressRange object) const {
+  const AddressRange granules = granulesOf(object);
+  const AddressRange mapped = extents_.around(address, granules);
+  if (mapped == granules) return object;
+  return presence_.arriving() && !mapped.empty() ? mapped : AddressRange{address, 1};
 }
 
 wire::DecodeStatus Session::on(const wire::Launch& command, std::span<const std::byte> parameters) {

@@ -396,6 +396,7 @@ class Session final : public Sharer, private memory::ContextObserver {
   }
   void attend(memory::Stream& stream, const BoundModule& module, const memory::KernelDescription& kernel, std::span<const std::byte> parameters);
   void attendAddress(memory::Stream& stream, std::uint64_t address);
+  AddressRange reachable(std::uint64_t address, AddressRange object) const;
   void launchNode(const Graphs::Graph& graph, const Graphs::Node& node, memory::Stream& lane, std::span<const std::uint64_t> slots);
   // Its ring is not read, whatever is in it: it is on its way, or waits for memory with a command to do.
   bool elsewhere() const;

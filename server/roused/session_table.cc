@@ -10,6 +10,7 @@
 #include <cstring>
 #include <thread>
 
+#include "memory/extent_map.h"
 #include "schemas/wire/layout.h"
 #include "server/roused/descriptors.h"
 #include "server/roused/loan.h"
@@ -21,9 +22,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Room for freed ranges that may not be used again yet (DESIGN.md, Memory) and for holes: a window is this many times
+// Room for freed ranges that may not be used again yet (DESIGN.md, Memory) and for holes: a window is at least this many times
 // the limit.
 constexpr std::uint64_t kWindowFactor = 2;
+// Programs that map memory by themselves (cuMemMap) reserve the GPU's size over and over, for each stream say, to have addresses to grow into: up to
+// this many times the limit, and never more than such a part of what addresses are left.
+constexpr std::uint64_t kLargestWindowFactor = 16;
+constexpr std::uint64_t kWindowShare = 64;
 
 Error systemError(const char* what) {
   return {CudaError::systemNotReady, std::string(what) + ": " + std::strerror(errno)};
@@ -95,7 +100,9 @@ Status SessionTable::assignWindows(Session& session) {
                                                     std::to_string(physical)};
     }
     device.memoryLimit = wanted;
-    auto window = addresses_.allocate(wanted * kWindowFactor);
+    const std::uint64_t roomy = std::clamp(addresses_.freeBytes() / kWindowShare, wanted * kWindowFactor, wanted * kLargestWindowFactor);
+    auto window = addresses_.allocate(std::min(roomy, memory::kMaxWindowBytes));
+    if (!window) window = addresses_.allocate(wanted * kWindowFactor);
     if (!window) return std::move(window).error();
     device.window = *window;
   }

@@ -272,8 +272,11 @@ wire::DecodeStatus ExecutorDouble::on(const wire::MemMap& command) {
 
 wire::DecodeStatus ExecutorDouble::on(const wire::Allocated& command) {
   const std::lock_guard lock(objectsMutex_);
-  if (!rangeMapped({command.base, command.bytes}, wire::Access::write, setting_.checked ? wire::Where::any : wire::Where::device))
-    return wire::Rejection{"Allocated where nothing is mapped"};
+  const AddressRange range{command.base, command.bytes};
+  const auto first = mapped_.lower_bound(granulesOf(range).base);
+  const bool addressesAlone = setting_.window.contains(range) && (first == mapped_.end() || *first >= range.end());
+  if (!addressesAlone && !rangeMapped(range, wire::Access::write, setting_.checked ? wire::Where::any : wire::Where::device))
+    return wire::Rejection{"Allocated where part of it is mapped, or nothing can be"};
   const auto after = objects_.lower_bound(command.base);
   if (after != objects_.end() && after->first < command.base + command.bytes)
     return wire::Rejection{"Allocated over another"};

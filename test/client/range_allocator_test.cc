@@ -63,6 +63,16 @@ TEST_CASE("ranges never overlap, fail only when no hole fits, and merge when fre
       } else {
         const std::uint64_t bytes = 1 + random() % (std::uint64_t{1} << (4 + random() % 14));
         const std::uint64_t alignment = std::uint64_t{256} << (random() % 4 == 0 ? random() % 6 : 0);
+        if (random() % 8 == 0) {
+          // Exactly there, or not at all.
+          const AddressRange wanted{kWhole.base + random() % kWhole.bytes / 256 * 256, roundUp(bytes, 256)};
+          Model with = model;
+          const bool possible = with.add(wanted);
+          const auto there = allocator.takeAt(wanted);
+          sound &= there.has_value() == possible && (!there || there->range == wanted);
+          if (there) model.add(wanted);
+          continue;
+        }
         const auto taken = allocator.take(bytes, alignment);
         if (taken) {
           sound &= model.add(taken->range) && taken->range.bytes == roundUp(bytes, 256) &&

@@ -16,8 +16,10 @@ TEST_CASE("freed windows are used again later, oldest first") {
   AddressPlan plan({kBase, 4 * kGiB});
   const AddressRange a = plan.allocate(kGiB).value(), b = plan.allocate(1).value();
   REQUIRE(b.bytes == kGiB);
+  REQUIRE(plan.freeBytes() == 2 * kGiB);
   REQUIRE(plan.free(b).ok());
   REQUIRE(plan.free(a).ok());
+  REQUIRE(plan.freeBytes() == 4 * kGiB);
   REQUIRE(plan.allocate(kGiB).value().base == kBase + 2 * kGiB);
   REQUIRE(plan.allocate(kGiB).value().base == kBase + 3 * kGiB);
   REQUIRE(plan.allocate(kGiB).value() == b);

@@ -77,6 +77,23 @@ TEST_CASE_METHOD(ArrivalFixture, "a kernel that reaches what its parameters lead
   CHECK(launchedBehind(base + one.parameter, one.at) == one.groups);
 }
 
+// As of addresses that a program has reserved, and maps memory at piece by piece.
+TEST_CASE_METHOD(ArrivalFixture, "of an object that is mapped in part, what is mapped without a gap stands for what a parameter leads to") {
+  install(true);
+  clients[0]->send(wire::MemUnmap{.base = base + 4 * kG, .bytes = kG});
+  clients[0]->send(wire::Allocated{.base = base + 6 * kG, .bytes = 40 * kG});
+  settle();
+  struct Launch {
+    std::uint64_t parameter;
+    std::size_t groups;  // of granules 0 to 3 and 5 to 7
+  };
+  const Launch one = GENERATE(Launch{3 * kG + 4096, 4}, Launch{4 * kG + 4096, 0}, Launch{5 * kG, 5},
+                              Launch{6 * kG + 4096, 7},    // both of its granules
+                              Launch{8 * kG, 7},           // their end
+                              Launch{20 * kG + 4096, 0});  // nothing is mapped there
+  CHECK(launchedBehind(base + one.parameter) == one.groups);
+}
+
 TEST_CASE_METHOD(ArrivalFixture, "an array's end stands for the array") {
   install(true);
   // The second granule comes first.

@@ -67,6 +67,14 @@ TEST_CASE("random backing agrees with a plain map") {
         for (std::uint64_t g = (address - kBase) / kG; g <= (address + bytes - 1 - kBase) / kG; ++g)
           expected = expected && model.count(g);
         REQUIRE(map.contains(address, bytes) == expected);
+        // What lies around the address without a gap, within some range about it.
+        const std::uint64_t at = (address - kBase) / kG, low = at - random() % (at + 1), high = at + 1 + random() % 200;
+        std::uint64_t from = at, to = at;
+        while (model.count(to) && to < high) ++to;
+        while (to != at && from > low && model.count(from - 1)) --from;
+        const bool within = high <= kGranules;
+        REQUIRE(map.around(address, {kBase + low * kG, (high - low) * kG}) ==
+                (within && to != at ? AddressRange{kBase + from * kG, (to - from) * kG} : AddressRange{}));
       }
     }
     REQUIRE(map.backedBytes() == model.size() * kG);

@@ -485,6 +485,24 @@ void fills() {
   filled<U32>("cuMemsetD32Async", [&](D d, U32 v, N n) { DRIVER(cuMemsetD32Async, d, v, n, stream), wait(); });
   filled<U8>("cuMemsetD8Async_ptsz", [&](D d, U8 v, N n) { DRIVER(cuMemsetD8Async_ptsz, d, v, n, nullptr), own(); });
   filled<U16>("cuMemsetD16Async_ptsz", [&](D d, U16 v, N n) { DRIVER(cuMemsetD16Async_ptsz, d, v, n, nullptr), own(); });
+  for (const unsigned flags : {unsigned{CU_STREAM_WRITE_VALUE_DEFAULT}, unsigned{CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER}}) {
+    filled<U32>("cuStreamWriteValue32_v2", [&](D d, U32 v, N n) {
+      for (N i = 0; i < n; ++i) DRIVER(cuStreamWriteValue32_v2, stream, d + 4 * i, v, flags);
+      wait();
+    });
+    filled<U32>("cuStreamWriteValue32_v2_ptsz", [&](D d, U32 v, N n) {
+      for (N i = 0; i < n; ++i) DRIVER(cuStreamWriteValue32_v2_ptsz, nullptr, d + 4 * i, v, flags);
+      own();
+    });
+    filled<U32>("cuStreamWriteValue32", [&](D d, U32 v, N n) {
+      for (N i = 0; i < n; ++i) DRIVER(cuStreamWriteValue32, stream, d + 4 * i, v, flags);
+      wait();
+    });
+    filled<U32>("cuStreamWriteValue32_ptsz", [&](D d, U32 v, N n) {
+      for (N i = 0; i < n; ++i) DRIVER(cuStreamWriteValue32_ptsz, nullptr, d + 4 * i, v, flags);
+      own();
+    });
+  }
   filled<U32>("cuMemsetD32Async_ptsz", [&](D d, U32 v, N n) { DRIVER(cuMemsetD32Async_ptsz, d, v, n, nullptr), own(); });
   filledRows<U8>("cuMemsetD2D8_v2", [](D d, N p, U8 v, N w, N h) { DRIVER(cuMemsetD2D8_v2, d, p, v, w, h); });
   filledRows<U16>("cuMemsetD2D16_v2", [](D d, N p, U16 v, N w, N h) { DRIVER(cuMemsetD2D16_v2, d, p, v, w, h); });

@@ -1,6 +1,7 @@
-// A function that keeps state in device memory between requests, in six ways, and checks every answer against a model on the
+// A function that keeps state in device memory between requests, in seven ways, and checks every answer against a model on the
 // host. Without arguments: a few requests of each kind. With "serve KIND MIB SEED": one request for each line on
 // standard input ("NUMBER"), answered by "NUMBER ok" or "NUMBER wrong: WHAT" (test/system/swap-storm).
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -9,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "check.h"
+#include "driver.h"
 
 using Word = unsigned long long;
 
@@ -299,6 +300,88 @@ struct Graph : Function {
   }
 };
 
+// Counters in memory that the program maps by itself, piece by piece into addresses that it has reserved: pieces change places, are unmapped and come
+// back, and are given up for fresh ones.
+struct Mapped : Function {
+  Word seed, count, each;  // pieces; counters in each
+  std::size_t bytes = 0;   // of a piece
+  CUdeviceptr base = 0;
+  std::vector<CUmemGenericAllocationHandle> pieces;
+  std::vector<unsigned> model;
+  Mapped(Word size, Word seed) : seed(seed) {
+    DRIVER(cuInit, 0);
+    CHECK(cudaFree(nullptr));
+    const CUmemAllocationProp properties = made();
+    DRIVER(cuMemGetAllocationGranularity, &bytes, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+    count = size / bytes < 2 ? 2 : size / bytes;
+    each = bytes / 4;
+    model.resize(count * each);
+    DRIVER(cuMemAddressReserve, &base, 4 * count * bytes, 0, 0, 0);
+    pieces.resize(count);
+    for (Word i = 0; i < count; ++i) fresh(i);
+  }
+  static CUmemAllocationProp made() {
+    CUmemAllocationProp properties = {};
+    properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    return properties;
+  }
+  CUdeviceptr at(Word piece) const { return base + piece * bytes; }
+  void map(Word piece) {
+    CUmemAccessDesc access = {};
+    access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    DRIVER(cuMemMap, at(piece), bytes, 0, pieces[piece], 0);
+    DRIVER(cuMemSetAccess, at(piece), bytes, &access, 1);
+  }
+  void fresh(Word piece) {
+    const CUmemAllocationProp properties = made();
+    DRIVER(cuMemCreate, &pieces[piece], bytes, &properties, 0);
+    map(piece);
+    CHECK(cudaMemset(reinterpret_cast<void*>(at(piece)), 0, bytes));
+    std::fill_n(model.begin() + long(piece * each), each, 0u);
+  }
+  void change(Word request) {
+    const Word one = mix(seed ^ request * 3) % count, other = mix(seed ^ request * 5) % count;
+    DRIVER(cuMemUnmap, at(one), bytes);
+    if (request % 3 == 0) {
+      map(one);
+    } else if (request % 3 == 1) {
+      DRIVER(cuMemRelease, pieces[one]);
+      fresh(one);
+    } else {
+      if (one != other) {
+        DRIVER(cuMemUnmap, at(other), bytes);
+        std::swap(pieces[one], pieces[other]);
+        std::swap_ranges(model.begin() + long(one * each), model.begin() + long((one + 1) * each), model.begin() + long(other * each));
+        map(other);
+      }
+      map(one);
+    }
+  }
+  std::string answer(Word request) override {
+    if (request % 4 == 0) change(request);
+    // Over the edge of two pieces mostly.
+    const Word edge = each * (1 + mix(seed ^ request) % (count - 1)), length = 1 + mix(seed + request) % 5000, first = edge - length / 2;
+    auto* const counters = reinterpret_cast<unsigned*>(base);
+    const unsigned by = unsigned(request) + 1;
+    bump<<<4, kBlock>>>(counters, first, length, by);
+    for (Word i = 0; i < length; ++i) model[first + i] += by;
+    std::vector<unsigned> got(length);
+    CHECK(cudaMemcpy(got.data(), counters + first, length * 4, cudaMemcpyDeviceToHost));
+    if (std::memcmp(got.data(), &model[first], length * 4) != 0) return "mapped counters that were just changed";
+    const Word before = mix(seed ^ (request << 20)) % (count * each - length);
+    CHECK(cudaMemcpy(got.data(), counters + before, length * 4, cudaMemcpyDeviceToHost));
+    if (std::memcmp(got.data(), &model[before], length * 4) != 0) return "mapped counters of before";
+    return check::failures == 0 ? "" : "a call of the driver failed";
+  }
+  ~Mapped() override {
+    DRIVER(cuMemUnmap, base, count * bytes);
+    for (const CUmemGenericAllocationHandle piece : pieces) DRIVER(cuMemRelease, piece);
+    DRIVER(cuMemAddressFree, base, 4 * count * bytes);
+  }
+};
+
 std::unique_ptr<Function> make(const std::string& kind, Word bytes, Word seed) {
   if (kind == "weights") return std::make_unique<Weights>(bytes, seed);
   if (kind == "casts") return std::make_unique<Casts>(bytes, seed);
@@ -306,6 +389,7 @@ std::unique_ptr<Function> make(const std::string& kind, Word bytes, Word seed) {
   if (kind == "linked") return std::make_unique<Linked>(bytes, seed);
   if (kind == "streams") return std::make_unique<Streams>(bytes, seed);
   if (kind == "graph") return std::make_unique<Graph>(bytes, seed);
+  if (kind == "mapped") return std::make_unique<Mapped>(bytes, seed);
   std::fprintf(stderr, "no kind '%s'\n", kind.c_str());
   std::exit(2);
 }
@@ -325,7 +409,7 @@ int main(int argc, char** argv) {
     }
     return 0;
   }
-  for (const char* kind : {"weights", "casts", "counters", "linked", "streams", "graph"}) {
+  for (const char* kind : {"weights", "casts", "counters", "linked", "streams", "graph", "mapped"}) {
     const auto function = make(kind, Word{4} << 20, 42);
     for (Word request = 0; request < 20; ++request) {
       const std::string wrong = function->answer(request);
@@ -335,6 +419,5 @@ int main(int argc, char** argv) {
       }
     }
   }
-  std::printf("PASS\n");
-  return 0;
+  return check::done();
 }

@@ -71,6 +71,7 @@ class Refusal:
     name: str
     returns: str
     what: str
+    found: int | None = None  # the version from which cuGetProcAddress finds it all the same
 
 
 @dataclass
@@ -134,7 +135,7 @@ def read(path):
     for group in tables.get("unsupported", []):
         if group["returns"] not in REFUSALS:
             raise DescriptionError(f"{path}: unsupported '{group['what']}': returns '{group['returns']}' is not one of {', '.join(REFUSALS)}")
-        library.refusals += [Refusal(name, group["returns"], group["what"]) for name in group["names"]]
+        library.refusals += [Refusal(name, group["returns"], group["what"], group.get("found")) for name in group["names"]]
     names = library.names
     for one, next_ in zip(names, names[1:]):
         if one == next_:

@@ -3,5 +3,5 @@
 
 int main() {
   cuInit(0);
-  return cuMemAddressFree(0, 0);
+  return cuMulticastUnbind(0, 0, 0, 0);
 }
