@@ -11,19 +11,22 @@ constexpr unsigned kDeepest = 3;
 
 class Generator : private RandomMemory {
  public:
-  explicit Generator(std::uint64_t seed) : RandomMemory(seed) {}
+  explicit Generator(std::uint64_t seed) : RandomMemory(seed), apart_(seed % 8 == 5) {}
 
   RandomKernel make() {
     const unsigned kind = below(10);
-    barriers_ = kind >= 4;
-    warps_ = kind >= 7;
+    barriers_ = kind >= 4 || apart_;
+    warps_ = kind >= 7 || apart_;
     locals_ = chance(10);
     calls_ = chance(25);
     kernel_.wholeWarps = warps_;
     kernel_.mayFault = chance(4);
     begin();
     const unsigned statements = 8 + below(28);
-    for (unsigned k = 0; k < statements; ++k) statement(0);
+    for (unsigned k = 0; k < statements; ++k) {
+      statement(0);
+      if (apart_ && k == statements / 2) roundsApart();
+    }
     if (kernel_.mayFault) fault();
     end();
     return std::move(kernel_);
@@ -204,8 +207,45 @@ class Generator : private RandomMemory {
                : maybe("ld.local.u32 " + to() + ", [" + address + "]");
   }
 
+  // Warps meet the block's others in rounds of which each has a number of its own, then as often as others are still about to.
+  void roundsApart() {
+    const Text key = temporary('r'), round = temporary('r'), t = temporary('r'), address = temporary('r'), p = temporary('p');
+    const Text head = label(), after = label(), wait = label(), met = label();
+    const bool byRows = chance(50);
+    kernel_.decidesByRows |= byRows;
+    line("shr.u32 " + key + ", " + (byRows ? "%tidx" : "%lin") + ", 5");
+    line("mad.lo.u32 " + key + ", " + key + ", " + number(1 + below(7)) + ", " + common());
+    line("and.b32 " + key + ", " + key + ", 3");
+    line("mov.u32 " + round + ", 0");
+    place(head);
+    line("setp.ge.u32 " + p + ", " + round + ", " + key);
+    line("@" + p + " bra " + after);
+    if (chance(50)) integers();
+    if (chance(70)) warp("-1");
+    line("mad.lo.u32 " + address + ", %lin, 4, %words");
+    line("bar.sync 0");
+    line("st.shared.u32 [" + address + "], " + word());
+    line("bar.sync 0");
+    line("add.u32 " + t + ", %lin, " + number(1 + below(70)));
+    line("rem.u32 " + t + ", " + t + ", %threads");
+    line("mad.lo.u32 " + address + ", " + t + ", 4, %words");
+    line("ld.shared.u32 " + to() + ", [" + address + "]");
+    line("add.u32 " + round + ", " + round + ", 1");
+    line("bra " + head);
+    place(after);
+    place(wait);
+    line("setp.ge.u32 " + p + ", " + round + ", 3");
+    line("@" + p + " bra " + met);
+    line("bar.sync 0");
+    line("bar.sync 0");
+    line("add.u32 " + round + ", " + round + ", 1");
+    line("bra " + wait);
+    place(met);
+  }
+
   // All threads of the block give each other values.
   void exchange() {
+    if (apart_) return warpUniform_ ? roundsApart() : integers();
     const Text p = temporary('p'), t = temporary('r'), address = temporary('r');
     const Text barrier =
         chance(80) ? Text("bar.sync 0") : one({"barrier.sync 0", "bar.sync 1", "barrier.cta.sync.aligned 2", "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned"});
@@ -552,6 +592,7 @@ class Generator : private RandomMemory {
   }
 
   RandomKernel kernel_;
+  const bool apart_;
   bool barriers_ = false, warps_ = false, locals_ = false, calls_ = false;
   bool uniform_ = true, warpUniform_ = true;  // whether all threads of the block, of each warp, come here together
   bool hasLeft_ = false;                      // whether some may have come to the end

@@ -18,6 +18,12 @@ TEST_CASE("threads that end early leave the others to warps and barriers") {
   mustBeTheSame("blocks", {"leave_behind", "leave_warps", "leave_lanes", "leave_rounds", "leave_by_turns", "leave_reductions", "leave_volatile"}, false);
 }
 
+TEST_CASE("warps that come to barriers each in its own way are vectors") {
+  const LoopKernels kernels("warps", "O3");
+  for (const char* name : {"rows_apart", "rows_within_rows"}) CHECK((kernels.code(name).loop != nullptr) == static_cast<bool>(__builtin_cpu_supports("avx2")));
+  mustBeTheSame("warps", {"rows_apart", "rows_within_rows"}, false);
+}
+
 // Where the processor has masks; else all of them are fibers.
 TEST_CASE("blocks that go by what they load are vectors") {
   CHECK_FALSE(LoopKernels("blocks", "O3").code("counted_rounds").mayPoll);

@@ -187,6 +187,22 @@ void Cutter::cutBranchesApart(const Branching& branching) {
   }
 }
 
+void Cutter::cutRounds() {
+  const llvm::DominatorTree dominators(step_);
+  const llvm::LoopInfo loops(dominators);
+  llvm::SmallVector<std::pair<llvm::BasicBlock*, llvm::BasicBlock*>, 8> ends;
+  for (const llvm::Loop* loop : loops.getLoopsInPreorder()) {
+    llvm::SmallVector<llvm::BasicBlock*, 4> latches;
+    loop->getLoopLatches(latches);
+    if (llvm::none_of(barriers_, [&](const llvm::Instruction* barrier) { return loop->contains(barrier); })) continue;
+    for (llvm::BasicBlock* latch : latches) {
+      const auto isMet = [&](const llvm::Instruction* barrier) { return loop->contains(barrier) && dominators.dominates(barrier->getParent(), latch); };
+      if (llvm::none_of(barriers_, isMet) && llvm::count(llvm::successors(latch), loop->getHeader()) == 1) ends.emplace_back(latch, loop->getHeader());
+    }
+  }
+  for (const auto& [latch, header] : ends) cut(llvm::SplitEdge(latch, header)->getTerminator());
+}
+
 namespace {
 
 bool changesMemory(const llvm::Instruction& instruction) {

@@ -50,6 +50,8 @@ class Cutter {
   void cutBranches(const Branching&);
   // Where threads may take them each its own way: what all do before it is the same. Their cuts come first.
   void cutBranchesApart(const Branching&);
+  // The ends of rounds in which who goes round may come to no barrier: what is left of a loop with barriers is none in any segment. Their cuts come first.
+  void cutRounds();
   // Blocks of their own for threads that end early; before anything is cut.
   void separateEarlyEnds(const Uniformity&);
   // Has those that are left then go on in a segment of their own: there all of them are together again. `branching`: what is cut anyway.

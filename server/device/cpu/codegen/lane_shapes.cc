@@ -173,8 +173,8 @@ bool LaneShapes::computeAlike(const llvm::BasicBlock* join) const {
   const auto meet = [&](llvm::ArrayRef<const llvm::BasicBlock*> sources) { return between.size() <= kMostBetween && meetBefore(sources, join, between); };
   llvm::SmallPtrSet<const llvm::Loop*, 4> left;
   for (const llvm::BasicBlock* block : between) {
-    const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(block->getTerminator());
-    if (branch != nullptr && branch->isConditional() && !of(branch->getCondition()).isUniform() && !meet({block})) return false;
+    const llvm::Instruction* const end = block->getTerminator();
+    if (end->getNumSuccessors() > 1 && !of(end->getOperand(0)).isUniform() && !meet({block})) return false;
     for (const llvm::Loop* loop = loops_.getLoopFor(block); loop != nullptr && !loop->contains(join); loop = loop->getParentLoop()) left.insert(loop);
   }
   return llvm::all_of(left, [&](const llvm::Loop* loop) {

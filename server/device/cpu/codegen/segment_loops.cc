@@ -15,8 +15,6 @@
 namespace rouse::cpu::codegen {
 namespace {
 
-constexpr std::size_t kMostInOne = 40;  // segments whose loops are in one function
-
 // Whether a segment does nothing that not every thread does, and does the same: it decides which comes next.
 bool isSameForAll(llvm::Function& segment) {
   if (!mayBeSideBySide(segment)) return false;

@@ -13,6 +13,8 @@ class TargetMachine;
 
 namespace rouse::cpu::codegen {
 
+constexpr std::size_t kMostInOne = 40;  // segments whose loops are in one function
+
 // Of cuts: the first are branches', where nobody waits if threads go apart; then come those where threads poll.
 struct Ranges {
   std::uint32_t branches = 0, polls = 0;
@@ -32,6 +34,8 @@ class SegmentLoops {
   // Adds the BlockLoop. Each thread's next segment is noted. While all have the same, it is run as above; else each thread runs its own (a round
   // of the step). A barrier is complete when all threads that have not ended have come to one: so after each round.
   void addApart(llvm::StringRef name);
+  // The same of warps, each as a whole; what they do is the segments' functions side by side. False, with nothing added, where lanes of one may not come to the same barrier.
+  bool addWarpsApart(llvm::StringRef name);
 
  private:
   using Ways = llvm::SmallSetVector<std::uint32_t, 8>;
@@ -55,6 +59,7 @@ class SegmentLoops {
   llvm::Value* state(ThreadLoops&);
   void note(llvm::Value* next);
   void beginRound();
+  void addRoundApart(ThreadLoops&, llvm::Value* least);
   void runOwn(ThreadLoops&, llvm::Value* least);
   void letOthers(const ThreadLoops&);
   bool isPoll(std::uint32_t number) const { return number - 1 - ranges_.branches < ranges_.polls; }

@@ -7,7 +7,8 @@
 // Where all threads come to the same barriers (Uniformity), and do not poll, or exchange values beside that, the way between segments is known, values that are the same for all are kept
 // once, and branches that decide which barrier comes next are cuts as well: loops around barriers become loops around loops over threads. So it is of those that are left where others have
 // returned early (Early::mayEnd). Elsewhere (each has its own number of rounds) each thread's next segment is noted; such branches are cuts there, too, where nobody waits, so that
-// what all do before them is done side by side. A segment of its own is each round of a loop that waits for what others store: threads poll by turns, and where none does anything else, other
+// what all do before them is done side by side. Of kernels whose lanes exchange values that is each warp's next segment: all of its lanes come to it, or the kernel is one for fibers.
+// A segment of its own is each round of a loop that waits for what others store: threads poll by turns, and where none does anything else, other
 // blocks run (`rouse_cpu_let_others`). With several barriers' numbers, that might be a deadlock, and is left to fibers.
 #include <llvm/IR/InstIterator.h>
 #include <llvm/Transforms/Utils/Local.h>
@@ -77,7 +78,8 @@ struct Way {
   bool pollsTogether = false;  // whole warps poll, or it is given up: so what is the same in all lanes of a warp stays that
   bool mayStep = false;  // it is given up where threads find what others leave them in whole warps side by side only
   bool inStep = false;   // so it is split
-  bool pollingHelps = false, steppingHelps = false, apartHelps = false;
+  bool warpsApart = false;  // warps come to barriers each in its own way, or it is given up
+  bool pollingHelps = false, steppingHelps = false, apartHelps = false, warpsApartHelp = false;
 };
 
 // Nothing where the kernel is one for fibers, or for another way; whatever has become of the step.
@@ -122,7 +124,11 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
     }
   }
   const bool common = uniformity->barriersAreUniform() && (needsCommon || !cutter.polls());
-  if (!common && needsCommon) return std::nullopt;
+  const Beside beside = code.goesByNumber() ? Beside::warps : wholeWarps ? Beside::rows : neighboursOf(code);
+  if (!common && needsCommon) {
+    way.warpsApartHelp = wholeWarps && !cutter.polls() && !cutter.reduces() && !cutter.hasSeveralNumbers() && objects.none() && way.cuts == Cuts::barriers;
+    if (!way.warpsApart || !way.warpsApartHelp) return std::nullopt;
+  }
   if (!common && early != Early::never) {
     early = Early::never;
     loads = Loads::known;
@@ -142,7 +148,7 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
       if (separated) look();
     }
     splitInductions(step, *uniformity);
-    if (way.pollsTogether) findSameInWarps(step, code.goesByNumber() ? Beside::warps : Beside::rows);
+    if (way.pollsTogether) findSameInWarps(step, beside);
     look();
     const Cutter::Branching branching = cutter.branching(*uniformity);
     if (cutter.holdUpPolls(branching, *uniformity)) return std::nullopt;
@@ -151,6 +157,9 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
     cutter.separateEarlyEnds(*uniformity);
     cutter.cutBranches(branching);
     if (wholeWarps) cutter.cutEarlyEnds(branching);
+  } else if (wholeWarps) {
+    findSameInWarps(step, beside);
+    cutter.cutRounds();
   } else if (lanes != nullptr) {
     const Cutter::Branching branching = cutter.branching(*uniformity);
     if (!mayBeTooLarge(step, cutter.barriers().size() + 3 * branching.size())) cutter.cutBranchesApart(branching);
@@ -164,12 +173,11 @@ std::optional<SplitLoop> split(llvm::Function& step, llvm::StringRef name, bool 
   Frame frame(step, cutter.cuts(), cutter.earlyEnds(), common ? &*uniformity : nullptr);
   if (!frame.keep()) return std::nullopt;
   llvm::removeUnreachableBlocks(step);
-  SegmentLoops loops(step, cutter.cuts().size(), frame, independent, lanes,
-                     code.goesByNumber() ? Beside::warps : wholeWarps ? Beside::rows : neighboursOf(code), ranges);
-  if (!common) {
+  SegmentLoops loops(step, cutter.cuts().size(), frame, independent, lanes, beside, ranges);
+  if (!common && !wholeWarps) {
     loops.addApart(name);
   } else {
-    if (!loops.addCommon(name)) return std::nullopt;
+    if (!(common ? loops.addCommon(name) : loops.addWarpsApart(name))) return std::nullopt;
     step.eraseFromParent();
   }
   return SplitLoop{static_cast<std::uint32_t>(frame.bytes()), wholeWarps, cutter.polls()};
@@ -194,6 +202,10 @@ std::optional<SplitLoop> splitAnyWay(llvm::Module& module, llvm::Function& body,
     Way inStep{.cuts = cuts, .inStep = true}, alone{.cuts = cuts};
     if (const auto loop = made(inStep)) return loop;
     if (const auto loop = made(alone)) return loop;
+  }
+  if (first.warpsApartHelp) {
+    Way warpsApart{.cuts = cuts, .warpsApart = true};
+    return made(warpsApart);
   }
   if (!first.apartHelps) return std::nullopt;
   Way apart{.cuts = cuts, .apart = true};
