@@ -50,6 +50,19 @@ TEST_CASE("lanes that went through loops of their own add up in step behind them
   });
 }
 
+TEST_CASE("lanes that count with tags wait for nobody, so they do in vectors") {
+  if (__builtin_cpu_supports("avx2")) CHECK(LoopKernels("steps", "O3").code("tagged").loop != nullptr);
+  mustStoreBothWays("tagged", {32, 64, 96, 256, 1024}, [](const Words& in, std::uint32_t threads, std::uint32_t, std::uint32_t thread) {
+    std::uint32_t sum = 0;
+    for (std::uint32_t warp = 0; warp < threads / 32; ++warp) {
+      std::uint32_t count = 0;
+      for (std::uint32_t k = 0; k < 777; ++k) count += k % threads / 32 == warp && in[k] % 64 == thread % 64 ? 1 : 0;
+      sum = sum * 3 + count;
+    }
+    return sum;
+  });
+}
+
 TEST_CASE("rows that wait for those before them add up in step") {
   mustStoreBothWays("rows", {32, 128, 1024}, [](const Words& in, std::uint32_t threads, std::uint32_t block, std::uint32_t thread) {
     const std::uint32_t last = (block * threads + thread) / 32;

@@ -111,6 +111,28 @@ bool isRetry(const llvm::Loop& loop, ControlFlow& flow, llvm::AtomicCmpXchgInst*
   });
 }
 
+// Whether a thread leaves the loop here if it finds what it has just stored, each round: whoever is the last to store does, so it waits for nobody (lanes of a warp that count in volatile memory, before
+// there were atomic operations on shared memory).
+bool leavesWithItsOwn(const llvm::Loop& loop, ControlFlow& flow, const llvm::BasicBlock* exiting) {
+  const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(exiting->getTerminator());
+  const auto* const compare = branch == nullptr || !branch->isConditional() ? nullptr : llvm::dyn_cast<llvm::ICmpInst>(branch->getCondition());
+  if (compare == nullptr || !compare->isEquality()) return false;
+  if (!loop.contains(branch->getSuccessor(0)) != (compare->getPredicate() == llvm::CmpInst::ICMP_EQ)) return false;
+  llvm::SmallVector<llvm::BasicBlock*, 4> latches;
+  loop.getLoopLatches(latches);
+  if (!llvm::all_of(latches, [&](const llvm::BasicBlock* latch) { return flow.dominators.dominates(exiting, latch); })) return false;
+  for (const unsigned k : {0u, 1u}) {
+    const auto* const load = llvm::dyn_cast<llvm::LoadInst>(withoutCasts(compare->getOperand(k)));
+    if (load == nullptr || load->isAtomic() || !loop.contains(load) || !flow.dominators.dominates(load->getParent(), exiting)) continue;
+    // The next one before it that changes memory.
+    const llvm::Instruction* before = load->getPrevNode();
+    while (before != nullptr && (!before->mayWriteToMemory() || isStepCall(*before) || llvm::isa<llvm::LoadInst>(before))) before = before->getPrevNode();
+    const auto* const store = llvm::dyn_cast_or_null<llvm::StoreInst>(before);
+    if (store != nullptr && isAlike(store->getPointerOperand(), load->getPointerOperand()) && withoutCasts(store->getOperand(0)) == withoutCasts(compare->getOperand(1 - k))) return true;
+  }
+  return false;
+}
+
 // Whether a thread that stays in the loop for as long as what it counts is below a limit (or above, counting down) comes to it alone: so do those that fetch
 // their next task. One that adds nothing, or takes back what it has added while there is too much (a semaphore), waits for others.
 bool countsTowards(const llvm::Loop& loop, ControlFlow& flow, const llvm::BasicBlock* exiting, llvm::AtomicRMWInst* fetch) {
@@ -236,7 +258,7 @@ bool Spins::isSpin(const llvm::Loop& loop) {
   loop.getExitingBlocks(exiting);
   for (llvm::BasicBlock* block : exiting) {
     llvm::Value* const condition = conditionOf(block);
-    if (condition == nullptr) continue;
+    if (condition == nullptr || leavesWithItsOwn(loop, flow_, block)) continue;
     const LoopSlice slice(loop, flow_, condition);
     for (llvm::Instruction* instruction : slice.instructions()) {
       if (!slice.isOwn(instruction) && observesOthers(loop, block, instruction, around)) return true;
