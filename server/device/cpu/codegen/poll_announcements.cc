@@ -10,6 +10,7 @@
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
 
+#include "server/device/cpu/codegen/context_fields.h"
 #include "server/device/cpu/codegen/loop_slice.h"
 #include "server/device/cpu/codegen/passes.h"
 #include "server/device/cpu/codegen/polls.h"
@@ -53,7 +54,46 @@ bool waitsOtherwise(const llvm::Loop& loop) {
 struct Polling {
   const llvm::Loop* loop;
   const llvm::Value* place;
+  const llvm::Value* bit = nullptr;  // that it waits to be cleared, if that is what it waits for
 };
+
+// What a condition asks of the value that `poll` finds, where that is whether a bit is set.
+const llvm::Value* bitAskedFor(const llvm::Value* condition, const llvm::Instruction& poll) {
+  const auto* const compare = llvm::dyn_cast<llvm::ICmpInst>(condition);
+  if (compare == nullptr || !compare->isEquality()) return nullptr;
+  const auto* const zero = llvm::dyn_cast<llvm::Constant>(compare->getOperand(1));
+  const auto* const both = llvm::dyn_cast<llvm::BinaryOperator>(compare->getOperand(0));
+  if (zero == nullptr || !zero->isNullValue() || both == nullptr || both->getOpcode() != llvm::Instruction::And) return nullptr;
+  if (both->getOperand(0) == &poll) return both->getOperand(1);
+  return both->getOperand(1) == &poll ? both->getOperand(0) : nullptr;
+}
+
+// Whether it is one bit, at a place computed of the thread's number and what all have alike.
+bool isOfThread(const llvm::Value* bit, const llvm::Function& function) {
+  // Shifted out where the number is 32 or more (PTX ISA, shl).
+  if (const auto* choice = llvm::dyn_cast<llvm::SelectInst>(bit)) {
+    const auto isZero = [](const llvm::Value* value) { return llvm::isa<llvm::Constant>(value) && llvm::cast<llvm::Constant>(value)->isNullValue(); };
+    if (isZero(choice->getTrueValue())) bit = choice->getFalseValue();
+    else if (isZero(choice->getFalseValue())) bit = choice->getTrueValue();
+  }
+  const auto* const shift = llvm::dyn_cast<llvm::BinaryOperator>(bit);
+  if (shift == nullptr || shift->getOpcode() != llvm::Instruction::Shl) return false;
+  const auto* const one = llvm::dyn_cast<llvm::ConstantInt>(shift->getOperand(0));
+  if (one == nullptr || !one->isOne()) return false;
+  llvm::SmallVector<const llvm::Value*, 8> work{shift->getOperand(1)};
+  bool found = false;
+  for (std::size_t k = 0; k < work.size(); ++k) {
+    const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(work[k]);
+    if (instruction == nullptr) continue;
+    if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(instruction)) {
+      found |= threadField(load->getPointerOperand(), function).has_value();
+      continue;
+    }
+    if ((!instruction->isBinaryOp() && !instruction->isCast() && !llvm::isa<llvm::FreezeInst>(instruction)) || work.size() > 32) return false;
+    work.append(instruction->op_begin(), instruction->op_end());
+  }
+  return found;
+}
 
 class Announcing {
  public:
@@ -65,6 +105,7 @@ class Announcing {
       if (counts(instruction)) changes.push_back(&instruction);
     }
     find();
+    llvm::erase_if(polling_, [&](const Polling& one) { return isOwnBit(one, changes); });
     llvm::erase_if(polling_, [&](const Polling& one) { return !isUsedAgain(one, changes); });
     if (polling_.empty()) return false;
     // All that changes such a place: whoever comes last may set it back.
@@ -94,10 +135,20 @@ class Announcing {
         if (condition == nullptr || isOrdered(condition)) continue;
         const LoopSlice slice(*loop, flow_, condition);
         for (const llvm::Instruction* instruction : slice.instructions()) {
-          if (isPoll(*instruction)) polling_.push_back({loop, placeOf(*instruction)});
+          if (isPoll(*instruction)) polling_.push_back({loop, placeOf(*instruction), bitAskedFor(condition, *instruction)});
         }
       }
     }
+  }
+
+  // Whether what it waits to be cleared only its own warp sets, and sets again when all of that have looked (cooperative groups' tiles of several warps: a bit for each warp).
+  bool isOwnBit(const Polling& one, llvm::ArrayRef<llvm::Instruction*> changes) const {
+    if (one.bit == nullptr || !isOfThread(one.bit, function_)) return false;
+    return llvm::all_of(changes, [&](const llvm::Instruction* change) {
+      const auto& update = llvm::cast<llvm::AtomicRMWInst>(*change);
+      if (!isAlike(update.getPointerOperand(), one.place)) return true;
+      return update.getOperation() == llvm::AtomicRMWInst::And || (update.getOperation() == llvm::AtomicRMWInst::Or && isAlike(update.getValOperand(), one.bit));
+    });
   }
 
   // Whether who leaves the loop may come to where its place is counted; and not only such do, as with the number that a lock serves.
