@@ -68,19 +68,31 @@ const llvm::Value* bitAskedFor(const llvm::Value* condition, const llvm::Instruc
   return both->getOperand(1) == &poll ? both->getOperand(0) : nullptr;
 }
 
-// Whether it is one bit, at a place computed of the thread's number and what all have alike.
-bool isOfThread(const llvm::Value* bit, const llvm::Function& function) {
+// Whether it is the bit of a warp, by its number: that of the thread, which is computed of its number in x, y and z, by 32.
+bool isBitOfWarp(const llvm::Value* bit, const llvm::Function& function) {
   // Shifted out where the number is 32 or more (PTX ISA, shl).
   if (const auto* choice = llvm::dyn_cast<llvm::SelectInst>(bit)) {
     const auto isZero = [](const llvm::Value* value) { return llvm::isa<llvm::Constant>(value) && llvm::cast<llvm::Constant>(value)->isNullValue(); };
-    if (isZero(choice->getTrueValue())) bit = choice->getFalseValue();
-    else if (isZero(choice->getFalseValue())) bit = choice->getTrueValue();
+    if (isZero(choice->getTrueValue())) {
+      bit = choice->getFalseValue();
+    } else if (isZero(choice->getFalseValue())) {
+      bit = choice->getTrueValue();
+    }
   }
   const auto* const shift = llvm::dyn_cast<llvm::BinaryOperator>(bit);
   if (shift == nullptr || shift->getOpcode() != llvm::Instruction::Shl) return false;
   const auto* const one = llvm::dyn_cast<llvm::ConstantInt>(shift->getOperand(0));
   if (one == nullptr || !one->isOne()) return false;
-  llvm::SmallVector<const llvm::Value*, 8> work{shift->getOperand(1)};
+  const llvm::Value* warp = shift->getOperand(1);
+  if (const auto* both = llvm::dyn_cast<llvm::BinaryOperator>(warp); both != nullptr && both->getOpcode() == llvm::Instruction::And) {
+    const auto* const mask = llvm::dyn_cast<llvm::ConstantInt>(both->getOperand(1));
+    if (mask != nullptr && mask->getZExtValue() == 31) warp = both->getOperand(0);
+  }
+  const auto* const number = llvm::dyn_cast<llvm::BinaryOperator>(warp);
+  if (number == nullptr || number->getOpcode() != llvm::Instruction::LShr) return false;
+  const auto* const five = llvm::dyn_cast<llvm::ConstantInt>(number->getOperand(1));
+  if (five == nullptr || five->getZExtValue() != 5) return false;
+  llvm::SmallVector<const llvm::Value*, 8> work{number->getOperand(0)};
   bool found = false;
   for (std::size_t k = 0; k < work.size(); ++k) {
     const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(work[k]);
@@ -143,7 +155,7 @@ class Announcing {
 
   // Whether what it waits to be cleared only its own warp sets, and sets again when all of that have looked (cooperative groups' tiles of several warps: a bit for each warp).
   bool isOwnBit(const Polling& one, llvm::ArrayRef<llvm::Instruction*> changes) const {
-    if (one.bit == nullptr || !isOfThread(one.bit, function_)) return false;
+    if (one.bit == nullptr || !isBitOfWarp(one.bit, function_)) return false;
     return llvm::all_of(changes, [&](const llvm::Instruction* change) {
       const auto& update = llvm::cast<llvm::AtomicRMWInst>(*change);
       if (!isAlike(update.getPointerOperand(), one.place)) return true;
