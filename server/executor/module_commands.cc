@@ -148,8 +148,8 @@ void Session::attendAddress(memory::Stream& stream, std::uint64_t address) {
 // mapped around it without a gap; and since such a piece may hold all that the program has, its order of use is learnt by the granule.
 AddressRange Session::reachable(std::uint64_t address, AddressRange object) const {
   const AddressRange granules = granulesOf(object);
+  if (extents_.contains(granules.base, granules.bytes)) return object;
   const AddressRange mapped = extents_.around(address, granules);
-  if (mapped == granules) return object;
   return presence_.arriving() && !mapped.empty() ? mapped : AddressRange{address, 1};
 }
 

@@ -28,7 +28,7 @@ constexpr std::uint64_t kWindowFactor = 2;
 // Programs that map memory by themselves (cuMemMap) reserve the GPU's size over and over, for each stream say, to have addresses to grow into: up to
 // this many times the limit, and never more than such a part of what addresses are left.
 constexpr std::uint64_t kLargestWindowFactor = 16;
-constexpr std::uint64_t kWindowShare = 64;
+constexpr std::uint64_t kWindowShare = 128;
 
 Error systemError(const char* what) {
   return {CudaError::systemNotReady, std::string(what) + ": " + std::strerror(errno)};
