@@ -83,6 +83,8 @@ class PhysicalMemory {
   std::optional<memory::Chunk> exchange(memory::OwnerId owner, memory::Chunk chunk);
   // Somebody who does not rest has the owner's chunk as well, or somebody who rests for less long.
   bool kept(memory::OwnerId owner, memory::Chunk chunk) const;
+  // Mappings may be of several chunks (DeviceProperties::mapsTogether).
+  bool mapsTogether() const { return device_->properties().mapsTogether != 1; }
   // Of the aligned block of so many chunks as Placement's large ones have, those that are nobody's.
   std::uint32_t unusedOf(std::uint32_t block) const;
   // As put(), by an owner that rests and has seen that nobody keeps the chunk: others that rest lose it, so that it is free.

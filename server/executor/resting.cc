@@ -58,37 +58,42 @@ memory::Extent Resting::togetherWith(std::uint32_t granule) const {
 }
 
 std::set<std::uint32_t> Resting::chooseWhole(std::size_t count) const {
-  struct Part {
-    std::uint32_t of;  // block or first granule
+  struct Block {
+    std::uint32_t number;
     std::vector<std::uint32_t> granules;
   };
-  std::vector<Part> blocks, mappings;  // what is wanted last first
-  const auto add = [](std::vector<Part>& parts, std::uint32_t of, std::uint32_t granule) {
-    auto part = std::ranges::find(parts, of, &Part::of);
-    if (part == parts.end()) part = parts.insert(part, {of, {}});
-    part->granules.push_back(granule);
+  std::vector<Block> blocks;             // what is wanted last first
+  struct Mapping {
+    memory::Extent granules;
+    std::uint32_t seen;
   };
+  std::vector<Mapping> mappings;  // so are they
   for (std::size_t i = 0; i < std::min(left_.size(), kLookAhead); ++i) {
     const std::uint32_t granule = left_[left_.size() - 1 - i], chunk = extents_.chunk(addressOf(granule));
     if (chunk == memory::kNoChunk || memory_.kept(owner_, {chunk, kGranuleBytes})) continue;
-    add(blocks, chunk / memory::Placement::kLargeBlock, granule);
-    add(mappings, togetherWith(granule).first, granule);
+    const std::uint32_t number = chunk / memory::Placement::kLargeBlock;
+    auto block = std::ranges::find(blocks, number, &Block::number);
+    if (block == blocks.end()) block = blocks.insert(block, {number, {}});
+    block->granules.push_back(granule);
+    const auto has = [&](const Mapping& mapping) { return granule - mapping.granules.first < mapping.granules.count; };
+    auto mapping = std::ranges::find_if(mappings, has);
+    if (mapping == mappings.end()) mapping = mappings.insert(mapping, {togetherWith(granule), 0});
+    ++mapping->seen;
   }
   std::set<std::uint32_t> chosen;
-  const auto choose = [&](const Part& part) { chosen.insert(part.granules.begin(), part.granules.end()); };
-  for (const Part& block : blocks) {
+  for (const Block& block : blocks) {
     if (chosen.size() >= count || count - chosen.size() < memory::Placement::kLargeBlock / 2) break;
-    if (memory_.unusedOf(block.of) + block.granules.size() == memory::Placement::kLargeBlock) choose(block);
+    if (memory_.unusedOf(block.number) + block.granules.size() == memory::Placement::kLargeBlock) chosen.insert(block.granules.begin(), block.granules.end());
   }
-  std::erase_if(mappings, [&](const Part& part) { return chosen.contains(part.granules.front()); });
+  // No mapping is of chunks of several blocks. One that reaches further back, or that others keep some of, goes in its turn.
+  std::erase_if(mappings, [&](const Mapping& mapping) { return mapping.seen != mapping.granules.count || chosen.contains(mapping.granules.first); });
   while (!mappings.empty() && chosen.size() < count) {
     const std::size_t missing = count - chosen.size();
-    const auto best = std::ranges::min_element(mappings, [&](const Part& a, const Part& b) {
-      const std::size_t size = a.granules.size(), other = b.granules.size();
-      const bool fits = size <= missing, otherFits = other <= missing;
-      return fits != otherFits ? fits : fits ? size > other : size < other;
+    const auto best = std::ranges::min_element(mappings, [&](const Mapping& a, const Mapping& b) {
+      const bool fits = a.seen <= missing, otherFits = b.seen <= missing;
+      return fits != otherFits ? fits : fits ? a.seen > b.seen : a.seen < b.seen;
     });
-    choose(*best);
+    for (std::uint32_t i = 0; i < best->seen; ++i) chosen.insert(best->granules.first + i);
     mappings.erase(best);
   }
   return chosen;
@@ -97,7 +102,8 @@ std::set<std::uint32_t> Resting::chooseWhole(std::size_t count) const {
 Status Resting::giveUp(std::size_t count) {
   assert(context_ != nullptr && count != 0);
   if (!arranged_) arrange();
-  std::set<std::uint32_t> going = chooseWhole(count);
+  std::set<std::uint32_t> going;
+  if (memory_.mapsTogether()) going = chooseWhole(count);
   while (!left_.empty() && going.size() < count) {
     const std::uint32_t granule = left_.back();
     left_.pop_back();

@@ -44,7 +44,7 @@ class Resting final : public RestingOwner {
   // Some of it could not be unmapped: the session has to end, which unmaps everything.
   const std::optional<Error>& fault() const { return fault_; }
 
-  // RestingOwner: what is wanted last goes first; among the last of it, what is mapped in as many granules as are asked for.
+  // RestingOwner: what is wanted last goes first; where the device maps several at once, among the last of it what leaves neighbours free.
   Status giveUp(std::size_t count) override;
   Status lose(std::uint64_t address) override;
   void reconsider() override;
@@ -57,8 +57,8 @@ class Resting final : public RestingOwner {
   void arrange();
   // What is mapped in one piece with the granule, granules of the window.
   memory::Extent togetherWith(std::uint32_t granule) const;
-  // Of the granules that are wanted last, about `count` by whole mappings, so that what goes is no more than that, and what is taken instead finds
-  // neighbours: the largest that are not too large, else the smallest. Fewer where there are no more.
+  // Of the granules that are wanted last, whole mappings with `count` or somewhat more, so that who takes their chunks finds neighbours: blocks of chunks of
+  // which nobody else has any; else the largest mappings that are not too large, else the smallest. Fewer where there are no more.
   std::set<std::uint32_t> chooseWhole(std::size_t count) const;
   std::uint64_t addressOf(std::uint32_t granule) const { return extents_.window().base + granule * kGranuleBytes; }
   Status unmap(AddressRange range);

@@ -60,6 +60,7 @@ TEST_CASE_METHOD(SharingFixture, "only what others needed comes again, and what 
 
 TEST_CASE("of what is used last, chunks that are a block together go together") {
   SharingFixture fixture(64);
+  fixture.device.properties_.mapsTogether = 32;
   const auto b = fixture.add(40);
   fixture.sendAway(b);
   const auto a = fixture.add(64);
