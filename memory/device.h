@@ -143,6 +143,7 @@ struct LaunchRequest {
   Dim3 grid, block;
   std::uint32_t sharedBytes = 0;
   bool cooperative = false;
+  ClusterShape cluster{};  // none, or of whole ones of which the grid is made; a kernel's own (KernelDescription::cluster), if it has one
   std::span<const std::byte> parameters;  // copied before launch() returns
 };
 

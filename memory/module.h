@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "schemas/base/cluster.h"
+
 namespace rouse::memory {
 
 struct ParameterLayout {
@@ -25,6 +27,8 @@ struct KernelDescription {
   std::uint32_t registers = 0;
   std::uint32_t ptxVersion = 0;     // major * 10 + minor of the target architecture
   std::uint32_t binaryVersion = 0;  // likewise
+  ClusterShape cluster{};                  // as compiled (__cluster_dims__); none: as the launch says
+  bool clusterMustBeSet = false;           // it runs in clusters, and its launch must say how large they are
   bool reachesOnlyParameters = false;  // of the program's memory, what addresses in its parameters lead to; false: not known
 };
 

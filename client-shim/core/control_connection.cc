@@ -65,6 +65,9 @@ std::unique_ptr<Kernel> kernelOf(control::ModuleInfo::Kernel::Reader from, std::
   kernel->registers = from.getRegisters();
   kernel->ptxVersion = from.getPtxVersion();
   kernel->binaryVersion = from.getBinaryVersion();
+  kernel->cluster.store(from.getCluster(), std::memory_order_relaxed);
+  kernel->clusterIsCompiled = from.getCluster() != 0;
+  kernel->clusterMustBeSet = from.getClusterMustBeSet();
   return kernel;
 }
 

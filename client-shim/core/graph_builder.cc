@@ -44,13 +44,16 @@ CudaError GraphBuilder::launch(const After& after, const Kernel& kernel, const L
   if (const CudaError error = checkLaunch(kernel, shape); error != CudaError::success) return error;
   if (&kernel.module->device() != &device_) return CudaError::notSupported;
   if (block.size() != kernel.parameterBytes) return CudaError::invalidValue;
+  std::uint32_t cluster = 0;
+  if (const CudaError error = resolveCluster(kernel, shape, &cluster); error != CudaError::success) return error;
   *last = command(after,
                   wire::Launch{.module = kernel.module->wireHandle(),
                                .function = kernel.index,
                                .flags = shape.cooperative ? 1u : 0u,
                                .grid = {shape.grid.x, shape.grid.y, shape.grid.z},
                                .block = {shape.block.x, shape.block.y, shape.block.z},
-                               .sharedBytes = shape.sharedBytes},
+                               .sharedBytes = shape.sharedBytes,
+                               .cluster = cluster},
                   block);
   return CudaError::success;
 }

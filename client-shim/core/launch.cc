@@ -18,6 +18,11 @@ constexpr std::uint32_t kMostBlockZ = 64;
 // 1 .. limit.
 constexpr bool within(std::uint32_t value, std::uint32_t limit) { return value - 1 < limit; }
 
+// Few kernels have anything to do with clusters.
+inline bool hasCluster(const Kernel& kernel, const LaunchShape& shape) {
+  return !shape.cluster.none() || kernel.clusterMustBeSet || kernel.cluster.load(std::memory_order_relaxed) != 0;
+}
+
 inline CudaError check(const Kernel& kernel, const LaunchShape& shape) {
   const Dim3& grid = shape.grid;
   const Dim3& block = shape.block;
@@ -33,6 +38,10 @@ inline CudaError check(const Kernel& kernel, const LaunchShape& shape) {
     return CudaError::invalidValue;
   if (shape.sharedBytes > kernel.maxDynamicSharedBytes.load(std::memory_order_relaxed)) [[unlikely]] {
     return CudaError::invalidValue;
+  }
+  if (hasCluster(kernel, shape)) [[unlikely]] {
+    std::uint32_t packed = 0;
+    return resolveCluster(kernel, shape, &packed);
   }
   return CudaError::success;
 }
@@ -58,6 +67,9 @@ CudaError enqueue(Stream& stream, const Kernel& kernel, const LaunchShape& shape
   if (const CudaError error = device.asyncError(); error != CudaError::success) [[unlikely]]
     return error;
 
+  std::uint32_t cluster = 0;
+  if (hasCluster(kernel, shape)) [[unlikely]]
+    if (const CudaError error = resolveCluster(kernel, shape, &cluster); error != CudaError::success) return error;
   const std::size_t bytes = sizeof(wire::Launch) + kernel.parameterBytes;
   CommandQueue::Batch batch(device.queue());
   std::byte* at = batch.room(bytes);
@@ -71,7 +83,8 @@ CudaError enqueue(Stream& stream, const Kernel& kernel, const LaunchShape& shape
       .flags = shape.cooperative ? 1u : 0u,
       .grid = {shape.grid.x, shape.grid.y, shape.grid.z},
       .block = {shape.block.x, shape.block.y, shape.block.z},
-      .sharedBytes = shape.sharedBytes};
+      .sharedBytes = shape.sharedBytes,
+      .cluster = cluster};
   std::memcpy(at, &command, sizeof command);
   writeBlock(at + sizeof command);
   batch.count(stream);
@@ -80,6 +93,19 @@ CudaError enqueue(Stream& stream, const Kernel& kernel, const LaunchShape& shape
 }
 
 }  // namespace
+
+CudaError resolveCluster(const Kernel& kernel, const LaunchShape& shape, std::uint32_t* packed) {
+  const std::uint32_t kept = kernel.cluster.load(std::memory_order_relaxed);
+  const ClusterShape own = ClusterShape::unpack(kept), asked = shape.cluster;
+  if (kernel.clusterIsCompiled && !asked.none() && asked != own) return CudaError::invalidClusterSize;
+  const ClusterShape cluster = asked.none() ? own : asked;
+  *packed = 0;
+  if (cluster.none()) return kernel.clusterMustBeSet ? CudaError::invalidClusterSize : CudaError::success;
+  const std::uint32_t most = kernel.mayExceedPortableClusters.load(std::memory_order_relaxed) ? kMostClusterBlocks : kPortableClusterBlocks;
+  if (!cluster.valid() || cluster.blocks() > most || !cluster.divides(shape.grid.x, shape.grid.y, shape.grid.z)) return CudaError::invalidClusterSize;
+  *packed = cluster.packed();
+  return CudaError::success;
+}
 
 CudaError checkLaunch(const Kernel& kernel, const LaunchShape& shape) { return check(kernel, shape); }
 

@@ -36,6 +36,10 @@ struct Kernel {
   std::uint32_t registers = 0;
   std::uint32_t ptxVersion = 0;
   std::uint32_t binaryVersion = 0;
+  // Of the clusters that it runs in (schemas/base/cluster.h, packed): as compiled, or what the face has said meanwhile; 0: what a launch says.
+  std::atomic<std::uint32_t> cluster{0};
+  bool clusterIsCompiled = false, clusterMustBeSet = false;
+  std::atomic<bool> mayExceedPortableClusters{false};
   // cudaFuncAttributeMaxDynamicSharedMemorySize: what a launch may ask for without more ado. The face changes it.
   std::atomic<std::uint32_t> maxDynamicSharedBytes{48 << 10};
 };

@@ -52,22 +52,15 @@ CUresult cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDi
   });
 }
 
-// The attributes' numbers and values are the same.
 CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction f, void** kernelParams, void** extra, CUstream defaultStream) {
-  static_assert(sizeof(CUlaunchAttribute) == sizeof(cudaLaunchAttribute) && sizeof(CUlaunchAttributeValue) == sizeof(cudaLaunchAttributeValue));
   if (config == nullptr || (kernelParams != nullptr && extra != nullptr)) return CUDA_ERROR_INVALID_VALUE;
   std::vector<void*> arguments;
   if (extra != nullptr) {
     if (const CUresult error = split(f, extra, &arguments); error != CUDA_SUCCESS) return error;
     kernelParams = arguments.data();
   }
-  cudaLaunchConfig_t same{};
-  same.gridDim = {config->gridDimX, config->gridDimY, config->gridDimZ};
-  same.blockDim = {config->blockDimX, config->blockDimY, config->blockDimZ};
-  same.dynamicSmemBytes = config->sharedMemBytes;
-  same.stream = config->hStream != nullptr ? config->hStream : defaultStream;
-  same.attrs = reinterpret_cast<cudaLaunchAttribute*>(config->attrs);
-  same.numAttrs = config->numAttrs;
+  cudaLaunchConfig_t same = configOf(*config);
+  if (same.stream == nullptr) same.stream = defaultStream;
   return call([&] { return cudaLaunchKernelExC(&same, kernelOf(f), kernelParams); });
 }
 

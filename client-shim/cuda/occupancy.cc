@@ -16,6 +16,18 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* numBlocks, CUfunction 
   return impl::cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(numBlocks, func, blockSize, dynamicSMemSize, CU_OCCUPANCY_DEFAULT);
 }
 
+CUresult cuOccupancyMaxActiveClusters(int* numClusters, CUfunction func, const CUlaunchConfig* config) {
+  if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const cudaLaunchConfig_t same = configOf(*config);
+  return call([&] { return cudaOccupancyMaxActiveClusters(numClusters, kernelOf(func), &same); });
+}
+
+CUresult cuOccupancyMaxPotentialClusterSize(int* clusterSize, CUfunction func, const CUlaunchConfig* config) {
+  if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const cudaLaunchConfig_t same = configOf(*config);
+  return call([&] { return cudaOccupancyMaxPotentialClusterSize(clusterSize, kernelOf(func), &same); });
+}
+
 CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t* dynamicSmemSize, CUfunction func, int numBlocks, int blockSize) {
   return call([&] { return cudaOccupancyAvailableDynamicSMemPerBlock(dynamicSmemSize, kernelOf(func), numBlocks, blockSize); });
 }

@@ -46,7 +46,6 @@ int deviceAttribute(const client::DeviceInfo& info, cudaDeviceAttr attribute) {
     case cudaDevAttrDeferredMappingCudaArraySupported:
     case cudaDevAttrTimelineSemaphoreInteropSupported:
     case cudaDevAttrMemoryPoolSupportedHandleTypes:
-    case cudaDevAttrClusterLaunch:
     case cudaDevAttrGPUDirectRDMASupported:
     case cudaDevAttrMaxAccessPolicyWindowSize:
     case cudaDevAttrMaxPersistingL2CacheSize:

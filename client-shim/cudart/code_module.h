@@ -33,6 +33,7 @@ struct Function {
   const void* hostFunction = nullptr;  // null: of a library
   std::array<std::atomic<client::Kernel*>, wire::kMaxDevices> kernels{};
   std::atomic<int> sharedCarveout{cudaSharedmemCarveoutDefault};
+  std::atomic<int> clusterScheduling{cudaClusterSchedulingPolicyDefault};
 
   // The kernel on this device; loads its module if that has not happened. cudaErrorInvalidDeviceFunction if the
   // module's code for this device does not have it, else why loading failed.

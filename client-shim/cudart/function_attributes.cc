@@ -18,6 +18,17 @@ cudaError_t setMaxDynamicShared(const client::Device& device, client::Kernel& ke
   return cudaSuccess;
 }
 
+// Whether the three go together is looked at when it is launched.
+cudaError_t setCluster(client::Kernel& kernel, std::uint32_t dimension, int value) {
+  if (kernel.clusterIsCompiled) return cudaErrorNotPermitted;
+  if (value < 0 || static_cast<std::uint32_t>(value) > kMostClusterBlocks) return cudaErrorInvalidValue;
+  const std::uint32_t shift = 8 * dimension, others = ~(std::uint32_t{0xff} << shift);
+  std::uint32_t kept = kernel.cluster.load(std::memory_order_relaxed);
+  while (!kernel.cluster.compare_exchange_weak(kept, (kept & others) | static_cast<std::uint32_t>(value) << shift, std::memory_order_relaxed)) {
+  }
+  return cudaSuccess;
+}
+
 cudaError_t setAttribute(const void* func, client::Device& device, cudaFuncAttribute attr, int value) {
   client::Kernel* kernel = nullptr;
   if (const cudaError_t error = findKernel(func, device, &kernel); error != cudaSuccess) return error;
@@ -31,10 +42,15 @@ cudaError_t setAttribute(const void* func, client::Device& device, cudaFuncAttri
     case cudaFuncAttributeRequiredClusterWidth:
     case cudaFuncAttributeRequiredClusterHeight:
     case cudaFuncAttributeRequiredClusterDepth:
-      return value == 0 || value == 1 ? cudaSuccess : cudaErrorNotSupported;
+      return setCluster(*kernel, static_cast<std::uint32_t>(attr - cudaFuncAttributeRequiredClusterWidth), value);
     case cudaFuncAttributeNonPortableClusterSizeAllowed:
-    case cudaFuncAttributeClusterSchedulingPolicyPreference:
-      return value == 0 ? cudaSuccess : cudaErrorNotSupported;
+      if (value != 0 && value != 1) return cudaErrorInvalidValue;
+      kernel->mayExceedPortableClusters.store(value != 0, std::memory_order_relaxed);
+      return cudaSuccess;
+    case cudaFuncAttributeClusterSchedulingPolicyPreference:  // where a cluster's blocks run is the device's choice
+      if (value < cudaClusterSchedulingPolicyDefault || value > cudaClusterSchedulingPolicyLoadBalancing) return cudaErrorInvalidValue;
+      ModuleRegistry::get().findFunction(func)->clusterScheduling = value;
+      return cudaSuccess;
     default:
       return cudaErrorInvalidValue;
   }
@@ -54,6 +70,13 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attr, const void* func) {
   attr->ptxVersion = static_cast<int>(kernel->ptxVersion);
   attr->binaryVersion = static_cast<int>(kernel->binaryVersion);
   attr->maxDynamicSharedSizeBytes = static_cast<int>(kernel->maxDynamicSharedBytes.load(std::memory_order_relaxed));
+  const ClusterShape cluster = ClusterShape::unpack(kernel->cluster.load(std::memory_order_relaxed));
+  attr->clusterDimMustBeSet = kernel->clusterMustBeSet || !cluster.none() ? 1 : 0;
+  attr->requiredClusterWidth = static_cast<int>(cluster.x);
+  attr->requiredClusterHeight = static_cast<int>(cluster.y);
+  attr->requiredClusterDepth = static_cast<int>(cluster.z);
+  attr->nonPortableClusterSizeAllowed = kernel->mayExceedPortableClusters.load(std::memory_order_relaxed) ? 1 : 0;
+  attr->clusterSchedulingPolicyPreference = ModuleRegistry::get().findFunction(func)->clusterScheduling;
   attr->preferredShmemCarveout = ModuleRegistry::get().findFunction(func)->sharedCarveout;
   return cudaSuccess;
 }

@@ -93,7 +93,7 @@ cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t hNode, cudaLaunchAtt
       case cudaLaunchAttributePreferredSharedMemoryCarveout:
         break;  // hints
       case cudaLaunchAttributeClusterDimension:
-        if (value->clusterDim.x > 1 || value->clusterDim.y > 1 || value->clusterDim.z > 1) return cudaErrorNotSupported;
+        params->cluster = {value->clusterDim.x, value->clusterDim.y, value->clusterDim.z};
         break;
       default:
         return cudaErrorInvalidValue;
@@ -108,6 +108,11 @@ cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t hNode, cudaLaunchAtt
     const auto found = params.attributes.find(attr);
     *value_out = found != params.attributes.end() ? found->second : cudaLaunchAttributeValue{};
     if (attr == cudaLaunchAttributeCooperative) value_out->cooperative = params.cooperative ? 1 : 0;
+    if (attr == cudaLaunchAttributeClusterDimension) {
+      value_out->clusterDim.x = params.cluster.x;
+      value_out->clusterDim.y = params.cluster.y;
+      value_out->clusterDim.z = params.cluster.z;
+    }
   });
 }
 
@@ -118,6 +123,7 @@ cudaError_t cudaGraphKernelNodeCopyAttributes(cudaGraphNode_t hDst, cudaGraphNod
   if (const cudaError_t error = need(hSrc, &node, &source); error != cudaSuccess) return error;
   return set<KernelParams>(hDst, [&](KernelParams* params, Node*) {
     params->attributes = source->attributes;
+    params->cluster = source->cluster;
     params->cooperative = source->cooperative;
     return cudaSuccess;
   });

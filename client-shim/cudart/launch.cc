@@ -54,6 +54,7 @@ cudaError_t capture(client::Stream& stream, const Request& request, bool* done) 
   *done = true;
   const client::Dim3 &grid = request.shape.grid, &block = request.shape.block;
   graph::KernelParams params;
+  params.cluster = request.shape.cluster;
   const cudaError_t error =
       graph::readKernel(request.function, {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, request.shape.sharedBytes,
                         request.arguments, nullptr, request.shape.cooperative, stream.device(), &params);
@@ -90,10 +91,9 @@ inline cudaError_t launch(const void* func, const dim3& grid, const dim3& block,
 // What a launch asks for beside its shape.
 struct LaunchWishes {
   bool cooperative = false;
+  ClusterShape cluster;
   client::Event* afterwards[2] = {};  // recorded behind the kernel
 };
-
-bool singleBlockCluster(unsigned x, unsigned y, unsigned z) { return x <= 1 && y <= 1 && z <= 1; }
 
 cudaError_t readAttribute(const cudaLaunchAttribute& attribute, LaunchWishes* wishes) {
   const cudaLaunchAttributeValue& value = attribute.val;
@@ -102,12 +102,8 @@ cudaError_t readAttribute(const cudaLaunchAttribute& attribute, LaunchWishes* wi
       wishes->cooperative = value.cooperative != 0;
       return cudaSuccess;
     case cudaLaunchAttributeClusterDimension:
-      return singleBlockCluster(value.clusterDim.x, value.clusterDim.y, value.clusterDim.z) ? cudaSuccess
-                                                                                            : cudaErrorNotSupported;
-    case cudaLaunchAttributePreferredClusterDimension:
-      return singleBlockCluster(value.preferredClusterDim.x, value.preferredClusterDim.y, value.preferredClusterDim.z)
-                 ? cudaSuccess
-                 : cudaErrorNotSupported;
+      wishes->cluster = {value.clusterDim.x, value.clusterDim.y, value.clusterDim.z};
+      return cudaSuccess;
     // Both events may be recorded at any time from a point within the kernel's run on: its end is one such time.
     case cudaLaunchAttributeProgrammaticEvent:
       return findEvent(value.programmaticEvent.event, &wishes->afterwards[0]);
@@ -115,13 +111,14 @@ cudaError_t readAttribute(const cudaLaunchAttribute& attribute, LaunchWishes* wi
       return findEvent(value.launchCompletionEvent.event, &wishes->afterwards[1]);
     case cudaLaunchAttributeDeviceUpdatableKernelNode:
       return value.deviceUpdatableKernelNode.deviceUpdatable == 0 ? cudaSuccess : cudaErrorNotSupported;
-    // Permission to begin early, or hints about scheduling and caches: keeping to the plain order satisfies them.
+    // Permission to begin early, or hints about scheduling, larger clusters and caches: keeping to the plain order and the clusters that are asked for satisfies them.
     case cudaLaunchAttributeIgnore:
     case cudaLaunchAttributeProgrammaticStreamSerialization:
     case cudaLaunchAttributePriority:
     case cudaLaunchAttributeAccessPolicyWindow:
     case cudaLaunchAttributeSynchronizationPolicy:
     case cudaLaunchAttributeClusterSchedulingPolicyPreference:
+    case cudaLaunchAttributePreferredClusterDimension:
     case cudaLaunchAttributeMemSyncDomainMap:
     case cudaLaunchAttributeMemSyncDomain:
     case cudaLaunchAttributePreferredSharedMemoryCarveout:
@@ -190,6 +187,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
   Request request;
   error =
       makeRequest(func, config->gridDim, config->blockDim, args, config->dynamicSmemBytes, wishes.cooperative, request);
+  request.shape.cluster = wishes.cluster;
   if (error == cudaSuccess) error = launchOn(*stream, request);
   for (client::Event* event : wishes.afterwards) {
     if (error == cudaSuccess && event != nullptr) {

@@ -86,4 +86,10 @@ bool availableDynamicShared(const MultiprocessorLimits& limits, const KernelNeed
   return true;
 }
 
+std::uint32_t maxActiveClusters(std::uint32_t multiprocessors, std::uint32_t activeBlocks, std::uint32_t clusterBlocks) {
+  constexpr std::uint32_t kMultiprocessorsOfGroup = 16;
+  if (multiprocessors < 2 * kMultiprocessorsOfGroup) return multiprocessors * activeBlocks / clusterBlocks;
+  return multiprocessors / kMultiprocessorsOfGroup * (kMultiprocessorsOfGroup * activeBlocks / clusterBlocks);
+}
+
 }  // namespace rouse::cudart

@@ -43,6 +43,7 @@ enum class CudaError : std::uint32_t {
   notPermitted = 800,
   notSupported = 801,
   systemNotReady = 802,
+  invalidClusterSize = 912,
   unknown = 999,
 };
 
@@ -117,6 +118,8 @@ constexpr std::string_view name(CudaError error) {
       return "cudaErrorNotSupported";
     case CudaError::systemNotReady:
       return "cudaErrorSystemNotReady";
+    case CudaError::invalidClusterSize:
+      return "cudaErrorInvalidClusterSize";
     case CudaError::unknown:
       return "cudaErrorUnknown";
   }

@@ -191,6 +191,8 @@ struct ModuleInfo {
     registers @8 :UInt32;
     ptxVersion @9 :UInt32;
     binaryVersion @10 :UInt32;
+    cluster @11 :UInt32;             # ClusterShape, packed
+    clusterMustBeSet @12 :Bool;
   }
   struct Variable {
     name @0 :Text;

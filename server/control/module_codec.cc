@@ -20,6 +20,9 @@ memory::KernelDescription readKernel(capnproto::ModuleInfo::Kernel::Reader from)
   to.registers = from.getRegisters();
   to.ptxVersion = from.getPtxVersion();
   to.binaryVersion = from.getBinaryVersion();
+  to.cluster = ClusterShape::unpack(from.getCluster());
+  if (!to.cluster.valid()) throw OutOfRange{"a kernel's cluster"};
+  to.clusterMustBeSet = from.getClusterMustBeSet();
   return to;
 }
 
@@ -47,6 +50,8 @@ void write(capnproto::ModuleInfo::Builder to, const ModuleInfo& from) {
     out.setRegisters(kernel.registers);
     out.setPtxVersion(kernel.ptxVersion);
     out.setBinaryVersion(kernel.binaryVersion);
+    out.setCluster(kernel.cluster.packed());
+    out.setClusterMustBeSet(kernel.clusterMustBeSet);
   }
   auto variables = to.initVariables(static_cast<unsigned>(from.description.variables.size()));
   for (unsigned i = 0; i < variables.size(); ++i) {

@@ -14,6 +14,11 @@ wire::DecodeStatus refuse(const std::string& field, std::uint64_t value, const s
   return wire::Rejection{field + " = " + std::to_string(value) + ": " + limit};
 }
 
+template <class Shape>
+std::string describe(const Shape& shape) {
+  return std::to_string(shape.x) + "x" + std::to_string(shape.y) + "x" + std::to_string(shape.z);
+}
+
 }  // namespace
 
 wire::DecodeStatus Session::on(const wire::ModuleBind& command, std::span<const std::uint64_t> addresses) {
@@ -162,6 +167,9 @@ wire::DecodeStatus Session::on(const wire::Launch& command, std::span<const std:
   if (parameters.size() != kernel.parameterBytes) [[unlikely]]
     return refuse("Launch.parameters", parameters.size(),
                   kernel.name + " takes exactly " + std::to_string(kernel.parameterBytes) + " bytes");
+  const ClusterShape cluster = ClusterShape::unpack(command.cluster);
+  if (!cluster.valid()) [[unlikely]]
+    return refuse("Launch.cluster", command.cluster, "at most " + std::to_string(kMostClusterBlocks) + " blocks, and none or all of the dimensions");
   ++launches_;
   if (surroundings_.discardLaunches) return {};
 
@@ -182,6 +190,12 @@ wire::DecodeStatus Session::on(const wire::Launch& command, std::span<const std:
                                               std::to_string(attributes[kMaxSharedOptinAttribute]));
     return {};
   }
+  const ClusterShape& own = kernel.cluster.none() ? cluster : kernel.cluster;
+  if ((!cluster.none() && cluster != own) || (own.none() && kernel.clusterMustBeSet) || !own.divides(command.grid.x, command.grid.y, command.grid.z)) [[unlikely]] {
+    latch_.latch(CudaError::invalidClusterSize, kernel.name + ": a grid of " + describe(command.grid) + " blocks in clusters of " + describe(cluster) +
+                                                    (kernel.cluster.none() ? "" : ", it is compiled for " + describe(own)));
+    return {};
+  }
   if (!bound.instance) [[unlikely]] {
     latch_.latch(CudaError::invalidKernelImage, kernel.name + ": its module could not be instantiated");
     return {};
@@ -196,6 +210,7 @@ wire::DecodeStatus Session::on(const wire::Launch& command, std::span<const std:
                     .block = {command.block.x, command.block.y, command.block.z},
                     .sharedBytes = command.sharedBytes,
                     .cooperative = (command.flags & 1) != 0,
+                    .cluster = cluster,
                     .parameters = parameters});
   return {};
 }

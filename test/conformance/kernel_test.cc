@@ -309,6 +309,30 @@ TEST_CASE("a cooperative grid meets as a whole") {
   }
 }
 
+TEST_CASE("blocks of a cluster share their memory, and meet") {
+  Bench bench(EACH_BACKEND());
+  constexpr std::size_t kClusterLaunch = 120;  // cudaDevAttrClusterLaunch
+  if (bench.device->properties().attributes[kClusterLaunch] == 0) return;  // of no GPU before sm_90
+  Kernels kernels(bench);
+  auto stream = bench.context->createStream(0);
+  constexpr std::uint32_t kBlocks = 16, kThreads = 32;
+  auto* out = reinterpret_cast<std::uint32_t*>(bench.host(kBlocks * kThreads * 4));
+  for (const std::uint32_t size : {1u, 2u, 4u, 8u}) {
+    Kernels::Shape shape;
+    shape.grid = {kBlocks, 1, 1};
+    shape.block = {kThreads, 1, 1};
+    shape.cluster = {size, 1, 1};
+    kernels.launch(*stream, "clusterSum", shape, address(out));
+    REQUIRE(bench.finish(*stream) == CudaError::success);
+    for (std::uint32_t i = 0; i < kBlocks * kThreads; ++i) {
+      std::uint32_t sum = 0;
+      for (std::uint32_t rank = 0; rank < size; ++rank) sum = sum * 3 + (i / kThreads / size * size + rank) * 100 + i % kThreads;
+      REQUIRE(out[i] == sum);
+    }
+  }
+  CHECK(bench.observer.faults().empty());
+}
+
 TEST_CASE("loading what is no module says why") {
   const auto device = open(EACH_BACKEND());
   const std::string nonsense = "this is not a module";

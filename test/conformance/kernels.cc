@@ -73,6 +73,7 @@ void Kernels::start(memory::Stream& stream, std::uint32_t function, const Shape&
   request.block = shape.block;
   request.sharedBytes = shape.sharedBytes;
   request.cooperative = shape.cooperative;
+  request.cluster = shape.cluster;
   request.parameters = block;
   bench_.context->launch(stream, request);
 }

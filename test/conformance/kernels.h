@@ -27,6 +27,7 @@ class Kernels {
     memory::Dim3 grid{}, block{};
     std::uint32_t sharedBytes = 0;
     bool cooperative = false;
+    ClusterShape cluster{};
   };
   template <class... Arguments>
   void launch(memory::Stream& stream, const std::string& name, const Shape& shape, Arguments... arguments) {

@@ -91,6 +91,8 @@ TEST_CASE("a module's description survives") {
   kernel.registers = 32;
   kernel.ptxVersion = 75;
   kernel.binaryVersion = 90;
+  kernel.cluster = {2, 3, 1};
+  kernel.clusterMustBeSet = true;
   sent.description.kernels.push_back(kernel);
   sent.description.variables.push_back({"table", 4096, 16, memory::VariableSpace::managed});
   const ModuleInfo got = std::get<ModuleInfo>(roundTrip(1, sent).body);
@@ -108,6 +110,8 @@ TEST_CASE("a module's description survives") {
   CHECK(k.registers == 32);
   CHECK(k.ptxVersion == 75);
   CHECK(k.binaryVersion == 90);
+  CHECK(k.cluster == ClusterShape{2, 3, 1});
+  CHECK(k.clusterMustBeSet);
   REQUIRE(got.description.variables.size() == 1);
   CHECK(got.description.variables[0].name == "table");
   CHECK(got.description.variables[0].bytes == 4096);

@@ -22,6 +22,7 @@ Error launch(const Launch& request, const void* parameters, std::size_t bytes) {
   options.code.localBytes = request.localBytes;
   options.grid = request.grid;
   options.block = request.block;
+  options.cluster = request.cluster;
   options.dynamicSharedBytes = request.sharedBytes;
   options.residentBlocks = request.residentBlocks;
   options.variables = request.variables;

@@ -27,6 +27,7 @@ struct Launch {
   BlockLoop loop = nullptr;
   bool rows = false, mayPoll = false;  // KernelCode's
   memory::Dim3 grid{}, block{};
+  ClusterShape cluster{};
   std::uint32_t workers = 2;
   std::uint32_t sharedBytes = 0;
   std::uint32_t localBytes = 0;

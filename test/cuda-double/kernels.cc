@@ -54,8 +54,18 @@ CUresult kernelAttribute(CUkernel handle, CUfunction_attribute attribute, int* v
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
       *value = -1;
       return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET:
+      return answer(is.clusterMustBeSet || !is.cluster.none() ? 1 : 0);
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
+      return answer(is.cluster.x);
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
+      return answer(is.cluster.y);
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
+      return answer(is.cluster.z);
+    case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
+      return answer(kernel->largeClusters ? 1 : 0);
     default:
-      if (attribute >= 0 && attribute < CU_FUNC_ATTRIBUTE_MAX) return answer(0);  // clusters: none asked for
+      if (attribute >= 0 && attribute < CU_FUNC_ATTRIBUTE_MAX) return answer(0);
       return violation(CUDA_ERROR_INVALID_VALUE, "attribute", std::to_string(attribute));
   }
 }
@@ -72,6 +82,9 @@ CUresult setKernelAttribute(const Gpu& gpu, CUkernel handle, CUfunction_attribut
       kernel->maxDynamicShared = static_cast<std::uint32_t>(value);
       return CUDA_SUCCESS;
     }
+    case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
+      kernel->largeClusters = value != 0;
+      return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
       return value >= -1 && value <= 100 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;  // a hint
     default:

@@ -76,7 +76,17 @@ CUresult checkShape(const CUlaunchConfig& config, const Kernel& kernel, const Gp
   return CUDA_SUCCESS;
 }
 
-CUresult readAttributes(const CUlaunchConfig& config, bool& cooperative) {
+// What is larger than every GPU has is for kernels that it was allowed for (cuFuncSetAttribute, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED).
+CUresult checkCluster(const CUlaunchConfig& config, const Kernel& kernel, const ClusterShape& asked) {
+  const ClusterShape& own = kernel.description->cluster;
+  const ClusterShape& cluster = asked.none() ? own : asked;
+  const std::uint32_t most = kernel.largeClusters ? kMostClusterBlocks : kPortableClusterBlocks;
+  const bool isRight = (own.none() || cluster == own) && !(cluster.none() && kernel.description->clusterMustBeSet) && cluster.valid() && cluster.blocks() <= most &&
+                       cluster.divides(config.gridDimX, config.gridDimY, config.gridDimZ);
+  return isRight ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CLUSTER_SIZE;
+}
+
+CUresult readAttributes(const CUlaunchConfig& config, bool& cooperative, ClusterShape& cluster) {
   if (config.numAttrs != 0 && config.attrs == nullptr) {
     return violation(CUDA_ERROR_INVALID_VALUE, "null-argument", "attributes are announced and missing");
   }
@@ -87,6 +97,9 @@ CUresult readAttributes(const CUlaunchConfig& config, bool& cooperative) {
         break;
       case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
         cooperative = config.attrs[i].value.cooperative != 0;
+        break;
+      case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+        cluster = {config.attrs[i].value.clusterDim.x, config.attrs[i].value.clusterDim.y, config.attrs[i].value.clusterDim.z};
         break;
       default:
         note("launch attribute " + std::to_string(config.attrs[i].id) + ": the double does not have it");
@@ -103,7 +116,9 @@ CUresult launch(const CUlaunchConfig& config, CUfunction function, void** parame
   const auto library = kernel != nullptr ? kernel->library.lock() : nullptr;
   if (stream == nullptr || library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   bool cooperative = false;
-  if (const CUresult result = readAttributes(config, cooperative); result != CUDA_SUCCESS) return result;
+  ClusterShape cluster;
+  if (const CUresult result = readAttributes(config, cooperative, cluster); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = checkCluster(config, *kernel, cluster); result != CUDA_SUCCESS) return result;
   if (const CUresult result = checkShape(config, *kernel, context->gpu, cooperative); result != CUDA_SUCCESS)
     return result;
   std::vector<std::byte> block;
@@ -130,6 +145,7 @@ CUresult launch(const CUlaunchConfig& config, CUfunction function, void** parame
   request.block = {config.blockDimX, config.blockDimY, config.blockDimZ};
   request.sharedBytes = config.sharedMemBytes;
   request.cooperative = cooperative;
+  request.cluster = cluster;
   stream->push({[raw = stream.get(), request, module, block = std::move(block)]() mutable {
                   request.parameters = block;
                   return raw->onDevice(

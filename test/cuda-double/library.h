@@ -22,6 +22,7 @@ struct Kernel {
   std::weak_ptr<Library> library;
   std::uint32_t index = 0;
   std::uint32_t maxDynamicShared = 0;
+  bool largeClusters = false;
   const memory::KernelDescription* description = nullptr;  // the library's
 };
 

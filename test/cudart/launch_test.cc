@@ -139,11 +139,52 @@ TEST_CASE_METHOD(Fixture, "a launch with attributes", "[cudart][launch]") {
   CHECK(wordsAt(words, 10)[0] == 1);
 
   attributes[1].val.clusterDim.x = 2;
-  CHECK(cudaLaunchKernelExC(&config, kernel, arguments) == cudaErrorNotSupported);
+  REQUIRE(cudaLaunchKernelExC(&config, kernel, arguments) == cudaSuccess);
+  CHECK(wordsAt(words, 10)[0] == 2);
+  // No part of the grid, larger than every GPU has, not a cluster at all.
+  attributes[1].val.clusterDim.x = 3;
+  CHECK(cudaLaunchKernelExC(&config, kernel, arguments) == cudaErrorInvalidClusterSize);
+  attributes[1].val.clusterDim.x = 16;
+  config.gridDim = dim3(32);
+  CHECK(cudaLaunchKernelExC(&config, kernel, arguments) == cudaErrorInvalidClusterSize);
+  REQUIRE(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) == cudaSuccess);
+  CHECK(cudaLaunchKernelExC(&config, kernel, arguments) == cudaSuccess);
+  config.gridDim = dim3(34);
+  attributes[1].val.clusterDim.x = 17;
+  CHECK(cudaLaunchKernelExC(&config, kernel, arguments) == cudaErrorInvalidClusterSize);
+  attributes[1].val.clusterDim.x = 2;
+  attributes[1].val.clusterDim.y = 0;
+  CHECK(cudaLaunchKernelExC(&config, kernel, arguments) == cudaErrorInvalidClusterSize);
+  REQUIRE(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 0) == cudaSuccess);
+
+  // As the kernel is said to need it, where the launch does not say.
+  config.gridDim = dim3(2);
+  config.numAttrs = 0;
+  REQUIRE(cudaFuncSetAttribute(kernel, cudaFuncAttributeRequiredClusterWidth, 2) == cudaSuccess);
+  CHECK(cudaLaunchKernelExC(&config, kernel, arguments) == cudaErrorInvalidClusterSize);  // the others are 0
+  REQUIRE(cudaFuncSetAttribute(kernel, cudaFuncAttributeRequiredClusterHeight, 1) == cudaSuccess);
+  REQUIRE(cudaFuncSetAttribute(kernel, cudaFuncAttributeRequiredClusterDepth, 1) == cudaSuccess);
+  CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeRequiredClusterDepth, 17) == cudaErrorInvalidValue);
+  CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeRequiredClusterDepth, -1) == cudaErrorInvalidValue);
+  CHECK(cudaLaunchKernelExC(&config, kernel, arguments) == cudaSuccess);
+  cudaFuncAttributes needs{};
+  REQUIRE(cudaFuncGetAttributes(&needs, kernel) == cudaSuccess);
+  CHECK(needs.requiredClusterWidth == 2);
+  CHECK(needs.requiredClusterDepth == 1);
+  config.gridDim = dim3(3);
+  CHECK(cudaLaunchKernelExC(&config, kernel, arguments) == cudaErrorInvalidClusterSize);
+  for (const auto dimension : {cudaFuncAttributeRequiredClusterWidth, cudaFuncAttributeRequiredClusterHeight, cudaFuncAttributeRequiredClusterDepth})
+    REQUIRE(cudaFuncSetAttribute(kernel, dimension, 0) == cudaSuccess);
+  CHECK(cudaLaunchKernelExC(&config, kernel, arguments) == cudaSuccess);
+  const std::uint32_t launched = wordsAt(words, 10)[0];
+  config.numAttrs = 3;
+  config.gridDim = dim3(2);
+  attributes[1].val.clusterDim.y = 1;
   attributes[1].id = static_cast<cudaLaunchAttributeID>(1000);
   CHECK(cudaLaunchKernelExC(&config, kernel, arguments) == cudaErrorInvalidValue);
   CHECK(cudaLaunchKernelExC(nullptr, kernel, arguments) == cudaErrorInvalidValue);
-  CHECK(wordsAt(words, 10)[0] == 1);
+  CHECK(wordsAt(words, 10)[0] == launched);
+  CHECK(launched == 5);
 }
 
 TEST_CASE_METHOD(Fixture, "configurations nest as the arguments of launches do", "[cudart][launch]") {

@@ -41,6 +41,7 @@ TEST_CASE("properties are the attributes by another name", "[cudart][properties]
   CHECK(prop.sharedMemPerBlockOptin == 10097);
   CHECK(prop.maxBlocksPerMultiProcessor == 10106);
   CHECK(prop.reservedSharedMemPerBlock == 10111);
+  CHECK(prop.clusterLaunch == 10120);
   CHECK(prop.maxTexture3DAlt[2] == 10049);
   CHECK(prop.maxSurfaceCubemapLayered[1] == 10068);
   CHECK(prop.reserved[0] == 0);
@@ -56,7 +57,6 @@ TEST_CASE("what the library decides is not the device's to say", "[cudart][prope
   CHECK(prop.memoryPoolsSupported == 1);
   CHECK(prop.pageableMemoryAccess == 0);
   CHECK(prop.canUseHostPointerForRegisteredMem == 0);
-  CHECK(prop.clusterLaunch == 0);
   CHECK(prop.ipcEventSupported == 1);
 }
 

@@ -274,6 +274,15 @@ TEST_CASE_METHOD(Hostile, "modules: unknown, with wrong addresses, launches with
                 std::span<const std::byte>(bytes, 12));
     refused("Launch.grid.y = 65536: above the limit 65535");
   }
+  SECTION("clusters that are none") {
+    const std::uint32_t cluster = GENERATE(0x000200u, 0x010110u & ~0xffu, 0x020310u);  // no blocks in x, or in z, and too many
+    client.send(wire::Launch{.stream = kLegacy, .grid = {16, 6, 2}, .block = {1, 1, 1}, .cluster = cluster}, std::span<const std::byte>(bytes, 12));
+    refused("Launch.cluster = " + std::to_string(cluster) + ": at most 16 blocks, and none or all of the dimensions");
+  }
+  SECTION("clusters that are too large in a dimension") {
+    client.send(wire::Launch{.stream = kLegacy, .grid = {16, 1, 1}, .block = {1, 1, 1}, .cluster = 0xff010101}, std::span<const std::byte>(bytes, 12));
+    refused("Launch.cluster = 4278255873: above the limit 1052688");
+  }
 }
 
 TEST_CASE_METHOD(Hostile, "command sizes") {

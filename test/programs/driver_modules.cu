@@ -249,6 +249,24 @@ void launches() {
   DRIVER(cuLaunchKernelEx_ptsz, &config, function, arguments, nullptr);  // in the thread's own stream
   DRIVER(cuStreamSynchronize_ptsz, nullptr);
   near(memory, 2000, "cuLaunchKernelEx_ptsz");
+  // In clusters, where the device has them (cudaDevAttrClusterLaunch).
+  int clusters = 0, size = 0;
+  DRIVER(cuDeviceGetAttribute, &clusters, CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, 0);
+  if (clusters != 0) {
+    CUlaunchAttribute attribute{};
+    attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+    attribute.value.clusterDim.x = 4;
+    attribute.value.clusterDim.y = attribute.value.clusterDim.z = 1;
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+    clusters = 0;
+    DRIVER(cuOccupancyMaxActiveClusters, &clusters, function, &config);
+    EXPECT(clusters >= 1);
+    DRIVER(cuOccupancyMaxPotentialClusterSize, &size, function, &config);
+    EXPECT(size == 8);
+    DRIVER(cuFuncGetAttribute, &size, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, function);
+    EXPECT(size == 0);
+  }
   DRIVER(cuLaunchCooperativeKernel_ptsz, function, 8, 1, 1, 128, 1, 1, 0, stream, arguments);
   DRIVER(cuStreamSynchronize, stream);
   near(memory, 3000, "cuLaunchCooperativeKernel_ptsz");

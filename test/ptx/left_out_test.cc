@@ -87,13 +87,6 @@ TEST_CASE("who calls a function that is not covered is not, either: defined so, 
   CHECK(refusal(*pointer, 1).find("wgmma") != std::string::npos);
 }
 
-TEST_CASE("kernels for clusters of several blocks are left out, whatever is in them") {
-  const auto program = load(kGood + kernel("cluster", "", ".explicitcluster\n.reqnctapercluster 4, 1, 1\n"));
-  CHECK(program->compile(0).ok());
-  CHECK(program->description().kernels[1].parameterBytes == 12);
-  CHECK(refusal(*program, 1).find("clusters of several blocks") != std::string::npos);
-}
-
 TEST_CASE("nothing of a function that was left out is in the way of those behind it") {
   const std::string text = kernel("uncovered", ".reg .b32 %z<3>;\nL1: wgmma.fence.sync.aligned;\n") + kernel("good", ".reg .b32 %z<5>;\nL1: mov.u32 %z4, 5;\nadd.u32 %x, %x, %z4;\n");
   const auto program = load(text);

@@ -116,16 +116,24 @@ TEST_CASE("what only tells the hardware how, or asks it for counts, changes noth
   CHECK(run("pmevent.mask 3;\nmov.u64 %l0, %pm1_64;\ncvt.u32.u64 %x, %l0;") == 0);
 }
 
-TEST_CASE("a block is a cluster of its own") {
+TEST_CASE("a block without others is a cluster of its own") {
   const std::string shared = ".shared .align 16 .b8 room[32];\n", address = "mov.u64 %l0, room;\ncvta.shared.u64 %l1, %l0;\nst.shared.u32 [%l0+4], 77;\n";
   CHECK(run(address + "mapa.u64 %l2, %l1, 0;\nld.u32 %x, [%l2+4];", shared) == 77);
   CHECK(run(address + "cvt.u32.u64 %r0, %l0;\nmapa.shared::cluster.u32 %r1, %r0, 0;\nsub.u32 %x, %r1, %r0;", shared) == 0);
   CHECK(run(address + "getctarank.u64 %x, %l1;", shared) == 0);
   CHECK(run(address + "cvt.u32.u64 %r0, %l0;\ngetctarank.shared::cluster.u32 %x, %r0;", shared) == 0);
   CHECK(run("mov.u32 %x, 5;\nbarrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;\nbarrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;") == 5);
-  const std::string cluster = ".version 8.5\n.target sm_90\n.address_size 64\n.visible .entry k()\n.explicitcluster\n.reqnctapercluster 1, 1, ";
-  CHECK(cpu::Program::translate(cluster + "1\n{\nret;\n}\n").ok());
-  CHECK_FALSE(cpu::Program::translate(cluster + "2\n{\nret;\n}\n").ok());
+  const std::string head = ".version 8.5\n.target sm_90\n.address_size 64\n.visible .entry k()\n.explicitcluster\n", tail = "\n{\nret;\n}\n";
+  const auto compiled = [&](const std::string& directive) { return cpu::Program::translate(head + directive + tail); };
+  const auto sized = compiled(".reqnctapercluster 2, 3, 2"), short1 = compiled(".reqnctapercluster 4"), open = compiled("");
+  REQUIRE((sized.ok() && short1.ok() && open.ok()));
+  CHECK((*sized)->description().kernels[0].cluster == ClusterShape{2, 3, 2});
+  CHECK_FALSE((*sized)->description().kernels[0].clusterMustBeSet);
+  CHECK((*short1)->description().kernels[0].cluster == ClusterShape{4, 1, 1});
+  CHECK((*open)->description().kernels[0].cluster.none());
+  CHECK((*open)->description().kernels[0].clusterMustBeSet);
+  for (const char* wrong : {".reqnctapercluster 0", ".reqnctapercluster 1, 0, 1", ".reqnctapercluster 17", ".reqnctapercluster 3, 3, 2", ".reqnctapercluster 4294967297", ".reqnctapercluster 1, 1, 1, 1"})
+    CHECK_FALSE(compiled(wrong).ok());
   CHECK(failure("barrier.cluster.sync;").find("barrier.cluster.sync") != std::string::npos);
 }
 

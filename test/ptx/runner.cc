@@ -105,6 +105,8 @@ std::uint32_t rouse_cpu_barrier_reduce(ThreadContext*, std::uint32_t, std::uint3
   ++journal.barriers;
   return predicate;
 }
+void rouse_cpu_cluster_arrive(ThreadContext*) {}
+void rouse_cpu_cluster_wait(ThreadContext*) { ++journal.barriers; }
 void rouse_cpu_warp_sync(ThreadContext*, std::uint32_t) { ++journal.warpOperations; }
 std::uint64_t rouse_cpu_shuffle(ThreadContext*, std::uint32_t, std::uint32_t value, std::uint32_t, std::uint32_t,
                                 std::uint32_t) {

@@ -100,7 +100,8 @@ class Compiler {
     const client::LaunchShape shape{{params.grid.x, params.grid.y, params.grid.z},
                                     {params.block.x, params.block.y, params.block.z},
                                     params.sharedBytes,
-                                    params.cooperative};
+                                    params.cooperative,
+                                    params.cluster};
     if (params.cooperative)
       if (const cudaError_t error = checkCooperative(builder_.device(), *kernel, shape); error != cudaSuccess) return error;
     return toCuda(builder_.launch(after, *kernel, shape, params.arguments, last));

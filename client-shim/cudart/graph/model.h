@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "client-shim/core/device.h"
+#include "schemas/base/cluster.h"
 
 namespace rouse::cudart::graph {
 
@@ -30,6 +31,7 @@ struct KernelParams {
   dim3 grid, block;
   unsigned sharedBytes = 0;
   bool cooperative = false;
+  ClusterShape cluster;
   std::vector<std::byte> arguments;   // the parameter block
   std::vector<void*> pointers;        // into it, one a parameter: what a program that asks is given
   std::map<int, cudaLaunchAttributeValue> attributes;

@@ -48,7 +48,7 @@ cudaError_t readKernel(const void* function, dim3 grid, dim3 block, unsigned sha
                        client::Device& device, KernelParams* params) {
   client::Kernel* kernel = nullptr;
   if (const cudaError_t error = findKernel(function, device, &kernel); error != cudaSuccess) return error;
-  const client::LaunchShape shape{{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, sharedBytes, cooperative};
+  const client::LaunchShape shape{{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, sharedBytes, cooperative, params->cluster};
   if (const cudaError_t error = toCuda(client::checkLaunch(*kernel, shape)); error != cudaSuccess) return error;
   std::vector<std::byte> values;
   if (arguments == nullptr && extra != nullptr) {

@@ -39,6 +39,16 @@ constexpr std::uint32_t accessCode(AccessVerb verb, std::uint32_t space, std::ui
   return static_cast<std::uint32_t>(verb) | space << 2 | alignment << 8 | range << 16;
 }
 
+// Of a block in a cluster of several: its coordinates there and the cluster's size, in blocks; the cluster's coordinates and the grid's size, in clusters; its number there, and how many there are.
+// Of no meaning but to code for clusters (Code::clustered).
+struct ClusterPlace {
+  std::uint32_t ctaid[3], nctaid[3], id[3], count[3];
+  std::uint32_t rank, blocks;
+};
+
+// From one block's shared memory to the next one's in its cluster. Code for clusters has addresses of the shared state space that count from the first block's, as on GPUs, so that they mean the same to all.
+inline constexpr std::uint32_t kClusterStride = std::uint32_t{1} << 24;
+
 struct BlockContext {
   std::uint32_t ctaid[3];
   std::uint32_t threads;  // ntid.x * ntid.y * ntid.z
@@ -47,7 +57,7 @@ struct BlockContext {
   std::uint32_t blocks;
   std::uint32_t nctaid[3];
   std::uint32_t sharedBytes;       // static + dynamic
-  std::byte* shared;               // base of the block's shared memory, aligned to 128
+  std::byte* shared;               // base of the block's shared memory, aligned to 128; of clusters the first block's
   const std::uint64_t* variables;  // addresses, in the order of ModuleDescription::variables
   std::uint32_t dynamicSharedBytes;
   std::uint32_t misaligned;        // BlockLoop only: see ThreadContext::misaligned; and kStuck
@@ -57,6 +67,9 @@ struct BlockContext {
   // cooperative groups have it from the driver (cooperative_groups/details/driver_abi.h). 0 unless launched cooperatively.
   std::uint64_t gridWorkspace;
   CheckedRange* checked;           // kCheckedRanges of them; of no meaning but to checked code
+  ClusterPlace cluster;
+  std::uint32_t clusterShared;     // address of the block's own shared memory: rank * kClusterStride
+  std::uint32_t reserved0;
 };
 
 // In `misaligned`, where no part of an address is: a wait that nobody is left to end.
@@ -118,6 +131,9 @@ extern "C" {
 void rouse_cpu_barrier(ThreadContext*, std::uint32_t id, std::uint32_t count);
 // bar.arrive
 void rouse_cpu_barrier_arrive(ThreadContext*, std::uint32_t id, std::uint32_t count);
+// barrier.cluster.arrive and .wait, of code for clusters. Who waits has arrived before.
+void rouse_cpu_cluster_arrive(ThreadContext*);
+void rouse_cpu_cluster_wait(ThreadContext*);
 // bar.red.{popc,and,or}: op 0 popc, 1 and, 2 or. Returns the reduction over `predicate`.
 std::uint32_t rouse_cpu_barrier_reduce(ThreadContext*, std::uint32_t id, std::uint32_t count, std::uint32_t op, std::uint32_t predicate);
 // bar.warp.sync mask

@@ -215,6 +215,7 @@ void CpuContext::launch(memory::Stream& stream, const memory::LaunchRequest& req
                                        request.grid,
                                        request.block,
                                        request.sharedBytes,
+                                       request.cluster,
                                        request.cooperative,
                                        {request.parameters.begin(), request.parameters.end()},
                                        state_->check != 0 ? state_->bounds.now() : nullptr});

@@ -97,6 +97,17 @@ void LaunchWork::reportStopped(const Error& failure) {
   context_->onOutput("========= A kernel has failed: " + failure.message + "\n=========\n", true);
 }
 
+std::string describe(const ClusterShape& shape) { return std::to_string(shape.x) + "x" + std::to_string(shape.y) + "x" + std::to_string(shape.z); }
+
+// The clusters that it runs in; `cluster` none: it does not. False: it cannot, and has been reported.
+bool findCluster(const LaunchOperation& operation, const memory::KernelDescription& kernel, ContextState& context, ClusterShape& cluster) {
+  cluster = operation.cluster.none() ? kernel.cluster : operation.cluster;
+  const bool isOther = !kernel.cluster.none() && cluster != kernel.cluster;
+  if (!isOther && !(cluster.none() && kernel.clusterMustBeSet) && cluster.valid() && cluster.divides(operation.grid.x, operation.grid.y, operation.grid.z)) return true;
+  context.fault(CudaError::invalidClusterSize, "kernel " + kernel.name + ": clusters of " + describe(cluster) + " blocks" + (isOther ? ", it is compiled for " + describe(kernel.cluster) : ""));
+  return false;
+}
+
 bool check(const LaunchOperation& operation, const memory::KernelDescription& kernel, std::uint32_t staticShared,
            std::uint64_t resident, ContextState& context) {
   const auto refuse = [&](CudaError error, const std::string& what) {
@@ -139,7 +150,17 @@ bool startLaunch(const LaunchOperation& operation, const std::shared_ptr<StreamQ
   }
   const memory::KernelDescription& kernel = kernels[operation.function];
   Program& program = operation.module->image->program();
-  const auto code = operation.allowed != nullptr ? program.compile(operation.function, Code::checked) : program.compileFor(operation.function, operation.block);
+  ClusterShape cluster;
+  if (!findCluster(operation, kernel, context, cluster)) return false;
+  // A cluster of one block, and one whose blocks know nothing of it, needs nothing.
+  if (cluster.blocks() <= 1 || !program.usesClusters(operation.function)) cluster = {};
+  if (!cluster.none() && operation.allowed != nullptr) {
+    context.fault(CudaError::notSupported, "kernel " + kernel.name + ": clusters of several blocks, where accesses are checked");
+    return false;
+  }
+  const auto code = operation.allowed != nullptr ? program.compile(operation.function, Code::checked)
+                    : !cluster.none()            ? program.compile(operation.function, Code::clustered)
+                                                 : program.compileFor(operation.function, operation.block);
   if (!code) {
     context.fault(code.error().code, "kernel " + kernel.name + ": " + code.error().message);
     return false;
@@ -156,6 +177,7 @@ bool startLaunch(const LaunchOperation& operation, const std::shared_ptr<StreamQ
   if (std::uint64_t{options.code.frameBytes} * threads > kMostFrameBytes) options.code.loop = nullptr;
   options.grid = operation.grid;
   options.block = operation.block;
+  options.cluster = cluster;
   options.dynamicSharedBytes = operation.sharedBytes;
   options.stackLimitBytes = context.stackLimitBytes;
   options.gridId = context.nextGridId.fetch_add(1, std::memory_order_relaxed);

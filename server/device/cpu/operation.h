@@ -43,6 +43,7 @@ struct LaunchOperation {
   std::uint32_t function;
   memory::Dim3 grid, block;
   std::uint32_t sharedBytes;
+  ClusterShape cluster;
   bool cooperative;
   std::vector<std::byte> parameters;
   std::shared_ptr<const Allocations> allowed{};  // null: accesses are not checked

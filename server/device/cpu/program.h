@@ -39,6 +39,7 @@ struct Code {
   enum Form : std::uint8_t {
     plain,
     checked,  // asks before each access whether it may be made (abi.h)
+    clustered,  // for clusters of several blocks: each has its own part of their shared memory (abi.h)
     full,     // as plain, for blocks whose width is a multiple of kSideBySide, whose vectors of neighbours have no empty lanes (KernelCode::lanes)
     // For blocks whose threads go by their number in the block: of other widths than those of whole warps, where warps exchange values (KernelCode::wholeWarps); of short rows else. No more than a loop, if there is one.
     row,   // blocks of one row
@@ -76,6 +77,8 @@ class Program {
 
   // Compiles a kernel with all that it calls, once; later calls return the same code. Of plain and full, where there is no difference between them, any that there is. Any thread; slow the first time.
   virtual Result<KernelCode> compile(std::uint32_t kernel, Code = Code::plain) = 0;
+  // Whether the kernel does what is otherwise in a cluster of several blocks; where not, it may run as if there were none.
+  virtual bool usesClusters(std::uint32_t kernel) const = 0;
 
   // For blocks of that shape: of plain and full what is better, with the loop of another form where that one's is not for them; what is needed is compiled. A loop that does not get compiled is none.
   Result<KernelCode> compileFor(std::uint32_t kernel, const memory::Dim3& block);

@@ -62,7 +62,7 @@ memory::DeviceProperties describeDevice(std::uint32_t ordinal, std::uint64_t mem
   properties.computeMajor = kComputeMajor;
   properties.computeMinor = kComputeMinor;
 
-  // cudaDeviceAttr (CUDA Runtime API, "Data types"). What is not listed is 0: clusters,
+  // cudaDeviceAttr (CUDA Runtime API, "Data types"). What is not listed is 0:
   // RDMA, IPC, and access to memory that CUDA did not allocate.
   const std::pair<int, std::int32_t> values[] = {
       {1, kMaxThreadsPerBlock},                         // MaxThreadsPerBlock
@@ -148,6 +148,7 @@ memory::DeviceProperties describeDevice(std::uint32_t ordinal, std::uint64_t mem
       {106, kBlocksPerMultiprocessor},                  // MaxBlocksPerMultiprocessor
       {111, kReservedSharedPerBlock},                   // ReservedSharedMemoryPerBlock
       {115, 1},                                         // MemoryPoolsSupported
+      {120, 1},                                         // ClusterLaunch
       {134, -1},                                        // HostNumaId
   };
   properties.noticesWrites = true;

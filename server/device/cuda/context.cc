@@ -307,6 +307,7 @@ void CudaContext::launch(memory::Stream& stream, const memory::LaunchRequest& re
                              request.block,
                              request.sharedBytes,
                              request.cooperative,
+                             request.cluster,
                              {request.parameters.begin(), request.parameters.end()}});
 }
 

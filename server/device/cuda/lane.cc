@@ -1,6 +1,7 @@
 #include "server/device/cuda/lane.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 
@@ -468,6 +469,10 @@ Lane::Step Lane::step(LaunchOperation& operation) {
     owner_.report(status.error());
     return Step::done;
   }
+  if (Status status = operation.instance->allowCluster(operation.function, operation.cluster); !status) {
+    owner_.report(status.error());
+    return Step::done;
+  }
   LocalMemory& localMemory = owner_.gpu->localMemory;
   if (kernel.localBytes > localMemory.bytes() ? !localMemory.take(owner_, kernel.localBytes) : localMemory.holds()) return Step::blocked;
   const bool prints = operation.instance->prints(operation.function);
@@ -482,9 +487,19 @@ Lane::Step Lane::step(LaunchOperation& operation) {
   for (const memory::ParameterLayout& parameter : kernel.parameters)
     parameters.push_back(operation.parameters.data() + parameter.offset);
 
-  CUlaunchAttribute cooperative{};
-  cooperative.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
-  cooperative.value.cooperative = 1;
+  std::array<CUlaunchAttribute, 2> attributes{};
+  unsigned count = 0;
+  if (operation.cooperative) {
+    attributes[count].id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+    attributes[count++].value.cooperative = 1;
+  }
+  if (!operation.cluster.none()) {
+    attributes[count].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+    auto& shape = attributes[count++].value.clusterDim;
+    shape.x = operation.cluster.x;
+    shape.y = operation.cluster.y;
+    shape.z = operation.cluster.z;
+  }
   CUlaunchConfig config{};
   config.gridDimX = operation.grid.x;
   config.gridDimY = operation.grid.y;
@@ -494,8 +509,8 @@ Lane::Step Lane::step(LaunchOperation& operation) {
   config.blockDimZ = operation.block.z;
   config.sharedMemBytes = operation.sharedBytes;
   config.hStream = stream_;
-  config.attrs = &cooperative;
-  config.numAttrs = operation.cooperative ? 1 : 0;
+  config.attrs = attributes.data();
+  config.numAttrs = count;
   const CUresult result = owner_.gpu->driver().cuLaunchKernelEx(
       &config, operation.instance->function(operation.function), parameters.data(), nullptr);
   if (!owner_.gpu->good(result, "cuLaunchKernelEx", &owner_, kernel.name)) {

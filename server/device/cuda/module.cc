@@ -145,6 +145,9 @@ Result<memory::ModuleDescription> LoadedLibrary::describe(std::span<const std::s
     made.registers = attribute(CU_FUNC_ATTRIBUTE_NUM_REGS);
     made.ptxVersion = attribute(CU_FUNC_ATTRIBUTE_PTX_VERSION);
     made.binaryVersion = attribute(CU_FUNC_ATTRIBUTE_BINARY_VERSION);
+    made.cluster = {attribute(CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH), attribute(CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT), attribute(CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH)};
+    if (!made.cluster.valid()) return Error{CudaError::notSupported, made.name + ": clusters of more than " + std::to_string(kMostClusterBlocks) + " blocks"};
+    made.clusterMustBeSet = made.cluster.none() && attribute(CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET) != 0;
     description.kernels.push_back(std::move(made));
   }
   const auto found = [&](const std::string& name, const std::string& called, memory::VariableSpace space) {
@@ -189,6 +192,7 @@ Status LoadedLibrary::bind(const memory::ModuleDescription& description) {
     if (!loaded) return loaded;
     kernels_.push_back(kernel);
     shared_.push_back(kDefaultShared);
+    largeClusters_.push_back(false);
   }
   for (const memory::VariableDescription& wanted : description.variables) {
     if (wanted.space == memory::VariableSpace::managed) continue;
@@ -210,6 +214,15 @@ Status LoadedLibrary::allowShared(std::uint32_t index, const memory::KernelDescr
                                                                          kernels_[index], gpu_->device()),
                                      "cuKernelSetAttribute", kernel.name);
   if (status) shared_[index] = bytes;
+  return status;
+}
+
+Status LoadedLibrary::allowCluster(std::uint32_t index, const memory::KernelDescription& kernel, const ClusterShape& cluster) {
+  if (cluster.blocks() <= kPortableClusterBlocks && kernel.cluster.blocks() <= kPortableClusterBlocks) return {};
+  if (largeClusters_[index]) return {};
+  const Status status = gpu_->status(gpu_->driver().cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1, kernels_[index], gpu_->device()),
+                                     "cuKernelSetAttribute", kernel.name);
+  if (status) largeClusters_[index] = true;
   return status;
 }
 

@@ -34,6 +34,8 @@ class LoadedLibrary {
   // Dynamic shared memory beyond what every kernel may have has to be asked for. What was asked for stays, whoever asks for less: the kernel is
   // all instances' that share this. Locked.
   Status allowShared(std::uint32_t index, const memory::KernelDescription& kernel, std::uint32_t dynamicBytes);
+  // The same of clusters that are larger than every GPU runs.
+  Status allowCluster(std::uint32_t index, const memory::KernelDescription& kernel, const ClusterShape& cluster);
 
  private:
   explicit LoadedLibrary(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)) {}
@@ -42,6 +44,7 @@ class LoadedLibrary {
   std::shared_ptr<Gpu> gpu_;
   CUlibrary library_ = nullptr;
   std::vector<CUkernel> kernels_;
+  std::vector<bool> largeClusters_;    // that may be larger than every GPU runs
   std::vector<std::uint32_t> shared_;  // that each may have, static and dynamic bytes together
   std::vector<std::uint64_t> variables_;
 };
@@ -90,6 +93,7 @@ class CudaInstance final : public memory::ModuleInstance {
   CUfunction function(std::uint32_t function) const { return reinterpret_cast<CUfunction>(library_->kernel(function)); }
   // As LoadedLibrary has it.
   Status allowShared(std::uint32_t function, std::uint32_t dynamicBytes) { return library_->allowShared(function, kernel(function), dynamicBytes); }
+  Status allowCluster(std::uint32_t function, const ClusterShape& cluster) { return library_->allowCluster(function, kernel(function), cluster); }
 
  private:
   std::shared_ptr<CudaImage> image_;

@@ -61,6 +61,7 @@ struct LaunchOperation {
   memory::Dim3 grid, block;
   std::uint32_t sharedBytes;
   bool cooperative;
+  ClusterShape cluster;
   std::vector<std::byte> parameters;
 };
 struct LibraryOperation {

@@ -24,7 +24,6 @@ constexpr int kNotServed[] = {
     113,  // HostRegisterReadOnlySupported
     116,  // GPUDirectRDMA
     119,  // MemoryPoolSupportedHandleTypes
-    120,  // ClusterLaunch
     121,  // DeferredMappingCudaArraySupported
     125,  // IpcEventSupport
 };

@@ -19,11 +19,39 @@ void noteOperand(const Module& module, FunctionFacts& facts, const Operand& oper
   for (const Operand& element : operand.elements) noteOperand(module, facts, element);
 }
 
+bool isOfCluster(const Operand& operand) {
+  using enum SpecialRegister;
+  if (operand.kind == Operand::Kind::special) {
+    switch (operand.special) {
+      case clusterid:
+      case nclusterid:
+      case cluster_ctaid:
+      case cluster_nctaid:
+      case cluster_ctarank:
+      case cluster_nctarank:
+      case is_explicit_cluster:
+        return true;
+      default:
+        return false;
+    }
+  }
+  return std::ranges::any_of(operand.elements, [](const Operand& element) { return isOfCluster(element); });
+}
+
+// Not what only names the window of a cluster's shared memory (.shared::cluster): addresses in it that lead to another block come from these.
+bool isOfCluster(const Instruction& instruction) {
+  return instruction.opcode == Opcode::mapa || instruction.opcode == Opcode::getctarank ||
+         (instruction.opcode == Opcode::barrier && instruction.has(Modifier::cluster)) ||
+         (instruction.opcode == Opcode::isspacep && instruction.has(Modifier::shared_cluster)) ||
+         std::ranges::any_of(instruction.operands, [](const Operand& operand) { return isOfCluster(operand); });
+}
+
 FunctionFacts factsOf(const Module& module, const Function& function) {
   FunctionFacts facts;
   for (const Instruction& instruction : function.instructions) {
     for (const Operand& operand : instruction.operands) noteOperand(module, facts, operand);
     if (instruction.opcode == Opcode::exit) facts.exits = true;
+    if (isOfCluster(instruction)) facts.usesClusters = true;
   }
   for (const Call& call : function.calls) {
     if (call.callee.kind == Operand::Kind::symbol) {
@@ -112,6 +140,10 @@ bool CallGraph::reachesIndirectCall(std::uint32_t function) const {
     if (facts_[reached].callsIndirectly) return true;
   }
   return false;
+}
+
+bool CallGraph::usesClusters(std::uint32_t function) const {
+  return std::ranges::any_of(reachable(function), [&](std::uint32_t reached) { return facts_[reached].usesClusters; });
 }
 
 SharedLayout sharedLayoutOfPointers(const Module& module, const CallGraph& graph) {

@@ -15,6 +15,7 @@ struct FunctionFacts {
   std::vector<std::uint32_t> shared;     // Module::shared
   bool callsIndirectly = false;
   bool exits = false;  // has an exit instruction
+  bool usesClusters = false;  // does what is otherwise in a cluster of several blocks
 };
 
 class CallGraph {
@@ -32,6 +33,8 @@ class CallGraph {
 
   // Whether the function may reach code through a function pointer.
   bool reachesIndirectCall(std::uint32_t function) const;
+  // Whether the function, or what it calls directly, does what is otherwise in a cluster of several blocks.
+  bool usesClusters(std::uint32_t function) const;
 
  private:
   std::vector<std::uint32_t> closure(std::vector<std::uint32_t> functions) const;

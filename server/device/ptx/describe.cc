@@ -26,6 +26,8 @@ memory::KernelDescription describeKernel(const Module& module, const CallGraph& 
   }
   kernel.constantBytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(constant, kNone));
   if (function.maxThreads != 0) kernel.maxThreadsPerBlock = function.maxThreads;
+  kernel.cluster = function.cluster;
+  kernel.clusterMustBeSet = function.explicitCluster && function.cluster.none();
   kernel.registers = kRegisters;
   kernel.ptxVersion = module.target;
   kernel.binaryVersion = module.target;

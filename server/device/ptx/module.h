@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "schemas/base/cluster.h"
 #include "server/device/ptx/modifiers.h"
 #include "server/device/ptx/opcodes.h"
 #include "server/device/ptx/special_registers.h"
@@ -126,6 +127,8 @@ struct Function {
   Signature signature;
   std::uint32_t parameterBytes = 0;  // kernels
   std::uint32_t maxThreads = 0;      // .maxntid or .reqntid; 0: not given
+  ClusterShape cluster;              // .reqnctapercluster
+  bool explicitCluster = false;
   std::vector<Type> registers;
   std::vector<Variable> locals;       // .local
   std::vector<Parameter> parameters;  // inputs, then results, then temporaries: what SymbolKind::parameter indexes

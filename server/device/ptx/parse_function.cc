@@ -87,12 +87,14 @@ void Parser::functionDirectives(Function& function, Signature& signature) {
     } else if (acceptDotted("attribute")) {
       skipParenthesised();
     } else if (acceptDotted("explicitcluster")) {
-      // How large is said when the kernel is launched, or by the following.
+      function.explicitCluster = true;  // how large is said when the kernel is launched, or by the following
     } else if (acceptDotted("reqnctapercluster")) {
-      bool single = true;
-      do single &= expectInteger("a number of blocks") == 1;
-      while (accept(','));
-      if (!single) (void)isCovered(function, uncovered_, [&] { failUnsupported(line, "'.reqnctapercluster': clusters of several blocks"); });
+      const auto size = [&] { return static_cast<std::uint32_t>(std::min<std::uint64_t>(expectInteger("a number of blocks"), kMostClusterBlocks + 1)); };
+      ClusterShape& cluster = function.cluster;
+      cluster = {size(), 1, 1};
+      if (accept(',')) cluster.y = size();
+      if (accept(',')) cluster.z = size();
+      if (cluster.none() || !cluster.valid()) failInvalid(line, "a cluster of no blocks, or of more than " + std::to_string(kMostClusterBlocks));
     } else {
       failUnsupported(line, "directive '." + std::string(token_.text) + "'");
     }

@@ -125,6 +125,7 @@ llvm::Value* Emitter::symbolAddress(const Operand& operand) {
                                         blockField(offsetof(BlockContext, dynamicSharedBytes), 32)),
                             b.getInt64Ty());
       }
+      if (module_.clustered()) base = b.CreateAdd(base, b.CreateZExt(blockField(offsetof(BlockContext, clusterShared), 32), b.getInt64Ty()));
   }
   return operand.value == 0 ? base : b.CreateAdd(base, b.getInt64(operand.value));
 }

@@ -9,9 +9,14 @@ void lowerBarrier(Emitter& e, const Instruction& i) {
     e.callExternal("rouse_cpu_warp_sync", nothing, {e.thread(), e.read(i.operands[0], Type::b32)});
     return;
   }
-  // A block is a cluster of its own. Its threads wait where all of them have arrived, so all meet there. Barrier 0 is the one of all of a block's threads; which of them wait at it for this and which for that
+  // A block without others is a cluster of its own. Its threads wait where all of them have arrived, so all meet there. Barrier 0 is the one of all of a block's threads; which of them wait at it for this and which for that
   // makes no difference, since each comes to both in the end.
   if (i.has(Modifier::cluster)) {
+    if (e.module().clustered()) {
+      e.noteMisaligned();
+      e.callExternal(i.has(Modifier::arrive) ? "rouse_cpu_cluster_arrive" : "rouse_cpu_cluster_wait", nothing, {e.thread()});
+      return;
+    }
     if (i.has(Modifier::arrive)) return;
     e.noteMisaligned();
     e.callExternal("rouse_cpu_barrier", nothing, {e.thread(), e.b.getInt32(0), e.b.getInt32(0)});

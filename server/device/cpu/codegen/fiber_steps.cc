@@ -46,7 +46,7 @@ bool isDeviceFence(const llvm::Instruction& instruction) {
 
 // Behind which a warp's lanes go on together.
 bool isMeeting(const llvm::Instruction& instruction) {
-  if (isStepCall(instruction) || isCallOf(instruction, "rouse_cpu_barrier") || isCallOf(instruction, "rouse_cpu_barrier_reduce")) return true;
+  if (isStepCall(instruction) || isCallOf(instruction, "rouse_cpu_barrier") || isCallOf(instruction, "rouse_cpu_barrier_reduce") || isCallOf(instruction, "rouse_cpu_cluster_wait")) return true;
   const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
   return call != nullptr && warpOperation(*call) && *warpOperation(*call) != WarpCall::active && *warpOperation(*call) != WarpCall::match;
 }

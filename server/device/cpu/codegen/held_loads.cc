@@ -20,12 +20,13 @@ namespace rouse::cpu::codegen {
 namespace {
 
 constexpr std::size_t kMostBlocks = 400;
-constexpr llvm::StringLiteral kBarrier = "rouse_cpu_barrier", kReduce = "rouse_cpu_barrier_reduce", kWarpSync = "rouse_cpu_warp_sync";
+constexpr llvm::StringLiteral kBarrier = "rouse_cpu_barrier", kReduce = "rouse_cpu_barrier_reduce", kClusterWait = "rouse_cpu_cluster_wait", kWarpSync = "rouse_cpu_warp_sync";
 
-bool isBarrier(const llvm::Instruction& instruction) { return isCallOf(instruction, kBarrier) || isCallOf(instruction, kReduce); }
+bool isBarrier(const llvm::Instruction& instruction) { return isCallOf(instruction, kBarrier) || isCallOf(instruction, kReduce) || isCallOf(instruction, kClusterWait); }
 
-// Of all the block's threads.
+// Of all the block's threads, and of no others.
 bool isOfAll(const llvm::Instruction& barrier) {
+  if (isCallOf(barrier, kClusterWait)) return false;
   const auto& call = llvm::cast<llvm::CallInst>(barrier);
   const auto* const count = llvm::dyn_cast<llvm::ConstantInt>(call.getArgOperand(2));
   return llvm::isa<llvm::ConstantInt>(call.getArgOperand(1)) && count != nullptr && count->isZero();

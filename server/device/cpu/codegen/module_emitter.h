@@ -52,6 +52,7 @@ class ModuleEmitter {
   const ptx::Module& source() const { return source_; }
   const ptx::CallGraph& graph() const { return graph_; }
   bool checked() const { return code_ == Code::checked; }
+  bool clustered() const { return code_ == Code::clustered; }
   // Of the CheckedRanges, for the next instruction.
   std::uint32_t takeCheckedRange() { return nextRange_++ % kCheckedRanges; }
 

@@ -61,19 +61,44 @@ void lowerConvertAddress(Emitter& e, const Instruction& i) {
   e.write(i.operands[0], Type::b64, i.has(Modifier::to) ? e.fromGeneric(address, space) : e.toGeneric(address, space));
 }
 
-// A block is a cluster of its own, so the only one whose shared memory there is.
-void lowerMapAddress(Emitter& e, const Instruction& i) { e.write(i.operands[0], i.type(), e.read(i.operands[1], i.type())); }
+// Addresses of a cluster's shared memory count from its first block's (abi.h). But for clusters, a block is one of its own, so the only one whose shared memory there is.
+void lowerMapAddress(Emitter& e, const Instruction& i) {
+  llvm::Value* address = e.read(i.operands[1], i.type());
+  if (e.module().clustered()) {
+    const bool isGeneric = ptx::spaceOf(i) == Space::generic;
+    if (isGeneric) address = e.fromGeneric(address, Space::shared);
+    const std::uint32_t width = address->getType()->getIntegerBitWidth();
+    llvm::Value* const rank = e.b.CreateZExt(e.read(i.operands[2], Type::b32), e.bits(width));
+    address = e.b.CreateOr(e.b.CreateAnd(address, e.integer(width, kClusterStride - 1)), e.b.CreateMul(rank, e.integer(width, kClusterStride)));
+    if (isGeneric) address = e.toGeneric(address, Space::shared);
+  }
+  e.write(i.operands[0], i.type(), address);
+}
 
-void lowerBlockRank(Emitter& e, const Instruction& i) { e.write(i.operands[0], Type::b32, e.b.getInt32(0)); }
+void lowerBlockRank(Emitter& e, const Instruction& i) {
+  if (!e.module().clustered()) return e.write(i.operands[0], Type::b32, e.b.getInt32(0));
+  llvm::Value* address = e.read(i.operands[1], i.type());
+  if (ptx::spaceOf(i) == Space::generic) address = e.fromGeneric(address, Space::shared);
+  e.write(i.operands[0], Type::b32, e.b.CreateZExtOrTrunc(e.b.CreateUDiv(address, e.integer(address->getType()->getIntegerBitWidth(), kClusterStride)), e.b.getInt32Ty()));
+}
 
 void lowerIsSpace(Emitter& e, const Instruction& i) {
   llvm::Value* const address = e.read(i.operands[1], Type::b64);
   const auto within = [&](llvm::Value* base, llvm::Value* bytes) {
     return e.b.CreateICmpULT(e.b.CreateSub(address, base), bytes);
   };
-  const auto isShared = [&] {
-    return within(e.b.CreatePtrToInt(e.sharedBase(), e.b.getInt64Ty()),
-                  e.b.CreateZExt(e.blockField(offsetof(BlockContext, sharedBytes), 32), e.b.getInt64Ty()));
+  const auto field = [&](std::size_t offset) { return e.b.CreateZExt(e.blockField(offset, 32), e.b.getInt64Ty()); };
+  const bool clustered = e.module().clustered();
+  // The block's own, or of its cluster.
+  const auto isShared = [&](bool ofCluster = false) {
+    llvm::Value* base = e.b.CreatePtrToInt(e.sharedBase(), e.b.getInt64Ty());
+    llvm::Value* const bytes = field(offsetof(BlockContext, sharedBytes));
+    if (!clustered) return within(base, bytes);
+    if (!ofCluster) return within(e.b.CreateAdd(base, field(offsetof(BlockContext, clusterShared))), bytes);
+    llvm::Value* const offset = e.b.CreateSub(address, base);
+    llvm::Value* const blocks = field(offsetof(BlockContext, cluster) + offsetof(ClusterPlace, blocks));
+    return e.b.CreateAnd(e.b.CreateICmpULT(offset, e.b.CreateMul(blocks, e.b.getInt64(kClusterStride))),
+                         e.b.CreateICmpULT(e.b.CreateAnd(offset, e.b.getInt64(kClusterStride - 1)), bytes));
   };
   const auto isLocal = [&] {
     llvm::Value* const frame = e.b.CreatePtrToInt(
@@ -96,7 +121,7 @@ void lowerIsSpace(Emitter& e, const Instruction& i) {
   llvm::Value* result = nullptr;
   switch (ptx::spaceOf(i)) {
     case Space::shared:
-      result = isShared();
+      result = isShared(i.has(Modifier::shared_cluster));
       break;
     case Space::local:
       result = isLocal();
@@ -105,7 +130,7 @@ void lowerIsSpace(Emitter& e, const Instruction& i) {
       result = isConstant();
       break;
     case Space::global:
-      result = e.b.CreateNot(e.b.CreateOr(e.b.CreateOr(isShared(), isLocal()), isConstant()));
+      result = e.b.CreateNot(e.b.CreateOr(e.b.CreateOr(isShared(true), isLocal()), isConstant()));
       break;
     case Space::param:
       if (e.kernelParameters() == nullptr) e.unsupported(i, "a kernel's parameters in another function");

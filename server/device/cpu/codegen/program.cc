@@ -47,6 +47,8 @@ class PtxProgram : public Program {
       bool pointersWait = false;
       if (Status ready = prepare(); !ready) return ready.error();
       if (usesPointers(function)) {
+        if (kind == Code::clustered && pointersKnowBlocks())
+          return Error{CudaError::notSupported, "clusters of several blocks whose kernel calls functions through pointers that have shared variables or ask for their cluster"};
         const Result<bool> waits = pointers(kind == Code::checked);
         if (!waits) return waits.error();
         pointersWait = *waits && graph_.reachesIndirectCall(function);
@@ -56,6 +58,8 @@ class PtxProgram : public Program {
       return code;
     });
   }
+
+  bool usesClusters(std::uint32_t kernel) const override { return kernel < description_.functions.size() && graph_.usesClusters(description_.functions[kernel]); }
 
   Result<std::uint64_t> functionAddress(std::uint32_t index, Code kind) override {
     const auto& known = graph_.addressTaken();
@@ -130,6 +134,11 @@ class PtxProgram : public Program {
       if (graph_.facts(reached).callsIndirectly || !graph_.facts(reached).addresses.empty()) return true;
     }
     return false;
+  }
+
+  // Functions that are called through pointers are compiled once, for blocks without others.
+  bool pointersKnowBlocks() const {
+    return std::ranges::any_of(graph_.addressTakenReachable(), [&](std::uint32_t function) { return !graph_.facts(function).shared.empty() || graph_.facts(function).usesClusters; });
   }
 
   // Functions that are called through pointers, compiled once. Whether they may wait.

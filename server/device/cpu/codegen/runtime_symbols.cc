@@ -35,6 +35,8 @@ const std::vector<RuntimeSymbol>& runtimeSymbols() {
       ROUSE_SYMBOL(rouse_cpu_barrier),
       ROUSE_SYMBOL(rouse_cpu_barrier_arrive),
       ROUSE_SYMBOL(rouse_cpu_barrier_reduce),
+      ROUSE_SYMBOL(rouse_cpu_cluster_arrive),
+      ROUSE_SYMBOL(rouse_cpu_cluster_wait),
       ROUSE_SYMBOL(rouse_cpu_warp_sync),
       ROUSE_SYMBOL(rouse_cpu_shuffle),
       ROUSE_SYMBOL(rouse_cpu_vote),

@@ -1,5 +1,5 @@
 // mbarrier: barrier objects of 64 bits in shared memory (PTX ISA, "Parallel Synchronization and Communication Instructions:
-// mbarrier"), and copies that tell one when they are done. Clusters are of one block. What an object is, is in barrier_objects.cc.
+// mbarrier"), and copies that tell one when they are done. An object of another block of the cluster is memory like its own. What an object is, is in barrier_objects.cc.
 #include "server/device/cpu/codegen/barrier_objects.h"
 #include "server/device/cpu/codegen/families.h"
 

@@ -25,18 +25,44 @@ llvm::Value* high(Emitter& e, llvm::Value* value) { return low(e, e.b.CreateLShr
 
 llvm::Value* reservedShared(Emitter& e, std::uint32_t offset) {  // reservedSharedOffset(), and so much more
   llvm::Value* const bytes = e.blockField(offsetof(BlockContext, sharedBytes), 32);
-  return e.b.CreateAdd(e.b.CreateAnd(e.b.CreateAdd(bytes, e.b.getInt32(127)), e.b.getInt32(~127u)), e.b.getInt32(offset));
+  llvm::Value* const own = e.b.CreateAdd(e.b.CreateAnd(e.b.CreateAdd(bytes, e.b.getInt32(127)), e.b.getInt32(~127u)), e.b.getInt32(offset));
+  return e.module().clustered() ? e.b.CreateAdd(own, e.blockField(offsetof(BlockContext, clusterShared), 32)) : own;
+}
+
+// Of a block's place in its cluster; null: no such register.
+llvm::Value* inCluster(Emitter& e, const Operand& operand) {
+  const auto part = [&](std::size_t offset) { return component(e, operand, false, offsetof(BlockContext, cluster) + offset); };
+  switch (operand.special) {
+    case SpecialRegister::clusterid:
+      return part(offsetof(ClusterPlace, id));
+    case SpecialRegister::nclusterid:
+      return part(offsetof(ClusterPlace, count));
+    case SpecialRegister::cluster_ctaid:
+      return part(offsetof(ClusterPlace, ctaid));
+    case SpecialRegister::cluster_nctaid:
+      return part(offsetof(ClusterPlace, nctaid));
+    case SpecialRegister::cluster_ctarank:
+      return e.blockField(offsetof(BlockContext, cluster) + offsetof(ClusterPlace, rank), 32);
+    case SpecialRegister::cluster_nctarank:
+      return e.blockField(offsetof(BlockContext, cluster) + offsetof(ClusterPlace, blocks), 32);
+    case SpecialRegister::is_explicit_cluster:
+      return e.b.getTrue();
+    default:
+      return nullptr;
+  }
 }
 
 }  // namespace
 
 llvm::Value* emitSpecialRegister(Emitter& e, const Operand& operand) {
+  if (e.module().clustered())
+    if (llvm::Value* const found = inCluster(e, operand)) return found;
   switch (operand.special) {
     case SpecialRegister::tid:
       return component(e, operand, true, offsetof(ThreadContext, tid));
     case SpecialRegister::ntid:
       return component(e, operand, false, offsetof(BlockContext, ntid));
-    // Without clusters every block is a cluster of its own.
+    // But in clusters every block is one of its own.
     case SpecialRegister::clusterid:
     case SpecialRegister::ctaid:
       return component(e, operand, false, offsetof(BlockContext, ctaid));

@@ -20,7 +20,8 @@ bool isStepCall(const llvm::Instruction& instruction) { return isCallOf(instruct
 
 // Behind which a thread finds what others have stored before.
 bool isMeeting(const llvm::Instruction& instruction) {
-  return isStepCall(instruction) || isCallOf(instruction, "rouse_cpu_barrier") || isCallOf(instruction, "rouse_cpu_barrier_reduce") || isCallOf(instruction, "rouse_cpu_warp_sync");
+  return isStepCall(instruction) || isCallOf(instruction, "rouse_cpu_barrier") || isCallOf(instruction, "rouse_cpu_barrier_reduce") ||
+         isCallOf(instruction, "rouse_cpu_cluster_wait") || isCallOf(instruction, "rouse_cpu_warp_sync");
 }
 
 // Which functions that were not inlined may find what other threads have stored meanwhile.
@@ -332,7 +333,7 @@ bool yieldInSpinLoops(llvm::Module& module) {
 }
 
 bool isWaitingFunction(llvm::StringRef name) {
-  return name == "rouse_cpu_barrier" || name == "rouse_cpu_barrier_arrive" || name == "rouse_cpu_barrier_reduce" ||
+  return name == "rouse_cpu_barrier" || name == "rouse_cpu_barrier_arrive" || name == "rouse_cpu_barrier_reduce" || name == "rouse_cpu_cluster_arrive" || name == "rouse_cpu_cluster_wait" ||
          name == "rouse_cpu_warp_sync" || name == "rouse_cpu_shuffle" || name == "rouse_cpu_vote" ||
          name == "rouse_cpu_match" || name == "rouse_cpu_redux" || name == "rouse_cpu_matrix" ||
          name == "rouse_cpu_matrix_part" || name == "rouse_cpu_activemask" || name == "rouse_cpu_step" || name == kYield || name == "rouse_cpu_yield_while";

@@ -86,7 +86,7 @@ Result<CodeCache::Entry> translate(const ptx::Module& source, const ptx::CallGra
   entry.facts[kWaits] = mayWait(*module);
   // What was not inlined is done in turn.
   const bool isAlone = llvm::count_if(*module, [](const llvm::Function& function) { return !function.isDeclaration(); }) == 1;
-  if (unit.function && !unit.pointersWait && !unit.checked() && !announces) {
+  if (unit.function && !unit.pointersWait && !unit.forFibers() && !announces) {
     const bool independent = !usesLocal(source, graph.reachable(*unit.function));
     const bool allocates = allocatesStack(source, graph.reachable(*unit.function));
     llvm::TargetMachine* const lanes = unit.sideBySide && !allocates && effort == Effort::full && hasLanes(*target) ? target.get() : nullptr;

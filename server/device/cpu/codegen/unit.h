@@ -24,11 +24,13 @@ struct Unit {
 
   auto operator<=>(const Unit&) const = default;
   bool checked() const { return code == Code::checked; }
+  // Whether each thread is a fiber, whatever the kernel does.
+  bool forFibers() const { return checked() || code == Code::clustered; }
   std::string entryName() const { return "rouse." + formName() + "entry." + std::to_string(*function); }
   std::string loopName() const { return "rouse." + formName() + "loop." + std::to_string(*function); }
   // Of its code: each has its own.
   std::string formName() const {
-    constexpr const char* kNames[] = {"", "checked.", "full.", "row.", "flat.", "deep."};
+    constexpr const char* kNames[] = {"", "checked.", "clustered.", "full.", "row.", "flat.", "deep."};
     std::string name = kNames[code.form];
     if (code.form >= Code::flat) name += std::to_string(code.width) + ".";
     if (code.form == Code::deep) name += std::to_string(code.height) + ".";

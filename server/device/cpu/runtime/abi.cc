@@ -23,7 +23,8 @@ static_assert(offsetof(BlockContext, sharedBytes) == 44 && offsetof(BlockContext
 static_assert(offsetof(BlockContext, variables) == 56 && offsetof(BlockContext, dynamicSharedBytes) == 64);
 static_assert(offsetof(BlockContext, misaligned) == 68 && offsetof(BlockContext, gridId) == 72);
 static_assert(offsetof(BlockContext, runtime) == 80 && offsetof(BlockContext, gridWorkspace) == 88);
-static_assert(offsetof(BlockContext, checked) == 96 && sizeof(BlockContext) == 104);
+static_assert(offsetof(BlockContext, checked) == 96 && offsetof(BlockContext, cluster) == 104 && sizeof(ClusterPlace) == 56);
+static_assert(offsetof(BlockContext, clusterShared) == 160 && sizeof(BlockContext) == 168);
 static_assert(offsetof(ThreadContext, tid) == 0 && offsetof(ThreadContext, lane) == 12);
 static_assert(offsetof(ThreadContext, warp) == 16 && offsetof(ThreadContext, linear) == 20);
 static_assert(offsetof(ThreadContext, misaligned) == 24 && offsetof(ThreadContext, block) == 32);
@@ -115,6 +116,18 @@ ROUSE_UNINSTRUMENTED void rouse_cpu_barrier_arrive(ThreadContext* thread, std::u
   Block& block = blockOf(thread);
   RuntimeSection section(block);
   block.barrierArrive(id, count);
+}
+
+ROUSE_UNINSTRUMENTED void rouse_cpu_cluster_arrive(ThreadContext* thread) {
+  Block& block = blockOf(thread);
+  RuntimeSection section(block);
+  block.clusterArrive(fiberOf(thread));
+}
+
+ROUSE_UNINSTRUMENTED void rouse_cpu_cluster_wait(ThreadContext* thread) {
+  Block& block = blockOf(thread);
+  RuntimeSection section(block);
+  block.clusterWait(fiberOf(thread));
 }
 
 ROUSE_UNINSTRUMENTED std::uint32_t rouse_cpu_barrier_reduce(ThreadContext* thread, std::uint32_t id, std::uint32_t count, std::uint32_t op,

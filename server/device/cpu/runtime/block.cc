@@ -23,18 +23,47 @@ constexpr std::chrono::milliseconds kPatience{200}, kMostPatience{10'000};
 constexpr std::uint64_t kPatienceRounds = 4;
 constexpr std::uint32_t kTurnsPerFairness = 256;  // switches between turns of those that come last
 
+// A number as coordinates, x first.
+void split(std::uint64_t index, std::uint32_t sizeX, std::uint32_t sizeY, std::uint32_t (&coordinates)[3]) {
+  coordinates[0] = static_cast<std::uint32_t>(index % sizeX);
+  coordinates[1] = static_cast<std::uint32_t>(index / sizeX % sizeY);
+  coordinates[2] = static_cast<std::uint32_t>(index / sizeX / sizeY);
+}
+
 std::string triple(const std::uint32_t (&value)[3]) {
   return "[" + std::to_string(value[0]) + "," + std::to_string(value[1]) + "," + std::to_string(value[2]) + "]";
 }
 
 }  // namespace
 
-bool Block::begin(Grid& grid, std::uint64_t index) {
+// Blocks are counted in grid order, or, in a grid of clusters, those of a cluster one after the other.
+void Block::takePlace(std::uint64_t index) {
+  const GridOptions& options = grid_->options();
+  if (cluster_ == nullptr) {
+    split(index, options.grid.x, options.grid.y, context_.ctaid);
+    return;
+  }
+  ClusterPlace& place = context_.cluster;
+  const ClusterShape& shape = options.cluster;
+  const std::uint32_t sizes[] = {shape.x, shape.y, shape.z}, grid[] = {options.grid.x, options.grid.y, options.grid.z};
+  place.blocks = static_cast<std::uint32_t>(shape.blocks());
+  place.rank = static_cast<std::uint32_t>(index % place.blocks);
+  split(place.rank, shape.x, shape.y, place.ctaid);
+  split(index / place.blocks, options.grid.x / shape.x, options.grid.y / shape.y, place.id);
+  for (int d = 0; d < 3; ++d) {
+    place.nctaid[d] = sizes[d];
+    place.count[d] = grid[d] / sizes[d];
+    context_.ctaid[d] = place.id[d] * sizes[d] + place.ctaid[d];
+  }
+  context_.clusterShared = place.rank * kClusterStride;
+  cluster_->blockBegins();
+}
+
+bool Block::begin(Grid& grid, std::uint64_t index, std::shared_ptr<Cluster> cluster) {
   grid_ = &grid;
+  cluster_ = std::move(cluster);
   const GridOptions& options = grid.options();
-  context_.ctaid[0] = static_cast<std::uint32_t>(index % options.grid.x);
-  context_.ctaid[1] = static_cast<std::uint32_t>(index / options.grid.x % options.grid.y);
-  context_.ctaid[2] = static_cast<std::uint32_t>(index / options.grid.x / options.grid.y);
+  takePlace(index);
   context_.threads = grid.threadsPerBlock();
   context_.ntid[0] = options.block.x;
   context_.ntid[1] = options.block.y;
@@ -45,8 +74,8 @@ bool Block::begin(Grid& grid, std::uint64_t index) {
   context_.sharedBytes = grid.sharedBytes();
   const std::uint32_t reserved = options.code.reservedSharedBytes;
   const std::uint32_t reservedAt = reservedSharedOffset(grid.sharedBytes());
-  context_.shared = shared_.prepare(reserved == 0 ? grid.sharedBytes() : reservedAt + reserved);
-  if (reserved != 0 && context_.shared != nullptr) std::memset(context_.shared + reservedAt, 0, reserved);
+  context_.shared = cluster_ != nullptr ? cluster_->shared() : shared_.prepare(grid.sharedAndReservedBytes());
+  if (reserved != 0 && context_.shared != nullptr) std::memset(context_.shared + (cluster_ != nullptr ? context_.clusterShared : 0) + reservedAt, 0, reserved);
   context_.variables = options.variables;
   context_.dynamicSharedBytes = options.dynamicSharedBytes;
   context_.misaligned = 0;
@@ -75,6 +104,7 @@ bool Block::begin(Grid& grid, std::uint64_t index) {
   endsSeen_ = grid.ends();
   heldSince_ = {};
   activemasks_.clear();
+  atCluster_.clear();
   begun_ = 0;
   live_ = context_.threads;
   spins_ = 0;
@@ -141,7 +171,9 @@ Block::Outcome Block::run(bool alone) {
   spins_ = 0;
   yields_ = 0;
   if (held_) judgePatience();
-  const auto endTurn = [&](Outcome outcome) {
+  bool ran = false;
+  const auto endTurn = [&](Outcome outcome, bool waits = false) {
+    if (cluster_ != nullptr && !waits) (void)cluster_->endTurn(true);
     if (std::exchange(progressed_, false)) grid_->noteProgress();
     if (std::exchange(ended_, false)) grid_->noteEnds();
     grid_->endTurn(roundSeen_);
@@ -167,9 +199,11 @@ Block::Outcome Block::run(bool alone) {
         for (Warp& warp : warps_) stepping_ -= warp.letAllStep(going_);
         continue;
       }
+      if (!atCluster_.empty() && cluster_->endTurn(ran)) return endTurn(Outcome::spinning, true);
       failDeadlocked();
       continue;
     }
+    ran = true;
     Fault fault;
     runner_.enter(next, fault);
     runner_.flushOutput(*grid_);
@@ -225,6 +259,7 @@ void Block::letStep() {
 bool Block::turnOver() const { return yields_ >= kYieldsPerTurn * live_ && live_ != 0; }
 
 Fiber* Block::pick() {
+  if (cluster_ != nullptr) wakeAtCluster();
   if (turnOver()) return nullptr;
   ++turns_;
   if (turns_ % kTurnsPerFairness == 0) {
@@ -296,7 +331,7 @@ void Block::place(Fiber* fiber, std::uint32_t linear) {
   fiber->block = this;
   fiber->yields = 0;
   fiber->polls = fiber->stepped = fiber->yielded = false;
-  fiber->looks = fiber->looksNow = fiber->hasChanged = false;
+  fiber->looks = fiber->looksNow = fiber->hasChanged = fiber->arrivedInCluster = false;
   ThreadContext& thread = fiber->context;
   thread.tid[0] = linear % context_.ntid[0];
   thread.tid[1] = linear / context_.ntid[0] % context_.ntid[1];
@@ -341,6 +376,7 @@ void Block::threadEnded(Fiber* self) {
   --live_;
   warps_[self->context.warp].laneExited(self->context.lane, ready_);
   barriers_.threadExited(live_, ready_);
+  if (cluster_ != nullptr) cluster_->threadExited();
 }
 
 void Block::suspend(Fiber* self) {
@@ -352,6 +388,26 @@ void Block::suspend(Fiber* self) {
 void Block::barrier(Fiber* self, std::uint32_t id, std::uint32_t count) {
   goesOn(self);
   if (!barriers_.arriveAndWait(self, id, count, live_, ready_)) suspend(self);
+}
+
+void Block::clusterArrive(Fiber* self) {
+  self->arrivedInCluster = true;
+  self->clusterPhase = cluster_->arrive();
+}
+
+void Block::clusterWait(Fiber* self) {
+  goesOn(self);
+  if (!std::exchange(self->arrivedInCluster, false)) return;
+  while (cluster_->phase() == self->clusterPhase) {
+    if (atCluster_.empty()) atClusterPhase_ = self->clusterPhase;
+    self->wait = Wait::cluster;
+    atCluster_.push(self);
+    suspend(self);
+  }
+}
+
+void Block::wakeAtCluster() {
+  if (!atCluster_.empty() && cluster_->phase() != atClusterPhase_) ready_.append(atCluster_);
 }
 
 void Block::barrierArrive(std::uint32_t id, std::uint32_t count) { barriers_.arrive(id, count, live_, ready_); }
@@ -531,7 +587,7 @@ bool Block::giveUpMeetings() {
   bool any = false;
   const std::uint32_t warps = (context_.threads + kWarpLanes - 1) / kWarpLanes;
   for (std::uint32_t warp = 0; warp < warps; ++warp) any |= warps_[warp].endOutside(ready_);
-  if (any || !yielded_.empty()) return any;  // whom the others wait for, or let go on
+  if (any || !yielded_.empty() || !atCluster_.empty()) return any;  // whom the others wait for, or let go on
   for (std::uint32_t warp = 0; warp < warps; ++warp) any |= warps_[warp].giveUp(ready_);
   return any;
 }
@@ -562,12 +618,13 @@ void Block::failFor(const Fault& fault, const Fiber* fiber) {
 
 void Block::failDeadlocked() {
   std::uint32_t atBarrier[kBarriers] = {};
-  std::uint32_t inWarp = 0;
+  std::uint32_t inWarp = 0, inCluster = 0;
   std::uint32_t mask = 0;
   for (std::uint32_t thread = 0; thread < context_.threads; ++thread) {
     const Fiber* fiber = fibers_[thread];
     if (fiber == nullptr) continue;
     if (fiber->wait == Wait::barrier) ++atBarrier[fiber->detail % kBarriers];
+    if (fiber->wait == Wait::cluster) ++inCluster;
     if (fiber->wait == Wait::warp) {
       ++inWarp;
       mask = fiber->detail;
@@ -579,6 +636,7 @@ void Block::failDeadlocked() {
       text += std::to_string(atBarrier[id]) + " threads wait at barrier " + std::to_string(id) + ", ";
     }
   }
+  if (inCluster != 0) text += std::to_string(inCluster) + " threads wait at the barrier of their cluster, ";
   if (inWarp != 0) {
     char hex[16];
     std::snprintf(hex, sizeof hex, "0x%x", mask);

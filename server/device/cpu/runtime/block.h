@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "server/device/cpu/runtime/barrier.h"
+#include "server/device/cpu/runtime/cluster.h"
 #include "server/device/cpu/runtime/fiber.h"
 #include "server/device/cpu/runtime/frame_memory.h"
 #include "server/device/cpu/runtime/grid.h"
@@ -27,8 +28,10 @@ class Block {
 
   // --- Worker's own stack ---
 
-  // Takes on block `index` of the grid. False: no memory; the grid has been failed.
-  bool begin(Grid& grid, std::uint64_t index);
+  // Takes on block `index` of the grid. `cluster`: of a grid that runs in clusters (Grid::clustered), else null. False: no memory; the grid has been failed.
+  bool begin(Grid& grid, std::uint64_t index, std::shared_ptr<Cluster> cluster = nullptr);
+  // Has ended, and will be given back.
+  void leaveCluster() { cluster_ = nullptr; }
 
   enum class Outcome { finished, spinning, failed };
   // Runs threads until all have ended, or all that could run only spin, or the launch has failed. A failed block has
@@ -44,6 +47,8 @@ class Block {
 
   void barrier(Fiber* self, std::uint32_t id, std::uint32_t count);
   void barrierArrive(std::uint32_t id, std::uint32_t count);
+  void clusterArrive(Fiber* self);
+  void clusterWait(Fiber* self);
   std::uint64_t barrierReduce(Fiber* self, std::uint32_t id, std::uint32_t count, std::uint32_t op, bool predicate);
   std::uint64_t meet(Fiber* self, WarpOperation operation, std::uint32_t mask, const LaneOperands& operands);
   // `site` tells calls of different places in the program apart.
@@ -94,6 +99,9 @@ class Block {
   void hasLooked(Fiber* self);
   void arrive();
   void settle();
+  // Those that wait for the cluster's barrier go on, if it is over.
+  void wakeAtCluster();
+  void takePlace(std::uint64_t index);
   // Whether others are to have a turn, though threads can run here.
   bool turnOver() const;
   Fiber* beginThread();
@@ -138,6 +146,9 @@ class Block {
   bool arrives_ = false;  // one of its threads has changed what is polled at a barrier of the program's own; `arrived_` is for GracePeriods::leave
   std::uint32_t arrived_ = 0;
   Barriers barriers_;
+  std::shared_ptr<Cluster> cluster_;
+  FiberQueue atCluster_;  // that wait for its barrier, the first of them for the end of `atClusterPhase_`
+  std::uint64_t atClusterPhase_ = 0;
   std::vector<Warp> warps_;
   std::vector<Fiber*> fibers_;  // by thread; null: not begun, or ended
   Fiber* loop_ = nullptr;       // of a loop that polls; null: not begun, or ended

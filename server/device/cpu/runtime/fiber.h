@@ -11,7 +11,7 @@ namespace rouse::cpu {
 
 class Block;
 
-enum class Wait : std::uint8_t { none, barrier, warp, activemask, yielded, step };
+enum class Wait : std::uint8_t { none, barrier, warp, activemask, yielded, step, cluster };
 
 struct Fiber {
   ThreadContext context{};
@@ -31,6 +31,8 @@ struct Fiber {
   bool hasChanged = false;   // one, before `changedAt`, of GracePeriods::begin
   std::uint32_t entered = 0, enteredBefore = 0;
   std::uint64_t changedAt = 0;
+  bool arrivedInCluster = false;  // at the cluster's barrier, in `clusterPhase`, and has not waited there since
+  std::uint64_t clusterPhase = 0;
   Wait wait = Wait::none;
   std::uint32_t detail = 0;  // barrier number, or the mask of a warp operation
   Stack stack;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "memory/device.h"
+#include "schemas/base/cluster.h"
 #include "server/device/cpu/abi.h"
 #include "server/device/cpu/runtime/access_check.h"
 #include "server/device/cpu/runtime/device_heap.h"
@@ -29,6 +30,7 @@ struct GridOptions {
   std::string kernel;  // name, for messages
   KernelCode code;
   memory::Dim3 grid, block;
+  ClusterShape cluster;  // of code for clusters (Code::clustered); none else
   std::uint32_t dynamicSharedBytes = 0;
   std::uint64_t stackLimitBytes = 1024;  // cudaLimitStackSize
   std::uint64_t gridId = 0;
@@ -56,9 +58,16 @@ class Grid {
   // Of what runs all threads of a block. Side by side they keep all their registers in one frame: 6000 values (codegen/lanes.cc) of 64 bits, of 32 lanes.
   // Taken only as far as it is used.
   std::size_t loopStackBytes() const { return stackBytes_ == 0 ? 0 : std::max(stackBytes_, std::size_t{2} << 20); }
+  // Whether blocks run together with the others of their cluster.
+  bool clustered() const { return !options_.cluster.none(); }
+  std::uint32_t blocksPerCluster() const { return clustered() ? static_cast<std::uint32_t>(options_.cluster.blocks()) : 1; }
+  std::uint32_t sharedAndReservedBytes() const {
+    const std::uint32_t reserved = options_.code.reservedSharedBytes;
+    return reserved == 0 ? sharedBytes() : reservedSharedOffset(sharedBytes()) + reserved;
+  }
   std::uint32_t sharedBytes() const { return options_.code.staticSharedBytes + options_.dynamicSharedBytes; }
 
-  // Claims up to `most` blocks in a row, in grid order: the first's index, and how many; none once all are claimed.
+  // Claims up to `most` blocks in a row, in grid order, or by clusters: the first's index, and how many; none once all are claimed.
   std::uint64_t claim(std::uint64_t most, std::uint64_t& first);
   std::uint64_t unclaimed() const { return blocks_ - std::min(next_.load(std::memory_order_relaxed), blocks_); }
   bool claimable() const { return next_.load(std::memory_order_relaxed) < blocks_; }

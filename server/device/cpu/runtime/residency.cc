@@ -20,7 +20,7 @@ Residency::Residency(Runner& runner, Grid& grid, std::uint32_t workers) : runner
 }
 
 bool Residency::claimed() {
-  if (left_ == 0 && !grid_.stopped()) left_ = grid_.claim(shares_ == 0 ? 1 : std::clamp<std::uint64_t>(grid_.unclaimed() / shares_, 1, kMostAtOnce), next_);
+  if (left_ == 0 && !grid_.stopped()) left_ = grid_.claim(shares_ == 0 ? grid_.blocksPerCluster() : std::clamp<std::uint64_t>(grid_.unclaimed() / shares_, 1, kMostAtOnce), next_);
   return left_ != 0;
 }
 
@@ -90,13 +90,26 @@ Residency::Progress Residency::runLoops(const std::atomic<std::uint32_t>& others
   return Progress::done;
 }
 
+// Of the next block.
+bool Residency::joinCluster() {
+  if (!grid_.clustered() || cluster_ != nullptr) return true;
+  cluster_ = runner_.takeCluster();
+  if (cluster_->begin(grid_.blocksPerCluster(), grid_.threadsPerBlock(), grid_.sharedAndReservedBytes())) return true;
+  grid_.fail(CudaError::launchOutOfResources, "kernel " + grid_.options().kernel + ": no memory for a cluster's shared memory");
+  cluster_ = nullptr;
+  return false;
+}
+
 // Null when there is nothing to claim, or as many blocks as allowed are begun already.
 std::unique_ptr<Block> Residency::beginNext() {
-  if (!claimed() || !grid_.beginBlock(spinning_.empty())) return nullptr;
+  // Who has begun a cluster begins all of it.
+  const bool must = spinning_.empty() || left_ % grid_.blocksPerCluster() != 0;
+  if (!claimed() || !grid_.beginBlock(must)) return nullptr;
   auto block = runner_.takeBlock();
-  const bool begun = block->begin(grid_, next_);
+  const bool begun = joinCluster() && block->begin(grid_, next_, cluster_);
   ++next_;
   --left_;
+  if (left_ == 0) cluster_ = nullptr;
   if (begun) return block;
   grid_.endBlocks(1, true);
   runner_.giveBlock(std::move(block));
@@ -129,6 +142,7 @@ Residency::Progress Residency::runBlocks(const std::atomic<std::uint32_t>& other
   if (grid_.stopped()) {
     grid_.endBlocks(left_, false);
     left_ = 0;
+    cluster_ = nullptr;
   }
   if (spinning_.empty() && !claimed()) return Progress::done;
   return turns == 0 && !spinning_.empty() ? Progress::spinning : Progress::more;

@@ -36,6 +36,7 @@ class Residency {
   Progress runBlocks(const std::atomic<std::uint32_t>& others);
   static void loopBody(Fiber* self);
   std::unique_ptr<Block> beginNext();
+  bool joinCluster();
   // Whether no block is ever left before its end.
   bool runsThrough() const { return grid_.options().code.loop != nullptr && !grid_.options().code.mayPoll; }
   bool claimed();
@@ -46,6 +47,7 @@ class Residency {
   Grid& grid_;
   std::uint64_t shares_;  // claims are such a part of what is left; 0: one at a time
   std::uint64_t next_ = 0, left_ = 0;  // claimed and not begun
+  std::shared_ptr<Cluster> cluster_;   // of those
   std::deque<std::unique_ptr<Block>> spinning_;
   Clock::time_point sliceEnd_;
   // While loops run

@@ -18,7 +18,7 @@ __attribute__((tls_model("initial-exec"))) thread_local Runner* activeRunner = n
 
 constexpr std::size_t kSignalStackBytes = std::size_t{64} << 10;
 constexpr std::size_t kOutputFlushBytes = std::size_t{16} << 10;
-constexpr std::size_t kIdleBlocks = 64;
+constexpr std::size_t kIdleBlocks = 64, kIdleClusters = 8;
 constexpr std::size_t kLargeStackBytes = std::size_t{128} << 10;
 
 std::size_t classIndex(std::size_t stackBytes) { return std::countr_zero(stackBytes / kMinStackBytes); }
@@ -162,7 +162,17 @@ std::unique_ptr<Block> Runner::takeBlock() {
   return block;
 }
 
+std::shared_ptr<Cluster> Runner::takeCluster() {
+  std::unique_ptr<Cluster> cluster = clusters_.empty() ? std::make_unique<Cluster>() : std::move(clusters_.back());
+  if (!clusters_.empty()) clusters_.pop_back();
+  return {cluster.release(), [this](Cluster* given) {
+            std::unique_ptr<Cluster> owned(given);
+            if (clusters_.size() < kIdleClusters) clusters_.push_back(std::move(owned));
+          }};
+}
+
 void Runner::giveBlock(std::unique_ptr<Block> block) {
+  block->leaveCluster();
   if (blocks_.size() < kIdleBlocks) blocks_.push_back(std::move(block));
 }
 

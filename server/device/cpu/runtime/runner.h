@@ -19,6 +19,7 @@
 namespace rouse::cpu {
 
 class Block;
+class Cluster;
 
 // What a signal handler saw when it took the thread off a fiber.
 struct Fault {
@@ -53,6 +54,8 @@ class Runner {
 
   std::unique_ptr<Block> takeBlock();
   void giveBlock(std::unique_ptr<Block> block);
+  // Comes back by itself when nobody has it any more.
+  std::shared_ptr<Cluster> takeCluster();
 
   // Gives the memory of large stacks that no fiber uses back to the system: for when there has been nothing to do for a
   // while, since a system call and the page faults afterwards for each stack cost more than small kernels.
@@ -116,6 +119,7 @@ class Runner {
   std::vector<std::unique_ptr<Fiber>> fibers_;
   std::vector<Fiber*> idle_[16];  // by size class
   bool largeUsed_ = false;        // since the last trim()
+  std::vector<std::unique_ptr<Cluster>> clusters_;  // before `blocks_`, which may have some
   std::vector<std::unique_ptr<Block>> blocks_;
   FrameMemory frames_;
   std::string output_;

@@ -2,13 +2,9 @@
 
 #include <sys/mman.h>
 
-#include "schemas/base/range.h"
-#include "server/device/cpu/abi.h"
-
 namespace rouse::cpu {
 namespace {
-constexpr std::size_t kUsable = roundUp(kMaxSharedBytes + kReservedSharedBytes, 4096);
-constexpr std::size_t kReserved = kUsable + (std::size_t{4} << 30);
+constexpr std::size_t kReserved = SharedMemory::kUsable + (std::size_t{4} << 30);
 }  // namespace
 
 SharedMemory::~SharedMemory() {

@@ -6,12 +6,18 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "schemas/base/range.h"
+#include "server/device/cpu/abi.h"
+
 namespace rouse::cpu {
 
 inline constexpr std::uint32_t kMaxSharedBytes = 227u << 10;  // a block's limit on compute capability 9.0
 
 class SharedMemory {
  public:
+  // Bytes that may be accessed: whole pages, of which a block's memory is the last part.
+  static constexpr std::size_t kUsable = roundUp(kMaxSharedBytes + kReservedSharedBytes, 4096);
+
   SharedMemory() = default;
   SharedMemory(const SharedMemory&) = delete;
   ~SharedMemory();
