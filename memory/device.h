@@ -25,6 +25,7 @@
 #include "schemas/base/result.h"
 #include "schemas/wire/layout.h"
 #include "schemas/wire/owned_fd.h"
+#include "schemas/wire/tensor_map.h"
 #include "schemas/wire/texture.h"
 
 namespace rouse::memory {
@@ -356,6 +357,10 @@ class Device {
   // Parses, checks and prepares a module (a fatbin, a cubin or PTX text). Slow; called from any thread. A module that needs
   // something the device cannot do fails here with the instruction and line named.
   virtual Result<std::shared_ptr<Image>> load(std::span<const std::byte> module) = 0;
+
+  // What kernels on this device take as the tensor map that is asked for, whose enumerations and rank are any numbers. Pure, and quick. invalidValue as the driver has it;
+  // notSupported: this device copies nothing by such a map.
+  virtual Result<wire::TensorMap> encode(const wire::TensorMapRequest&) { return Error{CudaError::notSupported, "it has no tensor maps"}; }
 
   // Looks after what needs looking after from the executor's thread (parked slot waits, say). Returns true if it did
   // anything; `waiting` is set while something needs poll() again soon without any new command.

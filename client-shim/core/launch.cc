@@ -23,7 +23,8 @@ inline bool hasCluster(const Kernel& kernel, const LaunchShape& shape) {
   return !shape.cluster.none() || kernel.clusterMustBeSet || kernel.cluster.load(std::memory_order_relaxed) != 0;
 }
 
-inline CudaError check(const Kernel& kernel, const LaunchShape& shape) {
+// `cluster`: as it is sent.
+inline CudaError check(const Kernel& kernel, const LaunchShape& shape, std::uint32_t* cluster) {
   const Dim3& grid = shape.grid;
   const Dim3& block = shape.block;
   const bool dimensions = within(grid.x, kMostGridX) && within(grid.y, kMostGridYZ) && within(grid.z, kMostGridYZ) &&
@@ -39,11 +40,8 @@ inline CudaError check(const Kernel& kernel, const LaunchShape& shape) {
   if (shape.sharedBytes > kernel.maxDynamicSharedBytes.load(std::memory_order_relaxed)) [[unlikely]] {
     return CudaError::invalidValue;
   }
-  if (hasCluster(kernel, shape)) [[unlikely]] {
-    std::uint32_t packed = 0;
-    return resolveCluster(kernel, shape, &packed);
-  }
-  return CudaError::success;
+  *cluster = 0;
+  return hasCluster(kernel, shape) ? resolveCluster(kernel, shape, cluster) : CudaError::success;
 }
 
 // Most parameters are words; a call of memcpy for each would cost more than they do.
@@ -59,7 +57,8 @@ inline void put(std::byte* at, const void* from, std::uint32_t bytes) {
 
 template <class WriteBlock>
 CudaError enqueue(Stream& stream, const Kernel& kernel, const LaunchShape& shape, WriteBlock&& writeBlock) {
-  if (const CudaError error = check(kernel, shape); error != CudaError::success) [[unlikely]]
+  std::uint32_t cluster = 0;
+  if (const CudaError error = check(kernel, shape, &cluster); error != CudaError::success) [[unlikely]]
     return error;
   Device& device = stream.device();
   if (&kernel.module->device() != &device) [[unlikely]]
@@ -67,9 +66,6 @@ CudaError enqueue(Stream& stream, const Kernel& kernel, const LaunchShape& shape
   if (const CudaError error = device.asyncError(); error != CudaError::success) [[unlikely]]
     return error;
 
-  std::uint32_t cluster = 0;
-  if (hasCluster(kernel, shape)) [[unlikely]]
-    if (const CudaError error = resolveCluster(kernel, shape, &cluster); error != CudaError::success) return error;
   const std::size_t bytes = sizeof(wire::Launch) + kernel.parameterBytes;
   CommandQueue::Batch batch(device.queue());
   std::byte* at = batch.room(bytes);
@@ -107,7 +103,10 @@ CudaError resolveCluster(const Kernel& kernel, const LaunchShape& shape, std::ui
   return CudaError::success;
 }
 
-CudaError checkLaunch(const Kernel& kernel, const LaunchShape& shape) { return check(kernel, shape); }
+CudaError checkLaunch(const Kernel& kernel, const LaunchShape& shape) {
+  std::uint32_t cluster = 0;
+  return check(kernel, shape, &cluster);
+}
 
 CudaError launch(Stream& stream, const Kernel& kernel, const LaunchShape& shape, const void* const* arguments) {
   const std::size_t count = kernel.parameters.size();

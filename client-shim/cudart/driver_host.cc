@@ -6,6 +6,7 @@
 #include "client-shim/core/fill.h"
 #include "client-shim/core/session.h"
 #include "client-shim/core/stream.h"
+#include "client-shim/core/tensor_map.h"
 #include "client-shim/core/virtual_memory.h"
 #include "client-shim/cudart/graph/capture_work.h"
 #include "client-shim/cudart/module_registry.h"
@@ -166,6 +167,12 @@ class DriverSide final : public client::DriverHost {
   }
 
   std::uint64_t granularity() const override { return kGranuleBytes; }
+
+  CudaError encodeTensorMap(int device, const wire::TensorMapRequest& request, wire::TensorMap* map) const override {
+    client::Device* found = nullptr;
+    if (findDevice(device, &found) != cudaSuccess) return CudaError::invalidDevice;
+    return client::encodeTensorMap(*found, request, map);
+  }
 
  private:
   static client::Device* deviceAt(std::uint64_t address) {

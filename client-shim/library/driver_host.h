@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "schemas/base/cuda_error.h"
+#include "schemas/wire/tensor_map.h"
 
 namespace rouse::client {
 
@@ -83,11 +84,14 @@ class DriverHost {
   virtual bool mapping(std::uint64_t address, MappingFacts* facts) const = 0;
   virtual std::uint64_t granularity() const = 0;
 
+  // As the device makes it (client-shim/core/tensor_map.h).
+  virtual CudaError encodeTensorMap(int device, const wire::TensorMapRequest& request, wire::TensorMap* map) const = 0;
+
  protected:
   ~DriverHost() = default;
 };
 
-inline constexpr unsigned char kDriverHostId[16] = {'r', 'o', 'u', 's', 'e', ' ', 'd', 'r', 'i', 'v', 'e', 'r', ' ', ' ', '0', '2'};
+inline constexpr unsigned char kDriverHostId[16] = {'r', 'o', 'u', 's', 'e', ' ', 'd', 'r', 'i', 'v', 'e', 'r', ' ', ' ', '0', '3'};
 
 // Null, with a line on standard error the first time: the process has another libcudart.
 const DriverHost* driverHost();

@@ -259,6 +259,7 @@ class Session final : public Sharer, private memory::ContextObserver {
   void on(const wire::ModuleUnbind&);
   wire::DecodeStatus on(const wire::VariableAddress&);
   wire::DecodeStatus on(const wire::Launch&, std::span<const std::byte> parameters);
+  wire::DecodeStatus on(const wire::TensorMapEncode&, std::span<const std::byte> request);
   void on(const wire::SlotSignal&);
   void on(const wire::SlotWait&);
   void on(const wire::SetLimit&);

@@ -392,6 +392,9 @@ wire::DecodeStatus ExecutorDouble::on(const wire::ModuleBind& command, std::span
 
 void ExecutorDouble::on(const wire::ModuleUnbind& command) { modules_.end(command.module); }
 
+wire::DecodeStatus ExecutorDouble::on(const wire::TensorMapEncode&, std::span<const std::byte>) {
+  return wire::Rejection{"TensorMapEncode: this device has no tensor maps"};
+}
 wire::DecodeStatus ExecutorDouble::on(const wire::VariableAddress&) {
   return wire::Rejection{"VariableAddress: this device does not place variables"};
 }

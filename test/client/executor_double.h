@@ -99,6 +99,7 @@ class ExecutorDouble {
   wire::DecodeStatus on(const wire::ModuleBind&, std::span<const std::uint64_t> addresses);
   void on(const wire::ModuleUnbind&);
   wire::DecodeStatus on(const wire::VariableAddress&);
+  wire::DecodeStatus on(const wire::TensorMapEncode&, std::span<const std::byte>);
   wire::DecodeStatus on(const wire::Launch&, std::span<const std::byte> parameters);
   void on(const wire::SlotSignal&);
   void on(const wire::SlotWait&);

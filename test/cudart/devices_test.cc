@@ -130,7 +130,7 @@ TEST_CASE("driver functions that libcuda.so.1 has beside the runtime are found, 
   CHECK(found("cuMemAlloc", 2000, cudaEnableDefault) == nullptr);
   CHECK(result == cudaDriverEntryPointVersionNotSufficent);
   // Exported to be refused: not found either, so that programs do without.
-  for (const char* name : {"cuTensorMapEncodeTiled", "cuGreenCtxCreate", "cudaMalloc", "cuMemAlloc_v2", "cuGetExportTable"}) {
+  for (const char* name : {"cuTensorMapEncodeIm2colWide", "cuGreenCtxCreate", "cudaMalloc", "cuMemAlloc_v2", "cuGetExportTable"}) {
     CAPTURE(name);
     function = &function;
     CHECK(cudaGetDriverEntryPointByVersion(name, &function, 13000, cudaEnableDefault, &result) == cudaSuccess);

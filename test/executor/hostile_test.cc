@@ -204,6 +204,33 @@ TEST_CASE_METHOD(SessionFixture, "variables that the device places: told, usable
   }
 }
 
+TEST_CASE_METHOD(SessionFixture, "tensor maps go into host memory, as far as the device makes them") {
+  give(1);
+  const wire::TensorMapRequest request{};
+  const auto ask = [&](std::uint64_t destination, std::uint32_t bytes = 128) {
+    send(wire::TensorMapEncode{.destination = destination, .value = 5, .slot = 11, .bytes = bytes}, std::as_bytes(std::span(&request, 1)));
+  };
+  send(wire::HostMap{.base = client.pinned(), .bytes = wire::kPageBytes});
+  SECTION("not at all") {
+    ask(client.pinned());
+    CHECK(fault() == "");
+    CHECK(client.value(11) == 5);
+    CHECK(client.result(11) == CudaError::notSupported);
+  }
+  SECTION("in memory that is not mapped") {
+    ask(client.pinned() + wire::kPageBytes - 64);
+    CHECK(fault().substr(0, 27) == "TensorMapEncode.destination");
+  }
+  SECTION("in device memory") {
+    ask(client.window());
+    CHECK(fault().substr(0, 27) == "TensorMapEncode.destination");
+  }
+  SECTION("of another size") {
+    ask(client.pinned(), 64);
+    CHECK(fault().substr(0, 21) == "TensorMapEncode.bytes");
+  }
+}
+
 TEST_CASE_METHOD(SessionFixture, "managed variables lie in host memory, also where the device places the others") {
   device.properties_.placesVariables = true;
   give(1);

@@ -57,7 +57,7 @@ struct BlockContext {
   std::uint32_t blocks;
   std::uint32_t nctaid[3];
   std::uint32_t sharedBytes;       // static + dynamic
-  std::byte* shared;               // base of the block's shared memory, aligned to 128; of clusters the first block's
+  std::byte* shared;               // base of the block's shared memory, aligned as KernelCode says; of clusters the first block's
   const std::uint64_t* variables;  // addresses, in the order of ModuleDescription::variables
   std::uint32_t dynamicSharedBytes;
   std::uint32_t misaligned;        // BlockLoop only: see ThreadContext::misaligned; and kStuck
@@ -106,6 +106,8 @@ inline constexpr std::uint64_t kPlaceUnit = std::uint64_t{1} << 48, kPlacesPerUn
 inline constexpr std::uint32_t kReservedSharedBytes = 1024, kReservedSharedSecondPart = 512;
 constexpr std::uint32_t reservedSharedOffset(std::uint32_t sharedBytes) { return (sharedBytes + 127) / 128 * 128; }
 
+inline constexpr std::uint32_t kLeastSharedAlignment = 128, kMostSharedAlignment = 4096;
+
 using KernelEntry = void (*)(ThreadContext*, const std::byte* parameters);
 using BlockLoop = void (*)(BlockContext*, const std::byte* parameters);
 
@@ -120,6 +122,7 @@ struct KernelCode {
   std::uint32_t frameBytes = 0;  // that `loop` keeps of each thread while it waits
   std::uint32_t staticSharedBytes = 0;
   std::uint32_t reservedSharedBytes = 0;  // behind the block's shared memory (reservedSharedOffset), zero when it begins
+  std::uint32_t sharedAlignment = kLeastSharedAlignment;  // of the block's shared memory; a power of two, kMostSharedAlignment at most
   std::uint32_t localBytes = 0;  // stack a thread needs at least, call graph included where known
 };
 
@@ -157,6 +160,10 @@ void rouse_cpu_matrix_part(ThreadContext*, std::uint32_t operation, std::uint32_
 void rouse_cpu_matrix_of_warp(ThreadContext* thread, std::uint32_t operation, std::uint32_t lanes, std::uint32_t* words);
 void rouse_cpu_matrix_part_of_warp(ThreadContext* thread, std::uint32_t operation, std::uint32_t lanes, std::uint32_t* words, std::byte* const* bases,
                                    const std::uint32_t* strides);
+// cp.async.bulk.tensor: a tile of the tensor whose map lies at `map`, at these coordinates, to or from shared memory (a host address). The load yields the tile's bytes. `reduction`:
+// runtime/tensor_copy.h.
+std::uint32_t rouse_cpu_tensor_load(ThreadContext*, std::uint64_t map, std::uint32_t dimensions, const std::int32_t* coordinates, std::byte* shared);
+void rouse_cpu_tensor_store(ThreadContext*, std::uint64_t map, std::uint32_t dimensions, const std::int32_t* coordinates, const std::byte* shared, std::uint32_t reduction);
 // tex, tld4, suld, sust: `object` is what the program was given (schemas/wire/texture.h), `operation` what texture_form.h makes of the
 // instruction, `words` its coordinates, and then its results.
 void rouse_cpu_texture(std::uint64_t object, std::uint32_t operation, std::uint32_t* words);

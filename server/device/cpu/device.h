@@ -10,6 +10,7 @@
 #include "server/device/cpu/link_use.h"
 #include "server/device/cpu/peer_memory.h"
 #include "server/device/cpu/physical_memory.h"
+#include "server/device/cpu/runtime/tensor_map.h"
 #include "server/device/cpu/slot_waits.h"
 #include "server/device/cpu/worker_pool.h"
 
@@ -33,6 +34,7 @@ class CpuDevice final : public memory::Device {
   Result<std::vector<std::unique_ptr<memory::PeerChunk>>> importChunks(memory::SharedChunks chunks) override;
   Status useHost(std::span<std::byte>) override { return {}; }  // any memory of this process will do
   Result<std::shared_ptr<memory::Image>> load(std::span<const std::byte> module) override;
+  Result<wire::TensorMap> encode(const wire::TensorMapRequest& request) override { return encodeTensorMap(request); }
   bool poll(bool& waiting) override;
 
  private:

@@ -1,6 +1,9 @@
 #include "server/device/cuda/device.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
+#include <cstring>
 
 #include "memory/start_failure.h"
 #include "server/device/cuda/compiled_cache.h"
@@ -121,6 +124,48 @@ Status CudaDevice::useHost(std::span<std::byte> memory) {
 
 Result<std::shared_ptr<memory::Image>> CudaDevice::load(std::span<const std::byte> module) {
   return CudaImage::load(gpu_, module, properties_.computeMajor * 10 + properties_.computeMinor);
+}
+
+Result<wire::TensorMap> CudaDevice::encode(const wire::TensorMapRequest& r) {
+  static_assert(sizeof(CUtensorMap) == sizeof(wire::TensorMap));
+  if (r.kind != wire::TensorMapKind::replaceAddress && (r.rank == 0 || r.rank > wire::kMaxTensorRank)) return Error{CudaError::invalidValue, "a tensor map of rank " + std::to_string(r.rank)};
+  const std::lock_guard lock(gpu_->mutex);
+  gpu_->makeCurrent();
+  const Driver& driver = gpu_->driver();
+  alignas(64) CUtensorMap map{};
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the program's
+  auto* const address = reinterpret_cast<void*>(r.address);
+  const auto type = static_cast<CUtensorMapDataType>(r.type);
+  const auto interleave = static_cast<CUtensorMapInterleave>(r.interleave);
+  const auto swizzle = static_cast<CUtensorMapSwizzle>(r.swizzle);
+  const auto promotion = static_cast<CUtensorMapL2promotion>(r.promotion);
+  const auto fill = static_cast<CUtensorMapFloatOOBfill>(r.fill);
+  std::array<cuuint64_t, wire::kMaxTensorRank> dims{};
+  std::array<cuuint64_t, wire::kMaxTensorRank - 1> strides{};
+  std::ranges::copy(r.dims, dims.begin());
+  std::ranges::copy(r.strides, strides.begin());
+  Status status;
+  switch (r.kind) {
+    case wire::TensorMapKind::tiled:
+      status = gpu_->status(driver.cuTensorMapEncodeTiled(&map, type, r.rank, address, dims.data(), strides.data(), r.box, r.elementStrides, interleave, swizzle, promotion, fill),
+                            "cuTensorMapEncodeTiled");
+      break;
+    case wire::TensorMapKind::im2col:
+      status = gpu_->status(driver.cuTensorMapEncodeIm2col(&map, type, r.rank, address, dims.data(), strides.data(), r.lower, r.upper, r.channels, r.pixels, r.elementStrides, interleave,
+                                                           swizzle, promotion, fill),
+                            "cuTensorMapEncodeIm2col");
+      break;
+    case wire::TensorMapKind::replaceAddress:
+      std::memcpy(&map, r.map.data(), sizeof map);
+      status = gpu_->status(driver.cuTensorMapReplaceAddress(&map, address), "cuTensorMapReplaceAddress");
+      break;
+    default:
+      return Error{CudaError::invalidValue, "a tensor map of kind " + std::to_string(static_cast<std::uint32_t>(r.kind))};
+  }
+  if (!status) return status.error();
+  wire::TensorMap made;
+  std::memcpy(made.data(), &map, made.size());
+  return made;
 }
 
 bool CudaDevice::poll(bool& waiting) {

@@ -27,6 +27,7 @@ class CudaDevice final : public memory::Device {
   Result<std::vector<std::unique_ptr<memory::PeerChunk>>> importChunks(memory::SharedChunks chunks) override;
   Status useHost(std::span<std::byte> memory) override;
   Result<std::shared_ptr<memory::Image>> load(std::span<const std::byte> module) override;
+  Result<wire::TensorMap> encode(const wire::TensorMapRequest& request) override;
   bool poll(bool& waiting) override;
   Status health() const override { return gpu_->health(); }
 

@@ -493,7 +493,8 @@ Lane::Step Lane::step(LaunchOperation& operation) {
     attributes[count].id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
     attributes[count++].value.cooperative = 1;
   }
-  if (!operation.cluster.none()) {
+  // Not of one block, which a GPU without clusters would refuse, unless the kernel wants to be told.
+  if (operation.cluster.blocks() > 1 || (!operation.cluster.none() && kernel.clusterMustBeSet)) {
     attributes[count].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
     auto& shape = attributes[count++].value.clusterDim;
     shape.x = operation.cluster.x;

@@ -132,6 +132,8 @@ class OperandCheck {
       }
       case Role::texture:
         return checkTexture(operand);
+      case Role::tensor:
+        return checkTensor(operand);
       case Role::constant:
         return operand.kind == Operand::Kind::integer && !operand.isMemory ? "" : "an integer constant";
       case Role::fragmentDestination:
@@ -184,6 +186,20 @@ class OperandCheck {
       return "a texture or surface object in a register of 64 bits, in brackets";
     const auto fits = [&](const Operand& element) { return isSource(element, Type::b32, false); };
     if (operand.elements.size() != coordinates || !std::ranges::all_of(operand.elements, fits))
+      return std::to_string(coordinates) + " coordinates of 32 bits";
+    return {};
+  }
+
+  std::string checkTensor(const Operand& operand) const {
+    std::uint32_t coordinates = 1;
+    for (const Modifier dimensions : {Modifier::geometry_1d, Modifier::geometry_2d, Modifier::geometry_3d, Modifier::geometry_4d}) {
+      if (instruction_.has(dimensions)) break;
+      ++coordinates;
+    }
+    Operand base = operand;
+    base.isMemory = false;
+    if (!operand.isMemory || operand.value != 0 || !isRegister(base, Type::b64, false)) return "the address of a tensor map in a register of 64 bits, in brackets";
+    if (operand.elements.size() != coordinates || !std::ranges::all_of(operand.elements, [&](const Operand& element) { return isSource(element, Type::b32, false); }))
       return std::to_string(coordinates) + " coordinates of 32 bits";
     return {};
   }

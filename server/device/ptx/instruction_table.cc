@@ -17,7 +17,7 @@ namespace {
 //   stored, a address,
 //              m memory, c constant, l label, t target list; type: 0 1 2 the instruction's, w twice the first,
 //              p predicate, h i q 16, 32, 64 bits; |p or |i an optional second destination; ? optional
-//              K and W: the same with registers that may be wider; T: a texture or surface with coordinates
+//              K and W: the same with registers that may be wider; T: a texture or surface with coordinates, M: a tensor map with them
 //              v and u: source and destination of which a byte or a half may be named
 //              F and G: a fragment of a matrix as destination and source, as many registers as the next digit says
 struct Row {
@@ -58,6 +58,8 @@ constexpr Family kModifierFamilies[] = {
     {"MATRIXSPACE", "global|shared|shared_cta"},
     {"LAYOUT", "row|col"},
     {"LAYOUT2", "second_row|second_col"},
+    {"DIMENSIONS", "geometry_1d|geometry_2d|geometry_3d|geometry_4d|geometry_5d"},
+    {"REDUCTION", "add|min|max|inc|dec|op_and|op_or|op_xor"},
     {"GEOMETRY", "geometry_1d|geometry_2d|geometry_3d|geometry_a1d|geometry_a2d|geometry_cube|geometry_acube"},
     {"SURFACE", "geometry_1d|geometry_2d|geometry_3d|geometry_a1d|geometry_a2d"},
     {"WMMA16", "m16n16k16|m32n8k16|m8n32k16"},
@@ -246,6 +248,7 @@ constexpr Row kRows[] = {
     {"stacksave", "u64", "", "d0"},
     {"stackrestore", "u64", "", "s0"},
     {"prefetch", "", "global|local? l1|l2|l2_evict_last|l2_evict_normal", "m"},
+    {"prefetch", "", "constant|param? tensormap", "m"},
     {"prefetchu", "", "l1", "m"},
     {"applypriority", "", "global? l2_evict_normal", "m c"},
     {"discard", "", "global? l2", "m c"},
@@ -287,6 +290,8 @@ constexpr Row kRows[] = {
     {"membar", "", "gl|cta|sys", ""},
     {"fence", "", "sc|acq_rel|acquire|release? SCOPE", ""},
     {"fence", "", "proxy async|alias global|shared_cta|shared_cluster?", ""},
+    {"fence", "", "proxy tensormap_generic release SCOPE", ""},
+    {"fence", "", "proxy tensormap_generic acquire SCOPE", "m c"},
     {"fence", "", "mbarrier_init release cluster", ""},
     {"cp", "", "async ca|cg shared|shared_cta global PREFETCH?", "m m c s?i"},
     {"cp", "", "async ca|cg shared|shared_cta global PREFETCH?", "m m c sp"},
@@ -301,6 +306,21 @@ constexpr Row kRows[] = {
     {"cp", "", "async bulk shared_cta|shared_cluster global complete_tx_bytes l2_cache_hint", "m m si m sq"},
     {"cp", "", "async bulk global shared_cta bulk_group", "m m si"},
     {"cp", "", "async bulk global shared_cta bulk_group l2_cache_hint", "m m si sq"},
+    {"cp", "", "async bulk shared_cluster shared_cta complete_tx_bytes", "m m si m"},
+    {"cp", "", "async bulk shared_cluster global complete_tx_bytes multicast_cluster", "m m si m sh"},
+    {"cp", "", "async bulk shared_cluster global complete_tx_bytes multicast_cluster l2_cache_hint", "m m si m sh sq"},
+    {"cp", "", "async bulk prefetch l2 global", "m si"},
+    {"cp", "", "async bulk prefetch l2 global l2_cache_hint", "m si sq"},
+    {"cp", "", "async bulk tensor DIMENSIONS shared_cta|shared_cluster global tile? complete_tx_bytes", "m Mi m"},
+    {"cp", "", "async bulk tensor DIMENSIONS shared_cta|shared_cluster global tile? complete_tx_bytes l2_cache_hint", "m Mi m sq"},
+    {"cp", "", "async bulk tensor DIMENSIONS shared_cluster global tile? complete_tx_bytes multicast_cluster", "m Mi m sh"},
+    {"cp", "", "async bulk tensor DIMENSIONS shared_cluster global tile? complete_tx_bytes multicast_cluster l2_cache_hint", "m Mi m sh sq"},
+    {"cp", "", "async bulk tensor DIMENSIONS global shared_cta tile? bulk_group", "Mi m"},
+    {"cp", "", "async bulk tensor DIMENSIONS global shared_cta tile? bulk_group l2_cache_hint", "Mi m sq"},
+    {"cp", "", "reduce async bulk tensor DIMENSIONS global shared_cta REDUCTION tile? bulk_group", "Mi m"},
+    {"cp", "", "reduce async bulk tensor DIMENSIONS global shared_cta REDUCTION tile? bulk_group l2_cache_hint", "Mi m sq"},
+    {"cp", "", "async bulk prefetch tensor DIMENSIONS l2 global tile?", "Mi"},
+    {"cp", "", "async bulk prefetch tensor DIMENSIONS l2 global tile? l2_cache_hint", "Mi sq"},
     {"cp", "", "async bulk commit_group", ""},
     {"cp", "", "async bulk wait_group read?", "c"},
     {"createpolicy", "b64", "fractional POLICY", "dq s?i"},
@@ -559,6 +579,9 @@ OperandForm readOperand(const Row& row, std::string_view word) {
       break;
     case 'T':
       form.role = Role::texture;
+      break;
+    case 'M':
+      form.role = Role::tensor;
       break;
     case 'F':
     case 'G':

@@ -39,6 +39,7 @@ struct OperandForm {
     fragmentDestination,  // vector of `count` registers as wide as the type, or a register where that is 1
     fragmentSource,       // the same, constants too
     texture,              // [object, {coordinates}], as many as the geometry has
+    tensor,               // [map, {coordinates}], as many as there are dimensions
   };
   Role role = Role::source;
   // What type the operand has: of the instruction's types, or fixed, or twice as wide as the first.

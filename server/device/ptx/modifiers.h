@@ -59,8 +59,11 @@ namespace rouse::ptx {
                       X(m16n8k32, "m16n8k32") X(m16n8k64, "m16n8k64") X(m16n8k128, "m16n8k128")                       \
                           X(m16n8k256, "m16n8k256") X(m16n16k8, "m16n16k8") X(m16n16k16, "m16n16k16")                 \
                               X(m32n8k16, "m32n8k16") X(m8n32k16, "m8n32k16")                                         \
+      /* tensors */                                                                                                   \
+      X(tensor, "tensor") X(tile, "tile") X(multicast_cluster, "multicast::cluster") X(reduce, "reduce")              \
+          X(prefetch, "prefetch") X(tensormap, "tensormap") X(tensormap_generic, "tensormap::generic")                \
       /* textures and surfaces */                                                                                     \
-      X(geometry_1d, "1d") X(geometry_2d, "2d") X(geometry_3d, "3d") X(geometry_a1d, "a1d") X(geometry_a2d, "a2d")    \
+      X(geometry_1d, "1d") X(geometry_2d, "2d") X(geometry_3d, "3d") X(geometry_4d, "4d") X(geometry_5d, "5d") X(geometry_a1d, "a1d") X(geometry_a2d, "a2d")    \
           X(geometry_cube, "cube") X(geometry_acube, "acube") X(level, "level") X(grad, "grad") X(g, "g")             \
               X(trap, "trap") X(zero, "zero") X(width, "width") X(height, "height") X(depth, "depth")                 \
                   X(array_size, "array_size") X(num_mipmap_levels, "num_mipmap_levels")

@@ -67,6 +67,7 @@ Result<KernelCode> compileKernel(Jit& jit, const Source& source, const KernelUni
   KernelCode code;
   code.staticSharedBytes = built->facts[kStaticShared];
   code.reservedSharedBytes = built->facts[kReservedShared];
+  code.sharedAlignment = built->facts[kSharedAlignment];
   code.localBytes = built->facts[kLocal];
   const Result<std::uint64_t> entry = jit.find(unit.entryName());
   if (!entry) return entry.error();

@@ -157,22 +157,6 @@ Emitter::Address prepare(Emitter& e, const Instruction& i, const Operand& memory
   return address;
 }
 
-// cp.async.bulk: complete at once, too, and says so where it is waited for.
-void lowerCopyBulk(Emitter& e, const Instruction& i) {
-  const bool toShared = i.has(Modifier::complete_tx_bytes);
-  const Emitter::Address to = e.address(i.operands[0], toShared ? Space::shared : Space::global);
-  const Emitter::Address from = e.address(i.operands[1], toShared ? Space::global : Space::shared);
-  llvm::Value* const bytes = e.read(i.operands[2], Type::u32);
-  llvm::Value* const count = e.b.CreateZExt(bytes, e.b.getInt64Ty());
-  e.checkBytes(i, to, {i.operands[0], toShared ? Space::shared : Space::global, AccessVerb::write, 0, 16}, count);
-  e.checkBytes(i, from, {i.operands[1], toShared ? Space::global : Space::shared, AccessVerb::read, 0, 16}, count);
-  e.b.CreateMemCpy(to.pointer, llvm::Align(1), from.pointer, llvm::Align(1), count);
-  if (!toShared) return;
-  const Emitter::Address object = e.address(i.operands[3], Space::shared);
-  e.checkAccess(i, object, {i.operands[3], Space::shared, AccessVerb::atomic, 8, 8, true});
-  completeBytes(e, object.pointer, bytes);
-}
-
 }  // namespace
 
 bool Emitter::stepsInWarps() {
@@ -278,8 +262,8 @@ void lowerFence(Emitter& e, const Instruction& i) {
 // rest of the destination is zero; all of it where a predicate says that the source is ignored.
 void lowerCopyAsync(Emitter& e, const Instruction& i) {
   if (i.has(Modifier::mbarrier)) return arriveAfterCopies(e, i);
-  if (i.operands.size() < 3) return;
   if (i.has(Modifier::bulk)) return lowerCopyBulk(e, i);
+  if (i.operands.size() < 3) return;
   const auto bytes = static_cast<std::uint32_t>(i.operands[2].value);
   if (bytes != 4 && bytes != 8 && bytes != 16) e.unsupported(i, "this size");
   const Emitter::Address to = e.address(i.operands[0], Space::shared);

@@ -59,6 +59,18 @@ bool usesLocal(const ptx::Module& source, const std::vector<std::uint32_t>& func
   return allocatesStack(source, functions);
 }
 
+// Programs see generic addresses of shared memory, and swizzled tiles of tensors (runtime/tensor_copy.h) are found by where they lie in 1024 bytes. As on GPUs, where shared memory begins at
+// a multiple of that, what is aligned in it is aligned as such.
+std::uint32_t sharedAlignment(const ptx::Module& source, const ptx::CallGraph& graph, std::uint32_t kernel) {
+  constexpr std::uint32_t kTiles = 1024;
+  std::uint32_t alignment = kLeastSharedAlignment;
+  for (const std::uint32_t function : graph.reachable(kernel)) {
+    for (const std::uint32_t variable : graph.facts(function).shared) alignment = std::max(alignment, source.shared[variable].alignment);
+    if (std::ranges::any_of(source.functions[function].instructions, [](const ptx::Instruction& i) { return i.has(ptx::Modifier::tensor); })) alignment = std::max(alignment, kTiles);
+  }
+  return std::min(alignment, kMostSharedAlignment);
+}
+
 Result<CodeCache::Entry> translate(const ptx::Module& source, const ptx::CallGraph& graph, const Unit& unit, Attempt attempt) {
   const std::unique_ptr<llvm::TargetMachine> target = hostTarget(attempt);
   if (target == nullptr) return Error{CudaError::invalidKernelImage, "no code generator for this processor"};
@@ -131,6 +143,7 @@ Result<CodeCache::Entry> translate(const ptx::Module& source, const ptx::CallGra
   if (effort == Effort::least) llvm::for_each(*module, shortenBlocks);
   if (unit.function) {
     entry.facts[kStaticShared] = ptx::sharedLayout(source, graph, *unit.function).bytes;
+    entry.facts[kSharedAlignment] = sharedAlignment(source, graph, *unit.function);
     if (source.usesReservedShared) entry.facts[kReservedShared] = kReservedSharedBytes;
   }
   const std::uint64_t variables = frameBytes(*module);

@@ -39,7 +39,7 @@ struct Unit {
 };
 
 // What the cache keeps beside an object.
-enum Fact : std::size_t { kStaticShared, kReservedShared, kLocal, kHasLoop, kWaits, kFrame, kForm };
+enum Fact : std::size_t { kStaticShared, kReservedShared, kLocal, kHasLoop, kWaits, kFrame, kForm, kSharedAlignment };
 // Of kForm, as in KernelCode.
 constexpr std::uint32_t kWholeWarps = 1, kRows = 2, kMayPoll = 4, kLanes = 8;
 

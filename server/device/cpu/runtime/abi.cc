@@ -6,6 +6,7 @@
 #include <ctime>
 #include <string>
 
+#include "server/device/cpu/runtime/tensor_copy.h"
 #include "server/device/cpu/runtime/texture.h"
 #include "server/device/cpu/runtime/block.h"
 #include "server/device/cpu/runtime/format.h"
@@ -188,6 +189,25 @@ ROUSE_UNINSTRUMENTED void rouse_cpu_matrix_part_of_warp(ThreadContext* thread, s
 }
 
 // NOLINTBEGIN(performance-no-int-to-ptr): a kernel's addresses
+ROUSE_UNINSTRUMENTED std::uint32_t rouse_cpu_tensor_load(ThreadContext* thread, std::uint64_t map, std::uint32_t dimensions, const std::int32_t* coordinates, std::byte* shared) {
+  const std::uint32_t bytes = loadTile(reinterpret_cast<const wire::TensorMap*>(map), dimensions, coordinates, shared);
+  if (bytes != 0) return bytes;
+  Block& block = blockOf(thread);
+  RuntimeSection section(block);
+  block.runner().scratch() = "what is no tensor map, or one of other dimensions, is copied by";
+  block.fail(thread, CudaError::illegalInstruction);
+}
+
+ROUSE_UNINSTRUMENTED void rouse_cpu_tensor_store(ThreadContext* thread, std::uint64_t map, std::uint32_t dimensions, const std::int32_t* coordinates, const std::byte* shared,
+                                                 std::uint32_t reduction) {
+  const TileStored result = storeTile(reinterpret_cast<const wire::TensorMap*>(map), dimensions, coordinates, shared, static_cast<TensorReduction>(reduction));
+  if (result == TileStored::stored) return;
+  Block& block = blockOf(thread);
+  RuntimeSection section(block);
+  block.runner().scratch() = result == TileStored::noMap ? "what is no tensor map, or one of other dimensions, is copied by" : "a reduction that elements of the tensor do not have";
+  block.fail(thread, CudaError::illegalInstruction);
+}
+
 ROUSE_UNINSTRUMENTED void rouse_cpu_texture(std::uint64_t object, std::uint32_t operation, std::uint32_t* words) {
   fetchTexture(reinterpret_cast<const wire::TextureObject*>(object), TextureOperation::decode(operation), words);
 }

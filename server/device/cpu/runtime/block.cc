@@ -74,7 +74,7 @@ bool Block::begin(Grid& grid, std::uint64_t index, std::shared_ptr<Cluster> clus
   context_.sharedBytes = grid.sharedBytes();
   const std::uint32_t reserved = options.code.reservedSharedBytes;
   const std::uint32_t reservedAt = reservedSharedOffset(grid.sharedBytes());
-  context_.shared = cluster_ != nullptr ? cluster_->shared() : shared_.prepare(grid.sharedAndReservedBytes());
+  context_.shared = cluster_ != nullptr ? cluster_->shared() : shared_.prepare(grid.sharedAndReservedBytes(), options.code.sharedAlignment);
   if (reserved != 0 && context_.shared != nullptr) std::memset(context_.shared + (cluster_ != nullptr ? context_.clusterShared : 0) + reservedAt, 0, reserved);
   context_.variables = options.variables;
   context_.dynamicSharedBytes = options.dynamicSharedBytes;

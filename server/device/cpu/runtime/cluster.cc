@@ -29,14 +29,14 @@ bool Cluster::protect(std::uint32_t blocks) {
   return true;
 }
 
-bool Cluster::begin(std::uint32_t blocks, std::uint32_t threads, std::uint32_t sharedBytes) {
+bool Cluster::begin(std::uint32_t blocks, std::uint32_t threads, std::uint32_t sharedBytes, std::uint32_t alignment) {
   if (region_ == nullptr) {
     void* const base = mmap(nullptr, kReserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED) return false;
     region_ = static_cast<std::byte*>(base);
   }
   if (!protect(blocks)) return false;
-  shared_ = region_ + SharedMemory::kUsable - roundUp(sharedBytes, 128);
+  shared_ = region_ + SharedMemory::kUsable - roundUp(sharedBytes, alignment);
   blocks_ = blocks;
   begun_ = idleTurns_ = 0;
   live_ = std::uint64_t{blocks} * threads;

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "server/device/cpu/abi.h"
+
 namespace rouse::cpu {
 
 class Cluster {
@@ -14,7 +16,7 @@ class Cluster {
   Cluster(const Cluster&) = delete;
 
   // For so many blocks of so many threads, with so much shared memory each (SharedMemory). False: no memory.
-  bool begin(std::uint32_t blocks, std::uint32_t threads, std::uint32_t sharedBytes);
+  bool begin(std::uint32_t blocks, std::uint32_t threads, std::uint32_t sharedBytes, std::uint32_t alignment = kLeastSharedAlignment);
 
   // Of the first block; each further one's lies kClusterStride (abi.h) behind.
   std::byte* shared() const { return shared_; }

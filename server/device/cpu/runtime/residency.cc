@@ -94,7 +94,7 @@ Residency::Progress Residency::runLoops(const std::atomic<std::uint32_t>& others
 bool Residency::joinCluster() {
   if (!grid_.clustered() || cluster_ != nullptr) return true;
   cluster_ = runner_.takeCluster();
-  if (cluster_->begin(grid_.blocksPerCluster(), grid_.threadsPerBlock(), grid_.sharedAndReservedBytes())) return true;
+  if (cluster_->begin(grid_.blocksPerCluster(), grid_.threadsPerBlock(), grid_.sharedAndReservedBytes(), grid_.options().code.sharedAlignment)) return true;
   grid_.fail(CudaError::launchOutOfResources, "kernel " + grid_.options().kernel + ": no memory for a cluster's shared memory");
   cluster_ = nullptr;
   return false;

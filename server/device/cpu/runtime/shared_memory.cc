@@ -11,7 +11,7 @@ SharedMemory::~SharedMemory() {
   if (region_ != nullptr) munmap(region_, kReserved);
 }
 
-std::byte* SharedMemory::prepare(std::uint32_t bytes) {
+std::byte* SharedMemory::prepare(std::uint32_t bytes, std::uint32_t alignment) {
   if (region_ == nullptr) {
     void* base = mmap(nullptr, kReserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED) return nullptr;
@@ -21,7 +21,7 @@ std::byte* SharedMemory::prepare(std::uint32_t bytes) {
     }
     region_ = static_cast<std::byte*>(base);
   }
-  return region_ + kUsable - roundUp(bytes, 128);
+  return region_ + kUsable - roundUp(bytes, alignment);
 }
 
 }  // namespace rouse::cpu

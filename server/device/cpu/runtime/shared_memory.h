@@ -22,9 +22,9 @@ class SharedMemory {
   SharedMemory(const SharedMemory&) = delete;
   ~SharedMemory();
 
-  // Base for `bytes` (at most kMaxSharedBytes, and what is reserved), aligned to 128; null when the system has no room. Contents are
+  // Base for `bytes` (at most kMaxSharedBytes, and what is reserved), aligned so (KernelCode::sharedAlignment); null when the system has no room. Contents are
   // undefined.
-  std::byte* prepare(std::uint32_t bytes);
+  std::byte* prepare(std::uint32_t bytes, std::uint32_t alignment = kLeastSharedAlignment);
 
  private:
   std::byte* region_ = nullptr;
