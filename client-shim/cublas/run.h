@@ -8,11 +8,14 @@
 
 namespace rouse::cublas {
 
-// What may be the program's own memory, as the handle's pointer mode says.
+// What may be the program's own memory, as the handle's pointer mode says; `info` always is.
 struct HostSide {
   const void* alpha = nullptr;
   const void* beta = nullptr;
   void* result = nullptr;
+  const void* parameters = nullptr;  // of rotm
+  int* info = nullptr;               // of a factorisation: which parameter is wrong
+  void* rotation[5] = {};            // as Call::rotation
 };
 
 // The call with the types that the function fixes.

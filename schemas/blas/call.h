@@ -57,9 +57,13 @@ struct Scalar {
 
 struct Call {
   Operand a, b, c, x, y;
-  std::int64_t m = 0, n = 0, k = 0, batch = 0;
+  std::int64_t m = 0, n = 0, k = 0, batch = 0;  // k: of a band its subdiagonals, or those beside the stored diagonal; of a solver its right-hand sides
+  std::int64_t ku = 0;                          // of a band: its superdiagonals
   Scalar alpha, beta;  // of rot: c and s
   std::uint64_t result = 0;
+  std::uint64_t pivots = 0, infos = 0;  // of factorisations: n int32 for each matrix, one int32 for each; 0: none
+  // Addresses: of rotg of a, b, c and s; of rotmg of d1, d2, x1, y1 and the parameters. Of rotm the five parameters, one behind the other, or their address.
+  std::uint64_t rotation[5] = {};
   std::uint64_t workspace = 0, workspaceBytes = 0;  // the handle's; 0: the library's own
   Type aType{}, bType{}, cType{}, xType{}, yType{}, scaleType{}, resultType{}, executionType{};
   Transpose transa{}, transb{};
@@ -74,6 +78,6 @@ struct Call {
   std::uint32_t mathMode = 0;     // cublasMath_t
   std::int32_t multiprocessors = 0;
 };
-static_assert(std::is_trivially_copyable_v<Call> && sizeof(Call) == 240);
+static_assert(std::is_trivially_copyable_v<Call> && sizeof(Call) == 304);
 
 }  // namespace rouse::blas

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "schemas/blas/shapes.h"
+
 namespace rouse::blas {
 namespace {
 
@@ -35,126 +37,6 @@ bool is32(std::uint32_t type) {
 bool isHalf(Type type) { return type == Type::f16 || type == Type::bf16; }
 bool isBasic(Type type) { return type == Type::f32 || type == Type::f64 || isComplex(type); }
 
-bool isLevel1(Verb verb) { return verb >= Verb::axpy; }
-struct Matrix {
-  std::int64_t rows = 0, columns = 0;
-};
-
-bool straight(Transpose transpose) { return transpose == Transpose::none; }
-Matrix turned(Transpose transpose, std::int64_t rows, std::int64_t columns) {
-  return straight(transpose) ? Matrix{rows, columns} : Matrix{columns, rows};
-}
-
-// The shapes of what a verb names; rows -1: it has no such operand. A vector is its length in rows.
-struct Shapes {
-  Matrix a{-1, 0}, b{-1, 0}, c{-1, 0};
-  std::int64_t x = -1, y = -1;
-  bool writesA = false, writesB = false, writesX = false, writesY = false;
-};
-
-Shapes shapesOf(Verb verb, const Call& call) {
-  const std::int64_t m = call.m, n = call.n, k = call.k;
-  Shapes s;
-  switch (verb) {
-    case Verb::gemm:
-      s.a = turned(call.transa, m, k);
-      s.b = turned(call.transb, k, n);
-      s.c = {m, n};
-      break;
-    case Verb::gemv:
-      s.a = {m, n};
-      s.x = straight(call.transa) ? n : m;
-      s.y = straight(call.transa) ? m : n;
-      s.writesY = true;
-      break;
-    case Verb::ger:
-      s.a = {m, n};
-      s.x = m;
-      s.y = n;
-      s.writesA = true;
-      break;
-    case Verb::symv:
-    case Verb::hemv:
-      s.a = {n, n};
-      s.x = s.y = n;
-      s.writesY = true;
-      break;
-    case Verb::trmv:
-    case Verb::trsv:
-      s.a = {n, n};
-      s.x = n;
-      s.writesX = true;
-      break;
-    case Verb::syr2:
-    case Verb::her2:
-      s.y = n;
-      [[fallthrough]];
-    case Verb::syr:
-    case Verb::her:
-      s.a = {n, n};
-      s.x = n;
-      s.writesA = true;
-      break;
-    case Verb::symm:
-    case Verb::hemm:
-      s.a = call.side == Side::left ? Matrix{m, m} : Matrix{n, n};
-      s.b = s.c = {m, n};
-      break;
-    case Verb::syr2k:
-    case Verb::her2k:
-    case Verb::syrkx:
-    case Verb::herkx:
-      s.b = turned(call.transa, n, k);
-      [[fallthrough]];
-    case Verb::syrk:
-    case Verb::herk:
-      s.a = turned(call.transa, n, k);
-      s.c = {n, n};
-      break;
-    case Verb::trmm:
-      s.c = {m, n};
-      [[fallthrough]];
-    case Verb::trsm:
-      s.a = call.side == Side::left ? Matrix{m, m} : Matrix{n, n};
-      s.b = {m, n};
-      s.writesB = verb == Verb::trsm;
-      break;
-    case Verb::geam:
-      s.a = turned(call.transa, m, n);
-      s.b = turned(call.transb, m, n);
-      s.c = {m, n};
-      break;
-    case Verb::dgmm:
-      s.a = s.c = {m, n};
-      s.x = call.side == Side::left ? m : n;
-      break;
-    case Verb::swap:
-    case Verb::rot:
-      s.x = s.y = n;
-      s.writesX = s.writesY = true;
-      break;
-    case Verb::axpy:
-    case Verb::copy:
-      s.x = s.y = n;
-      s.writesY = true;
-      break;
-    case Verb::dot:
-      s.x = s.y = n;
-      break;
-    case Verb::scal:
-      s.x = n;
-      s.writesX = true;
-      break;
-    case Verb::nrm2:
-    case Verb::asum:
-    case Verb::iamax:
-    case Verb::iamin:
-      s.x = n;
-      break;
-  }
-  return s;
-}
-
 // Vectors of these begin with their first element only: with any other increment there is nothing to do.
 bool countsForward(Verb verb) {
   return verb == Verb::scal || verb == Verb::nrm2 || verb == Verb::asum || verb == Verb::iamax || verb == Verb::iamin;
@@ -174,16 +56,32 @@ Check checkEnumerations(const FunctionInfo& info, const Call& call) {
   const bool hermitian = info.verb == Verb::herk || info.verb == Verb::her2k || info.verb == Verb::herkx;
   if (symmetric && isComplex(call.aType) && call.transa == Transpose::conjugated) return invalid("trans");
   if (hermitian && call.transa == Transpose::transposed) return invalid("trans");
+  // Addresses, wherever the program has them (client-shim/cublas/run.cc).
+  if (isPlaneRotation(info.verb) && call.scalars != Scalars::inMemory) return invalid("the pointer mode");
   return {};
 }
 
 bool fits(Type allowed, Type got) { return allowed == Type::any || allowed == got; }
 
+Type realOf(Type type) { return type == Type::c32 ? Type::f32 : type == Type::c64 ? Type::f64 : type; }
+
+// rotg and rotmg: their scalars, which are all that they have.
+Check checkPlaneRotation(const FunctionInfo& info, const Call& call) {
+  if (!fits(info.xType, call.xType) || !fits(info.scaleType, call.scaleType)) return invalid("an operand's type");
+  const Type x = call.xType;
+  const bool same = info.verb == Verb::rotg || (call.aType == x && call.bType == x && call.yType == x);
+  if (info.xType != Type::any) return same ? Check{} : invalid("an operand's type");
+  const bool real = x == Type::f32 || x == Type::f64 || isHalf(x);
+  const bool executes = call.executionType == x || (isHalf(x) && call.executionType == Type::f32);
+  return same && real && call.scaleType == x && executes ? Check{} : Check{Verdict::unsupported, "this combination of types"};
+}
+
 Check checkTypes(const FunctionInfo& info, const Call& call) {
+  if (isPlaneRotation(info.verb)) return checkPlaneRotation(info, call);
   const Shapes shapes = shapesOf(info.verb, Call{});
   const bool tabled = (shapes.a.rows < 0 || fits(info.aType, call.aType)) && (shapes.b.rows < 0 || fits(info.bType, call.bType)) &&
                       (shapes.c.rows < 0 || fits(info.cType, call.cType)) && (shapes.x < 0 || fits(info.xType, call.xType)) &&
-                      (shapes.y < 0 || fits(info.yType, call.yType)) && (!hasAlpha(info.verb) || fits(info.scaleType, call.scaleType));
+                      (shapes.y < 0 || fits(info.yType, call.yType)) && ((!hasAlpha(info.verb) && info.verb != Verb::rotm) || fits(info.scaleType, call.scaleType));
   if (!tabled) return invalid("an operand's type");
   if (hasResult(info.verb)) {
     const bool counted = info.verb == Verb::iamax || info.verb == Verb::iamin;
@@ -211,6 +109,8 @@ Check checkTypes(const FunctionInfo& info, const Call& call) {
     const bool real = (isHalf(a) && (c == a || c == Type::f32)) || (a == Type::i8 && c == Type::f32) || (a == Type::f32 && c == Type::f32);
     return real ? Check{} : no;
   }
+  const bool ranks = info.verb == Verb::syrk || info.verb == Verb::herk;
+  if (ranks && info.aType == Type::any) return call.aType == Type::c32 && call.cType == Type::c32 ? Check{} : no;
   if (info.xType == Type::any && isLevel1(info.verb)) {
     const Type x = call.xType;
     if (!isBasic(x) && !isHalf(x)) return no;
@@ -221,10 +121,10 @@ Check checkTypes(const FunctionInfo& info, const Call& call) {
       if (!real) return no;
     }
     if (info.verb == Verb::rot && isComplex(call.scaleType)) return no;
+    if (info.verb == Verb::rotm && (isComplex(x) || (call.scaleType != x && !(isHalf(x) && call.scaleType == Type::f32)))) return no;
     if (info.verb == Verb::dot && call.resultType != x) return no;
     if (info.verb == Verb::nrm2 || info.verb == Verb::asum) {
-      const Type real = x == Type::c32 ? Type::f32 : x == Type::c64 ? Type::f64 : x;
-      if (call.resultType != real) return no;
+      if (call.resultType != realOf(x)) return no;
     }
     const bool executes = info.verb == Verb::copy || info.verb == Verb::swap || info.verb == Verb::iamax || info.verb == Verb::iamin ||
                           call.executionType == x || (isHalf(x) && call.executionType == Type::f32);
@@ -238,8 +138,8 @@ Check checkSpacing(const char* what, std::int64_t spacing) {
   return spacing > kMostElements || spacing < -kMostElements ? Check{Verdict::unsupported, what} : Check{};
 }
 
-Check checkMatrix(const char* what, Matrix shape, const Operand& operand) {
-  if (shape.rows < 0) return {};
+Check checkMatrix(const char* what, Matrix shape, const Operand& operand, bool packed = false) {
+  if (shape.rows < 0 || packed) return {};
   if (operand.spacing < std::max<std::int64_t>(1, shape.rows)) return invalid(what);
   return checkSpacing(what, operand.spacing);
 }
@@ -336,7 +236,9 @@ std::uint32_t bytesOf(Type type) {
 bool hasAlpha(Verb verb) {
   switch (verb) {
     case Verb::trmv: case Verb::trsv: case Verb::dgmm: case Verb::copy: case Verb::swap: case Verb::dot: case Verb::nrm2:
-    case Verb::asum: case Verb::iamax: case Verb::iamin:
+    case Verb::asum: case Verb::iamax: case Verb::iamin: case Verb::tbmv: case Verb::tbsv: case Verb::tpmv: case Verb::tpsv: case Verb::tpttr:
+    case Verb::trttp: case Verb::getrf: case Verb::getrs: case Verb::getri: case Verb::matinv: case Verb::geqrf: case Verb::gels: case Verb::rotm:
+    case Verb::rotg: case Verb::rotmg:
       return false;
     default:
       return true;
@@ -347,6 +249,7 @@ bool hasBeta(Verb verb) {
   switch (verb) {
     case Verb::gemm: case Verb::gemv: case Verb::symv: case Verb::hemv: case Verb::symm: case Verb::hemm: case Verb::syrk:
     case Verb::herk: case Verb::syr2k: case Verb::her2k: case Verb::syrkx: case Verb::herkx: case Verb::geam: case Verb::rot:
+    case Verb::gbmv: case Verb::sbmv: case Verb::hbmv: case Verb::spmv: case Verb::hpmv:
       return true;
     default:
       return false;
@@ -366,22 +269,40 @@ Type scaleTypeOf(std::uint32_t computeType, Type c) {
 
 Type betaTypeOf(const FunctionInfo& info, const Call& call) { return info.betaType == Type::any ? call.scaleType : info.betaType; }
 
+std::size_t rotationCount(Verb verb) { return verb == Verb::rotg ? 4 : verb == Verb::rotmg ? 5 : 0; }
+
+std::uint32_t rotationBytes(const FunctionInfo& info, const Call& call, std::size_t i) {
+  if (info.verb == Verb::rotmg) return i == 4 ? kRotationParameters * bytesOf(call.scaleType) : bytesOf(call.xType);
+  return bytesOf(i < 2 ? call.xType : i == 2 ? call.scaleType : betaTypeOf(info, call));
+}
+
+namespace {
+const char* rotationName(Verb verb, std::size_t i) {
+  static constexpr const char* kOne[] = {"a", "b", "c", "s"};
+  static constexpr const char* kModified[] = {"d1", "d2", "x1", "y1", "the parameters"};
+  return verb == Verb::rotg ? kOne[i] : kModified[i];
+}
+}  // namespace
+
 Check check(Function function, const Call& call) {
   if (static_cast<std::size_t>(function) >= kFunctionCount) return {Verdict::unsupported, "the function's number"};
   const FunctionInfo& info = blas::info(function);
   const Verb verb = info.verb;
   if (const Check c = checkEnumerations(info, call); c.verdict != Verdict::runs) return c;
   const bool level1 = isLevel1(verb);
-  if (!level1 && (call.m < 0 || call.n < 0 || call.k < 0)) return invalid("a dimension is negative");
-  if (call.m > kMostElements || call.n > kMostElements || call.k > kMostElements || call.batch > kMostElements)
+  if (!level1 && (call.m < 0 || call.n < 0 || call.k < 0 || call.ku < 0)) return invalid("a dimension is negative");
+  if (call.m > kMostElements || call.n > kMostElements || call.k > kMostElements || call.ku > kMostElements || call.batch > kMostElements)
     return {Verdict::unsupported, "a dimension is above 2147483647"};
   if (info.batching != Batching::single && call.batch < 0) return invalid("batchCount is negative");
   if (const Check c = checkTypes(info, call); c.verdict != Verdict::runs) return c;
+  if (verb == Verb::gels && (call.transa != Transpose::none || call.m < call.n)) return {Verdict::unsupported, "anything but m >= n, not transposed"};
+  if (verb == Verb::matinv && call.n > kMostInverted) return invalid("n is above 32");
+  if (verb == Verb::geqrf && call.x.spacing != 1) return invalid("TauArray");
 
   Call sane = call;
   sane.n = std::max<std::int64_t>(call.n, 0);
   const Shapes shapes = shapesOf(verb, sane);
-  for (const Check c : {checkMatrix("lda", shapes.a, call.a), checkMatrix("ldb", shapes.b, call.b), checkMatrix("ldc", shapes.c, call.c),
+  for (const Check c : {checkMatrix("lda", shapes.a, call.a, shapes.packedA), checkMatrix("ldb", shapes.b, call.b, shapes.packedB), checkMatrix("ldc", shapes.c, call.c),
                         checkVector("incx", verb, shapes.x, call.x), checkVector("incy", verb, shapes.y, call.y)})
     if (c.verdict != Verdict::runs) return c;
   constexpr std::int64_t kMostStride = std::int64_t{1} << 44;
@@ -390,10 +311,11 @@ Check check(Function function, const Call& call) {
   if (call.workspaceBytes > kMostBytes) return invalid("the workspace");
 
   if (info.batching != Batching::single && call.batch == 0) return {Verdict::empty};
-  if (hasResult(verb)) return {};  // of nothing it is 0
+  if (hasResult(verb) || isPlaneRotation(verb)) return {};  // of nothing a result is 0
   if (level1) return sane.n == 0 || (countsForward(verb) && call.x.spacing <= 0) ? Check{Verdict::empty} : Check{};
   const bool usesM = verb == Verb::gemm || verb == Verb::gemv || verb == Verb::ger || verb == Verb::symm || verb == Verb::hemm ||
-                     verb == Verb::trmm || verb == Verb::trsm || verb == Verb::geam || verb == Verb::dgmm;
+                     verb == Verb::trmm || verb == Verb::trsm || verb == Verb::geam || verb == Verb::dgmm || verb == Verb::gbmv || verb == Verb::geqrf;
+  if ((verb == Verb::getrs || verb == Verb::gels) && call.k == 0) return {Verdict::empty};
   return call.n == 0 || (usesM && call.m == 0) ? Check{Verdict::empty} : Check{};
 }
 
@@ -414,6 +336,18 @@ bool operands(Function function, const Call& call, Operands& found) {
   if (s.c.rows >= 0) adder.operand("C", call.c, reachOf(s.c, call.c), call.cType, true);
   if (s.x > 0 && !nothing) adder.operand("x", call.x, reachOfVector(s.x, call.x), call.xType, s.writesX);
   if (s.y > 0) adder.operand("y", call.y, reachOfVector(s.y, call.y), call.yType, s.writesY);
+  if (isFactorisation(verb)) {
+    // Of the solvers an array of infos may be none; those that have no other way to tell need one.
+    const bool tells = verb == Verb::getrf || verb == Verb::getri || verb == Verb::matinv;
+    if (call.pivots != 0) adder.add("the pivots", call.pivots, 0, static_cast<Wide>(call.n) * call.batch, sizeof(std::int32_t), verb == Verb::getrf);
+    if (tells || call.infos != 0) adder.add("the infos", call.infos, 0, call.batch, sizeof(std::int32_t), true);
+  }
+  if (isPlaneRotation(verb)) {
+    for (std::size_t i = 0; i < rotationCount(verb); ++i)
+      adder.add(rotationName(verb, i), call.rotation[i], 0, 1, rotationBytes(info, call, i), verb == Verb::rotg || i != 3);
+  }
+  if (verb == Verb::rotm && s.x > 0 && call.scalars == Scalars::inMemory)
+    adder.add("the parameters", call.rotation[0], 0, kRotationParameters, bytesOf(call.scaleType), false);
   if (hasResult(verb)) adder.add("result", call.result, 0, 1, bytesOf(call.resultType), true);
   if (call.scalars == Scalars::inMemory) {
     if (hasAlpha(verb)) adder.add("alpha", call.alpha.words[0], 0, 1, bytesOf(call.scaleType), false);

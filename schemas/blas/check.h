@@ -16,6 +16,10 @@ namespace rouse::blas {
 inline constexpr std::int64_t kMostElements = 0x7fff'ffff;
 // From the first byte of an operand to its last: what a window holds (memory::kMaxWindowBytes).
 inline constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 40;
+// cublas<t>matinvBatched takes no larger matrices.
+inline constexpr std::int64_t kMostInverted = 32;
+// Of a modified rotation (rotm).
+inline constexpr std::uint32_t kRotationParameters = 5;
 
 enum class Verdict : std::uint8_t {
   runs,
@@ -74,5 +78,8 @@ bool hasResult(Verb verb);
 // Where the function's table leaves it open: what type the scalars have for this computeType and type of C.
 Type scaleTypeOf(std::uint32_t computeType, Type c);
 Type betaTypeOf(const FunctionInfo& info, const Call& call);
+// Of rotg and rotmg: how many of Call::rotation are addresses, and how long what lies at each; others: none.
+std::size_t rotationCount(Verb verb);
+std::uint32_t rotationBytes(const FunctionInfo& info, const Call& call, std::size_t i);
 
 }  // namespace rouse::blas

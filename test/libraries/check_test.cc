@@ -112,6 +112,137 @@ TEST_CASE("scalars, results, workspaces and arrays of addresses are operands too
   CHECK(!find(indirect, "C")->written);
 }
 
+TEST_CASE("bands and packed triangles reach from their first stored element to the last", "[libraries]") {
+  Call band;
+  band.m = 6, band.n = 9, band.k = 2, band.ku = 3;
+  band.a = {.address = 0x10000, .spacing = 8};
+  band.x = {.address = 0x20000, .spacing = 1};
+  band.y = {.address = 0x30000, .spacing = -2};
+  Operands operands;
+  REQUIRE(check(Function::cublasSgbmv_v2, band).verdict == Verdict::runs);
+  REQUIRE(blas::operands(Function::cublasSgbmv_v2, band, operands));
+  CHECK(find(operands, "A")->bytes == 4 * (8 * 8 + 6));
+  CHECK(find(operands, "x")->bytes == 4 * 9);
+  CHECK(find(operands, "y")->bytes == 4 * (5 * 2 + 1));
+  CHECK(find(operands, "y")->written);
+  band.a.spacing = 5;
+  CHECK(check(Function::cublasSgbmv_v2, band).verdict == Verdict::invalid);
+  band.ku = -1;
+  CHECK(check(Function::cublasSgbmv_v2, band).verdict == Verdict::invalid);
+  band.ku = kHuge;
+  CHECK(check(Function::cublasSgbmv_v2, band).verdict == Verdict::unsupported);
+
+  for (std::int64_t n : {1, 2, 7, 1000}) {
+    Call packed;
+    packed.n = n;
+    packed.aType = packed.bType = packed.xType = packed.scaleType = Type::f64;
+    packed.a = {.address = 0x10000};
+    packed.x = {.address = 0x20000, .spacing = 1};
+    Operands found;
+    REQUIRE(check(Function::cublasDspr_v2, packed).verdict == Verdict::runs);
+    REQUIRE(blas::operands(Function::cublasDspr_v2, packed, found));
+    std::uint64_t count = 0;
+    for (std::int64_t j = 0; j < n; ++j) count += static_cast<std::uint64_t>(j + 1);
+    CHECK(find(found, "A")->bytes == 8 * count);
+    CHECK(find(found, "A")->written);
+    packed.b = {.address = 0x30000};
+    packed.a.spacing = n;
+    Operands repacked;
+    REQUIRE(check(Function::cublasDtpttr, packed).verdict == Verdict::runs);
+    REQUIRE(blas::operands(Function::cublasDtpttr, packed, repacked));
+    CHECK(find(repacked, "B")->bytes == 8 * count);
+    CHECK(!find(repacked, "B")->written);
+    CHECK(find(repacked, "A")->bytes == 8 * static_cast<std::uint64_t>(n * n));
+    packed.a.spacing = n - 1;
+    CHECK(check(Function::cublasDtpttr, packed).verdict == Verdict::invalid);
+  }
+  Call vast;
+  vast.n = kMostElements;
+  vast.a = {.address = 8};
+  vast.x = {.address = 8, .spacing = 1};
+  Operands none;
+  REQUIRE(check(Function::cublasStpmv_v2, vast).verdict == Verdict::runs);
+  CHECK(!blas::operands(Function::cublasStpmv_v2, vast, none));
+}
+
+TEST_CASE("factorisations name pivots and infos, and have their limits", "[libraries]") {
+  Call call;
+  call.n = 5, call.batch = 7;
+  call.batching = Batching::arrays;
+  call.a = {.address = 0x10000, .spacing = 6};
+  call.pivots = 0x40000;
+  call.infos = 0x50000;
+  Operands operands;
+  REQUIRE(check(Function::cublasSgetrfBatched, call).verdict == Verdict::runs);
+  REQUIRE(blas::operands(Function::cublasSgetrfBatched, call, operands));
+  CHECK(operands.indirect);
+  CHECK(find(operands, "A")->bytes == 7 * 8);
+  CHECK(find(operands, "the pivots")->bytes == 4 * 5 * 7);
+  CHECK(find(operands, "the pivots")->written);
+  CHECK(find(operands, "the infos")->bytes == 4 * 7);
+  CHECK(find(operands, "the infos")->written);
+  call.pivots = call.infos = 0;
+  Operands without;
+  REQUIRE(blas::operands(Function::cublasSgetrfBatched, call, without));
+  CHECK(find(without, "the pivots") == nullptr);
+  CHECK(find(without, "the infos")->address == 0);  // it needs them
+
+  call.b = {.address = 0x20000, .spacing = 5};
+  call.k = 2;
+  call.pivots = 0x40000;
+  Operands solver;
+  REQUIRE(check(Function::cublasSgetrsBatched, call).verdict == Verdict::runs);
+  REQUIRE(blas::operands(Function::cublasSgetrsBatched, call, solver));
+  CHECK(!find(solver, "the pivots")->written);
+  CHECK(find(solver, "the infos") == nullptr);
+  call.k = 0;
+  CHECK(check(Function::cublasSgetrsBatched, call).verdict == Verdict::empty);
+
+  call.c = {.address = 0x30000, .spacing = 33};
+  call.a.spacing = 33;
+  call.n = 33;
+  CHECK(check(Function::cublasSmatinvBatched, call).verdict == Verdict::invalid);
+  call.n = 32;
+  CHECK(check(Function::cublasSmatinvBatched, call).verdict == Verdict::runs);
+  call.m = 4, call.n = 5;
+  CHECK(check(Function::cublasSgelsBatched, call).verdict == Verdict::unsupported);
+  call.m = 5, call.k = 1;
+  CHECK(check(Function::cublasSgelsBatched, call).verdict == Verdict::runs);
+  call.transa = Transpose::transposed;
+  CHECK(check(Function::cublasSgelsBatched, call).verdict == Verdict::unsupported);
+  call.transa = Transpose::none;
+  CHECK(check(Function::cublasSgeqrfBatched, call).verdict == Verdict::invalid);  // tau's spacing
+  call.x = {.address = 0x60000, .spacing = 1};
+  CHECK(check(Function::cublasSgeqrfBatched, call).verdict == Verdict::runs);
+}
+
+TEST_CASE("rotations name each of their scalars", "[libraries]") {
+  Call call;
+  call.xType = Type::c64;
+  call.scaleType = Type::f64;
+  for (std::uint64_t i = 0; i < 5; ++i) call.rotation[i] = 0x100 * (i + 1);
+  CHECK(check(Function::cublasZrotg_v2, call).verdict == Verdict::invalid);  // of values there are no addresses
+  call.scalars = Scalars::inMemory;
+  REQUIRE(check(Function::cublasZrotg_v2, call).verdict == Verdict::runs);
+  Operands plain;
+  REQUIRE(blas::operands(Function::cublasZrotg_v2, call, plain));
+  REQUIRE(plain.count == 4);
+  CHECK(find(plain, "a")->bytes == 16);
+  CHECK(find(plain, "c")->bytes == 8);
+  CHECK(find(plain, "s")->bytes == 16);
+  CHECK(find(plain, "s")->written);
+  call.aType = call.bType = call.xType = call.yType = Type::f64;
+  Operands modified;
+  REQUIRE(check(Function::cublasDrotmg_v2, call).verdict == Verdict::runs);
+  REQUIRE(blas::operands(Function::cublasDrotmg_v2, call, modified));
+  REQUIRE(modified.count == 5);
+  CHECK(find(modified, "d2")->written);
+  CHECK(!find(modified, "y1")->written);
+  CHECK(find(modified, "the parameters")->bytes == 40);
+  call.yType = Type::f32;
+  CHECK(check(Function::cublasDrotmg_v2, call).verdict == Verdict::invalid);
+}
+
 TEST_CASE("what cuBLAS refuses is refused", "[libraries]") {
   struct {
     void (*spoil)(Call&);

@@ -13,34 +13,16 @@
 #include "schemas/blas/lt_matmul.h"
 #include "server/library/cpu/convert.h"
 #include "server/library/cpu/prepare.h"
+#include "test/libraries/jobs.h"
 
 namespace rouse::library {
 namespace {
-
-// Some vectors of the test's own.
-class Memory final : public MappedMemory {
- public:
-  bool contains(AddressRange range) const override {
-    return std::any_of(ranges.begin(), ranges.end(), [&](AddressRange each) { return each.contains(range); });
-  }
-  template <class T>
-  std::uint64_t add(std::vector<T>& values) {
-    const auto address = reinterpret_cast<std::uint64_t>(values.data());
-    ranges.push_back({address, values.size() * sizeof(T)});
-    return address;
-  }
-  std::vector<AddressRange> ranges;
-};
 
 std::vector<float> randoms(std::size_t count, unsigned seed) {
   std::mt19937 random(seed);
   std::vector<float> all(count);
   for (float& each : all) each = std::uniform_real_distribution<float>(-1, 1)(random);
   return all;
-}
-
-auto prepare(blas::Function function, const blas::Call& call, const MappedMemory& memory) {
-  return cpu::prepare(blas::kLibrary, static_cast<std::uint32_t>(function), std::as_bytes(std::span(&call, 1)), memory);
 }
 
 float one() { return 1; }

@@ -127,6 +127,61 @@ TEST_CASE_METHOD(Real, "each call is the same call of the real library", "[libra
   CHECK(taken().back().arguments == std::vector<std::uint64_t>{number, 0, 0, 11, 12, 13, 0x1111, 0xa000, 21, 0xb000, 22, 0x2222, 0xc000, 23, 14});
 }
 
+TEST_CASE_METHOD(Real, "factorisations, bands and rotations are the same calls, too", "[libraries]") {
+  blas::Call c = call();
+  c.pivots = 0x7000;
+  c.infos = 0x8000;
+  REQUIRE(run(blas::Function::cublasDgetrfBatched, c).ok());
+  CHECK(taken().back().arguments == std::vector<std::uint64_t>{number, 12, 0xa000, 21, 0x7000, 0x8000, 14});
+  REQUIRE(run(blas::Function::cublasCgetriBatched, c).ok());
+  CHECK(taken().back().arguments == std::vector<std::uint64_t>{number, 12, 0xa000, 21, 0x7000, 0xc000, 23, 0x8000, 14});
+  REQUIRE(run(blas::Function::cublasSmatinvBatched, c).ok());
+  CHECK(taken().back().arguments == std::vector<std::uint64_t>{number, 12, 0xa000, 21, 0xc000, 23, 0x8000, 14});
+  c.transa = blas::Transpose::conjugated;
+  REQUIRE(run(blas::Function::cublasZgetrsBatched, c).ok());
+  auto arguments = taken().back().arguments;
+  REQUIRE(arguments.size() == 11);
+  CHECK(arguments[9] != 0);  // the library's info about its parameters: the executor's own
+  arguments[9] = 0;
+  CHECK(arguments == std::vector<std::uint64_t>{number, 2, 12, 13, 0xa000, 21, 0x7000, 0xb000, 22, 0, 14});
+  REQUIRE(run(blas::Function::cublasSgelsBatched, c).ok());
+  arguments = taken().back().arguments;
+  REQUIRE(arguments.size() == 12);
+  CHECK(arguments[9] != 0);
+  CHECK(arguments[10] == 0x8000);
+  REQUIRE(run(blas::Function::cublasSgeqrfBatched, c).ok());
+  arguments = taken().back().arguments;
+  REQUIRE(arguments.size() == 8);
+  CHECK(arguments[5] == 0xd000);
+
+  c = call();
+  c.ku = 17;
+  REQUIRE(run(blas::Function::cublasSgbmv_v2, c).ok());
+  CHECK(taken().back().arguments == std::vector<std::uint64_t>{number, 0, 11, 12, 13, 17, 0x1111, 0xa000, 21, 0xd000, 24, 0x2222, 0xe000, 25});
+  REQUIRE(run(blas::Function::cublasZhpr2_v2, c).ok());
+  CHECK(taken().back().arguments == std::vector<std::uint64_t>{number, 0, 12, 0x1111, 0xd000, 24, 0xe000, 25, 0xa000});
+  REQUIRE(run(blas::Function::cublasStpttr, c).ok());
+  CHECK(taken().back().arguments == std::vector<std::uint64_t>{number, 0, 12, 0xb000, 0xa000, 21});
+  REQUIRE(run(blas::Function::cublasStrttp, c).ok());
+  CHECK(taken().back().arguments == std::vector<std::uint64_t>{number, 0, 12, 0xa000, 21, 0xb000});
+  c.aType = c.cType = blas::Type::c32;
+  REQUIRE(run(blas::Function::cublasCherk3mEx, c).ok());
+  CHECK(taken().back().arguments == std::vector<std::uint64_t>{number, 0, 0, 12, 13, 0x1111, 0xa000, 4, 21, 0x2222, 0xc000, 4, 23});
+
+  for (std::uint64_t i = 0; i < 5; ++i) c.rotation[i] = 0x100 * (i + 1);
+  REQUIRE(run(blas::Function::cublasCrotg_v2, c).ok());
+  CHECK(taken().back().arguments == std::vector<std::uint64_t>{number, 0x100, 0x200, 0x300, 0x400});
+  REQUIRE(run(blas::Function::cublasDrotmg_v2, c).ok());
+  CHECK(taken().back().arguments == std::vector<std::uint64_t>{number, 0x100, 0x200, 0x300, 0x400, 0x500});
+  REQUIRE(run(blas::Function::cublasSrotm_v2, c).ok());
+  CHECK(taken().back().arguments == std::vector<std::uint64_t>{number, 12, 0xd000, 24, 0xe000, 25, 0x100});
+  c.scalars = blas::Scalars::byValue;
+  REQUIRE(run(blas::Function::cublasSrotm_v2, c).ok());
+  const std::uint64_t copy = taken().back().arguments.back();
+  CHECK(copy != 0x100);
+  CHECK(copy % 8 == 0);
+}
+
 TEST_CASE_METHOD(Real, "results lie in memory, and indices are as wide as they were asked for", "[libraries]") {
   blas::Call c = call();
   c.scalars = blas::Scalars::byValue;

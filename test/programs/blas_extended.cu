@@ -128,6 +128,34 @@ void realFactors(cublasHandle_t handle) {
   y.compare("Zdscal", [&](int i) { return -3.0 * y(i); }, 6);
 }
 
+// Csyrk and Cherk with types as arguments.
+void ranks(cublasHandle_t handle) {
+  check::Random r(57);
+  const int n = 13, k = 6;
+  const cuComplex alpha = {0.5f, 1}, beta = {-1, 0.25f};
+  const float real = 0.75f, factor = -2;
+  for (cublasFillMode_t uplo : {CUBLAS_FILL_MODE_LOWER, CUBLAS_FILL_MODE_UPPER})
+    for (bool thrice : {false, true}) {
+      Matrix<cuComplex> a(r, n, k, 1), c(r, n, n, 1), d(r, n, n, 2);
+      const auto symmetric = thrice ? BLAS_NAME(cublasCsyrk3mEx) : BLAS_NAME(cublasCsyrkEx);
+      const auto hermitian = thrice ? BLAS_NAME(cublasCherk3mEx) : BLAS_NAME(cublasCherkEx);
+      BLAS(symmetric(handle, uplo, CUBLAS_OP_N, n, k, &alpha, a.device, CUDA_C_32F, a.ld, &beta, c.device, CUDA_C_32F, c.ld));
+      BLAS(hermitian(handle, uplo, CUBLAS_OP_N, n, k, &real, a.device, CUDA_C_32F, a.ld, &factor, d.device, CUDA_C_32F, d.ld));
+      const auto made = [&](int i, int j, bool conjugates) {
+        Z sum = 0;
+        for (int l = 0; l < k; ++l) sum += times(a(i, l), conjugates ? std::conj(a(j, l)) : a(j, l));
+        return sum;
+      };
+      const auto stored = [&](int i, int j) { return uplo == CUBLAS_FILL_MODE_LOWER ? i >= j : i <= j; };
+      c.compare("syrkEx", [&](int i, int j) { return stored(i, j) ? wide(alpha) * made(i, j, false) + wide(beta) * c(i, j) : c(i, j); }, kScale);
+      d.compare("herkEx", [&](int i, int j) {
+        if (!stored(i, j)) return d(i, j);
+        const Z v = 0.75 * made(i, j, true) - 2.0 * d(i, j);
+        return i == j ? Z(v.real()) : v;
+      }, kScale);
+    }
+}
+
 void transfers() {
   cudaStream_t stream;
   CHECK(cudaStreamCreate(&stream));
@@ -168,6 +196,7 @@ int main() {
   vectors<cuComplex, float>(handle);
   vectors<cuDoubleComplex, double>(handle);
   realFactors(handle);
+  ranks(handle);
   transfers();
   int count = -1;
   BLAS(cublasSetSmCountTarget(handle, 1));

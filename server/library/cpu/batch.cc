@@ -2,6 +2,7 @@
 
 #include <cinttypes>
 #include <cstdio>
+#include <cstring>
 #include <string>
 
 namespace rouse::library::cpu {
@@ -9,6 +10,21 @@ namespace {
 
 std::uint64_t moved(std::uint64_t address, const blas::Operand& operand, std::uint64_t entry, blas::Type type) {
   return address + entry * static_cast<std::uint64_t>(operand.stride) * blas::bytesOf(type);
+}
+
+// Each once, and none that is no row: whoever uses them indexes by them.
+Status readPivots(const blas::Call& call, Batch& batch) {
+  const auto n = static_cast<std::uint64_t>(call.n), count = n * static_cast<std::uint64_t>(call.batch);
+  if (count > kMostJobBytes / sizeof(std::int32_t))
+    return Error{CudaError::notSupported, std::string(batch.info->name) + " on the CPU device: " + std::to_string(count) + " pivots; at most " +
+                                              std::to_string(kMostJobBytes / sizeof(std::int32_t))};
+  batch.pivots.resize(count);
+  std::memcpy(batch.pivots.data(), reinterpret_cast<const void*>(call.pivots), count * sizeof(std::int32_t));
+  for (std::uint64_t i = 0; i < count; ++i)
+    if (batch.pivots[i] < 1 || batch.pivots[i] > call.n)
+      return Error{CudaError::illegalAddress, std::string(batch.info->name) + ": pivot " + std::to_string(i % n) + " of matrix " + std::to_string(i / n) + " is " +
+                                                  std::to_string(batch.pivots[i]) + "; they are 1 to " + std::to_string(n)};
+  return {};
 }
 
 }  // namespace
@@ -56,6 +72,10 @@ Result<Batch> readBatch(blas::Function function, const blas::Call& call, const M
   };
   if (blas::hasAlpha(batch.info->verb)) batch.alpha = scalar(call.alpha, call.scaleType);
   if (blas::hasBeta(batch.info->verb)) batch.beta = scalar(call.beta, blas::betaTypeOf(*batch.info, call));
+  if (batch.info->verb == blas::Verb::rotm) {
+    const auto* from = inMemory ? reinterpret_cast<const std::byte*>(call.rotation[0]) : reinterpret_cast<const std::byte*>(call.rotation);
+    for (std::size_t i = 0; i < batch.parameters.size(); ++i) batch.parameters[i] = readNumber(call.scaleType, from + i * blas::bytesOf(call.scaleType)).real();
+  }
   if (batch.info->batching != blas::Batching::arrays) return batch;
 
   blas::Extents extents;
@@ -63,6 +83,8 @@ Result<Batch> readBatch(blas::Function function, const blas::Call& call, const M
   if (static_cast<std::uint64_t>(call.batch) > kMostJobBytes / sizeof(Places))
     return Error{CudaError::notSupported, std::string(batch.info->name) + " on the CPU device: a batch of " + std::to_string(call.batch) + "; at most " +
                                               std::to_string(kMostJobBytes / sizeof(Places))};
+  if (call.pivots != 0 && (batch.info->verb == blas::Verb::getrs || batch.info->verb == blas::Verb::getri))
+    if (const Status read = readPivots(call, batch); !read) return read.error();
   batch.arrays.resize(static_cast<std::size_t>(call.batch));
   for (std::size_t i = 0; i < extents.count; ++i) {
     if (extents.items[i].bytes == 0) continue;

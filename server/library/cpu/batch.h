@@ -1,6 +1,7 @@
 // A call of cuBLAS with all that is read before it begins: its scalars, and where each of its batch's operands lie.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -21,6 +22,8 @@ struct Batch {
   blas::Call call;
   Number alpha, beta;
   std::vector<Places> arrays;  // of Batching::arrays
+  std::vector<std::int32_t> pivots;  // of what has been factorised: n for each matrix, each 1 to n; none: no row has been exchanged
+  std::array<double, blas::kRotationParameters> parameters{};  // of rotm
 
   std::uint64_t count() const { return info->batching == blas::Batching::single ? 1 : static_cast<std::uint64_t>(call.batch); }
   Places places(std::uint64_t entry) const;
@@ -33,7 +36,9 @@ Result<Batch> readBatch(blas::Function function, const blas::Call& call, const M
 std::unique_ptr<Job> makeGemm(Batch batch);
 std::unique_ptr<Job> makeLevel1(Batch batch);
 std::unique_ptr<Job> makeLevel2(Batch batch);
+std::unique_ptr<Job> makeStructured(Batch batch);
 std::unique_ptr<Job> makeLevel3(Batch batch);
+std::unique_ptr<Job> makeFactorisation(Batch batch);
 
 // A job of pieces that are all calls of one function.
 template <class Run>

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "server/library/cpu/batch.h"
+#include "server/library/cpu/rotation.h"
 
 namespace rouse::library::cpu {
 namespace {
@@ -119,14 +120,35 @@ void run(const Batch& batch) {
       for (std::int64_t i = 0; i < n; ++i) std::swap(x[i], y[i]);
       return;
     case Verb::rot: {
-      const auto c = as<real_t<C>>(batch.alpha), s = as<real_t<C>>(batch.beta);
-      for (std::int64_t i = 0; i < n; ++i) {
-        const C a = get(x[i]), b = get(y[i]);
-        put(x[i], c * a + s * b);
-        put(y[i], c * b - s * a);
-      }
+      const auto c = as<real_t<C>>(batch.alpha);
+      // The sine is complex in two functions, and real in all others.
+      const auto rotate = [&](auto s) {
+        for (std::int64_t i = 0; i < n; ++i) {
+          const C a = get(x[i]), b = get(y[i]);
+          put(x[i], c * a + s * b);
+          put(y[i], c * b - conjugate(s) * a);
+        }
+      };
+      if (blas::isComplex(blas::betaTypeOf(*batch.info, call))) rotate(as<C>(batch.beta));
+      else rotate(as<real_t<C>>(batch.beta));
       return;
     }
+    case Verb::rotm:
+      if constexpr (!kComplex<C>) {
+        const Modified<C> h(batch.parameters);
+        if (h.flag == C{-2}) return;
+        for (std::int64_t i = 0; i < n; ++i) {
+          const C a = get(x[i]), b = get(y[i]);
+          put(x[i], h.h11 * a + h.h12 * b);
+          put(y[i], h.h21 * a + h.h22 * b);
+        }
+      }
+      return;
+    case Verb::rotg:
+      return makeRotation<T>(call);
+    case Verb::rotmg:
+      if constexpr (!kComplex<C>) makeModified<T>(call);
+      return;
     case Verb::dot: {
       using W = wide_t<C>;
       const bool conjugates = batch.info->conjugates;

@@ -1,4 +1,4 @@
-// A matrix and vectors.
+// A matrix of which all is stored, and vectors.
 #include <algorithm>
 #include <vector>
 
@@ -91,64 +91,10 @@ std::unique_ptr<Job> makeGer(Batch batch) {
   });
 }
 
-// Triangles, by hand: a column at a time. Of the diagonal of a Hermitian matrix the real part counts, and is all that is written.
-template <class T>
-void run(const Batch& batch) {
-  const blas::Call& call = batch.call;
-  const std::int64_t n = call.n;
-  const bool lower = call.uplo == blas::Triangle::lower;
-  const Verb verb = batch.info->verb;
-  if (verb == Verb::trmv || verb == Verb::trsv) {
-    auto* x = reinterpret_cast<T*>(call.x.address);
-    const auto* a = reinterpret_cast<const T*>(call.a.address);
-    const auto u = toCblas(call.uplo);
-    const auto t = toCblas(call.transa);
-    const auto d = toCblas(call.diag);
-    if (verb == Verb::trmv) trmv(u, t, d, toInt(n), a, toInt(call.a.spacing), x, toInt(call.x.spacing));
-    else trsv(u, t, d, toInt(n), a, toInt(call.a.spacing), x, toInt(call.x.spacing));
-    return;
-  }
-  const bool hermitian = verb == Verb::hemv || verb == Verb::her || verb == Verb::her2;
-  const Vector<T> x(call.x.address, n, call.x.spacing), y(call.y.address, n, call.y.spacing);
-  const T alpha = as<T>(batch.alpha), beta = as<T>(batch.beta);
-  const auto mirrored = [&](T value) { return hermitian ? conjugate(value) : value; };
-  const auto onDiagonal = [&](T value) {
-    if constexpr (kComplex<T>) return hermitian ? T(value.real()) : value;
-    return value;
-  };
-  if (verb == Verb::symv || verb == Verb::hemv) {
-    std::vector<T> sums(static_cast<std::size_t>(n));
-    for (std::int64_t j = 0; j < n; ++j) {
-      const T* column = element<T>(call.a.address, 0, j, call.a.spacing);
-      sums[j] += onDiagonal(column[j]) * x[j];
-      for (std::int64_t i = lower ? j + 1 : 0; i < (lower ? n : j); ++i) {
-        sums[i] += column[i] * x[j];
-        sums[j] += mirrored(column[i]) * x[i];
-      }
-    }
-    for (std::int64_t i = 0; i < n; ++i) y[i] = alpha * sums[i] + (beta == T{0} ? T{0} : beta * y[i]);
-    return;
-  }
-  const bool two = verb == Verb::syr2 || verb == Verb::her2;
-  for (std::int64_t j = 0; j < n; ++j) {
-    T* column = element<T>(call.a.address, 0, j, call.a.spacing);
-    const T left = alpha * mirrored(two ? y[j] : x[j]), right = two ? mirrored(alpha) * mirrored(x[j]) : T{0};
-    for (std::int64_t i = lower ? j : 0; i < (lower ? n : j + 1); ++i) {
-      T value = (i == j ? onDiagonal(column[i]) : column[i]) + x[i] * left;
-      if (two) value += y[i] * right;
-      column[i] = i == j ? onDiagonal(value) : value;
-    }
-  }
-}
-
 }  // namespace
 
 std::unique_ptr<Job> makeLevel2(Batch batch) {
-  if (batch.info->verb == Verb::gemv) return makeGemv(std::move(batch));
-  if (batch.info->verb == Verb::ger) return makeGer(std::move(batch));
-  return makePieces(1, [batch = std::move(batch)](std::uint64_t) {
-    withBasic(batch.call.aType, [&]<class T>(T) { run<T>(batch); });
-  });
+  return batch.info->verb == Verb::gemv ? makeGemv(std::move(batch)) : makeGer(std::move(batch));
 }
 
 }  // namespace rouse::library::cpu

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "schemas/blas/shapes.h"
 #include "server/library/cpu/batch.h"
 #include "server/library/cpu/dnn/graph.h"
 #include "server/library/cpu/dnn/recurrent.h"
@@ -18,11 +19,16 @@ Result<std::unique_ptr<Job>> prepareBlas(std::uint32_t number, std::span<const s
   if (!batch) return batch.error();
   const blas::Verb verb = batch->info->verb;
   if (verb == blas::Verb::gemm) return makeGemm(std::move(*batch));
-  if (verb >= blas::Verb::axpy) return makeLevel1(std::move(*batch));
+  if (blas::isLevel1(verb)) return makeLevel1(std::move(*batch));
+  if (blas::isFactorisation(verb)) return makeFactorisation(std::move(*batch));
   switch (verb) {
-    case blas::Verb::gemv: case blas::Verb::ger: case blas::Verb::symv: case blas::Verb::hemv: case blas::Verb::trmv: case blas::Verb::trsv:
-    case blas::Verb::syr: case blas::Verb::her: case blas::Verb::syr2: case blas::Verb::her2:
+    case blas::Verb::gemv: case blas::Verb::ger:
       return makeLevel2(std::move(*batch));
+    case blas::Verb::symv: case blas::Verb::hemv: case blas::Verb::sbmv: case blas::Verb::hbmv: case blas::Verb::spmv: case blas::Verb::hpmv:
+    case blas::Verb::trmv: case blas::Verb::trsv: case blas::Verb::tbmv: case blas::Verb::tbsv: case blas::Verb::tpmv: case blas::Verb::tpsv:
+    case blas::Verb::syr: case blas::Verb::her: case blas::Verb::syr2: case blas::Verb::her2: case blas::Verb::spr: case blas::Verb::hpr:
+    case blas::Verb::spr2: case blas::Verb::hpr2: case blas::Verb::gbmv: case blas::Verb::tpttr: case blas::Verb::trttp:
+      return makeStructured(std::move(*batch));
     default:
       return makeLevel3(std::move(*batch));
   }

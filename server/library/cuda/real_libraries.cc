@@ -121,11 +121,27 @@ class PassedScalar {
 };
 static_assert(alignof(PassedScalar) >= alignof(cuDoubleComplex) && alignof(PassedScalar) >= alignof(double));
 
+// A modified rotation's parameters, in the same way.
+class PassedParameters {
+ public:
+  explicit PassedParameters(const blas::Call& call) : inMemory_(call.scalars == blas::Scalars::inMemory) {
+    std::memcpy(copy_, call.rotation, sizeof copy_);
+  }
+  PassedParameters(const PassedParameters&) = delete;
+  const void* pointer() const { return inMemory_ ? reinterpret_cast<const void*>(copy_[0]) : static_cast<const void*>(copy_); }
+
+ private:
+  alignas(16) std::uint64_t copy_[5];
+  const bool inMemory_;
+};
+
 // As the generated calls name them.
 struct Places {
   const void* alpha = nullptr;
   const void* beta = nullptr;
   void* result = nullptr;
+  const void* parameters = nullptr;
+  int* info = nullptr;  // of a parameter that is wrong, which the client has told already
 };
 
 cublasStatus_t dispatch(const BlasApi& api, cublasHandle_t handle, blas::Function function, const blas::Call& call, const Places& memory) {
@@ -275,8 +291,11 @@ Status RealLibraries::callBlas(Handle& handle, blas::Function function, const bl
     handle.workspaceBytes = call.workspaceBytes;
   }
   const PassedScalar alpha(call.alpha, call.scalars), beta(call.beta, call.scalars);
+  const PassedParameters parameters(call);
+  int wrong = 0;
   if (status == CUBLAS_STATUS_SUCCESS)
-    status = dispatch(*blas_, handle.handle, function, call, {alpha.pointer(), beta.pointer(), reinterpret_cast<void*>(call.result)});
+    status = dispatch(*blas_, handle.handle, function, call,
+                      {alpha.pointer(), beta.pointer(), reinterpret_cast<void*>(call.result), parameters.pointer(), &wrong});
   if (status == CUBLAS_STATUS_SUCCESS) return {};
   return Error{errorOf(status), std::string(info.name) + ": " + blas_->cublasGetStatusName(status)};
 }
