@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "client-shim/library/handle_base.h"
+#include "schemas/blas/call.h"
 
 namespace rouse::cublas {
 
@@ -17,6 +18,7 @@ struct Handle : library::HandleBase {
   cublasAtomicsMode_t atomics = CUBLAS_ATOMICS_NOT_ALLOWED;
   cublasMath_t mathMode = CUBLAS_DEFAULT_MATH;
   int multiprocessors = 0;
+  blas::Emulation emulation;
   std::uint64_t workspace = 0, workspaceBytes = 0;  // 0: the library's own
   // Where results come that the program wants in its own memory; kept by the object when the handle is destroyed.
   std::mutex scratchMutex;

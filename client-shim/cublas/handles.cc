@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <new>
 
-#include "client-shim/cublas/handle.h"
+#include "client-shim/cublas/settings.h"
 #include "client-shim/cublas/implementations.h"
 #include "client-shim/library/host.h"
 #include "client-shim/library/object_pool.h"
@@ -14,22 +14,6 @@ namespace rouse::cublas {
 namespace {
 
 library::ObjectPool<Handle>& objects() { return library::ObjectPool<Handle>::get(); }
-
-template <class Set>
-cublasStatus_t with(cublasHandle_t handle, Set&& set) {
-  Handle* object = findHandle(handle);
-  if (object == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
-  return set(*object);
-}
-
-template <class Value>
-cublasStatus_t read(cublasHandle_t handle, Value* to, Value (*get)(const Handle&)) {
-  return with(handle, [&](const Handle& object) {
-    if (to == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
-    *to = get(object);
-    return CUBLAS_STATUS_SUCCESS;
-  });
-}
 
 }  // namespace
 
@@ -53,6 +37,7 @@ cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) try {
   object->atomics = CUBLAS_ATOMICS_NOT_ALLOWED;
   object->mathMode = CUBLAS_DEFAULT_MATH;
   object->multiprocessors = 0;
+  object->emulation = {};
   object->workspace = object->workspaceBytes = 0;
   const std::uint64_t number = host->makeHandle(client::HandleKind::blas, object);
   if (number == 0) {

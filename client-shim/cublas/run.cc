@@ -5,6 +5,7 @@
 
 #include "client-shim/library/host.h"
 #include "client-shim/library/refuse.h"
+#include "schemas/blas/shapes.h"
 
 namespace rouse::cublas {
 namespace {
@@ -131,6 +132,7 @@ cublasStatus_t run(cublasHandle_t handle, blas::Function function, blas::Call& c
   call.atomics = static_cast<std::uint8_t>(object->atomics);
   call.mathMode = static_cast<std::uint32_t>(object->mathMode);
   call.multiprocessors = object->multiprocessors;
+  if (!blas::isLevel1(info.verb)) call.emulation = object->emulation;
   call.workspace = object->workspace;
   call.workspaceBytes = object->workspaceBytes;
   if (info.verb == blas::Verb::gemm && info.scaleType == blas::Type::any) call.scaleType = blas::scaleTypeOf(call.computeType, call.cType);

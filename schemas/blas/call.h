@@ -55,6 +55,17 @@ struct Scalar {
   std::uint64_t words[2] = {};
 };
 
+// How the handle wants products emulated (cublasSetEmulationStrategy and what is set beside it); as a fresh handle has it.
+struct Emulation {
+  std::uint64_t mantissaBitCount = 0;  // where the number of bits that were kept is told, an int32; 0: nowhere
+  std::int32_t mostMantissaBits = 0, mantissaBitOffset = 0;
+  std::uint16_t specialValues = 0xffff;  // cudaEmulationSpecialValuesSupport
+  std::uint8_t strategy = 0;             // cublasEmulationStrategy_t
+  std::uint8_t mantissaControl = 0;      // cudaEmulationMantissaControl
+  std::uint32_t unused = 0;
+  bool operator==(const Emulation&) const = default;
+};
+
 struct Call {
   Operand a, b, c, x, y;
   std::int64_t m = 0, n = 0, k = 0, batch = 0;  // k: of a band its subdiagonals, or those beside the stored diagonal; of a solver its right-hand sides
@@ -77,7 +88,8 @@ struct Call {
   std::int32_t algorithm = 0;     // cublasGemmAlgo_t
   std::uint32_t mathMode = 0;     // cublasMath_t
   std::int32_t multiprocessors = 0;
+  Emulation emulation;  // of functions of matrices
 };
-static_assert(std::is_trivially_copyable_v<Call> && sizeof(Call) == 304);
+static_assert(std::is_trivially_copyable_v<Call> && sizeof(Call) == 328);
 
 }  // namespace rouse::blas

@@ -309,6 +309,7 @@ Check check(Function function, const Call& call) {
   for (const Operand* operand : {&call.a, &call.b, &call.c, &call.x, &call.y})
     if (operand->stride > kMostStride || operand->stride < -kMostStride) return invalid("a stride");
   if (call.workspaceBytes > kMostBytes) return invalid("the workspace");
+  if (call.emulation.strategy > 2 || call.emulation.mantissaControl > 1 || call.emulation.mostMantissaBits < 0) return invalid("the emulation");
 
   if (info.batching != Batching::single && call.batch == 0) return {Verdict::empty};
   if (hasResult(verb) || isPlaneRotation(verb)) return {};  // of nothing a result is 0
@@ -353,6 +354,7 @@ bool operands(Function function, const Call& call, Operands& found) {
     if (hasAlpha(verb)) adder.add("alpha", call.alpha.words[0], 0, 1, bytesOf(call.scaleType), false);
     if (hasBeta(verb)) adder.add("beta", call.beta.words[0], 0, 1, bytesOf(betaTypeOf(info, call)), false);
   }
+  if (call.emulation.mantissaBitCount != 0) adder.add("the mantissa's bit count", call.emulation.mantissaBitCount, 0, 1, sizeof(std::int32_t), true);
   if (call.workspaceBytes != 0) adder.add("the workspace", call.workspace, 0, static_cast<Wide>(call.workspaceBytes), 1, true);
   return adder.ok;
 }

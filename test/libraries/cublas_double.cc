@@ -26,6 +26,12 @@ ROUSE_BLAS_NAME(cublasSetAtomicsMode, cublasHandle_t, cublasAtomicsMode_t)
 ROUSE_BLAS_NAME(cublasSetMathMode, cublasHandle_t, cublasMath_t)
 ROUSE_BLAS_NAME(cublasSetSmCountTarget, cublasHandle_t, int)
 ROUSE_BLAS_NAME(cublasDestroy_v2, cublasHandle_t)
+ROUSE_BLAS_NAME(cublasSetEmulationStrategy, cublasHandle_t, cublasEmulationStrategy_t)
+ROUSE_BLAS_NAME(cublasSetEmulationSpecialValuesSupport, cublasHandle_t, cudaEmulationSpecialValuesSupport)
+ROUSE_BLAS_NAME(cublasSetFixedPointEmulationMantissaControl, cublasHandle_t, cudaEmulationMantissaControl)
+ROUSE_BLAS_NAME(cublasSetFixedPointEmulationMaxMantissaBitCount, cublasHandle_t, int)
+ROUSE_BLAS_NAME(cublasSetFixedPointEmulationMantissaBitOffset, cublasHandle_t, int)
+ROUSE_BLAS_NAME(cublasSetFixedPointEmulationMantissaBitCountPointer, cublasHandle_t, int*)
 
 // For tests: while the word is 0, cublasCreate_v2 does not return. Null: it does.
 static std::atomic<std::uint32_t*> held{nullptr};

@@ -61,7 +61,10 @@ TEST_CASE("a wrong description of a library is refused", "[libraries][generator]
        "nothing is known of a parameter called 'transq'"},
       {"cublasStatus_t cublasCreate_v2", "cublasHandle_t cublasCreate_v2", "return type"},
       {"wide = true", "broad = true", "unknown keys"},
-      {"returns = \"void\"", "returns = \"quaternion\"", "returns 'quaternion'"},
+      {"returns = \"cublasStatus_t\"", "returns = \"quaternion\"", "returns 'quaternion'"},
+      {"calls = \"cublasCaxpy_v2\"", "calls = \"cublasCaxpy_v9\"", "cublasCaxpy calls 'cublasCaxpy_v9', which is none of the library's"},
+      {"calls = \"cublasCaxpy_v2\"", "calls = \"cublasCscal_v2\"", "cublasCaxpy: 6 parameters for 4 of cublasCscal_v2"},
+      {"void cublasCgemv(char trans", "void cublasCgemv(char uplo, char trans", "cublasCgemv: 12 parameters for 11 of cublasCgemv_v2"},
       {"cudnnStatus_t cudnnCreate(", "cudnnHandle_t cudnnCreate(", "return type"},
       {"\"cudnnCTCLoss\"", "\"cudnnRNNForward\"", "'cudnnRNNForward' is described twice"},
       {"  \"cudnnCnnVersionCheck\", ", "  \"cudnnCnnVersionCheque\", ", "'cudnnCnnVersionCheque' is not one of libcudnn.so.9's names"},
@@ -69,7 +72,7 @@ TEST_CASE("a wrong description of a library is refused", "[libraries][generator]
       {"variant = \"ptsz\"", "variant = \"v2\"", "variant = 'v2' is not one of ptsz, ptds"},
       {"\"cublasXtCgemm\"", "\"cublasXtCherk\"", "'cublasXtCherk' is described twice"},
   };
-  const auto& chosen = cases[GENERATE(range(0, 11))];
+  const auto& chosen = cases[GENERATE(range(0, 14))];
   Workspace workspace;
   const auto result = workspace.generate(chosen.from, chosen.to);
   CHECK(result.status == 1);

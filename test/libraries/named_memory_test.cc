@@ -47,7 +47,7 @@ TEST_CASE("calls that no client makes", "[libraries]") {
   CHECK(!namedMemory(blas::kLibrary, 100'000, bytesOf(call), named, why));
   CHECK(why.find("LibraryCall.function = 100000: cuBLAS's are 0 to ") == 0);
   CHECK(!namedMemory(blas::kLibrary, function, bytesOf(call).first(100), named, why));
-  CHECK(why == "LibraryCall.parameters: 100 bytes, cuBLAS's are 304");
+  CHECK(why == "LibraryCall.parameters: 100 bytes, cuBLAS's are 328");
   CHECK(!namedMemory(blas::kLtLibrary, 1, bytesOf(call), named, why));
   CHECK(why == "LibraryCall.function = 1: cuBLASLt's is 0");
   blas::Call nothing = axpy();

@@ -182,6 +182,29 @@ TEST_CASE_METHOD(Real, "factorisations, bands and rotations are the same calls, 
   CHECK(copy % 8 == 0);
 }
 
+TEST_CASE_METHOD(Real, "how products are emulated is set where it differs", "[libraries]") {
+  blas::Call c = call();
+  c.emulation.strategy = 2;
+  c.emulation.mostMantissaBits = 55;
+  c.emulation.mantissaBitCount = 0x9000;
+  REQUIRE(run(blas::Function::cublasDgemm_v2, c).ok());
+  auto calls = taken();
+  REQUIRE(calls.size() == 5);
+  CHECK(calls[1].name == "cublasSetEmulationStrategy");
+  CHECK(calls[1].arguments == std::vector<std::uint64_t>{number, 2});
+  CHECK(calls[2].name == "cublasSetFixedPointEmulationMaxMantissaBitCount");
+  CHECK(calls[3].name == "cublasSetFixedPointEmulationMantissaBitCountPointer");
+  CHECK(calls[3].arguments == std::vector<std::uint64_t>{number, 0x9000});
+  REQUIRE(run(blas::Function::cublasDgemm_v2, c).ok());
+  CHECK(taken().size() == 1);
+  c.emulation = {};
+  c.emulation.specialValues = 1;
+  c.emulation.mantissaControl = 1;
+  c.emulation.mantissaBitOffset = -1;
+  REQUIRE(run(blas::Function::cublasDgemm_v2, c).ok());
+  CHECK(taken().size() == 7);
+}
+
 TEST_CASE_METHOD(Real, "results lie in memory, and indices are as wide as they were asked for", "[libraries]") {
   blas::Call c = call();
   c.scalars = blas::Scalars::byValue;

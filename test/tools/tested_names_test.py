@@ -41,6 +41,11 @@ class TestedNames(unittest.TestCase):
         self.assertEqual(self.called("cublasSgemm_64(a);", ["cublasSgemm_v2", "cublasSgemm_v2_64"]), {"cublasSgemm_v2_64"})
         self.assertEqual(self.called("cublasSgemmEx(a);", ["cublasSgemm_v2", "cublasSgemmEx"]), {"cublasSgemmEx"})
 
+    def test_names_of_before_there_were_handles(self):
+        names = ["cublasSgemm", "cublasSgemm_v2", "cublasDaxpy", "cublasZaxpy", "cublasDaxpy_v2"]
+        self.assertEqual(self.called("#include <cublas.h>\ncublasSgemm(a);", names), {"cublasSgemm"})
+        self.assertEqual(self.called("#include <cublas.h>\n#define OF(p) cublas##p##axpy", names), {"cublasDaxpy", "cublasZaxpy"})
+
     def test_launches(self):
         self.assertIn("cudaLaunchKernel", self.called("kernel<<<1, 1>>>();", ["cudaLaunchKernel"]))
         self.assertEqual(self.called("// kernel<<<1, 1>>>();", ["cudaLaunchKernel"]), set())

@@ -4,7 +4,8 @@ import re
 import tomllib
 from dataclasses import dataclass, field
 
-RETURNS = ("cublasStatus_t", "cudnnStatus_t", "CUresult", "size_t", "const char*", "const char *", "void", "unsigned")
+RETURNS = ("cublasStatus_t", "cudnnStatus_t", "CUresult", "size_t", "const char*", "const char *", "void", "unsigned", "int", "float", "double", "cuComplex",
+           "cuDoubleComplex")
 # What a refused call of a name without a status can return.
 REFUSALS = {"cublasStatus_t": "int", "cudnnStatus_t": "int", "CUresult": "int", "void": "void", "float": "float", "double": "double", "int": "int", "cuComplex": "cuComplex",
             "cuDoubleComplex": "cuDoubleComplex"}
@@ -50,6 +51,8 @@ class Function:
     variant: str | None = None
     needs: str | None = None
     since: int | None = None
+    header: str | None = None  # of its group, if that is not the library's
+    calls: str | None = None
 
     @property
     def exports(self):
@@ -105,8 +108,8 @@ def _parameters(name, text):
     return parameters
 
 
-def _function(path, entry, group, verb):
-    unknown = entry.keys() - {"c", "wide", "variant", "needs", "since"}
+def _function(path, entry, group, verb, header):
+    unknown = entry.keys() - {"c", "wide", "variant", "needs", "since", "calls"}
     match = _PROTOTYPE.fullmatch(entry.get("c", ""))
     if unknown or not match:
         raise DescriptionError(f"{path}: {group}: {entry}: " + (f"unknown keys {sorted(unknown)}" if unknown else "no C prototype"))
@@ -117,7 +120,7 @@ def _function(path, entry, group, verb):
         if key in entry and entry[key] not in known:
             raise DescriptionError(f"{path}: {match['name']}: {key} = '{entry[key]}' is not one of {', '.join(known)}")
     return Function(match["name"], returns, _parameters(match["name"], match["parameters"]), group, verb, entry.get("wide", False),
-                    entry.get("variant"), entry.get("needs", "context" if returns == "CUresult" else None), entry.get("since"))
+                    entry.get("variant"), entry.get("needs", "context" if returns == "CUresult" else None), entry.get("since"), header, entry.get("calls"))
 
 
 def read(path):
@@ -131,7 +134,7 @@ def read(path):
     library = Library(tables["library"], tables["header"], tables.get("versioned", True))
     for group in tables.get("group", []):
         for entry in group["functions"]:
-            library.functions.append(_function(path, entry, group["name"], group.get("verb")))
+            library.functions.append(_function(path, entry, group["name"], group.get("verb"), group.get("header")))
     for group in tables.get("unsupported", []):
         if group["returns"] not in REFUSALS:
             raise DescriptionError(f"{path}: unsupported '{group['what']}': returns '{group['returns']}' is not one of {', '.join(REFUSALS)}")
@@ -140,6 +143,9 @@ def read(path):
     for one, next_ in zip(names, names[1:]):
         if one == next_:
             raise DescriptionError(f"{path}: '{one}' is described twice")
+    for function in library.functions:
+        if function.calls is not None and function.calls not in {f.name for f in library.functions}:
+            raise DescriptionError(f"{path}: {function.name} calls '{function.calls}', which is none of the library's")
     for split in tables.get("split", []):
         for name in split["names"]:
             if name not in names:

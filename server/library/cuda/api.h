@@ -27,6 +27,13 @@ struct BlasApi {
 #include "server/library/cuda/blas_calls.inc"
 #undef ROUSE_BLAS_CALL
 #undef ROUSE_BLAS_NAME
+  // Of CUDA 13.0's second update on; null: not there.
+  cublasStatus_t (*cublasSetEmulationStrategy)(cublasHandle_t, cublasEmulationStrategy_t) = nullptr;
+  cublasStatus_t (*cublasSetEmulationSpecialValuesSupport)(cublasHandle_t, cudaEmulationSpecialValuesSupport) = nullptr;
+  cublasStatus_t (*cublasSetFixedPointEmulationMantissaControl)(cublasHandle_t, cudaEmulationMantissaControl) = nullptr;
+  cublasStatus_t (*cublasSetFixedPointEmulationMaxMantissaBitCount)(cublasHandle_t, int) = nullptr;
+  cublasStatus_t (*cublasSetFixedPointEmulationMantissaBitOffset)(cublasHandle_t, int) = nullptr;
+  cublasStatus_t (*cublasSetFixedPointEmulationMantissaBitCountPointer)(cublasHandle_t, int*) = nullptr;
 };
 
 struct LtApi {
@@ -45,6 +52,7 @@ struct Handle {
   cublasAtomicsMode_t atomics = CUBLAS_ATOMICS_NOT_ALLOWED;
   cublasMath_t mathMode = CUBLAS_DEFAULT_MATH;
   std::int32_t multiprocessors = 0;
+  blas::Emulation emulation;
   std::uint64_t workspace = 0, workspaceBytes = 0;
   cudnnHandle_t dnn = nullptr;  // from the first graph on
   bool dnnHasStream = false;     // and that is `stream`

@@ -89,6 +89,14 @@ Result<std::unique_ptr<BlasApi>> loadBlas() {
 #undef ROUSE_BLAS_CALL
 #undef ROUSE_BLAS_NAME
   if (!missing.empty()) return lacks("libcublas.so.13", missing);
+#define ROUSE_BLAS_NEWER(name) find(*library, #name, api->name, missing);
+  ROUSE_BLAS_NEWER(cublasSetEmulationStrategy)
+  ROUSE_BLAS_NEWER(cublasSetEmulationSpecialValuesSupport)
+  ROUSE_BLAS_NEWER(cublasSetFixedPointEmulationMantissaControl)
+  ROUSE_BLAS_NEWER(cublasSetFixedPointEmulationMaxMantissaBitCount)
+  ROUSE_BLAS_NEWER(cublasSetFixedPointEmulationMantissaBitOffset)
+  ROUSE_BLAS_NEWER(cublasSetFixedPointEmulationMantissaBitCountPointer)
+#undef ROUSE_BLAS_NEWER
   return api;
 }
 
@@ -134,6 +142,22 @@ class PassedParameters {
   alignas(16) std::uint64_t copy_[5];
   const bool inMemory_;
 };
+
+// A library that knows nothing of emulation has it as a fresh handle does, and no other.
+cublasStatus_t setEmulation(const BlasApi& api, cublasHandle_t handle, const blas::Emulation& has, const blas::Emulation& wanted) {
+  cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
+  const auto set = [&](auto setter, auto before, auto value, auto passed) {
+    if (before == value || status != CUBLAS_STATUS_SUCCESS) return;
+    status = setter != nullptr ? setter(handle, passed) : CUBLAS_STATUS_NOT_SUPPORTED;
+  };
+  set(api.cublasSetEmulationStrategy, has.strategy, wanted.strategy, static_cast<cublasEmulationStrategy_t>(wanted.strategy));
+  set(api.cublasSetEmulationSpecialValuesSupport, has.specialValues, wanted.specialValues, static_cast<cudaEmulationSpecialValuesSupport>(wanted.specialValues));
+  set(api.cublasSetFixedPointEmulationMantissaControl, has.mantissaControl, wanted.mantissaControl, static_cast<cudaEmulationMantissaControl>(wanted.mantissaControl));
+  set(api.cublasSetFixedPointEmulationMaxMantissaBitCount, has.mostMantissaBits, wanted.mostMantissaBits, wanted.mostMantissaBits);
+  set(api.cublasSetFixedPointEmulationMantissaBitOffset, has.mantissaBitOffset, wanted.mantissaBitOffset, wanted.mantissaBitOffset);
+  set(api.cublasSetFixedPointEmulationMantissaBitCountPointer, has.mantissaBitCount, wanted.mantissaBitCount, reinterpret_cast<int*>(wanted.mantissaBitCount));
+  return status;
+}
 
 // As the generated calls name them.
 struct Places {
@@ -282,6 +306,10 @@ Status RealLibraries::callBlas(Handle& handle, blas::Function function, const bl
   set(handle.atomics, static_cast<cublasAtomicsMode_t>(call.atomics), blas_->cublasSetAtomicsMode);
   set(handle.mathMode, static_cast<cublasMath_t>(call.mathMode), blas_->cublasSetMathMode);
   set(handle.multiprocessors, call.multiprocessors, blas_->cublasSetSmCountTarget);
+  if (status == CUBLAS_STATUS_SUCCESS && handle.emulation != call.emulation) {
+    status = setEmulation(*blas_, handle.handle, handle.emulation, call.emulation);
+    if (status == CUBLAS_STATUS_SUCCESS) handle.emulation = call.emulation;
+  }
   if (status == CUBLAS_STATUS_SUCCESS && (call.workspace != handle.workspace || call.workspaceBytes != handle.workspaceBytes)) {
     // Setting the stream goes back to the library's own workspace.
     status = call.workspaceBytes != 0
