@@ -1,6 +1,7 @@
 // cuBLASLt: products, and the heuristics before them, which are answered here: there is one way, and it needs no workspace.
 #include <cstring>
 
+#include "client-shim/cublaslt/algorithms.h"
 #include "client-shim/cublaslt/descriptors.h"
 #include "client-shim/cublaslt/implementations.h"
 #include "client-shim/library/handle_base.h"
@@ -10,8 +11,7 @@
 namespace rouse::cublaslt {
 namespace {
 
-constexpr std::uint64_t kAlgorithm = 0x524c'7400'0000'0001;  // in the first word of a cublasLtMatmulAlgo_t
-constexpr int kAlgorithmId = 0;
+constexpr const char* kConfigured = "an algorithm's tiles, stages, splits, shapes or options";
 
 template <class To>
 To narrow(std::int64_t value) {
@@ -108,8 +108,6 @@ cublasStatus_t describe(cublasLtMatmulDesc_t computeDesc, cublasLtMatrixLayout_t
   return CUBLAS_STATUS_SUCCESS;
 }
 
-bool ours(const cublasLtMatmulAlgo_t& algo) { return algo.data[0] == kAlgorithm; }
-
 }  // namespace
 
 namespace impl {
@@ -120,7 +118,11 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t
                               void* workspace, size_t workspaceSizeInBytes, cudaStream_t stream) {
   const library::HandleBase* handle = findHandle(lightHandle);
   if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
-  if (algo != nullptr && !ours(*algo)) return CUBLAS_STATUS_INVALID_VALUE;
+  if (algo != nullptr && !isAlgorithm(*algo)) return CUBLAS_STATUS_INVALID_VALUE;
+  if (algo != nullptr && !isServed(*algo)) {
+    library::refuse("cublasLtMatmul", kConfigured);
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  }
   blas::LtMatmul call;
   const char* why = "";
   if (const cublasStatus_t status = describe(computeDesc, Adesc, Bdesc, Cdesc, Ddesc, call, &why); status != CUBLAS_STATUS_SUCCESS) {
@@ -177,12 +179,13 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t lightHandle, cublasLtMat
                                        cublasLtMatrixLayout_t Bdesc, cublasLtMatrixLayout_t Cdesc, cublasLtMatrixLayout_t Ddesc,
                                        const cublasLtMatmulAlgo_t* algo, cublasLtMatmulHeuristicResult_t* result) {
   if (findHandle(lightHandle) == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
-  if (algo == nullptr || result == nullptr || !ours(*algo)) return CUBLAS_STATUS_INVALID_VALUE;
+  if (algo == nullptr || result == nullptr || !isAlgorithm(*algo)) return CUBLAS_STATUS_INVALID_VALUE;
+  if (!isServed(*algo)) return CUBLAS_STATUS_NOT_SUPPORTED;
   blas::LtMatmul call;
   const char* why = "";
   if (const cublasStatus_t status = describe(operationDesc, Adesc, Bdesc, Cdesc, Ddesc, call, &why); status != CUBLAS_STATUS_SUCCESS) return status;
   *result = {};
-  result->algo.data[0] = kAlgorithm;
+  result->algo = *algo;
   result->state = CUBLAS_STATUS_SUCCESS;
   result->wavesCount = 1;
   return CUBLAS_STATUS_SUCCESS;
@@ -196,30 +199,11 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t lightHandle, cubl
   if (returnAlgoCount == nullptr || heuristicResultsArray == nullptr || requestedAlgoCount <= 0 || preferenceOf(preference) == nullptr)
     return CUBLAS_STATUS_INVALID_VALUE;
   *returnAlgoCount = 0;
-  cublasLtMatmulAlgo_t algo{};
-  algo.data[0] = kAlgorithm;
+  const cublasLtMatmulAlgo_t algo = freshAlgorithm();
   const cublasStatus_t status =
       impl::cublasLtMatmulAlgoCheck(lightHandle, operationDesc, Adesc, Bdesc, Cdesc, Ddesc, &algo, heuristicResultsArray);
   if (status == CUBLAS_STATUS_SUCCESS) *returnAlgoCount = 1;
   return status;
-}
-
-cublasStatus_t cublasLtMatmulAlgoGetIds(cublasLtHandle_t lightHandle, cublasComputeType_t, cudaDataType_t, cudaDataType_t, cudaDataType_t,
-                                        cudaDataType_t, cudaDataType_t, int requestedAlgoCount, int algoIdsArray[], int* returnAlgoCount) {
-  if (findHandle(lightHandle) == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
-  if (requestedAlgoCount <= 0 || algoIdsArray == nullptr || returnAlgoCount == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
-  algoIdsArray[0] = kAlgorithmId;
-  *returnAlgoCount = 1;
-  return CUBLAS_STATUS_SUCCESS;
-}
-
-cublasStatus_t cublasLtMatmulAlgoInit(cublasLtHandle_t lightHandle, cublasComputeType_t, cudaDataType_t, cudaDataType_t, cudaDataType_t,
-                                      cudaDataType_t, cudaDataType_t, int algoId, cublasLtMatmulAlgo_t* algo) {
-  if (findHandle(lightHandle) == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
-  if (algo == nullptr || algoId != kAlgorithmId) return CUBLAS_STATUS_INVALID_VALUE;
-  *algo = {};
-  algo->data[0] = kAlgorithm;
-  return CUBLAS_STATUS_SUCCESS;
 }
 
 }  // namespace impl

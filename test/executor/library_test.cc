@@ -64,6 +64,41 @@ TEST_CASE_METHOD(LibraryCalls, "an operand that is not the session's is the prog
   CHECK(client.message().find("cublasSgemm_v2: ") == 0);
 }
 
+TEST_CASE_METHOD(LibraryCalls, "pivots, infos and arrays of addresses of factorisations are the session's memory") {
+  const std::uint64_t begin = client.window(), end = begin + 2 * kG;
+  call = {};
+  call.n = 8, call.batch = 4;
+  call.batching = blas::Batching::arrays;
+  call.a = {.address = begin, .spacing = 8};
+  call.pivots = end - 4 * 8 * 4;
+  call.infos = end - 4 * 4;
+  std::string named;
+  SECTION("all are") {}
+  SECTION("pivots that end behind its memory") { call.pivots += 4, named = "the pivots"; }
+  SECTION("infos that do") { call.infos += 4, named = "the infos"; }
+  SECTION("no infos") { call.infos = 0, named = "the infos"; }
+  SECTION("the executor's own") { call.pivots = reinterpret_cast<std::uint64_t>(&device), named = "the pivots"; }
+  SECTION("an array of addresses behind its memory") { call.a.address = end - 8, named = "A"; }
+  run(blas::Function::cublasSgetrfBatched);
+  CHECK(fault() == "");
+  CHECK(device.taken.size() == (named.empty() ? 1u : 0u));
+  CHECK(client.latched() == (named.empty() ? CudaError::success : CudaError::illegalAddress));
+  if (!named.empty()) CHECK(client.message().find("cublasSgetrfBatched: " + named) == 0);
+}
+
+TEST_CASE_METHOD(LibraryCalls, "a rotation's scalars are the session's memory, each by itself") {
+  const std::uint64_t begin = client.window(), end = begin + 2 * kG;
+  call = {};
+  call.scalars = blas::Scalars::inMemory;
+  for (std::uint64_t i = 0; i < 5; ++i) call.rotation[i] = begin + 16 * i;
+  const std::size_t wrong = GENERATE(0u, 1u, 2u, 3u, 4u);
+  call.rotation[wrong] = wrong == 4 ? end - 16 : end;  // the parameters are 20 bytes
+  run(blas::Function::cublasSrotmg_v2);
+  CHECK(fault() == "");
+  CHECK(device.taken.empty());
+  CHECK(client.latched() == CudaError::illegalAddress);
+}
+
 TEST_CASE_METHOD(LibraryCalls, "scales of 8-bit floats and the largest value are the session's memory, the device's or pinned") {
   send(wire::HostMap{.base = client.pinned(), .bytes = 4096});
   const std::uint64_t begin = client.window(), end = begin + 2 * kG;
@@ -148,7 +183,19 @@ TEST_CASE_METHOD(LibraryCalls, "what no client sends ends the connection") {
     call.m = call.n = call.k = call.a.spacing = call.b.spacing = call.c.spacing = blas::kMostElements;
     expected = "LibraryCall: cublasSgemm_v2: an operand of more than";
   }
-  SECTION("of cuBLASLt") { library = blas::kLtLibrary, function = 0, expected = "LibraryCall.parameters: 240 bytes, cuBLASLt's are"; }
+  SECTION("of cuBLASLt") { library = blas::kLtLibrary, function = 0, expected = "LibraryCall.parameters: " + std::to_string(sizeof call) + " bytes, cuBLASLt's are"; }
+  SECTION("a rotation's scalars by value") {
+    call = {};
+    function = static_cast<std::uint32_t>(blas::Function::cublasSrotg_v2), expected = "LibraryCall: cublasSrotg_v2: the pointer mode";
+  }
+  SECTION("an inverse that is too large") {
+    call.n = call.a.spacing = call.c.spacing = 33, call.batch = 1, call.batching = blas::Batching::arrays;
+    function = static_cast<std::uint32_t>(blas::Function::cublasSmatinvBatched), expected = "LibraryCall: cublasSmatinvBatched: n is above 32";
+  }
+  SECTION("a band without diagonals") {
+    call.ku = -3;
+    function = static_cast<std::uint32_t>(blas::Function::cublasSgbmv_v2), expected = "LibraryCall: cublasSgbmv_v2: a dimension is negative";
+  }
   client.send(wire::LibraryCall{.stream = wire::kLegacyStream, .library = library, .function = function},
               std::as_bytes(std::span(&call, 1)).first(bytes));
   settle();

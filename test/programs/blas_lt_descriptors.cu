@@ -159,6 +159,87 @@ void algorithms(cublasLtHandle_t handle) {
                                                                       CUDA_R_32F, 0, ids.data(), &count));
 }
 
+// A search through what algorithms can be configured to, as NVIDIA's samples write it: whatever can be run gives the product.
+void configurations(cublasLtHandle_t handle) {
+  check::Random r(74);
+  const int n = 32;
+  Matrix<float> a(r, n, n), b(r, n, n), c(r, n, n);
+  cublasLtMatmulDesc_t desc;
+  cublasLtMatrixLayout_t layout;
+  BLAS(cublasLtMatmulDescCreate(&desc, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+  BLAS(cublasLtMatrixLayoutCreate(&layout, CUDA_R_32F, n, n, n));
+  std::vector<int> ids(8, -1);
+  int count = 0, ran = 0;
+  BLAS(cublasLtMatmulAlgoGetIds(handle, CUBLAS_COMPUTE_32F, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, 8, ids.data(), &count));
+  const auto list = [](const cublasLtMatmulAlgo_t& algo, cublasLtMatmulAlgoCapAttributes_t which) {
+    size_t bytes = 99;
+    BLAS(cublasLtMatmulAlgoCapGetAttribute(&algo, which, nullptr, 0, &bytes));
+    std::vector<std::uint32_t> all(bytes / sizeof(std::uint32_t));
+    if (!all.empty()) BLAS(cublasLtMatmulAlgoCapGetAttribute(&algo, which, all.data(), bytes, &bytes));
+    if (all.empty()) all.push_back(0);  // undefined
+    return all;
+  };
+  const float one = 1, zero = 0;
+  for (int i = 0; i < count && ran < 16; ++i) {
+    cublasLtMatmulAlgo_t algo;
+    BLAS(cublasLtMatmulAlgoInit(handle, CUBLAS_COMPUTE_32F, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, ids[i], &algo));
+    std::int32_t splits = -1, id = -1, strided = -1;
+    std::uint32_t schemes = 99, epilogues = 0, modes = 0;
+    size_t written = 0;
+    BLAS(cublasLtMatmulAlgoCapGetAttribute(&algo, CUBLASLT_ALGO_CAP_SPLITK_SUPPORT, &splits, sizeof splits, &written));
+    EXPECT(written == sizeof splits);
+    BLAS(cublasLtMatmulAlgoCapGetAttribute(&algo, CUBLASLT_ALGO_CAP_REDUCTION_SCHEME_MASK, &schemes, sizeof schemes, &written));
+    BLAS(cublasLtMatmulAlgoCapGetAttribute(&algo, CUBLASLT_ALGO_CAP_EPILOGUE_MASK, &epilogues, sizeof epilogues, nullptr));
+    EXPECT((epilogues & CUBLASLT_EPILOGUE_DEFAULT) != 0);
+    BLAS(cublasLtMatmulAlgoCapGetAttribute(&algo, CUBLASLT_ALGO_CAP_POINTER_MODE_MASK, &modes, sizeof modes, &written));
+    EXPECT((modes & CUBLASLT_POINTER_MODE_MASK_HOST) != 0);
+    BLAS(cublasLtMatmulAlgoCapGetAttribute(&algo, CUBLASLT_ALGO_CAP_STRIDED_BATCH_SUPPORT, &strided, sizeof strided, &written));
+    BLAS(cublasLtMatmulAlgoConfigGetAttribute(&algo, CUBLASLT_ALGO_CONFIG_ID, &id, sizeof id, &written));
+    EXPECT(id == ids[i]);
+    for (std::uint32_t tile : list(algo, CUBLASLT_ALGO_CAP_TILE_IDS))
+      for (std::uint32_t stages : list(algo, CUBLASLT_ALGO_CAP_STAGES_IDS)) {
+        const std::int32_t whole = 1;
+        const std::uint32_t none = CUBLASLT_REDUCTION_SCHEME_NONE;
+        BLAS(cublasLtMatmulAlgoConfigSetAttribute(&algo, CUBLASLT_ALGO_CONFIG_TILE_ID, &tile, sizeof tile));
+        BLAS(cublasLtMatmulAlgoConfigSetAttribute(&algo, CUBLASLT_ALGO_CONFIG_STAGES_ID, &stages, sizeof stages));
+        BLAS(cublasLtMatmulAlgoConfigSetAttribute(&algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, &whole, sizeof whole));
+        BLAS(cublasLtMatmulAlgoConfigSetAttribute(&algo, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, &none, sizeof none));
+        std::uint32_t told = 99;
+        BLAS(cublasLtMatmulAlgoConfigGetAttribute(&algo, CUBLASLT_ALGO_CONFIG_TILE_ID, &told, sizeof told, &written));
+        EXPECT(told == tile && written == sizeof told);
+        cublasLtMatmulHeuristicResult_t found;
+        if (cublasLtMatmulAlgoCheck(handle, desc, layout, layout, layout, layout, &algo, &found) != CUBLAS_STATUS_SUCCESS || found.workspaceSize != 0 || ran == 16) continue;
+        CHECK(cudaMemset(c.device, 0xff, c.host.size() * sizeof(float)));
+        BLAS(cublasLtMatmul(handle, desc, &one, a.device, layout, b.device, layout, &zero, c.device, layout, c.device, layout, &algo, nullptr, 0, nullptr));
+        c.compare("configured", [&](int row, int column) {
+          Z s = 0;
+          for (int l = 0; l < n; ++l) s += times(a(row, l), b(l, column));
+          return s;
+        }, 100);
+        ++ran;
+      }
+    const std::uint32_t value = 0;
+    EXPECT_STATUS(CUBLAS_STATUS_INVALID_VALUE, cublasLtMatmulAlgoConfigSetAttribute(&algo, CUBLASLT_ALGO_CONFIG_TILE_ID, nullptr, sizeof value));
+    EXPECT_STATUS(CUBLAS_STATUS_INVALID_VALUE, cublasLtMatmulAlgoConfigSetAttribute(&algo, CUBLASLT_ALGO_CONFIG_TILE_ID, &value, 1));
+    EXPECT_STATUS(CUBLAS_STATUS_INVALID_VALUE, cublasLtMatmulAlgoCapGetAttribute(&algo, CUBLASLT_ALGO_CAP_SPLITK_SUPPORT, &splits, 2, &written));
+    EXPECT_STATUS(CUBLAS_STATUS_INVALID_VALUE, cublasLtMatmulAlgoCapGetAttribute(&algo, CUBLASLT_ALGO_CAP_SPLITK_SUPPORT, nullptr, 0, nullptr));
+  }
+  EXPECT(ran >= 1);
+  if (check::throughRouse()) {  // one algorithm, configured as it is
+    cublasLtMatmulAlgo_t algo;
+    cublasLtMatmulHeuristicResult_t found;
+    BLAS(cublasLtMatmulAlgoInit(handle, CUBLAS_COMPUTE_32F, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, ids[0], &algo));
+    const std::uint16_t shape = 3;
+    BLAS(cublasLtMatmulAlgoConfigSetAttribute(&algo, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, &shape, sizeof shape));
+    EXPECT_STATUS(CUBLAS_STATUS_NOT_SUPPORTED, cublasLtMatmulAlgoCheck(handle, desc, layout, layout, layout, layout, &algo, &found));
+    EXPECT_STATUS(CUBLAS_STATUS_NOT_SUPPORTED,
+                  cublasLtMatmul(handle, desc, &one, a.device, layout, b.device, layout, &zero, c.device, layout, c.device, layout, &algo, nullptr, 0, nullptr));
+    EXPECT_STATUS(CUBLAS_STATUS_INVALID_VALUE, cublasLtMatmulAlgoConfigSetAttribute(&algo, CUBLASLT_ALGO_CONFIG_ID, &ids[0], sizeof ids[0]));
+  }
+  BLAS(cublasLtMatrixLayoutDestroy(layout));
+  BLAS(cublasLtMatmulDescDestroy(desc));
+}
+
 int main() {
   about();
   layouts();
@@ -166,6 +247,7 @@ int main() {
   cublasLtHandle_t handle;
   BLAS(cublasLtCreate(&handle));
   algorithms(handle);
+  configurations(handle);
   BLAS(cublasLtDestroy(handle));
   return check::done();
 }

@@ -55,7 +55,7 @@ class Coverage(unittest.TestCase):
         self.assertEqual(len(lines), 7)
         names = rouse("--names", "libcublas.so.13").stdout
         self.assertIn("| `cublasSgemm_v2` | yes | yes |", names)
-        self.assertIn("| `cublasSgbmv_v2` | no | no |", names)
+        self.assertIn("| `cublasXtCgemm` | no | no |", names)
         self.assertNotIn("cudaMalloc", names)
 
     def test_a_library_that_is_none(self):

@@ -1,4 +1,5 @@
 // Uses cuBLAS: one function that the pool serves, and one that it does not.
+#include <cublasXt.h>
 #include <cublas_v2.h>
 
 int main() {
@@ -7,6 +8,7 @@ int main() {
   cudaMalloc(&a, 1024);
   cublasCreate(&handle);
   cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 2, 2, 2, &one, a, 2, a, 2, &one, a, 2);
-  cublasSgbmv(handle, CUBLAS_OP_N, 2, 2, 0, 0, &one, a, 2, a, 1, &one, a, 1);
+  cublasXtHandle_t several;
+  cublasXtCreate(&several);
   return cublasDestroy(handle);
 }
