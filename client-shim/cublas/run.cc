@@ -5,7 +5,6 @@
 
 #include "client-shim/library/host.h"
 #include "client-shim/library/refuse.h"
-#include "schemas/blas/shapes.h"
 
 namespace rouse::cublas {
 namespace {
@@ -77,6 +76,14 @@ cublasStatus_t rotate(const client::LibraryHost& host, Handle& object, blas::Fun
   return CUBLAS_STATUS_SUCCESS;
 }
 
+// Others' results do not depend on how it is set, and no memory is named for nothing.
+bool mayEmulate(const Handle& object, const blas::Call& call) {
+  constexpr unsigned kModes = 0xf;
+  const auto mode = static_cast<unsigned>(object.mathMode) & kModes;
+  return mode == CUBLAS_FP32_EMULATED_BF16X9_MATH || mode == CUBLAS_FP64_EMULATED_FIXEDPOINT_MATH || call.computeType == CUBLAS_COMPUTE_32F_EMULATED_16BFX9 ||
+         call.computeType == CUBLAS_COMPUTE_64F_EMULATED_FIXEDPOINT;
+}
+
 // Of the functions that tell the program which parameter is wrong: its place, counted from the first behind the handle; 0: none.
 int wrongParameter(blas::Verb verb, const blas::Call& call) {
   using blas::Verb;
@@ -132,7 +139,7 @@ cublasStatus_t run(cublasHandle_t handle, blas::Function function, blas::Call& c
   call.atomics = static_cast<std::uint8_t>(object->atomics);
   call.mathMode = static_cast<std::uint32_t>(object->mathMode);
   call.multiprocessors = object->multiprocessors;
-  if (!blas::isLevel1(info.verb)) call.emulation = object->emulation;
+  if (mayEmulate(*object, call)) call.emulation = object->emulation;
   call.workspace = object->workspace;
   call.workspaceBytes = object->workspaceBytes;
   if (info.verb == blas::Verb::gemm && info.scaleType == blas::Type::any) call.scaleType = blas::scaleTypeOf(call.computeType, call.cType);

@@ -88,7 +88,7 @@ struct Call {
   std::int32_t algorithm = 0;     // cublasGemmAlgo_t
   std::uint32_t mathMode = 0;     // cublasMath_t
   std::int32_t multiprocessors = 0;
-  Emulation emulation;  // of functions of matrices
+  Emulation emulation;  // where the handle's math mode or the compute type asks for it
 };
 static_assert(std::is_trivially_copyable_v<Call> && sizeof(Call) == 328);
 

@@ -2,9 +2,11 @@
 // handles and descriptors are taken for.
 #include <dlfcn.h>
 
+#include <cstring>
 #include <string>
 
 #include "schemas/api/library_names.h"
+#include "schemas/blas/call.h"
 #include "test/libraries/cublas_fixture.h"
 
 using namespace rouse::test;
@@ -280,7 +282,20 @@ TEST_CASE_METHOD(Libraries, "how products are emulated is kept and told", "[libr
   REQUIRE(cublasGetFixedPointEmulationMantissaBitCountPointer(handle, &told) == CUBLAS_STATUS_SUCCESS);
   CHECK(told == reinterpret_cast<int*>(memory));
   CHECK(cublasGetEmulationStrategy(handle, static_cast<cublasEmulationStrategy_t*>(nullptr)) == CUBLAS_STATUS_INVALID_VALUE);
-  CHECK(multiply(handle) == CUBLAS_STATUS_SUCCESS);
+  // It goes along where a product may be emulated.
+  const auto sent = [&] {
+    REQUIRE(multiply(handle) == CUBLAS_STATUS_SUCCESS);
+    REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+    const std::vector<std::byte> bytes = server().executor(0).lastLibraryCall();
+    rouse::blas::Call call;
+    REQUIRE(bytes.size() == sizeof call);
+    std::memcpy(&call, bytes.data(), sizeof call);
+    return call.emulation;
+  };
+  CHECK(sent() == rouse::blas::Emulation{});
+  REQUIRE(cublasSetMathMode(handle, CUBLAS_FP64_EMULATED_FIXEDPOINT_MATH) == CUBLAS_STATUS_SUCCESS);
+  CHECK(sent() == rouse::blas::Emulation{.mantissaBitCount = reinterpret_cast<std::uint64_t>(memory), .mostMantissaBits = 55, .mantissaBitOffset = -2, .specialValues = 0,
+                                         .strategy = 2, .mantissaControl = 1});
 }
 
 TEST_CASE_METHOD(Libraries, "unsupported names of cuBLAS say so, and are counted", "[libraries]") {
