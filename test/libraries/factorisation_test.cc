@@ -280,11 +280,19 @@ TEST_CASE("rotations are made of halves, and of numbers whose squares are none",
   CHECK(values[0] == Approx(5e300));
   CHECK(values[2] == Approx(0.6));
 
+  // A first factor below 0 makes everything 0, as in BLAS's own definition.
+  Doubles below{-1, 2, 3, 4, 7, 7, 7, 7, 7};
+  call.aType = call.bType = call.yType = blas::Type::f64;
+  for (std::uint64_t i = 0, at = memory.add(below); i < 5; ++i) call.rotation[i] = at + 8 * i;
+  job = prepare(blas::Function::cublasDrotmg_v2, call, memory);
+  REQUIRE(job.ok());
+  runAll(**job);
+  CHECK(below == Doubles{0, 0, 0, 4, -1, 0, 0, 0, 0});
+
   // Of factors that no scaling brings into range it ends all the same.
   for (const double factor : {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN(), 5e-324, 1e308, -1e308}) {
     Doubles modified{factor, factor, 1, 1, 0, 0, 0, 0, 0};
     const std::uint64_t at = memory.add(modified);
-    call.aType = call.bType = call.yType = blas::Type::f64;
     for (std::uint64_t i = 0; i < 5; ++i) call.rotation[i] = at + 8 * i;
     job = prepare(blas::Function::cublasDrotmg_v2, call, memory);
     REQUIRE(job.ok());

@@ -248,7 +248,8 @@ void refusals(cublasHandle_t handle) {
   Integers pivots(16), infos(2);
   int info = 0;
   EXPECT_STATUS(CUBLAS_STATUS_INVALID_VALUE, cublasSgetrfBatched(handle, -1, a.array, 8, pivots.device, infos.device, 2));
-  EXPECT_STATUS(CUBLAS_STATUS_INVALID_VALUE, cublasSgetrfBatched(handle, 8, a.array, 7, pivots.device, infos.device, 2));
+  if (check::throughRouse())  // of NVIDIA's documented is a negative one
+    EXPECT_STATUS(CUBLAS_STATUS_INVALID_VALUE, cublasSgetrfBatched(handle, 8, a.array, 7, pivots.device, infos.device, 2));
   EXPECT_STATUS(CUBLAS_STATUS_INVALID_VALUE, cublasSgetrfBatched(handle, 8, a.array, 8, pivots.device, infos.device, -2));
   EXPECT_STATUS(CUBLAS_STATUS_INVALID_VALUE, cublasSgetrsBatched(handle, CUBLAS_OP_N, 8, 3, a.read(), 7, pivots.device, b.array, 8, &info, 2));
   EXPECT(info < 0);

@@ -66,14 +66,14 @@ void multiplySymmetric(const Batch& batch, Rows block) {
   const Rows columns = a.columnsOf(block, true);
   for (std::int64_t j = columns.first; j < columns.end; ++j) {
     const Rows rows = a.beside(j), shared{std::max(rows.first, block.first), std::min(rows.end, block.end)};
-    const T* column = &a(j, j) - j;  // counted by rows, as the matrix itself is
+    const T* column = rows.first < rows.end ? &a(rows.first, j) : nullptr;
     const T factor = x[j];
-    for (std::int64_t i = shared.first; i < shared.end; ++i) sums[i - block.first] += column[i] * factor;
+    for (std::int64_t i = shared.first; i < shared.end; ++i) sums[i - block.first] += column[i - rows.first] * factor;
     if (j < block.first || j >= block.end) continue;
-    T sum{};
-    if constexpr (kComplex<T>) sum = (hermitian ? T(column[j].real()) : column[j]) * factor;
-    else sum = column[j] * factor;
-    for (std::int64_t i = rows.first; i < rows.end; ++i) sum += (hermitian ? conjugate(column[i]) : column[i]) * x[i];
+    T sum = a(j, j);
+    if constexpr (kComplex<T>) sum = hermitian ? T(sum.real()) : sum;
+    sum *= factor;
+    for (std::int64_t i = rows.first; i < rows.end; ++i) sum += (hermitian ? conjugate(column[i - rows.first]) : column[i - rows.first]) * x[i];
     sums[j - block.first] += sum;
   }
   addTo(y, block, sums, as<T>(batch.alpha), as<T>(batch.beta));
