@@ -7,6 +7,7 @@ operation that is a kernel of PyTorch's own has to end with CUDA's error for tha
 """
 
 import argparse
+import ctypes
 import json
 import pathlib
 import sys
@@ -172,6 +173,7 @@ def products():
     check("matmul of 1024", lambda: agree(result, big @ big))
     check("streams and events", lambda: streams(a, b))
     check("a kernel of one's own", own_kernel)
+    check("a factorisation of a batch by PyTorch's handle of cuBLAS", factorised)
 
 
 def streams(a, b):
@@ -228,6 +230,21 @@ def own_kernel():
     scale(grid=(8, 1, 1), block=(128, 1, 1), args=[there, 1000, 2.5], stream=stream)
     stream.synchronize()
     return torch.equal(there.cpu(), x * 2.5)
+
+
+def factorised():
+    """cuBLAS's factorisation of a batch, by the handle that PyTorch has: torch.linalg makes the arrays of addresses by kernels of its own."""
+    blas = ctypes.CDLL("libcublas.so.13")
+    count, n = 50, 8
+    batch = torch.randn(count, n, n)
+    there = batch.cuda()
+    addresses = torch.tensor([there[i].data_ptr() for i in range(count)]).cuda()
+    pivots, infos = torch.empty(count, n, dtype=torch.int32, device="cuda"), torch.empty(count, dtype=torch.int32, device="cuda")
+    pointer = [ctypes.c_void_p(p) for p in (torch.cuda.current_blas_handle(), addresses.data_ptr(), pivots.data_ptr(), infos.data_ptr())]
+    if blas.cublasSgetrfBatched(pointer[0], n, pointer[1], n, pointer[2], pointer[3], count) != 0:
+        return False
+    wanted, exchanged = torch.linalg.lu_factor(batch.mT)  # by columns, as cuBLAS has them
+    return agree(there.cpu().mT, wanted) and torch.equal(pivots.cpu(), exchanged) and not infos.cpu().any()
 
 
 def convolutions():
