@@ -5,6 +5,7 @@
 #include "schemas/blas/lt_matmul.h"
 #include "schemas/dnn/check.h"
 #include "schemas/dnn/recurrent.h"
+#include "schemas/fft/check.h"
 
 namespace rouse::library {
 namespace {
@@ -106,6 +107,30 @@ bool dnnMemory(std::uint32_t number, std::span<const std::byte> parameters, Name
   return true;
 }
 
+bool fftMemory(std::uint32_t number, std::span<const std::byte> parameters, NamedMemory& named, std::string& why) {
+  if (number != fft::kTransformFunction) {
+    why = "LibraryCall.function = " + std::to_string(number) + ": cuFFT's is 0";
+    return false;
+  }
+  named.function = "cuFFT's transform";
+  fft::Transform transform;
+  if (!read(parameters, transform, "cuFFT", why)) return false;
+  if (const fft::Check checked = fft::check(transform); checked.verdict != fft::Verdict::runs) {
+    why = "LibraryCall: " + std::string(named.function) + ": " + checked.what;
+    return false;
+  }
+  fft::Ranges ranges;
+  if (!fft::ranges(transform, ranges)) {
+    why = "LibraryCall: " + std::string(named.function) + ": memory that is not aligned to its elements, or ends behind the last address";
+    return false;
+  }
+  for (std::uint32_t i = 0; i < ranges.count; ++i) {
+    const fft::Range& range = ranges.ranges[i];
+    named.ranges.push_back({range.operand, {range.address, range.bytes}, range.written});
+  }
+  return true;
+}
+
 }  // namespace
 
 bool namedMemory(std::uint32_t library, std::uint32_t function, std::span<const std::byte> parameters, NamedMemory& named, std::string& why) {
@@ -116,6 +141,8 @@ bool namedMemory(std::uint32_t library, std::uint32_t function, std::span<const 
       return ltMemory(function, parameters, named, why);
     case dnn::kLibrary:
       return dnnMemory(function, parameters, named, why);
+    case fft::kLibrary:
+      return fftMemory(function, parameters, named, why);
     default:
       why = "LibraryCall.library = " + std::to_string(library) + ": not served";
       return false;

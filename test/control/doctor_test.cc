@@ -71,6 +71,17 @@ TEST_CASE("names of cuDNN are the pool's, too") {
   CHECK(found.unknown.empty());
 }
 
+TEST_CASE("names of cuFFT are the pool's, too") {
+  const Diagnosis found = diagnose(program("fft"));
+  CHECK(found.problems.empty());
+  CHECK(found.remarks.empty());
+  CHECK(found.verdict == Verdict::partly);
+  CHECK_THAT(found.cudaLibraries, Catch::VectorContains(std::string("libcufft.so.12")));
+  CHECK_THAT(found.imports, Catch::VectorContains(std::string("cufftPlan1d")));
+  CHECK(found.unsupported == std::vector<std::string>{"cufftXtSetGPUs"});
+  CHECK(found.unknown.empty());
+}
+
 TEST_CASE("names of the driver API are the pool's, too") {
   const Diagnosis found = diagnose(program("driver"));
   CHECK(found.problems.empty());
@@ -82,12 +93,12 @@ TEST_CASE("names of the driver API are the pool's, too") {
 }
 
 TEST_CASE("a library that goes to the driver by itself may fail when it is used, which is told") {
-  const Diagnosis found = diagnose(program("transforms"));
+  const Diagnosis found = diagnose(program("sparse"));
   CHECK(found.problems.empty());
   CHECK(found.verdict == Verdict::partly);
-  CHECK_THAT(found.cudaLibraries, Catch::VectorContains(std::string("libcufft.so.12")));
+  CHECK_THAT(found.cudaLibraries, Catch::VectorContains(std::string("libcusparse.so.12")));
   REQUIRE(found.remarks.size() == 1);
-  CHECK_THAT(found.remarks[0], Catch::Contains("libcufft.so.12"));
+  CHECK_THAT(found.remarks[0], Catch::Contains("libcusparse.so.12"));
 }
 
 TEST_CASE("compilers work as they are") {

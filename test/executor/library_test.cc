@@ -6,6 +6,7 @@
 
 #include "schemas/blas/lt_matmul.h"
 #include "schemas/dnn/recurrent.h"
+#include "schemas/fft/transform.h"
 #include "test/executor/session_fixture.h"
 
 namespace rouse::executor {
@@ -168,11 +169,45 @@ TEST_CASE_METHOD(LibraryCalls, "results and scalars may lie in pinned memory") {
   CHECK(device.taken.size() == 1);
 }
 
+TEST_CASE_METHOD(LibraryCalls, "a transform's sides and work area are the session's memory, to the last byte") {
+  const std::uint64_t begin = client.window(), end = begin + 2 * kG;
+  fft::Transform transform;
+  transform.rank = 2;
+  transform.dims[0] = 8, transform.dims[1] = 10, transform.batch = 3;
+  transform.packed = 1;
+  transform.inType = fft::Type::f32, transform.outType = transform.executionType = fft::Type::c32;
+  transform.direction = fft::Direction::forward;
+  transform.input = end - 8 * 10 * 3 * 4, transform.output = end - 8 * 6 * 3 * 8;
+  transform.workArea = end - 256, transform.workBytes = 256;
+  std::string named;
+  SECTION("all are") {}
+  SECTION("in place") { transform.input = transform.output = begin; }
+  SECTION("an input of nothing") { transform.input = 0, named = "input"; }
+  SECTION("an input whose last number is behind its memory") { transform.input += 4, named = "input"; }
+  SECTION("an output whose last number is behind its memory") { transform.output += 8, named = "output"; }
+  SECTION("an output in another function's memory") { transform.output = Client(2).window(), named = "output"; }
+  SECTION("an output in the executor's own") { transform.output = reinterpret_cast<std::uint64_t>(&device) & ~std::uint64_t{15}, named = "output"; }
+  SECTION("a work area that ends behind its memory") { transform.workBytes = 257, named = "work area"; }
+  SECTION("in place, where padded rows end behind its memory") { transform.input = transform.output = end - 8 * 10 * 3 * 4, named = "input"; }
+  SECTION("strides that lead far away") {
+    transform.packed = 0;
+    transform.in = {.embed = {8, 10}, .stride = std::int64_t{1} << 20, .distance = 1};
+    transform.out = {.embed = {8, 6}, .stride = 3, .distance = 1};
+    transform.input = begin, named = "input";
+  }
+  device.taken.clear();
+  send(wire::LibraryCall{.stream = wire::kLegacyStream, .library = fft::kLibrary, .function = fft::kTransformFunction}, std::as_bytes(std::span(&transform, 1)));
+  CHECK(fault() == "");
+  CHECK(device.taken.size() == (named.empty() ? 1u : 0u));
+  CHECK(client.latched() == (named.empty() ? CudaError::success : CudaError::illegalAddress));
+  if (!named.empty()) CHECK(client.message().find("cuFFT's transform: " + named) == 0);
+}
+
 TEST_CASE_METHOD(LibraryCalls, "what no client sends ends the connection") {
   std::string expected;
   std::uint32_t library = blas::kLibrary, function = kGemm;
   std::size_t bytes = sizeof call;
-  SECTION("a library") { library = 4, expected = "LibraryCall.library = 4"; }
+  SECTION("a library") { library = 5, expected = "LibraryCall.library = 5"; }
   SECTION("a function") { function = 5000, expected = "LibraryCall.function = 5000"; }
   SECTION("too few bytes") { bytes = 16, expected = "LibraryCall.parameters: 16 bytes"; }
   SECTION("none") { bytes = 0, expected = "LibraryCall.parameters: 0 bytes"; }
@@ -183,6 +218,8 @@ TEST_CASE_METHOD(LibraryCalls, "what no client sends ends the connection") {
     call.m = call.n = call.k = call.a.spacing = call.b.spacing = call.c.spacing = blas::kMostElements;
     expected = "LibraryCall: cublasSgemm_v2: an operand of more than";
   }
+  SECTION("of cuFFT") { library = fft::kLibrary, function = 0, expected = "LibraryCall.parameters: " + std::to_string(sizeof call) + " bytes, cuFFT's are 152"; }
+  SECTION("of cuFFT, too few") { library = fft::kLibrary, function = 0, bytes = 152, expected = "LibraryCall: cuFFT's transform: "; }
   SECTION("of cuBLASLt") { library = blas::kLtLibrary, function = 0, expected = "LibraryCall.parameters: " + std::to_string(sizeof call) + " bytes, cuBLASLt's are"; }
   SECTION("a rotation's scalars by value") {
     call = {};

@@ -38,14 +38,15 @@ const Library kLibraries[] = {
     {"libcublasLt.so.13", ROUSE_CUBLASLT, ROUSE_TOOLKIT_CUBLASLT, rouse::api::kCublasltNames - rouse::api::kCublasNames,
      rouse::api::kCudnnNames - rouse::api::kCublasltNames, 150},
     {"libcudnn.so.9", ROUSE_CUDNN, ROUSE_CUDNN_NAMES "/libcudnn.so.9.txt", rouse::api::kCudnnNames - rouse::api::kCublasNames,
-     rouse::api::kCudaNames - rouse::api::kCudnnNames, 200},
+     rouse::api::kCufftNames - rouse::api::kCudnnNames, 200},
+    {"libcufft.so.12", ROUSE_CUFFT, ROUSE_CUFFT_NAMES, rouse::api::kCufftNames - rouse::api::kCublasNames, rouse::api::kCudaNames - rouse::api::kCufftNames, 50},
 };
 const char* const kCudnnParts[] = {"ops", "cnn", "adv", "graph", "ext", "heuristic", "engines_precompiled", "engines_runtime_compiled", "engines_tensor_ir"};
 
 }  // namespace
 
 TEST_CASE("a library exports NVIDIA's names and version nodes, no more and no fewer", "[libraries][abi]") {
-  const Library& library = kLibraries[GENERATE(0, 1, 2)];
+  const Library& library = kLibraries[GENERATE(0, 1, 2, 3)];
   CAPTURE(library.name);
   const auto theirs = exportsOf(library.theirs), ours = exportsOf(library.ours);
   CHECK(theirs.size() > library.least);
@@ -54,7 +55,7 @@ TEST_CASE("a library exports NVIDIA's names and version nodes, no more and no fe
 }
 
 TEST_CASE("every name that a library exports has a number", "[libraries][abi]") {
-  const Library& library = kLibraries[GENERATE(0, 1, 2)];
+  const Library& library = kLibraries[GENERATE(0, 1, 2, 3)];
   std::set<std::string> described;
   for (std::size_t i = library.first; i < library.first + library.count; ++i)
     described.insert("T " + std::string(rouse::api::kLibraryNames[i]) + "@@" + library.name);
@@ -98,13 +99,14 @@ TEST_CASE("numbers of names: the runtime's first, then the libraries'", "[librar
   CHECK(kAllNames[kCublasNames] == kLibraryNames[0]);
   CHECK(kAllNames[kCublasltNames].substr(0, 8) == "cublasLt");
   CHECK(kAllNames[kCudnnNames].substr(0, 5) == "cudnn");
+  CHECK(kAllNames[kCufftNames].substr(0, 5) == "cufft");
   CHECK(kAllSupported[kApiNameCount - 1] == kApiSupported[kApiNameCount - 1]);
   CHECK(std::ranges::count(kLibrarySupported, true) > 400);
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(__clang__)
 TEST_CASE("a library needs the runtime and the C library", "[libraries][abi]") {
-  const Library& library = kLibraries[GENERATE(0, 1, 2)];
+  const Library& library = kLibraries[GENERATE(0, 1, 2, 3)];
   const auto readelf = rouse::test::shell("readelf -d '" + std::string(library.ours) + "'");
   REQUIRE(readelf.status == 0);
   std::istringstream lines(readelf.output);
