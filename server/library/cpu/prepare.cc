@@ -6,6 +6,7 @@
 #include "server/library/cpu/batch.h"
 #include "server/library/cpu/dnn/graph.h"
 #include "server/library/cpu/dnn/recurrent.h"
+#include "server/library/cpu/fft/job.h"
 #include "server/library/cpu/lt_matmul.h"
 
 namespace rouse::library::cpu {
@@ -55,6 +56,12 @@ Result<std::unique_ptr<Job>> prepare(std::uint32_t library, std::uint32_t functi
     if (function != dnn::kGraphFunction || !dnn::takeApart(parameters, parts))
       return Error{CudaError::invalidValue, "no graph of cuDNN"};
     return makeGraph(std::move(parts));
+  }
+  if (library == fft::kLibrary) {
+    fft::Transform transform;
+    if (function != fft::kTransformFunction || parameters.size() != sizeof transform) return Error{CudaError::invalidValue, "no transform of cuFFT"};
+    std::memcpy(&transform, parameters.data(), sizeof transform);
+    return makeTransform(transform);
   }
   return Error{CudaError::notSupported, "library " + std::to_string(library) + " is not served on the CPU device"};
 }
