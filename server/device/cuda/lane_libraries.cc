@@ -30,7 +30,7 @@ Lane::Step Lane::step(LibraryOperation& operation) {
     auto calling = std::make_shared<Calling>(libraries_, kind);
     calling->call = owner_.gpu->libraryCalls.begin([calling = calling.get(), &libraries, stream = stream_, operation]() -> Status {
       if (calling->handle == nullptr) {
-        auto taken = libraries.take(stream);
+        auto taken = libraries.take(stream, operation.library);
         if (!taken) return taken.error();
         calling->handle = *taken;
       }

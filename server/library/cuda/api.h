@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "server/library/cuda/dnn_calls.h"
+#include "server/library/cuda/fft_calls.h"
 #include "server/library/cuda/real_libraries.h"
 
 namespace rouse::library::cuda {
@@ -45,7 +46,7 @@ struct LtApi {
 };
 
 struct Handle {
-  cublasHandle_t handle = nullptr;
+  cublasHandle_t handle = nullptr;  // none: only cuFFT has been called with it
   cudaStream_t stream = nullptr;
   // As it is set in the library; what a fresh handle has.
   cublasPointerMode_t pointerMode = CUBLAS_POINTER_MODE_HOST;
@@ -54,11 +55,14 @@ struct Handle {
   std::int32_t multiprocessors = 0;
   blas::Emulation emulation;
   std::uint64_t workspace = 0, workspaceBytes = 0;
+  bool blasHasStream = false;  // that is `stream`
   cudnnHandle_t dnn = nullptr;  // from the first graph on
   bool dnnHasStream = false;     // and that is `stream`
   Workspace own;                  // of cuDNN, with its handle
   std::vector<Workspace> larger;  // of plans that need more; the largest is the last
   DnnPlans plans;
+  FftPlans transforms;
+  std::vector<Workspace> ofTransforms;  // the largest is the last; what is queued works in the others
   std::unordered_set<std::uint64_t> known;  // kinds of calls
 };
 

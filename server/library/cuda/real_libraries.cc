@@ -114,6 +114,18 @@ Result<std::unique_ptr<LtApi>> loadLt() {
   return api;
 }
 
+Result<std::unique_ptr<FftApi>> loadFft() {
+  auto library = open(kFftVariable, "libcufft.so.12", "cuFFT");
+  if (!library) return library.error();
+  auto api = std::make_unique<FftApi>();
+  std::string missing;
+#define ROUSE_FFT_FIND(name) find(*library, #name, api->name, missing);
+  ROUSE_FFT_NAMES(ROUSE_FFT_FIND)
+#undef ROUSE_FFT_FIND
+  if (!missing.empty()) return lacks("libcufft.so.12", missing);
+  return api;
+}
+
 // A scalar as the library takes it: its address in the device's memory, or that of a copy here. The copy is aligned as any of its types must be: a
 // cuDoubleComplex is to 16 bytes (vector_types.h), so that the library may load it in one piece, which ends the process where it is not. In a call as it
 // travels a scalar lies at any multiple of 8.
@@ -223,8 +235,10 @@ void RealLibraries::workIn(std::unique_ptr<WorkMemory> memory) { memory_ = std::
 
 void RealLibraries::end() {
   for (const auto& each : all_) {
-    blas_->cublasDestroy_v2(each->handle);
+    if (each->handle != nullptr) blas_->cublasDestroy_v2(each->handle);
     each->plans = {};
+    if (fft_.there()) each->transforms.destroy(*fft_);
+    for (const Workspace& area : each->ofTransforms) memory_->give(area.address, area.bytes);
     if (each->dnn != nullptr) dnn_->cudnnDestroy(each->dnn);
     if (each->own.bytes != 0) memory_->give(each->own.address, each->own.bytes);
     for (const Workspace& larger : each->larger) memory_->give(larger.address, larger.bytes);
@@ -233,9 +247,11 @@ void RealLibraries::end() {
   all_.clear();
 }
 
-Result<Handle*> RealLibraries::take(CUstream_st* stream) {
+Result<Handle*> RealLibraries::take(CUstream_st* stream, std::uint32_t library) {
   Handle* handle = nullptr;
-  if (const Status loaded = blas_.load(loadBlas); !loaded) return loaded.error();
+  // Who only transforms needs no cuBLAS, whose handle takes time and device memory.
+  const bool blas = library != fft::kLibrary;
+  if (const Status loaded = blas ? blas_.load(loadBlas) : fft_.load(loadFft); !loaded) return loaded.error();
   {
     const std::lock_guard lock(mutex_);
     if (!free_.empty()) {
@@ -244,20 +260,36 @@ Result<Handle*> RealLibraries::take(CUstream_st* stream) {
     }
   }
   if (handle == nullptr) {
-    auto fresh = std::make_unique<Handle>();
-    if (const cublasStatus_t status = blas_->cublasCreate_v2(&fresh->handle); status != CUBLAS_STATUS_SUCCESS)
-      return Error{CudaError::memoryAllocation, std::string("cublasCreate: ") + blas_->cublasGetStatusName(status)};
     const std::lock_guard lock(mutex_);
-    handle = all_.emplace_back(std::move(fresh)).get();
-  }
-  if (const cublasStatus_t status = blas_->cublasSetStream_v2(handle->handle, stream); status != CUBLAS_STATUS_SUCCESS) {
-    give(handle);
-    return Error{errorOf(status), std::string("cublasSetStream: ") + blas_->cublasGetStatusName(status)};
+    handle = all_.emplace_back(std::make_unique<Handle>()).get();
   }
   handle->stream = stream;
   handle->workspace = handle->workspaceBytes = 0;
-  handle->dnnHasStream = false;  // another stream may be where an ended one was
+  handle->blasHasStream = handle->dnnHasStream = false;  // another stream may be where an ended one was
+  handle->transforms.forgetStreams();
+  if (blas) {
+    if (const Status ready = readyBlas(*handle); !ready) {
+      give(handle);
+      return ready.error();
+    }
+  }
   return handle;
+}
+
+Status RealLibraries::readyBlas(Handle& handle) {
+  if (const Status loaded = blas_.load(loadBlas); !loaded) return loaded;
+  if (handle.handle == nullptr) {
+    if (const cublasStatus_t status = blas_->cublasCreate_v2(&handle.handle); status != CUBLAS_STATUS_SUCCESS) {
+      handle.handle = nullptr;
+      return Error{CudaError::memoryAllocation, std::string("cublasCreate: ") + blas_->cublasGetStatusName(status)};
+    }
+  }
+  if (!handle.blasHasStream) {
+    if (const cublasStatus_t status = blas_->cublasSetStream_v2(handle.handle, handle.stream); status != CUBLAS_STATUS_SUCCESS)
+      return Error{errorOf(status), std::string("cublasSetStream: ") + blas_->cublasGetStatusName(status)};
+    handle.blasHasStream = true;
+  }
+  return {};
 }
 
 void RealLibraries::give(Handle* handle) {
@@ -288,11 +320,32 @@ Status RealLibraries::call(Handle& handle, std::uint32_t library, std::uint32_t 
     return callDnn(handle, parameters);
   } else if (library == dnn::kLibrary && function == dnn::kRecurrentFunction) {
     return callRecurrent(handle, parameters);
+  } else if (library == fft::kLibrary) {
+    fft::Transform transform;
+    if (copied(transform) && function == fft::kTransformFunction) return callFft(handle, transform);
   }
   return Error{CudaError::notSupported, "library " + std::to_string(library) + ", function " + std::to_string(function) + ": not served"};
 }
 
+Status RealLibraries::callFft(Handle& handle, const fft::Transform& transform) {
+  if (const Status loaded = fft_.load(loadFft); !loaded) return loaded;
+  return handle.transforms.run(*fft_, handle.stream, transform, [&](std::uint64_t bytes) -> Result<std::uint64_t> {
+    std::vector<Workspace>& areas = handle.ofTransforms;
+    if (!areas.empty() && areas.back().bytes >= bytes) return areas.back().address;
+    if (!memory_) return Error{CudaError::memoryAllocation, "cuFFT's work area of " + std::to_string(bytes) + " bytes: none is given"};
+    // So that there are few of them, each is at least twice as large, where there is so much.
+    const std::uint64_t twice = areas.empty() ? 0 : 2 * areas.back().bytes;
+    std::uint64_t wanted = std::max(bytes, twice);
+    auto taken = memory_->take(wanted);
+    if (!taken && wanted > bytes) taken = memory_->take(wanted = bytes);
+    if (!taken) return Error{taken.error().code, "cuFFT's work area of " + std::to_string(bytes) + " bytes: " + taken.error().message};
+    areas.push_back({*taken, wanted});
+    return *taken;
+  });
+}
+
 Status RealLibraries::callBlas(Handle& handle, blas::Function function, const blas::Call& call) {
+  if (const Status ready = readyBlas(handle); !ready) return ready;
   const blas::FunctionInfo& info = blas::info(function);
   cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
   const auto set = [&](auto& has, auto wanted, auto&& setter) {
@@ -399,6 +452,7 @@ Status RealLibraries::runGraph(Handle& handle, const dnn::Parts& parts, Workspac
 }
 
 Status RealLibraries::callLt(Handle& handle, const blas::LtMatmul& call) {
+  if (const Status ready = readyBlas(handle); !ready) return ready;
   if (const Status loaded = lt_.load(loadLt); !loaded) return loaded;
   cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
   const auto tried = [&](cublasStatus_t result) {

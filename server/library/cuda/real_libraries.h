@@ -1,4 +1,4 @@
-// NVIDIA's cuBLAS, cuBLASLt and cuDNN, opened at run time: one binary runs with or without them. Their handles are one a stream at a time: cuBLAS's
+// NVIDIA's cuBLAS, cuBLASLt, cuDNN and cuFFT, opened at run time: one binary runs with or without them. Their handles are one a stream at a time: cuBLAS's
 // results depend on what else its handle does, and its own workspace is used in its stream's order.
 //
 // The calling thread has the GPU's context bound (its primary one, which the libraries use, too). Any thread, several at a time, but one at a time with one handle.
@@ -17,6 +17,7 @@
 #include "schemas/base/result.h"
 #include "schemas/blas/lt_matmul.h"
 #include "schemas/dnn/check.h"
+#include "schemas/fft/transform.h"
 
 struct CUstream_st;
 
@@ -26,6 +27,7 @@ namespace rouse::library::cuda {
 inline constexpr const char* kBlasVariable = "ROUSE_LIBCUBLAS";
 inline constexpr const char* kLtVariable = "ROUSE_LIBCUBLASLT";
 inline constexpr const char* kDnnVariable = "ROUSE_LIBCUDNN";
+inline constexpr const char* kFftVariable = "ROUSE_LIBCUFFT";
 
 // Device memory for libraries to work in, beside any program's. Any thread.
 class WorkMemory {
@@ -51,7 +53,8 @@ struct BlasApi;
 struct LtApi;
 struct DnnApi;
 struct RecurrentApi;
-struct Handle;  // of cuBLAS, and what is set in it; and of cuDNN
+struct FftApi;
+struct Handle;  // of cuBLAS, and what is set in it; of cuDNN; and plans of cuFFT
 
 // What a call is but for where its memory lies: its bytes, of which words that are addresses in `windows` count only as far as they are aligned. What a library does for the
 // first time for a call (make a plan, compile, load kernels) it has done for others of that kind.
@@ -73,6 +76,7 @@ class Opened {
     there_.store(true, std::memory_order_release);
     return {};
   }
+  bool there() const { return there_.load(std::memory_order_acquire); }
   const Api* operator->() const { return api_.get(); }
   const Api& operator*() const { return *api_; }
 
@@ -100,7 +104,8 @@ class RealLibraries {
   void end();
 
   // A stream's own until it is given back, when the stream has ended. notSupported, with what to do about it, where the library is not there.
-  Result<Handle*> take(CUstream_st* stream);
+  // `library`: whose call it is taken for.
+  Result<Handle*> take(CUstream_st* stream, std::uint32_t library = blas::kLibrary);
   void give(Handle* handle);
 
   // Whether such a call has been made with the handle. `knows`: it has.
@@ -115,6 +120,9 @@ class RealLibraries {
   Status callLt(Handle& handle, const blas::LtMatmul& call);
   Status callDnn(Handle& handle, std::span<const std::byte> parameters);
   Status callRecurrent(Handle& handle, std::span<const std::byte> parameters);
+  Status callFft(Handle& handle, const fft::Transform& transform);
+  // Makes cuBLAS's own handle, in its stream.
+  Status readyBlas(Handle& handle);
   // Makes cuDNN's own handle, in its stream.
   Status readyDnn(Handle& handle);
   // whole: the program's graph, no step of it; its plan may take more memory.
@@ -123,11 +131,11 @@ class RealLibraries {
   Workspace workspaceOf(Handle& handle, std::uint64_t bytes);
 
   std::unique_ptr<WorkMemory> memory_;
-  // `blas_` is there before there is a handle.
   Opened<BlasApi> blas_;
   Opened<LtApi> lt_;
   Opened<DnnApi> dnn_;
   Opened<RecurrentApi> recurrent_;
+  Opened<FftApi> fft_;
   std::mutex mutex_;  // of what follows
   std::vector<std::unique_ptr<Handle>> all_;
   std::vector<Handle*> free_;
