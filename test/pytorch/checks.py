@@ -315,6 +315,45 @@ def attention_gradients(q, k, v, gradient, causal):
     return torch.autograd.grad(attended(*inputs, is_causal=causal), inputs, gradient)
 
 
+def transforms():
+    """By cuFFT. Norms that divide are a kernel of PyTorch's own, and so are spectra of real signals with both halves."""
+    z = torch.randn(6, 40, dtype=torch.cfloat)
+    x = torch.randn(6, 40)
+    for dtype in (torch.cfloat, torch.cdouble):
+        same(f"fft {str(dtype)[6:]}", torch.fft.fft, z.to(dtype))
+        same(f"ifft {str(dtype)[6:]}", lambda t: torch.fft.ifft(t, norm="forward"), z.to(dtype))
+    for dtype in (torch.float, torch.double):
+        same(f"rfft {str(dtype)[6:]}", torch.fft.rfft, x.to(dtype))
+        same(f"irfft {str(dtype)[6:]}", lambda t: torch.fft.irfft(t, norm="forward"), torch.fft.rfft(x.to(dtype)))
+    same("fft of a prime length", torch.fft.fft, torch.randn(3, 1009, dtype=torch.cfloat))
+    same("fft along the first dimension", lambda t: torch.fft.fft(t, dim=0), z)
+    same("fft2", torch.fft.fft2, torch.randn(4, 24, 30, dtype=torch.cfloat))
+    same("fftn of three dimensions", torch.fft.fftn, torch.randn(8, 9, 10, dtype=torch.cfloat))
+    same("fftn of four dimensions", torch.fft.fftn, torch.randn(4, 5, 6, 7, dtype=torch.cfloat))
+    same("rfft2", torch.fft.rfft2, torch.randn(4, 24, 30))
+    same("irfft2", lambda t: torch.fft.irfft2(t, norm="forward"), torch.fft.rfft2(torch.randn(4, 24, 30)))
+    same("irfft of odd length", lambda t: torch.fft.irfft(t, n=39, norm="forward"), torch.fft.rfft(torch.randn(6, 39)))
+    same("gradient of fft", gradient_of_fft, z, z.flip(0))
+    same("stft", lambda t: torch.stft(t, n_fft=64, hop_length=16, center=False, return_complex=True), torch.randn(400))
+    check("fft of halves", halves)
+    kernel("ifft that divides", torch.fft.ifft, z)
+    kernel("stft with a window", lambda t, w: torch.stft(t, n_fft=64, hop_length=16, window=w, return_complex=True), torch.randn(400), torch.hann_window(64))
+    kernel("istft", lambda s, w: torch.istft(s, n_fft=64, hop_length=16, window=w), torch.stft(torch.randn(400), 64, 16, window=torch.hann_window(64), return_complex=True),
+           torch.hann_window(64))
+
+
+def gradient_of_fft(signal, gradient):
+    signal = signal.detach().requires_grad_()
+    return torch.autograd.grad(torch.fft.fft(signal), signal, gradient)[0]
+
+
+def halves():
+    """PyTorch has none of these on the processor."""
+    parts = torch.randn(3, 64, 2).half()
+    got = torch.view_as_real(torch.fft.fft(torch.view_as_complex(parts).cuda()))
+    return agree(got, torch.view_as_real(torch.fft.fft(torch.view_as_complex(parts.float()))).half())
+
+
 def convolution_relu(x, w, bias):
     if x.is_cuda:
         return torch.cudnn_convolution_relu(x, w, bias, (1, 1), (1, 1), (1, 1), 1)
@@ -369,7 +408,7 @@ def main():
     options = parser.parse_args()
     figures["resident_after_import_mib"] = resident()
     torch.manual_seed(0)
-    for part in (devices, memory, products, convolutions, attention, kernels):
+    for part in (devices, memory, products, convolutions, attention, transforms, kernels):
         try:
             part()
         except Exception:  # noqa: BLE001
