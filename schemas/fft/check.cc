@@ -26,10 +26,17 @@ Wide reachOf(const Transform& transform, bool output) {
   return times(last + 1, bytesOf(output ? transform.outType : transform.inType));
 }
 
-Check checkLayout(const Transform& transform, const Layout& layout, const char* what) {
-  for (std::uint32_t axis = 1; axis < transform.rank; ++axis)
-    if (layout.embed[axis] < 1) return {Verdict::invalidSize, what};
-  if (layout.stride < 1 || (transform.batch > 1 && layout.distance < 0)) return {Verdict::invalidValue, what};
+// What is read may be read again for another element; results have places of their own, as far as that is seen at once.
+Check checkLayout(const Transform& transform, bool output) {
+  const Layout& layout = output ? transform.out : transform.in;
+  const char* const what = output ? "the output's layout" : "the input's layout";
+  bool several = false;  // rows along this axis
+  for (std::uint32_t axis = 0; axis < transform.rank; ++axis) {
+    const std::int64_t size = sizeOf(transform, output, axis);
+    if (axis != 0 && layout.embed[axis] < (output && several ? size : 1)) return {Verdict::invalidSize, what};
+    several = several || size > 1;
+  }
+  if (layout.stride < 1 || (transform.batch > 1 && layout.distance < (output ? 1 : 0))) return {Verdict::invalidValue, what};
   return {};
 }
 
@@ -98,8 +105,8 @@ Check check(const Transform& transform) {
   } else {
     for (std::uint32_t axis = transform.rank; axis < kMostRank; ++axis)
       if (transform.in.embed[axis] != 0 || transform.out.embed[axis] != 0) return {Verdict::invalidValue, "an embed behind the rank"};
-    if (const Check in = checkLayout(transform, transform.in, "the input's layout"); in.verdict != Verdict::runs) return in;
-    if (const Check out = checkLayout(transform, transform.out, "the output's layout"); out.verdict != Verdict::runs) return out;
+    if (const Check in = checkLayout(transform, false); in.verdict != Verdict::runs) return in;
+    if (const Check out = checkLayout(transform, true); out.verdict != Verdict::runs) return out;
   }
   // How much there is to compute, too, is bounded by what there is of memory: an input may lie in less than it has elements.
   Wide elements = transform.batch;

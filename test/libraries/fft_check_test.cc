@@ -102,6 +102,13 @@ TEST_CASE("what no element lies behind is not looked at: embeds of one row, a ba
   CHECK(rangesOf(transform).ranges[0].bytes == (9 * 2 + 1) * 8);
 }
 
+TEST_CASE("an input may repeat its elements", "[fft]") {
+  Transform transform = advanced();
+  transform.in.distance = 0;
+  transform.in.embed[1] = 1;
+  CHECK(rangesOf(transform).ranges[0].bytes == ((5 + 9) * 2 + 1) * 8);
+}
+
 TEST_CASE("memory must be aligned to numbers, and end", "[fft]") {
   Ranges found;
   Transform transform = complexes();
@@ -138,6 +145,8 @@ TEST_CASE("what is wrong with a transform is said as cuFFT says it", "[fft]") {
       {[](Transform& t) { t.out.stride = 1; }, Verdict::invalidValue, "a layout of what is packed"},
       {[](Transform& t) { t = advanced(), t.in.stride = 0; }, Verdict::invalidValue, "the input's layout"},
       {[](Transform& t) { t = advanced(), t.out.distance = -1; }, Verdict::invalidValue, "the output's layout"},
+      {[](Transform& t) { t = advanced(), t.out.distance = 0; }, Verdict::invalidValue, "the output's layout"},
+      {[](Transform& t) { t = advanced(), t.out.embed[1] = 9; }, Verdict::invalidSize, "the output's layout"},
       {[](Transform& t) { t = advanced(), t.in.embed[1] = 0; }, Verdict::invalidSize, "the input's layout"},
       {[](Transform& t) { t = advanced(), t.in.embed[2] = 1; }, Verdict::invalidValue, "an embed behind the rank"},
       {[](Transform& t) { t.dims[0] = std::numeric_limits<std::int64_t>::max(); }, Verdict::invalidSize, "more elements than memory can hold"},
@@ -153,7 +162,7 @@ TEST_CASE("what is wrong with a transform is said as cuFFT says it", "[fft]") {
        },
        Verdict::unsupported, "a stride of 16-bit real numbers"},
   };
-  const Case& chosen = cases[GENERATE(range(0, 27))];
+  const Case& chosen = cases[GENERATE(range(0, 29))];
   Transform transform = complexes();
   REQUIRE(check(transform).verdict == Verdict::runs);
   chosen.change(transform);

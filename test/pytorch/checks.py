@@ -408,7 +408,7 @@ def main():
     options = parser.parse_args()
     figures["resident_after_import_mib"] = resident()
     torch.manual_seed(0)
-    for part in (devices, memory, products, convolutions, attention, transforms, kernels):
+    for part in (devices, memory, products, convolutions, transforms, attention, kernels):
         try:
             part()
         except Exception:  # noqa: BLE001
