@@ -295,7 +295,7 @@ TEST_CASE_METHOD(Cudnn, "descriptors of cuDNN: destroyed, made up, taken for eac
 TEST_CASE_METHOD(Cudnn, "unsupported names of cuDNN say so, and are counted", "[libraries][cudnn]") {
   using namespace rouse::api;
   int unsupported = 0;
-  for (std::uint32_t id = kCudnnNames; id < kCudaNames; ++id) {
+  for (std::uint32_t id = kCudnnNames; id < kCufftNames; ++id) {
     if (kAllSupported[id]) continue;
     const std::string name(kAllNames[id]);
     CAPTURE(name);
