@@ -4,6 +4,7 @@
 #include <cufftXt.h>
 
 #include <cstdint>
+#include <initializer_list>
 #include <new>
 #include <optional>
 

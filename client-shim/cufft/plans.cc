@@ -20,8 +20,12 @@ cufftResult make(cufftHandle handle, fft::Transform transform, std::size_t* work
     plan->workBytes = workBytesOf(*plan);
     if (const cufftResult allocated = allocate(*plan); allocated != CUFFT_SUCCESS) return allocated;
     const cufftResult result = with(handle, [&](Plan& there) {
-      if (there.made) return CUFFT_INVALID_PLAN;
-      there = *plan;
+      if (there.made) return CUFFT_INVALID_PLAN;  // by another thread, meanwhile
+      there.transform = plan->transform;
+      there.made = true;
+      there.workBytes = plan->workBytes;
+      there.allocated = plan->allocated;
+      there.workArea = plan->workArea;
       return CUFFT_SUCCESS;
     });
     if (result != CUFFT_SUCCESS) release(*plan);

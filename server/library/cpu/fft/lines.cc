@@ -37,11 +37,7 @@ std::int64_t largestPrime(std::int64_t number) {
 }
 
 std::shared_ptr<const LineTransform> make(LineKind kind, bool isDouble, std::int64_t length) {
-  std::shared_ptr<LineTransform> made(makeLinesHere()(kind, isDouble, static_cast<std::size_t>(length), kMostGroupBytes));
-  const LineCosts costs = costsOf(kind, isDouble, length);
-  made->bytes = costs.bytes;
-  made->workBytes = costs.workBytes * made->together;
-  return made;
+  return std::shared_ptr<const LineTransform>(makeLinesHere()(kind, isDouble, static_cast<std::size_t>(length), kMostGroupBytes));
 }
 
 class Kept {

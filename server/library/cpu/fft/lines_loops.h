@@ -73,7 +73,7 @@ inline __attribute__((always_inline)) auto laneOf(const V& value, std::size_t la
   else return value[lane];
 }
 
-// So many lines as V has lanes, each with `parts` numbers an element (2: complex), to visit(element, part 0 of each lane...).
+// As many lines of one side as V has lanes. `parts`: numbers of an element, 2 of complex ones.
 template <class R, class V>
 struct Group {
   static constexpr std::int64_t kBlock = 16;
@@ -88,7 +88,7 @@ struct Group {
     }
   }
 
-  // visit(element, line of the lane): element i at numbers from `i * step` on.
+  // visit(element, lane, address of its first number), of elements from `first` on.
   template <class Visit>
   void each(std::int64_t first, std::int64_t end, std::int64_t parts, Visit&& visit) const {
     if (adjacent) {
@@ -242,7 +242,6 @@ LineTransform* makeOf(LineKind kind, std::size_t length, std::uint64_t most) {
   return nullptr;
 }
 
-// most: bytes of a group of lines, beyond which they are transformed one by one.
 LineTransform* makeLines(LineKind kind, bool isDouble, std::size_t length, std::uint64_t most) {
   return isDouble ? makeOf<double>(kind, length, most) : makeOf<float>(kind, length, most);
 }
