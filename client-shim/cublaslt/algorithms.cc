@@ -4,8 +4,8 @@
 #include <cstring>
 #include <optional>
 
+#include "client-shim/cublaslt/calls.h"
 #include "client-shim/cublaslt/implementations.h"
-#include "client-shim/library/host.h"
 #include "client-shim/library/refuse.h"
 #include "schemas/blas/lt_matmul.h"
 
@@ -19,11 +19,6 @@ std::optional<Algorithm> algorithmOf(const cublasLtMatmulAlgo_t* algo) {
   Algorithm found;
   std::memcpy(&found, algo->data, sizeof found);
   return found;
-}
-
-bool isHandle(cublasLtHandle_t handle) {
-  const client::LibraryHost* host = handle != nullptr ? client::libraryHost() : nullptr;
-  return host != nullptr && host->findHandle(reinterpret_cast<std::uint64_t>(handle), kindBit(client::HandleKind::blas) | kindBit(client::HandleKind::blasLt)) != nullptr;
 }
 
 // The header: with no bytes it is asked for how many there are.
@@ -77,7 +72,7 @@ namespace impl {
 
 cublasStatus_t cublasLtMatmulAlgoGetIds(cublasLtHandle_t lightHandle, cublasComputeType_t, cudaDataType_t, cudaDataType_t, cudaDataType_t,
                                         cudaDataType_t, cudaDataType_t, int requestedAlgoCount, int algoIdsArray[], int* returnAlgoCount) {
-  if (!isHandle(lightHandle)) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (findHandle(lightHandle) == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (requestedAlgoCount <= 0 || algoIdsArray == nullptr || returnAlgoCount == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   algoIdsArray[0] = kAlgorithmId;
   *returnAlgoCount = 1;
@@ -86,7 +81,7 @@ cublasStatus_t cublasLtMatmulAlgoGetIds(cublasLtHandle_t lightHandle, cublasComp
 
 cublasStatus_t cublasLtMatmulAlgoInit(cublasLtHandle_t lightHandle, cublasComputeType_t, cudaDataType_t, cudaDataType_t, cudaDataType_t,
                                       cudaDataType_t, cudaDataType_t, int algoId, cublasLtMatmulAlgo_t* algo) {
-  if (!isHandle(lightHandle)) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (findHandle(lightHandle) == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (algo == nullptr || algoId != kAlgorithmId) return CUBLAS_STATUS_INVALID_VALUE;
   *algo = freshAlgorithm();
   return CUBLAS_STATUS_SUCCESS;

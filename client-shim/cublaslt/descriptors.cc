@@ -195,6 +195,16 @@ cublasStatus_t attribute(Preference& preference, cublasLtMatmulPreferenceAttribu
   return CUBLAS_STATUS_INVALID_VALUE;
 }
 
+cublasStatus_t attribute(TransformDesc& desc, cublasLtMatrixTransformDescAttributes_t which, Transfer transfer) {
+  switch (which) {
+    case CUBLASLT_MATRIX_TRANSFORM_DESC_SCALE_TYPE: return transfer(desc.scaleType);
+    case CUBLASLT_MATRIX_TRANSFORM_DESC_POINTER_MODE: return transfer(desc.pointerMode);
+    case CUBLASLT_MATRIX_TRANSFORM_DESC_TRANSA: return transfer(desc.transa);
+    case CUBLASLT_MATRIX_TRANSFORM_DESC_TRANSB: return transfer(desc.transb);
+  }
+  return CUBLAS_STATUS_INVALID_VALUE;
+}
+
 Layout layout(cudaDataType type, std::uint64_t rows, std::uint64_t columns, std::int64_t ld) {
   return {.type = static_cast<std::uint32_t>(type), .rows = rows, .columns = columns, .spacing = ld};
 }
@@ -202,6 +212,12 @@ Layout layout(cudaDataType type, std::uint64_t rows, std::uint64_t columns, std:
 MatmulDesc matmul(cublasComputeType_t compute, cudaDataType scale) {
   MatmulDesc desc;
   desc.computeType = static_cast<std::uint32_t>(compute);
+  desc.scaleType = static_cast<std::uint32_t>(scale);
+  return desc;
+}
+
+TransformDesc transform(cudaDataType scale) {
+  TransformDesc desc;
   desc.scaleType = static_cast<std::uint32_t>(scale);
   return desc;
 }
@@ -217,6 +233,7 @@ cublasStatus_t change(Opaque* opaque, Mark mark, Which which, Transfer transfer)
 const Layout* layoutOf(cublasLtMatrixLayout_t l) { return content<Layout>(l, Mark::layout); }
 const MatmulDesc* matmulOf(cublasLtMatmulDesc_t desc) { return content<MatmulDesc>(desc, Mark::matmul); }
 const Preference* preferenceOf(cublasLtMatmulPreference_t p) { return content<Preference>(p, Mark::preference); }
+const TransformDesc* transformOf(cublasLtMatrixTransformDesc_t desc) { return content<TransformDesc>(desc, Mark::transform); }
 
 namespace impl {
 
@@ -253,6 +270,18 @@ cublasStatus_t cublasLtMatmulDescGetAttribute(cublasLtMatmulDesc_t desc, cublasL
                                               size_t* written) {
   if (buf == nullptr && written == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   return change<MatmulDesc>(desc, Mark::matmul, attr, Transfer(buf, bytes, written));
+}
+
+cublasStatus_t cublasLtMatrixTransformDescInit_internal(cublasLtMatrixTransformDesc_t desc, size_t size, cudaDataType scale) { return initialise(desc, size, transform(scale)); }
+cublasStatus_t cublasLtMatrixTransformDescCreate(cublasLtMatrixTransformDesc_t* desc, cudaDataType scale) { return create(desc, transform(scale)); }
+cublasStatus_t cublasLtMatrixTransformDescDestroy(cublasLtMatrixTransformDesc_t desc) { return destroy<TransformDesc>(desc, Mark::transform); }
+cublasStatus_t cublasLtMatrixTransformDescSetAttribute(cublasLtMatrixTransformDesc_t desc, cublasLtMatrixTransformDescAttributes_t attr, const void* buf, size_t bytes) {
+  return change<TransformDesc>(desc, Mark::transform, attr, Transfer(buf, bytes));
+}
+cublasStatus_t cublasLtMatrixTransformDescGetAttribute(cublasLtMatrixTransformDesc_t desc, cublasLtMatrixTransformDescAttributes_t attr, void* buf, size_t bytes,
+                                                       size_t* written) {
+  if (buf == nullptr && written == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+  return change<TransformDesc>(desc, Mark::transform, attr, Transfer(buf, bytes, written));
 }
 
 cublasStatus_t cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreference_t pref, size_t size) { return initialise(pref, size, Preference{}); }

@@ -10,7 +10,7 @@
 
 namespace rouse::cublaslt {
 
-enum class Mark : std::uint32_t { none = 0, layout = 0x524c'7401, matmul = 0x524c'7402, preference = 0x524c'7403 };
+enum class Mark : std::uint32_t { none = 0, layout = 0x524c'7401, matmul = 0x524c'7402, preference = 0x524c'7403, transform = 0x524c'7404 };
 
 struct Layout {
   Mark mark = Mark::layout;
@@ -53,9 +53,18 @@ struct Preference {
 };
 static_assert(sizeof(Preference) <= sizeof(cublasLtMatmulPreferenceOpaque_t));
 
+struct TransformDesc {
+  Mark mark = Mark::transform;
+  std::uint32_t scaleType = 0;
+  std::int32_t pointerMode = CUBLASLT_POINTER_MODE_HOST;
+  std::int32_t transa = CUBLAS_OP_N, transb = CUBLAS_OP_N;
+};
+static_assert(sizeof(TransformDesc) <= sizeof(cublasLtMatrixTransformDescOpaque_t));
+
 // Null: it is null, or no live descriptor of this kind.
 const Layout* layoutOf(cublasLtMatrixLayout_t layout);
 const MatmulDesc* matmulOf(cublasLtMatmulDesc_t desc);
 const Preference* preferenceOf(cublasLtMatmulPreference_t preference);
+const TransformDesc* transformOf(cublasLtMatrixTransformDesc_t desc);
 
 }  // namespace rouse::cublaslt

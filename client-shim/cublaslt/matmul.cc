@@ -2,40 +2,14 @@
 #include <cstring>
 
 #include "client-shim/cublaslt/algorithms.h"
-#include "client-shim/cublaslt/descriptors.h"
+#include "client-shim/cublaslt/calls.h"
 #include "client-shim/cublaslt/implementations.h"
-#include "client-shim/library/handle_base.h"
-#include "client-shim/library/host.h"
 #include "client-shim/library/refuse.h"
 
 namespace rouse::cublaslt {
 namespace {
 
 constexpr const char* kConfigured = "an algorithm's tiles, stages, splits, shapes or options";
-
-template <class To>
-To narrow(std::int64_t value) {
-  return static_cast<To>(value >= 0 && value < 255 ? value : 254);
-}
-
-std::int64_t size(std::uint64_t value) { return value > static_cast<std::uint64_t>(blas::kMostElements) ? blas::kMostElements + 1 : static_cast<std::int64_t>(value); }
-
-blas::LtMatrix matrix(const Layout& layout, const void* address) {
-  return {.address = reinterpret_cast<std::uint64_t>(address),
-          .rows = size(layout.rows),
-          .columns = size(layout.columns),
-          .spacing = layout.spacing,
-          .stride = layout.stride,
-          .type = narrow<blas::Type>(layout.type),
-          .order = narrow<blas::Order>(layout.order)};
-}
-
-const library::HandleBase* findHandle(cublasLtHandle_t handle) {
-  const client::LibraryHost* host = handle != nullptr ? client::libraryHost() : nullptr;
-  if (host == nullptr) return nullptr;
-  return static_cast<const library::HandleBase*>(
-      host->findHandle(reinterpret_cast<std::uint64_t>(handle), kindBit(client::HandleKind::blas) | kindBit(client::HandleKind::blasLt)));
-}
 
 struct Layouts {
   const Layout *a, *b, *c, *d;
@@ -52,10 +26,10 @@ cublasStatus_t describe(cublasLtMatmulDesc_t computeDesc, cublasLtMatrixLayout_t
     *why = text;
     return CUBLAS_STATUS_NOT_SUPPORTED;
   };
-  call.a = matrix(*layouts.a, nullptr);
-  call.b = matrix(*layouts.b, nullptr);
-  call.c = matrix(*layouts.c, nullptr);
-  call.d = matrix(*layouts.d, nullptr);
+  call.a = matrixOf(*layouts.a, nullptr);
+  call.b = matrixOf(*layouts.b, nullptr);
+  call.c = matrixOf(*layouts.c, nullptr);
+  call.d = matrixOf(*layouts.d, nullptr);
   call.batch = layouts.d->batch;
   for (const Layout* layout : {layouts.a, layouts.b, layouts.c, layouts.d}) {
     if (layout->batch != layouts.d->batch) return CUBLAS_STATUS_INVALID_VALUE;
@@ -160,19 +134,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t
   }
   blas::Operands operands;
   if (!blas::operands(call, operands)) return CUBLAS_STATUS_INVALID_VALUE;
-  for (const blas::Range& range : operands.all())
-    if (range.address == 0) return CUBLAS_STATUS_INVALID_VALUE;
-  switch (client::libraryHost()->submit(handle->device, reinterpret_cast<std::uint64_t>(stream), blas::kLtLibrary, blas::kLtMatmulFunction,
-                                        std::as_bytes(std::span(&call, 1)))) {
-    case CudaError::success:
-      return CUBLAS_STATUS_SUCCESS;
-    case CudaError::memoryAllocation:
-      return CUBLAS_STATUS_ALLOC_FAILED;
-    case CudaError::invalidResourceHandle:
-      return CUBLAS_STATUS_INVALID_VALUE;
-    default:
-      return CUBLAS_STATUS_EXECUTION_FAILED;
-  }
+  return submit(*handle, stream, blas::kLtMatmulFunction, operands, std::as_bytes(std::span(&call, 1)));
 }
 
 cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t operationDesc, cublasLtMatrixLayout_t Adesc,

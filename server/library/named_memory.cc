@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "schemas/blas/lt_matmul.h"
+#include "schemas/blas/lt_transform.h"
 #include "schemas/dnn/check.h"
 #include "schemas/dnn/recurrent.h"
 #include "schemas/fft/check.h"
@@ -50,8 +50,14 @@ bool blasMemory(std::uint32_t number, std::span<const std::byte> parameters, Nam
 }
 
 bool ltMemory(std::uint32_t number, std::span<const std::byte> parameters, NamedMemory& named, std::string& why) {
+  if (number == blas::kLtTransformFunction) {
+    named.function = "cublasLtMatrixTransform";
+    blas::LtTransform call;
+    return read(parameters, call, "cuBLASLt's transforms", why) &&
+           found(call, blas::check(call), [](const auto& c, auto& o) { return blas::operands(c, o); }, named, why);
+  }
   if (number != blas::kLtMatmulFunction) {
-    why = "LibraryCall.function = " + std::to_string(number) + ": cuBLASLt's is 0";
+    why = "LibraryCall.function = " + std::to_string(number) + ": cuBLASLt's are 0 and 1";
     return false;
   }
   named.function = "cublasLtMatmul";

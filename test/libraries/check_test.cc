@@ -4,7 +4,7 @@
 #include <limits>
 #include <random>
 
-#include "schemas/blas/lt_matmul.h"
+#include "schemas/blas/lt_transform.h"
 
 namespace rouse::blas {
 namespace {
@@ -352,6 +352,70 @@ TEST_CASE("a product of cuBLASLt: what is refused, and its operands", "[librarie
     if (check(call).verdict != Verdict::runs) continue;
     Operands found;
     if (!blas::operands(call, found)) continue;
+    for (const Range& range : found.all()) CHECK(range.bytes <= kMostBytes);
+  }
+}
+
+TEST_CASE("a transform of cuBLASLt: what is refused, and its operands", "[libraries]") {
+  const auto plain = [] {
+    LtTransform call;
+    call.a = {.address = 0x10000, .rows = 4, .columns = 6, .spacing = 5, .stride = 100, .type = Type::f16};
+    call.b = {.address = 0x20000, .rows = 6, .columns = 4, .spacing = 7, .stride = -50, .type = Type::i8, .order = Order::rows};
+    call.c = {.address = 0x30000, .rows = 4, .columns = 6, .spacing = 6, .stride = 24, .type = Type::f32, .order = Order::rows};
+    call.transb = Transpose::transposed;
+    call.batch = 3;
+    return call;
+  };
+  LtTransform call = plain();
+  call.scalars = Scalars::inMemory;
+  call.alpha.words[0] = 0x40;
+  call.beta.words[0] = 0x80;
+  REQUIRE(check(call).verdict == Verdict::runs);
+  Operands operands;
+  REQUIRE(blas::operands(call, operands));
+  REQUIRE(operands.count == 5);
+  CHECK(find(operands, "A")->bytes == 2 * (2 * 100 + 5 * 5 + 4));
+  CHECK(find(operands, "B")->address == 0x20000 - 100);
+  CHECK(find(operands, "B")->bytes == 2 * 50 + 5 * 7 + 4);
+  CHECK(find(operands, "C")->bytes == 4 * (2 * 24 + 3 * 6 + 6));
+  CHECK(find(operands, "C")->written);
+  CHECK(find(operands, "beta")->bytes == 4);
+  call.b = {};
+  call.beta = {};
+  Operands one;
+  REQUIRE(check(call).verdict == Verdict::runs);
+  REQUIRE(blas::operands(call, one));
+  CHECK(one.count == 3);
+  struct {
+    void (*spoil)(LtTransform&);
+    Verdict verdict;
+  } cases[] = {
+      {[](LtTransform& c) { c.transb = Transpose::none; }, Verdict::invalid},
+      {[](LtTransform& c) { c.a.rows = 3; }, Verdict::invalid},
+      {[](LtTransform& c) { c.b.spacing = 3; }, Verdict::invalid},
+      {[](LtTransform& c) { c.c.spacing = 5; }, Verdict::invalid},
+      {[](LtTransform& c) { c.batch = -1; }, Verdict::invalid},
+      {[](LtTransform& c) { c.batch = 0; }, Verdict::empty},
+      {[](LtTransform& c) { c.a.order = static_cast<Order>(2); }, Verdict::unsupported},
+      {[](LtTransform& c) { c.a.type = Type::f64; }, Verdict::unsupported},
+      {[](LtTransform& c) { c.scaleType = Type::f16; }, Verdict::unsupported},
+      {[](LtTransform& c) { c.transa = static_cast<Transpose>(3); }, Verdict::invalid},
+      {[](LtTransform& c) { c.c.rows = kHuge; }, Verdict::unsupported},
+      {[](LtTransform& c) { c.a = {.address = 8, .rows = kHuge}; }, Verdict::invalid},
+  };
+  for (const auto& each : cases) {
+    LtTransform spoilt = plain();
+    each.spoil(spoilt);
+    CHECK(check(spoilt).verdict == each.verdict);
+  }
+  std::mt19937_64 random(8);
+  for (int round = 0; round < 50'000; ++round) {
+    LtTransform spoilt = plain();
+    auto* bytes = reinterpret_cast<unsigned char*>(&spoilt);
+    for (int i = 0; i < 3; ++i) bytes[random() % sizeof spoilt] = static_cast<unsigned char>(random());
+    if (check(spoilt).verdict != Verdict::runs) continue;
+    Operands found;
+    if (!blas::operands(spoilt, found)) continue;
     for (const Range& range : found.all()) CHECK(range.bytes <= kMostBytes);
   }
 }

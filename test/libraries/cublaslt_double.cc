@@ -32,6 +32,19 @@ ROUSE_EXPORTED cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLa
 ROUSE_EXPORTED cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t, cublasLtMatrixLayoutAttribute_t which, const void* value, size_t bytes) {
   return attribute("cublasLtMatrixLayoutSetAttribute", word(which), value, bytes);
 }
+ROUSE_EXPORTED cublasStatus_t cublasLtMatrixTransformDescInit_internal(cublasLtMatrixTransformDesc_t, size_t, cudaDataType scale) {
+  all().push_back({"cublasLtMatrixTransformDescInit_internal", {word(scale)}});
+  return CUBLAS_STATUS_SUCCESS;
+}
+ROUSE_EXPORTED cublasStatus_t cublasLtMatrixTransformDescSetAttribute(cublasLtMatrixTransformDesc_t, cublasLtMatrixTransformDescAttributes_t which, const void* value, size_t bytes) {
+  return attribute("cublasLtMatrixTransformDescSetAttribute", word(which), value, bytes);
+}
+// Of an absent matrix the layout is null.
+ROUSE_EXPORTED cublasStatus_t cublasLtMatrixTransform(cublasLtHandle_t handle, cublasLtMatrixTransformDesc_t, const void*, const void* a, cublasLtMatrixLayout_t la, const void*,
+                                                      const void* b, cublasLtMatrixLayout_t lb, void* c, cublasLtMatrixLayout_t, cudaStream_t stream) {
+  all().push_back({"cublasLtMatrixTransform", {word(handle), word(a), la != nullptr, word(b), lb != nullptr, word(c), word(stream)}});
+  return CUBLAS_STATUS_SUCCESS;
+}
 // The scalars and descriptors are in memory of the caller's: left out.
 ROUSE_EXPORTED cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t, const void*, const void* a, cublasLtMatrixLayout_t, const void* b,
                                              cublasLtMatrixLayout_t, const void*, const void* c, cublasLtMatrixLayout_t, void* d, cublasLtMatrixLayout_t,

@@ -103,4 +103,25 @@ TEST_CASE_METHOD(RealLt, "scales, their modes, the largest value and fast accumu
   CHECK(attributes[CUBLASLT_MATMUL_DESC_B_SCALE_MODE] == CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F);
 }
 
+TEST_CASE_METHOD(RealLt, "a transform is the same one of the real library, with the matrices that there are", "[libraries]") {
+  blas::LtTransform call;
+  call.a = {.address = 0xa000, .rows = 16, .columns = 32, .spacing = 17, .type = blas::Type::f16};
+  call.c = {.address = 0xc000, .rows = 32, .columns = 16, .spacing = 18, .stride = 600, .type = blas::Type::f32, .order = blas::Order::rows};
+  call.transa = blas::Transpose::transposed;
+  call.batch = 2;
+  REQUIRE(libraries.call(*handle, blas::kLtLibrary, blas::kLtTransformFunction, std::as_bytes(std::span(&call, 1))).ok());
+  const auto calls = takenOf(ROUSE_CUBLAS_DOUBLE);
+  std::vector<Words> laidOut;
+  std::map<std::uint64_t, std::uint64_t> attributes;
+  for (const Taken& each : calls) {
+    if (each.name == "cublasLtMatrixLayoutInit_internal") laidOut.push_back(each.arguments);
+    if (each.name == "cublasLtMatrixTransformDescSetAttribute") attributes[each.arguments[0]] = each.arguments[1];
+  }
+  CHECK(laidOut == std::vector<Words>{{CUDA_R_16F, 16, 32, 17}, {CUDA_R_32F, 32, 16, 18}});
+  CHECK(attributes[CUBLASLT_MATRIX_TRANSFORM_DESC_TRANSA] == CUBLAS_OP_T);
+  CHECK(attributes[CUBLASLT_MATRIX_TRANSFORM_DESC_POINTER_MODE] == CUBLASLT_POINTER_MODE_HOST);
+  REQUIRE(calls.back().name == "cublasLtMatrixTransform");
+  CHECK(calls.back().arguments == Words{number, 0xa000, 1, 0, 0, 0xc000, 0x77});
+}
+
 }  // namespace rouse::library::cuda

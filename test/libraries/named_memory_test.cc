@@ -48,8 +48,8 @@ TEST_CASE("calls that no client makes", "[libraries]") {
   CHECK(why.find("LibraryCall.function = 100000: cuBLAS's are 0 to ") == 0);
   CHECK(!namedMemory(blas::kLibrary, function, bytesOf(call).first(100), named, why));
   CHECK(why == "LibraryCall.parameters: 100 bytes, cuBLAS's are 328");
-  CHECK(!namedMemory(blas::kLtLibrary, 1, bytesOf(call), named, why));
-  CHECK(why == "LibraryCall.function = 1: cuBLASLt's is 0");
+  CHECK(!namedMemory(blas::kLtLibrary, 2, bytesOf(call), named, why));
+  CHECK(why == "LibraryCall.function = 2: cuBLASLt's are 0 and 1");
   blas::Call nothing = axpy();
   nothing.n = 0;
   CHECK(!namedMemory(blas::kLibrary, function, bytesOf(nothing), named, why));

@@ -8,6 +8,7 @@
 #include "server/library/cpu/dnn/recurrent.h"
 #include "server/library/cpu/fft/job.h"
 #include "server/library/cpu/lt_matmul.h"
+#include "server/library/cpu/lt_transform.h"
 
 namespace rouse::library::cpu {
 namespace {
@@ -40,6 +41,12 @@ Result<std::unique_ptr<Job>> prepareBlas(std::uint32_t number, std::span<const s
 Result<std::unique_ptr<Job>> prepare(std::uint32_t library, std::uint32_t function, std::span<const std::byte> parameters,
                                      const MappedMemory& memory) {
   if (library == blas::kLibrary) return prepareBlas(function, parameters, memory);
+  if (library == blas::kLtLibrary && function == blas::kLtTransformFunction) {
+    blas::LtTransform call;
+    if (parameters.size() != sizeof call) return Error{CudaError::invalidValue, "no transform of cuBLASLt"};
+    std::memcpy(&call, parameters.data(), sizeof call);
+    return makeLtTransform(call);
+  }
   if (library == blas::kLtLibrary) {
     blas::LtMatmul call;
     if (function != blas::kLtMatmulFunction || parameters.size() != sizeof call) return Error{CudaError::invalidValue, "no call of cuBLASLt"};

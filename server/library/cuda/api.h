@@ -43,6 +43,9 @@ struct LtApi {
   decltype(&::cublasLtMatmulDescSetAttribute) cublasLtMatmulDescSetAttribute = nullptr;
   decltype(&::cublasLtMatrixLayoutInit_internal) cublasLtMatrixLayoutInit_internal = nullptr;
   decltype(&::cublasLtMatrixLayoutSetAttribute) cublasLtMatrixLayoutSetAttribute = nullptr;
+  decltype(&::cublasLtMatrixTransform) cublasLtMatrixTransform = nullptr;
+  decltype(&::cublasLtMatrixTransformDescInit_internal) cublasLtMatrixTransformDescInit_internal = nullptr;
+  decltype(&::cublasLtMatrixTransformDescSetAttribute) cublasLtMatrixTransformDescSetAttribute = nullptr;
 };
 
 struct Handle {

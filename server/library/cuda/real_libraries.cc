@@ -110,6 +110,9 @@ Result<std::unique_ptr<LtApi>> loadLt() {
   find(*library, "cublasLtMatmulDescSetAttribute", api->cublasLtMatmulDescSetAttribute, missing);
   find(*library, "cublasLtMatrixLayoutInit_internal", api->cublasLtMatrixLayoutInit_internal, missing);
   find(*library, "cublasLtMatrixLayoutSetAttribute", api->cublasLtMatrixLayoutSetAttribute, missing);
+  find(*library, "cublasLtMatrixTransform", api->cublasLtMatrixTransform, missing);
+  find(*library, "cublasLtMatrixTransformDescInit_internal", api->cublasLtMatrixTransformDescInit_internal, missing);
+  find(*library, "cublasLtMatrixTransformDescSetAttribute", api->cublasLtMatrixTransformDescSetAttribute, missing);
   if (!missing.empty()) return lacks("libcublasLt.so.13", missing);
   return api;
 }
@@ -168,6 +171,18 @@ cublasStatus_t setEmulation(const BlasApi& api, cublasHandle_t handle, const bla
   set(api.cublasSetFixedPointEmulationMaxMantissaBitCount, has.mostMantissaBits, wanted.mostMantissaBits, wanted.mostMantissaBits);
   set(api.cublasSetFixedPointEmulationMantissaBitOffset, has.mantissaBitOffset, wanted.mantissaBitOffset, wanted.mantissaBitOffset);
   set(api.cublasSetFixedPointEmulationMantissaBitCountPointer, has.mantissaBitCount, wanted.mantissaBitCount, reinterpret_cast<int*>(wanted.mantissaBitCount));
+  return status;
+}
+
+cublasStatus_t layOut(const LtApi& api, const blas::LtMatrix& m, std::int64_t count, cublasLtMatrixLayoutOpaque_t& layout) {
+  cublasStatus_t status = api.cublasLtMatrixLayoutInit_internal(&layout, sizeof layout, static_cast<cudaDataType>(m.type), static_cast<std::uint64_t>(m.rows),
+                                                                static_cast<std::uint64_t>(m.columns), m.spacing);
+  const auto attribute = [&](cublasLtMatrixLayoutAttribute_t which, auto value) {
+    if (status == CUBLAS_STATUS_SUCCESS) status = api.cublasLtMatrixLayoutSetAttribute(&layout, which, &value, sizeof value);
+  };
+  attribute(CUBLASLT_MATRIX_LAYOUT_ORDER, static_cast<std::int32_t>(m.order));
+  attribute(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, static_cast<std::int32_t>(count));
+  attribute(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, m.stride);
   return status;
 }
 
@@ -315,7 +330,9 @@ Status RealLibraries::call(Handle& handle, std::uint32_t library, std::uint32_t 
     if (copied(call) && function < blas::kFunctionCount) return callBlas(handle, static_cast<blas::Function>(function), call);
   } else if (library == blas::kLtLibrary) {
     blas::LtMatmul call;
-    if (copied(call) && function == blas::kLtMatmulFunction) return callLt(handle, call);
+    blas::LtTransform transform;
+    if (function == blas::kLtMatmulFunction && copied(call)) return callLt(handle, call);
+    if (function == blas::kLtTransformFunction && copied(transform)) return callLtTransform(handle, transform);
   } else if (library == dnn::kLibrary && function == dnn::kGraphFunction) {
     return callDnn(handle, parameters);
   } else if (library == dnn::kLibrary && function == dnn::kRecurrentFunction) {
@@ -451,6 +468,34 @@ Status RealLibraries::runGraph(Handle& handle, const dnn::Parts& parts, Workspac
   return {};
 }
 
+Status RealLibraries::callLtTransform(Handle& handle, const blas::LtTransform& call) {
+  if (const Status loaded = lt_.load(loadLt); !loaded) return loaded;
+  cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
+  const auto tried = [&](cublasStatus_t result) {
+    if (status == CUBLAS_STATUS_SUCCESS) status = result;
+  };
+  cublasLtMatrixTransformDescOpaque_t desc;
+  tried(lt_->cublasLtMatrixTransformDescInit_internal(&desc, sizeof desc, static_cast<cudaDataType>(call.scaleType)));
+  const auto attribute = [&](cublasLtMatrixTransformDescAttributes_t which, std::int32_t value) {
+    tried(lt_->cublasLtMatrixTransformDescSetAttribute(&desc, which, &value, sizeof value));
+  };
+  attribute(CUBLASLT_MATRIX_TRANSFORM_DESC_POINTER_MODE, static_cast<std::int32_t>(call.scalars));
+  attribute(CUBLASLT_MATRIX_TRANSFORM_DESC_TRANSA, static_cast<std::int32_t>(call.transa));
+  attribute(CUBLASLT_MATRIX_TRANSFORM_DESC_TRANSB, static_cast<std::int32_t>(call.transb));
+  cublasLtMatrixLayoutOpaque_t layouts[3];
+  const blas::LtMatrix* matrices[3] = {&call.a, &call.b, &call.c};
+  for (int i = 0; i < 3; ++i)
+    if (matrices[i]->address != 0) tried(layOut(*lt_, *matrices[i], call.batch, layouts[i]));
+  const auto pointer = [](std::uint64_t address) { return reinterpret_cast<void*>(address); };
+  const auto layout = [&](int i) { return matrices[i]->address != 0 ? &layouts[i] : nullptr; };
+  const PassedScalar alpha(call.alpha, call.scalars), beta(call.beta, call.scalars);
+  if (status == CUBLAS_STATUS_SUCCESS)
+    status = lt_->cublasLtMatrixTransform(reinterpret_cast<cublasLtHandle_t>(handle.handle), &desc, alpha.pointer(), pointer(call.a.address), layout(0), beta.pointer(),
+                                          pointer(call.b.address), layout(1), pointer(call.c.address), layout(2), handle.stream);
+  if (status == CUBLAS_STATUS_SUCCESS) return {};
+  return Error{errorOf(status), std::string("cublasLtMatrixTransform: ") + blas_->cublasGetStatusName(status)};
+}
+
 Status RealLibraries::callLt(Handle& handle, const blas::LtMatmul& call) {
   if (const Status ready = readyBlas(handle); !ready) return ready;
   if (const Status loaded = lt_.load(loadLt); !loaded) return loaded;
@@ -494,15 +539,7 @@ Status RealLibraries::callLt(Handle& handle, const blas::LtMatmul& call) {
   }
   cublasLtMatrixLayoutOpaque_t layouts[4];
   const blas::LtMatrix* matrices[4] = {&call.a, &call.b, &call.c, &call.d};
-  for (int i = 0; i < 4; ++i) {
-    const blas::LtMatrix& m = *matrices[i];
-    tried(lt_->cublasLtMatrixLayoutInit_internal(&layouts[i], sizeof layouts[i], static_cast<cudaDataType>(m.type),
-                                                 static_cast<std::uint64_t>(m.rows), static_cast<std::uint64_t>(m.columns), m.spacing));
-    const auto order = static_cast<std::int32_t>(m.order), batch = static_cast<std::int32_t>(call.batch);
-    tried(lt_->cublasLtMatrixLayoutSetAttribute(&layouts[i], CUBLASLT_MATRIX_LAYOUT_ORDER, &order, sizeof order));
-    tried(lt_->cublasLtMatrixLayoutSetAttribute(&layouts[i], CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof batch));
-    tried(lt_->cublasLtMatrixLayoutSetAttribute(&layouts[i], CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &m.stride, sizeof m.stride));
-  }
+  for (int i = 0; i < 4; ++i) tried(layOut(*lt_, *matrices[i], call.batch, layouts[i]));
   const auto pointer = [](std::uint64_t address) { return reinterpret_cast<void*>(address); };
   const PassedScalar alpha(call.alpha, call.scalars), beta(call.beta, call.scalars);
   // A C that is not read does not come along (client-shim/cublaslt/matmul.cc); the library wants one all the same, and PyTorch names D.

@@ -15,7 +15,7 @@
 
 #include "schemas/base/range.h"
 #include "schemas/base/result.h"
-#include "schemas/blas/lt_matmul.h"
+#include "schemas/blas/lt_transform.h"
 #include "schemas/dnn/check.h"
 #include "schemas/fft/transform.h"
 
@@ -118,6 +118,7 @@ class RealLibraries {
  private:
   Status callBlas(Handle& handle, blas::Function function, const blas::Call& call);
   Status callLt(Handle& handle, const blas::LtMatmul& call);
+  Status callLtTransform(Handle& handle, const blas::LtTransform& call);
   Status callDnn(Handle& handle, std::span<const std::byte> parameters);
   Status callRecurrent(Handle& handle, std::span<const std::byte> parameters);
   Status callFft(Handle& handle, const fft::Transform& transform);
