@@ -45,7 +45,7 @@ CudaError ask(Device& device, const wire::TensorMapRequest& request, wire::Tenso
     const Mark reply{lease->index, lease->value + 1};
     {
       CommandQueue::Batch batch(device.queue());
-      batch.put(wire::TensorMapEncode{.destination = answer, .value = reply.value, .slot = reply.slot, .bytes = static_cast<std::uint32_t>(map->size())}, std::as_bytes(std::span(&request, 1)));
+      batch.put(wire::TensorMapEncode{.destination = answer, .value = reply.value, .slot = reply.slot}, std::as_bytes(std::span(&request, 1)));
       batch.flush();
     }
     error = session.wait(device.index(), reply);

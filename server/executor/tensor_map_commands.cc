@@ -8,6 +8,9 @@
 namespace rouse::executor {
 
 wire::DecodeStatus Session::on(const wire::TensorMapEncode& command, std::span<const std::byte> payload) {
+  if (!rangeMapped({command.destination, sizeof(wire::TensorMap)}, wire::Access::write, wire::Where::host))
+    return wire::Rejection{"TensorMapEncode.destination = " + std::to_string(command.destination) + ": " + std::to_string(sizeof(wire::TensorMap)) +
+                           " bytes there are not mapped host memory"};
   wire::TensorMapRequest request;
   std::memcpy(&request, payload.data(), sizeof request);
   const auto made = surroundings_.device.encode(request);

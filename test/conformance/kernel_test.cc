@@ -313,7 +313,7 @@ TEST_CASE("blocks of a cluster share their memory, and meet") {
   Bench bench(EACH_BACKEND());
   constexpr std::size_t kClusterLaunch = 120;  // cudaDevAttrClusterLaunch
   if (bench.device->properties().attributes[kClusterLaunch] == 0) return;  // of no GPU before sm_90
-  Kernels kernels(bench);
+  Kernels kernels(bench, loadKernels(*bench.device, "kernels_90.fatbin"));
   auto stream = bench.context->createStream(0);
   constexpr std::uint32_t kBlocks = 16, kThreads = 32;
   auto* out = reinterpret_cast<std::uint32_t*>(bench.host(kBlocks * kThreads * 4));

@@ -5,16 +5,16 @@
 
 namespace rouse::conformance {
 
-std::vector<std::byte> kernelsFatbin() {
-  std::ifstream file(besideThisProgram("conformance/kernels.fatbin"), std::ios::binary);
+std::vector<std::byte> kernelsFatbin(const std::string& name) {
+  std::ifstream file(besideThisProgram("conformance/" + name), std::ios::binary);
   REQUIRE(file);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   const auto bytes = std::as_bytes(std::span(text));
   return {bytes.begin(), bytes.end()};
 }
 
-std::shared_ptr<memory::Image> loadKernels(memory::Device& device) {
-  const auto fatbin = kernelsFatbin();
+std::shared_ptr<memory::Image> loadKernels(memory::Device& device, const std::string& name) {
+  const auto fatbin = kernelsFatbin(name);
   auto image = device.load(fatbin);
   if (!image) FAIL(image.error().message);
   return *image;

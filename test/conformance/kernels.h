@@ -9,8 +9,8 @@
 
 namespace rouse::conformance {
 
-std::vector<std::byte> kernelsFatbin();
-std::shared_ptr<memory::Image> loadKernels(memory::Device& device);
+std::vector<std::byte> kernelsFatbin(const std::string& name = "kernels.fatbin");
+std::shared_ptr<memory::Image> loadKernels(memory::Device& device, const std::string& name = "kernels.fatbin");
 
 class Kernels {
  public:
