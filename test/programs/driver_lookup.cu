@@ -46,7 +46,7 @@ int main() {
   if (check::throughRouse()) {
     find("cuGetExportTable", 13000, 0, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
     EXPECT(find("cuMemExportToShareableHandle", 13000, 0, there) != nullptr);  // refuses, and is looked up by who maps memory
-    find("cuTensorMapEncodeTiled", 13000, 0, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
+    find("cuTensorMapEncodeIm2colWide", 13000, 0, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
     find("cuMemAlloc", 3000, 0, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
     const void* table = nullptr;
     const CUuuid id = {};
