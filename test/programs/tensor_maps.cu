@@ -136,7 +136,7 @@ void testLoad(const char* name, const Tensor& tensor, const std::vector<int>& at
   std::vector<unsigned char> content(tensor.bytes());
   for (auto& byte : content) byte = static_cast<unsigned char>(random.below(256));
   unsigned char *memory = check::toDevice(content), *out = check::deviceArray<unsigned char>(tensor.sharedBytes());
-  alignas(64) CUtensorMap map;
+  CUtensorMap map;
   if (const CUresult error = tensor.encode(&map, memory); error != CUDA_SUCCESS) {
     std::printf("%s: the map cannot be made: %d\n", name, int(error));
     ++check::failures;
@@ -230,7 +230,7 @@ void testStore(const char* name, CUtensorMapDataType type, CUtensorMapSwizzle sw
   for (auto& value : content) value = T(float(random.below(64)));
   for (auto& value : tile) value = T(float(random.below(64)));
   T *memory = check::toDevice(content), *from = check::toDevice(tile);
-  alignas(64) CUtensorMap map;
+  CUtensorMap map;
   EXPECT(tensor.encode(&map, memory) == CUDA_SUCCESS);
   storeTile<kVerb><<<blocks, 64, tensor.sharedBytes()>>>(map, x, y, tensor.sharedBytes(), reinterpret_cast<const unsigned char*>(from));
   CHECK(cudaGetLastError());
@@ -301,7 +301,7 @@ void testCluster() {
   std::vector<int> content(64 * 8);
   for (std::size_t i = 0; i < content.size(); ++i) content[i] = int(i * 2654435761u >> 16);
   int *memory = check::toDevice(content), *out = check::deviceArray<int>(8 * 32);
-  alignas(64) CUtensorMap map;
+  CUtensorMap map;
   EXPECT(tensor.encode(&map, memory) == CUDA_SUCCESS);
   shareTile<<<8, 32>>>(map, out);
   CHECK(cudaGetLastError());
@@ -338,7 +338,7 @@ void testReplaced() {
   std::vector<int> first(32 * 16), second(32 * 16);
   for (std::size_t i = 0; i < first.size(); ++i) first[i] = int(i), second[i] = int(i) + 10'000;
   int *a = check::toDevice(first), *b = check::toDevice(second), *out = check::deviceArray<int>(32);
-  alignas(64) CUtensorMap map;
+  CUtensorMap map;
   EXPECT(tensor.encode(&map, a) == CUDA_SUCCESS);
   CUtensorMap* onDevice = check::deviceArray<CUtensorMap>(1);
   for (const int* memory : {a, b}) {
@@ -360,7 +360,7 @@ void testReplaced() {
 
 void testRefused() {
   int* memory = check::deviceArray<int>(4096);
-  alignas(64) CUtensorMap map;
+  CUtensorMap map;
   const auto refused = [&](const char* what, Tensor tensor, std::size_t offset = 0) {
     if (tensor.encode(&map, reinterpret_cast<char*>(memory) + offset) == CUDA_ERROR_INVALID_VALUE) return;
     std::printf("not refused: %s\n", what);

@@ -132,7 +132,7 @@ Result<wire::TensorMap> CudaDevice::encode(const wire::TensorMapRequest& r) {
   const std::lock_guard lock(gpu_->mutex);
   gpu_->makeCurrent();
   const Driver& driver = gpu_->driver();
-  alignas(64) CUtensorMap map{};
+  CUtensorMap map{};
   // NOLINTNEXTLINE(performance-no-int-to-ptr): the program's
   auto* const address = reinterpret_cast<void*>(r.address);
   const auto type = static_cast<CUtensorMapDataType>(r.type);
