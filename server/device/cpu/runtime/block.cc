@@ -2,12 +2,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdio>
 #include <cstring>
 #include <utility>
-
-#include "server/device/cpu/runtime/interruption.h"
-#include "server/device/cpu/runtime/signal_faults.h"
 
 namespace rouse::cpu {
 namespace {
@@ -23,41 +19,7 @@ constexpr std::chrono::milliseconds kPatience{200}, kMostPatience{10'000};
 constexpr std::uint64_t kPatienceRounds = 4;
 constexpr std::uint32_t kTurnsPerFairness = 256;  // switches between turns of those that come last
 
-// A number as coordinates, x first.
-void split(std::uint64_t index, std::uint32_t sizeX, std::uint32_t sizeY, std::uint32_t (&coordinates)[3]) {
-  coordinates[0] = static_cast<std::uint32_t>(index % sizeX);
-  coordinates[1] = static_cast<std::uint32_t>(index / sizeX % sizeY);
-  coordinates[2] = static_cast<std::uint32_t>(index / sizeX / sizeY);
-}
-
-std::string triple(const std::uint32_t (&value)[3]) {
-  return "[" + std::to_string(value[0]) + "," + std::to_string(value[1]) + "," + std::to_string(value[2]) + "]";
-}
-
 }  // namespace
-
-// Blocks are counted in grid order, or, in a grid of clusters, those of a cluster one after the other.
-void Block::takePlace(std::uint64_t index) {
-  const GridOptions& options = grid_->options();
-  if (cluster_ == nullptr) {
-    split(index, options.grid.x, options.grid.y, context_.ctaid);
-    return;
-  }
-  ClusterPlace& place = context_.cluster;
-  const ClusterShape& shape = options.cluster;
-  const std::uint32_t sizes[] = {shape.x, shape.y, shape.z}, grid[] = {options.grid.x, options.grid.y, options.grid.z};
-  place.blocks = static_cast<std::uint32_t>(shape.blocks());
-  place.rank = static_cast<std::uint32_t>(index % place.blocks);
-  split(place.rank, shape.x, shape.y, place.ctaid);
-  split(index / place.blocks, options.grid.x / shape.x, options.grid.y / shape.y, place.id);
-  for (int d = 0; d < 3; ++d) {
-    place.nctaid[d] = sizes[d];
-    place.count[d] = grid[d] / sizes[d];
-    context_.ctaid[d] = place.id[d] * sizes[d] + place.ctaid[d];
-  }
-  context_.clusterShared = place.rank * kClusterStride;
-  cluster_->blockBegins();
-}
 
 bool Block::begin(Grid& grid, std::uint64_t index, std::shared_ptr<Cluster> cluster) {
   grid_ = &grid;
@@ -390,26 +352,6 @@ void Block::barrier(Fiber* self, std::uint32_t id, std::uint32_t count) {
   if (!barriers_.arriveAndWait(self, id, count, live_, ready_)) suspend(self);
 }
 
-void Block::clusterArrive(Fiber* self) {
-  self->arrivedInCluster = true;
-  self->clusterPhase = cluster_->arrive();
-}
-
-void Block::clusterWait(Fiber* self) {
-  goesOn(self);
-  if (!std::exchange(self->arrivedInCluster, false)) return;
-  while (cluster_->phase() == self->clusterPhase) {
-    if (atCluster_.empty()) atClusterPhase_ = self->clusterPhase;
-    self->wait = Wait::cluster;
-    atCluster_.push(self);
-    suspend(self);
-  }
-}
-
-void Block::wakeAtCluster() {
-  if (!atCluster_.empty() && cluster_->phase() != atClusterPhase_) ready_.append(atCluster_);
-}
-
 void Block::barrierArrive(std::uint32_t id, std::uint32_t count) { barriers_.arrive(id, count, live_, ready_); }
 
 std::uint64_t Block::barrierReduce(Fiber* self, std::uint32_t id, std::uint32_t count, std::uint32_t op,
@@ -590,59 +532,6 @@ bool Block::giveUpMeetings() {
   if (any || !yielded_.empty() || !atCluster_.empty()) return any;  // whom the others wait for, or let go on
   for (std::uint32_t warp = 0; warp < warps; ++warp) any |= warps_[warp].giveUp(ready_);
   return any;
-}
-
-std::string Block::where(const ThreadContext* thread) const {
-  std::string text = "kernel " + grid_->options().kernel + ", block " + triple(context_.ctaid);
-  if (thread != nullptr) text += ", thread " + triple(thread->tid);
-  return text + ": ";
-}
-
-void Block::fail(const ThreadContext* thread, CudaError error) {
-  grid_->fail(error, where(thread) + runner_.scratch());
-  runner_.leaveForGood(runner_.current());
-}
-
-void Block::leaveStopped() {
-  runner_.leaveKernelCode();
-  runner_.leaveForGood(runner_.current());
-}
-
-void Block::failFor(const Fault& fault, const Fiber* fiber) {
-  if (fault.signal == interruptSignal()) return;  // stopped: whoever stopped it has said why
-  const bool isThread = grid_->options().code.loop == nullptr;
-  const bool misaligned = isThread ? fiber->context.misaligned != 0 : (context_.misaligned & ~kStuck) != 0;
-  Error error = describe(fault, misaligned);
-  grid_->fail(error.code, where(isThread ? &fiber->context : nullptr) + error.message);
-}
-
-void Block::failDeadlocked() {
-  std::uint32_t atBarrier[kBarriers] = {};
-  std::uint32_t inWarp = 0, inCluster = 0;
-  std::uint32_t mask = 0;
-  for (std::uint32_t thread = 0; thread < context_.threads; ++thread) {
-    const Fiber* fiber = fibers_[thread];
-    if (fiber == nullptr) continue;
-    if (fiber->wait == Wait::barrier) ++atBarrier[fiber->detail % kBarriers];
-    if (fiber->wait == Wait::cluster) ++inCluster;
-    if (fiber->wait == Wait::warp) {
-      ++inWarp;
-      mask = fiber->detail;
-    }
-  }
-  std::string text = where(nullptr) + "deadlock: ";
-  for (std::uint32_t id = 0; id < kBarriers; ++id) {
-    if (atBarrier[id] != 0) {
-      text += std::to_string(atBarrier[id]) + " threads wait at barrier " + std::to_string(id) + ", ";
-    }
-  }
-  if (inCluster != 0) text += std::to_string(inCluster) + " threads wait at the barrier of their cluster, ";
-  if (inWarp != 0) {
-    char hex[16];
-    std::snprintf(hex, sizeof hex, "0x%x", mask);
-    text += std::to_string(inWarp) + " threads wait in warp operations (mask " + hex + "), ";
-  }
-  grid_->fail(CudaError::launchFailure, text + "no thread can run");
 }
 
 void Block::abandonThreads() {
