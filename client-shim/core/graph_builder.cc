@@ -41,11 +41,10 @@ std::uint32_t GraphBuilder::command(const After& after, const Command& command, 
 
 CudaError GraphBuilder::launch(const After& after, const Kernel& kernel, const LaunchShape& shape,
                                std::span<const std::byte> block, std::uint32_t* last) {
-  if (const CudaError error = checkLaunch(kernel, shape); error != CudaError::success) return error;
+  std::uint32_t cluster = 0;
+  if (const CudaError error = checkLaunch(kernel, shape, &cluster); error != CudaError::success) return error;
   if (&kernel.module->device() != &device_) return CudaError::notSupported;
   if (block.size() != kernel.parameterBytes) return CudaError::invalidValue;
-  std::uint32_t cluster = 0;
-  if (const CudaError error = resolveCluster(kernel, shape, &cluster); error != CudaError::success) return error;
   *last = command(after,
                   wire::Launch{.module = kernel.module->wireHandle(),
                                .function = kernel.index,

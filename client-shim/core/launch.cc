@@ -103,10 +103,7 @@ CudaError resolveCluster(const Kernel& kernel, const LaunchShape& shape, std::ui
   return CudaError::success;
 }
 
-CudaError checkLaunch(const Kernel& kernel, const LaunchShape& shape) {
-  std::uint32_t cluster = 0;
-  return check(kernel, shape, &cluster);
-}
+CudaError checkLaunch(const Kernel& kernel, const LaunchShape& shape, std::uint32_t* cluster) { return check(kernel, shape, cluster); }
 
 CudaError launch(Stream& stream, const Kernel& kernel, const LaunchShape& shape, const void* const* arguments) {
   const std::size_t count = kernel.parameters.size();

@@ -31,8 +31,8 @@ struct LaunchShape {
 // kernel's is invalidResourceHandle. Then the latched error, if any; else it is queued. No heap allocation.
 CudaError launch(Stream& stream, const Kernel& kernel, const LaunchShape& shape, const void* const* arguments);
 
-// What launch() would say of the shape, wherever it is launched.
-CudaError checkLaunch(const Kernel& kernel, const LaunchShape& shape);
+// What launch() would say of the shape, wherever it is launched. `cluster`: as resolveCluster() has it.
+CudaError checkLaunch(const Kernel& kernel, const LaunchShape& shape, std::uint32_t* cluster);
 
 // The cluster that a launch of the shape runs in, as it is sent: 0 none.
 CudaError resolveCluster(const Kernel& kernel, const LaunchShape& shape, std::uint32_t* packed);

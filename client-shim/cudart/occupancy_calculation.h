@@ -44,7 +44,7 @@ std::uint32_t maxActiveBlocks(const MultiprocessorLimits& limits, const KernelNe
 bool availableDynamicShared(const MultiprocessorLimits& limits, const KernelNeeds& kernel, std::uint32_t blocks,
                             std::uint32_t blockThreads, std::uint64_t* bytes);
 
-// Clusters of so many blocks that run at once on so many multiprocessors that hold `activeBlocks` each; at least.
+// Clusters of so many blocks that run at once on so many multiprocessors that hold `activeBlocks` each; an estimate (cudaOccupancyMaxActiveClusters).
 std::uint32_t maxActiveClusters(std::uint32_t multiprocessors, std::uint32_t activeBlocks, std::uint32_t clusterBlocks);
 
 }  // namespace rouse::cudart

@@ -49,7 +49,8 @@ cudaError_t readKernel(const void* function, dim3 grid, dim3 block, unsigned sha
   client::Kernel* kernel = nullptr;
   if (const cudaError_t error = findKernel(function, device, &kernel); error != cudaSuccess) return error;
   const client::LaunchShape shape{{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, sharedBytes, cooperative, params->cluster};
-  if (const cudaError_t error = toCuda(client::checkLaunch(*kernel, shape)); error != cudaSuccess) return error;
+  std::uint32_t cluster = 0;
+  if (const cudaError_t error = toCuda(client::checkLaunch(*kernel, shape, &cluster)); error != cudaSuccess) return error;
   std::vector<std::byte> values;
   if (arguments == nullptr && extra != nullptr) {
     if (const cudaError_t error = readExtra(extra, *kernel, &values); error != cudaSuccess) return error;
