@@ -250,7 +250,7 @@ def main():
         programs.remove(program)
         emit(line="left_out", program=program.name, why=f"needs a processor with {' '.join(rules.lacking(program.needs))}")
     variants = [v for v in ("o3", "g") if (place.programs / v).is_dir()]
-    work = [(p, v) for v in variants for p in programs]
+    work = [(p, v) for v in variants for p in programs if v in p.variants]
     emit(line="begin", reference="CPU device" if options.dry_run else "native", work=[f"{v}/{p.name}" for p, v in work])
     gpus = max(1, min(options.gpus, max((p.gpus for p in programs), default=1)))
     with contextlib.ExitStack() as stack:
