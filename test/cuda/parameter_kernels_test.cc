@@ -48,7 +48,7 @@ TEST_CASE("text says nothing of code that was made for just one architecture") {
 TEST_CASE("nothing is known of text that cannot be read, or is too long") {
   CHECK(of("").names.empty());
   CHECK(of("nothing of the kind").names.empty());
-  CHECK(of(kBegin + kStores + ".visible .entry other() { wgmma.fence.sync.aligned; ret; }\n").names.empty());
+  CHECK(of(kBegin + kStores + ".visible .entry other() { tcgen05.wait::ld.sync.aligned; ret; }\n").names.empty());
   CHECK(of(kBegin + kStores + ".visible .entry cut(").names.empty());
   std::string cubin = fatbin();
   cubin.resize(cubin.size() / 2);

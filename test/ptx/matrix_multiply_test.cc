@@ -281,7 +281,7 @@ TEST_CASE("mma: what is not covered is refused by name and line") {
         "mma.sync.aligned.m16n8k8.col.row.f32.f16.f16.f32 {%f0,%f1,%f2,%f3}, {%r0,%r1}, {%r4}, {%f0,%f1,%f2,%f3};",
         "mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f32 {%r0,%r1}, {%r0,%r1}, {%r4}, {%f0,%f1,%f2,%f3};",
         "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64.rz {%d0,%d1}, {%d2}, {%d3}, {%d0,%d1};",
-        "wgmma.fence.sync.aligned;", "tcgen05.wait::ld.sync.aligned;"}) {
+        "tcgen05.wait::ld.sync.aligned;"}) {
     const std::string refusal = refusalOf(kernelAround(std::string(instruction) + "\n"));
     INFO(instruction << ": " << refusal);
     CHECK(refusal.find("line 17") != std::string::npos);

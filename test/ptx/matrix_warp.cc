@@ -38,7 +38,7 @@ std::string runWarp(const std::string& ptx, const void* in, void* out, std::uint
   if (!code) return code.error().message;
   cpu::Launch request;
   request.entry = code->entry;
-  if (inVectors() && lanes == kLanes && !apart) {
+  if (inVectors() && lanes % kLanes == 0 && !apart) {
     // Without shared memory's barriers nothing is kept between segments, so that no frames are needed.
     CHECK(code->loop != nullptr);
     CHECK(code->wholeWarps);
@@ -172,7 +172,9 @@ bool isSum(Element d, std::uint64_t bits, double c, const std::vector<double>& a
   const double largest = d == Element::f16 ? 65504 : d == Element::f64 ? 0x1.fffffffffffffp1023 : 0x1.fffffep127;
   const __float128 magnitude = sum < 0 ? -sum : sum;
   const __float128 loss = size * 0x1p-53 * static_cast<double>(a.size() + 1);
-  if (std::isinf(got)) return magnitude + loss >= static_cast<__float128>(largest) * (1 + std::ldexp(1.0, -digits)) - 1 && (got > 0) == (sum > 0);
+  // From half a unit of the last place above the largest number on.
+  const int exponent = d == Element::f16 ? 15 : d == Element::f64 ? 1023 : 127;
+  if (std::isinf(got)) return magnitude + loss >= static_cast<__float128>(largest) + std::ldexp(1.0, exponent - digits) && (got > 0) == (sum > 0);
   const __float128 difference = sum > got ? sum - got : got - sum;
   return difference <= magnitude * std::ldexp(1.0, -digits) + least + loss;
 }

@@ -19,7 +19,7 @@ inline constexpr std::uint32_t kLanes = 32;
 // registers %r<64>, %f<64> and %d<64>, %p<4>, and shared memory `tile` of 4096 bytes.
 std::string kernelAround(std::string_view body);
 
-// Runs the kernel with a warp of `lanes`; returns what the launch failed with, empty if it did not. `apart`: its lanes come apart to what they do, so it is
+// Runs the kernel with a warp of `lanes`, or several; returns what the launch failed with, empty if it did not. `apart`: its lanes come apart to what they do, so it is
 // never run as vectors.
 std::string runWarp(const std::string& ptx, const void* in, void* out, std::uint32_t lanes = kLanes, bool apart = false);
 // Whether whole warps are run as vectors.

@@ -130,6 +130,9 @@ struct KernelCode {
 // launch has failed.
 extern "C" {
 
+// A block's barriers: those that programs number, and one of each warpgroup's own.
+inline constexpr std::uint32_t kNumberedBarriers = 16, kWarpgroups = 8;
+
 // bar.sync / barrier.sync id[, count]; count 0: all threads of the block. Returns when the barrier completes.
 void rouse_cpu_barrier(ThreadContext*, std::uint32_t id, std::uint32_t count);
 // bar.arrive

@@ -12,6 +12,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <initializer_list>
 
 namespace rouse::cpu {
 
@@ -45,9 +46,13 @@ enum class MatrixVerb : std::uint8_t {
   transpose,  // movmatrix
   load,       // wmma.load
   store,      // wmma.store
+  multiplyShared,  // wgmma.mma_async, a warp's part of it: D = A * B + D, 16 rows of the 64
 };
 
 enum class MatrixRole : std::uint8_t { a, b, accumulator };
+
+// multiplyShared: of A's rows and B's columns, along k.
+inline constexpr std::uint32_t kSharedRowBytes = 32;
 
 struct MatrixOperation {
   MatrixVerb verb = MatrixVerb::multiply;
@@ -62,6 +67,9 @@ struct MatrixOperation {
   bool aColumns = false, bColumns = false;
   MatrixRole role = MatrixRole::a;  // load, store
   std::uint32_t count = 1;          // loadRows, storeRows: matrices, 1, 2 or 4
+  // multiplyShared: m is 16, n 8 to 256 by 8, k has 32 bytes; c is d. B lies in shared memory. `aColumns`: A is M-major there, `bColumns`: B is K-major.
+  bool aShared = false;   // A as well, else it is in registers
+  bool negative = false;  // what is added is the product's negative
 
   // All of it in 30 bits.
   constexpr std::uint32_t code() const {
@@ -71,6 +79,14 @@ struct MatrixOperation {
       code |= value << at;
       at += bits;
     };
+    if (verb == MatrixVerb::multiplyShared) {
+      put(n / 8 - 1, 5);
+      put(static_cast<std::uint32_t>(a), 4);
+      put(static_cast<std::uint32_t>(b), 4);
+      put(accumulatorCode(d), 2);
+      for (const bool flag : {saturate, aShared, negative, aColumns, bColumns}) put(flag, 1);
+      return code;
+    }
     put(log2(m) - 3, 2);
     put(log2(n) - 3, 2);
     put(log2(k) - 2, 3);
@@ -99,6 +115,16 @@ struct MatrixOperation {
     };
     MatrixOperation made;
     made.verb = static_cast<MatrixVerb>(take(3));
+    if (made.verb == MatrixVerb::multiplyShared) {
+      made.m = 16;
+      made.n = 8 * (take(5) + 1);
+      made.a = static_cast<MatrixElement>(take(4));
+      made.b = static_cast<MatrixElement>(take(4));
+      made.c = made.d = kAccumulators[take(2)];
+      made.k = kSharedRowBytes * 8 / bitsOf(made.a);
+      for (bool* flag : {&made.saturate, &made.aShared, &made.negative, &made.aColumns, &made.bColumns}) *flag = take(1) != 0;
+      return made;
+    }
     made.m = 8u << take(2);
     made.n = 8u << take(2);
     made.k = 4u << take(3);
@@ -149,5 +175,9 @@ struct MatrixOperation {
 //   loadRows, storeRows: up to four words at 0, the row's host address at kMatrixAddress
 //   transpose: one word; load, store: partWords()
 inline constexpr std::uint32_t kMatrixA = 8, kMatrixB = 24, kMatrixAddress = 4, kMatrixWords = 32;
+
+// Those of multiplyShared: D at 0, which is read where the word at kSharedAdds is not 0; A's registers or its descriptor; B's descriptor; the host address at which
+// the block's shared memory begins; and the first of the warp's rows among the warpgroup's.
+inline constexpr std::uint32_t kSharedA = 128, kSharedB = 132, kSharedBase = 134, kSharedAdds = 136, kSharedFirstRow = 137, kSharedWords = 138;
 
 }  // namespace rouse::cpu

@@ -168,11 +168,12 @@ class OperandCheck {
       return form.role == Role::fragmentDestination ? isDestination(element, type, form.wide)
                                                     : isSource(element, type, form.wide);
     };
-    if (operand.isMemory) return "a fragment of " + std::to_string(form.count) + " registers";
-    if (form.count == 1 && operand.kind != Operand::Kind::vector) return fits(operand) ? "" : registerOf(type);
-    if (operand.kind != Operand::Kind::vector || operand.elements.size() != form.count ||
+    const std::uint32_t count = form.byColumns ? instruction_.columns / form.count : form.count;
+    if (operand.isMemory) return "a fragment of " + std::to_string(count) + " registers";
+    if (count == 1 && operand.kind != Operand::Kind::vector) return fits(operand) ? "" : registerOf(type);
+    if (operand.kind != Operand::Kind::vector || operand.elements.size() != count ||
         !std::ranges::all_of(operand.elements, fits))
-      return "a fragment of " + std::to_string(form.count) + " registers of ." + std::string(nameOf(type));
+      return "a fragment of " + std::to_string(count) + " registers of ." + std::string(nameOf(type));
     return {};
   }
 

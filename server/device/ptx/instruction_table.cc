@@ -20,6 +20,7 @@ namespace {
 //              K and W: the same with registers that may be wider; T: a texture or surface with coordinates, M: a tensor map with them
 //              v and u: source and destination of which a byte or a half may be named
 //              F and G: a fragment of a matrix as destination and source, as many registers as the next digit says
+//              C: a warpgroup's accumulators, one register for as many columns as the next digit says
 struct Row {
   std::string_view opcode, types, modifiers, operands;
 };
@@ -444,6 +445,28 @@ constexpr Row kRows[] = {
     {"wmma", "s32 u4 u4 s32", "sync aligned mma row second_col m8n8k32 satfinite?", "F2i G1i G1i G2i"},
     {"wmma", "s32 b1 b1 s32", "sync aligned mma op_and|op_xor popc row second_col m8n8k128", "F2i G1i G1i G2i"},
 
+    // Warpgroup matrices: accumulators, A (a descriptor or registers), B's descriptor, whether there is something to add to, and signs, and what is transposed
+    {"wgmma", "f32 f16 f16", "mma_async sync aligned m64k16", "C2i sq sq sp c c c c"},
+    {"wgmma", "f32 f16 f16", "mma_async sync aligned m64k16", "C2i G4i sq sp c c c"},
+    {"wgmma", "f16 f16 f16", "mma_async sync aligned m64k16", "C4i sq sq sp c c c c"},
+    {"wgmma", "f16 f16 f16", "mma_async sync aligned m64k16", "C4i G4i sq sp c c c"},
+    {"wgmma", "f32 bf16 bf16", "mma_async sync aligned m64k16", "C2i sq sq sp c c c c"},
+    {"wgmma", "f32 bf16 bf16", "mma_async sync aligned m64k16", "C2i G4i sq sp c c c"},
+    {"wgmma", "f32 tf32 tf32", "mma_async sync aligned m64k8", "C2i sq sq sp c c"},
+    {"wgmma", "f32 tf32 tf32", "mma_async sync aligned m64k8", "C2i G4i sq sp c c"},
+    {"wgmma", "f32 e4m3,e5m2 e4m3,e5m2", "mma_async sync aligned m64k32", "C2i sq sq sp c c"},
+    {"wgmma", "f32 e4m3,e5m2 e4m3,e5m2", "mma_async sync aligned m64k32", "C2i G4i sq sp c c"},
+    {"wgmma", "f16 e4m3,e5m2 e4m3,e5m2", "mma_async sync aligned m64k32", "C4i sq sq sp c c"},
+    {"wgmma", "f16 e4m3,e5m2 e4m3,e5m2", "mma_async sync aligned m64k32", "C4i G4i sq sp c c"},
+    {"wgmma", "s32 s8,u8 s8,u8", "mma_async sync aligned m64k32 satfinite?", "C2i sq sq sp"},
+    {"wgmma", "s32 s8,u8 s8,u8", "mma_async sync aligned m64k32 satfinite?", "C2i G4i sq sp"},
+    {"wgmma", "s32 b1 b1", "mma_async sync aligned m64k256 op_and popc", "C2i sq sq sp"},
+    {"wgmma", "s32 b1 b1", "mma_async sync aligned m64k256 op_and popc", "C2i G4i sq sp"},
+    {"wgmma", "", "fence sync aligned", ""},
+    {"wgmma", "", "commit_group sync aligned", ""},
+    {"wgmma", "", "wait_group sync aligned", "c"},
+    {"setmaxnreg", "u32", "inc|dec sync aligned", "c"},
+
     // Textures and surfaces, by objects
     {"tex", "f32,u32,s32 f32,s32", "GEOMETRY v4", "F40 Ti"},
     {"tex", "f32,u32,s32 f32,s32", "level GEOMETRY v4", "F40 Ti si"},
@@ -583,11 +606,13 @@ OperandForm readOperand(const Row& row, std::string_view word) {
     case 'M':
       form.role = Role::tensor;
       break;
+    case 'C':
     case 'F':
     case 'G':
     case 'K':
     case 'W':
-      form.role = word[0] == 'F' || word[0] == 'K' ? Role::fragmentDestination : Role::fragmentSource;
+      form.byColumns = word[0] == 'C';
+      form.role = word[0] == 'C' || word[0] == 'F' || word[0] == 'K' ? Role::fragmentDestination : Role::fragmentSource;
       form.wide = word[0] == 'K' || word[0] == 'W';
       if (word.size() < 2 || word[1] < '1' || word[1] > '8') badRow(row, word);
       form.count = static_cast<std::uint8_t>(word[1] - '0');

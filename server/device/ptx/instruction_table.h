@@ -48,6 +48,7 @@ struct OperandForm {
   bool optional = false;
   Type second = Type::none;  // type of an optional second destination, d|p
   std::uint8_t count = 0;    // of registers in a fragment
+  bool byColumns = false;    // count is that of columns a register, of a warpgroup's accumulators
   bool wide = false;         // which may be wider than the type
   bool part = false;         // a byte or a half of the register may be named
 };

@@ -59,6 +59,9 @@ namespace rouse::ptx {
                       X(m16n8k32, "m16n8k32") X(m16n8k64, "m16n8k64") X(m16n8k128, "m16n8k128")                       \
                           X(m16n8k256, "m16n8k256") X(m16n16k8, "m16n16k8") X(m16n16k16, "m16n16k16")                 \
                               X(m32n8k16, "m32n8k16") X(m8n32k16, "m8n32k16")                                         \
+      /* a warpgroup's matrices, whose number of columns is Instruction::columns (warpgroupShapeNamed) */                       \
+      X(m64k8, "m64n*k8") X(m64k16, "m64n*k16") X(m64k32, "m64n*k32") X(m64k256, "m64n*k256")                         \
+          X(mma_async, "mma_async") X(fence, "fence")                                                                 \
       /* tensors */                                                                                                   \
       X(tensor, "tensor") X(tile, "tile") X(multicast_cluster, "multicast::cluster") X(reduce, "reduce")              \
           X(prefetch, "prefetch") X(tensormap, "tensormap") X(tensormap_generic, "tensormap::generic")                \
@@ -91,6 +94,14 @@ class ModifierSet {
 };
 
 std::optional<Modifier> modifierNamed(std::string_view word);
+
+// `m64nNk16` and the like (PTX ISA, "wgmma.mma_async"), of which each N from 8 to 256 by 8 is a shape: the modifier that all have in common, and N.
+struct WarpgroupShape {
+  Modifier shape;
+  std::uint16_t columns;
+};
+std::optional<WarpgroupShape> warpgroupShapeNamed(std::string_view word);
+
 // What a modifier stands for behind those of `before`: of `.row.col` the second is the second matrix's layout.
 Modifier inOrder(Modifier, const ModifierSet& before);
 

@@ -101,6 +101,7 @@ struct Instruction {
   std::uint8_t typeCount = 0;
   Type types[4] = {Type::none, Type::none, Type::none, Type::none};
   ModifierSet modifiers;
+  std::uint16_t columns = 0;  // N of a warpgroup's shape, m64nNk16 and the like; 0: it has none
   bool hasGuard = false;
   bool guardNegated = false;
   std::uint32_t guard = 0;     // register

@@ -6,6 +6,7 @@ namespace {
 
 constexpr std::size_t kMostInstructions = std::size_t{2} << 20;
 constexpr std::size_t kMostOperands = 16;
+constexpr std::size_t kMostElements = 128;  // of a vector: a warpgroup's accumulators
 constexpr std::size_t kMostArguments = 4096;
 
 Part partNamed(std::string_view text) {
@@ -56,6 +57,9 @@ void Parser::instruction(Function& function) {
       made.types[made.typeCount++] = *type;
     } else if (const auto modifier = modifierNamed(token_.text)) {
       made.modifiers.insert(inOrder(*modifier, made.modifiers));
+    } else if (const auto shape = warpgroupShapeNamed(token_.text)) {
+      made.modifiers.insert(shape->shape);
+      made.columns = shape->columns;
     } else {
       failUnsupported(first.line,
                       "'." + std::string(token_.text) + "' of instruction " + quoteFrom(first) + " is not supported");
@@ -173,7 +177,7 @@ Operand Parser::vectorOperand(Function& function) {
   Operand made;
   made.kind = Operand::Kind::vector;
   do {
-    if (made.elements.size() == kMostOperands) unexpected("'}'");
+    if (made.elements.size() == kMostElements) unexpected("'}'");
     made.elements.push_back(beginsConstant() ? constantOperand() : wordOperand(function));
   } while (accept(','));
   expect('}', "after a vector");

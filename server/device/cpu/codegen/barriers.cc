@@ -2,6 +2,11 @@
 #include "server/device/cpu/codegen/families.h"
 
 namespace rouse::cpu::codegen {
+namespace {
+
+llvm::Value* numberOf(Emitter& e, const Operand& operand) { return e.b.CreateAnd(e.read(operand, Type::b32), e.b.getInt32(kNumberedBarriers - 1)); }
+
+}  // namespace
 
 void lowerBarrier(Emitter& e, const Instruction& i) {
   llvm::Type* const nothing = e.b.getVoidTy();
@@ -26,7 +31,7 @@ void lowerBarrier(Emitter& e, const Instruction& i) {
   if (!i.has(Modifier::red)) {
     llvm::Value* const count = i.operands.size() > 1 ? e.read(i.operands[1], Type::b32) : e.b.getInt32(0);
     e.callExternal(i.has(Modifier::arrive) ? "rouse_cpu_barrier_arrive" : "rouse_cpu_barrier", nothing,
-                   {e.thread(), e.read(i.operands[0], Type::b32), count});
+                   {e.thread(), numberOf(e, i.operands[0]), count});
     return;
   }
   // d, a [, b], predicate
@@ -35,7 +40,7 @@ void lowerBarrier(Emitter& e, const Instruction& i) {
   llvm::Value* const predicate = e.b.CreateZExt(e.readPredicate(i.operands.back()), e.b.getInt32Ty());
   llvm::Value* const result =
       e.callExternal("rouse_cpu_barrier_reduce", e.b.getInt32Ty(),
-                     {e.thread(), e.read(i.operands[1], Type::b32), count, e.b.getInt32(operation), predicate});
+                     {e.thread(), numberOf(e, i.operands[1]), count, e.b.getInt32(operation), predicate});
   if (i.type() == Type::pred) {
     e.write(i.operands[0], Type::pred, e.b.CreateICmpNE(result, e.b.getInt32(0)));
   } else {

@@ -33,7 +33,7 @@ bool Cutter::findBarriers() {
     const auto* id = llvm::dyn_cast<llvm::ConstantInt>(call->getArgOperand(1));
     const auto* count = llvm::dyn_cast<llvm::ConstantInt>(call->getArgOperand(2));
     if (id == nullptr || count == nullptr || !count->isZero()) return false;
-    ids_.insert(id->getZExtValue() % 16);
+    ids_.insert(id->getZExtValue());
     reduces_ |= reduces;
     barriers_.insert(call);
   }

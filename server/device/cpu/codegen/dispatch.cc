@@ -141,6 +141,8 @@ constexpr Row kRows[] = {
     {Opcode::movmatrix, lowerMatrixMove},
     {Opcode::mma, lowerMatrixMultiply},
     {Opcode::wmma, lowerWmma},
+    {Opcode::wgmma, lowerWarpgroup},
+    {Opcode::setmaxnreg, lowerNothing},
     {Opcode::tex, lowerTexture},
     {Opcode::tld4, lowerGather},
     {Opcode::txq, lowerTextureQuery},

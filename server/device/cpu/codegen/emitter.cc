@@ -47,6 +47,11 @@ llvm::Value* Emitter::matrixRegisters() {
   return matrixRegisters_;
 }
 
+llvm::Value* Emitter::warpgroupRegisters() {
+  if (warpgroupRegisters_ == nullptr) warpgroupRegisters_ = slot(llvm::ArrayType::get(b.getInt32Ty(), kSharedWords), 8, "warpgroup");
+  return warpgroupRegisters_;
+}
+
 // Of bytes: an array of words may be registers of matrices, which lie otherwise where lanes are side by side (matrix_registers).
 llvm::Value* Emitter::textureWords() {
   if (textureWords_ == nullptr) textureWords_ = slot(llvm::ArrayType::get(b.getInt8Ty(), 4 * kTextureWords), 8, "texture");

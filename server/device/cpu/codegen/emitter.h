@@ -108,6 +108,7 @@ class Emitter {
   llvm::Value* parameterPointer(std::uint32_t index);  // of ptx::Function::parameters
   llvm::Value* carry();                                // slot of CC.CF, i1
   llvm::Value* matrixRegisters();                      // slot of kMatrixWords words (matrix_form.h)
+  llvm::Value* warpgroupRegisters();                   // of kSharedWords
   llvm::Value* textureWords();                         // slot of kTextureWords words (texture_form.h)
   llvm::AllocaInst* slot(llvm::Type*, std::uint32_t alignment, const llvm::Twine& name);
   llvm::Value* callExternal(llvm::StringRef name, llvm::Type* result, llvm::ArrayRef<llvm::Value*> arguments);
@@ -140,6 +141,7 @@ class Emitter {
   llvm::AllocaInst* misaligned_ = nullptr;
   llvm::AllocaInst* carry_ = nullptr;
   llvm::AllocaInst* matrixRegisters_ = nullptr;
+  llvm::AllocaInst* warpgroupRegisters_ = nullptr;
   llvm::AllocaInst* textureWords_ = nullptr;
   llvm::AllocaInst* checkedFrame_ = nullptr;
   llvm::Value* checkedRanges_ = nullptr;

@@ -87,7 +87,8 @@ void lowerRedux(Emitter&, const Instruction&);
 // matrix.cc
 void lowerMatrixMove(Emitter&, const Instruction&);      // ldmatrix, stmatrix, movmatrix
 void lowerMatrixMultiply(Emitter&, const Instruction&);  // mma
-void lowerWmma(Emitter&, const Instruction&);            // wmma.load, wmma.store, wmma.mma
+void lowerWmma(Emitter&, const Instruction&);
+void lowerWarpgroup(Emitter&, const Instruction&);            // wmma.load, wmma.store, wmma.mma
 
 // textures.cc
 void lowerTexture(Emitter&, const Instruction&);

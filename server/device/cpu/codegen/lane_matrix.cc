@@ -33,7 +33,7 @@ llvm::AllocaInst* LaneEmitter::forLanes(llvm::Type* type) {
 
 llvm::Value* LaneEmitter::matrixWords(const llvm::AllocaInst* variable, unsigned word) {
   llvm::AllocaInst*& made = matrixWords_[variable];
-  if (made == nullptr) made = forLanes(llvm::ArrayType::get(widen(b.getInt32Ty()), kMatrixWords));
+  if (made == nullptr) made = forLanes(llvm::ArrayType::get(widen(b.getInt32Ty()), matrixWordCount(*variable)));
   return b.CreateConstInBoundsGEP1_32(widen(b.getInt32Ty()), made, word);
 }
 

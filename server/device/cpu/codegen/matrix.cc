@@ -1,4 +1,4 @@
-// Matrices that the lanes of a warp hold together: ldmatrix, stmatrix, movmatrix, mma, wmma. A lane's registers go to memory, the
+// Matrices that the lanes of a warp hold together: ldmatrix, stmatrix, movmatrix, mma, wmma, wgmma. A lane's registers go to memory, the
 // runtime does the operation when all lanes have come (abi.h), and what it leaves there is read back.
 #include "server/device/cpu/codegen/families.h"
 #include "server/device/cpu/matrix_form.h"
@@ -68,38 +68,36 @@ std::uint32_t registersOf(const Operand& fragment) {
   return fragment.kind == Operand::Kind::vector ? static_cast<std::uint32_t>(fragment.elements.size()) : 1;
 }
 
-llvm::Value* wordAt(Emitter& e, std::uint32_t word) {
-  return e.b.CreateConstInBoundsGEP1_32(e.b.getInt32Ty(), e.matrixRegisters(), word);
-}
+llvm::Value* wordAt(Emitter& e, llvm::Value* registers, std::uint32_t word) { return e.b.CreateConstInBoundsGEP1_32(e.b.getInt32Ty(), registers, word); }
 
 // The first `words` of a fragment, to `at`. The registers of an f64 matrix are two words each.
-void put(Emitter& e, const Operand& fragment, MatrixElement element, std::uint32_t at, std::uint32_t words) {
+void put(Emitter& e, llvm::Value* registers, const Operand& fragment, MatrixElement element, std::uint32_t at, std::uint32_t words) {
   const Type type = element == MatrixElement::f64 ? Type::b64 : Type::b32;
   const std::uint32_t size = ptx::bitsOf(type) / 32;
   for (std::uint32_t index = 0; index * size < words; ++index)
-    e.b.CreateAlignedStore(e.read(registerAt(fragment, index), type), wordAt(e, at + index * size), llvm::Align(4 * size));
+    e.b.CreateAlignedStore(e.read(registerAt(fragment, index), type), wordAt(e, registers, at + index * size), llvm::Align(4 * size));
 }
 
 // `words` at the beginning become a fragment; where that has more registers, the others hold the same again.
-void take(Emitter& e, const Operand& fragment, MatrixElement element, std::uint32_t words) {
+void take(Emitter& e, llvm::Value* registers, const Operand& fragment, MatrixElement element, std::uint32_t words) {
   const Type type = element == MatrixElement::f64 ? Type::b64 : Type::b32;
   const std::uint32_t size = ptx::bitsOf(type) / 32;
   for (std::uint32_t index = 0; index < registersOf(fragment); ++index)
     e.write(registerAt(fragment, index), type,
-            e.b.CreateAlignedLoad(e.bits(ptx::bitsOf(type)), wordAt(e, index * size % words), llvm::Align(4 * size)));
+            e.b.CreateAlignedLoad(e.bits(ptx::bitsOf(type)), wordAt(e, registers, index * size % words), llvm::Align(4 * size)));
 }
 
-void call(Emitter& e, const MatrixOperation& operation) {
-  e.callExternal("rouse_cpu_matrix", e.b.getVoidTy(),
-                 {e.thread(), e.b.getInt32(operation.code()), e.matrixRegisters()});
+void call(Emitter& e, const MatrixOperation& operation, llvm::Value* registers) {
+  e.callExternal("rouse_cpu_matrix", e.b.getVoidTy(), {e.thread(), e.b.getInt32(operation.code()), registers});
 }
 
 void multiply(Emitter& e, const Instruction& i, const MatrixOperation& operation) {
-  put(e, i.operands[3], operation.c, 0, operation.accumulatorWords(operation.c));
-  put(e, i.operands[1], operation.a, kMatrixA, operation.aWords());
-  put(e, i.operands[2], operation.b, kMatrixB, operation.bWords());
-  call(e, operation);
-  take(e, i.operands[0], operation.d, operation.accumulatorWords(operation.d));
+  llvm::Value* const registers = e.matrixRegisters();
+  put(e, registers, i.operands[3], operation.c, 0, operation.accumulatorWords(operation.c));
+  put(e, registers, i.operands[1], operation.a, kMatrixA, operation.aWords());
+  put(e, registers, i.operands[2], operation.b, kMatrixB, operation.bWords());
+  call(e, operation, registers);
+  take(e, registers, i.operands[0], operation.d, operation.accumulatorWords(operation.d));
 }
 
 // wmma.mma of f16 names the types of D and C only.
@@ -137,21 +135,35 @@ void movePart(Emitter& e, const Instruction& i, bool isStore) {
   e.checkBytes(i, address,
                {i.operands[isStore ? 0 : 1], ptx::spaceOf(i), isStore ? AccessVerb::write : AccessVerb::read, 0, std::max(bitsOf(operation.a), 8u) / 8},
                e.b.CreateLShr(e.b.CreateMul(elements, e.b.getInt64(bitsOf(operation.a))), std::uint64_t{3}));
-  if (isStore) put(e, fragment, operation.a, 0, operation.partWords());
-  e.callExternal("rouse_cpu_matrix_part", e.b.getVoidTy(),
-                 {e.thread(), e.b.getInt32(operation.code()), e.matrixRegisters(), address.pointer, stride});
-  if (!isStore) take(e, fragment, operation.a, operation.partWords());
+  llvm::Value* const registers = e.matrixRegisters();
+  if (isStore) put(e, registers, fragment, operation.a, 0, operation.partWords());
+  e.callExternal("rouse_cpu_matrix_part", e.b.getVoidTy(), {e.thread(), e.b.getInt32(operation.code()), registers, address.pointer, stride});
+  if (!isStore) take(e, registers, fragment, operation.a, operation.partWords());
+}
+
+// One of a few integers that an instruction says itself.
+std::int64_t constantOf(Emitter& e, const Instruction& i, std::size_t index, std::initializer_list<std::int64_t> allowed) {
+  const auto value = static_cast<std::int64_t>(i.operands[index].value);
+  if (std::ranges::find(allowed, value) == allowed.end()) e.unsupported(i, ("operand " + std::to_string(index + 1)).c_str());
+  return value;
+}
+
+// The host address at which the block's own shared memory begins.
+llvm::Value* ownShared(Emitter& e) {
+  if (!e.module().clustered()) return e.sharedBase();
+  return e.b.CreateGEP(e.b.getInt8Ty(), e.sharedBase(), e.b.CreateZExt(e.blockField(offsetof(BlockContext, clusterShared), 32), e.b.getInt64Ty()));
 }
 
 }  // namespace
 
 void lowerMatrixMove(Emitter& e, const Instruction& i) {
   MatrixOperation operation;
+  llvm::Value* const registers = e.matrixRegisters();
   if (i.opcode == ptx::Opcode::movmatrix) {
     operation.verb = MatrixVerb::transpose;
-    put(e, i.operands[1], MatrixElement::f16, 0, 1);
-    call(e, operation);
-    return take(e, i.operands[0], MatrixElement::f16, 1);
+    put(e, registers, i.operands[1], MatrixElement::f16, 0, 1);
+    call(e, operation, registers);
+    return take(e, registers, i.operands[0], MatrixElement::f16, 1);
   }
   const bool isStore = i.opcode == ptx::Opcode::stmatrix;
   operation.verb = isStore ? MatrixVerb::storeRows : MatrixVerb::loadRows;
@@ -166,10 +178,10 @@ void lowerMatrixMove(Emitter& e, const Instruction& i) {
       e.checkAccess(i, address, {i.operands[isStore ? 0 : 1], ptx::spaceOf(i), verb, kRowBytes, kRowBytes});
     });
   }
-  if (isStore) put(e, i.operands[1], MatrixElement::f16, 0, operation.count);
-  e.b.CreateAlignedStore(address.pointer, wordAt(e, kMatrixAddress), llvm::Align(8));
-  call(e, operation);
-  if (!isStore) take(e, i.operands[0], MatrixElement::f16, operation.count);
+  if (isStore) put(e, registers, i.operands[1], MatrixElement::f16, 0, operation.count);
+  e.b.CreateAlignedStore(address.pointer, wordAt(e, registers, kMatrixAddress), llvm::Align(8));
+  call(e, operation, registers);
+  if (!isStore) take(e, registers, i.operands[0], MatrixElement::f16, operation.count);
 }
 
 void lowerMatrixMultiply(Emitter& e, const Instruction& i) {
@@ -190,6 +202,65 @@ void lowerWmma(Emitter& e, const Instruction& i) {
   setShape(operation, i);
   setElements(e, i, operation);
   multiply(e, i, operation);
+}
+
+namespace {
+
+// A product is the warpgroup's: when one of its warps knows that it is done, the others have read shared memory as well, and it may be written again.
+void waitForProducts(Emitter& e) {
+  e.noteMisaligned();  // rather than keeping it while the thread waits
+  llvm::Value *id = e.b.getInt32(0), *count = id;
+  constexpr std::uint32_t kThreads = 128;
+  const std::uint32_t most = e.source().maxThreads;
+  if (most == 0 || most > kThreads) {
+    id = e.b.CreateAdd(e.b.getInt32(kNumberedBarriers), e.b.CreateLShr(e.threadField(offsetof(ThreadContext, warp), 32), std::uint64_t{2}));
+    count = e.b.getInt32(kThreads);
+  }
+  e.callExternal("rouse_cpu_barrier", e.b.getVoidTy(), {e.thread(), id, count});
+}
+
+}  // namespace
+
+// wgmma (PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions"). Each warp does its 16 of the 64 rows where it comes to the instruction: what lies in shared memory is there by
+// then, or the program would not know that it is. So fences have nothing to order; all four wait for each other where they wait for products.
+void lowerWarpgroup(Emitter& e, const Instruction& i) {
+  if (i.has(Modifier::wait_group)) return waitForProducts(e);
+  if (!i.has(Modifier::mma_async)) return;
+  if (e.checked()) e.unsupported(i, "a product with matrices in shared memory where accesses are checked");
+  MatrixOperation operation;
+  operation.verb = MatrixVerb::multiplyShared;
+  operation.m = 16, operation.n = i.columns;
+  operation.c = operation.d = elementOf(e, i, i.type(0));
+  operation.a = elementOf(e, i, i.type(1));
+  operation.b = elementOf(e, i, i.type(2));
+  operation.k = kSharedRowBytes * 8 / bitsOf(operation.a);
+  operation.saturate = i.has(Modifier::satfinite);
+  operation.aShared = i.operands[1].kind != Operand::Kind::vector;
+  operation.bColumns = true;
+  constexpr std::size_t kAdds = 3, kSigns = 4, kTransposed = 6;
+  if (i.operands.size() > kSigns) operation.negative = constantOf(e, i, kSigns, {1, -1}) != constantOf(e, i, kSigns + 1, {1, -1});
+  if (i.operands.size() > kTransposed) {
+    // A in registers is not transposed, and has no operand that says so.
+    if (operation.aShared) operation.aColumns = constantOf(e, i, kTransposed, {0, 1}) == 1;
+    operation.bColumns = constantOf(e, i, i.operands.size() - 1, {0, 1}) == 0;
+  }
+
+  llvm::Value* const registers = e.warpgroupRegisters();
+  const std::uint32_t words = operation.accumulatorWords(operation.d);
+  put(e, registers, i.operands[0], operation.d, 0, words);
+  if (operation.aShared) {
+    e.b.CreateAlignedStore(e.read(i.operands[1], Type::b64), wordAt(e, registers, kSharedA), llvm::Align(8));
+  } else {
+    put(e, registers, i.operands[1], operation.a, kSharedA, operation.aWords());
+  }
+  e.b.CreateAlignedStore(e.read(i.operands[2], Type::b64), wordAt(e, registers, kSharedB), llvm::Align(8));
+  e.b.CreateAlignedStore(ownShared(e), wordAt(e, registers, kSharedBase), llvm::Align(8));
+  e.b.CreateAlignedStore(e.b.CreateZExt(e.read(i.operands[kAdds], Type::pred), e.b.getInt32Ty()), wordAt(e, registers, kSharedAdds), llvm::Align(4));
+  constexpr std::uint32_t kWarps = 4, kRows = 16;  // of a warpgroup; of a warp
+  llvm::Value* const warp = e.b.CreateAnd(e.threadField(offsetof(ThreadContext, warp), 32), e.b.getInt32(kWarps - 1));
+  e.b.CreateAlignedStore(e.b.CreateMul(warp, e.b.getInt32(kRows)), wordAt(e, registers, kSharedFirstRow), llvm::Align(4));
+  call(e, operation, registers);
+  take(e, registers, i.operands[0], operation.d, words);
 }
 
 }  // namespace rouse::cpu::codegen

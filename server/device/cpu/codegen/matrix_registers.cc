@@ -12,7 +12,7 @@
 namespace rouse::cpu::codegen {
 namespace {
 
-using Words = std::bitset<kMatrixWords>;
+using Words = std::bitset<kSharedWords>;
 
 Words words(unsigned first, unsigned count) {
   Words set;
@@ -41,6 +41,9 @@ Words neededBy(const MatrixOperation& operation) {
       return {};
     case MatrixVerb::store:
       return words(0, operation.partWords());
+    case MatrixVerb::multiplyShared:
+      // Whether there is something to add to is known when it runs.
+      return words(0, operation.accumulatorWords(operation.d)) | words(kSharedA, operation.aShared ? 2 : operation.aWords()) | words(kSharedB, kSharedWords - kSharedB);
   }
   return Words().set();
 }
@@ -48,6 +51,7 @@ Words neededBy(const MatrixOperation& operation) {
 Words writtenBy(const MatrixOperation& operation) {
   switch (operation.verb) {
     case MatrixVerb::multiply:
+    case MatrixVerb::multiplyShared:
       return words(0, operation.accumulatorWords(operation.d));
     case MatrixVerb::loadRows:
       return words(0, operation.count);
@@ -60,10 +64,12 @@ Words writtenBy(const MatrixOperation& operation) {
   }
 }
 
+bool isNumberOfWords(std::uint64_t count) { return count == kMatrixWords || count == kSharedWords; }
+
 const llvm::AllocaInst* variableOf(const llvm::Value* pointer) {
   const auto* const variable = llvm::dyn_cast<llvm::AllocaInst>(pointer->stripInBoundsConstantOffsets());
   const auto* const array = variable == nullptr ? nullptr : llvm::dyn_cast<llvm::ArrayType>(variable->getAllocatedType());
-  return array != nullptr && array->getElementType()->isIntegerTy(32) && array->getNumElements() == kMatrixWords ? variable : nullptr;
+  return array != nullptr && array->getElementType()->isIntegerTy(32) && isNumberOfWords(array->getNumElements()) ? variable : nullptr;
 }
 
 bool isOnlyAccessed(const llvm::Value& pointer) {
@@ -85,6 +91,10 @@ bool isOnlyAccessed(const llvm::Value& pointer) {
 
 }  // namespace
 
+unsigned matrixWordCount(const llvm::AllocaInst& variable) {
+  return static_cast<unsigned>(llvm::cast<llvm::ArrayType>(variable.getAllocatedType())->getNumElements());
+}
+
 const llvm::AllocaInst* matrixVariable(const llvm::CallInst& call) { return isMatrixCall(call) ? variableOf(call.getArgOperand(2)) : nullptr; }
 
 MatrixWords matrixWordsOf(const llvm::Instruction& access) {
@@ -100,7 +110,7 @@ MatrixWords matrixWordsOf(const llvm::Instruction& access) {
   llvm::Type* const type = store != nullptr ? store->getValueOperand()->getType() : access.getType();
   const std::uint64_t bytes = layout.getTypeStoreSize(type).getFixedValue();
   if (type->isVectorTy() || type->isAggregateType() || (bytes != 4 && bytes != 8) || offset.urem(bytes) != 0) return {};
-  if (offset.ugt(sizeof(std::uint32_t) * kMatrixWords - bytes)) return {};
+  if (offset.ugt(sizeof(std::uint32_t) * matrixWordCount(*variable) - bytes)) return {};
   return {variable, static_cast<unsigned>(offset.getZExtValue() / 4), static_cast<unsigned>(bytes / 4)};
 }
 

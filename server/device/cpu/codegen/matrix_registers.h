@@ -9,6 +9,9 @@ namespace rouse::cpu::codegen {
 // The variable that a call of the runtime for one operation is given; null if it is no such call, or not known which operation.
 const llvm::AllocaInst* matrixVariable(const llvm::CallInst&);
 
+// How many words such a variable has.
+unsigned matrixWordCount(const llvm::AllocaInst&);
+
 // Whether the variable is such, and nothing else is done with it.
 bool isMatrixRegisters(const llvm::AllocaInst&);
 

@@ -1,15 +1,16 @@
-// The sixteen named barriers of a block (PTX ISA, "bar, barrier"). Counts are in threads; a count of 0 means all
+// The sixteen named barriers of a block (PTX ISA, "bar, barrier"), and those of its warpgroups. Counts are in threads; a count of 0 means all
 // threads of the block that have not exited.
 #pragma once
 
 #include <array>
 #include <cstdint>
 
+#include "server/device/cpu/abi.h"
 #include "server/device/cpu/runtime/fiber.h"
 
 namespace rouse::cpu {
 
-inline constexpr std::uint32_t kBarriers = 16;
+inline constexpr std::uint32_t kBarriers = kNumberedBarriers + kWarpgroups;
 
 class Barriers {
  public:

@@ -56,7 +56,8 @@ void Block::failDeadlocked() {
   std::string text = where(nullptr) + "deadlock: ";
   for (std::uint32_t id = 0; id < kBarriers; ++id) {
     if (atBarrier[id] != 0) {
-      text += std::to_string(atBarrier[id]) + " threads wait at barrier " + std::to_string(id) + ", ";
+      text += std::to_string(atBarrier[id]) + " threads wait at " +
+              (id < kNumberedBarriers ? "barrier " + std::to_string(id) : "wgmma.wait_group of warpgroup " + std::to_string(id - kNumberedBarriers)) + ", ";
     }
   }
   if (inCluster != 0) text += std::to_string(inCluster) + " threads wait at the barrier of their cluster, ";

@@ -1,5 +1,6 @@
 // Where the elements of matrices are: in lanes, and in memory. What is done with them is in matrix_arithmetic.cc.
 #include "server/device/cpu/runtime/matrix.h"
+#include "server/device/cpu/runtime/matrix_in_shared.h"
 #include "server/device/cpu/runtime/matrix_tiling.h"
 
 #include <algorithm>
@@ -185,6 +186,8 @@ void runMatrixOperation(const MatrixOperation& operation, const LaneRegisters& l
   switch (operation.verb) {
     case MatrixVerb::multiply:
       return multiply(operation, lanes);
+    case MatrixVerb::multiplyShared:
+      return multiplyShared(operation, lanes);
     case MatrixVerb::loadRows:
       return loadRows(operation, lanes);
     case MatrixVerb::storeRows:

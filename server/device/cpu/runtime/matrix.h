@@ -18,9 +18,12 @@ namespace rouse::cpu {
 // By lane: kMatrixWords words, aligned to 8 (matrix_form.h). Null: the lane is not there; all it would bring is zero.
 using LaneRegisters = std::array<std::uint32_t*, 32>;
 
-// What all lanes do together: multiply, loadRows, storeRows, transpose. The last three touch the kernel's memory or may: a fault
+// What all lanes do together: multiply, multiplyShared, loadRows, storeRows, transpose. The last four touch the kernel's memory or may: a fault
 // leaves them half-way.
 void runMatrixOperation(const MatrixOperation&, const LaneRegisters&);
+
+// Eight rows of eight 16-bit elements (32 words) become their transpose. `to` may be `from`.
+void transposeUnit(const std::uint32_t* from, std::uint32_t* to);
 
 // Whether the lane's address is one of a row, which must be aligned to its size; other lanes' addresses mean nothing.
 inline constexpr std::uint32_t kMatrixRowBytes = 16;

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "server/device/cpu/runtime/matrix.h"
+#include "server/device/cpu/runtime/matrix_in_shared.h"
 #include "server/device/cpu/runtime/matrix_tiling.h"
 #include "server/device/cpu/runtime/matrix_vectors.h"
 
@@ -57,16 +58,6 @@ void multiply(const MatrixOperation& operation, std::uint32_t* words) {
   gather(tilingOf(operation, MatrixRole::accumulator, operation.c), words, c);
   multiplyMatrices(operation, a, b, c, c);
   spread(tilingOf(operation, MatrixRole::accumulator, operation.d), c, words);
-}
-
-// A unit of 8 by 8 elements of 16 bits.
-void transposeUnit(const std::uint32_t* from, std::uint32_t* to) {
-  if (hasMatrixVectors()) return transposeInVectors(from, to);
-  std::uint32_t made[kLanes];
-  const auto half = [&](std::uint32_t row, std::uint32_t column) { return from[4 * row + column / 2] >> (column % 2 * 16) & 0xffff; };
-  for (std::uint32_t row = 0; row < 8; ++row)
-    for (std::uint32_t pair = 0; pair < 4; ++pair) made[4 * row + pair] = half(2 * pair, row) | half(2 * pair + 1, row) << 16;
-  std::memcpy(to, made, sizeof made);
 }
 
 void loadRows(const MatrixOperation& operation, std::uint32_t* words) {
@@ -177,6 +168,15 @@ void moveImage(const MatrixOperation& operation, const Tiling& tiling, bool cont
 
 }  // namespace
 
+void transposeUnit(const std::uint32_t* from, std::uint32_t* to) {
+  if (hasMatrixVectors()) return transposeInVectors(from, to);
+  std::uint32_t made[kLanes];
+  const auto half = [&](std::uint32_t row, std::uint32_t column) { return from[4 * row + column / 2] >> (column % 2 * 16) & 0xffff; };
+  for (std::uint32_t row = 0; row < 8; ++row)
+    for (std::uint32_t pair = 0; pair < 4; ++pair) made[4 * row + pair] = half(2 * pair, row) | half(2 * pair + 1, row) << 16;
+  std::memcpy(to, made, sizeof made);
+}
+
 std::uint32_t runMatrixOperation(const MatrixOperation& operation, const WarpRegisters& registers) {
   std::uint32_t misaligned = 0;
   for (std::uint32_t lane = 0; lane < kLanes && bringsRow(operation, lane); ++lane)
@@ -184,6 +184,9 @@ std::uint32_t runMatrixOperation(const MatrixOperation& operation, const WarpReg
   switch (operation.quadPairs ? MatrixVerb::transpose : operation.verb) {
     case MatrixVerb::multiply:
       multiply(operation, registers.words);
+      break;
+    case MatrixVerb::multiplyShared:
+      multiplyShared(operation, registers);
       break;
     case MatrixVerb::loadRows:
       loadRows(operation, registers.words);
