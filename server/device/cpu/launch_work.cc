@@ -167,7 +167,7 @@ bool startLaunch(const LaunchOperation& operation, const std::shared_ptr<StreamQ
   }
   const std::uint32_t threads = operation.block.x * operation.block.y * operation.block.z;
   const std::uint64_t resident =
-      residentBlocks(context.pool.size(), threads, code->staticSharedBytes + operation.sharedBytes);
+      residentBlocks(multiprocessorsOf(context.pool.size()), threads, code->staticSharedBytes + operation.sharedBytes);
   if (!check(operation, kernel, code->staticSharedBytes, resident, context)) return false;
 
   GridOptions options;
@@ -183,7 +183,7 @@ bool startLaunch(const LaunchOperation& operation, const std::shared_ptr<StreamQ
   options.gridId = context.nextGridId.fetch_add(1, std::memory_order_relaxed);
   options.cooperative = operation.cooperative;
   // Cooperative ones ask how many there can be, and are refused beyond that.
-  const std::uint32_t multiprocessors = operation.cooperative ? context.pool.size() : std::max(context.pool.size(), kLeastMultiprocessors);
+  const std::uint32_t multiprocessors = operation.cooperative ? multiprocessorsOf(context.pool.size()) : std::max(context.pool.size(), kLeastMultiprocessors);
   options.residentBlocks = residentBlocks(multiprocessors, threads, code->staticSharedBytes + operation.sharedBytes);
   options.parameters = operation.parameters;
   options.variables = operation.module->addresses.data();

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "schemas/base/cluster.h"
 #include "server/device/cpu/runtime/shared_memory.h"
 
 namespace rouse::cpu {
@@ -53,6 +54,8 @@ std::int32_t cacheBytes() {
 
 }  // namespace
 
+std::uint32_t multiprocessorsOf(std::uint32_t workers) { return std::max(workers, kPortableClusterBlocks); }
+
 memory::DeviceProperties describeDevice(std::uint32_t ordinal, std::uint64_t memoryBytes, std::uint32_t workers) {
   memory::DeviceProperties properties;
   properties.name = "Rouse CPU Device";
@@ -80,7 +83,7 @@ memory::DeviceProperties describeDevice(std::uint32_t ordinal, std::uint64_t mem
       {13, 1'000'000},                                  // ClockRate: %clock counts nanoseconds
       {14, 512},                                        // TextureAlignment
       {15, 1},                                          // GpuOverlap
-      {16, static_cast<std::int32_t>(workers)},         // MultiProcessorCount
+      {16, static_cast<std::int32_t>(multiprocessorsOf(workers))},  // MultiProcessorCount
       {19, 1},                                          // CanMapHostMemory
       {30, 512},                                        // SurfaceAlignment
       {31, 1},                                          // ConcurrentKernels
@@ -174,11 +177,11 @@ std::vector<memory::LinkPeer> describePeers(const device::LinkBoard& links, std:
   return peers;
 }
 
-std::uint64_t residentBlocks(std::uint32_t workers, std::uint32_t threadsPerBlock, std::uint32_t sharedBytes) {
+std::uint64_t residentBlocks(std::uint32_t multiprocessors, std::uint32_t threadsPerBlock, std::uint32_t sharedBytes) {
   const std::uint32_t warps = (threadsPerBlock + 31) / 32;
   const std::uint32_t byThreads = kThreadsPerMultiprocessor / 32 / std::max(warps, 1u);
   const std::uint32_t byShared = kSharedPerMultiprocessor / (sharedBytes + kReservedSharedPerBlock);
-  return std::uint64_t{workers} * std::min({byThreads, byShared, kBlocksPerMultiprocessor});
+  return std::uint64_t{multiprocessors} * std::min({byThreads, byShared, kBlocksPerMultiprocessor});
 }
 
 }  // namespace rouse::cpu
