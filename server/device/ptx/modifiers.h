@@ -65,6 +65,11 @@ namespace rouse::ptx {
       /* tensors */                                                                                                   \
       X(tensor, "tensor") X(tile, "tile") X(multicast_cluster, "multicast::cluster") X(reduce, "reduce")              \
           X(prefetch, "prefetch") X(tensormap, "tensormap") X(tensormap_generic, "tensormap::generic")                \
+              X(replace, "replace") X(b1024, "b1024") X(global_address, "global_address") X(rank, "rank")             \
+                  X(box_dim, "box_dim") X(global_dim, "global_dim") X(global_stride, "global_stride")                 \
+                      X(element_stride, "element_stride") X(elemtype, "elemtype")                                     \
+                          X(interleave_layout, "interleave_layout") X(swizzle_mode, "swizzle_mode")                   \
+                              X(fill_mode, "fill_mode") X(cp_fenceproxy, "cp_fenceproxy")                             \
       /* textures and surfaces */                                                                                     \
       X(geometry_1d, "1d") X(geometry_2d, "2d") X(geometry_3d, "3d") X(geometry_4d, "4d") X(geometry_5d, "5d") X(geometry_a1d, "a1d") X(geometry_a2d, "a2d")    \
           X(geometry_cube, "cube") X(geometry_acube, "acube") X(level, "level") X(grad, "grad") X(g, "g")             \

@@ -103,6 +103,7 @@ constexpr Row kRows[] = {
     {Opcode::membar, lowerFence},
     {Opcode::fence, lowerFence},
     {Opcode::cp, lowerCopyAsync},
+    {Opcode::tensormap, lowerTensorMap},
     {Opcode::bar, lowerBarrier},
     {Opcode::barrier, lowerBarrier},
     {Opcode::mbarrier, lowerSharedBarrier},

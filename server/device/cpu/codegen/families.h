@@ -64,6 +64,7 @@ void lowerStore(Emitter&, const Instruction&);
 void lowerFence(Emitter&, const Instruction&);
 void lowerCopyAsync(Emitter&, const Instruction&);
 void lowerCopyBulk(Emitter&, const Instruction&);
+void lowerTensorMap(Emitter&, const Instruction&);
 void lowerPolicy(Emitter&, const Instruction&);   // createpolicy
 void lowerNothing(Emitter&, const Instruction&);  // hints
 // stack.cc

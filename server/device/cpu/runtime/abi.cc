@@ -7,6 +7,7 @@
 #include <string>
 
 #include "server/device/cpu/runtime/tensor_copy.h"
+#include "server/device/cpu/runtime/tensor_map.h"
 #include "server/device/cpu/runtime/texture.h"
 #include "server/device/cpu/runtime/block.h"
 #include "server/device/cpu/runtime/format.h"
@@ -205,6 +206,14 @@ ROUSE_UNINSTRUMENTED void rouse_cpu_tensor_store(ThreadContext* thread, std::uin
   Block& block = blockOf(thread);
   RuntimeSection section(block);
   block.runner().scratch() = result == TileStored::noMap ? "what is no tensor map, or one of other dimensions, is copied by" : "a reduction that elements of the tensor do not have";
+  block.fail(thread, CudaError::illegalInstruction);
+}
+
+ROUSE_UNINSTRUMENTED void rouse_cpu_tensor_map_replace(ThreadContext* thread, std::byte* map, std::uint32_t field, std::uint32_t dimension, std::uint64_t value) {
+  if (replaceInTensorMap(map, static_cast<TensorMapField>(field), dimension, value)) return;
+  Block& block = blockOf(thread);
+  RuntimeSection section(block);
+  block.runner().scratch() = "what is no tensor map is changed";
   block.fail(thread, CudaError::illegalInstruction);
 }
 

@@ -1,6 +1,8 @@
 #include "server/device/cpu/runtime/tensor_map.h"
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <string>
 
 namespace rouse::cpu {
@@ -96,6 +98,52 @@ Result<wire::TensorMap> encodeTensorMap(const wire::TensorMapRequest& request) {
   form.swizzle = static_cast<std::uint8_t>(request.swizzle);
   form.fill = static_cast<std::uint8_t>(request.fill);
   return mapOf(form);
+}
+
+bool replaceInTensorMap(std::byte* map, TensorMapField field, std::uint32_t dimension, std::uint64_t value) {
+  // The ISA's types, by the driver's numbers; those behind them have no elements here.
+  constexpr std::uint8_t kByNumber[] = {0, 1, 2, 3, 4, 5, 6, 7, 10, 8, 9, 11, 12};
+  constexpr std::uint8_t kNoneSuch = 0xff;
+  Form form;
+  std::memcpy(&form, map, sizeof form);
+  const std::uint32_t most = field == TensorMapField::stride ? wire::kMaxTensorRank - 1 : wire::kMaxTensorRank;
+  if (form.magic != kMagic || dimension >= most) return false;
+  const auto small = static_cast<std::uint8_t>(std::min<std::uint64_t>(value, kNoneSuch));
+  switch (field) {
+    case TensorMapField::address:
+      form.address = value;
+      break;
+    case TensorMapField::rank:
+      form.rank = static_cast<std::uint8_t>(std::min<std::uint64_t>(value + 1, kNoneSuch));
+      break;
+    case TensorMapField::box:
+      form.box[dimension] = static_cast<std::uint16_t>(std::min<std::uint64_t>(value, 0xffff));
+      break;
+    case TensorMapField::dim:
+      form.lastElements[dimension] = static_cast<std::uint32_t>(value - 1);
+      break;
+    case TensorMapField::stride:
+      form.strides[dimension] = value;
+      break;
+    case TensorMapField::elementStride:
+      form.steps[dimension] = small;
+      break;
+    case TensorMapField::type:
+      form.type = value < std::size(kByNumber) ? kByNumber[value] : kNoneSuch;
+      break;
+    case TensorMapField::interleave:
+      // There is but one layout that is covered, and no place for another.
+      if (value != 0) form.type = kNoneSuch;
+      break;
+    case TensorMapField::swizzle:
+      form.swizzle = small;
+      break;
+    case TensorMapField::fill:
+      form.fill = small;
+      break;
+  }
+  std::memcpy(map, &form, sizeof form);
+  return true;
 }
 
 // A kernel may have written to it: it is believed no more than a kernel is.

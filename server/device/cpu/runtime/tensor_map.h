@@ -36,4 +36,10 @@ Result<wire::TensorMap> encodeTensorMap(const wire::TensorMapRequest& request);
 // None: it is not what encodeTensorMap() has made.
 std::optional<TensorTile> decodeTensorMap(const wire::TensorMap& map);
 
+// What a kernel may change of a map (PTX ISA, "tensormap.replace").
+enum class TensorMapField : std::uint32_t { address, rank, box, dim, stride, elementStride, type, interleave, swizzle, fill };
+// The map at `map`, in a kernel's memory: a fault is the kernel's. The rank counts from 0, types and layouts are the ISA's numbers, strides bytes. What is not covered, or wrong, is noticed by
+// who copies by the map. False: it is no map, or has no such dimension.
+bool replaceInTensorMap(std::byte* map, TensorMapField field, std::uint32_t dimension, std::uint64_t value);
+
 }  // namespace rouse::cpu
