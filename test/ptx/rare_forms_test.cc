@@ -142,4 +142,30 @@ TEST_CASE("isspacep.param tells a kernel's parameters") {
   CHECK(run("isspacep.param %p, %out;\nselp.u32 %x, 1, 0, %p;") == 0);
 }
 
+TEST_CASE("registers of a block hide those of the same names outside, and no others") {
+  CHECK(run("mov.b32 %r3, 40;\nmov.b32 %r1, 7;\n{\n.reg .b32 %r<3>;\nmov.b32 %r1, 2;\nadd.u32 %r2, %r1, %r3;\nmov.b32 %x, %r2;\n}\nadd.u32 %x, %x, %r1;") == 49);
+  CHECK(run("mov.b32 %r3, 40;\n{\n.reg .b32 %r<2>;\n{\n.reg .b32 %r3;\nmov.b32 %r3, 5;\nmov.b32 %r1, %r3;\n}\nadd.u32 %x, %r1, %r3;\n}") == 45);
+  CHECK(failure("{\n.reg .b32 %r<2>;\nmov.b32 %x, %r4;\n}").find("'%r4' is not declared") != std::string::npos);
+}
+
+TEST_CASE("vector registers: their elements by either names, all of them in moves, loads and stores") {
+  const std::string vectors = ".reg .v2 .b32 v, w;\n.reg .v4 .u32 q;\n.reg .v2 .f32 g;\n";
+  CHECK(run(vectors + "mov.b32 v.x, 3;\nmov.b32 v.y, 4;\nadd.u32 %x, v.x, v.y;") == 7);
+  CHECK(run(vectors + "mov.b32 v.r, 3;\nmov.b32 v.g, 4;\nmad.lo.u32 %x, v.g, 10, v.x;") == 43);
+  CHECK(run(vectors + "ld.global.v4.u32 q, [%out];\nsub.u32 %x, q.w, q.y;", "", 5) == 2);
+  CHECK(run(vectors + "ld.global.v4.u32 q, [%out];\nmad.lo.u32 %x, q.b, 100, q.a;", "", 5) == 708);
+  CHECK(run(vectors + "mov.b64 %l0, 0x700000005;\nmov.b64 v, %l0;\nmov.b64 w, %l0;\nmad.lo.u32 %x, v.y, 10, w.x;") == 75);
+  CHECK(run(vectors + "mov.b32 v.x, 1;\nmov.b32 v.y, 2;\nmov.b64 %l0, v;\nshr.u64 %l0, %l0, 32;\ncvt.u32.u64 %x, %l0;") == 2);
+  CHECK(run(vectors + "mov.f32 g.x, 0f40000000;\nmul.f32 g.y, g.x, g.x;\ncvt.rzi.u32.f32 %x, g.y;") == 4);
+  CHECK(run(vectors + "{\n.reg .v2 .b32 v;\nmov.b32 v.x, 9;\n}\nmov.b32 v.x, 1;\nmov.b32 %x, v.x;") == 1);
+  CHECK(failure(".reg .v2 .b32 v;\nmov.b32 %x, v.z;").find("an element of the vector") != std::string::npos);
+  CHECK(failure(".reg .v2 .b32 v;\nmov.b32 %x, v.xy;").find("an element of the vector") != std::string::npos);
+  CHECK(failure(".reg .v4 .b32 v;\nmov.b32 %x, v.b0;").find("an element of the vector") != std::string::npos);
+  CHECK(failure(".reg .v2 .b32 v;\nmov.b32 %x, v;").find("expected") != std::string::npos);
+  CHECK(failure(".reg .v2 .b32 v;\nmov.b64 %l0, {v, %x};").find("no vector within a vector") != std::string::npos);
+  CHECK(failure(".reg .v2 .pred v;").find("a vector of predicates") != std::string::npos);
+  CHECK(failure(".reg .v2 .b32 v<4>;").find("a range of vector registers") != std::string::npos);
+  CHECK(failure(".reg .v2 .b32 v;\n@v mov.b32 %x, 1;").find("no predicate register") != std::string::npos);
+}
+
 }  // namespace rouse::test

@@ -171,10 +171,14 @@ const Parser::Symbol* Parser::find(std::string_view name) const {
 void Parser::registers(Function& function) {
   const VariableHead head = variableHead(false);
   if (head.type == Type::none || isMatrixElement(head.type)) unexpected("a register's type");
-  if (head.vector != 1) failUnsupported(token_.line, "vector registers");
+  if (head.vector != 1 && head.type == Type::pred) failInvalid(token_.line, "a vector of predicates");
   do {
     const std::string_view name = expectWord("a register's name");
-    if (accept('<')) {
+    if (head.vector != 1) {
+      if (token_.is('<')) failUnsupported(token_.line, "a range of vector registers");
+      declare(name, {Symbol::Kind::vector, static_cast<std::uint32_t>(function.registers.size()), head.type, head.vector});
+      function.registers.insert(function.registers.end(), head.vector, head.type);
+    } else if (accept('<')) {
       const std::uint32_t line = token_.line;
       const std::uint64_t count = expectInteger("a number of registers");
       if (count > ~std::uint32_t{0}) failInvalid(line, "more than 2^32 registers");
@@ -189,22 +193,26 @@ void Parser::registers(Function& function) {
 }
 
 std::uint32_t Parser::registerNamed(Function& function, std::string_view name) {
-  if (const Symbol* symbol = find(name)) return symbol->kind == Symbol::Kind::reg ? symbol->index : kNone;
   const std::size_t digits = name.find_last_not_of("0123456789") + 1;
-  if (digits == 0 || digits == name.size()) return kNone;
-  // Part of the digits may belong to the name: %r1<3> has %r10 to %r12.
-  for (std::size_t at = digits; at < name.size(); ++at) {
-    const std::string_view number = name.substr(at);
-    if (number.size() > 10 || (number.size() > 1 && number[0] == '0')) continue;
-    const Symbol* range = find(name.substr(0, at));
-    if (range == nullptr || range->kind != Symbol::Kind::registers) continue;
-    std::uint64_t value = 0;
-    for (const char c : number) value = value * 10 + static_cast<std::uint64_t>(c - '0');
-    if (value >= range->count) continue;
-    const auto [known, isNew] = rangeRegisters_.try_emplace(std::uint64_t{range->index} << 32 | value,
-                                                            static_cast<std::uint32_t>(function.registers.size()));
-    if (isNew) function.registers.push_back(range->type);
-    return known->second;
+  // The innermost scope that has it: %f<11> in a block leaves %f11 and those behind it as they are outside.
+  for (std::size_t i = scopes_.size(); i-- > 0;) {
+    const Names& names = scopes_[i];
+    if (const auto found = names.find(name); found != names.end()) return found->second.kind == Symbol::Kind::reg ? found->second.index : kNone;
+    if (digits == 0) continue;
+    // Part of the digits may belong to the name: %r1<3> has %r10 to %r12.
+    for (std::size_t at = digits; at < name.size(); ++at) {
+      const std::string_view number = name.substr(at);
+      if (number.size() > 10 || (number.size() > 1 && number[0] == '0')) continue;
+      const auto found = names.find(name.substr(0, at));
+      if (found == names.end() || found->second.kind != Symbol::Kind::registers) continue;
+      const Symbol& range = found->second;
+      std::uint64_t value = 0;
+      for (const char c : number) value = value * 10 + static_cast<std::uint64_t>(c - '0');
+      if (value >= range.count) continue;
+      const auto [known, isNew] = rangeRegisters_.try_emplace(std::uint64_t{range.index} << 32 | value, static_cast<std::uint32_t>(function.registers.size()));
+      if (isNew) function.registers.push_back(range.type);
+      return known->second;
+    }
   }
   return kNone;
 }

@@ -179,8 +179,30 @@ Operand Parser::vectorOperand(Function& function) {
   do {
     if (made.elements.size() == kMostElements) unexpected("'}'");
     made.elements.push_back(beginsConstant() ? constantOperand() : wordOperand(function));
+    if (made.elements.back().kind == Operand::Kind::vector) unexpected("no vector within a vector");
   } while (accept(','));
   expect('}', "after a vector");
+  return made;
+}
+
+// All of a vector register, or the element named behind it (PTX ISA, "Vectors as Operands").
+Operand Parser::vectorRegister(const Symbol& vector) {
+  Operand element;
+  element.kind = Operand::Kind::reg;
+  if (token_.kind == Token::Kind::dotted) {
+    const std::string_view names = "xyzwrgba";
+    const std::size_t at = token_.text.size() == 1 ? names.find(token_.text) % 4 : std::string_view::npos;
+    if (at >= vector.count || names.find(token_.text) == std::string_view::npos) unexpected("an element of the vector");
+    element.index = vector.index + static_cast<std::uint32_t>(at);
+    advance();
+    return element;
+  }
+  Operand made;
+  made.kind = Operand::Kind::vector;
+  for (std::uint32_t at = 0; at < vector.count; ++at) {
+    element.index = vector.index + at;
+    made.elements.push_back(element);
+  }
   return made;
 }
 
@@ -211,6 +233,7 @@ Operand Parser::wordOperand(Function& function) {
   }
   const Symbol* symbol = find(name);
   if (symbol == nullptr) failInvalid(line, "'" + std::string(name) + "' is not declared");
+  if (symbol->kind == Symbol::Kind::vector) return vectorRegister(*symbol);
   made.kind = Operand::Kind::symbol;
   made.index = symbol->index;
   switch (symbol->kind) {

@@ -32,11 +32,11 @@ class Parser {
   static constexpr std::string_view kWarpSizeName = "WARP_SZ";  // the one constant that has a name
 
   struct Symbol {
-    enum class Kind : std::uint8_t { reg, registers, variable, shared, local, parameter, function, prototype, targets };
+    enum class Kind : std::uint8_t { reg, registers, vector, variable, shared, local, parameter, function, prototype, targets };
     Kind kind;
     std::uint32_t index = 0;
     Type type = Type::none;   // registers
-    std::uint32_t count = 0;  // registers: %r<count>
+    std::uint32_t count = 0;  // registers: %r<count>; vector: its elements, one register behind the other
   };
   using Names = std::unordered_map<std::string_view, Symbol>;
   struct LabelScope {
@@ -127,6 +127,7 @@ class Parser {
   Operand wordOperand(Function&);
   Operand constantOperand();
   bool beginsConstant() const { return token_.kind != Token::Kind::word || token_.isWord(kWarpSizeName); }
+  Operand vectorRegister(const Symbol&);
   std::uint32_t registerNamed(Function&, std::string_view name);  // kNone: none
   const Symbol* find(std::string_view name) const;
   void declare(std::string_view name, Symbol);
