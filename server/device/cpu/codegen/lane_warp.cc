@@ -83,7 +83,7 @@ bool LaneEmitter::coversWarpCall(const llvm::CallInst& call) const {
   const WarpCall operation = *warpOperation(call);
   if (!areOfWarp(beside_)) return false;
   // That all lanes come together is the program's promise (`.aligned`); whether there are all, a row of warps knows.
-  if (operation == WarpCall::matrix) return beside_ == Beside::rows && matrixVariable(call) != nullptr;
+  if (operation == WarpCall::matrix) return beside_ == Beside::rows && matrixVariable(call) != nullptr && isMatrixRegisters(*matrixVariable(call));
   // Those that are here are active.
   if (operation == WarpCall::step || operation == WarpCall::active) return true;
   // What is done must be known.

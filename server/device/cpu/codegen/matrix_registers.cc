@@ -3,8 +3,11 @@
 #include <llvm/IR/CFG.h>
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/InstIterator.h>
+#include <llvm/Transforms/Utils/BasicBlockUtils.h>
+#include <llvm/Transforms/Utils/Local.h>
 
 #include <bitset>
+#include <optional>
 
 #include "server/device/cpu/codegen/warp_calls.h"
 #include "server/device/cpu/matrix_form.h"
@@ -187,6 +190,57 @@ void separateAddresses(llvm::Function& function) {
   // Those that others were made of come before them.
   for (llvm::GetElementPtrInst* address : llvm::reverse(addresses)) {
     if (address->use_empty()) address->eraseFromParent();
+  }
+}
+
+namespace {
+
+// A load right behind the choice of its address, one of which is such a variable's.
+struct ChosenLoad {
+  llvm::LoadInst* load = nullptr;
+  llvm::PHINode* address = nullptr;
+  std::int64_t offset = 0;  // from there
+};
+
+std::optional<ChosenLoad> chosenLoad(llvm::LoadInst& load) {
+  llvm::APInt offset(64, 0);
+  llvm::Value* const base = load.getPointerOperand()->stripAndAccumulateConstantOffsets(load.getModule()->getDataLayout(), offset, true);
+  auto* const address = llvm::dyn_cast<llvm::PHINode>(base);
+  if (address == nullptr || address->getParent() != load.getParent() || !load.isSimple()) return std::nullopt;
+  if (llvm::none_of(address->incoming_values(), [](const llvm::Value* each) { return variableOf(each) != nullptr; })) return std::nullopt;
+  for (const llvm::Instruction* before = address->getNextNode(); before != &load; before = before->getNextNode()) {
+    if (before->mayHaveSideEffects()) return std::nullopt;
+  }
+  llvm::SmallPtrSet<const llvm::BasicBlock*, 4> ways;
+  for (const llvm::BasicBlock* way : address->blocks()) {
+    if (!ways.insert(way).second || !llvm::isa<llvm::BranchInst>(way->getTerminator())) return std::nullopt;
+  }
+  return ChosenLoad{&load, address, offset.getSExtValue()};
+}
+
+}  // namespace
+
+void separateLoads(llvm::Function& function) {
+  llvm::SmallVector<ChosenLoad, 4> found;
+  for (llvm::Instruction& instruction : llvm::instructions(function)) {
+    auto* const load = llvm::dyn_cast<llvm::LoadInst>(&instruction);
+    if (const auto chosen = load == nullptr ? std::nullopt : chosenLoad(*load)) found.push_back(*chosen);
+  }
+  for (const auto& [load, address, offset] : found) {
+    llvm::BasicBlock* const block = load->getParent();
+    for (unsigned k = 0; k < address->getNumIncomingValues(); ++k) {
+      if (address->getIncomingBlock(k)->getSingleSuccessor() == nullptr) llvm::SplitEdge(address->getIncomingBlock(k), block);
+    }
+    auto* const made = llvm::PHINode::Create(load->getType(), address->getNumIncomingValues(), "", block->begin());
+    for (unsigned k = 0; k < address->getNumIncomingValues(); ++k) {
+      llvm::IRBuilder<> b(address->getIncomingBlock(k)->getTerminator());
+      llvm::Value* const at = b.CreateInBoundsGEP(b.getInt8Ty(), address->getIncomingValue(k), b.getInt64(static_cast<std::uint64_t>(offset)));
+      made->addIncoming(b.CreateAlignedLoad(load->getType(), at, load->getAlign()), address->getIncomingBlock(k));
+    }
+    llvm::Value* const pointer = load->getPointerOperand();
+    load->replaceAllUsesWith(made);
+    load->eraseFromParent();
+    llvm::RecursivelyDeleteTriviallyDeadInstructions(pointer);
   }
 }
 

@@ -21,6 +21,10 @@ bool keepsNothing(const llvm::AllocaInst&, const llvm::SmallPtrSetImpl<const llv
 // Makes each access of such a variable compute its own address.
 void separateAddresses(llvm::Function&);
 
+// LLVM makes of words of such a variable, or something else, depending on the way that led there, a load by an address that depends on it: the variable would be no such any more. Undoes
+// that: each way has a load of its own.
+void separateLoads(llvm::Function&);
+
 // Takes what an operation has left out of such a variable as soon as it is done: where threads wait in between, it would have to be kept. Each access has its own address (separateAddresses()).
 void gatherLoads(llvm::Function&);
 

@@ -25,6 +25,7 @@
 #include <llvm/Transforms/Utils/LowerSwitch.h>
 
 #include "server/device/cpu/codegen/context_fields.h"
+#include "server/device/cpu/codegen/matrix_registers.h"
 #include "server/device/cpu/codegen/passes.h"
 
 namespace rouse::cpu::codegen {
@@ -239,6 +240,7 @@ void straighten(llvm::Function& function, llvm::TargetMachine& target) {
   passes.addPass(llvm::LoopSimplifyPass());
   passes.addPass(llvm::LCSSAPass());
   passes.run(function, analyses.functions);
+  separateLoads(function);
 }
 
 void simplify(llvm::Module& module, llvm::TargetMachine& target, Effort effort) {
