@@ -6,6 +6,7 @@
 #include "schemas/dnn/check.h"
 #include "schemas/dnn/recurrent.h"
 #include "schemas/fft/check.h"
+#include "schemas/rand/check.h"
 
 namespace rouse::library {
 namespace {
@@ -137,6 +138,26 @@ bool fftMemory(std::uint32_t number, std::span<const std::byte> parameters, Name
   return true;
 }
 
+bool randMemory(std::uint32_t number, std::span<const std::byte> parameters, NamedMemory& named, std::string& why) {
+  if (number != rand::kGenerateFunction) {
+    why = "LibraryCall.function = " + std::to_string(number) + ": cuRAND's is 0";
+    return false;
+  }
+  named.function = "cuRAND's generation";
+  rand::Generation generation;
+  rand::Stretch stretches[rand::kMostStretches];
+  if (!rand::takeApart(parameters, generation, stretches)) {
+    why = "LibraryCall.parameters: " + std::to_string(parameters.size()) + " bytes, not those of a generation of cuRAND";
+    return false;
+  }
+  if (const rand::Check checked = rand::check(generation, std::span(stretches, generation.stretches)); checked.verdict != rand::Verdict::runs) {
+    why = "LibraryCall: " + std::string(named.function) + ": " + checked.what;
+    return false;
+  }
+  named.ranges.push_back({"output", {generation.output, generation.count * rand::bytesOf(generation.kind)}, true});
+  return true;
+}
+
 }  // namespace
 
 bool namedMemory(std::uint32_t library, std::uint32_t function, std::span<const std::byte> parameters, NamedMemory& named, std::string& why) {
@@ -149,6 +170,8 @@ bool namedMemory(std::uint32_t library, std::uint32_t function, std::span<const 
       return dnnMemory(function, parameters, named, why);
     case fft::kLibrary:
       return fftMemory(function, parameters, named, why);
+    case rand::kLibrary:
+      return randMemory(function, parameters, named, why);
     default:
       why = "LibraryCall.library = " + std::to_string(library) + ": not served";
       return false;

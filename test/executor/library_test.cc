@@ -7,6 +7,7 @@
 #include "schemas/blas/lt_matmul.h"
 #include "schemas/dnn/recurrent.h"
 #include "schemas/fft/transform.h"
+#include "schemas/rand/position.h"
 #include "test/executor/session_fixture.h"
 
 namespace rouse::executor {
@@ -203,11 +204,35 @@ TEST_CASE_METHOD(LibraryCalls, "a transform's sides and work area are the sessio
   if (!named.empty()) CHECK(client.message().find("cuFFT's transform: " + named) == 0);
 }
 
+TEST_CASE_METHOD(LibraryCalls, "random numbers go to the session's memory, to the last byte") {
+  const std::uint64_t begin = client.window(), end = begin + 2 * kG;
+  rand::Generation generation;
+  generation.type = rand::Type::sobol32;
+  generation.ordering = rand::Ordering::quasiDefault;
+  generation.kind = rand::Kind::uniformDouble;
+  generation.dimensions = 1;
+  generation.count = 1000;
+  generation.output = end - 8000;
+  bool named = true;
+  SECTION("all is") { named = false; }
+  SECTION("nothing") { generation.output = 0; }
+  SECTION("the last number is behind its memory") { generation.output += 8; }
+  SECTION("another function's memory") { generation.output = Client(2).window(); }
+  SECTION("the executor's own") { generation.output = reinterpret_cast<std::uint64_t>(&device) & ~std::uint64_t{15}; }
+  SECTION("more than there is") { generation.output = begin, generation.count = 4 * kG; }
+  device.taken.clear();
+  send(wire::LibraryCall{.stream = wire::kLegacyStream, .library = rand::kLibrary, .function = rand::kGenerateFunction}, std::as_bytes(std::span(&generation, 1)));
+  CHECK(fault() == "");
+  CHECK(device.taken.size() == (named ? 0u : 1u));
+  CHECK(client.latched() == (named ? CudaError::illegalAddress : CudaError::success));
+  if (named) CHECK(client.message().find("cuRAND's generation: output") == 0);
+}
+
 TEST_CASE_METHOD(LibraryCalls, "what no client sends ends the connection") {
   std::string expected;
   std::uint32_t library = blas::kLibrary, function = kGemm;
   std::size_t bytes = sizeof call;
-  SECTION("a library") { library = 5, expected = "LibraryCall.library = 5"; }
+  SECTION("a library") { library = 6, expected = "LibraryCall.library = 6"; }
   SECTION("a function") { function = 5000, expected = "LibraryCall.function = 5000"; }
   SECTION("too few bytes") { bytes = 16, expected = "LibraryCall.parameters: 16 bytes"; }
   SECTION("none") { bytes = 0, expected = "LibraryCall.parameters: 0 bytes"; }
@@ -220,6 +245,9 @@ TEST_CASE_METHOD(LibraryCalls, "what no client sends ends the connection") {
   }
   SECTION("of cuFFT") { library = fft::kLibrary, function = 0, expected = "LibraryCall.parameters: " + std::to_string(sizeof call) + " bytes, cuFFT's are 152"; }
   SECTION("of cuFFT, too few") { library = fft::kLibrary, function = 0, bytes = 152, expected = "LibraryCall: cuFFT's transform: "; }
+  SECTION("of cuRAND") { library = rand::kLibrary, function = 0, expected = "LibraryCall.parameters: " + std::to_string(sizeof call) + " bytes, not those of a generation of cuRAND"; }
+  SECTION("of cuRAND, another function") { library = rand::kLibrary, function = 1, expected = "LibraryCall.function = 1: cuRAND's is 0"; }
+  SECTION("of cuRAND, of nothing") { library = rand::kLibrary, function = 0, bytes = 72, expected = "LibraryCall: cuRAND's generation: "; }
   SECTION("of cuBLASLt") { library = blas::kLtLibrary, function = 0, expected = "LibraryCall.parameters: " + std::to_string(sizeof call) + " bytes, cuBLASLt's are"; }
   SECTION("a rotation's scalars by value") {
     call = {};

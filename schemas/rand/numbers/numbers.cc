@@ -1,0 +1,182 @@
+#include "schemas/rand/numbers/numbers.h"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "schemas/rand/numbers/loops.h"
+
+namespace rouse::rand {
+namespace {
+
+// What a piece should make, so that it is worth being one.
+constexpr std::uint64_t kPieceResults = 1 << 17;
+// Of XORWOW in the seeded ordering, from one lane's seed to the next one's.
+constexpr std::uint64_t kSeedsApart = 3133713;
+
+class Made : public Numbers {
+ public:
+  explicit Made(const Generation& generation) : generation_(generation), bytes_(bytesOf(generation.kind)) {
+    distribution_ = {generation.kind, generation.first, generation.second, nullptr};
+    if (generation.kind == Kind::poisson) distribution_.poisson = &poisson_.emplace(generation.first);
+  }
+
+ protected:
+  const Generation generation_;
+  const std::uint64_t bytes_;  // of a result
+  Distribution distribution_;
+
+ private:
+  std::optional<Poisson> poisson_;
+};
+
+std::uint64_t drawsOf(const std::vector<Stretch>& stretches, std::uint64_t lane) {
+  return std::prev(std::ranges::upper_bound(stretches, lane, {}, &Stretch::lane))->draws;
+}
+
+// Cut by lanes, so that nothing is skipped but where a piece begins.
+template <class State>
+class Lanes final : public Made {
+ public:
+  Lanes(const Generation& generation, std::span<const Stretch> stretches)
+      : Made(generation), stretches_(stretches.begin(), stretches.end()), lanes_(lanesOf(generation.type, generation.ordering)) {
+    results_ = stepOf(generation.type, generation.kind).results;
+    steps_ = generation.count / results_;
+    used_ = std::min<std::uint64_t>(steps_, lanes_);
+    const std::uint64_t perLane = (steps_ + lanes_ - 1) / lanes_ * results_;
+    perPiece_ = std::clamp<std::uint64_t>(kPieceResults / perLane / kTogether, 1, lanes_ / kTogether) * kTogether;
+  }
+
+  std::uint64_t pieces() const override { return (used_ + perPiece_ - 1) / perPiece_; }
+
+  void make(std::uint64_t piece, std::byte* output) const override {
+    State states[kTogether];
+    const std::uint64_t end = std::min((piece + 1) * perPiece_, used_);
+    for (std::uint64_t from = piece * perPiece_; from < end; from += kTogether) {
+      const auto count = static_cast<std::uint32_t>(std::min<std::uint64_t>(kTogether, end - from));
+      begin(from, count, states);
+      LaneRows rows;
+      rows.lanes = count;
+      rows.rows = (steps_ - from + lanes_ - 1) / lanes_;
+      rows.last = static_cast<std::uint32_t>(std::min<std::uint64_t>(count, steps_ - from - (rows.rows - 1) * lanes_));
+      rows.output = output + from * results_ * bytes_;
+      rows.rowBytes = std::uint64_t{lanes_} * results_ * bytes_;
+      if constexpr (std::is_same_v<State, XorwowState>) loops().xorwow(states, rows, distribution_);
+      else loops().mrg(states, rows, distribution_);
+    }
+  }
+
+ private:
+  // Lanes are counted from that of the first step.
+  void begin(std::uint64_t from, std::uint32_t count, State* states) const {
+    State state;
+    std::uint64_t drawn = 0;  // by `state`
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const std::uint64_t lane = (generation_.step % lanes_ + from + i) % lanes_;
+      const std::uint64_t draws = drawsOf(stretches_, lane);
+      if (generation_.ordering == Ordering::seeded) {
+        states[i] = seeded(generation_.seed + kSeedsApart * lane);
+        skip(states[i], draws);
+        continue;
+      }
+      if (i != 0 && lane != 0 && draws == drawn) {
+        skipSubsequences(state, 1);
+      } else {
+        state = seeded(generation_.seed);
+        skip(state, drawn = draws);
+        skipSubsequences(state, lane);
+      }
+      states[i] = state;
+    }
+  }
+  static State seeded(std::uint64_t seed) {
+    if constexpr (std::is_same_v<State, XorwowState>) return xorwowSeeded(seed);
+    else return mrgSeeded(seed);
+  }
+
+  const std::vector<Stretch> stretches_;
+  const std::uint32_t lanes_;
+  std::uint64_t results_ = 1, steps_ = 0, used_ = 0, perPiece_ = kTogether;
+};
+
+// Cut by steps: a lane's counter is all of its state.
+class Philox final : public Made {
+ public:
+  Philox(const Generation& generation, std::span<const Stretch> stretches) : Made(generation), stretches_(stretches.begin(), stretches.end()) {
+    skipped_ = generation.step % 4;
+    draws_ = stepOf(generation.type, generation.kind).draws;
+  }
+
+  std::uint64_t pieces() const override { return (generation_.count + skipped_ + kPieceResults - 1) / kPieceResults; }
+
+  void make(std::uint64_t piece, std::byte* output) const override {
+    PhiloxLanes lanes;
+    // Results are counted from the first of the step that the call begins in.
+    const std::uint64_t end = std::min((piece + 1) * kPieceResults, generation_.count + skipped_);
+    for (std::uint64_t from = piece * kPieceResults; from < end; from += 4 * kTogether) {
+      const std::uint64_t steps = from / 4;
+      for (std::uint32_t i = 0; i < kTogether; ++i) lanes.lanes[i] = static_cast<std::uint32_t>((generation_.step / 4 + steps + i) % kLanes);
+      for (std::uint32_t i = 0; i < kTogether; ++i) lanes.counters[i] = (steps + i) / kLanes * draws_;
+      if (stretches_.size() == 1) {
+        for (std::uint64_t& counter : lanes.counters) counter += stretches_[0].draws;
+      } else {
+        for (std::uint32_t i = 0; i < kTogether; ++i) lanes.counters[i] += drawsOf(stretches_, lanes.lanes[i]);
+      }
+      const auto skipped = static_cast<std::uint32_t>(from == 0 ? skipped_ : 0);
+      const auto count = static_cast<std::uint32_t>(std::min<std::uint64_t>(4 * kTogether, end - from)) - skipped;
+      loops().philox(generation_.seed, lanes, skipped, count, output + (from + skipped - skipped_) * bytes_, distribution_);
+    }
+  }
+
+ private:
+  static constexpr std::uint64_t kLanes = 65536;
+  const std::vector<Stretch> stretches_;
+  std::uint64_t skipped_ = 0, draws_ = 1;
+};
+
+// One dimension after the other.
+class Sobol final : public Made {
+ public:
+  using Made::Made;
+  std::uint64_t pieces() const override { return (generation_.count + kPieceResults - 1) / kPieceResults; }
+  void make(std::uint64_t piece, std::byte* output) const override {
+    const bool scrambled = generation_.type == Type::scrambledSobol32 || generation_.type == Type::scrambledSobol64;
+    const std::uint64_t points = generation_.count / generation_.dimensions;
+    const std::uint64_t end = std::min((piece + 1) * kPieceResults, generation_.count);
+    for (std::uint64_t from = piece * kPieceResults; from < end;) {
+      const auto dimension = static_cast<std::uint32_t>(from / points);
+      const std::uint64_t point = from % points, count = std::min(points - point, end - from);
+      loops().sobol(directionsOf(dimension, scrambled), shiftOf(dimension, scrambled), is64(generation_.type), generation_.step + point, count,
+                    output + from * bytes_, distribution_);
+      from += count;
+    }
+  }
+};
+
+}  // namespace
+
+const Loops& loops() {
+#if defined(__x86_64__)
+  static const Loops& found = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") ? kLoops512
+                              : __builtin_cpu_supports("avx2")                                        ? kLoops256
+                                                                                                       : kLoopsAny;
+  return found;
+#else
+  return kLoopsAny;
+#endif
+}
+
+std::unique_ptr<Numbers> numbersOf(const Generation& generation, std::span<const Stretch> stretches) {
+  switch (generation.type) {
+    case Type::xorwow:
+      return std::make_unique<Lanes<XorwowState>>(generation, stretches);
+    case Type::mrg32k3a:
+      return std::make_unique<Lanes<MrgState>>(generation, stretches);
+    case Type::philox:
+      return std::make_unique<Philox>(generation, stretches);
+    default:
+      return std::make_unique<Sobol>(generation);
+  }
+}
+
+}  // namespace rouse::rand
