@@ -3,12 +3,14 @@
 #include <cstring>
 
 #include "schemas/blas/shapes.h"
+#include "schemas/rand/check.h"
 #include "server/library/cpu/batch.h"
 #include "server/library/cpu/dnn/graph.h"
 #include "server/library/cpu/dnn/recurrent.h"
 #include "server/library/cpu/fft/job.h"
 #include "server/library/cpu/lt_matmul.h"
 #include "server/library/cpu/lt_transform.h"
+#include "server/library/cpu/rand/job.h"
 
 namespace rouse::library::cpu {
 namespace {
@@ -69,6 +71,12 @@ Result<std::unique_ptr<Job>> prepare(std::uint32_t library, std::uint32_t functi
     if (function != fft::kTransformFunction || parameters.size() != sizeof transform) return Error{CudaError::invalidValue, "no transform of cuFFT"};
     std::memcpy(&transform, parameters.data(), sizeof transform);
     return makeTransform(transform);
+  }
+  if (library == rand::kLibrary) {
+    rand::Generation generation;
+    rand::Stretch stretches[rand::kMostStretches];
+    if (function != rand::kGenerateFunction || !rand::takeApart(parameters, generation, stretches)) return Error{CudaError::invalidValue, "no generation of cuRAND"};
+    return makeNumbers(generation, std::span(stretches, generation.stretches));
   }
   return Error{CudaError::notSupported, "library " + std::to_string(library) + " is not served on the CPU device"};
 }
