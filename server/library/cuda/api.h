@@ -9,6 +9,7 @@
 
 #include "server/library/cuda/dnn_calls.h"
 #include "server/library/cuda/fft_calls.h"
+#include "server/library/cuda/rand_calls.h"
 #include "server/library/cuda/real_libraries.h"
 
 namespace rouse::library::cuda {
@@ -49,7 +50,7 @@ struct LtApi {
 };
 
 struct Handle {
-  cublasHandle_t handle = nullptr;  // none: only cuFFT has been called with it
+  cublasHandle_t handle = nullptr;  // none: only cuFFT or cuRAND has been called with it
   cudaStream_t stream = nullptr;
   // As it is set in the library; what a fresh handle has.
   cublasPointerMode_t pointerMode = CUBLAS_POINTER_MODE_HOST;
@@ -65,7 +66,8 @@ struct Handle {
   std::vector<Workspace> larger;  // of plans that need more; the largest is the last
   DnnPlans plans;
   FftPlans transforms;
-  std::vector<Workspace> ofTransforms;  // the largest is the last; what is queued works in the others
+  RandGenerators generators;
+  std::vector<Workspace> areas;  // of cuFFT and cuRAND; the largest is the last; what is queued works in the others
   std::unordered_set<std::uint64_t> known;  // kinds of calls
 };
 

@@ -129,6 +129,18 @@ Result<std::unique_ptr<FftApi>> loadFft() {
   return api;
 }
 
+Result<std::unique_ptr<RandApi>> loadRand() {
+  auto library = open(kRandVariable, "libcurand.so.10", "cuRAND");
+  if (!library) return library.error();
+  auto api = std::make_unique<RandApi>();
+  std::string missing;
+#define ROUSE_RAND_FIND(name) find(*library, #name, api->name, missing);
+  ROUSE_RAND_NAMES(ROUSE_RAND_FIND)
+#undef ROUSE_RAND_FIND
+  if (!missing.empty()) return lacks("libcurand.so.10", missing);
+  return api;
+}
+
 // A scalar as the library takes it: its address in the device's memory, or that of a copy here. The copy is aligned as any of its types must be: a
 // cuDoubleComplex is to 16 bytes (vector_types.h), so that the library may load it in one piece, which ends the process where it is not. In a call as it
 // travels a scalar lies at any multiple of 8.
@@ -222,6 +234,14 @@ std::uint64_t kindOf(std::uint32_t library, std::uint32_t function, std::span<co
     sum = (sum ^ (sum >> 27)) * 0x94d049bb133111eb;
     return sum ^ (sum >> 31);
   };
+  rand::Generation generation;
+  if (library == rand::kLibrary && parameters.size() >= sizeof generation) {
+    // What a generator is made of, and what its first call of this kind loads; where it is has nothing to do with that.
+    std::memcpy(&generation, parameters.data(), sizeof generation);
+    generation.output = generation.count = generation.step = generation.stretches = 0;
+    generation.first = generation.second = 0;
+    parameters = std::as_bytes(std::span(&generation, 1));
+  }
   std::uint64_t sum = mixed(mixed(library, function), parameters.size());
   for (std::size_t at = 0; at < parameters.size(); at += sizeof(std::uint64_t)) {
     std::uint64_t word = 0;
@@ -253,7 +273,8 @@ void RealLibraries::end() {
     if (each->handle != nullptr) blas_->cublasDestroy_v2(each->handle);
     each->plans = {};
     if (fft_.there()) each->transforms.destroy(*fft_);
-    for (const Workspace& area : each->ofTransforms) memory_->give(area.address, area.bytes);
+    if (rand_.there()) each->generators.destroy(*rand_);
+    for (const Workspace& area : each->areas) memory_->give(area.address, area.bytes);
     if (each->dnn != nullptr) dnn_->cudnnDestroy(each->dnn);
     if (each->own.bytes != 0) memory_->give(each->own.address, each->own.bytes);
     for (const Workspace& larger : each->larger) memory_->give(larger.address, larger.bytes);
@@ -264,9 +285,9 @@ void RealLibraries::end() {
 
 Result<Handle*> RealLibraries::take(CUstream_st* stream, std::uint32_t library) {
   Handle* handle = nullptr;
-  // Who only transforms needs no cuBLAS, whose handle takes time and device memory.
-  const bool blas = library != fft::kLibrary;
-  if (const Status loaded = blas ? blas_.load(loadBlas) : fft_.load(loadFft); !loaded) return loaded.error();
+  // Who only transforms, or draws numbers, needs no cuBLAS, whose handle takes time and device memory.
+  const bool blas = library != fft::kLibrary && library != rand::kLibrary;
+  if (const Status loaded = blas ? blas_.load(loadBlas) : library == rand::kLibrary ? rand_.load(loadRand) : fft_.load(loadFft); !loaded) return loaded.error();
   {
     const std::lock_guard lock(mutex_);
     if (!free_.empty()) {
@@ -282,6 +303,7 @@ Result<Handle*> RealLibraries::take(CUstream_st* stream, std::uint32_t library) 
   handle->workspace = handle->workspaceBytes = 0;
   handle->blasHasStream = handle->dnnHasStream = false;  // another stream may be where an ended one was
   handle->transforms.forgetStreams();
+  handle->generators.forgetStreams();
   if (blas) {
     if (const Status ready = readyBlas(*handle); !ready) {
       give(handle);
@@ -340,25 +362,39 @@ Status RealLibraries::call(Handle& handle, std::uint32_t library, std::uint32_t 
   } else if (library == fft::kLibrary) {
     fft::Transform transform;
     if (copied(transform) && function == fft::kTransformFunction) return callFft(handle, transform);
+  } else if (library == rand::kLibrary && function == rand::kGenerateFunction) {
+    return callRand(handle, parameters);
   }
   return Error{CudaError::notSupported, "library " + std::to_string(library) + ", function " + std::to_string(function) + ": not served"};
 }
 
+Result<std::uint64_t> RealLibraries::workArea(Handle& handle, const char* product, std::uint64_t bytes) {
+  std::vector<Workspace>& areas = handle.areas;
+  if (!areas.empty() && areas.back().bytes >= bytes) return areas.back().address;
+  const std::string asked = std::string(product) + "'s work area of " + std::to_string(bytes) + " bytes: ";
+  if (!memory_) return Error{CudaError::memoryAllocation, asked + "none is given"};
+  // So that there are few of them, each is at least twice as large, where there is so much.
+  const std::uint64_t twice = areas.empty() ? 0 : 2 * areas.back().bytes;
+  std::uint64_t wanted = std::max(bytes, twice);
+  auto taken = memory_->take(wanted);
+  if (!taken && wanted > bytes) taken = memory_->take(wanted = bytes);
+  if (!taken) return Error{taken.error().code, asked + taken.error().message};
+  areas.push_back({*taken, wanted});
+  return *taken;
+}
+
 Status RealLibraries::callFft(Handle& handle, const fft::Transform& transform) {
   if (const Status loaded = fft_.load(loadFft); !loaded) return loaded;
-  return handle.transforms.run(*fft_, handle.stream, transform, [&](std::uint64_t bytes) -> Result<std::uint64_t> {
-    std::vector<Workspace>& areas = handle.ofTransforms;
-    if (!areas.empty() && areas.back().bytes >= bytes) return areas.back().address;
-    if (!memory_) return Error{CudaError::memoryAllocation, "cuFFT's work area of " + std::to_string(bytes) + " bytes: none is given"};
-    // So that there are few of them, each is at least twice as large, where there is so much.
-    const std::uint64_t twice = areas.empty() ? 0 : 2 * areas.back().bytes;
-    std::uint64_t wanted = std::max(bytes, twice);
-    auto taken = memory_->take(wanted);
-    if (!taken && wanted > bytes) taken = memory_->take(wanted = bytes);
-    if (!taken) return Error{taken.error().code, "cuFFT's work area of " + std::to_string(bytes) + " bytes: " + taken.error().message};
-    areas.push_back({*taken, wanted});
-    return *taken;
-  });
+  return handle.transforms.run(*fft_, handle.stream, transform, [&](std::uint64_t bytes) { return workArea(handle, "cuFFT", bytes); });
+}
+
+Status RealLibraries::callRand(Handle& handle, std::span<const std::byte> parameters) {
+  rand::Generation generation;
+  rand::Stretch stretches[rand::kMostStretches];
+  if (!rand::takeApart(parameters, generation, stretches)) return Error{CudaError::invalidValue, "no generation of cuRAND"};
+  if (const Status loaded = rand_.load(loadRand); !loaded) return loaded;
+  return handle.generators.run(*rand_, handle.stream, generation, std::span(stretches, generation.stretches),
+                               [&](std::uint64_t bytes) { return workArea(handle, "cuRAND", bytes); });
 }
 
 Status RealLibraries::callBlas(Handle& handle, blas::Function function, const blas::Call& call) {

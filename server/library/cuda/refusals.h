@@ -5,6 +5,7 @@
 #include <cublas_api.h>
 #include <cudnn.h>
 #include <cufft.h>
+#include <curand.h>
 
 #include <algorithm>
 #include <string>
@@ -103,6 +104,47 @@ constexpr const char* nameOf(cufftResult result) {
     case CUFFT_NVSHMEM_FAILURE: return "CUFFT_NVSHMEM_FAILURE";
   }
   return "an unknown result";
+}
+
+constexpr CudaError errorOf(curandStatus_t status) {
+  switch (status) {
+    case CURAND_STATUS_SUCCESS:
+      return CudaError::success;
+    case CURAND_STATUS_ALLOCATION_FAILED:
+      return CudaError::memoryAllocation;
+    case CURAND_STATUS_TYPE_ERROR:
+    case CURAND_STATUS_OUT_OF_RANGE:
+    case CURAND_STATUS_LENGTH_NOT_MULTIPLE:
+      return CudaError::invalidValue;
+    case CURAND_STATUS_DOUBLE_PRECISION_REQUIRED:
+    case CURAND_STATUS_ARCH_MISMATCH:
+      return CudaError::notSupported;
+    case CURAND_STATUS_VERSION_MISMATCH:
+    case CURAND_STATUS_INITIALIZATION_FAILED:
+      return CudaError::initializationError;
+    default:  // CURAND_STATUS_LAUNCH_FAILURE, _PREEXISTING_FAILURE, _INTERNAL_ERROR
+      return CudaError::unknown;
+  }
+}
+
+// Nor does cuRAND.
+constexpr const char* nameOf(curandStatus_t status) {
+  switch (status) {
+    case CURAND_STATUS_SUCCESS: return "CURAND_STATUS_SUCCESS";
+    case CURAND_STATUS_VERSION_MISMATCH: return "CURAND_STATUS_VERSION_MISMATCH";
+    case CURAND_STATUS_NOT_INITIALIZED: return "CURAND_STATUS_NOT_INITIALIZED";
+    case CURAND_STATUS_ALLOCATION_FAILED: return "CURAND_STATUS_ALLOCATION_FAILED";
+    case CURAND_STATUS_TYPE_ERROR: return "CURAND_STATUS_TYPE_ERROR";
+    case CURAND_STATUS_OUT_OF_RANGE: return "CURAND_STATUS_OUT_OF_RANGE";
+    case CURAND_STATUS_LENGTH_NOT_MULTIPLE: return "CURAND_STATUS_LENGTH_NOT_MULTIPLE";
+    case CURAND_STATUS_DOUBLE_PRECISION_REQUIRED: return "CURAND_STATUS_DOUBLE_PRECISION_REQUIRED";
+    case CURAND_STATUS_LAUNCH_FAILURE: return "CURAND_STATUS_LAUNCH_FAILURE";
+    case CURAND_STATUS_PREEXISTING_FAILURE: return "CURAND_STATUS_PREEXISTING_FAILURE";
+    case CURAND_STATUS_INITIALIZATION_FAILED: return "CURAND_STATUS_INITIALIZATION_FAILED";
+    case CURAND_STATUS_ARCH_MISMATCH: return "CURAND_STATUS_ARCH_MISMATCH";
+    case CURAND_STATUS_INTERNAL_ERROR: return "CURAND_STATUS_INTERNAL_ERROR";
+  }
+  return "an unknown status";
 }
 
 // What cuDNN says of its last refusal on this thread, on one line and after a colon; empty: nothing.
