@@ -320,9 +320,10 @@ void sobolPoints(const Directions& directions, std::uint64_t shift, std::uint64_
       Bits first = static_cast<Bits>(shift >> (64 - kBits));
       const auto at = static_cast<Bits>(begin);
       for (Bits gray = at ^ (at >> 1); gray != 0; gray &= gray - 1) first ^= own[__builtin_ctzll(gray)];
-      for (std::uint32_t j = 0; j < N; ++j) results[j] = quasi<Bits, kind>(first ^ within[j], distribution);
       const std::uint64_t now = std::min<std::uint64_t>(N - skipped, count - done);
-      std::memcpy(output + done * sizeof results[0], results + skipped, now * sizeof results[0]);
+      Result<kind>* const to = now == N ? reinterpret_cast<Result<kind>*>(output) + done : results;
+      for (std::uint32_t j = 0; j < N; ++j) to[j] = quasi<Bits, kind>(first ^ within[j], distribution);
+      if (now != N) std::memcpy(output + done * sizeof results[0], results + skipped, now * sizeof results[0]);
       done += now;
       skipped = 0;
     }
