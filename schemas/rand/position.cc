@@ -35,7 +35,7 @@ void Position::draw(std::vector<Stretch>& stretches, std::uint32_t from, std::ui
 
 void Position::advance(const Generation& done) {
   if (lanes_ == 0) {
-    step_ += done.count / done.dimensions;
+    step_ += isQuasi(done.type) ? done.count / done.dimensions : done.count;
     return;
   }
   const Step each = stepOf(done.type, done.kind);

@@ -50,6 +50,12 @@ constexpr Golden kGolden[] = {
     {Type::mrg32k3a, Ordering::legacy, 12345u, 0, Kind::bits32, 0x6f4a820805c82388},
     {Type::mrg32k3a, Ordering::legacy, 12345u, 0, Kind::uniform, 0x226a7877fcb38654},
     {Type::mrg32k3a, Ordering::legacy, 12345u, 0, Kind::uniformDouble, 0xf42a2268367efd16},
+    {Type::mtgp32, Ordering::pseudoDefault, 0u, 0, Kind::bits32, 0xcf8d6f11812dc1ac},
+    {Type::mtgp32, Ordering::pseudoDefault, 0u, 0, Kind::uniform, 0xab026b845c1ce3de},
+    {Type::mtgp32, Ordering::pseudoDefault, 0u, 0, Kind::uniformDouble, 0xb0a431c5f73536df},
+    {Type::mtgp32, Ordering::legacy, 0u, 0, Kind::bits32, 0xeac7a697364bd70c},
+    {Type::mtgp32, Ordering::legacy, 0u, 0, Kind::uniform, 0x12c7e002680ee71c},
+    {Type::mtgp32, Ordering::legacy, 0u, 0, Kind::uniformDouble, 0x3208a5af7042ca87},
     {Type::philox, Ordering::pseudoDefault, 0u, 0, Kind::bits32, 0x4630eb7c614e711b},
     {Type::philox, Ordering::pseudoDefault, 0u, 0, Kind::uniform, 0xb143bfeb49e45177},
     {Type::philox, Ordering::pseudoDefault, 0u, 0, Kind::uniformDouble, 0xc0b494fcf4627824},
@@ -88,7 +94,7 @@ constexpr Deviates kDeviates[] = {
      {1.9668463159108134, 0.82566042081519497, -1.5493057245581472, -1.2837465252990046, 0.94715361939573051, 2.1697914157413929}},
 };
 
-constexpr Type kTypes[] = {Type::xorwow, Type::mrg32k3a, Type::philox, Type::sobol32, Type::scrambledSobol32, Type::sobol64, Type::scrambledSobol64};
+constexpr Type kTypes[] = {Type::xorwow, Type::mrg32k3a, Type::mtgp32, Type::philox, Type::sobol32, Type::scrambledSobol32, Type::sobol64, Type::scrambledSobol64};
 
 struct Moments {
   double mean = 0, variance = 0;
@@ -159,11 +165,26 @@ TEST_CASE("numbers are those of NVIDIA's library for hosts, to the last bit", "[
   }
 }
 
+TEST_CASE("MTGP32 goes on from states that are kept, and is the same without", "[rand]") {
+  // More generators than there are states kept, in turns, and one again that began before.
+  std::vector<Source> sources;
+  std::vector<std::vector<std::byte>> made(20);
+  for (std::uint64_t i = 0; i < 20; ++i) sources.emplace_back(Type::mtgp32, i, 0, i % 2 != 0 ? Ordering::legacy : Ordering::pseudoDefault);
+  for (const std::uint64_t count : {100u, 49152u, 30000u}) {
+    for (std::size_t i = 0; i < 20; ++i) {
+      const std::vector<std::byte> part = sources[i].bytes(Kind::bits32, count);
+      made[i].insert(made[i].end(), part.begin(), part.end());
+    }
+  }
+  for (std::size_t i = 0; i < 20; ++i)
+    CHECK(Source(Type::mtgp32, i, 0, i % 2 != 0 ? Ordering::legacy : Ordering::pseudoDefault).bytes(Kind::bits32, 79252) == made[i]);
+}
+
 TEST_CASE("after calls of other kinds numbers go on as NVIDIA's do", "[rand]") {
-  const std::pair<Type, std::uint64_t> expected[] = {{Type::xorwow, 0x1ad60650c12a102f}, {Type::mrg32k3a, 0x4022651c901c4604}, {Type::philox, 0x81d99b171422109a}};
+  const std::pair<Type, std::uint64_t> expected[] = {{Type::xorwow, 0x1ad60650c12a102f}, {Type::mrg32k3a, 0x4022651c901c4604}, {Type::philox, 0x81d99b171422109a}, {Type::mtgp32, 0xb5c12ee525991315}};
   for (const auto& [type, sum] : expected) {
     CAPTURE(static_cast<unsigned>(type));
-    Source source(type, kSeed, 77);
+    Source source(type, kSeed, type == Type::mtgp32 ? 0 : 77);
     std::uint64_t found = 0xcbf29ce484222325;
     using enum Kind;
     for (const auto& [kind, count] : std::initializer_list<std::pair<Kind, std::uint64_t>>{
@@ -252,7 +273,7 @@ TEST_CASE("uniform numbers are above 0, at most 1, and equally distributed", "[r
 }
 
 TEST_CASE("each bit is set as often as not", "[rand]") {
-  for (const Type type : {Type::xorwow, Type::mrg32k3a, Type::philox}) {
+  for (const Type type : {Type::xorwow, Type::mrg32k3a, Type::mtgp32, Type::philox}) {
     const auto words = Source(type, kSeed).make<std::uint32_t>(Kind::bits32, 1 << 20);
     double square = 0;  // of 32 counts (chi-square), and of pairs of neighbours
     int together = 0;

@@ -200,6 +200,26 @@ TEST_CASE_METHOD(Real, "lanes that results of several draws have left apart: num
   }
 }
 
+TEST_CASE_METHOD(Real, "a generator of MTGP32 has no offset: numbers are drawn to get there, and none goes back", "[rand]") {
+  Program program(Type::mtgp32), before = program;
+  program.goOn(Kind::normal, (1 << 22) + 10);
+  REQUIRE(program.run(*this, Kind::uniform, 4).ok());
+  auto calls = taken();
+  REQUIRE(calls.size() == 7);
+  CHECK((calls[4].name == "curandGenerate" && calls[4].arguments[1] == 0x9000'0000 && calls[4].arguments[2] == 1 << 22));
+  CHECK((calls[5].name == "curandGenerate" && calls[5].arguments[2] == 10));
+  CHECK((calls[6].name == "curandGenerateUniform" && calls[6].arguments[2] == 4));
+  REQUIRE(program.run(*this, Kind::uniform, 4).ok());
+  CHECK(taken().size() == 1);
+  REQUIRE(before.run(*this, Kind::uniform, 4).ok());
+  calls = taken();
+  REQUIRE(calls.size() == 5);
+  CHECK(calls[0].name == "curandCreateGenerator");
+  Program far(Type::mtgp32, 9);
+  far.goOn(Kind::uniform, std::uint64_t{1} << 35);
+  CHECK(far.run(*this, Kind::uniform, 4).error().code == CudaError::notSupported);
+}
+
 TEST_CASE_METHOD(Real, "of more generators the one that has not been used for longest goes", "[rand]") {
   for (std::uint64_t seed = 0; seed < 65; ++seed) {
     Program program(Type::philox, seed);

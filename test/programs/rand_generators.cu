@@ -4,6 +4,7 @@
 // Generators of cuRAND against its device functions, which the program's own kernels call: bits, uniform numbers and Sobol' points are the same; and what
 // seeds, offsets, orderings, dimensions and calls one after the other do.
 #include <curand_kernel.h>
+#include <curand_mtgp32_host.h>
 
 #include "rand.h"
 
@@ -76,6 +77,28 @@ void pseudo(curandRngType_t type, curandOrdering_t ordering, unsigned width, uns
   }
   lanesAgainst<State, double>("doubles", from, 0, width, drawsOfDouble);
   RAND(curandDestroyGenerator(from));
+}
+
+// The device functions' blocks of 256 threads, one behind the other.
+__global__ void blocks(curandStateMtgp32_t* states, unsigned* results, int rows) {
+  for (int row = 0; row < rows; ++row) results[(row * gridDim.x + blockIdx.x) * blockDim.x + threadIdx.x] = curand(&states[blockIdx.x]);
+}
+
+void mtgp() {
+  const int count = 64, rows = 5;
+  curandStateMtgp32_t* const states = reinterpret_cast<curandStateMtgp32_t*>(check::deviceArray<unsigned long long>(count * sizeof(curandStateMtgp32_t) / 8));
+  mtgp32_kernel_params_t* const parameters = reinterpret_cast<mtgp32_kernel_params_t*>(check::deviceArray<unsigned long long>(sizeof(mtgp32_kernel_params_t) / 8 + 1));
+  RAND(curandMakeMTGP32Constants(mtgp32dc_params_fast_11213, parameters));
+  RAND(curandMakeMTGP32KernelState(states, mtgp32dc_params_fast_11213, parameters, count, kSeed));
+  unsigned* const results = check::deviceArray<unsigned>(count * 256 * rows);
+  blocks<<<count, 256>>>(states, results, rows);
+  CHECK(cudaGetLastError());
+  const curandGenerator_t from = generator(CURAND_RNG_PSEUDO_MTGP32);
+  RAND(curandSetGeneratorOrdering(from, CURAND_ORDERING_PSEUDO_LEGACY));
+  RAND(curandSetPseudoRandomGeneratorSeed(from, kSeed));
+  check::equal("MTGP32", numbers<unsigned>(from, count * 256 * rows), check::toHost(results, count * 256 * rows));
+  RAND(curandDestroyGenerator(from));
+  for (void* memory : {(void*)states, (void*)parameters, (void*)results}) CHECK(cudaFree(memory));
 }
 
 void pseudos() {
@@ -172,9 +195,13 @@ void sequences(curandRngType_t type, curandOrdering_t ordering) {
     for (const T each : numbers<T>(several, part)) pieces.push_back(each);
   check::equal("several calls", pieces, wanted);
   // Where another begins.
-  RAND(curandSetGeneratorOffset(one, 100000));
-  const std::vector<T> tail = numbers<T>(one, 20000);
-  if (sizeof(T) == 4 || type != CURAND_RNG_PSEUDO_XORWOW) check::equal("an offset", tail.data(), wanted.data() + 100000, 20000);
+  if (type == CURAND_RNG_PSEUDO_MTGP32) {
+    EXPECT_STATUS(CURAND_STATUS_TYPE_ERROR, curandSetGeneratorOffset(one, 100000));
+  } else {
+    RAND(curandSetGeneratorOffset(one, 100000));
+    const std::vector<T> tail = numbers<T>(one, 20000);
+    if (sizeof(T) == 4 || type != CURAND_RNG_PSEUDO_XORWOW) check::equal("an offset", tail.data(), wanted.data() + 100000, 20000);
+  }
   for (const curandGenerator_t each : {host, one, several}) RAND(curandDestroyGenerator(each));
 }
 
@@ -194,8 +221,9 @@ void mixed(curandRngType_t type) {
 
 int main() {
   pseudos();
+  mtgp();
   quasis();
-  for (const auto type : {CURAND_RNG_PSEUDO_XORWOW, CURAND_RNG_PSEUDO_MRG32K3A, CURAND_RNG_PSEUDO_PHILOX4_32_10}) {
+  for (const auto type : {CURAND_RNG_PSEUDO_XORWOW, CURAND_RNG_PSEUDO_MRG32K3A, CURAND_RNG_PSEUDO_MTGP32, CURAND_RNG_PSEUDO_PHILOX4_32_10}) {
     for (const auto ordering : {CURAND_ORDERING_PSEUDO_DEFAULT, CURAND_ORDERING_PSEUDO_LEGACY}) {
       sequences<unsigned>(type, ordering);
       sequences<float>(type, ordering);

@@ -43,6 +43,8 @@ struct Loops {
   // Points from one on, in one dimension; of 32 bits, or 64.
   void (*sobol)(const Directions& directions, std::uint64_t shift, bool wide, std::uint64_t point, std::uint64_t count, std::byte* output,
                 const Distribution& distribution);
+  // One result of each, as of points.
+  void (*words)(const std::uint32_t* words, std::uint32_t count, std::byte* output, const Distribution& distribution);
 };
 extern const Loops kLoopsAny, kLoops256, kLoops512;
 // For this processor.

@@ -275,7 +275,7 @@ void philoxResults(std::uint64_t seed, const PhiloxLanes& lanes, std::uint32_t s
   });
 }
 
-// Normal deviates of quasi-random points: by inversion, so that they stay as equally distributed.
+// Normal deviates of quasi-random points, which stay as equally distributed, and of Mersenne Twisters: by inversion.
 ROUSE_INLINE float quantile(std::uint32_t bits) {
   const bool upper = bits > 0x80000000u;
   const float p = unitFloat(upper ? ~bits : bits);
@@ -336,7 +336,14 @@ void sobolResults(const Directions& directions, std::uint64_t shift, bool wide, 
   else sobolPoints<std::uint32_t>(directions, shift, point, count, output, distribution);
 }
 
-constexpr Loops kLoopsHere{xorwowRows, mrgRows, philoxResults, sobolResults};
+void wordResults(const std::uint32_t* words, std::uint32_t count, std::byte* output, const Distribution& distribution) {
+  forKind(distribution.kind, [&]<Kind kind>() {
+    auto* const to = reinterpret_cast<Result<kind>*>(output);
+    for (std::uint32_t i = 0; i < count; ++i) to[i] = quasi<std::uint32_t, kind>(words[i], distribution);
+  });
+}
+
+constexpr Loops kLoopsHere{xorwowRows, mrgRows, philoxResults, sobolResults, wordResults};
 
 #undef ROUSE_INLINE
 

@@ -1,10 +1,14 @@
 #include "schemas/rand/numbers/numbers.h"
 
 #include <algorithm>
+#include <atomic>
+#include <list>
+#include <mutex>
 #include <optional>
 #include <vector>
 
 #include "schemas/rand/numbers/loops.h"
+#include "schemas/rand/numbers/mtgp.h"
 
 namespace rouse::rand {
 namespace {
@@ -134,6 +138,77 @@ class Philox final : public Made {
   std::uint64_t skipped_ = 0, draws_ = 1;
 };
 
+// States of MTGP32's blocks at a row of theirs: there is no way there but row by row, so the last ones are kept.
+struct MtgpStates {
+  std::uint64_t seed = 0, row = 0;
+  std::vector<Mtgp> blocks;
+};
+class KeptStates {
+ public:
+  // The latest of these blocks that are not behind `row`; null: none.
+  std::shared_ptr<const MtgpStates> find(std::uint64_t seed, std::size_t blocks, std::uint64_t row) {
+    const std::lock_guard lock(mutex_);
+    auto best = all_.end();
+    for (auto each = all_.begin(); each != all_.end(); ++each)
+      if ((*each)->seed == seed && (*each)->blocks.size() == blocks && (*each)->row <= row && (best == all_.end() || (*each)->row > (*best)->row)) best = each;
+    if (best == all_.end()) return nullptr;
+    all_.splice(all_.begin(), all_, best);
+    return all_.front();
+  }
+  void keep(std::shared_ptr<const MtgpStates> states) {
+    const std::lock_guard lock(mutex_);
+    all_.push_front(std::move(states));
+    if (all_.size() > kMost) all_.pop_back();
+  }
+  static KeptStates& get() {
+    static KeptStates* const the = new KeptStates;
+    return *the;
+  }
+
+ private:
+  static constexpr std::size_t kMost = 16;  // of 800 KB each
+  std::mutex mutex_;
+  std::list<std::shared_ptr<const MtgpStates>> all_;  // the one used last first
+};
+
+// A piece is a block with all of its rows.
+class MtgpNumbers final : public Made {
+ public:
+  explicit MtgpNumbers(const Generation& generation)
+      : Made(generation), blocks_(mtgpBlocksOf(generation.ordering)), first_(generation.step / (blocks_ * kMtgpRow)), skipped_(generation.step % (blocks_ * kMtgpRow)) {
+    from_ = KeptStates::get().find(generation.seed, blocks_, first_);
+    behind_ = std::make_shared<MtgpStates>();
+    behind_->seed = generation.seed;
+    behind_->row = (generation.step + generation.count) / (blocks_ * kMtgpRow);
+    behind_->blocks.resize(blocks_);
+    left_ = blocks_;
+  }
+
+  std::uint64_t pieces() const override { return blocks_; }
+
+  void make(std::uint64_t piece, std::byte* output) const override {
+    Mtgp block = from_ != nullptr ? from_->blocks[piece] : Mtgp(static_cast<std::uint32_t>(piece), generation_.seed);
+    block.skip(first_ - (from_ != nullptr ? from_->row : 0));
+    std::uint32_t words[kMtgpRow];
+    // Results are counted from the first of the row that the call begins in.
+    const std::uint64_t begin = skipped_, end = skipped_ + generation_.count;
+    for (std::uint64_t row = 0;; ++row) {
+      if (first_ + row == behind_->row) behind_->blocks[piece] = block;  // the last one may not be used up
+      const std::uint64_t at = (row * blocks_ + piece) * kMtgpRow, low = std::max(at, begin), high = std::min(at + kMtgpRow, end);
+      if (row * blocks_ * kMtgpRow >= end) break;
+      block.row(words);
+      if (low < high) loops().words(words + (low - at), static_cast<std::uint32_t>(high - low), output + (low - begin) * bytes_, distribution_);
+    }
+    if (--left_ == 0) KeptStates::get().keep(behind_);
+  }
+
+ private:
+  const std::uint64_t blocks_, first_, skipped_;
+  std::shared_ptr<const MtgpStates> from_;
+  std::shared_ptr<MtgpStates> behind_;
+  mutable std::atomic<std::uint64_t> left_;
+};
+
 // One dimension after the other.
 class Sobol final : public Made {
  public:
@@ -174,6 +249,8 @@ std::unique_ptr<Numbers> numbersOf(const Generation& generation, std::span<const
       return std::make_unique<Lanes<MrgState>>(generation, stretches);
     case Type::philox:
       return std::make_unique<Philox>(generation, stretches);
+    case Type::mtgp32:
+      return std::make_unique<MtgpNumbers>(generation);
     default:
       return std::make_unique<Sobol>(generation);
   }

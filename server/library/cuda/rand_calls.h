@@ -40,7 +40,8 @@ struct RandApi {
 };
 
 // Generators of one handle. One that is where the program's is goes on. Else one is set to an offset; where results of several draws each have left lanes
-// apart, numbers are made into memory of the executor's to get there. What no offset and no numbers of one kind lead to is refused.
+// apart, numbers are made into memory of the executor's to get there, as for MTGP32, which has no offsets. What no offset and no numbers of one kind lead to is
+// refused.
 class RandGenerators {
  public:
   // More go, the one that has not been used for longest first: each has its states in device memory.
@@ -61,6 +62,7 @@ class RandGenerators {
     bool hasStream = false;
   };
   Status make(const RandApi& api, const rand::Generation& generation, Kept& kept);
+  Status draw(const RandApi& api, Kept& kept, const rand::Generation& generation, const Memory& memory);
   Status bring(const RandApi& api, Kept& kept, const rand::Generation& generation, std::span<const rand::Stretch> stretches, const Memory& memory);
 
   std::list<Kept> all_;  // the one used last first
