@@ -1,5 +1,6 @@
 // Poisson distributions for programs' own kernels (curand_poisson.h, curand_discrete): tables in device memory, in the layout of curand_discrete.h.
 #include <cuda_runtime_api.h>
+#include <curand.h>
 #include <curand_discrete.h>
 
 #include <cmath>
