@@ -66,7 +66,7 @@ curandStatus_t curandSetPseudoRandomGeneratorSeed(curandGenerator_t generator, u
 
 curandStatus_t curandSetGeneratorOffset(curandGenerator_t generator, unsigned long long offset) {
   return with(generator, [&](Generator& found) {
-    if (found.type == Type::mtgp32) return CURAND_STATUS_TYPE_ERROR;
+    if (!rand::hasOffset(found.type)) return CURAND_STATUS_TYPE_ERROR;
     found.position.begin(found.type, found.ordering, offset);
     return CURAND_STATUS_SUCCESS;
   });

@@ -16,11 +16,9 @@ bool is64(Type type) { return type == Type::sobol64 || type == Type::scrambledSo
 
 Check checkType(Type type) {
   switch (type) {
-    case Type::xorwow: case Type::mrg32k3a: case Type::mtgp32: case Type::philox:
+    case Type::xorwow: case Type::mrg32k3a: case Type::mtgp32: case Type::mt19937: case Type::philox:
     case Type::sobol32: case Type::scrambledSobol32: case Type::sobol64: case Type::scrambledSobol64:
       return {};
-    case Type::mt19937:
-      return {Verdict::unsupported, "generators of MT19937"};
   }
   return {Verdict::typeError, "the generator's type"};
 }
@@ -54,6 +52,8 @@ std::uint32_t lanesOf(Type type, Ordering ordering) {
   return type == Type::philox ? 65536 : 0;
 }
 
+bool hasOffset(Type type) { return type != Type::mtgp32 && type != Type::mt19937; }
+
 std::uint32_t mtgpBlocksOf(Ordering ordering) { return ordering == Ordering::legacy ? 64 : 192; }
 
 Step stepOf(Type type, Kind kind) {
@@ -84,8 +84,8 @@ Check check(const Generation& generation) {
   if (generation.type != Type::philox && generation.count % stepOf(generation.type, generation.kind).results != 0)
     return {Verdict::notMultiple, "an odd number of results that are made in pairs"};
   if (generation.kind == Kind::poisson && !(generation.first > 0 && generation.first <= kMostLambda)) return {Verdict::outOfRange, "lambda"};
-  if (generation.type == Type::mtgp32 && (generation.step > kMostMtgpStep || generation.count > kMostMtgpStep))
-    return {Verdict::unsupported, "more numbers of MTGP32 than one generator makes here"};
+  if (!hasOffset(generation.type) && (generation.step > kMostTwisterStep || generation.count > kMostTwisterStep))
+    return {Verdict::unsupported, "more numbers than one Mersenne Twister makes here"};
   if (generation.padding != 0) return {Verdict::outOfRange, "a field that is not 0"};
   return {};
 }

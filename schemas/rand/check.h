@@ -40,8 +40,10 @@ std::uint32_t bytesOf(Kind kind);  // of a result; 0: it is none
 std::uint32_t lanesOf(Type type, Ordering ordering);
 // Of MTGP32: blocks of 256 threads, whose rows are one behind the other.
 std::uint32_t mtgpBlocksOf(Ordering ordering);
-// Its numbers are reached one by one only, so there is a last one: as many as a GPU makes in seconds.
-inline constexpr std::uint64_t kMostMtgpStep = std::uint64_t{1} << 36;
+// Mersenne Twisters have no offsets.
+bool hasOffset(Type type);
+// Their numbers are reached one by one only, so there is a last one: as many as a GPU makes in seconds.
+inline constexpr std::uint64_t kMostTwisterStep = std::uint64_t{1} << 36;
 // What one step of a lane is: results, and draws from its state (of Philox: counters). Philox also begins and ends within a step; that counts as what ends it.
 struct Step {
   std::uint32_t results = 1, draws = 1;

@@ -52,7 +52,7 @@ struct Generation {
   std::uint64_t count = 0;   // of results
   std::uint64_t seed = 0;
   // Where the generator is. Of XORWOW and MRG32k3a: steps so far, of which each is one lane's, the next that of lane `step` modulo their number. Of Philox:
-  // results, of which four make a step. Of MTGP32: results. Of quasi-random ones: points.
+  // results, of which four make a step. Of Mersenne Twisters: results. Of quasi-random ones: points.
   std::uint64_t step = 0;
   double first = 0, second = 0;  // mean and standard deviation, or lambda
   Type type{};

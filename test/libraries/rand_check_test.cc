@@ -75,7 +75,6 @@ TEST_CASE("what is wrong is said", "[rand]") {
   };
   const Wrong all[] = {
       {[](Asked& a) { a.generation.type = static_cast<Type>(100); }, Verdict::typeError},
-      {[](Asked& a) { a.generation.type = Type::mt19937; }, Verdict::unsupported},
       {[](Asked& a) { a.generation.kind = static_cast<Kind>(9); }, Verdict::typeError},
       {[](Asked& a) { a.generation.kind = Kind::bits64; }, Verdict::typeError},
       {[](Asked& a) { a.generation.type = Type::sobol64, a.generation.kind = Kind::bits32; }, Verdict::typeError, true},
@@ -95,7 +94,7 @@ TEST_CASE("what is wrong is said", "[rand]") {
       {[](Asked& a) { a.generation.kind = Kind::poisson, a.generation.first = -1; }, Verdict::outOfRange},
       {[](Asked& a) { a.generation.kind = Kind::poisson, a.generation.first = 400001; }, Verdict::outOfRange},
       {[](Asked& a) { a.generation.kind = Kind::poisson, a.generation.first = std::numeric_limits<double>::quiet_NaN(); }, Verdict::outOfRange},
-      {[](Asked& a) { a.generation.type = Type::mtgp32, a.generation.step = kMostMtgpStep + 1, a.stretches.clear(), a.generation.stretches = 0; }, Verdict::unsupported},
+      {[](Asked& a) { a.generation.type = Type::mtgp32, a.generation.step = kMostTwisterStep + 1, a.stretches.clear(), a.generation.stretches = 0; }, Verdict::unsupported},
       {[](Asked& a) { a.generation.type = Type::mtgp32; }, Verdict::outOfRange},
       {[](Asked& a) { a.generation.padding = 1; }, Verdict::outOfRange},
       {[](Asked& a) { a.generation.output = 0x1002; }, Verdict::outOfRange},

@@ -5,9 +5,11 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <numbers>
+#include <random>
 #include <string_view>
 
 #include "schemas/rand/numbers/loops.h"
+#include "schemas/rand/numbers/mt19937.h"
 #include "schemas/rand/numbers/philox.h"
 #include "test/libraries/rand_runs.h"
 
@@ -56,6 +58,9 @@ constexpr Golden kGolden[] = {
     {Type::mtgp32, Ordering::legacy, 0u, 0, Kind::bits32, 0xeac7a697364bd70c},
     {Type::mtgp32, Ordering::legacy, 0u, 0, Kind::uniform, 0x12c7e002680ee71c},
     {Type::mtgp32, Ordering::legacy, 0u, 0, Kind::uniformDouble, 0x3208a5af7042ca87},
+    {Type::mt19937, Ordering::pseudoDefault, 0u, 0, Kind::bits32, 0x4a25c29499977a17},
+    {Type::mt19937, Ordering::pseudoDefault, 0u, 0, Kind::uniform, 0x716e4c425082457b},
+    {Type::mt19937, Ordering::pseudoDefault, 0u, 0, Kind::uniformDouble, 0xdd6e77f62f2fa530},
     {Type::philox, Ordering::pseudoDefault, 0u, 0, Kind::bits32, 0x4630eb7c614e711b},
     {Type::philox, Ordering::pseudoDefault, 0u, 0, Kind::uniform, 0xb143bfeb49e45177},
     {Type::philox, Ordering::pseudoDefault, 0u, 0, Kind::uniformDouble, 0xc0b494fcf4627824},
@@ -94,7 +99,7 @@ constexpr Deviates kDeviates[] = {
      {1.9668463159108134, 0.82566042081519497, -1.5493057245581472, -1.2837465252990046, 0.94715361939573051, 2.1697914157413929}},
 };
 
-constexpr Type kTypes[] = {Type::xorwow, Type::mrg32k3a, Type::mtgp32, Type::philox, Type::sobol32, Type::scrambledSobol32, Type::sobol64, Type::scrambledSobol64};
+constexpr Type kTypes[] = {Type::xorwow, Type::mrg32k3a, Type::mtgp32, Type::mt19937, Type::philox, Type::sobol32, Type::scrambledSobol32, Type::sobol64, Type::scrambledSobol64};
 
 struct Moments {
   double mean = 0, variance = 0;
@@ -165,6 +170,30 @@ TEST_CASE("numbers are those of NVIDIA's library for hosts, to the last bit", "[
   }
 }
 
+TEST_CASE("MT19937's first twister is the one that its authors publish", "[rand]") {
+  // Of seed 5489, the 10000th number (as the C++ standard has it); and twisters by themselves are those among others.
+  Twister twister = twisters(5489, 0, 1)[0];
+  std::vector<std::uint32_t> numbers(8 * 78 * 17);
+  for (std::size_t row = 0; row < 78 * 17; ++row) twister.row(numbers.data() + 8 * row);
+  std::mt19937 reference;
+  std::vector<std::uint32_t> wanted(numbers.size());
+  for (std::uint32_t& each : wanted) each = static_cast<std::uint32_t>(reference());
+  CHECK(wanted[9999] == 4123659995);
+  for (std::size_t period = 0; period < 17; ++period) {
+    const auto begin = static_cast<std::ptrdiff_t>(624 * period);
+    CHECK(std::is_permutation(numbers.begin() + begin, numbers.begin() + begin + 624, wanted.begin() + begin));
+  }
+  const std::vector<Twister> several = twisters(kSeed, 5, 3);
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    Twister alone = twisters(kSeed, 5 + i, 1)[0], among = several[i];
+    std::uint32_t one[kTwisterRow], other[kTwisterRow];
+    alone.skip(100);
+    for (int row = 0; row <= 100; ++row) among.row(other);
+    alone.row(one);
+    CHECK(std::equal(one, one + kTwisterRow, other));
+  }
+}
+
 TEST_CASE("MTGP32 goes on from states that are kept, and is the same without", "[rand]") {
   // More generators than there are states kept, in turns, and one again that began before.
   std::vector<Source> sources;
@@ -181,10 +210,10 @@ TEST_CASE("MTGP32 goes on from states that are kept, and is the same without", "
 }
 
 TEST_CASE("after calls of other kinds numbers go on as NVIDIA's do", "[rand]") {
-  const std::pair<Type, std::uint64_t> expected[] = {{Type::xorwow, 0x1ad60650c12a102f}, {Type::mrg32k3a, 0x4022651c901c4604}, {Type::philox, 0x81d99b171422109a}, {Type::mtgp32, 0xb5c12ee525991315}};
+  const std::pair<Type, std::uint64_t> expected[] = {{Type::xorwow, 0x1ad60650c12a102f}, {Type::mrg32k3a, 0x4022651c901c4604}, {Type::philox, 0x81d99b171422109a}, {Type::mtgp32, 0xb5c12ee525991315}, {Type::mt19937, 0x2f13427878288f42}};
   for (const auto& [type, sum] : expected) {
     CAPTURE(static_cast<unsigned>(type));
-    Source source(type, kSeed, type == Type::mtgp32 ? 0 : 77);
+    Source source(type, kSeed, hasOffset(type) ? 77 : 0);
     std::uint64_t found = 0xcbf29ce484222325;
     using enum Kind;
     for (const auto& [kind, count] : std::initializer_list<std::pair<Kind, std::uint64_t>>{
@@ -216,8 +245,8 @@ TEST_CASE("a sequence is the same however many calls ask for it", "[rand]") {
   for (const Type type : kTypes) {
     for (const Kind kind : {is64(type) ? Kind::bits64 : Kind::bits32, Kind::uniform, Kind::uniformDouble, Kind::normal, Kind::logNormalDouble, Kind::poisson}) {
       CAPTURE(static_cast<unsigned>(type), static_cast<unsigned>(kind));
-      const std::vector<std::byte> whole = Source(type, kSeed, 3).bytes(kind, 400000, 5);
-      Source source(type, kSeed, 3);
+      const std::vector<std::byte> whole = Source(type, kSeed, hasOffset(type) ? 3 : 0).bytes(kind, 400000, 5);
+      Source source(type, kSeed, hasOffset(type) ? 3 : 0);
       std::vector<std::byte> parts;
       for (const std::uint64_t count : {2u, 98u, 4096u, 10u, 131072u, 81920u, 2u, 182800u}) {
         const std::vector<std::byte> part = source.bytes(kind, count, 5);
@@ -273,7 +302,7 @@ TEST_CASE("uniform numbers are above 0, at most 1, and equally distributed", "[r
 }
 
 TEST_CASE("each bit is set as often as not", "[rand]") {
-  for (const Type type : {Type::xorwow, Type::mrg32k3a, Type::mtgp32, Type::philox}) {
+  for (const Type type : {Type::xorwow, Type::mrg32k3a, Type::mtgp32, Type::mt19937, Type::philox}) {
     const auto words = Source(type, kSeed).make<std::uint32_t>(Kind::bits32, 1 << 20);
     double square = 0;  // of 32 counts (chi-square), and of pairs of neighbours
     int together = 0;

@@ -195,7 +195,7 @@ void sequences(curandRngType_t type, curandOrdering_t ordering) {
     for (const T each : numbers<T>(several, part)) pieces.push_back(each);
   check::equal("several calls", pieces, wanted);
   // Where another begins.
-  if (type == CURAND_RNG_PSEUDO_MTGP32) {
+  if (type == CURAND_RNG_PSEUDO_MTGP32 || type == CURAND_RNG_PSEUDO_MT19937) {
     EXPECT_STATUS(CURAND_STATUS_TYPE_ERROR, curandSetGeneratorOffset(one, 100000));
   } else {
     RAND(curandSetGeneratorOffset(one, 100000));
@@ -231,6 +231,7 @@ int main() {
     }
     mixed(type);
   }
+  sequences<unsigned>(CURAND_RNG_PSEUDO_MT19937, CURAND_ORDERING_PSEUDO_DEFAULT);
   sequences<unsigned>(CURAND_RNG_PSEUDO_XORWOW, CURAND_ORDERING_PSEUDO_SEEDED);
   sequences<float>(CURAND_RNG_QUASI_SOBOL32, CURAND_ORDERING_QUASI_DEFAULT);
   sequences<double>(CURAND_RNG_QUASI_SCRAMBLED_SOBOL64, CURAND_ORDERING_QUASI_DEFAULT);

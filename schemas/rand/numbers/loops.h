@@ -19,6 +19,7 @@ struct Distribution {
   Kind kind{};
   double first = 0, second = 0;
   const Poisson* poisson = nullptr;
+  bool inDouble = false;  // uniform numbers of one word are computed so, in the middle of their intervals: MT19937
 };
 
 // Neighbouring lanes, up to kTogether: each row is a step of each, the last of the first `last` of them.

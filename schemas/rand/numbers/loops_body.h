@@ -293,8 +293,11 @@ template <class Bits, Kind kind>
 ROUSE_INLINE Result<kind> quasi(Bits bits, const Distribution& distribution) {
   const auto word = static_cast<std::uint32_t>(sizeof bits == 8 ? bits >> (sizeof bits * 4) : bits);
   if constexpr (kind == Kind::bits32 || kind == Kind::bits64) return static_cast<Result<kind>>(bits);
-  else if constexpr (kind == Kind::uniform) return unitFloat(word);
-  else if constexpr (kind == Kind::uniformDouble) return sizeof bits == 8 ? static_cast<double>(bits >> 11) * 0x1p-53 + 0x1p-54 : (bits + 1.0) * 0x1p-32;
+  else if constexpr (sizeof bits == 4 && (kind == Kind::uniform || kind == Kind::uniformDouble)) {
+    if (distribution.inDouble) return static_cast<Result<kind>>((bits + 0.5) * 0x1p-32);
+    return kind == Kind::uniform ? static_cast<Result<kind>>(unitFloat(bits)) : static_cast<Result<kind>>((bits + 1.0) * 0x1p-32);
+  } else if constexpr (kind == Kind::uniform) return unitFloat(word);
+  else if constexpr (kind == Kind::uniformDouble) return static_cast<double>(bits >> 11) * 0x1p-53 + 0x1p-54;
   else if constexpr (kind == Kind::poisson) return (*distribution.poisson)(word);
   else if constexpr (sizeof(Result<kind>) == 4) return shaped<kind>(quantile(word), distribution);
   else if constexpr (sizeof bits == 8) return shaped<kind>(quantile(bits >> 11, 0x1p-53, (std::uint64_t{1} << 53) - 1), distribution);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "schemas/rand/numbers/loops.h"
+#include "schemas/rand/numbers/mt19937.h"
 #include "schemas/rand/numbers/mtgp.h"
 
 namespace rouse::rand {
@@ -21,7 +22,7 @@ constexpr std::uint64_t kSeedsApart = 3133713;
 class Made : public Numbers {
  public:
   explicit Made(const Generation& generation) : generation_(generation), bytes_(bytesOf(generation.kind)) {
-    distribution_ = {generation.kind, generation.first, generation.second, nullptr};
+    distribution_ = {generation.kind, generation.first, generation.second, nullptr, generation.type == Type::mt19937};
     if (generation.kind == Kind::poisson) distribution_.poisson = &poisson_.emplace(generation.first);
   }
 
@@ -138,15 +139,17 @@ class Philox final : public Made {
   std::uint64_t skipped_ = 0, draws_ = 1;
 };
 
-// States of MTGP32's blocks at a row of theirs: there is no way there but row by row, so the last ones are kept.
-struct MtgpStates {
+// States of Mersenne Twisters' blocks at a row of theirs, or before: there is no way there but row by row, so the last ones are kept.
+template <class Block>
+struct States {
   std::uint64_t seed = 0, row = 0;
-  std::vector<Mtgp> blocks;
+  std::vector<Block> blocks;
 };
+template <class States, std::size_t most>
 class KeptStates {
  public:
   // The latest of these blocks that are not behind `row`; null: none.
-  std::shared_ptr<const MtgpStates> find(std::uint64_t seed, std::size_t blocks, std::uint64_t row) {
+  std::shared_ptr<const States> find(std::uint64_t seed, std::size_t blocks, std::uint64_t row) {
     const std::lock_guard lock(mutex_);
     auto best = all_.end();
     for (auto each = all_.begin(); each != all_.end(); ++each)
@@ -155,10 +158,10 @@ class KeptStates {
     all_.splice(all_.begin(), all_, best);
     return all_.front();
   }
-  void keep(std::shared_ptr<const MtgpStates> states) {
+  void keep(std::shared_ptr<const States> states) {
     const std::lock_guard lock(mutex_);
     all_.push_front(std::move(states));
-    if (all_.size() > kMost) all_.pop_back();
+    if (all_.size() > most) all_.pop_back();
   }
   static KeptStates& get() {
     static KeptStates* const the = new KeptStates;
@@ -166,17 +169,19 @@ class KeptStates {
   }
 
  private:
-  static constexpr std::size_t kMost = 16;  // of 800 KB each
   std::mutex mutex_;
-  std::list<std::shared_ptr<const MtgpStates>> all_;  // the one used last first
+  std::list<std::shared_ptr<const States>> all_;  // the one used last first
 };
+
+using MtgpStates = States<Mtgp>;
+using KeptMtgp = KeptStates<MtgpStates, 16>;  // of 800 KB each
 
 // A piece is a block with all of its rows.
 class MtgpNumbers final : public Made {
  public:
   explicit MtgpNumbers(const Generation& generation)
       : Made(generation), blocks_(mtgpBlocksOf(generation.ordering)), first_(generation.step / (blocks_ * kMtgpRow)), skipped_(generation.step % (blocks_ * kMtgpRow)) {
-    from_ = KeptStates::get().find(generation.seed, blocks_, first_);
+    from_ = KeptMtgp::get().find(generation.seed, blocks_, first_);
     behind_ = std::make_shared<MtgpStates>();
     behind_->seed = generation.seed;
     behind_->row = (generation.step + generation.count) / (blocks_ * kMtgpRow);
@@ -199,13 +204,79 @@ class MtgpNumbers final : public Made {
       block.row(words);
       if (low < high) loops().words(words + (low - at), static_cast<std::uint32_t>(high - low), output + (low - begin) * bytes_, distribution_);
     }
-    if (--left_ == 0) KeptStates::get().keep(behind_);
+    if (--left_ == 0) KeptMtgp::get().keep(behind_);
   }
 
  private:
   const std::uint64_t blocks_, first_, skipped_;
   std::shared_ptr<const MtgpStates> from_;
   std::shared_ptr<MtgpStates> behind_;
+  mutable std::atomic<std::uint64_t> left_;
+};
+
+// Of MT19937, neighbouring twisters at a row; null: nobody has needed them.
+struct TwisterGroup {
+  std::uint64_t row = 0;
+  std::vector<Twister> all;
+};
+using TwisterStates = States<std::shared_ptr<const TwisterGroup>>;
+using KeptTwisters = KeptStates<TwisterStates, 4>;  // of up to 20 MB each
+using KeptBeginnings = KeptStates<TwisterStates, 2>;  // they take longest: for another generator of that seed
+
+// A piece is a group with all of its rows.
+class TwisterNumbers final : public Made {
+ public:
+  explicit TwisterNumbers(const Generation& generation) : Made(generation), first_(generation.step / kRow), skipped_(generation.step % kRow) {
+    const std::uint64_t end = skipped_ + generation.count;
+    // Of a call within a row not all are needed.
+    if (end <= kRow) begin_ = skipped_ / kGroupRow, end_ = (end + kGroupRow - 1) / kGroupRow;
+    from_ = KeptTwisters::get().find(generation.seed, kGroups, first_);
+    if (from_ == nullptr) from_ = KeptBeginnings::get().find(generation.seed, kGroups, 0);
+    behind_ = std::make_shared<TwisterStates>();
+    behind_->seed = generation.seed;
+    behind_->row = (generation.step + generation.count) / kRow;
+    if (from_ != nullptr) behind_->blocks = from_->blocks;
+    behind_->blocks.resize(kGroups);
+    beginnings_ = std::make_shared<TwisterStates>();
+    beginnings_->seed = generation.seed;
+    beginnings_->blocks.resize(kGroups);
+    left_ = end_ - begin_;
+  }
+
+  std::uint64_t pieces() const override { return end_ - begin_; }
+
+  void make(std::uint64_t piece, std::byte* output) const override {
+    const std::uint64_t which = begin_ + piece;
+    const TwisterGroup* const kept = from_ != nullptr ? from_->blocks[which].get() : nullptr;
+    auto group = std::make_shared<TwisterGroup>();
+    if (kept != nullptr) {
+      group->all = kept->all;
+    } else {
+      group->all = twisters(generation_.seed, static_cast<std::uint32_t>(which * kGroup), kGroup);
+      beginnings_->blocks[which] = std::make_shared<TwisterGroup>(*group);
+    }
+    for (Twister& each : group->all) each.skip(first_ - (kept != nullptr ? kept->row : 0));
+    group->row = behind_->row;
+    std::uint32_t words[kGroupRow];
+    const std::uint64_t begin = skipped_, end = skipped_ + generation_.count;
+    for (std::uint64_t row = 0;; ++row) {
+      if (first_ + row == behind_->row) behind_->blocks[which] = std::make_shared<TwisterGroup>(*group);  // the last one may not be used up
+      if (row * kRow >= end) break;
+      const std::uint64_t at = row * kRow + which * kGroupRow, low = std::max(at, begin), high = std::min(at + kGroupRow, end);
+      for (std::uint32_t i = 0; i < kGroup; ++i) group->all[i].row(words + i * kTwisterRow);
+      if (low < high) loops().words(words + (low - at), static_cast<std::uint32_t>(high - low), output + (low - begin) * bytes_, distribution_);
+    }
+    if (--left_ != 0) return;
+    if (from_ == nullptr) KeptBeginnings::get().keep(beginnings_);
+    KeptTwisters::get().keep(behind_);
+  }
+
+ private:
+  static constexpr std::uint64_t kGroup = 64, kGroups = kTwisters / kGroup, kGroupRow = kGroup * kTwisterRow, kRow = kTwisters * kTwisterRow;
+  const std::uint64_t first_, skipped_;
+  std::uint64_t begin_ = 0, end_ = kGroups;
+  std::shared_ptr<const TwisterStates> from_;
+  std::shared_ptr<TwisterStates> behind_, beginnings_;
   mutable std::atomic<std::uint64_t> left_;
 };
 
@@ -251,6 +322,8 @@ std::unique_ptr<Numbers> numbersOf(const Generation& generation, std::span<const
       return std::make_unique<Philox>(generation, stretches);
     case Type::mtgp32:
       return std::make_unique<MtgpNumbers>(generation);
+    case Type::mt19937:
+      return std::make_unique<TwisterNumbers>(generation);
     default:
       return std::make_unique<Sobol>(generation);
   }

@@ -51,7 +51,7 @@ curandStatus_t generate(const RandApi& api, curandGenerator_t generator, const r
   return CURAND_STATUS_TYPE_ERROR;
 }
 
-// Of MTGP32, to get to where a program's generator is.
+// Of Mersenne Twisters, to get to where a program's generator is.
 constexpr std::uint64_t kMostDrawn = std::uint64_t{1} << 34;
 
 // Numbers that have to be made from an offset on, for lanes to have drawn so much; none: the offset alone leads there.
@@ -114,7 +114,7 @@ Status RandGenerators::draw(const RandApi& api, Kept& kept, const rand::Generati
   constexpr std::uint64_t kAtOnce = std::uint64_t{1} << 22;
   std::uint64_t left = generation.step - kept.position.step();
   if (left > kMostDrawn)
-    return Error{CudaError::notSupported, "cuRAND: a generator of MTGP32 that is not there any more: NVIDIA's begins from the start, and would draw " + std::to_string(left) + " numbers"};
+    return Error{CudaError::notSupported, "cuRAND: a Mersenne Twister that is not there any more: NVIDIA's begins from the start, and would draw " + std::to_string(left) + " numbers"};
   const auto area = memory(std::min(left, kAtOnce) * sizeof(unsigned));
   if (!area) return area.error();
   for (; left != 0; left -= std::min(left, kAtOnce)) {
@@ -127,7 +127,7 @@ Status RandGenerators::draw(const RandApi& api, Kept& kept, const rand::Generati
 
 Status RandGenerators::bring(const RandApi& api, Kept& kept, const rand::Generation& generation, std::span<const rand::Stretch> stretches,
                              const Memory& memory) {
-  if (generation.type == rand::Type::mtgp32) return draw(api, kept, generation, memory);
+  if (!rand::hasOffset(generation.type)) return draw(api, kept, generation, memory);
   Way way;
   if (!wayTo(generation, stretches, way))
     return Error{CudaError::notSupported, "cuRAND: numbers behind calls of several kinds, from a generator that is not there any more: NVIDIA's cannot be set to that"};
@@ -155,9 +155,9 @@ Status RandGenerators::run(const RandApi& api, CUstream_st* stream, const rand::
   const auto same = [&](const Kept& each) { return sameGenerator(each.made, generation); };
   auto found = std::ranges::find_if(all_, [&](const Kept& each) { return same(each) && isAt(each.position, generation.step, stretches); });
   const bool there = found != all_.end();
-  // One of MTGP32 goes forward only.
+  // A Mersenne Twister goes forward only.
   if (!there)
-    found = std::ranges::find_if(all_, [&](const Kept& each) { return same(each) && (generation.type != rand::Type::mtgp32 || each.position.step() <= generation.step); });
+    found = std::ranges::find_if(all_, [&](const Kept& each) { return same(each) && (rand::hasOffset(generation.type) || each.position.step() <= generation.step); });
   if (found == all_.end()) {
     Kept made;
     if (const Status status = make(api, generation, made); !status) return status;

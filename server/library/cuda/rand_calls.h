@@ -40,7 +40,7 @@ struct RandApi {
 };
 
 // Generators of one handle. One that is where the program's is goes on. Else one is set to an offset; where results of several draws each have left lanes
-// apart, numbers are made into memory of the executor's to get there, as for MTGP32, which has no offsets. What no offset and no numbers of one kind lead to is
+// apart, numbers are made into memory of the executor's to get there, as for Mersenne Twisters, which have no offsets. What no offset and no numbers of one kind lead to is
 // refused.
 class RandGenerators {
  public:
