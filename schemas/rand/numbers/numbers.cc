@@ -231,7 +231,8 @@ class TwisterNumbers final : public Made {
     // Of a call within a row not all are needed.
     if (end <= kRow) begin_ = skipped_ / kGroupRow, end_ = (end + kGroupRow - 1) / kGroupRow;
     from_ = KeptTwisters::get().find(generation.seed, kGroups, first_);
-    if (from_ == nullptr) from_ = KeptBeginnings::get().find(generation.seed, kGroups, 0);
+    begun_ = KeptBeginnings::get().find(generation.seed, kGroups, 0);
+    if (from_ == nullptr) from_ = begun_;
     behind_ = std::make_shared<TwisterStates>();
     behind_->seed = generation.seed;
     behind_->row = (generation.step + generation.count) / kRow;
@@ -239,6 +240,7 @@ class TwisterNumbers final : public Made {
     behind_->blocks.resize(kGroups);
     beginnings_ = std::make_shared<TwisterStates>();
     beginnings_->seed = generation.seed;
+    if (begun_ != nullptr) beginnings_->blocks = begun_->blocks;
     beginnings_->blocks.resize(kGroups);
     left_ = end_ - begin_;
   }
@@ -247,13 +249,15 @@ class TwisterNumbers final : public Made {
 
   void make(std::uint64_t piece, std::byte* output) const override {
     const std::uint64_t which = begin_ + piece;
-    const TwisterGroup* const kept = from_ != nullptr ? from_->blocks[which].get() : nullptr;
+    const TwisterGroup* kept = from_ != nullptr ? from_->blocks[which].get() : nullptr;
+    if (kept == nullptr && begun_ != nullptr) kept = begun_->blocks[which].get();
     auto group = std::make_shared<TwisterGroup>();
     if (kept != nullptr) {
       group->all = kept->all;
     } else {
       group->all = twisters(generation_.seed, static_cast<std::uint32_t>(which * kGroup), kGroup);
       beginnings_->blocks[which] = std::make_shared<TwisterGroup>(*group);
+      newlyBegun_ = true;
     }
     for (Twister& each : group->all) each.skip(first_ - (kept != nullptr ? kept->row : 0));
     group->row = behind_->row;
@@ -267,7 +271,7 @@ class TwisterNumbers final : public Made {
       if (low < high) loops().words(words + (low - at), static_cast<std::uint32_t>(high - low), output + (low - begin) * bytes_, distribution_);
     }
     if (--left_ != 0) return;
-    if (from_ == nullptr) KeptBeginnings::get().keep(beginnings_);
+    if (newlyBegun_) KeptBeginnings::get().keep(beginnings_);
     KeptTwisters::get().keep(behind_);
   }
 
@@ -275,8 +279,9 @@ class TwisterNumbers final : public Made {
   static constexpr std::uint64_t kGroup = 64, kGroups = kTwisters / kGroup, kGroupRow = kGroup * kTwisterRow, kRow = kTwisters * kTwisterRow;
   const std::uint64_t first_, skipped_;
   std::uint64_t begin_ = 0, end_ = kGroups;
-  std::shared_ptr<const TwisterStates> from_;
+  std::shared_ptr<const TwisterStates> from_, begun_;
   std::shared_ptr<TwisterStates> behind_, beginnings_;
+  mutable std::atomic<bool> newlyBegun_ = false;
   mutable std::atomic<std::uint64_t> left_;
 };
 
