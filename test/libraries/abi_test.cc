@@ -39,7 +39,8 @@ const Library kLibraries[] = {
      rouse::api::kCudnnNames - rouse::api::kCublasltNames, 150},
     {"libcudnn.so.9", ROUSE_CUDNN, ROUSE_CUDNN_NAMES "/libcudnn.so.9.txt", rouse::api::kCudnnNames - rouse::api::kCublasNames,
      rouse::api::kCufftNames - rouse::api::kCudnnNames, 200},
-    {"libcufft.so.12", ROUSE_CUFFT, ROUSE_CUFFT_NAMES, rouse::api::kCufftNames - rouse::api::kCublasNames, rouse::api::kCudaNames - rouse::api::kCufftNames, 50},
+    {"libcufft.so.12", ROUSE_CUFFT, ROUSE_CUFFT_NAMES, rouse::api::kCufftNames - rouse::api::kCublasNames, rouse::api::kCusparseNames - rouse::api::kCufftNames, 50},
+    {"libcusparse.so.12", ROUSE_CUSPARSE, ROUSE_CUSPARSE_NAMES, rouse::api::kCusparseNames - rouse::api::kCublasNames, rouse::api::kCudaNames - rouse::api::kCusparseNames, 400},
 };
 const char* const kCudnnParts[] = {"ops", "cnn", "adv", "graph", "ext", "heuristic", "engines_precompiled", "engines_runtime_compiled", "engines_tensor_ir"};
 
@@ -100,6 +101,7 @@ TEST_CASE("numbers of names: the runtime's first, then the libraries'", "[librar
   CHECK(kAllNames[kCublasltNames].substr(0, 8) == "cublasLt");
   CHECK(kAllNames[kCudnnNames].substr(0, 5) == "cudnn");
   CHECK(kAllNames[kCufftNames].substr(0, 5) == "cufft");
+  CHECK(kAllNames[kCusparseNames].substr(0, 8) == "cusparse");
   CHECK(kAllSupported[kApiNameCount - 1] == kApiSupported[kApiNameCount - 1]);
   CHECK(std::ranges::count(kLibrarySupported, true) > 400);
 }
