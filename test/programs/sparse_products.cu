@@ -292,6 +292,19 @@ void answers() {
   EXPECT_STATUS(CUSPARSE_STATUS_NOT_SUPPORTED, cusparseCreateColorInfo(&color));
 }
 
+// On the CPU device an index that is none is the program's error, as an address that is none would be; what a GPU does then is not said.
+void badIndex() {
+  const Handle handle;
+  auto matrix = anyRows<float>(10, 12, 0.3, 19);
+  matrix.columns[5] = 1000000;
+  auto* const a = new Device<float>(matrix);  // there is nothing to end afterwards
+  auto* const x = new Vector<float>(numbers<float>(12, 20));
+  auto* const y = new Vector<float>(numbers<float>(10, 21));
+  const float one = 1;
+  SPARSE(cusparseSpMV(handle, kN, &one, a->descriptor, x->descriptor, &one, y->descriptor, CUDA_R_32F, CUSPARSE_SPMV_ALG_DEFAULT, nullptr));
+  EXPECT_ERROR(cudaErrorIllegalAddress, cudaDeviceSynchronize());
+}
+
 int main() {
   conjugateGradients();
   denseProducts<float>();
@@ -302,5 +315,6 @@ int main() {
   conversions();
   graphs();
   answers();
+  if (check::onCpuDevice()) badIndex();
   return check::done();
 }
