@@ -67,7 +67,8 @@ struct InfoDescriptor {
   bool boosts = false;
   const void* tolerance = nullptr;  // where the program has them
   const void* boost = nullptr;
-  sparse::Answer* pivot = nullptr;  // in memory that the executor writes
+  sparse::Answer* pivot = nullptr;  // in memory that the executor writes (pivots.h)
+  std::uint64_t mark = 0;           // of the last call that does
 };
 
 // Of an object that a program's handle names. Null: it is none, or has been ended.

@@ -1,8 +1,4 @@
 // cuSPARSE: incomplete factorisations of sparse matrices by rows (csrilu02, csric02).
-#include <cuda_runtime_api.h>
-
-#include <cstring>
-
 #include "client-shim/cusparse/implementations.h"
 #include "client-shim/cusparse/pivots.h"
 
@@ -68,33 +64,6 @@ cusparseStatus_t boost(cusparseHandle_t handle, const void* info, int enable, co
 }
 
 }  // namespace
-
-cusparseStatus_t watchPivot(InfoDescriptor& info, sparse::Call& call) {
-  if (info.pivot == nullptr) {
-    info.pivot = static_cast<sparse::Answer*>(client::libraryHost()->allocateShared(sizeof(sparse::Answer)));
-    if (info.pivot == nullptr) return CUSPARSE_STATUS_ALLOC_FAILED;
-    info.pivot->number = -1;
-  }
-  call.answer = addressOf(info.pivot);
-  return CUSPARSE_STATUS_SUCCESS;
-}
-
-cusparseStatus_t tellPivot(cusparseHandle_t handle, const void* info, int* position) {
-  return with(handle, [&](Handle& found) {
-    auto* const state = find<InfoDescriptor>(info, Kind::info);
-    if (state == nullptr || position == nullptr) return CUSPARSE_STATUS_INVALID_VALUE;
-    int row = -1;
-    if (state->pivot != nullptr) {
-      if (cudaStreamSynchronize(reinterpret_cast<cudaStream_t>(found.stream)) != cudaSuccess) return CUSPARSE_STATUS_EXECUTION_FAILED;
-      sparse::Answer answer;
-      std::memcpy(&answer, state->pivot, sizeof answer);
-      row = static_cast<int>(answer.number);
-    }
-    if (!found.scalarsInMemory) *position = row;
-    else if (cudaMemcpy(position, &row, sizeof row, cudaMemcpyHostToDevice) != cudaSuccess) return CUSPARSE_STATUS_EXECUTION_FAILED;
-    return row == -1 ? CUSPARSE_STATUS_SUCCESS : CUSPARSE_STATUS_ZERO_PIVOT;
-  });
-}
 
 namespace impl {
 

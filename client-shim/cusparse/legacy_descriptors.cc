@@ -1,11 +1,11 @@
 // cuSPARSE: descriptors of its classic interface.
 #include "client-shim/cusparse/call.h"
 #include "client-shim/cusparse/implementations.h"
+#include "client-shim/cusparse/pivots.h"
 
 namespace rouse::cusparse {
 namespace {
 
-// Memory for a pivot is each object's own from its first call on, and is not used again by another: what is queued may still write it.
 template <class Info>
 cusparseStatus_t createInfo(Info* info) {
   return guarded([&] {
@@ -14,6 +14,7 @@ cusparseStatus_t createInfo(Info* info) {
     made->analysed = made->boosts = false;
     made->tolerance = made->boost = nullptr;
     made->pivot = nullptr;
+    made->mark = 0;
     *info = reinterpret_cast<Info>(made);
     return CUSPARSE_STATUS_SUCCESS;
   });
@@ -24,6 +25,7 @@ cusparseStatus_t destroyInfo(Info info) {
   if (info == nullptr) return CUSPARSE_STATUS_SUCCESS;
   auto* const found = find<InfoDescriptor>(info, Kind::info);
   if (found == nullptr) return CUSPARSE_STATUS_INVALID_VALUE;
+  forgetPivot(*found);
   give(found);
   return CUSPARSE_STATUS_SUCCESS;
 }

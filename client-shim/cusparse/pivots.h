@@ -7,6 +7,8 @@ namespace rouse::cusparse {
 
 // From here on the object's number is that of `call`.
 cusparseStatus_t watchPivot(InfoDescriptor& info, sparse::Call& call);
+// The object is about to end. Its memory is another's as soon as what is queued has written it.
+void forgetPivot(InfoDescriptor& info);
 // CUSPARSE_STATUS_ZERO_PIVOT, and where: -1 with success, there is none.
 cusparseStatus_t tellPivot(cusparseHandle_t handle, const void* info, int* position);
 

@@ -270,7 +270,7 @@ Check checkUnused(Function function, const Call& call) {
   const Uses uses = usesOf(function);
   const bool clean = (uses.a || isNothing(call.a)) && (uses.b || isNothing(call.b)) && (uses.c || isNothing(call.c)) && (uses.x || isNothing(call.x)) &&
                      (uses.y || isNothing(call.y)) && (uses.band || isNothing(call.band)) && (uses.alpha || isNothing(call.alpha)) &&
-                     (uses.beta || isNothing(call.beta)) && (uses.answer || call.answer == 0) && (uses.result || call.result == 0) &&
+                     (uses.beta || isNothing(call.beta)) && (uses.answer || call.answer == 0) && (call.answer != 0 || call.answerMark == 0) && (uses.result || call.result == 0) &&
                      (function == Function::identity || call.count == 0) && (function == Function::sort || call.byColumn == 0) &&
                      (function == Function::lu || call.boosted == 0) && call.padding == 0;
   if (!clean) return invalid("a field that the function has not");

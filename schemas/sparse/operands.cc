@@ -183,6 +183,11 @@ bool ranges(Function function, const Call& call, Ranges& found) {
       all.add(call.b, {});
       all.add(call.c, {2, 0, 0});
       found.indirect = true;
+      // Where there is any element the result has one.
+      if (call.a.nnz + call.b.nnz > 0) {
+        all.add("the sum's indices", call.c.indices, 4, 4, true);
+        all.add("the sum's values", call.c.values, bytesOf(call.c.type), alignmentOf(call.c.type), true);
+      }
       break;
     case Function::tridiagonal: case Function::pentadiagonal:
       all.add(call.band, call.computeType, call.result);

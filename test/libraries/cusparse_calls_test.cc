@@ -340,7 +340,8 @@ TEST_CASE_METHOD(Sparse, "the classic interface makes the same calls", "[sparse]
   CHECK((cusparseXbsrsm2_zeroPivot(handle, info, &position) == CUSPARSE_STATUS_SUCCESS && position == -1));
   REQUIRE(solve() == CUSPARSE_STATUS_SUCCESS);
   call = travelled();
-  CHECK((call.x.order == sparse::Order::row && call.x.rows == 10 && call.x.cols == 3 && call.answer != 0));
+  CHECK((call.x.order == sparse::Order::row && call.x.rows == 10 && call.x.cols == 3 && call.answer != 0 && call.answerMark != 0));
+  const std::uint64_t written = call.answer;
   REQUIRE(cusparseScsrilu02_bufferSize(handle, 10, 40, descriptor, values, offsets, indices, factors, &bytes) == CUSPARSE_STATUS_SUCCESS);
   REQUIRE(cusparseScsrilu02_analysis(handle, 10, 40, descriptor, values, offsets, indices, factors, policy, at(0)) == CUSPARSE_STATUS_SUCCESS);
   double tolerance = 1e-3;
@@ -366,7 +367,23 @@ TEST_CASE_METHOD(Sparse, "the classic interface makes the same calls", "[sparse]
   CHECK((call.a.format == sparse::Format::coo && call.c.format == sparse::Format::csr && call.a.base == 1 && call.c.rows == 10));
   REQUIRE(cusparseXcoosortByColumn(handle, 10, 10, 40, at<int>(0x1000), at<int>(0x2000), at<int>(0x3000), at(0)) == CUSPARSE_STATUS_SUCCESS);
   CHECK(travelled().byColumn == 1);
+  // Where an executor has not written yet is no other object's; where it has, the next one's.
   CHECK(cusparseDestroyBsrsm2Info(info) == CUSPARSE_STATUS_SUCCESS);
+  REQUIRE(cusparseSetMatType(descriptor, CUSPARSE_MATRIX_TYPE_GENERAL) == CUSPARSE_STATUS_SUCCESS);
+  const auto pivotOf = [&] {
+    REQUIRE(cusparseCreateBsrsm2Info(&info) == CUSPARSE_STATUS_SUCCESS);
+    REQUIRE(cusparseSbsrsm2_analysis(handle, CUSPARSE_DIRECTION_ROW, op, CUSPARSE_OPERATION_TRANSPOSE, 5, 3, 7, descriptor, values, offsets, indices, 2, info, policy, at(0)) ==
+            CUSPARSE_STATUS_SUCCESS);
+    REQUIRE(solve() == CUSPARSE_STATUS_SUCCESS);
+    const sparse::Call solved = travelled();
+    REQUIRE(cusparseDestroyBsrsm2Info(info) == CUSPARSE_STATUS_SUCCESS);
+    return solved;
+  };
+  const sparse::Call second = pivotOf();
+  CHECK(second.answer != written);
+  const sparse::Answer done{-1, second.answerMark};
+  std::memcpy(reinterpret_cast<void*>(second.answer), &done, sizeof done);
+  CHECK(pivotOf().answer == second.answer);
   CHECK(cusparseDestroyCsrilu02Info(factors) == CUSPARSE_STATUS_SUCCESS);
   CHECK(cusparseDestroyMatDescr(descriptor) == CUSPARSE_STATUS_SUCCESS);
 }

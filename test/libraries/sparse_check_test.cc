@@ -166,7 +166,7 @@ TEST_CASE("what of operands is named, and how", "[sparse]") {
   CHECK((rangeOf(found, 0x50000)->bytes == 40 && rangeOf(found, 0x50000)->written));
   CHECK((rangeOf(found, 0x40000)->bytes == 40 && !rangeOf(found, 0x40000)->written));
   REQUIRE(ranges(Function::productCount, callOf(Function::productCount), found));
-  CHECK((rangeOf(found, 0x60000)->bytes == 8 && rangeOf(found, 0x60000)->written && rangeOf(found, 0x60000)->onHost));
+  CHECK((rangeOf(found, 0x60000)->bytes == 16 && rangeOf(found, 0x60000)->written && rangeOf(found, 0x60000)->onHost));
   CHECK(rangeOf(found, 0x30000) == nullptr);
   REQUIRE(ranges(Function::fromDense, callOf(Function::fromDense), found));
   for (const std::uint64_t address : {0x10000u, 0x20000u, 0x30000u}) CHECK(rangeOf(found, address)->written);
@@ -177,6 +177,9 @@ TEST_CASE("what of operands is named, and how", "[sparse]") {
   call.scalars = Scalars::inMemory;
   REQUIRE(ranges(Function::dot, call, found));
   CHECK_FALSE(rangeOf(found, 0x60000)->onHost);
+  // Of a sum's result, as long as it is unknown, the first of its elements.
+  REQUIRE(ranges(Function::sum, callOf(Function::sum), found));
+  CHECK((found.indirect && found.count == 9));
   // Blocks, slices, batches, scalars in memory.
   call = callOf(Function::spmv);
   call.a.format = Format::bsr;
@@ -242,6 +245,7 @@ TEST_CASE("sizes, enumerations and fields that there are not", "[sparse]") {
   REFUSED(invalidValue, spmv, call.count = 1);
   REFUSED(invalidValue, spmv, call.answer = 0x60000);
   REFUSED(invalidValue, spmv, call.result = 0x60000);
+  REFUSED(invalidValue, lu, call.answer = 0; call.answerMark = 7);
   REFUSED(invalidValue, spmv, call.boosted = 1);
   REFUSED(invalidValue, spmv, call.padding = 1);
   REFUSED(invalidValue, spmv, call.a.format = Format::bsr; call.a.order = Order::row; call.a.blockRows = call.a.blockCols = 3);
@@ -345,7 +349,7 @@ TEST_CASE("what is no call of cuSPARSE's", "[sparse]") {
   CHECK_FALSE(library::namedMemory(kLibrary, kFunctionCount, std::as_bytes(std::span(&call, 1)), named, why));
   CHECK(why == "LibraryCall.function = 25: cuSPARSE's are 0 to 24");
   CHECK_FALSE(library::namedMemory(kLibrary, 0, std::as_bytes(std::span(&call, 1)).first(600), named, why));
-  CHECK(why == "LibraryCall.parameters: 600 bytes, cuSPARSE's are 608");
+  CHECK(why == "LibraryCall.parameters: 600 bytes, cuSPARSE's are 616");
   Call wrong = call;
   wrong.a.rows = 11;
   CHECK_FALSE(library::namedMemory(kLibrary, 0, std::as_bytes(std::span(&wrong, 1)), named, why));

@@ -78,7 +78,7 @@ T* at(std::uint64_t address) {
 inline cusparseOperation_t of(sparse::Operation op) { return static_cast<cusparseOperation_t>(op); }
 inline cudaDataType of(sparse::Type type) { return static_cast<cudaDataType>(type); }
 inline void answer(const sparse::Call& call, std::int64_t number) {
-  const sparse::Answer answer{number};
+  const sparse::Answer answer{number, call.answerMark};
   if (call.answer != 0) std::memcpy(at(call.answer), &answer, sizeof answer);
 }
 

@@ -1,5 +1,4 @@
 // From a sparse matrix to a dense one, and back.
-#include <cstring>
 #include <string>
 
 #include "server/library/cpu/batch.h"
@@ -78,10 +77,7 @@ class FromDense final : public Job {
   }
   Status finish() {
     const std::int64_t total = offsets_.back();
-    if (call_.answer != 0) {
-      const sparse::Answer answer{total};
-      std::memcpy(reinterpret_cast<void*>(call_.answer), &answer, sizeof answer);
-    }
+    tell(call_, total);
     if (function_ != Function::fromDense) return {};
     if (total != call_.c.nnz)
       return Error{CudaError::illegalAddress, std::string(sparse::nameOf(function_)) + ": a matrix of " + std::to_string(total) + " elements where " +

@@ -1,7 +1,6 @@
 // Incomplete factorisations: L and U, or L, with elements where the matrix has some. A row needs those before it, so there is one piece.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <numeric>
 
 #include "server/library/cpu/batch.h"
@@ -42,9 +41,7 @@ class Incomplete {
       for (std::size_t i = 0; i < values_.size(); ++i)
         if (changed(i)) narrowTo(to[pattern_.places[i]], values_[i]);
     });
-    if (call_.answer == 0) return;
-    const sparse::Answer answer{pivot_ == kNowhere ? -1 : pivot_ + call_.a.base};
-    std::memcpy(reinterpret_cast<void*>(call_.answer), &answer, sizeof answer);
+    tell(call_, pivot_ == kNowhere ? -1 : pivot_ + call_.a.base);
   }
 
  private:

@@ -91,6 +91,12 @@ inline void storeIndex(sparse::Index type, std::uint64_t address, std::int64_t p
   }
 }
 
+// What the program waits for, or asks for later.
+inline void tell(const sparse::Call& call, std::int64_t number) {
+  const sparse::Answer answer{number, call.answerMark};
+  if (call.answer != 0) std::memcpy(reinterpret_cast<void*>(call.answer), &answer, sizeof answer);
+}
+
 // Elements of a dense operand of a batch.
 struct DensePlace {
   explicit DensePlace(const sparse::Dense& matrix, std::int64_t entry = 0)

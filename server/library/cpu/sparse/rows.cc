@@ -1,7 +1,6 @@
 // Sparse matrices that are made of two others, row by row: products and sums. First the elements of all rows are counted, then they are made, in the order of
 // their columns. What meets at one place is added in the order in which it comes.
 #include <algorithm>
-#include <cstring>
 #include <string>
 
 #include "server/library/cpu/batch.h"
@@ -131,10 +130,7 @@ class RowsJob final : public Job {
     if (function_ != Function::productCount)
       for (std::size_t row = 0; row < offsets_.size(); ++row)
         storeIndex(call_.c.offsetsType, call_.c.offsets, static_cast<std::int64_t>(row), offsets_[row] + call_.c.base);
-    if (call_.answer != 0) {
-      const sparse::Answer answer{total};
-      std::memcpy(reinterpret_cast<void*>(call_.answer), &answer, sizeof answer);
-    }
+    tell(call_, total);
     if (call_.result != 0) storeIndex(sparse::Index::i32, call_.result, 0, total);
     return {};
   }

@@ -1,6 +1,5 @@
 // Triangular systems: rows follow each other, right sides beside each other are the pieces. Sums are kept in double, and so is the solution until it is stored.
 #include <algorithm>
-#include <cstring>
 
 #include "server/library/cpu/batch.h"
 #include "server/library/cpu/sparse/jobs.h"
@@ -81,10 +80,10 @@ class TriangleJob final : public Job {
   // The first row, or block's row, whose element of the diagonal is not there or 0; -1: there is none.
   void tellPivot() const {
     if (call_.answer == 0) return;
-    sparse::Answer answer{-1};
-    for (std::size_t row = 0; row < diagonal_.size() && !unit_ && answer.number < 0; ++row)
-      if (diagonal_[row] == N{}) answer.number = static_cast<std::int64_t>(row) / std::max<std::int64_t>(1, call_.a.blockRows) + call_.a.base;
-    std::memcpy(reinterpret_cast<void*>(call_.answer), &answer, sizeof answer);
+    std::int64_t pivot = -1;
+    for (std::size_t row = 0; row < diagonal_.size() && !unit_ && pivot < 0; ++row)
+      if (diagonal_[row] == N{}) pivot = static_cast<std::int64_t>(row) / std::max<std::int64_t>(1, call_.a.blockRows) + call_.a.base;
+    tell(call_, pivot);
   }
 
   const Call call_;
