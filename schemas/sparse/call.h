@@ -111,7 +111,6 @@ struct Call {
   std::uint64_t answer = 0;  // Answer in memory of the host's that the process shares; 0: none
   std::uint64_t answerMark = 0;  // what comes with it
   std::uint64_t result = 0;  // what is written to the device's memory beside operands
-  std::uint64_t buffer = 0, bufferBytes = 0;  // the program's, which the library may write
   std::int64_t count = 0;                     // of `identity`
   Operation opA{}, opB{};
   Type computeType{};
@@ -121,7 +120,7 @@ struct Call {
   std::uint8_t boosted = 0;    // of `lu`: pivots up to alpha, a double, become beta
   std::uint8_t padding = 0;
 };
-static_assert(std::is_trivially_copyable_v<Call> && sizeof(Call) == 616);
+static_assert(std::is_trivially_copyable_v<Call> && sizeof(Call) == 600);
 
 struct Answer {
   std::int64_t number = 0;

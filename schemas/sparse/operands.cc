@@ -206,7 +206,6 @@ bool ranges(Function function, const Call& call, Ranges& found) {
     if (uses.beta) all.add("beta", call.beta.words[0], bytesOf(call.computeType), alignmentOf(call.computeType), false);
   }
   if (uses.answer && call.answer != 0) all.add("the answer", call.answer, sizeof(Answer), alignof(Answer), true, true);
-  if (call.bufferBytes != 0) all.add("the buffer", call.buffer, call.bufferBytes, 1, true);
   return all.ok();
 }
 

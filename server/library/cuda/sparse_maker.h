@@ -38,10 +38,9 @@ class SparseMaker {
   }
   void endsWith(std::function<void()> end) { ends_.push_back(std::move(end)); }
 
-  // The program's own where that is enough. Null for nothing.
+  // Null for nothing.
   void* work(std::uint64_t bytes, int which = 0) {
     if (bytes == 0 || !ok()) return nullptr;
-    if (which == 0 && call.bufferBytes >= bytes) return reinterpret_cast<void*>(call.buffer);
     const auto taken = memory_(bytes, which);
     if (taken) return reinterpret_cast<void*>(*taken);
     error_ = taken.error();
