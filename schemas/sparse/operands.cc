@@ -111,7 +111,6 @@ bool ranges(Function function, const Call& call, Ranges& found) {
   found = {};
   Collector all(found);
   const Uses uses = usesOf(function);
-  using Access = Collector::Access;
   switch (function) {
     case Function::spmv: case Function::spmm: case Function::solve:
       all.add(call.a, {});

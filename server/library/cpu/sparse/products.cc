@@ -4,7 +4,7 @@
 
 #include "server/library/cpu/batch.h"
 #include "server/library/cpu/sparse/jobs.h"
-#include "server/library/cpu/sparse/pattern.h"
+#include "server/library/cpu/sparse/row_source.h"
 
 namespace rouse::library::cpu {
 namespace {
@@ -87,34 +87,54 @@ std::unique_ptr<Job> makePlain(const Call& call) {
   return std::make_unique<RowsTimesVector<T, std::int32_t, std::int32_t>>(call);
 }
 
+// sums += value * line, which are neighbours: with wider registers where the processor has them, which changes no bit, since nothing is multiplied and added at once.
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define ROUSE_WIDER __attribute__((target_clones("avx2", "default")))
+#else
+#define ROUSE_WIDER
+#endif
+ROUSE_WIDER void addLine(double* __restrict sums, double value, const float* __restrict line, std::int64_t count) {
+  for (std::int64_t j = 0; j < count; ++j) sums[j] += value * static_cast<double>(line[j]);
+}
+ROUSE_WIDER void addLine(double* __restrict sums, double value, const double* __restrict line, std::int64_t count) {
+  for (std::int64_t j = 0; j < count; ++j) sums[j] += value * line[j];
+}
+#undef ROUSE_WIDER
+template <class N, class X>
+void addLine(N* __restrict sums, N value, const X* __restrict line, std::int64_t count) {
+  for (std::int64_t j = 0; j < count; ++j) sums[j] += value * widened<N>(line[j]);
+}
+
+// Right sides whose columns lie apart are copied, rows one behind the other, where each row is wanted about once at least and there is so much memory.
+constexpr std::uint64_t kMostCopied = std::uint64_t{1} << 30;
+
 // y = alpha op(A) op(X) + beta y of each of a batch, one after the other.
 template <class N>
 class SparseTimesDense final : public Job {
  public:
-  SparseTimesDense(const Call& call, Function function) : call_(call), function_(function), scaling_(call) {}
+  SparseTimesDense(const Call& call, Function function) : call_(call), scaling_(call), matrix_(call.a, call.opA, function) {}
   Status begin() {
-    if (entry_ == 0 || call_.a.batch > 1) {
-      auto pattern = readPattern(call_.a, call_.opA, entry_, function_);
-      if (!pattern) return pattern.error();
-      pattern_ = std::move(*pattern);
-      values_ = readValues<N>(call_.a, pattern_, call_.opA, entry_);
-    }
-    perPiece_ = rowsOfPiece(pattern_.rows, static_cast<double>(pattern_.elements()) * static_cast<double>(call_.y.cols));
+    if (const Status begun = matrix_.begin(entry_); !begun) return begun;
+    perPiece_ = rowsOfPiece(matrix_.rows(), matrix_.elements() * static_cast<double>(call_.y.cols));
+    if (entry_ == 0 || call_.x.batch > 1) placeRight();
     return {};
   }
 
-  std::uint64_t pieces() const override { return static_cast<std::uint64_t>(blocksOf(pattern_.rows, perPiece_)); }
+  std::uint64_t pieces() const override { return static_cast<std::uint64_t>(blocksOf(matrix_.rows(), perPiece_)); }
   void run(std::uint64_t piece) override {
-    const std::int64_t first = static_cast<std::int64_t>(piece) * perPiece_, end = std::min(first + perPiece_, pattern_.rows);
-    DensePlace x(call_.x, entry_);
-    if (call_.opB != Operation::none) x.transpose();
+    const std::int64_t first = static_cast<std::int64_t>(piece) * perPiece_, end = std::min(first + perPiece_, matrix_.rows());
+    const DensePlace& x = right_;
     const DensePlace y(call_.y, entry_);
     std::vector<N> sums(static_cast<std::size_t>(call_.y.cols));
+    typename RowSource<N>::Buffer buffer;
     withStored(call_.x.type, [&]<class X>(X) {
       withStored(call_.y.type, [&]<class Y>(Y) {
+        const X* const from = reinterpret_cast<const X*>(x.address);
+        Y* const to = reinterpret_cast<Y*>(y.address);
         for (std::int64_t row = first; row < end; ++row) {
-          sumRow(row, reinterpret_cast<const X*>(x.address), x, sums);
-          for (std::int64_t j = 0; j < call_.y.cols; ++j) scaling_.put(reinterpret_cast<Y*>(y.address)[y.at(row, j)], sums[static_cast<std::size_t>(j)]);
+          std::fill(sums.begin(), sums.end(), N{});
+          matrix_.row(row, buffer, [&](const std::int64_t* columns, const N* values, const std::int64_t*, std::int64_t count) { add(columns, values, count, from, x, sums); });
+          for (std::int64_t j = 0; j < call_.y.cols; ++j) scaling_.put(to[y.at(row, j)], sums[static_cast<std::size_t>(j)]);
         }
       });
     });
@@ -126,35 +146,55 @@ class SparseTimesDense final : public Job {
   }
 
  private:
+  void placeRight() {
+    right_ = DensePlace(call_.x, entry_);
+    if (call_.opB != Operation::none) right_.transpose();
+    conjugates_ = call_.opB == Operation::conjugate && sparse::isComplex(call_.x.type);
+    const std::int64_t rows = sparse::rowsOf(call_.x, call_.opB), cols = call_.y.cols;
+    const double bytes = static_cast<double>(rows) * static_cast<double>(cols) * sparse::bytesOf(call_.x.type);
+    if ((right_.byColumn == 1 && !conjugates_) || cols == 1 || matrix_.elements() < static_cast<double>(rows) || bytes > static_cast<double>(kMostCopied)) return;
+    copy_.resize(static_cast<std::size_t>(bytes));
+    withStored(call_.x.type, [&]<class X>(X) {
+      const X* const from = reinterpret_cast<const X*>(right_.address);
+      X* const to = reinterpret_cast<X*>(copy_.data());
+      // So many rows at a time that both sides' lines stay near.
+      constexpr std::int64_t kRows = 64;
+      for (std::int64_t first = 0; first < rows; first += kRows)
+        for (std::int64_t j = 0; j < cols; ++j)
+          for (std::int64_t row = first; row < std::min(first + kRows, rows); ++row) {
+            const X& element = from[right_.at(row, j)];
+            if constexpr (kComplex<computed_t<X>>) to[row * cols + j] = conjugates_ ? std::conj(element) : element;
+            else to[row * cols + j] = element;
+          }
+    });
+    right_.address = reinterpret_cast<std::uint64_t>(copy_.data());
+    right_.byRow = cols;
+    right_.byColumn = 1;
+    conjugates_ = false;
+  }
+
+  // Of each column in the order of the row's elements, whichever is the inner loop.
   template <class X>
-  void sumRow(std::int64_t row, const X* x, const DensePlace& place, std::vector<N>& sums) const {
-    const std::int64_t from = pattern_.offsets[static_cast<std::size_t>(row)], to = pattern_.offsets[static_cast<std::size_t>(row) + 1];
+  void add(const std::int64_t* columns, const N* values, std::int64_t count, const X* x, const DensePlace& place, std::vector<N>& sums) const {
     const auto cols = static_cast<std::int64_t>(sums.size());
-    const bool conjugates = call_.opB == Operation::conjugate;
+    const bool conjugates = conjugates_;
     if (place.byColumn == 1 && !conjugates) {
-      std::fill(sums.begin(), sums.end(), N{});
-      for (std::int64_t i = from; i < to; ++i) {
-        const N value = values_[static_cast<std::size_t>(i)];
-        const X* const line = x + pattern_.columns[static_cast<std::size_t>(i)] * place.byRow;
-        for (std::int64_t j = 0; j < cols; ++j) sums[static_cast<std::size_t>(j)] += value * widened<N>(line[j]);
-      }
+      for (std::int64_t i = 0; i < count; ++i) addLine(sums.data(), values[i], x + columns[i] * place.byRow, cols);
       return;
     }
     for (std::int64_t j = 0; j < cols; ++j) {
-      N sum{};
-      for (std::int64_t i = from; i < to; ++i) {
-        const X& element = x[place.at(pattern_.columns[static_cast<std::size_t>(i)], j)];
-        sum += values_[static_cast<std::size_t>(i)] * conjugatedIf(conjugates, widened<N>(element));
-      }
+      N sum = sums[static_cast<std::size_t>(j)];
+      for (std::int64_t i = 0; i < count; ++i) sum += values[i] * conjugatedIf(conjugates, widened<N>(x[place.at(columns[i], j)]));
       sums[static_cast<std::size_t>(j)] = sum;
     }
   }
 
   const Call call_;
-  const Function function_;
   const Scaling<N> scaling_;
-  Pattern pattern_;
-  std::vector<N> values_;
+  RowSource<N> matrix_;
+  DensePlace right_{sparse::Dense{}};
+  std::vector<std::byte> copy_;  // of the right side, where `right_` is that
+  bool conjugates_ = false;
   std::int64_t entry_ = 0, perPiece_ = 1;
 };
 
@@ -162,39 +202,38 @@ class SparseTimesDense final : public Job {
 template <class N>
 class DenseWhereSparse final : public Job {
  public:
-  explicit DenseWhereSparse(const Call& call) : call_(call), scaling_(call), inner_(sparse::colsOf(call.x, call.opA)) {}
+  explicit DenseWhereSparse(const Call& call) : call_(call), scaling_(call), inner_(sparse::colsOf(call.x, call.opA)), matrix_(call.c, Operation::none, Function::sddmm) {}
   Status begin() {
-    auto pattern = readPattern(call_.c, Operation::none, entry_, Function::sddmm);
-    if (!pattern) return pattern.error();
-    pattern_ = std::move(*pattern);
-    perPiece_ = rowsOfPiece(pattern_.rows, static_cast<double>(pattern_.elements()) * static_cast<double>(inner_));
-    return {};
+    const Status begun = matrix_.begin(entry_);
+    if (begun) perPiece_ = rowsOfPiece(matrix_.rows(), matrix_.elements() * static_cast<double>(inner_));
+    return begun;
   }
 
-  std::uint64_t pieces() const override { return static_cast<std::uint64_t>(blocksOf(pattern_.rows, perPiece_)); }
+  std::uint64_t pieces() const override { return static_cast<std::uint64_t>(blocksOf(matrix_.rows(), perPiece_)); }
   void run(std::uint64_t piece) override {
-    const std::int64_t first = static_cast<std::int64_t>(piece) * perPiece_, end = std::min(first + perPiece_, pattern_.rows);
+    const std::int64_t first = static_cast<std::int64_t>(piece) * perPiece_, end = std::min(first + perPiece_, matrix_.rows());
     DensePlace x(call_.x, entry_), y(call_.y, entry_);
     if (call_.opA != Operation::none) x.transpose();
     if (call_.opB != Operation::none) y.transpose();
     const std::uint64_t values = call_.c.values + static_cast<std::uint64_t>((call_.c.batch > 1 ? entry_ : 0) * call_.c.valuesStride) * sparse::bytesOf(call_.c.type);
     std::vector<N> line(static_cast<std::size_t>(inner_));
+    typename RowSource<N>::Buffer buffer;
     withStored(call_.x.type, [&]<class T>(T) {
       withStored(call_.c.type, [&]<class C>(C) {
         const T* const from = reinterpret_cast<const T*>(x.address);
         const T* const with = reinterpret_cast<const T*>(y.address);
+        C* const to = reinterpret_cast<C*>(values);
         for (std::int64_t row = first; row < end; ++row) {
-          const std::int64_t begin = pattern_.offsets[static_cast<std::size_t>(row)], behind = pattern_.offsets[static_cast<std::size_t>(row) + 1];
-          if (begin == behind) continue;
           for (std::int64_t k = 0; k < inner_; ++k)
             line[static_cast<std::size_t>(k)] = conjugatedIf(call_.opA == Operation::conjugate, widened<N>(from[x.at(row, k)]));
-          for (std::int64_t i = begin; i < behind; ++i) {
-            const std::int64_t column = pattern_.columns[static_cast<std::size_t>(i)];
-            N sum{};
-            for (std::int64_t k = 0; k < inner_; ++k)
-              sum += line[static_cast<std::size_t>(k)] * conjugatedIf(call_.opB == Operation::conjugate, widened<N>(with[y.at(k, column)]));
-            scaling_.put(reinterpret_cast<C*>(values)[pattern_.places[static_cast<std::size_t>(i)]], sum);
-          }
+          matrix_.row(row, buffer, [&](const std::int64_t* columns, const N*, const std::int64_t* places, std::int64_t count) {
+            for (std::int64_t i = 0; i < count; ++i) {
+              N sum{};
+              for (std::int64_t k = 0; k < inner_; ++k)
+                sum += line[static_cast<std::size_t>(k)] * conjugatedIf(call_.opB == Operation::conjugate, widened<N>(with[y.at(k, columns[i])]));
+              scaling_.put(to[places[i]], sum);
+            }
+          });
         }
       });
     });
@@ -209,7 +248,7 @@ class DenseWhereSparse final : public Job {
   const Call call_;
   const Scaling<N> scaling_;
   const std::int64_t inner_;
-  Pattern pattern_;
+  RowSource<N> matrix_;
   std::int64_t entry_ = 0, perPiece_ = 1;
 };
 

@@ -17,6 +17,9 @@ using sparse::Operation;
 bool counts(Function function) { return function == Function::productCount || function == Function::sumCount; }
 bool multiplies(Function function) { return function == Function::productCount || function == Function::product; }
 
+// Up to so many columns a product's row is added up in an array of all of them; of more its elements are sorted. Both add in the same order.
+constexpr std::int64_t kMostSpread = 1 << 22;
+
 template <class N>
 class RowsJob final : public Job {
  public:
@@ -37,7 +40,10 @@ class RowsJob final : public Job {
     }
     offsets_.assign(static_cast<std::size_t>(a_.rows) + 1, 0);
     const double each = multiplies(function_) && b_.rows > 0 ? static_cast<double>(b_.elements()) / static_cast<double>(b_.rows) * 16 + 1 : 16;
-    perPiece_ = rowsOfPiece(a_.rows, static_cast<double>(a_.elements() + (multiplies(function_) ? 0 : b_.elements())) * each);
+    const double work = static_cast<double>(a_.elements() + (multiplies(function_) ? 0 : b_.elements())) * each;
+    spreads_ = multiplies(function_) && b_.cols <= kMostSpread;
+    // An array of all columns is made for each piece.
+    perPiece_ = rowsOfPiece(a_.rows, work) * (spreads_ ? 1 + 4 * b_.cols / kPieceWork : 1);
     if (a_.rows != 0) return {};
     return finish();
   }
@@ -46,10 +52,16 @@ class RowsJob final : public Job {
   void run(std::uint64_t piece) override {
     const std::int64_t first = static_cast<std::int64_t>(piece) * perPiece_, end = std::min(first + perPiece_, a_.rows);
     std::vector<Element> elements;
+    Spread spread;
+    if (spreads_) {
+      spread.stamps.assign(static_cast<std::size_t>(b_.cols), 0);
+      if (making_) spread.sums.resize(static_cast<std::size_t>(b_.cols));
+    }
     for (std::int64_t row = first; row < end; ++row) {
-      gather(row, elements);
+      if (spreads_) multiply(row, static_cast<std::uint32_t>(row - first + 1), spread, elements);
+      else gather(row, elements);
       if (making_) make(row, elements);
-      else offsets_[static_cast<std::size_t>(row) + 1] = count(elements);
+      else offsets_[static_cast<std::size_t>(row) + 1] = spreads_ ? static_cast<std::int64_t>(elements.size()) : count(elements);
     }
   }
   bool advance() override {
@@ -65,6 +77,34 @@ class RowsJob final : public Job {
     std::int64_t column;
     N value;
   };
+
+  // A row of all columns: which of them it has, by the row's own number, and their sums.
+  struct Spread {
+    std::vector<std::uint32_t> stamps;
+    std::vector<N> sums;
+  };
+
+  // The row's elements, each once.
+  void multiply(std::int64_t row, std::uint32_t stamp, Spread& spread, std::vector<Element>& elements) const {
+    elements.clear();
+    for (std::int64_t i = a_.offsets[static_cast<std::size_t>(row)]; i < a_.offsets[static_cast<std::size_t>(row) + 1]; ++i) {
+      const auto other = static_cast<std::size_t>(a_.columns[static_cast<std::size_t>(i)]);
+      for (std::int64_t k = b_.offsets[other]; k < b_.offsets[other + 1]; ++k) {
+        const auto column = static_cast<std::size_t>(b_.columns[static_cast<std::size_t>(k)]);
+        const bool fresh = spread.stamps[column] != stamp;
+        if (fresh) {
+          spread.stamps[column] = stamp;
+          elements.push_back({static_cast<std::int64_t>(column), N{}});
+        }
+        if (!making_) continue;
+        const N value = aValues_[static_cast<std::size_t>(i)] * bValues_[static_cast<std::size_t>(k)];
+        spread.sums[column] = fresh ? value : spread.sums[column] + value;
+      }
+    }
+    if (!making_) return;
+    std::ranges::sort(elements, {}, &Element::column);
+    for (Element& each : elements) each.value = spread.sums[static_cast<std::size_t>(each.column)];
+  }
 
   // All that the row's elements are added of, those of a column together.
   void gather(std::int64_t row, std::vector<Element>& elements) const {
@@ -143,7 +183,7 @@ class RowsJob final : public Job {
   std::vector<std::int64_t> offsets_;
   N alpha_{}, beta_{};
   std::int64_t perPiece_ = 1;
-  bool making_ = false;
+  bool making_ = false, spreads_ = false;
 };
 
 template <class N>
