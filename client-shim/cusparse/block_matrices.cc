@@ -58,8 +58,8 @@ cusparseStatus_t multiply(cusparseHandle_t handle, cusparseOperation_t transA, c
 }
 
 template <class T>
-cusparseStatus_t multiply(cusparseHandle_t handle, cusparseOperation_t transA, cusparseOperation_t transB, int n, const Blocks& a, const T* alpha, const T* b, int ldb,
-                          const T* beta, T* c, int ldc, const char* name) {
+cusparseStatus_t multiply(cusparseHandle_t handle, cusparseOperation_t transA, cusparseOperation_t transB, int n, const Blocks& a, const T* alpha, const T* b,
+                          int ldb, const T* beta, T* c, int ldc, const char* name) {
   return with(handle, [&](Handle& found) {
     sparse::Call call;
     if (!setScalars(found, alpha, beta, kTypeOf<T>, call)) return CUSPARSE_STATUS_INVALID_VALUE;
@@ -75,8 +75,8 @@ cusparseStatus_t multiply(cusparseHandle_t handle, cusparseOperation_t transA, c
 
 // Of sizes and analyses; the right sides are of no matter then.
 template <class T>
-cusparseStatus_t considerSolve(cusparseHandle_t handle, cusparseOperation_t transA, cusparseOperation_t transX, int n, const Blocks& a, const void* info, const char* name,
-                               bool analyses) {
+cusparseStatus_t considerSolve(cusparseHandle_t handle, cusparseOperation_t transA, cusparseOperation_t transX, int n, const Blocks& a, const void* info,
+                               const char* name, bool analyses) {
   return with(handle, [&](Handle&) {
     auto* const state = find<InfoDescriptor>(info, Kind::info);
     sparse::Call call;
@@ -96,8 +96,8 @@ cusparseStatus_t considerSolve(cusparseHandle_t handle, cusparseOperation_t tran
 
 // op(A) op(X) = alpha op(B): the same operation on both right sides, so that results of transposed ones lie by rows.
 template <class T>
-cusparseStatus_t solve(cusparseHandle_t handle, cusparseOperation_t transA, cusparseOperation_t transX, int n, const Blocks& a, const T* alpha, const void* info, const T* b,
-                       int ldb, T* x, int ldx, const char* name) {
+cusparseStatus_t solve(cusparseHandle_t handle, cusparseOperation_t transA, cusparseOperation_t transX, int n, const Blocks& a, const T* alpha,
+                       const void* info, const T* b, int ldb, T* x, int ldx, const char* name) {
   return with(handle, [&](Handle& found) {
     auto* const state = find<InfoDescriptor>(info, Kind::info);
     sparse::Call call;

@@ -110,7 +110,8 @@ cusparseStatus_t askFor(Handle& handle, sparse::Function function, sparse::Call&
   return status;
 }
 
-sparse::Sparse csrOf(std::int64_t rows, std::int64_t cols, std::int64_t nnz, const int* offsets, const int* indices, const void* values, sparse::Type type, int base) {
+sparse::Sparse csrOf(std::int64_t rows, std::int64_t cols, std::int64_t nnz, const int* offsets, const int* indices, const void* values, sparse::Type type,
+                     int base) {
   sparse::Sparse matrix;
   matrix.format = sparse::Format::csr;
   matrix.rows = rows;

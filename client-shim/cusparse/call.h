@@ -105,7 +105,8 @@ inline constexpr sparse::Type kTypeOf<cuComplex> = sparse::Type::c32;
 template <>
 inline constexpr sparse::Type kTypeOf<cuDoubleComplex> = sparse::Type::c64;
 
-sparse::Sparse csrOf(std::int64_t rows, std::int64_t cols, std::int64_t nnz, const int* offsets, const int* indices, const void* values, sparse::Type type, int base);
+sparse::Sparse csrOf(std::int64_t rows, std::int64_t cols, std::int64_t nnz, const int* offsets, const int* indices, const void* values, sparse::Type type,
+                     int base);
 // False: there is no such descriptor, or it describes no general matrix.
 bool takeAttributes(cusparseMatDescr_t descriptor, sparse::Sparse& matrix);
 

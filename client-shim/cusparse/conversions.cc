@@ -49,8 +49,8 @@ sparse::Call transposition(int m, int n, int nnz, const void* csrVal, const int*
 
 namespace impl {
 
-cusparseStatus_t cusparseSparseToDense_bufferSize(cusparseHandle_t handle, cusparseConstSpMatDescr_t matA, cusparseDnMatDescr_t matB, cusparseSparseToDenseAlg_t alg,
-                                                  size_t* bufferSize) {
+cusparseStatus_t cusparseSparseToDense_bufferSize(cusparseHandle_t handle, cusparseConstSpMatDescr_t matA, cusparseDnMatDescr_t matB,
+                                                  cusparseSparseToDenseAlg_t alg, size_t* bufferSize) {
   return with(handle, [&](Handle&) {
     sparse::Call call;
     if (const cusparseStatus_t status = toDense(matA, matB, static_cast<int>(alg), call); status != CUSPARSE_STATUS_SUCCESS) return status;
@@ -66,8 +66,8 @@ cusparseStatus_t cusparseSparseToDense(cusparseHandle_t handle, cusparseConstSpM
   });
 }
 
-cusparseStatus_t cusparseDenseToSparse_bufferSize(cusparseHandle_t handle, cusparseConstDnMatDescr_t matA, cusparseSpMatDescr_t matB, cusparseDenseToSparseAlg_t alg,
-                                                  size_t* bufferSize) {
+cusparseStatus_t cusparseDenseToSparse_bufferSize(cusparseHandle_t handle, cusparseConstDnMatDescr_t matA, cusparseSpMatDescr_t matB,
+                                                  cusparseDenseToSparseAlg_t alg, size_t* bufferSize) {
   return with(handle, [&](Handle&) {
     sparse::Call call;
     SparseDescriptor* result = nullptr;
@@ -92,7 +92,8 @@ cusparseStatus_t cusparseDenseToSparse_analysis(cusparseHandle_t handle, cuspars
     return CUSPARSE_STATUS_SUCCESS;
   });
 }
-cusparseStatus_t cusparseDenseToSparse_convert(cusparseHandle_t handle, cusparseConstDnMatDescr_t matA, cusparseSpMatDescr_t matB, cusparseDenseToSparseAlg_t alg, void*) {
+cusparseStatus_t cusparseDenseToSparse_convert(cusparseHandle_t handle, cusparseConstDnMatDescr_t matA, cusparseSpMatDescr_t matB,
+                                               cusparseDenseToSparseAlg_t alg, void*) {
   return with(handle, [&](Handle& found) {
     sparse::Call call;
     SparseDescriptor* result = nullptr;
@@ -112,18 +113,18 @@ cusparseStatus_t cusparseXcsr2coo(cusparseHandle_t handle, const int* csrSortedR
   });
 }
 
-cusparseStatus_t cusparseCsr2cscEx2_bufferSize(cusparseHandle_t handle, int m, int n, int nnz, const void* csrVal, const int* csrRowPtr, const int* csrColInd, void* cscVal,
-                                               int* cscColPtr, int* cscRowInd, cudaDataType valType, cusparseAction_t copyValues, cusparseIndexBase_t idxBase,
-                                               cusparseCsr2CscAlg_t, size_t* bufferSize) {
+cusparseStatus_t cusparseCsr2cscEx2_bufferSize(cusparseHandle_t handle, int m, int n, int nnz, const void* csrVal, const int* csrRowPtr, const int* csrColInd,
+                                               void* cscVal, int* cscColPtr, int* cscRowInd, cudaDataType valType, cusparseAction_t copyValues,
+                                               cusparseIndexBase_t idxBase, cusparseCsr2CscAlg_t, size_t* bufferSize) {
   return with(handle, [&](Handle&) {
     const sparse::Call call = transposition(m, n, nnz, csrVal, csrRowPtr, csrColInd, cscVal, cscColPtr, cscRowInd, valType, copyValues, idxBase);
     const cusparseStatus_t status = consider(Function::transpose, call, "cusparseCsr2cscEx2_bufferSize");
     return status != CUSPARSE_STATUS_SUCCESS ? status : tellBufferSize(bufferSize);
   });
 }
-cusparseStatus_t cusparseCsr2cscEx2(cusparseHandle_t handle, int m, int n, int nnz, const void* csrVal, const int* csrRowPtr, const int* csrColInd, void* cscVal,
-                                    int* cscColPtr, int* cscRowInd, cudaDataType valType, cusparseAction_t copyValues, cusparseIndexBase_t idxBase, cusparseCsr2CscAlg_t,
-                                    void*) {
+cusparseStatus_t cusparseCsr2cscEx2(cusparseHandle_t handle, int m, int n, int nnz, const void* csrVal, const int* csrRowPtr, const int* csrColInd,
+                                    void* cscVal, int* cscColPtr, int* cscRowInd, cudaDataType valType, cusparseAction_t copyValues,
+                                    cusparseIndexBase_t idxBase, cusparseCsr2CscAlg_t, void*) {
   return with(handle, [&](Handle& found) {
     if (copyValues == CUSPARSE_ACTION_NUMERIC && nnz > 0 && (csrVal == nullptr || cscVal == nullptr)) return CUSPARSE_STATUS_INVALID_VALUE;
     return send(found, Function::transpose, transposition(m, n, nnz, csrVal, csrRowPtr, csrColInd, cscVal, cscColPtr, cscRowInd, valType, copyValues, idxBase),

@@ -6,7 +6,8 @@ namespace rouse::cusparse {
 namespace {
 
 template <class Descriptor>
-cusparseStatus_t create(Descriptor* descriptor, std::int64_t rows, std::int64_t cols, std::int64_t ld, const void* values, cudaDataType valueType, cusparseOrder_t order) {
+cusparseStatus_t create(Descriptor* descriptor, std::int64_t rows, std::int64_t cols, std::int64_t ld, const void* values, cudaDataType valueType,
+                        cusparseOrder_t order) {
   return guarded([&] {
     if (descriptor == nullptr || rows < 0 || cols < 0 || (order != CUSPARSE_ORDER_COL && order != CUSPARSE_ORDER_ROW)) return CUSPARSE_STATUS_INVALID_VALUE;
     if (ld < (order == CUSPARSE_ORDER_COL ? rows : cols) || (rows > 0 && cols > 0 && values == nullptr)) return CUSPARSE_STATUS_INVALID_VALUE;
@@ -44,7 +45,8 @@ cusparseStatus_t get(cusparseConstDnMatDescr_t descriptor, std::int64_t* rows, s
 
 namespace impl {
 
-cusparseStatus_t cusparseCreateDnMat(cusparseDnMatDescr_t* dnMatDescr, int64_t rows, int64_t cols, int64_t ld, void* values, cudaDataType valueType, cusparseOrder_t order) {
+cusparseStatus_t cusparseCreateDnMat(cusparseDnMatDescr_t* dnMatDescr, int64_t rows, int64_t cols, int64_t ld, void* values, cudaDataType valueType,
+                                     cusparseOrder_t order) {
   return create(dnMatDescr, rows, cols, ld, values, valueType, order);
 }
 cusparseStatus_t cusparseCreateConstDnMat(cusparseConstDnMatDescr_t* dnMatDescr, int64_t rows, int64_t cols, int64_t ld, const void* values, cudaDataType valueType,
@@ -54,7 +56,8 @@ cusparseStatus_t cusparseCreateConstDnMat(cusparseConstDnMatDescr_t* dnMatDescr,
 cusparseStatus_t cusparseDestroyDnMat(cusparseConstDnMatDescr_t dnMatDescr) {
   return endOf(findDense(dnMatDescr));
 }
-cusparseStatus_t cusparseDnMatGet(cusparseDnMatDescr_t dnMatDescr, int64_t* rows, int64_t* cols, int64_t* ld, void** values, cudaDataType* type, cusparseOrder_t* order) {
+cusparseStatus_t cusparseDnMatGet(cusparseDnMatDescr_t dnMatDescr, int64_t* rows, int64_t* cols, int64_t* ld, void** values, cudaDataType* type,
+                                  cusparseOrder_t* order) {
   return get(dnMatDescr, rows, cols, ld, values, type, order);
 }
 cusparseStatus_t cusparseConstDnMatGet(cusparseConstDnMatDescr_t dnMatDescr, int64_t* rows, int64_t* cols, int64_t* ld, const void** values, cudaDataType* type,

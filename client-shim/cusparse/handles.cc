@@ -115,7 +115,9 @@ cusparseStatus_t cusparseSetPointerMode(cusparseHandle_t handle, cusparsePointer
 cusparseStatus_t cusparseLoggerSetCallback(cusparseLoggerCallback_t callback) {
   return callback == nullptr ? CUSPARSE_STATUS_SUCCESS : refuse("cusparseLoggerSetCallback", "there is no log of calls");
 }
-cusparseStatus_t cusparseLoggerSetFile(FILE* file) { return file == nullptr ? CUSPARSE_STATUS_SUCCESS : refuse("cusparseLoggerSetFile", "there is no log of calls"); }
+cusparseStatus_t cusparseLoggerSetFile(FILE* file) {
+  return file == nullptr ? CUSPARSE_STATUS_SUCCESS : refuse("cusparseLoggerSetFile", "there is no log of calls");
+}
 cusparseStatus_t cusparseLoggerOpenFile(const char* logFile) {
   return logFile == nullptr ? CUSPARSE_STATUS_INVALID_VALUE : refuse("cusparseLoggerOpenFile", "there is no log of calls");
 }

@@ -59,13 +59,21 @@ cusparseStatus_t cusparseCreateMatDescr(cusparseMatDescr_t* descrA) {
 }
 cusparseStatus_t cusparseDestroyMatDescr(cusparseMatDescr_t descrA) { return descrA == nullptr ? CUSPARSE_STATUS_SUCCESS : endOf(findMatrix(descrA)); }
 
-cusparseStatus_t cusparseSetMatType(cusparseMatDescr_t descrA, cusparseMatrixType_t type) { return set(descrA, &MatrixDescriptor::type, type, CUSPARSE_MATRIX_TYPE_TRIANGULAR); }
+cusparseStatus_t cusparseSetMatType(cusparseMatDescr_t descrA, cusparseMatrixType_t type) {
+  return set(descrA, &MatrixDescriptor::type, type, CUSPARSE_MATRIX_TYPE_TRIANGULAR);
+}
 cusparseMatrixType_t cusparseGetMatType(const cusparseMatDescr_t descrA) { return get(descrA, &MatrixDescriptor::type); }
-cusparseStatus_t cusparseSetMatFillMode(cusparseMatDescr_t descrA, cusparseFillMode_t fillMode) { return set(descrA, &MatrixDescriptor::fill, fillMode, CUSPARSE_FILL_MODE_UPPER); }
+cusparseStatus_t cusparseSetMatFillMode(cusparseMatDescr_t descrA, cusparseFillMode_t fillMode) {
+  return set(descrA, &MatrixDescriptor::fill, fillMode, CUSPARSE_FILL_MODE_UPPER);
+}
 cusparseFillMode_t cusparseGetMatFillMode(const cusparseMatDescr_t descrA) { return get(descrA, &MatrixDescriptor::fill); }
-cusparseStatus_t cusparseSetMatDiagType(cusparseMatDescr_t descrA, cusparseDiagType_t diagType) { return set(descrA, &MatrixDescriptor::diagonal, diagType, CUSPARSE_DIAG_TYPE_UNIT); }
+cusparseStatus_t cusparseSetMatDiagType(cusparseMatDescr_t descrA, cusparseDiagType_t diagType) {
+  return set(descrA, &MatrixDescriptor::diagonal, diagType, CUSPARSE_DIAG_TYPE_UNIT);
+}
 cusparseDiagType_t cusparseGetMatDiagType(const cusparseMatDescr_t descrA) { return get(descrA, &MatrixDescriptor::diagonal); }
-cusparseStatus_t cusparseSetMatIndexBase(cusparseMatDescr_t descrA, cusparseIndexBase_t base) { return set(descrA, &MatrixDescriptor::base, base, CUSPARSE_INDEX_BASE_ONE); }
+cusparseStatus_t cusparseSetMatIndexBase(cusparseMatDescr_t descrA, cusparseIndexBase_t base) {
+  return set(descrA, &MatrixDescriptor::base, base, CUSPARSE_INDEX_BASE_ONE);
+}
 cusparseIndexBase_t cusparseGetMatIndexBase(const cusparseMatDescr_t descrA) { return get(descrA, &MatrixDescriptor::base); }
 
 cusparseStatus_t cusparseCreateCsric02Info(csric02Info_t* info) { return createInfo(info); }

@@ -56,7 +56,8 @@ constexpr auto kNothingMore = [](sparse::Sparse&) { return true; };
 template <class Descriptor>
 cusparseStatus_t createBsr(Descriptor* descriptor, const Parts& parts, std::int64_t blockRows, std::int64_t blockCols, cusparseOrder_t order) {
   return create(descriptor, Format::bsr, parts, [&](sparse::Sparse& what) {
-    if (blockRows < 1 || blockCols < 1 || blockRows > sparse::kMostInt || blockCols > sparse::kMostInt || parts.rows > sparse::kMostInt || parts.cols > sparse::kMostInt)
+    if (blockRows < 1 || blockCols < 1 || blockRows > sparse::kMostInt || blockCols > sparse::kMostInt || parts.rows > sparse::kMostInt ||
+        parts.cols > sparse::kMostInt)
       return false;
     what.rows = parts.rows * blockRows;
     what.cols = parts.cols * blockCols;
@@ -86,8 +87,9 @@ cusparseStatus_t createSlicedEll(Descriptor* descriptor, const Parts& parts, std
 }
 
 template <class Pointer>
-cusparseStatus_t get(cusparseConstSpMatDescr_t descriptor, Format format, std::int64_t* rows, std::int64_t* cols, std::int64_t* nnz, Pointer* offsets, Pointer* indices,
-                     Pointer* values, cusparseIndexType_t* offsetsType, cusparseIndexType_t* indicesType, cusparseIndexBase_t* base, cudaDataType* type) {
+cusparseStatus_t get(cusparseConstSpMatDescr_t descriptor, Format format, std::int64_t* rows, std::int64_t* cols, std::int64_t* nnz, Pointer* offsets,
+                     Pointer* indices, Pointer* values, cusparseIndexType_t* offsetsType, cusparseIndexType_t* indicesType, cusparseIndexBase_t* base,
+                     cudaDataType* type) {
   const SparseDescriptor* const found = findMatrix(descriptor);
   if (found == nullptr || found->what.format != format || rows == nullptr || cols == nullptr || nnz == nullptr || offsets == nullptr || indices == nullptr ||
       values == nullptr || offsetsType == nullptr || indicesType == nullptr || base == nullptr || type == nullptr)
@@ -106,11 +108,11 @@ cusparseStatus_t get(cusparseConstSpMatDescr_t descriptor, Format format, std::i
 }
 
 template <class Pointer>
-cusparseStatus_t getBlockedEll(cusparseConstSpMatDescr_t descriptor, std::int64_t* rows, std::int64_t* cols, std::int64_t* block, std::int64_t* width, Pointer* indices,
-                               Pointer* values, cusparseIndexType_t* indexType, cusparseIndexBase_t* base, cudaDataType* type) {
+cusparseStatus_t getBlockedEll(cusparseConstSpMatDescr_t descriptor, std::int64_t* rows, std::int64_t* cols, std::int64_t* block, std::int64_t* width,
+                               Pointer* indices, Pointer* values, cusparseIndexType_t* indexType, cusparseIndexBase_t* base, cudaDataType* type) {
   const SparseDescriptor* const found = findMatrix(descriptor);
-  if (found == nullptr || found->what.format != Format::blockedEll || rows == nullptr || cols == nullptr || block == nullptr || width == nullptr || indices == nullptr ||
-      values == nullptr || indexType == nullptr || base == nullptr || type == nullptr)
+  if (found == nullptr || found->what.format != Format::blockedEll || rows == nullptr || cols == nullptr || block == nullptr || width == nullptr ||
+      indices == nullptr || values == nullptr || indexType == nullptr || base == nullptr || type == nullptr)
     return CUSPARSE_STATUS_INVALID_VALUE;
   *rows = found->what.rows;
   *cols = found->what.cols;
@@ -126,7 +128,8 @@ cusparseStatus_t getBlockedEll(cusparseConstSpMatDescr_t descriptor, std::int64_
 
 cusparseStatus_t setPointers(cusparseSpMatDescr_t descriptor, Format format, void* offsets, void* indices, void* values) {
   SparseDescriptor* const found = findMatrix(descriptor);
-  if (found == nullptr || found->what.format != format || (offsets == nullptr && (format != Format::coo || found->what.nnz > 0))) return CUSPARSE_STATUS_INVALID_VALUE;
+  if (found == nullptr || found->what.format != format || (offsets == nullptr && (format != Format::coo || found->what.nnz > 0)))
+    return CUSPARSE_STATUS_INVALID_VALUE;
   if (found->what.nnz > 0 && (indices == nullptr || values == nullptr)) return CUSPARSE_STATUS_INVALID_VALUE;
   found->what.offsets = addressOf(offsets);
   found->what.indices = addressOf(indices);
@@ -167,7 +170,9 @@ cusparseStatus_t cusparseSpMatGetIndexBase(cusparseConstSpMatDescr_t spMatDescr,
   *idxBase = static_cast<cusparseIndexBase_t>(found->what.base);
   return CUSPARSE_STATUS_SUCCESS;
 }
-cusparseStatus_t cusparseSpMatGetValues(cusparseSpMatDescr_t spMatDescr, void** values) { return getValues(findMatrix(static_cast<cusparseConstSpMatDescr_t>(spMatDescr)), values); }
+cusparseStatus_t cusparseSpMatGetValues(cusparseSpMatDescr_t spMatDescr, void** values) {
+  return getValues(findMatrix(static_cast<cusparseConstSpMatDescr_t>(spMatDescr)), values);
+}
 cusparseStatus_t cusparseConstSpMatGetValues(cusparseConstSpMatDescr_t spMatDescr, const void** values) { return getValues(findMatrix(spMatDescr), values); }
 cusparseStatus_t cusparseSpMatSetValues(cusparseSpMatDescr_t spMatDescr, void* values) {
   return setValues(findMatrix(static_cast<cusparseConstSpMatDescr_t>(spMatDescr)), values);
@@ -222,24 +227,29 @@ cusparseStatus_t cusparseSpMatSetAttribute(cusparseSpMatDescr_t spMatDescr, cusp
 
 cusparseStatus_t cusparseCreateCsr(cusparseSpMatDescr_t* spMatDescr, int64_t rows, int64_t cols, int64_t nnz, void* csrRowOffsets, void* csrColInd, void* csrValues,
                                    cusparseIndexType_t csrRowOffsetsType, cusparseIndexType_t csrColIndType, cusparseIndexBase_t idxBase, cudaDataType valueType) {
-  return create(spMatDescr, Format::csr, {rows, cols, nnz, csrRowOffsets, csrColInd, csrValues, csrRowOffsetsType, csrColIndType, idxBase, valueType}, kNothingMore);
+  return create(spMatDescr, Format::csr, {rows, cols, nnz, csrRowOffsets, csrColInd, csrValues, csrRowOffsetsType, csrColIndType, idxBase, valueType},
+                kNothingMore);
 }
-cusparseStatus_t cusparseCreateConstCsr(cusparseConstSpMatDescr_t* spMatDescr, int64_t rows, int64_t cols, int64_t nnz, const void* csrRowOffsets, const void* csrColInd,
-                                        const void* csrValues, cusparseIndexType_t csrRowOffsetsType, cusparseIndexType_t csrColIndType, cusparseIndexBase_t idxBase,
-                                        cudaDataType valueType) {
-  return create(spMatDescr, Format::csr, {rows, cols, nnz, csrRowOffsets, csrColInd, csrValues, csrRowOffsetsType, csrColIndType, idxBase, valueType}, kNothingMore);
+cusparseStatus_t cusparseCreateConstCsr(cusparseConstSpMatDescr_t* spMatDescr, int64_t rows, int64_t cols, int64_t nnz, const void* csrRowOffsets,
+                                        const void* csrColInd, const void* csrValues, cusparseIndexType_t csrRowOffsetsType, cusparseIndexType_t csrColIndType,
+                                        cusparseIndexBase_t idxBase, cudaDataType valueType) {
+  return create(spMatDescr, Format::csr, {rows, cols, nnz, csrRowOffsets, csrColInd, csrValues, csrRowOffsetsType, csrColIndType, idxBase, valueType},
+                kNothingMore);
 }
 cusparseStatus_t cusparseCreateCsc(cusparseSpMatDescr_t* spMatDescr, int64_t rows, int64_t cols, int64_t nnz, void* cscColOffsets, void* cscRowInd, void* cscValues,
                                    cusparseIndexType_t cscColOffsetsType, cusparseIndexType_t cscRowIndType, cusparseIndexBase_t idxBase, cudaDataType valueType) {
-  return create(spMatDescr, Format::csc, {rows, cols, nnz, cscColOffsets, cscRowInd, cscValues, cscColOffsetsType, cscRowIndType, idxBase, valueType}, kNothingMore);
+  return create(spMatDescr, Format::csc, {rows, cols, nnz, cscColOffsets, cscRowInd, cscValues, cscColOffsetsType, cscRowIndType, idxBase, valueType},
+                kNothingMore);
 }
-cusparseStatus_t cusparseCreateConstCsc(cusparseConstSpMatDescr_t* spMatDescr, int64_t rows, int64_t cols, int64_t nnz, const void* cscColOffsets, const void* cscRowInd,
-                                        const void* cscValues, cusparseIndexType_t cscColOffsetsType, cusparseIndexType_t cscRowIndType, cusparseIndexBase_t idxBase,
-                                        cudaDataType valueType) {
-  return create(spMatDescr, Format::csc, {rows, cols, nnz, cscColOffsets, cscRowInd, cscValues, cscColOffsetsType, cscRowIndType, idxBase, valueType}, kNothingMore);
+cusparseStatus_t cusparseCreateConstCsc(cusparseConstSpMatDescr_t* spMatDescr, int64_t rows, int64_t cols, int64_t nnz, const void* cscColOffsets,
+                                        const void* cscRowInd, const void* cscValues, cusparseIndexType_t cscColOffsetsType, cusparseIndexType_t cscRowIndType,
+                                        cusparseIndexBase_t idxBase, cudaDataType valueType) {
+  return create(spMatDescr, Format::csc, {rows, cols, nnz, cscColOffsets, cscRowInd, cscValues, cscColOffsetsType, cscRowIndType, idxBase, valueType},
+                kNothingMore);
 }
-cusparseStatus_t cusparseCsrGet(cusparseSpMatDescr_t spMatDescr, int64_t* rows, int64_t* cols, int64_t* nnz, void** csrRowOffsets, void** csrColInd, void** csrValues,
-                                cusparseIndexType_t* csrRowOffsetsType, cusparseIndexType_t* csrColIndType, cusparseIndexBase_t* idxBase, cudaDataType* valueType) {
+cusparseStatus_t cusparseCsrGet(cusparseSpMatDescr_t spMatDescr, int64_t* rows, int64_t* cols, int64_t* nnz, void** csrRowOffsets, void** csrColInd,
+                                void** csrValues, cusparseIndexType_t* csrRowOffsetsType, cusparseIndexType_t* csrColIndType, cusparseIndexBase_t* idxBase,
+                                cudaDataType* valueType) {
   return get(spMatDescr, Format::csr, rows, cols, nnz, csrRowOffsets, csrColInd, csrValues, csrRowOffsetsType, csrColIndType, idxBase, valueType);
 }
 cusparseStatus_t cusparseConstCsrGet(cusparseConstSpMatDescr_t spMatDescr, int64_t* rows, int64_t* cols, int64_t* nnz, const void** csrRowOffsets,
@@ -247,8 +257,9 @@ cusparseStatus_t cusparseConstCsrGet(cusparseConstSpMatDescr_t spMatDescr, int64
                                      cusparseIndexBase_t* idxBase, cudaDataType* valueType) {
   return get(spMatDescr, Format::csr, rows, cols, nnz, csrRowOffsets, csrColInd, csrValues, csrRowOffsetsType, csrColIndType, idxBase, valueType);
 }
-cusparseStatus_t cusparseCscGet(cusparseSpMatDescr_t spMatDescr, int64_t* rows, int64_t* cols, int64_t* nnz, void** cscColOffsets, void** cscRowInd, void** cscValues,
-                                cusparseIndexType_t* cscColOffsetsType, cusparseIndexType_t* cscRowIndType, cusparseIndexBase_t* idxBase, cudaDataType* valueType) {
+cusparseStatus_t cusparseCscGet(cusparseSpMatDescr_t spMatDescr, int64_t* rows, int64_t* cols, int64_t* nnz, void** cscColOffsets, void** cscRowInd,
+                                void** cscValues, cusparseIndexType_t* cscColOffsetsType, cusparseIndexType_t* cscRowIndType, cusparseIndexBase_t* idxBase,
+                                cudaDataType* valueType) {
   return get(spMatDescr, Format::csc, rows, cols, nnz, cscColOffsets, cscRowInd, cscValues, cscColOffsetsType, cscRowIndType, idxBase, valueType);
 }
 cusparseStatus_t cusparseConstCscGet(cusparseConstSpMatDescr_t spMatDescr, int64_t* rows, int64_t* cols, int64_t* nnz, const void** cscColOffsets,
@@ -266,30 +277,32 @@ cusparseStatus_t cusparseCscSetPointers(cusparseSpMatDescr_t spMatDescr, void* c
 cusparseStatus_t cusparseCreateBsr(cusparseSpMatDescr_t* spMatDescr, int64_t brows, int64_t bcols, int64_t bnnz, int64_t rowBlockSize, int64_t colBlockSize,
                                    void* bsrRowOffsets, void* bsrColInd, void* bsrValues, cusparseIndexType_t bsrRowOffsetsType, cusparseIndexType_t bsrColIndType,
                                    cusparseIndexBase_t idxBase, cudaDataType valueType, cusparseOrder_t order) {
-  return createBsr(spMatDescr, {brows, bcols, bnnz, bsrRowOffsets, bsrColInd, bsrValues, bsrRowOffsetsType, bsrColIndType, idxBase, valueType}, rowBlockSize, colBlockSize,
-                   order);
+  return createBsr(spMatDescr, {brows, bcols, bnnz, bsrRowOffsets, bsrColInd, bsrValues, bsrRowOffsetsType, bsrColIndType, idxBase, valueType}, rowBlockSize,
+                   colBlockSize, order);
 }
 cusparseStatus_t cusparseCreateConstBsr(cusparseConstSpMatDescr_t* spMatDescr, int64_t brows, int64_t bcols, int64_t bnnz, int64_t rowBlockDim, int64_t colBlockDim,
                                         const void* bsrRowOffsets, const void* bsrColInd, const void* bsrValues, cusparseIndexType_t bsrRowOffsetsType,
                                         cusparseIndexType_t bsrColIndType, cusparseIndexBase_t idxBase, cudaDataType valueType, cusparseOrder_t order) {
-  return createBsr(spMatDescr, {brows, bcols, bnnz, bsrRowOffsets, bsrColInd, bsrValues, bsrRowOffsetsType, bsrColIndType, idxBase, valueType}, rowBlockDim, colBlockDim,
-                   order);
+  return createBsr(spMatDescr, {brows, bcols, bnnz, bsrRowOffsets, bsrColInd, bsrValues, bsrRowOffsetsType, bsrColIndType, idxBase, valueType}, rowBlockDim,
+                   colBlockDim, order);
 }
 
 cusparseStatus_t cusparseCreateCoo(cusparseSpMatDescr_t* spMatDescr, int64_t rows, int64_t cols, int64_t nnz, void* cooRowInd, void* cooColInd, void* cooValues,
                                    cusparseIndexType_t cooIdxType, cusparseIndexBase_t idxBase, cudaDataType valueType) {
   return create(spMatDescr, Format::coo, {rows, cols, nnz, cooRowInd, cooColInd, cooValues, cooIdxType, cooIdxType, idxBase, valueType}, kNothingMore);
 }
-cusparseStatus_t cusparseCreateConstCoo(cusparseConstSpMatDescr_t* spMatDescr, int64_t rows, int64_t cols, int64_t nnz, const void* cooRowInd, const void* cooColInd,
-                                        const void* cooValues, cusparseIndexType_t cooIdxType, cusparseIndexBase_t idxBase, cudaDataType valueType) {
+cusparseStatus_t cusparseCreateConstCoo(cusparseConstSpMatDescr_t* spMatDescr, int64_t rows, int64_t cols, int64_t nnz, const void* cooRowInd,
+                                        const void* cooColInd, const void* cooValues, cusparseIndexType_t cooIdxType, cusparseIndexBase_t idxBase,
+                                        cudaDataType valueType) {
   return create(spMatDescr, Format::coo, {rows, cols, nnz, cooRowInd, cooColInd, cooValues, cooIdxType, cooIdxType, idxBase, valueType}, kNothingMore);
 }
 cusparseStatus_t cusparseCooGet(cusparseSpMatDescr_t spMatDescr, int64_t* rows, int64_t* cols, int64_t* nnz, void** cooRowInd, void** cooColInd, void** cooValues,
                                 cusparseIndexType_t* idxType, cusparseIndexBase_t* idxBase, cudaDataType* valueType) {
   return get(spMatDescr, Format::coo, rows, cols, nnz, cooRowInd, cooColInd, cooValues, idxType, idxType, idxBase, valueType);
 }
-cusparseStatus_t cusparseConstCooGet(cusparseConstSpMatDescr_t spMatDescr, int64_t* rows, int64_t* cols, int64_t* nnz, const void** cooRowInd, const void** cooColInd,
-                                     const void** cooValues, cusparseIndexType_t* idxType, cusparseIndexBase_t* idxBase, cudaDataType* valueType) {
+cusparseStatus_t cusparseConstCooGet(cusparseConstSpMatDescr_t spMatDescr, int64_t* rows, int64_t* cols, int64_t* nnz, const void** cooRowInd,
+                                     const void** cooColInd, const void** cooValues, cusparseIndexType_t* idxType, cusparseIndexBase_t* idxBase,
+                                     cudaDataType* valueType) {
   return get(spMatDescr, Format::coo, rows, cols, nnz, cooRowInd, cooColInd, cooValues, idxType, idxType, idxBase, valueType);
 }
 cusparseStatus_t cusparseCooSetPointers(cusparseSpMatDescr_t spMatDescr, void* cooRows, void* cooColumns, void* cooValues) {
@@ -318,14 +331,15 @@ cusparseStatus_t cusparseConstBlockedEllGet(cusparseConstSpMatDescr_t spMatDescr
 cusparseStatus_t cusparseCreateSlicedEll(cusparseSpMatDescr_t* spMatDescr, int64_t rows, int64_t cols, int64_t nnz, int64_t sellValuesSize, int64_t sliceSize,
                                          void* sellSliceOffsets, void* sellColInd, void* sellValues, cusparseIndexType_t sellSliceOffsetsType,
                                          cusparseIndexType_t sellColIndType, cusparseIndexBase_t idxBase, cudaDataType valueType) {
-  return createSlicedEll(spMatDescr, {rows, cols, nnz, sellSliceOffsets, sellColInd, sellValues, sellSliceOffsetsType, sellColIndType, idxBase, valueType}, sellValuesSize,
-                         sliceSize);
+  return createSlicedEll(spMatDescr, {rows, cols, nnz, sellSliceOffsets, sellColInd, sellValues, sellSliceOffsetsType, sellColIndType, idxBase, valueType},
+                         sellValuesSize, sliceSize);
 }
-cusparseStatus_t cusparseCreateConstSlicedEll(cusparseConstSpMatDescr_t* spMatDescr, int64_t rows, int64_t cols, int64_t nnz, int64_t sellValuesSize, int64_t sliceSize,
-                                              const void* sellSliceOffsets, const void* sellColInd, const void* sellValues, cusparseIndexType_t sellSliceOffsetsType,
-                                              cusparseIndexType_t sellColIndType, cusparseIndexBase_t idxBase, cudaDataType valueType) {
-  return createSlicedEll(spMatDescr, {rows, cols, nnz, sellSliceOffsets, sellColInd, sellValues, sellSliceOffsetsType, sellColIndType, idxBase, valueType}, sellValuesSize,
-                         sliceSize);
+cusparseStatus_t cusparseCreateConstSlicedEll(cusparseConstSpMatDescr_t* spMatDescr, int64_t rows, int64_t cols, int64_t nnz, int64_t sellValuesSize,
+                                              int64_t sliceSize, const void* sellSliceOffsets, const void* sellColInd, const void* sellValues,
+                                              cusparseIndexType_t sellSliceOffsetsType, cusparseIndexType_t sellColIndType, cusparseIndexBase_t idxBase,
+                                              cudaDataType valueType) {
+  return createSlicedEll(spMatDescr, {rows, cols, nnz, sellSliceOffsets, sellColInd, sellValues, sellSliceOffsetsType, sellColIndType, idxBase, valueType},
+                         sellValuesSize, sliceSize);
 }
 
 }  // namespace impl

@@ -40,18 +40,19 @@ cusparseStatus_t finish(const Handle& handle, Function function, const sparse::C
 }
 
 cusparseStatus_t spmv(cusparseHandle_t handle, cusparseOperation_t opA, const void* alpha, cusparseConstSpMatDescr_t matA, cusparseConstDnVecDescr_t vecX,
-                      const void* beta, cusparseDnVecDescr_t vecY, cudaDataType computeType, cusparseSpMVAlg_t alg, const char* name, Use use, std::size_t* size = nullptr) {
+                      const void* beta, cusparseDnVecDescr_t vecY, cudaDataType computeType, cusparseSpMVAlg_t alg, const char* name, Use use,
+                      std::size_t* size = nullptr) {
   return with(handle, [&](Handle& found) {
     sparse::Call call;
-    const cusparseStatus_t status = describe(found, opA, CUSPARSE_OPERATION_NON_TRANSPOSE, alpha, matA, vecX, beta, static_cast<cusparseConstDnVecDescr_t>(vecY), computeType,
-                                             static_cast<int>(alg), call);
+    const cusparseStatus_t status = describe(found, opA, CUSPARSE_OPERATION_NON_TRANSPOSE, alpha, matA, vecX, beta,
+                                             static_cast<cusparseConstDnVecDescr_t>(vecY), computeType, static_cast<int>(alg), call);
     return status != CUSPARSE_STATUS_SUCCESS ? status : finish(found, Function::spmv, call, name, use, size);
   });
 }
 
 cusparseStatus_t spmm(cusparseHandle_t handle, cusparseOperation_t opA, cusparseOperation_t opB, const void* alpha, cusparseConstSpMatDescr_t matA,
-                      cusparseConstDnMatDescr_t matB, const void* beta, cusparseDnMatDescr_t matC, cudaDataType computeType, cusparseSpMMAlg_t alg, const char* name,
-                      Use use, std::size_t* size = nullptr) {
+                      cusparseConstDnMatDescr_t matB, const void* beta, cusparseDnMatDescr_t matC, cudaDataType computeType, cusparseSpMMAlg_t alg,
+                      const char* name, Use use, std::size_t* size = nullptr) {
   return with(handle, [&](Handle& found) {
     sparse::Call call;
     const cusparseStatus_t status =
@@ -61,8 +62,8 @@ cusparseStatus_t spmm(cusparseHandle_t handle, cusparseOperation_t opA, cusparse
 }
 
 cusparseStatus_t sddmm(cusparseHandle_t handle, cusparseOperation_t opA, cusparseOperation_t opB, const void* alpha, cusparseConstDnMatDescr_t matA,
-                       cusparseConstDnMatDescr_t matB, const void* beta, cusparseSpMatDescr_t matC, cudaDataType computeType, cusparseSDDMMAlg_t alg, const char* name,
-                       Use use, std::size_t* size = nullptr) {
+                       cusparseConstDnMatDescr_t matB, const void* beta, cusparseSpMatDescr_t matC, cudaDataType computeType, cusparseSDDMMAlg_t alg,
+                       const char* name, Use use, std::size_t* size = nullptr) {
   return with(handle, [&](Handle& found) {
     sparse::Call call;
     const cusparseStatus_t status = describe(found, opA, opB, alpha, matC, matA, beta, matB, computeType, static_cast<int>(alg), call, true);
@@ -79,13 +80,13 @@ cusparseStatus_t cusparseSpMV(cusparseHandle_t handle, cusparseOperation_t opA, 
   return spmv(handle, opA, alpha, matA, vecX, beta, vecY, computeType, alg, "cusparseSpMV", Use::runs);
 }
 cusparseStatus_t cusparseSpMV_bufferSize(cusparseHandle_t handle, cusparseOperation_t opA, const void* alpha, cusparseConstSpMatDescr_t matA,
-                                         cusparseConstDnVecDescr_t vecX, const void* beta, cusparseDnVecDescr_t vecY, cudaDataType computeType, cusparseSpMVAlg_t alg,
-                                         size_t* bufferSize) {
+                                         cusparseConstDnVecDescr_t vecX, const void* beta, cusparseDnVecDescr_t vecY, cudaDataType computeType,
+                                         cusparseSpMVAlg_t alg, size_t* bufferSize) {
   return spmv(handle, opA, alpha, matA, vecX, beta, vecY, computeType, alg, "cusparseSpMV_bufferSize", Use::tellsSize, bufferSize);
 }
 cusparseStatus_t cusparseSpMV_preprocess(cusparseHandle_t handle, cusparseOperation_t opA, const void* alpha, cusparseConstSpMatDescr_t matA,
-                                         cusparseConstDnVecDescr_t vecX, const void* beta, cusparseDnVecDescr_t vecY, cudaDataType computeType, cusparseSpMVAlg_t alg,
-                                         void*) {
+                                         cusparseConstDnVecDescr_t vecX, const void* beta, cusparseDnVecDescr_t vecY, cudaDataType computeType,
+                                         cusparseSpMVAlg_t alg, void*) {
   return spmv(handle, opA, alpha, matA, vecX, beta, vecY, computeType, alg, "cusparseSpMV_preprocess", Use::prepares);
 }
 
@@ -93,29 +94,30 @@ cusparseStatus_t cusparseSpMM(cusparseHandle_t handle, cusparseOperation_t opA, 
                               cusparseConstDnMatDescr_t matB, const void* beta, cusparseDnMatDescr_t matC, cudaDataType computeType, cusparseSpMMAlg_t alg, void*) {
   return spmm(handle, opA, opB, alpha, matA, matB, beta, matC, computeType, alg, "cusparseSpMM", Use::runs);
 }
-cusparseStatus_t cusparseSpMM_bufferSize(cusparseHandle_t handle, cusparseOperation_t opA, cusparseOperation_t opB, const void* alpha, cusparseConstSpMatDescr_t matA,
-                                         cusparseConstDnMatDescr_t matB, const void* beta, cusparseDnMatDescr_t matC, cudaDataType computeType, cusparseSpMMAlg_t alg,
-                                         size_t* bufferSize) {
+cusparseStatus_t cusparseSpMM_bufferSize(cusparseHandle_t handle, cusparseOperation_t opA, cusparseOperation_t opB, const void* alpha,
+                                         cusparseConstSpMatDescr_t matA, cusparseConstDnMatDescr_t matB, const void* beta, cusparseDnMatDescr_t matC,
+                                         cudaDataType computeType, cusparseSpMMAlg_t alg, size_t* bufferSize) {
   return spmm(handle, opA, opB, alpha, matA, matB, beta, matC, computeType, alg, "cusparseSpMM_bufferSize", Use::tellsSize, bufferSize);
 }
-cusparseStatus_t cusparseSpMM_preprocess(cusparseHandle_t handle, cusparseOperation_t opA, cusparseOperation_t opB, const void* alpha, cusparseConstSpMatDescr_t matA,
-                                         cusparseConstDnMatDescr_t matB, const void* beta, cusparseDnMatDescr_t matC, cudaDataType computeType, cusparseSpMMAlg_t alg,
-                                         void*) {
+cusparseStatus_t cusparseSpMM_preprocess(cusparseHandle_t handle, cusparseOperation_t opA, cusparseOperation_t opB, const void* alpha,
+                                         cusparseConstSpMatDescr_t matA, cusparseConstDnMatDescr_t matB, const void* beta, cusparseDnMatDescr_t matC,
+                                         cudaDataType computeType, cusparseSpMMAlg_t alg, void*) {
   return spmm(handle, opA, opB, alpha, matA, matB, beta, matC, computeType, alg, "cusparseSpMM_preprocess", Use::prepares);
 }
 
 cusparseStatus_t cusparseSDDMM(cusparseHandle_t handle, cusparseOperation_t opA, cusparseOperation_t opB, const void* alpha, cusparseConstDnMatDescr_t matA,
-                               cusparseConstDnMatDescr_t matB, const void* beta, cusparseSpMatDescr_t matC, cudaDataType computeType, cusparseSDDMMAlg_t alg, void*) {
+                               cusparseConstDnMatDescr_t matB, const void* beta, cusparseSpMatDescr_t matC, cudaDataType computeType, cusparseSDDMMAlg_t alg,
+                               void*) {
   return sddmm(handle, opA, opB, alpha, matA, matB, beta, matC, computeType, alg, "cusparseSDDMM", Use::runs);
 }
-cusparseStatus_t cusparseSDDMM_bufferSize(cusparseHandle_t handle, cusparseOperation_t opA, cusparseOperation_t opB, const void* alpha, cusparseConstDnMatDescr_t matA,
-                                          cusparseConstDnMatDescr_t matB, const void* beta, cusparseSpMatDescr_t matC, cudaDataType computeType, cusparseSDDMMAlg_t alg,
-                                          size_t* bufferSize) {
+cusparseStatus_t cusparseSDDMM_bufferSize(cusparseHandle_t handle, cusparseOperation_t opA, cusparseOperation_t opB, const void* alpha,
+                                          cusparseConstDnMatDescr_t matA, cusparseConstDnMatDescr_t matB, const void* beta, cusparseSpMatDescr_t matC,
+                                          cudaDataType computeType, cusparseSDDMMAlg_t alg, size_t* bufferSize) {
   return sddmm(handle, opA, opB, alpha, matA, matB, beta, matC, computeType, alg, "cusparseSDDMM_bufferSize", Use::tellsSize, bufferSize);
 }
-cusparseStatus_t cusparseSDDMM_preprocess(cusparseHandle_t handle, cusparseOperation_t opA, cusparseOperation_t opB, const void* alpha, cusparseConstDnMatDescr_t matA,
-                                          cusparseConstDnMatDescr_t matB, const void* beta, cusparseSpMatDescr_t matC, cudaDataType computeType, cusparseSDDMMAlg_t alg,
-                                          void*) {
+cusparseStatus_t cusparseSDDMM_preprocess(cusparseHandle_t handle, cusparseOperation_t opA, cusparseOperation_t opB, const void* alpha,
+                                          cusparseConstDnMatDescr_t matA, cusparseConstDnMatDescr_t matB, const void* beta, cusparseSpMatDescr_t matC,
+                                          cudaDataType computeType, cusparseSDDMMAlg_t alg, void*) {
   return sddmm(handle, opA, opB, alpha, matA, matB, beta, matC, computeType, alg, "cusparseSDDMM_preprocess", Use::prepares);
 }
 

@@ -9,8 +9,8 @@ using sparse::Function;
 
 // Of a vector opB says nothing.
 template <class Const, class Result>
-cusparseStatus_t describe(const Handle& handle, cusparseOperation_t opA, cusparseOperation_t opB, const void* alpha, cusparseConstSpMatDescr_t matA, Const x, Result y,
-                          cudaDataType computeType, int algorithm, const SolveDescriptor* descriptor, sparse::Call& call) {
+cusparseStatus_t describe(const Handle& handle, cusparseOperation_t opA, cusparseOperation_t opB, const void* alpha, cusparseConstSpMatDescr_t matA, Const x,
+                          Result y, cudaDataType computeType, int algorithm, const SolveDescriptor* descriptor, sparse::Call& call) {
   const SparseDescriptor* const a = findMatrix(matA);
   const DenseDescriptor* const from = findDense(x);
   const DenseDescriptor* const to = findDense(static_cast<Const>(y));
@@ -29,8 +29,8 @@ cusparseStatus_t describe(const Handle& handle, cusparseOperation_t opA, cuspars
 enum class Use { tellsSize, analyses, solves };
 
 template <class Const, class Result>
-cusparseStatus_t solve(cusparseHandle_t handle, cusparseOperation_t opA, cusparseOperation_t opB, const void* alpha, cusparseConstSpMatDescr_t matA, Const x, Result y,
-                       cudaDataType computeType, int algorithm, const void* descriptor, const char* name, Use use, std::size_t* size = nullptr) {
+cusparseStatus_t solve(cusparseHandle_t handle, cusparseOperation_t opA, cusparseOperation_t opB, const void* alpha, cusparseConstSpMatDescr_t matA, Const x,
+                       Result y, cudaDataType computeType, int algorithm, const void* descriptor, const char* name, Use use, std::size_t* size = nullptr) {
   return with(handle, [&](Handle& found) {
     auto* const state = find<SolveDescriptor>(descriptor, Kind::solve);
     sparse::Call call;
@@ -79,17 +79,19 @@ cusparseStatus_t cusparseSpSV_analysis(cusparseHandle_t handle, cusparseOperatio
   return solve(handle, opA, CUSPARSE_OPERATION_NON_TRANSPOSE, alpha, matA, vecX, vecY, computeType, static_cast<int>(alg), spsvDescr, "cusparseSpSV_analysis",
                Use::analyses);
 }
-cusparseStatus_t cusparseSpSV_solve(cusparseHandle_t handle, cusparseOperation_t opA, const void* alpha, cusparseConstSpMatDescr_t matA, cusparseConstDnVecDescr_t vecX,
-                                    cusparseDnVecDescr_t vecY, cudaDataType computeType, cusparseSpSVAlg_t alg, cusparseSpSVDescr_t spsvDescr) {
-  return solve(handle, opA, CUSPARSE_OPERATION_NON_TRANSPOSE, alpha, matA, vecX, vecY, computeType, static_cast<int>(alg), spsvDescr, "cusparseSpSV_solve", Use::solves);
+cusparseStatus_t cusparseSpSV_solve(cusparseHandle_t handle, cusparseOperation_t opA, const void* alpha, cusparseConstSpMatDescr_t matA,
+                                    cusparseConstDnVecDescr_t vecX, cusparseDnVecDescr_t vecY, cudaDataType computeType, cusparseSpSVAlg_t alg,
+                                    cusparseSpSVDescr_t spsvDescr) {
+  return solve(handle, opA, CUSPARSE_OPERATION_NON_TRANSPOSE, alpha, matA, vecX, vecY, computeType, static_cast<int>(alg), spsvDescr, "cusparseSpSV_solve",
+               Use::solves);
 }
 cusparseStatus_t cusparseSpSV_updateMatrix(cusparseHandle_t handle, cusparseSpSVDescr_t spsvDescr, void* newValues, cusparseSpSVUpdate_t updatePart) {
   return update(handle, spsvDescr, newValues, updatePart == CUSPARSE_SPSV_UPDATE_DIAGONAL, "cusparseSpSV_updateMatrix");
 }
 
-cusparseStatus_t cusparseSpSM_bufferSize(cusparseHandle_t handle, cusparseOperation_t opA, cusparseOperation_t opB, const void* alpha, cusparseConstSpMatDescr_t matA,
-                                         cusparseConstDnMatDescr_t matB, cusparseDnMatDescr_t matC, cudaDataType computeType, cusparseSpSMAlg_t alg,
-                                         cusparseSpSMDescr_t spsmDescr, size_t* bufferSize) {
+cusparseStatus_t cusparseSpSM_bufferSize(cusparseHandle_t handle, cusparseOperation_t opA, cusparseOperation_t opB, const void* alpha,
+                                         cusparseConstSpMatDescr_t matA, cusparseConstDnMatDescr_t matB, cusparseDnMatDescr_t matC, cudaDataType computeType,
+                                         cusparseSpSMAlg_t alg, cusparseSpSMDescr_t spsmDescr, size_t* bufferSize) {
   return solve(handle, opA, opB, alpha, matA, matB, matC, computeType, static_cast<int>(alg), spsmDescr, "cusparseSpSM_bufferSize", Use::tellsSize, bufferSize);
 }
 cusparseStatus_t cusparseSpSM_analysis(cusparseHandle_t handle, cusparseOperation_t opA, cusparseOperation_t opB, const void* alpha, cusparseConstSpMatDescr_t matA,

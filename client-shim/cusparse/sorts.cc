@@ -57,13 +57,15 @@ cusparseStatus_t cusparseXcoosortByColumn(cusparseHandle_t handle, int m, int n,
 cusparseStatus_t cusparseXcsrsort_bufferSizeExt(cusparseHandle_t handle, int m, int n, int nnz, const int*, const int*, size_t* pBufferSizeInBytes) {
   return tellSize(handle, Format::csr, m, n, nnz, "cusparseXcsrsort_bufferSizeExt", pBufferSizeInBytes);
 }
-cusparseStatus_t cusparseXcsrsort(cusparseHandle_t handle, int m, int n, int nnz, const cusparseMatDescr_t descrA, const int* csrRowPtrA, int* csrColIndA, int* P, void*) {
+cusparseStatus_t cusparseXcsrsort(cusparseHandle_t handle, int m, int n, int nnz, const cusparseMatDescr_t descrA, const int* csrRowPtrA, int* csrColIndA,
+                                  int* P, void*) {
   return sortCompressed(handle, Format::csr, m, n, nnz, descrA, csrRowPtrA, csrColIndA, P, "cusparseXcsrsort");
 }
 cusparseStatus_t cusparseXcscsort_bufferSizeExt(cusparseHandle_t handle, int m, int n, int nnz, const int*, const int*, size_t* pBufferSizeInBytes) {
   return tellSize(handle, Format::csc, m, n, nnz, "cusparseXcscsort_bufferSizeExt", pBufferSizeInBytes);
 }
-cusparseStatus_t cusparseXcscsort(cusparseHandle_t handle, int m, int n, int nnz, const cusparseMatDescr_t descrA, const int* cscColPtrA, int* cscRowIndA, int* P, void*) {
+cusparseStatus_t cusparseXcscsort(cusparseHandle_t handle, int m, int n, int nnz, const cusparseMatDescr_t descrA, const int* cscColPtrA, int* cscRowIndA,
+                                  int* P, void*) {
   return sortCompressed(handle, Format::csc, m, n, nnz, descrA, cscColPtrA, cscRowIndA, P, "cusparseXcscsort");
 }
 

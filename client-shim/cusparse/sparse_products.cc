@@ -88,20 +88,22 @@ cusparseStatus_t cusparseSpGEMM_workEstimation(cusparseHandle_t handle, cusparse
 // Known on the node only, and bounded here by what the executor may use.
 cusparseStatus_t cusparseSpGEMM_estimateMemory(cusparseHandle_t handle, cusparseOperation_t opA, cusparseOperation_t opB, const void* alpha,
                                                cusparseConstSpMatDescr_t matA, cusparseConstSpMatDescr_t matB, const void* beta, cusparseSpMatDescr_t matC,
-                                               cudaDataType computeType, cusparseSpGEMMAlg_t, cusparseSpGEMMDescr_t spgemmDescr, float chunk_fraction, size_t* bufferSize3,
-                                               void* externalBuffer3, size_t* bufferSize2) {
+                                               cudaDataType computeType, cusparseSpGEMMAlg_t, cusparseSpGEMMDescr_t spgemmDescr, float chunk_fraction,
+                                               size_t* bufferSize3, void* externalBuffer3, size_t* bufferSize2) {
   return with(handle, [&](Handle&) {
     const Operands all = find(matA, matB, matC, spgemmDescr);
-    if (!complete(all) || alpha == nullptr || beta == nullptr || bufferSize3 == nullptr || !(chunk_fraction > 0 && chunk_fraction <= 1)) return CUSPARSE_STATUS_INVALID_VALUE;
+    if (!complete(all) || alpha == nullptr || beta == nullptr || bufferSize3 == nullptr || !(chunk_fraction > 0 && chunk_fraction <= 1))
+      return CUSPARSE_STATUS_INVALID_VALUE;
     const cusparseStatus_t status = considered(all, opA, opB, typeOf(computeType), "cusparseSpGEMM_estimateMemory");
     if (status != CUSPARSE_STATUS_SUCCESS) return status;
     return externalBuffer3 == nullptr ? tellBufferSize(bufferSize3) : tellBufferSize(bufferSize2);
   });
 }
 
-cusparseStatus_t cusparseSpGEMM_compute(cusparseHandle_t handle, cusparseOperation_t opA, cusparseOperation_t opB, const void* alpha, cusparseConstSpMatDescr_t matA,
-                                        cusparseConstSpMatDescr_t matB, const void* beta, cusparseSpMatDescr_t matC, cudaDataType computeType, cusparseSpGEMMAlg_t,
-                                        cusparseSpGEMMDescr_t spgemmDescr, size_t* bufferSize2, void* externalBuffer2) {
+cusparseStatus_t cusparseSpGEMM_compute(cusparseHandle_t handle, cusparseOperation_t opA, cusparseOperation_t opB, const void* alpha,
+                                        cusparseConstSpMatDescr_t matA, cusparseConstSpMatDescr_t matB, const void* beta, cusparseSpMatDescr_t matC,
+                                        cudaDataType computeType, cusparseSpGEMMAlg_t, cusparseSpGEMMDescr_t spgemmDescr, size_t* bufferSize2,
+                                        void* externalBuffer2) {
   return with(handle, [&](Handle& found) {
     const Operands all = find(matA, matB, matC, spgemmDescr);
     if (!complete(all) || alpha == nullptr || beta == nullptr || bufferSize2 == nullptr) return CUSPARSE_STATUS_INVALID_VALUE;
@@ -122,8 +124,8 @@ cusparseStatus_t cusparseSpGEMM_copy(cusparseHandle_t handle, cusparseOperation_
 }
 
 cusparseStatus_t cusparseSpGEMMreuse_workEstimation(cusparseHandle_t handle, cusparseOperation_t opA, cusparseOperation_t opB, cusparseConstSpMatDescr_t matA,
-                                                    cusparseConstSpMatDescr_t matB, cusparseSpMatDescr_t matC, cusparseSpGEMMAlg_t, cusparseSpGEMMDescr_t spgemmDescr,
-                                                    size_t* bufferSize1, void* externalBuffer1) {
+                                                    cusparseConstSpMatDescr_t matB, cusparseSpMatDescr_t matC, cusparseSpGEMMAlg_t,
+                                                    cusparseSpGEMMDescr_t spgemmDescr, size_t* bufferSize1, void* externalBuffer1) {
   return with(handle, [&](Handle&) {
     const Operands all = find(matA, matB, matC, spgemmDescr);
     if (!complete(all) || bufferSize1 == nullptr) return CUSPARSE_STATUS_INVALID_VALUE;

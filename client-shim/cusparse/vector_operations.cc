@@ -25,7 +25,8 @@ cusparseStatus_t scaled(cusparseHandle_t handle, Function function, const void* 
   });
 }
 
-cusparseStatus_t dot(Handle& handle, cusparseOperation_t opX, cusparseConstSpVecDescr_t vecX, cusparseConstDnVecDescr_t vecY, cudaDataType computeType, sparse::Call& call) {
+cusparseStatus_t dot(Handle& handle, cusparseOperation_t opX, cusparseConstSpVecDescr_t vecX, cusparseConstDnVecDescr_t vecY, cudaDataType computeType,
+                     sparse::Call& call) {
   const SparseDescriptor* const x = findVector(vecX);
   const DenseDescriptor* const y = findDense(vecY);
   if (x == nullptr || y == nullptr) return CUSPARSE_STATUS_INVALID_VALUE;

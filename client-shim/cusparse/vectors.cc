@@ -34,7 +34,8 @@ template <class Descriptor, class Pointer>
 cusparseStatus_t getSparse(Descriptor descriptor, std::int64_t* size, std::int64_t* nnz, Pointer* indices, Pointer* values, cusparseIndexType_t* idxType,
                            cusparseIndexBase_t* idxBase, cudaDataType* valueType) {
   const SparseDescriptor* const found = findVector(descriptor);
-  if (found == nullptr || size == nullptr || nnz == nullptr || indices == nullptr || values == nullptr || idxType == nullptr || idxBase == nullptr || valueType == nullptr)
+  if (found == nullptr || size == nullptr || nnz == nullptr || indices == nullptr || values == nullptr || idxType == nullptr || idxBase == nullptr ||
+      valueType == nullptr)
     return CUSPARSE_STATUS_INVALID_VALUE;
   *size = found->what.rows;
   *nnz = found->what.nnz;

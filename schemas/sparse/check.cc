@@ -69,7 +69,8 @@ Check check(const Sparse& m, std::initializer_list<Format> formats) {
   if (m.format == Format::none || m.format > Format::vector || static_cast<int>(m.format) == 4) return invalid("a format");
   if (!among(m.format, formats)) return unsupported("a matrix in this format");
   if (!isCount(m.rows) || !isCount(m.cols) || !isCount(m.nnz) || !isCount(m.width) || !isCount(m.stored)) return invalid("a matrix's size");
-  if (m.offsetsStride < 0 || m.indicesStride < 0 || m.valuesStride < 0 || m.offsetsStride > kMostCount || m.indicesStride > kMostCount || m.valuesStride > kMostCount)
+  if (m.offsetsStride < 0 || m.indicesStride < 0 || m.valuesStride < 0 || m.offsetsStride > kMostCount || m.indicesStride > kMostCount ||
+      m.valuesStride > kMostCount)
     return invalid("a stride");
   if (m.batch < 1) return invalid("a batch");
   if (m.base > 1 || m.unitDiagonal > 1 || m.triangle > Triangle::upper) return invalid("a matrix's attributes");
@@ -83,7 +84,8 @@ Check check(const Sparse& m, std::initializer_list<Format> formats) {
   if (m.format == Format::coo && m.offsetsType != m.indicesType) return invalid("types of indices");
   if (m.order > Order::row || (m.format == Format::bsr) != (m.order != Order::none)) return invalid("the order in blocks");
   if (m.format == Format::vector && (m.cols != 1 || m.batch != 1 || m.nnz > m.rows)) return invalid("a sparse vector");
-  if (among(m.format, {Format::blockedEll, Format::slicedEll}) ? m.width < 1 && (m.format == Format::slicedEll || m.rows != 0) : m.width != 0) return invalid("a width");
+  if (among(m.format, {Format::blockedEll, Format::slicedEll}) ? m.width < 1 && (m.format == Format::slicedEll || m.rows != 0) : m.width != 0)
+    return invalid("a width");
   if (m.format == Format::slicedEll ? m.nnz > m.stored : m.stored != 0) return invalid("a number of stored values");
   if (m.format == Format::blockedEll && m.nnz != 0) return invalid("a number of elements");
   if (m.batch == 1 && (m.offsetsStride != 0 || m.indicesStride != 0 || m.valuesStride != 0)) return invalid("a stride of one matrix");
@@ -173,7 +175,8 @@ Check checkVector(Function function, const Call& call) {
   } else {
     const bool mixed = (call.a.type == Type::f16 || call.a.type == Type::bf16) && call.computeType == Type::f32;
     const bool bytes = function == Function::dot && call.a.type == Type::i8 && (call.computeType == Type::i32 || call.computeType == Type::f32);
-    if (dense.type != call.a.type || !(mixed || bytes || (isFloat(call.computeType) && call.computeType == call.a.type))) return unsupported("these types together");
+    if (dense.type != call.a.type || !(mixed || bytes || (isFloat(call.computeType) && call.computeType == call.a.type)))
+      return unsupported("these types together");
   }
   if (function != Function::dot && call.opA != Operation::none) return invalid("an operation");
   const bool scales = function == Function::axpby && call.a.rows != 0;
@@ -204,7 +207,8 @@ Check checkNarrow(const Sparse& m, std::initializer_list<Format> formats) {
 }
 
 Check checkIndices(Function function, const Call& call) {
-  if (function == Function::identity) return call.count < 0 || call.count > kMostInt ? invalid("a count") : call.count == 0 ? Check{Verdict::empty, "nothing"} : kRuns;
+  if (function == Function::identity)
+    return call.count < 0 || call.count > kMostInt ? invalid("a count") : call.count == 0 ? Check{Verdict::empty, "nothing"} : kRuns;
   if (function == Function::sort) {
     if (const Check a = checkNarrow(call.a, {Format::csr, Format::csc, Format::coo}); !runs(a)) return a;
     if (call.byColumn > 1 || (call.byColumn != 0 && call.a.format != Format::coo)) return invalid("an order");
@@ -270,16 +274,17 @@ Check checkUnused(Function function, const Call& call) {
   const Uses uses = usesOf(function);
   const bool clean = (uses.a || isNothing(call.a)) && (uses.b || isNothing(call.b)) && (uses.c || isNothing(call.c)) && (uses.x || isNothing(call.x)) &&
                      (uses.y || isNothing(call.y)) && (uses.band || isNothing(call.band)) && (uses.alpha || isNothing(call.alpha)) &&
-                     (uses.beta || isNothing(call.beta)) && (uses.answer || call.answer == 0) && (call.answer != 0 || call.answerMark == 0) && (uses.result || call.result == 0) &&
-                     (function == Function::identity || call.count == 0) && (function == Function::sort || call.byColumn == 0) &&
-                     (function == Function::lu || call.boosted == 0) && call.padding == 0;
+                     (uses.beta || isNothing(call.beta)) && (uses.answer || call.answer == 0) && (call.answer != 0 || call.answerMark == 0) &&
+                     (uses.result || call.result == 0) && (function == Function::identity || call.count == 0) &&
+                     (function == Function::sort || call.byColumn == 0) && (function == Function::lu || call.boosted == 0) && call.padding == 0;
   if (!clean) return invalid("a field that the function has not");
   const bool counts = function == Function::productCount || function == Function::fromDenseCount;
   if ((counts && call.answer == 0) || (function == Function::sumCount && (call.answer == 0) == (call.result == 0))) return invalid("where the answer goes");
   if (!isKnown(call.opA) || !isKnown(call.opB) || call.scalars > Scalars::inMemory) return invalid("an enumeration");
   const bool scales = uses.alpha && (function != Function::lu || call.boosted != 0);
   if (call.scalars == Scalars::inMemory && !scales && function != Function::dot) return invalid("a place of scalars that there are not");
-  if (call.scalars == Scalars::inMemory && ((uses.alpha && call.alpha.words[0] == 0) || (uses.beta && call.beta.words[0] == 0))) return invalid("a scalar at address 0");
+  if (call.scalars == Scalars::inMemory && ((uses.alpha && call.alpha.words[0] == 0) || (uses.beta && call.beta.words[0] == 0)))
+    return invalid("a scalar at address 0");
   if (scales && call.scalars == Scalars::inCall && !isServed(call.computeType)) return unsupported("a compute type");
   return kRuns;
 }
@@ -291,7 +296,8 @@ Check checkParts(Function function, const Call& call) {
       const Check a = isVector ? check(call.a, {Format::csr, Format::csc, Format::coo, Format::bsr, Format::slicedEll})
                                : check(call.a, {Format::csr, Format::csc, Format::coo, Format::bsr});
       if (!runs(a)) return a;
-      if (isVector && (call.opB != Operation::none || call.x.cols != 1 || call.y.cols != 1 || call.y.batch != 1 || call.a.batch != 1)) return invalid("a vector's size");
+      if (isVector && (call.opB != Operation::none || call.x.cols != 1 || call.y.cols != 1 || call.y.batch != 1 || call.a.batch != 1))
+        return invalid("a vector's size");
       if (const Check x = check(call.x, false); !runs(x)) return x;
       if (const Check y = check(call.y, true); !runs(y)) return y;
       return checkProduct(call);

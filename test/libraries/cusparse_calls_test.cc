@@ -80,9 +80,11 @@ TEST_CASE_METHOD(Sparse, "a product is one command with all of its descriptors, 
   const auto a = csr(10, 12, 40);
   const auto x = vector(12, 0x8000), y = vector(10, 0x9000);
   const auto calls = count(Opcode::LibraryCall), signals = count(Opcode::SlotSignal);
-  REQUIRE(cusparseSpMV_bufferSize(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &two, a, x, &one, y, CUDA_R_32F, CUSPARSE_SPMV_ALG_DEFAULT, &size) == CUSPARSE_STATUS_SUCCESS);
+  REQUIRE(cusparseSpMV_bufferSize(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &two, a, x, &one, y, CUDA_R_32F, CUSPARSE_SPMV_ALG_DEFAULT, &size) ==
+          CUSPARSE_STATUS_SUCCESS);
   CHECK(size > 0);
-  REQUIRE(cusparseSpMV_preprocess(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &two, a, x, &one, y, CUDA_R_32F, CUSPARSE_SPMV_ALG_DEFAULT, at(0)) == CUSPARSE_STATUS_SUCCESS);
+  REQUIRE(cusparseSpMV_preprocess(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &two, a, x, &one, y, CUDA_R_32F, CUSPARSE_SPMV_ALG_DEFAULT, at(0)) ==
+          CUSPARSE_STATUS_SUCCESS);
   for (int i = 0; i < 50; ++i)
     REQUIRE(cusparseSpMV(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &two, a, x, &one, y, CUDA_R_32F, CUSPARSE_SPMV_CSR_ALG2, at(0)) == CUSPARSE_STATUS_SUCCESS);
   CHECK(count(Opcode::SlotSignal) == signals);
@@ -114,15 +116,15 @@ TEST_CASE_METHOD(Sparse, "scalars in memory, streams, and products of matrices i
   const auto b = matrix(12, 3, 0x8000), c = matrix(10, 3, 0x9000, CUSPARSE_ORDER_ROW);
   REQUIRE(cusparseDnMatSetStridedBatch(b, 2, 36) == CUSPARSE_STATUS_SUCCESS);
   REQUIRE(cusparseDnMatSetStridedBatch(c, 2, 30) == CUSPARSE_STATUS_SUCCESS);
-  REQUIRE(cusparseSpMM(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, CUSPARSE_OPERATION_NON_TRANSPOSE, at(0x100), a, b, at(0x200), c, CUDA_R_32F, CUSPARSE_SPMM_ALG_DEFAULT, nullptr) ==
-          CUSPARSE_STATUS_SUCCESS);
+  REQUIRE(cusparseSpMM(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, CUSPARSE_OPERATION_NON_TRANSPOSE, at(0x100), a, b, at(0x200), c, CUDA_R_32F,
+                       CUSPARSE_SPMM_ALG_DEFAULT, nullptr) == CUSPARSE_STATUS_SUCCESS);
   const sparse::Call call = travelled();
   CHECK((call.scalars == sparse::Scalars::inMemory && call.alpha.words[0] == reinterpret_cast<std::uint64_t>(at(0x100)) && call.alpha.words[1] == 0));
   CHECK((call.x.batch == 2 && call.x.stride == 36 && call.y.order == sparse::Order::row && call.y.spacing == 3));
   // Another device's or made up streams are known when they are used.
   REQUIRE(cusparseSetStream(handle, reinterpret_cast<cudaStream_t>(std::uintptr_t{0x1234560})) == CUSPARSE_STATUS_SUCCESS);
-  CHECK(cusparseSpMM(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, CUSPARSE_OPERATION_NON_TRANSPOSE, at(0x100), a, b, at(0x200), c, CUDA_R_32F, CUSPARSE_SPMM_ALG_DEFAULT, nullptr) ==
-        CUSPARSE_STATUS_INVALID_VALUE);
+  CHECK(cusparseSpMM(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, CUSPARSE_OPERATION_NON_TRANSPOSE, at(0x100), a, b, at(0x200), c, CUDA_R_32F,
+                     CUSPARSE_SPMM_ALG_DEFAULT, nullptr) == CUSPARSE_STATUS_INVALID_VALUE);
   REQUIRE(cusparseSetStream(handle, nullptr) == CUSPARSE_STATUS_SUCCESS);
   CHECK(cusparseSetPointerMode(handle, static_cast<cusparsePointerMode_t>(2)) == CUSPARSE_STATUS_INVALID_VALUE);
   CHECK(cusparseDestroySpMat(a) == CUSPARSE_STATUS_SUCCESS);
@@ -239,8 +241,8 @@ TEST_CASE_METHOD(Sparse, "triangles: an analysis is local, and comes before a so
 
 TEST_CASE_METHOD(Sparse, "descriptors give back what they were made of", "[sparse]") {
   cusparseSpMatDescr_t bsr = nullptr, ell = nullptr, sell = nullptr, coo = nullptr, csc = nullptr;
-  REQUIRE(cusparseCreateBsr(&bsr, 5, 4, 7, 2, 3, at(0x1000), at(0x2000), at(0x4000), CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ONE, CUDA_R_64F, CUSPARSE_ORDER_COL) ==
-          CUSPARSE_STATUS_SUCCESS);
+  REQUIRE(cusparseCreateBsr(&bsr, 5, 4, 7, 2, 3, at(0x1000), at(0x2000), at(0x4000), CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ONE,
+                            CUDA_R_64F, CUSPARSE_ORDER_COL) == CUSPARSE_STATUS_SUCCESS);
   std::int64_t rows = 0, cols = 0, nnz = 0, block = 0, width = 0;
   CHECK((cusparseSpMatGetSize(bsr, &rows, &cols, &nnz) == CUSPARSE_STATUS_SUCCESS && rows == 5 && cols == 4 && nnz == 7));
   cusparseFormat_t format{};
@@ -255,14 +257,16 @@ TEST_CASE_METHOD(Sparse, "descriptors give back what they were made of", "[spars
   void *offsets = nullptr, *indices = nullptr, *values = nullptr;
   cusparseIndexType_t offsetsType{}, indicesType{};
   cudaDataType type{};
-  CHECK((cusparseBlockedEllGet(ell, &rows, &cols, &block, &width, &indices, &values, &indicesType, &base, &type) == CUSPARSE_STATUS_SUCCESS && rows == 8 && block == 4 && width == 8 &&
-         indices == at(0x2000) && indicesType == CUSPARSE_INDEX_64I && type == CUDA_R_16F));
-  CHECK(cusparseCreateBlockedEll(&ell, 9, 16, 4, 8, at(0x2000), at(0x4000), CUSPARSE_INDEX_64I, CUSPARSE_INDEX_BASE_ZERO, CUDA_R_16F) == CUSPARSE_STATUS_INVALID_VALUE);
-  REQUIRE(cusparseCreateSlicedEll(&sell, 8, 16, 20, 32, 4, at(0x1000), at(0x2000), at(0x4000), CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, CUDA_R_32F) ==
+  CHECK((cusparseBlockedEllGet(ell, &rows, &cols, &block, &width, &indices, &values, &indicesType, &base, &type) == CUSPARSE_STATUS_SUCCESS && rows == 8 &&
+         block == 4 && width == 8 && indices == at(0x2000) && indicesType == CUSPARSE_INDEX_64I && type == CUDA_R_16F));
+  CHECK(cusparseCreateBlockedEll(&ell, 9, 16, 4, 8, at(0x2000), at(0x4000), CUSPARSE_INDEX_64I, CUSPARSE_INDEX_BASE_ZERO, CUDA_R_16F) ==
+        CUSPARSE_STATUS_INVALID_VALUE);
+  REQUIRE(cusparseCreateSlicedEll(&sell, 8, 16, 20, 32, 4, at(0x1000), at(0x2000), at(0x4000), CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO,
+                                  CUDA_R_32F) == CUSPARSE_STATUS_SUCCESS);
+  REQUIRE(cusparseCreateCoo(&coo, 8, 16, 20, at(0x1000), at(0x2000), at(0x4000), CUSPARSE_INDEX_64I, CUSPARSE_INDEX_BASE_ZERO, CUDA_C_32F) ==
           CUSPARSE_STATUS_SUCCESS);
-  REQUIRE(cusparseCreateCoo(&coo, 8, 16, 20, at(0x1000), at(0x2000), at(0x4000), CUSPARSE_INDEX_64I, CUSPARSE_INDEX_BASE_ZERO, CUDA_C_32F) == CUSPARSE_STATUS_SUCCESS);
-  CHECK((cusparseCooGet(coo, &rows, &cols, &nnz, &offsets, &indices, &values, &indicesType, &base, &type) == CUSPARSE_STATUS_SUCCESS && nnz == 20 && offsets == at(0x1000) &&
-         type == CUDA_C_32F));
+  CHECK((cusparseCooGet(coo, &rows, &cols, &nnz, &offsets, &indices, &values, &indicesType, &base, &type) == CUSPARSE_STATUS_SUCCESS && nnz == 20 &&
+         offsets == at(0x1000) && type == CUDA_C_32F));
   CHECK(cusparseCsrGet(coo, &rows, &cols, &nnz, &offsets, &indices, &values, &offsetsType, &indicesType, &base, &type) == CUSPARSE_STATUS_INVALID_VALUE);
   CHECK(cusparseCooSetPointers(coo, at(0x1100), at(0x2100), at(0x4100)) == CUSPARSE_STATUS_SUCCESS);
   CHECK((cusparseSpMatGetValues(coo, &values) == CUSPARSE_STATUS_SUCCESS && values == at(0x4100)));
@@ -280,7 +284,8 @@ TEST_CASE_METHOD(Sparse, "descriptors give back what they were made of", "[spars
 
   cusparseSpVecDescr_t vector = nullptr;
   REQUIRE(cusparseCreateSpVec(&vector, 100, 5, at(0x1000), at(0x2000), CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ONE, CUDA_R_32F) == CUSPARSE_STATUS_SUCCESS);
-  CHECK((cusparseSpVecGet(vector, &rows, &nnz, &indices, &values, &indicesType, &base, &type) == CUSPARSE_STATUS_SUCCESS && rows == 100 && nnz == 5 && base == CUSPARSE_INDEX_BASE_ONE));
+  CHECK((cusparseSpVecGet(vector, &rows, &nnz, &indices, &values, &indicesType, &base, &type) == CUSPARSE_STATUS_SUCCESS && rows == 100 && nnz == 5 &&
+         base == CUSPARSE_INDEX_BASE_ONE));
   CHECK((cusparseSpVecGetIndexBase(vector, &base) == CUSPARSE_STATUS_SUCCESS && cusparseSpVecSetValues(vector, at(0x3000)) == CUSPARSE_STATUS_SUCCESS));
   CHECK((cusparseSpVecGetValues(vector, &values) == CUSPARSE_STATUS_SUCCESS && values == at(0x3000)));
   CHECK(cusparseCreateSpVec(&vector, 4, 5, at(0x1000), at(0x2000), CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ONE, CUDA_R_32F) == CUSPARSE_STATUS_INVALID_VALUE);
@@ -291,8 +296,10 @@ TEST_CASE_METHOD(Sparse, "descriptors give back what they were made of", "[spars
   CHECK(cusparseCreateDnMat(&dense, 4, 5, 3, at(0x1000), CUDA_R_32F, CUSPARSE_ORDER_COL) == CUSPARSE_STATUS_INVALID_VALUE);
   REQUIRE(cusparseCreateDnMat(&dense, 4, 5, 6, at(0x1000), CUDA_R_32F, CUSPARSE_ORDER_COL) == CUSPARSE_STATUS_SUCCESS);
   CHECK((cusparseDnMatGet(dense, &rows, &cols, &spacing, &values, &type, &order) == CUSPARSE_STATUS_SUCCESS && spacing == 6 && order == CUSPARSE_ORDER_COL));
-  CHECK((cusparseDnMatSetStridedBatch(dense, 1, 77) == CUSPARSE_STATUS_SUCCESS && cusparseDnMatGetStridedBatch(dense, &batch, &stride) == CUSPARSE_STATUS_SUCCESS && stride == 77));
-  CHECK((cusparseDnMatSetValues(dense, at(0x2000)) == CUSPARSE_STATUS_SUCCESS && cusparseDnMatGetValues(dense, &values) == CUSPARSE_STATUS_SUCCESS && values == at(0x2000)));
+  CHECK((cusparseDnMatSetStridedBatch(dense, 1, 77) == CUSPARSE_STATUS_SUCCESS &&
+         cusparseDnMatGetStridedBatch(dense, &batch, &stride) == CUSPARSE_STATUS_SUCCESS && stride == 77));
+  CHECK((cusparseDnMatSetValues(dense, at(0x2000)) == CUSPARSE_STATUS_SUCCESS && cusparseDnMatGetValues(dense, &values) == CUSPARSE_STATUS_SUCCESS &&
+         values == at(0x2000)));
   CHECK(cusparseDestroyDnMat(dense) == CUSPARSE_STATUS_SUCCESS);
   cusparseMatDescr_t classic = nullptr;
   REQUIRE(cusparseCreateMatDescr(&classic) == CUSPARSE_STATUS_SUCCESS);
@@ -317,25 +324,26 @@ TEST_CASE_METHOD(Sparse, "the classic interface makes the same calls", "[sparse]
   float* const values = at<float>(0x4000);
   const int* const offsets = at<int>(0x1000);
   const int* const indices = at<int>(0x2000);
-  REQUIRE(cusparseSbsrmm(handle, CUSPARSE_DIRECTION_COLUMN, op, CUSPARSE_OPERATION_TRANSPOSE, 5, 3, 4, 7, &one, descriptor, values, offsets, indices, 2, at<float>(0x8000), 3, &two,
-                         at<float>(0x9000), 10) == CUSPARSE_STATUS_SUCCESS);
+  REQUIRE(cusparseSbsrmm(handle, CUSPARSE_DIRECTION_COLUMN, op, CUSPARSE_OPERATION_TRANSPOSE, 5, 3, 4, 7, &one, descriptor, values, offsets, indices, 2,
+                         at<float>(0x8000), 3, &two, at<float>(0x9000), 10) == CUSPARSE_STATUS_SUCCESS);
   sparse::Call call = travelled();
-  CHECK((call.a.format == sparse::Format::bsr && call.a.rows == 10 && call.a.cols == 8 && call.a.order == sparse::Order::column && call.x.rows == 3 && call.x.cols == 8));
+  CHECK((call.a.format == sparse::Format::bsr && call.a.rows == 10 && call.a.cols == 8 && call.a.order == sparse::Order::column && call.x.rows == 3 &&
+         call.x.cols == 8));
   REQUIRE(cusparseSbsrmv(handle, CUSPARSE_DIRECTION_ROW, op, 5, 4, 7, &one, descriptor, values, offsets, indices, 2, at<float>(0x8000), &two, at<float>(0x9000)) ==
           CUSPARSE_STATUS_SUCCESS);
   CHECK((travelled().y.rows == 10));
   int bytes = 0, position = 7;
   const auto policy = CUSPARSE_SOLVE_POLICY_NO_LEVEL;
   const auto solve = [&] {
-    return cusparseSbsrsm2_solve(handle, CUSPARSE_DIRECTION_ROW, op, CUSPARSE_OPERATION_TRANSPOSE, 5, 3, 7, &one, descriptor, values, offsets, indices, 2, info, at<float>(0x8000), 3,
-                                 at<float>(0x9000), 3, policy, at(0));
+    return cusparseSbsrsm2_solve(handle, CUSPARSE_DIRECTION_ROW, op, CUSPARSE_OPERATION_TRANSPOSE, 5, 3, 7, &one, descriptor, values, offsets, indices, 2, info,
+                                 at<float>(0x8000), 3, at<float>(0x9000), 3, policy, at(0));
   };
   CHECK(solve() == CUSPARSE_STATUS_INVALID_VALUE);
-  REQUIRE(cusparseSbsrsm2_bufferSize(handle, CUSPARSE_DIRECTION_ROW, op, CUSPARSE_OPERATION_TRANSPOSE, 5, 3, 7, descriptor, values, offsets, indices, 2, info, &bytes) ==
-          CUSPARSE_STATUS_SUCCESS);
+  REQUIRE(cusparseSbsrsm2_bufferSize(handle, CUSPARSE_DIRECTION_ROW, op, CUSPARSE_OPERATION_TRANSPOSE, 5, 3, 7, descriptor, values, offsets, indices, 2, info,
+                                     &bytes) == CUSPARSE_STATUS_SUCCESS);
   CHECK(bytes > 0);
-  REQUIRE(cusparseSbsrsm2_analysis(handle, CUSPARSE_DIRECTION_ROW, op, CUSPARSE_OPERATION_TRANSPOSE, 5, 3, 7, descriptor, values, offsets, indices, 2, info, policy, at(0)) ==
-          CUSPARSE_STATUS_SUCCESS);
+  REQUIRE(cusparseSbsrsm2_analysis(handle, CUSPARSE_DIRECTION_ROW, op, CUSPARSE_OPERATION_TRANSPOSE, 5, 3, 7, descriptor, values, offsets, indices, 2, info,
+                                   policy, at(0)) == CUSPARSE_STATUS_SUCCESS);
   // Nothing has been solved, so no pivot is known.
   CHECK((cusparseXbsrsm2_zeroPivot(handle, info, &position) == CUSPARSE_STATUS_SUCCESS && position == -1));
   REQUIRE(solve() == CUSPARSE_STATUS_SUCCESS);
@@ -372,8 +380,8 @@ TEST_CASE_METHOD(Sparse, "the classic interface makes the same calls", "[sparse]
   REQUIRE(cusparseSetMatType(descriptor, CUSPARSE_MATRIX_TYPE_GENERAL) == CUSPARSE_STATUS_SUCCESS);
   const auto pivotOf = [&] {
     REQUIRE(cusparseCreateBsrsm2Info(&info) == CUSPARSE_STATUS_SUCCESS);
-    REQUIRE(cusparseSbsrsm2_analysis(handle, CUSPARSE_DIRECTION_ROW, op, CUSPARSE_OPERATION_TRANSPOSE, 5, 3, 7, descriptor, values, offsets, indices, 2, info, policy, at(0)) ==
-            CUSPARSE_STATUS_SUCCESS);
+    REQUIRE(cusparseSbsrsm2_analysis(handle, CUSPARSE_DIRECTION_ROW, op, CUSPARSE_OPERATION_TRANSPOSE, 5, 3, 7, descriptor, values, offsets, indices, 2, info,
+                                     policy, at(0)) == CUSPARSE_STATUS_SUCCESS);
     REQUIRE(solve() == CUSPARSE_STATUS_SUCCESS);
     const sparse::Call solved = travelled();
     REQUIRE(cusparseDestroyBsrsm2Info(info) == CUSPARSE_STATUS_SUCCESS);
@@ -393,9 +401,8 @@ TEST_CASE_METHOD(Sparse, "wrong arguments are answered at the call, and nothing 
   const auto a = csr(10, 12, 40);
   const auto x = vector(12, 0x8000), y = vector(10, 0x9000), doubles = vector(12, 0x8000, CUDA_R_64F);
   const auto op = CUSPARSE_OPERATION_NON_TRANSPOSE;
-  const auto multiply = [&](cusparseHandle_t by, const void* alpha, cusparseOperation_t opA, cusparseConstDnVecDescr_t from, cusparseDnVecDescr_t to, cudaDataType type) {
-    return cusparseSpMV(by, opA, alpha, a, from, &one, to, type, CUSPARSE_SPMV_ALG_DEFAULT, nullptr);
-  };
+  const auto multiply = [&](cusparseHandle_t by, const void* alpha, cusparseOperation_t opA, cusparseConstDnVecDescr_t from, cusparseDnVecDescr_t to,
+                            cudaDataType type) { return cusparseSpMV(by, opA, alpha, a, from, &one, to, type, CUSPARSE_SPMV_ALG_DEFAULT, nullptr); };
   CHECK(cusparseCreate(nullptr) == CUSPARSE_STATUS_INVALID_VALUE);
   CHECK(multiply(nullptr, &one, op, x, y, CUDA_R_32F) == CUSPARSE_STATUS_NOT_INITIALIZED);
   CHECK(multiply(handle, nullptr, op, x, y, CUDA_R_32F) == CUSPARSE_STATUS_INVALID_VALUE);

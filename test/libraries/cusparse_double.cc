@@ -59,7 +59,9 @@ cusparseStatus_t recordSparse(Arguments... arguments) {
 
 ROUSE_SPARSE_STATUS_NAMES(ROUSE_RECORDED)
 
-ROUSE_EXPORTED const char* cusparseGetErrorName(cusparseStatus_t status) { return status == CUSPARSE_STATUS_NOT_SUPPORTED ? "CUSPARSE_STATUS_NOT_SUPPORTED" : "a status"; }
+ROUSE_EXPORTED const char* cusparseGetErrorName(cusparseStatus_t status) {
+  return status == CUSPARSE_STATUS_NOT_SUPPORTED ? "CUSPARSE_STATUS_NOT_SUPPORTED" : "a status";
+}
 
 // For tests.
 ROUSE_EXPORTED void rouse_cusparse_double_says(std::uint64_t bytes, std::int64_t counted, int zero) {

@@ -103,7 +103,8 @@ Call callOf(Function function) {
       if (function == Function::sumCount) call.answer = 0x60000;
       break;
     case Function::tridiagonal: case Function::pentadiagonal:
-      for (int i = function == Function::tridiagonal ? 1 : 0; i < (function == Function::tridiagonal ? 4 : 5); ++i) call.band.diagonals[i] = 0x10000u * static_cast<unsigned>(i + 1);
+      for (int i = function == Function::tridiagonal ? 1 : 0; i < (function == Function::tridiagonal ? 4 : 5); ++i)
+        call.band.diagonals[i] = 0x10000u * static_cast<unsigned>(i + 1);
       call.band.rows = 20;
       call.band.systems = 4;
       call.band.spacing = 4;

@@ -64,7 +64,8 @@ struct RealSparse {
     auto calls = takenOf(ROUSE_CUSPARSE_DOUBLE);
     int made = 0, ended = 0;
     for (const Taken& each : calls) {
-      made += (each.name.starts_with("cusparseCreate") && each.name != "cusparseCreate" && each.name != "cusparseCreateIdentityPermutation") || each.name.ends_with("_createDescr");
+      made += (each.name.starts_with("cusparseCreate") && each.name != "cusparseCreate" && each.name != "cusparseCreateIdentityPermutation") ||
+              each.name.ends_with("_createDescr");
       ended += (each.name.starts_with("cusparseDestroy") && each.name != "cusparseDestroy") || each.name.ends_with("_destroyDescr");
     }
     CHECK(made == ended);

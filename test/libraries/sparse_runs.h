@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <catch2/catch.hpp>
 #include <complex>
 #include <cstring>
 #include <map>
@@ -277,5 +278,28 @@ inline std::string runAll(Function function, const Call& call, unsigned seed = 0
 }
 
 inline Number opOf(Operation op, Number value) { return op == Operation::conjugate ? std::conj(value) : value; }
+
+inline constexpr Operation kOperations[] = {Operation::none, Operation::transpose, Operation::conjugate};
+inline const Style kStyles[] = {{Format::csr},
+                         {Format::csr, Index::i64, Index::i64, 1},
+                         {Format::csr, Index::i64, Index::i32},
+                         {Format::csr, Index::i32, Index::i64, 1},
+                         {Format::csc, Index::i32, Index::i32, 1},
+                         {Format::coo, Index::i64, Index::i64},
+                         {Format::coo, Index::i32, Index::i32, 1},
+                         {Format::bsr, Index::i32, Index::i32, 0, Order::row},
+                         {Format::bsr, Index::i32, Index::i32, 1, Order::column, 3},
+                         {Format::slicedEll, Index::i32, Index::i32, 0, Order::none, 4}};
+inline Matrix turned(const Matrix& matrix, Operation op) {
+  if (op == Operation::none) return matrix;
+  Matrix out;
+  for (const auto& [place, value] : matrix) out[{place.second, place.first}] = opOf(op, value);
+  return out;
+}
+
+inline void near(Number got, Number wanted, double epsilon) {
+  CAPTURE(got, wanted);
+  CHECK(std::abs(got - wanted) <= epsilon * (1 + std::abs(wanted)));
+}
 
 }  // namespace rouse::sparse

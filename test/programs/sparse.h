@@ -97,7 +97,8 @@ template <class R>
 std::vector<double> times(const Rows<R>& a, const std::vector<R>& x) {
   std::vector<double> y(std::size_t(a.rows));
   for (int i = 0; i < a.rows; ++i)
-    for (int k = a.offsets[std::size_t(i)]; k < a.offsets[std::size_t(i) + 1]; ++k) y[std::size_t(i)] += double(a.values[std::size_t(k)]) * double(x[std::size_t(a.columns[std::size_t(k)])]);
+    for (int k = a.offsets[std::size_t(i)]; k < a.offsets[std::size_t(i) + 1]; ++k)
+      y[std::size_t(i)] += double(a.values[std::size_t(k)]) * double(x[std::size_t(a.columns[std::size_t(k)])]);
   return y;
 }
 
@@ -120,7 +121,8 @@ template <class R>
 struct Device {
   explicit Device(const Rows<R>& from)
       : offsets(check::toDevice(from.offsets)), columns(check::toDevice(from.columns)), values(check::toDevice(from.values)), nnz(from.nnz()) {
-    SPARSE(cusparseCreateCsr(&descriptor, from.rows, from.cols, nnz, offsets, columns, values, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, kType<R>));
+    SPARSE(cusparseCreateCsr(&descriptor, from.rows, from.cols, nnz, offsets, columns, values, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO,
+                             kType<R>));
   }
   ~Device() {
     SPARSE(cusparseDestroySpMat(descriptor));
@@ -136,7 +138,9 @@ struct Device {
 
 template <class R>
 struct Vector {
-  explicit Vector(const std::vector<R>& from) : values(check::toDevice(from)), size(from.size()) { SPARSE(cusparseCreateDnVec(&descriptor, std::int64_t(size), values, kType<R>)); }
+  explicit Vector(const std::vector<R>& from) : values(check::toDevice(from)), size(from.size()) {
+    SPARSE(cusparseCreateDnVec(&descriptor, std::int64_t(size), values, kType<R>));
+  }
   ~Vector() {
     SPARSE(cusparseDestroyDnVec(descriptor));
     CHECK(cudaFree(values));

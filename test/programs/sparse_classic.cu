@@ -85,23 +85,25 @@ void sums() {
   Device<float> a(left), b(right);
   std::map<std::pair<int, int>, float> total;
   for (int i = 0; i < 20; ++i) {
-    for (int k = left.offsets[std::size_t(i)]; k < left.offsets[std::size_t(i) + 1]; ++k) total[{i, left.columns[std::size_t(k)]}] += 2 * left.values[std::size_t(k)];
-    for (int k = right.offsets[std::size_t(i)]; k < right.offsets[std::size_t(i) + 1]; ++k) total[{i, right.columns[std::size_t(k)]}] -= right.values[std::size_t(k)];
+    for (int k = left.offsets[std::size_t(i)]; k < left.offsets[std::size_t(i) + 1]; ++k)
+      total[{i, left.columns[std::size_t(k)]}] += 2 * left.values[std::size_t(k)];
+    for (int k = right.offsets[std::size_t(i)]; k < right.offsets[std::size_t(i) + 1]; ++k)
+      total[{i, right.columns[std::size_t(k)]}] -= right.values[std::size_t(k)];
   }
   const auto wanted = fromMap(20, 15, total);
   const float two = 2, minus = -1;
   int* const offsets = check::deviceArray<int>(21);
   std::size_t bytes = 0;
-  SPARSE(cusparseScsrgeam2_bufferSizeExt(handle, 20, 15, &two, general, a.nnz, a.values, a.offsets, a.columns, &minus, general, b.nnz, b.values, b.offsets, b.columns, general,
-                                         nullptr, offsets, nullptr, &bytes));
+  SPARSE(cusparseScsrgeam2_bufferSizeExt(handle, 20, 15, &two, general, a.nnz, a.values, a.offsets, a.columns, &minus, general, b.nnz, b.values, b.offsets,
+                                         b.columns, general, nullptr, offsets, nullptr, &bytes));
   const Buffer buffer(bytes);
   int nnz = 0;
   SPARSE(cusparseXcsrgeam2Nnz(handle, 20, 15, general, a.nnz, a.offsets, a.columns, general, b.nnz, b.offsets, b.columns, general, offsets, &nnz, buffer.memory));
   EXPECT(nnz == wanted.nnz());
   int* const columns = check::deviceArray<int>(std::size_t(nnz));
   float* const values = check::deviceArray<float>(std::size_t(nnz));
-  SPARSE(cusparseScsrgeam2(handle, 20, 15, &two, general, a.nnz, a.values, a.offsets, a.columns, &minus, general, b.nnz, b.values, b.offsets, b.columns, general, values, offsets,
-                           columns, buffer.memory));
+  SPARSE(cusparseScsrgeam2(handle, 20, 15, &two, general, a.nnz, a.values, a.offsets, a.columns, &minus, general, b.nnz, b.values, b.offsets, b.columns,
+                           general, values, offsets, columns, buffer.memory));
   EXPECT(check::toHost(offsets, 21) == wanted.offsets);
   EXPECT(check::toHost(columns, std::size_t(nnz)) == wanted.columns);
   near("a sum", check::toHost(values, std::size_t(nnz)), std::vector<double>(wanted.values.begin(), wanted.values.end()), 0);
@@ -143,14 +145,15 @@ void sorts() {
   int* const turnedOffsets = check::deviceArray<int>(11);
   int* const turnedRows = check::deviceArray<int>(std::size_t(nnz));
   double* const turnedValues = check::deviceArray<double>(std::size_t(nnz));
-  SPARSE(cusparseCsr2cscEx2_bufferSize(handle, 15, 10, nnz, a.values, a.offsets, a.columns, turnedValues, turnedOffsets, turnedRows, CUDA_R_64F, CUSPARSE_ACTION_NUMERIC,
-                                       CUSPARSE_INDEX_BASE_ZERO, CUSPARSE_CSR2CSC_ALG_DEFAULT, &bytes));
+  SPARSE(cusparseCsr2cscEx2_bufferSize(handle, 15, 10, nnz, a.values, a.offsets, a.columns, turnedValues, turnedOffsets, turnedRows, CUDA_R_64F,
+                                       CUSPARSE_ACTION_NUMERIC, CUSPARSE_INDEX_BASE_ZERO, CUSPARSE_CSR2CSC_ALG_DEFAULT, &bytes));
   const Buffer second(bytes);
   SPARSE(cusparseCsr2cscEx2(handle, 15, 10, nnz, a.values, a.offsets, a.columns, turnedValues, turnedOffsets, turnedRows, CUDA_R_64F, CUSPARSE_ACTION_NUMERIC,
                             CUSPARSE_INDEX_BASE_ZERO, CUSPARSE_CSR2CSC_ALG_DEFAULT, second.memory));
   std::map<std::pair<int, int>, double> turned;
   for (int i = 0; i < 15; ++i)
-    for (int k = matrix.offsets[std::size_t(i)]; k < matrix.offsets[std::size_t(i) + 1]; ++k) turned[{matrix.columns[std::size_t(k)], i}] = matrix.values[std::size_t(k)];
+    for (int k = matrix.offsets[std::size_t(i)]; k < matrix.offsets[std::size_t(i) + 1]; ++k)
+      turned[{matrix.columns[std::size_t(k)], i}] = matrix.values[std::size_t(k)];
   const auto wanted = fromMap(10, 15, turned);
   EXPECT(check::toHost(turnedOffsets, 11) == wanted.offsets);
   EXPECT(check::toHost(turnedRows, std::size_t(nnz)) == wanted.columns);
@@ -250,7 +253,8 @@ void diagonals() {
     for (int s = 0; s < systems; ++s)
       for (int i = 0; i < n; ++i)
         for (int k = five ? 0 : 1; k < (five ? 5 : 4); ++k)
-          if (i + k - 2 >= 0 && i + k - 2 < n) product[std::size_t(i * systems + s)] += d[k][std::size_t(i * systems + s)] * got[std::size_t((i + k - 2) * systems + s)];
+          if (i + k - 2 >= 0 && i + k - 2 < n)
+            product[std::size_t(i * systems + s)] += d[k][std::size_t(i * systems + s)] * got[std::size_t((i + k - 2) * systems + s)];
     near("diagonals between each other", product, right, 1e-11);
     for (double* each : device) CHECK(cudaFree(each));
     CHECK(cudaFree(x));

@@ -279,8 +279,10 @@ void answers() {
   Device<float> a(matrix);
   Vector<float> x(numbers<float>(12, 17)), y(numbers<float>(10, 18));
   const float one = 1;
-  EXPECT_STATUS(CUSPARSE_STATUS_INVALID_VALUE, cusparseSpMV(handle, kT, &one, a.descriptor, x.descriptor, &one, y.descriptor, CUDA_R_32F, CUSPARSE_SPMV_ALG_DEFAULT, nullptr));
-  EXPECT_STATUS(CUSPARSE_STATUS_INVALID_VALUE, cusparseSpMV(handle, kN, nullptr, a.descriptor, x.descriptor, &one, y.descriptor, CUDA_R_32F, CUSPARSE_SPMV_ALG_DEFAULT, nullptr));
+  EXPECT_STATUS(CUSPARSE_STATUS_INVALID_VALUE,
+                cusparseSpMV(handle, kT, &one, a.descriptor, x.descriptor, &one, y.descriptor, CUDA_R_32F, CUSPARSE_SPMV_ALG_DEFAULT, nullptr));
+  EXPECT_STATUS(CUSPARSE_STATUS_INVALID_VALUE,
+                cusparseSpMV(handle, kN, nullptr, a.descriptor, x.descriptor, &one, y.descriptor, CUDA_R_32F, CUSPARSE_SPMV_ALG_DEFAULT, nullptr));
   cusparseDnMatDescr_t dense = nullptr;
   EXPECT_STATUS(CUSPARSE_STATUS_INVALID_VALUE, cusparseCreateDnMat(&dense, 10, 4, 9, y.values, CUDA_R_32F, CUSPARSE_ORDER_COL));
   int version = 0;

@@ -33,12 +33,13 @@ void runProduct(SparseMaker& maker, Function function) {
   }
   const auto x = maker.make(call.x), y = maker.make(call.y);
   const auto algorithm = static_cast<cusparseSpMMAlg_t>(call.algorithm);
-  if (!maker.ok() || !maker.tried("cusparseSpMM_bufferSize", api.cusparseSpMM_bufferSize(maker.handle, of(call.opA), of(call.opB), maker.alpha(), a, x, maker.beta(), y,
-                                                                                         of(call.computeType), algorithm, &bytes)))
+  if (!maker.ok() || !maker.tried("cusparseSpMM_bufferSize", api.cusparseSpMM_bufferSize(maker.handle, of(call.opA), of(call.opB), maker.alpha(), a, x,
+                                                                                         maker.beta(), y, of(call.computeType), algorithm, &bytes)))
     return;
   void* const work = maker.work(bytes);
   if (maker.ok())
-    maker.tried("cusparseSpMM", api.cusparseSpMM(maker.handle, of(call.opA), of(call.opB), maker.alpha(), a, x, maker.beta(), y, of(call.computeType), algorithm, work));
+    maker.tried("cusparseSpMM",
+                api.cusparseSpMM(maker.handle, of(call.opA), of(call.opB), maker.alpha(), a, x, maker.beta(), y, of(call.computeType), algorithm, work));
 }
 
 void runSampled(SparseMaker& maker) {
@@ -47,8 +48,9 @@ void runSampled(SparseMaker& maker) {
   const auto x = maker.make(call.x), y = maker.make(call.y);
   const auto c = maker.make(call.c);
   std::size_t bytes = 0;
-  if (!maker.ok() || !maker.tried("cusparseSDDMM_bufferSize", api.cusparseSDDMM_bufferSize(maker.handle, of(call.opA), of(call.opB), maker.alpha(), x, y, maker.beta(), c,
-                                                                                           of(call.computeType), CUSPARSE_SDDMM_ALG_DEFAULT, &bytes)))
+  if (!maker.ok() ||
+      !maker.tried("cusparseSDDMM_bufferSize", api.cusparseSDDMM_bufferSize(maker.handle, of(call.opA), of(call.opB), maker.alpha(), x, y, maker.beta(), c,
+                                                                            of(call.computeType), CUSPARSE_SDDMM_ALG_DEFAULT, &bytes)))
     return;
   void* const work = maker.work(bytes);
   if (maker.ok())
@@ -73,11 +75,12 @@ void runSolve(SparseMaker& maker) {
     cusparseSpSVDescr_t state = nullptr;
     if (!maker.ok() || !maker.tried("cusparseSpSV_createDescr", api.cusparseSpSV_createDescr(&state))) return;
     maker.endsWith([&api, state] { api.cusparseSpSV_destroyDescr(state); });
-    if (!maker.tried("cusparseSpSV_bufferSize", api.cusparseSpSV_bufferSize(maker.handle, of(call.opA), maker.alpha(), a, x, y, type, CUSPARSE_SPSV_ALG_DEFAULT, state, &bytes)))
+    if (!maker.tried("cusparseSpSV_bufferSize",
+                     api.cusparseSpSV_bufferSize(maker.handle, of(call.opA), maker.alpha(), a, x, y, type, CUSPARSE_SPSV_ALG_DEFAULT, state, &bytes)))
       return;
     void* const work = maker.work(bytes);
-    if (maker.ok() &&
-        maker.tried("cusparseSpSV_analysis", api.cusparseSpSV_analysis(maker.handle, of(call.opA), maker.alpha(), a, x, y, type, CUSPARSE_SPSV_ALG_DEFAULT, state, work)))
+    if (maker.ok() && maker.tried("cusparseSpSV_analysis",
+                                  api.cusparseSpSV_analysis(maker.handle, of(call.opA), maker.alpha(), a, x, y, type, CUSPARSE_SPSV_ALG_DEFAULT, state, work)))
       maker.tried("cusparseSpSV_solve", api.cusparseSpSV_solve(maker.handle, of(call.opA), maker.alpha(), a, x, y, type, CUSPARSE_SPSV_ALG_DEFAULT, state));
     return;
   }
@@ -86,7 +89,9 @@ void runSolve(SparseMaker& maker) {
   if (!maker.ok() || !maker.tried("cusparseSpSM_createDescr", api.cusparseSpSM_createDescr(&state))) return;
   maker.endsWith([&api, state] { api.cusparseSpSM_destroyDescr(state); });
   const auto opA = of(call.opA), opB = of(call.opB);
-  if (!maker.tried("cusparseSpSM_bufferSize", api.cusparseSpSM_bufferSize(maker.handle, opA, opB, maker.alpha(), a, x, y, type, CUSPARSE_SPSM_ALG_DEFAULT, state, &bytes))) return;
+  if (!maker.tried("cusparseSpSM_bufferSize",
+                   api.cusparseSpSM_bufferSize(maker.handle, opA, opB, maker.alpha(), a, x, y, type, CUSPARSE_SPSM_ALG_DEFAULT, state, &bytes)))
+    return;
   void* const work = maker.work(bytes);
   if (maker.ok() &&
       maker.tried("cusparseSpSM_analysis", api.cusparseSpSM_analysis(maker.handle, opA, opB, maker.alpha(), a, x, y, type, CUSPARSE_SPSM_ALG_DEFAULT, state, work)))
@@ -125,7 +130,8 @@ void runSparseProduct(SparseMaker& maker, Function function) {
                        api.cusparseSpGEMM_workEstimation(maker.handle, op, op, maker.alpha(), a, b, maker.beta(), c, type, algorithm, state, &first, buffer));
   };
   const auto compute = [&](void* buffer) {
-    return maker.tried("cusparseSpGEMM_compute", api.cusparseSpGEMM_compute(maker.handle, op, op, maker.alpha(), a, b, maker.beta(), c, type, algorithm, state, &second, buffer));
+    return maker.tried("cusparseSpGEMM_compute",
+                       api.cusparseSpGEMM_compute(maker.handle, op, op, maker.alpha(), a, b, maker.beta(), c, type, algorithm, state, &second, buffer));
   };
   if (!estimate(nullptr)) return;
   void* const firstWork = maker.work(first, 1);
@@ -162,7 +168,9 @@ void runVector(SparseMaker& maker, Function function) {
       return;
     default: {
       std::size_t bytes = 0;
-      if (!maker.tried("cusparseSpVV_bufferSize", api.cusparseSpVV_bufferSize(maker.handle, of(call.opA), a, dense, at(call.result), of(call.computeType), &bytes))) return;
+      if (!maker.tried("cusparseSpVV_bufferSize",
+                       api.cusparseSpVV_bufferSize(maker.handle, of(call.opA), a, dense, at(call.result), of(call.computeType), &bytes)))
+        return;
       void* const work = maker.work(bytes);
       if (maker.ok()) maker.tried("cusparseSpVV", api.cusparseSpVV(maker.handle, of(call.opA), a, dense, at(call.result), of(call.computeType), work));
     }
@@ -174,7 +182,8 @@ void runToDense(SparseMaker& maker) {
   const auto a = maker.make(maker.call.a);
   const auto y = maker.make(maker.call.y);
   std::size_t bytes = 0;
-  if (!maker.ok() || !maker.tried("cusparseSparseToDense_bufferSize", api.cusparseSparseToDense_bufferSize(maker.handle, a, y, CUSPARSE_SPARSETODENSE_ALG_DEFAULT, &bytes)))
+  if (!maker.ok() ||
+      !maker.tried("cusparseSparseToDense_bufferSize", api.cusparseSparseToDense_bufferSize(maker.handle, a, y, CUSPARSE_SPARSETODENSE_ALG_DEFAULT, &bytes)))
     return;
   void* const work = maker.work(bytes);
   if (maker.ok()) maker.tried("cusparseSparseToDense", api.cusparseSparseToDense(maker.handle, a, y, CUSPARSE_SPARSETODENSE_ALG_DEFAULT, work));
@@ -206,7 +215,9 @@ void runFromDense(SparseMaker& maker, Function function) {
   if (!maker.tried("cusparseSpMatGetSize", api.cusparseSpMatGetSize(c, &rows, &cols, &elements))) return;
   if (counts) return answer(call, elements);
   if (elements != call.c.nnz) return maker.refuse("cusparseDenseToSparse_convert: a matrix of other elements than have been counted");
-  const auto set = result.format == Format::csr ? api.cusparseCsrSetPointers : result.format == Format::csc ? api.cusparseCscSetPointers : api.cusparseCooSetPointers;
+  const auto set = result.format == Format::csr   ? api.cusparseCsrSetPointers
+                   : result.format == Format::csc ? api.cusparseCscSetPointers
+                                                  : api.cusparseCooSetPointers;
   if (maker.tried("cusparseCsrSetPointers", set(c, at(call.c.offsets), at(call.c.indices), at(call.c.values))))
     maker.tried("cusparseDenseToSparse_convert", api.cusparseDenseToSparse_convert(maker.handle, x, c, algorithm, work));
 }
@@ -221,21 +232,24 @@ cusparseSpMatDescr_t SparseMaker::make(const sparse::Sparse& m) {
   bool done = false;
   switch (m.format) {
     case Format::csr:
-      done = tried("cusparseCreateCsr", api.cusparseCreateCsr(&made, m.rows, m.cols, m.nnz, offsets, indices, values, of(m.offsetsType), of(m.indicesType), base, of(m.type)));
+      done = tried("cusparseCreateCsr",
+                   api.cusparseCreateCsr(&made, m.rows, m.cols, m.nnz, offsets, indices, values, of(m.offsetsType), of(m.indicesType), base, of(m.type)));
       break;
     case Format::csc:
-      done = tried("cusparseCreateCsc", api.cusparseCreateCsc(&made, m.rows, m.cols, m.nnz, offsets, indices, values, of(m.offsetsType), of(m.indicesType), base, of(m.type)));
+      done = tried("cusparseCreateCsc",
+                   api.cusparseCreateCsc(&made, m.rows, m.cols, m.nnz, offsets, indices, values, of(m.offsetsType), of(m.indicesType), base, of(m.type)));
       break;
     case Format::coo:
       done = tried("cusparseCreateCoo", api.cusparseCreateCoo(&made, m.rows, m.cols, m.nnz, offsets, indices, values, of(m.indicesType), base, of(m.type)));
       break;
     case Format::bsr:
-      done = tried("cusparseCreateBsr", api.cusparseCreateBsr(&made, m.rows / m.blockRows, m.cols / m.blockCols, m.nnz, m.blockRows, m.blockCols, offsets, indices, values,
-                                                              of(m.offsetsType), of(m.indicesType), base, of(m.type), static_cast<cusparseOrder_t>(m.order)));
+      done = tried("cusparseCreateBsr",
+                   api.cusparseCreateBsr(&made, m.rows / m.blockRows, m.cols / m.blockCols, m.nnz, m.blockRows, m.blockCols, offsets, indices, values,
+                                         of(m.offsetsType), of(m.indicesType), base, of(m.type), static_cast<cusparseOrder_t>(m.order)));
       break;
     case Format::slicedEll:
-      done = tried("cusparseCreateSlicedEll", api.cusparseCreateSlicedEll(&made, m.rows, m.cols, m.nnz, m.stored, m.width, offsets, indices, values, of(m.offsetsType),
-                                                                          of(m.indicesType), base, of(m.type)));
+      done = tried("cusparseCreateSlicedEll", api.cusparseCreateSlicedEll(&made, m.rows, m.cols, m.nnz, m.stored, m.width, offsets, indices, values,
+                                                                          of(m.offsetsType), of(m.indicesType), base, of(m.type)));
       break;
     default:
       refuse("cuSPARSE: a format that is not served");
@@ -244,21 +258,25 @@ cusparseSpMatDescr_t SparseMaker::make(const sparse::Sparse& m) {
   endsWith([this, made] { api.cusparseDestroySpMat(made); });
   if (m.batch == 1) return made;
   if (m.format == Format::coo) tried("cusparseCooSetStridedBatch", api.cusparseCooSetStridedBatch(made, m.batch, m.valuesStride));
-  else if (m.format == Format::bsr) tried("cusparseBsrSetStridedBatch", api.cusparseBsrSetStridedBatch(made, m.batch, m.offsetsStride, m.indicesStride, m.valuesStride));
+  else if (m.format == Format::bsr)
+    tried("cusparseBsrSetStridedBatch", api.cusparseBsrSetStridedBatch(made, m.batch, m.offsetsStride, m.indicesStride, m.valuesStride));
   else tried("cusparseCsrSetStridedBatch", api.cusparseCsrSetStridedBatch(made, m.batch, m.offsetsStride, m.valuesStride));
   return made;
 }
 
 cusparseSpVecDescr_t SparseMaker::makeVector(const sparse::Sparse& v) {
   cusparseSpVecDescr_t made = nullptr;
-  if (!ok() || !tried("cusparseCreateSpVec", api.cusparseCreateSpVec(&made, v.rows, v.nnz, at(v.indices), at(v.values), of(v.indicesType), baseOf(v), of(v.type)))) return nullptr;
+  if (!ok() ||
+      !tried("cusparseCreateSpVec", api.cusparseCreateSpVec(&made, v.rows, v.nnz, at(v.indices), at(v.values), of(v.indicesType), baseOf(v), of(v.type))))
+    return nullptr;
   endsWith([this, made] { api.cusparseDestroySpVec(made); });
   return made;
 }
 
 cusparseDnMatDescr_t SparseMaker::make(const sparse::Dense& m) {
   cusparseDnMatDescr_t made = nullptr;
-  if (!ok() || !tried("cusparseCreateDnMat", api.cusparseCreateDnMat(&made, m.rows, m.cols, m.spacing, at(m.values), of(m.type), static_cast<cusparseOrder_t>(m.order))))
+  if (!ok() ||
+      !tried("cusparseCreateDnMat", api.cusparseCreateDnMat(&made, m.rows, m.cols, m.spacing, at(m.values), of(m.type), static_cast<cusparseOrder_t>(m.order))))
     return nullptr;
   endsWith([this, made] { api.cusparseDestroyDnMat(made); });
   if (m.batch > 1) tried("cusparseDnMatSetStridedBatch", api.cusparseDnMatSetStridedBatch(made, m.batch, m.stride));
@@ -286,7 +304,8 @@ Status runSparse(const SparseApi& api, cusparseHandle_t handle, Function functio
   SparseMaker maker(api, handle, call, memory);
   // Results of dot products always lie in memory that the device sees.
   const bool onDevice = maker.inMemory() || function == Function::dot || (function == Function::sumCount && call.result != 0);
-  if (!maker.tried("cusparseSetPointerMode", api.cusparseSetPointerMode(handle, onDevice ? CUSPARSE_POINTER_MODE_DEVICE : CUSPARSE_POINTER_MODE_HOST))) return maker.status();
+  if (!maker.tried("cusparseSetPointerMode", api.cusparseSetPointerMode(handle, onDevice ? CUSPARSE_POINTER_MODE_DEVICE : CUSPARSE_POINTER_MODE_HOST)))
+    return maker.status();
   if (runClassic(maker, function)) return maker.status();
   switch (function) {
     case Function::spmv: case Function::spmm:

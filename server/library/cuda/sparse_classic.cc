@@ -62,8 +62,8 @@ int narrow(std::int64_t number) { return static_cast<int>(number); }
 // Blocks as the classic interface takes them; the rest is the generic one's.
 bool isClassicBlocks(const sparse::Sparse& m) {
   const bool basic = m.type == sparse::Type::f32 || m.type == sparse::Type::f64 || sparse::isComplex(m.type);
-  return m.format == Format::bsr && basic && m.blockRows == m.blockCols && m.batch == 1 && m.offsetsType == sparse::Index::i32 && m.indicesType == sparse::Index::i32 &&
-         m.rows <= sparse::kMostInt && m.cols <= sparse::kMostInt && m.nnz <= sparse::kMostInt;
+  return m.format == Format::bsr && basic && m.blockRows == m.blockCols && m.batch == 1 && m.offsetsType == sparse::Index::i32 &&
+         m.indicesType == sparse::Index::i32 && m.rows <= sparse::kMostInt && m.cols <= sparse::kMostInt && m.nnz <= sparse::kMostInt;
 }
 bool isClassicDense(const sparse::Dense& m) { return m.batch == 1 && m.rows <= sparse::kMostInt && m.cols <= sparse::kMostInt && m.spacing <= sparse::kMostInt; }
 
@@ -78,13 +78,14 @@ void runBlockProduct(SparseMaker& maker, Function function) {
   const int block = narrow(a.blockRows), rows = narrow(a.rows / block), cols = narrow(a.cols / block), nnz = narrow(a.nnz);
   const auto *const alpha = static_cast<const T*>(maker.alpha()), *const beta = static_cast<const T*>(maker.beta());
   if (function == Function::spmv) {
-    maker.tried("cusparse?bsrmv", (maker.api.*Typed<T>::bsrmv)(maker.handle, directionOf(a), of(call.opA), rows, cols, nnz, alpha, description, at<T>(a.values), at<int>(a.offsets),
-                                                               at<int>(a.indices), block, at<T>(call.x.values), beta, at<T>(call.y.values)));
+    maker.tried("cusparse?bsrmv",
+                (maker.api.*Typed<T>::bsrmv)(maker.handle, directionOf(a), of(call.opA), rows, cols, nnz, alpha, description, at<T>(a.values),
+                                             at<int>(a.offsets), at<int>(a.indices), block, at<T>(call.x.values), beta, at<T>(call.y.values)));
     return;
   }
-  maker.tried("cusparse?bsrmm", (maker.api.*Typed<T>::bsrmm)(maker.handle, directionOf(a), of(call.opA), of(call.opB), rows, narrow(call.y.cols), cols, nnz, alpha, description,
-                                                             at<T>(a.values), at<int>(a.offsets), at<int>(a.indices), block, at<T>(call.x.values), narrow(call.x.spacing), beta,
-                                                             at<T>(call.y.values), narrow(call.y.spacing)));
+  maker.tried("cusparse?bsrmm", (maker.api.*Typed<T>::bsrmm)(maker.handle, directionOf(a), of(call.opA), of(call.opB), rows, narrow(call.y.cols), cols, nnz,
+                                                             alpha, description, at<T>(a.values), at<int>(a.offsets), at<int>(a.indices), block,
+                                                             at<T>(call.x.values), narrow(call.x.spacing), beta, at<T>(call.y.values), narrow(call.y.spacing)));
 }
 
 template <class T>
@@ -103,16 +104,18 @@ void runBlockSolve(SparseMaker& maker) {
   T* const values = at<T>(a.values);
   const int *const offsets = at<int>(a.offsets), *const indices = at<int>(a.indices);
   int bytes = 0;
-  if (!maker.tried("cusparse?bsrsm2_bufferSize", (api.*Typed<T>::bsrsm2Size)(maker.handle, directionOf(a), of(call.opA), opX, rows, columns, nnz, description, values, offsets, indices,
-                                                                             block, info, &bytes)))
+  if (!maker.tried("cusparse?bsrsm2_bufferSize", (api.*Typed<T>::bsrsm2Size)(maker.handle, directionOf(a), of(call.opA), opX, rows, columns, nnz, description,
+                                                                             values, offsets, indices, block, info, &bytes)))
     return;
   void* const work = maker.work(static_cast<std::uint64_t>(bytes));
-  if (!maker.ok() || !maker.tried("cusparse?bsrsm2_analysis", (api.*Typed<T>::bsrsm2Analysis)(maker.handle, directionOf(a), of(call.opA), opX, rows, columns, nnz, description, values,
-                                                                                              offsets, indices, block, info, policy, work)))
+  if (!maker.ok() ||
+      !maker.tried("cusparse?bsrsm2_analysis", (api.*Typed<T>::bsrsm2Analysis)(maker.handle, directionOf(a), of(call.opA), opX, rows, columns, nnz, description,
+                                                                               values, offsets, indices, block, info, policy, work)))
     return;
   if (!maker.tried("cusparse?bsrsm2_solve",
-                   (api.*Typed<T>::bsrsm2Solve)(maker.handle, directionOf(a), of(call.opA), opX, rows, columns, nnz, static_cast<const T*>(maker.alpha()), description, values, offsets,
-                                                indices, block, info, at<T>(call.x.values), narrow(call.x.spacing), at<T>(call.y.values), narrow(call.y.spacing), policy, work)) ||
+                   (api.*Typed<T>::bsrsm2Solve)(maker.handle, directionOf(a), of(call.opA), opX, rows, columns, nnz, static_cast<const T*>(maker.alpha()),
+                                                description, values, offsets, indices, block, info, at<T>(call.x.values), narrow(call.x.spacing),
+                                                at<T>(call.y.values), narrow(call.y.spacing), policy, work)) ||
       call.answer == 0)
     return;
   int position = -1;
@@ -130,15 +133,16 @@ void runSum(SparseMaker& maker) {
   std::size_t bytes = 0;
   const auto *const alpha = static_cast<const T*>(maker.alpha()), *const beta = static_cast<const T*>(maker.beta());
   if (!maker.tried("cusparse?csrgeam2_bufferSizeExt",
-                   (maker.api.*Typed<T>::geam2Size)(maker.handle, narrow(a.rows), narrow(a.cols), alpha, da, narrow(a.nnz), at<T>(a.values), at<int>(a.offsets), at<int>(a.indices), beta,
-                                                    db, narrow(b.nnz), at<T>(b.values), at<int>(b.offsets), at<int>(b.indices), dc, at<T>(c.values), at<int>(c.offsets),
-                                                    at<int>(c.indices), &bytes)))
+                   (maker.api.*Typed<T>::geam2Size)(maker.handle, narrow(a.rows), narrow(a.cols), alpha, da, narrow(a.nnz), at<T>(a.values), at<int>(a.offsets),
+                                                    at<int>(a.indices), beta, db, narrow(b.nnz), at<T>(b.values), at<int>(b.offsets), at<int>(b.indices), dc,
+                                                    at<T>(c.values), at<int>(c.offsets), at<int>(c.indices), &bytes)))
     return;
   void* const work = maker.work(bytes);
   if (maker.ok())
     maker.tried("cusparse?csrgeam2",
-                (maker.api.*Typed<T>::geam2)(maker.handle, narrow(a.rows), narrow(a.cols), alpha, da, narrow(a.nnz), at<T>(a.values), at<int>(a.offsets), at<int>(a.indices), beta, db,
-                                             narrow(b.nnz), at<T>(b.values), at<int>(b.offsets), at<int>(b.indices), dc, at<T>(c.values), at<int>(c.offsets), at<int>(c.indices), work));
+                (maker.api.*Typed<T>::geam2)(maker.handle, narrow(a.rows), narrow(a.cols), alpha, da, narrow(a.nnz), at<T>(a.values), at<int>(a.offsets),
+                                             at<int>(a.indices), beta, db, narrow(b.nnz), at<T>(b.values), at<int>(b.offsets), at<int>(b.indices), dc,
+                                             at<T>(c.values), at<int>(c.offsets), at<int>(c.indices), work));
 }
 
 // Memory for a count: as much as the sum itself needs, of floats, whose values nobody looks at.
@@ -150,14 +154,16 @@ void runSumCount(SparseMaker& maker) {
   const float one = 1;
   std::size_t bytes = 0;
   if (!maker.tried("cusparseScsrgeam2_bufferSizeExt",
-                   maker.api.cusparseScsrgeam2_bufferSizeExt(maker.handle, narrow(a.rows), narrow(a.cols), &one, da, narrow(a.nnz), nullptr, at<int>(a.offsets), at<int>(a.indices), &one, db,
-                                                             narrow(b.nnz), nullptr, at<int>(b.offsets), at<int>(b.indices), dc, nullptr, at<int>(c.offsets), nullptr, &bytes)))
+                   maker.api.cusparseScsrgeam2_bufferSizeExt(maker.handle, narrow(a.rows), narrow(a.cols), &one, da, narrow(a.nnz), nullptr, at<int>(a.offsets),
+                                                             at<int>(a.indices), &one, db, narrow(b.nnz), nullptr, at<int>(b.offsets), at<int>(b.indices), dc,
+                                                             nullptr, at<int>(c.offsets), nullptr, &bytes)))
     return;
   void* const work = maker.work(bytes);
   int elements = 0;
-  if (maker.ok() && maker.tried("cusparseXcsrgeam2Nnz", maker.api.cusparseXcsrgeam2Nnz(maker.handle, narrow(a.rows), narrow(a.cols), da, narrow(a.nnz), at<int>(a.offsets),
-                                                                                     at<int>(a.indices), db, narrow(b.nnz), at<int>(b.offsets), at<int>(b.indices), dc, at<int>(c.offsets),
-                                                                                     call.result != 0 ? at<int>(call.result) : &elements, work)))
+  if (maker.ok() &&
+      maker.tried("cusparseXcsrgeam2Nnz", maker.api.cusparseXcsrgeam2Nnz(maker.handle, narrow(a.rows), narrow(a.cols), da, narrow(a.nnz), at<int>(a.offsets),
+                                                                         at<int>(a.indices), db, narrow(b.nnz), at<int>(b.offsets), at<int>(b.indices), dc,
+                                                                         at<int>(c.offsets), call.result != 0 ? at<int>(call.result) : &elements, work)))
     answer(call, elements);
 }
 
@@ -187,11 +193,14 @@ void runIncomplete(SparseMaker& maker, Function function) {
     auto *const tolerance = static_cast<double*>(const_cast<void*>(maker.alpha()));
     auto *const boost = static_cast<T*>(const_cast<void*>(maker.beta()));
     if (call.boosted != 0 && !maker.tried("cusparse?csrilu02_numericBoost", (api.*Typed<T>::ilu02Boost)(maker.handle, info, 1, tolerance, boost))) return;
-    if (!maker.tried("cusparse?csrilu02_bufferSize", (api.*Typed<T>::ilu02Size)(maker.handle, rows, nnz, description, values, offsets, indices, info, &bytes))) return;
+    if (!maker.tried("cusparse?csrilu02_bufferSize", (api.*Typed<T>::ilu02Size)(maker.handle, rows, nnz, description, values, offsets, indices, info, &bytes)))
+      return;
     void* const work = maker.work(static_cast<std::uint64_t>(bytes));
     if (maker.ok() &&
-        maker.tried("cusparse?csrilu02_analysis", (api.*Typed<T>::ilu02Analysis)(maker.handle, rows, nnz, description, values, offsets, indices, info, policy, work)) &&
-        maker.tried("cusparse?csrilu02", (api.*Typed<T>::ilu02)(maker.handle, rows, nnz, description, values, offsets, indices, info, policy, work)) && call.answer != 0)
+        maker.tried("cusparse?csrilu02_analysis",
+                    (api.*Typed<T>::ilu02Analysis)(maker.handle, rows, nnz, description, values, offsets, indices, info, policy, work)) &&
+        maker.tried("cusparse?csrilu02", (api.*Typed<T>::ilu02)(maker.handle, rows, nnz, description, values, offsets, indices, info, policy, work)) &&
+        call.answer != 0)
       pivotIn("cusparseXcsrilu02_zeroPivot", [&](int* where) { return api.cusparseXcsrilu02_zeroPivot(maker.handle, info, where); });
     return;
   }
@@ -200,8 +209,11 @@ void runIncomplete(SparseMaker& maker, Function function) {
   maker.endsWith([&api, info] { api.cusparseDestroyCsric02Info(info); });
   if (!maker.tried("cusparse?csric02_bufferSize", (api.*Typed<T>::ic02Size)(maker.handle, rows, nnz, description, values, offsets, indices, info, &bytes))) return;
   void* const work = maker.work(static_cast<std::uint64_t>(bytes));
-  if (maker.ok() && maker.tried("cusparse?csric02_analysis", (api.*Typed<T>::ic02Analysis)(maker.handle, rows, nnz, description, values, offsets, indices, info, policy, work)) &&
-      maker.tried("cusparse?csric02", (api.*Typed<T>::ic02)(maker.handle, rows, nnz, description, values, offsets, indices, info, policy, work)) && call.answer != 0)
+  if (maker.ok() &&
+      maker.tried("cusparse?csric02_analysis",
+                  (api.*Typed<T>::ic02Analysis)(maker.handle, rows, nnz, description, values, offsets, indices, info, policy, work)) &&
+      maker.tried("cusparse?csric02", (api.*Typed<T>::ic02)(maker.handle, rows, nnz, description, values, offsets, indices, info, policy, work)) &&
+      call.answer != 0)
     pivotIn("cusparseXcsric02_zeroPivot", [&](int* where) { return api.cusparseXcsric02_zeroPivot(maker.handle, info, where); });
 }
 
@@ -252,13 +264,14 @@ void runTranspose(SparseMaker& maker) {
   std::size_t bytes = 0;
   const int rows = narrow(a.rows), cols = narrow(a.cols), nnz = narrow(a.nnz);
   if (!maker.tried("cusparseCsr2cscEx2_bufferSize",
-                   api.cusparseCsr2cscEx2_bufferSize(maker.handle, rows, cols, nnz, at(a.values), at<int>(a.offsets), at<int>(a.indices), at(c.values), at<int>(c.offsets),
-                                                     at<int>(c.indices), of(a.type), action, base, CUSPARSE_CSR2CSC_ALG_DEFAULT, &bytes)))
+                   api.cusparseCsr2cscEx2_bufferSize(maker.handle, rows, cols, nnz, at(a.values), at<int>(a.offsets), at<int>(a.indices), at(c.values),
+                                                     at<int>(c.offsets), at<int>(c.indices), of(a.type), action, base, CUSPARSE_CSR2CSC_ALG_DEFAULT, &bytes)))
     return;
   void* const work = maker.work(bytes);
   if (maker.ok())
-    maker.tried("cusparseCsr2cscEx2", api.cusparseCsr2cscEx2(maker.handle, rows, cols, nnz, at(a.values), at<int>(a.offsets), at<int>(a.indices), at(c.values), at<int>(c.offsets),
-                                                             at<int>(c.indices), of(a.type), action, base, CUSPARSE_CSR2CSC_ALG_DEFAULT, work));
+    maker.tried("cusparseCsr2cscEx2",
+                api.cusparseCsr2cscEx2(maker.handle, rows, cols, nnz, at(a.values), at<int>(a.offsets), at<int>(a.indices), at(c.values), at<int>(c.offsets),
+                                       at<int>(c.indices), of(a.type), action, base, CUSPARSE_CSR2CSC_ALG_DEFAULT, work));
 }
 
 // NVIDIA's sorts need a permutation: where the program wants none, there is one that nobody looks at.
@@ -268,7 +281,9 @@ void runSort(SparseMaker& maker) {
   const sparse::Sparse& a = call.a;
   const int rows = narrow(a.rows), cols = narrow(a.cols), nnz = narrow(a.nnz);
   int *const offsets = at<int>(a.offsets), *const indices = at<int>(a.indices);
-  const auto size = a.format == Format::coo ? api.cusparseXcoosort_bufferSizeExt : a.format == Format::csr ? api.cusparseXcsrsort_bufferSizeExt : api.cusparseXcscsort_bufferSizeExt;
+  const auto size = a.format == Format::coo   ? api.cusparseXcoosort_bufferSizeExt
+                    : a.format == Format::csr ? api.cusparseXcsrsort_bufferSizeExt
+                                              : api.cusparseXcscsort_bufferSizeExt;
   std::size_t bytes = 0;
   if (!maker.tried("cusparseX?sort_bufferSizeExt", size(maker.handle, rows, cols, nnz, offsets, indices, &bytes))) return;
   void* const work = maker.work(bytes);

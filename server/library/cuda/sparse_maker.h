@@ -14,7 +14,8 @@ namespace rouse::library::cuda {
 // Calls follow each other until one is refused; what has been made is ended with this, in the opposite order.
 class SparseMaker {
  public:
-  SparseMaker(const SparseApi& library, cusparseHandle_t in, const sparse::Call& made, const SparseMemory& from) : api(library), handle(in), call(made), memory_(from) {
+  SparseMaker(const SparseApi& library, cusparseHandle_t in, const sparse::Call& made, const SparseMemory& from)
+      : api(library), handle(in), call(made), memory_(from) {
     std::memcpy(alpha_, call.alpha.words, sizeof call.alpha.words);
     std::memcpy(beta_, call.beta.words, sizeof call.beta.words);
   }

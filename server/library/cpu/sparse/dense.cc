@@ -110,7 +110,8 @@ SparseJob makeToDense(const Call& call) {
       const T* const from = reinterpret_cast<const T*>(call.a.values);
       for (std::int64_t row = first; row < end; ++row) {
         for (std::int64_t j = 0; j < call.y.cols; ++j) to[place.at(row, j)] = T{};
-        for (auto i = static_cast<std::size_t>(pattern.offsets[static_cast<std::size_t>(row)]); i < static_cast<std::size_t>(pattern.offsets[static_cast<std::size_t>(row) + 1]); ++i)
+        for (auto i = static_cast<std::size_t>(pattern.offsets[static_cast<std::size_t>(row)]);
+             i < static_cast<std::size_t>(pattern.offsets[static_cast<std::size_t>(row) + 1]); ++i)
           to[place.at(row, pattern.columns[i])] = from[pattern.places[i]];
       }
     });

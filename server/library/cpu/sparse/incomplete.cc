@@ -57,7 +57,9 @@ class Incomplete {
     rowOf_.resize(values_.size());
     for (std::int64_t row = 0; row < pattern_.rows; ++row) {
       const auto first = inOrder_.begin() + begin(row), end = inOrder_.begin() + begin(row + 1);
-      std::stable_sort(first, end, [&](std::int64_t a, std::int64_t b) { return pattern_.columns[static_cast<std::size_t>(a)] < pattern_.columns[static_cast<std::size_t>(b)]; });
+      std::stable_sort(first, end, [&](std::int64_t a, std::int64_t b) {
+        return pattern_.columns[static_cast<std::size_t>(a)] < pattern_.columns[static_cast<std::size_t>(b)];
+      });
       for (std::int64_t i = begin(row); i < begin(row + 1); ++i) {
         rowOf_[static_cast<std::size_t>(i)] = row;
         if (column(i) == row) diagonal_[static_cast<std::size_t>(row)] = i;

@@ -88,7 +88,9 @@ Sorted readSorted(const Call& call, std::int64_t i) {
 
 // Indices are put in order, and are no addresses: any will do.
 SparseJob makeSort(const Call& call) {
-  if (const Status fits = bounded(Function::sort, 2.0 * sizeof(Sorted) * static_cast<double>(call.a.nnz) + 8.0 * static_cast<double>(call.a.rows + call.a.cols)); !fits)
+  if (const Status fits =
+          bounded(Function::sort, 2.0 * sizeof(Sorted) * static_cast<double>(call.a.nnz) + 8.0 * static_cast<double>(call.a.rows + call.a.cols));
+      !fits)
     return fits.error();
   std::vector<std::int64_t> offsets{0, call.a.nnz};
   if (call.a.format != sparse::Format::coo) {

@@ -39,7 +39,9 @@ std::int64_t inBlock(const Sparse& m, std::int64_t i, std::int64_t j) { return m
 std::string readElements(const Sparse& m, std::int64_t entry, Function function, const std::vector<std::int64_t>& offsets, Elements& all) {
   const std::uint64_t rows = offsetsOf(m, entry), indices = indicesOf(m, entry);
   const auto index = [&](std::int64_t element) { return loadIndex(m.indicesType, indices, element); };
-  const auto bad = [&](const char* what, std::int64_t element, std::int64_t value, std::int64_t limit) { return badIndex(function, what, element, value, limit).message; };
+  const auto bad = [&](const char* what, std::int64_t element, std::int64_t value, std::int64_t limit) {
+    return badIndex(function, what, element, value, limit).message;
+  };
   const auto lines = static_cast<std::int64_t>(offsets.size()) - 1;
   const auto begin = [&](std::int64_t line) { return offsets[static_cast<std::size_t>(line)]; };
   switch (m.format) {
@@ -75,7 +77,8 @@ std::string readElements(const Sparse& m, std::int64_t entry, Function function,
         for (std::int64_t i = 0; i < m.blockRows; ++i)
           for (std::size_t b = 0; b < blocks.size(); ++b)
             for (std::int64_t j = 0; j < m.blockCols; ++j)
-              all.add(line * m.blockRows + i, blocks[b] * m.blockCols + j, (begin(line) + static_cast<std::int64_t>(b)) * m.blockRows * m.blockCols + inBlock(m, i, j));
+              all.add(line * m.blockRows + i, blocks[b] * m.blockCols + j,
+                      (begin(line) + static_cast<std::int64_t>(b)) * m.blockRows * m.blockCols + inBlock(m, i, j));
       }
       return {};
     }

@@ -20,7 +20,8 @@ struct Pattern {
 };
 
 // Where each of compressed lines begins, from 0 on, and the last ends: never before, and never behind `elements`.
-Result<std::vector<std::int64_t>> readOffsets(const sparse::Sparse& matrix, std::int64_t lines, std::int64_t elements, std::int64_t entry, sparse::Function function);
+Result<std::vector<std::int64_t>> readOffsets(const sparse::Sparse& matrix, std::int64_t lines, std::int64_t elements, std::int64_t entry,
+                                              sparse::Function function);
 
 // Of op(matrix), entry `entry` of the batch; elements of a row in the order in which they are stored. illegalAddress, in words: an index that is none.
 Result<Pattern> readPattern(const sparse::Sparse& matrix, sparse::Operation op, std::int64_t entry, sparse::Function function);

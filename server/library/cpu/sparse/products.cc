@@ -30,8 +30,13 @@ class RowsTimesVector final : public Job {
  public:
   using N = std::conditional_t<kComplex<T>, c64, double>;
   explicit RowsTimesVector(const Call& call)
-      : call_(call), scaling_(call), perPiece_(rowsOfPiece(call.a.rows, static_cast<double>(call.a.nnz))), offsets_(reinterpret_cast<const Offset*>(call.a.offsets)),
-        columns_(reinterpret_cast<const Column*>(call.a.indices)), values_(reinterpret_cast<const T*>(call.a.values)), x_(reinterpret_cast<const T*>(call.x.values)),
+      : call_(call),
+        scaling_(call),
+        perPiece_(rowsOfPiece(call.a.rows, static_cast<double>(call.a.nnz))),
+        offsets_(reinterpret_cast<const Offset*>(call.a.offsets)),
+        columns_(reinterpret_cast<const Column*>(call.a.indices)),
+        values_(reinterpret_cast<const T*>(call.a.values)),
+        x_(reinterpret_cast<const T*>(call.x.values)),
         y_(reinterpret_cast<T*>(call.y.values)) {}
 
   std::uint64_t pieces() const override { return static_cast<std::uint64_t>(blocksOf(call_.a.rows, perPiece_)); }
@@ -59,7 +64,8 @@ class RowsTimesVector final : public Job {
   }
   std::int64_t column(std::int64_t i) const {
     const std::int64_t column = static_cast<std::int64_t>(columns_[i]) - call_.a.base;
-    if (static_cast<std::uint64_t>(column) >= static_cast<std::uint64_t>(call_.a.cols)) throw Failure(badIndex(Function::spmv, "a column", i, column, call_.a.cols));
+    if (static_cast<std::uint64_t>(column) >= static_cast<std::uint64_t>(call_.a.cols))
+      throw Failure(badIndex(Function::spmv, "a column", i, column, call_.a.cols));
     return column;
   }
 
@@ -133,7 +139,9 @@ class SparseTimesDense final : public Job {
         Y* const to = reinterpret_cast<Y*>(y.address);
         for (std::int64_t row = first; row < end; ++row) {
           std::fill(sums.begin(), sums.end(), N{});
-          matrix_.row(row, buffer, [&](const std::int64_t* columns, const N* values, const std::int64_t*, std::int64_t count) { add(columns, values, count, from, x, sums); });
+          matrix_.row(row, buffer, [&](const std::int64_t* columns, const N* values, const std::int64_t*, std::int64_t count) {
+            add(columns, values, count, from, x, sums);
+          });
           for (std::int64_t j = 0; j < call_.y.cols; ++j) scaling_.put(to[y.at(row, j)], sums[static_cast<std::size_t>(j)]);
         }
       });
@@ -202,7 +210,8 @@ class SparseTimesDense final : public Job {
 template <class N>
 class DenseWhereSparse final : public Job {
  public:
-  explicit DenseWhereSparse(const Call& call) : call_(call), scaling_(call), inner_(sparse::colsOf(call.x, call.opA)), matrix_(call.c, Operation::none, Function::sddmm) {}
+  explicit DenseWhereSparse(const Call& call)
+      : call_(call), scaling_(call), inner_(sparse::colsOf(call.x, call.opA)), matrix_(call.c, Operation::none, Function::sddmm) {}
   Status begin() {
     const Status begun = matrix_.begin(entry_);
     if (begun) perPiece_ = rowsOfPiece(matrix_.rows(), matrix_.elements() * static_cast<double>(inner_));
@@ -215,7 +224,8 @@ class DenseWhereSparse final : public Job {
     DensePlace x(call_.x, entry_), y(call_.y, entry_);
     if (call_.opA != Operation::none) x.transpose();
     if (call_.opB != Operation::none) y.transpose();
-    const std::uint64_t values = call_.c.values + static_cast<std::uint64_t>((call_.c.batch > 1 ? entry_ : 0) * call_.c.valuesStride) * sparse::bytesOf(call_.c.type);
+    const std::uint64_t values =
+        call_.c.values + static_cast<std::uint64_t>((call_.c.batch > 1 ? entry_ : 0) * call_.c.valuesStride) * sparse::bytesOf(call_.c.type);
     std::vector<N> line(static_cast<std::size_t>(inner_));
     typename RowSource<N>::Buffer buffer;
     withStored(call_.x.type, [&]<class T>(T) {
@@ -260,7 +270,8 @@ SparseJob begun(std::unique_ptr<Each> job) {
 }
 
 SparseJob makeTimesDense(const Call& call, Function function) {
-  return sparse::isComplex(call.computeType) ? begun(std::make_unique<SparseTimesDense<c64>>(call, function)) : begun(std::make_unique<SparseTimesDense<double>>(call, function));
+  return sparse::isComplex(call.computeType) ? begun(std::make_unique<SparseTimesDense<c64>>(call, function))
+                                             : begun(std::make_unique<SparseTimesDense<double>>(call, function));
 }
 
 }  // namespace

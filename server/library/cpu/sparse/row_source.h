@@ -69,7 +69,8 @@ class RowSource {
   void read(std::int64_t first, std::int64_t count, Buffer& buffer) const {
     for (std::int64_t i = 0; i < count; ++i) {
       const std::int64_t column = loadIndex(matrix_.indicesType, indices_, first + i) - matrix_.base;
-      if (static_cast<std::uint64_t>(column) >= static_cast<std::uint64_t>(matrix_.cols)) throw Failure(badIndex(function_, "a column", first + i, column, matrix_.cols));
+      if (static_cast<std::uint64_t>(column) >= static_cast<std::uint64_t>(matrix_.cols))
+        throw Failure(badIndex(function_, "a column", first + i, column, matrix_.cols));
       buffer.columns[static_cast<std::size_t>(i)] = column;
       buffer.places[static_cast<std::size_t>(i)] = first + i;
     }
