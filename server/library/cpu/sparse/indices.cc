@@ -43,7 +43,7 @@ SparseJob makeCompress(const Call& call) {
   if (const Status fits = bounded(Function::compress, 8.0 * static_cast<double>(call.a.rows)); !fits) return fits.error();
   std::vector<std::int64_t> offsets(static_cast<std::size_t>(call.a.rows) + 1, 0);
   for (std::int64_t i = 0; i < call.a.nnz; ++i) {
-    const std::int64_t row = loadIndex(Index::i32, call.a.offsets, i) - call.a.base;
+    const std::int64_t row = fromZero(loadIndex(Index::i32, call.a.offsets, i), call.a.base);
     if (row < 0 || row >= call.a.rows) return badIndex(Function::compress, "a row", i, row, call.a.rows);
     ++offsets[static_cast<std::size_t>(row) + 1];
   }

@@ -82,6 +82,8 @@ inline std::int64_t loadIndex(sparse::Index type, std::uint64_t address, std::in
   std::memcpy(&value, reinterpret_cast<const std::byte*>(address) + place * 8, sizeof value);
   return value;
 }
+// What begins with `base` from 0 on. The least number, of which nothing can be taken, becomes the greatest: it is no index either way.
+inline std::int64_t fromZero(std::int64_t index, std::int64_t base) { return static_cast<std::int64_t>(static_cast<std::uint64_t>(index) - static_cast<std::uint64_t>(base)); }
 inline void storeIndex(sparse::Index type, std::uint64_t address, std::int64_t place, std::int64_t value) {
   if (type == sparse::Index::i32) {
     const auto narrow = static_cast<std::int32_t>(value);

@@ -50,7 +50,7 @@ std::string readElements(const Sparse& m, std::int64_t entry, Function function,
       const std::int64_t limit = ofRows ? m.cols : m.rows;
       for (std::int64_t line = 0; line < lines; ++line)
         for (std::int64_t i = begin(line); i < begin(line + 1); ++i) {
-          const std::int64_t other = index(i) - m.base;
+          const std::int64_t other = fromZero(index(i), m.base);
           if (other < 0 || other >= limit) return bad("an index", i, other, limit);
           if (ofRows) all.add(line, other, i);
           else all.add(other, line, i);
@@ -59,7 +59,7 @@ std::string readElements(const Sparse& m, std::int64_t entry, Function function,
     }
     case Format::coo:
       for (std::int64_t i = 0; i < m.nnz; ++i) {
-        const std::int64_t row = loadIndex(m.offsetsType, rows, i) - m.base, column = index(i) - m.base;
+        const std::int64_t row = fromZero(loadIndex(m.offsetsType, rows, i), m.base), column = fromZero(index(i), m.base);
         if (row < 0 || row >= m.rows) return bad("a row", i, row, m.rows);
         if (column < 0 || column >= m.cols) return bad("a column", i, column, m.cols);
         all.add(row, column, i);
@@ -71,7 +71,7 @@ std::string readElements(const Sparse& m, std::int64_t entry, Function function,
       for (std::int64_t line = 0; line < lines; ++line) {
         blocks.clear();
         for (std::int64_t b = begin(line); b < begin(line + 1); ++b) {
-          blocks.push_back(index(b) - m.base);
+          blocks.push_back(fromZero(index(b), m.base));
           if (blocks.back() < 0 || blocks.back() >= limit) return bad("a block's column", b, blocks.back(), limit);
         }
         for (std::int64_t i = 0; i < m.blockRows; ++i)
@@ -88,7 +88,7 @@ std::string readElements(const Sparse& m, std::int64_t entry, Function function,
         if (length % m.width != 0) return bad("a slice's length", slice, length, m.width);
         for (std::int64_t r = 0; r < m.width && slice * m.width + r < m.rows; ++r)
           for (std::int64_t k = 0; k < length / m.width; ++k) {
-            const std::int64_t place = begin(slice) + k * m.width + r, stored = index(place), column = stored - m.base;
+            const std::int64_t place = begin(slice) + k * m.width + r, stored = index(place), column = fromZero(stored, m.base);
             if (stored == -1) continue;  // padding
             if (column < 0 || column >= m.cols) return bad("a column", place, column, m.cols);
             all.add(slice * m.width + r, column, place);
@@ -157,7 +157,7 @@ Result<std::vector<std::int64_t>> readOffsets(const Sparse& matrix, std::int64_t
   const std::uint64_t address = offsetsOf(matrix, entry);
   std::vector<std::int64_t> offsets(static_cast<std::size_t>(lines) + 1);
   for (std::int64_t line = 0; line <= lines; ++line) {
-    const std::int64_t offset = loadIndex(matrix.offsetsType, address, line) - matrix.base;
+    const std::int64_t offset = fromZero(loadIndex(matrix.offsetsType, address, line), matrix.base);
     if (offset < (line == 0 ? 0 : offsets[static_cast<std::size_t>(line) - 1]) || offset > elements) return badIndex(function, "an offset", line, offset, elements);
     offsets[static_cast<std::size_t>(line)] = offset;
   }

@@ -42,10 +42,10 @@ class RowsTimesVector final : public Job {
   std::uint64_t pieces() const override { return static_cast<std::uint64_t>(blocksOf(call_.a.rows, perPiece_)); }
   void run(std::uint64_t piece) override {
     const std::int64_t first = static_cast<std::int64_t>(piece) * perPiece_, end = std::min(first + perPiece_, call_.a.rows), base = call_.a.base;
-    std::int64_t from = static_cast<std::int64_t>(offsets_[first]) - base;
+    std::int64_t from = fromZero(offsets_[first], base);
     if (from < 0 || from > call_.a.nnz) throw Failure(badIndex(Function::spmv, "an offset", first, from, call_.a.nnz));
     for (std::int64_t row = first; row < end; ++row) {
-      const std::int64_t to = static_cast<std::int64_t>(offsets_[row + 1]) - base;
+      const std::int64_t to = fromZero(offsets_[row + 1], base);
       if (to < from || to > call_.a.nnz) throw Failure(badIndex(Function::spmv, "an offset", row + 1, to, call_.a.nnz));
       scaling_.put(y_[row], sum(from, to));
       from = to;
@@ -63,7 +63,7 @@ class RowsTimesVector final : public Job {
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
   }
   std::int64_t column(std::int64_t i) const {
-    const std::int64_t column = static_cast<std::int64_t>(columns_[i]) - call_.a.base;
+    const std::int64_t column = fromZero(columns_[i], call_.a.base);
     if (static_cast<std::uint64_t>(column) >= static_cast<std::uint64_t>(call_.a.cols))
       throw Failure(badIndex(Function::spmv, "a column", i, column, call_.a.cols));
     return column;

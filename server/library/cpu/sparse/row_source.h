@@ -62,13 +62,13 @@ class RowSource {
  private:
   std::int64_t offset(std::int64_t row) const {
     if (!direct_) return pattern_.offsets[static_cast<std::size_t>(row)];
-    const std::int64_t offset = loadIndex(matrix_.offsetsType, offsets_, row) - matrix_.base;
+    const std::int64_t offset = fromZero(loadIndex(matrix_.offsetsType, offsets_, row), matrix_.base);
     if (offset < 0 || offset > matrix_.nnz) throw Failure(badIndex(function_, "an offset", row, offset, matrix_.nnz));
     return offset;
   }
   void read(std::int64_t first, std::int64_t count, Buffer& buffer) const {
     for (std::int64_t i = 0; i < count; ++i) {
-      const std::int64_t column = loadIndex(matrix_.indicesType, indices_, first + i) - matrix_.base;
+      const std::int64_t column = fromZero(loadIndex(matrix_.indicesType, indices_, first + i), matrix_.base);
       if (static_cast<std::uint64_t>(column) >= static_cast<std::uint64_t>(matrix_.cols))
         throw Failure(badIndex(function_, "a column", first + i, column, matrix_.cols));
       buffer.columns[static_cast<std::size_t>(i)] = column;

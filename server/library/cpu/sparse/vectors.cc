@@ -17,7 +17,7 @@ Result<std::vector<std::int64_t>> readIndices(Function function, const sparse::S
   if (bytes > static_cast<double>(kMostJobBytes)) return tooLarge(function, bytes);
   std::vector<std::int64_t> indices(static_cast<std::size_t>(vector.nnz));
   for (std::int64_t i = 0; i < vector.nnz; ++i) {
-    const std::int64_t index = loadIndex(vector.indicesType, vector.indices, i) - vector.base;
+    const std::int64_t index = fromZero(loadIndex(vector.indicesType, vector.indices, i), vector.base);
     if (index < 0 || index >= vector.rows) return badIndex(function, "an index", i, index, vector.rows);
     indices[static_cast<std::size_t>(i)] = index;
   }
