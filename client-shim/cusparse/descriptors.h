@@ -44,11 +44,14 @@ struct SolveDescriptor {
   std::uint64_t values = 0;
 };
 
-// cusparseSpGEMMDescr_t: what has been counted, of the call before.
+// cusparseSpGEMMDescr_t: what has been estimated and counted last.
 struct ProductDescriptor {
   Kind kind = Kind::none;
   bool counted = false;
   std::int64_t elements = 0;
+  Handle* by = nullptr;  // whose estimation it was; null: none
+  sparse::Sparse a, b;
+  std::uint8_t algorithm = 0;
 };
 
 // cusparseMatDescr_t.

@@ -75,13 +75,32 @@ namespace impl {
 
 cusparseStatus_t cusparseSpGEMM_workEstimation(cusparseHandle_t handle, cusparseOperation_t opA, cusparseOperation_t opB, const void* alpha,
                                                cusparseConstSpMatDescr_t matA, cusparseConstSpMatDescr_t matB, const void* beta, cusparseSpMatDescr_t matC,
-                                               cudaDataType computeType, cusparseSpGEMMAlg_t, cusparseSpGEMMDescr_t spgemmDescr, size_t* bufferSize1,
+                                               cudaDataType computeType, cusparseSpGEMMAlg_t alg, cusparseSpGEMMDescr_t spgemmDescr, size_t* bufferSize1,
                                                void* externalBuffer1) {
-  return with(handle, [&](Handle&) {
+  return with(handle, [&](Handle& found) {
     const Operands all = find(matA, matB, matC, spgemmDescr);
     if (!complete(all) || alpha == nullptr || beta == nullptr || bufferSize1 == nullptr) return CUSPARSE_STATUS_INVALID_VALUE;
     const cusparseStatus_t status = considered(all, opA, opB, typeOf(computeType), "cusparseSpGEMM_workEstimation");
-    return status != CUSPARSE_STATUS_SUCCESS || externalBuffer1 != nullptr ? status : tellBufferSize(bufferSize1);
+    if (status != CUSPARSE_STATUS_SUCCESS) return status;
+    if (externalBuffer1 == nullptr) return tellBufferSize(bufferSize1);
+    all.state->by = &found;
+    all.state->a = operandOf(*all.a);
+    all.state->b = operandOf(*all.b);
+    all.state->algorithm = static_cast<std::uint8_t>(alg);
+    return CUSPARSE_STATUS_SUCCESS;
+  });
+}
+
+// Of what has been estimated last. It is counted when it is asked for, and waited for.
+cusparseStatus_t cusparseSpGEMM_getNumProducts(cusparseSpGEMMDescr_t spgemmDescr, int64_t* num_prods) {
+  return guarded([&] {
+    const auto* const state = cusparse::find<ProductDescriptor>(spgemmDescr, Kind::product);
+    if (state == nullptr || num_prods == nullptr || cusparse::find<Handle>(state->by, Kind::handle) == nullptr) return CUSPARSE_STATUS_INVALID_VALUE;
+    sparse::Call call;
+    call.a = state->a;
+    call.b = state->b;
+    call.algorithm = state->algorithm;
+    return ask(*state->by, Function::productWork, call, "cusparseSpGEMM_getNumProducts", *num_prods);
   });
 }
 

@@ -37,8 +37,9 @@ enum class Function : std::uint32_t {
   pentadiagonal,
   lu,        // a's values in place; answer: the first pivot that is 0, or -1
   cholesky,  // the same, of its lower triangle
+  productWork,  // answer: multiplications of op(a) op(b)
 };
-inline constexpr std::uint32_t kFunctionCount = 25;
+inline constexpr std::uint32_t kFunctionCount = 26;
 
 enum class Format : std::uint8_t { none = 0, csr = 1, csc = 2, coo = 3, blockedEll = 5, bsr = 6, slicedEll = 7, vector = 8 };
 enum class Index : std::uint8_t { none = 0, u16 = 1, i32 = 2, i64 = 3 };

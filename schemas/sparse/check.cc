@@ -151,13 +151,13 @@ bool single(const Sparse& m) { return m.batch == 1; }
 
 Check checkSparseProduct(Function function, const Call& call) {
   for (const Sparse* m : {&call.a, &call.b, &call.c}) {
-    if (m == &call.c && function == Function::productCount) continue;
+    if (m == &call.c && function != Function::product) continue;
     if (const Check checked = check(*m, {Format::csr}); !runs(checked)) return checked;
     if (!single(*m)) return unsupported("batches of sparse products");
   }
   if (call.opA != Operation::none || call.opB != Operation::none) return unsupported("products of transposed sparse matrices");
   if (call.a.cols != call.b.rows) return invalid("sizes that do not fit");
-  if (function == Function::productCount) return call.a.rows == 0 ? Check{Verdict::empty, "a result without rows"} : kRuns;
+  if (function != Function::product) return call.a.rows == 0 ? Check{Verdict::empty, "a result without rows"} : kRuns;
   if (call.c.rows != call.a.rows || call.c.cols != call.b.cols) return invalid("sizes that do not fit");
   const bool halves = (call.a.type == Type::f16 || call.a.type == Type::bf16) && (call.computeType == call.a.type || call.computeType == Type::f32);
   if (call.b.type != call.a.type || call.c.type != call.a.type || !(halves || (isFloat(call.computeType) && call.a.type == call.computeType)))
@@ -278,7 +278,7 @@ Check checkUnused(Function function, const Call& call) {
                      (uses.result || call.result == 0) && (function == Function::identity || call.count == 0) &&
                      (function == Function::sort || call.byColumn == 0) && (function == Function::lu || call.boosted == 0) && call.padding == 0;
   if (!clean) return invalid("a field that the function has not");
-  const bool counts = function == Function::productCount || function == Function::fromDenseCount;
+  const bool counts = function == Function::productCount || function == Function::productWork || function == Function::fromDenseCount;
   if ((counts && call.answer == 0) || (function == Function::sumCount && (call.answer == 0) == (call.result == 0))) return invalid("where the answer goes");
   if (!isKnown(call.opA) || !isKnown(call.opB) || call.scalars > Scalars::inMemory) return invalid("an enumeration");
   const bool scales = uses.alpha && (function != Function::lu || call.boosted != 0);
@@ -304,7 +304,7 @@ Check checkParts(Function function, const Call& call) {
     }
     case Function::sddmm: return checkSddmm(call);
     case Function::solve: return checkSolve(call);
-    case Function::productCount: case Function::product: return checkSparseProduct(function, call);
+    case Function::productCount: case Function::product: case Function::productWork: return checkSparseProduct(function, call);
     case Function::axpby: case Function::gather: case Function::scatter: case Function::rot: case Function::dot: return checkVector(function, call);
     case Function::toDense: case Function::fromDenseCount: case Function::fromDense: return checkConversion(function, call);
     case Function::transpose: return checkTranspose(call);
@@ -331,7 +331,7 @@ Uses usesOf(Function function) {
       uses = {.a = true, .x = true, .y = true, .alpha = true, .beta = function != Function::solve, .answer = function == Function::solve};
       break;
     case Function::sddmm: uses = {.c = true, .x = true, .y = true, .alpha = true, .beta = true}; break;
-    case Function::productCount: uses = {.a = true, .b = true, .answer = true}; break;
+    case Function::productCount: case Function::productWork: uses = {.a = true, .b = true, .answer = true}; break;
     case Function::product: case Function::sum: uses = {.a = true, .b = true, .c = true, .alpha = true, .beta = true}; break;
     case Function::axpby: case Function::rot: uses = {.a = true, .y = true, .alpha = true, .beta = true}; break;
     case Function::gather: uses = {.a = true, .x = true}; break;
@@ -355,7 +355,8 @@ const char* nameOf(Function function) {
       "cusparseSpMV", "cusparseSpMM", "cusparseSDDMM", "cusparseSpSM_solve", "cusparseSpGEMM_compute", "cusparseSpGEMM_copy", "cusparseAxpby", "cusparseGather",
       "cusparseScatter", "cusparseRot", "cusparseSpVV", "cusparseSparseToDense", "cusparseDenseToSparse_analysis", "cusparseDenseToSparse_convert",
       "cusparseCsr2cscEx2", "cusparseXcoo2csr", "cusparseXcsr2coo", "a sort of cuSPARSE's", "cusparseCreateIdentityPermutation", "cusparseXcsrgeam2Nnz",
-      "a csrgeam2 of cuSPARSE's", "a gtsv of cuSPARSE's", "a gpsv of cuSPARSE's", "a csrilu02 of cuSPARSE's", "a csric02 of cuSPARSE's"};
+      "a csrgeam2 of cuSPARSE's", "a gtsv of cuSPARSE's", "a gpsv of cuSPARSE's", "a csrilu02 of cuSPARSE's", "a csric02 of cuSPARSE's",
+      "cusparseSpGEMM_getNumProducts"};
   return static_cast<std::uint32_t>(function) < kFunctionCount ? kNames[static_cast<std::uint32_t>(function)] : "?";
 }
 

@@ -122,7 +122,7 @@ bool ranges(Function function, const Call& call, Ranges& found) {
       all.add(call.y, false);
       all.add(call.c, {1, 1, 3});
       break;
-    case Function::productCount:
+    case Function::productCount: case Function::productWork:
       all.add(call.a, {1, 1, 0});
       all.add(call.b, {1, 1, 0});
       break;

@@ -249,7 +249,7 @@ TEST_CASE_METHOD(LibraryCalls, "what no client sends ends the connection") {
   SECTION("of cuFFT") { library = fft::kLibrary, function = 0, expected = "LibraryCall.parameters: " + std::to_string(sizeof call) + " bytes, cuFFT's are 152"; }
   SECTION("of cuFFT, too few") { library = fft::kLibrary, function = 0, bytes = 152, expected = "LibraryCall: cuFFT's transform: "; }
   SECTION("of cuSPARSE") { library = sparse::kLibrary, function = 0, bytes = 100, expected = "LibraryCall.parameters: 100 bytes, cuSPARSE's are 600"; }
-  SECTION("of cuSPARSE, a function") { library = sparse::kLibrary, function = 25, expected = "LibraryCall.function = 25: cuSPARSE's are 0 to 24"; }
+  SECTION("of cuSPARSE, a function") { library = sparse::kLibrary, function = 26, expected = "LibraryCall.function = 26: cuSPARSE's are 0 to 25"; }
   SECTION("of cuBLASLt") { library = blas::kLtLibrary, function = 0, expected = "LibraryCall.parameters: " + std::to_string(sizeof call) + " bytes, cuBLASLt's are"; }
   SECTION("a rotation's scalars by value") {
     call = {};

@@ -150,10 +150,15 @@ TEST_CASE_METHOD(Sparse, "only what answers a number waits, and silence is no an
   CHECK(estimate(at(0)) == CUSPARSE_STATUS_SUCCESS);
   CHECK(compute(nullptr) == CUSPARSE_STATUS_SUCCESS);
   CHECK((count(Opcode::LibraryCall) == calls && count(Opcode::SlotSignal) == signals));
+  std::int64_t products = 0;
+  CHECK(cusparseSpGEMM_getNumProducts(product, nullptr) == CUSPARSE_STATUS_INVALID_VALUE);
+  CHECK(cusparseSpGEMM_getNumProducts(nullptr, &products) == CUSPARSE_STATUS_INVALID_VALUE);
+  CHECK(cusparseSpGEMM_getNumProducts(product, &products) == CUSPARSE_STATUS_EXECUTION_FAILED);
+  CHECK(count(Opcode::LibraryCall) == calls + 1);
   // What has not been counted is not multiplied.
   CHECK(cusparseSpGEMM_copy(handle, op, op, &one, a, b, &two, c, CUDA_R_32F, CUSPARSE_SPGEMM_DEFAULT, product) == CUSPARSE_STATUS_INVALID_VALUE);
   CHECK(compute(at(0)) == CUSPARSE_STATUS_EXECUTION_FAILED);
-  CHECK((count(Opcode::LibraryCall) == calls + 1 && count(Opcode::SlotSignal) == signals + 1));
+  CHECK((count(Opcode::LibraryCall) == calls + 2 && count(Opcode::SlotSignal) == signals + 2));
   const sparse::Call call = travelled();
   CHECK((call.answer != 0 && call.b.nnz == 40 && call.c.format == sparse::Format::none));
   // Under a capture there is nothing to wait for.

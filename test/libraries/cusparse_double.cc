@@ -31,7 +31,7 @@ void answerInto(std::string_view name, std::tuple<Arguments...> arguments) {
   if (name.ends_with("_createDescr")) return write(std::get<0>(arguments), fresh());
   if (name.find("ufferSize") != name.npos) return write(std::get<count - 1>(arguments), workBytes);
   if (name == "cusparseSpGEMM_workEstimation" || name == "cusparseSpGEMM_compute") return write(std::get<count >= 2 ? count - 2 : 0>(arguments), workBytes);
-  if (name == "cusparseSpMatGetSize") return write(std::get<count - 1>(arguments), static_cast<std::uint64_t>(elements));
+  if (name == "cusparseSpMatGetSize" || name == "cusparseSpGEMM_getNumProducts") return write(std::get<count - 1>(arguments), static_cast<std::uint64_t>(elements));
   if (name == "cusparseXcsrgeam2Nnz" && !onDevice) return write(std::get<count >= 2 ? count - 2 : 0>(arguments), static_cast<std::uint64_t>(elements));
   if (name.ends_with("_zeroPivot")) return write(std::get<count - 1>(arguments), static_cast<std::uint64_t>(static_cast<std::int64_t>(pivot)));
   if (name == "cusparseSetPointerMode") onDevice = word(std::get<count - 1>(arguments)) == CUSPARSE_POINTER_MODE_DEVICE;

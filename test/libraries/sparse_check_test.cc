@@ -57,7 +57,7 @@ Call callOf(Function function) {
       call.x = dense(0x40000, 10, 6);
       call.y = dense(0x50000, 6, 8);
       break;
-    case Function::productCount: case Function::product:
+    case Function::productCount: case Function::product: case Function::productWork:
       call.a = csr(10, 8, 30);
       call.b = csr(8, 9, 20);
       if (function == Function::product) call.c = csr(10, 9, 50);
@@ -348,7 +348,7 @@ TEST_CASE("what is no call of cuSPARSE's", "[sparse]") {
   std::string why;
   const Call call = callOf(Function::spmv);
   CHECK_FALSE(library::namedMemory(kLibrary, kFunctionCount, std::as_bytes(std::span(&call, 1)), named, why));
-  CHECK(why == "LibraryCall.function = 25: cuSPARSE's are 0 to 24");
+  CHECK(why == "LibraryCall.function = 26: cuSPARSE's are 0 to 25");
   CHECK_FALSE(library::namedMemory(kLibrary, 0, std::as_bytes(std::span(&call, 1)).first(599), named, why));
   CHECK(why == "LibraryCall.parameters: 599 bytes, cuSPARSE's are 600");
   Call wrong = call;

@@ -184,6 +184,10 @@ TEST_CASE("products of sparse matrices, and sums", "[sparse]") {
         for (const auto& [y, v] : second)
           if (x.second == y.first) wanted[{x.first, y.second}] += u * v;
       REQUIRE(answer.number == static_cast<std::int64_t>(wanted.size()));
+      std::int64_t products = 0;
+      for (const auto& [x, u] : first) products += std::ranges::count_if(second, [&](const auto& each) { return each.first.first == x.second; });
+      REQUIRE(runAll(Function::productWork, call) == "");
+      CHECK(answer.number == products);
       Matrix shape;
       for (const auto& [place, value] : wanted) shape[place] = 1.0;
       const auto c = store(shape, 20, 25, types.a, style);

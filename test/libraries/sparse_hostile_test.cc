@@ -77,7 +77,7 @@ TEST_CASE("indices of any value", "[sparse]") {
         call.y = x.what;
         call.opB = Operation::transpose;
         break;
-      case Function::productCount: call.b = b->what; call.answer = reinterpret_cast<std::uint64_t>(&answer); break;
+      case Function::productCount: case Function::productWork: call.b = b->what; call.answer = reinterpret_cast<std::uint64_t>(&answer); break;
       case Function::product: call.b = b->what; call.c = c->what; break;
       case Function::sumCount: case Function::sum:
         call.b = b->what;

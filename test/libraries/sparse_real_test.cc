@@ -192,6 +192,9 @@ TEST_CASE_METHOD(RealSparse, "sparse products: counted and made, each the whole 
   CHECK_FALSE(has(calls, "cusparseSpGEMM_copy"));
   // Both memories at the same time, and where the offsets of a result go that nobody sees.
   CHECK(account.taken == Words{44, 4096, 4096});
+  REQUIRE(run(Function::productWork, call).ok());
+  calls = taken();
+  CHECK((has(calls, "cusparseSpGEMM_getNumProducts") && !has(calls, "cusparseSpGEMM_compute")));
   call.answer = 0;
   call.c = csr(10, 9, 50);
   call.c.offsets = 0x1000;

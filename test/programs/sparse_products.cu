@@ -146,6 +146,10 @@ void sparseProducts() {
         product[{i, right.columns[std::size_t(l)]}] += left.values[std::size_t(k)] * right.values[std::size_t(l)];
     }
   EXPECT(nnz == std::int64_t(product.size()));
+  std::int64_t products = 0, multiplications = 0;
+  for (const int row : left.columns) multiplications += right.offsets[std::size_t(row) + 1] - right.offsets[std::size_t(row)];
+  SPARSE(cusparseSpGEMM_getNumProducts(state, &products));
+  EXPECT(products == multiplications);
   int* const columns = check::deviceArray<int>(std::size_t(nnz));
   float* const values = check::deviceArray<float>(std::size_t(nnz));
   SPARSE(cusparseCsrSetPointers(c, offsets, columns, values));

@@ -78,6 +78,7 @@ namespace rouse::library::cuda {
   name(cusparseSpGEMM_createDescr)             \
   name(cusparseSpGEMM_destroyDescr)            \
   name(cusparseSpGEMM_workEstimation)          \
+  name(cusparseSpGEMM_getNumProducts)          \
   name(cusparseSpGEMM_compute)                 \
   name(cusparseSpGEMM_copy)                    \
   name(cusparseAxpby)                          \

@@ -102,7 +102,7 @@ void runSolve(SparseMaker& maker) {
 void runSparseProduct(SparseMaker& maker, Function function) {
   const SparseApi& api = maker.api;
   const Call& call = maker.call;
-  const bool counts = function == Function::productCount;
+  const bool counts = function != Function::product;
   const auto a = maker.make(call.a), b = maker.make(call.b);
   sparse::Sparse result = call.a;
   result.cols = call.b.cols;
@@ -135,7 +135,13 @@ void runSparseProduct(SparseMaker& maker, Function function) {
   };
   if (!estimate(nullptr)) return;
   void* const firstWork = maker.work(first, 1);
-  if (!maker.ok() || !estimate(firstWork) || !compute(nullptr)) return;
+  if (!maker.ok() || !estimate(firstWork)) return;
+  if (function == Function::productWork) {
+    std::int64_t products = 0;
+    if (maker.tried("cusparseSpGEMM_getNumProducts", api.cusparseSpGEMM_getNumProducts(state, &products))) answer(call, products);
+    return;
+  }
+  if (!compute(nullptr)) return;
   void* const secondWork = maker.work(second, 2);
   if (!maker.ok() || !compute(secondWork)) return;
   std::int64_t rows = 0, cols = 0, elements = 0;
@@ -292,7 +298,7 @@ cusparseDnVecDescr_t SparseMaker::makeVector(const sparse::Dense& v) {
 
 bool waitsForDevice(Function function) {
   switch (function) {
-    case Function::solve: case Function::productCount: case Function::product: case Function::fromDenseCount: case Function::fromDense: case Function::sumCount:
+    case Function::solve: case Function::productCount: case Function::product: case Function::productWork: case Function::fromDenseCount: case Function::fromDense: case Function::sumCount:
     case Function::lu: case Function::cholesky:
       return true;
     default:
@@ -317,7 +323,7 @@ Status runSparse(const SparseApi& api, cusparseHandle_t handle, Function functio
     case Function::solve:
       runSolve(maker);
       break;
-    case Function::productCount: case Function::product:
+    case Function::productCount: case Function::product: case Function::productWork:
       runSparseProduct(maker, function);
       break;
     case Function::axpby: case Function::gather: case Function::scatter: case Function::rot: case Function::dot:

@@ -11,7 +11,7 @@ Result<std::unique_ptr<Job>> makeSparse(sparse::Function function, const sparse:
     case Function::spmm: return makeSpmm(call);
     case Function::sddmm: return makeSddmm(call);
     case Function::solve: return makeSparseSolve(call);
-    case Function::productCount: case Function::product: case Function::sumCount: case Function::sum: return makeSparseRows(function, call, memory);
+    case Function::productCount: case Function::product: case Function::productWork: case Function::sumCount: case Function::sum: return makeSparseRows(function, call, memory);
     case Function::axpby: case Function::gather: case Function::scatter: case Function::rot: case Function::dot: return makeSparseVector(function, call);
     case Function::toDense: return makeToDense(call);
     case Function::fromDenseCount: case Function::fromDense: return makeFromDense(function, call);

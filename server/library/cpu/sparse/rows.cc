@@ -193,9 +193,21 @@ SparseJob makeRows(Function function, const Call& call, const MappedMemory& memo
   return std::unique_ptr<Job>(std::move(job));
 }
 
+// Of each element of A a row of B.
+SparseJob makeWork(const Call& call) {
+  auto a = readPattern(call.a, Operation::none, 0, Function::productWork);
+  if (!a) return a.error();
+  auto offsets = readOffsets(call.b, call.b.rows, call.b.nnz, 0, Function::productWork);
+  if (!offsets) return offsets.error();
+  std::int64_t products = 0;
+  for (const std::int64_t row : a->columns) products += (*offsets)[static_cast<std::size_t>(row) + 1] - (*offsets)[static_cast<std::size_t>(row)];
+  return makePieces(1, [=](std::uint64_t) { tell(call, products); });
+}
+
 }  // namespace
 
 SparseJob makeSparseRows(Function function, const Call& call, const MappedMemory& memory) {
+  if (function == Function::productWork) return makeWork(call);
   return sparse::isComplex(call.a.type) ? makeRows<c64>(function, call, memory) : makeRows<double>(function, call, memory);
 }
 
