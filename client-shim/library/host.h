@@ -1,4 +1,4 @@
-// What a forwarded library (libcublas, libcublasLt, libcudnn, libcufft, libcurand) needs of the runtime that the process is attached through. One process has one
+// What a forwarded library (libcublas, libcublasLt, libcudnn, libcufft, libcurand, libcusparse) needs of the runtime that the process is attached through. One process has one
 // attachment, libcudart.so.13's; a library asks that for this interface by its number, through cudaGetExportTable, and so exports and
 // imports nothing that the toolkit's libraries do not.
 //

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <stdexcept>
+#include <string>
 
 #include "schemas/base/range.h"
 #include "schemas/base/result.h"
@@ -19,6 +21,13 @@ class MappedMemory {
 
  protected:
   ~MappedMemory() = default;
+};
+
+// What a piece throws when what it reads is the program's error: the context's, with these words. What other pieces have written stays.
+class Failure : public std::runtime_error {
+ public:
+  explicit Failure(const Error& error) : std::runtime_error(error.message), code(error.code) {}
+  const CudaError code;
 };
 
 class Job {
@@ -38,7 +47,7 @@ class Job {
 inline constexpr std::uint64_t kMostJobBytes = std::uint64_t{4} << 30, kMostPieceBytes = std::uint64_t{256} << 20;
 
 // Reads what the call reads from memory before it begins (scalars, arrays of addresses) and checks that. The rest has been checked
-// (named_memory.h). Null: there is nothing to do. On a worker; may throw std::bad_alloc.
+// (named_memory.h). Null: there is nothing to do. `memory` outlives the job. On a worker; may throw std::bad_alloc.
 inline constexpr const char* kPrepareSymbol = "rouse_library_prepare";
 using Prepare = Result<std::unique_ptr<Job>> (*)(std::uint32_t library, std::uint32_t function, std::span<const std::byte> parameters,
                                                  const MappedMemory& memory);

@@ -7,6 +7,7 @@
 #include "schemas/dnn/recurrent.h"
 #include "schemas/fft/check.h"
 #include "schemas/rand/check.h"
+#include "schemas/sparse/check.h"
 
 namespace rouse::library {
 namespace {
@@ -158,6 +159,32 @@ bool randMemory(std::uint32_t number, std::span<const std::byte> parameters, Nam
   return true;
 }
 
+bool sparseMemory(std::uint32_t number, std::span<const std::byte> parameters, NamedMemory& named, std::string& why) {
+  if (number >= sparse::kFunctionCount) {
+    why = "LibraryCall.function = " + std::to_string(number) + ": cuSPARSE's are 0 to " + std::to_string(sparse::kFunctionCount - 1);
+    return false;
+  }
+  const auto function = static_cast<sparse::Function>(number);
+  named.function = sparse::nameOf(function);
+  sparse::Call call;
+  if (!read(parameters, call, "cuSPARSE", why)) return false;
+  if (const sparse::Check checked = sparse::check(function, call); checked.verdict != sparse::Verdict::runs) {
+    why = "LibraryCall: " + std::string(named.function) + ": " + checked.what;
+    return false;
+  }
+  sparse::Ranges ranges;
+  if (!sparse::ranges(function, call, ranges)) {
+    why = "LibraryCall: " + std::string(named.function) + ": memory that is null, not aligned to its elements, or ends behind the last address";
+    return false;
+  }
+  for (std::uint32_t i = 0; i < ranges.count; ++i) {
+    const sparse::Range& range = ranges.ranges[i];
+    named.ranges.push_back({range.operand, {range.address, range.bytes}, range.written, range.onHost});
+  }
+  named.indirect = ranges.indirect;
+  return true;
+}
+
 }  // namespace
 
 bool namedMemory(std::uint32_t library, std::uint32_t function, std::span<const std::byte> parameters, NamedMemory& named, std::string& why) {
@@ -172,6 +199,8 @@ bool namedMemory(std::uint32_t library, std::uint32_t function, std::span<const 
       return fftMemory(function, parameters, named, why);
     case rand::kLibrary:
       return randMemory(function, parameters, named, why);
+    case sparse::kLibrary:
+      return sparseMemory(function, parameters, named, why);
     default:
       why = "LibraryCall.library = " + std::to_string(library) + ": not served";
       return false;

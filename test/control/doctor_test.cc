@@ -93,6 +93,17 @@ TEST_CASE("names of cuRAND are the pool's, too") {
   CHECK(found.unknown.empty());
 }
 
+TEST_CASE("names of cuSPARSE are the pool's, too") {
+  const Diagnosis found = diagnose(program("sparse"));
+  CHECK(found.problems.empty());
+  CHECK(found.remarks.empty());
+  CHECK(found.verdict == Verdict::partly);
+  CHECK_THAT(found.cudaLibraries, Catch::VectorContains(std::string("libcusparse.so.12")));
+  CHECK_THAT(found.imports, Catch::VectorContains(std::string("cusparseSpMV")));
+  CHECK(found.unsupported == std::vector<std::string>{"cusparseCreateColorInfo"});
+  CHECK(found.unknown.empty());
+}
+
 TEST_CASE("names of the driver API are the pool's, too") {
   const Diagnosis found = diagnose(program("driver"));
   CHECK(found.problems.empty());
@@ -104,12 +115,12 @@ TEST_CASE("names of the driver API are the pool's, too") {
 }
 
 TEST_CASE("a library that goes to the driver by itself may fail when it is used, which is told") {
-  const Diagnosis found = diagnose(program("sparse"));
+  const Diagnosis found = diagnose(program("tensors"));
   CHECK(found.problems.empty());
   CHECK(found.verdict == Verdict::partly);
-  CHECK_THAT(found.cudaLibraries, Catch::VectorContains(std::string("libcusparse.so.12")));
+  CHECK_THAT(found.cudaLibraries, Catch::VectorContains(std::string("libcutensor.so.2")));
   REQUIRE(found.remarks.size() == 1);
-  CHECK_THAT(found.remarks[0], Catch::Contains("libcusparse.so.12"));
+  CHECK_THAT(found.remarks[0], Catch::Contains("libcutensor.so.2"));
 }
 
 TEST_CASE("compilers work as they are") {

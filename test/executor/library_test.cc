@@ -8,6 +8,7 @@
 #include "schemas/dnn/recurrent.h"
 #include "schemas/fft/transform.h"
 #include "schemas/rand/position.h"
+#include "schemas/sparse/call.h"
 #include "test/executor/session_fixture.h"
 
 namespace rouse::executor {
@@ -228,6 +229,33 @@ TEST_CASE_METHOD(LibraryCalls, "random numbers go to the session's memory, to th
   if (named) CHECK(client.message().find("cuRAND's generation: output") == 0);
 }
 
+TEST_CASE_METHOD(LibraryCalls, "a sparse matrix's arrays are the session's memory, to the last byte, and an answer is the host's") {
+  const std::uint64_t begin = client.window(), end = begin + 2 * kG;
+  send(wire::HostMap{.base = client.pinned(), .bytes = 4096});
+  sparse::Call product;
+  product.a = {.offsets = end - 9 * 4, .indices = end - 20 * 4, .values = end - 20 * 4, .rows = 8, .cols = 6, .nnz = 20, .batch = 1, .format = sparse::Format::csr,
+               .offsetsType = sparse::Index::i32, .indicesType = sparse::Index::i32};
+  product.b = product.a;
+  product.b.rows = 6;
+  product.b.offsets = end - 7 * 4;
+  product.answer = client.pinned();
+  std::string named;
+  SECTION("all are") {}
+  SECTION("offsets whose last number is behind their memory") { product.a.offsets += 4, named = "offsets"; }
+  SECTION("indices whose last number is behind their memory") { product.b.indices += 4, named = "indices"; }
+  SECTION("more elements than there is memory for") { product.b.nnz = 21, named = "indices"; }
+  SECTION("of another function") { product.a.indices = Client(2).window(), named = "indices"; }
+  SECTION("an answer in the device's memory") { product.answer = begin, named = "the answer"; }
+  SECTION("an answer in the executor's own") { product.answer = reinterpret_cast<std::uint64_t>(&device) & ~std::uint64_t{15}, named = "the answer"; }
+  device.taken.clear();
+  send(wire::LibraryCall{.stream = wire::kLegacyStream, .library = sparse::kLibrary, .function = static_cast<std::uint32_t>(sparse::Function::productCount)},
+       std::as_bytes(std::span(&product, 1)));
+  CHECK(fault() == "");
+  CHECK(device.taken.size() == (named.empty() ? 1u : 0u));
+  CHECK(client.latched() == (named.empty() ? CudaError::success : CudaError::illegalAddress));
+  if (!named.empty()) CHECK(client.message().find("cusparseSpGEMM_compute: " + named) == 0);
+}
+
 TEST_CASE_METHOD(LibraryCalls, "what no client sends ends the connection") {
   std::string expected;
   std::uint32_t library = blas::kLibrary, function = kGemm;
@@ -248,6 +276,8 @@ TEST_CASE_METHOD(LibraryCalls, "what no client sends ends the connection") {
   SECTION("of cuRAND") { library = rand::kLibrary, function = 0, expected = "LibraryCall.parameters: " + std::to_string(sizeof call) + " bytes, not those of a generation of cuRAND"; }
   SECTION("of cuRAND, another function") { library = rand::kLibrary, function = 1, expected = "LibraryCall.function = 1: cuRAND's is 0"; }
   SECTION("of cuRAND, of nothing") { library = rand::kLibrary, function = 0, bytes = 72, expected = "LibraryCall: cuRAND's generation: "; }
+  SECTION("of cuSPARSE") { library = sparse::kLibrary, function = 0, bytes = 100, expected = "LibraryCall.parameters: 100 bytes, cuSPARSE's are 600"; }
+  SECTION("of cuSPARSE, a function") { library = sparse::kLibrary, function = 26, expected = "LibraryCall.function = 26: cuSPARSE's are 0 to 25"; }
   SECTION("of cuBLASLt") { library = blas::kLtLibrary, function = 0, expected = "LibraryCall.parameters: " + std::to_string(sizeof call) + " bytes, cuBLASLt's are"; }
   SECTION("a rotation's scalars by value") {
     call = {};

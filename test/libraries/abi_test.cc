@@ -40,7 +40,8 @@ const Library kLibraries[] = {
     {"libcudnn.so.9", ROUSE_CUDNN, ROUSE_CUDNN_NAMES "/libcudnn.so.9.txt", rouse::api::kCudnnNames - rouse::api::kCublasNames,
      rouse::api::kCufftNames - rouse::api::kCudnnNames, 200},
     {"libcufft.so.12", ROUSE_CUFFT, ROUSE_CUFFT_NAMES, rouse::api::kCufftNames - rouse::api::kCublasNames, rouse::api::kCurandNames - rouse::api::kCufftNames, 50},
-    {"libcurand.so.10", ROUSE_CURAND, ROUSE_CURAND_NAMES, rouse::api::kCurandNames - rouse::api::kCublasNames, rouse::api::kCudaNames - rouse::api::kCurandNames, 25},
+    {"libcurand.so.10", ROUSE_CURAND, ROUSE_CURAND_NAMES, rouse::api::kCurandNames - rouse::api::kCublasNames, rouse::api::kCusparseNames - rouse::api::kCurandNames, 25},
+    {"libcusparse.so.12", ROUSE_CUSPARSE, ROUSE_CUSPARSE_NAMES, rouse::api::kCusparseNames - rouse::api::kCublasNames, rouse::api::kCudaNames - rouse::api::kCusparseNames, 400},
 };
 const char* const kCudnnParts[] = {"ops", "cnn", "adv", "graph", "ext", "heuristic", "engines_precompiled", "engines_runtime_compiled", "engines_tensor_ir"};
 
@@ -102,6 +103,7 @@ TEST_CASE("numbers of names: the runtime's first, then the libraries'", "[librar
   CHECK(kAllNames[kCudnnNames].substr(0, 5) == "cudnn");
   CHECK(kAllNames[kCufftNames].substr(0, 5) == "cufft");
   CHECK(kAllNames[kCurandNames].substr(0, 6) == "curand");
+  CHECK(kAllNames[kCusparseNames].substr(0, 8) == "cusparse");
   CHECK(kAllSupported[kApiNameCount - 1] == kApiSupported[kApiNameCount - 1]);
   CHECK(std::ranges::count(kLibrarySupported, true) > 400);
 }

@@ -285,7 +285,7 @@ TEST_CASE_METHOD(Numbers, "what cuRAND says of itself", "[rand]") {
 
 TEST_CASE_METHOD(Numbers, "what is not served says so, and is counted", "[rand]") {
   int unsupported = 0;
-  for (std::uint32_t name = api::kCurandNames; name < api::kCudaNames; ++name) {
+  for (std::uint32_t name = api::kCurandNames; name < api::kCusparseNames; ++name) {
     if (api::kAllSupported[name]) continue;
     CAPTURE(api::kAllNames[name]);
     void* function = ::dlsym(RTLD_DEFAULT, std::string(api::kAllNames[name]).c_str());

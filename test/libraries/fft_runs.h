@@ -12,6 +12,7 @@
 #include "schemas/fft/check.h"
 #include "server/library/cpu/convert.h"
 #include "server/library/cpu/prepare.h"
+#include "test/libraries/pieces.h"
 
 namespace rouse::fft {
 
@@ -112,17 +113,6 @@ inline std::vector<Number> transformed(const Transform& transform, const std::ve
       for (std::int64_t k = 0; k < outLast; ++k) results.push_back(realOut ? Number(at(row, k).real()) : at(row, k));
   }
   return results;
-}
-
-// In pieces, in the order of a seed.
-inline void run(library::Job& job, unsigned seed = 0) {
-  std::mt19937 random(seed);
-  do {
-    std::vector<std::uint64_t> pieces(job.pieces());
-    for (std::size_t i = 0; i < pieces.size(); ++i) pieces[i] = i;
-    if (seed != 0) std::shuffle(pieces.begin(), pieces.end(), random);
-    for (const std::uint64_t piece : pieces) job.run(piece);
-  } while (job.advance());
 }
 
 class NoMemory final : public library::MappedMemory {

@@ -342,6 +342,55 @@ def transforms():
            torch.hann_window(64))
 
 
+def sparse_matrices():
+    """By cuSPARSE. Where a result is a tensor that PyTorch makes first, or is a sparse one's new pattern, kernels of PyTorch's own come before and behind it."""
+    pattern = torch.rand(30, 20) < 0.3
+    for dtype in (torch.float, torch.double, torch.cfloat, torch.cdouble):
+        name = str(dtype)[6:]
+        wide = (torch.randn(30, 20, dtype=dtype) * pattern).to_sparse_csr()
+        rows, blocks = narrow(wide), narrow(wide.to_dense().to_sparse_bsr((5, 5)))
+        x, dense = torch.randn(20, dtype=dtype), torch.randn(20, 7, dtype=dtype)
+        triangle = torch.randn(20, 20, dtype=dtype).tril() + 5 * torch.eye(20, dtype=dtype)
+        for indices, matrix in (("64-bit", wide), ("32-bit", rows)):
+            same(f"CSR matrix times vector, {indices} indices, {name}", torch.mv, matrix, x)
+            same(f"addmm of a CSR matrix, {indices} indices, {name}", torch.addmm, torch.randn(30, 7, dtype=dtype), matrix, dense)
+        same(f"addmv of a CSR matrix {name}", torch.addmv, torch.randn(30, dtype=dtype), rows, x)
+        same(f"addmv of a BSR matrix {name}", torch.addmv, torch.randn(30, dtype=dtype), blocks, x)
+        same(f"sum of CSR matrices {name}", added, rows, narrow((torch.randn(30, 20, dtype=dtype) * pattern.flip(0)).to_sparse_csr()))
+        same(f"sampled_addmm {name}", sampled, rows, torch.randn(30, 5, dtype=dtype), torch.randn(5, 20, dtype=dtype))
+        same(f"triangular_solve, CSR, {name}", lambda a, b: torch.triangular_solve(b, a, upper=False).solution, narrow(triangle.to_sparse_csr()), dense)
+        same(f"triangular_solve, CSR, transposed, unit diagonal, {name}", lambda a, b: torch.triangular_solve(b, a, upper=False, transpose=True, unitriangular=True).solution,
+             narrow(triangle.to_sparse_csr()), dense)
+        same(f"triangular_solve, CSR, upper, one right side, {name}", lambda a, b: torch.triangular_solve(b, a, upper=True).solution,
+             narrow(triangle.T.contiguous().to_sparse_csr()), dense[:, :1].contiguous())
+        same(f"triangular_solve, BSR, one right side, {name}", lambda a, b: torch.triangular_solve(b, a, upper=False).solution, narrow(triangle.to_sparse_bsr((5, 5))),
+             dense[:, :1].contiguous())
+    square = torch.randn(20, 20) * (torch.rand(20, 20) < 0.3)
+    kernel("torch.sparse.mm, CSR by dense", torch.sparse.mm, square.to_sparse_csr(), torch.randn(20, 7))
+    kernel("torch.sparse.mm, COO by dense", torch.sparse.mm, square.to_sparse_coo(), torch.randn(20, 7))
+    kernel("COO matrix times vector", torch.mv, square.to_sparse_coo(), torch.randn(20))
+    kernel("CSR by CSR", lambda a, b: (a @ b).to_dense(), square.to_sparse_csr(), square.T.to_sparse_csr())
+    kernel("COO by COO", lambda a, b: torch.sparse.mm(a, b).to_dense(), square.to_sparse_coo(), square.T.to_sparse_coo())
+    kernel("addmm of a BSR matrix", torch.addmm, torch.randn(20, 7), square.to_sparse_bsr((5, 5)), torch.randn(20, 7))
+    kernel("dense to CSR", lambda t: t.to_sparse_csr().to_dense(), square)
+    kernel("CSR to dense", lambda t: t.to_dense(), square.to_sparse_csr())
+
+
+def narrow(matrix):
+    """With 32-bit indices."""
+    make = torch.sparse_bsr_tensor if matrix.layout == torch.sparse_bsr else torch.sparse_csr_tensor
+    return make(matrix.crow_indices().int(), matrix.col_indices().int(), matrix.values(), matrix.shape)
+
+
+def added(a, b):
+    return torch.add(a, b, alpha=2).cpu().to_dense()
+
+
+def sampled(pattern, a, b):
+    result = torch.sparse_csr_tensor(pattern.crow_indices(), pattern.col_indices(), pattern.values().clone(), pattern.shape)
+    return torch.sparse.sampled_addmm(pattern, a, b, beta=0.5, out=result).cpu().to_dense()
+
+
 def gradient_of_fft(signal, gradient):
     signal = signal.detach().requires_grad_()
     return torch.autograd.grad(torch.fft.fft(signal), signal, gradient)[0]
@@ -408,7 +457,7 @@ def main():
     options = parser.parse_args()
     figures["resident_after_import_mib"] = resident()
     torch.manual_seed(0)
-    for part in (devices, memory, products, convolutions, transforms, attention, kernels):
+    for part in (devices, memory, products, convolutions, transforms, sparse_matrices, attention, kernels):
         try:
             part()
         except Exception:  # noqa: BLE001

@@ -40,7 +40,7 @@ class Coverage(unittest.TestCase):
         self.assertEqual(report["schema"], 1)
         tested = set((ROOT / "schemas/api/tested.txt").read_text().splitlines()[1:])
         files = {"libcudart.so.13": "cudart.toml", "libcublas.so.13": "cublas.toml", "libcublasLt.so.13": "cublaslt.toml",
-                 "libcudnn.so.9": "cudnn.toml", "libcufft.so.12": "cufft.toml", "libcurand.so.10": "curand.toml", "libcuda.so.1": "cuda.toml"}
+                 "libcudnn.so.9": "cudnn.toml", "libcufft.so.12": "cufft.toml", "libcurand.so.10": "curand.toml", "libcusparse.so.12": "cusparse.toml", "libcuda.so.1": "cuda.toml"}
         self.assertEqual([library["library"] for library in report["libraries"]], list(files))
         for library in report["libraries"]:
             exported, served = described(files[library["library"]])
@@ -59,7 +59,7 @@ class Coverage(unittest.TestCase):
         self.assertNotIn("cudaMalloc", names)
 
     def test_a_library_that_is_none(self):
-        answer = rouse("libcusparse.so.12")
+        answer = rouse("libcutensor.so.2")
         self.assertEqual(answer.returncode, 2)
         self.assertIn("libcublasLt.so.13", answer.stderr)
 

@@ -46,7 +46,7 @@ cuDNN by way of OpenBLAS, cuFFT by pocketfft. For machines that have no GPU.")
 set(CPACK_DEBIAN_CLIENT_PACKAGE_NAME rouse-client)
 set(CPACK_DEBIAN_CLIENT_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_CLIENT_DESCRIPTION "CUDA libraries of programs that use a Rouse pool
-libcudart.so.13, libcublas.so.13, libcudnn.so.9, libcufft.so.12, libcurand.so.10 and their like, which
+libcudart.so.13, libcublas.so.13, libcudnn.so.9, libcufft.so.12, libcurand.so.10, libcusparse.so.12 and their like, which
 forward to the pool; in a folder of their own, that programs are led to by
 rouse run. They replace none of NVIDIA's for other programs.")
 

@@ -29,6 +29,8 @@ class LibraryWork final : public Work {
     if (context.dead() == CudaError::success) {
       try {
         job_->run(piece);
+      } catch (const library::Failure& failure) {
+        context.fault(failure.code, failure.what());
       } catch (const std::exception& failure) {
         context.fault(CudaError::memoryAllocation, std::string("a library's call: ") + failure.what());
       }
@@ -47,6 +49,9 @@ class LibraryWork final : public Work {
       auto work = std::make_shared<LibraryWork>(std::move(job_), stream_);
       context.pool.submit(work, work->helpers());
       return true;
+    } catch (const library::Failure& failure) {
+      context.fault(failure.code, failure.what());
+      return false;
     } catch (const std::exception& failure) {
       context.fault(CudaError::memoryAllocation, std::string("a library's call: ") + failure.what());
       return false;

@@ -11,6 +11,7 @@
 #include "server/library/cpu/lt_matmul.h"
 #include "server/library/cpu/lt_transform.h"
 #include "server/library/cpu/rand/job.h"
+#include "server/library/cpu/sparse/job.h"
 
 namespace rouse::library::cpu {
 namespace {
@@ -77,6 +78,12 @@ Result<std::unique_ptr<Job>> prepare(std::uint32_t library, std::uint32_t functi
     rand::Stretch stretches[rand::kMostStretches];
     if (function != rand::kGenerateFunction || !rand::takeApart(parameters, generation, stretches)) return Error{CudaError::invalidValue, "no generation of cuRAND"};
     return makeNumbers(generation, std::span(stretches, generation.stretches));
+  }
+  if (library == sparse::kLibrary) {
+    sparse::Call call;
+    if (parameters.size() != sizeof call) return Error{CudaError::invalidValue, "no call of cuSPARSE"};
+    std::memcpy(&call, parameters.data(), sizeof call);
+    return makeSparse(static_cast<sparse::Function>(function), call, memory);
   }
   return Error{CudaError::notSupported, "library " + std::to_string(library) + " is not served on the CPU device"};
 }

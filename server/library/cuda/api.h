@@ -11,6 +11,7 @@
 #include "server/library/cuda/fft_calls.h"
 #include "server/library/cuda/rand_calls.h"
 #include "server/library/cuda/real_libraries.h"
+#include "server/library/cuda/sparse_calls.h"
 
 namespace rouse::library::cuda {
 
@@ -50,7 +51,7 @@ struct LtApi {
 };
 
 struct Handle {
-  cublasHandle_t handle = nullptr;  // none: only cuFFT or cuRAND has been called with it
+  cublasHandle_t handle = nullptr;  // none: only others or cuRAND have been called with it
   cudaStream_t stream = nullptr;
   // As it is set in the library; what a fresh handle has.
   cublasPointerMode_t pointerMode = CUBLAS_POINTER_MODE_HOST;
@@ -68,6 +69,9 @@ struct Handle {
   FftPlans transforms;
   RandGenerators generators;
   std::vector<Workspace> areas;  // of cuFFT and cuRAND; the largest is the last; what is queued works in the others
+  cusparseHandle_t sparse = nullptr;  // from the first call on
+  bool sparseHasStream = false;        // and that is `stream`
+  std::vector<Workspace> ofSparse[kSparseMemories];  // as of transforms
   std::unordered_set<std::uint64_t> known;  // kinds of calls
 };
 

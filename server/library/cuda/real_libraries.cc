@@ -141,6 +141,18 @@ Result<std::unique_ptr<RandApi>> loadRand() {
   return api;
 }
 
+Result<std::unique_ptr<SparseApi>> loadSparse() {
+  auto library = open(kSparseVariable, "libcusparse.so.12", "cuSPARSE");
+  if (!library) return library.error();
+  auto api = std::make_unique<SparseApi>();
+  std::string missing;
+#define ROUSE_SPARSE_FIND(name) find(*library, #name, api->name, missing);
+  ROUSE_SPARSE_NAMES(ROUSE_SPARSE_FIND)
+#undef ROUSE_SPARSE_FIND
+  if (!missing.empty()) return lacks("libcusparse.so.12", missing);
+  return api;
+}
+
 // A scalar as the library takes it: its address in the device's memory, or that of a copy here. The copy is aligned as any of its types must be: a
 // cuDoubleComplex is to 16 bytes (vector_types.h), so that the library may load it in one piece, which ends the process where it is not. In a call as it
 // travels a scalar lies at any multiple of 8.
@@ -227,6 +239,7 @@ constexpr std::size_t kMostKinds = 16384;
 }  // namespace
 
 std::uint64_t kindOf(std::uint32_t library, std::uint32_t function, std::span<const std::byte> parameters, std::initializer_list<AddressRange> windows) {
+  if (library == sparse::kLibrary && waitsForDevice(static_cast<sparse::Function>(function))) return 0;
   // Each step is a permutation of 64 bits (the finalizer of SplitMix64), so that equal sums of different calls are as rare as of random numbers.
   const auto mixed = [](std::uint64_t sum, std::uint64_t word) {
     sum = (sum ^ word) + 0x9e3779b97f4a7c15;
@@ -275,6 +288,9 @@ void RealLibraries::end() {
     if (fft_.there()) each->transforms.destroy(*fft_);
     if (rand_.there()) each->generators.destroy(*rand_);
     for (const Workspace& area : each->areas) memory_->give(area.address, area.bytes);
+    if (each->sparse != nullptr) sparse_->cusparseDestroy(each->sparse);
+    for (const auto& areas : each->ofSparse)
+      for (const Workspace& area : areas) memory_->give(area.address, area.bytes);
     if (each->dnn != nullptr) dnn_->cudnnDestroy(each->dnn);
     if (each->own.bytes != 0) memory_->give(each->own.address, each->own.bytes);
     for (const Workspace& larger : each->larger) memory_->give(larger.address, larger.bytes);
@@ -285,9 +301,15 @@ void RealLibraries::end() {
 
 Result<Handle*> RealLibraries::take(CUstream_st* stream, std::uint32_t library) {
   Handle* handle = nullptr;
-  // Who only transforms, or draws numbers, needs no cuBLAS, whose handle takes time and device memory.
-  const bool blas = library != fft::kLibrary && library != rand::kLibrary;
-  if (const Status loaded = blas ? blas_.load(loadBlas) : library == rand::kLibrary ? rand_.load(loadRand) : fft_.load(loadFft); !loaded) return loaded.error();
+  // Who only transforms, or draws numbers,, say, needs no cuBLAS, whose handle takes time and device memory.
+  const bool blas = library != fft::kLibrary && library != rand::kLibrary && library != sparse::kLibrary;
+  if (library == fft::kLibrary) {
+    if (const Status loaded = library == rand::kLibrary ? rand_.load(loadRand) : fft_.load(loadFft); !loaded) return loaded.error();
+  } else if (library == sparse::kLibrary) {
+    if (const Status loaded = sparse_.load(loadSparse); !loaded) return loaded.error();
+  } else if (const Status loaded = blas_.load(loadBlas); !loaded) {
+    return loaded.error();
+  }
   {
     const std::lock_guard lock(mutex_);
     if (!free_.empty()) {
@@ -301,7 +323,7 @@ Result<Handle*> RealLibraries::take(CUstream_st* stream, std::uint32_t library) 
   }
   handle->stream = stream;
   handle->workspace = handle->workspaceBytes = 0;
-  handle->blasHasStream = handle->dnnHasStream = false;  // another stream may be where an ended one was
+  handle->blasHasStream = handle->dnnHasStream = handle->sparseHasStream = false;  // another stream may be where an ended one was
   handle->transforms.forgetStreams();
   handle->generators.forgetStreams();
   if (blas) {
@@ -337,6 +359,7 @@ void RealLibraries::give(Handle* handle) {
 bool RealLibraries::known(const Handle& handle, std::uint64_t kind) const { return handle.known.contains(kind); }
 
 void RealLibraries::knows(Handle& handle, std::uint64_t kind) const {
+  if (kind == 0) return;
   if (handle.known.size() == kMostKinds) handle.known.clear();
   handle.known.insert(kind);
 }
@@ -364,28 +387,16 @@ Status RealLibraries::call(Handle& handle, std::uint32_t library, std::uint32_t 
     if (copied(transform) && function == fft::kTransformFunction) return callFft(handle, transform);
   } else if (library == rand::kLibrary && function == rand::kGenerateFunction) {
     return callRand(handle, parameters);
+  } else if (library == sparse::kLibrary) {
+    sparse::Call call;
+    if (copied(call) && function < sparse::kFunctionCount) return callSparse(handle, static_cast<sparse::Function>(function), call);
   }
   return Error{CudaError::notSupported, "library " + std::to_string(library) + ", function " + std::to_string(function) + ": not served"};
 }
 
-Result<std::uint64_t> RealLibraries::workArea(Handle& handle, const char* product, std::uint64_t bytes) {
-  std::vector<Workspace>& areas = handle.areas;
-  if (!areas.empty() && areas.back().bytes >= bytes) return areas.back().address;
-  const std::string asked = std::string(product) + "'s work area of " + std::to_string(bytes) + " bytes: ";
-  if (!memory_) return Error{CudaError::memoryAllocation, asked + "none is given"};
-  // So that there are few of them, each is at least twice as large, where there is so much.
-  const std::uint64_t twice = areas.empty() ? 0 : 2 * areas.back().bytes;
-  std::uint64_t wanted = std::max(bytes, twice);
-  auto taken = memory_->take(wanted);
-  if (!taken && wanted > bytes) taken = memory_->take(wanted = bytes);
-  if (!taken) return Error{taken.error().code, asked + taken.error().message};
-  areas.push_back({*taken, wanted});
-  return *taken;
-}
-
 Status RealLibraries::callFft(Handle& handle, const fft::Transform& transform) {
   if (const Status loaded = fft_.load(loadFft); !loaded) return loaded;
-  return handle.transforms.run(*fft_, handle.stream, transform, [&](std::uint64_t bytes) { return workArea(handle, "cuFFT", bytes); });
+  return handle.transforms.run(*fft_, handle.stream, transform, [&](std::uint64_t bytes) { return areaOf(handle.areas, bytes, "cuFFT's work area"); });
 }
 
 Status RealLibraries::callRand(Handle& handle, std::span<const std::byte> parameters) {
@@ -394,7 +405,38 @@ Status RealLibraries::callRand(Handle& handle, std::span<const std::byte> parame
   if (!rand::takeApart(parameters, generation, stretches)) return Error{CudaError::invalidValue, "no generation of cuRAND"};
   if (const Status loaded = rand_.load(loadRand); !loaded) return loaded;
   return handle.generators.run(*rand_, handle.stream, generation, std::span(stretches, generation.stretches),
-                               [&](std::uint64_t bytes) { return workArea(handle, "cuRAND", bytes); });
+                               [&](std::uint64_t bytes) { return areaOf(handle.areas, bytes, "cuRAND's work area"); });
+}
+
+Status RealLibraries::callSparse(Handle& handle, sparse::Function function, const sparse::Call& call) {
+  if (const Status loaded = sparse_.load(loadSparse); !loaded) return loaded;
+  if (handle.sparse == nullptr) {
+    if (const cusparseStatus_t status = sparse_->cusparseCreate(&handle.sparse); status != CUSPARSE_STATUS_SUCCESS) {
+      handle.sparse = nullptr;
+      return Error{CudaError::memoryAllocation, std::string("cusparseCreate: ") + sparse_->cusparseGetErrorName(status)};
+    }
+  }
+  if (!handle.sparseHasStream) {
+    if (const cusparseStatus_t status = sparse_->cusparseSetStream(handle.sparse, handle.stream); status != CUSPARSE_STATUS_SUCCESS)
+      return Error{errorOf(status), std::string("cusparseSetStream: ") + sparse_->cusparseGetErrorName(status)};
+    handle.sparseHasStream = true;
+  }
+  return runSparse(*sparse_, handle.sparse, function, call,
+                   [&](std::uint64_t bytes, int which) { return areaOf(handle.ofSparse[which], bytes, "cuSPARSE's memory to work in"); });
+}
+
+Result<std::uint64_t> RealLibraries::areaOf(std::vector<Workspace>& areas, std::uint64_t bytes, const char* what) {
+  if (!areas.empty() && areas.back().bytes >= bytes) return areas.back().address;
+  const std::string message = std::string(what) + " of " + std::to_string(bytes) + " bytes: ";
+  if (!memory_) return Error{CudaError::memoryAllocation, message + "none is given"};
+  // So that there are few of them, each is at least twice as large, where there is so much.
+  const std::uint64_t twice = areas.empty() ? 0 : 2 * areas.back().bytes;
+  std::uint64_t wanted = std::max(bytes, twice);
+  auto taken = memory_->take(wanted);
+  if (!taken && wanted > bytes) taken = memory_->take(wanted = bytes);
+  if (!taken) return Error{taken.error().code, message + taken.error().message};
+  areas.push_back({*taken, wanted});
+  return *taken;
 }
 
 Status RealLibraries::callBlas(Handle& handle, blas::Function function, const blas::Call& call) {

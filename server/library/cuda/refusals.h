@@ -6,6 +6,7 @@
 #include <cudnn.h>
 #include <cufft.h>
 #include <curand.h>
+#include <cusparse.h>
 
 #include <algorithm>
 #include <string>
@@ -77,6 +78,26 @@ constexpr CudaError errorOf(cufftResult result) {
     case CUFFT_SETUP_FAILED:
       return CudaError::initializationError;
     default:  // CUFFT_EXEC_FAILED, _INTERNAL_ERROR
+      return CudaError::unknown;
+  }
+}
+
+constexpr CudaError errorOf(cusparseStatus_t status) {
+  switch (status) {
+    case CUSPARSE_STATUS_SUCCESS:
+      return CudaError::success;
+    case CUSPARSE_STATUS_INVALID_VALUE:
+      return CudaError::invalidValue;
+    case CUSPARSE_STATUS_NOT_SUPPORTED:
+    case CUSPARSE_STATUS_ARCH_MISMATCH:
+    case CUSPARSE_STATUS_MATRIX_TYPE_NOT_SUPPORTED:
+      return CudaError::notSupported;
+    case CUSPARSE_STATUS_ALLOC_FAILED:
+    case CUSPARSE_STATUS_INSUFFICIENT_RESOURCES:
+      return CudaError::memoryAllocation;
+    case CUSPARSE_STATUS_NOT_INITIALIZED:
+      return CudaError::initializationError;
+    default:  // CUSPARSE_STATUS_EXECUTION_FAILED, _MAPPING_ERROR, _INTERNAL_ERROR, _ZERO_PIVOT
       return CudaError::unknown;
   }
 }
