@@ -355,7 +355,7 @@ TEST_CASE_METHOD(Transforms, "properties, of plans and of the library", "[fft]")
 
 TEST_CASE_METHOD(Transforms, "unsupported names of cuFFT say so, and are counted", "[fft]") {
   int unsupported = 0;
-  for (std::uint32_t id = api::kCufftNames; id < api::kCudaNames; ++id) {
+  for (std::uint32_t id = api::kCufftNames; id < api::kCusolverNames; ++id) {
     if (api::kAllSupported[id]) continue;
     const std::string name(api::kAllNames[id]);
     CAPTURE(name);

@@ -40,7 +40,9 @@ class Coverage(unittest.TestCase):
         self.assertEqual(report["schema"], 1)
         tested = set((ROOT / "schemas/api/tested.txt").read_text().splitlines()[1:])
         files = {"libcudart.so.13": "cudart.toml", "libcublas.so.13": "cublas.toml", "libcublasLt.so.13": "cublaslt.toml",
-                 "libcudnn.so.9": "cudnn.toml", "libcufft.so.12": "cufft.toml", "libcuda.so.1": "cuda.toml"}
+                 "libcudnn.so.9": "cudnn.toml", "libcufft.so.12": "cufft.toml",
+                 "libcusolver.so.12": "cusolver.toml",
+                 "libcuda.so.1": "cuda.toml"}
         self.assertEqual([library["library"] for library in report["libraries"]], list(files))
         for library in report["libraries"]:
             exported, served = described(files[library["library"]])
@@ -52,7 +54,7 @@ class Coverage(unittest.TestCase):
     def test_markdown(self):
         lines = rouse().stdout.splitlines()
         self.assertEqual(lines[0], "| library | exported | implemented | tested |")
-        self.assertEqual(len(lines), 8)
+        self.assertEqual(len(lines), 9)
         names = rouse("--names", "libcublas.so.13").stdout
         self.assertIn("| `cublasSgemm_v2` | yes | yes |", names)
         self.assertIn("| `cublasXtCgemm` | no | no |", names)

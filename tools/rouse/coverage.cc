@@ -24,7 +24,8 @@ constexpr Library kLibraries[] = {{"libcudart.so.13", 0, api::kApiNameCount},
                                   {"libcublas.so.13", api::kCublasNames, api::kCublasltNames},
                                   {"libcublasLt.so.13", api::kCublasltNames, api::kCudnnNames},
                                   {"libcudnn.so.9", api::kCudnnNames, api::kCufftNames},
-                                  {"libcufft.so.12", api::kCufftNames, api::kCudaNames},
+                                  {"libcufft.so.12", api::kCufftNames, api::kCusolverNames},
+                                  {"libcusolver.so.12", api::kCusolverNames, api::kCudaNames},
                                   {"libcuda.so.1", api::kCudaNames, api::kAllNameCount}};
 
 bool tested(std::string_view name) { return std::ranges::binary_search(api::kTestedNames, name); }

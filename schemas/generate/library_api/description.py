@@ -1,23 +1,27 @@
-"""Reads a library's description (schemas/api/cublas.toml, cublaslt.toml, cudnn.toml, cufft.toml, cuda.toml): parses, checks, and says what is wrong with it."""
+"""Reads a library's description (schemas/api/cublas.toml, cublaslt.toml, cudnn.toml, cufft.toml, cusolver.toml, cuda.toml): parses, checks, and says what is wrong with it."""
 
 import re
 import tomllib
 from dataclasses import dataclass, field
 
-RETURNS = ("cublasStatus_t", "cudnnStatus_t", "cufftResult", "CUresult", "size_t", "const char*", "const char *", "void", "unsigned", "int", "float", "double", "cuComplex",
+RETURNS = ("cublasStatus_t", "cudnnStatus_t", "cufftResult", "CUresult",
+           "cusolverStatus_t",
+           "size_t", "const char*", "const char *", "void", "unsigned", "int", "float", "double", "cuComplex",
            "cuDoubleComplex")
 # What a refused call of a name without a status can return.
 REFUSALS = {"cublasStatus_t": "int", "cudnnStatus_t": "int", "cufftResult": "int", "CUresult": "int", "void": "void", "float": "float", "double": "double", "int": "int",
+            "cusolverStatus_t": "int",
             "cuComplex": "cuComplex", "cuDoubleComplex": "cuDoubleComplex"}
 # ...NOT_SUPPORTED of the statuses; the libraries' headers cannot be included where their functions are declared without parameters.
-NOT_SUPPORTED = {"cublasStatus_t": 15, "cudnnStatus_t": 3000, "cufftResult": 16, "CUresult": 801}
+NOT_SUPPORTED = {"cublasStatus_t": 15, "cudnnStatus_t": 3000, "cufftResult": 16, "CUresult": 801,
+                 "cusolverStatus_t": 9}
 
 # What an entry point of the driver makes sure of first.
 NEEDS = ("nothing", "driver", "context")
 # Of names that are exported again for programs with per-thread default streams.
 VARIANTS = ("ptsz", "ptds")
 
-_PROTOTYPE = re.compile(r"(?P<returns>[A-Za-z_][\w ]*?[ *]+)(?P<name>(?:cublas|cudnn|cufft|cu[A-Z])\w+)\((?P<parameters>.*)\)")
+_PROTOTYPE = re.compile(r"(?P<returns>[A-Za-z_][\w ]*?[ *]+)(?P<name>(?:cublas|cudnn|cufft|cusolver|cu[A-Z])\w+)\((?P<parameters>.*)\)")
 _PARAMETER = re.compile(r"(?P<type>.*?[\s*])(?P<name>\w+)(?P<array>\[\])?")
 
 
