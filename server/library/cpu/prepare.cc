@@ -9,6 +9,7 @@
 #include "server/library/cpu/fft/job.h"
 #include "server/library/cpu/lt_matmul.h"
 #include "server/library/cpu/lt_transform.h"
+#include "server/library/cpu/solver/job.h"
 
 namespace rouse::library::cpu {
 namespace {
@@ -69,6 +70,12 @@ Result<std::unique_ptr<Job>> prepare(std::uint32_t library, std::uint32_t functi
     if (function != fft::kTransformFunction || parameters.size() != sizeof transform) return Error{CudaError::invalidValue, "no transform of cuFFT"};
     std::memcpy(&transform, parameters.data(), sizeof transform);
     return makeTransform(transform);
+  }
+  if (library == solver::kLibrary) {
+    solver::Call call;
+    if (function >= solver::kFunctionCount || parameters.size() != sizeof call) return Error{CudaError::invalidValue, "no call of cuSOLVER"};
+    std::memcpy(&call, parameters.data(), sizeof call);
+    return makeSolver(static_cast<solver::Function>(function), call, memory);
   }
   return Error{CudaError::notSupported, "library " + std::to_string(library) + " is not served on the CPU device"};
 }
