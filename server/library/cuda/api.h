@@ -10,6 +10,7 @@
 #include "server/library/cuda/dnn_calls.h"
 #include "server/library/cuda/fft_calls.h"
 #include "server/library/cuda/real_libraries.h"
+#include "server/library/cuda/solver_calls.h"
 
 namespace rouse::library::cuda {
 
@@ -49,7 +50,7 @@ struct LtApi {
 };
 
 struct Handle {
-  cublasHandle_t handle = nullptr;  // none: only cuFFT has been called with it
+  cublasHandle_t handle = nullptr;  // none: only libraries that need none have been called with it
   cudaStream_t stream = nullptr;
   // As it is set in the library; what a fresh handle has.
   cublasPointerMode_t pointerMode = CUBLAS_POINTER_MODE_HOST;
@@ -66,6 +67,8 @@ struct Handle {
   DnnPlans plans;
   FftPlans transforms;
   std::vector<Workspace> ofTransforms;  // the largest is the last; what is queued works in the others
+  SolverHandle solver;
+  std::vector<Workspace> ofSolver;  // in the same way
   std::unordered_set<std::uint64_t> known;  // kinds of calls
 };
 

@@ -129,6 +129,23 @@ Result<std::unique_ptr<FftApi>> loadFft() {
   return api;
 }
 
+Result<std::unique_ptr<SolverApi>> loadSolver() {
+  auto library = open(kSolverVariable, "libcusolver.so.12", "cuSOLVER");
+  if (!library) return library.error();
+  auto api = std::make_unique<SolverApi>();
+  std::string missing;
+#define ROUSE_SOLVER_CALL(name, ...)
+#define ROUSE_SOLVER_NAME(name) find(*library, #name, api->name, missing);
+  ROUSE_SOLVER_OWN_NAMES(ROUSE_SOLVER_NAME)
+#include "server/library/cuda/solver_calls.inc"
+  if (!missing.empty()) return lacks("libcusolver.so.12", missing);
+  ROUSE_SOLVER_NAME(cusolverDnSetMathMode)
+  ROUSE_SOLVER_NAME(cusolverDnSetEmulationStrategy)
+#undef ROUSE_SOLVER_CALL
+#undef ROUSE_SOLVER_NAME
+  return api;
+}
+
 // A scalar as the library takes it: its address in the device's memory, or that of a copy here. The copy is aligned as any of its types must be: a
 // cuDoubleComplex is to 16 bytes (vector_types.h), so that the library may load it in one piece, which ends the process where it is not. In a call as it
 // travels a scalar lies at any multiple of 8.
@@ -254,6 +271,8 @@ void RealLibraries::end() {
     each->plans = {};
     if (fft_.there()) each->transforms.destroy(*fft_);
     for (const Workspace& area : each->ofTransforms) memory_->give(area.address, area.bytes);
+    if (solver_.there()) each->solver.destroy(*solver_);
+    for (const Workspace& area : each->ofSolver) memory_->give(area.address, area.bytes);
     if (each->dnn != nullptr) dnn_->cudnnDestroy(each->dnn);
     if (each->own.bytes != 0) memory_->give(each->own.address, each->own.bytes);
     for (const Workspace& larger : each->larger) memory_->give(larger.address, larger.bytes);
@@ -264,9 +283,13 @@ void RealLibraries::end() {
 
 Result<Handle*> RealLibraries::take(CUstream_st* stream, std::uint32_t library) {
   Handle* handle = nullptr;
-  // Who only transforms needs no cuBLAS, whose handle takes time and device memory.
-  const bool blas = library != fft::kLibrary;
-  if (const Status loaded = blas ? blas_.load(loadBlas) : fft_.load(loadFft); !loaded) return loaded.error();
+  // Who only transforms needs no cuBLAS, whose handle takes time and device memory; cuSOLVER has one of its own.
+  const bool blas = library != fft::kLibrary && library != solver::kLibrary;
+  Status loaded;
+  if (library == fft::kLibrary) loaded = fft_.load(loadFft);
+  else if (library == solver::kLibrary) loaded = solver_.load(loadSolver);
+  else loaded = blas_.load(loadBlas);
+  if (!loaded) return loaded.error();
   {
     const std::lock_guard lock(mutex_);
     if (!free_.empty()) {
@@ -282,6 +305,7 @@ Result<Handle*> RealLibraries::take(CUstream_st* stream, std::uint32_t library) 
   handle->workspace = handle->workspaceBytes = 0;
   handle->blasHasStream = handle->dnnHasStream = false;  // another stream may be where an ended one was
   handle->transforms.forgetStreams();
+  handle->solver.forgetStream();
   if (blas) {
     if (const Status ready = readyBlas(*handle); !ready) {
       give(handle);
@@ -340,25 +364,37 @@ Status RealLibraries::call(Handle& handle, std::uint32_t library, std::uint32_t 
   } else if (library == fft::kLibrary) {
     fft::Transform transform;
     if (copied(transform) && function == fft::kTransformFunction) return callFft(handle, transform);
+  } else if (library == solver::kLibrary) {
+    solver::Call call;
+    if (copied(call) && function < solver::kFunctionCount) return callSolver(handle, static_cast<solver::Function>(function), call);
   }
   return Error{CudaError::notSupported, "library " + std::to_string(library) + ", function " + std::to_string(function) + ": not served"};
 }
 
 Status RealLibraries::callFft(Handle& handle, const fft::Transform& transform) {
   if (const Status loaded = fft_.load(loadFft); !loaded) return loaded;
-  return handle.transforms.run(*fft_, handle.stream, transform, [&](std::uint64_t bytes) -> Result<std::uint64_t> {
-    std::vector<Workspace>& areas = handle.ofTransforms;
-    if (!areas.empty() && areas.back().bytes >= bytes) return areas.back().address;
-    if (!memory_) return Error{CudaError::memoryAllocation, "cuFFT's work area of " + std::to_string(bytes) + " bytes: none is given"};
-    // So that there are few of them, each is at least twice as large, where there is so much.
-    const std::uint64_t twice = areas.empty() ? 0 : 2 * areas.back().bytes;
-    std::uint64_t wanted = std::max(bytes, twice);
-    auto taken = memory_->take(wanted);
-    if (!taken && wanted > bytes) taken = memory_->take(wanted = bytes);
-    if (!taken) return Error{taken.error().code, "cuFFT's work area of " + std::to_string(bytes) + " bytes: " + taken.error().message};
-    areas.push_back({*taken, wanted});
-    return *taken;
-  });
+  return handle.transforms.run(*fft_, handle.stream, transform, [&](std::uint64_t bytes) { return workArea(handle.ofTransforms, bytes, "cuFFT"); });
+}
+
+Status RealLibraries::callSolver(Handle& handle, solver::Function function, const solver::Call& call) {
+  if (const Status loaded = solver_.load(loadSolver); !loaded) return loaded;
+  return handle.solver.run(*solver_, handle.stream, function, call, [&](std::uint64_t bytes) { return workArea(handle.ofSolver, bytes, "cuSOLVER"); });
+}
+
+Result<std::uint64_t> RealLibraries::workArea(std::vector<Workspace>& areas, std::uint64_t bytes, const char* what) {
+  const auto refused = [&](CudaError code, const std::string& why) {
+    return Error{code, std::string(what) + "'s work area of " + std::to_string(bytes) + " bytes: " + why};
+  };
+  if (!areas.empty() && areas.back().bytes >= bytes) return areas.back().address;
+  if (!memory_) return refused(CudaError::memoryAllocation, "none is given");
+  // So that there are few of them, each is at least twice as large, where there is so much.
+  const std::uint64_t twice = areas.empty() ? 0 : 2 * areas.back().bytes;
+  std::uint64_t wanted = std::max(bytes, twice);
+  auto taken = memory_->take(wanted);
+  if (!taken && wanted > bytes) taken = memory_->take(wanted = bytes);
+  if (!taken) return refused(taken.error().code, taken.error().message);
+  areas.push_back({*taken, wanted});
+  return *taken;
 }
 
 Status RealLibraries::callBlas(Handle& handle, blas::Function function, const blas::Call& call) {

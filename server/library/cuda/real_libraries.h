@@ -1,4 +1,4 @@
-// NVIDIA's cuBLAS, cuBLASLt, cuDNN and cuFFT, opened at run time: one binary runs with or without them. Their handles are one a stream at a time: cuBLAS's
+// NVIDIA's cuBLAS, cuBLASLt, cuDNN, cuFFT and cuSOLVER, opened at run time: one binary runs with or without them. Their handles are one a stream at a time: cuBLAS's
 // results depend on what else its handle does, and its own workspace is used in its stream's order.
 //
 // The calling thread has the GPU's context bound (its primary one, which the libraries use, too). Any thread, several at a time, but one at a time with one handle.
@@ -18,6 +18,7 @@
 #include "schemas/blas/lt_transform.h"
 #include "schemas/dnn/check.h"
 #include "schemas/fft/transform.h"
+#include "schemas/solver/functions.h"
 
 struct CUstream_st;
 
@@ -28,6 +29,7 @@ inline constexpr const char* kBlasVariable = "ROUSE_LIBCUBLAS";
 inline constexpr const char* kLtVariable = "ROUSE_LIBCUBLASLT";
 inline constexpr const char* kDnnVariable = "ROUSE_LIBCUDNN";
 inline constexpr const char* kFftVariable = "ROUSE_LIBCUFFT";
+inline constexpr const char* kSolverVariable = "ROUSE_LIBCUSOLVER";
 
 // Device memory for libraries to work in, beside any program's. Any thread.
 class WorkMemory {
@@ -54,11 +56,15 @@ struct LtApi;
 struct DnnApi;
 struct RecurrentApi;
 struct FftApi;
-struct Handle;  // of cuBLAS, and what is set in it; of cuDNN; and plans of cuFFT
+struct SolverApi;
+struct Handle;  // of cuBLAS, and what is set in it; of cuDNN; plans of cuFFT; of cuSOLVER
 
 // What a call is but for where its memory lies: its bytes, of which words that are addresses in `windows` count only as far as they are aligned. What a library does for the
 // first time for a call (make a plan, compile, load kernels) it has done for others of that kind.
 std::uint64_t kindOf(std::uint32_t library, std::uint32_t function, std::span<const std::byte> parameters, std::initializer_list<AddressRange> windows);
+
+// Whether a library's calls may wait for the GPU before they return, as an iteration does that ends by its numbers: they are made where nobody waits for them.
+constexpr bool mayWait(std::uint32_t library) { return library == solver::kLibrary; }
 
 // A library's functions, once they have been found. Who comes meanwhile waits for that library, and for no other.
 template <class Api>
@@ -122,6 +128,9 @@ class RealLibraries {
   Status callDnn(Handle& handle, std::span<const std::byte> parameters);
   Status callRecurrent(Handle& handle, std::span<const std::byte> parameters);
   Status callFft(Handle& handle, const fft::Transform& transform);
+  Status callSolver(Handle& handle, solver::Function function, const solver::Call& call);
+  // So many bytes of the handle's, `areas`, for what `what` names in messages.
+  Result<std::uint64_t> workArea(std::vector<Workspace>& areas, std::uint64_t bytes, const char* what);
   // Makes cuBLAS's own handle, in its stream.
   Status readyBlas(Handle& handle);
   // Makes cuDNN's own handle, in its stream.
@@ -137,6 +146,7 @@ class RealLibraries {
   Opened<DnnApi> dnn_;
   Opened<RecurrentApi> recurrent_;
   Opened<FftApi> fft_;
+  Opened<SolverApi> solver_;
   std::mutex mutex_;  // of what follows
   std::vector<std::unique_ptr<Handle>> all_;
   std::vector<Handle*> free_;
