@@ -342,6 +342,25 @@ def transforms():
            torch.hann_window(64))
 
 
+def linear_algebra():
+    """What of torch.linalg is no kernel of PyTorch's own, and that the rest ends with CUDA's error; linear_algebra.py does all of it."""
+    for dtype in (torch.float, torch.double, torch.cfloat, torch.cdouble):
+        name, a = str(dtype)[6:], torch.randn(24, 24, dtype=dtype)
+        by_columns = a.mT.contiguous().mT  # as cuSOLVER has it; what is not is copied by a kernel
+        check(f"lu_factor_ex {name}", lambda: lu(by_columns))
+        positive = a @ a.mH + 24 * torch.eye(24, dtype=dtype)
+        kernel(f"cholesky {name}", torch.linalg.cholesky, positive)
+        kernel(f"solve {name}", torch.linalg.solve, positive, a)
+        kernel(f"svdvals {name}", torch.linalg.svdvals, a)
+        kernel(f"eigvalsh {name}", torch.linalg.eigvalsh, positive)
+
+
+def lu(a):
+    packed, pivots, info = torch.linalg.lu_factor_ex(a.cuda())
+    p, lower, upper = torch.lu_unpack(packed.cpu(), pivots.cpu())
+    return agree(p @ lower @ upper, a) and info.item() == 0
+
+
 def gradient_of_fft(signal, gradient):
     signal = signal.detach().requires_grad_()
     return torch.autograd.grad(torch.fft.fft(signal), signal, gradient)[0]
@@ -408,7 +427,7 @@ def main():
     options = parser.parse_args()
     figures["resident_after_import_mib"] = resident()
     torch.manual_seed(0)
-    for part in (devices, memory, products, convolutions, transforms, attention, kernels):
+    for part in (devices, memory, products, convolutions, transforms, linear_algebra, attention, kernels):
         try:
             part()
         except Exception:  # noqa: BLE001
