@@ -152,7 +152,8 @@ Check check(Function function, const Call& call) {
   if (const Check sizes = checkSizes(function, call); sizes.verdict != Verdict::runs) return sizes;
   if ((info(function).verb == Verb::sytrf || info(function).verb == Verb::sytrs || info(function).verb == Verb::sytri) && call.pivots == 0 && call.n > 0)
     return unsupported("without pivots");
-  for (const Operand& operand : operandsOf(function, call).all()) {
+  const Operands operands = operandsOf(function, call);
+  for (const Operand& operand : operands.all()) {
     if (operand.spacing > kMostElements) return isWide(function) ? unsupported("a leading dimension above 2147483647") : invalid("a leading dimension");
     const bool isVector = operand.columns <= 1 && operand.spacing == operand.rows;
     if (!isVector && operand.spacing < std::max<std::int64_t>(operand.rows, 1)) return invalid("a leading dimension");
@@ -170,7 +171,8 @@ bool ranges(Function function, const Call& call, Ranges& found) {
     found.ranges[found.count++] = {operand, address, bytes, written, onHost};
     return true;
   };
-  for (const Operand& operand : operandsOf(function, call).all()) {
+  const Operands operands = operandsOf(function, call);
+  for (const Operand& operand : operands.all()) {
     const auto bytes = static_cast<std::uint64_t>(reachOf(operand));
     if (operand.arrays && operand.count > 0 && bytes != 0) {
       constexpr std::uint32_t kAddressBytes = 8;

@@ -1,11 +1,18 @@
 #include "schemas/solver/shapes.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace rouse::solver {
 namespace {
 
 constexpr std::uint32_t kAddressBytes = 8, kInfoBytes = 4;
+
+// From one matrix of a batch to the next, where they lie behind each other. More than there are addresses is no stride that check() lets through.
+std::int64_t behind(std::int64_t spacing, std::int64_t columns) {
+  std::int64_t stride = 0;
+  return __builtin_mul_overflow(spacing, columns, &stride) ? std::numeric_limits<std::int64_t>::max() : stride;
+}
 
 // Adds one operand after the other.
 class List {
@@ -186,7 +193,7 @@ Operands operandsOf(Function function, const Call& call) {
       list.reals("W", call.values, n);
       break;
     case Verb::syevBatched:
-      list.matrix("A", call.a, n, n, true, batch, call.a.spacing * n);
+      list.matrix("A", call.a, n, n, true, batch, behind(call.a.spacing, n));
       list.reals("W", call.values, n, batch, n);
       infos = batch;
       break;
@@ -218,10 +225,10 @@ Operands operandsOf(Function function, const Call& call) {
       if (vectors.right != 0) list.matrix("V", call.c, n, vectors.right, true);
       break;
     case Verb::gesvdjBatched:
-      list.matrix("A", call.a, m, n, true, batch, call.a.spacing * n);
+      list.matrix("A", call.a, m, n, true, batch, behind(call.a.spacing, n));
       list.reals("S", call.values, least, batch, least);
-      if (vectors.left != 0) list.matrix("U", call.b, m, vectors.left, true, batch, call.b.spacing * m);
-      if (vectors.right != 0) list.matrix("V", call.c, n, vectors.right, true, batch, call.c.spacing * n);
+      if (vectors.left != 0) list.matrix("U", call.b, m, vectors.left, true, batch, behind(call.b.spacing, m));
+      if (vectors.right != 0) list.matrix("V", call.c, n, vectors.right, true, batch, behind(call.c.spacing, n));
       infos = batch;
       break;
     case Verb::gesvda:

@@ -34,7 +34,8 @@ inline constexpr std::size_t kMostOperands = 8;
 struct Operands {
   std::array<Operand, kMostOperands> items;
   std::size_t count = 0;
-  std::span<const Operand> all() const { return {items.data(), count}; }
+  std::span<const Operand> all() const& { return {items.data(), count}; }
+  std::span<const Operand> all() const&& = delete;
 };
 
 // Of a call whose enumerations and dimensions have been checked.

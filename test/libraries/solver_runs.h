@@ -2,11 +2,14 @@
 // results, in long double.
 #pragma once
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <complex>
 #include <cstring>
+#include <span>
 #include <string>
 
 #include "schemas/solver/check.h"
@@ -113,20 +116,25 @@ inline double distance(const Exact& a, const Exact& b) {
   return static_cast<double>(most);
 }
 
-// A batch of matrices with gaps below their columns, or of vectors; bytes around and between are 0xA5.
+// A batch of matrices with gaps below their columns, or of vectors; bytes before and between are 0xA5, and what is behind the last may not even be read.
 template <class T>
 class Matrices {
  public:
   Matrices(Memory& memory, std::int64_t rows, std::int64_t columns, std::int64_t spacing, std::int64_t count = 1, std::int64_t stride = -1)
-      : rows_(rows), columns_(columns), spacing_(spacing), count_(count), stride_(stride >= 0 ? stride : spacing * columns),
-        values_(static_cast<std::size_t>(std::max<std::int64_t>((count - 1) * stride_ + columns * spacing, 1) + 2 * kAround)) {
-    std::memset(static_cast<void*>(values_.data()), 0xA5, values_.size() * sizeof(T));
-    before_ = values_;
+      : rows_(rows), columns_(columns), spacing_(spacing), count_(count), stride_(stride >= 0 ? stride : spacing * columns) {
     // Only what a call may name is the program's.
     const std::int64_t reach = rows == 0 || columns == 0 ? 0 : (count - 1) * stride_ + (columns - 1) * spacing + rows;
+    const std::size_t bytes = static_cast<std::size_t>(reach + kAround) * sizeof(T), page = 4096, pages = (bytes + page - 1) / page * page;
+    area_ = {static_cast<std::byte*>(::mmap(nullptr, pages + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)), pages + page};
+    REQUIRE(area_.data() != MAP_FAILED);
+    REQUIRE(::mprotect(area_.data(), pages, PROT_READ | PROT_WRITE) == 0);
+    values_ = {reinterpret_cast<T*>(area_.data() + pages - bytes), static_cast<std::size_t>(reach + kAround)};
+    std::memset(static_cast<void*>(values_.data()), 0xA5, bytes);
+    before_ = all();
     memory.ranges.push_back({address(), static_cast<std::uint64_t>(reach) * sizeof(T)});
   }
   Matrices(const Matrices&) = delete;
+  ~Matrices() { ::munmap(area_.data(), area_.size()); }
   std::uint64_t address(std::int64_t e = 0) const { return reinterpret_cast<std::uint64_t>(values_.data() + kAround + e * stride_); }
   Matrix matrix() const { return {.address = address(), .spacing = spacing_, .stride = stride_}; }
   T& at(std::int64_t i, std::int64_t j = 0, std::int64_t e = 0) { return values_[static_cast<std::size_t>(kAround + e * stride_ + j * spacing_ + i)]; }
@@ -143,19 +151,19 @@ class Matrices {
         if constexpr (kIsComplex<T>) at(i, j, e) = T(static_cast<real<T>>(value.real()), static_cast<real<T>>(value.imag()));
         else at(i, j, e) = static_cast<T>(value.real());
       }
-    before_ = values_;
+    before_ = all();
   }
   void fillRandom(unsigned seed) {
     std::mt19937 from(seed);
     for (std::int64_t e = 0; e < count_; ++e)
       for (std::int64_t j = 0; j < columns_; ++j)
         for (std::int64_t i = 0; i < rows_; ++i) at(i, j, e) = random<T>(from);
-    before_ = values_;
+    before_ = all();
   }
   // Nothing has been written but elements (i, j) of which may(i, j).
   template <class May>
   bool onlyWrote(May&& may) const {
-    std::vector<T> now = values_;
+    std::vector<T> now = all();
     for (std::int64_t e = 0; e < count_; ++e)
       for (std::int64_t j = 0; j < columns_; ++j)
         for (std::int64_t i = 0; i < rows_; ++i) {
@@ -166,12 +174,14 @@ class Matrices {
   }
   bool unchanged() const { return onlyWrote([](auto, auto) { return false; }); }
   bool onlyWrote() const { return onlyWrote([](auto, auto) { return true; }); }
-  const std::vector<T>& all() const { return values_; }
+  std::vector<T> all() const { return {values_.begin(), values_.end()}; }
 
  private:
   static constexpr std::int64_t kAround = 16;
   std::int64_t rows_, columns_, spacing_, count_, stride_;
-  std::vector<T> values_, before_;
+  std::span<std::byte> area_;
+  std::span<T> values_;
+  std::vector<T> before_;
 };
 
 inline auto prepare(Function function, const Call& call, const Memory& memory) {

@@ -75,7 +75,7 @@ void general(const Task& task) {
   const std::int64_t n = call.n;
   const bool vectors = call.otherJob == solver::kVectorsToo;
   if (n == 0) return tell(task, 0, 0);
-  std::vector<T> own = copied(at<const T>(call.a.address), n, n, call.a.spacing), right(vectors ? own.size() : 1);
+  std::vector<T> own = copied(at<const T>(call.a.address), n, n, call.a.spacing), right = matrixOf<T>(n, vectors ? n : 0);
   std::vector<C> values(static_cast<std::size_t>(n));
   std::int64_t info = n;
   if (allFinite(own)) {

@@ -82,13 +82,20 @@ std::int64_t factoriseSymmetric(const Task& task) {
     std::ranges::fill(own, notANumber<T>());
     singular = 1;
   }
-  // The other triangle is not the call's.
-  for (std::int64_t j = 0; j < call.n; ++j) {
-    const std::int64_t first = call.uplo == solver::Triangle::upper ? 0 : j, last = call.uplo == solver::Triangle::upper ? j + 1 : call.n;
-    std::copy(own.begin() + j * call.n + first, own.begin() + j * call.n + last, a + j * call.a.spacing + first);
-  }
+  copyTriangleBack(own, a, call.n, call.a.spacing, call.uplo);
   putPivots(task, pivots);
   return singular;
+}
+
+// A triangle that becomes another, in a copy.
+template <class T, class Change>
+std::int64_t changeTriangle(const Call& call, Change&& change) {
+  if (call.n == 0) return 0;
+  T* const a = at<T>(call.a.address);
+  std::vector<T> own = copied(a, call.n, call.n, call.a.spacing);
+  const int info = change(letter(call.uplo), toInt(call.n), own.data());
+  copyTriangleBack(own, a, call.n, call.a.spacing, call.uplo);
+  return info;
 }
 
 template <class T>
@@ -106,11 +113,13 @@ std::int64_t run(const Task& task, std::uint64_t entry) {
     case Verb::potrsBatched:
       return n == 0 || k == 0 ? 0 : lapack::potrs(uplo, n, k, a, lda, b, ldb);
     case Verb::potri:
-      return n == 0 ? 0 : lapack::potri(uplo, n, a, lda);
+      return changeTriangle<T>(call, [](char triangle, int size, T* own) { return lapack::potri(triangle, size, own, size); });
     case Verb::lauum:
-      return n == 0 ? 0 : lapack::lauum(uplo, n, a, lda);
+      return changeTriangle<T>(call, [](char triangle, int size, T* own) { return lapack::lauum(triangle, size, own, size); });
     case Verb::trtri:
-      return n == 0 ? 0 : lapack::trtri(uplo, call.diagonal == solver::Diagonal::unit ? 'U' : 'N', n, a, lda);
+      return changeTriangle<T>(call, [&](char triangle, int size, T* own) {
+        return lapack::trtri(triangle, call.diagonal == solver::Diagonal::unit ? 'U' : 'N', size, own, size);
+      });
     case Verb::getrf:
       return decompose<T>(task);
     case Verb::getrs:
@@ -125,7 +134,7 @@ std::int64_t run(const Task& task, std::uint64_t entry) {
     case Verb::sytrs:
       return n == 0 || k == 0 ? 0 : lapack::sytrs(uplo, n, k, a, lda, task.pivots.data(), b, ldb);
     default:
-      return n == 0 ? 0 : lapack::sytri(uplo, n, a, lda, task.pivots.data());
+      return changeTriangle<T>(call, [&](char triangle, int size, T* own) { return lapack::sytri(triangle, size, own, size, task.pivots.data()); });
   }
 }
 

@@ -77,8 +77,8 @@ Status takePivots(Task& task, bool blocks) {
   if (!all) return all.error();
   std::size_t pair = 0;
   for (std::size_t i = 0; i < all->size(); ++i) {
-    const std::int64_t pivot = (*all)[i], row = pivot < 0 && blocks ? -pivot : pivot;
-    if (pivot < -solver::kMostElements || row < 1 || row > task.call.n) return wrongPivot(task, i, pivot, "they are 1 to " + std::to_string(task.call.n));
+    const std::int64_t pivot = (*all)[i], row = pivot < 0 && blocks && pivot >= -solver::kMostElements ? -pivot : pivot;
+    if (row < 1 || row > task.call.n) return wrongPivot(task, i, pivot, "they are 1 to " + std::to_string(task.call.n));
     pair = pivot < 0 ? pair + 1 : 0;
     if (pair % 2 == 1 && (i + 1 == all->size() || (*all)[i + 1] > 0)) return wrongPivot(task, i, pivot, "it has no other of its block beside it");
     task.pivots.push_back(static_cast<std::int32_t>(pivot));
@@ -107,7 +107,8 @@ Status takeExchanges(Task& task, const MappedMemory& memory) {
 }
 
 Status takeAddresses(Task& task, const MappedMemory& memory) {
-  for (const solver::Operand& operand : solver::operandsOf(task.function, task.call).all()) {
+  const solver::Operands operands = solver::operandsOf(task.function, task.call);
+  for (const solver::Operand& operand : operands.all()) {
     if (!operand.arrays || operand.rows == 0 || operand.columns == 0) continue;
     if (static_cast<std::uint64_t>(operand.count) > kMostJobBytes / sizeof(std::uint64_t)) return refused(task, "a batch of " + std::to_string(operand.count));
     const auto bytes = static_cast<std::uint64_t>((operand.columns - 1) * operand.spacing + operand.rows) * operand.bytes;
@@ -157,8 +158,20 @@ double workingBytes(const Task& task) {
   const double complexes = solver::isComplex(type) ? 1 : 0;  // each is two real numbers
   double elements = 64 * (m + n);
   switch (task.verb()) {
+    case Verb::potri:
+    case Verb::lauum:
+    case Verb::trtri:
     case Verb::sytrf:
+    case Verb::sytri:
+    case Verb::sytrd:
+    case Verb::orgtr:
       elements += n * n;
+      break;
+    case Verb::geqrf:
+    case Verb::orgqr:
+    case Verb::gebrd:
+    case Verb::orgbr:
+      elements += m * n;
       break;
     case Verb::ormqr:
       elements += side * k;

@@ -69,7 +69,7 @@
   }                                                                                                                                                             \
   inline int sytri(char uplo, int n, T* a, int lda, const int* pivots) {                                                                                        \
     int info = 0;                                                                                                                                               \
-    std::vector<T> work(2 * static_cast<std::size_t>(n));                                                                                                       \
+    std::vector<T> work(2 * static_cast<std::size_t>(n) + 64);                                                                                                     \
     p##sytri_(&uplo, &n, a, &lda, pivots, work.data(), &info, 1);                                                                                               \
     return info;                                                                                                                                                \
   }                                                                                                                                                             \
@@ -113,7 +113,8 @@ int working(Call&& call) {
   // Told as a number of type T, which may be rounded down.
   const double told = static_cast<double>(std::real(best));
   length = static_cast<int>(std::min(std::ceil(told * 1.0001) + 1, 2147483647.0));
-  std::vector<T> work(static_cast<std::size_t>(length));
+  // And what is read behind its rows (task.h, matrixOf).
+  std::vector<T> work(static_cast<std::size_t>(length) + static_cast<std::size_t>(length) / 8 + 64);
   call(work.data(), &length, &info);
   return info;
 }

@@ -1,4 +1,4 @@
-// Q R, and what else is done by reflections. LAPACK changes what it reflects by, for a while: where that is the program's to read only, it is a copy.
+// Q R, and what else is done by reflections, in copies: LAPACK changes for a while what it reflects by, and OpenBLAS reads a little more than it is given.
 #include "server/library/cpu/cblas_calls.h"
 #include "server/library/cpu/solver/lapack.h"
 #include "server/library/cpu/solver/task.h"
@@ -9,46 +9,68 @@ namespace {
 using solver::Call;
 using solver::Verb;
 
+// What is reflected by: it is only read.
+template <class T>
+std::int64_t apply(const Task& task) {
+  const Call& call = task.call;
+  const std::int64_t side = call.side == solver::Side::left ? call.m : call.n;
+  const bool tridiagonal = task.verb() == Verb::ormtr;
+  const std::int64_t columns = tridiagonal ? side : call.k;
+  if (call.m == 0 || call.n == 0 || columns == 0 || (tridiagonal && side == 1)) return 0;
+  const std::vector<T> own = copied(at<const T>(call.a.address), side, columns, call.a.spacing);
+  const char from = letter(call.side), transpose = letter<T>(call.transpose);
+  const int m = toInt(call.m), n = toInt(call.n), ldc = toInt(call.c.spacing);
+  const T* const tau = at<T>(call.tau);
+  T* const c = at<T>(call.c.address);
+  if (tridiagonal) return lapack::ormtr(from, letter(call.uplo), transpose, m, n, own.data(), toInt(side), tau, c, ldc);
+  return lapack::ormqr(from, transpose, m, n, toInt(call.k), own.data(), toInt(side), tau, c, ldc);
+}
+
 template <class T>
 std::int64_t run(const Task& task) {
   using R = real_t<T>;
   const Call& call = task.call;
+  const bool square = task.verb() == Verb::sytrd || task.verb() == Verb::orgtr;
+  const std::int64_t rows = square ? call.n : call.m;
+  if (rows == 0 || call.n == 0) return 0;
   T* const a = at<T>(call.a.address);
-  const int m = toInt(call.m), n = toInt(call.n), k = toInt(call.k), lda = toInt(call.a.spacing), ldc = toInt(call.c.spacing);
-  const std::int64_t side = call.side == solver::Side::left ? call.m : call.n;
+  std::vector<T> own = copied(a, rows, call.n, call.a.spacing);
+  const int m = toInt(rows), n = toInt(call.n), k = toInt(call.k);
   T* const tau = at<T>(call.tau);
-  T* const c = at<T>(call.c.address);
-  const bool nothing = m == 0 || n == 0;
+  const char uplo = letter(call.uplo);
+  int info = 0;
   switch (task.verb()) {
     case Verb::geqrf:
-      return nothing ? 0 : lapack::geqrf(m, n, a, lda, tau);
+      info = lapack::geqrf(m, n, own.data(), m, tau);
+      break;
     case Verb::orgqr:
-      return nothing ? 0 : lapack::orgqr(m, n, k, a, lda, tau);
-    case Verb::ormqr: {
-      if (nothing || k == 0) return 0;
-      const std::vector<T> own = copied(a, side, call.k, call.a.spacing);
-      return lapack::ormqr(letter(call.side), letter<T>(call.transpose), m, n, k, own.data(), toInt(side), tau, c, ldc);
-    }
+      info = lapack::orgqr(m, n, k, own.data(), m, tau);
+      break;
     case Verb::gebrd:
-      return nothing ? 0 : lapack::gebrd(m, n, a, lda, at<R>(call.values), at<R>(call.offDiagonal), tau, at<T>(call.otherTau));
+      info = lapack::gebrd(m, n, own.data(), m, at<R>(call.values), at<R>(call.offDiagonal), tau, at<T>(call.otherTau));
+      break;
     case Verb::orgbr:
-      return nothing ? 0 : lapack::orgbr(call.side == solver::Side::left ? 'Q' : 'P', m, n, k, a, lda, tau);
+      info = lapack::orgbr(call.side == solver::Side::left ? 'Q' : 'P', m, n, k, own.data(), m, tau);
+      break;
     case Verb::sytrd:
-      return n == 0 ? 0 : lapack::sytrd(letter(call.uplo), n, a, lda, at<R>(call.values), at<R>(call.offDiagonal), tau);
-    case Verb::orgtr:
-      return n == 0 ? 0 : lapack::orgtr(letter(call.uplo), n, a, lda, tau);
-    default: {
-      if (nothing || side <= 1) return 0;
-      const std::vector<T> own = copied(a, side, side, call.a.spacing);
-      return lapack::ormtr(letter(call.side), letter(call.uplo), letter<T>(call.transpose), m, n, own.data(), toInt(side), tau, c, ldc);
-    }
+      info = lapack::sytrd(uplo, n, own.data(), n, at<R>(call.values), at<R>(call.offDiagonal), tau);
+      copyTriangleBack(own, a, call.n, call.a.spacing, call.uplo);
+      return info;
+    default:
+      info = lapack::orgtr(uplo, n, own.data(), n, tau);
+      break;
   }
+  copyBack(own, a, rows, call.n, call.a.spacing);
+  return info;
 }
 
 }  // namespace
 
 void runReflections(const Task& task, std::uint64_t entry) {
-  withType(task, [&]<class T>(T) { tell(task, entry, run<T>(task)); });
+  withType(task, [&]<class T>(T) { 
+    const bool applies = task.verb() == Verb::ormqr || task.verb() == Verb::ormtr;
+    tell(task, entry, applies ? apply<T>(task) : run<T>(task));
+  });
 }
 
 }  // namespace rouse::library::cpu::solving

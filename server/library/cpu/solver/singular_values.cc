@@ -19,7 +19,7 @@ void byLetters(const Task& task) {
   if (least == 0) return tell(task, 0, 0);
   const solver::SingularVectors wanted = solver::singularVectors(task.function, call);
   std::vector<T> own = copied(a, m, n, call.a.spacing);
-  std::vector<T> u(static_cast<std::size_t>(std::max<std::int64_t>(m * wanted.left, 1))), vt(static_cast<std::size_t>(std::max<std::int64_t>(n * wanted.right, 1)));
+  std::vector<T> u = matrixOf<T>(m, wanted.left), vt = matrixOf<T>(wanted.right, n);
   std::vector<R> s(static_cast<std::size_t>(least)), rest(s.size());
   std::int64_t info = least;
   if (allFinite(own)) {
@@ -62,10 +62,10 @@ Places<T> placesOf(const Task& task, std::int64_t entry) {
 // What A - U S V' is in Frobenius' norm, of the first `rank` of S: without vectors, what the others are.
 template <class T>
 double residualOf(const std::vector<T>& a, const std::vector<real_t<T>>& s, const std::vector<T>& u, const std::vector<T>& vt, std::int64_t m, std::int64_t n,
-                  std::int64_t rank) {
+                  std::int64_t rank, bool vectors) {
   const auto least = static_cast<std::int64_t>(s.size());
   double sum = 0;
-  if (u.empty()) {
+  if (!vectors) {
     for (std::int64_t l = rank; l < least; ++l) sum += static_cast<double>(s[static_cast<std::size_t>(l)]) * static_cast<double>(s[static_cast<std::size_t>(l)]);
     return std::sqrt(sum);
   }
@@ -97,7 +97,7 @@ void whole(const Task& task, std::uint64_t entry) {
   const std::int64_t left = !vectors ? 0 : economical ? least : m, right = !vectors ? 0 : economical ? least : n;
   const Places<T> places = placesOf<T>(task, static_cast<std::int64_t>(entry));
   const std::vector<T> before = copied(places.a, m, n, call.a.spacing);
-  std::vector<T> own = before, u(static_cast<std::size_t>(m * left)), vt(static_cast<std::size_t>(n * right));
+  std::vector<T> own = before, u = matrixOf<T>(m, left), vt = matrixOf<T>(right, n);
   std::vector<R> s(static_cast<std::size_t>(least));
   std::int64_t info = least + 1;
   if (allFinite(before)) {
@@ -121,7 +121,7 @@ void whole(const Task& task, std::uint64_t entry) {
     for (std::int64_t j = 0; j < wanted.right; ++j)
       for (std::int64_t i = 0; i < n; ++i) places.v[i + j * call.c.spacing] = conjugate(vt[static_cast<std::size_t>(j + i * right)]);
   }
-  if (call.answer != 0) answerWith(some ? residualOf(before, s, u, vt, m, n, call.k) : 0.0);
+  if (call.answer != 0) answerWith(some ? residualOf(before, s, u, vt, m, n, call.k, vectors) : 0.0);
   tell(task, entry, info);
 }
 

@@ -62,10 +62,17 @@ inline void tell(const Task& task, std::uint64_t entry, std::int64_t info) {
   std::memcpy(reinterpret_cast<std::byte*>(task.call.info) + entry * sizeof narrow, &narrow, sizeof narrow);
 }
 
-// Matrices of the job's own, without gaps between their columns: what indices are made from lies where no program writes meanwhile.
+// A matrix of the job's own, without gaps between its columns. OpenBLAS's products of complex matrices with vectors read one element behind the vector, which in a
+// matrix's row is one column: so there is one more.
+template <class T>
+std::vector<T> matrixOf(std::int64_t rows, std::int64_t columns) {
+  constexpr std::int64_t kBehind = 16;
+  return std::vector<T>(static_cast<std::size_t>(rows * columns + rows + kBehind));
+}
+// What indices are made from lies where no program writes meanwhile.
 template <class T>
 std::vector<T> copied(const T* from, std::int64_t rows, std::int64_t columns, std::int64_t spacing) {
-  std::vector<T> own(static_cast<std::size_t>(rows * columns));
+  std::vector<T> own = matrixOf<T>(rows, columns);
   for (std::int64_t j = 0; j < columns; ++j) std::copy_n(from + j * spacing, rows, own.data() + j * rows);
   return own;
 }
@@ -73,11 +80,14 @@ template <class T>
 void copyBack(const std::vector<T>& own, T* to, std::int64_t rows, std::int64_t columns, std::int64_t spacing) {
   for (std::int64_t j = 0; j < columns; ++j) std::copy_n(own.data() + j * rows, rows, to + j * spacing);
 }
+// Only of that triangle: the other is not the call's.
 template <class T>
-void fill(T* to, std::int64_t rows, std::int64_t columns, std::int64_t spacing, T value) {
-  for (std::int64_t j = 0; j < columns; ++j) std::fill_n(to + j * spacing, rows, value);
+void copyTriangleBack(const std::vector<T>& own, T* to, std::int64_t n, std::int64_t spacing, solver::Triangle uplo) {
+  for (std::int64_t j = 0; j < n; ++j) {
+    const std::int64_t first = uplo == solver::Triangle::upper ? 0 : j, last = uplo == solver::Triangle::upper ? j + 1 : n;
+    std::copy(own.begin() + j * n + first, own.begin() + j * n + last, to + j * spacing + first);
+  }
 }
-
 template <class T>
 constexpr T notANumber() {
   constexpr auto kNone = std::numeric_limits<real_t<T>>::quiet_NaN();
