@@ -15,6 +15,13 @@ constexpr Check unsupported(const char* what) { return {Verdict::unsupported, wh
 
 bool isLetter(std::uint8_t job) { return job == 'A' || job == 'S' || job == 'O' || job == 'N'; }
 
+bool isBatch(Verb verb) {
+  return verb == Verb::potrfBatched || verb == Verb::potrsBatched || verb == Verb::syevBatched || verb == Verb::gesvdjBatched || verb == Verb::gesvda;
+}
+
+bool selects(Verb verb) { return verb == Verb::syevdx || verb == Verb::sygvdx; }
+bool mayEconomise(Verb verb) { return verb == Verb::gesvdj || verb == Verb::gesvdp; }
+
 // What a verb's parameters may be beside their being in range: null where nothing is wrong.
 const char* wrongUplo(const Call& call) { return call.uplo > Triangle::upper ? "uplo" : nullptr; }
 const char* wrongJob(const Call& call) { return call.job > kVectorsToo ? "jobz" : nullptr; }
@@ -139,6 +146,9 @@ Check checkSizes(Function function, const Call& call) {
     if (count < 0) return invalid("a dimension below 0");
     if (count > kMostElements) return isWide(function) ? unsupported("a dimension above 2147483647") : invalid("a dimension above 2147483647");
   }
+  if (!isBatch(info(function).verb) && call.batch != 1) return invalid("a batch");
+  if (!selects(info(function).verb) && call.selection != Selection::none) return invalid("a range of what has none");
+  if (!mayEconomise(info(function).verb) && call.economy != 0) return invalid("econ of what has none");
   if (const char* what = wrongTypes(function, call)) return invalid(what);
   if (const char* what = wrong(function, call)) return invalid(what);
   const Verb verb = info(function).verb;
@@ -184,7 +194,7 @@ bool ranges(Function function, const Call& call, Ranges& found) {
   }
   if (call.workBytes != 0 && call.work != 0 && !add("work area", call.work, call.workBytes, 1, true)) return false;
   const std::uint64_t answer = answerBytes(function, call);
-  return call.answer == 0 || answer == 0 || add("answer", call.answer, answer, 4, true, true);
+  return call.answer == 0 || (answer != 0 && add("answer", call.answer, answer, 4, true, true));
 }
 
 std::uint64_t answerBytes(Function function, const Call& call) {

@@ -155,6 +155,10 @@ TEST_CASE("what a parameter may be", "[solver]") {
       {"Spotrf", [](Call& c) { c.n = c.a.spacing = std::int64_t{1} << 31; }},
       {"Spotrf", [](Call& c) { c.n = c.a.spacing = 0x7fff'ffff; }},
       {"Spotrf", [](Call& c) { c.a.spacing = std::numeric_limits<std::int64_t>::max(); }},
+      {"Spotrf", [](Call& c) { c.batch = 2; }},
+      {"Ssyevd", [](Call& c) { c.batch = 0; }},
+      {"Ssyevd", [](Call& c) { c.selection = Selection::byIndex, c.first = 1, c.last = 1000; }},
+      {"SgesvdjBatched", [](Call& c) { c.economy = 1; }},
       {"Xpotrf", [](Call& c) { c.n = std::int64_t{1} << 31; }, Verdict::unsupported},
       {"Xpotrf", [](Call& c) { c.a.spacing = std::numeric_limits<std::int64_t>::max(); }, Verdict::unsupported},
       {"Xpotrf", [](Call& c) { c.aType = static_cast<Type>(2); }},
@@ -216,6 +220,16 @@ TEST_CASE("what a parameter may be", "[solver]") {
     std::string why;
     CHECK_FALSE(library::namedMemory(kLibrary, static_cast<std::uint32_t>(function), std::as_bytes(std::span(&call, 1)), memory, why));
     CHECK(why.find("LibraryCall: cusolverDn" + std::string(each.function) + ": " + checked.what) == 0);
+  }
+}
+
+TEST_CASE("nothing is told to the host by functions that tell it nothing", "[solver]") {
+  for (std::uint32_t number = 0; number < kFunctionCount; ++number) {
+    const auto function = static_cast<Function>(number);
+    Call call = callOf(function);
+    call.answer = 0xc0000;
+    Ranges found;
+    CHECK(ranges(function, call, found) == (answerBytes(function, call) != 0));
   }
 }
 

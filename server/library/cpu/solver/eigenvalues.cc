@@ -13,7 +13,7 @@ using solver::Verb;
 // Which of the sorted values are asked for: from, and how many.
 template <class R>
 std::pair<std::int64_t, std::int64_t> selected(const Call& call, const std::vector<R>& values) {
-  if (call.selection == Selection::byIndex && call.n > 0) return {call.first - 1, call.last - call.first + 1};
+  if (call.selection == Selection::byIndex) return {call.first - 1, call.last - call.first + 1};
   if (call.selection != Selection::byValue) return {0, call.n};
   const auto upTo = [&](double limit) { return std::ranges::count_if(values, [&](R value) { return !(static_cast<double>(value) > limit); }); };
   return {upTo(call.low), upTo(call.high) - upTo(call.low)};
@@ -55,7 +55,7 @@ void symmetric(const Task& task, std::uint64_t entry) {
   } else if (two) {
     info = lapack::sygvd(call.problem, job, letter(call.uplo), size, own.data(), size, other.data(), size, values.data());
     // B's factor, as far as it goes; its other triangle is as it was.
-    copyBack(other, at<T>(call.b.address), n, n, call.b.spacing);
+    copyTriangleBack(other, at<T>(call.b.address), n, call.b.spacing, call.uplo);
     if (info > n) return tell(task, entry, info);
   } else {
     info = lapack::syevd(job, letter(call.uplo), size, own.data(), size, values.data());

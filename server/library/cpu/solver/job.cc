@@ -109,7 +109,7 @@ Status takeExchanges(Task& task, const MappedMemory& memory) {
 Status takeAddresses(Task& task, const MappedMemory& memory) {
   const solver::Operands operands = solver::operandsOf(task.function, task.call);
   for (const solver::Operand& operand : operands.all()) {
-    if (!operand.arrays || operand.rows == 0 || operand.columns == 0) continue;
+    if (!operand.arrays || operand.rows == 0 || operand.columns == 0 || operand.count == 0) continue;
     if (static_cast<std::uint64_t>(operand.count) > kMostJobBytes / sizeof(std::uint64_t)) return refused(task, "a batch of " + std::to_string(operand.count));
     const auto bytes = static_cast<std::uint64_t>((operand.columns - 1) * operand.spacing + operand.rows) * operand.bytes;
     std::vector<std::uint64_t>& to = operand.address == task.call.a.address && task.a.empty() ? task.a : task.b;

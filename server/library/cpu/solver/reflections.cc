@@ -9,6 +9,12 @@ namespace {
 using solver::Call;
 using solver::Verb;
 
+// A vector of the call's, in a copy as matrices are (matrixOf): LAPACK works in some of them.
+template <class T>
+std::vector<T> vectorAt(std::uint64_t address, std::int64_t length) {
+  return copied(at<const T>(address), length, 1, length);
+}
+
 // What is reflected by: it is only read.
 template <class T>
 std::int64_t apply(const Task& task) {
@@ -20,10 +26,10 @@ std::int64_t apply(const Task& task) {
   const std::vector<T> own = copied(at<const T>(call.a.address), side, columns, call.a.spacing);
   const char from = letter(call.side), transpose = letter<T>(call.transpose);
   const int m = toInt(call.m), n = toInt(call.n), ldc = toInt(call.c.spacing);
-  const T* const tau = at<T>(call.tau);
+  const std::vector<T> tau = vectorAt<T>(call.tau, tridiagonal ? side - 1 : call.k);
   T* const c = at<T>(call.c.address);
-  if (tridiagonal) return lapack::ormtr(from, letter(call.uplo), transpose, m, n, own.data(), toInt(side), tau, c, ldc);
-  return lapack::ormqr(from, transpose, m, n, toInt(call.k), own.data(), toInt(side), tau, c, ldc);
+  if (tridiagonal) return lapack::ormtr(from, letter(call.uplo), transpose, m, n, own.data(), toInt(side), tau.data(), c, ldc);
+  return lapack::ormqr(from, transpose, m, n, toInt(call.k), own.data(), toInt(side), tau.data(), c, ldc);
 }
 
 template <class T>
@@ -36,28 +42,35 @@ std::int64_t run(const Task& task) {
   T* const a = at<T>(call.a.address);
   std::vector<T> own = copied(a, rows, call.n, call.a.spacing);
   const int m = toInt(rows), n = toInt(call.n), k = toInt(call.k);
-  T* const tau = at<T>(call.tau);
+  const std::int64_t least = std::min(rows, call.n), side = call.side == solver::Side::left ? call.m : call.n;
+  const std::int64_t reflections = square ? call.n - 1 : task.verb() == Verb::orgqr ? call.k : task.verb() == Verb::orgbr ? std::min(side, call.k) : least;
+  std::vector<T> tau = vectorAt<T>(call.tau, reflections), other = matrixOf<T>(least, 1);
+  const auto tell = [&] { std::copy_n(tau.begin(), reflections, at<T>(call.tau)); };
   const char uplo = letter(call.uplo);
   int info = 0;
   switch (task.verb()) {
     case Verb::geqrf:
-      info = lapack::geqrf(m, n, own.data(), m, tau);
+      info = lapack::geqrf(m, n, own.data(), m, tau.data());
+      tell();
       break;
     case Verb::orgqr:
-      info = lapack::orgqr(m, n, k, own.data(), m, tau);
+      info = lapack::orgqr(m, n, k, own.data(), m, tau.data());
       break;
     case Verb::gebrd:
-      info = lapack::gebrd(m, n, own.data(), m, at<R>(call.values), at<R>(call.offDiagonal), tau, at<T>(call.otherTau));
+      info = lapack::gebrd(m, n, own.data(), m, at<R>(call.values), at<R>(call.offDiagonal), tau.data(), other.data());
+      tell();
+      std::copy_n(other.begin(), least, at<T>(call.otherTau));
       break;
     case Verb::orgbr:
-      info = lapack::orgbr(call.side == solver::Side::left ? 'Q' : 'P', m, n, k, own.data(), m, tau);
+      info = lapack::orgbr(call.side == solver::Side::left ? 'Q' : 'P', m, n, k, own.data(), m, tau.data());
       break;
     case Verb::sytrd:
-      info = lapack::sytrd(uplo, n, own.data(), n, at<R>(call.values), at<R>(call.offDiagonal), tau);
+      info = lapack::sytrd(uplo, n, own.data(), n, at<R>(call.values), at<R>(call.offDiagonal), tau.data());
+      tell();
       copyTriangleBack(own, a, call.n, call.a.spacing, call.uplo);
       return info;
     default:
-      info = lapack::orgtr(uplo, n, own.data(), n, tau);
+      info = lapack::orgtr(uplo, n, own.data(), n, tau.data());
       break;
   }
   copyBack(own, a, rows, call.n, call.a.spacing);

@@ -46,7 +46,7 @@ void withType(const Task& task, Visit&& visit) {
 
 template <class T>
 T* at(std::uint64_t address, std::int64_t elements = 0) {
-  return reinterpret_cast<T*>(address) + elements;
+  return reinterpret_cast<T*>(address + static_cast<std::uint64_t>(elements) * sizeof(T));
 }
 
 inline char letter(solver::Triangle uplo) { return uplo == solver::Triangle::upper ? 'U' : 'L'; }
