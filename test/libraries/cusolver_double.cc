@@ -1,6 +1,8 @@
 // A libcusolver.so.12 that computes nothing: each function that is used of the real one writes down its name and its arguments, as 64-bit words.
 #include <cusolverDn.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -14,6 +16,9 @@ namespace {
 // For tests: what calls from now on need to work in, in elements or bytes, and of the host's memory in bytes.
 int needed = 100;
 std::size_t neededOnHost = 0;
+
+// For tests: while the word is 0, cusolverDnSpotrf does not return. Null: it does.
+std::atomic<std::uint32_t*> held{nullptr};
 
 template <class T>
 struct IsObject : std::false_type {};
@@ -44,6 +49,8 @@ struct Recorder<name, cusolverStatus_t(Arguments...)> {
     const bool size = std::string_view(name).ends_with("_bufferSize");
     (handBack(size, arguments), ...);
     // On the device, then on the host.
+    if (std::uint32_t* const word = held; word != nullptr && std::string_view(name) == "cusolverDnSpotrf")
+      while (std::atomic_ref(*word).load() == 0) usleep(100);
     std::size_t* told[] = {sizeOf(arguments)...};
     bool onHost = false;
     for (std::size_t* each : told)
@@ -59,6 +66,7 @@ struct Recorder<name, cusolverStatus_t(Arguments...)> {
 
 }  // namespace
 
+ROUSE_EXPORTED void rouse_cusolver_double_hold(std::uint32_t* word) { held = word; }
 ROUSE_EXPORTED void rouse_cusolver_double_needs(int elements, std::size_t onHost) {
   needed = elements;
   neededOnHost = onHost;
