@@ -88,6 +88,7 @@ solver::Call begin(solver::Function function) {
   call.valuesType = solver::realOf(info.type);
   // Not every function that tells a size is given these.
   if (info.verb == solver::Verb::gesvd) call.job = call.otherJob = 'N';
+  call.high = 1;
   return call;
 }
 
@@ -126,6 +127,8 @@ cusolverStatus_t run(cusolverDnHandle_t handle, solver::Function function, solve
     if (host.low == nullptr || host.high == nullptr) return CUSOLVER_STATUS_INVALID_VALUE;
     call.low = readReal(call.aType, host.low);
     call.high = readReal(call.aType, host.high);
+  } else if (call.selection != solver::Selection::byValue) {
+    call.low = call.high = 0;
   }
   if (const cusolverStatus_t checked = toStatus(solver::check(function, call), function); checked != CUSOLVER_STATUS_SUCCESS) return checked;
   solver::Ranges ranges;

@@ -227,6 +227,9 @@ TEST_CASE_METHOD(Solver, "what the host is told: at once where it is known, else
   CHECK(eigenvalues(static_cast<cusolverEigRange_t>(0), &found) == CUSOLVER_STATUS_INVALID_VALUE);
   double low = -1, high = 1;
   std::int64_t many = -1;
+  std::size_t onDevice = 0, onHost = 0;
+  REQUIRE(cusolverDnXsyevdx_bufferSize(handle, nullptr, CUSOLVER_EIG_MODE_VECTOR, CUSOLVER_EIG_RANGE_V, CUBLAS_FILL_MODE_LOWER, 9, CUDA_R_64F, at<void>(0), 9, &low, &high, 0, 0, &many,
+                                       CUDA_R_64F, at<void>(65536), CUDA_R_64F, &onDevice, &onHost) == CUSOLVER_STATUS_SUCCESS);
   REQUIRE(cusolverDnXsyevdx(handle, nullptr, CUSOLVER_EIG_MODE_VECTOR, CUSOLVER_EIG_RANGE_V, CUBLAS_FILL_MODE_LOWER, 9, CUDA_R_64F, at<void>(0), 9, &low, &high, 0, 0, &many, CUDA_R_64F,
                             at<void>(65536), CUDA_R_64F, nullptr, 0, nullptr, 0, info) == CUSOLVER_STATUS_SUCCESS);
   call = travelled();
