@@ -1,4 +1,4 @@
-// What a forwarded library (libcublas, libcublasLt, libcudnn, libcufft, libcurand, libcusparse) needs of the runtime that the process is attached through. One process has one
+// What a forwarded library (libcublas, libcublasLt, libcudnn, libcufft, libcurand, libcusparse, libcusolver) needs of the runtime that the process is attached through. One process has one
 // attachment, libcudart.so.13's; a library asks that for this interface by its number, through cudaGetExportTable, and so exports and
 // imports nothing that the toolkit's libraries do not.
 //
@@ -14,7 +14,8 @@
 namespace rouse::client {
 
 // Of the kinds of objects that have handles here: so that one library knows another's.
-enum class HandleKind : std::uint32_t { blas = 1, blasLt = 2, dnn = 3, dnnDescriptor = 4, dnnBackend = 5 };
+enum class HandleKind : std::uint32_t { blas = 1, blasLt = 2, dnn = 3, dnnDescriptor = 4, dnnBackend = 5,
+                                        solver = 10, solverParameters = 11, syevj = 12, gesvdj = 13 };
 
 class LibraryHost {
  public:

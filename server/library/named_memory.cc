@@ -8,6 +8,7 @@
 #include "schemas/fft/check.h"
 #include "schemas/rand/check.h"
 #include "schemas/sparse/check.h"
+#include "schemas/solver/check.h"
 
 namespace rouse::library {
 namespace {
@@ -185,6 +186,32 @@ bool sparseMemory(std::uint32_t number, std::span<const std::byte> parameters, N
   return true;
 }
 
+bool solverMemory(std::uint32_t number, std::span<const std::byte> parameters, NamedMemory& named, std::string& why) {
+  if (number >= solver::kFunctionCount) {
+    why = "LibraryCall.function = " + std::to_string(number) + ": cuSOLVER's are 0 to " + std::to_string(solver::kFunctionCount - 1);
+    return false;
+  }
+  const auto function = static_cast<solver::Function>(number);
+  named.function = solver::info(function).name.data();
+  solver::Call call;
+  if (!read(parameters, call, "cuSOLVER", why)) return false;
+  if (const solver::Check checked = solver::check(function, call); checked.verdict != solver::Verdict::runs) {
+    why = "LibraryCall: " + std::string(named.function) + ": " + checked.what;
+    return false;
+  }
+  solver::Ranges ranges;
+  if (!solver::ranges(function, call, ranges)) {
+    why = "LibraryCall: " + std::string(named.function) + ": memory that is not there, is not aligned to its elements, or ends behind the last address";
+    return false;
+  }
+  for (std::uint32_t i = 0; i < ranges.count; ++i) {
+    const solver::Range& range = ranges.ranges[i];
+    named.ranges.push_back({range.operand, {range.address, range.bytes}, range.written, range.onHost});
+  }
+  named.indirect = ranges.indirect;
+  return true;
+}
+
 }  // namespace
 
 bool namedMemory(std::uint32_t library, std::uint32_t function, std::span<const std::byte> parameters, NamedMemory& named, std::string& why) {
@@ -201,6 +228,8 @@ bool namedMemory(std::uint32_t library, std::uint32_t function, std::span<const 
       return randMemory(function, parameters, named, why);
     case sparse::kLibrary:
       return sparseMemory(function, parameters, named, why);
+    case solver::kLibrary:
+      return solverMemory(function, parameters, named, why);
     default:
       why = "LibraryCall.library = " + std::to_string(library) + ": not served";
       return false;

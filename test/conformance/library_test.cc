@@ -1,4 +1,4 @@
-// Calls of NVIDIA's libraries that take long, before doubles of the driver and of cuBLAS.
+// Calls of NVIDIA's libraries that take long, before doubles of the driver, of cuBLAS and of cuSOLVER.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "schemas/blas/call.h"
+#include "schemas/solver/functions.h"
 #include "test/conformance/kernels.h"
 #include "test/libraries/taken.h"
 
@@ -15,14 +16,15 @@ using namespace rouse::conformance;
 
 namespace {
 
-// cuBLAS's double, and what its cublasCreate waits for. Nothing where it is not built, or a real driver is there.
+// A library's double, and what a function of it waits for: of cuBLAS's cublasCreate, of cuSOLVER's cusolverDnSpotrf. Nothing where it is not built, or a real driver is
+// there.
 struct HeldLibrary {
-  static bool there() { return onDouble() && std::filesystem::exists(path()); }
-  HeldLibrary() {
-    ::setenv("ROUSE_LIBCUBLAS", path().c_str(), 1);
-    library_ = ::dlopen(path().c_str(), RTLD_NOW | RTLD_LOCAL);
+  static bool there(const std::string& library = "cublas") { return onDouble() && std::filesystem::exists(path(library)); }
+  explicit HeldLibrary(const std::string& library = "cublas") : path_(path(library)) {
+    ::setenv(library == "cublas" ? "ROUSE_LIBCUBLAS" : "ROUSE_LIBCUSOLVER", path_.c_str(), 1);
+    library_ = ::dlopen(path_.c_str(), RTLD_NOW | RTLD_LOCAL);
     REQUIRE(library_ != nullptr);
-    hold_ = reinterpret_cast<void (*)(std::uint32_t*)>(::dlsym(library_, "rouse_cublas_double_hold"));
+    hold_ = reinterpret_cast<void (*)(std::uint32_t*)>(::dlsym(library_, ("rouse_" + library + "_double_hold").c_str()));
     REQUIRE(hold_ != nullptr);
     hold_(&word_);
   }
@@ -32,14 +34,16 @@ struct HeldLibrary {
   }
   HeldLibrary(const HeldLibrary&) = delete;
   void release() { std::atomic_ref(word_).store(1); }
+  void holdAgain() { std::atomic_ref(word_).store(0); }
   // How often something was computed, since the last time.
   std::size_t computed() const {
-    const auto all = library::cuda::takenOf(path().c_str());
+    const auto all = library::cuda::takenOf(path_.c_str());
     return static_cast<std::size_t>(std::ranges::count_if(all, [](const auto& each) { return !each.name.starts_with("cublasSet") && !each.name.starts_with("cublasCreate") && !each.name.starts_with("cublasDestroy"); }));
   }
 
  private:
-  static std::string path() { return besideThisProgram("librouse-cublas-double.so"); }
+  static std::string path(const std::string& library) { return besideThisProgram("librouse-" + library + "-double.so"); }
+  const std::string path_;
   void* library_ = nullptr;
   void (*hold_)(std::uint32_t*) = nullptr;
   alignas(std::atomic_ref<std::uint32_t>::required_alignment) std::uint32_t word_ = 0;
@@ -91,6 +95,37 @@ TEST_CASE("a library's first call keeps its stream waiting and nobody else") {
   call(first, *one);  // known by now
   REQUIRE(first.finish(*one) == CudaError::success);
   CHECK(held.computed() == 1);
+  CHECK(first.becomesIdle(*first.context));
+}
+
+TEST_CASE("calls of a library that may wait keep their stream waiting and nobody else, each time") {
+  if (kindsThat([](const std::string& kind) { return kind == "cuda"; }).empty() || !HeldLibrary::there("cusolver")) return leaveOut("needs doubles of the driver and of cuSOLVER");
+  HeldLibrary held("cusolver");
+  Bench first("cuda");
+  Kernels ones(first);
+  auto one = first.context->createStream(0);
+  auto beside = first.context->createStream(0);
+  auto* words = reinterpret_cast<std::int32_t*>(first.host(4096));
+  solver::Call factorisation;
+  factorisation.deterministic = factorisation.mathMode = 1;  // as a fresh handle has them
+  memory::LibraryRequest request;
+  request.library = solver::kLibrary;
+  request.function = static_cast<std::uint32_t>(solver::Function::cusolverDnSpotrf);
+  request.parameters = std::as_bytes(std::span(&factorisation, 1));
+  for (int round = 0; round < 3; ++round) {
+    words[0] = words[1] = 0;
+    held.holdAgain();
+    REQUIRE(first.context->call(*one, request).ok());
+    ones.launch(*one, "store", {}, address(words));
+    ones.launch(*beside, "store", {}, address(words + 1));
+    REQUIRE(first.finish(*beside) == CudaError::success);
+    CHECK(words[1] == 7);
+    CHECK(words[0] == 0);
+    CHECK_FALSE(one->idle());
+    held.release();
+    REQUIRE(first.finish(*one) == CudaError::success);
+    CHECK(words[0] == 7);
+  }
   CHECK(first.becomesIdle(*first.context));
 }
 

@@ -104,6 +104,17 @@ TEST_CASE("names of cuSPARSE are the pool's, too") {
   CHECK(found.unknown.empty());
 }
 
+TEST_CASE("names of cuSOLVER are the pool's, too") {
+  const Diagnosis found = diagnose(program("solver"));
+  CHECK(found.problems.empty());
+  CHECK(found.remarks.empty());
+  CHECK(found.verdict == Verdict::partly);
+  CHECK_THAT(found.cudaLibraries, Catch::VectorContains(std::string("libcusolver.so.12")));
+  CHECK_THAT(found.imports, Catch::VectorContains(std::string("cusolverDnSpotrf")));
+  CHECK(found.unsupported == std::vector<std::string>{"cusolverDnXgesvdr"});
+  CHECK(found.unknown.empty());
+}
+
 TEST_CASE("names of the driver API are the pool's, too") {
   const Diagnosis found = diagnose(program("driver"));
   CHECK(found.problems.empty());

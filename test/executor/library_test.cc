@@ -9,6 +9,7 @@
 #include "schemas/fft/transform.h"
 #include "schemas/rand/position.h"
 #include "schemas/sparse/call.h"
+#include "schemas/solver/functions.h"
 #include "test/executor/session_fixture.h"
 
 namespace rouse::executor {
@@ -256,11 +257,44 @@ TEST_CASE_METHOD(LibraryCalls, "a sparse matrix's arrays are the session's memor
   if (!named.empty()) CHECK(client.message().find("cusparseSpGEMM_compute: " + named) == 0);
 }
 
+TEST_CASE_METHOD(LibraryCalls, "what a call of cuSOLVER names is the session's memory, to the last byte, and where the host is told the host's") {
+  const std::uint64_t begin = client.window(), end = begin + 2 * kG;
+  auto function = solver::Function::cusolverDnDgesvdaStridedBatched;
+  solver::Call solving;
+  solving.aType = solving.bType = solving.cType = solving.valuesType = solving.tauType = solving.computeType = solver::Type::f64;
+  solving.m = 6, solving.n = 5, solving.k = 2, solving.batch = 3, solving.job = solver::kVectorsToo;
+  solving.a = {.address = end - (2 * 40 + 4 * 7 + 6) * 8, .spacing = 7, .stride = 40};
+  solving.b = {.address = end - (2 * 14 + 1 * 7 + 6) * 8, .spacing = 7, .stride = 14};
+  solving.c = {.address = begin, .spacing = 5, .stride = 10};
+  solving.values = begin + 4096, solving.valuesStride = 2, solving.info = end - 12;
+  solving.work = end - 256, solving.workBytes = 256;
+  solving.answer = 0;
+  std::string named;
+  SECTION("all are") {}
+  SECTION("a matrix whose last number is behind its memory") { solving.a.address += 8, named = "A"; }
+  SECTION("vectors whose last number is behind their memory") { solving.b.address += 8, named = "U"; }
+  SECTION("vectors in another function's memory") { solving.c.address = Client(2).window(), named = "V"; }
+  SECTION("values in the executor's own") { solving.values = reinterpret_cast<std::uint64_t>(&device) & ~std::uint64_t{15}, named = "S"; }
+  SECTION("one info too many") { solving.info += 4, named = "info"; }
+  SECTION("a work area that ends behind its memory") { solving.workBytes = 257, named = "work area"; }
+  SECTION("an answer in the device's memory") { solving.answer = begin, named = "answer"; }
+  SECTION("addresses that end behind their memory") {
+    function = solver::Function::cusolverDnDpotrfBatched;
+    solving.a.address = end - 2 * 8, named = "A";
+  }
+  device.taken.clear();
+  send(wire::LibraryCall{.stream = wire::kLegacyStream, .library = solver::kLibrary, .function = static_cast<std::uint32_t>(function)}, std::as_bytes(std::span(&solving, 1)));
+  CHECK(fault() == "");
+  CHECK(device.taken.size() == (named.empty() ? 1u : 0u));
+  CHECK(client.latched() == (named.empty() ? CudaError::success : CudaError::illegalAddress));
+  if (!named.empty()) CHECK(client.message().find(std::string(solver::info(function).name) + ": " + named) == 0);
+}
+
 TEST_CASE_METHOD(LibraryCalls, "what no client sends ends the connection") {
   std::string expected;
   std::uint32_t library = blas::kLibrary, function = kGemm;
   std::size_t bytes = sizeof call;
-  SECTION("a library") { library = 6, expected = "LibraryCall.library = 6"; }
+  SECTION("a library") { library = 8, expected = "LibraryCall.library = 8"; }
   SECTION("a function") { function = 5000, expected = "LibraryCall.function = 5000"; }
   SECTION("too few bytes") { bytes = 16, expected = "LibraryCall.parameters: 16 bytes"; }
   SECTION("none") { bytes = 0, expected = "LibraryCall.parameters: 0 bytes"; }
@@ -278,6 +312,9 @@ TEST_CASE_METHOD(LibraryCalls, "what no client sends ends the connection") {
   SECTION("of cuRAND, of nothing") { library = rand::kLibrary, function = 0, bytes = 72, expected = "LibraryCall: cuRAND's generation: "; }
   SECTION("of cuSPARSE") { library = sparse::kLibrary, function = 0, bytes = 100, expected = "LibraryCall.parameters: 100 bytes, cuSPARSE's are 600"; }
   SECTION("of cuSPARSE, a function") { library = sparse::kLibrary, function = 26, expected = "LibraryCall.function = 26: cuSPARSE's are 0 to 25"; }
+  SECTION("of cuSOLVER") { library = solver::kLibrary, function = 0, expected = "LibraryCall.parameters: " + std::to_string(sizeof call) + " bytes, cuSOLVER's are 272"; }
+  SECTION("of cuSOLVER, too few") { library = solver::kLibrary, function = 0, bytes = 272, expected = "LibraryCall: cusolverDnCpotrf: "; }
+  SECTION("a function of cuSOLVER's") { library = solver::kLibrary, function = 1000, expected = "LibraryCall.function = 1000: cuSOLVER's are 0 to "; }
   SECTION("of cuBLASLt") { library = blas::kLtLibrary, function = 0, expected = "LibraryCall.parameters: " + std::to_string(sizeof call) + " bytes, cuBLASLt's are"; }
   SECTION("a rotation's scalars by value") {
     call = {};

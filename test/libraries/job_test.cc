@@ -1,13 +1,17 @@
 // Calls on the CPU device, without the device: addresses that lie in memory are checked when they are read, and what a call gives does not
 // depend on the order of its pieces. What is computed is the business of test/programs/blas_*.cu.
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <complex>
 #include <cstring>
 #include <limits>
 #include <numeric>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "schemas/blas/lt_matmul.h"
@@ -96,6 +100,44 @@ TEST_CASE("pieces in any order give the same bytes", "[libraries]") {
   double sum = 0;
   for (std::int64_t l = 0; l < k; ++l) sum += double(a[17 + l * m]) * b[l + 33 * k];
   CHECK(expected[17 + 33 * m] == Approx(sum).margin(1e-5));
+}
+
+TEMPLATE_TEST_CASE("nothing is read behind a vector, whatever its increment", "[libraries]", std::complex<float>, std::complex<double>) {
+  using T = TestType;
+  // What begins and ends where memory does.
+  constexpr std::size_t kPage = 4096;
+  auto* const area = static_cast<std::byte*>(::mmap(nullptr, 3 * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  REQUIRE(area != MAP_FAILED);
+  REQUIRE(::mprotect(area + kPage, kPage, PROT_READ | PROT_WRITE) == 0);
+  for (const std::int64_t m : {10, 11, 12, 13})
+    for (const auto& [n, increment] : {std::pair{1, 1}, {2, 1}, {7, 1}, {12, 1}, {7, 3}, {12, 3}, {7, -1}, {12, -1}, {1, -2}, {7, -2}}) {
+      CAPTURE(m, n, increment);
+      const std::int64_t reach = (n - 1) * std::abs(increment) + 1;
+      T* const x = reinterpret_cast<T*>(increment > 0 ? area + 2 * kPage - static_cast<std::size_t>(reach) * sizeof(T) : area + kPage);
+      std::vector<T> a(static_cast<std::size_t>(m * n)), y(static_cast<std::size_t>(m), T(3));
+      for (std::size_t i = 0; i < a.size(); ++i) a[i] = T(static_cast<float>(i % 5) - 2, static_cast<float>(i % 3) - 1);
+      for (std::int64_t i = 0; i < n; ++i) x[increment > 0 ? i * increment : (i - n + 1) * increment] = T(static_cast<float>(i + 1), static_cast<float>(1 - i));
+      blas::Call call;
+      const blas::Type type = sizeof(T) == 8 ? blas::Type::c32 : blas::Type::c64;
+      call.aType = call.xType = call.yType = call.scaleType = type;
+      call.m = m, call.n = n;
+      Memory memory;
+      call.a = {.address = memory.add(a), .spacing = m};
+      call.x = {.address = reinterpret_cast<std::uint64_t>(x), .spacing = increment};
+      call.y = {.address = memory.add(y), .spacing = 1};
+      const T alpha(2, 1), beta(0, 1);
+      std::memcpy(call.alpha.words, &alpha, sizeof alpha);
+      std::memcpy(call.beta.words, &beta, sizeof beta);
+      auto job = prepare(sizeof(T) == 8 ? blas::Function::cublasCgemv_v2 : blas::Function::cublasZgemv_v2, call, memory);
+      REQUIRE(job.ok());
+      runAll(**job);
+      for (std::int64_t i = 0; i < m; ++i) {
+        T sum{};
+        for (std::int64_t j = 0; j < n; ++j) sum += a[static_cast<std::size_t>(i + j * m)] * T(static_cast<float>(j + 1), static_cast<float>(1 - j));
+        CHECK(y[static_cast<std::size_t>(i)] == alpha * sum + beta * T(3));
+      }
+    }
+  ::munmap(area, 3 * kPage);
 }
 
 TEST_CASE("bytes that are no call are refused", "[libraries]") {

@@ -42,8 +42,8 @@ TEST_CASE("calls that no client makes", "[libraries]") {
   std::string why;
   const blas::Call call = axpy();
   const auto function = static_cast<std::uint32_t>(blas::Function::cublasSaxpy_v2);
-  CHECK(!namedMemory(7, 0, bytesOf(call), named, why));
-  CHECK(why == "LibraryCall.library = 7: not served");
+  CHECK(!namedMemory(70, 0, bytesOf(call), named, why));
+  CHECK(why == "LibraryCall.library = 70: not served");
   CHECK(!namedMemory(blas::kLibrary, 100'000, bytesOf(call), named, why));
   CHECK(why.find("LibraryCall.function = 100000: cuBLAS's are 0 to ") == 0);
   CHECK(!namedMemory(blas::kLibrary, function, bytesOf(call).first(100), named, why));

@@ -391,6 +391,25 @@ def sampled(pattern, a, b):
     return torch.sparse.sampled_addmm(pattern, a, b, beta=0.5, out=result).cpu().to_dense()
 
 
+def linear_algebra():
+    """What of torch.linalg is no kernel of PyTorch's own, and that the rest ends with CUDA's error; linear_algebra.py does all of it."""
+    for dtype in (torch.float, torch.double, torch.cfloat, torch.cdouble):
+        name, a = str(dtype)[6:], torch.randn(24, 24, dtype=dtype)
+        by_columns = a.mT.contiguous().mT  # as cuSOLVER has it; what is not is copied by a kernel
+        check(f"lu_factor_ex {name}", lambda: lu(by_columns))
+        positive = a @ a.mH + 24 * torch.eye(24, dtype=dtype)
+        kernel(f"cholesky {name}", torch.linalg.cholesky, positive)
+        kernel(f"solve {name}", torch.linalg.solve, positive, a)
+        kernel(f"svdvals {name}", torch.linalg.svdvals, a)
+        kernel(f"eigvalsh {name}", torch.linalg.eigvalsh, positive)
+
+
+def lu(a):
+    packed, pivots, info = torch.linalg.lu_factor_ex(a.cuda())
+    p, lower, upper = torch.lu_unpack(packed.cpu(), pivots.cpu())
+    return agree(p @ lower @ upper, a) and info.item() == 0
+
+
 def gradient_of_fft(signal, gradient):
     signal = signal.detach().requires_grad_()
     return torch.autograd.grad(torch.fft.fft(signal), signal, gradient)[0]
@@ -457,7 +476,7 @@ def main():
     options = parser.parse_args()
     figures["resident_after_import_mib"] = resident()
     torch.manual_seed(0)
-    for part in (devices, memory, products, convolutions, transforms, sparse_matrices, attention, kernels):
+    for part in (devices, memory, products, convolutions, transforms, sparse_matrices, linear_algebra, attention, kernels):
         try:
             part()
         except Exception:  # noqa: BLE001

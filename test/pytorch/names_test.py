@@ -15,7 +15,8 @@ NM, FOLDER = sys.argv[1], pathlib.Path(sys.argv[2])
 RENAMED = {"cudaGetDeviceProperties_v2": "cudaGetDeviceProperties", "cudaStreamGetCaptureInfo_v2": "cudaStreamGetCaptureInfo"}
 NEWER = {"libcudart.so.12": "libcudart.so.13", "libcublas.so.12": "libcublas.so.13", "libcublasLt.so.12": "libcublasLt.so.13"}
 LIBRARIES = {"libcudart.so.13", "libcublas.so.13", "libcublasLt.so.13", "libcuda.so.1", "libcudnn.so.9", "libcufft.so.12", "libcurand.so.10",
-             "libcusparse.so.12"}
+             "libcusparse.so.12",
+             "libcusolver.so.12"}
 
 
 def exports(library):

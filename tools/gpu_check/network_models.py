@@ -87,7 +87,8 @@ def _has_numpy():
 
 def libraries():
     """The CUDA libraries this process has: through which runtime it went, and which of them go to the driver on their own."""
-    names = ("libcudart", "libcuda.so", "libcublas", "libcudnn", "libcufft", "libcurand", "libcusparse")
+    names = ("libcudart", "libcuda.so", "libcublas", "libcudnn", "libcufft", "libcurand", "libcusparse",
+             "libcusolver.so")
     lines = pathlib.Path("/proc/self/maps").read_text().splitlines()
     return sorted({line.split()[-1] for line in lines if "/" in line and any(name in line.rsplit("/", 1)[-1] for name in names)})
 

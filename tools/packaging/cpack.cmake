@@ -40,15 +40,17 @@ Kernels run on NVIDIA GPUs, or on the processor with rouse-device-cpu.")
 set(CPACK_DEBIAN_DEVICE-CPU_PACKAGE_NAME rouse-device-cpu)
 set(CPACK_DEBIAN_DEVICE-CPU_PACKAGE_DEPENDS "rouse-server ${same}")
 set(CPACK_DEBIAN_DEVICE-CPU_DESCRIPTION "GPUs of a Rouse pool that are the processor's
-Compiles PTX with LLVM and runs it on the processor's cores; cuBLAS and
-cuDNN by way of OpenBLAS, cuFFT by pocketfft. For machines that have no GPU.")
+Compiles PTX with LLVM and runs it on the processor's cores; cuBLAS,
+cuDNN and cuSOLVER by way of OpenBLAS, cuFFT by pocketfft. For machines that
+have no GPU.")
 
 set(CPACK_DEBIAN_CLIENT_PACKAGE_NAME rouse-client)
 set(CPACK_DEBIAN_CLIENT_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_CLIENT_DESCRIPTION "CUDA libraries of programs that use a Rouse pool
-libcudart.so.13, libcublas.so.13, libcudnn.so.9, libcufft.so.12, libcurand.so.10, libcusparse.so.12 and their like, which
-forward to the pool; in a folder of their own, that programs are led to by
-rouse run. They replace none of NVIDIA's for other programs.")
+libcudart.so.13, libcublas.so.13, libcudnn.so.9, libcufft.so.12, libcurand.so.10, libcusparse.so.12,
+libcusolver.so.12 and their like, which forward to the pool; in a folder of
+their own, that programs are led to by rouse run. They replace none of
+NVIDIA's for other programs.")
 
 set(CPACK_DEBIAN_TOOLS_PACKAGE_NAME rouse-tools)
 set(CPACK_DEBIAN_TOOLS_PACKAGE_DEPENDS "rouse-client ${same}")

@@ -26,7 +26,9 @@ constexpr std::string_view kServedRuntime = "libcudart.so.13";
 // Libraries of which the pool has its own.
 constexpr std::string_view kForwarded[] = {"libcublas.so.", "libcublasLt.so.", "libcudnn.so.", "libcudnn_", "libcufft.so.",
                                             "libcusparse.so.",
-                                            "libcurand.so.", "libcuda.so."};
+                                            "libcurand.so.",
+                                           "libcusolver.so.",
+                                           "libcuda.so."};
 constexpr std::string_view kServed[] = {"libcublas.so.13",
                                         "libcublasLt.so.13",
                                         "libcudnn.so.9",
@@ -42,11 +44,12 @@ constexpr std::string_view kServed[] = {"libcublas.so.13",
                                         "libcufft.so.12",
                                         "libcurand.so.10",
                                         "libcusparse.so.12",
+                                        "libcusolver.so.12",
                                         "libcuda.so.1"};
 
 // Libraries that reach the driver by themselves, past the runtime, when they are to work on a device. They are loaded as they are, and report then, each in
 // its own way, that there is no driver.
-constexpr std::string_view kNotForwarded[] = {"libcufftw.so", "libcusparseLt", "libcusolver", "libnccl.so", "libcupti",
+constexpr std::string_view kNotForwarded[] = {"libcufftw.so", "libcusparseLt", "libcusolverMg", "libnccl.so", "libcupti",
                                               "libnvidia-ml", "libcutensor", "libnpp",      "libnvshmem", "libcufile"};
 
 // Compilers: they work on the processor, and what they make is loaded by the runtime.
@@ -94,7 +97,8 @@ bool contains(std::span<const std::byte> bytes, std::string_view text) {
 bool isPoolName(std::string_view name) {
   return name.starts_with("cuda") || name.starts_with("__cuda") || name.starts_with("cublas") || name.starts_with("cudnn") || name.starts_with("cufft") ||
          name.starts_with("curand") ||
-         name.starts_with("cusparse");
+         name.starts_with("cusparse") ||
+         name.starts_with("cusolver");
 }
 
 void examineRuntime(const ElfFile& elf, std::span<const std::byte> bytes, Diagnosis& found) {

@@ -1,4 +1,4 @@
-"""Reads a library's description (schemas/api/cublas.toml, cublaslt.toml, cudnn.toml, cufft.toml, curand.toml, cusparse.toml, cuda.toml): parses, checks, and says what is wrong with it."""
+"""Reads a library's description (schemas/api/cublas.toml, cublaslt.toml, cudnn.toml, cufft.toml, curand.toml, cusparse.toml, cusolver.toml, cuda.toml): parses, checks, and says what is wrong with it."""
 
 import re
 import tomllib
@@ -6,25 +6,29 @@ from dataclasses import dataclass, field
 
 RETURNS = ("cublasStatus_t", "cudnnStatus_t", "cufftResult", "curandStatus_t",
            "cusparseStatus_t", "cusparseDiagType_t", "cusparseFillMode_t", "cusparseIndexBase_t", "cusparseMatrixType_t",
-           "CUresult", "size_t", "const char*", "const char *", "void", "unsigned", "int", "float", "double", "cuComplex",
+           "CUresult",
+           "cusolverStatus_t",
+           "size_t", "const char*", "const char *", "void", "unsigned", "int", "float", "double", "cuComplex",
            "cuDoubleComplex")
 # What a refused call of a name without a status can return.
 REFUSALS = {"cublasStatus_t": "int", "cudnnStatus_t": "int", "cufftResult": "int", "curandStatus_t": "int",
             "cusparseStatus_t": "int",
             "CUresult": "int", "void": "void", "float": "float", "double": "double", "int": "int",
+            "cusolverStatus_t": "int",
             "cuComplex": "cuComplex", "cuDoubleComplex": "cuDoubleComplex"}
 # ...NOT_SUPPORTED of the statuses; the libraries' headers cannot be included where their functions are declared without parameters. cuRAND has
 # none: its CURAND_STATUS_ARCH_MISMATCH says that a GPU does not have what is asked for.
 NOT_SUPPORTED = {"cublasStatus_t": 15, "cudnnStatus_t": 3000, "cufftResult": 16,
                  "cusparseStatus_t": 10,
-                 "curandStatus_t": 204, "CUresult": 801}
+                 "curandStatus_t": 204, "CUresult": 801,
+                 "cusolverStatus_t": 9}
 
 # What an entry point of the driver makes sure of first.
 NEEDS = ("nothing", "driver", "context")
 # Of names that are exported again for programs with per-thread default streams.
 VARIANTS = ("ptsz", "ptds")
 
-_PROTOTYPE = re.compile(r"(?P<returns>[A-Za-z_][\w ]*?[ *]+)(?P<name>(?:cublas|cudnn|cufft|curand|cusparse|cu[A-Z])\w+)\((?P<parameters>.*)\)")
+_PROTOTYPE = re.compile(r"(?P<returns>[A-Za-z_][\w ]*?[ *]+)(?P<name>(?:cublas|cudnn|cufft|curand|cusparse|cusolver|cu[A-Z])\w+)\((?P<parameters>.*)\)")
 _PARAMETER = re.compile(r"(?P<type>.*?[\s*])(?P<name>\w+)(?P<array>\[\])?")
 
 

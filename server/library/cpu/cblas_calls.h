@@ -55,8 +55,13 @@ ROUSE_CBLAS_REAL(double, d)
   inline void gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, T alpha, const T* a, int lda, const T* b, int ldb, T beta, T* c, int ldc) { \
     cblas_##p##gemm(CblasColMajor, ta, tb, m, n, k, &alpha, a, lda, b, ldb, &beta, c, ldc);                                            \
   }                                                                                                                                     \
+  /* OpenBLAS reads one element behind the vector, where nothing need be: the last column has a vector that goes on. */                 \
   inline void gemv(CBLAS_TRANSPOSE t, int m, int n, T alpha, const T* a, int lda, const T* x, int incx, T beta, T* y, int incy) {      \
-    cblas_##p##gemv(CblasColMajor, t, m, n, &alpha, a, lda, x, incx, &beta, y, incy);                                                   \
+    if (t != CblasNoTrans || n == 0) return cblas_##p##gemv(CblasColMajor, t, m, n, &alpha, a, lda, x, incx, &beta, y, incy);           \
+    const std::ptrdiff_t last = n - 1, step = incx;                                                                                     \
+    const T one{1}, behind[2] = {step > 0 ? x[last * step] : x[0], T{0}};                                                               \
+    if (last > 0) cblas_##p##gemv(CblasColMajor, t, m, n - 1, &alpha, a, lda, step > 0 ? x : x - step, incx, &beta, y, incy);           \
+    cblas_##p##gemv(CblasColMajor, t, m, 1, &alpha, a + last * lda, lda, behind, 1, last > 0 ? &one : &beta, y, incy);                  \
   }                                                                                                                                     \
   inline void ger(bool conjugates, int m, int n, T alpha, const T* x, int incx, const T* y, int incy, T* a, int lda) {                  \
     (conjugates ? cblas_##p##gerc : cblas_##p##geru)(CblasColMajor, m, n, &alpha, x, incx, y, incy, a, lda);                            \

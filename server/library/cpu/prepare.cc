@@ -12,6 +12,7 @@
 #include "server/library/cpu/lt_transform.h"
 #include "server/library/cpu/rand/job.h"
 #include "server/library/cpu/sparse/job.h"
+#include "server/library/cpu/solver/job.h"
 
 namespace rouse::library::cpu {
 namespace {
@@ -84,6 +85,12 @@ Result<std::unique_ptr<Job>> prepare(std::uint32_t library, std::uint32_t functi
     if (parameters.size() != sizeof call) return Error{CudaError::invalidValue, "no call of cuSPARSE"};
     std::memcpy(&call, parameters.data(), sizeof call);
     return makeSparse(static_cast<sparse::Function>(function), call, memory);
+  }
+  if (library == solver::kLibrary) {
+    solver::Call call;
+    if (function >= solver::kFunctionCount || parameters.size() != sizeof call) return Error{CudaError::invalidValue, "no call of cuSOLVER"};
+    std::memcpy(&call, parameters.data(), sizeof call);
+    return makeSolver(static_cast<solver::Function>(function), call, memory);
   }
   return Error{CudaError::notSupported, "library " + std::to_string(library) + " is not served on the CPU device"};
 }

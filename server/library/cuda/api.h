@@ -12,6 +12,7 @@
 #include "server/library/cuda/rand_calls.h"
 #include "server/library/cuda/real_libraries.h"
 #include "server/library/cuda/sparse_calls.h"
+#include "server/library/cuda/solver_calls.h"
 
 namespace rouse::library::cuda {
 
@@ -51,7 +52,7 @@ struct LtApi {
 };
 
 struct Handle {
-  cublasHandle_t handle = nullptr;  // none: only others or cuRAND have been called with it
+  cublasHandle_t handle = nullptr;  // none: only libraries that need none have been called with it
   cudaStream_t stream = nullptr;
   // As it is set in the library; what a fresh handle has.
   cublasPointerMode_t pointerMode = CUBLAS_POINTER_MODE_HOST;
@@ -72,6 +73,8 @@ struct Handle {
   cusparseHandle_t sparse = nullptr;  // from the first call on
   bool sparseHasStream = false;        // and that is `stream`
   std::vector<Workspace> ofSparse[kSparseMemories];  // as of transforms
+  SolverHandle solver;
+  std::vector<Workspace> ofSolver;  // in the same way
   std::unordered_set<std::uint64_t> known;  // kinds of calls
 };
 

@@ -153,6 +153,23 @@ Result<std::unique_ptr<SparseApi>> loadSparse() {
   return api;
 }
 
+Result<std::unique_ptr<SolverApi>> loadSolver() {
+  auto library = open(kSolverVariable, "libcusolver.so.12", "cuSOLVER");
+  if (!library) return library.error();
+  auto api = std::make_unique<SolverApi>();
+  std::string missing;
+#define ROUSE_SOLVER_CALL(name, ...)
+#define ROUSE_SOLVER_NAME(name) find(*library, #name, api->name, missing);
+  ROUSE_SOLVER_OWN_NAMES(ROUSE_SOLVER_NAME)
+#include "server/library/cuda/solver_calls.inc"
+  if (!missing.empty()) return lacks("libcusolver.so.12", missing);
+  ROUSE_SOLVER_NAME(cusolverDnSetMathMode)
+  ROUSE_SOLVER_NAME(cusolverDnSetEmulationStrategy)
+#undef ROUSE_SOLVER_CALL
+#undef ROUSE_SOLVER_NAME
+  return api;
+}
+
 // A scalar as the library takes it: its address in the device's memory, or that of a copy here. The copy is aligned as any of its types must be: a
 // cuDoubleComplex is to 16 bytes (vector_types.h), so that the library may load it in one piece, which ends the process where it is not. In a call as it
 // travels a scalar lies at any multiple of 8.
@@ -291,6 +308,8 @@ void RealLibraries::end() {
     if (each->sparse != nullptr) sparse_->cusparseDestroy(each->sparse);
     for (const auto& areas : each->ofSparse)
       for (const Workspace& area : areas) memory_->give(area.address, area.bytes);
+    if (solver_.there()) each->solver.destroy(*solver_);
+    for (const Workspace& area : each->ofSolver) memory_->give(area.address, area.bytes);
     if (each->dnn != nullptr) dnn_->cudnnDestroy(each->dnn);
     if (each->own.bytes != 0) memory_->give(each->own.address, each->own.bytes);
     for (const Workspace& larger : each->larger) memory_->give(larger.address, larger.bytes);
@@ -301,15 +320,27 @@ void RealLibraries::end() {
 
 Result<Handle*> RealLibraries::take(CUstream_st* stream, std::uint32_t library) {
   Handle* handle = nullptr;
-  // Who only transforms, or draws numbers,, say, needs no cuBLAS, whose handle takes time and device memory.
-  const bool blas = library != fft::kLibrary && library != rand::kLibrary && library != sparse::kLibrary;
-  if (library == fft::kLibrary) {
-    if (const Status loaded = library == rand::kLibrary ? rand_.load(loadRand) : fft_.load(loadFft); !loaded) return loaded.error();
-  } else if (library == sparse::kLibrary) {
-    if (const Status loaded = sparse_.load(loadSparse); !loaded) return loaded.error();
-  } else if (const Status loaded = blas_.load(loadBlas); !loaded) {
-    return loaded.error();
+  // Who only transforms, draws numbers or has sparse matrices needs no cuBLAS, whose handle takes time and device memory; cuSOLVER has one of its own.
+  bool blas = false;
+  Status loaded;
+  switch (library) {
+    case fft::kLibrary:
+      loaded = fft_.load(loadFft);
+      break;
+    case rand::kLibrary:
+      loaded = rand_.load(loadRand);
+      break;
+    case sparse::kLibrary:
+      loaded = sparse_.load(loadSparse);
+      break;
+    case solver::kLibrary:
+      loaded = solver_.load(loadSolver);
+      break;
+    default:
+      blas = true;
+      loaded = blas_.load(loadBlas);
   }
+  if (!loaded) return loaded.error();
   {
     const std::lock_guard lock(mutex_);
     if (!free_.empty()) {
@@ -326,6 +357,7 @@ Result<Handle*> RealLibraries::take(CUstream_st* stream, std::uint32_t library) 
   handle->blasHasStream = handle->dnnHasStream = handle->sparseHasStream = false;  // another stream may be where an ended one was
   handle->transforms.forgetStreams();
   handle->generators.forgetStreams();
+  handle->solver.forgetStream();
   if (blas) {
     if (const Status ready = readyBlas(*handle); !ready) {
       give(handle);
@@ -390,6 +422,9 @@ Status RealLibraries::call(Handle& handle, std::uint32_t library, std::uint32_t 
   } else if (library == sparse::kLibrary) {
     sparse::Call call;
     if (copied(call) && function < sparse::kFunctionCount) return callSparse(handle, static_cast<sparse::Function>(function), call);
+  } else if (library == solver::kLibrary) {
+    solver::Call call;
+    if (copied(call) && function < solver::kFunctionCount) return callSolver(handle, static_cast<solver::Function>(function), call);
   }
   return Error{CudaError::notSupported, "library " + std::to_string(library) + ", function " + std::to_string(function) + ": not served"};
 }
@@ -423,6 +458,11 @@ Status RealLibraries::callSparse(Handle& handle, sparse::Function function, cons
   }
   return runSparse(*sparse_, handle.sparse, function, call,
                    [&](std::uint64_t bytes, int which) { return areaOf(handle.ofSparse[which], bytes, "cuSPARSE's memory to work in"); });
+}
+
+Status RealLibraries::callSolver(Handle& handle, solver::Function function, const solver::Call& call) {
+  if (const Status loaded = solver_.load(loadSolver); !loaded) return loaded;
+  return handle.solver.run(*solver_, handle.stream, function, call, [&](std::uint64_t bytes) { return areaOf(handle.ofSolver, bytes, "cuSOLVER's work area"); });
 }
 
 Result<std::uint64_t> RealLibraries::areaOf(std::vector<Workspace>& areas, std::uint64_t bytes, const char* what) {

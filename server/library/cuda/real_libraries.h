@@ -1,4 +1,4 @@
-// NVIDIA's cuBLAS, cuBLASLt, cuDNN, cuFFT, cuRAND and cuSPARSE, opened at run time: one binary runs with or without them. Their handles are one a stream at a time: cuBLAS's
+// NVIDIA's cuBLAS, cuBLASLt, cuDNN, cuFFT, cuRAND, cuSPARSE and cuSOLVER, opened at run time: one binary runs with or without them. Their handles are one a stream at a time: cuBLAS's
 // results depend on what else its handle does, and its own workspace is used in its stream's order.
 //
 // The calling thread has the GPU's context bound (its primary one, which the libraries use, too). Any thread, several at a time, but one at a time with one handle.
@@ -20,6 +20,7 @@
 #include "schemas/fft/transform.h"
 #include "schemas/rand/generation.h"
 #include "schemas/sparse/call.h"
+#include "schemas/solver/functions.h"
 
 struct CUstream_st;
 
@@ -32,6 +33,7 @@ inline constexpr const char* kDnnVariable = "ROUSE_LIBCUDNN";
 inline constexpr const char* kFftVariable = "ROUSE_LIBCUFFT";
 inline constexpr const char* kRandVariable = "ROUSE_LIBCURAND";
 inline constexpr const char* kSparseVariable = "ROUSE_LIBCUSPARSE";
+inline constexpr const char* kSolverVariable = "ROUSE_LIBCUSOLVER";
 
 // Device memory for libraries to work in, beside any program's. Any thread.
 class WorkMemory {
@@ -60,11 +62,15 @@ struct RecurrentApi;
 struct FftApi;
 struct SparseApi;
 struct RandApi;
-struct Handle;  // of cuBLAS, and what is set in it; of cuDNN; plans of cuFFT; and generators of cuRAND
+struct SolverApi;
+struct Handle;  // of cuBLAS, and what is set in it; of cuDNN; plans of cuFFT; and generators of cuRAND; of cuSOLVER
 
 // What a call is but for where its memory lies: its bytes, of which words that are addresses in `windows` count only as far as they are aligned. What a library does for the
 // first time for a call (make a plan, compile, load kernels) it has done for others of that kind. 0: of a call that may wait for the GPU each time.
 std::uint64_t kindOf(std::uint32_t library, std::uint32_t function, std::span<const std::byte> parameters, std::initializer_list<AddressRange> windows);
+
+// Whether a library's calls may wait for the GPU before they return, as an iteration does that ends by its numbers: they are made where nobody waits for them.
+constexpr bool mayWait(std::uint32_t library) { return library == solver::kLibrary; }
 
 // A library's functions, once they have been found. Who comes meanwhile waits for that library, and for no other.
 template <class Api>
@@ -132,6 +138,7 @@ class RealLibraries {
   Status callSparse(Handle& handle, sparse::Function function, const sparse::Call& call);
   // The largest of these areas, or a larger one from now on. `what`: for messages.
   Result<std::uint64_t> areaOf(std::vector<Workspace>& areas, std::uint64_t bytes, const char* what);
+  Status callSolver(Handle& handle, solver::Function function, const solver::Call& call);
   // Makes cuBLAS's own handle, in its stream.
   Status readyBlas(Handle& handle);
   // Makes cuDNN's own handle, in its stream.
@@ -149,6 +156,7 @@ class RealLibraries {
   Opened<FftApi> fft_;
   Opened<RandApi> rand_;
   Opened<SparseApi> sparse_;
+  Opened<SolverApi> solver_;
   std::mutex mutex_;  // of what follows
   std::vector<std::unique_ptr<Handle>> all_;
   std::vector<Handle*> free_;

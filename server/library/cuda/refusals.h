@@ -7,6 +7,7 @@
 #include <cufft.h>
 #include <curand.h>
 #include <cusparse.h>
+#include <cusolver_common.h>
 
 #include <algorithm>
 #include <string>
@@ -166,6 +167,47 @@ constexpr const char* nameOf(curandStatus_t status) {
     case CURAND_STATUS_INTERNAL_ERROR: return "CURAND_STATUS_INTERNAL_ERROR";
   }
   return "an unknown status";
+}
+
+constexpr CudaError errorOf(cusolverStatus_t status) {
+  switch (status) {
+    case CUSOLVER_STATUS_SUCCESS:
+      return CudaError::success;
+    case CUSOLVER_STATUS_ALLOC_FAILED:
+      return CudaError::memoryAllocation;
+    case CUSOLVER_STATUS_INVALID_VALUE:
+    case CUSOLVER_STATUS_INVALID_WORKSPACE:
+      return CudaError::invalidValue;
+    case CUSOLVER_STATUS_ARCH_MISMATCH:
+    case CUSOLVER_STATUS_MATRIX_TYPE_NOT_SUPPORTED:
+    case CUSOLVER_STATUS_NOT_SUPPORTED:
+    case CUSOLVER_STATUS_INVALID_LICENSE:
+      return CudaError::notSupported;
+    case CUSOLVER_STATUS_NOT_INITIALIZED:
+      return CudaError::initializationError;
+    default:  // CUSOLVER_STATUS_EXECUTION_FAILED, _MAPPING_ERROR, _INTERNAL_ERROR
+      return CudaError::unknown;
+  }
+}
+
+// cuSOLVER tells none, either.
+constexpr const char* nameOf(cusolverStatus_t status) {
+  switch (status) {
+    case CUSOLVER_STATUS_SUCCESS: return "CUSOLVER_STATUS_SUCCESS";
+    case CUSOLVER_STATUS_NOT_INITIALIZED: return "CUSOLVER_STATUS_NOT_INITIALIZED";
+    case CUSOLVER_STATUS_ALLOC_FAILED: return "CUSOLVER_STATUS_ALLOC_FAILED";
+    case CUSOLVER_STATUS_INVALID_VALUE: return "CUSOLVER_STATUS_INVALID_VALUE";
+    case CUSOLVER_STATUS_ARCH_MISMATCH: return "CUSOLVER_STATUS_ARCH_MISMATCH";
+    case CUSOLVER_STATUS_MAPPING_ERROR: return "CUSOLVER_STATUS_MAPPING_ERROR";
+    case CUSOLVER_STATUS_EXECUTION_FAILED: return "CUSOLVER_STATUS_EXECUTION_FAILED";
+    case CUSOLVER_STATUS_INTERNAL_ERROR: return "CUSOLVER_STATUS_INTERNAL_ERROR";
+    case CUSOLVER_STATUS_MATRIX_TYPE_NOT_SUPPORTED: return "CUSOLVER_STATUS_MATRIX_TYPE_NOT_SUPPORTED";
+    case CUSOLVER_STATUS_NOT_SUPPORTED: return "CUSOLVER_STATUS_NOT_SUPPORTED";
+    case CUSOLVER_STATUS_ZERO_PIVOT: return "CUSOLVER_STATUS_ZERO_PIVOT";
+    case CUSOLVER_STATUS_INVALID_LICENSE: return "CUSOLVER_STATUS_INVALID_LICENSE";
+    case CUSOLVER_STATUS_INVALID_WORKSPACE: return "CUSOLVER_STATUS_INVALID_WORKSPACE";
+    default: return "an unknown status";
+  }
 }
 
 // What cuDNN says of its last refusal on this thread, on one line and after a colon; empty: nothing.
