@@ -41,6 +41,7 @@ void nullStream() {
     CHECK(cudaMemcpy(got.data(), to, n * sizeof *to, cudaMemcpyDeviceToHost));
     for (size_t i = 0; i < n; ++i) wanted[i] = round + unsigned(i);
     check::equal("copied on the null stream", got, wanted);
+    CHECK(cudaStreamSynchronize(other));  // nothing else orders its kernel before the null stream's next one
   }
   CHECK(cudaDeviceSynchronize());
   CHECK(cudaFree(from));
