@@ -1,6 +1,7 @@
 // Products of a sparse matrix and dense ones: rows of the result are each other's neighbours in pieces, and each is summed by one of them, in double, in the order
 // of the matrix's elements.
 #include <string>
+#include <type_traits>
 
 #include "server/library/cpu/batch.h"
 #include "server/library/cpu/sparse/jobs.h"
@@ -93,19 +94,28 @@ std::unique_ptr<Job> makePlain(const Call& call) {
   return std::make_unique<RowsTimesVector<T, std::int32_t, std::int32_t>>(call);
 }
 
-// sums += value * line, which are neighbours: with wider registers where the processor has them, which changes no bit, since nothing is multiplied and added at once.
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define ROUSE_WIDER __attribute__((target_clones("avx2", "default")))
-#else
-#define ROUSE_WIDER
-#endif
-ROUSE_WIDER void addLine(double* __restrict sums, double value, const float* __restrict line, std::int64_t count) {
+// sums += value * line, which are neighbours: with wider registers where the processor has them, which changes no bit, since nothing is multiplied and added at once. Chosen here, not by the
+// loader (target_clones): that asks before a sanitizer's runtime is there.
+template <class X>
+[[gnu::always_inline]] inline void addEach(double* __restrict sums, double value, const X* __restrict line, std::int64_t count) {
   for (std::int64_t j = 0; j < count; ++j) sums[j] += value * static_cast<double>(line[j]);
 }
-ROUSE_WIDER void addLine(double* __restrict sums, double value, const double* __restrict line, std::int64_t count) {
-  for (std::int64_t j = 0; j < count; ++j) sums[j] += value * line[j];
+#ifdef __x86_64__
+__attribute__((target("avx2"))) void addEachWider(double* sums, double value, const float* line, std::int64_t count) { addEach(sums, value, line, count); }
+__attribute__((target("avx2"))) void addEachWider(double* sums, double value, const double* line, std::int64_t count) { addEach(sums, value, line, count); }
+bool isWider() {
+  static const bool has = __builtin_cpu_supports("avx2");
+  return has;
 }
-#undef ROUSE_WIDER
+#endif
+template <class X>
+  requires std::is_floating_point_v<X>
+void addLine(double* sums, double value, const X* line, std::int64_t count) {
+#ifdef __x86_64__
+  if (isWider()) return addEachWider(sums, value, line, count);
+#endif
+  addEach(sums, value, line, count);
+}
 template <class N, class X>
 void addLine(N* __restrict sums, N value, const X* __restrict line, std::int64_t count) {
   for (std::int64_t j = 0; j < count; ++j) sums[j] += value * widened<N>(line[j]);
