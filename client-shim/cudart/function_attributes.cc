@@ -6,6 +6,7 @@
 #include "client-shim/cudart/implementations.h"
 #include "client-shim/cudart/module_registry.h"
 #include "client-shim/cudart/session.h"
+#include "schemas/base/cluster.h"
 
 namespace rouse::cudart::impl {
 namespace {
