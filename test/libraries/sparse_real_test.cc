@@ -5,11 +5,11 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <cstring>
-#include <utility>
 
 #include "schemas/sparse/check.h"
 #include "server/library/cuda/real_libraries.h"
 #include "test/libraries/taken.h"
+#include "test/libraries/work_memory.h"
 
 namespace rouse::library::cuda {
 namespace {
@@ -20,24 +20,6 @@ using sparse::Function;
 using sparse::Type;
 
 CUstream_st* stream(std::uint64_t number) { return reinterpret_cast<CUstream_st*>(number); }
-
-struct Account {
-  Words taken, given;
-  std::uint64_t most = ~std::uint64_t{0}, next = 0x9000'0000;
-};
-class Memory final : public WorkMemory {
- public:
-  explicit Memory(Account& account) : account_(account) {}
-  Result<std::uint64_t> take(std::uint64_t bytes) override {
-    if (bytes > account_.most) return Error{CudaError::memoryAllocation, "none left"};
-    account_.taken.push_back(bytes);
-    return std::exchange(account_.next, account_.next + bytes);
-  }
-  void give(std::uint64_t address, std::uint64_t bytes) override { account_.given.insert(account_.given.end(), {address, bytes}); }
-
- private:
-  Account& account_;
-};
 
 struct RealSparse {
   RealSparse() {
@@ -309,11 +291,9 @@ TEST_CASE_METHOD(RealSparse, "what the library refuses, and what there is no mem
 }
 
 TEST_CASE("calls that wait for the GPU are never made by who may not", "[sparse]") {
-  const Call call;
-  const auto kind = [&](Function function) { return kindOf(sparse::kLibrary, static_cast<std::uint32_t>(function), std::as_bytes(std::span(&call, 1)), {}); };
-  CHECK((kind(Function::spmv) != 0 && kind(Function::dot) != 0));
-  RealLibraries libraries;
-  for (const Function function : {Function::productCount, Function::product, Function::solve, Function::fromDenseCount, Function::lu}) CHECK(kind(function) == 0);
+  const auto waits = [](Function function) { return mayWait(sparse::kLibrary, static_cast<std::uint32_t>(function)); };
+  CHECK_FALSE((waits(Function::spmv) || waits(Function::dot)));
+  for (const Function function : {Function::productCount, Function::product, Function::solve, Function::fromDenseCount, Function::lu}) CHECK(waits(function));
 }
 
 TEST_CASE("the pool's own library is not NVIDIA's", "[sparse]") {

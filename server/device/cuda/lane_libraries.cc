@@ -18,7 +18,7 @@ bool Lane::takeCall() {
   return true;
 }
 
-// The first call of a kind is another thread's (side_calls.h), and each of a library that may wait. It has the stream for itself, whose next operations are held, and so the handle.
+// The first call of a kind is another thread's (side_calls.h), and each that may wait. It has the stream for itself, whose next operations are held, and so the handle.
 Lane::Step Lane::step(LibraryOperation& operation) {
   if (calling_ != nullptr) return takeCall() ? Step::done : Step::blocked;
   if (!settle()) return Step::done;
@@ -26,7 +26,7 @@ Lane::Step Lane::step(LibraryOperation& operation) {
   library::cuda::RealLibraries& libraries = owner_.gpu->libraries;
   const std::uint64_t kind = library::cuda::kindOf(operation.library, operation.function, operation.parameters,
                                                    {owner_.deviceWindow->range(), owner_.hostWindow->range()});
-  if (libraries_ == nullptr || library::cuda::mayWait(operation.library) || !libraries.known(*libraries_, kind)) {
+  if (libraries_ == nullptr || library::cuda::mayWait(operation.library, operation.function) || !libraries.known(*libraries_, kind)) {
     auto calling = std::make_shared<Calling>(libraries_, kind);
     calling->call = owner_.gpu->libraryCalls.begin([calling = calling.get(), &libraries, stream = stream_, operation]() -> Status {
       if (calling->handle == nullptr) {

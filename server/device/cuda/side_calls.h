@@ -1,7 +1,7 @@
 // Calls that may wait for kernels, whoever's they are, made by threads beside the executor's and without the GPU's lock: under it each of them would stop all functions until one
 // function's kernel has ended, for good if that waits for its program. Which calls these are is measured (bench/results, "beside a kernel"):
 // - what gives something back: of an H100's driver cuLibraryUnload, cuMemHostUnregister, cuArrayDestroy and cuMipmappedArrayDestroy (Gpu::disposal);
-// - a library's first calls of a kind, in which it makes a handle or a plan, compiles, and has the driver load its kernels, and all calls of a library that may wait (Gpu::libraryCalls).
+// - a library's first calls of a kind, in which it makes a handle or a plan, compiles, and has the driver load its kernels, and all that may wait for the GPU (Gpu::libraryCalls).
 #pragma once
 
 #include <atomic>

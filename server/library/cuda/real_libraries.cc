@@ -96,8 +96,11 @@ constexpr std::size_t kMostKinds = 16384;
 
 }  // namespace
 
+bool mayWait(std::uint32_t library, std::uint32_t function) {
+  return library == solver::kLibrary || (library == sparse::kLibrary && waitsForDevice(static_cast<sparse::Function>(function)));
+}
+
 std::uint64_t kindOf(std::uint32_t library, std::uint32_t function, std::span<const std::byte> parameters, std::initializer_list<AddressRange> windows) {
-  if (library == sparse::kLibrary && waitsForDevice(static_cast<sparse::Function>(function))) return 0;
   // Each step is a permutation of 64 bits (the finalizer of SplitMix64), so that equal sums of different calls are as rare as of random numbers.
   const auto mixed = [](std::uint64_t sum, std::uint64_t word) {
     sum = (sum ^ word) + 0x9e3779b97f4a7c15;
@@ -226,7 +229,6 @@ void RealLibraries::give(Handle* handle) {
 bool RealLibraries::known(const Handle& handle, std::uint64_t kind) const { return handle.known.contains(kind); }
 
 void RealLibraries::knows(Handle& handle, std::uint64_t kind) const {
-  if (kind == 0) return;
   if (handle.known.size() == kMostKinds) handle.known.clear();
   handle.known.insert(kind);
 }

@@ -63,14 +63,14 @@ struct FftApi;
 struct SparseApi;
 struct RandApi;
 struct SolverApi;
-struct Handle;  // of cuBLAS, and what is set in it; of cuDNN; plans of cuFFT; and generators of cuRAND; of cuSOLVER
+struct Handle;  // of cuBLAS, and what is set in it; of cuDNN, cuSPARSE and cuSOLVER; plans of cuFFT; generators of cuRAND
 
 // What a call is but for where its memory lies: its bytes, of which words that are addresses in `windows` count only as far as they are aligned. What a library does for the
-// first time for a call (make a plan, compile, load kernels) it has done for others of that kind. 0: of a call that may wait for the GPU each time.
+// first time for a call (make a plan, compile, load kernels) it has done for others of that kind.
 std::uint64_t kindOf(std::uint32_t library, std::uint32_t function, std::span<const std::byte> parameters, std::initializer_list<AddressRange> windows);
 
-// Whether a library's calls may wait for the GPU before they return, as an iteration does that ends by its numbers: they are made where nobody waits for them.
-constexpr bool mayWait(std::uint32_t library) { return library == solver::kLibrary; }
+// Whether a call may wait for the GPU before it returns, each time, as an iteration does that ends by its numbers: it is made where nobody waits for it.
+bool mayWait(std::uint32_t library, std::uint32_t function);
 
 // A library's functions, once they have been found. Who comes meanwhile waits for that library, and for no other.
 template <class Api>
