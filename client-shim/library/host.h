@@ -15,7 +15,7 @@ namespace rouse::client {
 
 // Of the kinds of objects that have handles here: so that one library knows another's.
 enum class HandleKind : std::uint32_t { blas = 1, blasLt = 2, dnn = 3, dnnDescriptor = 4, dnnBackend = 5,
-                                        solver = 10, solverParameters = 11, syevj = 12, gesvdj = 13 };
+                                        solver = 6, solverParameters = 7, syevj = 8, gesvdj = 9 };
 
 class LibraryHost {
  public:

@@ -160,6 +160,15 @@ bool randMemory(std::uint32_t number, std::span<const std::byte> parameters, Nam
   return true;
 }
 
+template <class Ranges>
+void name(const Ranges& ranges, NamedMemory& named) {
+  for (std::uint32_t i = 0; i < ranges.count; ++i) {
+    const auto& range = ranges.ranges[i];
+    named.ranges.push_back({range.operand, {range.address, range.bytes}, range.written, range.onHost});
+  }
+  named.indirect = ranges.indirect;
+}
+
 bool sparseMemory(std::uint32_t number, std::span<const std::byte> parameters, NamedMemory& named, std::string& why) {
   if (number >= sparse::kFunctionCount) {
     why = "LibraryCall.function = " + std::to_string(number) + ": cuSPARSE's are 0 to " + std::to_string(sparse::kFunctionCount - 1);
@@ -178,11 +187,7 @@ bool sparseMemory(std::uint32_t number, std::span<const std::byte> parameters, N
     why = "LibraryCall: " + std::string(named.function) + ": memory that is null, not aligned to its elements, or ends behind the last address";
     return false;
   }
-  for (std::uint32_t i = 0; i < ranges.count; ++i) {
-    const sparse::Range& range = ranges.ranges[i];
-    named.ranges.push_back({range.operand, {range.address, range.bytes}, range.written, range.onHost});
-  }
-  named.indirect = ranges.indirect;
+  name(ranges, named);
   return true;
 }
 
@@ -204,11 +209,7 @@ bool solverMemory(std::uint32_t number, std::span<const std::byte> parameters, N
     why = "LibraryCall: " + std::string(named.function) + ": memory that is not there, is not aligned to its elements, or ends behind the last address";
     return false;
   }
-  for (std::uint32_t i = 0; i < ranges.count; ++i) {
-    const solver::Range& range = ranges.ranges[i];
-    named.ranges.push_back({range.operand, {range.address, range.bytes}, range.written, range.onHost});
-  }
-  named.indirect = ranges.indirect;
+  name(ranges, named);
   return true;
 }
 
