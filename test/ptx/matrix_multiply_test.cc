@@ -277,7 +277,7 @@ TEST_CASE("mma: registers may be destination and source, absent lanes hold zeros
 
 TEST_CASE("mma: what is not covered is refused by name and line") {
   for (const char* instruction :
-       {"mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 {%f0,%f1,%f2,%f3}, {%r0,%r1,%r2,%r3}, {%r4,%r5,%r6,%r7}, {%f0,%f1,%f2,%f3}, %r8, 0x0;",
+       {"mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e3m2.e3m2.f32 {%f0,%f1,%f2,%f3}, {%r0,%r1,%r2,%r3}, {%r4,%r5}, {%f0,%f1,%f2,%f3};",
         "mma.sync.aligned.m16n8k8.col.row.f32.f16.f16.f32 {%f0,%f1,%f2,%f3}, {%r0,%r1}, {%r4}, {%f0,%f1,%f2,%f3};",
         "mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f32 {%r0,%r1}, {%r0,%r1}, {%r4}, {%f0,%f1,%f2,%f3};",
         "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64.rz {%d0,%d1}, {%d2}, {%d3}, {%d0,%d1};",

@@ -3,20 +3,22 @@
 #include <catch2/catch.hpp>
 #include <optional>
 
+#include "test/ptx/matrix_sparse.h"
 #include "test/ptx/matrix_warp.h"
 
 namespace rouse::test::warpgroup {
 namespace {
 
 constexpr unsigned kThreads = 4 * kLanes, kRows = 64, kRowBytes = 32, kMostColumns = 256;
-// What the kernel is given: shared memory, accumulators of each thread, registers of A of each thread.
-constexpr std::size_t kShared = 40960, kSums = 4 * kMostColumns / 2, kIn = kShared + kThreads * (kSums + 16);
+// What the kernel is given: shared memory, accumulators of each thread, registers of A and metadata of each thread.
+constexpr std::size_t kShared = 40960, kSums = 4 * kMostColumns / 2, kA = kShared + kThreads * kSums, kMetadata = kA + kThreads * 16, kIn = kMetadata + kThreads * 4;
 constexpr unsigned kB = 8192;  // where B is in shared memory; A at the beginning
 
 struct Form {
   std::string d, a, b;
-  bool saturate = false;
-  unsigned k() const { return kRowBytes * 8 / bitsOf(elementNamed(a)); }
+  bool saturate = false, sparse = false;
+  unsigned stored() const { return kRowBytes * 8 / bitsOf(elementNamed(a)); }  // elements of a row of A
+  unsigned k() const { return sparse ? 2 * stored() : stored(); }
 };
 
 // How a matrix lies in shared memory.
@@ -80,6 +82,7 @@ struct Product {
   Layout b;
   bool adds = true;
   int signA = 1, signB = 1;
+  unsigned selector = 0;
 };
 
 std::string listOf(const std::string& prefix, unsigned count) {
@@ -92,10 +95,10 @@ unsigned sumsOf(const Product& product) { return product.columns * bitsOf(elemen
 
 std::string instructionOf(const Product& product) {
   const Form& form = product.form;
-  std::string text = "wgmma.mma_async.sync.aligned.m64n" + std::to_string(product.columns) + "k" + std::to_string(form.k()) + "." + form.d + "." + form.a + "." + form.b;
+  std::string text = std::string("wgmma.mma_async") + (form.sparse ? ".sp" : "") + ".sync.aligned.m64n" + std::to_string(product.columns) + "k" + std::to_string(form.k()) + "." + form.d + "." + form.a + "." + form.b;
   if (form.a == "b1") text += ".and.popc";
   if (form.saturate) text += ".satfinite";
-  text += " " + listOf("c", sumsOf(product)) + ", " + (product.a ? "%descA" : listOf("a", 4)) + ", %descB, %adds";
+  text += " " + listOf("c", sumsOf(product)) + ", " + (product.a ? "%descA" : listOf("a", 4)) + ", %descB" + (form.sparse ? ", %meta, " + std::to_string(product.selector) : "") + ", %adds";
   const bool isFloat = form.d != "s32";
   if (isFloat) text += ", " + std::to_string(product.signA) + ", " + std::to_string(product.signB);
   if (form.a == "f16" || form.a == "bf16") text += (product.a ? std::string(", ") + (product.a->alongK ? "0" : "1") : "") + (product.b.alongK ? ", 0" : ", 1");
@@ -107,7 +110,7 @@ std::string kernelOf(const Product& product) {
   const unsigned sums = sumsOf(product);
   std::string text =
       ".version 8.5\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 pin, .param .u64 pout)\n{\n"
-      ".reg .b32 %c<128>;\n.reg .b32 %a<4>;\n.reg .b32 %v<4>;\n.reg .b32 %me, %lane, %base, %i;\n.reg .b64 %in, %out, %at, %thread, %descA, %descB, %tile;\n.reg .pred %adds, %more;\n"
+      ".reg .b32 %c<128>;\n.reg .b32 %a<4>;\n.reg .b32 %v<4>;\n.reg .b32 %me, %lane, %base, %i, %meta;\n.reg .b64 %in, %out, %at, %thread, %descA, %descB, %tile;\n.reg .pred %adds, %more;\n"
       ".shared .align 1024 .b8 tile[40960];\n"
       "ld.param.u64 %in, [pin];\nld.param.u64 %out, [pout];\nmov.u32 %me, %tid.x;\nand.b32 %lane, %me, 31;\nshl.b32 %i, %lane, 4;\nmov.u32 %base, tile;\n"
       "COPY:\ncvt.u64.u32 %at, %i;\nadd.u64 %at, %at, %in;\nld.global.v4.b32 {%v0, %v1, %v2, %v3}, [%at];\nadd.u32 %me, %base, %i;\n"
@@ -115,6 +118,7 @@ std::string kernelOf(const Product& product) {
       "mov.u32 %me, %tid.x;\ncvt.u64.u32 %thread, %me;\nadd.u64 %in, %in, 40960;\nmad.lo.u64 %at, %thread, 512, %in;\n";
   for (unsigned i = 0; i < sums; ++i) text += "ld.global.b32 %c" + std::to_string(i) + ", [%at+" + std::to_string(4 * i) + "];\n";
   text += "add.u64 %in, %in, 65536;\nmad.lo.u64 %at, %thread, 16, %in;\nld.global.v4.b32 {%a0, %a1, %a2, %a3}, [%at];\n"
+          "add.u64 %in, %in, 2048;\nmad.lo.u64 %at, %thread, 4, %in;\nld.global.b32 %meta, [%at];\n"
           "cvt.u64.u32 %tile, %base;\nshr.u64 %tile, %tile, 4;\n"
           "add.u64 %descA, %tile, " + std::to_string(product.a ? product.a->descriptor() : 0) + ";\nadd.u64 %descB, %tile, " + std::to_string(product.b.descriptor()) + ";\n"
           "setp." + (product.adds ? "ne" : "eq") + ".u32 %adds, %i, 0;\nwgmma.fence.sync.aligned;\n" + instructionOf(product) +
@@ -127,22 +131,31 @@ std::string kernelOf(const Product& product) {
 
 void run(const Product& product, std::mt19937_64& random, bool tame) {
   const Element d = elementNamed(product.form.d), a = elementNamed(product.form.a), b = elementNamed(product.form.b);
-  const unsigned depth = product.form.k();
+  const unsigned depth = product.form.k(), stored = product.form.stored();
   std::vector<std::byte> in(kIn), out(kThreads * kSums);
   for (std::byte& byte : in) byte = static_cast<std::byte>(random());
   if (product.a)
     for (unsigned row = 0; row < kRows; ++row)
-      for (unsigned k = 0; k < depth; ++k) setElement(in, a, *product.a, row, k, randomBits(a, random, tame));
+      for (unsigned k = 0; k < stored; ++k) setElement(in, a, *product.a, row, k, randomBits(a, random, tame));
   for (unsigned column = 0; column < product.columns; ++column)
     for (unsigned k = 0; k < depth; ++k) setElement(in, b, product.b, column, k, randomBits(b, random, tame));
-  std::vector<std::vector<double>> left(kRows, std::vector<double>(depth));
+  std::vector<std::vector<double>> left(kRows, std::vector<double>(stored));
+  std::vector<std::vector<unsigned>> columns(kRows);  // of A's elements
+  for (unsigned row = 0; !product.form.sparse && row < kRows; ++row)
+    for (unsigned k = 0; k < depth; ++k) columns[row].push_back(k);
+  for (unsigned warp = 0; product.form.sparse && warp < kThreads / kLanes; ++warp) {
+    // As of mma.sp, of a warp's 16 rows.
+    const SparseRows rows = randomSparseRows(a, depth, product.selector, random);
+    for (unsigned row = 0; row < 16; ++row) columns[warp * 16 + row] = rows.columns[row];
+    for (unsigned lane = 0; lane < kLanes; ++lane) setPacked(&in[kMetadata + (warp * kLanes + lane) * 4], Element::s32, 0, rows.metadata[lane]);
+  }
   for (unsigned thread = 0; thread < kThreads; ++thread) {
     for (unsigned i = 0; i < product.columns / 2; ++i) setPacked(&in[kShared + thread * kSums], d, i, randomBits(d, random, tame));
     // "Register Fragments for wgmma.mma_async": as of mma, of a warp's 16 rows; an element is of k / 8 beside each other, in rows g and g + 8, in each half of k.
-    const unsigned each = depth / 8;
+    const unsigned each = stored / 8;
     for (unsigned i = 0; i < 4 * each; ++i) {
-      const unsigned reg = i / each, row = thread / 32 * 16 + thread % 32 / 4 + reg % 2 * 8, k = thread % 4 * each + i % each + reg / 2 * depth / 2;
-      std::byte* const mine = &in[kShared + kThreads * kSums + thread * 16];
+      const unsigned reg = i / each, row = thread / 32 * 16 + thread % 32 / 4 + reg % 2 * 8, k = thread % 4 * each + i % each + reg / 2 * stored / 2;
+      std::byte* const mine = &in[kA + thread * 16];
       if (!product.a) setPacked(mine, a, i, randomBits(a, random, tame));
       left[row][k] = product.a ? valueOf(a, elementAt(in, a, *product.a, row, k)) : valueOf(a, packedAt(mine, a, i));
     }
@@ -153,7 +166,7 @@ void run(const Product& product, std::mt19937_64& random, bool tame) {
     for (unsigned i = 0; i < product.columns / 2; ++i) {
       const unsigned row = thread / 32 * 16 + thread % 32 / 4 + i / 2 % 2 * 8, column = i / 4 * 8 + thread % 4 * 2 + i % 2;
       std::vector<double> x = left[row], y;
-      for (unsigned k = 0; k < depth; ++k) y.push_back(valueOf(b, elementAt(in, b, product.b, column, k)));
+      for (const unsigned k : columns[row]) y.push_back(valueOf(b, elementAt(in, b, product.b, column, k)));
       for (double& value : x) value *= product.signA * product.signB;
       const double c = product.adds ? valueOf(d, packedAt(&in[kShared + thread * kSums], d, i)) : 0;
       const std::uint64_t got = packedAt(&out[thread * kSums], d, i);
@@ -162,13 +175,13 @@ void run(const Product& product, std::mt19937_64& random, bool tame) {
         right = isSum(d, got, c, x, y);
       } else {
         auto sum = static_cast<std::int64_t>(c);
-        for (unsigned k = 0; k < depth; ++k) sum += static_cast<std::int64_t>(x[k] * y[k]);
+        for (unsigned k = 0; k < stored; ++k) sum += static_cast<std::int64_t>(x[k] * y[k]);
         if (product.form.saturate) sum = std::clamp<std::int64_t>(sum, INT32_MIN, INT32_MAX);
         right = static_cast<std::uint32_t>(got) == static_cast<std::uint32_t>(sum);
       }
       if (right) continue;
       double exact = c;
-      for (unsigned k = 0; k < depth; ++k) exact += x[k] * y[k];
+      for (unsigned k = 0; k < stored; ++k) exact += x[k] * y[k];
       INFO("row " << row << " column " << column << ": " << exact << ", got 0x" << std::hex << got);
       REQUIRE(right);
     }
@@ -240,6 +253,28 @@ TEST_CASE("wgmma: from 8 to 256 columns, signs, and nothing to add to") {
   }
 }
 
+TEST_CASE("wgmma: every sparse form, whosever metadata it is, B in each layout") {
+  std::mt19937_64 random(14);
+  for (Form form : forms()) {
+    if (form.a == "b1") continue;
+    form.sparse = true;
+    for (unsigned selector = 0; selector < selectorsOf(elementNamed(form.a), form.k()); ++selector)
+      for (const bool tame : {true, false}) {
+        Product product{.form = form, .columns = tame ? 16u : 24u, .b = layoutOf(tame ? 128 : 64, true, 24, kB), .selector = selector};
+        if (tame == (selector == 0)) product.a = layoutOf(32, true, kRows, 0);
+        run(product, random, tame);
+        if (!tame || (form.a != "f16" && form.a != "bf16")) continue;
+        product.b = layoutOf(64, false, 24, kB);
+        run(product, random, tame);
+      }
+  }
+  Product product{.form = {"f32", "f16", "f16", false, true}, .columns = 16, .a = layoutOf(64, false, kRows, 0), .b = layoutOf(16, false, 16, kB), .adds = false, .signA = -1};
+  run(product, random, true);
+  product.b = layoutOf(16, true, 16, kB);
+  product.b.stride = 512;  // eight columns of four units
+  run(product, random, true);
+}
+
 TEST_CASE("wgmma: what is not covered, or no shape, is refused by name") {
   const Product product{.form = {"f32", "f16", "f16"}, .columns = 16, .b = layoutOf(32, true, 16, kB)};
   const std::string good = kernelOf(product);
@@ -253,7 +288,7 @@ TEST_CASE("wgmma: what is not covered, or no shape, is refused by name") {
     INFO(shape);
     CHECK(with("m64n16k16", shape).find("not supported") != std::string::npos);
   }
-  CHECK(with("mma_async", "mma_async.sp").find("not supported") != std::string::npos);
+  CHECK(with("mma_async", "mma_async.sp").find("not supported") != std::string::npos);  // no such shape
   CHECK(with("m64n16k16", "m64n24k16").find("a fragment of 12 registers") != std::string::npos);
   CHECK(with("m64n16k16", "m64n256k16").find("a fragment of 128 registers") != std::string::npos);
   // Found when it is compiled.

@@ -51,7 +51,7 @@ enum class MatrixVerb : std::uint8_t {
 
 enum class MatrixRole : std::uint8_t { a, b, accumulator };
 
-// multiplyShared: of A's rows and B's columns, along k.
+// multiplyShared: of A's rows and B's columns, along k; of B's where A is sparse, twice that.
 inline constexpr std::uint32_t kSharedRowBytes = 32;
 
 struct MatrixOperation {
@@ -67,9 +67,12 @@ struct MatrixOperation {
   bool aColumns = false, bColumns = false;
   MatrixRole role = MatrixRole::a;  // load, store
   std::uint32_t count = 1;          // loadRows, storeRows: matrices, 1, 2 or 4
-  // multiplyShared: m is 16, n 8 to 256 by 8, k has 32 bytes; c is d. B lies in shared memory. `aColumns`: A is M-major there, `bColumns`: B is K-major.
+  // multiplyShared: m is 16, n 8 to 256 by 8, k has kSharedRowBytes; c is d. B lies in shared memory. `aColumns`: A is M-major there, `bColumns`: B is K-major.
   bool aShared = false;   // A as well, else it is in registers
   bool negative = false;  // what is added is the product's negative
+  // multiply (16 by 8), multiplyShared: half of A's k columns are left out, others in each row; metadata say which are there.
+  bool sparse = false;
+  std::uint32_t selector = 0;  // whose metadata (runtime/matrix_sparse.h)
 
   // All of it in 30 bits.
   constexpr std::uint32_t code() const {
@@ -84,7 +87,8 @@ struct MatrixOperation {
       put(static_cast<std::uint32_t>(a), 4);
       put(static_cast<std::uint32_t>(b), 4);
       put(accumulatorCode(d), 2);
-      for (const bool flag : {saturate, aShared, negative, aColumns, bColumns}) put(flag, 1);
+      for (const bool flag : {saturate, aShared, negative, aColumns, bColumns, sparse}) put(flag, 1);
+      put(selector, 2);
       return code;
     }
     put(log2(m) - 3, 2);
@@ -99,6 +103,8 @@ struct MatrixOperation {
       put(exclusive, 1);
       put(quadPairs, 1);
       put(bColumns, 1);
+      put(sparse, 1);
+      put(selector, 2);
     } else {
       put(static_cast<std::uint32_t>(role), 2);
       put(log2(count), 2);
@@ -121,8 +127,9 @@ struct MatrixOperation {
       made.a = static_cast<MatrixElement>(take(4));
       made.b = static_cast<MatrixElement>(take(4));
       made.c = made.d = kAccumulators[take(2)];
-      made.k = kSharedRowBytes * 8 / bitsOf(made.a);
-      for (bool* flag : {&made.saturate, &made.aShared, &made.negative, &made.aColumns, &made.bColumns}) *flag = take(1) != 0;
+      for (bool* flag : {&made.saturate, &made.aShared, &made.negative, &made.aColumns, &made.bColumns, &made.sparse}) *flag = take(1) != 0;
+      made.selector = take(2);
+      made.k = (made.sparse ? 2 : 1) * kSharedRowBytes * 8 / bitsOf(made.a);
       return made;
     }
     made.m = 8u << take(2);
@@ -137,6 +144,8 @@ struct MatrixOperation {
       made.exclusive = take(1) != 0;
       made.quadPairs = take(1) != 0;
       made.bColumns = take(1) != 0;
+      made.sparse = take(1) != 0;
+      made.selector = take(2);
     } else {
       made.role = static_cast<MatrixRole>(take(2));
       made.count = 1u << take(2);
@@ -149,11 +158,13 @@ struct MatrixOperation {
 
   // Words of 32 bits a lane has of each matrix. wmma's fragments of f16 have more registers than the matrix has elements; the first
   // of them count, the others hold copies.
-  constexpr std::uint32_t aWords() const { return quadPairs ? 2 : m * k * bitsOf(a) / 1024; }
+  constexpr std::uint32_t aWords() const { return quadPairs ? 2 : m * aColumnsStored() * bitsOf(a) / 1024; }
   constexpr std::uint32_t bWords() const { return quadPairs ? 2 : n * k * bitsOf(b) / 1024; }
   constexpr std::uint32_t accumulatorWords(MatrixElement element) const {
     return quadPairs ? bitsOf(element) / 4 : m * n * bitsOf(element) / 1024;
   }
+  // Of A's columns those that are there.
+  constexpr std::uint32_t aColumnsStored() const { return sparse ? k / 2 : k; }
   // load, store
   constexpr std::uint32_t partWords() const {
     const std::uint32_t elements = role == MatrixRole::a ? m * k : role == MatrixRole::b ? n * k : m * n;
@@ -171,13 +182,13 @@ struct MatrixOperation {
 };
 
 // A lane's registers as the runtime gets them, aligned to 8.
-//   multiply: C at 0 (D afterwards), A and B at the words given here
+//   multiply: C at 0 (D afterwards), A, B and the metadata of a sparse A at the words given here
 //   loadRows, storeRows: up to four words at 0, the row's host address at kMatrixAddress
 //   transpose: one word; load, store: partWords()
-inline constexpr std::uint32_t kMatrixA = 8, kMatrixB = 24, kMatrixAddress = 4, kMatrixWords = 32;
+inline constexpr std::uint32_t kMatrixA = 8, kMatrixSparsity = 20, kMatrixB = 24, kMatrixAddress = 4, kMatrixWords = 32;
 
 // Those of multiplyShared: D at 0, which is read where the word at kSharedAdds is not 0; A's registers or its descriptor; B's descriptor; the host address at which
-// the block's shared memory begins; and the first of the warp's rows among the warpgroup's.
-inline constexpr std::uint32_t kSharedA = 128, kSharedB = 132, kSharedBase = 134, kSharedAdds = 136, kSharedFirstRow = 137, kSharedWords = 138;
+// the block's shared memory begins; the first of the warp's rows among the warpgroup's; and the metadata of a sparse A.
+inline constexpr std::uint32_t kSharedA = 128, kSharedB = 132, kSharedBase = 134, kSharedAdds = 136, kSharedFirstRow = 137, kSharedSparsity = 138, kSharedWords = 139;
 
 }  // namespace rouse::cpu

@@ -21,7 +21,7 @@ std::optional<WarpgroupShape> warpgroupShapeNamed(std::string_view word) {
   constexpr std::string_view kBegin = "m64n";
   constexpr std::uint16_t kStep = 8, kMost = 256;
   constexpr std::pair<std::string_view, Modifier> kEnds[] = {
-      {"k8", Modifier::m64k8}, {"k16", Modifier::m64k16}, {"k32", Modifier::m64k32}, {"k256", Modifier::m64k256}};
+      {"k8", Modifier::m64k8}, {"k16", Modifier::m64k16}, {"k32", Modifier::m64k32}, {"k64", Modifier::m64k64}, {"k256", Modifier::m64k256}};
   if (!word.starts_with(kBegin)) return std::nullopt;
   word.remove_prefix(kBegin.size());
   std::uint16_t columns = 0;

@@ -60,8 +60,10 @@ namespace rouse::ptx {
                           X(m16n8k256, "m16n8k256") X(m16n16k8, "m16n16k8") X(m16n16k16, "m16n16k16")                 \
                               X(m32n8k16, "m32n8k16") X(m8n32k16, "m8n32k16")                                         \
       /* a warpgroup's matrices, whose number of columns is Instruction::columns (warpgroupShapeNamed) */                       \
-      X(m64k8, "m64n*k8") X(m64k16, "m64n*k16") X(m64k32, "m64n*k32") X(m64k256, "m64n*k256")                         \
+      X(m64k8, "m64n*k8") X(m64k16, "m64n*k16") X(m64k32, "m64n*k32") X(m64k64, "m64n*k64") X(m64k256, "m64n*k256")   \
           X(mma_async, "mma_async") X(fence, "fence")                                                                 \
+      /* matrices with elements left out */                                                                           \
+      X(sp, "sp") X(sp_ordered, "sp::ordered_metadata")                                                               \
       /* tensors */                                                                                                   \
       X(tensor, "tensor") X(tile, "tile") X(multicast_cluster, "multicast::cluster") X(reduce, "reduce")              \
           X(prefetch, "prefetch") X(tensormap, "tensormap") X(tensormap_generic, "tensormap::generic")                \

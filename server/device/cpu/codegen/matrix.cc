@@ -91,11 +91,16 @@ void call(Emitter& e, const MatrixOperation& operation, llvm::Value* registers) 
   e.callExternal("rouse_cpu_matrix", e.b.getVoidTy(), {e.thread(), e.b.getInt32(operation.code()), registers});
 }
 
+void putSparsity(Emitter& e, llvm::Value* registers, const Operand& metadata, std::uint32_t at) {
+  e.b.CreateAlignedStore(e.read(metadata, Type::b32), wordAt(e, registers, at), llvm::Align(4));
+}
+
 void multiply(Emitter& e, const Instruction& i, const MatrixOperation& operation) {
   llvm::Value* const registers = e.matrixRegisters();
   put(e, registers, i.operands[3], operation.c, 0, operation.accumulatorWords(operation.c));
   put(e, registers, i.operands[1], operation.a, kMatrixA, operation.aWords());
   put(e, registers, i.operands[2], operation.b, kMatrixB, operation.bWords());
+  if (operation.sparse) putSparsity(e, registers, i.operands[4], kMatrixSparsity);
   call(e, operation, registers);
   take(e, registers, i.operands[0], operation.d, operation.accumulatorWords(operation.d));
 }
@@ -109,6 +114,23 @@ void setElements(Emitter& e, const Instruction& i, MatrixOperation& operation) {
   operation.c = elementOf(e, i, i.type(isShort ? 1 : 3));
   operation.saturate = i.has(Modifier::satfinite);
   operation.exclusive = i.has(Modifier::op_xor);
+}
+
+// One of a few integers that an instruction says itself.
+std::int64_t constantOf(Emitter& e, const Instruction& i, std::size_t index, std::initializer_list<std::int64_t> allowed) {
+  const auto value = static_cast<std::int64_t>(i.operands[index].value);
+  if (std::ranges::find(allowed, value) == allowed.end()) e.unsupported(i, ("operand " + std::to_string(index + 1)).c_str());
+  return value;
+}
+
+// mma.sp, wgmma.mma_async.sp: of four lanes as many bring metadata as a sparse A needs, and operand `selector` says which.
+void setSparsity(Emitter& e, const Instruction& i, MatrixOperation& operation, std::size_t selector) {
+  operation.sparse = i.has(Modifier::sp) || i.has(Modifier::sp_ordered);
+  if (!operation.sparse) return;
+  constexpr std::uint32_t kLongRow = 64;
+  const bool isLong = operation.k * bitsOf(operation.a) / 8 == kLongRow, isSmall = bitsOf(operation.a) < 16;
+  const auto choice = [&](std::initializer_list<std::int64_t> allowed) { return static_cast<std::uint32_t>(constantOf(e, i, selector, allowed)); };
+  operation.selector = isLong && isSmall ? choice({0}) : isLong || isSmall ? choice({0, 1}) : choice({0, 1, 2, 3});
 }
 
 // ldmatrix, stmatrix: what one lane's address names.
@@ -139,13 +161,6 @@ void movePart(Emitter& e, const Instruction& i, bool isStore) {
   if (isStore) put(e, registers, fragment, operation.a, 0, operation.partWords());
   e.callExternal("rouse_cpu_matrix_part", e.b.getVoidTy(), {e.thread(), e.b.getInt32(operation.code()), registers, address.pointer, stride});
   if (!isStore) take(e, registers, fragment, operation.a, operation.partWords());
-}
-
-// One of a few integers that an instruction says itself.
-std::int64_t constantOf(Emitter& e, const Instruction& i, std::size_t index, std::initializer_list<std::int64_t> allowed) {
-  const auto value = static_cast<std::int64_t>(i.operands[index].value);
-  if (std::ranges::find(allowed, value) == allowed.end()) e.unsupported(i, ("operand " + std::to_string(index + 1)).c_str());
-  return value;
 }
 
 // The host address at which the block's own shared memory begins.
@@ -193,6 +208,7 @@ void lowerMatrixMultiply(Emitter& e, const Instruction& i) {
     operation.aColumns = i.has(Modifier::col);
     operation.bColumns = i.has(Modifier::second_col);
   }
+  setSparsity(e, i, operation, 5);
   multiply(e, i, operation);
 }
 
@@ -234,10 +250,14 @@ void lowerWarpgroup(Emitter& e, const Instruction& i) {
   operation.a = elementOf(e, i, i.type(1));
   operation.b = elementOf(e, i, i.type(2));
   operation.k = kSharedRowBytes * 8 / bitsOf(operation.a);
+  const bool isSparse = i.has(Modifier::sp);
+  if (isSparse) operation.k *= 2;
+  setSparsity(e, i, operation, 4);
   operation.saturate = i.has(Modifier::satfinite);
   operation.aShared = i.operands[1].kind != Operand::Kind::vector;
   operation.bColumns = true;
-  constexpr std::size_t kAdds = 3, kSigns = 4, kTransposed = 6;
+  // Metadata and their selector come before.
+  const std::size_t kAdds = isSparse ? 5 : 3, kSigns = kAdds + 1, kTransposed = kAdds + 3;
   if (i.operands.size() > kSigns) operation.negative = constantOf(e, i, kSigns, {1, -1}) != constantOf(e, i, kSigns + 1, {1, -1});
   if (i.operands.size() > kTransposed) {
     // A in registers is not transposed, and has no operand that says so.
@@ -254,6 +274,7 @@ void lowerWarpgroup(Emitter& e, const Instruction& i) {
     put(e, registers, i.operands[1], operation.a, kSharedA, operation.aWords());
   }
   e.b.CreateAlignedStore(e.read(i.operands[2], Type::b64), wordAt(e, registers, kSharedB), llvm::Align(8));
+  if (isSparse) putSparsity(e, registers, i.operands[3], kSharedSparsity);
   e.b.CreateAlignedStore(ownShared(e), wordAt(e, registers, kSharedBase), llvm::Align(8));
   e.b.CreateAlignedStore(e.b.CreateZExt(e.read(i.operands[kAdds], Type::pred), e.b.getInt32Ty()), wordAt(e, registers, kSharedAdds), llvm::Align(4));
   constexpr std::uint32_t kWarps = 4, kRows = 16;  // of a warpgroup; of a warp

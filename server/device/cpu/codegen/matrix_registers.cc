@@ -33,7 +33,7 @@ MatrixOperation operationOf(const llvm::CallInst& call) {
 Words neededBy(const MatrixOperation& operation) {
   switch (operation.verb) {
     case MatrixVerb::multiply:
-      return words(0, operation.accumulatorWords(operation.c)) | words(kMatrixA, operation.aWords()) | words(kMatrixB, operation.bWords());
+      return words(0, operation.accumulatorWords(operation.c)) | words(kMatrixA, operation.aWords()) | words(kMatrixB, operation.bWords()) | words(kMatrixSparsity, operation.sparse ? 1 : 0);
     case MatrixVerb::loadRows:
       return words(kMatrixAddress, 2);
     case MatrixVerb::storeRows:
@@ -46,7 +46,8 @@ Words neededBy(const MatrixOperation& operation) {
       return words(0, operation.partWords());
     case MatrixVerb::multiplyShared:
       // Whether there is something to add to is known when it runs.
-      return words(0, operation.accumulatorWords(operation.d)) | words(kSharedA, operation.aShared ? 2 : operation.aWords()) | words(kSharedB, kSharedWords - kSharedB);
+      return words(0, operation.accumulatorWords(operation.d)) | words(kSharedA, operation.aShared ? 2 : operation.aWords()) | words(kSharedB, kSharedSparsity - kSharedB) |
+             words(kSharedSparsity, operation.sparse ? 1 : 0);
   }
   return Words().set();
 }

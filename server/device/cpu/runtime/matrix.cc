@@ -99,7 +99,7 @@ void multiplyQuadPairs(const MatrixOperation& operation, const LaneRegisters& la
         }
       }
     });
-    multiplyMatrices(product, a, b, c, d);
+    multiplyMatrices(product, a, b, c, d, nullptr);
     forLanes([&](const QuadLane& place, std::uint32_t lane) {
       if (lanes[lane] == nullptr) return;
       for (std::uint32_t i = 0; i < 8; ++i) {
@@ -121,7 +121,9 @@ void multiply(const MatrixOperation& operation, const LaneRegisters& lanes) {
   gather(tilingOf(operation, MatrixRole::a, operation.a), lanes, kMatrixA, a);
   gather(tilingOf(operation, MatrixRole::b, operation.b), lanes, kMatrixB, b);
   gather(tilingOf(operation, MatrixRole::accumulator, operation.c), lanes, 0, c);
-  multiplyMatrices(operation, a, b, c, c);
+  std::uint32_t sparsity[kLanes];
+  for (std::uint32_t lane = 0; operation.sparse && lane < kLanes; ++lane) sparsity[lane] = wordsOf(lanes, lane)[kMatrixSparsity];
+  multiplyMatrices(operation, a, b, c, c, sparsity);
   spread(tilingOf(operation, MatrixRole::accumulator, operation.d), c, lanes);
 }
 

@@ -2,7 +2,8 @@
 //
 // Arithmetic. The ISA asks for products and sums of at least single precision and leaves their order open ("mma", "Semantics"), and
 // hardware truncates some bits. Here products of f16, bf16, tf32 and fp8 are exact in double, summed in double onto C along k upwards,
-// and rounded once to the type of D, to nearest even; NaN is 0x7fffffff or 0x7fff. Of tf32 the upper 19 bits count. f64 is one fused
+// and rounded once to the type of D, to nearest even; NaN is 0x7fffffff or 0x7fff. Where A is sparse, there are products of what it
+// has, and no others: nothing is multiplied by zero. Of tf32 the upper 19 bits count. f64 is one fused
 // multiply-add after another along k. Integers are exact, then wrap around or saturate. The result depends on nothing but the
 // operands, not on the processor either.
 #pragma once
@@ -41,7 +42,9 @@ struct WarpRegisters {
 std::uint32_t runMatrixOperation(const MatrixOperation&, const WarpRegisters&);
 void moveMatrixParts(const MatrixOperation&, const WarpRegisters&, std::byte* const* bases, const std::uint32_t* strides);
 
-// D = A * B + C. A by rows, B by columns (n rows of k), C and D by rows, as in memory without gaps. `d` may be `c`.
-void multiplyMatrices(const MatrixOperation&, const std::uint32_t* a, const std::uint32_t* b, const std::uint32_t* c, std::uint32_t* d);
+// D = A * B + C. A by rows, B by columns (n rows of k), C and D by rows, as in memory without gaps. `d` may be `c`. `sparsity`: a word of each lane,
+// where A is sparse.
+void multiplyMatrices(const MatrixOperation&, const std::uint32_t* a, const std::uint32_t* b, const std::uint32_t* c, std::uint32_t* d,
+                      const std::uint32_t* sparsity);
 
 }  // namespace rouse::cpu

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "server/device/cpu/runtime/matrix.h"
+#include "server/device/cpu/runtime/matrix_sparse.h"
 
 #define ROUSE_INLINE __attribute__((always_inline)) inline
 
@@ -15,7 +16,7 @@ namespace {
 using Doubles = double __attribute__((vector_size(32)));
 using Integers = std::int32_t __attribute__((vector_size(32)));
 
-constexpr std::uint32_t kMostFactors = 1024;  // elements of A: 16 by 64 of s4
+constexpr std::uint32_t kMostFactors = 1024;  // elements of A: 16 by 64 of s4; of B: 128 by 8 of s4, where A is sparse
 constexpr std::uint32_t kMostSums = 256;
 
 // Subnormals are scaled like all others; infinities and NaN get the exponent that the scaled number lacks.
@@ -123,13 +124,29 @@ ROUSE_INLINE void accumulate(const Number* a, const Number* b, Number* sums, std
   }
 }
 
+// The same where A is sparse, row by row. n is 8.
+template <class Vector, class Number>
+ROUSE_INLINE void accumulateChosen(const Number* a, const Number* b, const SparseColumns& columns, Number* sums) {
+  constexpr std::uint32_t width = 8 * sizeof(Number) / sizeof(Vector);
+  for (std::uint32_t row = 0; row < columns.rows; ++row) {
+    Vector sum[width];
+    std::memcpy(sum, sums + row * 8, sizeof sum);
+    for (std::uint32_t i = 0; i < columns.count; ++i) {
+      Vector factors[width];
+      std::memcpy(factors, b + columns.of[row][i] * 8, sizeof factors);
+      for (std::uint32_t v = 0; v < width; ++v) sum[v] += a[row * columns.count + i] * factors[v];
+    }
+    std::memcpy(sums + row * 8, sum, sizeof sum);
+  }
+}
+
 ROUSE_INLINE void multiplyDoubles(const MatrixOperation& operation, const std::uint32_t* a, const std::uint32_t* b,
-                                  const std::uint32_t* c, std::uint32_t* d) {
+                                  const std::uint32_t* c, std::uint32_t* d, const std::uint32_t* sparsity) {
   const auto [m, n, k] = std::array{operation.m, operation.n, operation.k};
   // B by columns, then the sums: this is a fiber's stack.
   double left[kMostFactors / 2], right[kMostFactors / 2], sums[kMostFactors / 2];
   double* const columns = sums;
-  toDoubles(operation.a, a, m * k, left);
+  toDoubles(operation.a, a, m * operation.aColumnsStored(), left);
   toDoubles(operation.b, b, n * k, columns);
   byRows(columns, n, k, right);
   toDoubles(operation.c, c, m * n, sums);
@@ -138,6 +155,8 @@ ROUSE_INLINE void multiplyDoubles(const MatrixOperation& operation, const std::u
     for (std::uint32_t row = 0; row < m; ++row)
       for (std::uint32_t i = 0; i < k; ++i)
         for (std::uint32_t j = 0; j < n; ++j) sums[row * n + j] = std::fma(left[row * k + i], right[i * n + j], sums[row * n + j]);
+  } else if (operation.sparse) {
+    accumulateChosen<Doubles>(left, right, sparseColumns(operation, sparsity), sums);
   } else if (n == 8) {
     accumulate<Doubles, double, 2>(left, right, sums, m, k);
   } else if (n == 16) {
@@ -159,13 +178,15 @@ ROUSE_INLINE void addTo(const std::uint32_t* c, const std::int32_t* sums, std::u
 
 // The sum of products fits 32 bits: 64 of s4, 32 of s8 or u8.
 ROUSE_INLINE void multiplyIntegers(const MatrixOperation& operation, const std::uint32_t* a, const std::uint32_t* b,
-                                   const std::uint32_t* c, std::uint32_t* d) {
+                                   const std::uint32_t* c, std::uint32_t* d, const std::uint32_t* sparsity) {
   const auto [m, n, k] = std::array{operation.m, operation.n, operation.k};
-  std::int32_t left[kMostFactors], columns[kMostFactors / 2], right[kMostFactors / 2], sums[kMostSums] = {};
-  toIntegers(operation.a, a, m * k, left);
+  std::int32_t left[kMostFactors], columns[kMostFactors], right[kMostFactors], sums[kMostSums] = {};
+  toIntegers(operation.a, a, m * operation.aColumnsStored(), left);
   toIntegers(operation.b, b, n * k, columns);
   byRows(columns, n, k, right);
-  if (n == 8) {
+  if (operation.sparse) {
+    accumulateChosen<Integers>(left, right, sparseColumns(operation, sparsity), sums);
+  } else if (n == 8) {
     accumulate<Integers, std::int32_t, 1>(left, right, sums, m, k);
   } else if (n == 16) {
     accumulate<Integers, std::int32_t, 2>(left, right, sums, m, k);
@@ -191,22 +212,23 @@ ROUSE_INLINE void multiplyBits(const MatrixOperation& operation, const std::uint
 }
 
 ROUSE_INLINE void multiplyAny(const MatrixOperation& operation, const std::uint32_t* a, const std::uint32_t* b,
-                              const std::uint32_t* c, std::uint32_t* d) {
-  if (operation.d != MatrixElement::s32) return multiplyDoubles(operation, a, b, c, d);
-  if (operation.a != MatrixElement::b1) return multiplyIntegers(operation, a, b, c, d);
+                              const std::uint32_t* c, std::uint32_t* d, const std::uint32_t* sparsity) {
+  if (operation.d != MatrixElement::s32) return multiplyDoubles(operation, a, b, c, d, sparsity);
+  if (operation.a != MatrixElement::b1) return multiplyIntegers(operation, a, b, c, d, sparsity);
   multiplyBits(operation, a, b, c, d);
 }
 
-using Multiply = void(const MatrixOperation&, const std::uint32_t*, const std::uint32_t*, const std::uint32_t*, std::uint32_t*);
+using Multiply = void(const MatrixOperation&, const std::uint32_t*, const std::uint32_t*, const std::uint32_t*, std::uint32_t*, const std::uint32_t*);
 
 void multiplyPlain(const MatrixOperation& operation, const std::uint32_t* a, const std::uint32_t* b, const std::uint32_t* c,
-                   std::uint32_t* d) {
-  multiplyAny(operation, a, b, c, d);
+                   std::uint32_t* d, const std::uint32_t* sparsity) {
+  multiplyAny(operation, a, b, c, d, sparsity);
 }
 
 __attribute__((target("avx2,fma,popcnt"))) void multiplyWide(const MatrixOperation& operation, const std::uint32_t* a,
-                                                             const std::uint32_t* b, const std::uint32_t* c, std::uint32_t* d) {
-  multiplyAny(operation, a, b, c, d);
+                                                             const std::uint32_t* b, const std::uint32_t* c, std::uint32_t* d,
+                                                             const std::uint32_t* sparsity) {
+  multiplyAny(operation, a, b, c, d, sparsity);
 }
 
 Multiply* chosen() {
@@ -217,9 +239,9 @@ Multiply* chosen() {
 }  // namespace
 
 void multiplyMatrices(const MatrixOperation& operation, const std::uint32_t* a, const std::uint32_t* b, const std::uint32_t* c,
-                      std::uint32_t* d) {
+                      std::uint32_t* d, const std::uint32_t* sparsity) {
   static Multiply* const multiply = chosen();
-  multiply(operation, a, b, c, d);
+  multiply(operation, a, b, c, d, sparsity);
 }
 
 }  // namespace rouse::cpu

@@ -63,7 +63,7 @@ void unitOf(const SharedMatrix& matrix, bool alongK, std::uint32_t eightRows, st
 
 template <class Registers>
 void multiply(const MatrixOperation& operation, const Registers& registers) {
-  constexpr std::uint32_t kAlong = kSharedRowBytes / kUnit;
+  const std::uint32_t along = (operation.sparse ? 2 : 1) * kSharedRowBytes / kUnit;
   alignas(64) std::uint32_t words[kMatrixWords * kLanes];
   const WarpRegisters part{words};
   const auto wordsAt = [&](std::uint32_t word) { return words + word * kLanes; };
@@ -83,11 +83,12 @@ void multiply(const MatrixOperation& operation, const Registers& registers) {
   // Products are exact, so it does not matter whose sign it is.
   for (std::uint32_t i = 0; operation.negative && i < aWords * kLanes; ++i) wordsAt(kMatrixA)[i] ^= signsOf(operation.a);
 
+  if (operation.sparse) take(registers, kSharedSparsity, wordsAt(kMatrixSparsity));
   const SharedMatrix b = matrixOf(registers, kSharedB);
   const bool adds = wordOf(registers, kSharedAdds) != 0;
   const std::uint32_t sums = product.accumulatorWords(product.d);
   for (std::uint32_t column = 0; column < operation.n / kEight; ++column) {
-    for (std::uint32_t unit = 0; unit < kAlong; ++unit) unitOf(b, operation.bColumns, column, unit, wordsAt(kMatrixB + unit));
+    for (std::uint32_t unit = 0; unit < along; ++unit) unitOf(b, operation.bColumns, column, unit, wordsAt(kMatrixB + unit));
     for (std::uint32_t word = 0; word < sums; ++word)
       adds ? take(registers, column * sums + word, wordsAt(word)) : void(std::memset(wordsAt(word), 0, sizeof(std::uint32_t) * kLanes));
     runMatrixOperation(product, part);
@@ -108,7 +109,8 @@ const std::byte* SharedMatrix::at(std::uint32_t offset) const {
 }
 
 const std::byte* SharedMatrix::alongK(std::uint32_t row, std::uint32_t unit) const {
-  return at(row % kEight * (kUnit << bits_) + row / kEight * stride_ + unit * (bits_ == 0 ? leading_ : kUnit));
+  const std::uint32_t beside = unit & ((1U << bits_) - 1);
+  return at(row % kEight * (kUnit << bits_) + row / kEight * stride_ + beside * kUnit + (unit >> bits_) * leading_);
 }
 
 const std::byte* SharedMatrix::acrossK(std::uint32_t eightRows, std::uint32_t k) const {

@@ -56,7 +56,7 @@ void multiply(const MatrixOperation& operation, std::uint32_t* words) {
   gather(tilingOf(operation, MatrixRole::a, operation.a), words + kMatrixA * kLanes, a);
   gather(tilingOf(operation, MatrixRole::b, operation.b), words + kMatrixB * kLanes, b);
   gather(tilingOf(operation, MatrixRole::accumulator, operation.c), words, c);
-  multiplyMatrices(operation, a, b, c, c);
+  multiplyMatrices(operation, a, b, c, c, words + kMatrixSparsity * kLanes);
   spread(tilingOf(operation, MatrixRole::accumulator, operation.d), c, words);
 }
 

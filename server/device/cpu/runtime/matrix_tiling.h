@@ -24,7 +24,8 @@ inline Tiling tilingOf(const MatrixOperation& operation, MatrixRole role, Matrix
   const std::uint32_t m = operation.m / 8;
   if (role == MatrixRole::accumulator) return {m, operation.n / 8, std::min(m, 2u), std::max(bits / 16, 1u)};
   const std::uint32_t unitWords = bits == 64 ? 2 : 1;
-  const std::uint32_t along = operation.k * bits / (128 * unitWords);
+  const std::uint32_t k = role == MatrixRole::a ? operation.aColumnsStored() : operation.k;
+  const std::uint32_t along = k * bits / (128 * unitWords);
   if (role == MatrixRole::a) return {m, along, std::min(m, 2u), unitWords};
   return {operation.n / 8, along, 1, unitWords};
 }

@@ -311,7 +311,7 @@ bool hasMatrixVectors() {
 }
 
 bool multiplyInVectors(const MatrixOperation& operation, std::uint32_t* words) {
-  if (operation.quadPairs) return false;
+  if (operation.quadPairs || operation.sparse) return false;
   switch (operation.a) {
     case MatrixElement::f16:
       multiplyDoubles<MatrixElement::f16>(operation, words);
