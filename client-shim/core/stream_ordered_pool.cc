@@ -62,7 +62,8 @@ bool StreamOrderedPool::takeResting(std::uint64_t bytes, Stream& stream, bool ma
     resting_.erase(entry);
     session.handles().restingBlocks.fetch_sub(1, std::memory_order_relaxed);
     device_.heap().retag(*address, block.bytes, stream.handle(), false);
-    use(block.bytes);
+    block.used = bytes;
+    use(bytes);
     return true;
   }
   return false;
@@ -76,7 +77,7 @@ CudaError StreamOrderedPool::takeFresh(std::uint64_t bytes, Stream& stream, std:
       .kind = MemoryKind::device, .deviceIndex = device_.index(), .pool = handle_, .stream = stream.handle()};
   const CudaError error = device_.heap().allocateFor(tags, bytes, kAllocationUnit, address);
   if (error != CudaError::success) return error;
-  blocks_[*address] = {.bytes = bytes};
+  blocks_[*address] = {.bytes = bytes, .used = bytes};
   usage_.reservedBytes += bytes;
   usage_.reservedHighBytes = std::max(usage_.reservedHighBytes, usage_.reservedBytes);
   use(bytes);
@@ -98,7 +99,7 @@ void StreamOrderedPool::rest(std::uint64_t address, Stream& stream) {
   }
   block.resting = true;
   block.streamId = stream.id();
-  usage_.usedBytes -= block.bytes;
+  usage_.usedBytes -= block.used;
   resting_.insert({block.bytes, address});
   device_.session().handles().restingBlocks.fetch_add(1, std::memory_order_relaxed);
   device_.heap().retag(address, block.bytes, 0, true);
@@ -110,7 +111,7 @@ void StreamOrderedPool::remove(std::map<std::uint64_t, Block>::iterator block) {
     resting_.erase({block->second.bytes, block->first});
     device_.session().handles().restingBlocks.fetch_sub(1, std::memory_order_relaxed);
   } else {
-    usage_.usedBytes -= block->second.bytes;
+    usage_.usedBytes -= block->second.used;
   }
   (void)device_.heap().releaseFor(block->first);
   blocks_.erase(block);

@@ -53,6 +53,7 @@ class StreamOrderedPool final : public MemoryPool {
 
   struct Block {
     std::uint64_t bytes = 0;
+    std::uint64_t used = 0;  // of them, while it is given out: what was asked for, rounded up
     bool resting = false;
     std::uint64_t streamId = 0;  // resting: freed on
     Mark freed{};                // and reached when

@@ -75,6 +75,14 @@ int main() {
   check::equal("pool", got, std::vector<int>(n, 0x11111111));
   CHECK(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &value));
   EXPECT(value == 0);
+  // A smaller one may be given the same memory: what is used is what was asked for.
+  CHECK(cudaMallocFromPoolAsync(&own, (4 << 20) - 65536, pool, a));
+  CHECK(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &value));
+  EXPECT(value == (4u << 20) - 65536 || !check::throughRouse());
+  CHECK(cudaFreeAsync(own, a));
+  CHECK(cudaStreamSynchronize(a));
+  CHECK(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &value));
+  EXPECT(value == 0);
   CHECK(cudaMemPoolTrimTo(pool, 0));
   CHECK(cudaMemPoolDestroy(pool));
 

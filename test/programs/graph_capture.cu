@@ -187,6 +187,11 @@ void refusals() {
   EXPECT_ERROR(cudaErrorStreamCaptureUnsupported, cudaMalloc(&memory, 256));
   invalidated();
   begin();
+  // To ask whether the legacy stream captures is an error, and does no harm.
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  EXPECT_ERROR(cudaErrorStreamCaptureImplicit, cudaStreamIsCapturing(cudaStreamLegacy, &status));
+  CHECK(cudaStreamIsCapturing(stream, &status));
+  EXPECT(status == cudaStreamCaptureStatusActive);
   EXPECT_ERROR(cudaErrorStreamCaptureImplicit, cudaMemset(a, 0, 4));
   invalidated();
   begin();

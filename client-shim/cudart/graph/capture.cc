@@ -69,6 +69,10 @@ void merge(std::vector<Edge>& into, const std::vector<Edge>& from) {
     if (std::none_of(into.begin(), into.end(), [&](const Edge& have) { return have.node == edge.node; })) into.push_back(edge);
 }
 
+bool blockingCaptures(const client::Device& device) {
+  return std::ranges::any_of(state().members, [&](const auto& member) { return !member.first->nonBlocking() && &member.first->device() == &device; });
+}
+
 // What the legacy stream would have to wait for, or be waited for by.
 cudaError_t checkLegacy(const client::Device& device) {
   cudaError_t error = cudaSuccess;
@@ -269,7 +273,8 @@ cudaError_t info(client::Stream& stream, CaptureInfo* info) {
   if (!anyCapture()) return cudaSuccess;
   const auto lock = lockGraphs();
   Member* member = memberOf(stream);
-  if (member == nullptr) return stream.legacy() ? checkLegacy(stream.device()) : cudaSuccess;
+  // To ask invalidates nothing (CUDA Runtime API, cudaStreamIsCapturing).
+  if (member == nullptr) return stream.legacy() && blockingCaptures(stream.device()) ? cudaErrorStreamCaptureImplicit : cudaSuccess;
   info->id = member->capture->id;
   if (member->capture->invalid) {
     info->status = cudaStreamCaptureStatusInvalidated;
