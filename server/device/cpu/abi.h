@@ -167,6 +167,8 @@ void rouse_cpu_matrix_part_of_warp(ThreadContext* thread, std::uint32_t operatio
 // runtime/tensor_copy.h.
 std::uint32_t rouse_cpu_tensor_load(ThreadContext*, std::uint64_t map, std::uint32_t dimensions, const std::int32_t* coordinates, std::byte* shared);
 void rouse_cpu_tensor_store(ThreadContext*, std::uint64_t map, std::uint32_t dimensions, const std::int32_t* coordinates, const std::byte* shared, std::uint32_t reduction);
+// cp.reduce.async.bulk: `bytes` at host addresses, of elements (TensorElement) that have this reduction.
+void rouse_cpu_reduce_bulk(ThreadContext*, std::byte* to, const std::byte* from, std::uint32_t bytes, std::uint32_t element, std::uint32_t reduction);
 // tensormap.replace: one field of the map at `map` (a host address), a TensorMapField (runtime/tensor_map.h); `dimension` is that of what each dimension has of its own.
 void rouse_cpu_tensor_map_replace(ThreadContext*, std::byte* map, std::uint32_t field, std::uint32_t dimension, std::uint64_t value);
 // tex, tld4, suld, sust: `object` is what the program was given (schemas/wire/texture.h), `operation` what texture_form.h makes of the

@@ -104,6 +104,7 @@ void lowerAtomic(Emitter& e, const Instruction& i) {
     old = e.b.CreateAtomicRMW(operationOf(i), address.pointer, operand, llvm::Align(bytes), ordering, scope);
   }
   if (!isReduction) e.write(i.operands[0], type, old);
+  if (i.has(Modifier::async)) completeAccess(e, i, bytes);
 }
 
 }  // namespace rouse::cpu::codegen

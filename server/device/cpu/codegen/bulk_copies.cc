@@ -1,4 +1,4 @@
-// cp.async.bulk, cp.async.bulk.tensor, cp.reduce.async.bulk.tensor (PTX ISA, "Data Movement and Conversion Instructions: Asynchronous copy"): complete at once, so waiting for groups is
+// cp.async.bulk, cp.reduce.async.bulk, and both of tensors (PTX ISA, "Data Movement and Conversion Instructions: Asynchronous copy"): complete at once, so waiting for groups is
 // nothing, and a barrier object is told at once. Tiles of tensors are the runtime's (runtime/tensor_copy.h).
 #include <array>
 #include <utility>
@@ -65,6 +65,42 @@ TensorReduction reductionOf(const Instruction& i) {
   return TensorReduction::none;
 }
 
+TensorElement elementOf(Emitter& e, const Instruction& i) {
+  switch (i.type()) {
+    case Type::u32:
+    case Type::b32:
+      return TensorElement::u32;
+    case Type::s32:
+      return TensorElement::s32;
+    case Type::u64:
+    case Type::b64:
+      return TensorElement::u64;
+    case Type::s64:
+      return TensorElement::s64;
+    case Type::f16:
+      return TensorElement::f16;
+    case Type::bf16:
+      return TensorElement::bf16;
+    case Type::f32:
+      return TensorElement::f32;
+    case Type::f64:
+      return TensorElement::f64;
+    default:
+      e.unsupported(i, "this type of elements");
+  }
+}
+
+// `count` is `bytes` in 64 bits. A copy is not checked for overlaps: there are none that would mean something.
+void move(Emitter& e, const Instruction& i, llvm::Value* to, llvm::Value* from, llvm::Value* bytes, llvm::Value* count) {
+  const TensorReduction reduction = reductionOf(i);
+  if (reduction == TensorReduction::none) {
+    e.b.CreateMemCpy(to, llvm::Align(1), from, llvm::Align(1), count);
+    return;
+  }
+  e.callExternal("rouse_cpu_reduce_bulk", e.b.getVoidTy(),
+                 {e.thread(), to, from, bytes, e.b.getInt32(static_cast<std::uint32_t>(elementOf(e, i))), e.b.getInt32(static_cast<std::uint32_t>(reduction))});
+}
+
 void lowerTensor(Emitter& e, const Instruction& i) {
   if (e.checked()) e.unsupported(i, "a tensor's tile where accesses are checked");
   if (i.has(Modifier::complete_tx_bytes)) {
@@ -81,6 +117,12 @@ void lowerTensor(Emitter& e, const Instruction& i) {
 
 }  // namespace
 
+void completeAccess(Emitter& e, const Instruction& i, std::uint32_t bytes) {
+  constexpr std::size_t kObject = 2;
+  e.checkAccess(i, e.address(i.operands[kObject], Space::shared), {i.operands[kObject], Space::shared, AccessVerb::atomic, 8, 8, true});
+  completeBytes(e, placeOf(e, i.operands[kObject]).pointer, e.b.getInt32(bytes));
+}
+
 void lowerCopyBulk(Emitter& e, const Instruction& i) {
   if (i.has(Modifier::commit_group) || i.has(Modifier::wait_group) || i.has(Modifier::prefetch)) return;
   if (i.has(Modifier::tensor)) return lowerTensor(e, i);
@@ -92,12 +134,12 @@ void lowerCopyBulk(Emitter& e, const Instruction& i) {
   e.checkBytes(i, e.address(i.operands[0], toSpace), {i.operands[0], toSpace, AccessVerb::write, 0, 16}, count);
   e.checkBytes(i, from, {i.operands[1], fromSpace, AccessVerb::read, 0, 16}, count);
   if (!tells) {
-    e.b.CreateMemCpy(e.address(i.operands[0], toSpace).pointer, llvm::Align(1), from.pointer, llvm::Align(1), count);
+    move(e, i, e.address(i.operands[0], toSpace).pointer, from.pointer, bytes, count);
     return;
   }
   e.checkAccess(i, e.address(i.operands[3], Space::shared), {i.operands[3], Space::shared, AccessVerb::atomic, 8, 8, true});
   toBlocks(e, i, 3, [&](const Place& to, const Place& barrier) {
-    e.b.CreateMemCpy(to.pointer, llvm::Align(1), from.pointer, llvm::Align(1), count);
+    move(e, i, to.pointer, from.pointer, bytes, count);
     completeBytes(e, barrier.pointer, bytes);
   });
 }

@@ -78,6 +78,8 @@ void lowerSharedBarrier(Emitter&, const Instruction&);  // mbarrier
 void arriveAfterCopies(Emitter&, const Instruction&);   // cp.async.mbarrier.arrive
 // So many bytes have come that the barrier object there waits for.
 void completeBytes(Emitter&, llvm::Value* object, llvm::Value* bytes);
+// st.async, red.async: tells the barrier object that is the last operand of what has been stored at once.
+void completeAccess(Emitter&, const Instruction&, std::uint32_t bytes);
 // barriers.cc, warp.cc
 void lowerBarrier(Emitter&, const Instruction&);
 void lowerElect(Emitter&, const Instruction&);

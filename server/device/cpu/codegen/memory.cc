@@ -217,7 +217,9 @@ void lowerLoad(Emitter& e, const Instruction& i) {
   for (std::uint32_t k = 0; k < length; ++k) e.write(i.operands[0].elements[k], type, e.fromBits(values[k], type));
 }
 
-void lowerStore(Emitter& e, const Instruction& i) {
+namespace {
+
+void store(Emitter& e, const Instruction& i) {
   const Type type = i.type();
   const std::uint32_t length = vectorLength(i);
   const Access access = accessOf(i);
@@ -245,6 +247,13 @@ void lowerStore(Emitter& e, const Instruction& i) {
     }
   }
   if (steps) step(e);  // and find what all have stored
+}
+
+}  // namespace
+
+void lowerStore(Emitter& e, const Instruction& i) {
+  store(e, i);
+  if (i.has(Modifier::async)) completeAccess(e, i, ptx::bytesOf(i.type()) * vectorLength(i));
 }
 
 // A block's threads run on one processor thread, so a fence among them only has to hold the compiler back. Where a warp's lanes go in step

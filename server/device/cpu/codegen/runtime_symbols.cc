@@ -48,6 +48,7 @@ const std::vector<RuntimeSymbol>& runtimeSymbols() {
       ROUSE_SYMBOL(rouse_cpu_matrix_part_of_warp),
       ROUSE_SYMBOL(rouse_cpu_tensor_load),
       ROUSE_SYMBOL(rouse_cpu_tensor_store),
+      ROUSE_SYMBOL(rouse_cpu_reduce_bulk),
       ROUSE_SYMBOL(rouse_cpu_tensor_map_replace),
       ROUSE_SYMBOL(rouse_cpu_texture),
       ROUSE_SYMBOL(rouse_cpu_texture_query),

@@ -209,6 +209,10 @@ ROUSE_UNINSTRUMENTED void rouse_cpu_tensor_store(ThreadContext* thread, std::uin
   block.fail(thread, CudaError::illegalInstruction);
 }
 
+ROUSE_UNINSTRUMENTED void rouse_cpu_reduce_bulk(ThreadContext*, std::byte* to, const std::byte* from, std::uint32_t bytes, std::uint32_t element, std::uint32_t reduction) {
+  reduceBulk(to, from, bytes, static_cast<TensorElement>(element), static_cast<TensorReduction>(reduction));  // the compiler knows that there is one
+}
+
 ROUSE_UNINSTRUMENTED void rouse_cpu_tensor_map_replace(ThreadContext* thread, std::byte* map, std::uint32_t field, std::uint32_t dimension, std::uint64_t value) {
   if (replaceInTensorMap(map, static_cast<TensorMapField>(field), dimension, value)) return;
   Block& block = blockOf(thread);

@@ -128,9 +128,8 @@ std::uint16_t toBfloat(float value) {
 }
 
 // Which there are of which elements: PTX ISA, "cp.reduce.async.bulk.tensor".
-bool reduceRow(const TensorTile& tile, const Row& row, TensorReduction reduction) {
-  const std::uint32_t reach = tile.swizzleBytes;
-  switch (tile.element) {
+bool reduceRow(TensorElement element, std::uint32_t reach, const Row& row, TensorReduction reduction) {
+  switch (element) {
     case TensorElement::u32:
       return reduceIntegers<std::uint32_t>(row, reach, reduction);
     case TensorElement::s32:
@@ -196,7 +195,7 @@ TileStored storeTile(const wire::TensorMap* map, std::uint32_t dimensions, const
   bool known = true;
   eachRow(*tile, coordinates, const_cast<std::byte*>(shared), [&](const Row& row) {
     if (reduction != TensorReduction::none) {
-      known &= reduceRow(*tile, row, reduction);
+      known &= reduceRow(tile->element, tile->swizzleBytes, row, reduction);
       return;
     }
     const std::uint32_t first = row.first * size, last = row.last * size;
@@ -207,6 +206,10 @@ TileStored storeTile(const wire::TensorMap* map, std::uint32_t dimensions, const
     }
   });
   return known ? TileStored::stored : TileStored::noReduction;
+}
+
+bool reduceBulk(std::byte* to, const std::byte* from, std::uint32_t bytes, TensorElement element, TensorReduction reduction) {
+  return reduceRow(element, 0, {reinterpret_cast<std::uintptr_t>(to), const_cast<std::byte*>(from), 0, bytes / bytesOf(element)}, reduction);
 }
 
 }  // namespace rouse::cpu
