@@ -116,6 +116,28 @@ TEST_CASE("a function of thousands of blocks computes what one of a few does") {
   }
 }
 
+// A sorting network: each thread has numbers that it exchanges, thousands of times, by what is less.
+TEST_CASE("comparisons of halves take no longer than four times those of floats") {
+  const auto network = [](const std::string& type, unsigned bytes) {
+    constexpr unsigned kNumbers = 24, kRounds = 24;
+    const std::string bits = std::to_string(8 * bytes), each = std::to_string(kNumbers * bytes);
+    std::string text = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 pout, .param .u32 px)\n{\n.reg .pred %p;\n.reg .b64 %a;\n.reg .b32 %r;\n.reg .b" + bits + " %v<" +
+                       std::to_string(kNumbers + 1) + ">;\nld.param.u64 %a, [pout];\nmov.u32 %r, %tid.x;\nmad.wide.u32 %a, %r, " + each + ", %a;\n";
+    const auto reg = [](unsigned k) { return "%v" + std::to_string(k); };
+    for (unsigned k = 0; k < kNumbers; ++k) text += "ld.global.b" + bits + " " + reg(k) + ", [%a+" + std::to_string(k * bytes) + "];\n";
+    for (unsigned round = 0; round < kRounds; ++round) {
+      for (unsigned k = round % 2; k + 1 < kNumbers; k += 2)
+        text += "setp.lt." + type + " %p, " + reg(k + 1) + ", " + reg(k) + ";\nselp.b" + bits + " " + reg(kNumbers) + ", " + reg(k + 1) + ", " + reg(k) + ", %p;\nselp.b" + bits + " " + reg(k + 1) + ", " +
+                reg(k) + ", " + reg(k + 1) + ", %p;\nmov.b" + bits + " " + reg(k) + ", " + reg(kNumbers) + ";\n";
+    }
+    for (unsigned k = 0; k < kNumbers; ++k) text += "st.global.b" + bits + " [%a+" + std::to_string(k * bytes) + "], " + reg(k) + ";\n";
+    return text + "ret;\n}\n";
+  };
+  const Compiled floats = compile(network("f32", 4)), halves = compile(network("f16", 2));
+  INFO(floats.seconds << " s and " << halves.seconds << " s");
+  CHECK(halves.seconds < 4 * floats.seconds);
+}
+
 TEST_CASE("four times the blocks and registers take no sixteen times as long") {
   // The smaller one goes side by side, and the larger one does not: in less time than a quarter of it would.
   const Compiled small = compile(chain(1000), false), large = compile(chain(4000), false);

@@ -165,6 +165,21 @@ llvm::ModulePassManager forLanes() {
   return all;
 }
 
+// Vectors of f16 are compared as f32, which is the same: LLVM has no such comparison without AVX512-FP16, and makes one of each element, 16 times the code. The last of all:
+// its passes would turn it back.
+void compareHalvesAsSingle(llvm::Function& function) {
+  llvm::SmallVector<llvm::FCmpInst*, 16> found;
+  for (llvm::Instruction& instruction : llvm::instructions(function)) {
+    auto* const comparison = llvm::dyn_cast<llvm::FCmpInst>(&instruction);
+    if (comparison != nullptr && comparison->getOperand(0)->getType()->isVectorTy() && comparison->getOperand(0)->getType()->getScalarType()->isHalfTy()) found.push_back(comparison);
+  }
+  for (llvm::FCmpInst* comparison : found) {
+    llvm::IRBuilder<> b(comparison);
+    llvm::Type* const type = comparison->getOperand(0)->getType()->getWithNewType(b.getFloatTy());
+    for (llvm::Use& operand : comparison->operands()) operand = b.CreateFPExt(operand, type);
+  }
+}
+
 // LLVM's plans of vector loops take time that grows with the square of what is in them.
 class LeaveLargeLoops : public llvm::PassInfoMixin<LeaveLargeLoops> {
  public:
@@ -295,6 +310,7 @@ void optimize(llvm::Module& module, llvm::TargetMachine& target, Effort effort, 
       break;
   }
   passes.run(module, analyses.modules);
+  for (llvm::Function& function : module) compareHalvesAsSingle(function);
 }
 
 }  // namespace rouse::cpu::codegen
