@@ -17,6 +17,16 @@ Part partNamed(std::string_view text) {
   return Part::whole;
 }
 
+// A vector of one, as Triton writes what loads and stores move: what is in it (PTX ISA has vectors of two and more; ptxas takes one for a value).
+void unwrapOne(Instruction& made) {
+  if (made.opcode != Opcode::ld && made.opcode != Opcode::ldu && made.opcode != Opcode::st) return;
+  for (Operand& operand : made.operands) {
+    if (operand.kind != Operand::Kind::vector || operand.elements.size() != 1 || operand.elements[0].kind == Operand::Kind::sink) continue;
+    const Operand only = operand.elements[0];
+    operand = only;
+  }
+}
+
 }  // namespace
 
 // From the token to the next semicolon.
@@ -81,6 +91,7 @@ void Parser::instruction(Function& function) {
   if (!token_.is(';')) unexpected("',' or ';' in " + quoteFrom(first));
   made.end = static_cast<std::uint32_t>(token_.begin);
   advance();
+  unwrapOne(made);
   checkInstruction(module_, function, made);
   function.instructions.push_back(std::move(made));
 }
