@@ -66,6 +66,26 @@ void anyNodes(CUcontext context, CUstream stream, CUfunction scale, CUdeviceptr 
   DRIVER(cuGraphAddNode_v2, &node, graph, &host, nullptr, 1, &params);
   EXPECT(params.graph.graph != child);
   DRIVER(cuGraphDestroy, child);
+  // Moved into its parent instead of copied: the handle is the node's then, and its nodes stay what they are.
+  CUgraph own = nullptr, inside = nullptr;
+  CUgraphNode its = nullptr, moved = nullptr;
+  DRIVER(cuGraphCreate, &own, 0);
+  params = paramsOf(CU_GRAPH_NODE_TYPE_HOST);
+  params.host.fn = count;
+  params.host.userData = &calls;
+  DRIVER(cuGraphAddNode_v2, &its, own, nullptr, nullptr, 0, &params);
+  params = paramsOf(CU_GRAPH_NODE_TYPE_GRAPH);
+  params.graph.graph = own;
+  params.graph.ownership = CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE;
+  if (check::throughRouse()) DRIVER_ERROR(CUDA_ERROR_INVALID_VALUE, cuGraphAddNode_v2, &moved, own, nullptr, nullptr, 0, &params);
+  DRIVER(cuGraphAddNode_v2, &moved, graph, &node, nullptr, 1, &params);
+  DRIVER(cuGraphChildGraphNodeGetGraph, moved, &inside);
+  EXPECT(params.graph.graph == own && inside == own);
+  if (check::throughRouse()) {
+    DRIVER_ERROR(CUDA_ERROR_INVALID_VALUE, cuGraphDestroy, own);
+    DRIVER_ERROR(CUDA_ERROR_INVALID_VALUE, cuGraphAddNode_v2, &moved, graph, nullptr, nullptr, 0, &params);
+  }
+  node = moved;
   params = paramsOf(CU_GRAPH_NODE_TYPE_EVENT_RECORD);
   params.eventRecord.event = event;
   DRIVER(cuGraphAddNode_v2, &last, graph, &node, nullptr, 1, &params);
@@ -100,7 +120,7 @@ void anyNodes(CUcontext context, CUstream stream, CUfunction scale, CUdeviceptr 
   DRIVER(cuGraphLaunch, exec, stream);
   DRIVER(cuStreamSynchronize, stream);
   check::equal("nodes of any kind", result, std::vector<unsigned>(n, 4 * 3 + 1000));
-  EXPECT(calls == 1);
+  EXPECT(calls == 2);
   factor = 5;
   DRIVER(cuGraphExecNodeSetParams, exec, kernel, &launch);
   DRIVER(cuGraphLaunch, exec, stream);
