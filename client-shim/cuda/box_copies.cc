@@ -134,6 +134,48 @@ CUresult boxOf(const CUDA_MEMCPY3D& copy, cudaMemcpy3DParms* box) {
   return CUDA_SUCCESS;
 }
 
+CUresult copyOf(const cudaMemcpy3DParms& box, CUDA_MEMCPY3D* copy) {
+  std::size_t element = 1;
+  for (const cudaArray_t array : {box.srcArray, box.dstArray}) {
+    cudaChannelFormatDesc texel;
+    if (array == nullptr) continue;
+    if (const CUresult error = call([&] { return cudaGetChannelDesc(&texel, array); }); error != CUDA_SUCCESS) return error;
+    element = texelBytes(texel);
+  }
+  const auto typeOf = [&](bool isArray, cudaMemcpyKind ofHost) {
+    if (isArray) return CU_MEMORYTYPE_ARRAY;
+    if (box.kind == cudaMemcpyDefault) return CU_MEMORYTYPE_UNIFIED;
+    return box.kind == cudaMemcpyHostToHost || box.kind == ofHost ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+  };
+  *copy = {};
+  copy->srcMemoryType = typeOf(box.srcArray != nullptr, cudaMemcpyHostToDevice);
+  copy->dstMemoryType = typeOf(box.dstArray != nullptr, cudaMemcpyDeviceToHost);
+  copy->srcXInBytes = box.srcPos.x * (box.srcArray != nullptr ? element : 1);
+  copy->srcY = box.srcPos.y;
+  copy->srcZ = box.srcPos.z;
+  copy->dstXInBytes = box.dstPos.x * (box.dstArray != nullptr ? element : 1);
+  copy->dstY = box.dstPos.y;
+  copy->dstZ = box.dstPos.z;
+  copy->srcArray = reinterpret_cast<CUarray>(box.srcArray);
+  copy->dstArray = reinterpret_cast<CUarray>(box.dstArray);
+  if (copy->srcMemoryType == CU_MEMORYTYPE_HOST)
+    copy->srcHost = box.srcPtr.ptr;
+  else
+    copy->srcDevice = address(box.srcPtr.ptr);
+  if (copy->dstMemoryType == CU_MEMORYTYPE_HOST)
+    copy->dstHost = box.dstPtr.ptr;
+  else
+    copy->dstDevice = address(box.dstPtr.ptr);
+  copy->srcPitch = box.srcPtr.pitch;
+  copy->srcHeight = box.srcPtr.ysize;
+  copy->dstPitch = box.dstPtr.pitch;
+  copy->dstHeight = box.dstPtr.ysize;
+  copy->WidthInBytes = box.extent.width * element;
+  copy->Height = box.extent.height;
+  copy->Depth = box.extent.depth;
+  return CUDA_SUCCESS;
+}
+
 CUresult copyBox(const CUDA_MEMCPY3D& copy, CUstream stream, bool finished) {
   cudaMemcpy3DParms box;
   if (const CUresult error = boxOf(copy, &box); error != CUDA_SUCCESS) return error;

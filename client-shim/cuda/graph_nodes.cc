@@ -1,23 +1,10 @@
-// CUDA Driver API, "Graph Management": nodes of each kind, and their parameters.
+// CUDA Driver API, "Graph Management": nodes of each kind but kernels, and their parameters.
 #include "client-shim/cuda/box_copies.h"
 #include "client-shim/cuda/call.h"
-#include "client-shim/cuda/context.h"
 #include "client-shim/cuda/graph_params.h"
 #include "client-shim/cuda/implementations.h"
 
 namespace rouse::cuda::impl {
-namespace {
-
-// Copies and fills name the context that they are in.
-template <class Body>
-CUresult in(CUcontext handle, Body&& body) {
-  Context* const context = findContext(handle);
-  if (context == nullptr || context->destroyed) return CUDA_ERROR_INVALID_CONTEXT;
-  return within(context, [&] { return call(body); });
-}
-
-}  // namespace
-
 CUresult cuGraphAddEmptyNode(CUgraphNode* phGraphNode, CUgraph hGraph, const CUgraphNode* dependencies, size_t numDependencies) {
   return call([&] { return cudaGraphAddEmptyNode(phGraphNode, hGraph, dependencies, numDependencies); });
 }
@@ -75,45 +62,11 @@ CUresult cuGraphHostNodeSetParams(CUgraphNode hNode, const CUDA_HOST_NODE_PARAMS
   return call([&] { return cudaGraphHostNodeSetParams(hNode, &same); });
 }
 
-CUresult cuGraphAddKernelNode_v2(CUgraphNode* phGraphNode, CUgraph hGraph, const CUgraphNode* dependencies, size_t numDependencies,
-                                 const CUDA_KERNEL_NODE_PARAMS* nodeParams) {
-  if (nodeParams == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const cudaKernelNodeParams same = kernelNode(*nodeParams);
-  return call([&] { return cudaGraphAddKernelNode(phGraphNode, hGraph, dependencies, numDependencies, &same); });
-}
-
-CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS* nodeParams) {
-  cudaKernelNodeParams found;
-  if (nodeParams == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (const CUresult error = call([&] { return cudaGraphKernelNodeGetParams(hNode, &found); }); error != CUDA_SUCCESS) return error;
-  *nodeParams = {};
-  // The runtime names kernels of the program by their addresses there, the driver by a handle.
-  cudaKernel_t handle = nullptr;
-  if (const CUresult error = call([&] { return cudaGetKernel(&handle, found.func); }); error != CUDA_SUCCESS) return error;
-  nodeParams->func = reinterpret_cast<CUfunction>(handle);
-  nodeParams->gridDimX = found.gridDim.x;
-  nodeParams->gridDimY = found.gridDim.y;
-  nodeParams->gridDimZ = found.gridDim.z;
-  nodeParams->blockDimX = found.blockDim.x;
-  nodeParams->blockDimY = found.blockDim.y;
-  nodeParams->blockDimZ = found.blockDim.z;
-  nodeParams->sharedMemBytes = found.sharedMemBytes;
-  nodeParams->kernelParams = found.kernelParams;
-  nodeParams->extra = found.extra;
-  return CUDA_SUCCESS;
-}
-
-CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS* nodeParams) {
-  if (nodeParams == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const cudaKernelNodeParams same = kernelNode(*nodeParams);
-  return call([&] { return cudaGraphKernelNodeSetParams(hNode, &same); });
-}
-
 CUresult cuGraphAddMemsetNode(CUgraphNode* phGraphNode, CUgraph hGraph, const CUgraphNode* dependencies, size_t numDependencies,
                               const CUDA_MEMSET_NODE_PARAMS* memsetParams, CUcontext ctx) {
   if (memsetParams == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const cudaMemsetParams same = memsetNode(*memsetParams);
-  return in(ctx, [&] { return cudaGraphAddMemsetNode(phGraphNode, hGraph, dependencies, numDependencies, &same); });
+  return callIn(ctx, [&] { return cudaGraphAddMemsetNode(phGraphNode, hGraph, dependencies, numDependencies, &same); });
 }
 
 CUresult cuGraphMemsetNodeGetParams(CUgraphNode hNode, CUDA_MEMSET_NODE_PARAMS* nodeParams) {
@@ -135,7 +88,14 @@ CUresult cuGraphAddMemcpyNode(CUgraphNode* phGraphNode, CUgraph hGraph, const CU
   cudaMemcpy3DParms same;
   if (copyParams == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (const CUresult error = boxOf(*copyParams, &same); error != CUDA_SUCCESS) return error;
-  return in(ctx, [&] { return cudaGraphAddMemcpyNode(phGraphNode, hGraph, dependencies, numDependencies, &same); });
+  return callIn(ctx, [&] { return cudaGraphAddMemcpyNode(phGraphNode, hGraph, dependencies, numDependencies, &same); });
+}
+
+CUresult cuGraphMemcpyNodeGetParams(CUgraphNode hNode, CUDA_MEMCPY3D* nodeParams) {
+  cudaMemcpy3DParms found;
+  if (nodeParams == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (const CUresult error = call([&] { return cudaGraphMemcpyNodeGetParams(hNode, &found); }); error != CUDA_SUCCESS) return error;
+  return copyOf(found, nodeParams);
 }
 
 CUresult cuGraphMemcpyNodeSetParams(CUgraphNode hNode, const CUDA_MEMCPY3D* nodeParams) {
@@ -143,6 +103,25 @@ CUresult cuGraphMemcpyNodeSetParams(CUgraphNode hNode, const CUDA_MEMCPY3D* node
   if (nodeParams == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (const CUresult error = boxOf(*nodeParams, &same); error != CUDA_SUCCESS) return error;
   return call([&] { return cudaGraphMemcpyNodeSetParams(hNode, &same); });
+}
+
+CUresult cuGraphAddMemAllocNode(CUgraphNode* phGraphNode, CUgraph hGraph, const CUgraphNode* dependencies, size_t numDependencies,
+                                CUDA_MEM_ALLOC_NODE_PARAMS* nodeParams) {
+  return call([&] {
+    return cudaGraphAddMemAllocNode(phGraphNode, hGraph, dependencies, numDependencies, reinterpret_cast<cudaMemAllocNodeParams*>(nodeParams));
+  });
+}
+
+CUresult cuGraphMemAllocNodeGetParams(CUgraphNode hNode, CUDA_MEM_ALLOC_NODE_PARAMS* params_out) {
+  return call([&] { return cudaGraphMemAllocNodeGetParams(hNode, reinterpret_cast<cudaMemAllocNodeParams*>(params_out)); });
+}
+
+CUresult cuGraphAddMemFreeNode(CUgraphNode* phGraphNode, CUgraph hGraph, const CUgraphNode* dependencies, size_t numDependencies, CUdeviceptr dptr) {
+  return call([&] { return cudaGraphAddMemFreeNode(phGraphNode, hGraph, dependencies, numDependencies, pointer(dptr)); });
+}
+
+CUresult cuGraphMemFreeNodeGetParams(CUgraphNode hNode, CUdeviceptr* dptr_out) {
+  return call([&] { return cudaGraphMemFreeNodeGetParams(hNode, dptr_out); });
 }
 
 }  // namespace rouse::cuda::impl

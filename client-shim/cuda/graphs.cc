@@ -7,8 +7,8 @@ namespace {
 
 static_assert(sizeof(CUgraphEdgeData) == sizeof(cudaGraphEdgeData) && sizeof(CUgraphNodeType) == sizeof(cudaGraphNodeType));
 
-cudaGraphEdgeData* same(CUgraphEdgeData* data) { return reinterpret_cast<cudaGraphEdgeData*>(data); }
-const cudaGraphEdgeData* same(const CUgraphEdgeData* data) { return reinterpret_cast<const cudaGraphEdgeData*>(data); }
+cudaGraphEdgeData* edges(CUgraphEdgeData* data) { return reinterpret_cast<cudaGraphEdgeData*>(data); }
+const cudaGraphEdgeData* edges(const CUgraphEdgeData* data) { return reinterpret_cast<const cudaGraphEdgeData*>(data); }
 
 }  // namespace
 
@@ -49,24 +49,24 @@ CUresult cuGraphDebugDotPrint(CUgraph hGraph, const char* path, unsigned int fla
 }
 
 CUresult cuGraphGetEdges_v2(CUgraph hGraph, CUgraphNode* from, CUgraphNode* to, CUgraphEdgeData* edgeData, size_t* numEdges) {
-  return call([&] { return cudaGraphGetEdges(hGraph, from, to, same(edgeData), numEdges); });
+  return call([&] { return cudaGraphGetEdges(hGraph, from, to, edges(edgeData), numEdges); });
 }
 
 CUresult cuGraphNodeGetDependencies_v2(CUgraphNode hNode, CUgraphNode* dependencies, CUgraphEdgeData* edgeData, size_t* numDependencies) {
-  return call([&] { return cudaGraphNodeGetDependencies(hNode, dependencies, same(edgeData), numDependencies); });
+  return call([&] { return cudaGraphNodeGetDependencies(hNode, dependencies, edges(edgeData), numDependencies); });
 }
 
 CUresult cuGraphNodeGetDependentNodes_v2(CUgraphNode hNode, CUgraphNode* dependentNodes, CUgraphEdgeData* edgeData, size_t* numDependentNodes) {
-  return call([&] { return cudaGraphNodeGetDependentNodes(hNode, dependentNodes, same(edgeData), numDependentNodes); });
+  return call([&] { return cudaGraphNodeGetDependentNodes(hNode, dependentNodes, edges(edgeData), numDependentNodes); });
 }
 
 CUresult cuGraphAddDependencies_v2(CUgraph hGraph, const CUgraphNode* from, const CUgraphNode* to, const CUgraphEdgeData* edgeData, size_t numDependencies) {
-  return call([&] { return cudaGraphAddDependencies(hGraph, from, to, same(edgeData), numDependencies); });
+  return call([&] { return cudaGraphAddDependencies(hGraph, from, to, edges(edgeData), numDependencies); });
 }
 
 CUresult cuGraphRemoveDependencies_v2(CUgraph hGraph, const CUgraphNode* from, const CUgraphNode* to, const CUgraphEdgeData* edgeData,
                                       size_t numDependencies) {
-  return call([&] { return cudaGraphRemoveDependencies(hGraph, from, to, same(edgeData), numDependencies); });
+  return call([&] { return cudaGraphRemoveDependencies(hGraph, from, to, edges(edgeData), numDependencies); });
 }
 
 // Before CUDA 12.3 edges said nothing.

@@ -266,9 +266,15 @@ cudaError_t cudaGraphAddNode(cudaGraphNode_t* pGraphNode, cudaGraph_t graph, con
   const auto lock = lockGraphs();
   Params params;
   if (const cudaError_t error = readParams(*nodeParams, nullptr, &params); error != cudaSuccess) return error;
+  // A child that is moved and not copied: the program's handle is the node's then. It holds nothing that is to hold it.
+  const auto* child = std::get_if<ChildParams>(&params);
+  Graph* const moved = child != nullptr && nodeParams->graph.ownership == cudaGraphChildGraphOwnershipMove ? child->graph.get() : nullptr;
+  for (const Graph* around = findGraph(graph); around != nullptr && moved != nullptr; around = around->parent != nullptr ? around->parent->graph : nullptr)
+    if (around == moved) return cudaErrorInvalidValue;
   if (const cudaError_t error = addNode(pGraphNode, graph, pDependencies, dependencyData, numDependencies, std::move(params)); error != cudaSuccess) {
     return error;
   }
+  if (moved != nullptr) disown(moved);
   // A child's handle is that of the node's own copy.
   if (nodeParams->type == cudaGraphNodeTypeGraph)
     nodeParams->graph.graph = std::get<ChildParams>(findNode(*pGraphNode)->params).graph->handle();

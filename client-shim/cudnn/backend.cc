@@ -7,6 +7,7 @@
 
 #include "client-shim/cudnn/graph.h"
 #include "client-shim/cudnn/implementations.h"
+#include "client-shim/cudnn/plan_text.h"
 
 namespace rouse::cudnn {
 namespace {
@@ -52,18 +53,6 @@ void put(Content& content, cudnnBackendAttributeName_t name, cudnnBackendAttribu
 
 void put(Content& content, cudnnBackendAttributeName_t name, std::shared_ptr<const Content> value) {
   content.values[name] = {CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, {}, {std::move(value)}};
-}
-
-// An engine of a graph, as a finalized configuration.
-std::shared_ptr<Content> configurationOf(const std::shared_ptr<const Content>& graph, std::int64_t index) {
-  auto engine = fresh(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
-  put(*engine, CUDNN_ATTR_ENGINE_OPERATION_GRAPH, graph);
-  put(*engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, index);
-  engine->finalized = true;
-  auto configuration = fresh(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
-  put(*configuration, CUDNN_ATTR_ENGINECFG_ENGINE, engine);
-  configuration->finalized = true;
-  return configuration;
 }
 
 cudnnStatus_t say(const char* function, const Outcome& outcome) {
@@ -151,6 +140,17 @@ cudnnStatus_t bound(cudnnHandle_t handle, cudnnBackendDescriptor_t executionPlan
 }
 
 }  // namespace
+
+std::shared_ptr<Content> configurationOf(const std::shared_ptr<const Content>& graph, std::int64_t index) {
+  auto engine = fresh(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+  put(*engine, CUDNN_ATTR_ENGINE_OPERATION_GRAPH, graph);
+  put(*engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, index);
+  engine->finalized = true;
+  auto configuration = fresh(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+  put(*configuration, CUDNN_ATTR_ENGINECFG_ENGINE, engine);
+  configuration->finalized = true;
+  return configuration;
+}
 
 namespace impl {
 
@@ -290,6 +290,12 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor
       const auto& graph = content->values.at(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH).descriptors.front();
       value.count = static_cast<std::int64_t>(graph->lowered->engines().size());
       for (std::int64_t i = 0; i < value.count; ++i) value.descriptors.push_back(configurationOf(graph, i));
+    } else if (attributeName == CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION) {
+      const Content* engine = content->descriptor(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG)->descriptor(CUDNN_ATTR_ENGINECFG_ENGINE);
+      const std::string text = textOf({engine->descriptor(CUDNN_ATTR_ENGINE_OPERATION_GRAPH)->lowered, engine->one<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX)});
+      value.count = static_cast<std::int64_t>(text.size());
+      value.bytes.resize(text.size());
+      std::memcpy(value.bytes.data(), text.data(), text.size());
     } else if (attributeName == CUDNN_ATTR_ENGINE_NUMERICAL_NOTE) {
       const auto notes = notesOf(*content);
       value.count = static_cast<std::int64_t>(notes.size());

@@ -102,6 +102,8 @@ Outcome checkAlone(const std::shared_ptr<const Content>& operation);
 
 // Whether an attribute may refer to a descriptor of this type.
 bool fits(cudnnBackendAttributeName_t name, cudnnBackendDescriptorType_t type);
+// An engine of a finalized graph, as a finalized configuration.
+std::shared_ptr<Content> configurationOf(const std::shared_ptr<const Content>& graph, std::int64_t index);
 // What cudnnBackendFinalize says; a graph's and a plan's `lowered` is made.
 Outcome finalize(const std::shared_ptr<Content>& content);
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "client-shim/cudnn/backend.h"
+#include "client-shim/cudnn/plan_text.h"
 #include "client-shim/cudnn/graph.h"
 
 namespace rouse::cudnn {
@@ -164,6 +165,16 @@ Outcome finalize(const std::shared_ptr<Content>& content) {
     case CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR:
       return required({CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, CUDNN_ATTR_ENGINEHEUR_MODE});
     case CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR: {
+      if (const auto text = content->values.find(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION); text != content->values.end()) {
+        const std::vector<std::byte>& bytes = text->second.bytes;
+        const PlannedGraph planned = planOf({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+        if (planned.graph == nullptr) return {CUDNN_STATUS_BAD_PARAM, "a plan's text that is none, or of another version"};
+        auto graph = std::make_shared<Content>();
+        graph->type = CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR;
+        graph->finalized = true;
+        graph->lowered = planned.graph;
+        content->values[CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG] = {CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, {}, {configurationOf(graph, planned.engine)}};
+      }
       const Content* configuration = content->descriptor(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
       if (configuration == nullptr) return {CUDNN_STATUS_BAD_PARAM, "a plan without an engine's configuration"};
       const Content* engine = configuration->descriptor(CUDNN_ATTR_ENGINECFG_ENGINE);

@@ -47,6 +47,60 @@ TEST_CASE_METHOD(Cudnn, "a convolution, a bias and a ReLU: one graph, in the ord
   CHECK(parts.tensors[parts.nodes[1].inputs[1]].address == at(8000));
 }
 
+TEST_CASE_METHOD(Cudnn, "a plan as text makes the same plan again; no other text makes one", "[libraries][cudnn]") {
+  const Descriptor x = tensor('x', {2, 8, 9, 9}), w = tensor('w', {6, 8, 3, 3}), y = tensor('y', {2, 6, 9, 9}), first = tensor('A', {2, 6, 9, 9}, Where::passing);
+  Descriptor convolve = forward(convolution({1, 1}), x, w, first);
+  convolve.done();
+  Descriptor graph = graphOf(handle, {apply(pointwise(CUDNN_POINTWISE_RELU_FWD), first, nullptr, y), convolve});
+  graph.done();
+  const Descriptor plan = planOf(handle, graph);
+  const auto read = [&](const Descriptor& from) {
+    std::int64_t count = 0;
+    REQUIRE(cudnnBackendGetAttribute(from, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, 0, &count, nullptr) == CUDNN_STATUS_SUCCESS);
+    std::vector<char> text(static_cast<std::size_t>(count));
+    REQUIRE(cudnnBackendGetAttribute(from, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, count, &count, text.data()) == CUDNN_STATUS_SUCCESS);
+    return text;
+  };
+  const auto made = [&](const std::vector<char>& text, Descriptor& again) {
+    again.set<cudnnHandle_t>(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, {handle});
+    REQUIRE(cudnnBackendSetAttribute(again, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, static_cast<std::int64_t>(text.size()), text.data()) == CUDNN_STATUS_SUCCESS);
+    return cudnnBackendFinalize(again);
+  };
+  const std::vector<char> text = read(plan);
+  Descriptor again(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+  REQUIRE(made(text, again) == CUDNN_STATUS_SUCCESS);
+  CHECK(read(again) == text);
+  CHECK(again.get<std::int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64) == 0);
+  // Front ends look up the engine of a plan that they have made so.
+  Descriptor configuration(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR), engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+  cudnnBackendDescriptor_t filled = configuration;
+  std::int64_t found = 0;
+  REQUIRE(cudnnBackendGetAttribute(again, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &found, &filled) == CUDNN_STATUS_SUCCESS);
+  filled = engine;
+  REQUIRE(cudnnBackendGetAttribute(configuration, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &found, &filled) == CUDNN_STATUS_SUCCESS);
+  CHECK((found == 1 && engine.get<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64) == 0));
+  Descriptor pack = packOf({'y', 'x', 'w'}, {memory + 9000, memory, memory + 4096});
+  pack.done();
+  REQUIRE(cudnnBackendExecute(handle, plan, pack) == CUDNN_STATUS_SUCCESS);
+  const auto bytes = dnn::putTogether(last());
+  REQUIRE(cudnnBackendExecute(handle, again, pack) == CUDNN_STATUS_SUCCESS);
+  CHECK(dnn::putTogether(last()) == bytes);
+  const auto refused = [&](std::vector<char> wrong) {
+    Descriptor none(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+    return made(wrong, none) == CUDNN_STATUS_BAD_PARAM;
+  };
+  CHECK(refused({}));
+  CHECK(refused({text.begin(), text.end() - 1}));
+  CHECK(refused({text.begin() + 1, text.end()}));
+  std::size_t taken = 0;
+  for (std::size_t i = 0; i < text.size(); i += 7) {  // another digit is another plan, or none; nothing worse
+    std::vector<char> wrong = text;
+    wrong[i] = wrong[i] == 'f' ? '0' : 'f';
+    taken += refused(wrong) ? 0 : 1;
+  }
+  CHECK(taken < text.size() / 7);
+}
+
 TEST_CASE_METHOD(Cudnn, "engines: where 32-bit numbers are multiplied those that round, and those that vary, can be left out", "[libraries][cudnn]") {
   const Descriptor x = tensor('x', {2, 8, 9, 9}), w = tensor('w', {6, 8, 3, 3}), y = tensor('y', {2, 6, 9, 9});
   Descriptor convolve = forward(convolution({1, 1}), x, w, y);

@@ -368,6 +368,11 @@ TEST_CASE_METHOD(Sparse, "the classic interface makes the same calls", "[sparse]
   REQUIRE(cusparseSetMatType(descriptor, CUSPARSE_MATRIX_TYPE_SYMMETRIC) == CUSPARSE_STATUS_SUCCESS);
   CHECK(cusparseScsrilu02(handle, 10, 40, descriptor, values, offsets, indices, factors, policy, at(0)) == CUSPARSE_STATUS_MATRIX_TYPE_NOT_SUPPORTED);
   REQUIRE(cusparseSgtsv2_bufferSizeExt(handle, 10, 3, values, values, values, at<float>(0x8000), 12, &size) == CUSPARSE_STATUS_SUCCESS);
+  REQUIRE(cusparseSgtsv2_bufferSizeExt(handle, 10, 3, nullptr, nullptr, nullptr, nullptr, 10, &size) == CUSPARSE_STATUS_SUCCESS);
+  CHECK(cusparseSgtsv2_bufferSizeExt(handle, 10, 3, nullptr, nullptr, nullptr, nullptr, 9, &size) == CUSPARSE_STATUS_INVALID_VALUE);
+  CHECK(cusparseSgtsv2(handle, 10, 3, nullptr, values, values, at<float>(0x8000), 12, at(0)) == CUSPARSE_STATUS_INVALID_VALUE);
+  CHECK(cusparseDgtsv2StridedBatch_bufferSizeExt(handle, 10, nullptr, nullptr, nullptr, nullptr, 2, 10, &size) == CUSPARSE_STATUS_SUCCESS);
+  CHECK(cusparseCgpsvInterleavedBatch_bufferSizeExt(handle, 0, 10, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, 2, &size) == CUSPARSE_STATUS_SUCCESS);
   REQUIRE(cusparseSgtsv2(handle, 10, 3, values, values, values, at<float>(0x8000), 12, at(0)) == CUSPARSE_STATUS_SUCCESS);
   call = travelled();
   CHECK((call.band.oneMatrix == 1 && call.band.pivots == 1 && call.x.cols == 3 && call.x.spacing == 12));

@@ -398,6 +398,16 @@ void descriptors(cudnnHandle_t handle) {
   unsigned long long seed = 0;
   DNN(cudnnGetDropoutDescriptor(dropout, handle, &probability, &states, &seed));
   EXPECT(probability == 0 && states == nullptr);
+  // ONNX Runtime makes states also where nothing is dropped.
+  std::size_t stateBytes = 0;
+  void* room = nullptr;
+  DNN(cudnnDropoutGetStatesSize(handle, &stateBytes));
+  EXPECT(stateBytes > 0);
+  CHECK(cudaMalloc(&room, stateBytes));
+  DNN(cudnnSetDropoutDescriptor(dropout, handle, 0, room, stateBytes, 7));
+  CHECK(cudaDeviceSynchronize());
+  DNN(cudnnSetDropoutDescriptor(dropout, handle, 0, nullptr, 0, 7));
+  CHECK(cudaFree(room));
 
   cudnnRNNDescriptor_t network;
   DNN(cudnnCreateRNNDescriptor(&network));

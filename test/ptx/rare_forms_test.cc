@@ -116,6 +116,32 @@ TEST_CASE("what only tells the hardware how, or asks it for counts, changes noth
   CHECK(run("pmevent.mask 3;\nmov.u64 %l0, %pm1_64;\ncvt.u32.u64 %x, %l0;") == 0);
 }
 
+TEST_CASE("elements of arrays by their index") {
+  const std::string values = ".global .align 16 .u32 v[4] = {3, 5, 7, 9};\n.global .align 16 .v2 .u32 pairs[2] = {{1, 2}, {3, 4}};\n.global .u32 rows[2][2] = {{1, 2}, {3, 4}};\n.global .u32 one = 8;\n";
+  CHECK(run("ld.global.u32 %x, v[2];", values) == 7);
+  CHECK(run("mov.u64 %l0, v[1+2];\nld.global.u32 %x, [%l0];", values) == 9);
+  CHECK(run("mov.u64 %l0, v[-1];\nld.global.u32 %x, [%l0+8];", values) == 5);
+  CHECK(run("ld.global.u32 %x, pairs[3];", values) == 4);
+  CHECK(run("ld.global.u32 %x, rows[2];", values) == 3);
+  CHECK(run("st.shared.u32 room[2], 6;\nld.shared.u32 %x, [room+8];", ".shared .align 16 .u32 room[4];\n") == 6);
+  CHECK(run(".local .align 8 .b8 mine[16];\nst.local.u32 mine[4], 4;\nmov.u64 %l0, mine[4];\nld.local.u32 %x, [%l0];") == 4);
+  CHECK(failure("ld.global.u32 %x, %out[2];").find("expected") != std::string::npos);
+  CHECK(failure(".local .u32 mine;\nld.local.u32 %x, mine[0];").find("no array") != std::string::npos);
+  CHECK(failure(".local .u32 mine[4];\nld.local.u32 %x, mine[%r0];").find("by a register") != std::string::npos);
+}
+
+TEST_CASE("vectors of one are what is in them, in loads and stores") {
+  CHECK(run("ld.global.b32 { %x }, [ %out + 4 ];", "", 9) == 10);
+  CHECK(run("setp.eq.u32 %p, 1, 1;\nmov.b32 %r0, 7;\n@%p st.global.b32 [ %out + 8 ], { %r0 };\nld.volatile.global.b32 {%x}, [%out+8];", "", 9) == 7);
+  CHECK(run("st.global.b32 [%out+8], {5};\nldu.global.b32 {%x}, [%out+8];", "", 9) == 5);
+  CHECK(run("ld.global.f32 {%f}, [v];\ncvt.rni.s32.f32 %x, %f;", ".global .align 4 .f32 v = 3.0;\n") == 3);
+  CHECK(run("mov.b32 {%r0}, 6;\nmov.b32 %x, {%r0};") == 6);
+  CHECK(failure("ld.global.v2.b32 {%x}, [%out];").find("a vector of 2") != std::string::npos);
+  CHECK(failure("ld.global.b32 {%x, %r0}, [%out];").find("a register of .b32") != std::string::npos);
+  CHECK(failure("ld.global.b32 {_}, [%out];").find("a register of .b32") != std::string::npos);
+  CHECK(failure("atom.global.add.u32 %x, [%out], {%r0};").find("a register of .u32") != std::string::npos);
+}
+
 TEST_CASE("a block without others is a cluster of its own") {
   const std::string shared = ".shared .align 16 .b8 room[32];\n", address = "mov.u64 %l0, room;\ncvta.shared.u64 %l1, %l0;\nst.shared.u32 [%l0+4], 77;\n";
   CHECK(run(address + "mapa.u64 %l2, %l1, 0;\nld.u32 %x, [%l2+4];", shared) == 77);

@@ -89,8 +89,10 @@ cudaError_t readParams(cudaGraphNodeParams& given, const Params* before, Params*
       Graph* child = nullptr;
       if (error = need(given.graph.graph, &child); error != cudaSuccess) return error;
       if (given.graph.ownership == cudaGraphChildGraphOwnershipMove) {
-        client::log(client::LogLevel::error, "moving a graph into its parent is not supported");
-        return cudaErrorNotSupported;
+        if (before != nullptr) return cudaErrorNotSupported;  // as CUDA has it
+        if (child->capturing) return cudaErrorInvalidValue;
+        *params = ChildParams{owned(child)};  // whoever adds the node disowns it
+        return std::get<ChildParams>(*params).graph != nullptr ? cudaSuccess : cudaErrorInvalidValue;
       }
       *params = ChildParams{child->clone()};
       return cudaSuccess;

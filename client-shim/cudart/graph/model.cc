@@ -139,6 +139,11 @@ void adopt(std::shared_ptr<Graph> graph) {
   registry().owned[key] = std::move(graph);
 }
 
+std::shared_ptr<Graph> owned(Graph* graph) {
+  const auto found = registry().owned.find(graph);
+  return found != registry().owned.end() ? found->second : nullptr;
+}
+
 bool disown(Graph* graph) { return registry().owned.erase(graph) != 0; }
 
 void connect(Node* from, Node* to, const cudaGraphEdgeData& data) {

@@ -125,6 +125,7 @@ Graph* findGraph(cudaGraph_t handle);
 Node* findNode(cudaGraphNode_t handle);
 // What programs have made and not destroyed; the others belong to their nodes, captures and instances.
 void adopt(std::shared_ptr<Graph> graph);
+std::shared_ptr<Graph> owned(Graph* graph);  // null: it is not the program's
 bool disown(Graph* graph);
 
 void connect(Node* from, Node* to, const cudaGraphEdgeData& data);

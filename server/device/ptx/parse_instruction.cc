@@ -17,6 +17,16 @@ Part partNamed(std::string_view text) {
   return Part::whole;
 }
 
+// A vector of one, as Triton writes what loads and stores move: what is in it (PTX ISA has vectors of two and more; ptxas takes one for a value).
+void unwrapOne(Instruction& made) {
+  if (made.opcode != Opcode::ld && made.opcode != Opcode::ldu && made.opcode != Opcode::st) return;
+  for (Operand& operand : made.operands) {
+    if (operand.kind != Operand::Kind::vector || operand.elements.size() != 1 || operand.elements[0].kind == Operand::Kind::sink) continue;
+    const Operand only = operand.elements[0];
+    operand = only;
+  }
+}
+
 }  // namespace
 
 // From the token to the next semicolon.
@@ -81,6 +91,7 @@ void Parser::instruction(Function& function) {
   if (!token_.is(';')) unexpected("',' or ';' in " + quoteFrom(first));
   made.end = static_cast<std::uint32_t>(token_.begin);
   advance();
+  unwrapOne(made);
   checkInstruction(module_, function, made);
   function.instructions.push_back(std::move(made));
 }
@@ -146,11 +157,40 @@ Operand Parser::operand(Function& function, Instruction& made) {
     return label;
   }
   Operand named = wordOperand(function);
+  if (named.kind == Operand::Kind::symbol && token_.is('[')) {
+    named.value = static_cast<std::uint64_t>(elementOffset(function, named));
+    named.isMemory = made.opcode == Opcode::ld || made.opcode == Opcode::ldu || made.opcode == Opcode::st;
+  }
   if (named.kind == Operand::Kind::reg && made.opcode != Opcode::call && token_.kind == Token::Kind::dotted) {
     named.part = partNamed(token_.text);
     if (named.part != Part::whole) advance();
   }
   return named;
+}
+
+// An array's element, name[index]: its address, or what is there (PTX ISA, "Arrays as Operands"). Elements are the declared type's, also of arrays of vectors and of
+// several dimensions.
+std::int64_t Parser::elementOffset(Function& function, const Operand& named) {
+  const auto arrayOf = [&]() -> const Variable* {
+    switch (named.symbol) {
+      case SymbolKind::variable:
+        return &module_.variables[named.index];
+      case SymbolKind::shared:
+        return &module_.shared[named.index];
+      case SymbolKind::local:
+        return &function.locals[named.index];
+      default:
+        return nullptr;
+    }
+  };
+  const std::uint32_t line = token_.line;
+  const Variable* const array = arrayOf();
+  if (array == nullptr || !array->isArray) failInvalid(line, "what is indexed is no array");
+  expect('[', "");
+  if (token_.kind == Token::Kind::word && registerNamed(function, token_.text) != kNone) failUnsupported(line, "an array's element by a register");
+  const std::int64_t index = constantExpression("an index");
+  expect(']', "after an index");
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(index) * (bitsOf(array->type) / 8));
 }
 
 Operand Parser::memoryOperand(Function& function) {

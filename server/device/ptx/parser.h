@@ -123,6 +123,7 @@ class Parser {
   void callOperands(Function&, Instruction&);
   Operand operand(Function&, Instruction&);
   Operand memoryOperand(Function&);
+  std::int64_t elementOffset(Function&, const Operand& named);
   Operand vectorOperand(Function&);
   Operand wordOperand(Function&);
   Operand constantOperand();

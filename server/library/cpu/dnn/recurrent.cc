@@ -11,6 +11,8 @@ namespace {
 
 // Multiplications of a step's piece, about.
 constexpr std::int64_t kPieceProducts = 1 << 18;
+// Of dropout's states, which programs ask for and make also where nothing is dropped. Nothing is read or written there.
+constexpr std::uint64_t kStateBytes = 4096;
 constexpr std::int64_t kLeastBlock = 16;  // of the hidden state's elements
 
 template <class T>
@@ -50,7 +52,8 @@ class AnswerJob final : public Job {
 
 // In words what of it is not served here, or null.
 const char* lacks(const dnn::Recurrent& what) {
-  if (what.pass == dnn::Pass::stateSize || what.pass == dnn::Pass::dropoutStates) return "dropout, whose random numbers are NVIDIA's,";
+  if (what.pass == dnn::Pass::stateSize) return nullptr;
+  if (what.pass == dnn::Pass::dropoutStates) return what.dropout != 0 ? "dropout, whose random numbers are NVIDIA's," : nullptr;
   if (what.projection != 0) return "a projection";
   if (what.clips != 0) return "clipping";
   if (what.pass != dnn::Pass::weights && what.training != 0 && what.dropout != 0 && what.layers > 1) return "dropout between layers";
@@ -64,6 +67,8 @@ std::unique_ptr<Job> answer(const dnn::Recurrent& what, const char* lacking) {
   if (lacking != nullptr) {
     head.status = dnn::kNotSupported;
     std::snprintf(head.why, sizeof head.why, "cuDNN on the CPU device: %s: %s is not served", dnn::nameOf(what), lacking);
+  } else if (what.pass == dnn::Pass::stateSize) {
+    head.bytes = kStateBytes;
   } else if (what.pass == dnn::Pass::sizes) {
     head.reserveBytes = what.training != 0 ? reserveBytesOf(what) : 0;
   } else {
@@ -232,6 +237,7 @@ Result<std::unique_ptr<Job>> makeRecurrent(dnn::RecurrentCall call) {
   const char* lacking = lacks(call.what);
   if (dnn::asks(call.what.pass)) return answer(call.what, lacking);
   if (lacking != nullptr) return Error{CudaError::notSupported, std::string("cuDNN on the CPU device: ") + dnn::nameOf(call.what) + ": " + lacking + " is not served"};
+  if (call.what.pass == dnn::Pass::dropoutStates) return std::unique_ptr<Job>();
   return isWide(call.what) ? makePass<double>(std::move(call)) : makePass<float>(std::move(call));
 }
 
