@@ -1,6 +1,6 @@
 // Local arrays with indices known only at run time in kernels with shuffles, votes and barriers: bytes, integers, doubles, structures,
 // a float4 as four floats; kept across barriers, changed in branches and loops, handed to functions that are not inlined. Sine and
-// cosine of huge arguments (which reduce them with a local array) between shuffles.
+// cosine of huge arguments (which reduce them with a local array) between shuffles. Such as are aligned to 256 bytes.
 #include <algorithm>
 
 #include "check.h"
@@ -156,6 +156,20 @@ __global__ void waves(const float* x, float* sine, float* cosine, double* exact)
   exact[t] = d;
 }
 
+struct alignas(256) Wide {
+  int values[8];
+};
+
+// Where each thread's is: at a multiple of what it asks for.
+template <bool kShuffles>
+__global__ void aligned(const int* x, unsigned long long* where, int* out) {
+  Wide wide;
+  int t = blockIdx.x * blockDim.x + threadIdx.x, v = x[t] & 7;
+  for (int i = 0; i < 8; ++i) wide.values[i] = v + i;
+  where[t] = reinterpret_cast<unsigned long long>(&wide);
+  out[t] = kShuffles ? __shfl_xor_sync(kFull, wide.values[v], 1) : wide.values[v];
+}
+
 int main() {
   const int threads = 2048, each = 40;
   check::Random random(73);
@@ -186,6 +200,17 @@ int main() {
       for (int i = 0; i < 16; ++i) wanted[t] = wanted[t] * 31 + counts[t * 16 + (i + t % block) % 16];
     }
     check::equal("counts", check::toHost(sums, threads), wanted);
+  }
+  unsigned long long* where = check::deviceArray<unsigned long long>(threads);
+  for (bool shuffles : {false, true}) {
+    (shuffles ? aligned<true> : aligned<false>)<<<threads / 64, 64>>>(dx, where, dbest);
+    CHECK(cudaGetLastError());
+    std::vector<int> wanted(threads);
+    for (int t = 0; t < threads; ++t) wanted[t] = (x[shuffles ? t ^ 1 : t] & 7) * 2;
+    check::equal("values of wide ones", check::toHost(dbest, threads), wanted);
+    std::vector<unsigned long long> beyond = check::toHost(where, threads);
+    for (unsigned long long& address : beyond) address %= 256;
+    check::equal("addresses by 256", beyond, std::vector<unsigned long long>(threads));
   }
   double* out = check::deviceArray<double>(threads);
   mixed<<<threads / 128, 128>>>(dx, out);

@@ -175,7 +175,7 @@ class LaneEmitter {
   bool emitMatrixAccess(const llvm::Instruction&);
   void emitMatrix(const llvm::CallInst&);
   llvm::Value* matrixWords(const llvm::AllocaInst*, unsigned word);
-  llvm::AllocaInst* forLanes(llvm::Type*);
+  llvm::AllocaInst* forLanes(llvm::Type*, llvm::Align least = {});
 
   llvm::Function& from_;
   llvm::Function& to_;

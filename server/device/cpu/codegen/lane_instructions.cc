@@ -137,7 +137,9 @@ bool LaneEmitter::covers() const {
 void LaneEmitter::emitInstruction(const llvm::Instruction& instruction) {
   if (isIgnored(instruction) || emitMatrixAccess(instruction)) return;
   // Each lane has its own, one after the other.
-  if (const auto* variable = llvm::dyn_cast<llvm::AllocaInst>(&instruction)) return set(made_[variable].scalar, forLanes(llvm::ArrayType::get(b.getInt8Ty(), lanes_ * laneBytes(*variable))));
+  if (const auto* variable = llvm::dyn_cast<llvm::AllocaInst>(&instruction)) {
+    return set(made_[variable].scalar, forLanes(llvm::ArrayType::get(b.getInt8Ty(), lanes_ * laneBytes(*variable)), variable->getAlign()));
+  }
   if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) return emitLoad(*load);
   if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) return emitStore(*store);
   if (isAtomicUpdate(instruction)) return emitUpdate(instruction);

@@ -1,5 +1,7 @@
 // Operations on matrices of a whole warp whose lanes are a vector's: their registers lie by word, then by lane, and the runtime is called once
 // (runtime/matrix_of_warp.cc).
+#include <algorithm>
+
 #include "server/device/cpu/codegen/lane_emitter.h"
 #include "server/device/cpu/codegen/matrix_registers.h"
 #include "server/device/cpu/matrix_form.h"
@@ -24,10 +26,10 @@ llvm::SmallVector<int, 2 * kWarp> inTurns() {
 
 }  // namespace
 
-llvm::AllocaInst* LaneEmitter::forLanes(llvm::Type* type) {
+llvm::AllocaInst* LaneEmitter::forLanes(llvm::Type* type, llvm::Align least) {
   llvm::IRBuilder<> at(entry_, entry_->begin());
   llvm::AllocaInst* const made = at.CreateAlloca(type);
-  made->setAlignment(llvm::Align(kWordAlign));
+  made->setAlignment(std::max(least, llvm::Align(kWordAlign)));
   return made;
 }
 
