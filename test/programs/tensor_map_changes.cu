@@ -107,6 +107,15 @@ void test(const char* name, const CUtensorMap& original, int* out, CUtensorMap* 
   check::equal((std::string(name) + ", in global memory").c_str(), check::toHost(out, wanted.size()), wanted);
 }
 
+// What is no map yet: the field is written, and nothing else happens.
+__global__ void changeNone(int* out) {
+  __shared__ __align__(128) int words[32];
+  words[threadIdx.x] = 0;
+  __syncwarp();
+  if (threadIdx.x == 0) asm volatile("tensormap.replace.tile.rank.shared::cta.b1024.b32 [%0], 2;" ::"r"(unsigned(__cvta_generic_to_shared(words))) : "memory");
+  if (threadIdx.x == 0) *out = 1;
+}
+
 int main() {
   CHECK(cudaFree(nullptr));
   std::vector<int> tensor(kWidth * kHeight);
@@ -141,6 +150,9 @@ int main() {
   c = same;
   c.rank = 1, c.boxWidth = 64, c.x = 40;
   test("of one dimension", original, out, made, c, tensor, 0);
+  changeNone<<<1, 32>>>(out);
+  CHECK(cudaDeviceSynchronize());
+  check::equal("what is no map", check::toHost(out, 1), std::vector<int>{1});
   for (void* each : {static_cast<void*>(in), static_cast<void*>(out), static_cast<void*>(made)}) CHECK(cudaFree(each));
   return check::done();
 }

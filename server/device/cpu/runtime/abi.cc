@@ -217,7 +217,7 @@ ROUSE_UNINSTRUMENTED void rouse_cpu_tensor_map_replace(ThreadContext* thread, st
   if (replaceInTensorMap(map, static_cast<TensorMapField>(field), dimension, value)) return;
   Block& block = blockOf(thread);
   RuntimeSection section(block);
-  block.runner().scratch() = "what is no tensor map is changed";
+  block.runner().scratch() = "a dimension is changed that tensor maps do not have";
   block.fail(thread, CudaError::illegalInstruction);
 }
 

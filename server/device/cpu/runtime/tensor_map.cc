@@ -100,49 +100,48 @@ Result<wire::TensorMap> encodeTensorMap(const wire::TensorMapRequest& request) {
   return mapOf(form);
 }
 
+// The field alone is written: what lies there need be no map, as on a GPU, and then nothing is copied by it.
 bool replaceInTensorMap(std::byte* map, TensorMapField field, std::uint32_t dimension, std::uint64_t value) {
   // The ISA's types, by the driver's numbers; those behind them have no elements here.
   constexpr std::uint8_t kByNumber[] = {0, 1, 2, 3, 4, 5, 6, 7, 10, 8, 9, 11, 12};
   constexpr std::uint8_t kNoneSuch = 0xff;
-  Form form;
-  std::memcpy(&form, map, sizeof form);
   const std::uint32_t most = field == TensorMapField::stride ? wire::kMaxTensorRank - 1 : wire::kMaxTensorRank;
-  if (form.magic != kMagic || dimension >= most) return false;
+  if (dimension >= most) return false;
+  const auto write = [&](std::size_t offset, auto made) { std::memcpy(map + offset, &made, sizeof made); };
   const auto small = static_cast<std::uint8_t>(std::min<std::uint64_t>(value, kNoneSuch));
   switch (field) {
     case TensorMapField::address:
-      form.address = value;
+      write(offsetof(Form, address), value);
       break;
     case TensorMapField::rank:
-      form.rank = static_cast<std::uint8_t>(std::min<std::uint64_t>(value + 1, kNoneSuch));
+      write(offsetof(Form, rank), static_cast<std::uint8_t>(std::min<std::uint64_t>(value + 1, kNoneSuch)));
       break;
     case TensorMapField::box:
-      form.box[dimension] = static_cast<std::uint16_t>(std::min<std::uint64_t>(value, 0xffff));
+      write(offsetof(Form, box) + dimension * sizeof Form::box[0], static_cast<std::uint16_t>(std::min<std::uint64_t>(value, 0xffff)));
       break;
     case TensorMapField::dim:
-      form.lastElements[dimension] = static_cast<std::uint32_t>(value - 1);
+      write(offsetof(Form, lastElements) + dimension * sizeof Form::lastElements[0], static_cast<std::uint32_t>(value - 1));
       break;
     case TensorMapField::stride:
-      form.strides[dimension] = value;
+      write(offsetof(Form, strides) + dimension * sizeof Form::strides[0], value);
       break;
     case TensorMapField::elementStride:
-      form.steps[dimension] = small;
+      write(offsetof(Form, steps) + dimension, small);
       break;
     case TensorMapField::type:
-      form.type = value < std::size(kByNumber) ? kByNumber[value] : kNoneSuch;
+      write(offsetof(Form, type), value < std::size(kByNumber) ? kByNumber[value] : kNoneSuch);
       break;
     case TensorMapField::interleave:
       // There is but one layout that is covered, and no place for another.
-      if (value != 0) form.type = kNoneSuch;
+      if (value != 0) write(offsetof(Form, type), kNoneSuch);
       break;
     case TensorMapField::swizzle:
-      form.swizzle = small;
+      write(offsetof(Form, swizzle), small);
       break;
     case TensorMapField::fill:
-      form.fill = small;
+      write(offsetof(Form, fill), small);
       break;
   }
-  std::memcpy(map, &form, sizeof form);
   return true;
 }
 

@@ -39,7 +39,7 @@ std::optional<TensorTile> decodeTensorMap(const wire::TensorMap& map);
 // What a kernel may change of a map (PTX ISA, "tensormap.replace").
 enum class TensorMapField : std::uint32_t { address, rank, box, dim, stride, elementStride, type, interleave, swizzle, fill };
 // The map at `map`, in a kernel's memory: a fault is the kernel's. The rank counts from 0, types and layouts are the ISA's numbers, strides bytes. What is not covered, or wrong, is noticed by
-// who copies by the map. False: it is no map, or has no such dimension.
+// who copies by the map; it need not be one. False: none has such a dimension.
 bool replaceInTensorMap(std::byte* map, TensorMapField field, std::uint32_t dimension, std::uint64_t value);
 
 }  // namespace rouse::cpu
