@@ -2,6 +2,7 @@
 // not machine code, since what the pool's devices are is theirs to know: the part that was given, or parts of PTX one behind the other, which the CPU device's compiler links by their names
 // (a GPU's driver takes only one, and says so). That it can be loaded is found out when it is completed.
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <fstream>
 #include <iterator>
@@ -9,6 +10,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "client-shim/cuda/call.h"
@@ -47,8 +49,36 @@ Link* find(CUlinkState state) {
   return nullptr;
 }
 
+// The device runtime's library (libcudadevrt.a), which is a driver's own code: what there is of it the pool's devices bring themselves. An archive (ar(5)) whose one object it is.
+bool isDeviceRuntime(std::string_view archive) {
+  constexpr std::string_view kMagic = "!<arch>\n", kObject = "cuda_device_runtime.o/";
+  constexpr std::size_t kHeaderBytes = 60, kNameBytes = 16, kSizeAt = 48, kSizeBytes = 10;
+  bool found = false;
+  if (!archive.starts_with(kMagic)) return false;
+  archive.remove_prefix(kMagic.size());
+  std::string_view longNames;
+  while (archive.size() >= kHeaderBytes) {
+    std::size_t bytes = 0, at = 0;
+    const std::string_view size = archive.substr(kSizeAt, kSizeBytes);
+    if (std::from_chars(size.data(), size.data() + size.size(), bytes).ec != std::errc() || bytes > archive.size() - kHeaderBytes) return false;
+    std::string_view name = archive.substr(0, kNameBytes);
+    const std::string_view content = archive.substr(kHeaderBytes, bytes);
+    if (name.starts_with("// ")) {
+      longNames = content;
+    } else if (!name.starts_with("/ ") && !name.starts_with("/SYM64/")) {
+      // Names of more than 15 characters lie in a member of their own.
+      if (name[0] != '/' || std::from_chars(name.data() + 1, name.data() + name.size(), at).ec != std::errc() || at > longNames.size()) return false;
+      if (!longNames.substr(at).starts_with(kObject)) return false;
+      found = true;
+    }
+    archive.remove_prefix(std::min(archive.size(), kHeaderBytes + bytes + bytes % 2));
+  }
+  return found;
+}
+
 CUresult add(Link& link, CUjitInputType type, std::string_view data) {
   if (link.completed || data.empty()) return CUDA_ERROR_INVALID_VALUE;
+  if (type == CU_JIT_INPUT_LIBRARY && isDeviceRuntime(data)) return CUDA_SUCCESS;
   if (type != CU_JIT_INPUT_PTX && type != CU_JIT_INPUT_FATBINARY) {
     library::refuse("cuLinkAddData", "machine code, an object or an archive: PTX and fatbins are taken");
     return CUDA_ERROR_NOT_SUPPORTED;

@@ -87,6 +87,84 @@ void refusals() {
   DRIVER_ERROR(CUDA_ERROR_FILE_NOT_FOUND, cuLibraryLoadFromFile, &library, "/nonexistent", nullptr, nullptr, 0, nullptr, nullptr, 0);
 }
 
+// An archive with one object of this name, as ar makes it.
+std::string archiveOf(const std::string& object) {
+  char header[61];
+  std::string names = object + "/\n";
+  std::snprintf(header, sizeof header, "%-48s%-10zu`\n", "//", names.size());
+  std::string made = std::string("!<arch>\n") + header + names + (names.size() % 2 != 0 ? "\n" : "");
+  std::snprintf(header, sizeof header, "%-16s%-12d%-6d%-6d%-8d%-10d`\n", "/0", 0, 0, 0, 100644, 4);
+  return made + header + "none";
+}
+
+// A grid's barrier from the device runtime, as Numba has it: the CPU device brings it itself, and the library is taken for that.
+void gridBarrier() {
+  if (!check::throughRouse() || !check::onCpuDevice()) return;
+  char source[] = R"(
+.version 7.0
+.target sm_70
+.address_size 64
+.extern .func (.param .b64 h) cudaCGGetIntrinsicHandle(.param .b32 scope);
+.extern .func (.param .b32 e) cudaCGSynchronize(.param .b64 h, .param .b32 flags);
+.visible .entry rounds(.param .u64 p, .param .u64 errors)
+{
+  .reg .pred %p;
+  .reg .b32 %r<12>;
+  .reg .b64 %d<8>;
+  ld.param.u64 %d1, [p];
+  { .param .b32 a; .param .b64 b; mov.u32 %r1, 1; st.param.b32 [a], %r1; call.uni (b), cudaCGGetIntrinsicHandle, (a); ld.param.b64 %d2, [b]; }
+  mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x; mov.u32 %r4, %tid.x; mad.lo.u32 %r5, %r2, %r3, %r4;
+  mov.u32 %r6, %nctaid.x; mul.lo.u32 %r6, %r6, %r3;
+  mul.wide.u32 %d3, %r5, 4; add.u64 %d3, %d1, %d3;
+  sub.u32 %r7, %r6, %r5; sub.u32 %r7, %r7, 1; mul.wide.u32 %d4, %r7, 4; add.u64 %d4, %d1, %d4;
+  mov.u32 %r8, 0;
+round:
+  { .param .b64 a; .param .b32 b; .param .b32 c; st.param.b64 [a], %d2; mov.u32 %r1, 0; st.param.b32 [b], %r1; call.uni (c), cudaCGSynchronize, (a, b); ld.param.b32 %r9, [c]; }
+  ld.global.u32 %r10, [%d4];
+  { .param .b64 a; .param .b32 b; .param .b32 c; st.param.b64 [a], %d2; mov.u32 %r1, 0; st.param.b32 [b], %r1; call.uni (c), cudaCGSynchronize, (a, b); ld.param.b32 %r11, [c]; }
+  add.u32 %r10, %r10, 1; st.global.u32 [%d3], %r10;
+  or.b32 %r9, %r9, %r11; ld.param.u64 %d5, [errors]; st.global.u32 [%d5], %r9;
+  add.u32 %r8, %r8, 1; setp.lt.u32 %p, %r8, 5; @%p bra round;
+  ret;
+}
+)";
+  CUlinkState state = nullptr;
+  void* code = nullptr;
+  std::size_t bytes = 0;
+  std::string runtime = archiveOf("cuda_device_runtime.o"), other = archiveOf("somebody_elses_code.o");
+  DRIVER(cuLinkCreate_v2, 0, nullptr, nullptr, &state);
+  DRIVER(cuLinkAddData_v2, state, CU_JIT_INPUT_PTX, source, sizeof source, "rounds", 0, nullptr, nullptr);
+  DRIVER(cuLinkAddData_v2, state, CU_JIT_INPUT_LIBRARY, runtime.data(), runtime.size(), "runtime", 0, nullptr, nullptr);
+  DRIVER_ERROR(CUDA_ERROR_NOT_SUPPORTED, cuLinkAddData_v2, state, CU_JIT_INPUT_LIBRARY, other.data(), other.size(), "other", 0, nullptr, nullptr);
+  DRIVER_ERROR(CUDA_ERROR_NOT_SUPPORTED, cuLinkAddData_v2, state, CU_JIT_INPUT_LIBRARY, runtime.data(), runtime.size() - 2, "cut off", 0, nullptr, nullptr);
+  DRIVER(cuLinkComplete, state, &code, &bytes);
+  CUmodule module = nullptr;
+  CUfunction rounds = nullptr;
+  CUdeviceptr memory = 0, errors = 0;
+  const unsigned threads = 4 * 96;
+  unsigned error = 9;
+  DRIVER(cuModuleLoadData, &module, code);
+  DRIVER(cuLinkDestroy, state);
+  DRIVER(cuModuleGetFunction, &rounds, module, "rounds");
+  DRIVER(cuMemAlloc_v2, &memory, threads * sizeof(unsigned));
+  DRIVER(cuMemAlloc_v2, &errors, sizeof error);
+  DRIVER(cuMemsetD32_v2, memory, 7, threads);
+  void* arguments[] = {&memory, &errors};
+  DRIVER(cuLaunchCooperativeKernel, rounds, 4, 1, 1, 96, 1, 1, 0, nullptr, arguments);
+  std::vector<unsigned> got(threads);
+  DRIVER(cuMemcpyDtoH_v2, got.data(), memory, threads * sizeof(unsigned));
+  DRIVER(cuMemcpyDtoH_v2, &error, errors, sizeof error);
+  check::equal("rounds", got, std::vector<unsigned>(threads, 12));
+  EXPECT(error == 0);
+  // Without a grid that is there as a whole there is none to wait for.
+  DRIVER(cuLaunchKernel, rounds, 1, 1, 1, 32, 1, 1, 0, nullptr, arguments, nullptr);
+  DRIVER(cuMemcpyDtoH_v2, &error, errors, sizeof error);
+  EXPECT(error == 1);
+  DRIVER(cuMemFree_v2, memory);
+  DRIVER(cuMemFree_v2, errors);
+  DRIVER(cuModuleUnload, module);
+}
+
 // What the linker makes is code that modules take.
 void links(const std::string& path) {
   char log[4096] = "";
@@ -145,6 +223,7 @@ void links(const std::string& path) {
     DRIVER(cuMemFree_v2, memory);
     DRIVER(cuModuleUnload, module);
   }
+  gridBarrier();
   if (!check::throughRouse()) return;
   // Told when it is completed, with the reason.
   char broken[] = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry bad()\n{\n  mov.u32 ,;\n  ret;\n}\n";

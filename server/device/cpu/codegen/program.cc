@@ -6,8 +6,10 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <string>
 
 #include "server/device/cpu/codegen/compile.h"
+#include "server/device/cpu/codegen/device_runtime.h"
 #include "server/device/ptx/check_module.h"
 #include "server/device/ptx/describe.h"
 #include "server/device/ptx/failure.h"
@@ -204,6 +206,11 @@ Result<std::unique_ptr<Program>> Program::translate(std::string_view text, Compi
   try {
     const auto uncovered = how.leavesOut ? ptx::Uncovered::leftOut : ptx::Uncovered::fails;
     ptx::Module module = ptx::parse(text, uncovered);
+    std::string linked;
+    if (const std::string_view runtime = codegen::deviceRuntimeFor(module); !runtime.empty()) {
+      linked.append(text).append(runtime);
+      module = ptx::parse(text = linked, uncovered);
+    }
     ptx::checkModule(module, uncovered);
     // Where no kernel is covered, who loads the module is told at once.
     const auto isKernel = [](const ptx::Function& function) { return function.isKernel && function.isDefined; };
