@@ -20,6 +20,7 @@ struct Context {
   unsigned flags = 0;     // of one that was made
   std::uint64_t id = 0;   // unique in the process
   std::atomic<bool> destroyed{false};
+  std::atomic<unsigned> attached{0};  // how often cuCtxAttach named it, without what cuCtxDetach took back
 };
 
 // Null unless the handle is of a context that is there, or of one that was (then `destroyed`).

@@ -65,6 +65,26 @@ CUresult cuCtxDestroy_v2(CUcontext ctx) {
   return destroyContext(context);
 }
 
+CUresult cuCtxAttach(CUcontext* pctx, unsigned int flags) {
+  if (pctx == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  Context* const context = currentContext();
+  if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  ++context->attached;
+  *pctx = handleOf(context);
+  return CUDA_SUCCESS;
+}
+
+// Destroys the context when nobody is left: who made it is one.
+CUresult cuCtxDetach(CUcontext ctx) {
+  Context* const context = findContext(ctx);
+  if (ctx == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (context == nullptr || context != currentContext()) return CUDA_ERROR_INVALID_CONTEXT;
+  unsigned attached = context->attached;
+  while (attached != 0)
+    if (context->attached.compare_exchange_weak(attached, attached - 1)) return CUDA_SUCCESS;
+  return impl::cuCtxDestroy_v2(ctx);
+}
+
 CUresult cuCtxPushCurrent_v2(CUcontext ctx) try {
   Context* context = nullptr;
   if (ctx == nullptr || named(ctx, &context) != CUDA_SUCCESS) return CUDA_ERROR_INVALID_CONTEXT;

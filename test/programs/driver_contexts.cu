@@ -149,6 +149,22 @@ void asked(CUcontext primary) {
   EXPECT(own == CUDA_ERROR_INVALID_CONTEXT || own == CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
 }
 
+// Counted, as PyCUDA ends with its contexts: who made it is one.
+void attached(CUcontext primary) {
+  CUcontext own = nullptr, same = nullptr, popped = nullptr;
+  DRIVER(cuCtxCreate_v2, &own, 0, 0);
+  DRIVER_ERROR(CUDA_ERROR_INVALID_VALUE, cuCtxAttach, &same, 1);
+  DRIVER(cuCtxAttach, &same, 0);
+  EXPECT(same == own);
+  DRIVER(cuCtxDetach, own);
+  EXPECT(current() == own);
+  DRIVER(cuCtxPopCurrent_v2, &popped);
+  DRIVER_ERROR(CUDA_ERROR_INVALID_CONTEXT, cuCtxDetach, own);  // not the current one
+  DRIVER(cuCtxPushCurrent_v2, own);
+  DRIVER(cuCtxDetach, own);
+  EXPECT(current() == primary);
+}
+
 // A context of its own, and what it ends with.
 void made(CUcontext primary) {
   CUcontext own = nullptr, of = nullptr, popped = nullptr;
@@ -320,6 +336,7 @@ int main() {
   devices();
   const CUcontext primary = primaryOnes();
   asked(primary);
+  attached(primary);
   made(primary);
   freedByTheRuntime(primary);
   garbageIsTold();

@@ -368,6 +368,45 @@ void launches() {
   DRIVER(cuStreamDestroy_v2, stream);
 }
 
+// Shape and arguments set beforehand, one by one, as before CUDA 4; they stay with the function.
+void classicLaunches() {
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  CUdeviceptr memory = 0;
+  DRIVER(cuModuleLoadData, &module, driver::source);
+  DRIVER(cuModuleGetFunction, &function, module, "scale");
+  DRIVER(cuMemAlloc_v2, &memory, n * sizeof(unsigned));
+  DRIVER(cuMemsetD32_v2, memory, 2, n);
+  DRIVER_ERROR(CUDA_ERROR_INVALID_VALUE, cuFuncSetBlockShape, function, 0, 1, 1);
+  DRIVER(cuFuncSetBlockShape, function, 128, 1, 1);
+  DRIVER(cuFuncSetSharedSize, function, 64);
+  DRIVER(cuParamSetv, function, 0, &memory, sizeof memory);
+  DRIVER(cuParamSeti, function, 8, n);
+  DRIVER(cuParamSeti, function, 12, 3);
+  if (check::throughRouse()) {
+    DRIVER_ERROR(CUDA_ERROR_INVALID_VALUE, cuParamSetv, function, -1, &memory, sizeof memory);
+    DRIVER_ERROR(CUDA_ERROR_INVALID_VALUE, cuParamSetv, function, 1 << 20, &memory, sizeof memory);
+    DRIVER_ERROR(CUDA_ERROR_INVALID_VALUE, cuLaunchGrid, function, 8, 1);  // it has arguments
+    DRIVER_ERROR(CUDA_ERROR_INVALID_HANDLE, cuFuncSetBlockShape, reinterpret_cast<CUfunction>(8), 1, 1, 1);
+  }
+  DRIVER(cuParamSetSize, function, 16);
+  DRIVER(cuLaunchGrid, function, 8, 1);
+  near(memory, 1006, "cuLaunchGrid");
+  CUstream stream = nullptr;
+  DRIVER(cuStreamCreate, &stream, CU_STREAM_DEFAULT);
+  const float tiny = 1e-45f;  // the bits of 1
+  DRIVER(cuParamSetf, function, 12, tiny);
+  DRIVER(cuLaunchGridAsync, function, 8, 1, stream);
+  DRIVER(cuStreamSynchronize, stream);
+  near(memory, 2006, "cuLaunchGridAsync");
+  DRIVER(cuParamSeti, function, 8, 0);
+  DRIVER(cuLaunch, function);
+  near(memory, 2006, "cuLaunch");
+  DRIVER(cuStreamDestroy_v2, stream);
+  DRIVER(cuMemFree_v2, memory);
+  DRIVER(cuModuleUnload, module);
+}
+
 int main() {
   CUcontext context = nullptr;
   DRIVER(cuInit, 0);
@@ -378,6 +417,7 @@ int main() {
   links(path);
   libraries(path, context);
   launches();
+  classicLaunches();
   std::remove(path.c_str());
   DRIVER(cuCtxDestroy_v2, context);
   return check::done();
