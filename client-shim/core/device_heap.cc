@@ -21,6 +21,10 @@ namespace rouse::client {
 namespace {
 
 constexpr std::uint64_t kLeastAligned = 16 * kGranuleBytes;    // wastes a thirty-second of itself at the mean
+// CUDA gives blocks of this size pages of their own, and programs lay out what they hold by that (Taichi's runtime): they begin with a page of the
+// smallest size that machines have, which costs two thousandths of the smallest of them at the mean.
+constexpr std::uint64_t kLeastPaged = std::uint64_t{1} << 20;
+constexpr std::uint64_t kPageBytes = std::uint64_t{4} << 10;
 constexpr std::uint64_t kLeastStep = std::uint64_t{32} << 20;  // of a reservation
 constexpr std::uint64_t kMostStep = std::uint64_t{256} << 20;
 constexpr std::uint64_t kLeastIdle = std::uint64_t{64} << 20;    // mapped without users
@@ -66,7 +70,7 @@ CudaError DeviceHeap::allocateFor(const Allocation& tags, std::uint64_t bytes, s
   if (bytes > device_.info().memoryLimit || bytes > window_.bytes) return CudaError::memoryAllocation;
   // A large block begins with a granule, so that it shares none with what lives longer, but for its end. A smaller one does not: what
   // would be left free before the next is transferred with every swap-in, and models consist of hundreds of tensors of a few granules.
-  if (bytes >= kLeastAligned) alignment = std::max(alignment, kGranuleBytes);
+  if (bytes >= kLeastPaged) alignment = std::max(alignment, bytes >= kLeastAligned ? kGranuleBytes : kPageBytes);
   const std::lock_guard lock(mutex_);
   const std::uint64_t gap = device_.session().check() != nullptr ? AccessCheck::kGapBytes : 0;
   const auto taken = takeSpace([&] { return space_.take(bytes + gap, alignment); });

@@ -194,4 +194,13 @@ TEST_CASE("vector registers: their elements by either names, all of them in move
   CHECK(failure(".reg .v2 .b32 v;\n@v mov.b32 %x, 1;").find("no predicate register") != std::string::npos);
 }
 
+TEST_CASE("vprintf may be declared without its result") {
+  LoadedModule module(text("{ .param .b64 a; .param .b64 b;\nmov.b64 %l0, told;\ncvta.global.u64 %l0, %l0;\nst.param.b64 [a], %l0;\nst.param.b64 [b], 0;\ncall.uni vprintf, (a, b); }\nmov.b32 %x, 7;",
+                           ".extern .func vprintf (.param .b64 format, .param .b64 values);\n.global .align 1 .b8 told[3] = {104, 105, 0};\n"));
+  std::uint32_t word = 0;
+  const Journal journal = module.launch("k", {1, 1, 1}, {1, 1, 1}, arguments(reinterpret_cast<std::uint64_t>(&word)));
+  CHECK(journal.printed == "hi");
+  CHECK(word == 7);
+}
+
 }  // namespace rouse::test

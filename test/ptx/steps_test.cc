@@ -126,4 +126,17 @@ TEST_CASE("a warp's generator of random numbers in volatile shared memory, in a 
   });
 }
 
+TEST_CASE("lanes that took turns at their warp's sums have all done so when they look at their own") {
+  mustStoreBothWays("turned", {32, 64, 256, 1024}, [](const Words& in, std::uint32_t threads, std::uint32_t block, std::uint32_t thread) {
+    std::uint32_t sum = 0, own = 0;
+    for (std::uint32_t k = 0; k < 32; ++k) {
+      const std::uint32_t other = thread / 32 * 32 + (thread + 32 - k) % 32;
+      const std::uint32_t given = in[((block * threads + other) * 7 + k) % 777], word = in[((block * threads + thread) * 7 + k) % 777];
+      if (given % 3 != 0) sum += given;
+      if (word % 3 != 0) own = own * 3 + word;
+    }
+    return sum * 5 + own;
+  });
+}
+
 }  // namespace rouse::test

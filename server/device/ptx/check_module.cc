@@ -75,8 +75,9 @@ void checkCall(const Module& module, const Function& caller, const Instruction& 
         failUnsupported(instruction.line,
                         quote + ": function '" + std::string(callee.name) + "' is not defined in the module");
       for (const RuntimeSignature& signature : runtimeSignatures()) {
+        // A declaration may leave the result out, as Taichi's of vprintf does.
         if (signature.function == *known && (!sizesAre(callee.signature.inputs, signature.inputs) ||
-                                             !sizesAre(callee.signature.results, signature.results))) {
+                                             !(callee.signature.results.empty() || sizesAre(callee.signature.results, signature.results)))) {
           failInvalid(instruction.line,
                       "'" + std::string(callee.name) + "' is declared with other parameters than CUDA's");
         }

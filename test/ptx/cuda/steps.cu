@@ -183,3 +183,21 @@ KERNEL tagged(unsigned n, const unsigned* in, unsigned* out) {
   for (unsigned warp = 0; warp < blockDim.x / 32; ++warp) sum = sum * 3 + (words[warp * 64 + thread % 64] & 0x07ffffff);
   out[blockIdx.x * blockDim.x + thread] = sum;
 }
+
+// Lanes take turns at what is their warp's, each adding to another's sum, and look at their own behind the loop (OpenMM's forces).
+KERNEL turned(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned sums[1024];
+  const unsigned first = threadIdx.x - lane();
+  unsigned at = lane(), own = 0;
+  sums[threadIdx.x] = 0;
+  __syncwarp();
+  for (unsigned k = 0; k < 32; ++k) {
+    const unsigned word = in[(global() * 7 + k) % n];
+    if (word % 3 != 0) {
+      sums[first + at] += word;
+      own = own * 3 + word;
+    }
+    at = (at + 1) % 32;
+  }
+  out[global()] = sums[threadIdx.x] * 5 + own;
+}

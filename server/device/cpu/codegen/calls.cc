@@ -40,6 +40,7 @@ void callRuntime(Emitter& e, const ptx::Call& call, ptx::RuntimeFunction functio
       e.callExternal("rouse_cpu_free", e.b.getVoidTy(), {e.thread(), pointer(0)});
       return;
   }
+  if (call.results.empty()) return;
   const Operand& to = call.results[0];
   if (to.kind == Operand::Kind::symbol) {
     e.b.CreateStore(result, e.parameterPointer(to.index));

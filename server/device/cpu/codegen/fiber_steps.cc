@@ -7,7 +7,7 @@
 //
 // Fibers need more steps than there are around stores: before a load that finds what others have stored since (else a lane that had nothing to store would not wait for the one that has), before
 // stores to shared memory in functions whose lanes go in step at fences (else a lane overwrites what others have not yet read), on the way back in loops with steps that some lanes pass by (else those
-// would be at a lesser place than lanes of the round before), and at fences for the whole device.
+// would be at a lesser place than lanes of the round before), at fences for the whole device, and before loads of what lanes have added up in turns (turned_places.h).
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/SetVector.h>
 #include <llvm/Analysis/LoopInfo.h>
@@ -19,6 +19,7 @@
 #include <algorithm>
 
 #include "server/device/cpu/codegen/passes.h"
+#include "server/device/cpu/codegen/turned_places.h"
 #include "server/device/cpu/codegen/uniformity.h"
 #include "server/device/cpu/codegen/warp_calls.h"
 
@@ -175,6 +176,11 @@ void Placing::add(llvm::Function& function) {
     if (meets_ && isDeviceFence(instruction) && hasStoredBefore(instruction)) fences.push_back(&instruction);
   }
   for (llvm::Instruction* fence : fences) stepBefore(*fence, kFenceStep);
+  if (steps || meets_) {
+    const auto turned = loadsOfTurnedPlaces(function, isMeetingOfAll);
+    for (llvm::LoadInst* load : turned) stepBefore(*load, kStep);
+    steps |= !turned.empty();
+  }
   if (steps || !fences.empty()) stepping_.insert(&function);
   if (!steps) return;
   const llvm::DominatorTree dominators(function);
