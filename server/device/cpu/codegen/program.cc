@@ -208,7 +208,7 @@ Result<std::unique_ptr<Program>> Program::translate(std::string_view text, Compi
     ptx::Module module = ptx::parse(text, uncovered);
     std::string linked;
     if (const std::string_view runtime = codegen::deviceRuntimeFor(module); !runtime.empty()) {
-      linked.append(text).append(runtime);
+      linked.append(module.text).append(runtime);
       module = ptx::parse(text = linked, uncovered);
     }
     ptx::checkModule(module, uncovered);
