@@ -135,6 +135,7 @@ void rouse_cpu_matrix_part_of_warp(ThreadContext*, std::uint32_t, std::uint32_t,
 }
 std::uint32_t rouse_cpu_tensor_load(ThreadContext*, std::uint64_t, std::uint32_t, const std::int32_t*, std::byte*) { return 16; }
 void rouse_cpu_tensor_store(ThreadContext*, std::uint64_t, std::uint32_t, const std::int32_t*, const std::byte*, std::uint32_t) {}
+void rouse_cpu_reduce_bulk(ThreadContext*, std::byte*, const std::byte*, std::uint32_t, std::uint32_t, std::uint32_t) {}
 void rouse_cpu_tensor_map_replace(ThreadContext*, std::byte*, std::uint32_t, std::uint32_t, std::uint64_t) {}
 void rouse_cpu_texture(std::uint64_t, std::uint32_t, std::uint32_t*) {}
 void rouse_cpu_surface(ThreadContext*, std::uint64_t, std::uint32_t, std::uint32_t*) {}

@@ -11,6 +11,7 @@
 
 #include "server/device/cpu/codegen/address_sums.h"
 #include "server/device/cpu/codegen/barrier_objects.h"
+#include "server/device/cpu/codegen/turned_places.h"
 
 namespace rouse::cpu::codegen {
 namespace {
@@ -41,21 +42,6 @@ void addArms(const llvm::Value* pointer, const llvm::LoopInfo& loops, Arms& arms
   }
 }
 
-// A thread's number, as that of another: turned around by a remainder or a mask, or exchanged by an exclusive or.
-bool isTurned(const llvm::Value* value) {
-  const auto* const operation = llvm::dyn_cast<llvm::BinaryOperator>(value);
-  if (operation == nullptr) return false;
-  switch (operation->getOpcode()) {
-    case llvm::Instruction::URem:
-    case llvm::Instruction::SRem:
-    case llvm::Instruction::And:
-    case llvm::Instruction::Xor:
-      return true;
-    default:
-      return false;
-  }
-}
-
 // Whether it is computed from the thread's number alone, and from what is the same for all.
 bool isOfThread(const llvm::Value* value, const Uniformity& uniformity, unsigned depth = 0) {
   if (uniformity.isUniform(value)) return true;
@@ -72,7 +58,7 @@ bool isOthers(const Sum& apart, std::int64_t stride, const Uniformity& uniformit
   return llvm::any_of(apart.terms, [&](const auto& term) {
     if (uniformity.isUniform(term.first)) return false;
     const Shape shape = shapes.of(term.first);
-    return (shape.kind == Shape::Kind::affine && shape.stride != 0) || isOfThread(term.first, uniformity) || (term.second == stride && isTurned(term.first));
+    return (shape.kind == Shape::Kind::affine && shape.stride != 0) || isOfThread(term.first, uniformity) || (term.second == stride && isTurnedAround(term.first));
   });
 }
 

@@ -20,20 +20,11 @@ namespace {
 constexpr std::size_t kMostBlocks = 2000, kMostPairs = 100'000, kMostPlaces = 16;
 constexpr unsigned kMostValues = 64;
 
-// A number that a remainder, a mask or an exclusive or has made of another one, also from round to round of a loop.
+// Also from round to round of a loop.
 bool isTurned(const llvm::Value* value, unsigned depth = 0) {
-  if (const auto* const phi = llvm::dyn_cast<llvm::PHINode>(value)) {
-    return depth < 2 && llvm::any_of(phi->incoming_values(), [&](const llvm::Use& from) { return isTurned(from, depth + 1); });
-  }
-  const auto* const operation = llvm::dyn_cast<llvm::BinaryOperator>(value);
-  if (operation == nullptr) return false;
-  switch (operation->getOpcode()) {
-    case llvm::Instruction::URem:
-    case llvm::Instruction::SRem:
-    case llvm::Instruction::And:
-    case llvm::Instruction::Xor: return true;
-    default: return false;
-  }
+  const auto* const phi = llvm::dyn_cast<llvm::PHINode>(value);
+  if (phi == nullptr) return isTurnedAround(value);
+  return depth < 2 && llvm::any_of(phi->incoming_values(), [&](const llvm::Use& from) { return isTurned(from, depth + 1); });
 }
 
 // Whether it is made of a number of the thread's own.
@@ -138,6 +129,20 @@ class TurnedSearch {
 };
 
 }  // namespace
+
+bool isTurnedAround(const llvm::Value* value) {
+  const auto* const operation = llvm::dyn_cast<llvm::BinaryOperator>(value);
+  if (operation == nullptr) return false;
+  switch (operation->getOpcode()) {
+    case llvm::Instruction::URem:
+    case llvm::Instruction::SRem:
+    case llvm::Instruction::And:
+    case llvm::Instruction::Xor:
+      return true;
+    default:
+      return false;
+  }
+}
 
 std::vector<llvm::LoadInst*> loadsOfTurnedPlaces(llvm::Function& function, llvm::function_ref<bool(const llvm::Instruction&)> meets) { return TurnedSearch(function, meets).run(); }
 

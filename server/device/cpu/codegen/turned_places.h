@@ -10,6 +10,9 @@
 
 namespace rouse::cpu::codegen {
 
+// A number that a remainder, a mask or an exclusive or has made of another one: a thread's, as that of another.
+bool isTurnedAround(const llvm::Value*);
+
 // Loads in front of which the lanes of a warp have to meet. `meets`: whether all of them have, behind the instruction. Not those in the loop that stores: there each takes its turn.
 std::vector<llvm::LoadInst*> loadsOfTurnedPlaces(llvm::Function&, llvm::function_ref<bool(const llvm::Instruction&)> meets);
 
