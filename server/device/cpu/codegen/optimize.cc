@@ -165,7 +165,7 @@ llvm::ModulePassManager forLanes() {
   return all;
 }
 
-// Vectors of f16 are compared as f32, which is the same: LLVM has no such comparison without AVX512-FP16, and makes one of each element, 16 times the code. The last of all:
+// Vectors of f16 are compared as f32, which is the same: LLVM has no such comparison without AVX512-FP16, and makes one of each element, many times the code. The last of all:
 // its passes would turn it back.
 void compareHalvesAsSingle(llvm::Function& function) {
   llvm::SmallVector<llvm::FCmpInst*, 16> found;
