@@ -141,12 +141,14 @@ FakeServer::~FakeServer() {
     executor->stop();
     broken += executor->rejection();
   }
-  std::filesystem::remove_all(folder_);
+  removeFolder();
   if (!broken.empty()) {
     std::fprintf(stderr, "the client broke a rule: %s\n", broken.c_str());
     std::abort();
   }
 }
+
+void FakeServer::removeFolder() const { std::filesystem::remove_all(folder_); }
 
 client::AttachOptions FakeServer::attachOptions() const {
   client::AttachOptions options;
@@ -300,6 +302,8 @@ FakeServer& poolOfThisProcess() {
     setting.devices = 2;
     auto* made = new FakeServer(setting);
     ::setenv("ROUSE_SOCKET", made->socketPath().c_str(), 1);
+    // The shims' own end comes behind every object's: the pool stays, only its folder goes.
+    std::atexit([] { poolOfThisProcess().removeFolder(); });
     return made;
   }();
   return running;

@@ -34,6 +34,8 @@ class FakeServer {
   ~FakeServer();
 
   const std::string& socketPath() const { return path_; }
+  // The socket's: no client connects behind it.
+  void removeFolder() const;
   client::AttachOptions attachOptions() const;
   // Fails the test unless it succeeds.
   std::unique_ptr<client::Session> attach() const;
