@@ -65,6 +65,12 @@ TEST_CASE("warps go in step where they poll, and behind it") {
   }
 }
 
+TEST_CASE("who walks on to where there is no further waits there") {
+  for (const std::uint32_t threads : {32u, 96u, 1024u}) {
+    mustStore("polls", "walked", false, threads, [&](const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t) { return in[block * threads + threads - 1] | 1; }, false);
+  }
+}
+
 TEST_CASE("lanes wait for what another one of their warp stores instead of waiting") {
   for (const std::uint32_t threads : {32u, 96u, 1024u}) {
     mustStore("polls", "flagged", false, threads, [&](const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t thread) {

@@ -165,6 +165,25 @@ TEST_CASE("a warp's tree over plain shared memory goes in step side by side") {
   });
 }
 
+TEST_CASE("who looks at what its warp has fetched waits for nobody") {
+  const bool vectors = __builtin_cpu_supports("avx2");
+  CHECK((LoopKernels("warps", "O3").code("refilled").loop != nullptr) == vectors);
+  for (const bool fibers : {false, true}) {
+    for (const std::uint32_t threads : {32u, 96u, 1024u}) {
+      mustStore("warps", "refilled", fibers || !vectors, threads, [](const std::vector<std::uint32_t>& in, std::uint32_t, std::uint32_t thread) {
+        const std::uint32_t lane = thread % 32, begin = thread / 32 * 50;
+        std::uint32_t sum = 0;
+        for (std::uint32_t at = begin; at < begin + 50; ++at) {
+          const std::uint32_t entry = at / 3;
+          if (entry < 700 && 3 * entry + in[entry] % 3 == at) continue;
+          for (std::uint32_t k = 1; k <= 32; ++k) sum += k * in[(at + (lane + k - 1) % 32) % 777];
+        }
+        return sum;
+      }, false);
+    }
+  }
+}
+
 TEST_CASE("who fetches a task for its warp waits for nobody") {
   const bool vectors = LoopKernels("warps", "O3").code("tasks").loop != nullptr;
   for (const bool fibers : {false, true}) {

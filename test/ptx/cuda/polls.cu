@@ -555,3 +555,14 @@ KERNEL all_here(unsigned n, const unsigned* in, unsigned* out) {
   }
   __syncthreads();
 }
+
+// A walk along flags that ends at the last one, and waits for it there.
+KERNEL walked(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ volatile unsigned flags[4];
+  if (linear() < 4) flags[linear()] = 0;
+  __syncthreads();
+  if (linear() == threads() - 1) flags[3] = in[global()] | 1;
+  unsigned found, at = 0;
+  while ((found = flags[at < 3 ? at : 3]) == 0) ++at;
+  out[global()] = found;
+}

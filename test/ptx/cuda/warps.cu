@@ -514,6 +514,34 @@ KERNEL tasks(unsigned n, const unsigned* in, unsigned* out) {
   }
 }
 
+// Each warp goes through its part and leaves out what a list names, in order, of which its lanes fetch a row at a time (as OpenMM's forces do): it looks at its own row again and again, and waits for nobody.
+KERNEL refilled(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ volatile int left[1024];
+  const int lane = threadIdx.x % 32, row = threadIdx.x - lane, begin = threadIdx.x / 32 * 50, end = begin + 50;
+  int base = 0, current = row;
+  unsigned sum = 0;
+  left[threadIdx.x] = -1;
+  for (int at = begin; at < end; ++at) {
+    while (left[row + 31] < at) {
+      if (base + lane < 700) {
+        left[threadIdx.x] = 3 * (base + lane) + in[base + lane] % 3;
+      } else {
+        left[threadIdx.x] = end;
+      }
+      base += 32;
+      current = row;
+    }
+    while (left[current] < at) ++current;
+    if (left[current] == at) continue;
+    unsigned value = in[(at + lane) % 777];
+    for (unsigned k = 1; k <= 32; ++k) {
+      sum += k * value;
+      value = __shfl_sync(kAll, value, (lane + 1) % 32);
+    }
+  }
+  out[global()] = sum;
+}
+
 // The last warp's tree, neither volatile nor synchronized.
 KERNEL plain_tree(unsigned n, const unsigned* in, unsigned* out) {
   __shared__ unsigned least[64], place[64];

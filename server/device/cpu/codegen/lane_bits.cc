@@ -86,6 +86,9 @@ std::uint64_t LaneShapes::differingOf(const llvm::Instruction& operation, unsign
     case llvm::Instruction::And:
       return constant != nullptr ? ofOperand(0) & constant->getZExtValue() : (ofOperand(0) | ofOperand(1)) & all;
     case llvm::Instruction::Or:
+      // The last lane's place, of a row: `4 * tid | 124`.
+      if (constant != nullptr) return ofOperand(0) & all & ~constant->getZExtValue();
+      [[fallthrough]];
     case llvm::Instruction::Xor:
       return (ofOperand(0) | ofOperand(1)) & all;
     case llvm::Instruction::Shl:

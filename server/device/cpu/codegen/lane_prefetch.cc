@@ -16,43 +16,6 @@ constexpr unsigned kRoundsAhead = 6;
 // What is closer the processor finds by itself (Intel 64 and IA-32 Architectures Optimization Reference Manual, "Hardware Prefetching": within a page).
 constexpr std::int64_t kLeastBytes = 2048;
 
-// By how much `value` grows when `phi` of the loop's header grows by one. Nothing where that is not known, or depends.
-std::optional<std::int64_t> growth(const llvm::Value* value, const llvm::PHINode& phi, const llvm::Loop& loop, const llvm::DataLayout& layout, unsigned depth = 0) {
-  constexpr unsigned kDeepest = 12;
-  if (value == &phi) return 1;
-  if (loop.isLoopInvariant(value)) return 0;
-  const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(value);
-  if (instruction == nullptr || depth == kDeepest) return std::nullopt;
-  const auto of = [&](unsigned operand) { return growth(instruction->getOperand(operand), phi, loop, layout, depth + 1); };
-  const auto constant = [&](unsigned operand) -> std::optional<std::int64_t> {
-    const auto* const known = llvm::dyn_cast<llvm::ConstantInt>(instruction->getOperand(operand));
-    return known != nullptr && known->getValue().isSignedIntN(32) ? std::optional(known->getSExtValue()) : std::nullopt;
-  };
-  const auto sum = [](std::optional<std::int64_t> a, std::optional<std::int64_t> b) { return a && b ? std::optional(*a + *b) : std::nullopt; };
-  const auto product = [](std::optional<std::int64_t> a, std::optional<std::int64_t> b) {
-    std::int64_t bytes = 0;
-    return a && b && !__builtin_mul_overflow(*a, *b, &bytes) ? std::optional(bytes) : std::nullopt;
-  };
-  switch (instruction->getOpcode()) {
-    case llvm::Instruction::ZExt:
-    case llvm::Instruction::SExt:
-    case llvm::Instruction::Trunc: return of(0);
-    case llvm::Instruction::Add: return sum(of(0), of(1));
-    case llvm::Instruction::Mul: return product(of(0), constant(1));
-    case llvm::Instruction::Shl: {
-      const auto bits = constant(1);
-      return bits && *bits >= 0 && *bits < 32 ? product(of(0), std::int64_t{1} << *bits) : std::nullopt;
-    }
-    case llvm::Instruction::GetElementPtr: {
-      const auto& address = llvm::cast<llvm::GetElementPtrInst>(*instruction);
-      if (address.getNumIndices() != 1) return std::nullopt;
-      const llvm::TypeSize bytes = layout.getTypeAllocSize(address.getSourceElementType());
-      return sum(of(0), product(of(1), static_cast<std::int64_t>(bytes.getFixedValue())));
-    }
-    default: return std::nullopt;
-  }
-}
-
 }  // namespace
 
 bool LaneEmitter::doesOneByOne(const llvm::Loop& loop) const {
@@ -69,7 +32,7 @@ void LaneEmitter::fetchAhead(const llvm::LoadInst& load) {
   const llvm::Value* const pointer = load.getPointerOperand();
   if (loop == nullptr || loop->getLoopLatch() == nullptr || isOfShared(pointer, from_) || !doesOneByOne(*loop)) return;
   for (const llvm::PHINode& phi : loop->getHeader()->phis()) {
-    const auto bytes = growth(pointer, phi, *loop, layout_);
+    const auto bytes = growthOf(pointer, phi, *loop, layout_);
     if (!bytes || *bytes <= 0) continue;
     const auto steps = stepsOf(phi, *loop);
     const auto isKnown = [&](const llvm::Value* step) { return shapes_.of(step).isScalar(); };

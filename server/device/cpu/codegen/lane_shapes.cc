@@ -409,6 +409,7 @@ Shape LaneShapes::ofBinary(const llvm::BinaryOperator& operation) const {
     case llvm::Instruction::Sub:
       return ring(sum(x, y, -1));
     case llvm::Instruction::Or:
+      if (differingOf(operation) == 0) return kUniform;
       if (llvm::cast<llvm::PossiblyDisjointInst>(operation).isDisjoint()) return ring(sum(x, y, 1));
       break;
     case llvm::Instruction::Mul:

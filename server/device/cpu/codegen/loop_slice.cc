@@ -5,6 +5,7 @@
 
 #include "server/device/cpu/codegen/uniformity.h"
 #include "server/device/cpu/codegen/warp_calls.h"
+#include "server/device/cpu/codegen/warp_rows.h"
 
 namespace rouse::cpu::codegen {
 namespace {
@@ -151,7 +152,7 @@ void LoopSlice::addKept(const llvm::Value* variable) {
   }
 }
 
-// A place in shared memory that each warp has its own of, and that is stored to on the way to the load: a leader's next task, who was elected. Who loads it waits for nobody's store, since
+// A place in shared memory that each warp has its own of, and that is stored to on the way to the load: a leader's next task, who was elected, a row of what the lanes have fetched. Who loads it waits for nobody's store, since
 // warps go in step there (markStep); what decides what is stored, and whether it is, may.
 void LoopSlice::addOwn(const llvm::LoadInst& load) {
   const llvm::Value* const place = load.getPointerOperand();
@@ -160,7 +161,7 @@ void LoopSlice::addOwn(const llvm::LoadInst& load) {
   for (llvm::BasicBlock* block : loop_.blocks()) {
     for (llvm::Instruction& instruction : *block) {
       auto* const store = llvm::dyn_cast<llvm::StoreInst>(&instruction);
-      if (store == nullptr || !isAlike(store->getPointerOperand(), place)) continue;
+      if (store == nullptr || !(isAlike(store->getPointerOperand(), place) || (store->isVolatile() && loadsFromRow(load, *store)))) continue;
       if (!isStep(*store)) return;
       stores.push_back(store);
       const llvm::BasicBlock* const above = flow_.dominators.findNearestCommonDominator(block, load.getParent());

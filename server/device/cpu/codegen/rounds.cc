@@ -126,4 +126,40 @@ llvm::SmallVector<EndOfRound, 2> endsOfRounds(llvm::Function& function) {
   return ends;
 }
 
+std::optional<std::int64_t> growthOf(const llvm::Value* value, const llvm::PHINode& phi, const llvm::Loop& loop, const llvm::DataLayout& layout, unsigned depth) {
+  constexpr unsigned kDeepest = 12;
+  if (value == &phi) return 1;
+  if (loop.isLoopInvariant(value)) return 0;
+  const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(value);
+  if (instruction == nullptr || depth == kDeepest) return std::nullopt;
+  const auto of = [&](unsigned operand) { return growthOf(instruction->getOperand(operand), phi, loop, layout, depth + 1); };
+  const auto constant = [&](unsigned operand) -> std::optional<std::int64_t> {
+    const auto* const known = llvm::dyn_cast<llvm::ConstantInt>(instruction->getOperand(operand));
+    return known != nullptr && known->getValue().isSignedIntN(32) ? std::optional(known->getSExtValue()) : std::nullopt;
+  };
+  const auto sum = [](std::optional<std::int64_t> a, std::optional<std::int64_t> b) { return a && b ? std::optional(*a + *b) : std::nullopt; };
+  const auto product = [](std::optional<std::int64_t> a, std::optional<std::int64_t> b) {
+    std::int64_t bytes = 0;
+    return a && b && !__builtin_mul_overflow(*a, *b, &bytes) ? std::optional(bytes) : std::nullopt;
+  };
+  switch (instruction->getOpcode()) {
+    case llvm::Instruction::ZExt:
+    case llvm::Instruction::SExt:
+    case llvm::Instruction::Trunc: return of(0);
+    case llvm::Instruction::Add: return sum(of(0), of(1));
+    case llvm::Instruction::Mul: return product(of(0), constant(1));
+    case llvm::Instruction::Shl: {
+      const auto bits = constant(1);
+      return bits && *bits >= 0 && *bits < 32 ? product(of(0), std::int64_t{1} << *bits) : std::nullopt;
+    }
+    case llvm::Instruction::GetElementPtr: {
+      const auto& address = llvm::cast<llvm::GetElementPtrInst>(*instruction);
+      if (address.getNumIndices() != 1) return std::nullopt;
+      const llvm::TypeSize bytes = layout.getTypeAllocSize(address.getSourceElementType());
+      return sum(of(0), product(of(1), static_cast<std::int64_t>(bytes.getFixedValue())));
+    }
+    default: return std::nullopt;
+  }
+}
+
 }  // namespace rouse::cpu::codegen

@@ -3,6 +3,9 @@
 
 #include <llvm/Analysis/LoopInfo.h>
 
+#include <cstdint>
+#include <optional>
+
 namespace rouse::cpu::codegen {
 
 // What is added to `phi` of the loop's header in each round, if that is all that happens to it: a value from outside of the loop, of 64 bits for addresses. Null else.
@@ -15,6 +18,9 @@ llvm::SmallVector<const llvm::Value*, 4> stepsOf(const llvm::PHINode& phi, const
 struct EndOfRound {
   llvm::BasicBlock *latch, *header;
 };
+
+// By how much `value` grows when `phi` of the loop's header grows by one; bytes of addresses. Nothing where that is not known, or depends.
+std::optional<std::int64_t> growthOf(const llvm::Value* value, const llvm::PHINode& phi, const llvm::Loop&, const llvm::DataLayout&, unsigned depth = 0);
 
 // Of those loops of the function by which threads divide what lies in memory, and which keep nothing from round to round but where a thread is (and whether an address was
 // misaligned). Neighbours then take neighbouring elements in each round, and a thread those far from each other, so memory is gone through as it lies if all threads do a round

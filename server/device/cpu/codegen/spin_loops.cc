@@ -8,6 +8,7 @@
 #include "server/device/cpu/codegen/loop_slice.h"
 #include "server/device/cpu/codegen/passes.h"
 #include "server/device/cpu/codegen/polls.h"
+#include "server/device/cpu/codegen/rounds.h"
 #include "server/device/cpu/codegen/uniformity.h"
 
 namespace rouse::cpu::codegen {
@@ -171,6 +172,16 @@ bool meetsEachRound(const llvm::Loop& loop, ControlFlow& flow) {
   });
 }
 
+// Whether each round loads from another place, so many bytes on: a walk along a list, or a search in one, finds what there is, and waits for nobody.
+bool movesOn(const llvm::Loop& loop, const ControlFlow& flow, const llvm::LoadInst& load) {
+  // Of a loop within, rounds of the outer one come back.
+  if (flow.loops.getLoopFor(load.getParent()) != &loop || loop.getLoopLatch() == nullptr) return false;
+  return llvm::any_of(loop.getHeader()->phis(), [&](const llvm::PHINode& phi) {
+    const auto* const step = llvm::dyn_cast_or_null<llvm::ConstantInt>(stepOf(&phi, loop));
+    return step != nullptr && !step->isZero() && growthOf(load.getPointerOperand(), phi, loop, load.getFunction()->getDataLayout()).value_or(0) != 0;
+  });
+}
+
 // Loops of one function that wait.
 class Spins {
  public:
@@ -216,6 +227,7 @@ bool Spins::observesOthers(const llvm::Loop& loop, const llvm::BasicBlock* exiti
   if (auto* load = llvm::dyn_cast<llvm::LoadInst>(instruction)) {
     if (isConstantLoad(*load) || llvm::isa<llvm::AllocaInst>(llvm::getUnderlyingObject(load->getPointerOperand(), 0))) return false;
     if (around.handsOn) return true;
+    if (movesOn(loop, flow_, *load)) return false;
     if (around.meets && isOfShared(load->getPointerOperand(), *load->getFunction())) return false;
     return load->isVolatile() || load->isAtomic() || around.hasFence;
   }
