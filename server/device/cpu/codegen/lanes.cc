@@ -19,7 +19,7 @@ namespace rouse::cpu::codegen {
 namespace {
 
 constexpr std::size_t kMostBlocks = 768;
-constexpr std::size_t kMostInstructions = 12000, kMostOfMatrices = 64000;
+constexpr std::size_t kMostInstructions = 64000;
 constexpr const char* kVectorWidth = "min-legal-vector-width";
 constexpr const char* kInTurn = "rouse-in-turn";
 constexpr std::uint64_t kMostLocalBytes = 1024;  // of a thread's variables: all lanes' are on one stack
@@ -64,7 +64,7 @@ bool isInLanes(const llvm::Module& module, llvm::StringRef loop) {
 
 bool mayBeSideBySide(const llvm::Function& function) {
   const std::size_t instructions = function.getInstructionCount();
-  return function.size() <= kMostBlocks && instructions <= kMostOfMatrices && (instructions <= kMostInstructions || hasMatrices(*function.getParent())) && hasLaneForms(function);
+  return function.size() <= kMostBlocks && instructions <= kMostInstructions && hasLaneForms(function);
 }
 
 bool hasLaneForms(const llvm::Function& function) {
