@@ -185,6 +185,7 @@ int main(int argc, char** argv) {
       (void)channel.send(message.id, info);
     } else if (std::holds_alternative<ExecutorStatusRequest>(message.body)) {
       ExecutorStatus status{arguments.memory, arguments.memory / 2, {}, 100, 10};
+      status.offeredBytes = arguments.memory / 2;
       status.roomBytes = status.hostStorePromisableBytes = 8192;
       for (const auto& [id, served] : sessions) {
         status.sessions.push_back({id, 4096, 2048, 1024, served.stage == Stage::serving ? 1u : 0u, 5, 0});
