@@ -332,7 +332,8 @@ Result<std::vector<DescribedDevice>> ControlConnection::describe(const std::stri
     return lost("described with " + std::to_string(devices.size()) + " devices, the limit is " + std::to_string(wire::kMaxDevices));
   std::vector<DescribedDevice> described;
   for (const auto device : devices) {
-    described.push_back({infoOf(device.getProperties()), device.getFreeBytes(), device.getBusyNs()});
+    described.push_back({infoOf(device.getProperties()), device.getFreeBytes(), device.getBusyNs(), device.getPcieGeneration(), device.getPcieGenerationAtMost(),
+                         device.getPcieWidth(), device.getPcieWidthAtMost()});
     described.back().info.memoryLimit = device.getMemoryLimit();
   }
   return described;

@@ -44,6 +44,7 @@ struct Attachment {
 struct DescribedDevice {
   DeviceInfo info;  // without a window
   std::uint64_t freeBytes = 0, busyNs = 0;
+  std::uint32_t pcieGeneration = 0, pcieGenerationAtMost = 0, pcieWidth = 0, pcieWidthAtMost = 0;  // 0: unknown
 };
 
 // What a module says of itself; Kernel::module and Variable::address are not filled in.

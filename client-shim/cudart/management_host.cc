@@ -44,7 +44,7 @@ class ManagementSide final : public client::ManagementHost {
     client::Process& process = client::Process::get();
     const bool attached = process.attached(), forked = process.forked();
     std::vector<client::DescribedDevice> described;
-    if (!attached || asked == client::Asked::activity) {
+    if (!attached || asked == client::Asked::all) {
       auto answer = client::Session::describe(client::AttachOptions::fromEnvironment(), attached || forked ? process.session().number() : 0);
       if (!answer) return refused(answer.error());
       described = std::move(*answer);
@@ -57,6 +57,10 @@ class ManagementSide final : public client::ManagementHost {
         gpus[i].totalBytes = described[i].info.memoryLimit;
         gpus[i].freeBytes = described[i].freeBytes;
         gpus[i].busyNs = described[i].busyNs;
+        gpus[i].pcieGeneration = described[i].pcieGeneration;
+        gpus[i].pcieGenerationAtMost = described[i].pcieGenerationAtMost;
+        gpus[i].pcieWidth = described[i].pcieWidth;
+        gpus[i].pcieWidthAtMost = described[i].pcieWidthAtMost;
       }
       if (!attached) continue;
       const client::Device::MemoryNow memory = process.device(i).memoryNow();
@@ -64,6 +68,7 @@ class ManagementSide final : public client::ManagementHost {
       gpus[i].freeBytes = memory.freeBytes;
       gpus[i].occupiedBytes = memory.occupiedBytes;
       gpus[i].begun = deviceBegun(i);
+      gpus[i].lost = !process.session().alive(i);
     }
     return CudaError::success;
   } catch (const std::bad_alloc&) {

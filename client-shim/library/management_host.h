@@ -23,10 +23,13 @@ struct ManagedGpu {
   std::uint64_t totalBytes = 0, freeBytes = 0;  // as cudaMemGetInfo has them
   bool begun = false;                // this process has the device's context
   std::uint64_t occupiedBytes = 0;   // by this process
-  std::uint64_t busyNs = 0;          // while work of the function was under way; only where that was asked for
+  bool lost = false;                 // this process had it, and its executor is gone
+  // What only the daemon knows, where that was asked for: how long work of the function was under way, and its link, 0: unknown.
+  std::uint64_t busyNs = 0;
+  std::uint32_t pcieGeneration = 0, pcieGenerationAtMost = 0, pcieWidth = 0, pcieWidthAtMost = 0;
 };
 
-enum class Asked : std::uint32_t { facts, activity };
+enum class Asked : std::uint32_t { facts, all };
 
 class ManagementHost {
  public:

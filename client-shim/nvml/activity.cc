@@ -41,7 +41,7 @@ Rates& rates() {
 
 nvmlReturn_t take(std::uint32_t index, Sample* sample) {
   client::ManagedGpu gpu;
-  const nvmlReturn_t status = Library::get().now(index, client::Asked::activity, &gpu);
+  const nvmlReturn_t status = Library::get().now(index, client::Asked::all, &gpu);
   if (status == NVML_SUCCESS) *sample = {nowNs(), gpu.busyNs};
   return status;
 }

@@ -48,7 +48,7 @@ inline nvmlReturn_t give(std::string_view text, char* to, unsigned length) {
 // Of what is not known on this device.
 template <class Number>
 nvmlReturn_t giveKnown(Number value, unsigned* to) {
-  if (value <= 0) return NVML_ERROR_NOT_SUPPORTED;
+  if (value < 1) return NVML_ERROR_NOT_SUPPORTED;
   *to = static_cast<unsigned>(value);
   return NVML_SUCCESS;
 }

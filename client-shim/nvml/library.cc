@@ -91,7 +91,7 @@ nvmlReturn_t Library::now(std::uint32_t index, client::Asked asked, client::Mana
   if (const CudaError error = client::managementHost()->gpus(asked, gpus.data(), kMost, &count); error != CudaError::success) return statusOf(error);
   const auto end = gpus.begin() + std::min(count, kMost);
   const auto found = std::find_if(gpus.begin(), end, [&](const client::ManagedGpu& each) { return std::strcmp(each.uuid, known.uuid) == 0; });
-  if (found == end) return NVML_ERROR_GPU_IS_LOST;
+  if (found == end || found->lost) return NVML_ERROR_GPU_IS_LOST;
   *gpu = *found;
   return NVML_SUCCESS;
 }

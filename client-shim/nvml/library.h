@@ -27,7 +27,8 @@ class Library {
   nvmlReturn_t count(std::uint32_t* gpus);
   // Of the GPU with this number; INVALID_ARGUMENT: there is none.
   nvmlReturn_t facts(std::uint32_t index, client::ManagedGpu* gpu);
-  // With what changes as it is now, which the daemon is asked for where the process is not attached. GPU_IS_LOST: it has this GPU no more.
+  // With what changes as it is now, which the daemon is asked for where the process is not attached, or where all is asked for. GPU_IS_LOST: it has this
+  // GPU no more.
   nvmlReturn_t now(std::uint32_t index, client::Asked asked, client::ManagedGpu* gpu);
 
   // Handles are addresses of places here, the same ones at all times.

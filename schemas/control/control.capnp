@@ -166,6 +166,10 @@ struct Described {
     memoryLimit @1 :UInt64;  # as in VirtualDevice
     freeBytes @2 :UInt64;    # of that, what could be reserved now
     busyNs @3 :UInt64;       # while work of the function's processes was under way there, as far as they live
+    pcieGeneration @4 :UInt32;  # of its link, as Link has them; 0: unknown
+    pcieGenerationAtMost @5 :UInt32;
+    pcieWidth @6 :UInt32;
+    pcieWidthAtMost @7 :UInt32;
   }
 }
 

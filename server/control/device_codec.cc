@@ -161,13 +161,18 @@ void write(capnproto::Described::Builder to, const Described& from) {
     devices[i].setMemoryLimit(from.devices[i].memoryLimit);
     devices[i].setFreeBytes(from.devices[i].freeBytes);
     devices[i].setBusyNs(from.devices[i].busyNs);
+    devices[i].setPcieGeneration(from.devices[i].pcieGeneration);
+    devices[i].setPcieGenerationAtMost(from.devices[i].pcieGenerationAtMost);
+    devices[i].setPcieWidth(from.devices[i].pcieWidth);
+    devices[i].setPcieWidthAtMost(from.devices[i].pcieWidthAtMost);
   }
 }
 
 Described read(capnproto::Described::Reader from) {
   Described to;
   for (auto device : from.getDevices())
-    to.devices.push_back({read(device.getProperties()), device.getMemoryLimit(), device.getFreeBytes(), device.getBusyNs()});
+    to.devices.push_back({read(device.getProperties()), device.getMemoryLimit(), device.getFreeBytes(), device.getBusyNs(), device.getPcieGeneration(),
+                          device.getPcieGenerationAtMost(), device.getPcieWidth(), device.getPcieWidthAtMost()});
   return to;
 }
 

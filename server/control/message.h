@@ -62,6 +62,7 @@ struct Described {
   struct Device {
     memory::DeviceProperties properties;
     std::uint64_t memoryLimit = 0, freeBytes = 0, busyNs = 0;
+    std::uint32_t pcieGeneration = 0, pcieGenerationAtMost = 0, pcieWidth = 0, pcieWidthAtMost = 0;
   };
   std::vector<Device> devices;
 };

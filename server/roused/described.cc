@@ -29,8 +29,14 @@ channel::Described describedTo(const Asker& asker, const DevicePool& pool, const
   for (const Asker::Gpu& gpu : asker.gpus) {
     const auto link = std::ranges::find_if(pool.links(), [&](const auto& each) { return each->ordinal() == gpu.ordinal; });
     if (link == pool.links().end()) continue;
+    const memory::LinkDescription& way = (*link)->properties().link;
     channel::Described::Device& device = described.devices.emplace_back(
-        channel::Described::Device{.properties = (*link)->properties(), .memoryLimit = gpu.memoryLimit});
+        channel::Described::Device{.properties = (*link)->properties(),
+                                   .memoryLimit = gpu.memoryLimit,
+                                   .pcieGeneration = way.pcieGeneration,
+                                   .pcieGenerationAtMost = way.pcieGenerationAtMost,
+                                   .pcieWidth = way.pcieWidth,
+                                   .pcieWidthAtMost = way.pcieWidthAtMost});
     if (const auto status = executors.find(link->get()); status != executors.end())
       device.freeBytes = std::min(gpu.memoryLimit, status->second.offeredBytes);
     for (const auto& [id, session] : sessions.sessions()) {

@@ -246,6 +246,10 @@ void FakeServer::describeTo(int connection, std::uint64_t id) {
     devices[index].setMemoryLimit(setting_.memoryLimit);
     devices[index].setFreeBytes(freeBytes);
     devices[index].setBusyNs(busyNs);
+    devices[index].setPcieGeneration(4);
+    devices[index].setPcieGenerationAtMost(5);
+    devices[index].setPcieWidth(index == 0 ? 8 : 0);
+    devices[index].setPcieWidthAtMost(16);
   }
   send(connection, builder);
 }

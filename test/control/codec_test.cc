@@ -78,12 +78,16 @@ TEST_CASE("every field of the messages between function and daemon survives") {
   CHECK(asked.wireHash == 0xfeed);
   CHECK(asked.token == "token");
   CHECK(asked.sessionId == 12);
-  const Described answered = std::get<Described>(roundTrip(7, Described{{{someDevice(), 1 << 20, 77, 1 << 30}}}).body);
+  const Described answered = std::get<Described>(roundTrip(7, Described{{{someDevice(), 1 << 20, 77, 1 << 30, 3, 4, 8, 16}}}).body);
   REQUIRE(answered.devices.size() == 1);
   CHECK(answered.devices[0].properties.uuid == someDevice().uuid);
   CHECK(answered.devices[0].memoryLimit == 1 << 20);
   CHECK(answered.devices[0].freeBytes == 77);
   CHECK(answered.devices[0].busyNs == 1 << 30);
+  CHECK(answered.devices[0].pcieGeneration == 3);
+  CHECK(answered.devices[0].pcieGenerationAtMost == 4);
+  CHECK(answered.devices[0].pcieWidth == 8);
+  CHECK(answered.devices[0].pcieWidthAtMost == 16);
 
   const CutOff cutOff = std::get<CutOff>(roundTrip(0, CutOff{{CudaError::illegalAddress, "out"}}).body);
   CHECK(cutOff.error.code == CudaError::illegalAddress);

@@ -43,6 +43,8 @@ TEST_CASE("a process without a session is told its GPUs, and there is none after
     CHECK(device.memoryLimit == 4 << 20);  // whole granules
     CHECK(device.freeBytes == 4 << 20);
     CHECK(device.busyNs == 0);
+    CHECK(device.pcieGeneration == 4);
+    CHECK(device.pcieWidthAtMost == 16);
   }
   CHECK(answer.devices[0].properties.uuid != answer.devices[1].properties.uuid);
   CHECK(daemon.status()["functions"].empty());
@@ -79,6 +81,33 @@ TEST_CASE("beside a session a process is told of that one's GPUs; a number that 
   CHECK(described(asking.call(request("", two.sessionId))).devices.at(0).properties.uuid == two.devices[0].properties.uuid);
   CHECK(described(asking.call(request("", 12345))).devices.size() == 1);
   CHECK(described(asking.call(request("", one.sessionId))).devices.at(0).busyNs == 1'000'000'000);  // as the executor says of that session
+}
+
+TEST_CASE("a session's number tells another user nothing") {
+  if (::geteuid() != 0) return;
+  RunningDaemon daemon({.gpus = 2});
+  Client first(daemon.settings.socket);
+  const channel::Attached session = attached(first.attach());
+  fs::permissions(daemon.scratch.path(), fs::perms(0755));
+  fs::permissions(fs::path(daemon.settings.socket).parent_path(), fs::perms(0755));
+  fs::permissions(daemon.settings.socket, fs::perms(0777));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::setresuid(65534, 65534, 65534) != 0) ::_exit(2);
+    auto fd = channel::SyncChannel::connect(daemon.settings.socket);
+    if (!fd.ok()) ::_exit(3);
+    channel::SyncChannel asking(std::move(*fd));
+    if (!asking.send(1, request("", session.sessionId)).ok()) ::_exit(4);
+    auto answer = asking.receive(5000ms);
+    if (!answer.ok() || !answer->has_value()) ::_exit(5);
+    const auto* told = std::get_if<Described>(&(*answer)->body);
+    if (told == nullptr || told->devices.size() != 1) ::_exit(6);
+    // The GPU that it would have itself: the one with less to do.
+    ::_exit(told->devices[0].properties.uuid != session.devices[0].properties.uuid && told->devices[0].busyNs == 0 ? 0 : 1);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  CHECK(status == 0);
 }
 
 TEST_CASE("whoever may not attach is not told, and hears why") {

@@ -112,6 +112,8 @@ int main(int argc, char** argv) {
   device.name = "fake GPU";
   device.uuid = "GPU-fake-" + std::to_string(arguments.ordinal);
   device.memoryBytes = arguments.memory;
+  device.link.pcieGeneration = 4;
+  device.link.pcieWidthAtMost = 16;
   if (behaviour == "peers") {
     device.link.nvlinks = 1;
     device.link.peers.push_back({.uuid = "GPU-fake-" + std::to_string(1 - arguments.ordinal), .pciAddress = {}, .access = true, .nvlinks = 1});

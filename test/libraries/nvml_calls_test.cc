@@ -261,6 +261,17 @@ TEST_CASE_METHOD(Management, "properties are those of the runtime's attributes",
   CHECK(nvmlDeviceGetMaxMigDeviceCount(gpu, &number) == NVML_SUCCESS);
   CHECK(number == 0);
 
+  CHECK(nvmlDeviceGetCurrPcieLinkGeneration(gpu, &number) == NVML_SUCCESS);
+  CHECK(number == 4);
+  CHECK(nvmlDeviceGetMaxPcieLinkGeneration(gpu, &number) == NVML_SUCCESS);
+  CHECK(number == 5);
+  CHECK(nvmlDeviceGetCurrPcieLinkWidth(gpu, &number) == NVML_SUCCESS);
+  CHECK(number == 8);
+  CHECK(nvmlDeviceGetMaxPcieLinkWidth(gpu, &number) == NVML_SUCCESS);
+  CHECK(number == 16);
+  CHECK(nvmlDeviceGetCurrPcieLinkWidth(other, &number) == NVML_ERROR_NOT_SUPPORTED);
+  CHECK(nvmlDeviceGetCurrPcieLinkWidth(gpu, nullptr) == NVML_ERROR_INVALID_ARGUMENT);
+
   nvmlGpuP2PStatus_t reach;
   CHECK(nvmlDeviceGetP2PStatus(gpu, other, NVML_P2P_CAPS_INDEX_NVLINK, &reach) == NVML_SUCCESS);
   CHECK(reach == NVML_P2P_STATUS_NOT_SUPPORTED);
@@ -389,6 +400,16 @@ TEST_CASE_METHOD(Management, "a child of an attached process sees the same GPUs,
           if (nvmlInit_v2() != NVML_SUCCESS || nvmlShutdown() != NVML_SUCCESS) return 4;
           return 0;
         }) == 0);
+}
+
+// The last one: the process has lost its devices from then on.
+TEST_CASE_METHOD(Management, "a GPU whose executor is gone is lost", "[nvml][attached]") {
+  REQUIRE(cudaFree(nullptr) == cudaSuccess);
+  server().cutOff("the test is over");
+  nvmlMemory_t memory;
+  CHECK(nvmlDeviceGetMemoryInfo(gpu, &memory) == NVML_ERROR_GPU_IS_LOST);
+  char text[96];
+  CHECK(nvmlDeviceGetName(gpu, text, sizeof text) == NVML_SUCCESS);
 }
 
 }  // namespace rouse::test
