@@ -87,6 +87,7 @@ class ChunkPool {
   // What an owner that stays can still be promised, and what this one can.
   std::uint64_t reservableBytes() const { return capacityBytes() - reservedBytes(); }
   std::uint64_t reservableBytes(OwnerId owner) const;
+  std::uint64_t visitableBytes() const { return capacityBytes() - stayingBytes_; }  // a visitor that has been promised nothing yet
   std::size_t freeChunks() const { return presentCount_ < chunkCount_ ? chunkCount_ - presentCount_ : 0; }
   std::size_t unusedChunks() const { return cleanChunks() + dirty_.size(); }  // nobody's content
   std::size_t presentChunks() const { return presentCount_; }  // taken by those who do not rest, by owners

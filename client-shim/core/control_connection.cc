@@ -28,8 +28,7 @@ CudaError codeOf(std::uint32_t code) { return code == 0 ? CudaError::unknown : s
 
 AddressRange rangeOf(control::Range::Reader range) { return {range.getBase(), range.getBytes()}; }
 
-DeviceInfo infoOf(control::VirtualDevice::Reader device) {
-  const auto properties = device.getProperties();
+DeviceInfo infoOf(control::DeviceInfo::Reader properties) {
   DeviceInfo info;
   info.name = properties.getName().cStr();
   info.uuid = properties.getUuid().cStr();
@@ -42,6 +41,11 @@ DeviceInfo infoOf(control::VirtualDevice::Reader device) {
   info.placesVariables = properties.getPlacesVariables();
   info.leavesProcessors = properties.getLeavesProcessors();
   info.dnnVersion = properties.getDnnVersion();
+  return info;
+}
+
+DeviceInfo infoOf(control::VirtualDevice::Reader device) {
+  DeviceInfo info = infoOf(device.getProperties());
   info.window = rangeOf(device.getWindow());
   info.memoryLimit = device.getMemoryLimit();
   info.spin = device.getSpin();
@@ -305,6 +309,34 @@ Result<Attachment> ControlConnection::attach(const AttachRequest& request) try {
   token_ = request.token;
   orphanNs_ = key_.empty() ? 0 : std::uint64_t{attachment.orphanMs} * 1'000'000;
   return attachment;
+} catch (const kj::Exception& exception) {
+  return lost(std::string("malformed message: ") + exception.getDescription().cStr());
+}
+
+Result<std::vector<DescribedDevice>> ControlConnection::describe(const std::string& token, std::uint64_t sessionId) try {
+  const std::lock_guard lock(mutex_);
+  capnp::MallocMessageBuilder builder;
+  auto message = builder.initRoot<control::Message>();
+  message.setId(++lastId_);
+  auto describe = message.initDescribe();
+  describe.setProtocol(control::PROTOCOL_VERSION);
+  describe.setWireHash(wire::kWireHash);
+  describe.setToken(token);
+  describe.setSessionId(sessionId);
+  const auto words = capnp::messageToFlatArray(builder);
+  auto received = call(words.begin(), words.asBytes().size(), -1, lastId_);
+  if (!received) return received.error();
+  if (!received->message().isDescribed()) return lost("the answer to describe is another message");
+  const auto devices = received->message().getDescribed().getDevices();
+  if (devices.size() > wire::kMaxDevices)
+    return lost("described with " + std::to_string(devices.size()) + " devices, the limit is " + std::to_string(wire::kMaxDevices));
+  std::vector<DescribedDevice> described;
+  for (const auto device : devices) {
+    described.push_back({infoOf(device.getProperties()), device.getFreeBytes(), device.getBusyNs(), device.getPcieGeneration(), device.getPcieGenerationAtMost(),
+                         device.getPcieWidth(), device.getPcieWidthAtMost()});
+    described.back().info.memoryLimit = device.getMemoryLimit();
+  }
+  return described;
 } catch (const kj::Exception& exception) {
   return lost(std::string("malformed message: ") + exception.getDescription().cStr());
 }

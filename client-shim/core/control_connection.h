@@ -40,6 +40,13 @@ struct Attachment {
   std::vector<Device> devices;
 };
 
+// Of a process without a session, or beside it: what GPUs it has or would have. control.capnp, Describe.
+struct DescribedDevice {
+  DeviceInfo info;  // without a window
+  std::uint64_t freeBytes = 0, busyNs = 0;
+  std::uint32_t pcieGeneration = 0, pcieGenerationAtMost = 0, pcieWidth = 0, pcieWidthAtMost = 0;  // 0: unknown
+};
+
 // What a module says of itself; Kernel::module and Variable::address are not filled in.
 struct ModuleListing {
   std::uint64_t moduleId = 0;
@@ -71,6 +78,8 @@ class ControlConnection {
   static Result<std::unique_ptr<ControlConnection>> connect(const std::string& socketPath);
 
   Result<Attachment> attach(const AttachRequest& request);
+  // On a connection that is not attached. `sessionId`: of the process, or of the one that it was forked from; 0: none.
+  Result<std::vector<DescribedDevice>> describe(const std::string& token, std::uint64_t sessionId);
   // The descriptor is borrowed. As long as the daemon needs to translate the module.
   Result<ModuleListing> loadModule(std::uint32_t deviceIndex, int fd, std::uint64_t offset, std::uint64_t size);
 

@@ -231,12 +231,19 @@ void Device::poolDestroyed(MemoryPool& pool) {
 CudaError Device::memoryInfo(std::uint64_t* freeBytes, std::uint64_t* totalBytes) {
   if (const CudaError error = asyncError(); error != CudaError::success) return error;
   parts_->heap.settleReturns();
+  const MemoryNow now = memoryNow();
+  *totalBytes = now.totalBytes;
+  *freeBytes = now.freeBytes;
+  return CudaError::success;
+}
+
+Device::MemoryNow Device::memoryNow() const {
   const DeviceHeap::Usage usage = parts_->heap.usage();
   const std::uint64_t elsewhere = status_->freeBytes.load(std::memory_order_relaxed);
-  *totalBytes = info_.memoryLimit;
-  *freeBytes = std::min(info_.memoryLimit - std::min(info_.memoryLimit, usage.occupiedBytes),
-                        elsewhere + (usage.reservedBytes - usage.occupiedBytes));
-  return CudaError::success;
+  return {.freeBytes = std::min(info_.memoryLimit - std::min(info_.memoryLimit, usage.occupiedBytes),
+                                elsewhere + (usage.reservedBytes - usage.occupiedBytes)),
+          .totalBytes = info_.memoryLimit,
+          .occupiedBytes = usage.occupiedBytes};
 }
 
 // --- Limits, reset, text

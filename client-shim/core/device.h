@@ -71,6 +71,11 @@ class Device {
   CudaError setCurrentPool(MemoryPool& pool);
   // What this process could still allocate, and the most it may.
   CudaError memoryInfo(std::uint64_t* freeBytes, std::uint64_t* totalBytes);
+  // The same, for who only looks on: waits for nothing, and takes no error. What was given back a moment ago may count as taken still.
+  struct MemoryNow {
+    std::uint64_t freeBytes = 0, totalBytes = 0, occupiedBytes = 0;
+  };
+  MemoryNow memoryNow() const;
 
   // --- Limits, reset
   CudaError setLimit(Limit limit, std::uint64_t value);

@@ -45,6 +45,8 @@ class Process {
     return state_.load(std::memory_order_acquire) == State::attached ? CudaError::success : attachSlowly();
   }
   bool attached() const { return state_.load(std::memory_order_acquire) == State::attached; }
+  // A child of a process that was attached: what that knew of its devices, and its session's number, can be read still; nothing else of it.
+  bool forked() const { return state_.load(std::memory_order_acquire) == State::forked; }
 
   // After a successful attach(). 0 <= index < deviceCount(). Devices live as long as the process.
   std::uint32_t deviceCount() const { return deviceCount_; }

@@ -105,6 +105,12 @@ Result<std::unique_ptr<Session>> Session::attach(const AttachOptions& options) {
   return session;
 }
 
+Result<std::vector<DescribedDevice>> Session::describe(const AttachOptions& options, std::uint64_t number) {
+  auto connection = ControlConnection::connect(options.socketPath);
+  if (!connection) return connection.error();
+  return (*connection)->describe(options.token, number);
+}
+
 Session::~Session() {
   ThreadStreams::sessionEnds(*this);
   callbacks_.reset();

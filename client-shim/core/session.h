@@ -20,6 +20,7 @@ namespace rouse::client {
 class AccessCheck;
 class CallbackThread;
 class ControlConnection;
+struct DescribedDevice;
 class Device;
 class Event;
 class HostHeap;
@@ -41,6 +42,9 @@ struct AttachOptions {
 class Session {
  public:
   static Result<std::unique_ptr<Session>> attach(const AttachOptions& options);
+  // What GPUs a process has or would have, without attaching: over a connection that is closed again. `number`: of a session that it has, or that the
+  // process had that it was forked from; 0: none.
+  static Result<std::vector<DescribedDevice>> describe(const AttachOptions& options, std::uint64_t number);
   // Waits for the callback thread; queued work is the executor's to drop. Nothing of the session may be in use.
   ~Session();
   Session(const Session&) = delete;

@@ -8,6 +8,7 @@
 #include "client-shim/cudart/implementations.h"
 #include "client-shim/cudart/module_registry.h"
 #include "client-shim/cudart/session.h"
+#include "schemas/base/pci_address.h"
 #include "schemas/wire/layout.h"
 
 namespace rouse::cudart::impl {
@@ -19,33 +20,6 @@ std::array<std::atomic<unsigned>, wire::kMaxDevices> deviceFlags;
 bool validDeviceFlags(unsigned flags) {
   const unsigned schedule = flags & cudaDeviceScheduleMask;
   return (flags & ~static_cast<unsigned>(cudaDeviceMask)) == 0 && (schedule & (schedule - 1)) == 0;
-}
-
-struct PciAddress {
-  unsigned domain = 0, bus = 0, device = 0, function = 0;
-  bool operator==(const PciAddress&) const = default;
-};
-
-// "[domain:]bus:device[.function]", hexadecimal.
-bool parsePciAddress(const char* text, PciAddress* address) {
-  PciAddress a;
-  int end = 0;
-  const auto complete = [&] { return end > 0 && text[end] == '\0'; };
-  if (std::sscanf(text, "%x:%x:%x.%x%n", &a.domain, &a.bus, &a.device, &a.function, &end) != 4 || !complete()) {
-    a = {};
-    end = 0;
-    if (std::sscanf(text, "%x:%x.%x%n", &a.bus, &a.device, &a.function, &end) != 3 || !complete()) {
-      a = {};
-      end = 0;
-      if (std::sscanf(text, "%x:%x:%x%n", &a.domain, &a.bus, &a.device, &end) != 3 || !complete()) {
-        a = {};
-        end = 0;
-        if (std::sscanf(text, "%x:%x%n", &a.bus, &a.device, &end) != 2 || !complete()) return false;
-      }
-    }
-  }
-  *address = a;
-  return true;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "client-shim/cudart/driver_host.h"
 #include "client-shim/cudart/implementations.h"
 #include "client-shim/cudart/library_host.h"
+#include "client-shim/cudart/management_host.h"
 #include "client-shim/cudart/refuse.h"
 
 namespace rouse::cudart::impl {
@@ -22,6 +23,10 @@ cudaError_t cudaGetExportTable(const void** ppExportTable, const cudaUUID_t* pEx
   }
   if (std::memcmp(pExportTableId->bytes, client::kDriverHostId, sizeof client::kDriverHostId) == 0) {
     *ppExportTable = &driverHost();
+    return cudaSuccess;
+  }
+  if (std::memcmp(pExportTableId->bytes, client::kManagementHostId, sizeof client::kManagementHostId) == 0) {
+    *ppExportTable = &managementHost();
     return cudaSuccess;
   }
   if (std::memcmp(pExportTableId->bytes, kRuntimeId, sizeof kRuntimeId) == 0) {

@@ -9,9 +9,7 @@
 #include "client-shim/cudart/session.h"
 
 namespace rouse::cudart {
-namespace {
 
-// "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx": 16 bytes in hexadecimal, dashes anywhere.
 cudaUUID_t parseUuid(std::string_view text) {
   cudaUUID_t uuid{};
   if (text.starts_with("GPU-")) text.remove_prefix(4);
@@ -34,8 +32,6 @@ cudaUUID_t parseUuid(std::string_view text) {
   }
   return uuid;
 }
-
-}  // namespace
 
 void fillProperties(const client::DeviceInfo& info, cudaDeviceProp* prop) {
   std::memset(prop, 0, sizeof(*prop));

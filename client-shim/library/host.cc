@@ -1,6 +1,7 @@
 #include "client-shim/library/host.h"
 
 #include "client-shim/library/driver_host.h"
+#include "client-shim/library/management_host.h"
 
 #include <cuda_runtime_api.h>
 
@@ -32,6 +33,11 @@ const LibraryHost* libraryHost() {
 
 const DriverHost* driverHost() {
   static const DriverHost* const host = ask<DriverHost>(kDriverHostId);
+  return host;
+}
+
+const ManagementHost* managementHost() {
+  static const ManagementHost* const host = ask<ManagementHost>(kManagementHostId);
   return host;
 }
 

@@ -17,6 +17,8 @@ namespace {
 
 constexpr char kPrefix[] = "libcu";
 constexpr std::size_t kPrefixLength = sizeof kPrefix - 1;
+constexpr char kManagement[] = "libnvidia-ml.so";
+constexpr std::size_t kManagementLength = sizeof kManagement - 1;
 
 char folder[PATH_MAX];      // with a slash at its end; empty: not known
 char replacement[PATH_MAX];  // the dynamic linker holds its lock from la_objsearch() until it has read this
@@ -42,7 +44,7 @@ char* la_objsearch(const char* name, uintptr_t*, unsigned int flag) {
   if (flag != LA_SER_ORIG || folder[0] == '\0') return asked;
   const char* slash = std::strrchr(name, '/');
   const char* file = slash != nullptr ? slash + 1 : name;
-  if (std::strncmp(file, kPrefix, kPrefixLength) != 0) return asked;
+  if (std::strncmp(file, kPrefix, kPrefixLength) != 0 && std::strncmp(file, kManagement, kManagementLength) != 0) return asked;
   const std::size_t before = std::strlen(folder), length = std::strlen(file);
   if (before + length >= sizeof replacement) return asked;
   std::memcpy(replacement, folder, before);

@@ -89,6 +89,10 @@ struct Message {
     # shared, by ok, or by why not.
     ipc @51 :Ipc;                       # fds: exportEvent, mapEvent: the event's memory
     shared @52 :Shared;                 # fds: of an openEvent: the event's memory
+    # A function's client library -> daemon, without a session, and none is made: what GPUs the process has, or would have if it attached now. Who was
+    # told so gets those, as long as it lives. Answered by described, or by why not.
+    describe @53 :Describe;
+    described @54 :Described;
   }
 }
 
@@ -147,6 +151,26 @@ struct Shared {
   range @1 :Range;             # openMemory
   page @2 :UInt32;             # openEvent: of the exporter's slots
   inUse @3 :Bool;              # withdraw: somebody has it open still
+}
+
+struct Describe {
+  protocol @0 :UInt32;
+  wireHash @1 :UInt64;
+  token @2 :Text;          # as in Attach
+  sessionId @3 :UInt64;    # of the process, or of the one that it was forked from; 0: none
+}
+struct Described {
+  devices @0 :List(Device);
+  struct Device {
+    properties @0 :DeviceInfo;
+    memoryLimit @1 :UInt64;  # as in VirtualDevice
+    freeBytes @2 :UInt64;    # of that, what could be reserved now
+    busyNs @3 :UInt64;       # while work of the function's processes was under way there, as far as they live
+    pcieGeneration @4 :UInt32;  # of its link, as Link has them; 0: unknown
+    pcieGenerationAtMost @5 :UInt32;
+    pcieWidth @6 :UInt32;
+    pcieWidthAtMost @7 :UInt32;
+  }
 }
 
 struct DeviceInfo {
@@ -454,6 +478,7 @@ struct ExecutorStatus {
   hostPinnings @14 :UInt64;
   hostStorePendingBytes @15 :UInt64;  # of hostStoreUsedBytes, what has not been compared yet
   allocatedBytes @16 :UInt64;         # of the device, by its driver: the same at all times, whatever allocations it is made of
+  offeredBytes @17 :UInt64;           # what a session that began now could reserve
 }
 
 struct SessionWaits {

@@ -2,9 +2,10 @@
 """Makes the mechanical part of the forwarded libraries from schemas/api/cublas.toml, cublaslt.toml, cudnn.toml, cufft.toml,
 curand.toml,
 cusparse.toml,
-cusolver.toml and cuda.toml.
+cusolver.toml,
+nvml.toml and cuda.toml.
 
-    library.py CUBLAS CUBLASLT CUDNN CUFFT CURAND CUSPARSE CUSOLVER CUDA TESTED OUTPUT_ROOT
+    library.py CUBLAS CUBLASLT CUDNN CUFFT CURAND CUSPARSE CUSOLVER NVML CUDA TESTED OUTPUT_ROOT
 
 schemas/api/driver_versions.h           the driver's served names by the version of CUDA that brought them
 schemas/api/library_names.h              a number for each name that any library exports, after the runtime's (api_ids.h)
@@ -34,6 +35,7 @@ FOLDERS = ("cublas", "cublaslt", "cudnn", "cufft",
            "curand",
            "cusparse",
            "cusolver",
+           "nvml",
            "cuda")
 
 
@@ -390,11 +392,14 @@ def unsupported(folder, library):
     """No parameters: the x86-64 and AArch64 C calling conventions leave their clean-up to the caller."""
     first = f"rouse::api::k{folder.capitalize()}Names"
     numbers = {name: i for i, name in enumerate(library.names)}
+    own = f"client-shim/{folder if library.own_refusals else 'library'}/refuse.h"
     out = ""
     for r in library.refusals:
         returns = library_description.REFUSALS[r.returns]
         body = f"refuse({first} + {numbers[r.name]})"
-        if status := library_description.NOT_SUPPORTED.get(r.returns):
+        if library.own_refusals:
+            body = f"return refuse({first} + {numbers[r.name]}, {r.status or library_description.NOT_SUPPORTED[r.returns]});"
+        elif status := library_description.NOT_SUPPORTED.get(r.returns):
             body = f"{body}; return {status};"
         elif returns == "void":
             body = f"{body};"
@@ -408,10 +413,10 @@ def unsupported(folder, library):
 #include <cmath>
 
 #include "client-shim/cudart/export.h"
-#include "client-shim/library/refuse.h"
+#include "{own}"
 #include "schemas/api/library_names.h"
 
-using rouse::library::refuse;
+using rouse::{folder if library.own_refusals else 'library'}::refuse;
 
 extern "C" {{
 

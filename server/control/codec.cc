@@ -188,6 +188,8 @@ struct BodyWriter {
   }
   void operator()(const Ipc& body) { write(to.initIpc(), body); }
   void operator()(const Shared& body) { write(to.initShared(), body); }
+  void operator()(const Describe& body) { write(to.initDescribe(), body); }
+  void operator()(const Described& body) { write(to.initDescribed(), body); }
 };
 
 Moved readMoved(capnproto::Moved::Reader from) {
@@ -349,6 +351,10 @@ Body readBody(capnproto::Message::Reader from) {
       return read(from.getIpc());
     case capnproto::Message::SHARED:
       return read(from.getShared());
+    case capnproto::Message::DESCRIBE:
+      return read(from.getDescribe());
+    case capnproto::Message::DESCRIBED:
+      return read(from.getDescribed());
   }
   throw OutOfRange{"message kind " + std::to_string(static_cast<unsigned>(from.which())) + " is unknown"};
 }
@@ -445,7 +451,7 @@ std::string_view name(const Body& body) {
                                                 "reattach",
                                                 "sessionMoved",
                                                 "ipc",
-                                                "shared"};
+                                                "shared", "describe", "described"};
   static_assert(std::size(kNames) == std::variant_size_v<Body>);
   return kNames[body.index()];
 }

@@ -56,6 +56,10 @@ void write(capnproto::Attach::Builder, const Attach&);
 Attach read(capnproto::Attach::Reader);
 void write(capnproto::Attached::Builder, const Attached&);
 Attached read(capnproto::Attached::Reader);
+void write(capnproto::Describe::Builder, const Describe&);
+Describe read(capnproto::Describe::Reader);
+void write(capnproto::Described::Builder, const Described&);
+Described read(capnproto::Described::Reader);
 
 // module_codec.cc
 void write(capnproto::ModuleInfo::Builder, const ModuleInfo&);

@@ -145,4 +145,35 @@ Attached read(capnproto::Attached::Reader from) {
   return to;
 }
 
+void write(capnproto::Describe::Builder to, const Describe& from) {
+  to.setProtocol(from.protocol);
+  to.setWireHash(from.wireHash);
+  to.setToken(from.token);
+  to.setSessionId(from.sessionId);
+}
+
+Describe read(capnproto::Describe::Reader from) { return {from.getProtocol(), from.getWireHash(), read(from.getToken()), from.getSessionId()}; }
+
+void write(capnproto::Described::Builder to, const Described& from) {
+  auto devices = to.initDevices(static_cast<unsigned>(from.devices.size()));
+  for (unsigned i = 0; i < devices.size(); ++i) {
+    write(devices[i].initProperties(), from.devices[i].properties);
+    devices[i].setMemoryLimit(from.devices[i].memoryLimit);
+    devices[i].setFreeBytes(from.devices[i].freeBytes);
+    devices[i].setBusyNs(from.devices[i].busyNs);
+    devices[i].setPcieGeneration(from.devices[i].pcieGeneration);
+    devices[i].setPcieGenerationAtMost(from.devices[i].pcieGenerationAtMost);
+    devices[i].setPcieWidth(from.devices[i].pcieWidth);
+    devices[i].setPcieWidthAtMost(from.devices[i].pcieWidthAtMost);
+  }
+}
+
+Described read(capnproto::Described::Reader from) {
+  Described to;
+  for (auto device : from.getDevices())
+    to.devices.push_back({read(device.getProperties()), device.getMemoryLimit(), device.getFreeBytes(), device.getBusyNs(), device.getPcieGeneration(),
+                          device.getPcieGenerationAtMost(), device.getPcieWidth(), device.getPcieWidthAtMost()});
+  return to;
+}
+
 }  // namespace rouse::channel::codec

@@ -52,6 +52,20 @@ struct Reattach {
   std::string key;
   std::string token;
 };
+struct Describe {
+  std::uint32_t protocol = 0;
+  std::uint64_t wireHash = 0;
+  std::string token{};
+  std::uint64_t sessionId = 0;
+};
+struct Described {
+  struct Device {
+    memory::DeviceProperties properties;
+    std::uint64_t memoryLimit = 0, freeBytes = 0, busyNs = 0;
+    std::uint32_t pcieGeneration = 0, pcieGenerationAtMost = 0, pcieWidth = 0, pcieWidthAtMost = 0;
+  };
+  std::vector<Device> devices;
+};
 struct LoadModule {
   std::uint64_t offset = 0;
   std::uint64_t size = 0;
@@ -219,6 +233,7 @@ struct ExecutorStatus {
   std::uint64_t lentBytes = 0;
   std::uint64_t heldBytes = 0;
   std::uint64_t deviceAllocations = 0, hostPinnings = 0, allocatedBytes = 0;
+  std::uint64_t offeredBytes = 0;
 };
 struct SessionWaits {
   std::uint64_t sessionId = 0;
@@ -324,7 +339,7 @@ using Body = std::variant<Error, Attach, Attached, LoadModule, ModuleInfo, CutOf
                           ImportSession, ResumeSession, SessionWaits, ShareMemory, SharedMemory, EndBorrowing, ReturnMemory,
                           MemoryWanted, SessionClosed, Order, LogsRequest, Logs, GuestMemory, GuestGrant, GuestCall, PromiseWanted, Promised,
                           AssignHomes, GuestActive, AdoptionOffer, HeldModule, HeldSession, Offered, Adopted, Reattach, SessionMoved, Ipc,
-                          Shared>;
+                          Shared, Describe, Described>;
 
 struct Message {
   std::uint64_t id = 0;  // of a request, chosen by who asks; the answer bears the same; 0 for notifications

@@ -49,6 +49,7 @@ void write(capnproto::ExecutorStatus::Builder to, const ExecutorStatus& from) {
   to.setDeviceAllocations(from.deviceAllocations);
   to.setHostPinnings(from.hostPinnings);
   to.setAllocatedBytes(from.allocatedBytes);
+  to.setOfferedBytes(from.offeredBytes);
   auto sessions = to.initSessions(static_cast<unsigned>(from.sessions.size()));
   for (unsigned i = 0; i < sessions.size(); ++i) write(sessions[i], from.sessions[i]);
 }
@@ -98,7 +99,8 @@ ExecutorStatus read(capnproto::ExecutorStatus::Reader from) {
                     .heldBytes = from.getHeldBytes(),
                     .deviceAllocations = from.getDeviceAllocations(),
                     .hostPinnings = from.getHostPinnings(),
-                    .allocatedBytes = from.getAllocatedBytes()};
+                    .allocatedBytes = from.getAllocatedBytes(),
+                    .offeredBytes = from.getOfferedBytes()};
   for (auto usage : from.getSessions()) to.sessions.push_back(read(usage));
   return to;
 }

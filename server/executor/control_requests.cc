@@ -118,7 +118,8 @@ void Executor::on(std::uint64_t id, channel::ExecutorStatusRequest&, std::vector
                                  .heldBytes = memory_.heldBytes() - guestBytes,
                                  .deviceAllocations = acquired.deviceAllocations,
                                  .hostPinnings = acquired.hostPinnings,
-                                 .allocatedBytes = acquired.allocatedBytes};
+                                 .allocatedBytes = acquired.allocatedBytes,
+                                 .offeredBytes = homes_ ? std::min(memory_.freeBytesOfVisitors(), homes_->promisableBytes()) : memory_.freeBytes()};
   for (const Served& served : served_) {
     served.session->readMeter(steadyNs());
     status.sessions.push_back(served.session->usage());

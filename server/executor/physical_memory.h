@@ -118,6 +118,7 @@ class PhysicalMemory {
   // What can be promised, and to this owner.
   std::uint64_t freeBytes() const { return pool_.reservableBytes(); }
   std::uint64_t freeBytes(memory::OwnerId owner) const { return pool_.reservableBytes(owner); }
+  std::uint64_t freeBytesOfVisitors() const { return pool_.visitableBytes(); }
   std::size_t freeChunks() const { return pool_.freeChunks(); }
   // Changes whenever freeBytes() may have.
   std::uint64_t version() const { return version_; }

@@ -12,6 +12,7 @@
 
 #include "schemas/wire/readable.h"
 #include "server/roused/byte_size.h"
+#include "server/roused/described.h"
 #include "server/roused/printable.h"
 
 namespace rouse::daemon {
@@ -97,6 +98,7 @@ void Connection::onMessage(channel::Message message) {
                           std::string(channel::name(message.body)) + " with a descriptor, which it has none of"));
   }
   if (const auto* attach = std::get_if<channel::Attach>(&message.body)) return this->attach(id, *attach);
+  if (const auto* describe = std::get_if<channel::Describe>(&message.body)) return this->describe(id, *describe);
   if (const auto* reattach = std::get_if<channel::Reattach>(&message.body)) return this->reattach(id, *reattach);
   if (const auto* prepare = std::get_if<channel::Prepare>(&message.body)) return this->prepare(id, *prepare);
   if (const auto* status = std::get_if<channel::StatusRequest>(&message.body)) {
@@ -118,19 +120,24 @@ void Connection::onMessage(channel::Message message) {
   cutOff(refused(CudaError::invalidValue, "unexpected message " + std::string(channel::name(message.body))));
 }
 
+Status Connection::checkContract(std::uint32_t protocol, std::uint64_t wireHash) const {
+  const ClientContract& contract = services_.contract;
+  if (protocol != channel::kProtocolVersion) {
+    return refused(CudaError::insufficientDriver, "the client library speaks control protocol " + std::to_string(protocol) + ", this daemon " +
+                                                      std::to_string(channel::kProtocolVersion));
+  }
+  if (wireHash != contract.wireHash)
+    return refused(CudaError::insufficientDriver, "the client library is of another build: wire " + hex(wireHash) + ", this daemon's is " + hex(contract.wireHash));
+  return {};
+}
+
 Result<SessionRequest> Connection::admit(const channel::Attach& attach) const {
   const Settings& settings = services_.settings;
   const ClientContract& contract = services_.contract;
-  if (attach.protocol != channel::kProtocolVersion) {
-    return refused(CudaError::insufficientDriver, "the client library speaks control protocol " +
-                                                      std::to_string(attach.protocol) + ", this daemon " +
-                                                      std::to_string(channel::kProtocolVersion));
-  }
-  if (attach.wireHash != contract.wireHash || attach.apiNames != contract.apiNames.size()) {
-    return refused(CudaError::insufficientDriver,
-                   "the client library is of another build: wire " + hex(attach.wireHash) + " with " +
-                       std::to_string(attach.apiNames) + " names, this daemon's is " + hex(contract.wireHash) +
-                       " with " + std::to_string(contract.apiNames.size()));
+  if (Status status = checkContract(attach.protocol, attach.wireHash); !status) return status.error();
+  if (attach.apiNames != contract.apiNames.size()) {
+    return refused(CudaError::insufficientDriver, "the client library is of another build: it has " + std::to_string(attach.apiNames) +
+                                                      " names, this daemon " + std::to_string(contract.apiNames.size()));
   }
   if (services_.sessions.attached() >= settings.maxSessions) {
     return refused(CudaError::devicesUnavailable, std::to_string(settings.maxSessions) +
@@ -141,9 +148,20 @@ Result<SessionRequest> Connection::admit(const channel::Attach& attach) const {
     return refused(CudaError::devicesUnavailable, std::to_string(settings.maxSessions) +
                                                       " processes have ended and are awaited by others that have their memory open (cudaIpcCloseMemHandle)");
   }
+  auto request = requestOf(attach.token);
+  if (!request) return request;
+  request->program = printable(attach.program);
+  if (request->name.empty()) request->name = request->program.substr(request->program.rfind('/') + 1);
+  if (request->name.empty()) request->name = "process-" + std::to_string(peer_.pid);
+  return request;
+}
+
+// Without what a process says of itself.
+Result<SessionRequest> Connection::requestOf(const std::string& token) const {
+  const Settings& settings = services_.settings;
   Function function{.name = "", .gpus = settings.gpus, .gpuMemory = 0};
-  if (!attach.token.empty()) {
-    auto prepared = services_.tokens.find(attach.token, peer_.uid);
+  if (!token.empty()) {
+    auto prepared = services_.tokens.find(token, peer_.uid);
     if (!prepared) return refused(CudaError::notPermitted, "the token in ROUSE_TOKEN is not valid for this user");
     function = std::move(*prepared);
   } else if (!settings.anonymous) {
@@ -152,11 +170,8 @@ Result<SessionRequest> Connection::admit(const channel::Attach& attach) const {
   }
   if (function.gpuMemory == 0) function.gpuMemory = settings.gpuMemory;
   if (function.hostMemory == 0) function.hostMemory = settings.hostMemory;
-  std::string program = printable(attach.program);
-  if (function.name.empty()) function.name = program.substr(program.rfind('/') + 1);
-  if (function.name.empty()) function.name = "process-" + std::to_string(peer_.pid);
   return SessionRequest{.name = std::move(function.name),
-                        .program = std::move(program),
+                        .program = "",
                         .pid = peer_.pid,
                         .uid = peer_.uid,
                         .gpus = function.gpus,
@@ -166,8 +181,15 @@ Result<SessionRequest> Connection::admit(const channel::Attach& attach) const {
                         .supervised = function.supervised,
                         .isolated = function.isolated,
                         .check = function.check,
-                        .family = attach.token.empty() ? 0 : std::hash<std::string>{}(attach.token),
-                        .patience = std::chrono::seconds(settings.attachWait)};
+                        .family = token.empty() ? 0 : std::hash<std::string>{}(token),
+                        .patience = std::chrono::seconds(settings.attachWait),
+                        .process = process()};
+}
+
+// A pidfd; null where there is none to be had.
+std::shared_ptr<const wire::OwnedFd> Connection::process() const {
+  wire::OwnedFd process = openProcess(channel_->socket(), peer_.pid);
+  return process ? std::make_shared<const wire::OwnedFd>(std::move(process)) : nullptr;
 }
 
 void Connection::attach(std::uint64_t id, const channel::Attach& attach) {
@@ -180,7 +202,6 @@ void Connection::attach(std::uint64_t id, const channel::Attach& attach) {
   }
   name_ = request->name;
   services_.unattached.forget(peer_);
-  if (wire::OwnedFd process = openProcess(channel_->socket(), peer_.pid)) request->process = std::make_shared<wire::OwnedFd>(std::move(process));
   channel_->pause();
   services_.sessions.open(std::move(*request), [self = shared_from_this(), id](Result<Opened> opened) {
     self->channel_->resume();
@@ -195,6 +216,23 @@ void Connection::attach(std::uint64_t id, const channel::Attach& attach) {
     self->watchProcess();
     opened->attached.orphanMs = static_cast<std::uint32_t>(std::min<std::uint64_t>(self->services_.settings.orphanTimeout, ~std::uint32_t{0}));
     self->reply(id, opened->attached, std::move(opened->fds));
+  });
+}
+
+void Connection::describe(std::uint64_t id, const channel::Describe& describe) {
+  if (Status status = checkContract(describe.protocol, describe.wireHash); !status) return reply(id, status.error());
+  auto asker = askerOf(services_.sessions, describe.sessionId, peer_.uid);
+  if (!asker) {
+    auto request = requestOf(describe.token);
+    if (!request) return reply(id, request.error());
+    auto foreseen = services_.sessions.foresee(*request);
+    if (!foreseen) return reply(id, foreseen.error());
+    asker = askerOf(*request, *foreseen);
+  }
+  channel_->pause();
+  services_.look([self = shared_from_this(), id, asker = std::move(*asker)](const ExecutorStates& executors) {
+    self->reply(id, describedTo(asker, self->services_.pool, self->services_.sessions, executors));
+    self->channel_->resume();
   });
 }
 

@@ -35,6 +35,7 @@ struct ConnectionServices {
   // A process of this function has found that its session is gone.
   std::function<void(const std::string& function)> onSessionGone;
   std::function<void(bool unsupported, std::function<void(std::string json)>)> status;
+  std::function<void(std::function<void(ExecutorStates)> done)> look;
   std::function<void(const channel::Move&, uid_t asker, std::function<void(Result<channel::Moved>)>)> move;
   // Of functions.d.
   std::function<Status(const channel::Order&)> order;
@@ -61,7 +62,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void onMessage(channel::Message);
   void attach(std::uint64_t id, const channel::Attach&);
   void reattach(std::uint64_t id, const channel::Reattach&);
+  void describe(std::uint64_t id, const channel::Describe&);
+  Status checkContract(std::uint32_t protocol, std::uint64_t wireHash) const;
+  Result<SessionRequest> requestOf(const std::string& token) const;
   Result<SessionRequest> admit(const channel::Attach&) const;
+  std::shared_ptr<const wire::OwnedFd> process() const;
   void loadModule(std::uint64_t id, const channel::LoadModule&, std::vector<wire::OwnedFd>);
   void share(std::uint64_t id, channel::Ipc, std::vector<wire::OwnedFd>);
   void prepare(std::uint64_t id, const channel::Prepare&);

@@ -118,6 +118,7 @@ Daemon::Daemon(boost::asio::io_context& io, DaemonOptions options)
                 .onSessionGone = [this](const std::string& function) { functions_.onSessionGone(function); },
                 .status = [this](bool unsupported,
                                  std::function<void(std::string)> done) { report(unsupported, std::move(done)); },
+                .look = [this](std::function<void(ExecutorStates)> done) { askExecutors(std::move(done)); },
                 .move =
                     [this](const channel::Move& move, uid_t asker, std::function<void(Result<channel::Moved>)> done) {
                       moveFunctions(io_, pool_, sessions_, move, asker, movePatience_, std::move(done));

@@ -380,4 +380,11 @@ Result<std::vector<ExecutorLink*>> DevicePool::choose(
   return candidates;
 }
 
+const channel::SessionUsage* usageOf(const ExecutorStates& executors, const ExecutorLink& link, std::uint64_t session) {
+  const auto status = executors.find(&link);
+  if (status == executors.end()) return nullptr;
+  const auto found = std::ranges::find(status->second.sessions, session, &channel::SessionUsage::sessionId);
+  return found == status->second.sessions.end() ? nullptr : &*found;
+}
+
 }  // namespace rouse::daemon

@@ -50,6 +50,8 @@ struct AdoptedExecutor {
 
 // What executors say of themselves when they are asked; those that do not answer in time are absent.
 using ExecutorStates = std::map<const ExecutorLink*, channel::ExecutorStatus>;
+// What one of them says of a session; null: nothing.
+const channel::SessionUsage* usageOf(const ExecutorStates&, const ExecutorLink&, std::uint64_t session);
 
 class DevicePool {
  public:

@@ -40,6 +40,8 @@ std::size_t usableCores() {
   return std::thread::hardware_concurrency();
 }
 
+Prospects::Who whoIs(const SessionRequest& request) { return {request.family, request.pid}; }
+
 // The segment is the client's as much as ours: what is read there decides only what that client is told. An error that
 // its own kernel ended the executor with says more than that the executor is gone.
 void setLost(const wire::SessionSegment& segment, std::size_t device, const Error& reason) {
@@ -68,15 +70,18 @@ std::uint64_t SessionTable::loadOf(const ExecutorLink& link) const {
   for (const auto& [id, session] : sessions_) {
     for (const Session::Device& device : session->devices) load += device.executor->ordinal() == link.ordinal() ? 1 : 0;
   }
-  return load;
+  return load + prospects_.on(link.ordinal(), [this](const Prospects::Who& who) {
+           return std::ranges::any_of(sessions_, [&](const auto& entry) { return whoIs(entry.second->who) == who; });
+         });
 }
 
-// By ordinal, those of the family's oldest process: on a machine that is a program's own, device 0 is one GPU for all its processes.
-std::vector<std::uint32_t> SessionTable::gpusOf(std::uint64_t family) const {
+// By ordinal, those of the family's oldest process: on a machine that is a program's own, device 0 is one GPU for all its processes. Of one that has none
+// yet, what it has been told.
+std::vector<std::uint32_t> SessionTable::gpusOf(const SessionRequest& request) {
   std::vector<std::uint32_t> ordinals;
   const auto oldest = std::ranges::find_if(
-      sessions_, [&](const auto& entry) { return entry.second->who.family == family && entry.second->state != Session::State::closing; });
-  if (family == 0 || oldest == sessions_.end()) return ordinals;
+      sessions_, [&](const auto& entry) { return entry.second->who.family == request.family && entry.second->state != Session::State::closing; });
+  if (request.family == 0 || oldest == sessions_.end()) return prospects_.of(whoIs(request));
   for (const Session::Device& device : oldest->second->devices) ordinals.push_back(device.executor->ordinal());
   return ordinals;
 }
@@ -237,8 +242,22 @@ void SessionTable::refuseWaiting(const Error& reason) {
   for (Attempt& each : waiting) each.done(reason);
 }
 
+Result<std::vector<ExecutorLink*>> SessionTable::choose(const SessionRequest& request) {
+  return pool_.choose(request.gpus, gpusOf(request), [this](const ExecutorLink& link) { return loadOf(link); });
+}
+
+Result<std::vector<ExecutorLink*>> SessionTable::foresee(const SessionRequest& request) {
+  auto chosen = choose(request);
+  // One in a pid namespace that the daemon does not see into is no number that it could be known by.
+  if (!chosen || !request.process || (request.family == 0 && request.pid <= 0)) return chosen;
+  std::vector<std::uint32_t> ordinals;
+  for (const ExecutorLink* link : *chosen) ordinals.push_back(link->ordinal());
+  prospects_.keep(whoIs(request), std::move(ordinals), request.process);
+  return chosen;
+}
+
 void SessionTable::attempt(Attempt attempt) {
-  auto chosen = pool_.choose(attempt.request.gpus, gpusOf(attempt.request.family), [this](const ExecutorLink& link) { return loadOf(link); });
+  auto chosen = choose(attempt.request);
   if (!chosen) {
     if (chosen.error().code == CudaError::systemNotReady && pool_.mayServe(attempt.request.gpus))
       return await(std::move(attempt), chosen.error());

@@ -18,6 +18,7 @@
 #include "memory/address_plan.h"
 #include "server/roused/device_pool.h"
 #include "server/roused/module_store.h"
+#include "server/roused/prospects.h"
 #include "server/roused/session.h"
 #include "server/roused/usage_table.h"
 
@@ -33,6 +34,8 @@ class SessionTable {
   // the request says; also when one dies under its hands, but only once: it may be what kills it.
   void open(SessionRequest, std::function<void(Result<Opened>)>);
   void close(std::uint64_t id);
+  // The GPUs that open() would give such a process now, and from now on will (prospects.h); in its order.
+  Result<std::vector<ExecutorLink*>> foresee(const SessionRequest&);
   // Installs a module where it is not installed yet.
   void loadModule(std::uint64_t id, const channel::LoadModule&, wire::OwnedFd file,
                   std::function<void(Result<channel::ModuleInfo>)>);
@@ -124,7 +127,8 @@ class SessionTable {
   void count(const Session&, std::vector<std::uint64_t>& calls) const;
   Session* find(std::uint64_t id) const;
   std::uint64_t loadOf(const ExecutorLink&) const;
-  std::vector<std::uint32_t> gpusOf(std::uint64_t family) const;
+  std::vector<std::uint32_t> gpusOf(const SessionRequest&);
+  Result<std::vector<ExecutorLink*>> choose(const SessionRequest&);
   bool spins() const;
 
   DevicePool& pool_;
@@ -136,6 +140,7 @@ class SessionTable {
   std::uint64_t migrations_ = 0;
   std::function<void()> changed_ = [] {};
   UsageTable usage_;
+  Prospects prospects_;
   std::vector<std::uint64_t> callsOfEnded_;  // by ApiId
   std::deque<Attempt> waiting_;
   std::size_t gathering_ = 0;  // that wait for executors of their own

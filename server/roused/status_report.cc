@@ -27,13 +27,6 @@ std::string isoTime(std::chrono::system_clock::time_point when) {
   return text;
 }
 
-const channel::SessionUsage* usageOf(const StatusInput& input, const ExecutorLink& link, std::uint64_t session) {
-  const auto status = input.executors.find(&link);
-  if (status == input.executors.end()) return nullptr;
-  const auto found = std::ranges::find(status->second.sessions, session, &channel::SessionUsage::sessionId);
-  return found == status->second.sessions.end() ? nullptr : &*found;
-}
-
 // What is not known is null.
 template <class Number>
 ordered_json known(Number value, bool isKnown) {
@@ -160,7 +153,7 @@ ordered_json function(const StatusInput& input, const Session& session) {
                      {"migrations", device.migrations},
                      {"migrating", device.moving && !device.asleep},
                      {"resumes", device.resumes}};
-    if (const channel::SessionUsage* usage = device.asleep ? &device.asleep->usage() : device.served() ? usageOf(input, *device.executor, session.id) : nullptr) {
+    if (const channel::SessionUsage* usage = device.asleep ? &device.asleep->usage() : device.served() ? usageOf(input.executors, *device.executor, session.id) : nullptr) {
       one["reserved_bytes"] = usage->reservedBytes;
       one["mapped_bytes"] = usage->mappedBytes;
       one["resident_bytes"] = usage->residentBytes;

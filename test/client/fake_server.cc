@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -113,6 +114,24 @@ void describeModule(control::ModuleInfo::Builder info) {
   }
 }
 
+void describeDevice(std::uint32_t index, std::uint64_t bytes, control::DeviceInfo::Builder properties) {
+  char text[64];
+  properties.setName("Test device");
+  std::snprintf(text, sizeof text, "GPU-12345678-9abc-def0-1234-5678%08x", index);
+  properties.setUuid(text);
+  std::snprintf(text, sizeof text, "0001:%02x:00.0", 0x3b + index);
+  properties.setPciAddress(text);
+  properties.setMemoryBytes(bytes);
+  properties.setComputeMajor(7);
+  auto attributes = properties.initAttributes(38);
+  attributes.set(1, 1024);
+  attributes.set(13, 1'590'000);  // kHz
+  attributes.set(16, 4);          // multiprocessors
+  attributes.set(32, 1);          // ECC
+  attributes.set(36, 5'001'000);  // kHz, memory
+  attributes.set(37, 256);        // bits
+}
+
 }  // namespace
 
 FakeServer::FakeServer(const ServerSetting& setting) : setting_(setting) {
@@ -190,6 +209,13 @@ void FakeServer::serve(int connection) {
       } else {
         attachClient(connection, message.getId());
       }
+    } else if (message.isDescribe()) {
+      ++descriptions;
+      if (setting_.refusal != CudaError::success) {
+        sendError(connection, message.getId(), setting_.refusal, "refused by the test");
+      } else {
+        describeTo(connection, message.getId());
+      }
     } else if (message.isLoadModule()) {
       const auto load = message.getLoadModule();
       std::string text(load.getSize(), '\0');
@@ -212,7 +238,26 @@ void FakeServer::serve(int connection) {
   }
 }
 
+void FakeServer::describeTo(int connection, std::uint64_t id) {
+  capnp::MallocMessageBuilder builder;
+  auto message = builder.initRoot<control::Message>();
+  message.setId(id);
+  auto devices = message.initDescribed().initDevices(setting_.devices);
+  for (std::uint32_t index = 0; index < setting_.devices; ++index) {
+    describeDevice(index, setting_.memoryLimit, devices[index].initProperties());
+    devices[index].setMemoryLimit(setting_.memoryLimit);
+    devices[index].setFreeBytes(freeBytes);
+    devices[index].setBusyNs(busyNs);
+    devices[index].setPcieGeneration(4);
+    devices[index].setPcieGenerationAtMost(5);
+    devices[index].setPcieWidth(index == 0 ? 8 : 0);
+    devices[index].setPcieWidthAtMost(16);
+  }
+  send(connection, builder);
+}
+
 void FakeServer::attachClient(int connection, std::uint64_t id) {
+  ++attachments;
   const AddressRange hostWindow = freeRange(setting_.hostWindowBytes);
   wire::OwnedFd session = wire::SessionSegment::create(7, setting_.devices).value();
   wire::OwnedFd host = wire::createSealedMemfd("test-host", setting_.hostWindowBytes).value();
@@ -251,12 +296,7 @@ void FakeServer::attachClient(int connection, std::uint64_t id) {
     device.getWindow().setBytes(windows[index].bytes);
     device.setMemoryLimit(setting_.memoryLimit);
     device.setSpin(setting_.spin);
-    auto properties = device.initProperties();
-    properties.setName("Test device");
-    properties.setMemoryBytes(setting_.memoryLimit);
-    properties.setComputeMajor(7);
-    auto attributes = properties.initAttributes(3);
-    attributes.set(1, 1024);
+    describeDevice(index, setting_.memoryLimit, device.initProperties());
   }
   {
     const std::lock_guard lock(mutex_);

@@ -22,7 +22,7 @@ struct ServerSetting {
   bool spin = true;
   std::uint64_t seed = 1;
   bool wrongWire = false;  // the session segment says another wire hash
-  CudaError refusal{};     // answers attach with this error
+  CudaError refusal{};     // answers attach and describe with this error
   std::string token{};     // what attach must bring
   std::uint32_t check = 0;  // as Attached says
 };
@@ -41,6 +41,9 @@ class FakeServer {
   std::unique_ptr<client::Session> attach() const;
 
   ExecutorDouble& executor(std::uint32_t index) { return *executors_[index]; }
+  // What it says when it is asked without a session: of each device the bytes that are free, and the nanoseconds that it was busy. How often it was asked.
+  std::atomic<std::uint64_t> freeBytes{0}, busyNs{0};
+  std::atomic<unsigned> descriptions{0}, attachments{0};
   // Ends the connections with a reason, as for a client that broke the protocol.
   void cutOff(const std::string& reason);
   // Closes them without a word.
@@ -53,6 +56,7 @@ class FakeServer {
   void listen();
   void serve(int connection);
   void attachClient(int connection, std::uint64_t id);
+  void describeTo(int connection, std::uint64_t id);
 
   const ServerSetting setting_;
   std::string folder_, path_;

@@ -73,6 +73,22 @@ TEST_CASE("every field of the messages between function and daemon survives") {
   CHECK(told.devices[0].properties.driverVersion == "");
   CHECK(told.devices[0].properties.link == memory::LinkDescription{});
 
+  const Describe asked = std::get<Describe>(roundTrip(7, Describe{1, 0xfeed, "token", 12}).body);
+  CHECK(asked.protocol == 1);
+  CHECK(asked.wireHash == 0xfeed);
+  CHECK(asked.token == "token");
+  CHECK(asked.sessionId == 12);
+  const Described answered = std::get<Described>(roundTrip(7, Described{{{someDevice(), 1 << 20, 77, 1 << 30, 3, 4, 8, 16}}}).body);
+  REQUIRE(answered.devices.size() == 1);
+  CHECK(answered.devices[0].properties.uuid == someDevice().uuid);
+  CHECK(answered.devices[0].memoryLimit == 1 << 20);
+  CHECK(answered.devices[0].freeBytes == 77);
+  CHECK(answered.devices[0].busyNs == 1 << 30);
+  CHECK(answered.devices[0].pcieGeneration == 3);
+  CHECK(answered.devices[0].pcieGenerationAtMost == 4);
+  CHECK(answered.devices[0].pcieWidth == 8);
+  CHECK(answered.devices[0].pcieWidthAtMost == 16);
+
   const CutOff cutOff = std::get<CutOff>(roundTrip(0, CutOff{{CudaError::illegalAddress, "out"}}).body);
   CHECK(cutOff.error.code == CudaError::illegalAddress);
   CHECK(cutOff.error.message == "out");
@@ -158,7 +174,8 @@ TEST_CASE("every other kind survives") {
                                   .hostStorePendingBytes = 1,
                                   .deviceAllocations = 4,
                                   .hostPinnings = 5,
-                                  .allocatedBytes = 6}).body);
+                                  .allocatedBytes = 6,
+                                  .offeredBytes = 7}).body);
   CHECK(store.hostStoreBytes == 3);
   CHECK(store.hostStoreUsedBytes == 1);
   CHECK(store.hostStorePromisableBytes == 2);
@@ -166,6 +183,7 @@ TEST_CASE("every other kind survives") {
   CHECK(store.deviceAllocations == 4);
   CHECK(store.hostPinnings == 5);
   CHECK(store.allocatedBytes == 6);
+  CHECK(store.offeredBytes == 7);
   CHECK(std::get<ExecutorStatus>(roundTrip(1, ExecutorStatus{.sessions = {}, .lentBytes = 13}).body).lentBytes == 13);
   const auto open = std::get<OpenSession>(roundTrip(1, OpenSession{1, 2, {4, 8}, {16, 32}, 64, "f"}).body);
   CHECK(open.deviceIndex == 2);

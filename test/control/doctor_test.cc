@@ -115,6 +115,17 @@ TEST_CASE("names of cuSOLVER are the pool's, too") {
   CHECK(found.unknown.empty());
 }
 
+TEST_CASE("names of NVML are the pool's, too") {
+  const Diagnosis found = diagnose(program("management"));
+  CHECK(found.problems.empty());
+  CHECK(found.remarks.empty());
+  CHECK(found.verdict == Verdict::partly);
+  CHECK_THAT(found.cudaLibraries, Catch::VectorContains(std::string("libnvidia-ml.so.1")));
+  CHECK_THAT(found.imports, Catch::VectorContains(std::string("nvmlInit_v2")));
+  CHECK(found.unsupported == std::vector<std::string>{"nvmlDeviceGetPowerUsage"});
+  CHECK(found.unknown.empty());
+}
+
 TEST_CASE("names of the driver API are the pool's, too") {
   const Diagnosis found = diagnose(program("driver"));
   CHECK(found.problems.empty());

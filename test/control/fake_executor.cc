@@ -112,6 +112,8 @@ int main(int argc, char** argv) {
   device.name = "fake GPU";
   device.uuid = "GPU-fake-" + std::to_string(arguments.ordinal);
   device.memoryBytes = arguments.memory;
+  device.link.pcieGeneration = 4;
+  device.link.pcieWidthAtMost = 16;
   if (behaviour == "peers") {
     device.link.nvlinks = 1;
     device.link.peers.push_back({.uuid = "GPU-fake-" + std::to_string(1 - arguments.ordinal), .pciAddress = {}, .access = true, .nvlinks = 1});
@@ -185,6 +187,7 @@ int main(int argc, char** argv) {
       (void)channel.send(message.id, info);
     } else if (std::holds_alternative<ExecutorStatusRequest>(message.body)) {
       ExecutorStatus status{arguments.memory, arguments.memory / 2, {}, 100, 10};
+      status.offeredBytes = arguments.memory / 2;
       status.roomBytes = status.hostStorePromisableBytes = 8192;
       for (const auto& [id, served] : sessions) {
         status.sessions.push_back({id, 4096, 2048, 1024, served.stage == Stage::serving ? 1u : 0u, 5, 0});

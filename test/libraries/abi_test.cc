@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
@@ -46,7 +47,7 @@ const Library kLibraries[] = {
     {"libcurand.so.10", ROUSE_CURAND, ROUSE_CURAND_NAMES, rouse::api::kCurandNames - rouse::api::kCublasNames, rouse::api::kCusparseNames - rouse::api::kCurandNames, 25},
     {"libcusparse.so.12", ROUSE_CUSPARSE, ROUSE_CUSPARSE_NAMES, rouse::api::kCusparseNames - rouse::api::kCublasNames, rouse::api::kCusolverNames - rouse::api::kCusparseNames, 400},
     {"libcusolver.so.12", ROUSE_CUSOLVER, ROUSE_CUSOLVER_NAMES, rouse::api::kCusolverNames - rouse::api::kCublasNames,
-     rouse::api::kCudaNames - rouse::api::kCusolverNames, 500, ROUSE_CUSOLVER_HEADERS},
+     rouse::api::kNvmlNames - rouse::api::kCusolverNames, 500, ROUSE_CUSOLVER_HEADERS},
 };
 const char* const kCudnnParts[] = {"ops", "cnn", "adv", "graph", "ext", "heuristic", "engines_precompiled", "engines_runtime_compiled", "engines_tensor_ir"};
 
@@ -101,6 +102,21 @@ TEST_CASE("cuDNN's parts export what NVIDIA's do of its names, of their own vers
     CHECK(exportsOf(ROUSE_CUDNN_FOLDER "/" + name) == theirs);
   }
   CHECK(exportsOf(ROUSE_CUDNN_FOLDER "/libcudnn_ops.so.9").size() > 90);
+}
+
+// There is no library to compare with where there is no driver.
+TEST_CASE("libnvidia-ml.so.1 exports the functions that NVML's header declares, without version nodes, and each has a number", "[libraries][abi]") {
+  std::ifstream file(ROUSE_NVML_HEADER);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  std::set<std::string> declared, described;
+  const std::regex declaration(R"(\bDECLDIR\s+(?:char\s*\*\s*)?(nvml\w+)\s*\()");
+  for (std::sregex_iterator each(text.begin(), text.end(), declaration), end; each != end; ++each) declared.insert("T " + each->str(1));
+  for (std::size_t i = rouse::api::kNvmlNames; i < rouse::api::kCudaNames; ++i) described.insert("T " + std::string(rouse::api::kAllNames[i]));
+  const auto ours = exportsOf(ROUSE_NVML);
+  CHECK(ours.size() > 390);
+  CHECK(minus(declared, ours) == std::set<std::string>{});
+  CHECK(minus(ours, declared) == std::set<std::string>{});
+  CHECK(described == ours);
 }
 
 #ifdef ROUSE_TOOLKIT_CUDA_STUB

@@ -344,7 +344,7 @@ TEST_CASE_METHOD(Solver, "wrong arguments are answered at the call, and nothing 
 
 TEST_CASE_METHOD(Solver, "unsupported names of cuSOLVER say so, and are counted", "[solver]") {
   int unsupported = 0;
-  for (std::uint32_t id = api::kCusolverNames; id < api::kCudaNames; ++id) {
+  for (std::uint32_t id = api::kCusolverNames; id < api::kNvmlNames; ++id) {
     if (api::kAllSupported[id]) continue;
     const std::string name(api::kAllNames[id]);
     CAPTURE(name);

@@ -34,7 +34,7 @@ class Workspace {
       std::ofstream(root_ / name) << text;
     }
     REQUIRE(replaced);
-    return rouse::test::shell("cd '" + root_.string() + "' && '" ROUSE_PYTHON "' -B '" ROUSE_GENERATOR "' cublas.toml '" ROUSE_CUBLASLT_TOML "' cudnn.toml '" ROUSE_CUFFT_TOML "' '" ROUSE_CURAND_TOML "' '" ROUSE_CUSPARSE_TOML "' '" ROUSE_CUSOLVER_TOML "' cuda.toml '" ROUSE_TESTED "' out");
+    return rouse::test::shell("cd '" + root_.string() + "' && '" ROUSE_PYTHON "' -B '" ROUSE_GENERATOR "' cublas.toml '" ROUSE_CUBLASLT_TOML "' cudnn.toml '" ROUSE_CUFFT_TOML "' '" ROUSE_CURAND_TOML "' '" ROUSE_CUSPARSE_TOML "' '" ROUSE_CUSOLVER_TOML "' '" ROUSE_NVML_TOML "' cuda.toml '" ROUSE_TESTED "' out");
   }
   bool wroteAnything() const { return std::filesystem::exists(root_ / "out"); }
 

@@ -61,6 +61,11 @@ TEST_CASE("NVML is absent, is something else, or does not start: unknown, no err
   CHECK(Nvml::open() == nullptr);
 }
 
+TEST_CASE("the pool's own is not asked: it would ask the daemon") {
+  const Variable library(kLibraryVariable, ROUSE_POOL_NVML);
+  CHECK(Nvml::open() == nullptr);
+}
+
 TEST_CASE("NVML does not know the GPU, does not answer, or answers with nonsense: unknown") {
   const char* mode = GENERATE("no-gpu", "refuses", "nonsense");
   const Variable library(kLibraryVariable, ROUSE_NVML_LIBRARY);

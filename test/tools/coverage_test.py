@@ -41,7 +41,7 @@ class Coverage(unittest.TestCase):
         tested = set((ROOT / "schemas/api/tested.txt").read_text().splitlines()[1:])
         files = {"libcudart.so.13": "cudart.toml", "libcublas.so.13": "cublas.toml", "libcublasLt.so.13": "cublaslt.toml",
                  "libcudnn.so.9": "cudnn.toml", "libcufft.so.12": "cufft.toml",
-                 "libcurand.so.10": "curand.toml", "libcusparse.so.12": "cusparse.toml", "libcusolver.so.12": "cusolver.toml", "libcuda.so.1": "cuda.toml"}
+                 "libcurand.so.10": "curand.toml", "libcusparse.so.12": "cusparse.toml", "libcusolver.so.12": "cusolver.toml", "libnvidia-ml.so.1": "nvml.toml", "libcuda.so.1": "cuda.toml"}
         self.assertEqual([library["library"] for library in report["libraries"]], list(files))
         for library in report["libraries"]:
             exported, served = described(files[library["library"]])

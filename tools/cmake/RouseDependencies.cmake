@@ -64,3 +64,13 @@ rouse_find_math(cuFFT libcufft.so.12 cufftXt.h)
 rouse_find_math(cuRAND libcurand.so.10 curand_kernel.h)
 rouse_find_math(cuSPARSE libcusparse.so.12 cusparse.h)
 rouse_find_math(cuSOLVER libcusolver.so.12 cusolverDn.h)
+
+# NVML's header.
+foreach(candidate ${CMAKE_SOURCE_DIR}/build/nvml ${ROUSE_CUDA})
+  if(EXISTS ${candidate}/include/nvml.h)
+    set(ROUSE_NVML ${candidate})
+  endif()
+endforeach()
+if(NOT ROUSE_NVML)
+  message(FATAL_ERROR "No nvml.h: run tools/setup, which makes build/nvml of one")
+endif()

@@ -27,7 +27,8 @@ constexpr Library kLibraries[] = {{"libcudart.so.13", 0, api::kApiNameCount},
                                   {"libcufft.so.12", api::kCufftNames, api::kCurandNames},
                                   {"libcurand.so.10", api::kCurandNames, api::kCusparseNames},
                                   {"libcusparse.so.12", api::kCusparseNames, api::kCusolverNames},
-                                  {"libcusolver.so.12", api::kCusolverNames, api::kCudaNames},
+                                  {"libcusolver.so.12", api::kCusolverNames, api::kNvmlNames},
+                                  {"libnvidia-ml.so.1", api::kNvmlNames, api::kCudaNames},
                                   {"libcuda.so.1", api::kCudaNames, api::kAllNameCount}};
 
 bool tested(std::string_view name) { return std::ranges::binary_search(api::kTestedNames, name); }

@@ -28,6 +28,7 @@ constexpr std::string_view kForwarded[] = {"libcublas.so.", "libcublasLt.so.", "
                                             "libcusparse.so.",
                                             "libcurand.so.",
                                            "libcusolver.so.",
+                                           "libnvidia-ml.so.",
                                            "libcuda.so."};
 constexpr std::string_view kServed[] = {"libcublas.so.13",
                                         "libcublasLt.so.13",
@@ -45,12 +46,13 @@ constexpr std::string_view kServed[] = {"libcublas.so.13",
                                         "libcurand.so.10",
                                         "libcusparse.so.12",
                                         "libcusolver.so.12",
+                                        "libnvidia-ml.so.1",
                                         "libcuda.so.1"};
 
 // Libraries that reach the driver by themselves, past the runtime, when they are to work on a device. They are loaded as they are, and report then, each in
 // its own way, that there is no driver.
 constexpr std::string_view kNotForwarded[] = {"libcufftw.so", "libcusparseLt", "libcusolverMg", "libnccl.so", "libcupti",
-                                              "libnvidia-ml", "libcutensor", "libnpp",      "libnvshmem", "libcufile"};
+                                              "libcutensor", "libnpp",      "libnvshmem", "libcufile"};
 
 // Compilers: they work on the processor, and what they make is loaded by the runtime.
 constexpr std::string_view kCompilers[] = {"libnvrtc", "libnvJitLink", "libnvvm", "libnvptxcompiler"};
@@ -98,7 +100,7 @@ bool isPoolName(std::string_view name) {
   return name.starts_with("cuda") || name.starts_with("__cuda") || name.starts_with("cublas") || name.starts_with("cudnn") || name.starts_with("cufft") ||
          name.starts_with("curand") ||
          name.starts_with("cusparse") ||
-         name.starts_with("cusolver");
+         name.starts_with("cusolver") || name.starts_with("nvml");
 }
 
 void examineRuntime(const ElfFile& elf, std::span<const std::byte> bytes, Diagnosis& found) {

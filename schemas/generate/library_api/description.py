@@ -1,4 +1,4 @@
-"""Reads a library's description (schemas/api/cublas.toml, cublaslt.toml, cudnn.toml, cufft.toml, curand.toml, cusparse.toml, cusolver.toml, cuda.toml): parses, checks, and says what is wrong with it."""
+"""Reads a library's description (schemas/api/cublas.toml, cublaslt.toml, cudnn.toml, cufft.toml, curand.toml, cusparse.toml, cusolver.toml, nvml.toml, cuda.toml): parses, checks, and says what is wrong with it."""
 
 import re
 import tomllib
@@ -7,28 +7,28 @@ from dataclasses import dataclass, field
 RETURNS = ("cublasStatus_t", "cudnnStatus_t", "cufftResult", "curandStatus_t",
            "cusparseStatus_t", "cusparseDiagType_t", "cusparseFillMode_t", "cusparseIndexBase_t", "cusparseMatrixType_t",
            "CUresult",
-           "cusolverStatus_t",
+           "cusolverStatus_t", "nvmlReturn_t",
            "size_t", "const char*", "const char *", "void", "unsigned", "int", "float", "double", "cuComplex",
            "cuDoubleComplex")
 # What a refused call of a name without a status can return.
 REFUSALS = {"cublasStatus_t": "int", "cudnnStatus_t": "int", "cufftResult": "int", "curandStatus_t": "int",
             "cusparseStatus_t": "int",
             "CUresult": "int", "void": "void", "float": "float", "double": "double", "int": "int",
-            "cusolverStatus_t": "int",
+            "cusolverStatus_t": "int", "nvmlReturn_t": "int",
             "cuComplex": "cuComplex", "cuDoubleComplex": "cuDoubleComplex"}
 # ...NOT_SUPPORTED of the statuses; the libraries' headers cannot be included where their functions are declared without parameters. cuRAND has
 # none: its CURAND_STATUS_ARCH_MISMATCH says that a GPU does not have what is asked for.
 NOT_SUPPORTED = {"cublasStatus_t": 15, "cudnnStatus_t": 3000, "cufftResult": 16,
                  "cusparseStatus_t": 10,
                  "curandStatus_t": 204, "CUresult": 801,
-                 "cusolverStatus_t": 9}
+                 "cusolverStatus_t": 9, "nvmlReturn_t": 3}
 
 # What an entry point of the driver makes sure of first.
 NEEDS = ("nothing", "driver", "context")
 # Of names that are exported again for programs with per-thread default streams.
 VARIANTS = ("ptsz", "ptds")
 
-_PROTOTYPE = re.compile(r"(?P<returns>[A-Za-z_][\w ]*?[ *]+)(?P<name>(?:cublas|cudnn|cufft|curand|cusparse|cusolver|cu[A-Z])\w+)\((?P<parameters>.*)\)")
+_PROTOTYPE = re.compile(r"(?P<returns>[A-Za-z_][\w ]*?[ *]+)(?P<name>(?:cublas|cudnn|cufft|curand|cusparse|cusolver|nvml|cu[A-Z])\w+)\((?P<parameters>.*)\)")
 _PARAMETER = re.compile(r"(?P<type>.*?[\s*])(?P<name>\w+)(?P<array>\[\])?")
 
 
@@ -85,6 +85,7 @@ class Refusal:
     name: str
     returns: str
     what: str
+    status: int | None = None  # instead of ...NOT_SUPPORTED
     found: int | None = None  # the version from which cuGetProcAddress finds it all the same
 
 
@@ -93,6 +94,7 @@ class Library:
     library: str
     header: str
     versioned: bool = True  # its names have a version node, called like the library
+    own_refusals: bool = False  # they are client-shim/<folder>/refuse.h's to answer
     functions: list = field(default_factory=list)
     refusals: list = field(default_factory=list)
     splits: dict = field(default_factory=dict)  # library: its names
@@ -139,17 +141,17 @@ def read(path):
         tables = tomllib.load(file)
     if tables.get("version") != 1:
         raise DescriptionError(f"{path}: version = {tables.get('version')!r}, this generator reads 1")
-    unknown = tables.keys() - {"version", "library", "header", "versioned", "group", "unsupported", "split"}
+    unknown = tables.keys() - {"version", "library", "header", "versioned", "own_refusals", "group", "unsupported", "split"}
     if unknown:
         raise DescriptionError(f"{path}: unknown keys {sorted(unknown)}")
-    library = Library(tables["library"], tables["header"], tables.get("versioned", True))
+    library = Library(tables["library"], tables["header"], tables.get("versioned", True), tables.get("own_refusals", False))
     for group in tables.get("group", []):
         for entry in group["functions"]:
             library.functions.append(_function(path, entry, group["name"], group.get("verb"), group.get("header")))
     for group in tables.get("unsupported", []):
         if group["returns"] not in REFUSALS:
             raise DescriptionError(f"{path}: unsupported '{group['what']}': returns '{group['returns']}' is not one of {', '.join(REFUSALS)}")
-        library.refusals += [Refusal(name, group["returns"], group["what"], group.get("found")) for name in group["names"]]
+        library.refusals += [Refusal(name, group["returns"], group["what"], group.get("status"), group.get("found")) for name in group["names"]]
     names = library.names
     for one, next_ in zip(names, names[1:]):
         if one == next_:

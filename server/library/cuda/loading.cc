@@ -1,12 +1,11 @@
 #include "server/library/cuda/loading.h"
 
 #include <dlfcn.h>
-#include <link.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <string>
 
+#include "server/installation/pool_library.h"
 #include "server/library/cuda/api.h"
 #include "server/library/cuda/dnn_recurrent.h"
 #include "server/library/cuda/real_libraries.h"
@@ -14,19 +13,11 @@
 namespace rouse::library::cuda {
 namespace {
 
-// Where the loader found it. The pool's own forwards its calls to an executor: this one would wait for itself.
-bool isOurs(void* library) {
-  const link_map* map = nullptr;
-  if (::dlinfo(library, RTLD_DI_LINKMAP, &map) != 0) return false;
-  std::error_code ignored;
-  return std::filesystem::exists(std::filesystem::path(map->l_name).parent_path() / "librouse-redirect.so", ignored);
-}
-
 Result<void*> open(const char* variable, const char* name, const char* product = "cuBLAS") {
   const char* chosen = std::getenv(variable);
   const bool given = chosen != nullptr && *chosen != '\0';
   void* library = ::dlopen(given ? chosen : name, RTLD_NOW | RTLD_LOCAL);
-  if (library != nullptr && isOurs(library))
+  if (library != nullptr && installation::isPoolLibrary(library))
     return Error{CudaError::notSupported, std::string("the ") + name + " that the executor finds is the pool's own, not NVIDIA's: take its folder out of LD_LIBRARY_PATH, or name NVIDIA's by " + variable};
   if (library != nullptr) return library;
   const char* reason = ::dlerror();

@@ -61,7 +61,7 @@ _rouse() {
     top) mapfile -t COMPREPLY < <(compgen -W '--delay --iterations --once --sort --json --socket --help' -- "$current") ;;
     ps | usage | explain) mapfile -t COMPREPLY < <(compgen -W '--json --socket --help' -- "$current") ;;
     coverage)
-      mapfile -t COMPREPLY < <(compgen -W 'libcudart.so.13 libcublas.so.13 libcublasLt.so.13 libcudnn.so.9 libcufft.so.12 libcurand.so.10 libcusparse.so.12 libcusolver.so.12 libcuda.so.1 --names --json --help' -- "$current") ;;
+      mapfile -t COMPREPLY < <(compgen -W 'libcudart.so.13 libcublas.so.13 libcublasLt.so.13 libcudnn.so.9 libcufft.so.12 libcurand.so.10 libcusparse.so.12 libcusolver.so.12 libnvidia-ml.so.1 libcuda.so.1 --names --json --help' -- "$current") ;;
     doctor)
       if [[ $current == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W '--json --socket --help' -- "$current")

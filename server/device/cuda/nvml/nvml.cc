@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "server/installation/pool_library.h"
+
 namespace rouse::cuda::nvml {
 namespace {
 
@@ -47,7 +49,7 @@ std::unique_ptr<Nvml> Nvml::open() {
   const char* chosen = std::getenv(kLibraryVariable);
   const char* name = chosen != nullptr && *chosen != '\0' ? chosen : "libnvidia-ml.so.1";
   void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return nullptr;
+  if (library == nullptr || installation::isPoolLibrary(library)) return nullptr;
   Functions functions;
   forEachFunction(functions, [&]<class Function>(const char* function, Function& pointer) {
     pointer = reinterpret_cast<Function>(dlsym(library, function));
