@@ -7,7 +7,6 @@
 #include "client-shim/library/refuse.h"
 
 namespace rouse::cusolver {
-namespace {
 
 cusolverStatus_t toStatus(CudaError error) {
   switch (error) {
@@ -17,12 +16,16 @@ cusolverStatus_t toStatus(CudaError error) {
       return CUSOLVER_STATUS_ALLOC_FAILED;
     case CudaError::invalidResourceHandle:
       return CUSOLVER_STATUS_INVALID_VALUE;
+    case CudaError::notSupported:
+      return CUSOLVER_STATUS_NOT_SUPPORTED;
     default:
       return CUSOLVER_STATUS_EXECUTION_FAILED;
   }
 }
 
-cusolverStatus_t toStatus(const solver::Check& check, solver::Function function) {
+namespace {
+
+cusolverStatus_t statusOf(const solver::Check& check, solver::Function function) {
   if (check.verdict == solver::Verdict::runs) return CUSOLVER_STATUS_SUCCESS;
   if (check.verdict == solver::Verdict::invalid) return CUSOLVER_STATUS_INVALID_VALUE;
   // Counted under the function's own name, so that whoever reads the counters sees what was missing.
@@ -74,7 +77,7 @@ cusolverStatus_t fetch(const client::LibraryHost& library, Handle& object, solve
 // What is said of memory is not looked at: not all of it is given, and CuPy's geqrf_bufferSize says that columns lie closer than they are long.
 cusolverStatus_t checkSize(cusolverDnHandle_t handle, solver::Function function, const solver::Call& call) {
   if (findHandle(handle) == nullptr) return CUSOLVER_STATUS_NOT_INITIALIZED;
-  return toStatus(solver::checkSizes(function, call), function);
+  return statusOf(solver::checkSizes(function, call), function);
 }
 
 }  // namespace
@@ -128,7 +131,7 @@ cusolverStatus_t run(cusolverDnHandle_t handle, solver::Function function, solve
   } else if (call.selection != solver::Selection::byValue) {
     call.low = call.high = 0;
   }
-  if (const cusolverStatus_t checked = toStatus(solver::check(function, call), function); checked != CUSOLVER_STATUS_SUCCESS) return checked;
+  if (const cusolverStatus_t checked = statusOf(solver::check(function, call), function); checked != CUSOLVER_STATUS_SUCCESS) return checked;
   solver::Ranges ranges;
   if (!solver::ranges(function, call, ranges)) return CUSOLVER_STATUS_INVALID_VALUE;
   if (ranges.count == 0) return CUSOLVER_STATUS_SUCCESS;

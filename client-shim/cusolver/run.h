@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "schemas/base/cuda_error.h"
 #include "schemas/solver/check.h"
 
 namespace rouse::cusolver {
@@ -19,6 +20,9 @@ struct HostSide {
 
 // The call with what the function fixes.
 solver::Call begin(solver::Function function);
+
+// What an answer of the runtime's is of cuSOLVER's.
+cusolverStatus_t toStatus(CudaError error);
 
 // An enumeration's number; what does not fit is none.
 template <class To, class From>

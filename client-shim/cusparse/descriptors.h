@@ -7,12 +7,13 @@
 #include <mutex>
 
 #include "client-shim/library/object_pool.h"
+#include "client-shim/library/sparse_matrix_descriptor.h"
 #include "schemas/sparse/call.h"
 
 namespace rouse::cusparse {
 
-// What an object is as long as it lives. Behind pointers of programs', which may have ended it: then it is `none`, or another object's of its type.
-enum class Kind : std::uint32_t { none = 0, handle = 0x52736801, sparse, dense, solve, product, matrix, info };
+using Kind = library::SparseKind;
+using library::MatrixDescriptor;
 
 struct Handle {
   Kind kind = Kind::none;
@@ -54,15 +55,6 @@ struct ProductDescriptor {
   std::uint8_t algorithm = 0;
 };
 
-// cusparseMatDescr_t.
-struct MatrixDescriptor {
-  Kind kind = Kind::none;
-  cusparseMatrixType_t type = CUSPARSE_MATRIX_TYPE_GENERAL;
-  cusparseFillMode_t fill = CUSPARSE_FILL_MODE_LOWER;
-  cusparseDiagType_t diagonal = CUSPARSE_DIAG_TYPE_NON_UNIT;
-  cusparseIndexBase_t base = CUSPARSE_INDEX_BASE_ZERO;
-};
-
 // csrilu02Info_t, csric02Info_t, bsrsv2Info_t, bsrsm2Info_t.
 struct InfoDescriptor {
   Kind kind = Kind::none;
@@ -74,11 +66,9 @@ struct InfoDescriptor {
   std::uint64_t mark = 0;           // of the last call that does
 };
 
-// Of an object that a program's handle names. Null: it is none, or has been ended.
 template <class Object>
 Object* find(const void* handle, Kind kind) {
-  auto* const object = static_cast<Object*>(const_cast<void*>(handle));
-  return object != nullptr && object->kind == kind ? object : nullptr;
+  return library::findSparse<Object>(handle, kind);
 }
 // As a fresh one is. Throws std::bad_alloc.
 template <class Object>
@@ -110,7 +100,7 @@ inline DenseDescriptor* findDense(cusparseConstDnVecDescr_t vector) {
   auto* const found = find<DenseDescriptor>(vector, Kind::dense);
   return found != nullptr && found->isVector ? found : nullptr;
 }
-inline MatrixDescriptor* findMatrix(cusparseMatDescr_t matrix) { return find<MatrixDescriptor>(matrix, Kind::matrix); }
+inline MatrixDescriptor* findMatrix(cusparseMatDescr_t matrix) { return library::findMatrixDescriptor(matrix); }
 
 inline std::uint64_t addressOf(const void* pointer) { return reinterpret_cast<std::uint64_t>(pointer); }
 template <class T = void>

@@ -15,7 +15,8 @@ namespace rouse::client {
 
 // Of the kinds of objects that have handles here: so that one library knows another's.
 enum class HandleKind : std::uint32_t { blas = 1, blasLt = 2, dnn = 3, dnnDescriptor = 4, dnnBackend = 5,
-                                        solver = 6, solverParameters = 7, syevj = 8, gesvdj = 9 };
+                                        solver = 6, solverParameters = 7, syevj = 8, gesvdj = 9,
+                                        sparseSolver = 10, csrqr = 11, csrchol = 12, csrqrHost = 13, csrcholHost = 14, csrluHost = 15 };
 
 class LibraryHost {
  public:

@@ -376,9 +376,9 @@ def other_entry_points(folder, library, group, functions):
         else:
             body = [f"return rouse::{folder}::impl::{f.name}({', '.join(p.name for p in f.parameters)});"]
         out += f"ROUSE_EXPORT {declaration(f)} {{\n" + "".join(f"  {line}\n" for line in body) + "}\n\n"
+    takes = f'#include "client-shim/{folder}/{group}.h"\n' if any(f.calls for f in functions) else ""
     return f"""{notice(folder)}#include "client-shim/cudart/export.h"
-#include "client-shim/{folder}/{group}.h"
-#include "client-shim/{folder}/implementations_{group}.h"
+{takes}#include "client-shim/{folder}/implementations_{group}.h"
 
 using namespace rouse::{folder};
 

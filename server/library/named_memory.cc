@@ -9,6 +9,7 @@
 #include "schemas/rand/check.h"
 #include "schemas/sparse/check.h"
 #include "schemas/solver/check.h"
+#include "schemas/systems/check.h"
 
 namespace rouse::library {
 namespace {
@@ -213,6 +214,28 @@ bool solverMemory(std::uint32_t number, std::span<const std::byte> parameters, N
   return true;
 }
 
+bool systemMemory(std::uint32_t number, std::span<const std::byte> parameters, NamedMemory& named, std::string& why) {
+  if (number >= systems::kFunctionCount) {
+    why = "LibraryCall.function = " + std::to_string(number) + ": those of cuSOLVER's sparse part are 0 to " + std::to_string(systems::kFunctionCount - 1);
+    return false;
+  }
+  const auto function = static_cast<systems::Function>(number);
+  systems::Call call;
+  if (!read(parameters, call, "cuSOLVER's sparse part", why)) return false;
+  named.function = systems::nameOf(function, call);
+  if (const systems::Check checked = systems::check(function, call); checked.verdict != systems::Verdict::runs) {
+    why = "LibraryCall: " + std::string(named.function) + ": " + (checked.verdict == systems::Verdict::empty ? "nothing to do" : checked.what);
+    return false;
+  }
+  systems::Ranges ranges;
+  if (!systems::ranges(function, call, ranges)) {
+    why = "LibraryCall: " + std::string(named.function) + ": memory that is null, not aligned to its elements, or ends behind the last address";
+    return false;
+  }
+  name(ranges, named);
+  return true;
+}
+
 }  // namespace
 
 bool namedMemory(std::uint32_t library, std::uint32_t function, std::span<const std::byte> parameters, NamedMemory& named, std::string& why) {
@@ -231,6 +254,8 @@ bool namedMemory(std::uint32_t library, std::uint32_t function, std::span<const 
       return sparseMemory(function, parameters, named, why);
     case solver::kLibrary:
       return solverMemory(function, parameters, named, why);
+    case systems::kLibrary:
+      return systemMemory(function, parameters, named, why);
     default:
       why = "LibraryCall.library = " + std::to_string(library) + ": not served";
       return false;

@@ -170,7 +170,7 @@ TEST_CASE_METHOD(SessionFixture, "what is no definition ends the connection") {
     expected = "Copy.bytes";
   }
   SECTION("a call of a library that there is not") {
-    definition.node(on(0), {}, wire::LibraryCall{.stream = wire::kLegacyStream, .library = 8}, std::span<const std::byte>());
+    definition.node(on(0), {}, wire::LibraryCall{.stream = wire::kLegacyStream, .library = 9}, std::span<const std::byte>());
     expected = "LibraryCall.library";
   }
   SECTION("a launch within a graph") {

@@ -10,6 +10,7 @@
 #include "schemas/rand/position.h"
 #include "schemas/sparse/call.h"
 #include "schemas/solver/functions.h"
+#include "schemas/systems/call.h"
 #include "test/executor/session_fixture.h"
 
 namespace rouse::executor {
@@ -290,11 +291,38 @@ TEST_CASE_METHOD(LibraryCalls, "what a call of cuSOLVER names is the session's m
   if (!named.empty()) CHECK(client.message().find(std::string(solver::info(function).name) + ": " + named) == 0);
 }
 
+TEST_CASE_METHOD(LibraryCalls, "operands of cuSOLVER's sparse systems must be the session's") {
+  const std::uint64_t begin = client.window(), end = begin + 2 * kG;
+  systems::Call solving;
+  solving.a = {.offsets = begin, .indices = begin + 256, .values = begin + 512, .rows = 4, .cols = 4, .elements = 9, .type = systems::Type::f64, .base = 0, .padding = {}};
+  solving.right = begin + 1024, solving.solution = begin + 2048;
+  systems::Function function = systems::Function::solve;
+  std::string named;
+  SECTION("as it should be") {}
+  SECTION("offsets") { solving.a.offsets = end - 16, named = "row offsets"; }
+  SECTION("indices") { solving.a.indices = end - 32, named = "column indices"; }
+  SECTION("values") { solving.a.values = end - 64, named = "values"; }
+  SECTION("b") { solving.right = end - 24, named = "b"; }
+  SECTION("x") { solving.solution = begin - 64, named = "x"; }
+  SECTION("an answer in the device's memory") { solving.answer = begin, named = "answer"; }
+  SECTION("a factor") {
+    function = systems::Function::factorise;
+    solving.state = begin + 4096, solving.stateBytes = end - begin, named = "factor";
+  }
+  device.taken.clear();
+  solving.method = systems::Method::qr;
+  send(wire::LibraryCall{.stream = wire::kLegacyStream, .library = systems::kLibrary, .function = static_cast<std::uint32_t>(function)}, std::as_bytes(std::span(&solving, 1)));
+  CHECK(fault() == "");
+  CHECK(device.taken.size() == (named.empty() ? 1u : 0u));
+  CHECK(client.latched() == (named.empty() ? CudaError::success : CudaError::illegalAddress));
+  if (!named.empty()) CHECK(client.message().find(named) != std::string::npos);
+}
+
 TEST_CASE_METHOD(LibraryCalls, "what no client sends ends the connection") {
   std::string expected;
   std::uint32_t library = blas::kLibrary, function = kGemm;
   std::size_t bytes = sizeof call;
-  SECTION("a library") { library = 8, expected = "LibraryCall.library = 8"; }
+  SECTION("a library") { library = 9, expected = "LibraryCall.library = 9"; }
   SECTION("a function") { function = 5000, expected = "LibraryCall.function = 5000"; }
   SECTION("too few bytes") { bytes = 16, expected = "LibraryCall.parameters: 16 bytes"; }
   SECTION("none") { bytes = 0, expected = "LibraryCall.parameters: 0 bytes"; }
@@ -315,6 +343,10 @@ TEST_CASE_METHOD(LibraryCalls, "what no client sends ends the connection") {
   SECTION("of cuSOLVER") { library = solver::kLibrary, function = 0, expected = "LibraryCall.parameters: " + std::to_string(sizeof call) + " bytes, cuSOLVER's are 272"; }
   SECTION("of cuSOLVER, too few") { library = solver::kLibrary, function = 0, bytes = 272, expected = "LibraryCall: cusolverDnCpotrf: "; }
   SECTION("a function of cuSOLVER's") { library = solver::kLibrary, function = 1000, expected = "LibraryCall.function = 1000: cuSOLVER's are 0 to "; }
+  SECTION("of cuSOLVER's sparse part") {
+    library = systems::kLibrary, function = 0, bytes = 100, expected = "LibraryCall.parameters: 100 bytes, cuSOLVER's sparse part's are 128";
+  }
+  SECTION("of cuSOLVER's sparse part, a function") { library = systems::kLibrary, function = 7, expected = "LibraryCall.function = 7: those of cuSOLVER's sparse part are 0 to 6"; }
   SECTION("of cuBLASLt") { library = blas::kLtLibrary, function = 0, expected = "LibraryCall.parameters: " + std::to_string(sizeof call) + " bytes, cuBLASLt's are"; }
   SECTION("a rotation's scalars by value") {
     call = {};

@@ -355,7 +355,7 @@ TEST_CASE_METHOD(Solver, "unsupported names of cuSOLVER say so, and are counted"
     CHECK(server().unsupportedCalls(id) == before + 1);
     ++unsupported;
   }
-  CHECK(unsupported == 302);
+  CHECK(unsupported == 140);
 }
 
 }  // namespace rouse::test

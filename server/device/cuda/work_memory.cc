@@ -46,4 +46,10 @@ void LibraryMemory::give(std::uint64_t address, std::uint64_t bytes) {
   driver_.cuMemAddressFree(address, bytes);
 }
 
+Status LibraryMemory::copy(std::uint64_t to, std::uint64_t from, std::uint64_t bytes, CUstream stream) {
+  if (const CUresult result = driver_.cuMemcpyAsync(to, from, bytes, stream); result != CUDA_SUCCESS) return driverError(driver_, result, "cuMemcpyAsync", "a library's matrix");
+  if (const CUresult result = driver_.cuStreamSynchronize(stream); result != CUDA_SUCCESS) return driverError(driver_, result, "cuStreamSynchronize", "a library's matrix");
+  return {};
+}
+
 }  // namespace rouse::cuda

@@ -13,6 +13,7 @@ class LibraryMemory final : public library::cuda::WorkMemory {
   LibraryMemory(const Driver& driver, CUdevice device) : driver_(driver), device_(device) {}
   Result<std::uint64_t> take(std::uint64_t bytes) override;
   void give(std::uint64_t address, std::uint64_t bytes) override;
+  Status copy(std::uint64_t to, std::uint64_t from, std::uint64_t bytes, CUstream stream) override;
 
  private:
   const Driver& driver_;

@@ -13,6 +13,7 @@
 #include "server/library/cpu/rand/job.h"
 #include "server/library/cpu/sparse/job.h"
 #include "server/library/cpu/solver/job.h"
+#include "server/library/cpu/systems/job.h"
 
 namespace rouse::library::cpu {
 namespace {
@@ -91,6 +92,12 @@ Result<std::unique_ptr<Job>> prepare(std::uint32_t library, std::uint32_t functi
     if (function >= solver::kFunctionCount || parameters.size() != sizeof call) return Error{CudaError::invalidValue, "no call of cuSOLVER"};
     std::memcpy(&call, parameters.data(), sizeof call);
     return makeSolver(static_cast<solver::Function>(function), call, memory);
+  }
+  if (library == systems::kLibrary) {
+    systems::Call call;
+    if (function >= systems::kFunctionCount || parameters.size() != sizeof call) return Error{CudaError::invalidValue, "no call of cuSOLVER's sparse part"};
+    std::memcpy(&call, parameters.data(), sizeof call);
+    return makeSystem(static_cast<systems::Function>(function), call);
   }
   return Error{CudaError::notSupported, "library " + std::to_string(library) + " is not served on the CPU device"};
 }

@@ -13,6 +13,7 @@
 #include "server/library/cuda/real_libraries.h"
 #include "server/library/cuda/sparse_calls.h"
 #include "server/library/cuda/solver_calls.h"
+#include "server/library/cuda/system_calls.h"
 
 namespace rouse::library::cuda {
 
@@ -75,6 +76,9 @@ struct Handle {
   std::vector<Workspace> ofSparse[kSparseMemories];  // as of transforms
   SolverHandle solver;
   std::vector<Workspace> ofSolver;  // in the same way
+  cusolverSpHandle_t system = nullptr;  // from the first call on
+  bool systemHasStream = false;
+  std::vector<Workspace> ofSystem[kSystemMemories];
   std::unordered_set<std::uint64_t> known;  // kinds of calls
 };
 

@@ -162,6 +162,18 @@ Result<std::unique_ptr<SolverApi>> loadSolver() {
   return api;
 }
 
+Result<std::unique_ptr<SystemApi>> loadSystems() {
+  auto library = open(kSolverVariable, "libcusolver.so.12", "cuSOLVER");
+  if (!library) return library.error();
+  auto api = std::make_unique<SystemApi>();
+  std::string missing;
+#define ROUSE_SYSTEM_FIND(name) find(*library, #name, api->name, missing);
+  ROUSE_SYSTEM_NAMES(ROUSE_SYSTEM_FIND)
+#undef ROUSE_SYSTEM_FIND
+  if (!missing.empty()) return lacks("libcusolver.so.12", missing);
+  return api;
+}
+
 std::uint32_t dnnVersion() {
   auto library = open(kDnnVariable, "libcudnn.so.9", "cuDNN 9");
   decltype(&::cudnnGetVersion) version = nullptr;

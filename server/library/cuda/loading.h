@@ -16,6 +16,7 @@ struct RandApi;
 struct RecurrentApi;
 struct SolverApi;
 struct SparseApi;
+struct SystemApi;
 
 Result<std::unique_ptr<BlasApi>> loadBlas();
 Result<std::unique_ptr<DnnApi>> loadDnn();
@@ -25,6 +26,7 @@ Result<std::unique_ptr<RandApi>> loadRand();
 Result<std::unique_ptr<RecurrentApi>> loadRecurrent();
 Result<std::unique_ptr<SolverApi>> loadSolver();
 Result<std::unique_ptr<SparseApi>> loadSparse();
+Result<std::unique_ptr<SystemApi>> loadSystems();  // of libcusolver.so.12, too
 
 // cuDNN's; 0: there is none.
 std::uint32_t dnnVersion();

@@ -97,7 +97,7 @@ constexpr std::size_t kMostKinds = 16384;
 }  // namespace
 
 bool mayWait(std::uint32_t library, std::uint32_t function) {
-  return library == solver::kLibrary || (library == sparse::kLibrary && waitsForDevice(static_cast<sparse::Function>(function)));
+  return library == solver::kLibrary || library == systems::kLibrary || (library == sparse::kLibrary && waitsForDevice(static_cast<sparse::Function>(function)));
 }
 
 std::uint64_t kindOf(std::uint32_t library, std::uint32_t function, std::span<const std::byte> parameters, std::initializer_list<AddressRange> windows) {
@@ -134,6 +134,8 @@ RealLibraries::~RealLibraries() {
 
 std::uint32_t RealLibraries::dnnVersion() { return cuda::dnnVersion(); }
 
+Status WorkMemory::copy(std::uint64_t, std::uint64_t, std::uint64_t, CUstream_st*) { return Error{CudaError::notSupported, "memory that is no device's is not copied"}; }
+
 void RealLibraries::workIn(std::unique_ptr<WorkMemory> memory) { memory_ = std::move(memory); }
 
 void RealLibraries::end() {
@@ -148,6 +150,9 @@ void RealLibraries::end() {
       for (const Workspace& area : areas) memory_->give(area.address, area.bytes);
     if (solver_.there()) each->solver.destroy(*solver_);
     for (const Workspace& area : each->ofSolver) memory_->give(area.address, area.bytes);
+    if (each->system != nullptr) systems_->cusolverSpDestroy(each->system);
+    for (const auto& areas : each->ofSystem)
+      for (const Workspace& area : areas) memory_->give(area.address, area.bytes);
     if (each->dnn != nullptr) dnn_->cudnnDestroy(each->dnn);
     if (each->own.bytes != 0) memory_->give(each->own.address, each->own.bytes);
     for (const Workspace& larger : each->larger) memory_->give(larger.address, larger.bytes);
@@ -174,6 +179,9 @@ Result<Handle*> RealLibraries::take(CUstream_st* stream, std::uint32_t library) 
     case solver::kLibrary:
       loaded = solver_.load(loadSolver);
       break;
+    case systems::kLibrary:
+      loaded = systems_.load(loadSystems);
+      break;
     default:
       blas = true;
       loaded = blas_.load(loadBlas);
@@ -192,7 +200,7 @@ Result<Handle*> RealLibraries::take(CUstream_st* stream, std::uint32_t library) 
   }
   handle->stream = stream;
   handle->workspace = handle->workspaceBytes = 0;
-  handle->blasHasStream = handle->dnnHasStream = handle->sparseHasStream = false;  // another stream may be where an ended one was
+  handle->blasHasStream = handle->dnnHasStream = handle->sparseHasStream = handle->systemHasStream = false;  // another stream may be where an ended one was
   handle->transforms.forgetStreams();
   handle->generators.forgetStreams();
   handle->solver.forgetStream();
@@ -262,6 +270,9 @@ Status RealLibraries::call(Handle& handle, std::uint32_t library, std::uint32_t 
   } else if (library == solver::kLibrary) {
     solver::Call call;
     if (copied(call) && function < solver::kFunctionCount) return callSolver(handle, static_cast<solver::Function>(function), call);
+  } else if (library == systems::kLibrary) {
+    systems::Call call;
+    if (copied(call) && function < systems::kFunctionCount) return callSystem(handle, static_cast<systems::Function>(function), call);
   }
   return Error{CudaError::notSupported, "library " + std::to_string(library) + ", function " + std::to_string(function) + ": not served"};
 }
@@ -300,6 +311,27 @@ Status RealLibraries::callSparse(Handle& handle, sparse::Function function, cons
 Status RealLibraries::callSolver(Handle& handle, solver::Function function, const solver::Call& call) {
   if (const Status loaded = solver_.load(loadSolver); !loaded) return loaded;
   return handle.solver.run(*solver_, handle.stream, function, call, [&](std::uint64_t bytes) { return areaOf(handle.ofSolver, bytes, "cuSOLVER's work area"); });
+}
+
+// Its matrices' descriptors are cuSPARSE's.
+Status RealLibraries::callSystem(Handle& handle, systems::Function function, const systems::Call& call) {
+  if (const Status loaded = systems_.load(loadSystems); !loaded) return loaded;
+  if (const Status loaded = sparse_.load(loadSparse); !loaded) return loaded;
+  if (memory_ == nullptr) return Error{CudaError::notSupported, "no memory of the executor's for cuSOLVER to work in"};
+  if (handle.system == nullptr) {
+    if (const cusolverStatus_t status = systems_->cusolverSpCreate(&handle.system); status != CUSOLVER_STATUS_SUCCESS) {
+      handle.system = nullptr;
+      return Error{errorOf(status), std::string("cusolverSpCreate: ") + nameOf(status)};
+    }
+  }
+  if (!handle.systemHasStream) {
+    if (const cusolverStatus_t status = systems_->cusolverSpSetStream(handle.system, handle.stream); status != CUSOLVER_STATUS_SUCCESS)
+      return Error{errorOf(status), std::string("cusolverSpSetStream: ") + nameOf(status)};
+    handle.systemHasStream = true;
+  }
+  return runSystem(*systems_, *sparse_, handle.system, function, call,
+                   {[&](std::uint64_t bytes, int which) { return areaOf(handle.ofSystem[which], bytes, "cuSOLVER's memory for sparse matrices"); },
+                    [&](std::uint64_t to, std::uint64_t from, std::uint64_t bytes) { return memory_->copy(to, from, bytes, handle.stream); }});
 }
 
 Result<std::uint64_t> RealLibraries::areaOf(std::vector<Workspace>& areas, std::uint64_t bytes, const char* what) {

@@ -21,6 +21,7 @@
 #include "schemas/rand/generation.h"
 #include "schemas/sparse/call.h"
 #include "schemas/solver/functions.h"
+#include "schemas/systems/call.h"
 
 struct CUstream_st;
 
@@ -41,6 +42,8 @@ class WorkMemory {
   virtual ~WorkMemory() = default;
   virtual Result<std::uint64_t> take(std::uint64_t bytes) = 0;
   virtual void give(std::uint64_t address, std::uint64_t bytes) = 0;
+  // Bytes from one address to another, of the device's or of the executor's own, behind what the stream has: it has happened when it returns.
+  virtual Status copy(std::uint64_t to, std::uint64_t from, std::uint64_t bytes, CUstream_st* stream);
 };
 
 // What each handle of cuDNN has of it from its first plan on: programs ask our client how much a plan needs, and are told none. Always there,
@@ -63,6 +66,7 @@ struct FftApi;
 struct SparseApi;
 struct RandApi;
 struct SolverApi;
+struct SystemApi;
 struct Handle;  // of cuBLAS, and what is set in it; of cuDNN, cuSPARSE and cuSOLVER; plans of cuFFT; generators of cuRAND
 
 // What a call is but for where its memory lies: its bytes, of which words that are addresses in `windows` count only as far as they are aligned. What a library does for the
@@ -139,6 +143,7 @@ class RealLibraries {
   // The largest of these areas, or a larger one from now on. `what`: for messages.
   Result<std::uint64_t> areaOf(std::vector<Workspace>& areas, std::uint64_t bytes, const char* what);
   Status callSolver(Handle& handle, solver::Function function, const solver::Call& call);
+  Status callSystem(Handle& handle, systems::Function function, const systems::Call& call);
   // Makes cuBLAS's own handle, in its stream.
   Status readyBlas(Handle& handle);
   // Makes cuDNN's own handle, in its stream.
@@ -157,6 +162,7 @@ class RealLibraries {
   Opened<RandApi> rand_;
   Opened<SparseApi> sparse_;
   Opened<SolverApi> solver_;
+  Opened<SystemApi> systems_;
   std::mutex mutex_;  // of what follows
   std::vector<std::unique_ptr<Handle>> all_;
   std::vector<Handle*> free_;
