@@ -121,9 +121,9 @@ class SystemRun {
 
   // The pattern is copied here, looked through, and copied to memory that no program has; there it begins with 0.
   bool read(const Matrix& matrix) {
-    std::vector<std::int32_t> offsets(static_cast<std::size_t>(matrix.rows) + 1), indices(static_cast<std::size_t>(matrix.elements));
-    const std::uint64_t offsetBytes = offsets.size() * 4, indexBytes = indices.size() * 4;
+    const std::uint64_t offsetBytes = (static_cast<std::uint64_t>(matrix.rows) + 1) * 4, indexBytes = static_cast<std::uint64_t>(matrix.elements) * 4;
     if (offsetBytes + indexBytes > kMostPatternBytes) return refuse("a pattern of more than 4 GiB").ok();
+    std::vector<std::int32_t> offsets(offsetBytes / 4), indices(indexBytes / 4);
     if (!copied(reinterpret_cast<std::uint64_t>(offsets.data()), matrix.offsets, offsetBytes) ||
         !copied(reinterpret_cast<std::uint64_t>(indices.data()), matrix.indices, indexBytes))
       return false;
