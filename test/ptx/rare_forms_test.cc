@@ -221,4 +221,9 @@ TEST_CASE("numbers may end with their decimal point") {
   CHECK(run("mov.f32 %f, 0.;\nadd.f32 %f, %f, 3.;\nmov.b32 %x, %f;") == 0x40400000);
 }
 
+TEST_CASE("modules of 100 MiB of text are taken, as templates of many kinds make them") {
+  const std::string large = text("mov.u32 %x, 1;") + std::string(std::size_t{100} << 20, '\n');
+  CHECK(cpu::Program::translate(large).ok());
+}
+
 }  // namespace rouse::test
