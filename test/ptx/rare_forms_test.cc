@@ -203,4 +203,27 @@ TEST_CASE("vprintf may be declared without its result") {
   CHECK(word == 7);
 }
 
+// As LLVM makes code with short pointers: an address of local memory is cut to 32 bits, goes through a loop as such, and is extended with zeros where it is to be generic.
+TEST_CASE("local memory is reached by addresses of 32 bits") {
+  const std::string locals = ".local .align 4 .b8 pad[12];\n.local .align 16 .b8 own[64];\n";
+  CHECK(run(locals + "mov.u64 %l0, own;\ncvt.u32.u64 %r0, %l0;\nst.local.u32 [%r0+8], 41;\nld.local.u32 %x, [own+8];") == 41);
+  CHECK(run(locals + "mov.u32 %r0, own;\nst.local.u32 [%r0], 42;\nmov.u32 %r1, pad;\nst.local.u32 [%r1+8], 1;\nld.local.u32 %x, [own];") == 42);
+  CHECK(run(locals + "mov.u32 %r0, own;\nst.local.u32 [own+4], 43;\ncvt.u64.u32 %l0, %r0;\ncvta.local.u64 %l1, %l0;\nld.u32 %x, [%l1+4];") == 43);
+  CHECK(run(locals + "mov.u64 %l0, own;\nmov.u32 %r0, own;\nst.local.u32 [own+4], 44;\ncvta.local.u64 %l1, %l0;\nld.u32 %x, [%l1+4];") == 44);
+  CHECK(run(locals + "mov.u32 %r0, own;\nmov.u32 %r1, 0;\nfill: st.local.u32 [%r0], %r1;\nadd.u32 %r0, %r0, 4;\nadd.u32 %r1, %r1, 1;\nsetp.lt.u32 %p, %r1, 16;\n@%p bra fill;\nld.local.u32 %x, [%r0+-4];") == 15);
+  // Across a barrier.
+  CHECK(run(locals + "mov.u32 %r0, own;\nst.local.u32 [%r0+4], 45;\nbar.sync 0;\nld.local.u32 %x, [%r0+4];") == 45);
+}
+
+TEST_CASE("numbers may end with their decimal point") {
+  CHECK(run("mov.f32 %f, 1.;\nmov.b32 %x, %f;") == 0x3f800000);
+  CHECK(run("mov.f32 %f, -2.e1;\nmov.b32 %x, %f;") == 0xc1a00000);
+  CHECK(run("mov.f32 %f, 0.;\nadd.f32 %f, %f, 3.;\nmov.b32 %x, %f;") == 0x40400000);
+}
+
+TEST_CASE("modules of 100 MiB of text are taken, as templates of many kinds make them") {
+  const std::string large = text("mov.u32 %x, 1;") + std::string(std::size_t{100} << 20, '\n');
+  CHECK(cpu::Program::translate(large).ok());
+}
+
 }  // namespace rouse::test

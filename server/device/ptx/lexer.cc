@@ -106,6 +106,13 @@ Token Lexer::next() {
   return finish(Token::Kind::punct, token.begin, at_);
 }
 
+// Whether what stands behind a decimal point belongs to the number: its digits, an exponent, or nothing (`0.`, as inline assembly has it).
+bool Lexer::endsWhole(std::size_t at) const {
+  const auto next = [&](std::size_t distance) { return at + distance < text_.size() ? text_[at + distance] : '\0'; };
+  if (isDigit(next(0)) || !continuesWord(next(0))) return true;
+  return (next(0) == 'e' || next(0) == 'E') && (isDigit(next(1)) || next(1) == '+' || next(1) == '-');
+}
+
 // Integers: decimal, 0x, 0b, octal, each with an optional U. Floating point: 0f and 0d with all their hexadecimal
 // digits, or decimal (PTX ISA, "Constants").
 Token Lexer::number(Token token) {
@@ -134,7 +141,7 @@ Token Lexer::number(Token token) {
       const char c = text_[at_];
       if (base == 16 ? hexDigit(c) >= 0 : isDigit(c)) {
         ++at_;
-      } else if (base == 10 && c == '.' && !decimalPoint && at_ + 1 < text_.size() && isDigit(text_[at_ + 1])) {
+      } else if (base == 10 && c == '.' && !decimalPoint && endsWhole(at_ + 1)) {
         decimalPoint = true;
         ++at_;
       } else if (base == 10 && (c == 'e' || c == 'E')) {

@@ -46,6 +46,7 @@ class Lexer {
  private:
   void skipBlanks();
   Token number(Token token);
+  bool endsWhole(std::size_t at) const;
 
   std::string_view text_;
   std::size_t at_ = 0;

@@ -6,7 +6,7 @@
 namespace rouse::ptx {
 namespace {
 
-constexpr std::size_t kLargestText = std::size_t{64} << 20;
+constexpr std::size_t kLargestText = std::size_t{256} << 20;
 constexpr std::uint32_t kNewestVersion = 99;
 
 }  // namespace

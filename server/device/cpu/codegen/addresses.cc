@@ -1,6 +1,7 @@
 // State spaces and addresses (abi.h says what an address of each space is on the CPU).
 #include <llvm/IR/MDBuilder.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "server/device/cpu/codegen/emitter.h"
@@ -24,7 +25,46 @@ llvm::Value* bounded(llvm::LoadInst* load, std::uint32_t bound) {
   return load;
 }
 
+// Whether the function has addresses of its local memory in 32 bits, as code has that LLVM makes with short pointers (Triton's and XLA's): it loads and stores by such registers, and extends them with zeros to make them generic.
+bool hasShortLocals(const ptx::Function& function) {
+  const auto isShort = [&](const Operand& operand) { return operand.kind == Operand::Kind::reg && ptx::bitsOf(function.registers[operand.index]) == 32; };
+  return std::ranges::any_of(function.instructions, [&](const ptx::Instruction& i) {
+    if (i.opcode == ptx::Opcode::mov && i.operands[1].kind == Operand::Kind::symbol && i.operands[1].symbol == ptx::SymbolKind::local) return isShort(i.operands[0]);
+    return ptx::spaceOf(i) == Space::local && std::ranges::any_of(i.operands, [&](const Operand& operand) { return operand.isMemory && isShort(operand); });
+  });
+}
+
 }  // namespace
+
+// Where addresses are short all locals are of one piece, whose own address tells the upper half. (Such addresses of a caller's locals, in a function that has none, are not covered: accesses fault.)
+void Emitter::prepareLocals() {
+  if (source_.locals.empty() || !hasShortLocals(source_)) {
+    for (const ptx::Variable& local : source_.locals) locals_.push_back(slot(llvm::ArrayType::get(b.getInt8Ty(), local.bytes), local.alignment, "local"));
+    return;
+  }
+  std::uint64_t bytes = 0;
+  std::uint32_t alignment = 1;
+  std::vector<std::uint64_t> offsets;
+  for (const ptx::Variable& local : source_.locals) {
+    const std::uint32_t own = std::max(local.alignment, 1u);
+    alignment = std::max(alignment, own);
+    offsets.push_back(llvm::alignTo(bytes, own));
+    bytes = offsets.back() + local.bytes;
+  }
+  shortLocals_ = slot(llvm::ArrayType::get(b.getInt8Ty(), bytes), alignment, "locals");
+  for (const std::uint64_t offset : offsets) locals_.push_back(prologue_.CreateConstInBoundsGEP1_64(b.getInt8Ty(), shortLocals_, offset));
+}
+
+// An address of the local state space, of 32 or 64 bits, as a host address. What is near a thread's stack is told by its lower half.
+llvm::Value* Emitter::wholeLocal(llvm::Value* number) {
+  llvm::Value* const whole = b.CreateZExt(number, b.getInt64Ty());
+  if (shortLocals_ == nullptr) return whole;
+  llvm::Value* const first = b.CreatePtrToInt(shortLocals_, b.getInt64Ty());
+  llvm::Value* const distance = b.CreateSub(b.CreateTrunc(number, b.getInt32Ty()), b.CreateTrunc(first, b.getInt32Ty()));
+  llvm::Value* const found = b.CreateAdd(first, b.CreateSExt(distance, b.getInt64Ty()));
+  if (number->getType()->isIntegerTy(32)) return found;
+  return b.CreateSelect(b.CreateICmpULE(whole, b.getInt64(~std::uint32_t{0})), found, whole);
+}
 
 llvm::Value* Emitter::blockPointer() {
   if (block_ == nullptr) {
@@ -131,6 +171,7 @@ llvm::Value* Emitter::symbolAddress(const Operand& operand) {
 }
 
 llvm::Value* Emitter::toGeneric(llvm::Value* address, Space space) {
+  if (space == Space::local) return wholeLocal(address);
   if (space != Space::shared) return address;
   return b.CreateAdd(b.CreatePtrToInt(sharedBase(), b.getInt64Ty()), address);
 }
@@ -176,7 +217,7 @@ Emitter::Address Emitter::address(const Operand& operand, Space space) {
     // The sum has the register's width: 32-bit addresses wrap as such.
     number = readRegister(operand.index);
     if (operand.value != 0) number = b.CreateAdd(number, llvm::ConstantInt::get(number->getType(), operand.value));
-    number = b.CreateZExt(number, b.getInt64Ty());
+    number = space == Space::local ? wholeLocal(number) : b.CreateZExt(number, b.getInt64Ty());
   }
   made.number = number;
   made.pointer = space == Space::shared ? b.CreateGEP(b.getInt8Ty(), sharedBase(), number)

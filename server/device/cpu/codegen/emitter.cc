@@ -111,9 +111,7 @@ void Emitter::emit() {
     // Registers that are read before they are written hold zero, so that no value is undefined.
     prologue_.CreateStore(llvm::Constant::getNullValue(stored), registers_.back());
   }
-  for (const ptx::Variable& local : source_.locals) {
-    locals_.push_back(slot(llvm::ArrayType::get(b.getInt8Ty(), local.bytes), local.alignment, "local"));
-  }
+  prepareLocals();
   llvm::BasicBlock* const first = newBlock("first");
   b.SetInsertPoint(first);
   for (std::size_t i = 0; i < source_.labels.size(); ++i) labels_.push_back(newBlock("label"));

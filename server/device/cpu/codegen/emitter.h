@@ -117,6 +117,8 @@ class Emitter {
   llvm::Value* constant(const Operand&, Type);
   llvm::Value* blockPointer();
   llvm::Value* variableAddress(std::uint32_t index);
+  void prepareLocals();
+  llvm::Value* wholeLocal(llvm::Value* number);
   void prepareParameters();
   llvm::Value* checkedRange(std::uint32_t index);
   llvm::Value* checkedNumber(const Address&, Space);
@@ -146,7 +148,8 @@ class Emitter {
   llvm::AllocaInst* checkedFrame_ = nullptr;
   llvm::Value* checkedRanges_ = nullptr;
   std::vector<llvm::AllocaInst*> registers_;
-  std::vector<llvm::AllocaInst*> locals_;
+  std::vector<llvm::Value*> locals_;
+  llvm::Value* shortLocals_ = nullptr;  // where all of them lie, if some of their addresses are numbers of 32 bits
   std::vector<llvm::Value*> parameters_;
   std::vector<llvm::BasicBlock*> labels_;
   std::unordered_map<std::uint64_t, llvm::Value*> fields_;
