@@ -215,6 +215,19 @@ TEST_CASE("local memory is reached by addresses of 32 bits") {
   CHECK(run(locals + "mov.u32 %r0, own;\nst.local.u32 [%r0+4], 45;\nbar.sync 0;\nld.local.u32 %x, [%r0+4];") == 45);
 }
 
+TEST_CASE("constants are reached by addresses of 32 bits") {
+  const auto word = [](const std::string& body) {
+    LoadedModule module(text(body, ".const .align 4 .b32 other[2] = {5, 6};\n.const .align 4 .b32 table[4] = {10, 11, 12, 13};\n"));
+    std::uint32_t stored = 0;
+    module.launch("k", {1, 1, 1}, {1, 1, 1}, arguments(reinterpret_cast<std::uint64_t>(&stored)));
+    return stored;
+  };
+  CHECK(word("mov.u32 %r0, table;\nld.const.u32 %x, [%r0+8];") == 12);
+  CHECK(word("mov.u64 %l0, table;\ncvt.u32.u64 %r0, %l0;\nadd.u32 %r0, %r0, 4;\nld.const.u32 %x, [%r0];") == 11);
+  CHECK(word("mov.u32 %r0, table;\ncvt.u64.u32 %l0, %r0;\ncvta.const.u64 %l1, %l0;\nld.u32 %x, [%l1+12];") == 13);
+  CHECK(word("mov.u32 %r0, other;\nmov.u64 %l0, table;\ncvta.const.u64 %l1, %l0;\nld.u32 %x, [%l1];") == 10);
+}
+
 TEST_CASE("numbers may end with their decimal point") {
   CHECK(run("mov.f32 %f, 1.;\nmov.b32 %x, %f;") == 0x3f800000);
   CHECK(run("mov.f32 %f, -2.e1;\nmov.b32 %x, %f;") == 0xc1a00000);

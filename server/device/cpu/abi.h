@@ -8,7 +8,7 @@
 //
 // State spaces. Global and generic addresses are plain host addresses. A shared-space address is an offset from
 // BlockContext::shared (cvta adds the base, cvta.to subtracts it). Local memory is the thread's stack: local-space addresses
-// are plain host addresses, or the lower 32 bits of them. Constant and global variables are found through BlockContext::variables. Parameters of a kernel are
+// are plain host addresses, or the lower 32 bits of them, as of constants. Constant and global variables are found through BlockContext::variables. Parameters of a kernel are
 // read from the `parameters` pointer.
 //
 // Checked code (`rouse run --check`) asks before each access whether the launch may make it: KernelCode::loop is null then, each thread has a fiber.

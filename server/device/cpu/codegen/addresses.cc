@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 
 #include "server/device/cpu/codegen/emitter.h"
 
@@ -25,12 +26,12 @@ llvm::Value* bounded(llvm::LoadInst* load, std::uint32_t bound) {
   return load;
 }
 
-// Whether the function has addresses of its local memory in 32 bits, as code has that LLVM makes with short pointers (Triton's and XLA's): it loads and stores by such registers, and extends them with zeros to make them generic.
-bool hasShortLocals(const ptx::Function& function) {
+// Whether the function has addresses of the space in 32 bits, as code has that LLVM makes with short pointers (Triton's and XLA's): it loads and stores by such registers, and extends them with zeros to make them generic.
+bool hasShort(const ptx::Function& function, Space space, const std::function<Space(const Operand&)>& spaceOfSymbol) {
   const auto isShort = [&](const Operand& operand) { return operand.kind == Operand::Kind::reg && ptx::bitsOf(function.registers[operand.index]) == 32; };
   return std::ranges::any_of(function.instructions, [&](const ptx::Instruction& i) {
-    if (i.opcode == ptx::Opcode::mov && i.operands[1].kind == Operand::Kind::symbol && i.operands[1].symbol == ptx::SymbolKind::local) return isShort(i.operands[0]);
-    return ptx::spaceOf(i) == Space::local && std::ranges::any_of(i.operands, [&](const Operand& operand) { return operand.isMemory && isShort(operand); });
+    if (i.opcode == ptx::Opcode::mov && i.operands[1].kind == Operand::Kind::symbol && spaceOfSymbol(i.operands[1]) == space) return isShort(i.operands[0]);
+    return ptx::spaceOf(i) == space && std::ranges::any_of(i.operands, [&](const Operand& operand) { return operand.isMemory && isShort(operand); });
   });
 }
 
@@ -38,7 +39,8 @@ bool hasShortLocals(const ptx::Function& function) {
 
 // Where addresses are short all locals are of one piece, whose own address tells the upper half. (Such addresses of a caller's locals, in a function that has none, are not covered: accesses fault.)
 void Emitter::prepareLocals() {
-  if (source_.locals.empty() || !hasShortLocals(source_)) {
+  const auto spaceOf = [this](const Operand& symbol) { return spaceOfSymbol(symbol); };
+  if (source_.locals.empty() || !hasShort(source_, Space::local, spaceOf)) {
     for (const ptx::Variable& local : source_.locals) locals_.push_back(slot(llvm::ArrayType::get(b.getInt8Ty(), local.bytes), local.alignment, "local"));
     return;
   }
@@ -55,11 +57,20 @@ void Emitter::prepareLocals() {
   for (const std::uint64_t offset : offsets) locals_.push_back(prologue_.CreateConstInBoundsGEP1_64(b.getInt8Ty(), shortLocals_, offset));
 }
 
-// An address of the local state space, of 32 or 64 bits, as a host address. What is near a thread's stack is told by its lower half.
-llvm::Value* Emitter::wholeLocal(llvm::Value* number) {
+// A module's constants lie in one piece, too.
+void Emitter::prepareConstants() {
+  const auto& variables = module_.source().variables;
+  const auto first = std::ranges::find(variables, Space::constant, &ptx::Variable::space);
+  if (first == variables.end() || !hasShort(source_, Space::constant, [this](const Operand& symbol) { return spaceOfSymbol(symbol); })) return;
+  shortConstants_ = variableAddress(static_cast<std::uint32_t>(first - variables.begin()));
+}
+
+// An address of the space, of 32 or 64 bits, as a host address. What is near the thread's stack, or the module's constants, is told by its lower half.
+llvm::Value* Emitter::wholeAddress(llvm::Value* number, Space space) {
   llvm::Value* const whole = b.CreateZExt(number, b.getInt64Ty());
-  if (shortLocals_ == nullptr) return whole;
-  llvm::Value* const first = b.CreatePtrToInt(shortLocals_, b.getInt64Ty());
+  llvm::Value* const anchor = space == Space::local ? shortLocals_ : space == Space::constant ? shortConstants_ : nullptr;
+  if (anchor == nullptr) return whole;
+  llvm::Value* const first = b.CreatePtrToInt(anchor, b.getInt64Ty());
   llvm::Value* const distance = b.CreateSub(b.CreateTrunc(number, b.getInt32Ty()), b.CreateTrunc(first, b.getInt32Ty()));
   llvm::Value* const found = b.CreateAdd(first, b.CreateSExt(distance, b.getInt64Ty()));
   if (number->getType()->isIntegerTy(32)) return found;
@@ -171,8 +182,7 @@ llvm::Value* Emitter::symbolAddress(const Operand& operand) {
 }
 
 llvm::Value* Emitter::toGeneric(llvm::Value* address, Space space) {
-  if (space == Space::local) return wholeLocal(address);
-  if (space != Space::shared) return address;
+  if (space != Space::shared) return wholeAddress(address, space);
   return b.CreateAdd(b.CreatePtrToInt(sharedBase(), b.getInt64Ty()), address);
 }
 
@@ -217,7 +227,7 @@ Emitter::Address Emitter::address(const Operand& operand, Space space) {
     // The sum has the register's width: 32-bit addresses wrap as such.
     number = readRegister(operand.index);
     if (operand.value != 0) number = b.CreateAdd(number, llvm::ConstantInt::get(number->getType(), operand.value));
-    number = space == Space::local ? wholeLocal(number) : b.CreateZExt(number, b.getInt64Ty());
+    number = wholeAddress(number, space);
   }
   made.number = number;
   made.pointer = space == Space::shared ? b.CreateGEP(b.getInt8Ty(), sharedBase(), number)

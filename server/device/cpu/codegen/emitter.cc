@@ -112,6 +112,7 @@ void Emitter::emit() {
     prologue_.CreateStore(llvm::Constant::getNullValue(stored), registers_.back());
   }
   prepareLocals();
+  prepareConstants();
   llvm::BasicBlock* const first = newBlock("first");
   b.SetInsertPoint(first);
   for (std::size_t i = 0; i < source_.labels.size(); ++i) labels_.push_back(newBlock("label"));

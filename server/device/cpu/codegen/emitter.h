@@ -118,7 +118,8 @@ class Emitter {
   llvm::Value* blockPointer();
   llvm::Value* variableAddress(std::uint32_t index);
   void prepareLocals();
-  llvm::Value* wholeLocal(llvm::Value* number);
+  void prepareConstants();
+  llvm::Value* wholeAddress(llvm::Value* number, Space);
   void prepareParameters();
   llvm::Value* checkedRange(std::uint32_t index);
   llvm::Value* checkedNumber(const Address&, Space);
@@ -150,6 +151,7 @@ class Emitter {
   std::vector<llvm::AllocaInst*> registers_;
   std::vector<llvm::Value*> locals_;
   llvm::Value* shortLocals_ = nullptr;  // where all of them lie, if some of their addresses are numbers of 32 bits
+  llvm::Value* shortConstants_ = nullptr;  // the same of the module's constants: the first one
   std::vector<llvm::Value*> parameters_;
   std::vector<llvm::BasicBlock*> labels_;
   std::unordered_map<std::uint64_t, llvm::Value*> fields_;
