@@ -618,3 +618,33 @@ KERNEL rows_within_rows(unsigned n, const unsigned* in, unsigned* out) {
   __syncthreads();
   out[global()] = total;
 }
+
+// As many rounds as all lanes of the warp have added up, each of them for itself.
+KERNEL summed_rounds(unsigned n, const unsigned* in, unsigned* out) {
+  unsigned value = in[global()], rounds = value % 4;
+  for (unsigned half = 16; half > 0; half /= 2) rounds += __shfl_xor_sync(kAll, rounds, half);
+  for (unsigned round = 0; round < rounds; ++round) value = value * 3 + __shfl_sync(kAll, value, static_cast<int>(round));
+  out[global()] = value + rounds;
+}
+
+// The same by way of doubles, and not within a warp that has but few.
+KERNEL summed_doubles(unsigned n, const unsigned* in, unsigned* out) {
+  unsigned value = in[global()];
+  int rounds = static_cast<int>(value % 4), most = static_cast<int>(value % 7);
+  for (unsigned half = 16; half > 0; half /= 2) {
+    rounds += __shfl_xor_sync(kAll, static_cast<double>(rounds), half);
+    most = max(most, __shfl_xor_sync(kAll, most, half));
+  }
+  if (rounds + most > 40) {
+    for (int round = most; round < rounds; ++round) value = value * 5 + __shfl_xor_sync(kAll, value, round % 32);
+  }
+  out[global()] = value + rounds;
+}
+
+// Of half a warp's sum lanes of the other half know nothing.
+KERNEL summed_halves(unsigned n, const unsigned* in, unsigned* out) {
+  unsigned value = in[global()], rounds = value % 4;
+  for (unsigned half = 8; half > 0; half /= 2) rounds += __shfl_xor_sync(kAll, rounds, half);
+  for (unsigned round = 0; round < rounds; ++round) value = value * 3 + round;
+  out[global()] = value + __shfl_sync(kAll, rounds, 16);
+}

@@ -6,7 +6,7 @@
 namespace rouse::cpu::codegen {
 
 LaneEmitter::LaneEmitter(llvm::Function& from, llvm::Function& to, Beside beside, Present present, bool hasMasks, bool mayWrap)
-    : from_(from), to_(to), beside_(beside), present_(present), hasMasks_(hasMasks), lanes_(lanesOf(beside)), layout_(from.getParent()->getDataLayout()), shapes_(from, beside, mayWrap), b(from.getContext()) {}
+    : from_(from), to_(to), beside_(beside), present_(present), hasMasks_(hasMasks), lanes_(lanesOf(beside)), layout_(from.getParent()->getDataLayout()), shapes_(from, beside, mayWrap, kWarp, present), b(from.getContext()) {}
 
 void LaneEmitter::emit() {
   entry_ = newBlock("lanes");

@@ -51,8 +51,9 @@ std::uint64_t laneBytes(const llvm::AllocaInst& variable) {
   return llvm::alignTo(variable.getAllocationSize(variable.getModule()->getDataLayout())->getFixedValue(), variable.getAlign());
 }
 
-LaneShapes::LaneShapes(llvm::Function& function, Beside beside, bool mayWrap, unsigned together)
-    : function_(function), beside_(beside), mayWrap_(mayWrap), together_(together), layout_(function.getParent()->getDataLayout()), dominators_(function), loops_(dominators_) {
+LaneShapes::LaneShapes(llvm::Function& function, Beside beside, bool mayWrap, unsigned together, Present present)
+    : function_(function), beside_(beside), mayWrap_(mayWrap), together_(together), present_(present), layout_(function.getParent()->getDataLayout()), dominators_(function), loops_(dominators_),
+      butterflies_(function) {
   findLeaders();
   const llvm::ReversePostOrderTraversal<llvm::Function*> order(&function_);
   // Shapes only ever become worse, so this ends.
@@ -63,7 +64,9 @@ LaneShapes::LaneShapes(llvm::Function& function, Beside beside, bool mayWrap, un
       for (const llvm::Instruction& instruction : *block) {
         if (instruction.getType()->isVoidTy()) continue;
         const Shape before = of(&instruction);
-        Shape now = join(before, compute(instruction));
+        Shape now = compute(instruction);
+        if (!now.isScalar() && isSumOfAll(instruction)) now = kUniform;
+        now = join(before, now);
         now.conditional &= mayWrap_;
         if (now == before) continue;
         shapes_[&instruction] = now;
@@ -120,6 +123,7 @@ void LaneShapes::forget() {
   alike_.clear();
   whole_.clear();
   stayTogether_.clear();
+  butterflies_.forget();
 }
 
 bool LaneShapes::decidedAlike(const llvm::BasicBlock* join) const {
@@ -473,6 +477,15 @@ Shape LaneShapes::ofCast(const llvm::CastInst& cast) const {
     default:
       return byOperands(cast);
   }
+}
+
+// Whether all lanes have the same by exchanges of theirs, where they all are. (Of what is called each has made its own.)
+bool LaneShapes::isSumOfAll(const llvm::Instruction& instruction) {
+  if (!butterflies_ || beside_ != Beside::rows || present_ == Present::some) return false;
+  if (llvm::isa<llvm::CallInst>(instruction) && !llvm::isa<llvm::MinMaxIntrinsic>(instruction)) return false;
+  const auto isUniform = [&](const llvm::Value* value) { return of(value).isUniform(); };
+  const auto isHere = [&](const llvm::BasicBlock* block) { return isConverged(block); };
+  return butterflies_.alike(instruction, together_ - 1, isUniform, isHere) == together_ - 1;
 }
 
 Shape LaneShapes::compute(const llvm::Instruction& instruction) const {

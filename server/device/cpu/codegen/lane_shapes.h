@@ -7,6 +7,7 @@
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/IntrinsicInst.h>
 
+#include "server/device/cpu/codegen/butterflies.h"
 #include "server/device/cpu/codegen/module_emitter.h"
 
 namespace rouse::cpu::codegen {
@@ -51,7 +52,8 @@ class LaneShapes {
  public:
   // `mayWrap`: whether lanes' numbers may wrap where they are extended to 64 bits (Shape::conditional).
   // `together`: of how many neighbours, a power of two, whose first is a multiple of it, all is said: those of a smaller part of a warp have more in common.
-  LaneShapes(llvm::Function&, Beside, bool mayWrap = true, unsigned together = kWarp);
+  // `present`: with some there alone a sum that lanes make among themselves need not be the same for all.
+  LaneShapes(llvm::Function&, Beside, bool mayWrap = true, unsigned together = kWarp, Present present = Present::all);
 
   Shape of(const llvm::Value*) const;
   const llvm::LoopInfo& loops() const { return loops_; }
@@ -95,6 +97,7 @@ class LaneShapes {
   bool decidedAlike(const llvm::BasicBlock* join) const;
   bool computeAlike(const llvm::BasicBlock* join) const;
   Shape compute(const llvm::Instruction&) const;
+  bool isSumOfAll(const llvm::Instruction&);
   Shape ofPhi(const llvm::PHINode&) const;
   Shape ofLoad(const llvm::LoadInst&) const;
   Shape ofBinary(const llvm::BinaryOperator&) const;
@@ -111,6 +114,7 @@ class LaneShapes {
   const Beside beside_;
   const bool mayWrap_;
   const unsigned together_;
+  const Present present_;
   const llvm::DataLayout& layout_;
   llvm::DominatorTree dominators_;
   llvm::LoopInfo loops_;
@@ -120,6 +124,7 @@ class LaneShapes {
   mutable llvm::DenseMap<const llvm::BasicBlock*, bool> steady_, alike_;
   mutable llvm::DenseMap<std::pair<const llvm::BasicBlock*, const llvm::Loop*>, bool> whole_;
   mutable llvm::DenseMap<const llvm::Loop*, bool> stayTogether_;
+  Butterflies butterflies_;
 };
 
 }  // namespace rouse::cpu::codegen

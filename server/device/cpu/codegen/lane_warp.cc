@@ -75,7 +75,7 @@ bool LaneEmitter::meetHere(const llvm::CallInst& call) const {
 
 const LaneShapes& LaneEmitter::ofParts(unsigned lanes) const {
   std::unique_ptr<LaneShapes>& shapes = parts_[lanes];
-  if (shapes == nullptr) shapes = std::make_unique<LaneShapes>(from_, beside_, true, lanes);
+  if (shapes == nullptr) shapes = std::make_unique<LaneShapes>(from_, beside_, true, lanes, present_);
   return *shapes;
 }
 
