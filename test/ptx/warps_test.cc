@@ -9,7 +9,7 @@ constexpr memory::Dim3 kNoWholeRows[] = {{48, 1, 1}, {8, 8, 1}, {16, 16, 1}, {1,
 }  // namespace
 
 TEST_CASE("lanes of a warp exchange in vectors what they exchange as fibers") {
-  mustBeTheSame("warps", {"shuffles", "votes", "reduces", "block_sum", "warp_branches", "scans", "synchronized", "matrices", "loaded_ahead", "parts", "last_stage", "groups", "voted", "aggregated", "paired", "skewed", "before", "outside", "rounds", "summed_rounds", "summed_doubles", "summed_halves"}, false);
+  mustBeTheSame("warps", {"shuffles", "votes", "reduces", "block_sum", "warp_branches", "scans", "synchronized", "matrices", "loaded_ahead", "parts", "last_stage", "groups", "voted", "aggregated", "paired", "skewed", "before", "outside", "rounds", "summed_rounds", "summed_doubles", "summed_halves", "summed_fused"}, false);
   mustBeTheSame("warps", {"ranges", "own_arrays", "by_warps", "strided", "strided_sum", "tiles", "halves_strided", "even", "even_rows", "even_plain"}, false);
 }
 
@@ -38,7 +38,7 @@ TEST_CASE("whole warps are vectors") {
   }
   const LoopKernels kernels("warps", "O3");
   for (const char* name : {"shuffles", "votes", "reduces", "block_sum", "warp_branches", "scans", "synchronized", "matrices", "loaded_ahead", "parts", "last_stage", "groups", "voted", "aggregated", "lost", "ranges",
-                           "own_arrays", "tasks", "plain_tree", "by_warps", "strided", "tiles", "halves_strided", "summed_rounds", "summed_doubles", "summed_halves"}) {
+                           "own_arrays", "tasks", "plain_tree", "by_warps", "strided", "tiles", "halves_strided", "summed_rounds", "summed_doubles", "summed_halves", "summed_fused"}) {
     INFO(name);
     const cpu::KernelCode code = kernels.code(name);
     CHECK(code.loop != nullptr);

@@ -641,6 +641,14 @@ KERNEL summed_doubles(unsigned n, const unsigned* in, unsigned* out) {
   out[global()] = value + rounds;
 }
 
+// What is added to a product of two is each lane's own.
+KERNEL summed_fused(unsigned n, const unsigned* in, unsigned* out) {
+  const double own = static_cast<double>(in[global()] % 4);
+  int sum = static_cast<int>(fma(own, __shfl_xor_sync(kAll, own, 1), static_cast<double>(linear() % 32)));
+  for (unsigned half = 16; half > 1; half /= 2) sum += __shfl_xor_sync(kAll, sum, half);
+  out[global()] = sum;
+}
+
 // Of half a warp's sum lanes of the other half know nothing.
 KERNEL summed_halves(unsigned n, const unsigned* in, unsigned* out) {
   unsigned value = in[global()], rounds = value % 4;

@@ -72,10 +72,13 @@ std::optional<unsigned> exchanged(const llvm::Value* own, const llvm::Value* val
   return std::nullopt;
 }
 
-// Whether it is the same to the bit the other way round. Of sums of floats not where both are NaN: one of them comes out.
-bool isSymmetric(const llvm::Instruction& instruction, const llvm::Value& own) {
-  if (!instruction.isCommutative()) return false;
-  return !own.getType()->isFloatingPointTy() || llvm::isKnownNeverNaN(&own, 0, llvm::SimplifyQuery(instruction.getModule()->getDataLayout()));
+// Whether it is of two operands, and the same to the bit the other way round. Of sums of floats not where both are NaN: one of them comes out.
+bool isSymmetric(const llvm::Instruction& instruction) {
+  const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+  if (!instruction.isCommutative() || (call == nullptr ? instruction.getNumOperands() : call->arg_size()) != 2) return false;
+  const llvm::SimplifyQuery query(instruction.getModule()->getDataLayout());
+  const auto isNumber = [&](const llvm::Value* value) { return !value->getType()->isFloatingPointTy() || llvm::isKnownNeverNaN(value, 0, query); };
+  return isNumber(instruction.getOperand(0)) || isNumber(instruction.getOperand(1));
 }
 
 // What a lane makes of its operands alone.
@@ -109,7 +112,7 @@ unsigned Butterflies::alike(const llvm::Instruction& instruction, unsigned all, 
       if (!llvm::isa<llvm::Function>(operand)) bits &= of(operand);
     }
     for (const unsigned own : {0u, 1u}) {
-      if (instruction.getNumOperands() < 2 || !isSymmetric(instruction, *instruction.getOperand(own))) continue;
+      if (!isSymmetric(instruction)) break;
       const auto step = exchanged(instruction.getOperand(own), instruction.getOperand(1 - own));
       if (step && llvm::isPowerOf2_32(*step)) bits |= *step & all;
     }

@@ -9,13 +9,13 @@
 namespace rouse::cpu::codegen {
 namespace {
 
-constexpr unsigned kDeepest = 8;
+constexpr unsigned kDeepestNumber = 8;
 constexpr std::uint32_t kInWarp = 32;
 constexpr std::uint32_t kMostInRow = 1024;  // of a block (CUDA C++ Programming Guide, "Compute Capabilities")
 
 // What a number that is made of the thread's own in x alone is for thread `x`; nothing where it is made of something else.
 std::optional<std::uint64_t> numberOf(const llvm::Value* value, std::uint32_t x, const llvm::Function& function, unsigned depth = 0) {
-  if (!value->getType()->isIntegerTy() || value->getType()->getIntegerBitWidth() > 64 || depth == kDeepest) return std::nullopt;
+  if (!value->getType()->isIntegerTy() || value->getType()->getIntegerBitWidth() > 64 || depth == kDeepestNumber) return std::nullopt;
   const unsigned bits = value->getType()->getIntegerBitWidth();
   const std::uint64_t all = bits == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
   if (const auto* number = llvm::dyn_cast<llvm::ConstantInt>(value)) return number->getZExtValue();
