@@ -75,6 +75,26 @@ TEST_CASE("a batch whose addresses need more memory than a job may have is refus
   CHECK(job.error().message == "cublasSgemmBatched on the CPU device: a batch of 2147483647; at most 107374182");
 }
 
+// As in BLAS. CuPy's Lanczos method adds nothing times a row that nobody has written yet.
+TEST_CASE("nothing times a vector is nothing, whatever is in it", "[libraries]") {
+  for (const auto function : {blas::Function::cublasSaxpy_v2, blas::Function::cublasCaxpy_v2}) {
+    Memory memory;
+    std::vector<float> x(32, std::numeric_limits<float>::quiet_NaN()), y = randoms(32, 5);
+    const std::vector<float> before = y;
+    blas::Call call;
+    call.n = 16;
+    call.x = {.address = memory.add(x), .spacing = 1};
+    call.y = {.address = memory.add(y), .spacing = 1};
+    for (const float alpha : {0.0f, -0.0f, 1.0f}) {
+      call.alpha = scalar(alpha);
+      auto job = prepare(function, call, memory);
+      REQUIRE(job.ok());
+      runAll(**job);
+      CHECK((y == before) == (alpha == 0));
+    }
+  }
+}
+
 TEST_CASE("pieces in any order give the same bytes", "[libraries]") {
   const std::int64_t m = 1100, n = 700, k = 40;
   Memory memory;

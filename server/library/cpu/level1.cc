@@ -99,6 +99,8 @@ void run(const Batch& batch) {
   switch (batch.info->verb) {
     case Verb::axpy: {
       const C alpha = as<C>(batch.alpha);
+      // Nothing times what is no number is nothing (BLAS, xAXPY): programs leave x as it was allocated.
+      if (alpha == C{0}) return;
       for (std::int64_t i = 0; i < n; ++i) put(y[i], alpha * get(x[i]) + get(y[i]));
       return;
     }

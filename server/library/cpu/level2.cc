@@ -56,7 +56,7 @@ void multiplySmall(const Batch& batch, const Places& p, std::int64_t first, std:
     float total = 0;
     for (std::int64_t j = 0; j < inner; ++j)
       total += get(straight ? *element<In>(p.a, i, j, call.a.spacing) : *element<In>(p.a, j, i, call.a.spacing)) * get(x[j]);
-    put(y[i], alpha * total + (beta == 0 ? 0.0f : beta * get(y[i])));
+    put(y[i], (alpha == 0 ? 0.0f : alpha * total) + (beta == 0 ? 0.0f : beta * get(y[i])));
   }
 }
 
