@@ -8,6 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <cstdlib>
@@ -151,6 +152,10 @@ FakeServer::FakeServer(const ServerSetting& setting) : setting_(setting) {
 FakeServer::~FakeServer() {
   ::shutdown(listener_, SHUT_RDWR);
   listening_.join();
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
   hangUp();
   for (std::thread& thread : serving_) thread.join();
   for (const int connection : connections_) ::close(connection);
@@ -190,8 +195,20 @@ void FakeServer::listen() {
     if (connection < 0) return;
     const std::lock_guard lock(mutex_);
     connections_.push_back(connection);
-    serving_.emplace_back([this, connection] { serve(connection); });
+    serving_.emplace_back([this, connection] {
+      serve(connection);
+      letGo();
+    });
   }
+}
+
+// A pool that is never destroyed joins nobody.
+void FakeServer::letGo() {
+  const std::lock_guard lock(mutex_);
+  const auto self = std::find_if(serving_.begin(), serving_.end(), [](const std::thread& each) { return each.get_id() == std::this_thread::get_id(); });
+  if (ending_ || self == serving_.end()) return;
+  self->detach();
+  serving_.erase(self);
 }
 
 void FakeServer::serve(int connection) {

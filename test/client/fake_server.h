@@ -55,6 +55,7 @@ class FakeServer {
  private:
   void listen();
   void serve(int connection);
+  void letGo();
   void attachClient(int connection, std::uint64_t id);
   void describeTo(int connection, std::uint64_t id);
 
@@ -63,6 +64,7 @@ class FakeServer {
   int listener_ = -1;
   std::thread listening_;
   std::vector<std::thread> serving_;
+  bool ending_ = false;  // the threads are joined
   std::vector<std::unique_ptr<ExecutorDouble>> executors_;
   mutable std::mutex mutex_;
   std::vector<int> connections_;
