@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 
+#include "schemas/base/named_range.h"
 #include "schemas/blas/call.h"
 #include "schemas/blas/functions.h"
 
@@ -36,11 +37,7 @@ struct Check {
 // Everything but addresses: enumerations, dimensions, leading dimensions, types. runs: operands() can be asked.
 Check check(Function function, const Call& call);
 
-struct Range {
-  const char* operand = "";  // literal
-  std::uint64_t address = 0, bytes = 0;
-  bool written = false;
-};
+using Range = NamedRange;
 
 struct Operands {
   std::array<Range, 16> ranges;

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "schemas/base/named_range.h"
 #include "schemas/dnn/graph.h"
 
 namespace rouse::dnn {
@@ -46,11 +47,7 @@ std::vector<std::byte> putTogether(const Parts& parts);
 // tensor is written before it is read and by one node only. runs: ranges() can be asked.
 Check check(const Parts& parts);
 
-struct Range {
-  const char* operand = "";  // literal
-  std::uint64_t address = 0, bytes = 0;
-  bool written = false;
-};
+using Range = NamedRange;
 
 // Every piece of memory that the nodes name, and the workspace; a tensor's reaches from its first element's first byte to its last
 // element's last. `check()` has said runs. False: one ends behind the end of memory, or begins at no multiple of its element's size.

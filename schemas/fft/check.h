@@ -2,9 +2,9 @@
 // of what has come. Pure; any thread.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
+#include "schemas/base/named_range.h"
 #include "schemas/fft/transform.h"
 
 namespace rouse::fft {
@@ -28,15 +28,8 @@ struct Check {
 // Everything but addresses: enumerations, sizes, strides, and that no side is longer than kMostBytes. runs: the functions below can be asked.
 Check check(const Transform& transform);
 
-struct Range {
-  const char* operand = "";  // literal
-  std::uint64_t address = 0, bytes = 0;
-  bool written = false;
-};
-struct Ranges {
-  std::array<Range, 3> ranges;
-  std::uint32_t count = 0;
-};
+using Range = NamedRange;
+using Ranges = NamedRanges<3>;
 // From each side's first byte to its last, and the work area. A complex input of a real output is named as written: NVIDIA's library works in it.
 // False: one begins at no multiple of its elements' parts, or ends behind the last address.
 bool ranges(const Transform& transform, Ranges& found);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "schemas/base/named_range.h"
 #include "schemas/solver/shapes.h"
 
 namespace rouse::solver {
@@ -31,17 +32,8 @@ Check check(Function function, const Call& call);
 // The same without leading dimensions, which not every function that tells a size is given.
 Check checkSizes(Function function, const Call& call);
 
-struct Range {
-  const char* operand = "";  // literal
-  std::uint64_t address = 0, bytes = 0;
-  bool written = false;
-  bool onHost = false;
-};
-struct Ranges {
-  std::array<Range, kMostOperands + 2> ranges;
-  std::uint32_t count = 0;
-  bool indirect = false;  // one of them holds addresses, which who runs the call reads and checks
-};
+using Range = NamedRange;
+using Ranges = NamedRanges<kMostOperands + 2>;
 // From each operand's first byte to its last, the work area, and where the host is told. Of an empty operand nothing. False: one begins at no multiple of its
 // elements' parts, is not there, or ends behind the last address.
 bool ranges(Function function, const Call& call, Ranges& found);

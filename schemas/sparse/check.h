@@ -2,9 +2,9 @@
 // what has come. Indices in the device's memory are not looked at here: who reads them checks each. Pure; any thread.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
+#include "schemas/base/named_range.h"
 #include "schemas/sparse/call.h"
 
 namespace rouse::sparse {
@@ -31,18 +31,9 @@ struct Check {
 // Everything but addresses, and that no operand is longer than kMostBytes. runs: the functions below can be asked.
 Check check(Function function, const Call& call);
 
-struct Range {
-  const char* operand = "";  // literal
-  std::uint64_t address = 0, bytes = 0;
-  bool written = false;
-  bool onHost = false;
-};
-struct Ranges {
-  std::array<Range, 20> ranges;
-  std::uint32_t count = 0;
-  // How long a sum's result is is told by its offsets when it runs: where it is written is not among these.
-  bool indirect = false;
-};
+using Range = NamedRange;
+// indirect: how long a sum's result is is told by its offsets when it runs; where it is written is not among these.
+using Ranges = NamedRanges<20>;
 // From each operand's first byte to its last. False: one begins at no multiple of its elements' parts, is null, or ends behind the last address.
 bool ranges(Function function, const Call& call, Ranges& found);
 

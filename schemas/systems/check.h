@@ -2,9 +2,9 @@
 // what has come. Indices and factors in the device's memory are not looked at here: who reads them checks each. Pure; any thread.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
+#include "schemas/base/named_range.h"
 #include "schemas/systems/call.h"
 
 namespace rouse::systems {
@@ -22,17 +22,8 @@ struct Check {
 // Everything but addresses. runs: ranges() can be asked.
 Check check(Function function, const Call& call);
 
-struct Range {
-  const char* operand = "";  // literal
-  std::uint64_t address = 0, bytes = 0;
-  bool written = false;
-  bool onHost = false;
-};
-struct Ranges {
-  std::array<Range, 8> ranges;
-  std::uint32_t count = 0;
-  bool indirect = false;  // none has addresses
-};
+using Range = NamedRange;
+using Ranges = NamedRanges<8>;
 // False: one is null, begins at no multiple of its elements' parts, or ends behind the last address.
 bool ranges(Function function, const Call& call, Ranges& found);
 

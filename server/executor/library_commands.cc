@@ -14,12 +14,12 @@ wire::DecodeStatus Session::on(const wire::LibraryCall& command, std::span<const
     return wire::Rejection{std::move(why)};
   ++launches_;
   if (surroundings_.discardLaunches) return {};
-  for (const library::NamedRange& each : named.ranges) {
-    if (rangeMapped(each.range, each.written ? wire::Access::write : wire::Access::read, each.onHost ? wire::Where::host : wire::Where::any)) [[likely]]
+  for (const NamedRange& each : named.ranges) {
+    if (rangeMapped(each.range(), each.written ? wire::Access::write : wire::Access::read, each.onHost ? wire::Where::host : wire::Where::any)) [[likely]]
       continue;
     char text[192];
     std::snprintf(text, sizeof text, "%s: %s: [0x%" PRIx64 ", +%" PRIu64 ") is not memory of the program's on this device", named.function,
-                  each.operand, each.range.base, each.range.bytes);
+                  each.operand, each.address, each.bytes);
     latch_.latch(CudaError::illegalAddress, text);
     return {};
   }
@@ -29,8 +29,8 @@ wire::DecodeStatus Session::on(const wire::LibraryCall& command, std::span<const
     if (named.indirect && presence_.arriving() && !surroundings_.device.properties().arrivesOnDemand) {
       presence_.useEverything(*context_, stream);
     } else {
-      for (const library::NamedRange& each : named.ranges)
-        if (deviceWindow_.contains(each.range)) presence_.use(*context_, stream, each.range);
+      for (const NamedRange& each : named.ranges)
+        if (deviceWindow_.contains(each.range())) presence_.use(*context_, stream, each.range());
     }
   }
   const Status status =

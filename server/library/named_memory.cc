@@ -26,7 +26,8 @@ bool found(const Call& call, const blas::Check& checked, Find&& find, NamedMemor
     why = std::string("LibraryCall: ") + named.function + ": an operand of more than " + std::to_string(blas::kMostBytes) + " bytes";
     return false;
   }
-  for (const blas::Range& range : operands.all()) named.ranges.push_back({range.operand, {range.address, range.bytes}, range.written});
+  const std::span<const NamedRange> all = operands.all();
+  named.ranges.assign(all.begin(), all.end());
   named.indirect = operands.indirect;
   return true;
 }
@@ -39,6 +40,12 @@ bool read(std::span<const std::byte> parameters, Call& call, const char* library
   }
   std::memcpy(&call, parameters.data(), sizeof call);
   return true;
+}
+
+template <std::size_t most>
+void name(const NamedRanges<most>& ranges, NamedMemory& named) {
+  named.ranges.assign(ranges.ranges.begin(), ranges.ranges.begin() + ranges.count);
+  named.indirect = ranges.indirect;
 }
 
 bool blasMemory(std::uint32_t number, std::span<const std::byte> parameters, NamedMemory& named, std::string& why) {
@@ -87,7 +94,8 @@ bool recurrentMemory(std::span<const std::byte> parameters, NamedMemory& named, 
     why = "LibraryCall: " + std::string(named.function) + ": memory that is not aligned to its elements, or ends behind the last address";
     return false;
   }
-  for (const dnn::Range& range : ranges) named.ranges.push_back({range.operand, {range.address, range.bytes}, range.written, dnn::asks(call.what.pass)});
+  named.ranges = std::move(ranges);
+  for (NamedRange& range : named.ranges) range.onHost = dnn::asks(call.what.pass);
   return true;
 }
 
@@ -113,7 +121,7 @@ bool dnnMemory(std::uint32_t number, std::span<const std::byte> parameters, Name
     why = "LibraryCall: " + std::string(named.function) + ": a tensor that is not aligned to its elements, or ends behind the last address";
     return false;
   }
-  for (const dnn::Range& range : ranges) named.ranges.push_back({range.operand, {range.address, range.bytes}, range.written});
+  named.ranges = std::move(ranges);
   return true;
 }
 
@@ -134,10 +142,7 @@ bool fftMemory(std::uint32_t number, std::span<const std::byte> parameters, Name
     why = "LibraryCall: " + std::string(named.function) + ": memory that is not aligned to its elements, or ends behind the last address";
     return false;
   }
-  for (std::uint32_t i = 0; i < ranges.count; ++i) {
-    const fft::Range& range = ranges.ranges[i];
-    named.ranges.push_back({range.operand, {range.address, range.bytes}, range.written});
-  }
+  name(ranges, named);
   return true;
 }
 
@@ -157,17 +162,8 @@ bool randMemory(std::uint32_t number, std::span<const std::byte> parameters, Nam
     why = "LibraryCall: " + std::string(named.function) + ": " + checked.what;
     return false;
   }
-  named.ranges.push_back({"output", {generation.output, generation.count * rand::bytesOf(generation.kind)}, true});
+  named.ranges.push_back({"output", generation.output, generation.count * rand::bytesOf(generation.kind), true});
   return true;
-}
-
-template <class Ranges>
-void name(const Ranges& ranges, NamedMemory& named) {
-  for (std::uint32_t i = 0; i < ranges.count; ++i) {
-    const auto& range = ranges.ranges[i];
-    named.ranges.push_back({range.operand, {range.address, range.bytes}, range.written, range.onHost});
-  }
-  named.indirect = ranges.indirect;
 }
 
 bool sparseMemory(std::uint32_t number, std::span<const std::byte> parameters, NamedMemory& named, std::string& why) {

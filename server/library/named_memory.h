@@ -7,16 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "schemas/base/range.h"
+#include "schemas/base/named_range.h"
 
 namespace rouse::library {
-
-struct NamedRange {
-  const char* operand = "";  // for messages; literal
-  AddressRange range;
-  bool written = false;
-  bool onHost = false;  // it must be memory of the host's, which the executor itself writes
-};
 
 struct NamedMemory {
   std::vector<NamedRange> ranges;

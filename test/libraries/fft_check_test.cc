@@ -247,10 +247,10 @@ TEST_CASE("memory that a transform names, as the executor finds it", "[fft]") {
   };
   REQUIRE(ask());
   REQUIRE(named.ranges.size() == 3);
-  CHECK(named.ranges[0].range.base == transform.input);
+  CHECK(named.ranges[0].address == transform.input);
   CHECK(named.ranges[0].written);
-  CHECK(named.ranges[1].range.bytes == 6 * 10 * 3 * 4);
-  CHECK(named.ranges[2].range.base == 0x800000);
+  CHECK(named.ranges[1].bytes == 6 * 10 * 3 * 4);
+  CHECK(named.ranges[2].address == 0x800000);
   CHECK(std::string_view(named.function) == "cuFFT's transform");
   CHECK(!ask(1));
   CHECK(why == "LibraryCall.function = 1: cuFFT's is 0");

@@ -32,7 +32,7 @@ TEST_CASE("memory that a call names", "[libraries]") {
   call.xType = call.yType = call.scaleType = blas::Type::f64;
   REQUIRE(namedMemory(blas::kLibrary, static_cast<std::uint32_t>(blas::Function::cublasDaxpy_v2), bytesOf(call), named, why));
   REQUIRE(named.ranges.size() == 2);
-  CHECK(named.ranges[0].range.bytes == 80);
+  CHECK(named.ranges[0].bytes == 80);
   CHECK(named.ranges[1].written);
   CHECK(std::string_view(named.function) == "cublasDaxpy_v2");
 }
@@ -70,8 +70,8 @@ TEST_CASE("memory that a graph names", "[libraries]") {
   };
   REQUIRE(ask());
   REQUIRE(named.ranges.size() == 4);
-  CHECK(named.ranges[0].range.base == 0x10000);
-  CHECK(named.ranges[0].range.bytes == 2048);
+  CHECK(named.ranges[0].address == 0x10000);
+  CHECK(named.ranges[0].bytes == 2048);
   CHECK(named.ranges[3].written);
   CHECK(!ask(2));
   CHECK(why == "LibraryCall.function = 2: cuDNN's are 0 and 1");

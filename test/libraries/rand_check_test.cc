@@ -60,8 +60,8 @@ TEST_CASE("a generation names what it writes, to the byte", "[rand]") {
     std::string why;
     REQUIRE(library::namedMemory(kLibrary, kGenerateFunction, bytesOf(asked), named, why));
     REQUIRE(named.ranges.size() == 1);
-    CHECK(named.ranges[0].range.base == 0x1000);
-    CHECK(named.ranges[0].range.bytes == 100 * bytesOf(kind));
+    CHECK(named.ranges[0].address == 0x1000);
+    CHECK(named.ranges[0].bytes == 100 * bytesOf(kind));
     CHECK(named.ranges[0].written);
     CHECK_FALSE(named.indirect);
   }
@@ -151,8 +151,8 @@ TEST_CASE("bytes that are no generation", "[rand]") {
     if (!library::namedMemory(kLibrary, kGenerateFunction, bytes, found, why)) continue;
     ++passed;
     REQUIRE(found.ranges.size() == 1);
-    REQUIRE(found.ranges[0].range.bytes <= kMostBytes);
-    REQUIRE(found.ranges[0].range.base + found.ranges[0].range.bytes >= found.ranges[0].range.base);
+    REQUIRE(found.ranges[0].bytes <= kMostBytes);
+    REQUIRE(found.ranges[0].address + found.ranges[0].bytes >= found.ranges[0].address);
   }
   CHECK(passed > 1000);
 }

@@ -139,7 +139,7 @@ TEST_CASE("calls of systems with any bytes changed are refused or name memory th
       continue;
     }
     ++runs;
-    for (const library::NamedRange& each : named.ranges) CHECK((each.range.bytes > 0 && each.range.end() > each.range.base));
+    for (const NamedRange& each : named.ranges) CHECK((each.bytes > 0 && each.range().end() > each.address));
   }
   CHECK(runs > 1000);
 }
