@@ -13,11 +13,7 @@ namespace {
 
 template <class N>
 double lengthOf(const std::vector<N>& x) {
-  double most = 0, sum = 0;
-  for (const N& each : x) most = std::max(most, std::abs(each));
-  if (!(most > 0) || !std::isfinite(most)) return most;
-  for (const N& each : x) sum += square(each / most);
-  return most * std::sqrt(sum);
+  return systems::lengthOf(x.size(), [&](std::size_t i) { return x[i]; });
 }
 
 // Steps after which an iteration ends whose vector has changed by no more meanwhile.

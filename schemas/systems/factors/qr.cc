@@ -113,14 +113,10 @@ class Assembly {
 
 void takeFixed(const Pattern& matrix, Room& room) { room.take((static_cast<std::uint64_t>(matrix.rows) + static_cast<std::uint64_t>(matrix.cols)) * 80); }
 
-// How long a column is, whatever its elements' sizes.
+// Of the front's first column.
 template <class N>
-double lengthOf(const std::vector<N>& values, std::size_t width, std::size_t rows) {
-  double most = 0, sum = 0;
-  for (std::size_t i = 0; i < rows; ++i) most = std::max(most, std::abs(values[i * width]));
-  if (!(most > 0) || !std::isfinite(most)) return most;
-  for (std::size_t i = 0; i < rows; ++i) sum += square(values[i * width] / most);
-  return most * std::sqrt(sum);
+double lengthOf(const Front<N>& front) {
+  return systems::lengthOf(front.rows.size(), [&](std::size_t i) { return front.values[i * front.columns.size()]; });
 }
 
 // The front's first column becomes (beta, 0, 0, …), and the vector lies in it. What it is reflected with is 1 - scale v v^H.
@@ -128,7 +124,7 @@ template <class N>
 N reflect(Front<N>& front, std::vector<N>& row) {
   const std::size_t width = front.columns.size(), rows = front.rows.size();
   std::vector<N>& values = front.values;
-  const double length = lengthOf(values, width, rows);
+  const double length = lengthOf(front);
   if (length == 0) return N{};
   const N alpha = values[0];
   const double beta = realOf(alpha) > 0 ? -length : length;
@@ -182,7 +178,7 @@ Qr<N> factoriseQr(const Pattern& matrix, const std::vector<N>& values, Indices o
   for (std::int32_t column = 0; column < matrix.cols; ++column) {
     auto front = assembly.gather(column, true, room, [&](std::int32_t i) { return values[place(i)]; });
     const std::size_t width = front->columns.size();
-    const bool leftOut = front->rows.empty() || (least >= 0 && !(lengthOf(front->values, width, front->rows.size()) > least));
+    const bool leftOut = front->rows.empty() || (least >= 0 && !(lengthOf(*front) > least));
     N scale{};
     if (!leftOut) {
       scale = reflect(*front, row);
@@ -257,13 +253,7 @@ double distanceOf(const Qr<N>& factor, const std::vector<N>& b) {
   std::vector<bool> reached(b.size());
   for (std::int32_t k = 0; k < factor.cols; ++k)
     if (factor.begin[place(k)] < factor.begin[place(k) + 1]) reached[place(factor.slots[place(factor.begin[place(k)])])] = true;
-  double most = 0, sum = 0;
-  for (std::size_t i = 0; i < b.size(); ++i)
-    if (!reached[i]) most = std::max(most, std::abs(b[i]));
-  if (!(most > 0)) return most;
-  for (std::size_t i = 0; i < b.size(); ++i)
-    if (!reached[i]) sum += square(b[i] / most);
-  return most * std::sqrt(sum);
+  return systems::lengthOf(b.size(), [&](std::size_t i) { return reached[i] ? N{} : b[i]; });
 }
 
 #define ROUSE_QR(N)                                                                                         \
