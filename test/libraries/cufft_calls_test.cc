@@ -9,48 +9,20 @@
 #include <cstring>
 #include <string>
 
-#include "schemas/api/library_names.h"
 #include "schemas/fft/transform.h"
-#include "test/client/fake_server.h"
+#include "test/libraries/library_calls.h"
 
 namespace rouse::test {
 namespace {
 
 using wire::Opcode;
 
-FakeServer& server() { return poolOfThisProcess(); }
-
-struct Transforms {
-  Transforms() {
-    server();
-    REQUIRE(cudaSetDevice(0) == cudaSuccess);
-    REQUIRE(cudaMalloc(&memory, 1 << 20) == cudaSuccess);
-    REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
-  }
-  ~Transforms() {
-    CHECK(cudaDeviceSynchronize() == cudaSuccess);
-    (void)cudaFree(memory);
-    CHECK(server().executor(0).rejection() == "");
-  }
-  std::uint64_t count(Opcode opcode) { return server().executor(0).count(opcode); }
-  // The last that has come.
-  fft::Transform travelled() {
-    REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
-    const std::vector<std::byte> bytes = server().executor(0).lastLibraryCall();
-    fft::Transform transform;
-    REQUIRE(bytes.size() == sizeof transform);
-    std::memcpy(&transform, bytes.data(), sizeof transform);
-    return transform;
-  }
+struct Transforms : LibraryCalls {
+  fft::Transform travelled() { return last<fft::Transform>(); }
   cufftComplex* complexes(std::size_t at = 0) { return reinterpret_cast<cufftComplex*>(memory) + at; }
 
-  char* memory = nullptr;
   std::size_t size = 77;
 };
-
-std::uint32_t idOf(std::string_view name) {
-  return static_cast<std::uint32_t>(std::ranges::find(api::kAllNames, name) - api::kAllNames.begin());
-}
 
 }  // namespace
 

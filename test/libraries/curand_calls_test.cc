@@ -11,35 +11,20 @@
 #include <string>
 #include <vector>
 
-#include "schemas/api/library_names.h"
 #include "schemas/rand/check.h"
-#include "test/client/fake_server.h"
+#include "test/libraries/library_calls.h"
 
 namespace rouse::test {
 namespace {
 
 using wire::Opcode;
 
-FakeServer& server() { return poolOfThisProcess(); }
-
 struct Asked {
   rand::Generation generation;
   std::vector<rand::Stretch> stretches;
 };
 
-struct Numbers {
-  Numbers() {
-    server();
-    REQUIRE(cudaSetDevice(0) == cudaSuccess);
-    REQUIRE(cudaMalloc(&memory, 1 << 20) == cudaSuccess);
-    REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
-  }
-  ~Numbers() {
-    CHECK(cudaDeviceSynchronize() == cudaSuccess);
-    (void)cudaFree(memory);
-    CHECK(server().executor(0).rejection() == "");
-  }
-  std::uint64_t count(Opcode opcode) { return server().executor(0).count(opcode); }
+struct Numbers : LibraryCalls {
   // The last that has come.
   Asked travelled() {
     REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
@@ -54,13 +39,8 @@ struct Numbers {
   unsigned* words() { return reinterpret_cast<unsigned*>(memory); }
   unsigned long long* wides() { return reinterpret_cast<unsigned long long*>(memory); }
 
-  char* memory = nullptr;
   curandGenerator_t generator = nullptr;
 };
-
-std::uint32_t idOf(std::string_view name) {
-  return static_cast<std::uint32_t>(std::ranges::find(api::kAllNames, name) - api::kAllNames.begin());
-}
 
 constexpr curandRngType_t kTypes[] = {CURAND_RNG_PSEUDO_XORWOW,   CURAND_RNG_PSEUDO_MRG32K3A, CURAND_RNG_PSEUDO_MTGP32, CURAND_RNG_PSEUDO_MT19937,           CURAND_RNG_PSEUDO_PHILOX4_32_10, CURAND_RNG_QUASI_SOBOL32,
                                       CURAND_RNG_QUASI_SCRAMBLED_SOBOL32, CURAND_RNG_QUASI_SOBOL64, CURAND_RNG_QUASI_SCRAMBLED_SOBOL64};

@@ -9,9 +9,8 @@
 #include <cstring>
 #include <string>
 
-#include "schemas/api/library_names.h"
 #include "schemas/solver/check.h"
-#include "test/client/fake_server.h"
+#include "test/libraries/library_calls.h"
 
 namespace rouse::test {
 namespace {
@@ -19,13 +18,8 @@ namespace {
 using solver::Type;
 using wire::Opcode;
 
-FakeServer& server() { return poolOfThisProcess(); }
-
-struct Solver {
+struct Solver : LibraryCalls {
   Solver() {
-    server();
-    REQUIRE(cudaSetDevice(0) == cudaSuccess);
-    REQUIRE(cudaMalloc(&memory, 1 << 20) == cudaSuccess);
     REQUIRE(cusolverDnCreate(&handle) == CUSOLVER_STATUS_SUCCESS);
     REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
     info = reinterpret_cast<int*>(memory + (1 << 19));
@@ -33,32 +27,13 @@ struct Solver {
   ~Solver() {
     CHECK(cudaDeviceSynchronize() == cudaSuccess);
     CHECK(cusolverDnDestroy(handle) == CUSOLVER_STATUS_SUCCESS);
-    (void)cudaFree(memory);
-    CHECK(server().executor(0).rejection() == "");
   }
-  std::uint64_t count(Opcode opcode) { return server().executor(0).count(opcode); }
-  // The last that has come.
-  solver::Call travelled() {
-    REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
-    const std::vector<std::byte> bytes = server().executor(0).lastLibraryCall();
-    solver::Call call;
-    REQUIRE(bytes.size() == sizeof call);
-    std::memcpy(&call, bytes.data(), sizeof call);
-    return call;
-  }
-  template <class T>
-  T* at(std::size_t bytes) {
-    return reinterpret_cast<T*>(memory + bytes);
-  }
-  std::uint64_t address(std::size_t bytes) { return reinterpret_cast<std::uint64_t>(memory + bytes); }
+  solver::Call travelled() { return last<solver::Call>(); }
 
-  char* memory = nullptr;
   int* info = nullptr;
   cusolverDnHandle_t handle = nullptr;
   int length = -77;
 };
-
-std::uint32_t idOf(std::string_view name) { return static_cast<std::uint32_t>(std::ranges::find(api::kAllNames, name) - api::kAllNames.begin()); }
 
 }  // namespace
 

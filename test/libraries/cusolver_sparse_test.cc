@@ -14,9 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "schemas/api/library_names.h"
 #include "schemas/systems/check.h"
-#include "test/client/fake_server.h"
+#include "test/libraries/library_calls.h"
 
 namespace rouse::test {
 namespace {
@@ -27,13 +26,8 @@ using systems::Order;
 using systems::Type;
 using wire::Opcode;
 
-FakeServer& server() { return poolOfThisProcess(); }
-
-struct Systems {
+struct Systems : LibraryCalls {
   Systems() {
-    server();
-    REQUIRE(cudaSetDevice(0) == cudaSuccess);
-    REQUIRE(cudaMalloc(&memory, 1 << 20) == cudaSuccess);
     REQUIRE(cusolverSpCreate(&handle) == CUSOLVER_STATUS_SUCCESS);
     REQUIRE(cusparseCreateMatDescr(&descriptor) == CUSPARSE_STATUS_SUCCESS);
     REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
@@ -43,26 +37,9 @@ struct Systems {
     CHECK(cudaDeviceSynchronize() == cudaSuccess);
     CHECK(cusolverSpDestroy(handle) == CUSOLVER_STATUS_SUCCESS);
     CHECK(cusparseDestroyMatDescr(descriptor) == CUSPARSE_STATUS_SUCCESS);
-    (void)cudaFree(memory);
-    CHECK(server().executor(0).rejection() == "");
   }
-  std::uint64_t count(Opcode opcode) { return server().executor(0).count(opcode); }
-  // The last that has come.
-  systems::Call travelled() {
-    REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
-    const std::vector<std::byte> bytes = server().executor(0).lastLibraryCall();
-    systems::Call call;
-    REQUIRE(bytes.size() == sizeof call);
-    std::memcpy(&call, bytes.data(), sizeof call);
-    return call;
-  }
-  template <class T>
-  T* at(std::size_t bytes) {
-    return reinterpret_cast<T*>(memory + bytes);
-  }
-  std::uint64_t address(std::size_t bytes) { return reinterpret_cast<std::uint64_t>(memory + bytes); }
+  systems::Call travelled() { return last<systems::Call>(); }
 
-  char* memory = nullptr;
   int *offsets = nullptr, *indices = nullptr;
   cusolverSpHandle_t handle = nullptr;
   cusparseMatDescr_t descriptor = nullptr;

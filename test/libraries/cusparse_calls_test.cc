@@ -8,49 +8,23 @@
 #include <cstring>
 #include <string>
 
-#include "schemas/api/library_names.h"
 #include "schemas/sparse/call.h"
-#include "test/client/fake_server.h"
+#include "test/libraries/library_calls.h"
 
 namespace rouse::test {
 namespace {
 
 using wire::Opcode;
 
-FakeServer& server() { return poolOfThisProcess(); }
-
-std::uint32_t idOf(std::string_view name) {
-  return static_cast<std::uint32_t>(std::ranges::find(api::kAllNames, name) - api::kAllNames.begin());
-}
-
-struct Sparse {
+struct Sparse : LibraryCalls {
   Sparse() {
-    server();
-    REQUIRE(cudaSetDevice(0) == cudaSuccess);
-    REQUIRE(cudaMalloc(&memory, 1 << 20) == cudaSuccess);
     REQUIRE(cusparseCreate(&handle) == CUSPARSE_STATUS_SUCCESS);
     REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   }
   ~Sparse() {
     CHECK(cusparseDestroy(handle) == CUSPARSE_STATUS_SUCCESS);
-    CHECK(cudaDeviceSynchronize() == cudaSuccess);
-    (void)cudaFree(memory);
-    CHECK(server().executor(0).rejection() == "");
   }
-  std::uint64_t count(Opcode opcode) { return server().executor(0).count(opcode); }
-  // The last that has come.
-  sparse::Call travelled() {
-    REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
-    const std::vector<std::byte> bytes = server().executor(0).lastLibraryCall();
-    sparse::Call call;
-    REQUIRE(bytes.size() == sizeof call);
-    std::memcpy(&call, bytes.data(), sizeof call);
-    return call;
-  }
-  template <class T = void>
-  T* at(std::size_t offset) {
-    return reinterpret_cast<T*>(memory + offset);
-  }
+  sparse::Call travelled() { return last<sparse::Call>(); }
   cusparseSpMatDescr_t csr(std::int64_t rows, std::int64_t cols, std::int64_t nnz, cudaDataType type = CUDA_R_32F) {
     cusparseSpMatDescr_t made = nullptr;
     REQUIRE(cusparseCreateCsr(&made, rows, cols, nnz, at(0x1000), at(0x2000), at(0x4000), CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, type) ==
@@ -68,7 +42,6 @@ struct Sparse {
     return made;
   }
 
-  char* memory = nullptr;
   cusparseHandle_t handle = nullptr;
   float one = 1, two = 2;
   std::size_t size = 0;
