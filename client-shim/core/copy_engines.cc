@@ -62,7 +62,7 @@ CudaError upload(Stream& stream, const Box& box, const Side& destination, const 
   }
   Staging& staging = device.session().staging();
   bool lost = false;
-  forEachPart(box, Staging::kPieceBytes, [&](std::uint64_t x, std::uint64_t y, std::uint64_t z, const Box& part) {
+  forEachPart(box, Staging::partFor(device.info()), [&](std::uint64_t x, std::uint64_t y, std::uint64_t z, const Box& part) {
     Staging::Piece piece = staging.acquire(device.index());
     if (!piece) {
       lost = true;
@@ -112,7 +112,7 @@ CudaError download(Stream& stream, const Box& box, const Side& destination, cons
     flight.piece.release();
   };
 
-  forEachPart(box, Staging::kPieceBytes, [&](std::uint64_t x, std::uint64_t y, std::uint64_t z, const Box& part) {
+  forEachPart(box, Staging::partFor(device.info()), [&](std::uint64_t x, std::uint64_t y, std::uint64_t z, const Box& part) {
     Staging::Piece piece = session.staging().tryAcquire();
     while ((!piece || count == kDepth) && count != 0 && error == CudaError::success) {
       land();

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "client-shim/core/device_info.h"
 #include "client-shim/core/host_window.h"
 #include "client-shim/core/session.h"
 #include "client-shim/core/slot_wait_any.h"
@@ -11,6 +12,8 @@ namespace rouse::client {
 
 Staging::Staging(Session& session)
     : session_(session), base_(session.hostWindow().pointer(session.hostWindow().range().base)) {}
+
+std::uint64_t Staging::partFor(const DeviceInfo& info) { return info.leavesProcessors ? kPieceBytes : kPieceBytes / 2; }
 
 Staging::Piece Staging::take(std::uint32_t index) {
   entries_[index].held = true;

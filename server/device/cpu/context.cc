@@ -174,7 +174,7 @@ void CpuContext::copy(memory::Stream& stream, const memory::CopyShape& shape) {
              direction && !state_->links->pass(*direction, bytesOf(shape), false)) {
     queue.push(CopyOperation{shape});
   } else if (alive()) {
-    transfer(shape);
+    transfer(shape, queue.copies().next(shape.destination, bytesOf(shape)) && deviceWindow_->range().contains(shape.destination));
   }
 }
 

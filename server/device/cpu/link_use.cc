@@ -32,12 +32,12 @@ memory::LinkDescription LinkUse::describe() const {
 }
 
 bool LinkUse::pass(device::LinkDirection direction, std::uint64_t bytes, bool refused) {
-  if (bytes > kInlineBytes) return false;
+  if (bytes > kPassingBytes) return false;
   // Alone on the link, with the fixed cost, which is most of what a small copy takes.
   const auto alone = [&](std::uint64_t size) {
     return board_->latency(direction) + static_cast<std::int64_t>(static_cast<double>(size) * 1e9 / board_->bytesPerSecond(direction));
   };
-  const std::int64_t least = kPassedCopies * alone(kInlineBytes), duration = alone(bytes);
+  const std::int64_t least = kPassedCopies * alone(kPassingBytes), duration = alone(bytes);
   const std::int64_t now = AlarmClock::now();
   auto& until = passedUntil_[static_cast<std::size_t>(direction)];
   std::int64_t before = until.load(std::memory_order_relaxed);

@@ -15,6 +15,9 @@ namespace rouse::cpu {
 
 class LinkUse final : public DemandObserver {
  public:
+  // The largest transfer that is small: the copying itself takes nothing that counts.
+  static constexpr std::uint64_t kPassingBytes = std::uint64_t{64} << 10;
+
   explicit LinkUse(std::unique_ptr<device::LinkBoard> board) : board_(std::move(board)) {}
 
   device::LinkBoard& board() { return *board_; }

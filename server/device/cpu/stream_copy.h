@@ -12,4 +12,21 @@ inline constexpr std::uint64_t kStreamCopyBytes = std::uint64_t{8} << 20;
 // Non-overlapping. Stores are ordered before the return.
 void streamCopy(void* to, const void* from, std::size_t bytes);
 
+// Copies one behind the other, as a large one comes in pieces.
+class CopyRun {
+ public:
+  // The next one: whether it goes past the caches, as what comes before it has filled them.
+  bool next(std::uint64_t to, std::uint64_t bytes) {
+    bytes_ = to == end_ ? bytes_ + bytes : bytes;
+    end_ = to + bytes;
+    return bytes_ >= kStreamCopyBytes && bytes >= kLeastPiece;
+  }
+
+ private:
+  static constexpr std::uint64_t kLeastPiece = std::uint64_t{64} << 10;
+
+  std::uint64_t end_ = 0;
+  std::uint64_t bytes_ = 0;
+};
+
 }  // namespace rouse::cpu

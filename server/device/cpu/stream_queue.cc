@@ -197,7 +197,7 @@ bool StreamQueue::startPaced(const CopyOperation& operation) {
   if (context_->dead() != CudaError::success || !direction || bytes == 0 ||
       context_->links->pass(*direction, bytes, true))
     return false;
-  if (bytes <= kInlineBytes) {
+  if (bytes <= LinkUse::kPassingBytes) {
     transfer(shape);
     pace(operation.queuedAt, {.direction = *direction, .bytes = bytes, .pieces = 0, .copy = nullptr, .there = nullptr});
     return true;

@@ -174,12 +174,12 @@ void transferPiece(const FingerprintOperation& pages, std::uint64_t piece) {
 // Nothing of the device's memory.
 AddressRange destinationOf(const FingerprintOperation&, std::uint64_t) { return {}; }
 
-void transfer(const CopyShape& shape) {
+void transfer(const CopyShape& shape, bool stream) {
   if (bytesOf(shape) == 0) return;
   const CopyShape flat = flattened(shape);
   const Cut pieces = cutOf(flat);
   for (std::uint64_t piece = 0; piece < pieces.pieces(); ++piece)
-    copyPiece(flat, pieces, piece, bytesOf(shape) >= kStreamCopyBytes);
+    copyPiece(flat, pieces, piece, stream || bytesOf(shape) >= kStreamCopyBytes);
 }
 
 void transfer(const FillShape& shape) {

@@ -28,8 +28,8 @@ AddressRange destinationOf(const memory::CopyShape& shape, std::uint64_t piece);
 AddressRange destinationOf(const memory::FillShape& shape, std::uint64_t piece);
 AddressRange destinationOf(const FingerprintOperation& pages, std::uint64_t piece);
 
-// All of it, on the calling thread.
-void transfer(const memory::CopyShape& shape);
+// All of it, on the calling thread. `stream`: past the caches, also where it is small.
+void transfer(const memory::CopyShape& shape, bool stream = false);
 void transfer(const memory::FillShape& shape);
 
 }  // namespace rouse::cpu
