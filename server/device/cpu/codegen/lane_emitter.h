@@ -136,6 +136,8 @@ class LaneEmitter {
   // --- lane_prefetch.cc ---
   bool doesOneByOne(const llvm::Loop&) const;
   void fetchAhead(const llvm::LoadInst&);
+  void fetchForNextBlock(const llvm::Value* pointer);
+  void prefetch(llvm::Value* address);
 
   // --- lane_warp.cc ---
   bool coversWarpCall(const llvm::CallInst&) const;

@@ -1,9 +1,13 @@
 // Loops by which threads divide work go through memory in steps that are as large as what all threads of the grid take at once: too far for the processor to follow by itself, and a multiple of
 // what its first caches tell apart, so that a line that several vectors of a block want, each in its turn, is gone when the next comes. Where a round is short the processor is in later ones already; where it
 // does something lane by lane (histograms), it waits for memory in each. So there, what a vector will load some rounds from now is asked for. (Not elsewhere: what leads beyond an array's end costs a walk through
-// page tables.)
+// page tables: once a round there, once a grid here.)
+//
+// What a block fetches outside of loops it fetches at its beginning. The processor is not in the next block by then where there is a barrier, and only a few vectors ahead where there is none (each comes
+// with its bounds and its address): memory is waited for once a block, or all the time. So what the same load will want a block later is asked for, or what is somewhat further where blocks are small.
 #include <llvm/IR/IntrinsicInst.h>
 
+#include "server/device/cpu/codegen/context_fields.h"
 #include "server/device/cpu/codegen/lane_emitter.h"
 #include "server/device/cpu/codegen/rounds.h"
 #include "server/device/cpu/codegen/uniformity.h"
@@ -15,6 +19,58 @@ namespace {
 constexpr unsigned kRoundsAhead = 6;
 // What is closer the processor finds by itself (Intel 64 and IA-32 Architectures Optimization Reference Manual, "Hardware Prefetching": within a page).
 constexpr std::int64_t kLeastBytes = 2048;
+// Some ten vectors: what a processor has in work at once, and what memory takes.
+constexpr std::uint64_t kBytesAhead = 1024;
+
+// By how much a value grows from a block to the next in x: so many, times `factor` if there is one.
+struct BlockStep {
+  std::int64_t times = 0;
+  const llvm::Value* factor = nullptr;
+};
+
+std::optional<BlockStep> blockStepOf(const llvm::Value* value, const llvm::Function& function, const llvm::DataLayout& layout, unsigned depth = 0) {
+  constexpr unsigned kDeepest = 12;
+  const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(value);
+  if (instruction == nullptr) return BlockStep{};
+  if (depth == kDeepest) return std::nullopt;
+  if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(instruction))
+    return BlockStep{blockField(load->getPointerOperand(), function) == offsetof(BlockContext, ctaid) ? 1 : 0};
+  const auto of = [&](unsigned operand) { return blockStepOf(instruction->getOperand(operand), function, layout, depth + 1); };
+  const auto sum = [](std::optional<BlockStep> a, std::optional<BlockStep> b) -> std::optional<BlockStep> {
+    if (!a || !b || (a->times != 0 && b->times != 0)) return std::nullopt;
+    return a->times != 0 ? a : b;
+  };
+  const auto scaled = [](std::optional<BlockStep> a, std::int64_t by) -> std::optional<BlockStep> {
+    return a && !__builtin_mul_overflow(a->times, by, &a->times) ? a : std::nullopt;
+  };
+  switch (instruction->getOpcode()) {
+    case llvm::Instruction::ZExt:
+    case llvm::Instruction::SExt:
+    case llvm::Instruction::Trunc:
+    case llvm::Instruction::IntToPtr: return of(0);
+    case llvm::Instruction::Add: return sum(of(0), of(1));
+    case llvm::Instruction::Mul: {
+      auto left = of(0), right = of(1);
+      const llvm::Value* other = instruction->getOperand(1);
+      if (left && left->times == 0) std::swap(left, right), other = instruction->getOperand(0);
+      if (!left || !right || right->times != 0) return std::nullopt;
+      if (const auto* known = llvm::dyn_cast<llvm::ConstantInt>(other)) return known->getValue().isSignedIntN(32) ? scaled(left, known->getSExtValue()) : std::nullopt;
+      if (left->times == 0) return left;
+      if (left->factor != nullptr) return std::nullopt;
+      return BlockStep{left->times, other};
+    }
+    case llvm::Instruction::Shl: {
+      const auto* const bits = llvm::dyn_cast<llvm::ConstantInt>(instruction->getOperand(1));
+      return bits != nullptr && bits->getValue().ult(32) ? scaled(of(0), std::int64_t{1} << bits->getZExtValue()) : std::nullopt;
+    }
+    case llvm::Instruction::GetElementPtr: {
+      const auto& address = llvm::cast<llvm::GetElementPtrInst>(*instruction);
+      if (address.getNumIndices() != 1) return std::nullopt;
+      return sum(of(0), scaled(of(1), static_cast<std::int64_t>(layout.getTypeAllocSize(address.getSourceElementType()).getFixedValue())));
+    }
+    default: return std::nullopt;
+  }
+}
 
 }  // namespace
 
@@ -30,7 +86,8 @@ bool LaneEmitter::doesOneByOne(const llvm::Loop& loop) const {
 void LaneEmitter::fetchAhead(const llvm::LoadInst& load) {
   const llvm::Loop* const loop = shapes_.loops().getLoopFor(load.getParent());
   const llvm::Value* const pointer = load.getPointerOperand();
-  if (loop == nullptr || loop->getLoopLatch() == nullptr || isOfShared(pointer, from_) || !doesOneByOne(*loop)) return;
+  if (loop == nullptr) return fetchForNextBlock(pointer);
+  if (loop->getLoopLatch() == nullptr || isOfShared(pointer, from_) || !doesOneByOne(*loop)) return;
   for (const llvm::PHINode& phi : loop->getHeader()->phis()) {
     const auto bytes = growthOf(pointer, phi, *loop, layout_);
     if (!bytes || *bytes <= 0) continue;
@@ -44,9 +101,23 @@ void LaneEmitter::fetchAhead(const llvm::LoadInst& load) {
     for (const llvm::Value* step : steps) ahead = b.CreateAdd(ahead, b.CreateZExtOrTrunc(scalarOf(step), b.getInt64Ty()));
     const unsigned rounds = std::max<unsigned>(1, kRoundsAhead / static_cast<unsigned>(steps.size()));
     llvm::Value* const there = b.CreateGEP(b.getInt8Ty(), scalarOf(pointer), b.CreateMul(ahead, b.getInt64(static_cast<std::uint64_t>(*bytes) * rounds)));
-    b.CreateIntrinsic(llvm::Intrinsic::prefetch, {there->getType()}, {there, b.getInt32(0), b.getInt32(3), b.getInt32(1)});
+    prefetch(there);
     return;
   }
+}
+
+void LaneEmitter::fetchForNextBlock(const llvm::Value* pointer) {
+  if (isOfShared(pointer, from_)) return;
+  const auto step = blockStepOf(pointer, from_, layout_);
+  if (!step || step->times <= 0 || (step->factor != nullptr && !shapes_.of(step->factor).isScalar())) return;
+  llvm::Value* bytes = b.getInt64(static_cast<std::uint64_t>(step->times));
+  if (step->factor != nullptr) bytes = b.CreateMul(bytes, b.CreateZExtOrTrunc(scalarOf(step->factor), b.getInt64Ty()));
+  bytes = b.CreateBinaryIntrinsic(llvm::Intrinsic::umax, bytes, b.getInt64(kBytesAhead));
+  prefetch(b.CreateGEP(b.getInt8Ty(), scalarOf(pointer), bytes));
+}
+
+void LaneEmitter::prefetch(llvm::Value* address) {
+  b.CreateIntrinsic(llvm::Intrinsic::prefetch, {address->getType()}, {address, b.getInt32(0), b.getInt32(3), b.getInt32(1)});
 }
 
 }  // namespace rouse::cpu::codegen
