@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "server/executor/session.h"
 
 namespace rouse::executor {
@@ -10,11 +12,17 @@ AddressRange extent(std::uint64_t base, std::uint64_t width, std::uint64_t heigh
 
 }  // namespace
 
+void Session::noteCopied(std::uint64_t bytes) {
+  copied_ += std::min(bytes, kBurstCopiedBytes);
+  if (copied_ >= kBurstCopiedBytes) turnOver_ = true;
+}
+
 void Session::on(const wire::Copy& command) {
   memory::Stream& stream = streams_->forWork(command.stream);
   attend(stream, {command.destination, command.bytes});
   attend(stream, {command.source, command.bytes});
   context_->copy(stream, {.destination = command.destination, .source = command.source, .width = command.bytes});
+  noteCopied(command.bytes);
 }
 
 void Session::on(const wire::Copy3D& command) {
@@ -32,6 +40,7 @@ void Session::on(const wire::Copy3D& command) {
                           .width = command.width,
                           .height = command.height,
                           .depth = command.depth});
+  noteCopied(command.width * command.height * command.depth);
 }
 
 void Session::on(const wire::CopyInline& command, std::span<const std::byte> data) {
@@ -50,6 +59,7 @@ wire::DecodeStatus Session::on(const wire::Fill& command) {
                           .width = command.count,
                           .value = command.value,
                           .elementBytes = command.elementBytes});
+  noteCopied(command.count * command.elementBytes);
   return {};
 }
 
@@ -64,6 +74,7 @@ void Session::on(const wire::Fill3D& command) {
                           .height = command.height,
                           .depth = command.depth,
                           .value = command.value});
+  noteCopied(command.width * command.height * command.depth);
 }
 
 }  // namespace rouse::executor

@@ -146,6 +146,7 @@ bool Session::pollWork() {
     return true;
   }
   turnOver_ = false;
+  copied_ = 0;
   if (presence_.mayCopy()) presence_.noteCopies(*context_);
   if (!presence_.here() || mustLeave()) {
     if (const bool moved = pollElsewhere(); !readsRing()) return moved;

@@ -75,6 +75,8 @@ struct Surroundings {
 
 inline constexpr unsigned kBurstCommands = 256;
 inline constexpr std::uint64_t kBurstBytes = std::uint64_t{128} << 10;
+// What its commands may copy and fill, as the device may do that at once, on this thread (a tenth of a millisecond).
+inline constexpr std::uint64_t kBurstCopiedBytes = std::uint64_t{1} << 20;
 
 inline constexpr std::size_t kMaxModuleInstances = 16384;
 // Each may cost the executor a mapping, of which Linux allows a process 65530 by default (vm.max_map_count).
@@ -347,6 +349,8 @@ class Session final : public Sharer, private memory::ContextObserver {
   Session(const channel::OpenSession&, wire::SessionSegment, wire::RingSegment, wire::OwnedFd host, wire::OwnedFd wake,
           Surroundings&);
 
+  // Ends the turn where that was much.
+  void noteCopied(std::uint64_t bytes);
   bool parked() const { return parked_.index() != 0 || !limitsLeft_.left.empty(); }
   // Resumes at once; parks what is not done then.
   template <class Command>
@@ -444,6 +448,7 @@ class Session final : public Sharer, private memory::ContextObserver {
   Parked parked_;
   bool dismantling_ = false;
   bool turnOver_ = false;  // something that takes long has been done: let the neighbours go on
+  std::uint64_t copied_ = 0;  // in this turn
   // A Fence has come and the context has not been idle since: memory that the client uses again may still be in use.
   bool fenced_ = false;
 

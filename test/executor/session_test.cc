@@ -94,6 +94,23 @@ TEST_CASE("a large mapping takes several turns") {
   REQUIRE(fixture.device.mappedChunks() == 128);
 }
 
+// The device may do them on this very thread.
+TEST_CASE_METHOD(SessionFixture, "many copies take several turns, as does one that is large alone") {
+  give(4);
+  device.taken.clear();
+  constexpr std::uint64_t kPiece = kBurstCopiedBytes / 8;
+  for (std::uint64_t k = 0; k < 20; ++k)
+    client.send(wire::Copy{.stream = kLegacy, .destination = client.window() + k * kPiece, .source = client.staging(), .bytes = kPiece});
+  client.send(wire::Fill{.stream = kLegacy, .destination = client.window(), .count = 4 * kBurstCopiedBytes, .value = 0, .elementBytes = 1});
+  client.send(wire::Fill{.stream = kLegacy, .destination = client.window(), .count = 1, .value = 0, .elementBytes = 1});
+  for (const std::size_t done : {8, 16, 21, 22}) {
+    REQUIRE(session->poll());
+    REQUIRE(device.taken.size() == done);
+  }
+  settle();
+  REQUIRE(fault() == "");
+}
+
 TEST_CASE_METHOD(SessionFixture, "pinned memory: mapped, copied to, unmapped behind all work, signalled") {
   give(1);
   send(wire::HostMap{.base = client.pinned(), .bytes = 8192});
