@@ -99,7 +99,8 @@ TEST_CASE("what the lanes of a warp have equally much of they do side by side, h
 
 TEST_CASE("lanes that wait for each other at different places, or in different rounds, are fibers") {
   const LoopKernels kernels("warps", "O3");
-  for (const char* name : {"paired", "skewed", "rounds", "halves_meet", "strided_sum"}) CHECK(kernels.code(name).loop == nullptr);
+  for (const char* name : {"paired", "skewed", "rounds", "halves_meet", "strided_sum", "late"}) CHECK(kernels.code(name).loop == nullptr);
+  mustBeTheSame("warps", {"late"}, false);
   for (const std::uint32_t threads : {32u, 64u, 1024u}) {
     const auto at = [&](const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t thread) { return in[block * threads + thread]; };
     mustStore("warps", "halves_meet", true, threads, [&](const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t thread) { return at(in, block, thread ^ 1); });
