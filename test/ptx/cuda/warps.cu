@@ -601,3 +601,15 @@ KERNEL rows_within_rows(unsigned n, const unsigned* in, unsigned* out) {
   __syncthreads();
   out[global()] = total;
 }
+
+// Volatile loads that nobody uses.
+KERNEL unread(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ volatile unsigned words[1024];
+  const unsigned value = in[global()];
+  words[linear()] = value;
+  __syncwarp();
+  if (value & 1) words[linear()];
+  if (n & 1) words[linear() ^ 1];
+  if (value & 2) words[value % 32 + linear() / 32 * 32];
+  out[global()] = __shfl_xor_sync(kAll, value, 5);
+}
