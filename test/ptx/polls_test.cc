@@ -9,7 +9,7 @@ TEST_CASE("a kernel whose threads poll computes the same in loops and with fiber
   mustBeTheSame("polls", {"handed_on", "late", "locked", "turns", "all_rounds"}, true, {"O3"});
   // Where volatile stores may be to shared memory, warps go in step, which fibers do.
   mustBeTheSame("polls", {"handed_on", "late", "locked", "turns", "all_rounds"}, false, {"O0-G"});
-  mustBeTheSame("polls", {"relay", "passed"}, false);
+  mustBeTheSame("polls", {"relay", "passed", "ringed"}, false);
 }
 
 TEST_CASE("warps poll together, threads between operations of warps, and all of a block") {

@@ -9,7 +9,7 @@ constexpr memory::Dim3 kNoWholeRows[] = {{48, 1, 1}, {8, 8, 1}, {16, 16, 1}, {1,
 }  // namespace
 
 TEST_CASE("lanes of a warp exchange in vectors what they exchange as fibers") {
-  mustBeTheSame("warps", {"shuffles", "votes", "reduces", "block_sum", "warp_branches", "scans", "synchronized", "matrices", "loaded_ahead", "parts", "last_stage", "groups", "voted", "aggregated", "paired", "skewed", "before", "outside", "rounds"}, false);
+  mustBeTheSame("warps", {"shuffles", "votes", "reduces", "block_sum", "warp_branches", "scans", "synchronized", "matrices", "loaded_ahead", "parts", "last_stage", "groups", "voted", "aggregated", "paired", "skewed", "before", "outside", "rounds", "unread"}, false);
   mustBeTheSame("warp_loops", {"summed_rounds", "summed_doubles", "summed_halves", "summed_fused"}, false);
   mustBeTheSame("warps", {"ranges", "own_arrays", "by_warps", "strided", "strided_sum", "tiles", "halves_strided", "even", "even_rows", "even_plain"}, false);
 }
@@ -99,7 +99,8 @@ TEST_CASE("what the lanes of a warp have equally much of they do side by side, h
 
 TEST_CASE("lanes that wait for each other at different places, or in different rounds, are fibers") {
   const LoopKernels kernels("warps", "O3");
-  for (const char* name : {"paired", "skewed", "rounds", "halves_meet", "strided_sum"}) CHECK(kernels.code(name).loop == nullptr);
+  for (const char* name : {"paired", "skewed", "rounds", "halves_meet", "strided_sum", "late"}) CHECK(kernels.code(name).loop == nullptr);
+  mustBeTheSame("warps", {"late"}, false);
   for (const std::uint32_t threads : {32u, 64u, 1024u}) {
     const auto at = [&](const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t thread) { return in[block * threads + thread]; };
     mustStore("warps", "halves_meet", true, threads, [&](const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t thread) { return at(in, block, thread ^ 1); });

@@ -534,6 +534,17 @@ KERNEL plain_tree(unsigned n, const unsigned* in, unsigned* out) {
   out[global()] = least[0] + in[blockIdx.x * 64 + place[0]] % 100003;
 }
 
+// A mask that is all or a ballot of the loop's, where lanes do not come in the same round.
+KERNEL late(unsigned n, const unsigned* in, unsigned* out) {
+  const unsigned lane = linear() % 32, value = in[global()];
+  unsigned members = kAll, other = 0;
+  for (unsigned round = 0; round < 8; ++round) {
+    if (round == (lane & 1)) other = __shfl_sync(members, value, lane ^ 1);
+    if (round == 5) members = __ballot_sync(kAll, value & 1);
+  }
+  out[global()] = other + members;
+}
+
 // One half of a warp comes to its operation behind the other's, for which that has waited.
 KERNEL halves_meet(unsigned n, const unsigned* in, unsigned* out) {
   const unsigned lane = linear() % 32, value = in[global()];
@@ -589,4 +600,16 @@ KERNEL rows_within_rows(unsigned n, const unsigned* in, unsigned* out) {
   }
   __syncthreads();
   out[global()] = total;
+}
+
+// Volatile loads that nobody uses.
+KERNEL unread(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ volatile unsigned words[1024];
+  const unsigned value = in[global()];
+  words[linear()] = value;
+  __syncwarp();
+  if (value & 1) words[linear()];
+  if (n & 1) words[linear() ^ 1];
+  if (value & 2) words[value % 32 + linear() / 32 * 32];
+  out[global()] = __shfl_xor_sync(kAll, value, 5);
 }

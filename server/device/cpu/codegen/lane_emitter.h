@@ -142,6 +142,7 @@ class LaneEmitter {
   // --- lane_warp.cc ---
   bool coversWarpCall(const llvm::CallInst&) const;
   bool meetHere(const llvm::CallInst&) const;
+  bool comesByBallot(const llvm::BasicBlock*, const llvm::Value* mask) const;
   const LaneShapes& ofParts(unsigned lanes) const;
   bool areAllHere(const llvm::CallInst&) const;
   llvm::Value* lanesHere();

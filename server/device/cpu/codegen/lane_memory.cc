@@ -24,7 +24,7 @@ bool LaneEmitter::leavesOut(llvm::Type* element) const {
   return hasMasks_ || bits == 32 || bits == 64;
 }
 
-// `near` where neighbours' are neighbours, else `far`.
+// `near` where neighbours' are neighbours, else `far`. Null where either has nothing to yield.
 llvm::Value* LaneEmitter::access(const llvm::Value* pointer, llvm::Type* type, Access near, Access far) {
   if (!isContiguous(pointer, type)) return far();
   llvm::Value* const ok = made_[pointer].ok;
@@ -46,6 +46,7 @@ llvm::Value* LaneEmitter::either(llvm::Value* condition, Access near, Access far
   b.CreateBr(done);
   b.SetInsertPoint(done);
   if (first == nullptr || first->getType()->isVoidTy()) return first;
+  if (second == nullptr) return nullptr;
   llvm::PHINode* const both = b.CreatePHI(first->getType(), 2);
   both->addIncoming(first, together);
   both->addIncoming(second, apart);
@@ -81,6 +82,7 @@ llvm::Value* LaneEmitter::accessOfMost(Whole makeWhole, Part makePart) {
   b.CreateBr(done);
   b.SetInsertPoint(done);
   if (all->getType()->isVoidTy()) return all;
+  if (some == nullptr) return nullptr;
   llvm::PHINode* const both = b.CreatePHI(all->getType(), 2);
   both->addIncoming(all, whole);
   both->addIncoming(some, end);
@@ -136,7 +138,9 @@ void LaneEmitter::emitLoad(const llvm::LoadInst& load) {
     return accessOfMost([&]() -> llvm::Value* { return b.CreateAlignedLoad(widen(type), first, llvm::Align(1)); }, [&] { return withinPage(pointer, type, some, far); });
   };
   const auto runs = runsOf(pointer, type);
-  set(made_[&load].vector, runs ? accessByRuns(*runs, pointer, type, [&](llvm::ArrayRef<llvm::Value*> firsts) { return loadRuns(*runs, type, firsts); }, far) : access(pointer, type, near, far));
+  llvm::Value* const found = runs ? accessByRuns(*runs, pointer, type, [&](llvm::ArrayRef<llvm::Value*> firsts) { return loadRuns(*runs, type, firsts); }, far) : access(pointer, type, near, far);
+  // Of a volatile load that nobody uses there may be nothing.
+  if (found != nullptr) set(made_[&load].vector, found);
 }
 
 void LaneEmitter::emitStore(const llvm::StoreInst& store) {

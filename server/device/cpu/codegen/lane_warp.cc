@@ -1,6 +1,7 @@
 // What the lanes of a warp exchange, where they are a vector's: what the runtime does for fibers (runtime/warp_operations.cc).
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicsX86.h>
+#include <llvm/IR/PatternMatch.h>
 
 #include <array>
 
@@ -11,8 +12,16 @@
 namespace rouse::cpu::codegen {
 namespace {
 
+// What a vote names lanes by; null where that is not what it is for.
+const llvm::CallInst* ballot(const llvm::Value* value) {
+  const auto* const vote = llvm::dyn_cast<llvm::CallInst>(value);
+  if (vote == nullptr || warpOperation(*vote) != WarpCall::vote) return nullptr;
+  const auto* const mode = llvm::dyn_cast<llvm::ConstantInt>(vote->getArgOperand(1));
+  return mode != nullptr && mode->getZExtValue() == 3 ? vote : nullptr;
+}
+
 // Whether the mask is one that the lanes of a loop keep by ballots among themselves, from all or a ballot on: it names those that go round together.
-bool isKeptByBallots(const llvm::Value* mask, const llvm::Loop* loop) {
+bool isKeptByBallots(const llvm::Value* mask, const llvm::Loop& loop) {
   llvm::SmallPtrSet<const llvm::Value*, 8> seen;
   llvm::SmallVector<const llvm::Value*, 8> work{mask};
   bool found = false;
@@ -22,10 +31,8 @@ bool isKeptByBallots(const llvm::Value* mask, const llvm::Loop* loop) {
     if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(value); constant != nullptr && constant->isMinusOne()) continue;
     const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(value);
     if (instruction == nullptr) return false;
-    if (const auto* vote = llvm::dyn_cast<llvm::CallInst>(instruction); vote != nullptr && warpOperation(*vote) == WarpCall::vote) {
-      const auto* const mode = llvm::dyn_cast<llvm::ConstantInt>(vote->getArgOperand(1));
-      if (mode == nullptr || mode->getZExtValue() != 3) return false;
-      found |= loop != nullptr && loop->contains(vote);
+    if (const llvm::CallInst* vote = ballot(instruction)) {
+      found |= loop.contains(vote);
     } else if (llvm::isa<llvm::PHINode>(instruction) || llvm::isa<llvm::FreezeInst>(instruction) || instruction->getOpcode() == llvm::Instruction::And) {
       work.append(instruction->op_begin(), instruction->op_end());
     } else {
@@ -33,6 +40,18 @@ bool isKeptByBallots(const llvm::Value* mask, const llvm::Loop* loop) {
     }
   }
   return found;
+}
+
+// Whether two conditions are the same, or (`inverted`) each what the other is not.
+bool areAlike(const llvm::Value* one, const llvm::Value* other, bool inverted) {
+  using namespace llvm::PatternMatch;
+  llvm::Value* inner = nullptr;
+  if (match(one, m_Not(m_Value(inner)))) return areAlike(inner, other, !inverted);
+  if (match(other, m_Not(m_Value(inner)))) return areAlike(one, inner, !inverted);
+  if (one == other) return !inverted;
+  const auto *const x = llvm::dyn_cast<llvm::CmpInst>(one), *const y = llvm::dyn_cast<llvm::CmpInst>(other);
+  if (x == nullptr || y == nullptr || x->getOperand(0) != y->getOperand(0) || x->getOperand(1) != y->getOperand(1)) return false;
+  return x->getPredicate() == (inverted ? y->getInversePredicate() : y->getPredicate());
 }
 
 // Which lanes it is for, where lanes wait for others there.
@@ -58,7 +77,9 @@ bool LaneEmitter::meetHere(const llvm::CallInst& call) const {
   const llvm::Value* const mask = memberMask(call);
   const auto* const active = llvm::dyn_cast<llvm::CallInst>(mask);
   if (active != nullptr && warpOperation(*active) == WarpCall::active) return shapes_.haveSameLanes(block, active->getParent());
-  if (isKeptByBallots(mask, shapes_.loops().getLoopFor(block))) return true;
+  if (const llvm::Loop* loop = shapes_.loops().getLoopFor(block)) {
+    if (shapes_.haveSameLanes(block, loop->getHeader()) ? isKeptByBallots(mask, *loop) : comesByBallot(block, mask)) return true;
+  }
   if (goesRound(block)) return true;
   if (const unsigned part = shapes_.partNamed(mask); part < kWarp && ofParts(part).isConverged(block)) return true;
   if (!shapes_.isSteady(block)) return false;
@@ -71,6 +92,24 @@ bool LaneEmitter::meetHere(const llvm::CallInst& call) const {
     if (isOfWholeWarp(call) && isOfWholeWarp(*other) && !shapes_.isConverged(there) && !shapes_.haveSameLanes(block, there) && !shapes_.followEachOther(block, there)) return true;
     return shapes_.excludeEachOther(block, there);
   });
+}
+
+// Whether the mask is a ballot of this round, and who comes here is whom it names.
+bool LaneEmitter::comesByBallot(const llvm::BasicBlock* block, const llvm::Value* mask) const {
+  using namespace llvm::PatternMatch;
+  while (const auto* frozen = llvm::dyn_cast<llvm::FreezeInst>(mask)) mask = frozen->getOperand(0);
+  const llvm::CallInst* const vote = ballot(mask);
+  llvm::Value* voted = nullptr;
+  if (vote == nullptr || !match(vote->getArgOperand(2), m_ZExt(m_Value(voted)))) return false;
+  while (!shapes_.haveSameLanes(block, vote->getParent())) {
+    while (const llvm::BasicBlock* leader = shapes_.leader(block)) block = leader;
+    const llvm::BasicBlock* const before = block->getSinglePredecessor();
+    const auto* const branch = before == nullptr || shapes_.loops().getLoopFor(before) != shapes_.loops().getLoopFor(block) ? nullptr : llvm::dyn_cast<llvm::BranchInst>(before->getTerminator());
+    if (branch == nullptr || !branch->isConditional() || branch->getSuccessor(0) == branch->getSuccessor(1)) return false;
+    if (!shapes_.of(branch->getCondition()).isUniform() && !areAlike(branch->getCondition(), voted, branch->getSuccessor(1) == block)) return false;
+    block = before;
+  }
+  return true;
 }
 
 const LaneShapes& LaneEmitter::ofParts(unsigned lanes) const {

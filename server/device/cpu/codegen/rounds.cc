@@ -128,7 +128,7 @@ llvm::SmallVector<EndOfRound, 2> endsOfRounds(llvm::Function& function) {
 
 std::optional<std::int64_t> growthOf(const llvm::Value* value, const llvm::PHINode& phi, const llvm::Loop& loop, const llvm::DataLayout& layout, unsigned depth) {
   constexpr unsigned kDeepest = 12;
-  if (value == &phi) return 1;
+  if (value == &phi) return value->getType()->isIntegerTy() && value->getType()->getIntegerBitWidth() < 32 ? std::nullopt : std::optional(std::int64_t{1});
   if (loop.isLoopInvariant(value)) return 0;
   const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(value);
   if (instruction == nullptr || depth == kDeepest) return std::nullopt;
@@ -142,6 +142,8 @@ std::optional<std::int64_t> growthOf(const llvm::Value* value, const llvm::PHINo
     std::int64_t bytes = 0;
     return a && b && !__builtin_mul_overflow(*a, *b, &bytes) ? std::optional(bytes) : std::nullopt;
   };
+  // Short numbers come round again: `ring[(unsigned char)i]`.
+  if (const auto* integer = llvm::dyn_cast<llvm::IntegerType>(instruction->getType()); integer != nullptr && integer->getBitWidth() < 32) return std::nullopt;
   switch (instruction->getOpcode()) {
     case llvm::Instruction::ZExt:
     case llvm::Instruction::SExt:
