@@ -101,8 +101,10 @@ int main(int argc, char** argv) {
   app.add_flag("--quiet-failure", quietFailure)->group("");  // for `rouse`, which prints the reason itself
   std::string guarded;
   std::uint64_t guardMs = 0;
+  pid_t guardOf = 0;
   app.add_option("--guard", guarded)->group("");  // guard.h
   app.add_option("--guard-ms", guardMs)->group("");
+  app.add_option("--guard-of", guardOf)->group("");
   std::vector<std::string> values(std::size(kFlags));
   for (std::size_t i = 0; i < std::size(kFlags); ++i) app.add_option(kFlags[i].flag, values[i], kFlags[i].help);
   try {
@@ -110,7 +112,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
-  if (!guarded.empty()) return guard(guarded, std::chrono::milliseconds(guardMs));
+  if (!guarded.empty()) return guard(guarded, std::chrono::milliseconds(guardMs), guardOf);
   if (!file.empty()) {
     sources.file = file;
     sources.required = true;
