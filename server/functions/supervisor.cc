@@ -58,6 +58,11 @@ std::vector<std::string> Supervisor::reload() {
   if (options_.folder.empty() || stopping_) return {};
   FunctionFiles files = readFunctionFiles(options_.folder);
   std::vector<std::string> errors;
+  if (!files.unread.empty()) {
+    // Nothing is known of any function: all stay as they are.
+    spdlog::error("{}", files.unread);
+    return {files.unread};
+  }
   std::set<std::string> present;
   broken_.clear();
   for (const auto& file : files.broken) {

@@ -204,8 +204,13 @@ void Daemon::save() {
 void Daemon::writeState() {
   SavedState now = state();
   if (now == saved_) return;
-  if (Status status = rouse::daemon::writeState(statePath(settings_.socket), now); !status)
-    return spdlog::error("should this daemon be killed, what it has ends with it: {}", status.error().message);
+  if (Status status = rouse::daemon::writeState(statePath(settings_.socket), now); !status) {
+    // A disk that is full stays full for a while: it is told once.
+    if (std::exchange(notSaved_, status.error().message) != status.error().message)
+      spdlog::error("should this daemon be killed, what it has ends with it: {}", status.error().message);
+    return;
+  }
+  notSaved_.clear();
   saved_ = std::move(now);
 }
 
