@@ -1,4 +1,8 @@
-// Descriptors of files whose file system does not answer: the daemon goes on, and so do others' modules.
+// Descriptors that keep who uses them, of files whose file system does not answer say: the daemon goes on, and so do others' modules.
+#include <sys/eventfd.h>
+
+#include "schemas/wire/segment.h"
+#include "server/roused/session_sleep.h"
 #include "test/control/daemon_fixture.h"
 #include "test/control/unanswering_file.h"
 
@@ -53,4 +57,24 @@ TEST_CASE("who sends a file that cannot be closed, looked at or read keeps nobod
   daemon.stop();
   daemon.daemon.reset();
   CHECK(std::chrono::steady_clock::now() - begin < 10s);
+}
+
+TEST_CASE("a process that has its wake-ups block keeps nobody who looks at them") {
+  boost::asio::io_context io;
+  const auto ring = wire::RingSegment::create(0);
+  REQUIRE(ring.ok());
+  const wire::OwnedFd wake(::eventfd(0, EFD_CLOEXEC));  // without EFD_NONBLOCK, as a process can make it at any time
+  auto sleep = daemon::SessionSleep::begin(io.get_executor(), *ring, wake, {}, {}, {});
+  REQUIRE(sleep.ok());
+  std::atomic<bool> over{false};
+  std::thread rescue([&] {
+    for (int i = 0; i < 200 && !over; ++i) std::this_thread::sleep_for(10ms);
+    if (!over) ::eventfd_write(wake.get(), 1);
+  });
+  const auto begin = std::chrono::steady_clock::now();
+  (*sleep)->watch([] {});
+  const auto took = std::chrono::steady_clock::now() - begin;
+  over = true;
+  rescue.join();
+  CHECK(took < 1s);
 }
