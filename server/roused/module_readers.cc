@@ -40,9 +40,14 @@ struct ModuleReaders::Shared : std::enable_shared_from_this<Shared> {
   static auto now() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
 
   // What is not done any more. It has what belongs to a loop that is gone: it is not destroyed either.
-  static std::deque<Then>& never() {
-    static std::deque<Then>* const all = new std::deque<Then>;
-    return *all;
+  static void never(Then then) {
+    struct Kept {
+      std::mutex mutex;
+      std::deque<Then> all;
+    };
+    static Kept* const kept = new Kept;
+    const std::lock_guard lock(kept->mutex);
+    kept->all.push_back(std::move(then));
   }
 
   // Readers that have nothing to do, or get on.
@@ -94,10 +99,7 @@ struct ModuleReaders::Shared : std::enable_shared_from_this<Shared> {
       job = nullptr;
       lock.lock();
       self->store(0, std::memory_order_relaxed);
-      if (loop != nullptr && then)
-        boost::asio::post(*loop, std::move(then));
-      else
-        never().push_back(std::move(then));
+      if (then) loop != nullptr ? boost::asio::post(*loop, std::move(then)) : never(std::move(then));
     }
     readers.erase(self);
     --threads;
