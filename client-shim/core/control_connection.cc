@@ -127,6 +127,7 @@ Result<std::unique_ptr<ControlConnection>> ControlConnection::connect(const std:
   do {
     failed = ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
   } while (failed != 0 && errno == EINTR);
+  if (failed != 0 && errno == EACCES) return failure(CudaError::noDevice, "the daemon's socket " + socketPath + " is not open to this user");
   if (failed != 0) return failure(CudaError::noDevice, "no daemon at " + socketPath + ": " + std::strerror(errno));
   return std::unique_ptr<ControlConnection>(new ControlConnection(std::move(socket), socketPath));
 }

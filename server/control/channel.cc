@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "server/control/close_apart.h"
 #include "server/control/codec.h"
 
 namespace rouse::channel {
@@ -37,8 +38,12 @@ void Channel::start(OnMessage onMessage, OnClosed onClosed) {
   awaitReadable();
 }
 
+bool Channel::reads() const {
+  return paused_ == 0 && !closing_ && !failed_ && open() && writer_.queuedBytes() <= limits_.unansweredBytes;
+}
+
 void Channel::awaitReadable() {
-  if (reading_ || paused_ > 0 || closing_ || failed_ || !open()) return;
+  if (reading_ || !reads()) return;
   reading_ = true;
   socket_.async_wait(socket_.wait_read, [self = shared_from_this()](const boost::system::error_code& error) {
     self->reading_ = false;
@@ -48,14 +53,17 @@ void Channel::awaitReadable() {
 
 void Channel::read() {
   for (int taken = 0; taken < kMessagesPerTurn; ++taken) {
-    if (paused_ > 0 || closing_ || failed_ || !open()) return;
+    if (!reads()) return;
     auto progress = reader_.read(socket());
     if (!progress) return fail(progress.error());
     if (*progress == FrameReader::Progress::ended) return fail({CudaError::success, "the peer closed the connection"});
     if (*progress == FrameReader::Progress::again) break;
     Frame frame = reader_.take();
     auto message = decode(frame.words);
-    if (!message) return fail(message.error());
+    if (!message) {
+      closeApart(std::move(frame.fds));
+      return fail(message.error());
+    }
     message->fds = std::move(frame.fds);
     onMessage_(std::move(*message));
   }
@@ -79,13 +87,15 @@ void Channel::send(std::uint64_t id, const Body& body, std::vector<wire::OwnedFd
 }
 
 void Channel::write() {
+  const bool heldBack = !reads();
   auto sent = writer_.write(socket());
   if (!sent) {
     const bool gone = sent.error().code == CudaError::systemNotReady;
     return failWriting({gone ? CudaError::success : sent.error().code, sent.error().message});
   }
-  if (!*sent) return awaitWritable();
-  if (closing_) drain();
+  if (!*sent) awaitWritable();
+  if (closing_ && *sent) return drain();
+  if (heldBack) awaitReadable();
 }
 
 void Channel::awaitWritable() {
@@ -99,6 +109,7 @@ void Channel::awaitWritable() {
 void Channel::close() {
   boost::system::error_code ignored;  // the descriptor is gone in any case
   socket_.close(ignored);
+  closeApart(reader_.take().fds);  // of a message that has not come to its end
   // The handlers may be running and may own this object.
   boost::asio::post(socket_.get_executor(),
                     [self = shared_from_this()] { self->onMessage_ = {}, self->onClosed_ = {}; });

@@ -17,6 +17,8 @@ class Channel : public std::enable_shared_from_this<Channel> {
   struct Limits {
     FrameLimits frames;                    // what the peer may send
     std::size_t queuedBytes = 128u << 20;  // unsent; beyond it the peer is not reading and is cut off
+    // Unsent; beyond it nothing more is read, as while paused. For peers that only answer what they have been asked: two that did so to each other might wait for ever.
+    std::size_t unansweredBytes = ~std::size_t{0};
   };
   using OnMessage = std::function<void(Message)>;
   // Called once, when the connection is over for any reason but close(): the peer closed it (code success), broke the
@@ -44,6 +46,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
 
  private:
   Channel(boost::asio::any_io_executor, wire::OwnedFd socket, Limits);
+  bool reads() const;
   void awaitReadable();
   void awaitWritable();
   void read();

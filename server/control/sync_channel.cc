@@ -27,7 +27,14 @@ Result<wire::OwnedFd> SyncChannel::connect(const std::string& path) {
   std::memcpy(address.sun_path, path.data(), path.size());
   wire::OwnedFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!socket) return Error{CudaError::systemNotReady, std::string("socket: ") + std::strerror(errno)};
-  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+  int failed;
+  do {
+    failed = ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  } while (failed != 0 && errno == EINTR);
+  if (failed != 0) {
+    if (errno == EACCES || errno == EPERM)
+      return Error{CudaError::notPermitted, "the daemon's socket " + path + " is not open to this user: " + std::strerror(errno) +
+                                                " (daemon.socket_group and daemon.socket_mode say to whom it is)"};
     return Error{CudaError::systemNotReady, "no daemon at " + path + ": " + std::strerror(errno)};
   }
   return socket;

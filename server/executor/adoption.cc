@@ -48,7 +48,7 @@ void Executor::loseDaemon(const Error& how) {
   if (orphanNs_ == 0) {
     if (how.code != CudaError::success) return fail(how);
     log(LogLevel::info, how.message);
-    stopping_ = true;
+    end(how.message);
     return;
   }
   if (!orphaned()) {
@@ -76,8 +76,8 @@ void Executor::loseDaemon(const Error& how) {
 void Executor::seekDaemon() {
   const std::uint64_t now = steadyNs();
   if (now - orphanedAt_ > orphanNs_) {
-    log(LogLevel::error, "no daemon has come within " + std::to_string(orphanNs_ / 1'000'000) + " ms");
-    stopping_ = true;
+    end("no daemon has come within " + std::to_string(orphanNs_ / 1'000'000) + " ms");
+    log(LogLevel::error, ending_);
     return;
   }
   if (control_.fd() >= 0 || now < triesAt_) return;
@@ -143,8 +143,8 @@ Result<channel::HeldSession> Executor::describe(Served& served, std::vector<wire
 bool Executor::onOffered(channel::Message& answer) {
   if (answer.id != kOfferRequest) return false;
   if (const auto* refusal = std::get_if<Error>(&answer.body)) {
-    log(LogLevel::warning, "not adopted: " + refusal->message);
-    stopping_ = true;
+    end("not adopted: " + refusal->message);
+    log(LogLevel::warning, ending_);
     return true;
   }
   if (!std::holds_alternative<channel::Adopted>(answer.body)) return false;

@@ -278,7 +278,7 @@ void Executor::on(std::uint64_t id, channel::AssignHomes& request, std::vector<w
   send(id, status ? channel::Body(channel::Ok{}) : channel::Body(status.error()));
 }
 
-void Executor::on(std::uint64_t, channel::Shutdown&, std::vector<wire::OwnedFd>) { stopping_ = true; }
+void Executor::on(std::uint64_t, channel::Shutdown&, std::vector<wire::OwnedFd>) { end("the daemon is shutting down"); }
 
 template <class Other>
 void Executor::on(std::uint64_t id, Other& body, std::vector<wire::OwnedFd>) {

@@ -125,7 +125,8 @@ Status Executor::run() {
     else
       rest(kind);
   }
-  for (Served& served : served_) served.session->declareLost();
+  const std::string& why = failure_ ? ending_ : failure_.error().message;
+  for (Served& served : served_) served.session->declareLost("its executor ends: " + why);
   if (!failure_ && !orphaned()) {
     (void)control_.send(0, failure_.error());  // the daemon, if that is still there, says why we end
     // The process may take a while to end, with a driver in it: until then the daemon must not take it for one that
@@ -329,6 +330,11 @@ void Executor::fail(Error error) {
   if (stopping_) return;
   log(LogLevel::error, error.message);
   failure_ = std::move(error);
+  stopping_ = true;
+}
+
+void Executor::end(std::string why) {
+  ending_ = std::move(why);
   stopping_ = true;
 }
 

@@ -106,6 +106,8 @@ class Executor {
   void publishMemory();
   void send(std::uint64_t id, const channel::Body& body, std::vector<wire::OwnedFd> fds = {});
   void fail(Error error);
+  // Orderly.
+  void end(std::string why);
   channel::ExecutorReady ready() const;
 
   // adoption.cc
@@ -195,6 +197,7 @@ class Executor {
   bool offered_ = false;                                 // to one that has not answered yet
 
   bool stopping_ = false;
+  std::string ending_;  // why, where nothing has failed
   Status failure_;
 };
 

@@ -360,8 +360,9 @@ bool Session::awaitsProgress() const {
   return (stage_ == Stage::serving && (parked() || (elsewhere() && wantedChunks() == 0))) || stage_ == Stage::closing || (streams_ && streams_->draining());
 }
 
-void Session::declareLost() {
+void Session::declareLost(std::string_view why) {
   if (mute_) return;
+  latch_.latch(CudaError::devicesUnavailable, why);
   segment_.header().devices[deviceIndex_].state.store(wire::DeviceState::lost, std::memory_order_release);
 }
 

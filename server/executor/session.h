@@ -213,8 +213,8 @@ class Session final : public Sharer, private memory::ContextObserver {
 
   bool tookCommands() { return std::exchange(tookCommands_, false); }
 
-  // The executor is going away.
-  void declareLost();
+  // The executor is going away; the program is told why.
+  void declareLost(std::string_view why);
   // What the program is told of the device's free memory.
   void publishMemory();
   channel::SessionUsage usage() const;

@@ -7,9 +7,12 @@
 #include <functional>
 #include <optional>
 
+#include <sys/un.h>
+
 #include "server/functions/users.h"
 #include "server/roused/byte_size.h"
 #include "server/roused/duration.h"
+#include "server/roused/printable.h"
 #include "server/router/route.h"
 
 namespace rouse::functions {
@@ -37,6 +40,11 @@ Problem readText(const toml::node& node, std::string& to) {
 Problem readPath(const toml::node& node, std::string& to) {
   if (auto problem = readText(node, to)) return problem;
   return to.empty() || to.front() == '/' ? Problem{} : expected(node, "an absolute path");
+}
+Problem readSocket(const toml::node& node, std::string& to) {
+  constexpr std::size_t kMost = sizeof(sockaddr_un::sun_path) - 1;
+  if (auto problem = readPath(node, to)) return problem;
+  return to.size() <= kMost ? Problem{} : expected(node, "a path of at most " + std::to_string(kMost) + " bytes, as sockets have");
 }
 Problem readFlag(const toml::node& node, bool& to) {
   const auto* flag = node.as_boolean();
@@ -127,7 +135,7 @@ const std::vector<Key>& keys() {
       {"command", readCommand},
       {"environment", readEnvironment},
       {"directory", [](Node n, Spec s) { return readPath(n, s.directory); }},
-      {"socket", [](Node n, Spec s) { return readPath(n, s.socket); }},
+      {"socket", [](Node n, Spec s) { return readSocket(n, s.socket); }},
       {"user",
        [](Node n, Spec s) -> Problem {
          if (auto problem = readText(n, s.user)) return problem;
@@ -182,6 +190,9 @@ std::variant<FunctionSpec, FileErrors> readFunctionFile(const fs::path& path) {
   FileErrors errors;
   spec.name = path.stem().string();
   const std::string file = path.string();
+  // What is something else, a pipe say, might keep whoever reads it.
+  if (std::error_code error; !fs::is_regular_file(path, error))
+    return FileErrors{daemon::oneLine(file + ": " + (error ? error.message() : "is not a file"))};
   if (!router::isFunctionName(spec.name))
     errors.push_back(
         file + ": the file's name is the function's, and has to be letters, digits, '-', '_' and '.', 64 at most");
@@ -204,6 +215,7 @@ std::variant<FunctionSpec, FileErrors> readFunctionFile(const fs::path& path) {
     errors.push_back(file + ":" + std::to_string(broken.source().begin.line) + ": " +
                      std::string(broken.description()));
   }
+  for (std::string& error : errors) error = daemon::oneLine(std::move(error));
   if (!errors.empty()) return errors;
   return spec;
 }
@@ -211,9 +223,15 @@ std::variant<FunctionSpec, FileErrors> readFunctionFile(const fs::path& path) {
 FunctionFiles readFunctionFiles(const fs::path& folder) {
   FunctionFiles files;
   std::vector<fs::path> paths;
-  std::error_code none;
-  for (const auto& entry : fs::directory_iterator(folder, none)) {
-    if (entry.path().extension() == ".toml") paths.push_back(entry.path());
+  std::error_code error;
+  fs::directory_iterator entry(folder, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    if (entry->path().extension() == ".toml") paths.push_back(entry->path());
+  }
+  // No folder: no functions.
+  if (error && error != std::errc::no_such_file_or_directory) {
+    files.unread = daemon::oneLine(folder.string() + ": " + error.message());
+    return files;
   }
   std::ranges::sort(paths);
   for (const fs::path& path : paths) {
@@ -221,7 +239,7 @@ FunctionFiles readFunctionFiles(const fs::path& folder) {
     if (auto* spec = std::get_if<FunctionSpec>(&read)) {
       files.specs.push_back(std::move(*spec));
     } else {
-      files.broken.push_back({path.stem().string(), std::get<FileErrors>(std::move(read))});
+      files.broken.push_back({daemon::oneLine(path.stem().string()), std::get<FileErrors>(std::move(read))});
     }
   }
   return files;

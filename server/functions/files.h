@@ -21,6 +21,7 @@ struct FunctionFiles {
     FileErrors errors;
   };
   std::vector<Broken> broken;
+  std::string unread;  // why the folder could not be read; then nothing is known of any function
 };
 // Of a folder; one that is not there has none.
 FunctionFiles readFunctionFiles(const std::filesystem::path& folder);

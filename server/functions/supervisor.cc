@@ -8,6 +8,8 @@
 #include <boost/asio/post.hpp>
 #include <set>
 
+#include "schemas/wire/readable.h"
+
 namespace rouse::functions {
 namespace {
 
@@ -56,6 +58,11 @@ std::vector<std::string> Supervisor::reload() {
   if (options_.folder.empty() || stopping_) return {};
   FunctionFiles files = readFunctionFiles(options_.folder);
   std::vector<std::string> errors;
+  if (!files.unread.empty()) {
+    // Nothing is known of any function: all stay as they are.
+    spdlog::error("{}", files.unread);
+    return {files.unread};
+  }
   std::set<std::string> present;
   broken_.clear();
   for (const auto& file : files.broken) {
@@ -97,12 +104,16 @@ std::vector<std::string> Supervisor::reload() {
     gate_.forget(name);
     function->leave();
   }
-  for (auto& [name, survivor] : std::exchange(survivors_, {})) {
-    spdlog::warn("function {}: process {} of the daemon before this one is ended: there is no such function", name, survivor.pid);
-    signalProcesses(survivor.pid, SIGKILL);
-  }
+  endSurvivors([this](const std::string& name) { return broken_.contains(name) ? "its file has a mistake" : "there is no such function"; });
   for (const std::string& error : errors) spdlog::error("{}", error);
   return errors;
+}
+
+void Supervisor::endSurvivors(const std::function<std::string(const std::string& name)>& why) {
+  for (auto& [name, survivor] : std::exchange(survivors_, {})) {
+    spdlog::warn("function {}: process {} of the daemon before this one is ended: {}", name, survivor.pid, why(name));
+    if (!wire::readable(survivor.process.get())) signalProcesses(survivor.pid, SIGKILL);
+  }
 }
 
 Result<std::optional<User>> Supervisor::userFor(const FunctionSpec& spec, bool& own) {
@@ -227,6 +238,7 @@ std::uint64_t Supervisor::losses(std::string_view name) const {
 void Supervisor::stop(std::chrono::milliseconds grace, std::function<void()> stopped) {
   if (std::exchange(stopping_, true)) return;
   stopped_ = std::move(stopped);
+  endSurvivors([](const std::string&) { return "the daemon is shutting down"; });
   for (const auto& [name, function] : functions_) function->leave();
   grace_.expires_after(grace);
   grace_.async_wait([this](const boost::system::error_code& error) {

@@ -51,7 +51,8 @@ class Supervisor : public router::Directory {
   // Reads the files, and starts what is new, changes what has changed, stops what is gone. Files that are broken change
   // nothing; what is wrong with them is logged, and returned.
   std::vector<std::string> reload();
-  // Everything ends: asked to, and killed after `grace` or its own stop_timeout, whichever is sooner.
+  // Everything ends: asked to, and killed after `grace` or its own stop_timeout, whichever is sooner. Processes that reload() has not gone on with are
+  // killed at once.
   void stop(std::chrono::milliseconds grace, std::function<void()> stopped);
 
   enum class Order : std::uint8_t { start, stop, restart };
@@ -75,6 +76,7 @@ class Supervisor : public router::Directory {
 
  private:
   std::optional<std::string> add(FunctionSpec);
+  void endSurvivors(const std::function<std::string(const std::string& name)>& why);
   void onState(const std::string& name);
   Result<std::optional<User>> userFor(const FunctionSpec&, bool& own);
   void maybeStopped();

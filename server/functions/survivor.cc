@@ -44,7 +44,7 @@ std::string processTerms(FunctionSpec spec) {
   char cpus[64];
   std::snprintf(cpus, sizeof cpus, "%.17g", spec.cpus);
   digest.add(std::string_view(cpus));
-  for (const std::uint64_t number : {std::uint64_t{spec.gpus}, spec.gpuMemory, spec.hostMemory, spec.memory, std::uint64_t{spec.processes}, std::uint64_t{spec.pin}}) digest.add(number);
+  for (const std::uint64_t number : {std::uint64_t{spec.gpus}, spec.gpuMemory, spec.hostMemory, spec.memory, std::uint64_t{spec.processes}, std::uint64_t{spec.pin}, std::uint64_t{spec.isolated}}) digest.add(number);
   return digest.text();
 }
 

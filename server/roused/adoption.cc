@@ -87,6 +87,13 @@ void Adoption::stop() {
   done_ = nullptr;
 }
 
+void Adoption::refuse(const std::string& why) {
+  for (Expected& one : expected_)
+    if (!one.here) ::syscall(SYS_pidfd_send_signal, one.exit.native_handle(), SIGKILL, nullptr, 0);
+  for (const OrphanPtr& orphan : std::exchange(complete_, {})) orphan->refuse(why);
+  stop();
+}
+
 void Adoption::onConnection(wire::OwnedFd socket, channel::Peer peer) {
   if (peer.uid != ::geteuid()) return spdlog::warn("process {} (uid {}) is no executor of this daemon's", peer.pid, peer.uid);
   auto orphan = std::make_shared<Orphan>();

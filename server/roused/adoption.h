@@ -66,6 +66,8 @@ class Adoption {
   // `done` is called once, from the event loop, when all of these have come or have ended. Whoever comes later, or is none of these, is told to end.
   Status start(const std::vector<SavedState::Process>& expected, Done done);
   void stop();
+  // Nobody is adopted any more: executors that are here are told why and end, those that are awaited are killed.
+  void refuse(const std::string& why);
 
  private:
   struct Expected {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "server/roused/printable.h"
+
 namespace rouse::daemon {
 namespace {
 
@@ -23,6 +25,10 @@ class Reading {
       for (const auto& [section, node] : root) {
         const std::string where = path.string() + ":" + std::to_string(node.source().begin.line);
         const toml::table* table = node.as_table();
+        if (table == nullptr && knownSection(section.str())) {
+          fail(where, "'" + std::string(section.str()) + "' is a section: [" + std::string(section.str()) + "], with its keys below");
+          continue;
+        }
         if (table == nullptr || !knownSection(section.str())) {
           fail(where, "unknown section or key '" + std::string(section.str()) + "'" + sectionsHint());
           continue;
@@ -44,11 +50,11 @@ class Reading {
     for (const Contradiction& one : contradictions(settings)) {
       const auto said = std::ranges::find_if(one.keys, [&](const std::string& key) { return places_.contains(key); });
       const std::string what = one.keys.front() + ": " + one.what;
-      said == one.keys.end() ? errors.messages.push_back(what) : fail(places_.at(*said), what);
+      said == one.keys.end() ? errors.messages.push_back(oneLine(what)) : fail(places_.at(*said), what);
     }
   }
 
-  void fail(const std::string& where, const std::string& what) { errors.messages.push_back(where + ": " + what); }
+  void fail(const std::string& where, const std::string& what) { errors.messages.push_back(oneLine(where + ": " + what)); }
 
  private:
   std::map<std::string, std::string> places_;  // by dotted name: where its value comes from
@@ -72,9 +78,11 @@ class Reading {
   }
   static std::string sectionsHint() {
     std::string hint = " (sections are:";
-    std::string_view last;
+    std::vector<std::string_view> named;
     for (const SettingKey& key : settingKeys()) {
-      if (key.section != last) hint += " " + std::string(last = key.section);
+      if (std::ranges::find(named, key.section) != named.end()) continue;
+      named.push_back(key.section);
+      hint += " " + std::string(key.section);
     }
     return hint + ")";
   }
@@ -89,15 +97,20 @@ class Reading {
 
 }  // namespace
 
-std::vector<fs::path> configFiles(const ConfigSources& sources) {
+std::vector<fs::path> configFiles(const ConfigSources& sources, ConfigErrors* errors) {
   std::vector<fs::path> files;
   if (sources.file.empty()) return files;
-  if (sources.required || fs::exists(sources.file)) files.push_back(sources.file);
+  std::error_code error;
+  // One that cannot be looked at may be there: reading it says why not.
+  if (sources.required || fs::exists(sources.file, error) || error) files.push_back(sources.file);
   std::vector<fs::path> dropIns;
-  std::error_code none;  // no folder: no drop-ins
-  for (const auto& entry : fs::directory_iterator(sources.file.parent_path() / "rouse.d", none)) {
-    if (entry.path().extension() == ".toml") dropIns.push_back(entry.path());
+  const fs::path folder = sources.file.parent_path() / "rouse.d";
+  fs::directory_iterator entry(folder, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    if (entry->path().extension() == ".toml") dropIns.push_back(entry->path());
   }
+  // No folder: no drop-ins.
+  if (error && error != std::errc::no_such_file_or_directory && errors != nullptr) errors->messages.push_back(oneLine(folder.string() + ": " + error.message()));
   std::ranges::sort(dropIns);
   files.insert(files.end(), dropIns.begin(), dropIns.end());
   return files;
@@ -105,7 +118,7 @@ std::vector<fs::path> configFiles(const ConfigSources& sources) {
 
 std::variant<Settings, ConfigErrors> readConfig(const ConfigSources& sources) {
   Reading reading;
-  for (const fs::path& path : configFiles(sources)) reading.file(path);
+  for (const fs::path& path : configFiles(sources, &reading.errors)) reading.file(path);
   if (sources.environment) {
     for (const SettingKey& key : settingKeys()) {
       const char* value = key.environment ? sources.environment(key.environment) : nullptr;
@@ -122,6 +135,7 @@ std::variant<Settings, ConfigErrors> readConfig(const ConfigSources& sources) {
     }
   }
   if (reading.errors.messages.empty()) reading.contradicted();
+  reading.errors.functionsDirectory = reading.settings.functionsDirectory;
   if (!reading.errors.messages.empty()) return std::move(reading.errors);
   return std::move(reading.settings);
 }

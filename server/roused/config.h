@@ -26,11 +26,12 @@ struct ConfigSources {
 // Keys nobody knows are errors.
 struct ConfigErrors {
   std::vector<std::string> messages;
+  std::string functionsDirectory;  // as far as it could be read
 };
 std::variant<Settings, ConfigErrors> readConfig(const ConfigSources&);
 
-// The files that readConfig reads, in order.
-std::vector<std::filesystem::path> configFiles(const ConfigSources&);
+// The files that readConfig reads, in order. A folder that cannot be read is an error.
+std::vector<std::filesystem::path> configFiles(const ConfigSources&, ConfigErrors* = nullptr);
 
 // What differs between two settings and takes a restart to change: dotted names.
 std::vector<std::string> changesThatNeedRestart(const Settings& before, const Settings& after);

@@ -11,6 +11,8 @@
 #include <cstdio>
 
 #include "schemas/wire/readable.h"
+#include "schemas/wire/segment.h"
+#include "server/control/close_apart.h"
 #include "server/roused/byte_size.h"
 #include "server/roused/described.h"
 #include "server/roused/printable.h"
@@ -50,7 +52,7 @@ Connection::Connection(ConnectionServices& services, wire::OwnedFd socket, chann
     : services_(services),
       peer_(peer),
       channel_(channel::Channel::create(services.io.get_executor(), std::move(socket),
-                                        {.frames = channel::kUntrustedLimits, .queuedBytes = 16u << 20})),
+                                        {.frames = channel::kUntrustedLimits, .queuedBytes = 16u << 20, .unansweredBytes = 64u << 10})),
       process_(services.io) {}
 
 void Connection::start(std::function<void(Connection&)> over) {
@@ -89,11 +91,15 @@ void Connection::reply(std::uint64_t id, const channel::Body& body, std::vector<
 
 void Connection::onMessage(channel::Message message) {
   const auto id = message.id;
-  if (id == 0) return cutOff(refused(CudaError::invalidValue, "a request with id 0"));
+  if (id == 0) {
+    channel::closeApart(std::move(message.fds));
+    return cutOff(refused(CudaError::invalidValue, "a request with id 0"));
+  }
   if (const auto* load = std::get_if<channel::LoadModule>(&message.body))
     return loadModule(id, *load, std::move(message.fds));
   if (auto* ipc = std::get_if<channel::Ipc>(&message.body)) return share(id, std::move(*ipc), std::move(message.fds));
   if (!message.fds.empty()) {
+    channel::closeApart(std::move(message.fds));
     return cutOff(refused(CudaError::invalidValue,
                           std::string(channel::name(message.body)) + " with a descriptor, which it has none of"));
   }
@@ -276,8 +282,10 @@ void Connection::awaitEnd() {
 }
 
 void Connection::loadModule(std::uint64_t id, const channel::LoadModule& load, std::vector<wire::OwnedFd> fds) {
-  if (sessionId_ == 0) return cutOff(refused(CudaError::invalidValue, "loadModule before attach"));
-  if (fds.size() != 1) return cutOff(refused(CudaError::invalidValue, "loadModule without a descriptor"));
+  if (sessionId_ == 0 || fds.size() != 1) {
+    channel::closeApart(std::move(fds));
+    return cutOff(refused(CudaError::invalidValue, sessionId_ == 0 ? "loadModule before attach" : "loadModule without a descriptor"));
+  }
   channel_->pause();
   services_.sessions.loadModule(
       sessionId_, load, std::move(fds[0]), [self = shared_from_this(), id](Result<channel::ModuleInfo> info) {
@@ -292,9 +300,18 @@ void Connection::loadModule(std::uint64_t id, const channel::LoadModule& load, s
 }
 
 void Connection::share(std::uint64_t id, channel::Ipc request, std::vector<wire::OwnedFd> fds) {
-  if (sessionId_ == 0) return cutOff(refused(CudaError::invalidValue, "ipc before attach"));
-  if (fds.size() != (request.action == channel::IpcAction::exportEvent ? 1 : 0))
-    return cutOff(refused(CudaError::invalidValue, "ipc with " + std::to_string(fds.size()) + " descriptors: one comes with exportEvent, none with others"));
+  const std::size_t count = fds.size();
+  if (sessionId_ == 0 || count != (request.action == channel::IpcAction::exportEvent ? 1 : 0)) {
+    channel::closeApart(std::move(fds));
+    return cutOff(refused(CudaError::invalidValue,
+                          sessionId_ == 0 ? "ipc before attach" : "ipc with " + std::to_string(count) + " descriptors: one comes with exportEvent, none with others"));
+  }
+  if (count != 0) {
+    if (Status status = wire::checkSealedMemfd(fds[0].get(), "shared event", wire::kPageBytes); !status) {
+      channel::closeApart(std::move(fds));
+      return reply(id, status.error());
+    }
+  }
   channel_->pause();
   services_.sessions.share(sessionId_, std::move(request), std::move(fds),
                            [self = shared_from_this(), id](Result<channel::Shared> shared, std::vector<wire::OwnedFd> out) {

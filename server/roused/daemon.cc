@@ -179,7 +179,7 @@ void Daemon::startPool() {
                                                                       .starts = function.starts,
                                                                       .losses = function.losses});
     functions_.expect(std::move(survivors));
-    onGpusBefore_ = std::move(before.onGpus);
+    before_ = before;
     adoption_ = std::make_unique<Adoption>(io_, adoptionPath(settings_.socket));
     const Status status = adoption_->start(before.executors, [this](std::vector<OrphanPtr> orphans) {
       if (stopping_) return;
@@ -204,8 +204,13 @@ void Daemon::save() {
 void Daemon::writeState() {
   SavedState now = state();
   if (now == saved_) return;
-  if (Status status = rouse::daemon::writeState(statePath(settings_.socket), now); !status)
-    return spdlog::error("should this daemon be killed, what it has ends with it: {}", status.error().message);
+  if (Status status = rouse::daemon::writeState(statePath(settings_.socket), now); !status) {
+    // A disk that is full stays full for a while: it is told once.
+    if (std::exchange(notSaved_, status.error().message) != status.error().message)
+      spdlog::error("should this daemon be killed, what it has ends with it: {}", status.error().message);
+    return;
+  }
+  notSaved_.clear();
   saved_ = std::move(now);
 }
 
@@ -235,6 +240,11 @@ SavedState Daemon::state() {
   std::set<std::string> names;
   for (const auto& [id, session] : sessions_.sessions())
     if (session->who.supervised && session->state == Session::State::open) names.insert(session->who.name);
+  if (before_) {
+    if (pool_.links().empty()) state.executors = before_->executors;
+    state.functions = before_->functions;
+    names.insert(before_->onGpus.begin(), before_->onGpus.end());
+  }
   state.onGpus.assign(names.begin(), names.end());
   tokens_.forEach([&](const std::string& token, uid_t user, const Function& function) { state.tokens.push_back({token, user, function}); });
   starts_ = std::move(starts);
@@ -263,8 +273,10 @@ void Daemon::onStarted(Status status) {
   std::set<std::string> served;
   for (const auto& [id, session] : sessions_.sessions())
     if (session->state == Session::State::open) served.insert(session->who.name);
-  for (const std::string& function : std::exchange(onGpusBefore_, {}))
-    if (!served.contains(function)) functions_.onSessionGone(function);
+  if (const auto before = std::exchange(before_, std::nullopt))
+    for (const std::string& function : before->onGpus)
+      if (!served.contains(function)) functions_.onSessionGone(function);
+  save();
   idle_.start();
   notifyService("READY=1");
   tellService();
@@ -415,6 +427,7 @@ void Daemon::stop(const std::string& why) {
   }
   notifyService("STOPPING=1");
   listener_->stop();
+  if (adoption_) adoption_->refuse(why);
   adoption_.reset();
   unattached_.stop();
   if (survivable()) ::unlink(statePath(settings_.socket).c_str());

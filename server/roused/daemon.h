@@ -104,9 +104,11 @@ class Daemon {
   std::optional<wire::OwnedFd> inherited_;
   wire::OwnedFd keptStore_;
   SavedState saved_;                      // what is in the file
-  std::vector<std::string> onGpusBefore_;  // functions that had sessions when the daemon before this one was killed
+  // What the daemon before this one had, until all of it has been gone on with: should this one be killed meanwhile, the next one needs it.
+  std::optional<SavedState> before_;
   std::map<pid_t, std::uint64_t> starts_;  // of processes that are saved
   bool saving_ = false;
+  std::string notSaved_;  // why not, if the last try failed
   std::unique_ptr<Listener> listener_;
   std::set<std::shared_ptr<Connection>> connections_;
   boost::asio::signal_set signals_;

@@ -26,6 +26,7 @@ constexpr auto kLastWordsLimit = 200ms;
 // A process that has served this long starts the back-off afresh.
 constexpr auto kStableAfter = 30s;
 constexpr std::uint32_t kMaxBackOffFactor = 100;
+constexpr int kNotExecuted = 127;  // child_process.cc
 // In a row, as far as they count for one that served before it ended: it can, and is back within a second.
 constexpr std::uint32_t kMostFailuresServed = 3;
 
@@ -301,6 +302,7 @@ void ExecutorLink::onExit() {
   errors_.close();
   std::string how = adopted_ ? "ended" : describeExit(status);
   if (const std::string said = errors_.lastLine(); !said.empty() && (status != 0 || adopted_)) how += ": " + said;
+  else if (!adopted_ && WIFEXITED(status) && WEXITSTATUS(status) == kNotExecuted) how += ": " + options_.program;
   spdlog::debug("executor of {} (pid {}) {}", identity().name(), pid_, how);  // the pool says why, once
   pid_ = -1;
   how_ = how;

@@ -32,7 +32,7 @@ void end(const SavedState::Process& process, bool session) {
 }  // namespace
 
 Result<ChildProcess> startGuard(const std::string& statePath, std::chrono::milliseconds orphanTimeout) {
-  return startChild({"/proc/self/exe", "--guard", statePath, "--guard-ms", std::to_string(orphanTimeout.count())}, {}, 0);
+  return startChild({"/proc/self/exe", "--guard", statePath, "--guard-ms", std::to_string(orphanTimeout.count()), "--guard-of", std::to_string(::getpid())}, {}, 0);
 }
 
 void stopGuard(ChildProcess& child) {
@@ -42,13 +42,12 @@ void stopGuard(ChildProcess& child) {
   child.pid = -1;
 }
 
-int guard(const std::string& path, std::chrono::milliseconds orphanTimeout) {
-  const pid_t parent = ::getppid();
+int guard(const std::string& path, std::chrono::milliseconds orphanTimeout, pid_t parent) {
   for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) ::signal(signal, SIG_IGN);  // which are for the daemon
+  // It may have ended before this process has come so far; then its number may be another's.
   const wire::OwnedFd daemon(static_cast<int>(::syscall(SYS_pidfd_open, parent, 0)));
-  if (!daemon || ::getppid() != parent) return 1;
   pollfd ended{daemon.get(), POLLIN, 0};
-  while (::poll(&ended, 1, -1) < 0 && errno == EINTR) {
+  while (daemon && ::getppid() == parent && ::poll(&ended, 1, -1) < 0 && errno == EINTR) {
   }
   const auto deadline = std::chrono::steady_clock::now() + orphanTimeout + kGrace;
   for (;;) {

@@ -16,6 +16,6 @@ Result<ChildProcess> startGuard(const std::string& statePath, std::chrono::milli
 void stopGuard(ChildProcess&);
 
 // Its main(): `daemon` is its parent. Returns its exit code.
-int guard(const std::string& statePath, std::chrono::milliseconds orphanTimeout);
+int guard(const std::string& statePath, std::chrono::milliseconds orphanTimeout, pid_t daemon);
 
 }  // namespace rouse::daemon

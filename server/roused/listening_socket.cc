@@ -50,9 +50,9 @@ Result<wire::OwnedFd> makeListeningSocket(const std::string& path, mode_t mode, 
   };
   if (bind() != 0) {
     if (errno != EADDRINUSE) return failed("binding " + path);
-    if (channel::SyncChannel::connect(path).ok()) {
-      return Error{CudaError::systemNotReady, "another daemon listens on " + path};
-    }
+    const auto other = channel::SyncChannel::connect(path);
+    if (other.ok()) return Error{CudaError::systemNotReady, "another daemon listens on " + path};
+    if (other.error().code == CudaError::notPermitted) return Error{CudaError::systemNotReady, path + " is another user's, who may be listening there"};
     struct stat status{};
     if (::lstat(path.c_str(), &status) == 0 && !S_ISSOCK(status.st_mode)) {
       return Error{CudaError::systemNotReady, path + " exists and is not a socket"};

@@ -1,6 +1,7 @@
 // roused: the daemon that owns the GPUs of a node.
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -64,6 +65,7 @@ std::string defaultCodeCache() {
   return "";
 }
 
+// Throws where a path is relative and the working directory is gone.
 void fillPaths(Settings& settings, const fs::path& file) {
   const installation::Parts parts = installation::ownParts();
   if (settings.executor.empty()) settings.executor = parts.executor;
@@ -101,8 +103,10 @@ int main(int argc, char** argv) {
   app.add_flag("--quiet-failure", quietFailure)->group("");  // for `rouse`, which prints the reason itself
   std::string guarded;
   std::uint64_t guardMs = 0;
+  pid_t guardOf = 0;
   app.add_option("--guard", guarded)->group("");  // guard.h
   app.add_option("--guard-ms", guardMs)->group("");
+  app.add_option("--guard-of", guardOf)->group("");
   std::vector<std::string> values(std::size(kFlags));
   for (std::size_t i = 0; i < std::size(kFlags); ++i) app.add_option(kFlags[i].flag, values[i], kFlags[i].help);
   try {
@@ -110,7 +114,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
-  if (!guarded.empty()) return guard(guarded, std::chrono::milliseconds(guardMs));
+  if (!guarded.empty()) return guard(guarded, std::chrono::milliseconds(guardMs), guardOf);
   if (!file.empty()) {
     sources.file = file;
     sources.required = true;
@@ -120,14 +124,18 @@ int main(int argc, char** argv) {
     sources.environment = nullptr;
   }
   for (std::size_t i = 0; i < std::size(kFlags); ++i) {
-    if (!values[i].empty()) sources.flags.emplace_back(kFlags[i].setting, values[i]);
+    if (app.count(kFlags[i].flag) != 0) sources.flags.emplace_back(kFlags[i].setting, values[i]);  // an empty one says something, too
   }
-  if (!plan.empty()) sources.flags.emplace_back("executor.swap_plan", plan);
+  if (app.count("--swap-plan") != 0) sources.flags.emplace_back("executor.swap_plan", plan);
   if (discardLaunches) sources.flags.emplace_back("executor.discard_launches", "true");
 
   const auto read = [sources]() -> std::variant<Settings, ConfigErrors> {
     auto result = readConfig(sources);
-    if (auto* settings = std::get_if<Settings>(&result)) fillPaths(*settings, sources.file);
+    try {
+      if (auto* settings = std::get_if<Settings>(&result)) fillPaths(*settings, sources.file);
+    } catch (const fs::filesystem_error& error) {
+      result = ConfigErrors{{std::string("a relative path: ") + error.code().message() + ": " + error.path1().string()}, {}};
+    }
     return result;
   };
   auto config = read();
@@ -148,6 +156,7 @@ int main(int argc, char** argv) {
   spdlog::set_default_logger(log);
   spdlog::set_level(spdlog::level::from_str(settings.logLevel));
   raiseDescriptorLimit();
+  ::signal(SIGPIPE, SIG_IGN);  // whoever reads the log may go
 
   boost::asio::io_context io(1);
   Daemon daemon(io, {.settings = settings,

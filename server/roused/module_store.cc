@@ -8,11 +8,12 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include <boost/asio/post.hpp>
 #include <cerrno>
 #include <cstring>
 #include <string>
 #include <vector>
+
+#include "server/control/close_apart.h"
 
 namespace rouse::daemon {
 namespace {
@@ -90,12 +91,15 @@ Result<Digest> hash(int file, std::uint64_t bytes) {
 
 }  // namespace
 
-ModuleStore::ModuleStore(boost::asio::io_context& io, std::size_t threads) : io_(io), threads_(threads) {}
+struct ModuleStore::Interning {
+  wire::OwnedFd file;
+  FileRange range;
+  Done done;
+};
 
-ModuleStore::~ModuleStore() {
-  *alive_ = false;
-  threads_.join();
-}
+ModuleStore::ModuleStore(boost::asio::io_context& io, std::size_t threads) : readers_(io, threads) {}
+
+ModuleStore::~ModuleStore() = default;
 
 Result<ModuleStore::Copied> ModuleStore::copy(int file, std::uint64_t offset, std::uint64_t bytes) {
   wire::OwnedFd memfd(::memfd_create("rouse-module", MFD_CLOEXEC | MFD_ALLOW_SEALING));
@@ -110,6 +114,7 @@ Result<ModuleStore::Copied> ModuleStore::copy(int file, std::uint64_t offset, st
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return failed("read");
     if (got == 0) return refused("the file became shorter while it was read");
+    ModuleReaders::getsOn();
     if (EVP_DigestUpdate(hash.get(), step.data(), static_cast<std::size_t>(got)) != 1) return refused("SHA-256 failed");
     for (ssize_t written = 0; written < got;) {
       const ssize_t more = ::write(memfd.get(), step.data() + written, static_cast<std::size_t>(got - written));
@@ -126,25 +131,49 @@ Result<ModuleStore::Copied> ModuleStore::copy(int file, std::uint64_t offset, st
 }
 
 void ModuleStore::intern(wire::OwnedFd file, std::uint64_t offset, std::uint64_t bytes, Done done) {
-  auto range = examine(file.get(), offset, bytes);
-  if (!range) return done(std::move(range).error());
-  if (const auto known = ranges_.find(*range); known != ranges_.end()) {
-    if (ModuleContentPtr content = known->second.lock()) return done(std::move(content));
+  auto interning = std::make_shared<Interning>();
+  interning->file = std::move(file);
+  interning->done = std::move(done);
+  // The kernel's own memory keeps nobody.
+  if (::fcntl(interning->file.get(), F_GET_SEALS) >= 0) {
+    auto range = examine(interning->file.get(), offset, bytes);
+    if (!range) return interning->done(std::move(range).error());
+    interning->range = *range;
+    return recall(interning);
+  }
+  readers_.run([this, interning, offset, bytes]() -> ModuleReaders::Then {
+    auto range = examine(interning->file.get(), offset, bytes);
+    if (!range) {
+      interning->file.reset();
+      return [interning, why = range.error()] { interning->done(why); };
+    }
+    interning->range = *range;
+    return [this, interning] { recall(interning); };
+  });
+}
+
+void ModuleStore::recall(const std::shared_ptr<Interning>& interning) {
+  if (const auto known = ranges_.find(interning->range); known != ranges_.end()) {
+    if (ModuleContentPtr content = known->second.lock()) {
+      channel::closeApart(std::move(interning->file));
+      return interning->done(std::move(content));
+    }
     ranges_.erase(known);
   }
   ++copies_;
-  auto owned = std::make_shared<wire::OwnedFd>(std::move(file));
-  boost::asio::post(threads_, [this, alive = alive_, owned, range = *range, done = std::move(done)]() mutable {
-    auto copied = std::make_shared<Result<Copied>>(copy(owned->get(), range.offset, range.bytes));
-    const auto after = examine(owned->get(), range.offset, range.bytes);
-    const bool recall = copied->ok() && after.ok() && *after == range && recallable(owned->get(), range);
-    boost::asio::post(io_, [this, alive, copied, range, recall, done = std::move(done)] {
-      if (!*alive) return;
-      if (!*copied) return done(copied->error());
-      const ModuleContentPtr content = keep(std::move(**copied), range.bytes);
-      if (recall) remember(range, content);
-      done(content);
-    });
+  readers_.run([this, interning]() -> ModuleReaders::Then {
+    const FileRange& range = interning->range;
+    const int file = interning->file.get();
+    auto copied = std::make_shared<Result<Copied>>(copy(file, range.offset, range.bytes));
+    const auto after = examine(file, range.offset, range.bytes);
+    const bool recall = copied->ok() && after.ok() && *after == range && recallable(file, range);
+    interning->file.reset();
+    return [this, interning, copied, recall] {
+      if (!*copied) return interning->done(copied->error());
+      const ModuleContentPtr content = keep(std::move(**copied), interning->range.bytes);
+      if (recall) remember(interning->range, content);
+      interning->done(content);
+    };
   });
 }
 

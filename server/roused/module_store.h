@@ -1,6 +1,7 @@
 // Modules of device code, each content once on the node, however many functions load it. A content is a sealed memfd
-// under a number of the daemon's; what makes two contents the same is their SHA-256, computed here. Copying and hashing
-// happen on threads of the store's own; everything else, callbacks included, on the event loop's thread.
+// under a number of the daemon's; what makes two contents the same is their SHA-256, computed here. Whatever is done with a client's file is done by
+// readers (module_readers.h): it may lie in a file system that the client serves, and answers when that likes. Everything else, callbacks included,
+// happens on the event loop's thread.
 #pragma once
 
 #include <sys/types.h>
@@ -8,7 +9,7 @@
 
 #include <array>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/thread_pool.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -18,6 +19,7 @@
 
 #include "schemas/base/result.h"
 #include "schemas/wire/owned_fd.h"
+#include "server/roused/module_readers.h"
 
 namespace rouse::daemon {
 
@@ -48,7 +50,7 @@ struct FileRange {
 class ModuleStore {
  public:
   explicit ModuleStore(boost::asio::io_context&, std::size_t threads = 2);
-  ~ModuleStore();  // waits for copies under way; their callbacks are dropped
+  ~ModuleStore();  // callbacks of what is under way are dropped
 
   using Done = std::function<void(Result<ModuleContentPtr>)>;
   // Takes a descriptor that a client sent. It must be open for reading and of a regular file or memfd that holds the
@@ -67,19 +69,20 @@ class ModuleStore {
     Digest digest;
     wire::OwnedFd memfd;
   };
+  // Of one range, from the reader's look at it on.
+  struct Interning;
+  void recall(const std::shared_ptr<Interning>&);
   static Result<Copied> copy(int file, std::uint64_t offset, std::uint64_t bytes);
   ModuleContentPtr keep(Copied, std::uint64_t bytes);
   void remember(const FileRange&, const ModuleContentPtr&);
 
-  boost::asio::io_context& io_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::map<Digest, std::weak_ptr<const ModuleContent>> contents_;
   std::map<FileRange, std::weak_ptr<const ModuleContent>> ranges_;
   // The last few stay, so that a function that restarts finds its modules.
   std::deque<ModuleContentPtr> recent_;
   std::uint64_t nextId_ = 1;
   std::uint64_t copies_ = 0;
-  boost::asio::thread_pool threads_;
+  ModuleReaders readers_;
 };
 
 }  // namespace rouse::daemon

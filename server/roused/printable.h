@@ -15,4 +15,12 @@ inline std::string printable(std::string_view text, std::size_t limit = 128) {
   return result;
 }
 
+// For the names of files: control characters become '?', everything else stays.
+inline std::string oneLine(std::string text) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) c = '?';
+  }
+  return text;
+}
+
 }  // namespace rouse::daemon

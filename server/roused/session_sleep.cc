@@ -1,6 +1,6 @@
 #include "server/roused/session_sleep.h"
 
-#include <unistd.h>
+#include <sys/uio.h>
 
 #include <utility>
 
@@ -28,8 +28,10 @@ Result<std::unique_ptr<SessionSleep>> SessionSleep::begin(const boost::asio::any
 }
 
 void SessionSleep::watch(std::function<void()> onWork) {
+  // Of before. The process has this descriptor, too: whether reading it may block is as it says, unless that is said with each read.
   std::uint64_t rung = 0;
-  (void)!::read(wake_.native_handle(), &rung, sizeof rung);  // of before; it does not block
+  const iovec value{&rung, sizeof rung};
+  (void)!::preadv2(wake_.native_handle(), &value, 1, -1, RWF_NOWAIT);
   // As a consumer rests (schemas/wire/ring_consumer.h): either we see the new tail, or the producer that we rest, and rings.
   wire::RingHeader& header = ring_.header();
   header.consumerState.store(wire::ConsumerState::asleep, std::memory_order_relaxed);

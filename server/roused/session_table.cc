@@ -12,6 +12,7 @@
 
 #include "memory/extent_map.h"
 #include "schemas/wire/layout.h"
+#include "server/control/close_apart.h"
 #include "server/roused/descriptors.h"
 #include "server/roused/loan.h"
 #include "server/roused/session_sleep.h"
@@ -427,14 +428,17 @@ bool SessionTable::mayHold(const Session& session, std::uint64_t bytes, Error& e
 void SessionTable::loadModule(std::uint64_t id, const channel::LoadModule& load, wire::OwnedFd file,
                               std::function<void(Result<channel::ModuleInfo>)> done) {
   Session* session = find(id);
-  if (session == nullptr || session->state != Session::State::open)
-    return done(Error{CudaError::unknown, "no such session"});
+  const auto refuse = [&](Error why) {
+    channel::closeApart(std::move(file));
+    done(std::move(why));
+  };
+  if (session == nullptr || session->state != Session::State::open) return refuse({CudaError::unknown, "no such session"});
   if (load.deviceIndex >= session->devices.size()) {
-    return done(Error{CudaError::invalidDevice, "module for device " + std::to_string(load.deviceIndex) +
+    return refuse(Error{CudaError::invalidDevice, "module for device " + std::to_string(load.deviceIndex) +
                                                     ", the session has " + std::to_string(session->devices.size())});
   }
   Error tooMuch;
-  if (load.size <= kMaxModuleBytes && !mayHold(*session, load.size, tooMuch)) return done(tooMuch);
+  if (load.size <= kMaxModuleBytes && !mayHold(*session, load.size, tooMuch)) return refuse(tooMuch);
   store_.intern(
       std::move(file), load.offset, load.size,
       [this, id, device = load.deviceIndex, done = std::move(done)](Result<ModuleContentPtr> content) mutable {

@@ -1,8 +1,14 @@
 #include "server/roused/settings.h"
 
+#include <grp.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 
 #include "memory/topology.h"
 #include "schemas/wire/layout.h"
@@ -177,6 +183,26 @@ Status assignTopology(Settings& settings, const SettingKey& key, const SettingVa
   return assignText(settings, key, value);
 }
 
+// What is said of this machine, and is not so.
+void checkPlaces(const Settings& settings, std::vector<Contradiction>& found) {
+  constexpr std::size_t kMostPath = sizeof(sockaddr_un::sun_path) - 1;
+  const auto checkSocket = [&](const char* key, const std::string& path) {
+    if (path.size() > kMostPath)
+      found.push_back({{key}, "the path of a socket has " + std::to_string(kMostPath) + " bytes at most, '" + path + "' has " + std::to_string(path.size())});
+  };
+  if (settings.socket.empty()) found.push_back({{"daemon.socket"}, "it must be a path: programs and rouse find roused there"});
+  checkSocket("daemon.socket", settings.socket);
+  checkSocket("router.socket", settings.routerSocket);
+  if (settings.socket == settings.routerSocket && !settings.socket.empty()) found.push_back({{"router.socket", "daemon.socket"}, "daemon.socket is '" + settings.socket + "', too"});
+  if (!settings.socketGroup.empty() && ::getgrnam(settings.socketGroup.c_str()) == nullptr)
+    found.push_back({{"daemon.socket_group"}, "there is no group '" + settings.socketGroup + "'"});
+  if (struct stat status {}; !settings.functionsDirectory.empty()) {
+    const bool there = ::stat(settings.functionsDirectory.c_str(), &status) == 0;
+    if (!there || !S_ISDIR(status.st_mode))
+      found.push_back({{"functions.directory"}, settings.functionsDirectory + ": " + (there ? std::strerror(ENOTDIR) : std::strerror(errno))});
+  }
+}
+
 }  // namespace
 
 std::span<const SettingKey> settingKeys() { return kKeys; }
@@ -256,6 +282,7 @@ Status assign(Settings& settings, const SettingKey& key, const SettingValue& val
 
 std::vector<Contradiction> contradictions(const Settings& settings) {
   std::vector<Contradiction> found;
+  checkPlaces(settings, found);
   if (settings.link.empty() && settings.topology.empty()) return found;
   const std::string key = settings.topology.empty() ? "devices.link" : "devices.topology";
   if (!settings.link.empty() && !settings.topology.empty())

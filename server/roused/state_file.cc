@@ -149,18 +149,23 @@ Status writeState(const std::string& path, const SavedState& state) {
                               {"host_memory", token.function.hostMemory}});
   const std::string bytes = root.dump(-1, ' ', false, json::error_handler_t::replace);
   const std::string fresh = path + ".new";
+  const auto giveUp = [&](const std::string& what) {
+    Error error = failed(what + " " + fresh);
+    ::unlink(fresh.c_str());
+    return error;
+  };
   ::unlink(fresh.c_str());
   {
     const wire::OwnedFd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (!file) return failed("making " + fresh);
+    if (!file) return giveUp("making");
     for (std::size_t at = 0; at < bytes.size();) {
       const ssize_t put = ::write(file.get(), bytes.data() + at, bytes.size() - at);
       if (put < 0 && errno == EINTR) continue;
-      if (put <= 0) return failed("writing " + fresh);
+      if (put <= 0) return giveUp("writing");
       at += static_cast<std::size_t>(put);
     }
   }
-  if (::rename(fresh.c_str(), path.c_str()) != 0) return failed("renaming " + fresh);
+  if (::rename(fresh.c_str(), path.c_str()) != 0) return giveUp("renaming");
   return {};
 }
 

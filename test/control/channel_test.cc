@@ -91,6 +91,47 @@ TEST_CASE("the end of a connection is told once, with its reason") {
   }
 }
 
+TEST_CASE("a peer that asks on and on, and does not read, is not heard until it has") {
+  constexpr int kAsked = 200;
+  constexpr std::size_t kAnswer = 100 << 10;
+  int fds[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
+  boost::asio::io_context io;
+  int answered = 0;
+  bool closed = false;
+  const auto channel = Channel::create(io.get_executor(), wire::OwnedFd(fds[0]), {.frames = {}, .unansweredBytes = 64 << 10});
+  channel->start(
+      [&](const Message& message) {
+        ++answered;
+        channel->send(message.id, StatusReply{std::string(kAnswer, 'x')});
+      },
+      [&](const rouse::Error&) { closed = true; });
+  FrameWriter writer;
+  for (int i = 1; i <= kAsked; ++i) REQUIRE(writer.push(encode(static_cast<std::uint64_t>(i), StatusRequest{}), {}).ok());
+  REQUIRE(writer.write(fds[1]).value());
+  const auto turn = [&] {
+    io.restart();
+    io.run_for(5ms);
+  };
+  for (int i = 0; i < 20; ++i) turn();
+  // What the socket takes, and what may wait.
+  CHECK(answered <= 20);
+  CHECK_FALSE(closed);
+  SyncChannel other{wire::OwnedFd(fds[1])};
+  for (int i = 1; i <= kAsked; ++i) {
+    auto answer = other.receive(0ms);
+    for (int tries = 0; !answer && tries < 100; ++tries) {
+      turn();
+      answer = other.receive(0ms);
+    }
+    REQUIRE(answer.ok());
+    CHECK((*answer)->id == static_cast<std::uint64_t>(i));
+  }
+  CHECK(answered == kAsked);
+  channel->close();
+  turn();
+}
+
 TEST_CASE("a peer that does not read is cut off at the queue's limit") {
   Loop loop({.frames = {}, .queuedBytes = 1 << 20});
   const StatusReply reply{std::string(300 << 10, 'x')};

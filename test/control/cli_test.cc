@@ -330,10 +330,29 @@ TEST_CASE("exit codes of usage and of an absent daemon") {
   CHECK(finish(begin({ROUSE_PATH, "run", "--private", "--socket", "s", "--", "x"})).exit == 2);
   CHECK(finish(begin({ROUSE_PATH, "status", "--socket", "/nonexistent"})).exit == 3);
   CHECK(finish(begin({ROUSE_PATH, "ps"}, {"ROUSE_SOCKET=/nonexistent"})).exit == 3);
+  const Outcome unknown = finish(begin({ROUSE_PATH, "staus"}));
+  CHECK(unknown.exit == 2);
+  CHECK_THAT(unknown.err, Catch::StartsWith("rouse: there is no command 'staus'"));
+  CHECK(finish(begin({ROUSE_PATH, "explain", "", "--socket", "/nonexistent"})).exit == 2);
+  const Outcome nowhere = finish(begin({ROUSE_PATH, "run", "--private", "--device", "cpu", "--", "x"}, {"TMPDIR=/nonexistent", "XDG_RUNTIME_DIR="}));
+  CHECK(nowhere.exit == 125);
+  CHECK_THAT(nowhere.err, Catch::Contains("no folder for a private daemon: /nonexistent: No such file or directory"));
+  // A flag that is empty says so, and is not as if it were not there.
+  for (const char* flag : {"--gpus", "--device", "--socket"}) {
+    INFO(flag);
+    CHECK(finish(begin({ROUSED_PATH, "--no-config", flag, ""})).exit == 2);
+  }
   const Outcome version = finish(begin({ROUSE_PATH, "--version"}));
   CHECK(version.exit == 0);
   CHECK_THAT(version.out, Catch::StartsWith("rouse "));
   CHECK(finish(begin({ROUSED_PATH, "--colour"})).exit == 2);
+}
+
+TEST_CASE("a guard whose daemon has ended before it looks for it does not wait for another process") {
+  Scratch scratch;
+  // Our parent is not theirs: as if the daemon had gone, and left the guard to the first process.
+  const Outcome guard = finish(begin({ROUSED_PATH, "--guard", scratch.path() / "none.state", "--guard-ms", "100", "--guard-of", "1"}));
+  CHECK(guard.exit == 0);
 }
 
 TEST_CASE("config check names file, line and key; the shipped example is right, and every key is in it") {
@@ -343,6 +362,8 @@ TEST_CASE("config check names file, line and key; the shipped example is right, 
   CHECK(wrong.exit == 4);
   CHECK_THAT(wrong.err,
              Catch::Contains(bad + ":2: devices.memory: ") && Catch::Contains(bad + ":3: unknown key 'devices.links'"));
+  scratch.write("functions.d/f.toml", "command = [\"x\"]\n");
+  CHECK_THAT(finish(begin({ROUSE_PATH, "config", "check", "--config", bad})).err, Catch::Contains("links'") && Catch::Contains("functions.d/f.toml:1: command: 'x' is not an absolute path"));
   const Outcome daemon = finish(begin({ROUSED_PATH, "--config", bad}));
   CHECK(daemon.exit == 2);
   CHECK_THAT(daemon.err, Catch::Contains(bad + ":2: "));

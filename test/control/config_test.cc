@@ -116,6 +116,32 @@ x = 1
   }
 }
 
+TEST_CASE("what a section's name is given to, and what no machine can have, is told with its place") {
+  Scratch scratch;
+  const auto file = scratch.path() / "rouse.toml";
+  const auto only = [&](const std::string& text) {
+    scratch.write("rouse.toml", text);
+    const auto errors = errorsOf(sourcesOf(file));
+    INFO(text);
+    REQUIRE(errors.size() == 1);
+    return errors[0];
+  };
+  const std::string at = file.string() + ":";
+  CHECK(only("daemon = \"x\"\n") == at + "1: 'daemon' is a section: [daemon], with its keys below");
+  CHECK_THAT(only("[extra]\n"), Catch::EndsWith("(sections are: daemon devices functions router scheduler executor)"));
+  CHECK(only("[daemon]\n\"a\\u001b\\nb\" = 1\n").starts_with(at + "2: unknown key 'daemon.a??b'"));
+  CHECK_THAT(only("[daemon]\nsocket = \"\"\n"), Catch::StartsWith(at + "2: daemon.socket: it must be a path"));
+  const std::string tooLong = "/" + std::string(108, 's');
+  CHECK_THAT(only("[daemon]\nsocket = \"" + tooLong + "\"\n"), Catch::StartsWith(at + "2: daemon.socket: the path of a socket has 107 bytes at most"));
+  CHECK_THAT(only("[router]\nsocket = \"" + tooLong + "\"\n"), Catch::StartsWith(at + "2: router.socket: the path"));
+  CHECK(only("[daemon]\nsocket = \"/tmp/a\"\n[router]\nsocket = \"/tmp/a\"\n") == at + "4: router.socket: daemon.socket is '/tmp/a', too");
+  CHECK(only("[daemon]\nsocket_group = \"no such group\"\n") == at + "2: daemon.socket_group: there is no group 'no such group'");
+  CHECK(only("[functions]\ndirectory = \"/no/such/folder\"\n") == at + "2: functions.directory: /no/such/folder: No such file or directory");
+  CHECK(only("[functions]\ndirectory = \"" + file.string() + "\"\n") == at + "2: functions.directory: " + file.string() + ": Not a directory");
+  scratch.write("rouse.d", "");
+  CHECK(only("") == (scratch.path() / "rouse.d").string() + ": Not a directory");
+}
+
 TEST_CASE("broken syntax, missing files, bad environment and flags are errors") {
   Scratch scratch;
   const auto broken = scratch.write("rouse.toml", "[devices]\ncount = = 2\n");

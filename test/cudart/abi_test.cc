@@ -1,4 +1,6 @@
 // The library exports what the toolkit's does: the same names at the same version nodes, and nothing else.
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <iterator>
@@ -62,3 +64,14 @@ TEST_CASE("libcudart needs nothing but the C library", "[cudart][abi]") {
         std::set<std::string>{});
 }
 #endif
+
+// It has threads, and a session that lasts as long as the process.
+TEST_CASE("libcudart stays when a program closes it", "[cudart][abi]") {
+  void* const library = ::dlopen(ROUSE_CUDART, RTLD_NOW | RTLD_LOCAL);
+  REQUIRE(library != nullptr);
+  void* const function = ::dlsym(library, "cudaGetLastError");
+  REQUIRE(::dlclose(library) == 0);
+  void* const again = ::dlopen(ROUSE_CUDART, RTLD_NOW | RTLD_NOLOAD);
+  REQUIRE(again != nullptr);
+  CHECK(::dlsym(again, "cudaGetLastError") == function);
+}

@@ -1,5 +1,7 @@
 #include "server/functions/files.h"
 
+#include <sys/stat.h>
+
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <set>
@@ -164,6 +166,30 @@ TEST_CASE("several errors are all told; a command is needed; names are checked")
   CHECK(files.specs[0].name == "good");
   REQUIRE(files.broken.size() == 1);
   CHECK(files.broken[0].name == "a b");
+}
+
+TEST_CASE("what is no file is not opened, and a folder that cannot be read is not one without functions") {
+  const Folder folder;
+  const auto only = [&](const std::string& name) {
+    const auto read = readFunctionFile(folder.path / name);
+    REQUIRE(std::holds_alternative<FileErrors>(read));
+    REQUIRE(std::get<FileErrors>(read).size() == 1);
+    return std::get<FileErrors>(read)[0];
+  };
+  // Opening a pipe would wait for somebody who writes to it.
+  REQUIRE(::mkfifo((folder.path / "pipe.toml").c_str(), 0600) == 0);
+  CHECK(only("pipe.toml") == (folder.path / "pipe.toml").string() + ": is not a file");
+  fs::create_directory(folder.path / "folder.toml");
+  CHECK(only("folder.toml") == (folder.path / "folder.toml").string() + ": is not a file");
+  fs::create_symlink("/no/such/file", folder.path / "link.toml");
+  CHECK(only("link.toml") == (folder.path / "link.toml").string() + ": No such file or directory");
+  folder.write("a\n\033b.toml", "command = [\"/bin/f\"]");
+  CHECK_THAT(only("a\n\033b.toml"), Catch::StartsWith((folder.path / "a??b.toml").string() + ": the file's name"));
+  folder.write("long.toml", "command = [\"/bin/f\"]\nsocket = \"/" + std::string(107, 's') + "\"");
+  CHECK_THAT(only("long.toml"), Catch::EndsWith(" is not a path of at most 107 bytes, as sockets have"));
+  const FunctionFiles files = readFunctionFiles(folder.path / "long.toml");
+  CHECK(files.unread == (folder.path / "long.toml").string() + ": Not a directory");
+  CHECK(readFunctionFiles(folder.path).unread.empty());
 }
 
 TEST_CASE("which changes need another process") {

@@ -96,6 +96,7 @@ TEST_CASE("a process is gone on with while its file says the same of it") {
   differs([](FunctionSpec& s) { s.command = {"/bin/ab"}; });
   differs([](FunctionSpec& s) { s.environment["A"] = "2"; });
   differs([](FunctionSpec& s) { s.environment["B"] = ""; });
+  differs([](FunctionSpec& s) { s.isolated = true; });
   differs([](FunctionSpec& s) { s.directory = "/tmp"; });
   differs([](FunctionSpec& s) { s.socket = "/tmp"; });
   differs([](FunctionSpec& s) { s.user = "nobody"; });

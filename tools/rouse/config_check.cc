@@ -18,17 +18,16 @@ int configCheck(const std::string& file) {
   }
   const auto files = daemon::configFiles(sources);
   auto read = daemon::readConfig(sources);
-  if (const auto* errors = std::get_if<daemon::ConfigErrors>(&read)) {
-    for (const std::string& message : errors->messages) std::cerr << message << "\n";
-    return kProblemFound;
-  }
-  const auto& settings = std::get<daemon::Settings>(read);
-  const std::filesystem::path folder =
-      settings.functionsDirectory.empty() ? std::filesystem::absolute(sources.file).parent_path() / "functions.d" : std::filesystem::path(settings.functionsDirectory);
+  const auto* errors = std::get_if<daemon::ConfigErrors>(&read);
+  const std::string& named = errors != nullptr ? errors->functionsDirectory : std::get<daemon::Settings>(read).functionsDirectory;
+  const std::filesystem::path folder = !named.empty() ? std::filesystem::path(named) : sources.file.parent_path() / "functions.d";
   const functions::FunctionFiles functionFiles = functions::readFunctionFiles(folder);
+  if (errors != nullptr)
+    for (const std::string& message : errors->messages) std::cerr << message << "\n";
+  if (!functionFiles.unread.empty()) std::cerr << functionFiles.unread << "\n";
   for (const auto& broken : functionFiles.broken)
     for (const std::string& message : broken.errors) std::cerr << message << "\n";
-  if (!functionFiles.broken.empty()) return kProblemFound;
+  if (errors != nullptr || !functionFiles.broken.empty() || !functionFiles.unread.empty()) return kProblemFound;
   for (const auto& path : files) std::cout << path.string() << "\n";
   for (const auto& spec : functionFiles.specs) std::cout << (folder / (spec.name + ".toml")).string() << "\n";
   std::cerr << (files.empty() ? "No configuration files: the built-in defaults apply.\n" : "No errors.\n");

@@ -13,6 +13,7 @@ int explain(const ExplainOptions& options) {
     std::cerr << "rouse: " << message << "\n";
     return code;
   };
+  if (options.request.empty()) return failed("which request? Its X-Request-Id, the id of its trace, or its traceparent", kUsage);
   auto client = DaemonClient::connect(chooseSocket(options.socket).path);
   if (!client) return failed(client.error().message, kUnreachable);
   auto reply = client->explain(options.request);

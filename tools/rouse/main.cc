@@ -196,6 +196,10 @@ int main(int argc, char** argv) {
   // Everything behind the first "--" is the program's, untouched.
   const auto dashes =
       std::find_if(argv + 1, argv + argc, [](const char* argument) { return std::string_view(argument) == "--"; });
+  if (argc > 1 && argv[1][0] != '-' && app.get_subcommands([&](const CLI::App* command) { return command->get_name() == argv[1]; }).empty()) {
+    std::cerr << "rouse: there is no command '" << argv[1] << "'\nRun with --help for more information.\n";
+    return kUsage;
+  }
   const bool hasDashes = dashes != argv + argc && argc > 1 && std::string_view(argv[1]) == "run";
   try {
     app.parse(hasDashes ? static_cast<int>(dashes - argv) : argc, argv);

@@ -22,12 +22,15 @@ constexpr int kStopMs = 8000;  // the daemon gives its executors five seconds
 
 Result<fs::path> makeFolder() {
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-  for (const std::string& base : {std::string(runtime != nullptr ? runtime : ""), fs::temp_directory_path().string()}) {
-    if (base.empty()) continue;
-    std::string path = base + "/rouse-XXXXXX";
-    if (::mkdtemp(path.data()) != nullptr) return fs::path(path);
+  const char* temporary = std::getenv("TMPDIR");
+  std::string why;
+  for (const char* base : {runtime, temporary != nullptr && *temporary != '\0' ? temporary : "/tmp"}) {
+    if (base == nullptr || *base == '\0') continue;
+    std::string path = std::string(base) + "/rouse-XXXXXX";
+    if (::mkdtemp(path.data()) != nullptr) return fs::absolute(path);
+    why = std::string(base) + ": " + std::strerror(errno);
   }
-  return Error{CudaError::systemNotReady, std::string("no folder for a private daemon: ") + std::strerror(errno)};
+  return Error{CudaError::systemNotReady, "no folder for a private daemon: " + why};
 }
 
 fs::path daemonProgram() { return fs::read_symlink("/proc/self/exe").parent_path() / "roused"; }

@@ -138,8 +138,10 @@ int run(const RunOptions& options) {
   const SocketChoice socket = chooseSocket(options.socket);
   auto client = DaemonClient::connect(socket.path);
   if (!client) {
-    if (!socket.chosen) return runPrivately(options);
-    return failed(client.error().message);
+    if (socket.chosen) return failed(client.error().message);
+    // There is a pool, and this is not it.
+    if (client.error().code == CudaError::notPermitted) std::cerr << "rouse: " << client.error().message << "; a private daemon is started\n";
+    return runPrivately(options);
   }
   auto prepared = client->prepare(preparation(options));
   if (!prepared) return failed(prepared.error().message);

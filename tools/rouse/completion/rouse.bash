@@ -1,4 +1,14 @@
 # Completion of rouse for bash; installed as /usr/share/bash-completion/completions/rouse.
+
+# Offers the lines of standard input that begin as what has been typed. Names of functions are others': they are no list for compgen -W, which
+# expands it as the shell does.
+_rouse_lines() {
+  local line
+  while IFS= read -r line; do
+    [[ $line == "$1"* ]] && COMPREPLY+=("$line")
+  done
+}
+
 _rouse() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=${COMP_WORDS[1]:-} i
   COMPREPLY=()
@@ -37,23 +47,23 @@ _rouse() {
       if [[ $current == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W '--socket --help' -- "$current")
       else
-        mapfile -t COMPREPLY < <(compgen -W "$(rouse ps 2>/dev/null | awk 'NR > 1 && !NF { exit } NR > 1 { print $2 }')" -- "$current")
+        _rouse_lines "$current" < <(rouse ps 2>/dev/null | awk 'NR > 1 && !NF { exit } NR > 1 { print $2 }')
       fi
       ;;
     migrate)
       if [[ $current == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W '--socket --help' -- "$current")
       elif ((COMP_CWORD == 2)); then
-        mapfile -t COMPREPLY < <(compgen -W "$(rouse ps 2>/dev/null | awk 'NR > 1 && !NF { exit } NR > 1 { print $2 }')" -- "$current")
+        _rouse_lines "$current" < <(rouse ps 2>/dev/null | awk 'NR > 1 && !NF { exit } NR > 1 { print $2 }')
       else
-        mapfile -t COMPREPLY < <(compgen -W "$(rouse status 2>/dev/null | awk '/^GPU/ { if (gpus++) exit; next } gpus && $1 ~ /^[0-9]+$/ { print $1 }')" -- "$current")
+        _rouse_lines "$current" < <(rouse status 2>/dev/null | awk '/^GPU/ { if (gpus++) exit; next } gpus && $1 ~ /^[0-9]+$/ { print $1 }')
       fi
       ;;
     start | stop | restart | logs)
       if [[ $current == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W '--socket --help' -- "$current")
       else
-        mapfile -t COMPREPLY < <(compgen -W "$(rouse ps 2>/dev/null | awk '/^FUNCTION/ { on = 1; next } on { print $1 }')" -- "$current")
+        _rouse_lines "$current" < <(rouse ps 2>/dev/null | awk '/^FUNCTION/ { on = 1; next } on { print $1 }')
       fi
       ;;
     reload) mapfile -t COMPREPLY < <(compgen -W '--socket --help' -- "$current") ;;
