@@ -42,8 +42,8 @@ struct CopyShape {
 };
 
 // invalidMemcpyDirection: no such kind. invalidValue: a kind that contradicts where the addresses lie (pinned, managed
-// and registered memory may count as either side), null or out-of-range ranges. invalidPitchValue: width exceeds a
-// pitch. Nothing to copy is success.
+// and registered memory may count as either side, and so may a device's in a copy that names a device), null or
+// out-of-range ranges. invalidPitchValue: width exceeds a pitch. Nothing to copy is success.
 CudaError copy(Stream& stream, void* destination, const void* source, std::uint64_t bytes, CopyKind kind,
                Completion completion);
 CudaError copy(Stream& stream, const CopyShape& shape, CopyKind kind, Completion completion);

@@ -43,7 +43,8 @@ CudaError locate(Session& session, const Box& box, Side* side) {
 }
 
 CudaError checkKind(CopyKind kind, const Side& destination, const Side& source) {
-  // Pinned, managed and registered memory may stand for either side.
+  // Pinned, managed and registered memory may stand for either side. So may device memory for the host's side of a copy to or
+  // from a device: CUDA leaves that undefined, there is one address space, and programs rely on addresses to decide.
   auto fits = [](const Side& side, bool declaredDevice) {
     return declaredDevice ? side.kind != MemoryKind::pageable : side.kind != MemoryKind::device;
   };
@@ -53,10 +54,10 @@ CudaError checkKind(CopyKind kind, const Side& destination, const Side& source) 
       fit = fits(destination, false) && fits(source, false);
       break;
     case CopyKind::hostToDevice:
-      fit = fits(destination, true) && fits(source, false);
+      fit = fits(destination, true);
       break;
     case CopyKind::deviceToHost:
-      fit = fits(destination, false) && fits(source, true);
+      fit = fits(source, true);
       break;
     case CopyKind::deviceToDevice:
       fit = fits(destination, true) && fits(source, true);

@@ -80,6 +80,8 @@ cusparseStatus_t cusparseCreateCsric02Info(csric02Info_t* info) { return createI
 cusparseStatus_t cusparseDestroyCsric02Info(csric02Info_t info) { return destroyInfo(info); }
 cusparseStatus_t cusparseCreateCsrilu02Info(csrilu02Info_t* info) { return createInfo(info); }
 cusparseStatus_t cusparseDestroyCsrilu02Info(csrilu02Info_t info) { return destroyInfo(info); }
+cusparseStatus_t cusparseCreateCsru2csrInfo(csru2csrInfo_t* info) { return createInfo(info); }
+cusparseStatus_t cusparseDestroyCsru2csrInfo(csru2csrInfo_t info) { return destroyInfo(info); }
 cusparseStatus_t cusparseCreateBsrsv2Info(bsrsv2Info_t* info) { return createInfo(info); }
 cusparseStatus_t cusparseDestroyBsrsv2Info(bsrsv2Info_t info) { return destroyInfo(info); }
 cusparseStatus_t cusparseCreateBsrsm2Info(bsrsm2Info_t* info) { return createInfo(info); }

@@ -202,6 +202,24 @@ TEST_CASE("memset of every shape and element does what the model does") {
   arena.check();
 }
 
+TEST_CASE("a device's memory may stand for the host's in a copy that names a device") {
+  FakeServer server;
+  const auto session = server.attach();
+  client::Device& device = session->device(0);
+  auto& stream = device.legacyStream();
+  std::uint64_t address = 0;
+  REQUIRE(device.memory().allocate(300, &address) == CudaError::success);
+  auto* memory = reinterpret_cast<unsigned char*>(address);
+  const auto now = Completion::finished;
+  Bytes host(300), back(300);
+  for (std::size_t i = 0; i < 100; ++i) host[i] = static_cast<unsigned char>(7 * i + 1);
+  REQUIRE(copy(stream, memory, host.data(), 100, CopyKind::hostToDevice, now) == CudaError::success);
+  CHECK(copy(stream, memory + 100, memory, 100, CopyKind::hostToDevice, now) == CudaError::success);
+  CHECK(copy(stream, memory + 200, memory, 100, CopyKind::deviceToHost, now) == CudaError::success);
+  REQUIRE(copy(stream, back.data(), memory, 300, CopyKind::deviceToHost, now) == CudaError::success);
+  for (std::size_t i = 0; i < 300; ++i) REQUIRE(back[i] == host[i % 100]);
+}
+
 TEST_CASE("copies that leave their allocation, or contradict their kind, copy nothing") {
   FakeServer server;
   const auto session = server.attach();
@@ -223,7 +241,8 @@ TEST_CASE("copies that leave their allocation, or contradict their kind, copy no
   CHECK(copy(stream, host.data(), nullptr, 10, CopyKind::deviceToHost, now) == CudaError::invalidValue);
   CHECK(copy(stream, nullptr, nullptr, 0, CopyKind::deviceToHost, now) == CudaError::success);
   CHECK(copy(stream, host.data(), host.data() + 100, 10, CopyKind::hostToDevice, now) == CudaError::invalidValue);
-  CHECK(copy(stream, memory, memory + 100, 10, CopyKind::hostToDevice, now) == CudaError::invalidValue);
+  CHECK(copy(stream, memory, memory + 100, 10, CopyKind::hostToHost, now) == CudaError::invalidValue);
+  CHECK(copy(stream, memory, memory + 995, 10, CopyKind::hostToDevice, now) == CudaError::invalidValue);
   CHECK(copy(stream, host.data(), memory, 10, CopyKind::deviceToDevice, now) == CudaError::invalidValue);
   CHECK(copy(stream, pinned, memory, 10, CopyKind::deviceToDevice, now) == CudaError::success);
   CHECK(copy(stream, memory, host.data(), 10, static_cast<CopyKind>(9), now) == CudaError::invalidMemcpyDirection);

@@ -358,6 +358,20 @@ TEST_CASE_METHOD(Sparse, "the classic interface makes the same calls", "[sparse]
   CHECK((call.a.format == sparse::Format::coo && call.c.format == sparse::Format::csr && call.a.base == 1 && call.c.rows == 10));
   REQUIRE(cusparseXcoosortByColumn(handle, 10, 10, 40, at<int>(0x1000), at<int>(0x2000), at<int>(0x3000), at(0)) == CUSPARSE_STATUS_SUCCESS);
   CHECK(travelled().byColumn == 1);
+  csru2csrInfo_t unsorted = nullptr;
+  REQUIRE(cusparseCreateCsru2csrInfo(&unsorted) == CUSPARSE_STATUS_SUCCESS);
+  REQUIRE(cusparseCcsru2csr_bufferSizeExt(handle, 10, 10, 100, nullptr, nullptr, nullptr, unsorted, &size) == CUSPARSE_STATUS_SUCCESS);
+  CHECK(size == 512 + 800);
+  CHECK(cusparseZcsru2csr_bufferSizeExt(handle, 10, 10, -1, nullptr, nullptr, nullptr, unsorted, &size) == CUSPARSE_STATUS_INVALID_VALUE);
+  CHECK(cusparseCcsru2csr_bufferSizeExt(handle, 10, 10, 100, nullptr, nullptr, nullptr, nullptr, &size) == CUSPARSE_STATUS_INVALID_VALUE);
+  auto* const complex = at<cuComplex>(0x8000);
+  CHECK(cusparseCcsru2csr(handle, 10, 10, 100, descriptor, complex, offsets, at<int>(0x2000), unsorted, nullptr) == CUSPARSE_STATUS_INVALID_VALUE);
+  REQUIRE(cusparseCcsru2csr(handle, 10, 10, 100, descriptor, complex, offsets, at<int>(0x2000), unsorted, at(0x10000)) == CUSPARSE_STATUS_SUCCESS);
+  call = travelled();
+  const auto place = [this](std::uint64_t offset) { return reinterpret_cast<std::uint64_t>(at(offset)); };
+  CHECK((call.a.indices == place(0x10000) && call.a.values == place(0x8000) && call.x.values == place(0x10200)));
+  CHECK((call.a.type == sparse::Type::c32 && call.a.nnz == 100));
+  CHECK(cusparseDestroyCsru2csrInfo(unsorted) == CUSPARSE_STATUS_SUCCESS);
   // Where an executor has not written yet is no other object's; where it has, the next one's.
   CHECK(cusparseDestroyBsrsm2Info(info) == CUSPARSE_STATUS_SUCCESS);
   REQUIRE(cusparseSetMatType(descriptor, CUSPARSE_MATRIX_TYPE_GENERAL) == CUSPARSE_STATUS_SUCCESS);

@@ -161,6 +161,38 @@ void sorts() {
   for (void* memory : {(void*)r, (void*)c, (void*)p, (void*)offsets, (void*)turnedOffsets, (void*)turnedRows, (void*)turnedValues}) CHECK(cudaFree(memory));
 }
 
+// Rows that are backwards, put in order with their values; indices from `base` on.
+template <class T, class Size, class Sort>
+void unsortedRows(int base, Size size, Sort sort) {
+  const Handle handle;
+  const Description general;
+  SPARSE(cusparseSetMatIndexBase(general, base == 0 ? CUSPARSE_INDEX_BASE_ZERO : CUSPARSE_INDEX_BASE_ONE));
+  const auto matrix = anyRows<T>(300, 40, 0.3, 5);
+  auto wanted = matrix.columns, offsets = matrix.offsets;
+  for (int& column : wanted) column += base;
+  for (int& offset : offsets) offset += base;
+  auto columns = wanted;
+  auto values = matrix.values;
+  for (std::size_t i = 0; i < 300; ++i) {
+    std::reverse(columns.begin() + matrix.offsets[i], columns.begin() + matrix.offsets[i + 1]);
+    std::reverse(values.begin() + matrix.offsets[i], values.begin() + matrix.offsets[i + 1]);
+  }
+  int* const o = check::toDevice(offsets);
+  int* const c = check::toDevice(columns);
+  T* const v = check::toDevice(values);
+  csru2csrInfo_t info = nullptr;
+  SPARSE(cusparseCreateCsru2csrInfo(&info));
+  std::size_t bytes = 0;
+  SPARSE(size(handle, 300, 40, matrix.nnz(), v, o, c, info, &bytes));
+  const Buffer buffer(bytes);
+  SPARSE(sort(handle, 300, 40, matrix.nnz(), general, v, o, c, info, buffer.memory));
+  EXPECT(check::toHost(c, columns.size()) == wanted);
+  EXPECT(check::toHost(v, values.size()) == matrix.values);
+  EXPECT(check::toHost(o, offsets.size()) == offsets);
+  SPARSE(cusparseDestroyCsru2csrInfo(info));
+  for (void* memory : {(void*)o, (void*)c, (void*)v}) CHECK(cudaFree(memory));
+}
+
 // A matrix of blocks of two, one behind the other on the diagonal and beside it.
 void blocks() {
   const Handle handle;
@@ -282,6 +314,8 @@ int main() {
   factorisations();
   sums();
   sorts();
+  unsortedRows<double>(0, cusparseDcsru2csr_bufferSizeExt, cusparseDcsru2csr);
+  unsortedRows<float>(1, cusparseScsru2csr_bufferSizeExt, cusparseScsru2csr);
   blocks();
   diagonals();
   return check::done();
