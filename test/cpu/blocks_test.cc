@@ -1,5 +1,7 @@
 // Blocks that wait for one another.
 #include <atomic>
+#include <chrono>
+#include <thread>
 #include <vector>
 
 #include "test/cpu/launcher.h"
@@ -60,6 +62,28 @@ void gridSync(ThreadContext* thread, const std::byte* parameters) {
   }
 }
 
+// The first block of each row along an axis clears what all blocks of the row add to; it takes its time.
+struct Rows {
+  std::atomic<std::uint32_t>* sums;
+  std::uint32_t axis;
+};
+
+void addUp(const BlockContext& block, const Rows& rows) {
+  const std::uint32_t at = block.ctaid[rows.axis], a = block.ctaid[rows.axis == 0 ? 1 : 0], b = block.ctaid[rows.axis == 2 ? 1 : 2];
+  std::atomic<std::uint32_t>& sum = rows.sums[a + b * block.nctaid[rows.axis == 0 ? 1 : 0]];
+  if (at == 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    sum.store(0);
+  }
+  sum.fetch_add(at + 1);
+}
+
+void addUpLoop(BlockContext* block, const std::byte* parameters) { addUp(*block, as<Rows>(parameters)); }
+
+void addUpFiber(ThreadContext* thread, const std::byte* parameters) {
+  if (thread->linear == 0) addUp(*thread->block, as<Rows>(parameters));
+}
+
 Launch chain(KernelEntry entry, std::uint32_t blocks, std::uint32_t workers) {
   Launch request;
   request.entry = entry;
@@ -96,5 +120,36 @@ TEST_CASE("a grid-wide barrier of many blocks on few workers") {
     std::vector<std::atomic<std::uint32_t>> sums(6);
     mustRun(request, GridBarrier{&arrived, sums.data()});
     CHECK(arrived.load() == 200);
+  }
+}
+
+TEST_CASE("the first block of each row is through before others of it begin, where it sets what they add to") {
+  constexpr std::uint32_t kAlong = 7, kA = 3, kB = 2;
+  for (const std::uint32_t workers : {1u, 2u, 3u}) {
+    for (const bool loops : {true, false}) {
+      for (std::uint8_t axis = 0; axis < 3; ++axis) {
+        std::vector<std::atomic<std::uint32_t>> sums(kA * kB);
+        for (auto& sum : sums) sum = 1000;
+        Launch request;
+        request.entry = &addUpFiber;
+        request.loop = loops ? &addUpLoop : nullptr;
+        request.grid = {axis == 0 ? kAlong : kA, axis == 0 ? kA : axis == 1 ? kAlong : kB, axis == 2 ? kAlong : kB};
+        request.block = {32, 1, 1};
+        request.workers = workers;
+        request.firstSetsAlong = axis;
+        mustRun(request, Rows{sums.data(), axis});
+        for (const auto& sum : sums) CHECK(sum.load() == kAlong * (kAlong + 1) / 2);
+      }
+    }
+  }
+}
+
+TEST_CASE("blocks of a row need not wait for a first one that waits for them") {
+  for (const std::uint32_t workers : {1u, 2u}) {
+    std::vector<std::atomic<std::uint32_t>> values(8);
+    Launch request = chain(&lookAhead, 8, workers);
+    request.firstSetsAlong = 0;
+    mustRun(request, Chain{values.data()});
+    for (const auto& value : values) CHECK(value.load() == 1);
   }
 }

@@ -23,6 +23,7 @@ Error launch(const Launch& request, const void* parameters, std::size_t bytes) {
   options.grid = request.grid;
   options.block = request.block;
   options.cluster = request.cluster;
+  options.firstSetsAlong = request.firstSetsAlong;
   options.dynamicSharedBytes = request.sharedBytes;
   options.residentBlocks = request.residentBlocks;
   options.variables = request.variables;

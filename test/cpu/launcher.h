@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "server/device/cpu/runtime/grid.h"
@@ -28,6 +29,7 @@ struct Launch {
   bool rows = false, mayPoll = false;  // KernelCode's
   memory::Dim3 grid{}, block{};
   ClusterShape cluster{};
+  std::optional<std::uint8_t> firstSetsAlong{};
   std::uint32_t workers = 2;
   std::uint32_t sharedBytes = 0;
   std::uint32_t localBytes = 0;

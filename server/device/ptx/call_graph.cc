@@ -1,6 +1,7 @@
 #include "server/device/ptx/call_graph.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "schemas/base/range.h"
 
@@ -46,12 +47,55 @@ bool isOfCluster(const Instruction& instruction) {
          std::ranges::any_of(instruction.operands, [](const Operand& operand) { return isOfCluster(operand); });
 }
 
+constexpr std::uint8_t kAxes = 3;
+
+// Numbers of the block that registers hold, by themselves or together with others (`threadIdx.x | blockIdx.z` is 0 only where both are), as far as instructions in the order of the text show.
+class BlockNumbers {
+ public:
+  explicit BlockNumbers(const Function& function) : held_(function.registers.size()) {}
+
+  void note(const Instruction& instruction) {
+    if (instruction.operands.empty() || instruction.operands[0].kind != Operand::Kind::reg || instruction.operands[0].index >= held_.size()) return;
+    if (instruction.opcode != Opcode::mov && instruction.opcode != Opcode::cvt && instruction.opcode != Opcode::or_) return;
+    std::uint8_t held = 0;
+    for (std::size_t i = 1; i < instruction.operands.size(); ++i) held |= heldBy(instruction.operands[i]);
+    held_[instruction.operands[0].index] = held;
+  }
+
+  // Which one it compares with 0, as a bit; none where there are several.
+  std::uint8_t comparedWithZero(const Instruction& instruction) const {
+    if (instruction.opcode != Opcode::setp || instruction.operands.size() < 3 || !(instruction.has(Modifier::eq) || instruction.has(Modifier::ne))) return 0;
+    const Operand &a = instruction.operands[1], &b = instruction.operands[2];
+    if (b.kind != Operand::Kind::integer || b.value != 0) return 0;
+    const std::uint8_t held = heldBy(a);
+    return (held & (held - 1)) == 0 ? held : 0;
+  }
+
+ private:
+  std::uint8_t heldBy(const Operand& operand) const {
+    if (operand.kind == Operand::Kind::special && operand.special == SpecialRegister::ctaid && operand.component < kAxes) return static_cast<std::uint8_t>(1u << operand.component);
+    return operand.kind == Operand::Kind::reg && operand.index < held_.size() ? held_[operand.index] : 0;
+  }
+
+  std::vector<std::uint8_t> held_;
+};
+
+bool mayBeGlobal(const Instruction& instruction) {
+  const Space space = spaceOf(instruction);
+  return space == Space::global || space == Space::generic;
+}
+
 FunctionFacts factsOf(const Module& module, const Function& function) {
   FunctionFacts facts;
+  BlockNumbers numbers(function);
   for (const Instruction& instruction : function.instructions) {
     for (const Operand& operand : instruction.operands) noteOperand(module, facts, operand);
     if (instruction.opcode == Opcode::exit) facts.exits = true;
     if (isOfCluster(instruction)) facts.usesClusters = true;
+    if (instruction.opcode == Opcode::st && mayBeGlobal(instruction)) facts.storesGlobally = true;
+    if ((instruction.opcode == Opcode::atom || instruction.opcode == Opcode::red) && mayBeGlobal(instruction)) facts.combinesGlobally = true;
+    facts.asksForFirst |= numbers.comparedWithZero(instruction);
+    numbers.note(instruction);
   }
   for (const Call& call : function.calls) {
     if (call.callee.kind == Operand::Kind::symbol) {
@@ -144,6 +188,18 @@ bool CallGraph::reachesIndirectCall(std::uint32_t function) const {
 
 bool CallGraph::usesClusters(std::uint32_t function) const {
   return std::ranges::any_of(reachable(function), [&](std::uint32_t reached) { return facts_[reached].usesClusters; });
+}
+
+std::optional<std::uint8_t> CallGraph::firstSetsAlong(std::uint32_t function) const {
+  bool stores = false, combines = false;
+  std::uint8_t asks = 0;
+  for (const std::uint32_t reached : reachable(function)) {
+    stores |= facts_[reached].storesGlobally;
+    combines |= facts_[reached].combinesGlobally;
+    asks |= facts_[reached].asksForFirst;
+  }
+  if (!stores || !combines || asks == 0) return std::nullopt;
+  return static_cast<std::uint8_t>(std::bit_width(asks) - 1);
 }
 
 SharedLayout sharedLayoutOfPointers(const Module& module, const CallGraph& graph) {

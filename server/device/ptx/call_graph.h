@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "server/device/ptx/module.h"
@@ -16,6 +17,9 @@ struct FunctionFacts {
   bool callsIndirectly = false;
   bool exits = false;  // has an exit instruction
   bool usesClusters = false;  // does what is otherwise in a cluster of several blocks
+  // Of global memory, or what may be: plain stores; atomic operations.
+  bool storesGlobally = false, combinesGlobally = false;
+  std::uint8_t asksForFirst = 0;  // bits 0 to 2, for x to z: compares %ctaid's component with 0
 };
 
 class CallGraph {
@@ -35,6 +39,8 @@ class CallGraph {
   bool reachesIndirectCall(std::uint32_t function) const;
   // Whether the function, or what it calls directly, does what is otherwise in a cluster of several blocks.
   bool usesClusters(std::uint32_t function) const;
+  // Along which of x, y and z (0 to 2) the first block may set what all of its row then combine with: the function, or what it calls directly, asks for that block, stores, and has atomic operations. The last of several.
+  std::optional<std::uint8_t> firstSetsAlong(std::uint32_t function) const;
 
  private:
   std::vector<std::uint32_t> closure(std::vector<std::uint32_t> functions) const;

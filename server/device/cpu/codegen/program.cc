@@ -62,6 +62,9 @@ class PtxProgram : public Program {
   }
 
   bool usesClusters(std::uint32_t kernel) const override { return kernel < description_.functions.size() && graph_.usesClusters(description_.functions[kernel]); }
+  std::optional<std::uint8_t> firstSetsAlong(std::uint32_t kernel) const override {
+    return kernel < description_.functions.size() ? graph_.firstSetsAlong(description_.functions[kernel]) : std::nullopt;
+  }
 
   Result<std::uint64_t> functionAddress(std::uint32_t index, Code kind) override {
     const auto& known = graph_.addressTaken();

@@ -25,6 +25,7 @@ bool Block::begin(Grid& grid, std::uint64_t index, std::shared_ptr<Cluster> clus
   grid_ = &grid;
   cluster_ = std::move(cluster);
   const GridOptions& options = grid.options();
+  index_ = index;
   takePlace(index);
   context_.threads = grid.threadsPerBlock();
   context_.ntid[0] = options.block.x;

@@ -33,6 +33,8 @@ class Block {
   // Has ended, and will be given back.
   void leaveCluster() { cluster_ = nullptr; }
 
+  std::uint64_t index() const { return index_; }
+
   enum class Outcome { finished, spinning, failed };
   // Runs threads until all have ended, or all that could run only spin, or the launch has failed. A failed block has
   // ended.
@@ -125,6 +127,7 @@ class Block {
 
   Runner& runner_;
   Grid* grid_ = nullptr;
+  std::uint64_t index_ = 0;
   BlockContext context_{};
   SharedMemory shared_;
   FiberQueue ready_;

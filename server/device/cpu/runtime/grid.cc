@@ -15,6 +15,7 @@ constexpr std::size_t kRuntimeStackBytes = std::size_t{24} << 10;
 // A frame on this processor is larger than on a GPU: return addresses, saved and spilled registers.
 constexpr std::size_t kFrameGrowth = 4;
 constexpr std::size_t kParameterAlign = 64;
+constexpr std::uint64_t kMostRows = std::uint64_t{1} << 24;  // beyond that nobody waits for the first of a row
 
 // Blocks that all poll for so long may wait for one that was not begun: programs count on as many as the GPU that they were written for holds. There are none larger
 // than that (H100: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
@@ -30,6 +31,12 @@ Grid::Grid(GridOptions options) : options_(std::move(options)) {
   residentLimit_ = options_.residentBlocks;
   threads_ = block.x * block.y * block.z;
   unfinished_ = blocks_;
+  if (options_.firstSetsAlong) {
+    const std::uint64_t sizes[] = {grid.x, grid.y, grid.z}, strides[] = {1, grid.x, std::uint64_t{grid.x} * grid.y};
+    rowLength_ = sizes[*options_.firstSetsAlong];
+    rowStride_ = strides[*options_.firstSetsAlong];
+    if (const std::uint64_t rows = blocks_ / std::max<std::uint64_t>(rowLength_, 1); rowLength_ > 1 && rows <= kMostRows) through_ = std::vector<std::atomic<bool>>(rows);
+  }
   stackBytes_ = StackPool::classFor(options_.code.localBytes + kRuntimeStackBytes +
                                     kFrameGrowth * std::min<std::uint64_t>(options_.stackLimitBytes, kMaxStackBytes));
   storage_.resize(options_.parameters.size() + kParameterAlign);
@@ -44,6 +51,23 @@ std::uint64_t Grid::claim(std::uint64_t most, std::uint64_t& first) {
   first = next_.fetch_add(most, std::memory_order_relaxed);
   if (first >= blocks_) return 0;
   return std::min(most, blocks_ - first);
+}
+
+bool Grid::firstsThrough(std::uint64_t first, std::uint64_t count) const {
+  if (through_.empty()) return true;
+  for (std::uint64_t block = first; block < first + count; ++block) {
+    const auto [at, row] = inRow(block);
+    if (at != 0 && !through_[row].load(std::memory_order_acquire)) return false;
+  }
+  return true;
+}
+
+void Grid::noteThrough(std::uint64_t first, std::uint64_t count) {
+  if (through_.empty()) return;
+  for (std::uint64_t block = first; block < first + count; ++block) {
+    const auto [at, row] = inRow(block);
+    if (at == 0) through_[row].store(true, std::memory_order_release);
+  }
 }
 
 bool Grid::beginBlock(bool first) {

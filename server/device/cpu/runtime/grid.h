@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,9 @@ struct GridOptions {
   bool cooperative = false;
   std::uint64_t residentBlocks =
       1;  // at most so many blocks begun and not ended at once, and at least one for each worker
+  // Along which of x, y and z (0 to 2) a block is begun only when the first of its row has ended, or waits for others: the first may set what all of the row combine with (ptx::CallGraph::firstSetsAlong). CUDA
+  // leaves open which of them comes first; a GPU begins blocks in order, and the first is through with it long before another has what to add.
+  std::optional<std::uint8_t> firstSetsAlong;
   std::vector<std::byte> parameters;
   const std::uint64_t* variables = nullptr;
   DeviceHeap* heap = nullptr;
@@ -71,6 +75,10 @@ class Grid {
   std::uint64_t claim(std::uint64_t most, std::uint64_t& first);
   std::uint64_t unclaimed() const { return blocks_ - std::min(next_.load(std::memory_order_relaxed), blocks_); }
   bool claimable() const { return next_.load(std::memory_order_relaxed) < blocks_; }
+  // Whether the first ones of the rows of `count` blocks in a row have been through (GridOptions::firstSetsAlong). They are before them in grid order, so who runs blocks in that order comes to an end.
+  bool firstsThrough(std::uint64_t first, std::uint64_t count) const;
+  // Of such ones among `count` blocks in a row: each has ended, or waits for others.
+  void noteThrough(std::uint64_t first, std::uint64_t count);
   // Blocks begun and not ended. beginBlock fails at the limit unless `first`, the worker's only one.
   bool beginBlock(bool first);
   void endBlocks(std::uint64_t count, bool begun);
@@ -103,6 +111,11 @@ class Grid {
 
  private:
   void mayNeedMore();
+  // Where a block is in its row, and which row that is.
+  struct InRow {
+    std::uint64_t at, row;
+  };
+  InRow inRow(std::uint64_t block) const { return {block / rowStride_ % rowLength_, block / (rowStride_ * rowLength_) * rowStride_ + block % rowStride_}; }
 
   GridOptions options_;
   struct Workspace {
@@ -119,6 +132,8 @@ class Grid {
   alignas(64) std::atomic<std::uint64_t> unfinished_{0};
   std::atomic<std::uint64_t> resident_{0}, residentLimit_;
   std::atomic<std::int64_t> refusedSince_{0};  // steady clock's, ns; 0: blocks end
+  std::uint64_t rowLength_ = 1, rowStride_ = 1;
+  std::vector<std::atomic<bool>> through_;  // by row: its first block is; none where nobody waits for it
   std::atomic<std::uint64_t> progress_{0}, ends_{0};
   static constexpr std::uint64_t kTurnsPerRound = std::uint64_t{1} << 24;  // more than blocks are begun at once
   std::atomic<std::uint64_t> turns_{0};  // of this round; and rounds, by kTurnsPerRound

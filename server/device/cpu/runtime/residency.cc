@@ -35,17 +35,24 @@ Residency::Progress Residency::run(const std::atomic<std::uint32_t>& others) {
 
 // How many blocks from the next one on are run at once.
 std::uint64_t Residency::ofRow() const {
-  if (!grid_.options().code.rows) return 1;
+  if (!grid_.options().code.rows || grid_.options().firstSetsAlong == 0) return 1;
   const std::uint64_t width = grid_.options().grid.x;
   return std::min({left_, width - next_ % width, kMostOfRow});
 }
 
+// Asked of blocks that are claimed.
+bool Residency::mustWait() {
+  waits_ = !grid_.firstsThrough(next_, grid_.options().code.loop != nullptr ? ofRow() : 1);
+  return waits_;
+}
+
 void Residency::loopBody(Fiber* self) {
   auto& share = *static_cast<Residency*>(self->context.runtime);
-  while (share.claimed() && !share.grid_.stopped()) {
+  while (share.claimed() && !share.grid_.stopped() && !share.mustWait()) {
     if (!share.loopBlock_->begin(share.grid_, share.next_)) break;
     const std::uint64_t blocks = share.ofRow();
     share.loopBlock_->runLoop(static_cast<std::uint32_t>(blocks));
+    share.grid_.noteThrough(share.next_, blocks);
     share.next_ += blocks;
     share.left_ -= blocks;
     share.loopsEnded_ += blocks;
@@ -85,7 +92,7 @@ Residency::Progress Residency::runLoops(const std::atomic<std::uint32_t>& others
     grid_.endBlocks(left_, false);
     left_ = 0;
   }
-  if (claimed()) return Progress::more;
+  if (claimed()) return waits_ ? Progress::spinning : Progress::more;
   runner_.giveBlock(std::move(loopBlock_));
   return Progress::done;
 }
@@ -104,7 +111,7 @@ bool Residency::joinCluster() {
 std::unique_ptr<Block> Residency::beginNext() {
   // Who has begun a cluster begins all of it.
   const bool must = spinning_.empty() || left_ % grid_.blocksPerCluster() != 0;
-  if (!claimed() || !grid_.beginBlock(must)) return nullptr;
+  if (!claimed() || mustWait() || !grid_.beginBlock(must)) return nullptr;
   auto block = runner_.takeBlock();
   const bool begun = joinCluster() && block->begin(grid_, next_, cluster_);
   ++next_;
@@ -119,6 +126,7 @@ std::unique_ptr<Block> Residency::beginNext() {
 Residency::Progress Residency::runBlocks(const std::atomic<std::uint32_t>& others) {
   // First one turn for each block that spun last time, then new ones as long as there are any.
   std::size_t turns = spinning_.size();
+  waits_ = false;
   for (;;) {
     std::unique_ptr<Block> block;
     if (turns != 0) {
@@ -129,7 +137,9 @@ Residency::Progress Residency::runBlocks(const std::atomic<std::uint32_t>& other
       block = beginNext();
       if (block == nullptr) break;
     }
-    if (block->run(spinning_.empty() && left_ == 0) == Block::Outcome::spinning) {
+    const Block::Outcome outcome = block->run(spinning_.empty() && left_ == 0);
+    grid_.noteThrough(block->index(), 1);
+    if (outcome == Block::Outcome::spinning) {
       spinning_.push_back(std::move(block));
     } else {
       grid_.endBlocks(1, true);
@@ -145,7 +155,7 @@ Residency::Progress Residency::runBlocks(const std::atomic<std::uint32_t>& other
     cluster_ = nullptr;
   }
   if (spinning_.empty() && !claimed()) return Progress::done;
-  return turns == 0 && !spinning_.empty() ? Progress::spinning : Progress::more;
+  return turns == 0 && (waits_ || !spinning_.empty()) ? Progress::spinning : Progress::more;
 }
 
 }  // namespace rouse::cpu

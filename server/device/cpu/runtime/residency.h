@@ -41,12 +41,14 @@ class Residency {
   bool runsThrough() const { return grid_.options().code.loop != nullptr && !grid_.options().code.mayPoll; }
   bool claimed();
   std::uint64_t ofRow() const;
+  bool mustWait();
   bool sliceOver(const std::atomic<std::uint32_t>& others);
 
   Runner& runner_;
   Grid& grid_;
   std::uint64_t shares_;  // claims are such a part of what is left; 0: one at a time
   std::uint64_t next_ = 0, left_ = 0;  // claimed and not begun
+  bool waits_ = false;                 // what comes next waits for the first of its row
   std::shared_ptr<Cluster> cluster_;   // of those
   std::deque<std::unique_ptr<Block>> spinning_;
   Clock::time_point sliceEnd_;
