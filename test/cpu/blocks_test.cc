@@ -144,6 +144,38 @@ TEST_CASE("the first block of each row is through before others of it begin, whe
   }
 }
 
+// The first one goes on until all others have ended, and says nothing of it.
+struct Shared {
+  std::atomic<std::uint32_t>* ended;
+  std::atomic<bool>* inVain;
+};
+
+void goOnLoop(BlockContext* block, const std::byte* parameters) {
+  const auto& shared = as<Shared>(parameters);
+  if (block->ctaid[0] != 0) {
+    shared.ended->fetch_add(1);
+    return;
+  }
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (shared.ended->load() != block->nctaid[0] - 1) {
+    if (std::chrono::steady_clock::now() > end) {
+      shared.inVain->store(true);
+      return;
+    }
+  }
+}
+
+TEST_CASE("blocks of a row wait no longer for a first one than it may need") {
+  std::atomic<std::uint32_t> ended{0};
+  std::atomic<bool> inVain{false};
+  Launch request = chain(&addUpFiber, 8, 2);
+  request.loop = &goOnLoop;
+  request.firstSetsAlong = 0;
+  mustRun(request, Shared{&ended, &inVain});
+  CHECK(ended.load() == 7);
+  CHECK_FALSE(inVain.load());
+}
+
 TEST_CASE("blocks of a row need not wait for a first one that waits for them") {
   for (const std::uint32_t workers : {1u, 2u}) {
     std::vector<std::atomic<std::uint32_t>> values(8);

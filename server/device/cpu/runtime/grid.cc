@@ -16,6 +16,14 @@ constexpr std::size_t kRuntimeStackBytes = std::size_t{24} << 10;
 constexpr std::size_t kFrameGrowth = 4;
 constexpr std::size_t kParameterAlign = 64;
 constexpr std::uint64_t kMostRows = std::uint64_t{1} << 24;  // beyond that nobody waits for the first of a row
+// Of a processor's time, which a thread that lost its core does not have: by then the first of a row has set what it sets. It may go on for long, with work that all blocks share.
+constexpr std::int64_t kSettingNs = 10'000'000;
+
+std::optional<std::int64_t> timeOf(clockid_t clock) {
+  timespec time{};
+  if (::clock_gettime(clock, &time) != 0) return std::nullopt;
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
 
 // Blocks that all poll for so long may wait for one that was not begun: programs count on as many as the GPU that they were written for holds. There are none larger
 // than that (H100: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
@@ -53,21 +61,47 @@ std::uint64_t Grid::claim(std::uint64_t most, std::uint64_t& first) {
   return std::min(most, blocks_ - first);
 }
 
-bool Grid::firstsThrough(std::uint64_t first, std::uint64_t count) const {
+bool Grid::firstsThrough(std::uint64_t first, std::uint64_t count) {
   if (through_.empty()) return true;
   for (std::uint64_t block = first; block < first + count; ++block) {
     const auto [at, row] = inRow(block);
-    if (at != 0 && !through_[row].load(std::memory_order_acquire)) return false;
+    if (at != 0 && !through_[row].load(std::memory_order_acquire) && !hasHadItsTime(block - at * rowStride_)) return false;
   }
   return true;
 }
 
+void Grid::noteBegun(std::uint64_t first, std::uint64_t count) {
+  if (through_.empty() || !hasFirst(first, count)) return;
+  Begun begun{first, count, {}, 0};
+  pthread_getcpuclockid(pthread_self(), &begun.clock);
+  begun.since = timeOf(begun.clock).value_or(0);
+  const std::lock_guard lock(begunMutex_);
+  begun_.push_back(begun);
+}
+
 void Grid::noteThrough(std::uint64_t first, std::uint64_t count) {
-  if (through_.empty()) return;
+  if (through_.empty() || !hasFirst(first, count)) return;
   for (std::uint64_t block = first; block < first + count; ++block) {
     const auto [at, row] = inRow(block);
     if (at == 0) through_[row].store(true, std::memory_order_release);
   }
+  const std::lock_guard lock(begunMutex_);
+  std::erase_if(begun_, [first](const Begun& begun) { return begun.first == first; });
+}
+
+bool Grid::hasFirst(std::uint64_t first, std::uint64_t count) const {
+  for (std::uint64_t block = first; block < first + count; ++block)
+    if (inRow(block).at == 0) return true;
+  return false;
+}
+
+bool Grid::hasHadItsTime(std::uint64_t block) {
+  const std::lock_guard lock(begunMutex_);
+  return std::any_of(begun_.begin(), begun_.end(), [block](const Begun& begun) {
+    if (block - begun.first >= begun.count) return false;
+    const auto now = timeOf(begun.clock);
+    return now && *now - begun.since > kSettingNs;
+  });
 }
 
 bool Grid::beginBlock(bool first) {

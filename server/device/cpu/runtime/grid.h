@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <time.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -38,7 +40,7 @@ struct GridOptions {
   bool cooperative = false;
   std::uint64_t residentBlocks =
       1;  // at most so many blocks begun and not ended at once, and at least one for each worker
-  // Along which of x, y and z (0 to 2) a block is begun only when the first of its row has ended, or waits for others: the first may set what all of the row combine with (ptx::CallGraph::firstSetsAlong). CUDA
+  // Along which of x, y and z (0 to 2) a block is begun only when the first of its row has ended, or waits for others, or has had the time for that: the first may set what all of the row combine with (ptx::CallGraph::firstSetsAlong). CUDA
   // leaves open which of them comes first; a GPU begins blocks in order, and the first is through with it long before another has what to add.
   std::optional<std::uint8_t> firstSetsAlong;
   std::vector<std::byte> parameters;
@@ -76,8 +78,9 @@ class Grid {
   std::uint64_t unclaimed() const { return blocks_ - std::min(next_.load(std::memory_order_relaxed), blocks_); }
   bool claimable() const { return next_.load(std::memory_order_relaxed) < blocks_; }
   // Whether the first ones of the rows of `count` blocks in a row have been through (GridOptions::firstSetsAlong). They are before them in grid order, so who runs blocks in that order comes to an end.
-  bool firstsThrough(std::uint64_t first, std::uint64_t count) const;
-  // Of such ones among `count` blocks in a row: each has ended, or waits for others.
+  bool firstsThrough(std::uint64_t first, std::uint64_t count);
+  // Of such ones among `count` blocks in a row: the calling thread goes on with them; each has ended, or waits for others.
+  void noteBegun(std::uint64_t first, std::uint64_t count);
   void noteThrough(std::uint64_t first, std::uint64_t count);
   // Blocks begun and not ended. beginBlock fails at the limit unless `first`, the worker's only one.
   bool beginBlock(bool first);
@@ -115,6 +118,9 @@ class Grid {
   struct InRow {
     std::uint64_t at, row;
   };
+  bool hasFirst(std::uint64_t first, std::uint64_t count) const;
+  // Of its thread's processor, as the first of a row.
+  bool hasHadItsTime(std::uint64_t block);
   InRow inRow(std::uint64_t block) const { return {block / rowStride_ % rowLength_, block / (rowStride_ * rowLength_) * rowStride_ + block % rowStride_}; }
 
   GridOptions options_;
@@ -134,6 +140,14 @@ class Grid {
   std::atomic<std::int64_t> refusedSince_{0};  // steady clock's, ns; 0: blocks end
   std::uint64_t rowLength_ = 1, rowStride_ = 1;
   std::vector<std::atomic<bool>> through_;  // by row: its first block is; none where nobody waits for it
+  // Of blocks in a row that a thread is at, firsts among them; `since`: its processor time then, in nanoseconds.
+  struct Begun {
+    std::uint64_t first, count;
+    clockid_t clock;
+    std::int64_t since;
+  };
+  std::mutex begunMutex_;
+  std::vector<Begun> begun_;
   std::atomic<std::uint64_t> progress_{0}, ends_{0};
   static constexpr std::uint64_t kTurnsPerRound = std::uint64_t{1} << 24;  // more than blocks are begun at once
   std::atomic<std::uint64_t> turns_{0};  // of this round; and rounds, by kTurnsPerRound

@@ -51,6 +51,7 @@ void Residency::loopBody(Fiber* self) {
   while (share.claimed() && !share.grid_.stopped() && !share.mustWait()) {
     if (!share.loopBlock_->begin(share.grid_, share.next_)) break;
     const std::uint64_t blocks = share.ofRow();
+    share.grid_.noteBegun(share.next_, blocks);
     share.loopBlock_->runLoop(static_cast<std::uint32_t>(blocks));
     share.grid_.noteThrough(share.next_, blocks);
     share.next_ += blocks;
@@ -137,6 +138,7 @@ Residency::Progress Residency::runBlocks(const std::atomic<std::uint32_t>& other
       block = beginNext();
       if (block == nullptr) break;
     }
+    grid_.noteBegun(block->index(), 1);
     const Block::Outcome outcome = block->run(spinning_.empty() && left_ == 0);
     grid_.noteThrough(block->index(), 1);
     if (outcome == Block::Outcome::spinning) {
