@@ -66,6 +66,8 @@ class Generator {
     hasLocks_ = chance(20);
     sites_ = chance(25) ? 0 : kSites;
     const bool isSmall = chance(60);
+    k_.isPlain = chance(25);
+    if (k_.isPlain) hasBarriers_ = hasLocks_ = false, hasWarps_ = chance(30), mayEnd_ = chance(50);
     Here here;
     if (!k_.wholeWarps) here.exits = true;
     warpMask_ = variable(Type::word, Level::thread, "m");
@@ -80,10 +82,7 @@ class Generator {
  private:
   unsigned below(unsigned bound) { return static_cast<unsigned>(random_() % bound); }
   bool chance(unsigned percent) { return below(100) < percent; }
-  template <class Container>
-  const auto& any(const Container& of) {
-    return of[below(static_cast<unsigned>(std::size(of)))];
-  }
+  const auto& any(const auto& of) { return of[below(static_cast<unsigned>(std::size(of)))]; }
 
   unsigned variable(Type type, Level level, const char* name) {
     k_.variables.push_back({type, level, name});
@@ -427,6 +426,7 @@ class Generator {
   }
 
   void memory(Body& body, const Here& here) {
+    if (k_.isPlain) return chance(60) ? store(body) : assign(body, here);
     const unsigned a = below(kArrays);
     switch (below(13)) {
       case 9: {
@@ -503,7 +503,7 @@ class Generator {
   // What blocks, or all of one, do together.
   void site(Body& body, const Here& here) {
     const bool all = here.depth == 0 && here.together == Level::block && !here.byMask && !here.exits && hasBarriers_;
-    const unsigned which = below(8);
+    const unsigned which = k_.isPlain ? 3 : below(8);
     if (which < 3) {
       if (!all || sites_ >= kSites) return assign(body, here);
       const unsigned how = below(4), to = target(Type::word, Level::block, here);
@@ -536,6 +536,10 @@ class Generator {
     body.push_back({.kind = Kind::old, .variable = target(Type::word, Level::thread, here), .of = {value(Type::word, Level::thread), chance(50) ? word(below(32)) : value(Type::word, Level::thread)}});
   }
 
+  void store(Body& body) {
+    body.push_back({.kind = Kind::store, .how = below(3), .number = below(kColumns), .of = {value(Type::word, Level::thread)}});
+  }
+
   void end(Body& body, Here& here) {
     if (!mayEnd_ || here.depth != 0 || here.byMask || here.together != Level::block || ends_ == 2) return assign(body, here);
     ++ends_;
@@ -553,13 +557,13 @@ class Generator {
       const unsigned which = below(100);
       if (which < 26) assign(body, here);
       else if (which < 46) memory(body, here);
-      else if (which < 52) body.push_back({.kind = Kind::store, .how = below(3), .number = below(kColumns), .of = {value(Type::word, Level::thread)}});
+      else if (which < 52 || (which < 57 && k_.isPlain)) store(body);
       else if (which < 53) body.push_back({.kind = Kind::twist, .of = {value(Type::word, Level::thread)}});
       else if (which < 55) body.push_back({.kind = Kind::local, .of = {value(Type::word, Level::thread), value(Type::word, Level::thread)}});
       else if (which < 57) body.push_back({.kind = Kind::fetch, .variable = target(Type::word, Level::thread, here), .of = {value(Type::word, Level::thread)}});
       else if (which < 59) end(body, here);
       else if (which < 63) site(body, here);
-      else if (which < 75) canExchange(here) ? (chance(72) ? warp(body, here) : chance(70) ? exchange(body, here) : ofWarp(body, here)) : memory(body, here);
+      else if (which < 75) canExchange(here) ? (chance(72) || k_.isPlain ? warp(body, here) : chance(70) ? exchange(body, here) : ofWarp(body, here)) : memory(body, here);
       else if (which < 80) {
         if (!canMeet(here)) { assign(body, here); continue; }
         body.push_back({.kind = Kind::counted, .variable = target(Type::word, Level::block, here), .how = below(3), .of = {condition(Level::thread)}});

@@ -125,6 +125,8 @@ struct Statement {
 
 constexpr unsigned kArrays = 5, kLeaders = 3, kBins = 32, kStrips = 2, kOutputs = 48, kLocals = 8, kInput = 1024, kSums = 3, kColumns = 8, kSites = 2;
 constexpr unsigned kMostThreads = 512;
+// Of `in`: kInput that are found by any index, and what is found by threads' numbers in the grid.
+constexpr unsigned kMostBlocks = 24, kAllInput = kInput + kMostBlocks * kMostThreads;
 // Of `out` for each thread; behind all threads' are kColumns columns.
 constexpr unsigned kWords = 128, kBytesAt = 45;  // those that are stored to byte by byte are kColumns bytes there
 // Seeds from 1 on that are compiled when the test is built.
@@ -137,6 +139,7 @@ struct Kernel {
   std::vector<Shape> shapes;  // of blocks that it is for
   bool wholeWarps = true;
   bool oneRow = true;
+  bool isPlain = false;  // nothing but input, output and what threads compute (and warps exchange)
   Body body;
 };
 

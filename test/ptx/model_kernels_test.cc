@@ -19,7 +19,8 @@
 namespace rouse::test {
 namespace {
 
-constexpr unsigned kBlocks = 3;
+// Of plain kernels enough that one worker takes several at once, where they are for that (KernelCode::rows).
+constexpr unsigned kFewBlocks = 3;
 
 struct Parameters {
   const void* in;
@@ -73,13 +74,13 @@ struct Result {
   std::vector<std::uint32_t> out;
 };
 
-Result runAs(const cpu::KernelCode& code, bool fibers, const model::Shape& shape, unsigned workers, unsigned n, const model::Memory& memory) {
+Result runAs(const cpu::KernelCode& code, bool fibers, const model::Shape& shape, unsigned blocks, unsigned workers, unsigned n, const model::Memory& memory) {
   Result result{{}, memory.out};
   std::vector<std::uint32_t> board = memory.board;
   cpu::Output output;
   cpu::Launch request = cpu::launchOf(code, fibers);
   request.workers = workers;
-  request.grid = {kBlocks, 1, 1};
+  request.grid = {blocks, 1, 1};
   request.block = {shape.x, shape.y, shape.z};
   request.sharedBytes = code.staticSharedBytes;
   request.output = &output;
@@ -107,13 +108,13 @@ bool check(std::uint64_t seed, const std::string& name, cpu::Program& inVectors,
   std::shuffle(shapes.begin(), shapes.end(), random);
   shapes.resize(std::min<std::size_t>(shapes.size(), 2));
   for (const model::Shape& shape : shapes) {
-    const unsigned n = random() % 40;
+    const unsigned n = random() % 40, blocks = kernel.isPlain ? model::kMostBlocks : kFewBlocks;
     model::Memory memory;
-    for (unsigned k = 0; k < model::kInput; ++k) memory.in.push_back(random() % 3 == 0 ? random() % 64 : random());
-    memory.out.assign(std::size_t{kBlocks} * shape.threads() * (model::kWords + model::kColumns), 0xabababab);
-    memory.board.assign(std::size_t{kBlocks} * model::kBoard, 0);
+    for (unsigned k = 0; k < model::kAllInput; ++k) memory.in.push_back(random() % 3 == 0 ? random() % 64 : random());
+    memory.out.assign(std::size_t{blocks} * shape.threads() * (model::kWords + model::kColumns), 0xabababab);
+    memory.board.assign(std::size_t{blocks} * model::kBoard, 0);
     model::Memory expected = memory;
-    model::run(kernel, shape, kBlocks, n, expected);
+    model::run(kernel, shape, blocks, n, expected);
     const auto own = inVectors.compileFor(index, {shape.x, shape.y, shape.z});
     INFO((own ? "" : own.error().message));
     REQUIRE(own);
@@ -121,7 +122,7 @@ bool check(std::uint64_t seed, const std::string& name, cpu::Program& inVectors,
                            Way{"fibers", &*vectors, true, 1}, Way{"fibers of the other", &*loops, true, 2}}) {
       if (!way.fibers && way.code != &*own && way.code->wholeWarps) continue;
       INFO("block " << shape.x << " x " << shape.y << " x " << shape.z << ", n " << n << ", " << way.name << (way.code->loop == nullptr ? ", no loop" : ""));
-      const Result found = runAs(*way.code, way.fibers, shape, way.workers, n, memory);
+      const Result found = runAs(*way.code, way.fibers, shape, blocks, way.workers, n, memory);
       INFO(found.error.message);
       REQUIRE(found.error.code == CudaError::success);
       const auto at = std::mismatch(found.out.begin(), found.out.end(), expected.out.begin()).first;

@@ -17,25 +17,10 @@ class Printer {
 
   Text print(const Text& name) {
     line("extern \"C\" __global__ void " + name + "(const unsigned* __restrict__ in, unsigned* out, unsigned* board, unsigned n) {");
-    for (unsigned a = 0; a < kArrays; ++a) {
-      const Text type = k_.arrays[a].isVolatile ? "volatile unsigned" : "unsigned";
-      line(k_.arrays[a].where == Array::Where::shared ? "__shared__ " + type + " a" + number(a) + "[" + number(kMostThreads) + "];"
-                                                      : "unsigned* const a" + number(a) + " = board + blockIdx.x * " + number(kBoard) + " + " + number(a * kMostThreads) + ";");
-    }
-    line("__shared__ unsigned leaders[" + number(kLeaders) + "], strips[" + number(kStrips) + "][" + number(kMostThreads) + "];");
-    line(k_.binsInShared ? "__shared__ unsigned bins[" + number(kBins) + "];" : "unsigned* const bins = board + blockIdx.x * " + number(kBoard) + " + " + number(kArrays * kMostThreads) + ";");
+    if (!k_.isPlain) declare();
     line(k_.oneRow ? "const unsigned thread = threadIdx.x, threads = blockDim.x, lane = thread & 31;"
                    : "const unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z), threads = blockDim.x * blockDim.y * blockDim.z, lane = thread & 31;");
-    line("__shared__ unsigned olds[" + number(kMostThreads) + "], counters[" + number(kMostThreads / 32) + "], locks[" + number(kSums) + "], sums[" + number(kSums) + "];");
-    line("unsigned locals[" + number(kLocals) + "];");
-    line("for (int k = 0; k < " + number(kLocals) + "; ++k) locals[k] = k * thread;");
-    for (unsigned a = 0; a < kArrays; ++a) line("a" + number(a) + "[" + slot(a, "thread") + "] = thread * " + number(a + 3) + ";");
-    line("for (unsigned k = thread; k < " + number(kBins) + "; k += threads) bins[k] = k;");
-    line("if (thread == 0) for (int k = 0; k < " + number(kLeaders) + "; ++k) leaders[k] = k;");
-    line("if (thread < " + number(kSums) + ") locks[thread] = 0, sums[thread] = thread;");
-    line("if (thread < " + number(kMostThreads / 32) + ") counters[thread] = 0;");
-    for (unsigned s = 0; s < kStrips; ++s) line("strips[" + number(s) + "][thread] = thread;");
-    line("__syncthreads();");
+    if (!k_.isPlain) begin();
     for (unsigned v = 0; v < k_.variables.size(); ++v) line(Text(typeOf(v)) + " " + name_(v) + " = 0;");
     print(k_.body);
     for (unsigned v = 0, at = kOutputs; v < 18; ++v) {
@@ -48,14 +33,40 @@ class Printer {
         line(to + number(at++) + "] = (unsigned)(" + name_(v) + " >> 32);");
       }
     }
-    line("__syncthreads();");
-    for (unsigned a = 0; a < kArrays; ++a) line(kOwn + number(100 + a) + "] = a" + number(a) + "[" + slot(a, "(thread + 1) % threads") + "];");
-    line("if (thread < " + number(kBins) + ") " + kOwn + "110] = bins[thread];");
+    if (!k_.isPlain) end();
     line("}");
     return text_;
   }
 
  private:
+  // What all have, as threads find it.
+  void declare() {
+    for (unsigned a = 0; a < kArrays; ++a) {
+      const Text type = k_.arrays[a].isVolatile ? "volatile unsigned" : "unsigned";
+      line(k_.arrays[a].where == Array::Where::shared ? "__shared__ " + type + " a" + number(a) + "[" + number(kMostThreads) + "];"
+                                                      : "unsigned* const a" + number(a) + " = board + blockIdx.x * " + number(kBoard) + " + " + number(a * kMostThreads) + ";");
+    }
+    line("__shared__ unsigned leaders[" + number(kLeaders) + "], strips[" + number(kStrips) + "][" + number(kMostThreads) + "];");
+    line(k_.binsInShared ? "__shared__ unsigned bins[" + number(kBins) + "];" : "unsigned* const bins = board + blockIdx.x * " + number(kBoard) + " + " + number(kArrays * kMostThreads) + ";");
+  }
+  void begin() {
+    line("__shared__ unsigned olds[" + number(kMostThreads) + "], counters[" + number(kMostThreads / 32) + "], locks[" + number(kSums) + "], sums[" + number(kSums) + "];");
+    line("unsigned locals[" + number(kLocals) + "];");
+    line("for (int k = 0; k < " + number(kLocals) + "; ++k) locals[k] = k * thread;");
+    for (unsigned a = 0; a < kArrays; ++a) line("a" + number(a) + "[" + slot(a, "thread") + "] = thread * " + number(a + 3) + ";");
+    line("for (unsigned k = thread; k < " + number(kBins) + "; k += threads) bins[k] = k;");
+    line("if (thread == 0) for (int k = 0; k < " + number(kLeaders) + "; ++k) leaders[k] = k;");
+    line("if (thread < " + number(kSums) + ") locks[thread] = 0, sums[thread] = thread;");
+    line("if (thread < " + number(kMostThreads / 32) + ") counters[thread] = 0;");
+    for (unsigned s = 0; s < kStrips; ++s) line("strips[" + number(s) + "][thread] = thread;");
+    line("__syncthreads();");
+  }
+  void end() {
+    line("__syncthreads();");
+    for (unsigned a = 0; a < kArrays; ++a) line(kOwn + number(100 + a) + "] = a" + number(a) + "[" + slot(a, "(thread + 1) % threads") + "];");
+    line("if (thread < " + number(kBins) + ") " + kOwn + "110] = bins[thread];");
+  }
+
   void line(const Text& text) { text_ += Text(2 * depth_, ' ') + text + "\n"; }
   Text name_(unsigned v) const { return v < 18 ? k_.variables[v].name : k_.variables[v].name + number(v); }
   const char* typeOf(unsigned v) const { return k_.variables[v].type == Type::word ? "unsigned" : k_.variables[v].type == Type::wide ? "unsigned long long" : "float"; }

@@ -38,6 +38,7 @@ class Block {
         out(t, at++) = k_.variables[v].type == Type::real && std::isnan(real) ? 0x7fffffff : static_cast<std::uint32_t>(value);
         if (k_.variables[v].type == Type::wide) out(t, at++) = static_cast<std::uint32_t>(value >> 32);
       }
+      if (k_.isPlain) continue;
       for (unsigned a = 0; a < kArrays; ++a) out(t, 100 + a) = arrays_[a][own(a, (t + 1) % threads_)];
       if (t < kBins) out(t, 110) = bins_[t];
     }
