@@ -96,7 +96,7 @@ TEST_CASE_METHOD(TwoDevices, "a session goes on on another device: memory, strea
   REQUIRE(there.usage().departures == 1);
 
   // Here nothing is left of it, and ending it tells the program nothing.
-  a.sessions[who]->declareLost();
+  a.sessions[who]->declareLost("its executor ends: no reason");
   close(a, who);
   REQUIRE(client.segment.header().devices[0].state.load() == wire::DeviceState::serving);
   client.send(wire::ModuleUnbind{.module = {0, 2}});
