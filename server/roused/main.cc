@@ -13,6 +13,7 @@
 
 #include "schemas/api/library_names.h"
 #include "schemas/wire/commands.h"
+#include "schemas/wire/standard_descriptors.h"
 #include "server/installation/installation.h"
 #include "server/roused/config.h"
 #include "server/roused/daemon.h"
@@ -88,6 +89,7 @@ void raiseDescriptorLimit() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  wire::openStandardDescriptors();
   CLI::App app{"Serves the GPUs of this node to unprivileged processes.", "roused"};
   app.set_version_flag("--version", std::string("roused ") + kVersion);
   ConfigSources sources;

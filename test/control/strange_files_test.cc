@@ -1,7 +1,9 @@
 // Descriptors that keep who uses them, of files whose file system does not answer say: the daemon goes on, and so do others' modules.
 #include <sys/eventfd.h>
+#include <sys/wait.h>
 
 #include "schemas/wire/segment.h"
+#include "schemas/wire/standard_descriptors.h"
 #include "server/roused/session_sleep.h"
 #include "test/control/daemon_fixture.h"
 #include "test/control/unanswering_file.h"
@@ -77,4 +79,21 @@ TEST_CASE("a process that has its wake-ups block keeps nobody who looks at them"
   over = true;
   rescue.join();
   CHECK(took < 1s);
+}
+
+TEST_CASE("a process that was started without standard descriptors has them, and no more") {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    for (const int fd : {0, 1, 2}) ::close(fd);
+    wire::openStandardDescriptors();
+    bool open = true;
+    for (const int fd : {0, 1, 2}) open = open && ::fcntl(fd, F_GETFD) >= 0;
+    const int next = ::open("/dev/null", O_RDONLY);
+    ::close(next);
+    const bool left = next == ::open("/dev/null", O_RDONLY);
+    ::_exit(open && left && next > 2 ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "schemas/wire/standard_descriptors.h"
 #include "server/roused/byte_size.h"
 #include "server/roused/version.h"
 #include "tools/rouse/cdi_generate.h"
@@ -59,6 +60,7 @@ std::string checkSize(const std::string& text) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  wire::openStandardDescriptors();
   CLI::App app{"Runs CUDA programs on a pool of GPUs, and shows what the pool does.", "rouse"};
   app.set_version_flag("--version", std::string("rouse ") + daemon::kVersion);
   app.require_subcommand(1);
