@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <climits>
+#include <cstring>
+#include <limits>
+#include <vector>
 
 #include "check.h"
 
@@ -84,7 +87,58 @@ __global__ void everything(Results* r, const int* values, int n, unsigned* seenT
   if (threadIdx.x == 0) atomicAdd(&r->shared, sharedSum + int(shared64 >> 40) - int(shared64 & 0xffffffff));
 }
 
+// Updates of which some change nothing, and some only the sign of zero.
+template <class T>
+__global__ void addEach(T* places, const T* values, T* old, int n) {
+  if (threadIdx.x < n) old[threadIdx.x] = atomicAdd(&places[threadIdx.x], values[threadIdx.x]);
+}
+
+__global__ void boundEach(int* low, unsigned* high, int* oldLow, unsigned* oldHigh) {
+  const int i = threadIdx.x;
+  oldLow[i] = atomicMin(&low[i], i % 3 - 1);
+  oldHigh[i] = atomicMax(&high[i], unsigned(i % 3));
+}
+
+template <class T>
+bool sameBits(const std::vector<T>& a, const std::vector<T>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
+}
+
+template <class T>
+void unchangedSums(T large) {
+  const T infinite = std::numeric_limits<T>::infinity();
+  const std::vector<T> places{T(-0.0), T(-0.0), T(0.0), T(0.0), 5, 5, large, infinite, -infinite, 3}, values{T(0.0), T(-0.0), T(-0.0), T(0.0), T(0.0), T(-0.0), 1, 5, 5, -3},
+      wanted{T(0.0), T(-0.0), T(0.0), T(0.0), 5, 5, large, infinite, -infinite, T(0.0)};
+  const int n = int(places.size());
+  T *device = check::toDevice(places), *old = check::deviceArray<T>(n);
+  addEach<<<1, 32>>>(device, check::toDevice(values), old, n);
+  CHECK(cudaGetLastError());
+  EXPECT(sameBits(check::toHost(device, n), wanted));
+  EXPECT(sameBits(check::toHost(old, n), places));
+}
+
+void unchangedBounds() {
+  const std::vector<int> low{-1, -1, -1, 0, 0, 0, 1, 1, 1};
+  const std::vector<unsigned> high{0, 0, 0, 1, 1, 1, 2, 2, 2};
+  std::vector<int> wantedLow = low;
+  std::vector<unsigned> wantedHigh = high;
+  const int n = int(low.size());
+  for (int i = 0; i < n; ++i) {
+    wantedLow[i] = std::min(low[i], i % 3 - 1);
+    wantedHigh[i] = std::max(high[i], unsigned(i % 3));
+  }
+  int *lows = check::toDevice(low), *oldLow = check::deviceArray<int>(n);
+  unsigned *highs = check::toDevice(high), *oldHigh = check::deviceArray<unsigned>(n);
+  boundEach<<<1, n>>>(lows, highs, oldLow, oldHigh);
+  CHECK(cudaGetLastError());
+  EXPECT(check::toHost(lows, n) == wantedLow && check::toHost(highs, n) == wantedHigh);
+  EXPECT(check::toHost(oldLow, n) == low && check::toHost(oldHigh, n) == high);
+}
+
 int main() {
+  unchangedSums<float>(1e30f);
+  unchangedSums<double>(1e300);
+  unchangedBounds();
   const int n = 6000;
   check::Random random(33);
   std::vector<int> values(n);

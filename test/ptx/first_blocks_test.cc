@@ -19,7 +19,9 @@ std::string kernel(const std::string& body) {
 std::optional<std::uint8_t> along(const std::string& text) {
   const auto program = cpu::Program::translate(kHead + text);
   if (!program) FAIL(program.error().message);
-  return (*program)->firstSetsAlong(0);
+  const auto code = (*program)->compile(0);
+  if (!code) FAIL(code.error().message);
+  return code->firstSetsAlong;
 }
 
 TEST_CASE("a block that is the first along an axis, stores, and adds atomically") {
@@ -33,7 +35,9 @@ TEST_CASE("what a kernel calls counts") {
   const std::string call = "{\n.param .b64 p;\nst.param.b64 [p], %out;\ncall adds, (p);\n}\n";
   const auto program = cpu::Program::translate(kHead + adds + kernel(kAsksForZ + kStores + call));
   REQUIRE(program.ok());
-  CHECK((*program)->firstSetsAlong(0) == 2);
+  const auto code = (*program)->compile(0);
+  REQUIRE(code.ok());
+  CHECK(code->firstSetsAlong == 2);
 }
 
 TEST_CASE("others may begin in any order") {

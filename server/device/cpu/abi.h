@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 namespace rouse::cpu {
 
@@ -124,6 +125,8 @@ struct KernelCode {
   std::uint32_t reservedSharedBytes = 0;  // behind the block's shared memory (reservedSharedOffset), zero when it begins
   std::uint32_t sharedAlignment = kLeastSharedAlignment;  // of the block's shared memory; a power of two, kMostSharedAlignment at most
   std::uint32_t localBytes = 0;  // stack a thread needs at least, call graph included where known
+  // Along which of x, y and z (0 to 2) the first block may set what all of its row then combine with.
+  std::optional<std::uint8_t> firstSetsAlong;
 };
 
 // Functions of the runtime that generated code calls, resolved by name when code is linked. None returns when the

@@ -182,7 +182,7 @@ bool startLaunch(const LaunchOperation& operation, const std::shared_ptr<StreamQ
   options.stackLimitBytes = context.stackLimitBytes;
   options.gridId = context.nextGridId.fetch_add(1, std::memory_order_relaxed);
   options.cooperative = operation.cooperative;
-  if (cluster.none()) options.firstSetsAlong = program.firstSetsAlong(operation.function);
+  if (cluster.none()) options.firstSetsAlong = code->firstSetsAlong;
   // Cooperative ones ask how many there can be, and are refused beyond that.
   const std::uint32_t multiprocessors = operation.cooperative ? multiprocessorsOf(context.pool.size()) : std::max(context.pool.size(), kLeastMultiprocessors);
   options.residentBlocks = residentBlocks(multiprocessors, threads, code->staticSharedBytes + operation.sharedBytes);

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -80,8 +79,6 @@ class Program {
   virtual Result<KernelCode> compile(std::uint32_t kernel, Code = Code::plain) = 0;
   // Whether the kernel does what is otherwise in a cluster of several blocks; where not, it may run as if there were none.
   virtual bool usesClusters(std::uint32_t kernel) const = 0;
-  // Along which of x, y and z (0 to 2) the first block may set what all of its row then combine with.
-  virtual std::optional<std::uint8_t> firstSetsAlong(std::uint32_t kernel) const = 0;
 
   // For blocks of that shape: of plain and full what is better, with the loop of another form where that one's is not for them; what is needed is compiled. A loop that does not get compiled is none.
   Result<KernelCode> compileFor(std::uint32_t kernel, const memory::Dim3& block);

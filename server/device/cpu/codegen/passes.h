@@ -104,6 +104,9 @@ void straighten(llvm::Function&, llvm::TargetMachine&);
 // Atomic operations that only threads of one block see need no more than any load and store.
 void relaxAtomics(llvm::Module&);
 
+// Atomic operations that are loops anyway store nothing where they change nothing (unchanged_updates.cc).
+void leaveUnchanged(llvm::Module&);
+
 // Puts all accesses to what threads share into the group of accesses.
 void markIndependent(llvm::Function&);
 

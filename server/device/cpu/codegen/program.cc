@@ -56,15 +56,15 @@ class PtxProgram : public Program {
         pointersWait = *waits && graph_.reachesIndirectCall(function);
       }
       Result<KernelCode> code = codegen::compileKernel(*jit_, source_, {function, kind, pointersWait});
-      if (code) kernels_[{kernel, kind}] = *code;
+      if (code) {
+        code->firstSetsAlong = graph_.firstSetsAlong(function);
+        kernels_[{kernel, kind}] = *code;
+      }
       return code;
     });
   }
 
   bool usesClusters(std::uint32_t kernel) const override { return kernel < description_.functions.size() && graph_.usesClusters(description_.functions[kernel]); }
-  std::optional<std::uint8_t> firstSetsAlong(std::uint32_t kernel) const override {
-    return kernel < description_.functions.size() ? graph_.firstSetsAlong(description_.functions[kernel]) : std::nullopt;
-  }
 
   Result<std::uint64_t> functionAddress(std::uint32_t index, Code kind) override {
     const auto& known = graph_.addressTaken();

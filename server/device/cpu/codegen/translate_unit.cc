@@ -138,6 +138,7 @@ Result<CodeCache::Entry> translate(const ptx::Module& source, const ptx::CallGra
   if (Status valid = verify(*module); !valid) return valid.error();
   inlineObjectCalls(*module);
   relaxAtomics(*module);
+  leaveUnchanged(*module);
   optimize(*module, *target, effort, isAlone && isInLanes(*module, unit.loopName()));
   llvm::for_each(*module, keepMasks);
   if (effort == Effort::least) llvm::for_each(*module, shortenBlocks);
