@@ -22,56 +22,6 @@ constexpr std::int64_t kLeastBytes = 2048;
 // Some ten vectors: what a processor has in work at once, and what memory takes.
 constexpr std::uint64_t kBytesAhead = 1024;
 
-// By how much a value grows from a block to the next in x: so many, times `factor` if there is one.
-struct BlockStep {
-  std::int64_t times = 0;
-  const llvm::Value* factor = nullptr;
-};
-
-std::optional<BlockStep> blockStepOf(const llvm::Value* value, const llvm::Function& function, const llvm::DataLayout& layout, unsigned depth = 0) {
-  constexpr unsigned kDeepest = 12;
-  const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(value);
-  if (instruction == nullptr) return BlockStep{};
-  if (depth == kDeepest) return std::nullopt;
-  if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(instruction))
-    return BlockStep{blockField(load->getPointerOperand(), function) == offsetof(BlockContext, ctaid) ? 1 : 0};
-  const auto of = [&](unsigned operand) { return blockStepOf(instruction->getOperand(operand), function, layout, depth + 1); };
-  const auto sum = [](std::optional<BlockStep> a, std::optional<BlockStep> b) -> std::optional<BlockStep> {
-    if (!a || !b || (a->times != 0 && b->times != 0)) return std::nullopt;
-    return a->times != 0 ? a : b;
-  };
-  const auto scaled = [](std::optional<BlockStep> a, std::int64_t by) -> std::optional<BlockStep> {
-    return a && !__builtin_mul_overflow(a->times, by, &a->times) ? a : std::nullopt;
-  };
-  switch (instruction->getOpcode()) {
-    case llvm::Instruction::ZExt:
-    case llvm::Instruction::SExt:
-    case llvm::Instruction::Trunc:
-    case llvm::Instruction::IntToPtr: return of(0);
-    case llvm::Instruction::Add: return sum(of(0), of(1));
-    case llvm::Instruction::Mul: {
-      auto left = of(0), right = of(1);
-      const llvm::Value* other = instruction->getOperand(1);
-      if (left && left->times == 0) std::swap(left, right), other = instruction->getOperand(0);
-      if (!left || !right || right->times != 0) return std::nullopt;
-      if (const auto* known = llvm::dyn_cast<llvm::ConstantInt>(other)) return known->getValue().isSignedIntN(32) ? scaled(left, known->getSExtValue()) : std::nullopt;
-      if (left->times == 0) return left;
-      if (left->factor != nullptr) return std::nullopt;
-      return BlockStep{left->times, other};
-    }
-    case llvm::Instruction::Shl: {
-      const auto* const bits = llvm::dyn_cast<llvm::ConstantInt>(instruction->getOperand(1));
-      return bits != nullptr && bits->getValue().ult(32) ? scaled(of(0), std::int64_t{1} << bits->getZExtValue()) : std::nullopt;
-    }
-    case llvm::Instruction::GetElementPtr: {
-      const auto& address = llvm::cast<llvm::GetElementPtrInst>(*instruction);
-      if (address.getNumIndices() != 1) return std::nullopt;
-      return sum(of(0), scaled(of(1), static_cast<std::int64_t>(layout.getTypeAllocSize(address.getSourceElementType()).getFixedValue())));
-    }
-    default: return std::nullopt;
-  }
-}
-
 }  // namespace
 
 bool LaneEmitter::doesOneByOne(const llvm::Loop& loop) const {
@@ -108,7 +58,12 @@ void LaneEmitter::fetchAhead(const llvm::LoadInst& load) {
 
 void LaneEmitter::fetchForNextBlock(const llvm::Value* pointer) {
   if (isOfShared(pointer, from_)) return;
-  const auto step = blockStepOf(pointer, from_, layout_);
+  const auto step = growthOf(pointer, layout_, [&](const llvm::Value* value) -> std::optional<std::int64_t> {
+    if (!llvm::isa<llvm::Instruction>(value)) return 0;
+    const auto* const load = llvm::dyn_cast<llvm::LoadInst>(value);
+    if (load == nullptr) return std::nullopt;
+    return blockField(load->getPointerOperand(), from_) == offsetof(BlockContext, ctaid) ? 1 : 0;
+  });
   if (!step || step->times <= 0 || (step->factor != nullptr && !shapes_.of(step->factor).isScalar())) return;
   llvm::Value* bytes = b.getInt64(static_cast<std::uint64_t>(step->times));
   if (step->factor != nullptr) bytes = b.CreateMul(bytes, b.CreateZExtOrTrunc(scalarOf(step->factor), b.getInt64Ty()));

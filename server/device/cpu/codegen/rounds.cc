@@ -126,30 +126,42 @@ llvm::SmallVector<EndOfRound, 2> endsOfRounds(llvm::Function& function) {
   return ends;
 }
 
-std::optional<std::int64_t> growthOf(const llvm::Value* value, const llvm::PHINode& phi, const llvm::Loop& loop, const llvm::DataLayout& layout, unsigned depth) {
+std::optional<Growth> growthOf(const llvm::Value* value, const llvm::DataLayout& layout, llvm::function_ref<std::optional<std::int64_t>(const llvm::Value*)> known, unsigned depth) {
   constexpr unsigned kDeepest = 12;
-  if (value == &phi) return value->getType()->isIntegerTy() && value->getType()->getIntegerBitWidth() < 32 ? std::nullopt : std::optional(std::int64_t{1});
-  if (loop.isLoopInvariant(value)) return 0;
+  const auto grows = known(value);
+  if (grows && *grows == 0) return Growth{};
+  // Short numbers come round again: `ring[(unsigned char)i]`.
+  if (const auto* integer = llvm::dyn_cast<llvm::IntegerType>(value->getType()); integer != nullptr && integer->getBitWidth() < 32) return std::nullopt;
+  if (grows) return Growth{*grows};
   const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(value);
   if (instruction == nullptr || depth == kDeepest) return std::nullopt;
-  const auto of = [&](unsigned operand) { return growthOf(instruction->getOperand(operand), phi, loop, layout, depth + 1); };
+  const auto of = [&](unsigned operand) { return growthOf(instruction->getOperand(operand), layout, known, depth + 1); };
   const auto constant = [&](unsigned operand) -> std::optional<std::int64_t> {
-    const auto* const known = llvm::dyn_cast<llvm::ConstantInt>(instruction->getOperand(operand));
-    return known != nullptr && known->getValue().isSignedIntN(32) ? std::optional(known->getSExtValue()) : std::nullopt;
+    const auto* const number = llvm::dyn_cast<llvm::ConstantInt>(instruction->getOperand(operand));
+    return number != nullptr && number->getValue().isSignedIntN(32) ? std::optional(number->getSExtValue()) : std::nullopt;
   };
-  const auto sum = [](std::optional<std::int64_t> a, std::optional<std::int64_t> b) { return a && b ? std::optional(*a + *b) : std::nullopt; };
-  const auto product = [](std::optional<std::int64_t> a, std::optional<std::int64_t> b) {
-    std::int64_t bytes = 0;
-    return a && b && !__builtin_mul_overflow(*a, *b, &bytes) ? std::optional(bytes) : std::nullopt;
+  const auto sum = [](std::optional<Growth> a, std::optional<Growth> b) -> std::optional<Growth> {
+    if (!a || !b) return std::nullopt;
+    if (a->times == 0 || b->times == 0) return a->times == 0 ? b : a;
+    if (a->factor != b->factor || __builtin_add_overflow(a->times, b->times, &a->times)) return std::nullopt;
+    return a;
   };
-  // Short numbers come round again: `ring[(unsigned char)i]`.
-  if (const auto* integer = llvm::dyn_cast<llvm::IntegerType>(instruction->getType()); integer != nullptr && integer->getBitWidth() < 32) return std::nullopt;
+  const auto product = [](std::optional<Growth> a, std::optional<std::int64_t> b) -> std::optional<Growth> {
+    return a && b && !__builtin_mul_overflow(a->times, *b, &a->times) ? a : std::nullopt;
+  };
   switch (instruction->getOpcode()) {
     case llvm::Instruction::ZExt:
     case llvm::Instruction::SExt:
-    case llvm::Instruction::Trunc: return of(0);
+    case llvm::Instruction::Trunc:
+    case llvm::Instruction::IntToPtr: return of(0);
     case llvm::Instruction::Add: return sum(of(0), of(1));
-    case llvm::Instruction::Mul: return product(of(0), constant(1));
+    case llvm::Instruction::Mul: {
+      if (const auto number = constant(1)) return product(of(0), number);
+      const auto one = of(0), other = of(1);
+      if (!one || !other) return std::nullopt;
+      if (one->factor == nullptr && other->times == 0) return Growth{one->times, instruction->getOperand(1)};
+      return other->factor == nullptr && one->times == 0 ? std::optional(Growth{other->times, instruction->getOperand(0)}) : std::nullopt;
+    }
     case llvm::Instruction::Shl: {
       const auto bits = constant(1);
       return bits && *bits >= 0 && *bits < 32 ? product(of(0), std::int64_t{1} << *bits) : std::nullopt;
@@ -162,6 +174,15 @@ std::optional<std::int64_t> growthOf(const llvm::Value* value, const llvm::PHINo
     }
     default: return std::nullopt;
   }
+}
+
+std::optional<std::int64_t> growthOf(const llvm::Value* value, const llvm::PHINode& phi, const llvm::Loop& loop, const llvm::DataLayout& layout) {
+  const auto growth = growthOf(value, layout, [&](const llvm::Value* known) -> std::optional<std::int64_t> {
+    if (known == &phi) return 1;
+    return loop.isLoopInvariant(known) ? std::optional(std::int64_t{0}) : std::nullopt;
+  });
+  // What a number makes it that is found in the program only may be nothing.
+  return growth && growth->factor == nullptr ? std::optional(growth->times) : std::nullopt;
 }
 
 }  // namespace rouse::cpu::codegen

@@ -19,8 +19,15 @@ struct EndOfRound {
   llvm::BasicBlock *latch, *header;
 };
 
-// By how much `value` grows when `phi` of the loop's header grows by one; bytes of addresses. Nothing where that is not known, or depends.
-std::optional<std::int64_t> growthOf(const llvm::Value* value, const llvm::PHINode& phi, const llvm::Loop&, const llvm::DataLayout&, unsigned depth = 0);
+// By how much a value grows: so much, times `factor` if there is one; bytes of addresses.
+struct Growth {
+  std::int64_t times = 0;
+  const llvm::Value* factor = nullptr;
+};
+// Of what is computed of values of which it is known; of others (`known` says nothing) it is what their operands' growth makes it. Nothing where that is not known, or depends.
+std::optional<Growth> growthOf(const llvm::Value*, const llvm::DataLayout&, llvm::function_ref<std::optional<std::int64_t>(const llvm::Value*)> known, unsigned depth = 0);
+// By how much `value` grows when `phi` of the loop's header grows by one.
+std::optional<std::int64_t> growthOf(const llvm::Value* value, const llvm::PHINode& phi, const llvm::Loop&, const llvm::DataLayout&);
 
 // Of those loops of the function by which threads divide what lies in memory, and which keep nothing from round to round but where a thread is (and whether an address was
 // misaligned). Neighbours then take neighbouring elements in each round, and a thread those far from each other, so memory is gone through as it lies if all threads do a round
