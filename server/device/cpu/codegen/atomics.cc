@@ -1,6 +1,7 @@
 // atom and red (PTX ISA, "Parallel Synchronization and Communication Instructions").
 #include "server/device/cpu/codegen/families.h"
 #include "server/device/cpu/codegen/floating_point.h"
+#include "server/device/cpu/codegen/update_loop.h"
 
 namespace rouse::cpu::codegen {
 namespace {
@@ -27,27 +28,12 @@ Operation operationOf(const Instruction& i) {
   return Operation::Xchg;
 }
 
-// Compare-and-swap until nobody came between, for what the processor has no instruction for: the half types. The value
-// that was there.
+// For what the processor has no instruction for: the half types. The value that was there.
 llvm::Value* addHalf(Emitter& e, llvm::Value* pointer, llvm::Value* addend, Type type, llvm::AtomicOrdering ordering) {
-  const std::uint32_t bits = ptx::bitsOf(type);
-  llvm::BasicBlock* const before = e.b.GetInsertBlock();
-  llvm::LoadInst* const first = e.b.CreateAlignedLoad(e.bits(bits), pointer, llvm::Align(bits / 8));
-  first->setAtomic(llvm::AtomicOrdering::Monotonic);
-  llvm::BasicBlock* const loop = e.newBlock("atomic");
-  llvm::BasicBlock* const done = e.newBlock("atomic.done");
-  e.b.CreateBr(loop);
-  e.b.SetInsertPoint(loop);
-  llvm::PHINode* const seen = e.b.CreatePHI(e.bits(bits), 2);
-  seen->addIncoming(first, before);
-  llvm::Value* const sum = e.b.CreateFAdd(widen(e, e.fromBits(seen, type), type), widen(e, addend, type));
-  llvm::Value* const next = e.toBits(narrow(e, sum, type));
-  llvm::Value* const pair =
-      e.b.CreateAtomicCmpXchg(pointer, seen, next, llvm::Align(bits / 8), ordering, llvm::AtomicOrdering::Monotonic);
-  seen->addIncoming(e.b.CreateExtractValue(pair, 0), loop);
-  e.b.CreateCondBr(e.b.CreateExtractValue(pair, 1), done, loop);
-  e.b.SetInsertPoint(done);
-  return seen;
+  const UpdateLoop loop{.pointer = pointer, .bits = e.b.getIntNTy(ptx::bitsOf(type)), .ordering = ordering};
+  return updateInLoop(e.b, loop, [&](llvm::Value* seen) {
+    return e.toBits(narrow(e, e.b.CreateFAdd(widen(e, e.fromBits(seen, type), type), widen(e, addend, type)), type));
+  });
 }
 
 std::uint32_t vectorLength(const Instruction& i) {

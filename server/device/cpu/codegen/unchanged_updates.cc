@@ -4,6 +4,7 @@
 #include <llvm/Transforms/Utils/LowerAtomic.h>
 
 #include "server/device/cpu/codegen/passes.h"
+#include "server/device/cpu/codegen/update_loop.h"
 
 namespace rouse::cpu::codegen {
 namespace {
@@ -23,33 +24,17 @@ bool mayLeave(const llvm::AtomicRMWInst& update) {
 
 void expand(llvm::AtomicRMWInst* update) {
   llvm::BasicBlock* const before = update->getParent();
-  llvm::BasicBlock* const done = before->splitBasicBlock(update->getIterator(), "updated");
-  llvm::IRBuilder<> b(before->getContext());
-  llvm::BasicBlock* const found = llvm::BasicBlock::Create(b.getContext(), "found", before->getParent(), done);
-  llvm::BasicBlock* const changes = llvm::BasicBlock::Create(b.getContext(), "changes", before->getParent(), done);
-  llvm::Type* const type = update->getType();
-  llvm::Type* const bits = b.getIntNTy(static_cast<unsigned>(type->getScalarSizeInBits()));
-
+  llvm::BasicBlock* const behind = before->splitBasicBlock(update->getIterator());
   before->getTerminator()->eraseFromParent();
-  b.SetInsertPoint(before);
-  llvm::LoadInst* const first = b.CreateAlignedLoad(bits, update->getPointerOperand(), update->getAlign());
-  first->setAtomic(llvm::AtomicOrdering::Monotonic, update->getSyncScopeID());
-  b.CreateBr(found);
-
-  b.SetInsertPoint(found);
-  llvm::PHINode* const seen = b.CreatePHI(bits, 2);
-  seen->addIncoming(first, before);
-  llvm::Value* const value = b.CreateBitCast(seen, type);
-  llvm::Value* const next = b.CreateBitCast(llvm::buildAtomicRMWValue(update->getOperation(), b, value, update->getValOperand()), bits);
-  b.CreateCondBr(b.CreateICmpEQ(next, seen), done, changes);
-
-  b.SetInsertPoint(changes);
-  llvm::Value* const swap = b.CreateAtomicCmpXchg(update->getPointerOperand(), seen, next, update->getAlign(), llvm::AtomicOrdering::Monotonic,
-                                                  llvm::AtomicOrdering::Monotonic, update->getSyncScopeID());
-  seen->addIncoming(b.CreateExtractValue(swap, 0), changes);
-  b.CreateCondBr(b.CreateExtractValue(swap, 1), done, found);
-
-  update->replaceAllUsesWith(value);
+  llvm::IRBuilder<> b(before);
+  llvm::Type* const type = update->getType();
+  const UpdateLoop loop{.pointer = update->getPointerOperand(), .bits = b.getIntNTy(static_cast<unsigned>(type->getScalarSizeInBits())), .scope = update->getSyncScopeID(), .leavesUnchanged = true};
+  llvm::Value* const seen = updateInLoop(b, loop, [&](llvm::Value* bits) {
+    return b.CreateBitCast(llvm::buildAtomicRMWValue(update->getOperation(), b, b.CreateBitCast(bits, type), update->getValOperand()), bits->getType());
+  });
+  llvm::Value* const old = b.CreateBitCast(seen, type);
+  b.CreateBr(behind);
+  update->replaceAllUsesWith(old);
   update->eraseFromParent();
 }
 
