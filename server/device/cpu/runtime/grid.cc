@@ -65,7 +65,9 @@ bool Grid::firstsThrough(std::uint64_t first, std::uint64_t count) {
   if (through_.empty()) return true;
   for (std::uint64_t block = first; block < first + count; ++block) {
     const auto [at, row] = inRow(block);
-    if (at != 0 && !through_[row].load(std::memory_order_acquire) && !hasHadItsTime(block - at * rowStride_)) return false;
+    if (at == 0 || through_[row].load(std::memory_order_acquire)) continue;
+    if (!hasHadItsTime(block - at * rowStride_)) return false;
+    through_[row].store(true, std::memory_order_relaxed);
   }
   return true;
 }
