@@ -41,7 +41,10 @@ bool wrong(const std::vector<int>& expected, const int* sums) {
 }  // namespace
 
 int main() {
-  if (!check::onCpuDevice()) return check::done();
+  if (!check::onCpuDevice()) {
+    std::printf("skipped: CUDA leaves open which block is first, and a GPU's are in order\n");
+    return check::done();
+  }
   std::vector<int> values(kRows * kWidth), expected(kWidth);
   for (int i = 0; i < kRows * kWidth; ++i) {
     values[i] = i % 1009;

@@ -11,10 +11,9 @@
 #include <random>
 #include <sstream>
 
-#include "server/device/cpu/codegen/compile_service.h"
-#include "server/device/cpu/program.h"
 #include "test/cpu/launcher.h"
 #include "test/ptx/model_kernel.h"
+#include "test/ptx/served_program.h"
 
 namespace rouse::test {
 namespace {
@@ -48,16 +47,6 @@ std::string ptxOf(const std::vector<model::Kernel>& kernels) {
   const std::string text = read(ptx);
   std::filesystem::remove(ptx);
   return text;
-}
-
-std::unique_ptr<cpu::Program> translate(const std::string& text, bool sideBySide) {
-  static const auto service = cpu::CompileService::start();
-  INFO((service ? "" : service.error().message));
-  REQUIRE(service);
-  auto program = cpu::Program::translate(text, {.service = *service, .sideBySide = sideBySide});
-  INFO((program ? "" : program.error().message));
-  REQUIRE(program);
-  return std::move(*program);
 }
 
 std::uint32_t indexOf(const cpu::Program& program, const std::string& name) {
@@ -151,7 +140,7 @@ TEST_CASE("kernels leave in memory what a model of them does") {
     std::vector<model::Kernel> kernels;
     for (std::uint64_t seed = from; seed < end; ++seed) kernels.push_back(model::makeKernel(seed));
     const std::string text = asked == nullptr ? read(ROUSE_MODEL_PTX) : ptxOf(kernels);
-    const auto inVectors = translate(text, true), inLoops = translate(text, false);
+    const auto inVectors = translateServed(text, true), inLoops = translateServed(text, false);
     std::uint64_t withLoops = 0;
     for (std::uint64_t seed = from; seed < end; ++seed) withLoops += check(seed, "k" + std::to_string(seed - from), *inVectors, *inLoops) ? 1 : 0;
     // Most must be what this is about.

@@ -11,10 +11,9 @@
 #include <random>
 #include <vector>
 
-#include "server/device/cpu/codegen/compile_service.h"
-#include "server/device/cpu/program.h"
 #include "test/cpu/launcher.h"
 #include "test/ptx/random_kernel.h"
+#include "test/ptx/served_program.h"
 
 namespace rouse::test {
 namespace {
@@ -85,17 +84,6 @@ Result runAs(const cpu::KernelCode& code, bool fibers, memory::Dim3 grid, memory
   return result;
 }
 
-// As in an executor: LLVM need not come to an end with each of them.
-std::unique_ptr<cpu::Program> translate(const std::string& text, bool sideBySide) {
-  static const auto service = cpu::CompileService::start();
-  INFO((service ? "" : service.error().message));
-  REQUIRE(service);
-  auto program = cpu::Program::translate(text, {.service = *service, .sideBySide = sideBySide});
-  INFO((program ? "" : program.error().message));
-  REQUIRE(program);
-  return std::move(*program);
-}
-
 cpu::KernelCode compile(cpu::Program& program, cpu::Code kind = cpu::Code::plain) {
   const auto code = program.compile(0, kind);
   INFO((code ? "" : code.error().message));
@@ -131,7 +119,7 @@ std::vector<memory::Dim3> shapesOf(const RandomKernel& kernel, std::mt19937& ran
 bool check(std::uint64_t seed, const Source& source) {
   const RandomKernel kernel = randomKernel(seed);
   INFO("ROUSE_RANDOM_KERNELS=" << seed << ":1\n" << kernel.text);
-  const auto inVectors = translate(kernel.text, true), inLoops = translate(kernel.text, false);
+  const auto inVectors = translateServed(kernel.text, true), inLoops = translateServed(kernel.text, false);
   const cpu::KernelCode vectors = compile(*inVectors), loops = compile(*inLoops);
   const memory::Dim3 grid = vectors.rows || loops.rows ? kRows : kFewBlocks;
   std::mt19937 random(static_cast<std::uint32_t>(seed));

@@ -20,9 +20,9 @@ TEST_CASE("threads that end early leave the others to warps and barriers") {
 }
 
 TEST_CASE("warps that come to barriers each in its own way are vectors") {
-  const LoopKernels kernels("warps", "O3");
+  const LoopKernels kernels("warp_loops", "O3");
   for (const char* name : {"rows_apart", "rows_within_rows"}) CHECK((kernels.code(name).loop != nullptr) == static_cast<bool>(__builtin_cpu_supports("avx2")));
-  mustBeTheSame("warps", {"rows_apart", "rows_within_rows"}, false);
+  mustBeTheSame("warp_loops", {"rows_apart", "rows_within_rows"}, false);
 }
 
 // Where the processor has masks; else all of them are fibers.
@@ -99,8 +99,9 @@ TEST_CASE("what the lanes of a warp have equally much of they do side by side, h
 
 TEST_CASE("lanes that wait for each other at different places, or in different rounds, are fibers") {
   const LoopKernels kernels("warps", "O3");
-  for (const char* name : {"paired", "skewed", "rounds", "halves_meet", "strided_sum", "late"}) CHECK(kernels.code(name).loop == nullptr);
-  mustBeTheSame("warps", {"late"}, false);
+  for (const char* name : {"paired", "skewed", "rounds", "halves_meet", "strided_sum"}) CHECK(kernels.code(name).loop == nullptr);
+  CHECK(LoopKernels("warp_loops", "O3").code("late").loop == nullptr);
+  mustBeTheSame("warp_loops", {"late"}, false);
   for (const std::uint32_t threads : {32u, 64u, 1024u}) {
     const auto at = [&](const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t thread) { return in[block * threads + thread]; };
     mustStore("warps", "halves_meet", true, threads, [&](const std::vector<std::uint32_t>& in, std::uint32_t block, std::uint32_t thread) { return at(in, block, thread ^ 1); });

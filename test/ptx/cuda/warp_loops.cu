@@ -1,4 +1,4 @@
-// Warps whose loops go by what their lanes have in common: what these have fetched, or added up among themselves. As in warps.cu.
+// Warps whose loops go by what their lanes have in common: what these have fetched, or added up among themselves, or the rows that they are at; and one whose lanes come in different rounds. As in warps.cu.
 #include "kernel.h"
 
 constexpr unsigned kAll = 0xffffffffu;
@@ -67,4 +67,61 @@ KERNEL summed_halves(unsigned n, const unsigned* in, unsigned* out) {
   for (unsigned half = 8; half > 0; half /= 2) rounds += __shfl_xor_sync(kAll, rounds, half);
   for (unsigned round = 0; round < rounds; ++round) value = value * 3 + round;
   out[global()] = value + __shfl_sync(kAll, rounds, 16);
+}
+
+// A mask that is all or a ballot of the loop's, where lanes do not come in the same round.
+KERNEL late(unsigned n, const unsigned* in, unsigned* out) {
+  const unsigned lane = linear() % 32, value = in[global()];
+  unsigned members = kAll, other = 0;
+  for (unsigned round = 0; round < 8; ++round) {
+    if (round == (lane & 1)) other = __shfl_sync(members, value, lane ^ 1);
+    if (round == 5) members = __ballot_sync(kAll, value & 1);
+  }
+  out[global()] = other + members;
+}
+
+// Warps go by rows of their own and meet in each, and behind all of them once more: who has fewer is there while the others still go round.
+KERNEL rows_apart(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned words[1024];
+  const unsigned warp = linear() / 32, warps = (threads() + 31) / 32;
+  words[linear()] = 0;
+  __syncthreads();
+  unsigned total = in[global()];
+  for (unsigned row = warp; row < n % 53 + blockIdx.x; row += warps) {
+    const unsigned sum = __reduce_add_sync(kAll, linear() / 32 == threads() / 32 ? 0 : in[row * 32 + linear() % 32]) + row;
+    words[linear()] = sum + total;
+    __syncthreads();
+    total += words[(linear() + 32) % threads()];
+    __syncthreads();
+  }
+  __syncthreads();
+  __syncthreads();
+  words[linear()] ^= total;
+  __syncthreads();
+  out[global()] = total + words[(linear() + 64) % threads()];
+}
+
+// The same with rounds in each row, of some none at all, some warps that have nothing to do end at once, and the rows of others decide how often they meet.
+KERNEL rows_within_rows(unsigned n, const unsigned* in, unsigned* out) {
+  __shared__ unsigned words[1024];
+  const unsigned warp = linear() / 32, warps = (threads() + 31) / 32;
+  words[linear()] = 0;
+  __syncthreads();
+  if (warp % 5 == 3) {
+    out[global()] = __reduce_xor_sync(kAll, warp);
+    return;
+  }
+  unsigned total = linear();
+  for (unsigned row = warp; row < n % 41 + blockIdx.x; row += warps) {
+    const unsigned found = __reduce_max_sync(kAll, warp == threads() / 32 ? row : in[row * 32 + linear() % 32] + row);
+    for (unsigned k = 0; k < in[row] % 3; ++k) {
+      words[linear()] = found + total * k;
+      __syncthreads();
+      total = total * 5 + words[(linear() + 96) % threads()];
+      __syncthreads();
+    }
+    if (in[row + 3] % 4 == 0) __syncthreads(), total += words[linear() ^ 1], __syncthreads();
+  }
+  __syncthreads();
+  out[global()] = total;
 }
