@@ -43,14 +43,22 @@ llvm::Expected<llvm::orc::JITTargetMachineBuilder> chosenProcessor(Attempt attem
   return builder;
 }
 
+// One of LLVM's own, of its passes behind the optimiser, which have no other way to be told.
+void setOption(llvm::StringRef name, llvm::StringRef value) {
+  const auto found = llvm::cl::getRegisteredOptions().find(name);
+  if (found != llvm::cl::getRegisteredOptions().end()) found->second->addOccurrence(0, found->first(), value);
+}
+
 llvm::Expected<llvm::orc::JITTargetMachineBuilder> hostBuilder(Attempt attempt) {
   static std::once_flag once;
   std::call_once(once, [] {
     llvm::InitializeNativeTarget();
     llvm::InitializeNativeTargetAsmPrinter();
     // It looks for values of masks in general registers, in time that grows with the square of a chain of operations: 80% of a long kernel's.
-    const auto found = llvm::cl::getRegisteredOptions().find("disable-x86-domain-reassignment");
-    if (found != llvm::cl::getRegisteredOptions().end()) found->second->addOccurrence(0, found->first(), "true");
+    setOption("disable-x86-domain-reassignment", "true");
+    // Compares each access to memory in a block with those before it: half the time of kernels of some 10,000 instructions in few blocks (flash-attn's). What
+    // it would order anew processors execute out of order anyway.
+    setOption("post-RA-scheduler", "false");
   });
   auto builder = chosenProcessor(attempt);
   if (!builder) return builder;
