@@ -9,6 +9,7 @@
 #include "client-shim/core/device.h"
 #include "client-shim/core/session.h"
 #include "client-shim/core/staging.h"
+#include "schemas/wire/stream_copy.h"
 
 namespace rouse::client {
 
@@ -96,6 +97,7 @@ CudaError download(Stream& stream, const Box& box, const Side& destination, cons
   Flight flights[kDepth];
   std::size_t first = 0, count = 0;
   CudaError error = CudaError::success;
+  const bool fillsCaches = box.flat() && box.width >= wire::kStreamCopyBytes;
 
   auto land = [&] {
     Flight& flight = flights[first % kDepth];
@@ -107,8 +109,13 @@ CudaError download(Stream& stream, const Box& box, const Side& destination, cons
       flight.piece.releaseAfter(flight.done, device.index());
       return;
     }
-    copyRows(flight.part, pointerTo(destination.at(flight.x, flight.y, flight.z)), destination.pitch,
-             destination.slicePitch, flight.piece.bytes(), flight.part.width, flight.part.width * flight.part.height);
+    std::byte* to = pointerTo(destination.at(flight.x, flight.y, flight.z));
+    if (fillsCaches) {
+      wire::streamCopy(to, flight.piece.bytes(), flight.part.width);
+    } else {
+      copyRows(flight.part, to, destination.pitch, destination.slicePitch, flight.piece.bytes(), flight.part.width,
+               flight.part.width * flight.part.height);
+    }
     flight.piece.release();
   };
 

@@ -13,7 +13,7 @@ namespace rouse::client {
 Staging::Staging(Session& session)
     : session_(session), base_(session.hostWindow().pointer(session.hostWindow().range().base)) {}
 
-std::uint64_t Staging::partFor(const DeviceInfo& info) { return info.leavesProcessors ? kPieceBytes : kPieceBytes / 2; }
+std::uint64_t Staging::partFor(const DeviceInfo& info) { return info.leavesProcessors ? kPieceBytes : wire::kPartByProcessors; }
 
 Staging::Piece Staging::take(std::uint32_t index) {
   entries_[index].held = true;

@@ -17,8 +17,8 @@ struct DeviceInfo;
 class Staging {
  public:
   static constexpr std::uint64_t kPieceBytes = std::uint64_t{256} << 10;
-  // Of a piece, how much a copy to or from this device takes at once. Where the device's work is done by the node's processors it is what their executor copies
-  // itself, and what is still in a cache when the other side comes to it.
+  static_assert(wire::kPartByProcessors <= kPieceBytes);
+  // Of a piece, how much a copy to or from this device takes at once.
   static std::uint64_t partFor(const DeviceInfo& info);
   static constexpr std::uint32_t kPieces = wire::kStagingBytes / kPieceBytes;
 

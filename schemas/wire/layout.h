@@ -134,6 +134,9 @@ inline constexpr std::size_t kRingSegmentBytes = kOutputOffset + kOutputBytes;
 // The first part of the host window is the client's staging for pageable copies. The executor knows it only as memory the
 // function may name in a copy.
 inline constexpr std::size_t kStagingBytes = std::size_t{8} << 20;
+// How much of a copy goes through it at once where processors do the device's work: what their executor copies itself, without a worker, and what is still in a
+// cache when the other side comes to it.
+inline constexpr std::size_t kPartByProcessors = std::size_t{128} << 10;
 
 // --- Commands ----------------------------------------------------------------------------------------------------
 

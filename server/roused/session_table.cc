@@ -30,6 +30,8 @@ constexpr std::uint64_t kWindowFactor = 2;
 // this many times the limit, and never more than such a part of what addresses are left.
 constexpr std::uint64_t kLargestWindowFactor = 16;
 constexpr std::uint64_t kWindowShare = 128;
+// Others reserve what suits any GPU, whatever this one has: llama.cpp 32 GiB for each of its contexts.
+constexpr std::uint64_t kRoomyWindowBytes = std::uint64_t{256} << 30;
 
 Error systemError(const char* what) {
   return {CudaError::systemNotReady, std::string(what) + ": " + std::strerror(errno)};
@@ -106,7 +108,8 @@ Status SessionTable::assignWindows(Session& session) {
                                                     std::to_string(physical)};
     }
     device.memoryLimit = wanted;
-    const std::uint64_t roomy = std::clamp(addresses_.freeBytes() / kWindowShare, wanted * kWindowFactor, wanted * kLargestWindowFactor);
+    const std::uint64_t largest = std::max(wanted * kLargestWindowFactor, kRoomyWindowBytes);
+    const std::uint64_t roomy = std::clamp(addresses_.freeBytes() / kWindowShare, wanted * kWindowFactor, largest);
     auto window = addresses_.allocate(std::min(roomy, memory::kMaxWindowBytes));
     if (!window) window = addresses_.allocate(wanted * kWindowFactor);
     if (!window) return std::move(window).error();

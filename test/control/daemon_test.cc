@@ -57,7 +57,8 @@ TEST_CASE("a process that attaches gets its segments, windows and devices") {
   for (std::uint32_t i = 0; i < 2; ++i) {
     CHECK(session->header().devices[i].state.load() == wire::DeviceState::serving);
     CHECK(got.devices[i].memoryLimit == std::uint64_t{256} << 20);
-    CHECK(got.devices[i].window.bytes >= got.devices[i].memoryLimit);
+    // However little memory it is: programs reserve addresses that suit any GPU. (With sanitizers there are 3 TiB of them in all.)
+    CHECK(got.devices[i].window.bytes >= std::uint64_t{16} << 30);
     uuids.insert(got.devices[i].properties.uuid);
     auto ring = wire::RingSegment::map(answer.fds[2 + 2 * i].get(), wire::ForkedChild::without);
     REQUIRE(ring.ok());

@@ -355,6 +355,19 @@ void anotherDevice() {
   DRIVER(cuMemAddressFree, here, 2 * piece);
 }
 
+// Addresses to grow into, many times what memory there is: more than a small GPU's sixteenfold.
+void roomyAddresses() {
+  const std::size_t bytes = std::size_t{18} << 30;
+  const CUdeviceptr base = reserve(bytes);
+  const CUmemGenericAllocationHandle memory = create(piece);
+  map(base + bytes - piece, piece, memory);
+  fill(base + bytes - piece, piece, 5);
+  EXPECT(holds(base + bytes - piece, piece, 5));
+  DRIVER(cuMemUnmap, base + bytes - piece, piece);
+  DRIVER(cuMemRelease, memory);
+  DRIVER(cuMemAddressFree, base, bytes);
+}
+
 int main() {
   DRIVER(cuInit, 0);
   CHECK(cudaFree(nullptr));
@@ -371,6 +384,7 @@ int main() {
   facts();
   refusals();
   anotherDevice();
+  roomyAddresses();
   exhaustion();
   return check::done();
 }

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "memory/measure_link.h"
-#include "server/device/cpu/stream_copy.h"
+#include "schemas/wire/stream_copy.h"
 
 namespace rouse::cpu {
 namespace {
@@ -23,7 +23,7 @@ std::chrono::nanoseconds now() {
 
 // As the copies of functions are made (transfer.cc).
 void copyBlock(std::byte* to, const std::byte* from, std::uint64_t bytes) {
-  if (bytes >= kStreamCopyBytes) return streamCopy(to, from, bytes);
+  if (bytes >= wire::kStreamCopyBytes) return wire::streamCopy(to, from, bytes);
   std::memcpy(to, from, bytes);
 }
 

@@ -12,9 +12,10 @@
 #include <memory>
 #include <mutex>
 
+#include "schemas/wire/layout.h"
+#include "schemas/wire/stream_copy.h"
 #include "server/device/cpu/context_state.h"
 #include "server/device/cpu/operation.h"
-#include "server/device/cpu/stream_copy.h"
 #include "server/device/cpu/worker_pool.h"
 
 namespace rouse::cpu {
@@ -29,7 +30,7 @@ class StreamQueue final : public Work, public std::enable_shared_from_this<Strea
   // --- The executor's thread ---
   bool idle() const { return completed_.load(std::memory_order_acquire) == submitted_; }
   // The copies that its thread has done itself.
-  CopyRun& copies() { return copies_; }
+  wire::CopyRun& copies() { return copies_; }
   void push(Operation operation);
   // A wait is over: does what is small at once and leaves the rest to the workers.
   void resumeHere() { drive(nullptr, true); }
@@ -83,7 +84,7 @@ class StreamQueue final : public Work, public std::enable_shared_from_this<Strea
   std::int64_t follows_ = 0;     // whoever drives: when what came before the front ended in the model, or the stream was idle; 0: it went
                                  // over no link
   std::uint64_t submitted_ = 0;  // the executor's thread only
-  CopyRun copies_;               // so is this
+  wire::CopyRun copies_;         // so is this
   std::atomic<std::uint64_t> completed_{0};
   std::mutex mutex_;
   std::deque<Operation> operations_;
@@ -92,6 +93,6 @@ class StreamQueue final : public Work, public std::enable_shared_from_this<Strea
 
 // Copies and fills up to this size are done where they are met, others by workers. The pieces of pageable copies are among them: a worker would have to be
 // woken for each, which takes longer than the copy.
-inline constexpr std::uint64_t kInlineBytes = std::uint64_t{128} << 10;
+inline constexpr std::uint64_t kInlineBytes = wire::kPartByProcessors;
 
 }  // namespace rouse::cpu

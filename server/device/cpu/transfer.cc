@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "schemas/wire/stream_copy.h"
 #include "server/device/cpu/operation.h"
-#include "server/device/cpu/stream_copy.h"
 
 namespace rouse::cpu {
 namespace {
@@ -119,7 +119,7 @@ void copyPiece(const CopyShape& shape, const Cut& cut, std::uint64_t piece, bool
     void* to = at<void>(shape.destination + z * shape.destinationSlicePitch + y * shape.destinationPitch + offset);
     const void* from = at<const void>(shape.source + z * shape.sourceSlicePitch + y * shape.sourcePitch + offset);
     if (stream) {
-      streamCopy(to, from, bytes);
+      wire::streamCopy(to, from, bytes);
     } else {
       std::memmove(to, from, bytes);
     }
@@ -145,7 +145,7 @@ std::uint64_t piecesOf(const FillShape& shape) { return std::max<std::uint64_t>(
 void transferPiece(const CopyShape& shape, std::uint64_t piece) {
   if (bytesOf(shape) == 0) return;
   const CopyShape flat = flattened(shape);
-  copyPiece(flat, cutOf(flat), piece, bytesOf(shape) >= kStreamCopyBytes);
+  copyPiece(flat, cutOf(flat), piece, bytesOf(shape) >= wire::kStreamCopyBytes);
 }
 
 void transferPiece(const FillShape& shape, std::uint64_t piece) {
@@ -179,7 +179,7 @@ void transfer(const CopyShape& shape, bool stream) {
   const CopyShape flat = flattened(shape);
   const Cut pieces = cutOf(flat);
   for (std::uint64_t piece = 0; piece < pieces.pieces(); ++piece)
-    copyPiece(flat, pieces, piece, stream || bytesOf(shape) >= kStreamCopyBytes);
+    copyPiece(flat, pieces, piece, stream || bytesOf(shape) >= wire::kStreamCopyBytes);
 }
 
 void transfer(const FillShape& shape) {

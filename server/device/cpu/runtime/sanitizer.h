@@ -4,20 +4,7 @@
 
 #include <cstddef>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define ROUSE_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define ROUSE_ASAN 1
-#endif
-#endif
-#if defined(__SANITIZE_THREAD__)
-#define ROUSE_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define ROUSE_TSAN 1
-#endif
-#endif
+#include "schemas/base/sanitized.h"
 
 #ifdef ROUSE_ASAN
 #include <sanitizer/asan_interface.h>

@@ -1,10 +1,10 @@
-// A copy that goes past the caches: for amounts that would not stay in them anyway.
+// A copy that goes past the caches: for amounts that would not stay in them anyway. Both sides of pageable copies make such.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-namespace rouse::cpu {
+namespace rouse::wire {
 
 // From this size on copies are worth it (half of a common last-level cache).
 inline constexpr std::uint64_t kStreamCopyBytes = std::uint64_t{8} << 20;
@@ -29,4 +29,4 @@ class CopyRun {
   std::uint64_t bytes_ = 0;
 };
 
-}  // namespace rouse::cpu
+}  // namespace rouse::wire

@@ -1,13 +1,13 @@
-#include "server/device/cpu/stream_copy.h"
+#include "schemas/wire/stream_copy.h"
 
 #include <immintrin.h>
 
 #include <algorithm>
 #include <cstring>
 
-#include "server/device/cpu/runtime/sanitizer.h"
+#include "schemas/base/sanitized.h"
 
-namespace rouse::cpu {
+namespace rouse::wire {
 namespace {
 
 constexpr std::size_t kLine = 64;
@@ -55,4 +55,4 @@ void streamCopy(void* to, const void* from, std::size_t bytes) {
   _mm_sfence();
 }
 
-}  // namespace rouse::cpu
+}  // namespace rouse::wire

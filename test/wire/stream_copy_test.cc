@@ -1,4 +1,4 @@
-#include "server/device/cpu/stream_copy.h"
+#include "schemas/wire/stream_copy.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -16,7 +16,7 @@ TEST_CASE("a copy past the caches copies what it was told to and nothing beside 
       const std::size_t source = (target * 5 + 3) % kEdge;
       std::vector<unsigned char> to(kMost + 2 * kEdge, 0xcc), expected = to;
       std::copy_n(from.begin() + static_cast<std::ptrdiff_t>(source), bytes, expected.begin() + static_cast<std::ptrdiff_t>(target));
-      cpu::streamCopy(to.data() + target, from.data() + source, bytes);
+      wire::streamCopy(to.data() + target, from.data() + source, bytes);
       INFO(bytes << " bytes to " << target);
       CHECK(to == expected);
     }
@@ -25,9 +25,9 @@ TEST_CASE("a copy past the caches copies what it was told to and nothing beside 
 
 TEST_CASE("pieces one behind the other go past the caches once what came before fills them") {
   constexpr std::uint64_t kPiece = 128 << 10, kBase = 1 << 20;
-  cpu::CopyRun run;
+  wire::CopyRun run;
   std::uint64_t done = 0;
-  for (; done + kPiece < cpu::kStreamCopyBytes; done += kPiece) CHECK_FALSE(run.next(kBase + done, kPiece));
+  for (; done + kPiece < wire::kStreamCopyBytes; done += kPiece) CHECK_FALSE(run.next(kBase + done, kPiece));
   CHECK(run.next(kBase + done, kPiece));
   CHECK(run.next(kBase + done + kPiece, kPiece));
   done += 2 * kPiece;
