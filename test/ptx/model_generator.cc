@@ -1,7 +1,10 @@
 #include <algorithm>
 #include <random>
+#include <utility>
 
-#include "test/ptx/model_kernel.h"
+#include "test/ptx/model_families.h"
+#include "test/ptx/model_places.h"
+#include "test/ptx/model_state.h"
 
 namespace rouse::test::model {
 namespace {
@@ -18,28 +21,6 @@ struct Here {
   unsigned depth = 0, loops = 0;
   bool exits = false;  // whether threads may end
 };
-
-constexpr std::uint32_t threadOf(const Shape&, unsigned thread, unsigned, unsigned) { return thread; }
-
-const Place kPlaces[] = {
-    {"n", [](const Shape&, unsigned, unsigned, unsigned n) { return n; }},
-    {"blockIdx.x", [](const Shape&, unsigned, unsigned block, unsigned) { return block; }},
-    {"blockDim.x", [](const Shape& s, unsigned, unsigned, unsigned) { return s.x; }},
-    {"threads", [](const Shape& s, unsigned, unsigned, unsigned) { return s.threads(); }},
-    {"(thread >> 5)", [](const Shape&, unsigned t, unsigned, unsigned) { return t >> 5; }},
-    {"(thread / 32)", [](const Shape&, unsigned t, unsigned, unsigned) { return t / 32; }},
-    {"(thread >> 4)", [](const Shape&, unsigned t, unsigned, unsigned) { return t >> 4; }},
-    {"(thread >> 3)", [](const Shape&, unsigned t, unsigned, unsigned) { return t >> 3; }},
-    {"(thread & ~7u)", [](const Shape&, unsigned t, unsigned, unsigned) { return t & ~7u; }},
-    {"(thread >> 2)", [](const Shape&, unsigned t, unsigned, unsigned) { return t >> 2; }},
-    {"thread", threadOf},
-    {"lane", [](const Shape&, unsigned t, unsigned, unsigned) { return t & 31; }},
-    {"threadIdx.x", [](const Shape& s, unsigned t, unsigned, unsigned) { return t % s.x; }},
-    {"threadIdx.y", [](const Shape& s, unsigned t, unsigned, unsigned) { return t / s.x % s.y; }},
-    {"(blockIdx.x * threads + thread)", [](const Shape& s, unsigned t, unsigned block, unsigned) { return block * s.threads() + t; }},
-    {"(threads - 1 - thread)", [](const Shape& s, unsigned t, unsigned, unsigned) { return s.threads() - 1 - t; }},
-};
-constexpr std::size_t kPlacesOf[] = {4, 6, 7, 9, 10, std::size(kPlaces)};  // of each level, those before included
 
 class Generator {
  public:
@@ -68,6 +49,8 @@ class Generator {
     const bool isSmall = chance(60);
     k_.isPlain = chance(25);
     if (k_.isPlain) hasBarriers_ = hasLocks_ = false, hasWarps_ = chance(30), mayEnd_ = chance(50);
+    for (bool& has : k_.families) has = chance(25);
+    hasActs_ = k_.hasActs() && !k_.isPlain;
     Here here;
     if (!k_.wholeWarps) here.exits = true;
     warpMask_ = variable(Type::word, Level::thread, "m");
@@ -161,26 +144,6 @@ class Generator {
   }
 
   // --- Where others' are ---
-  struct State {
-    std::array<bool, kArrays> written{}, read{};
-    std::array<bool, kLeaders> leadWritten{}, leadRead{};
-    std::array<bool, kStrips> strip{};
-    bool binsWritten = false, binsRead = false;
-    std::array<bool, kSums> summed{}, sumRead{};
-    void all() {
-      summed.fill(true), sumRead.fill(true);
-      written.fill(true), read.fill(true), leadWritten.fill(true), leadRead.fill(true), strip.fill(true);
-      binsWritten = binsRead = true;
-    }
-    void add(const State& other) {
-      for (unsigned k = 0; k < kArrays; ++k) written[k] |= other.written[k], read[k] |= other.read[k];
-      for (unsigned k = 0; k < kLeaders; ++k) leadWritten[k] |= other.leadWritten[k], leadRead[k] |= other.leadRead[k];
-      for (unsigned k = 0; k < kStrips; ++k) strip[k] |= other.strip[k];
-      binsWritten |= other.binsWritten, binsRead |= other.binsRead;
-      for (unsigned k = 0; k < kSums; ++k) summed[k] |= other.summed[k], sumRead[k] |= other.sumRead[k];
-    }
-  };
-
   bool canMeet(const Here& here) const { return hasBarriers_ && here.together == Level::block && !here.byMask; }
   void meet(Body& body) {
     body.push_back({.kind = Kind::barrier, .how = chance(92) ? 0 : 1 + below(2)});
@@ -528,6 +491,36 @@ class Generator {
     meet(body);
   }
 
+  // One of those of the kernel's families that may be here.
+  void act(Body& body, const Here& here) {
+    using Who = Act::Who;
+    const bool isPart = here.exits && !here.byMask && here.together > Level::warp, inWarp = hasWarps_ && !here.byMask && here.together <= Level::warp && !here.exits;
+    std::vector<const Act*> known;
+    for (const Act& a : acts()) {
+      const bool may = a.who == Who::thread || (a.who == Who::lanes && canExchange(here) && !isPart) || (a.who == Who::warp && inWarp && k_.wholeWarps) || (a.who == Who::block && canMeet(here) && !here.exits && (hasWarps_ || a.inBody != Level::warp));
+      // Those in the body of another share no memory with it.
+      if (may && (inAct_ || !k_.isPlain) && k_.families[static_cast<unsigned>(a.family)] && (!inAct_ || (mayNest_ && a.who < Who::block && !a.hasBody()))) known.push_back(&a);
+    }
+    if (known.empty()) return assign(body, here);
+    const Act& chosen = *any(known);
+    Statement made{.kind = Kind::act, .act = &chosen};
+    if (chosen.who != Who::thread) made.members = membersOf(here);
+    for (const Level level : chosen.operands) made.of.push_back(value(Type::word, level));
+    made.variable = target(Type::word, here.byMask ? Level::thread : chosen.result, here);
+    if (chosen.hasBody()) {
+      const bool hadBarriers = std::exchange(hasBarriers_, false), couldEnd = std::exchange(mayEnd_, false);
+      inAct_ = k_.isPlain = true;
+      mayNest_ = chosen.who == Who::block;
+      Here in = apart(here, chosen.inBody);
+      if (chosen.who != Who::block) in.byMask = false, in.together = Level::thread;
+      made.bodies.resize(1);
+      inside(made.bodies[0], in, 3);
+      inAct_ = k_.isPlain = false;
+      hasBarriers_ = hadBarriers, mayEnd_ = couldEnd;
+    }
+    body.push_back(std::move(made));
+  }
+
   // What needs whole warps.
   void ofWarp(Body& body, const Here& here) {
     if (here.byMask || here.together > Level::warp) return exchange(body, here);
@@ -555,7 +548,8 @@ class Generator {
   void block(Body& body, Here here, unsigned statements) {
     for (unsigned k = 0; k < statements; ++k) {
       const unsigned which = below(100);
-      if (which < 26) assign(body, here);
+      if (hasActs_ && chance(15)) act(body, here);
+      else if (which < 26) assign(body, here);
       else if (which < 46) memory(body, here);
       else if (which < 52 || (which < 57 && k_.isPlain)) store(body);
       else if (which < 53) body.push_back({.kind = Kind::twist, .of = {value(Type::word, Level::thread)}});
@@ -585,7 +579,8 @@ class Generator {
   Kernel k_;
   State state_;
   unsigned sites_ = kSites;  // that there have been
-  bool hasLocks_ = false, hasWarps_ = false, hasBarriers_ = false, mayEnd_ = false;
+  bool hasLocks_ = false, hasWarps_ = false, hasBarriers_ = false, mayEnd_ = false, hasActs_ = false, inAct_ = false;
+  bool mayNest_ = false;  // whether the act that this is in shares no memory with others in it
   unsigned warpMask_ = 0, depthOfInput_ = 0, ends_ = 0;
   std::vector<unsigned> counters_;
 };

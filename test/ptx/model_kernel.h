@@ -3,6 +3,7 @@
 // by a barrier, by an exchange of the warp's, or by waiting for them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -18,6 +19,10 @@ enum class Level : std::uint8_t { block, warp, half, eight, four, thread };
 constexpr unsigned lanesOf(Level level) {
   return level == Level::warp ? 32 : level == Level::half ? 16 : level == Level::eight ? 8 : level == Level::four ? 4 : 1;
 }
+
+// What a kernel may have beside what all have (model_families.h).
+enum class Family : std::uint8_t { copies, barriers };
+constexpr unsigned kFamilies = 2;
 
 // A function of numbers: in the text ($0, $1, ... are its operands), and here. Floats as bits.
 struct Operation {
@@ -114,6 +119,7 @@ struct Statement {
     last,       // the block that is last adds up all blocks' of[0]
     apart,      // rounds of each warp's own, by of[0], with barriers: keep of[1], variable = look at of[2]
     halves,     // two parts of the block exchange values by barriers of their own: keep of[0], variable = look at of[1]
+    act,        // variable = what `act` makes of all that come, with a body in it
   };
   Kind kind = Kind::assign;
   unsigned variable = 0, array = 0, how = 0;  // of chain, passOn and last `array` is the site
@@ -121,6 +127,7 @@ struct Statement {
   std::vector<Made> of{};
   std::vector<Body> bodies{};
   Members members{};
+  const struct Act* act = nullptr;
 };
 
 constexpr unsigned kArrays = 5, kLeaders = 3, kBins = 32, kStrips = 2, kOutputs = 48, kLocals = 8, kInput = 1024, kSums = 3, kColumns = 8, kSites = 2;
@@ -140,6 +147,8 @@ struct Kernel {
   bool wholeWarps = true;
   bool oneRow = true;
   bool isPlain = false;  // nothing but input, output and what threads compute (and warps exchange)
+  std::array<bool, kFamilies> families{};
+  bool hasActs() const { return std::find(families.begin(), families.end(), true) != families.end(); }
   Body body;
 };
 

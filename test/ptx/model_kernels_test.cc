@@ -1,7 +1,7 @@
 // Kernels made from a seed (model_kernel.h): nvcc's PTX of them leaves in memory what the model says, in vectors, in loops over threads and as fibers.
 //
 //   ROUSE_MODEL_KERNELS=FIRST:COUNT   these seeds, compiled now, rather than the few that were when the tests were built
-//   ROUSE_MODEL_FLAGS=-G              by nvcc with these, rather than -O3
+//   ROUSE_MODEL_FLAGS="-arch=compute_80 -G"   by nvcc with these, rather than -arch=compute_90 -O3
 #include <unistd.h>
 
 #include <cstdlib>
@@ -41,7 +41,7 @@ std::string ptxOf(const std::vector<model::Kernel>& kernels) {
   const std::string source = base.string() + ".cu", ptx = base.string() + ".ptx";
   std::ofstream(source) << model::print(kernels);
   const char* const flags = std::getenv("ROUSE_MODEL_FLAGS");
-  const int end = std::system((std::string(ROUSE_MODEL_NVCC) + " " + (flags == nullptr ? "-O3" : flags) + " -o " + ptx + " " + source).c_str());
+  const int end = std::system((std::string(ROUSE_MODEL_NVCC) + " " + (flags == nullptr ? "-arch=compute_90 -O3" : flags) + " -o " + ptx + " " + source).c_str());
   std::filesystem::remove(source);
   REQUIRE(end == 0);
   const std::string text = read(ptx);

@@ -1,4 +1,6 @@
-#include "test/ptx/model_kernel.h"
+#include <algorithm>
+
+#include "test/ptx/model_families.h"
 
 namespace rouse::test::model {
 namespace {
@@ -51,6 +53,11 @@ class Printer {
   }
   void begin() {
     line("__shared__ unsigned olds[" + number(kMostThreads) + "], counters[" + number(kMostThreads / 32) + "], locks[" + number(kSums) + "], sums[" + number(kSums) + "];");
+    if (k_.hasActs()) {
+      line("__shared__ __align__(128) unsigned actOwns[" + number(4 * kMostThreads) + "], actStrips[" + number(4 * kMostThreads) + "], actBlock[" + number(4 * kMostThreads) + "];");
+      line("__shared__ __align__(8) unsigned long long actBarriers[8];");
+      line("unsigned* const actOwn = actOwns + 4 * thread, * const actStrip = actStrips + 4 * (thread & ~31u);");
+    }
     line("unsigned locals[" + number(kLocals) + "];");
     line("for (int k = 0; k < " + number(kLocals) + "; ++k) locals[k] = k * thread;");
     for (unsigned a = 0; a < kArrays; ++a) line("a" + number(a) + "[" + slot(a, "thread") + "] = thread * " + number(a + 3) + ";");
@@ -65,6 +72,34 @@ class Printer {
     line("__syncthreads();");
     for (unsigned a = 0; a < kArrays; ++a) line(kOwn + number(100 + a) + "] = a" + number(a) + "[" + slot(a, "(thread + 1) % threads") + "];");
     line("if (thread < " + number(kBins) + ") " + kOwn + "110] = bins[thread];");
+  }
+
+  // Operands first: the text has names of its own.
+  void act(const Statement& s) {
+    Text operands = "{ unsigned result = " + name_(s.variable) + ";";
+    for (std::size_t k = 0; k < s.of.size(); ++k) operands += " const unsigned x" + number(k) + " = " + print(s.of[k]) + ";";
+    line(operands);
+    Text part;
+    for (const char* at = s.act->text; *at != '\0'; ++at) {
+      if (*at == '\n') {
+        line(part);
+        part.clear();
+      } else if (*at != '$') {
+        part += *at;
+      } else if (*++at == 'r') {
+        part += "result";
+      } else if (*at == 'm') {
+        part += "(" + mask(s.members) + ")";
+      } else if (*at == 'b') {
+        at += 3;
+        line(part);
+        part.clear();
+        print(s.bodies[0]);
+      } else {
+        part += Text("x") + *at;
+      }
+    }
+    line(part + " " + name_(s.variable) + " = result; }");
   }
 
   void line(const Text& text) { text_ += Text(2 * depth_, ' ') + text + "\n"; }
@@ -338,6 +373,8 @@ class Printer {
         line("if (thread < half) { asm volatile(\"bar.sync 1, %0;\" :: \"r\"(half) : \"memory\"); const unsigned at = whose % half; " + to() + array + "[" + slot(s.array, "at") + "]; }");
         return line("else { asm volatile(\"bar.sync 3, %0;\" :: \"r\"(rest) : \"memory\"); const unsigned at = half + whose % rest; " + to() + array + "[" + slot(s.array, "at") + "]; } }");
       }
+      case Kind::act:
+        return act(s);
     }
   }
 
@@ -349,7 +386,12 @@ class Printer {
 }  // namespace
 
 std::string print(const std::vector<Kernel>& kernels) {
-  Text text =
+  Text text;
+  for (const Prelude& prelude : preludes()) {
+    const auto needs = [&](const Kernel& kernel) { return std::any_of(prelude.families.begin(), prelude.families.end(), [&](Family family) { return kernel.families[static_cast<unsigned>(family)]; }); };
+    if (std::any_of(kernels.begin(), kernels.end(), needs)) text += prelude.text;
+  }
+  text +=
       "__device__ __noinline__ unsigned mixed(unsigned a, unsigned b) { return (int)a < (int)b ? a * 7 + b : (a ^ b) * 3; }\n"
       "__device__ __noinline__ unsigned recursive(unsigned a, unsigned b) { return (b & 3) == 0 ? a ^ b : recursive(a * 5 + b, (b & 3) - 1) + b; }\n"
       "typedef unsigned (*Function)(unsigned, unsigned);\n"

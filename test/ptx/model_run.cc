@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "test/ptx/model_kernel.h"
+#include "test/ptx/model_families.h"
 
 namespace rouse::test::model {
 namespace {
@@ -446,6 +446,20 @@ class Block {
         const unsigned half = threads_ / 64 * 32, rest = threads_ - half;
         each(here, [&](unsigned t) { arrays_[s.array][own(s.array, t)] = static_cast<std::uint32_t>(make(s.of[0], t)); });
         return set([&](unsigned t) { return arrays_[s.array][own(s.array, static_cast<unsigned>(t < half ? make(s.of[1], t) % half : half + make(s.of[1], t) % rest))]; });
+      }
+      case Kind::act: {
+        Acting acting{memory_.in, here, threads_, block_, std::vector<std::vector<std::uint64_t>>(s.of.size(), std::vector<std::uint64_t>(threads_)), variables_[s.variable], {}, {}};
+        each(here, [&](unsigned t) {
+          for (std::size_t k = 0; k < s.of.size(); ++k) acting.x[k][t] = make(s.of[k], t);
+          if (s.act->who == Act::Who::lanes || s.act->who == Act::Who::warp) check(lanes(here, t, s.members), t, s.members);
+        });
+        acting.lanes = [&](unsigned t) { return lanes(here, t, s.members); };
+        acting.body = [&](const Set& those) {
+          Set going = those;
+          run(s.bodies[0], going, nullptr);
+        };
+        s.act->make(acting);
+        return set([&](unsigned t) { return acting.result[t]; });
       }
     }
   }
