@@ -27,11 +27,11 @@ using Clock = std::chrono::steady_clock;
 // the limit.
 constexpr std::uint64_t kWindowFactor = 2;
 // Programs that map memory by themselves (cuMemMap) reserve the GPU's size over and over, for each stream say, to have addresses to grow into: up to
-// this many times the limit, and never more than such a part of what addresses are left.
+// this many times the limit. Others reserve what suits any GPU, whatever this one has: llama.cpp 32 GiB for each of its contexts. So it is up to the greater
+// of the two, and never more than such a part of what addresses are left.
 constexpr std::uint64_t kLargestWindowFactor = 16;
-constexpr std::uint64_t kWindowShare = 128;
-// Others reserve what suits any GPU, whatever this one has: llama.cpp 32 GiB for each of its contexts.
 constexpr std::uint64_t kRoomyWindowBytes = std::uint64_t{256} << 30;
+constexpr std::uint64_t kWindowShare = 128;
 
 Error systemError(const char* what) {
   return {CudaError::systemNotReady, std::string(what) + ": " + std::strerror(errno)};

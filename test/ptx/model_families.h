@@ -27,7 +27,7 @@ struct Acting {
 };
 
 // Text: $0, $1, ... are the operands (evaluated before), $r the variable, $m the mask of those that come, $body a body. Memory in it: `actOwn` (4 words of the thread's), `actStrip` (128 of its warp's),
-// `actBlock` (4 of each thread's of the block), `actBarriers` (8). Whoever uses what others do begins and ends with a barrier for those that it is for.
+// `actBlock` (4 of each thread's of the block), `actBarriers` (8: no block has more than 256 threads, so each warp may have one). Whoever uses what others do begins and ends with a barrier for those that it is for.
 struct Act {
   enum class Who : std::uint8_t { thread, lanes, warp, block };  // who comes together: nobody, some of a warp with a mask, a warp, all
   Family family = Family::copies;
